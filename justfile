@@ -6,7 +6,7 @@ _default:
     @just --list --unsorted
 
 # Everything that must hold before a merge, apart from the tests.
-check: fmt clippy doc deny typos shellcheck workflows chart
+check: fmt clippy doc deny typos sentences shellcheck workflows forms chart
 
 # The README's test command.
 test:
@@ -33,6 +33,10 @@ deny:
 typos:
     typos
 
+# No sentence of the pages has more than 35 words, no cell of a table more than 40.
+sentences:
+    python3 .ci/sentences.py
+
 # Every shell script, whatever its name.
 shellcheck:
     git grep --untracked -lE '^#!/.*\b(bash|sh)$' | xargs -r shellcheck -x
@@ -41,6 +45,18 @@ shellcheck:
 workflows:
     zizmor --offline --quiet .github/workflows action.yml
     ! command -v actionlint >/dev/null || actionlint
+
+# What the forge and Renovate read, by their schemas.
+forms:
+    check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+    check-jsonschema --builtin-schema vendor.github-actions action.yml
+    check-jsonschema --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
+    check-jsonschema --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/{bug,idea}.yml
+    check-jsonschema --builtin-schema vendor.renovate renovate.json
+
+# Advisories about dependencies, as they are known today: the nightly workflow asks, and opens an issue.
+advisories:
+    cargo deny --locked check --hide-inclusion-graph advisories
 
 # What faults cost pods that are being created, on a real control plane: `just chaos [FAULT] [--replicas N] [--write]`.
 chaos *ARGS:

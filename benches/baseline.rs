@@ -22,6 +22,7 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use bytes::Bytes;
 use gmsa_webhook::{
     limits::{IDLE_TIMEOUT, Limits, MAX_BODY},
+    metrics::Metrics,
     server::{Serving, listener::Listener},
     tls::{self, Served, files::Files, issue::Ca},
 };
@@ -104,7 +105,7 @@ async fn main() -> anyhow::Result<()> {
         let ca = Ca::generate("baseline CA", now, LIFETIME)?;
         ca.issue_pair(&[address.ip().to_string()], now, LIFETIME)?.1
     };
-    let served = Served::new();
+    let served = Served::new(Metrics::new("baseline").0);
     served.publish(pair);
     let tls = tls::server_config(&served, None)?;
     let limits = Limits::default();

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes all that a release holds, in one folder: images, the plugin's archives, chart, manifests, bills of materials, checksums. The same
+# Makes all that a release holds, in one folder: images, the plugin's archives, charts, manifests, schemas, bills of materials, checksums. The same
 # commit and tools give the same bytes. Needs what deploy/image.sh needs, for both architectures, the Rust targets of deploy/plugin.sh, mingw's
 # C compiler and helm; no network but the package registries.
 # usage: deploy/dist.sh [IMAGE [SOURCE]]
@@ -65,7 +65,7 @@ manifests() {
   done
   cp "$stamped/gmsa-webhook.yaml" "$folder/gmsa-webhook-$version.yaml"
   cp "$stamped/gmsa-static-policies.yaml" "$folder/gmsa-static-policies-$version.yaml"
-  cp deploy/gmsa-crd.yaml "$folder/gmsa-crd.yaml"
+  cp "$stamped/kustomization.yaml" deploy/gmsa-crd.yaml deploy/schemas/*/*.json "$folder"
   rm -rf "$stamped"
 }
 

@@ -3,8 +3,8 @@
 usage: deploy/stamp.py IMAGE SOURCE FOLDER
 
 IMAGE is the repository of the image, without a tag, beside which the chart is in `charts/`; SOURCE the address of the source repository. FOLDER gets `gmsa-webhook/` and `gmsa-accounts/`, the charts, to
-be packed, `gmsa-webhook.yaml`, which `kubectl apply` takes, and `gmsa-static-policies.yaml`, for the disk of a control plane. The CRD is in none of them: `kubectl delete`
-of the manifest would delete every credential spec. Needs helm.
+be packed, `gmsa-webhook.yaml`, which `kubectl apply` takes, the `kustomization.yaml` of that manifest, and `gmsa-static-policies.yaml`, for the disk of a control plane. The CRD is in none of
+them: `kubectl delete` of the manifest would delete every credential spec. Needs helm.
 """
 
 import json
@@ -141,12 +141,27 @@ def manifest(target, folder):
     (folder / "gmsa-webhook.yaml").write_text(text + "\n", encoding="utf-8")
 
 
+def kustomization(version, folder):
+    """For kustomize: the manifest as it is named in a release, beside it."""
+    text = f"""\
+# For `kubectl apply -k`, and for overlays: in a folder with the manifest. The CRD is applied by itself, from gmsa-crd.yaml, because `kubectl delete -k` would
+# delete every credential spec with it. An overlay may change the image, replicas, labels and the like. It must not change the name and the namespace,
+# which the webhook's arguments hold too: Helm and deploy-gmsa-webhook.sh install by other names.
+apiVersion: kustomize.config.k8s.io/v1beta1
+kind: Kustomization
+resources:
+  - gmsa-webhook-{version}.yaml
+"""
+    (folder / "kustomization.yaml").write_text(text, encoding="utf-8")
+
+
 def main():
     image, source, folder = sys.argv[1], sys.argv[2].rstrip("/"), pathlib.Path(sys.argv[3])
     version = re.search('^version: (.+)$', (CHART / "Chart.yaml").read_text(encoding="utf-8"), re.MULTILINE)[1]
     target = chart(image, source, version, folder)
     accounts(image, source, version, folder)
     manifest(target, folder)
+    kustomization(version, folder)
     static_policies(target, folder)
 
 

@@ -74,32 +74,17 @@ impl Readiness {
     }
 }
 
-/// What a scrape reads.
-pub struct Scrape {
-    registry: Registry,
-    refresh: Box<dyn Fn() + Send + Sync>,
-}
-
-impl Scrape {
-    /// `refresh` runs before each scrape, for metrics that are states of something else.
-    #[must_use]
-    pub fn new(registry: Registry, refresh: impl Fn() + Send + Sync + 'static) -> Arc<Self> {
-        Arc::new(Self { registry, refresh: Box::new(refresh) })
-    }
-}
-
 /// The routes of the admin port.
-pub fn router(readiness: Readiness, scrape: Arc<Scrape>) -> Router {
+pub fn router(readiness: Readiness, registry: Registry) -> Router {
     Router::new()
         .route("/livez", get(async || "ok\n"))
         .route("/readyz", get(ready).with_state(readiness))
-        .route("/metrics", get(metrics).with_state(scrape))
+        .route("/metrics", get(metrics).with_state(Arc::new(registry)))
 }
 
-async fn metrics(State(scrape): State<Arc<Scrape>>, headers: HeaderMap) -> Response {
-    (scrape.refresh)();
+async fn metrics(State(registry): State<Arc<Registry>>, headers: HeaderMap) -> Response {
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    match metrics::negotiate(&scrape.registry, accept) {
+    match metrics::negotiate(&registry, accept) {
         Ok((content_type, text)) => ([(header::CONTENT_TYPE, content_type)], text).into_response(),
         Err(error) => {
             (StatusCode::INTERNAL_SERVER_ERROR, format!("cannot print the metrics: {error}\n")).into_response()

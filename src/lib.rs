@@ -1,20 +1,25 @@
 //! The GMSA admission webhook for Kubernetes: the server. This page is the map of its modules; the program, which reads the
 //! settings, starts the parts and ends them, is in `bin/gmsa-webhook/`.
 //!
-//! The way of one review, step by step:
+//! The way of one review, from top to bottom:
 //!
 //! ```text
-//!  kube-apiserver ──TLS──► server::listener ► server::routes: Review::parse (bounded)
-//!                                               ▼
-//!                          server::reviewer: Review::decide(&Facts)   (synchronous, total, no I/O) ◄─┐
-//!                                               │                └─ Needs ► cache, authorization_cache ► Facts ──┘
-//!                                               │  Decision                 (under the review's deadline)
-//!                                               ▼
-//!                          metrics, one log line ► server::routes: Review::answer(&Decision) ► bytes
+//!  kube-apiserver ──TLS──► server::listener ► server::connection ► server::routes
+//!                                   ▼
+//!                          Review::parse                        (bounded)
+//!                                   ▼
+//!                          server::reviewer: Review::questions  (in the order of the slots)
+//!                                   ▼
+//!                          cache, authorization_cache ► Facts   (one after the other, under the review's deadline)
+//!                                   ▼
+//!                          Review::decide                       (synchronous, total, no I/O)
+//!                                   │  where a denial rests on a cached fact: a live read, and Review::decide once more
+//!                                   ▼
+//!                          Review::answer ► metrics, one log line ► server::routes ► bytes
 //! ```
 //!
-//! `Review`, `Needs`, `Facts` and `Decision` are those of `gmsa_core::admission`. `serve --standalone` takes the same way, with
-//! facts from YAML files; `kubectl gmsa check` makes the same decisions.
+//! `Review` and `Facts` are those of `gmsa_core::admission`. `serve --standalone` takes the same way, with facts from YAML files;
+//! `kubectl gmsa check` makes the same decisions.
 //!
 //! | module | what it decides |
 //! |---|---|

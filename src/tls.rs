@@ -51,7 +51,7 @@ pub use ca_bundle::{CaBundle, CaPolicy, CertificatesError};
 use client_auth::ClientAuth;
 pub use key_pair::{KeyPair, KeyPairError};
 pub use publication::{Publication, Published};
-pub use served::{Served, ServingStatus};
+pub use served::Served;
 pub use summary::{Summary, Timestamp};
 
 /// The time of day. Certificates live for months, and tests let years pass in seconds.

@@ -4,6 +4,7 @@ use std::{net::Ipv4Addr, time::Duration};
 
 use continuing::addresses;
 use futures::{FutureExt as _, future::BoxFuture};
+use gmsa_test_support::hostile::HALF_A_HELLO;
 
 use super::{
     bystander::Question,
@@ -172,8 +173,7 @@ pub fn all() -> Vec<Attack> {
             continuing::connections(target, target.client.address, 10_000, addresses(1), continuing::SILENCE).boxed()
         }),
         Attack::continuing("10,000 connections a second that send half a handshake", Question::Review, |target| {
-            continuing::connections(target, target.client.address, 10_000, addresses(1), continuing::HALF_A_HELLO)
-                .boxed()
+            continuing::connections(target, target.client.address, 10_000, addresses(1), HALF_A_HELLO).boxed()
         }),
         Attack::continuing(
             "10,000 connections a second that send nothing, on the admin port",
@@ -191,8 +191,7 @@ pub fn all() -> Vec<Attack> {
             },
         ),
         Attack::new("the same from 64 addresses: half a handshake", |target| {
-            continuing::connections(target, target.client.address, 10_000, addresses(64), continuing::HALF_A_HELLO)
-                .boxed()
+            continuing::connections(target, target.client.address, 10_000, addresses(64), HALF_A_HELLO).boxed()
         })
         .without_aim(),
         Attack {
@@ -210,14 +209,13 @@ pub fn all() -> Vec<Attack> {
                 Question::KeptReview,
                 |target| {
                     let same = vec![Ipv4Addr::LOCALHOST];
-                    continuing::connections(target, target.client.address, 10_000, same, continuing::HALF_A_HELLO)
-                        .boxed()
+                    continuing::connections(target, target.client.address, 10_000, same, HALF_A_HELLO).boxed()
                 },
             )
         },
         Attack::by_authors("the same from the address of a client that does not", |target| {
             let same = vec![Ipv4Addr::LOCALHOST];
-            continuing::connections(target, target.client.address, 10_000, same, continuing::HALF_A_HELLO).boxed()
+            continuing::connections(target, target.client.address, 10_000, same, HALF_A_HELLO).boxed()
         })
         .without_aim(),
         Attack::new("1,000 half-open TLS connections, renewed, and 50 with garbage a second", |target| {

@@ -3,15 +3,14 @@
 use std::{
     fs,
     net::{SocketAddr, TcpStream},
-    path::{Path, PathBuf},
+    path::Path,
     process::Command,
 };
 
-use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gmsa_webhook::tls::issue::Issued;
 use serde_json::Value;
 
-use super::control_plane::{Process, free_addresses, until};
+use super::control_plane::{Process, free_addresses, pod_files, until};
 
 /// So much that no throttle of a client waits.
 const UNLIMITED: [(&str, &str); 2] = [("QPS", "1000000"), ("BURST", "1000000")];
@@ -62,16 +61,4 @@ impl Other<'_> {
         .await;
         (process, address)
     }
-}
-
-/// The folder that takes the place of `/run`.
-fn pod_files(own: &Path, kubeconfig: &Value) -> PathBuf {
-    let run = own.join("run");
-    let folder = run.join("secrets/kubernetes.io/serviceaccount");
-    fs::create_dir_all(&folder).unwrap();
-    let ca = &kubeconfig["clusters"][0]["cluster"]["certificate-authority-data"];
-    fs::write(folder.join("ca.crt"), STANDARD.decode(ca.as_str().unwrap()).unwrap()).unwrap();
-    fs::write(folder.join("token"), kubeconfig["users"][0]["user"]["token"].as_str().unwrap()).unwrap();
-    fs::write(folder.join("namespace"), "gmsa-webhook").unwrap();
-    run
 }

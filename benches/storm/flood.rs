@@ -13,10 +13,9 @@ use tokio::{
     time::{MissedTickBehavior, interval, sleep},
 };
 
-use super::FLOOD;
+use gmsa_test_support::hostile::HALF_A_HELLO;
 
-/// A record header that announces more than is sent: the server waits for the rest.
-const HALF_A_HELLO: &[u8] = &[22, 3, 1, 0, 200, 1, 0];
+use super::FLOOD;
 
 /// How long a connection is held, unless the server ends it.
 const HOLD: Duration = Duration::from_secs(5);

@@ -3,14 +3,16 @@
 use std::{
     fmt, fs,
     net::{SocketAddr, TcpStream},
-    path::{Path, PathBuf},
+    path::Path,
     process::{Child, Stdio},
 };
 
-use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gmsa_test_support::cgroup::Cgroup;
 
-use super::{API_SERVERS, Lab, control_plane::until};
+use super::{
+    API_SERVERS, Lab,
+    control_plane::{pod_files, until},
+};
 
 /// The memory that a webhook may use, in bytes: the chart's limit.
 const MEMORY_LIMIT: u64 = 128 << 20;
@@ -55,7 +57,10 @@ impl Webhook {
     /// Starts it, and waits until it listens.
     pub async fn start(lab: &Lab<'_>, kind: Kind<'_>) -> Self {
         let folder = lab.folder.join("webhook");
-        let pod_files = pod_files(&folder, lab);
+        let pod_files = pod_files(&folder, &lab.kubeconfig);
+        fs::write(folder.join("kubeconfig"), lab.kubeconfig.to_string()).unwrap();
+        fs::write(folder.join("tls.crt"), &lab.certificate.cert).unwrap();
+        fs::write(folder.join("tls.key"), &lab.certificate.key).unwrap();
         let limit = if kind == Kind::Installed { MEMORY_LIMIT } else { NO_LIMIT };
         let cgroup = Cgroup::create(limit).expect("this system gives no memory cgroup");
         let mut command = match kind {
@@ -111,24 +116,4 @@ impl Drop for Webhook {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-/// Writes what a webhook is started with; gives the folder that takes the place of `/run`.
-fn pod_files(folder: &Path, lab: &Lab<'_>) -> PathBuf {
-    let run = folder.join("run");
-    let account = run.join("secrets/kubernetes.io/serviceaccount");
-    fs::create_dir_all(&account).unwrap();
-    let ca = &lab.kubeconfig["clusters"][0]["cluster"]["certificate-authority-data"];
-    let token = lab.kubeconfig["users"][0]["user"]["token"].as_str().unwrap();
-    for (file, contents) in [
-        (account.join("ca.crt"), STANDARD.decode(ca.as_str().unwrap()).unwrap()),
-        (account.join("token"), token.into()),
-        (account.join("namespace"), b"gmsa-webhook".to_vec()),
-        (folder.join("kubeconfig"), lab.kubeconfig.to_string().into_bytes()),
-        (folder.join("tls.crt"), lab.certificate.cert.clone().into_bytes()),
-        (folder.join("tls.key"), lab.certificate.key.clone().into_bytes()),
-    ] {
-        fs::write(file, contents).unwrap();
-    }
-    run
 }

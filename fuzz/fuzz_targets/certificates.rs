@@ -108,10 +108,10 @@ fn secret(keys: &[&str], parts: &[Vec<u8>]) {
         SecretContents::Damaged { damage, .. } => without_secrets(&damage),
         SecretContents::Complete(certificates) => {
             let mut written = Data::new();
-            certificates.write(&mut written);
+            certificates.write(&mut written).unwrap();
             let SecretContents::Complete(again) = contents::read(&written) else { panic!("not complete any more") };
             let mut twice = Data::new();
-            again.write(&mut twice);
+            again.write(&mut twice).unwrap();
             assert_eq!(written, twice);
             let _ = certificates.cas.policy(MADE.now);
         }

@@ -17,7 +17,7 @@ const OVERHEAD: usize = 224;
 pub(super) type Version = Option<u64>;
 
 #[derive(Debug)]
-struct Entry {
+struct CachedSpec {
     version: Version,
     /// What a decision takes from it; `None` where that must be read, because the budget is spent.
     fact: Option<SpecFact>,
@@ -25,7 +25,7 @@ struct Entry {
     list: u64,
 }
 
-impl Entry {
+impl CachedSpec {
     fn bytes(&self, name: &SpecName) -> usize {
         OVERHEAD + name.as_str().len() + self.text_bytes()
     }
@@ -57,7 +57,7 @@ impl BeforeRead {
 pub(super) struct Store {
     /// Bytes that all of it may take.
     budget: usize,
-    specs: HashMap<SpecName, Entry>,
+    specs: HashMap<SpecName, CachedSpec>,
     /// What they take, and how many of them have a fact.
     bytes: usize,
     held: usize,
@@ -88,7 +88,7 @@ impl Store {
     fn put(&mut self, name: SpecName, version: Version, fact: Option<SpecFact>, list: u64) {
         self.take(&name);
         let fact = fact.filter(|_| self.followed);
-        let mut entry = Entry { version, fact, list };
+        let mut entry = CachedSpec { version, fact, list };
         // The rest is for names: a read of what exists is told from those of what is made up.
         if entry.text_bytes() > 0 && self.bytes + entry.bytes(&name) > self.budget / 8 * 7 {
             entry.fact = None;

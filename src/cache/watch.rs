@@ -97,7 +97,7 @@ struct Page<'a> {
 }
 
 #[derive(Deserialize)]
-struct Event<'a> {
+struct WatchEvent<'a> {
     r#type: String,
     #[serde(borrow)]
     object: &'a RawValue,
@@ -245,7 +245,7 @@ impl Watch {
     fn take(&mut self, line: &[u8]) -> Result<(), WatchError> {
         // What is no event must not be quoted.
         let other = |_| WatchError::Failed("an event is not about a credential spec".to_owned());
-        let event: Event = serde_json::from_slice(line).map_err(other)?;
+        let event: WatchEvent = serde_json::from_slice(line).map_err(other)?;
         if event.r#type == "ERROR" {
             let status: Status = serde_json::from_str(event.object.get()).map_err(other)?;
             return Err(WatchError::of(status.code, gmsa_core::quote::remark(&status.message)));

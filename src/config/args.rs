@@ -20,9 +20,51 @@ use crate::{
 };
 use gmsa_core::{admission::Enforcement, credspec::is_dns_subdomain};
 
+const EXAMPLES: &str = "Examples:
+  # Try it without a cluster
+  gmsa-webhook serve --standalone examples
+
+  # Serve with a certificate from files, which are read again when they change
+  gmsa-webhook serve --tls-cert tls.crt --tls-key tls.key";
+
+const OF_SERVE: &str = "gmsa-webhook serve --help lists the options; they are taken without the word serve too.";
+
+const TEST_EXAMPLES: &str = "Examples:
+  # Whether pods of a namespace are reviewed
+  gmsa-webhook test --namespace shop
+
+  # The same where the webhook only warns
+  gmsa-webhook test --namespace shop --enforcement Warn";
+
+const CRD_EXAMPLES: &str = "Examples:
+  # After an upgrade, as Helm leaves a CRD alone
+  gmsa-webhook upgrade-crd";
+
+const CERTS_EXAMPLES: &str = "Examples:
+  # Make a certificate for a Service
+  gmsa-webhook certs issue certs --service gmsa-webhook.gmsa-webhook
+
+  # Show it, and check it
+  gmsa-webhook certs inspect --tls-cert certs/tls.crt --tls-key certs/tls.key --ca certs/ca.crt";
+
+const INSPECT_EXAMPLES: &str = "Examples:
+  # A certificate in files
+  gmsa-webhook certs inspect --tls-cert tls.crt --tls-key tls.key --ca ca.crt
+
+  # One in a Secret, and whether the API server would accept it
+  gmsa-webhook certs inspect --secret gmsa-webhook/gmsa-webhook-tls --webhook-configuration validating/gmsa-webhook";
+
+const ISSUE_EXAMPLES: &str = "Examples:
+  # For a Service, by a new CA or the one in the folder
+  gmsa-webhook certs issue certs --service gmsa-webhook.gmsa-webhook
+
+  # For a trial on this machine
+  gmsa-webhook certs issue certs --name localhost --name 127.0.0.1";
+
 /// Admission webhook for Windows Group Managed Service Accounts (GMSA) in Kubernetes.
 #[derive(Debug, Parser)]
 #[command(name = "gmsa-webhook", version, args_conflicts_with_subcommands = true)]
+#[command(override_usage = "gmsa-webhook [serve] [OPTIONS]\n       gmsa-webhook <COMMAND>")]
 pub struct Args {
     #[command(subcommand)]
     command: Option<Command>,
@@ -38,6 +80,9 @@ impl Args {
     pub fn read(line: impl IntoIterator<Item = impl Into<OsString>>) -> Result<Self, clap::Error> {
         let line: Vec<OsString> = line.into_iter().map(Into::into).collect();
         let mut command = <Self as CommandFactory>::command();
+        // The flags without a subcommand are in the help of `serve`.
+        command = command.after_help(OF_SERVE).after_long_help(format!("{EXAMPLES}\n\n{OF_SERVE}"));
+        command = command.mut_args(|flag| flag.hide(true));
         if line.get(1).is_some_and(|word| command.find_subcommand(word).is_some()) {
             // The flags before a subcommand are those of `serve` without its name.
             command = command.mut_args(|flag| flag.env(Resettable::Reset));
@@ -55,22 +100,34 @@ impl Args {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Serve the webhook (also what happens without a subcommand).
+    #[command(after_long_help = EXAMPLES)]
     Serve(Box<ServeArgs>),
-    /// Find out by dry runs whether the API server asks the webhook; nothing is created. Exits with 1 where it does not.
+    /// Find out by dry runs whether the API server asks the webhook.
+    ///
+    /// Nothing is created. Exits with 1 where it does not.
+    #[command(after_long_help = TEST_EXAMPLES)]
     Test(TestArgs),
-    /// Bring the CRD in the cluster up to this release's, in place. A newer one stays as it is.
+    /// Bring the CRD in the cluster up to this release's.
+    ///
+    /// In place. A newer one stays as it is.
+    #[command(after_long_help = CRD_EXAMPLES)]
     UpgradeCrd,
     /// Inspect and issue serving certificates.
-    #[command(subcommand)]
+    #[command(subcommand, after_long_help = CERTS_EXAMPLES)]
     Certs(CertsCommand),
 }
 
 #[derive(Debug, Subcommand)]
 pub enum CertsCommand {
-    /// Show a serving certificate, and check its key, CA and dates, and whether webhook configurations accept it. Exits with
-    /// 1 where a check fails.
+    /// Show and check a serving certificate.
+    ///
+    /// Its key, CA and dates, and whether webhook configurations accept it. Exits with 1 where a check fails.
+    #[command(after_long_help = INSPECT_EXAMPLES)]
     Inspect(InspectArgs),
-    /// Issue a serving certificate into a folder, with the CA in the folder or a new one.
+    /// Issue a serving certificate into a folder.
+    ///
+    /// By the CA in the folder, or a new one.
+    #[command(after_long_help = ISSUE_EXAMPLES)]
     Issue(IssueArgs),
 }
 
@@ -135,19 +192,25 @@ pub struct TestArgs {
 /// What `serve` takes.
 #[derive(Debug, ClapArgs)]
 pub struct ServeArgs {
-    /// Answer from the YAML files under DIR (credential specs, roles, role bindings) instead of a cluster.
+    /// Answer from the YAML files of DIR, no cluster.
+    ///
+    /// They hold credential specs, roles and role bindings.
     #[arg(long, value_name = "DIR")]
     pub(super) standalone: Option<PathBuf>,
 
-    /// Address of the webhook. [default: port 443 on all addresses; with --standalone 127.0.0.1:8443]
+    /// Address of the webhook.
+    ///
+    /// [default: port 443 on all addresses; with --standalone 127.0.0.1:8443]
     #[arg(long, value_name = "ADDR:PORT")]
     pub(super) listen: Option<SocketAddr>,
 
     /// Port of the webhook on the default address; --listen takes precedence.
-    #[arg(long, value_name = "PORT", env = "HTTPS_PORT", value_parser = optional_port)]
+    #[arg(long, value_name = "PORT", env = "HTTPS_PORT", value_parser = optional_port, hide_short_help = true)]
     pub(super) https_port: Option<OptionalPort>,
 
-    /// Address of /livez, /readyz and /metrics, in plain HTTP. [default: port 9090 on all addresses; with --standalone 127.0.0.1:9090]
+    /// Address of /livez, /readyz and /metrics.
+    ///
+    /// Plain HTTP. [default: port 9090 on all addresses; with --standalone 127.0.0.1:9090]
     #[arg(long, value_name = "ADDR:PORT", env = "ADMIN_LISTEN")]
     pub(super) admin_listen: Option<SocketAddr>,
 
@@ -155,51 +218,64 @@ pub struct ServeArgs {
     pub(super) certificates: CertificateArgs,
 
     /// Give pods that use GMSA and have no host name a random one.
-    #[arg(long, value_name = "BOOL", env = "RANDOM_HOSTNAME", num_args = 0..=1, require_equals = true, default_value = "false", action = ArgAction::Set, default_missing_value = "true", value_parser = go_bool)]
+    #[arg(long, value_name = "BOOL", env = "RANDOM_HOSTNAME", num_args = 0..=1, require_equals = true, default_value = "false", action = ArgAction::Set, default_missing_value = "true", value_parser = go_bool, help_heading = "Decisions")]
     pub(super) random_hostname: bool,
 
-    /// Refuse credential specs that cannot work, rather than warn of them.
-    #[arg(long, env = "STRICT_CREDENTIAL_SPECS", value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", action = ArgAction::Set, default_missing_value = "true", value_parser = go_bool)]
+    /// Refuse credential specs that cannot work.
+    ///
+    /// Otherwise it warns of them.
+    #[arg(long, env = "STRICT_CREDENTIAL_SPECS", value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", action = ArgAction::Set, default_missing_value = "true", value_parser = go_bool, help_heading = "Decisions")]
     pub(super) strict_credential_specs: bool,
 
-    /// What happens to a pod that asks for what it cannot have: Enforce denies it, Warn admits it with a warning.
-    #[arg(long, env = "ENFORCEMENT", value_name = "Enforce|Warn", default_value = "Enforce", value_parser = enforcement)]
+    /// What happens to a pod that breaks a rule.
+    ///
+    /// Enforce denies it, Warn admits it with a warning.
+    #[arg(long, env = "ENFORCEMENT", value_name = "Enforce|Warn", default_value = "Enforce", value_parser = enforcement, help_heading = "Decisions")]
     pub(super) enforcement: Enforcement,
 
-    /// Namespaces in which pods are admitted with a warning, as by --enforcement=Warn, while they are denied in every other one.
-    #[arg(long, value_name = "NAMESPACE,...", value_delimiter = ',', value_parser = dns_name)]
+    /// Namespaces in which pods are admitted with a warning.
+    ///
+    /// As by --enforcement=Warn, while they are denied in every other one.
+    #[arg(long, value_name = "NAMESPACE,...", value_delimiter = ',', value_parser = dns_name, help_heading = "Decisions")]
     pub(super) warn_namespaces: Vec<String>,
 
     /// How long an allowed `use` is remembered, and so how long a revoked one may still be honoured; 0s: not at all.
-    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration, help_heading = "Decisions", hide_short_help = true)]
     pub(super) authorization_cache_ttl: Duration,
 
     /// Which events are logged: error, warn, info, debug, trace.
-    #[arg(long, value_name = "LEVEL", env = "LOG_LEVEL", default_value = "info")]
+    #[arg(long, value_name = "LEVEL", env = "LOG_LEVEL", default_value = "info", help_heading = "Log and traces")]
     pub(super) log_level: Levels,
 
     /// Shape of a log line.
-    #[arg(long, value_enum, env = "LOG_FORMAT", default_value = "text")]
+    #[arg(
+        long,
+        value_enum,
+        env = "LOG_FORMAT",
+        default_value = "text",
+        help_heading = "Log and traces",
+        hide_short_help = true
+    )]
     pub(super) log_format: LogFormat,
 
     /// OpenTelemetry collector that gets a trace of each review, as protobuf over HTTP: a URL, below which /v1/traces is.
-    #[arg(long, value_name = "URL", env = "OTEL_EXPORTER_OTLP_ENDPOINT", value_parser = optional_endpoint)]
+    #[arg(long, value_name = "URL", env = "OTEL_EXPORTER_OTLP_ENDPOINT", value_parser = optional_endpoint, help_heading = "Log and traces", hide_short_help = true)]
     pub(super) otlp_endpoint: Option<OptionalEndpoint>,
 
     /// Connections that are served at once; others wait. [default: a fifth of the memory limit, at 138 KiB each; 189 with 128 MiB]
-    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    #[arg(long, value_name = "N", value_parser = at_least_one, help_heading = "Limits and shutdown", hide_short_help = true)]
     pub(super) max_connections: Option<usize>,
 
     /// Reviews in flight at once; others wait, and are answered with 503 when their time is over. [default: --max-connections]
-    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    #[arg(long, value_name = "N", value_parser = at_least_one, help_heading = "Limits and shutdown", hide_short_help = true)]
     pub(super) max_reviews: Option<usize>,
 
     /// How long to go on serving after SIGTERM, until no endpoint names this replica. [default: 5s; with --standalone 0s]
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", value_parser = duration, help_heading = "Limits and shutdown", hide_short_help = true)]
     pub(super) shutdown_delay: Option<Duration>,
 
     /// How long requests in flight may take after that.
-    #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = duration, help_heading = "Limits and shutdown", hide_short_help = true)]
     pub(super) drain_timeout: Duration,
 
     /// Accepted for compatibility: there is no client-side throttling.
@@ -223,7 +299,9 @@ pub(super) struct CertificateArgs {
     #[arg(long, value_name = "FILE", env = "TLS_KEY", requires = "tls_cert")]
     pub(super) tls_key: Option<PathBuf>,
 
-    /// Secret in which the replicas create and renew a CA and a serving certificate; it must exist, and may be empty.
+    /// Secret in which the replicas keep a CA and a certificate.
+    ///
+    /// They create and renew both. It must exist, and may be empty.
     #[arg(long, value_name = "NAMESPACE/NAME", conflicts_with_all = ["tls_cert", "standalone"], requires = "self_managed_service", value_parser = ObjectName::secret)]
     pub(super) self_managed_secret: Option<ObjectName>,
 
@@ -231,48 +309,50 @@ pub(super) struct CertificateArgs {
     #[arg(long, value_name = "NAME.NAMESPACE", value_parser = service_names, requires = "self_managed_secret")]
     pub(super) self_managed_service: Option<ServiceNames>,
 
-    /// Webhook configuration whose caBundle gets the CA: mutating/NAME or validating/NAME; may be given several times.
+    /// Webhook configuration whose caBundle gets the CA.
+    ///
+    /// mutating/NAME or validating/NAME; may be given several times.
     #[arg(long, value_name = "KIND/NAME", value_parser = ObjectName::configuration)]
     pub(super) webhook_configuration: Vec<ObjectName>,
 
     /// PEM file with the CA of --tls-cert, which is written into the webhook configurations.
-    #[arg(long, value_name = "FILE", requires_all = ["tls_cert", "webhook_configuration"])]
+    #[arg(long, value_name = "FILE", requires_all = ["tls_cert", "webhook_configuration"], hide_short_help = true)]
     pub(super) publish_ca: Option<PathBuf>,
 
     /// Lifetime of a self-managed CA.
-    #[arg(long, value_name = "DURATION", default_value = "17520h", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", default_value = "17520h", value_parser = duration, hide_short_help = true)]
     pub(super) ca_lifetime: Duration,
 
     /// Lifetime of a self-managed serving certificate.
-    #[arg(long, value_name = "DURATION", default_value = "2160h", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", default_value = "2160h", value_parser = duration, hide_short_help = true)]
     pub(super) leaf_lifetime: Duration,
 
     /// Percentage of its lifetime after which a self-managed certificate is renewed.
-    #[arg(long, value_name = "1-99", default_value_t = 66, value_parser = clap::value_parser!(u8).range(1..=99))]
+    #[arg(long, value_name = "1-99", default_value_t = 66, value_parser = clap::value_parser!(u8).range(1..=99), hide_short_help = true)]
     pub(super) renewal_point: u8,
 
     /// How long a new CA must be in every caBundle before it signs: API servers learn of it by watching.
-    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = duration, hide_short_help = true)]
     pub(super) bundle_standing: Duration,
 
     /// How long foreign CAs stay in a caBundle: until the pods that serve with them are gone.
-    #[arg(long, value_name = "DURATION", default_value = "24h", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", default_value = "24h", value_parser = duration, hide_short_help = true)]
     pub(super) foreign_ca_grace: Duration,
 
     /// How often files with certificates and CAs are read, besides after each change.
-    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = duration, hide_short_help = true)]
     pub(super) tls_reload_interval: Duration,
 
     /// Only serve clients with a certificate of a CA in this PEM file.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub(super) client_ca: Option<PathBuf>,
 
     /// Only serve clients whose certificate has this common name, or with dns:NAME this DNS name; may be given several times.
-    #[arg(long, value_name = "NAME", requires = "client_ca")]
+    #[arg(long, value_name = "NAME", requires = "client_ca", hide_short_help = true)]
     pub(super) client_name: Vec<String>,
 
     /// Accepted for compatibility: certificate files are always reloaded.
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = go_bool)]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = go_bool, hide_short_help = true)]
     pub(super) cert_reload: Option<bool>,
 }
 

@@ -99,3 +99,41 @@ fn enforcement_is_on_unless_it_is_switched_off_in_any_letters() {
     let error = Args::read(["gmsa-webhook", "--enforcement", "off"]).unwrap_err().to_string();
     assert!(error.contains("expected Enforce or Warn"), "{error}");
 }
+
+/// A command and all below it, each by its words.
+fn commands(this: &clap::Command, words: &str, found: &mut Vec<(String, clap::Command)>) {
+    found.push((words.trim().to_owned(), this.clone()));
+    for below in this.get_subcommands().filter(|below| below.get_name() != "help") {
+        commands(below, &format!("{words} {}", below.get_name()), found);
+    }
+}
+
+#[test]
+fn every_command_s_help_has_examples_that_parse_and_fits_a_screen() {
+    let Err(root) = Args::read(["gmsa-webhook", "-h"]) else { panic!("no help") };
+    let mut all = Vec::new();
+    commands(&<Args as clap::CommandFactory>::command(), "", &mut all);
+    for (words, _) in all {
+        let help = |flag: &str| {
+            let line = ["gmsa-webhook"].into_iter().chain(words.split_whitespace()).chain([flag]);
+            Args::read(line).unwrap_err().to_string()
+        };
+        let rows: usize = help("-h").trim_end().lines().map(|line| line.chars().count().div_ceil(80).max(1)).sum();
+        assert!(rows <= 40, "{words}: {rows} rows");
+        let long = help("--help");
+        let (_, examples) = long.split_once("\nExamples:\n").unwrap_or_else(|| panic!("{words}: no examples"));
+        let examples: Vec<&str> = examples.lines().filter_map(|line| line.strip_prefix("  gmsa-webhook ")).collect();
+        assert!(
+            !examples.is_empty() && examples.iter().all(|line| line.starts_with(&words) || words.is_empty()),
+            "{words}"
+        );
+        for line in examples {
+            let read = Args::read(["gmsa-webhook"].into_iter().chain(line.split_whitespace()));
+            match read.unwrap_or_else(|error| panic!("{line}: {error}")).command() {
+                Command::Serve(args) => drop(args.resolve().unwrap()),
+                _ => assert!(!line.starts_with("serve"), "{line}"),
+            }
+        }
+    }
+    assert!(!root.to_string().contains("--tls-cert"), "the options of serve are in the help of serve");
+}

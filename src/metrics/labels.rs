@@ -154,16 +154,18 @@ fn digit(number: &mut usize, base: usize) -> usize {
     digit
 }
 
-/// Pods that were refused, for every reason: what alerts count.
+/// Pods and credential specs that were refused, for every reason: what alerts count.
 fn counts_a_refusal(of: &ReviewLabels) -> bool {
-    let is_of_pods = [Webhook::Mutate, Webhook::Validate].map(Webhook::as_str).contains(&of.path);
+    let is_wrong_spec = of.reason == rules::CREDENTIAL_SPEC_WRONG.id;
+    let webhooks = if is_wrong_spec { &[Webhook::ValidateCredspec][..] } else { &[Webhook::Mutate, Webhook::Validate] };
     let is_change = [Operation::Create, Operation::Update].map(operation).contains(&of.operation);
     let is_denial = Denial::RULES.iter().any(|rule| rule.id == of.reason);
     let is_failure = [rules::SPEC_UNREADABLE.id, rules::AUTHORIZATION_FAILED.id].contains(&of.reason);
     let fits = match of.outcome {
         ReviewOutcome::Allowed => false,
-        ReviewOutcome::Denied | ReviewOutcome::WouldDeny => !is_failure,
+        ReviewOutcome::Denied => !is_failure,
+        ReviewOutcome::WouldDeny => !is_failure && !is_wrong_spec,
         ReviewOutcome::Error => is_failure,
     };
-    is_of_pods && is_change && is_denial && fits
+    webhooks.iter().any(|webhook| webhook.as_str() == of.path) && is_change && is_denial && fits
 }

@@ -82,14 +82,14 @@ pub struct Observers {
 }
 
 /// One connection, and what it needs.
-pub(super) struct Connection {
+pub(super) struct HttpsConnection {
     pub serving: Serving,
     pub router: Router,
     /// From its cancellation on, none gets a place, and no handshake goes on.
     pub too_late: CancellationToken,
 }
 
-impl Connection {
+impl HttpsConnection {
     /// Serves until the connection ends, or has to. `graceful` lets a request in flight be answered first.
     pub(super) async fn serve(self, stream: TcpStream, peer: SocketAddr, waiting: Waiting, graceful: Watcher) {
         let Some(place) = self.too_late.run_until_cancelled(self.place(&stream, peer, waiting)).await.flatten() else {

@@ -21,7 +21,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    connection::{Connection, Serving},
+    connection::{HttpsConnection, Serving},
     places::Places,
 };
 use crate::limits::{SEND_BUFFER, UNREAD_TIMEOUT, WAITING_RECEIVE_BUFFER};
@@ -84,7 +84,7 @@ impl Listener {
                 (stream, peer) = accept(&tcp, &places) => {
                     let waiting = places.enter(peer.ip());
                     let (serving, router, too_late) = (serving.clone(), router.clone(), too_late.clone());
-                    let connection = Connection { serving, router, too_late };
+                    let connection = HttpsConnection { serving, router, too_late };
                     tasks.spawn(connection.serve(stream, peer, waiting, graceful.watcher()));
                 }
             }

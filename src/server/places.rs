@@ -48,7 +48,7 @@ struct State {
     /// Connections that came so far, which is the number of the last one.
     entered: u64,
     /// Those that have connections.
-    sources: HashMap<Source, Connections>,
+    sources: HashMap<SourceAddress, Connections>,
     /// Connections that wait: those that sent nothing yet, and those that did.
     silent: usize,
     ready: usize,
@@ -87,9 +87,9 @@ struct Idle {
 
 /// Where connections come from: an IPv4 address, or the network of 64 bits that a host has all addresses of in IPv6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Source(IpAddr);
+struct SourceAddress(IpAddr);
 
-impl Source {
+impl SourceAddress {
     fn of(peer: IpAddr) -> Self {
         Self(match peer.to_canonical() {
             IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
@@ -106,7 +106,7 @@ impl Places {
 
     /// A connection that was accepted, and has sent nothing as far as is known.
     pub fn enter(self: &Arc<Self>, peer: IpAddr) -> Waiting {
-        let source = Source::of(peer);
+        let source = SourceAddress::of(peer);
         let (tell, told) = oneshot::channel();
         let mut state = self.0.lock();
         state.entered += 1;
@@ -155,7 +155,7 @@ impl Places {
 
 impl State {
     /// Takes the connection out of the queues that is to have a place now.
-    fn next_ready(&mut self) -> Option<(Source, oneshot::Sender<Place>)> {
+    fn next_ready(&mut self) -> Option<(SourceAddress, oneshot::Sender<Place>)> {
         if self.ready == 0 {
             return None;
         }
@@ -198,7 +198,7 @@ impl State {
         of.idle.remove(of.first_to_go()?)
     }
 
-    fn forget_empty(&mut self, source: Source) {
+    fn forget_empty(&mut self, source: SourceAddress) {
         let is_empty = |of: &Connections| of.held == 0 && of.silent.is_empty() && of.ready.is_empty();
         if self.sources.get(&source).is_some_and(is_empty) {
             self.sources.remove(&source);
@@ -210,7 +210,7 @@ impl State {
 #[derive(Debug)]
 pub(super) struct Waiting {
     places: Arc<Places>,
-    source: Source,
+    source: SourceAddress,
     number: u64,
     told: oneshot::Receiver<Place>,
 }
@@ -227,15 +227,9 @@ impl Waiting {
             // No place is handed out to it yet: it was dropped.
             _ = &mut self.told => return Err(Unserved::Silent),
         };
-        if peeked.is_ok_and(|bytes| bytes > 0) {
-            self.is_ready();
-            timeout_at(deadline, &mut self.told).await.ok().and_then(Result::ok).map(Arc::new).ok_or(Unserved::NoPlace)
-        } else {
-            Err(Unserved::Gone)
+        if !peeked.is_ok_and(|bytes| bytes > 0) {
+            return Err(Unserved::Gone);
         }
-    }
-
-    fn is_ready(&self) {
         self.places.hand_out(|state| {
             let Some(of) = state.sources.get_mut(&self.source) else { return };
             if let Some(tell) = of.silent.remove(&self.number) {
@@ -244,6 +238,7 @@ impl Waiting {
                 state.ready += 1;
             }
         });
+        timeout_at(deadline, &mut self.told).await.ok().and_then(Result::ok).map(Arc::new).ok_or(Unserved::NoPlace)
     }
 }
 
@@ -264,7 +259,7 @@ impl Drop for Waiting {
 #[derive(Debug)]
 pub(super) struct Place {
     places: Arc<Places>,
-    source: Source,
+    source: SourceAddress,
     /// Whether the connection has brought a request that was decided.
     is_proven: AtomicBool,
     /// Cancelled when the connection has to make room.
@@ -272,7 +267,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    fn new(places: Arc<Places>, source: Source, state: &mut State) -> Self {
+    fn new(places: Arc<Places>, source: SourceAddress, state: &mut State) -> Self {
         let place = Self { places, source, is_proven: AtomicBool::new(false), close: CancellationToken::new() };
         state.free -= 1;
         let of = state.sources.entry(source).or_default();

@@ -13,7 +13,7 @@ use std::{
 
 use thiserror::Error;
 
-use super::{CaBundle, CertificatesError, Clock, KeyPair, KeyPairError, Served, reload::Reload};
+use super::{CaBundle, CertificatesError, KeyPair, KeyPairError, Served, reload::Reload};
 
 /// The largest file that is read, in bytes: a chain of 4096-bit RSA certificates is a few KiB.
 const MAX_FILE: u64 = 1024 * 1024;
@@ -65,9 +65,9 @@ impl Files {
     }
 
     /// Serves what the files hold, now and after each change.
-    pub async fn keep_served(self, served: Served, interval: Duration, clock: Clock) -> Infallible {
+    pub async fn keep_served(self, served: Served, interval: Duration) -> Infallible {
         let files = self.clone();
-        let load = move || files.load(clock());
+        let load = move || files.load(SystemTime::now());
         let mut pairs = Reload::new(&[&self.cert, &self.key], interval, load);
         loop {
             served.offer(pairs.next().await);

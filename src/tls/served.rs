@@ -16,56 +16,56 @@ use super::{KeyPair, Summary};
 use crate::{metrics::Metrics, telemetry::LogOnce};
 
 /// The certificate that handshakes get. Clones are handles to the same certificate.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, Debug)]
 pub struct Served(Arc<ServedState>);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct ServedState {
     pair: ArcSwapOption<KeyPair>,
-    status: Mutex<ServingStatus>,
-}
-
-/// What has been offered so far.
-#[derive(Clone, Debug, Default)]
-pub struct ServingStatus {
-    pub published: u64,
-    pub refused: u64,
     /// Why the certificate that was offered last is refused, where it is.
-    pub refusal: LogOnce,
+    refusal: Mutex<LogOnce>,
+    metrics: Metrics,
 }
 
 impl Served {
     /// Handshakes fail until a certificate is published.
     #[must_use]
-    pub fn new() -> Self {
-        Self::default()
+    pub fn new(metrics: Metrics) -> Self {
+        Self(Arc::new(ServedState { pair: ArcSwapOption::default(), refusal: Mutex::default(), metrics }))
     }
 
     /// Every handshake from now on gets this certificate. Open connections stay as they are.
     pub fn publish(&self, pair: KeyPair) {
+        let expires = pair.summary().not_after;
         self.0.pair.store(Some(Arc::new(pair)));
-        let mut status = self.0.status.lock();
-        status.published += 1;
-        status.refusal.resolve();
+        self.0.metrics.certificate_served(expires);
+        self.accept();
     }
 
     /// Publishes a pair if it is new, or refuses it: then the current one stays.
     pub fn offer(&self, offered: Result<KeyPair, impl Error>) {
         match offered {
-            Ok(pair) if self.serves(&pair) => _ = self.0.status.lock().refusal.resolve(),
+            Ok(pair) if self.serves(&pair) => self.accept(),
             Ok(pair) => {
                 tracing::info!(certificate = %pair.summary(), "serving a new certificate");
                 self.publish(pair);
             }
             Err(error) => {
-                let mut status = self.0.status.lock();
-                let is_new = status.refusal.fail(&error, |reason| {
+                let is_new = self.0.refusal.lock().fail(&error, |reason| {
                     let current = self.current().map_or_else(|| "none".to_owned(), |current| current.to_string());
                     tracing::error!(reason, current, "cannot serve the new certificate; the current one stays in use");
                 });
-                status.refused += u64::from(is_new);
+                if is_new {
+                    self.0.metrics.certificate_refused();
+                }
             }
         }
+    }
+
+    /// What was offered last is not refused.
+    fn accept(&self) {
+        self.0.refusal.lock().resolve();
+        self.0.metrics.certificate_accepted();
     }
 
     #[must_use]
@@ -73,16 +73,10 @@ impl Served {
         self.0.pair.load().as_ref().map(|pair| pair.summary().clone())
     }
 
+    /// Why the certificate that was offered last is refused, where it is.
     #[must_use]
-    pub fn status(&self) -> ServingStatus {
-        self.0.status.lock().clone()
-    }
-
-    /// Brings the metrics of the serving certificate up to date.
-    pub fn record(&self, metrics: &Metrics) {
-        let ServingStatus { published, refused, refusal } = self.status();
-        let not_after = self.current().map(|current| current.not_after);
-        metrics.certificate(not_after, published, refused, refusal.reason().is_some());
+    pub fn refusal(&self) -> Option<String> {
+        self.0.refusal.lock().reason().map(str::to_owned)
     }
 
     /// Whether this is the pair that is served.

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
+use prometheus_client::registry::Registry;
 use rustls::pki_types::CertificateDer;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
@@ -10,6 +11,7 @@ use super::{
     issue::{Ca, IssueError, Issued},
     server_config,
 };
+use crate::metrics::{Metrics, scrape};
 
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -31,6 +33,11 @@ fn leaf(ca: &Ca) -> Issued {
 
 fn pair(cert: &str, key: &str, now: SystemTime) -> Result<KeyPair, KeyPairError> {
     KeyPair::from_pem(cert.as_bytes(), key.as_bytes(), now)
+}
+
+fn nothing_served() -> (Served, Registry) {
+    let (metrics, registry) = Metrics::new("test");
+    (Served::new(metrics), registry)
 }
 
 fn der(pem: &str) -> CertificateDer<'static> {
@@ -107,7 +114,7 @@ fn dates_count_to_the_second_and_clocks_may_differ_at_the_beginning() {
 fn nothing_that_is_printed_shows_a_key() {
     let ca = authority();
     let Issued { cert, key } = leaf(&ca);
-    let served = Served::new();
+    let (served, _) = nothing_served();
     served.publish(pair(&cert, &key, now()).unwrap());
     let issued = Issued { cert: cert.clone(), key: key.clone() };
     let printed = format!("{:?} {ca:?} {issued:?} {served:?}", pair(&cert, &key, now()));
@@ -118,7 +125,7 @@ fn nothing_that_is_printed_shows_a_key() {
 
 #[test]
 fn nothing_is_served_until_something_is_published() {
-    let served = Served::new();
+    let (served, _) = nothing_served();
     let config = server_config(&served, None).unwrap();
     assert_eq!(config.alpn_protocols, [b"http/1.1"]);
     assert_eq!(config.max_early_data_size, 0);
@@ -132,23 +139,31 @@ fn nothing_is_served_until_something_is_published() {
 
 #[test]
 fn the_same_refusal_counts_once_until_something_is_published() {
-    let served = Served::new();
+    let (served, registry) = nothing_served();
     let Issued { cert, key } = leaf(&authority());
+    // How many were served and refused, and whether the last one is refused.
+    let counted = || {
+        let shown = scrape(&registry).unwrap();
+        ["reloads_total{outcome=\"served\"}", "reloads_total{outcome=\"refused\"}", "refused"].map(|series| {
+            let sample = format!("gmsa_webhook_certificate_{series} ");
+            shown.lines().find_map(|line| line.strip_prefix(&sample)?.parse::<u64>().ok()).unwrap()
+        })
+    };
     let refuse = |error: KeyPairError| {
         served.offer(Err(error));
-        served.status().refused
+        counted()
     };
-    assert_eq!([KeyPairError::NoKey, KeyPairError::NoKey, KeyPairError::Mismatch].map(refuse), [1, 1, 2]);
-    assert_eq!(served.status().refusal.reason(), Some(KeyPairError::Mismatch.to_string().as_str()));
+    let counts = [KeyPairError::NoKey, KeyPairError::NoKey, KeyPairError::Mismatch].map(refuse);
+    assert_eq!(counts, [[0, 1, 1], [0, 1, 1], [0, 2, 1]]);
+    assert_eq!(served.refusal(), Some(KeyPairError::Mismatch.to_string()));
     let good = pair(&cert, &key, now()).unwrap();
     served.offer(Ok::<_, KeyPairError>(good.clone()));
-    assert_eq!((served.status().published, served.status().refusal.reason()), (1, None));
-    assert_eq!(refuse(KeyPairError::Mismatch), 3);
+    assert_eq!((counted(), served.refusal()), ([1, 2, 0], None));
+    assert_eq!(refuse(KeyPairError::Mismatch), [1, 3, 1]);
     assert_eq!(served.current(), Some(good.summary().clone()));
     // The source holds again what is served.
     served.offer(Ok::<_, KeyPairError>(good));
-    let status = served.status();
-    assert_eq!((status.published, status.refused, status.refusal.reason()), (1, 3, None));
+    assert_eq!((counted(), served.refusal()), ([1, 3, 0], None));
 }
 
 #[test]

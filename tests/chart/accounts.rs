@@ -85,6 +85,22 @@ fn what_cannot_work_is_refused_with_the_entry_and_the_way_out() {
             "domain.guid \"{244818ae-87ac-4fcd-92ec-e79e5252348a}\" is not a GUID without braces",
         ),
         (
+            json!({"commonLabels": {"Example.com/team": "a"}}),
+            "the key in commonLabels \"Example.com/team\" is not one that Kubernetes takes, such as example.com/team: what is before the slash is in lower case",
+        ),
+        (
+            json!({"commonLabels": {"team": "a b"}}),
+            "commonLabels.team \"a b\" is not a label's value: at most 63 letters, digits and . _ -, with a letter or digit at both ends",
+        ),
+        (
+            json!({"commonAnnotations": {"a b": "c"}}),
+            "the key in commonAnnotations \"a b\" is not one that Kubernetes takes, such as example.com/team: what is before the slash is in lower case",
+        ),
+        (
+            entry(json!({"account": "web", "name": "a".repeat(245)})),
+            "accounts[1]: name is longer than 244 characters, and that of its ClusterRole would be longer than 253",
+        ),
+        (
             json!({"domain": {"dnsName": null}}),
             "domain.dnsName \"\" is not a domain's DNS name, such as corp.example.com",
         ),

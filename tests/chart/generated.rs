@@ -120,7 +120,7 @@ fn documents(mode: &str, settings: &[&str]) -> Vec<String> {
         "namespace-placeholder",
         "--kube-version",
         "1.30",
-        "--skip-tests",
+        "--no-hooks",
         "--set",
         &mode,
         "--set",

@@ -14,6 +14,8 @@
 use gmsa_test_support::helm;
 
 mod accounts;
+mod community;
+mod crd_schema;
 mod dependency;
 mod generated;
 mod limits;

@@ -14,7 +14,7 @@ use crate::{
 const CASES: [(&str, &[&str]); 7] = [
     ("install", &["--set", "image.repository=registry.example.com/gmsa-webhook"]),
     ("upgrade", &["--is-upgrade", "--set", "global.systemDefaultRegistry=registry.example.com"]),
-    ("own-certificate", &["--set", "certificates.mode=secret,containerPort=443"]),
+    ("own-certificate", &["--set", "certificates.mode=secret,containerPort=443,replicaCount=0"]),
     ("opt-out-label", &["--set", "certificates.mode=cert-manager,webhooks.optOutLabel=windows.k8s.io/disabled"]),
     (
         "trial",

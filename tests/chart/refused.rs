@@ -100,7 +100,7 @@ fn texts_of_the_wrong_form_are_refused_in_words() {
         ),
         (
             &["--set", "credential.domainJoinConfig.machineAccountName=web$"],
-            r#"credential.domainJoinConfig.machineAccountName "web$" is not an account's name without the trailing $ and without a domain"#,
+            r#"credential.domainJoinConfig.machineAccountName "web$" is not an account's name: at most 15 characters, without the trailing $ and without a domain"#,
         ),
         (
             &["--set", "credential.domainJoinConfig.sid=S-1-5-21-1-2-3-1104"],
@@ -112,7 +112,7 @@ fn texts_of_the_wrong_form_are_refused_in_words() {
         ),
         (
             &["--set", "credential.domainJoinConfig.machineAccountName=web app"],
-            r#"credential.domainJoinConfig.machineAccountName "web app" is not an account's name without the trailing $ and without a domain"#,
+            r#"credential.domainJoinConfig.machineAccountName "web app" is not an account's name: at most 15 characters, without the trailing $ and without a domain"#,
         ),
         (
             &["--set", "credential.domainJoinConfig.dnsName=corp example"],
@@ -146,7 +146,7 @@ fn texts_of_the_wrong_form_are_refused_in_words() {
         (&["--set", "clientCa.configMapName=a/b"], r#"clientCa.configMapName "a/b" is not a ConfigMap's name"#),
         (
             &["--set", "serviceMonitor.interval=soon"],
-            r#"serviceMonitor.interval "soon" is not a duration with units, such as 30s"#,
+            r#"serviceMonitor.interval "soon" is not a duration with units, such as 30s or 1m30s"#,
         ),
         (
             &["--set", "prometheusRule.thresholds.slowSeconds=1s"],
@@ -154,7 +154,7 @@ fn texts_of_the_wrong_form_are_refused_in_words() {
         ),
         (
             &["--set", "podMonitor.scrapeTimeout=soon"],
-            r#"podMonitor.scrapeTimeout "soon" is not a duration with units, such as 30s"#,
+            r#"podMonitor.scrapeTimeout "soon" is not a duration with units, such as 30s or 1m30s"#,
         ),
         (
             &["--set", "certificates.certManager.duration=90d"],
@@ -207,7 +207,7 @@ fn values_that_do_not_go_together_are_refused_with_the_way_out() {
         ),
         (
             &["--set", "prometheusRule.alerts.GmsaWebhookSlow.for=soon"],
-            "prometheusRule.alerts.GmsaWebhookSlow.for \"soon\" is not a duration with units, such as 10m",
+            "prometheusRule.alerts.GmsaWebhookSlow.for \"soon\" is not a duration with units, such as 10m or 1h30m",
         ),
         (
             &["--set", "certificates.mode=cert-manager,certificates.certManager.issuerRef.kind=ClusterIssuer"],
@@ -337,6 +337,14 @@ fn what_would_be_refused_elsewhere_is_refused_here() {
             "podMonitor.scrapeTimeout (1s) is longer than podMonitor.interval (500ms), which Prometheus does not take: set it lower, or leave it blank".to_owned(),
         ),
         (
+            "serviceMonitor.interval=30s1m",
+            r#"serviceMonitor.interval "30s1m" is not a duration with units, such as 30s or 1m30s"#.to_owned(),
+        ),
+        (
+            "podMonitor.jobLabel=my label",
+            r#"podMonitor.jobLabel "my label" is not a label's key, such as app.kubernetes.io/name"#.to_owned(),
+        ),
+        (
             "image.repository=https://registry.example.com/gmsa",
             format!(r#"image.repository "https://registry.example.com/gmsa" is not an image {image}"#),
         ),
@@ -424,14 +432,102 @@ fn what_would_be_refused_elsewhere_is_refused_here() {
             format!(r#"webhooks.objectSelector.matchLabels.team "a b" {value}"#),
         ),
         (
-            "tolerations[0].effect=Never,tolerations[0].value=1",
-            "- at '/tolerations/0/effect': value must be one of '', 'NoSchedule', 'PreferNoSchedule', 'NoExecute', <nil>\n\
-             - at '/tolerations/0/value': got number, want null or string"
-                .to_owned(),
+            "tolerations[0].effect=Never",
+            "- at '/tolerations/0/effect': value must be one of '', 'NoSchedule', 'PreferNoSchedule', 'NoExecute', <nil>".to_owned(),
         ),
+        ("tolerations[0].value=1", "- at '/tolerations/0/value': got number, want null or string".to_owned()),
         (
             "affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].topologyKey=kubernetes.io/hostname",
             "affinity.podAntiAffinity has a term without labelSelector, which is about no pod: add labelSelector: {matchLabels: {app: gmsa}}".to_owned(),
+        ),
+    ] {
+        assert_eq!(complaint(&["--set", set]), expected);
+    }
+}
+
+/// The same of what the chart passes on as Kubernetes has it: a slip there would end an install at the Deployment, after half of the objects.
+#[test]
+fn what_is_passed_on_is_refused_before_the_api_server_does() {
+    for (set, expected) in [
+        ("resources.limits.memory=50%", r#"resources.limits.memory "50%" is not a quantity, such as 100m or 128Mi"#),
+        (
+            "resources.requests.cpu=2,resources.limits.cpu=500m",
+            "resources.requests.cpu (2) is more than resources.limits.cpu (500m): set both",
+        ),
+        (
+            "resources.limits.mem=256Mi",
+            r#"the key in resources.limits "mem" is not a resource of a container: cpu, memory, ephemeral-storage, or one with a domain"#,
+        ),
+        (
+            "updateStrategy.type=Recreate",
+            "updateStrategy.type=Recreate ends all pods before new ones start, so pods that use GMSA would be refused during every upgrade: leave updateStrategy blank",
+        ),
+        (
+            "updateStrategy.rollingUpdate.maxUnavailable=100%",
+            "updateStrategy.rollingUpdate.maxUnavailable (100%) lets an upgrade end all of the 2 pods at once, so pods that use GMSA would be refused meanwhile: set it lower",
+        ),
+        (
+            "updateStrategy.rollingUpdate.maxUnavailable=0,updateStrategy.rollingUpdate.maxSurge=0%",
+            "updateStrategy.rollingUpdate has maxSurge and maxUnavailable of 0, so no pod could ever be replaced: set one of them higher",
+        ),
+        (
+            "nameOverride=-a",
+            r#"nameOverride "-a" is not a label's value: at most 63 letters, digits and . _ -, with a letter or digit at both ends"#,
+        ),
+        (
+            "credential.domainJoinConfig.machineAccountName=WebApplication01",
+            r#"credential.domainJoinConfig.machineAccountName "WebApplication01" is not an account's name: at most 15 characters, without the trailing $ and without a domain"#,
+        ),
+        ("dnsConfig.nameservers={dns.example.com}", r#"dnsConfig.nameservers "dns.example.com" is not an IP address"#),
+        ("dnsConfig.nameServers={10.0.0.10}", "- at '/dnsConfig': additional properties 'nameServers' not allowed"),
+        ("securityContext.runAsNonRoot=yes", "- at '/securityContext/runAsNonRoot': got string, want null or boolean"),
+        ("podSecurityContext.fsgroup=1", "- at '/podSecurityContext': additional properties 'fsgroup' not allowed"),
+        (
+            "securityContext.privileged=true",
+            "securityContext.privileged and securityContext.allowPrivilegeEscalation=false contradict each other: remove securityContext.privileged, which the webhook does not need",
+        ),
+        ("affinity.nodeaffinity.a=b", "- at '/affinity': additional properties 'nodeaffinity' not allowed"),
+        (
+            "tolerations[0].operator=Exists,tolerations[0].value=a",
+            r#"tolerations: operator Exists takes no value, and the one of every key has "a": remove the value, or set operator: Equal"#,
+        ),
+        (
+            "tolerations[0].value=a",
+            "tolerations has one without a key: name the taint's key, or set operator: Exists to tolerate every taint",
+        ),
+        (
+            "tolerations[0].key=a,tolerations[0].tolerationSeconds=5",
+            "tolerations: tolerationSeconds of a is for effect: NoExecute alone",
+        ),
+        (
+            "topologySpreadConstraints[0].topologyKey=zone",
+            "- at '/topologySpreadConstraints/0': missing properties 'maxSkew', 'whenUnsatisfiable'",
+        ),
+        (
+            "topologySpreadConstraints[0].topologyKey=zone,topologySpreadConstraints[0].maxSkew=1,topologySpreadConstraints[0].minDomains=2,topologySpreadConstraints[0].whenUnsatisfiable=ScheduleAnyway",
+            "topologySpreadConstraints: minDomains of zone is for whenUnsatisfiable: DoNotSchedule alone",
+        ),
+        (
+            "webhooks.namespaceSelector.matchExpressions[0].key=a,webhooks.namespaceSelector.matchExpressions[0].operator=In",
+            "webhooks.namespaceSelector: operator In of a takes values: add some, or use Exists",
+        ),
+        ("extraVolumes[0].name=ca", "extraVolumes: ca needs one source, such as configMap, and has 0"),
+        (
+            "extraVolumes[0].name=ca,extraVolumes[0].configmap.name=ca",
+            "- at '/extraVolumes/0': additional properties 'configmap' not allowed",
+        ),
+        (
+            "extraVolumes[0].name=ca,extraVolumes[0].configMap.name=ca,extraVolumeMounts[0].name=ca,extraVolumeMounts[0].mountPath=/tls",
+            "extraVolumeMounts mounts ca at /tls, where the chart or another entry mounts something: choose another mountPath",
+        ),
+        (
+            "extraEnv[0].name=A,extraEnv[0].value=a,extraEnv[0].valueFrom.fieldRef.fieldPath=spec.nodeName",
+            "extraEnv sets A by value and by valueFrom: remove one of them",
+        ),
+        ("lifecycle.prestop.sleep.seconds=5", "- at '/lifecycle': additional properties 'prestop' not allowed"),
+        (
+            "networkPolicy.metricsFrom[0].podselector.a=b",
+            "- at '/networkPolicy/metricsFrom/0': additional properties 'podselector' not allowed",
         ),
     ] {
         assert_eq!(complaint(&["--set", set]), expected);
@@ -450,7 +546,13 @@ fn what_only_looks_wrong_is_taken() {
         "serviceMonitor.interval=1m,serviceMonitor.scrapeTimeout=60s",
         "prometheusRule.runbookUrl=wiki/gmsa.md",
         "resources.limits.memory=134217728",
-        "affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].weight=1",
+        "affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].weight=1,affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].preference.matchExpressions[0].key=a,affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].preference.matchExpressions[0].operator=Exists",
+        "resources.requests.cpu=0.5,resources.limits.cpu=500m,resources.limits.memory=1e9,resources.limits.example\\.com/gpu=1",
+        "updateStrategy.rollingUpdate.maxSurge=0,updateStrategy.rollingUpdate.maxUnavailable=1",
+        "podSecurityContext.seccompProfile=null,podSecurityContext.fsGroup=1000,securityContext.seLinuxOptions.level=s0",
+        "tolerations[0].operator=Exists,tolerations[1].key=a,tolerations[1].effect=NoExecute,tolerations[1].tolerationSeconds=5",
+        "lifecycle.preStop.sleep.seconds=5,dnsConfig.nameservers={10.0.0.10,fd00::10}",
+        "extraEnv[0].name=NODE,extraEnv[0].valueFrom.fieldRef.fieldPath=spec.nodeName",
     ] {
         Helm::new().template(["--set", set]);
     }

@@ -23,7 +23,7 @@ const CONTEXT: [(&str, &str); 4] = [
 ];
 
 /// What `deploy/dist.sh` leaves in `target/release-VERSION`, apart from what `finish.sh` adds.
-const MADE_BY_DIST: [&str; 17] = [
+const MADE_BY_DIST: [&str; 20] = [
     "gmsa-accounts-VERSION.tgz",
     "gmsa-crd.yaml",
     "gmsa-static-policies-VERSION.yaml",
@@ -33,6 +33,8 @@ const MADE_BY_DIST: [&str; 17] = [
     "gmsa-webhook-VERSION-arm64.oci.tar",
     "gmsa-webhook-VERSION.tgz",
     "gmsa-webhook-VERSION.yaml",
+    "gmsacredentialspec_v1.json",
+    "gmsacredentialspec_v1alpha1.json",
     "kubectl-gmsa-VERSION-amd64.oci.tar",
     "kubectl-gmsa-VERSION-arm64.oci.tar",
     "kubectl-gmsa-VERSION-linux-amd64.cdx.json",
@@ -41,6 +43,7 @@ const MADE_BY_DIST: [&str; 17] = [
     "kubectl-gmsa-VERSION-linux-arm64.tar.gz",
     "kubectl-gmsa-VERSION-windows-amd64.cdx.json",
     "kubectl-gmsa-VERSION-windows-amd64.zip",
+    "kustomization.yaml",
 ];
 /// What the job for macOS adds.
 const MADE_ON_MACOS: [&str; 4] = [

@@ -66,3 +66,35 @@ fn what_a_server_says_reaches_no_terminal_as_an_escape() {
     let said = "deploy-gmsa-webhook.sh: no cluster: no ]0;title[2Jrights2J\n";
     assert_eq!(ran, (2, String::new(), said.to_owned()));
 }
+
+/// What `just sentences` refuses: and not in code, in what a command writes, or in a page that one writes.
+#[test]
+fn long_sentences_and_cells_of_pages_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let words = |count: usize| vec!["word"; count].join(" ");
+    let check = |text: &str| {
+        fs::write(folder.path().join("page.md"), text).unwrap();
+        let script = fs::canonicalize(".ci/sentences.py").unwrap();
+        let (code, stdout, stderr) = run(Command::new("python3").arg(script).arg("page.md").current_dir(folder.path()));
+        assert_eq!(stderr, "");
+        (code, stdout)
+    };
+    let clean = (0, "no long sentences or cells\n".to_owned());
+    let begin = words(8);
+    let refused = |line: u32, what: &str, limit: u32| {
+        (1, format!("page.md:{line}: a {what} of {} words, more than {limit}: {begin} …\n", limit + 1))
+    };
+    assert_eq!(
+        check(&format!("# Title\n\n{}.\n{}; {}\n\n| {} | b |\n", words(34), words(34), words(35), words(40))),
+        clean
+    );
+    assert_eq!(check(&format!("# Title\n\n{}\n{}.\n", words(20), words(16))), refused(3, "sentence", 35));
+    assert_eq!(check(&format!("A point.\n\n- short\n- {}\n", words(34))), clean);
+    assert_eq!(check(&format!("| a | b |\n|---|---|\n| x | {} |\n", words(41))), refused(3, "table cell", 40));
+    let code = format!("```sh\n{}\n```\n", words(50));
+    assert_eq!(check(&code), clean);
+    assert_eq!(check(&format!("{code}\n{}", words(36))), refused(5, "sentence", 35));
+    let written = format!("<!-- times: written by `just bench` -->\n| {} |\n<!-- times: end -->\n", words(50));
+    assert_eq!(check(&written), clean);
+    assert_eq!(check(&format!("Made by a command: do not edit.\n\n{}\n", words(50))), clean);
+}

@@ -59,13 +59,11 @@ pass  configuration    this webhook is installed already, by the Helm release gm
 fn as_nobody(tool: &Tool<'_>) {
     let (report, code) = tool.gmsa("doctor --pre --as nobody --as-group system:authenticated");
     let lines: Vec<&str> = report.lines().map(str::trim_start).collect();
-    let rights = "fail  your rights      you may not create clusterroles, create clusterrolebindings, create mutatingwebhookconfigurations, create \
-                  validatingwebhookconfigurations, create serviceaccounts in gmsa-webhook, create services in gmsa-webhook, create secrets in \
-                  gmsa-webhook, list secrets in gmsa-webhook, update secrets in gmsa-webhook, create deployments in gmsa-webhook, create \
-                  poddisruptionbudgets in gmsa-webhook, create roles in gmsa-webhook, create rolebindings in gmsa-webhook; you may not give the \
-                  webhook what you lack yourself: get gmsacredentialspecs, list gmsacredentialspecs, watch gmsacredentialspecs, create \
-                  localsubjectaccessreviews, get mutatingwebhookconfigurations, patch mutatingwebhookconfigurations, get \
-                  validatingwebhookconfigurations, patch validatingwebhookconfigurations [install-permissions]";
+    let rights = "fail  your rights      you may not get, create, patch, delete clusterrolebindings, \
+                  clusterroles, mutatingwebhookconfigurations, validatingwebhookconfigurations; get, create, patch, delete deployments, poddisruptionbudgets, \
+                  rolebindings, roles, serviceaccounts, services in gmsa-webhook; get, list, watch, create, update, patch, delete secrets in gmsa-webhook; you \
+                  may not give the webhook what you lack yourself: create localsubjectaccessreviews; get, list, watch gmsacredentialspecs; get, patch \
+                  mutatingwebhookconfigurations, validatingwebhookconfigurations [install-permissions]";
     let refused = |about: &str, resource: &str, verb: &str, group: &str, place: &str| {
         format!(
             "skip  {about:15}  could not be checked: the API server answered 403: {resource} is forbidden: User \"nobody\" cannot {verb} resource \

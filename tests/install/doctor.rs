@@ -24,12 +24,13 @@ pub fn in_order(namespaces: usize, users: &str) -> String {
         "\
 pass  API server         answers, vN
 pass  custom resource    serves v1, v1alpha1
-pass  configuration      gmsa/admission-webhook.windows-gmsa.sigs.k8s.io is complete
-pass  certificate        the caBundle of gmsa/admission-webhook.windows-gmsa.sigs.k8s.io is valid for N days
-pass  configuration      zz-gmsa/last.windows-gmsa.sigs.k8s.io is complete
-pass  certificate        the caBundle of zz-gmsa/last.windows-gmsa.sigs.k8s.io is valid for N days
-pass  configuration      gmsa/admission-webhook.windows-gmsa.sigs.k8s.io is complete
-pass  certificate        the caBundle of gmsa/admission-webhook.windows-gmsa.sigs.k8s.io is valid for N days
+pass  webhook            Deployment windows/gmsa has 2 of 2 pods, and they run
+pass  configuration      gmsa/admission-webhook.windows-gmsa.sigs.k8s.io (mutating) is complete
+pass  certificate        the caBundle of gmsa/admission-webhook.windows-gmsa.sigs.k8s.io (mutating) is valid for N days
+pass  configuration      zz-gmsa/last.windows-gmsa.sigs.k8s.io (mutating) is complete
+pass  certificate        the caBundle of zz-gmsa/last.windows-gmsa.sigs.k8s.io (mutating) is valid for N days
+pass  configuration      gmsa/admission-webhook.windows-gmsa.sigs.k8s.io (validating) is complete
+pass  certificate        the caBundle of gmsa/admission-webhook.windows-gmsa.sigs.k8s.io (validating) is valid for N days
 pass  call of /mutate    the API server reaches it and trusts its certificate (dry run in default)
 pass  call of /validate  the API server reaches it and trusts its certificate (dry run in default)
 note  protection         no static policies protect the webhook configurations of gmsa [static-policies]

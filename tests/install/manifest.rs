@@ -1,7 +1,9 @@
 //! The static manifest of a release, by plain kubectl, in the words of docs/install.md and docs/uninstall.md: what it installs, and that its removal leaves
 //! every credential spec.
 
-use std::{fs, process::Command};
+use std::{collections::BTreeMap, fs, path::Path, process::Command};
+
+use serde_json::Value;
 
 use crate::cluster::{Cluster, printed};
 
@@ -11,6 +13,17 @@ fn block(page: &str, line: &str) -> Vec<String> {
     let blocks = text.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap());
     let block = blocks.into_iter().find(|block| block.contains(line)).unwrap_or_else(|| panic!("{page}: no {line}"));
     block.lines().filter(|line| !line.contains("rollout status")).map(str::to_owned).collect()
+}
+
+/// Each object, in one order.
+fn objects(yaml: &str) -> BTreeMap<String, Value> {
+    let named = |object: Value| (format!("{}/{}", object["kind"], object["metadata"]["name"]), object);
+    serde_saphyr::from_multiple::<Value>(yaml).unwrap().into_iter().map(named).collect()
+}
+
+/// What kustomize makes of the folder of a release.
+fn kustomized(cluster: &Cluster, folder: &Path) -> BTreeMap<String, Value> {
+    objects(&cluster.kubectl_prints(["kustomize", folder.to_str().unwrap()]))
 }
 
 #[test]
@@ -24,6 +37,8 @@ fn the_manifest_comes_and_goes_and_every_credential_spec_stays() {
     let name = format!("gmsa-webhook-{version}.yaml");
     fs::rename(folder.path().join("gmsa-webhook.yaml"), folder.path().join(&name)).unwrap();
     fs::copy("deploy/gmsa-crd.yaml", folder.path().join("gmsa-crd.yaml")).unwrap();
+    let kustomized = kustomized(&cluster, folder.path());
+    assert_eq!(kustomized, objects(&fs::read_to_string(folder.path().join(&name)).unwrap()));
     let run = |lines: Vec<String>| {
         assert!(!lines.is_empty());
         for line in lines {

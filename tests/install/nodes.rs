@@ -19,13 +19,19 @@ pub fn join(cluster: &Cluster, name: &str, os: &str) {
 
 /// Puts the pods of a namespace that have no node on this one, and has them run there, `wanted` of them.
 pub fn run_pods(cluster: &Cluster, namespace: &str, node: &str, wanted: usize) {
-    let pods = || {
-        let json = cluster.kubectl_prints(["get", "pods", "--namespace", namespace, "-o", "json"]);
-        let list: Value = serde_json::from_str(&json).unwrap();
-        list["items"].as_array().cloned().unwrap()
-    };
-    cluster.until("the pods are there", || pods().len() == wanted);
-    for (index, pod) in pods().iter().filter(|pod| pod["spec"]["nodeName"].is_null()).enumerate() {
+    cluster.until("the pods are there", || pods(cluster, namespace).len() == wanted);
+    run_new_pods(cluster, namespace, node);
+}
+
+fn pods(cluster: &Cluster, namespace: &str) -> Vec<Value> {
+    let json = cluster.kubectl_prints(["get", "pods", "--namespace", namespace, "-o", "json"]);
+    let list: Value = serde_json::from_str(&json).unwrap();
+    list["items"].as_array().cloned().unwrap()
+}
+
+/// Puts the pods of a namespace that have no node on this one, and has them run there.
+pub fn run_new_pods(cluster: &Cluster, namespace: &str, node: &str) {
+    for (index, pod) in pods(cluster, namespace).iter().filter(|pod| pod["spec"]["nodeName"].is_null()).enumerate() {
         let name = pod["metadata"]["name"].as_str().unwrap();
         bind(cluster, namespace, name, node);
         // Of a network for documentation (RFC 5737).

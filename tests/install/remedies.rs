@@ -6,7 +6,7 @@ use crate::{
     cluster::Cluster,
     doctor::put_in_service,
     helm::CHART,
-    nodes::join,
+    nodes::{join, run_new_pods},
     pods::NAMESPACE,
     release::{RELEASE_NAMESPACE, Release},
     tool::Tool,
@@ -107,7 +107,7 @@ fn selectors_role_and_secret(release: &Release<'_>, tool: &Tool<'_>) {
     }
     let found = complaints(tool);
     let lines: Vec<_> = found.iter().map(|(line, _)| line.as_str()).collect();
-    let selectors = "warn  configuration      the selectors of gmsa/admission-webhook.windows-gmsa.sigs.k8s.io were changed after the installation, by \
+    let selectors = "warn  configuration      the selectors of gmsa/admission-webhook.windows-gmsa.sigs.k8s.io (validating) were changed after the installation, by \
         admissionsenforcer [selectors-changed]";
     let role = "fail  permissions        windows:gmsa may not get secrets/gmsa-tls, watch secrets/gmsa-tls, update secrets/gmsa-tls [webhook-permissions]";
     let secret = "fail  secret             windows/gmsa-tls does not exist [secret-missing]";
@@ -125,7 +125,10 @@ fn service_account(release: &Release<'_>, tool: &Tool<'_>, replace_the_replica: 
     follow(release, &remedy);
     // Nothing runs the Deployment's pods here.
     replace_the_replica();
-    is_in_order(cluster, tool);
+    cluster.until("everything is in order again, with the pods of the restart", || {
+        run_new_pods(cluster, RELEASE_NAMESPACE, "linux-1");
+        complaints(tool).is_empty()
+    });
 }
 
 /// No pod with GMSA can be created then, although the mutating webhook answers.

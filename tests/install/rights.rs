@@ -8,6 +8,8 @@ use crate::{
     cluster::Cluster,
     helm::{CHART, Helm},
     pods::complaint,
+    release::{RELEASE_NAMESPACE, Release},
+    tool::Tool,
 };
 
 const NAMESPACE: &str = "windows";
@@ -84,6 +86,14 @@ fn who_has_the_rights_of_the_table_and_no_others_installs_upgrades_rolls_back_an
     let run = |args: &[&str]| helm.run(args.iter().chain(&["--namespace", NAMESPACE]).copied());
     cluster.until("the rights are in force", || run(&["list"]).status.success());
 
+    let tool = Tool::new(&cluster);
+    let pre = |rights: &str| {
+        let (report, _) =
+            tool.gmsa(&format!("doctor --pre --namespace {NAMESPACE} --kubeconfig {}", kubeconfig.display()));
+        report.contains(&format!("  your rights      {rights}"))
+    };
+    let in_all = format!("you may create what the installation consists of, in {NAMESPACE} and in the cluster\n");
+    cluster.until("doctor says that the rights suffice", || pre(&in_all));
     assert_eq!(complaint(run(&["install", "gmsa", CHART])), None);
     assert_eq!(complaint(run(&["upgrade", "gmsa", CHART, "--set", "replicaCount=3"])), None);
     assert_eq!(complaint(run(&["rollback", "gmsa", "1"])), None);
@@ -102,9 +112,35 @@ fn who_has_the_rights_of_the_table_and_no_others_installs_upgrades_rolls_back_an
     }
     allow(&cluster, &in_cluster, &without);
     cluster.until("the right that is lacking is named", || lacks("replicaCount=2", "deployments"));
+    assert!(pre(&format!("you may not get deployments in {NAMESPACE} [install-permissions]\n")));
     allow(&cluster, &in_cluster, &in_namespace);
     cluster.until("it is uninstalled", || run(&["uninstall", "gmsa", "--ignore-not-found"]).status.success());
     for kind in ["validatingwebhookconfigurations", "mutatingwebhookconfigurations", "deployments"] {
         assert_eq!(cluster.kubectl_prints(["get", kind, "--all-namespaces", "-o", "name"]), "", "{kind}");
     }
+}
+
+/// Who may do everything in the namespace and nothing in the cluster: Helm would delete the pods, and leave the configurations that refuse pods without them.
+#[test]
+fn an_administrator_of_the_namespace_uninstalls_nothing() {
+    let cluster = Cluster::start();
+    let release = Release::install(&cluster);
+    let role = ["create", "rolebinding", "team", "--clusterrole=cluster-admin", "--user=team"];
+    cluster.kubectl_prints(role.into_iter().chain(["--namespace", RELEASE_NAMESPACE]));
+    let kinds = "deployments,services,secrets,validatingwebhookconfigurations,mutatingwebhookconfigurations";
+    let list = ["get", kinds, "--namespace", RELEASE_NAMESPACE, "-l", "app.kubernetes.io/instance=gmsa"];
+    let objects = || cluster.kubectl_prints(list.into_iter().chain(["-o", "jsonpath={.items[*].metadata.uid}"]));
+    let before = objects();
+    assert_eq!(before.split(' ').count(), 6);
+    let uninstall = ["uninstall", "gmsa", "--namespace", RELEASE_NAMESPACE];
+    let said = complaint(release.helm().run(uninstall.into_iter().chain(["--kube-as-user", "team"]))).unwrap();
+    assert!(
+        said.contains(
+            "\"validatingwebhookconfigurations\" in API group \"admissionregistration.k8s.io\" at the cluster scope"
+        ),
+        "{said}"
+    );
+    assert_eq!(objects(), before);
+    release.helm().prints(uninstall);
+    assert_eq!(objects(), "");
 }

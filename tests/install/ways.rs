@@ -68,13 +68,20 @@ fn a_release_whose_namespace_was_deleted_is_installed_again() {
 
 /// What pods of before are found by, and have their rights by, would change before they are replaced.
 #[test]
-fn a_release_keeps_its_namespace_and_its_service_account() {
+fn a_release_keeps_its_name_its_namespace_and_its_service_account() {
     let cluster = Cluster::start();
     let release = Release::install(&cluster);
     cluster.create_namespace("other");
     let instead = "so pods that use GMSA would be refused until the new ones are ready: install a second release under another name with the new value, then uninstall this one";
     let account = "and the pods of before would lose their rights";
+    let name = |to: &str| {
+        format!(
+            "the name of all objects changes from gmsa to {to} (nameOverride, fullnameOverride), and no pod runs yet under the new one"
+        )
+    };
     for (values, change) in [
+        ("fullnameOverride=other", name("other")),
+        ("nameOverride=web", name("gmsa-web")),
         (
             "namespaceOverride=other",
             "the namespace changes from windows to other (namespaceOverride), where no pod runs yet".to_owned(),
@@ -100,6 +107,50 @@ fn a_release_keeps_its_namespace_and_its_service_account() {
     let args = ["--namespace", RELEASE_NAMESPACE, "--set", "serviceAccount.name=other"];
     release.helm().prints(["install", "second", CHART].into_iter().chain(args));
     release.helm().prints(["uninstall", "gmsa", "--namespace", RELEASE_NAMESPACE]);
+}
+
+/// Objects in another namespace come late: without it the release would end in the middle.
+#[test]
+fn a_namespace_that_is_not_there_is_named_before_anything_is_changed() {
+    let cluster = Cluster::start();
+    for namespace in [RELEASE_NAMESPACE, "leaving"] {
+        cluster.create_namespace(namespace);
+    }
+    // It stays as long as this finalizer does.
+    let config_map = r#"{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "held", "namespace": "leaving", "finalizers": ["example.com/held"]}}"#;
+    cluster.apply(config_map);
+    cluster.kubectl_prints(["delete", "namespace", "leaving", "--wait=false"]);
+    let helm = Helm::of_cluster(&cluster.kubeconfig());
+    let domain = "domain.dnsName=a.example.com,domain.netBiosName=A,domain.guid=244818ae-87ac-4fcd-92ec-e79e5252348a,domain.sid=S-1-5-21-1-2-3";
+    for (chart, values, expected) in [
+        (
+            CHART,
+            "dashboard.enabled=true,dashboard.namespace=nowhere".to_owned(),
+            "dashboard.namespace: there is no namespace nowhere: create it first",
+        ),
+        (
+            CHART,
+            "namespaceOverride=nowhere".to_owned(),
+            "namespaceOverride: there is no namespace nowhere: create it first",
+        ),
+        (
+            CHART,
+            "dashboard.enabled=true,dashboard.namespace=leaving".to_owned(),
+            "dashboard.namespace: the namespace leaving is being deleted: wait until it is gone, and create it again",
+        ),
+        (
+            "charts/gmsa-accounts",
+            format!("{domain},accounts[0].account=web,accounts[0].grants={{leaving:default}}"),
+            "accounts[0]: grant \"leaving:default\": the namespace leaving is being deleted: remove the grant, or wait until the namespace is gone and create it again",
+        ),
+    ] {
+        let said = helm.refuses(["install", "gmsa", chart, "--namespace", RELEASE_NAMESPACE, "--set", &values]);
+        assert_eq!(said.trim().rsplit_once("): ").unwrap().1, expected);
+    }
+    assert_eq!(
+        cluster.kubectl_prints(["get", "clusterroles", "-l", "app.kubernetes.io/instance=gmsa", "-o", "name"]),
+        ""
+    );
 }
 
 /// As docs/certificates.md says: an immutable Secret is deleted, and the next upgrade brings another one, which the replica that runs fills.

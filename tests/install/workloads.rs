@@ -1,4 +1,4 @@
-//! Twelve workloads that do not run, on a real control plane: `doctor` names the first cause of each, and what it says to do, followed to
+//! Fifteen workloads that do not run, on a real control plane: `doctor` names the first cause of each, and what it says to do, followed to
 //! the letter, mends it. Refusals are those of kube-apiserver and kube-controller-manager; what comes from the scheduler or from a node
 //! is worded as they word it (see `windows_node`).
 
@@ -255,6 +255,9 @@ fn workloads_that_do_not_run_are_explained_and_mended() {
     init_crash(&scene);
     eviction(&scene);
     image_pull(&scene);
+    never_ready(&scene);
+    missing_config_map(&scene);
+    paused(&scene);
 }
 
 /// Follows a remedy that changes the template: the pod of the new one comes to this node, and runs.
@@ -408,6 +411,48 @@ fn eviction(scene: &Scene<'_>) {
     let remedy = scene.until_listed("evicted", &why);
     scene.follow(&remedy, &[]);
     scene.until_mended("evicted", &other);
+}
+
+/// A container that runs and is not ready: the application has lost its identity, and answers the probe with 401.
+fn never_ready(scene: &Scene<'_>) {
+    let mut runs = container("main", &json!({"running": {"startedAt": "2026-01-01T00:00:00Z"}}), None);
+    runs["ready"] = json!(false);
+    let status =
+        json!({"phase": "Running", "conditions": [{"type": "Ready", "status": "False"}], "containerStatuses": [runs]});
+    let pod = scene.on_node("unready", &json!({}), &status);
+    let message = "Readiness probe failed: HTTP probe failed with statuscode: 401";
+    event(scene.cluster, NAMESPACE, &pod, Some("main"), "Unhealthy", message);
+    let cause = format!("Running on windows-2022, and container \"main\" is not ready: {message} [probe-unauthorized]");
+    let remedy = scene.until_listed("unready", &format!("pod {pod}: {cause}"));
+    assert!(remedy.ends_with(&format!(" `kubectl gmsa verify apps/{pod}`.")), "{remedy}");
+    assert_eq!(scene.first_cause("unready"), (format!("containers       {cause}"), remedy));
+    scene.node.run(NAMESPACE, &pod);
+    scene.until_mended("unready", &pod);
+}
+
+fn missing_config_map(scene: &Scene<'_>) {
+    let waits = container("main", &json!({"waiting": {"reason": "ContainerCreating"}}), None);
+    let volumes = json!({"volumes": [{"name": "settings", "configMap": {"name": "web-settings"}}]});
+    let pod = scene.on_node("no-map", &volumes, &json!({"phase": "Pending", "containerStatuses": [waits]}));
+    let message = "MountVolume.SetUp failed for volume \"settings\" : configmap \"web-settings\" not found";
+    event(scene.cluster, NAMESPACE, &pod, None, "FailedMount", message);
+    let why = format!("pod {pod}: Pending on windows-2022: FailedMount: {message} [pod-volume]");
+    let remedy = scene.until_listed("no-map", &why);
+    scene.tool.write("settings.json", "{}");
+    scene.follow(&remedy, &[("FILE", "settings.json")]);
+    // The kubelet tries again.
+    scene.cluster.kubectl_prints(["get", "configmap", "web-settings", "--namespace", NAMESPACE]);
+    scene.node.run(NAMESPACE, &pod);
+    scene.until_mended("no-map", &pod);
+}
+
+fn paused(scene: &Scene<'_>) {
+    let mut deployment = deployment("paused", &json!({}));
+    deployment["spec"]["paused"] = json!(true);
+    scene.cluster.apply(&deployment.to_string());
+    let cause = "0 of 1 pods, and it is paused: its controller rolls out no change [pods-missing]";
+    let remedy = scene.until_listed("paused", cause);
+    changed(scene, "paused", &remedy, &[], &scene.node);
 }
 
 fn image_pull(scene: &Scene<'_>) {

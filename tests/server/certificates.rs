@@ -13,11 +13,15 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use gmsa_webhook::tls::{
-    self, Served,
-    client_auth::ClientAuth,
-    issue::{Ca, Issued},
+use gmsa_webhook::{
+    metrics::{self, Metrics},
+    tls::{
+        self, Served,
+        client_auth::ClientAuth,
+        issue::{Ca, Issued},
+    },
 };
+use prometheus_client::registry::Registry;
 
 use crate::https::{Server, Setup};
 
@@ -30,6 +34,19 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 fn webhook(served: &Served, clients: Option<Arc<ClientAuth>>) -> Server {
     let tls = tls::server_config(served, clients.clone()).unwrap();
     Setup { clients, ..Setup::standalone(Path::new("examples")) }.serve(tls, String::new())
+}
+
+/// Nothing is served yet; and what a scrape reads.
+fn nothing_served() -> (Served, Registry) {
+    let (metrics, registry) = Metrics::new("test");
+    (Served::new(metrics), registry)
+}
+
+/// The value of a series, such as `certificate_refused`.
+fn sample(registry: &Registry, series: &str) -> u64 {
+    let series = format!("gmsa_webhook_{series} ");
+    let shown = metrics::scrape(registry).unwrap();
+    shown.lines().find_map(|line| line.strip_prefix(&series)).unwrap().parse().unwrap()
 }
 
 fn authority() -> Ca {

@@ -38,6 +38,10 @@ const BUDGET: usize = 24 << 20;
 const NO_MEMORY: &str =
     "this replica holds as many large objects as it may at once, and the API server's answer is one: try again";
 
+/// The cause where the API server has no resource of credential specs.
+const NO_DEFINITION: &str = "the API server does not know GMSACredentialSpec: its CustomResourceDefinition \
+                             gmsacredentialspecs.windows.k8s.io, version v1, is not installed";
+
 fn connect(api: &SimulatedApi) -> Arc<ApiServer> {
     Arc::new(ApiServer::new(api.config()).unwrap())
 }

@@ -76,6 +76,13 @@ fn refused(status: u16, line: &str) -> Answer {
 /// A resolver whose every credential spec holds one text.
 struct Holds(Arc<Contents>);
 
+impl Holds {
+    fn text_of(bytes: usize) -> Arc<Self> {
+        let credspec = json!({"k": "x".repeat(bytes)});
+        Arc::new(Self(Arc::new(Contents::of(credspec.as_object().unwrap()))))
+    }
+}
+
 impl Resolver for Holds {
     fn resolve<'a>(&'a self, _: &'a SpecName, _: Freshness, _: Instant) -> BoxFuture<'a, Resolved> {
         let fact = SpecFact::Contents(Arc::clone(&self.0));
@@ -130,6 +137,17 @@ impl Resolver for Gated {
 
 fn one_pod() -> Vec<u8> {
     serde_json::to_vec(&create(&json!({"securityContext": windows(&naming("s"))}))).unwrap()
+}
+
+/// A review of a pod whose containers name credential specs, by number.
+fn containers(count: usize, spec: impl Fn(usize) -> String) -> Vec<u8> {
+    let container = |n| json!({"name": format!("c{n}"), "securityContext": windows(&naming(&spec(n)))});
+    serde_json::to_vec(&create(&json!({"containers": (0..count).map(container).collect::<Vec<_>>()}))).unwrap()
+}
+
+/// The same where all of them name `s`.
+fn same_containers(count: usize) -> Vec<u8> {
+    containers(count, |_| "s".to_owned())
 }
 
 /// A review that is allowed without a look-up, as a client writes it, with its head.

@@ -73,7 +73,7 @@ impl Setup {
         let now = SystemTime::now();
         let ca = Ca::generate("test CA", now, Duration::from_secs(3600)).unwrap();
         let leaf = ca.issue(&["localhost".to_owned(), "127.0.0.1".to_owned()], now, Duration::from_secs(3600)).unwrap();
-        let served = Served::new();
+        let served = Served::new(Metrics::new("test").0);
         served.publish(KeyPair::from_pem(leaf.cert.as_bytes(), leaf.key.as_bytes(), now).unwrap());
         let tls = tls::server_config(&served, None).unwrap();
         self.serve(tls, ca.cert_pem().to_owned())

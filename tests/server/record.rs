@@ -27,7 +27,7 @@ const RECORD: &[(&str, &[Fault])] = &[
             ),
             (
                 "24 made-up names on 800 connections",
-                &["of_a_thousand_questions_for_one_account_those_over_its_queue_fail_at_once"],
+                &["an_account_has_a_share_and_a_queue_of_its_own"],
             ),
             (
                 "credential specs of 1.4 MB at the start",

@@ -22,9 +22,6 @@ const HELD: usize = 8000;
 /// How often connections are opened, per second.
 const STEPS: u32 = 500;
 
-/// A record header that announces more than is sent: the server waits for the rest.
-pub const HALF_A_HELLO: &[u8] = &[22, 3, 1, 0, 200, 1, 0];
-
 /// The start of a request, whose end does not come.
 pub const HALF_A_HEAD: &[u8] = b"GET /readyz HT";
 

@@ -7,6 +7,7 @@ use futures::{
     future::{self, join_all},
     poll, stream,
 };
+use gmsa_test_support::hostile::HALF_A_HELLO;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
@@ -27,9 +28,6 @@ const HOLD: Duration = Duration::from_secs(6);
 
 /// How long a connection may take to be opened.
 const OPEN_LIMIT: Duration = Duration::from_secs(5);
-
-/// A record header that announces more than is sent: the server waits for the rest.
-const HALF_A_HELLO: &[u8] = &[22, 3, 1, 0, 200, 1, 0];
 
 /// Nothing: what the machine itself does to a bystander.
 pub async fn quiet(_: &Target<'_>) -> Vec<Figure> {

@@ -35,6 +35,19 @@ The entries of the list in their final form, and what the schema cannot say of t
 {{- end -}}
 {{- end -}}
 {{- end -}}
+{{- $labels := .root.Values.commonLabels | default dict -}}
+{{- range $name, $map := dict "commonLabels" $labels "commonAnnotations" (.root.Values.commonAnnotations | default dict) -}}
+{{- range $key, $value := $map -}}
+{{- if not (regexMatch "^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$" $key) -}}
+{{- fail (printf "the key in %s %q is not one that Kubernetes takes, such as example.com/team: what is before the slash is in lower case" $name $key) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- range $key, $value := $labels -}}
+{{- if not (regexMatch "^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$" $value) -}}
+{{- fail (printf "commonLabels.%s %q is not a label's value: at most 63 letters, digits and . _ -, with a letter or digit at both ends" $key $value) -}}
+{{- end -}}
+{{- end -}}
 {{- $names := dict -}}
 {{- $bindings := dict -}}
 {{- range $entry := .entries -}}
@@ -45,6 +58,9 @@ The entries of the list in their final form, and what the schema cannot say of t
 {{- end -}}
 {{- if not (regexMatch "^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$" $entry.name) -}}
 {{- fail (printf "%s: name %q is not a lower-case DNS name" $entry.path $entry.name) -}}
+{{- end -}}
+{{- if gt (len $entry.name) 244 -}}
+{{- fail (printf "%s: name is longer than 244 characters, and that of its ClusterRole would be longer than 253" $entry.path) -}}
 {{- end -}}
 {{- with get $names $entry.name -}}
 {{- fail (printf "%s and %s have the same name %q: give one of them a name" . $entry.path $entry.name) -}}
@@ -80,7 +96,14 @@ have pods refused, is said with its entry before anything is changed. Each line 
 {{- range $entry := .entries -}}
 {{- range $grant := $entry.grants -}}
 {{- $namespace := index (splitList ":" $grant) 0 -}}
-{{- if lookup "v1" "Namespace" "" $namespace }}{{ $isCluster = true }}{{ else }}{{ $missing = append $missing (list $entry.path $grant $namespace) }}{{ end -}}
+{{- with lookup "v1" "Namespace" "" $namespace -}}
+{{- $isCluster = true -}}
+{{- if .metadata.deletionTimestamp -}}
+{{- fail (printf "%s: grant %q: the namespace %s is being deleted: remove the grant, or wait until the namespace is gone and create it again" $entry.path $grant $namespace) -}}
+{{- end -}}
+{{- else -}}
+{{- $missing = append $missing (list $entry.path $grant $namespace) -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- range $isCluster | ternary $missing list -}}

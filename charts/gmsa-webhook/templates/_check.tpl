@@ -8,6 +8,7 @@ the values and the way out.
 {{- include "gmsa-webhook.checkPorts" . -}}
 {{- include "gmsa-webhook.checkCertificates" . -}}
 {{- include "gmsa-webhook.checkIdentity" . -}}
+{{- include "gmsa-webhook.checkNamespaces" . -}}
 {{- include "gmsa-webhook.checkReplicas" . -}}
 {{- include "gmsa-webhook.checkPod" . -}}
 {{- include "gmsa-webhook.checkWebhooks" . -}}
@@ -56,13 +57,27 @@ the values and the way out.
 {{- if and $scaling.enabled (not (dig "requests" "cpu" "" $resources)) (not (dig "limits" "cpu" "" $resources)) -}}
 {{- fail "autoscaling.enabled needs resources.requests.cpu, because it scales by the share of it that is used" -}}
 {{- end -}}
+{{- $replicas := int (ternary $scaling.minReplicas .Values.replicaCount $scaling.enabled) -}}
+{{- with .Values.updateStrategy -}}
+{{- $update := .rollingUpdate | default dict -}}
+{{- $surge := get $update "maxSurge" | toString | default "25%" -}}
+{{- $away := get $update "maxUnavailable" | toString -}}
+{{- if eq (toString .type) "Recreate" -}}
+{{- fail "updateStrategy.type=Recreate ends all pods before new ones start, so pods that use GMSA would be refused during every upgrade: leave updateStrategy blank" -}}
+{{- end -}}
+{{- if and (regexMatch "^0%?$" $surge) (regexMatch "^0%?$" $away) -}}
+{{- fail "updateStrategy.rollingUpdate has maxSurge and maxUnavailable of 0, so no pod could ever be replaced: set one of them higher" -}}
+{{- end -}}
+{{- if or (eq $away "100%") (and (regexMatch "^[1-9][0-9]*$" $away) (gt $replicas 0) (ge (int $away) $replicas)) -}}
+{{- fail (printf "updateStrategy.rollingUpdate.maxUnavailable (%s) lets an upgrade end all of the %d pods at once, so pods that use GMSA would be refused meanwhile: set it lower" $away $replicas) -}}
+{{- end -}}
+{{- end -}}
 {{- with .Values.podDisruptionBudget -}}
 {{- $neverUnavailable := regexMatch "^0%?$" (toString .maxUnavailable) -}}
 {{- if and .enabled (not (kindIs "invalid" .minAvailable)) (not (kindIs "invalid" .maxUnavailable)) (not $neverUnavailable) -}}
 {{- fail "podDisruptionBudget.minAvailable and podDisruptionBudget.maxUnavailable are both set: leave one of them blank" -}}
 {{- end -}}
 {{- $key := ternary "autoscaling.minReplicas" "replicaCount" $scaling.enabled -}}
-{{- $replicas := int (ternary $scaling.minReplicas $.Values.replicaCount $scaling.enabled) -}}
 {{- $all := or (eq (toString .minAvailable) "100%") (and (regexMatch "^[0-9]+$" (toString .minAvailable)) (ge (int .minAvailable) $replicas)) -}}
 {{- if and .enabled (gt $replicas 0) (not (kindIs "invalid" .minAvailable)) $all -}}
 {{- fail (printf "podDisruptionBudget.minAvailable (%s) leaves none of the %d pods (%s) to evict, so no node that runs one can be drained: set it lower, or leave it blank" (toString .minAvailable) $replicas $key) -}}
@@ -94,6 +109,9 @@ the values and the way out.
 {{- if not (or (kindIs "string" $variable.value) (kindIs "invalid" $variable.value)) -}}
 {{- fail (printf "extraEnv: the value of %s is a %s, and Kubernetes takes text alone: write it in quotes, such as %q" $variable.name (ternary "boolean" (ternary "list or an object" "number" (or (kindIs "slice" $variable.value) (kindIs "map" $variable.value))) (kindIs "bool" $variable.value)) (toString $variable.value)) -}}
 {{- end -}}
+{{- if and $variable.value $variable.valueFrom -}}
+{{- fail (printf "extraEnv sets %s by value and by valueFrom: remove one of them" $variable.name) -}}
+{{- end -}}
 {{- $names = append $names $variable.name -}}
 {{- end -}}
 {{- range $kind := list "requests" "limits" -}}
@@ -102,11 +120,15 @@ the values and the way out.
 {{- fail (printf "resources.%s.memory %q is less than a mebibyte, as m means thousandths of a byte and a number bytes: write %sMi" $kind $memory (trimSuffix "m" $memory)) -}}
 {{- end -}}
 {{- end -}}
-{{- $memory := include "gmsa-webhook.resources" . | fromYaml -}}
-{{- $requested := dig "requests" "memory" "" $memory | toString -}}
-{{- $limit := dig "limits" "memory" "" $memory | toString -}}
-{{- if and (regexMatch "^[0-9]+Mi$" $requested) (regexMatch "^[0-9]+Mi$" $limit) (gt (trimSuffix "Mi" $requested | int) (trimSuffix "Mi" $limit | int)) -}}
-{{- fail (printf "resources.requests.memory (%s) is more than resources.limits.memory (%s): set both" $requested $limit) -}}
+{{- $resources := include "gmsa-webhook.resources" . | fromYaml -}}
+{{- range $name, $requested := $resources.requests -}}
+{{- $limit := dig "limits" $name "" $resources -}}
+{{- if and (ne (toString $limit) "") (gt (include "gmsa-webhook.quantity" $requested | float64) (include "gmsa-webhook.quantity" $limit | float64)) -}}
+{{- fail (printf "resources.requests.%s (%s) is more than resources.limits.%s (%s): set both" $name (toString $requested) $name (toString $limit)) -}}
+{{- end -}}
+{{- end -}}
+{{- if and .Values.securityContext.privileged (not (dig "allowPrivilegeEscalation" true .Values.securityContext)) -}}
+{{- fail "securityContext.privileged and securityContext.allowPrivilegeEscalation=false contradict each other: remove securityContext.privileged, which the webhook does not need" -}}
 {{- end -}}
 {{- if and (eq .Values.dnsPolicy "None") (not .Values.dnsConfig.nameservers) -}}
 {{- fail "dnsPolicy=None needs dnsConfig.nameservers: name them, or leave dnsPolicy blank" -}}
@@ -116,12 +138,47 @@ the values and the way out.
 {{- if has .name $volumes -}}
 {{- fail (printf "extraVolumes has %s, which the chart has, or which is there twice: choose another name" .name) -}}
 {{- end -}}
+{{- if ne (len .) 2 -}}
+{{- fail (printf "extraVolumes: %s needs one source, such as configMap, and has %d" .name (sub (len .) 1)) -}}
+{{- end -}}
 {{- $volumes = append $volumes .name -}}
 {{- end -}}
+{{- $paths := list "/tls" "/client-ca" -}}
 {{- range .Values.extraVolumeMounts -}}
 {{- if not (has .name $volumes) -}}
 {{- fail (printf "extraVolumeMounts has %s, which is none of extraVolumes" .name) -}}
 {{- end -}}
+{{- if has .mountPath $paths -}}
+{{- fail (printf "extraVolumeMounts mounts %s at %s, where the chart or another entry mounts something: choose another mountPath" .name .mountPath) -}}
+{{- end -}}
+{{- $paths = append $paths .mountPath -}}
+{{- end -}}
+{{- range .Values.tolerations -}}
+{{- $operator := .operator | default "Equal" -}}
+{{- if and (eq $operator "Exists") .value -}}
+{{- fail (printf "tolerations: operator Exists takes no value, and the one of %s has %q: remove the value, or set operator: Equal" (.key | default "every key") .value) -}}
+{{- end -}}
+{{- if and (ne $operator "Exists") (not .key) -}}
+{{- fail "tolerations has one without a key: name the taint's key, or set operator: Exists to tolerate every taint" -}}
+{{- end -}}
+{{- if and (hasKey . "tolerationSeconds") (ne (.effect | default "") "NoExecute") -}}
+{{- fail (printf "tolerations: tolerationSeconds of %s is for effect: NoExecute alone" (.key | default "every key")) -}}
+{{- end -}}
+{{- end -}}
+{{- $spread := list -}}
+{{- range .Values.topologySpreadConstraints -}}
+{{- $is := printf "%s, %s" .topologyKey .whenUnsatisfiable -}}
+{{- if has $is $spread -}}
+{{- fail (printf "topologySpreadConstraints has two of %s: remove one" $is) -}}
+{{- end -}}
+{{- if and .minDomains (ne .whenUnsatisfiable "DoNotSchedule") -}}
+{{- fail (printf "topologySpreadConstraints: minDomains of %s is for whenUnsatisfiable: DoNotSchedule alone" .topologyKey) -}}
+{{- end -}}
+{{- $spread = append $spread $is -}}
+{{- end -}}
+{{- range $name, $value := dict "affinity" .Values.affinity "topologySpreadConstraints" .Values.topologySpreadConstraints "networkPolicy.metricsFrom" .Values.networkPolicy.metricsFrom
+  "networkPolicy.extraEgress" .Values.networkPolicy.extraEgress "webhooks.namespaceSelector" .Values.webhooks.namespaceSelector "webhooks.objectSelector" .Values.webhooks.objectSelector -}}
+{{- include "gmsa-webhook.checkExpressions" (dict "name" $name "of" $value) -}}
 {{- end -}}
 {{- range $kind, $affinity := $.Values.affinity -}}
 {{- if hasPrefix "pod" $kind -}}
@@ -136,6 +193,29 @@ the values and the way out.
 {{- if and (lt (int .Values.terminationGracePeriodSeconds) $drain) (not (regexMatch "--(shutdown-delay|drain-timeout)" (join " " .Values.extraArgs))) -}}
 {{- fail (printf "terminationGracePeriodSeconds (%d) is less than the %d seconds that the webhook takes to stop: 5 until its endpoints are forgotten, 15 for what is in flight" (int .Values.terminationGracePeriodSeconds) $drain) -}}
 {{- end -}}
+{{- end -}}
+
+{{/* Selectors' expressions, of dict "name" VALUE "of" what it holds, at every depth. */}}
+{{- define "gmsa-webhook.checkExpressions" -}}
+{{- $name := .name -}}
+{{- if kindIs "slice" .of -}}
+{{- range .of }}{{ include "gmsa-webhook.checkExpressions" (dict "name" $name "of" .) }}{{ end -}}
+{{- else if kindIs "map" .of -}}
+{{- if and (hasKey .of "key") (hasKey .of "operator") -}}
+{{- $takesNone := hasSuffix "Exist" (trimSuffix "s" .of.operator) -}}
+{{- if ne $takesNone (empty .of.values) -}}
+{{- fail (printf "%s: operator %s of %s takes %s" $name .of.operator .of.key (ternary "no values: remove them, or use In" "values: add some, or use Exists" $takesNone)) -}}
+{{- end -}}
+{{- end -}}
+{{- range .of }}{{ include "gmsa-webhook.checkExpressions" (dict "name" $name "of" .) }}{{ end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* A quantity as a number, for comparisons. */}}
+{{- define "gmsa-webhook.quantity" -}}
+{{- $units := dict "n" 1e-9 "u" 1e-6 "m" 0.001 "" 1.0 "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "P" 1e15 "E" 1e18 "Ki" 1024.0 "Mi" 1048576.0 "Gi" 1073741824.0 "Ti" 1099511627776.0 "Pi" 1125899906842624.0 "Ei" 1152921504606846976.0 -}}
+{{- $unit := regexFind "[numkMGTPE]i?$" (toString .) -}}
+{{ mulf (trimSuffix $unit (toString .) | float64) (get $units $unit) }}
 {{- end -}}
 
 {{/* Webhooks and the guard. */}}
@@ -208,6 +288,7 @@ the values and the way out.
 {{- $key := "^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$" -}}
 {{- $forms := list
   (list "the name of all objects" (include "gmsa-webhook.fullname" .) $label "a DNS label, which starts with a letter and has no dots: set fullnameOverride")
+  (list "nameOverride" $v.nameOverride "^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$" "a label's value: at most 63 letters, digits and . _ -, with a letter or digit at both ends")
   (list "namespaceOverride" $v.namespaceOverride "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" "a namespace's name")
   (list "serviceAccount.name" $v.serviceAccount.name $dnsName "a service account's name")
   (list "certificates.certManager.duration" $v.certificates.certManager.duration $duration "a duration with units, such as 2160h")
@@ -223,7 +304,7 @@ the values and the way out.
   (list "credential.domainJoinConfig.dnsName" $join.dnsName $dnsDomain "a domain's DNS name, such as corp.example.com")
   (list "credential.domainJoinConfig.dnsTreeName" $join.dnsTreeName $dnsDomain "a domain's DNS name, such as example.com")
   (list "credential.domainJoinConfig.guid" $join.guid "^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$" "a GUID without braces")
-  (list "credential.domainJoinConfig.machineAccountName" $join.machineAccountName "^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$" "an account's name without the trailing $ and without a domain")
+  (list "credential.domainJoinConfig.machineAccountName" $join.machineAccountName "^[A-Za-z0-9]([A-Za-z0-9._-]{0,13}[A-Za-z0-9])?$" "an account's name: at most 15 characters, without the trailing $ and without a domain")
   (list "credential.domainJoinConfig.netBiosName" $join.netBiosName "^[^\\\\/:*?\"<>|\\s]+$" "a domain's NetBIOS name, such as CORP")
   (list "credential.domainJoinConfig.sid" $join.sid "^S-1-5-21(-[0-9]+){3}$" "a domain's SID: S-1-5-21 and three numbers (an account's has four)")
   (list "credential.hostAccountConfig.portableCcgVersion" $v.credential.hostAccountConfig.portableCcgVersion "^1$" "\"1\"")
@@ -234,6 +315,8 @@ the values and the way out.
   (list "podDisruptionBudget.maxUnavailable" $v.podDisruptionBudget.maxUnavailable $count "a number or a percentage")
   (list "clientCa.configMapName" $v.clientCa.configMapName $dnsName "a ConfigMap's name")
   (list "priorityClassName" $v.priorityClassName $dnsName "a priority class's name")
+  (list "updateStrategy.rollingUpdate.maxSurge" (dig "rollingUpdate" "maxSurge" "" $v.updateStrategy) $count "a number or a percentage")
+  (list "updateStrategy.rollingUpdate.maxUnavailable" (dig "rollingUpdate" "maxUnavailable" "" $v.updateStrategy) $count "a number or a percentage")
   (list "updateStrategy.type" $v.updateStrategy.type "^(RollingUpdate|Recreate)$" "RollingUpdate or Recreate")
   (list "probes.startup.successThreshold" $v.probes.startup.successThreshold "^1$" "1, which is all that Kubernetes takes")
   (list "probes.liveness.successThreshold" $v.probes.liveness.successThreshold "^1$" "1, which is all that Kubernetes takes")
@@ -241,9 +324,25 @@ the values and the way out.
 {{- range $namespace := $v.webhooks.warnNamespaces -}}
 {{- $forms = append $forms (list "webhooks.warnNamespaces" $namespace "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" "a namespace's name") -}}
 {{- end -}}
+{{- range $kind := list "requests" "limits" -}}
+{{- range $name, $quantity := get $v.resources $kind -}}
+{{- $forms = append $forms (list (printf "the key in resources.%s" $kind) $name "^(cpu|memory|ephemeral-storage|hugepages-.+|.+/.+)$" "a resource of a container: cpu, memory, ephemeral-storage, or one with a domain") -}}
+{{- $forms = append $forms (list (printf "resources.%s.%s" $kind $name) $quantity "^[0-9]+(\\.[0-9]+)?([numkMGTPE]|[KMGTPE]i|e\\+?[0-9]+)?$" "a quantity, such as 100m or 128Mi") -}}
+{{- end -}}
+{{- end -}}
+{{- range $volume := $v.extraVolumes -}}
+{{- $forms = append $forms (list "extraVolumes" $volume.name "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" "a volume's name: lower-case letters, digits and -") -}}
+{{- end -}}
+{{- range $mount := $v.extraVolumeMounts -}}
+{{- $forms = append $forms (list (printf "extraVolumeMounts: mountPath of %s" $mount.name) $mount.mountPath "^/[^:]*$" "an absolute path without :") -}}
+{{- end -}}
+{{- range $address := $v.dnsConfig.nameservers -}}
+{{- $forms = append $forms (list "dnsConfig.nameservers" $address "^([0-9]{1,3}(\\.[0-9]{1,3}){3}|[0-9A-Fa-f.]*:[0-9A-Fa-f.:]*)$" "an IP address") -}}
+{{- end -}}
 {{- range $name, $monitor := $monitors -}}
+{{- $forms = append $forms (list (printf "%s.jobLabel" $name) $monitor.jobLabel $key "a label's key, such as app.kubernetes.io/name") -}}
 {{- range $key := list "interval" "scrapeTimeout" -}}
-{{- $forms = append $forms (list (printf "%s.%s" $name $key) (get $monitor $key) "^([0-9]+(h|m|s|ms))+$" "a duration with units, such as 30s") -}}
+{{- $forms = append $forms (list (printf "%s.%s" $name $key) (get $monitor $key) "^([0-9]+h)?([0-9]+m)?([0-9]+s)?([0-9]+ms)?$" "a duration with units, such as 30s or 1m30s") -}}
 {{- end -}}
 {{- end -}}
 {{- range $name, $threshold := $v.prometheusRule.thresholds -}}
@@ -271,7 +370,7 @@ the values and the way out.
 {{- range $given, $value := ($change | default dict).labels -}}
 {{- $forms = append $forms (list (printf "the key in prometheusRule.alerts.%s.labels" $name) $given "^[A-Za-z_][A-Za-z0-9_]*$" "a label of Prometheus: letters, digits and _") -}}
 {{- end -}}
-{{- $forms = append $forms (list (printf "prometheusRule.alerts.%s.for" $name) (get ($change | default dict) "for") "^([0-9]+(d|h|m|s))+$" "a duration with units, such as 10m") -}}
+{{- $forms = append $forms (list (printf "prometheusRule.alerts.%s.for" $name) (get ($change | default dict) "for") "^([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$" "a duration with units, such as 10m or 1h30m") -}}
 {{- end -}}
 {{- range $cidr := $v.networkPolicy.apiServerCidrs -}}
 {{- $forms = append $forms (list "networkPolicy.apiServerCidrs" $cidr "^([0-9.]+/([0-9]|[12][0-9]|3[0-2])|[0-9A-Fa-f.]*:[0-9A-Fa-f.:]*/([0-9]{1,2}|1[01][0-9]|12[0-8]))$" "a CIDR, such as 10.0.0.1/32") -}}
@@ -388,14 +487,34 @@ the API server would not trust. Each line is a condition and what is said then; 
 
 {{/* What pods of before are found by, and have their rights by: it would change before they are replaced. */}}
 {{- define "gmsa-webhook.checkIdentity" -}}
+{{- if .Release.IsUpgrade -}}
 {{- $instead := "so pods that use GMSA would be refused until the new ones are ready: install a second release under another name with the new value, then uninstall this one" -}}
 {{- $account := include "gmsa-webhook.serviceAccount" . -}}
 {{- $namespace := include "gmsa-webhook.namespace" . -}}
+{{- $name := include "gmsa-webhook.fullname" . -}}
 {{- $of := include "gmsa-webhook.installedIdentity" . | fromYaml -}}
-{{- range ternary (list
+{{- range list
+  (list $of.name $name (printf "the name of all objects changes from %s to %s (nameOverride, fullnameOverride), and no pod runs yet under the new one, %s" $of.name $name $instead))
   (list $of.namespace $namespace (printf "the namespace changes from %s to %s (namespaceOverride), where no pod runs yet, %s" $of.namespace $namespace $instead))
   (list $of.account $account (printf "the service account changes from %s to %s (serviceAccount.name, serviceAccount.create), and the pods of before would lose their rights, %s" $of.account $account $instead))
-) list .Release.IsUpgrade -}}
+-}}
 {{- if and (index . 0) (ne (index . 0) (index . 1)) }}{{ fail (index . 2) }}{{ end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Namespaces besides the release's: in one that is not there, or is being deleted, an install would end in the middle. */}}
+{{- define "gmsa-webhook.checkNamespaces" -}}
+{{- $named := dict "namespaceOverride" .Values.namespaceOverride -}}
+{{- range $name := list "serviceMonitor" "podMonitor" "prometheusRule" "dashboard" -}}
+{{- $object := get $.Values $name -}}
+{{- if $object.enabled }}{{ $_ := set $named (printf "%s.namespace" $name) $object.namespace }}{{ end -}}
+{{- end -}}
+{{- range $value, $namespace := $named -}}
+{{- if and $namespace (ne $namespace $.Release.Namespace) (include "gmsa-webhook.hasCluster" $) -}}
+{{- $found := include "gmsa-webhook.installedNamespace" $namespace -}}
+{{- if not $found }}{{ fail (printf "%s: there is no namespace %s: create it first" $value $namespace) }}{{ end -}}
+{{- if eq $found "Terminating" }}{{ fail (printf "%s: the namespace %s is being deleted: wait until it is gone, and create it again" $value $namespace) }}{{ end -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}

@@ -8,6 +8,11 @@ Helm renders without a cluster (`helm template`, Argo CD).
 {{- if lookup "v1" "Namespace" "" "kube-system" }}true{{ end -}}
 {{- end -}}
 
+{{/* Of a namespace's name: its phase, Active or Terminating; empty where there is none. */}}
+{{- define "gmsa-webhook.installedNamespace" -}}
+{{- with lookup "v1" "Namespace" "" . }}{{ .status.phase }}{{ end -}}
+{{- end -}}
+
 {{/* The Deployment, as YAML. */}}
 {{- define "gmsa-webhook.installed" -}}
 {{- with lookup "apps/v1" "Deployment" (include "gmsa-webhook.namespace" .) (include "gmsa-webhook.fullname" .) }}{{ toYaml . }}{{ end -}}
@@ -76,11 +81,22 @@ writes the caBundle, values: the caBundle is the values'), its "caBundle", the "
 {{- with lookup "cert-manager.io/v1" "Certificate" (include "gmsa-webhook.namespace" .) (include "gmsa-webhook.fullname" .) }}{{ merge .spec.issuerRef (dict "group" "cert-manager.io" "kind" "Issuer") | toYaml }}{{ end -}}
 {{- end -}}
 
-{{/* The "namespace" that the API server calls, and the service "account" of the pods there, as YAML; empty where there are none. */}}
+{{/*
+The "name" of the objects of this release, the "namespace" that the API server calls, and the service "account" of the pods there, as YAML; empty where there are none. Where nothing
+has the name of the values, it is looked for among all configurations: those of this chart, of this release.
+*/}}
 {{- define "gmsa-webhook.installedIdentity" -}}
 {{- $configuration := lookup "admissionregistration.k8s.io/v1" "ValidatingWebhookConfiguration" "" (include "gmsa-webhook.fullname" .) -}}
 {{- $namespace := $configuration.webhooks | default list | first | default dict | dig "clientConfig" "service" "namespace" "" -}}
 {{- $deployment := include "gmsa-webhook.installed" . | fromYaml -}}
 {{- $account := ternary (dig "spec" "template" "spec" "serviceAccountName" "default" $deployment) "" (hasKey $deployment "spec") -}}
-{{ dict "namespace" $namespace "account" $account | toYaml }}
+{{- $name := "" -}}
+{{- if not (or $configuration $deployment) -}}
+{{- range (lookup "admissionregistration.k8s.io/v1" "ValidatingWebhookConfiguration" "" "").items -}}
+{{- $annotations := .metadata.annotations | default dict -}}
+{{- $isOfRelease := and (eq (get $annotations "meta.helm.sh/release-name") $.Release.Name) (eq (get $annotations "meta.helm.sh/release-namespace") $.Release.Namespace) -}}
+{{- if and $isOfRelease (regexMatch (printf "^%s-[0-9]" $.Chart.Name) (dig "metadata" "labels" "helm.sh/chart" "" .)) }}{{ $name = .metadata.name }}{{ end -}}
+{{- end -}}
+{{- end -}}
+{{ dict "name" $name "namespace" $namespace "account" $account | toYaml }}
 {{- end -}}

@@ -11,11 +11,11 @@
 //! | `denial`, `allow_reason` | why a request is refused, with message and code, or admitted |
 //! | `webhook` | the table of webhooks, and the operator's settings |
 //! | `review` | an AdmissionReview, parsed within bounds |
-//! | `subject`, `facts` | who the pod runs as; what must be known, and what is known |
+//! | `subject`, `facts` | who the pod runs as; what was found out |
 //! | `patch` | what the answer changes |
 //! | `claims` | what the slots ask for, before anything is looked up |
 //! | `warning`, `advice` | lines that `kubectl` shows; those about a pod that uses GMSA |
-//! | `preconditions` | what must hold before the slots of a pod are checked: their number, the bound of 24 names |
+//! | `preconditions` | what must hold before the slots of a pod are checked: the kind, the number of slots and of names |
 //! | `mutate` | `/mutate`: names become contents |
 //! | `validate` | `/validate`: names are authorised, contents are compared |
 //! | `validate_workload` | `/validate-workload`: what will happen to the pods |

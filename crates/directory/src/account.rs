@@ -88,6 +88,13 @@ fn root_key(envelope: &[u8]) -> Option<Guid> {
     Guid::from_bytes(envelope.get(24..40).filter(|_| envelope.get(4..8) == Some(MAGIC))?)
 }
 
+/// Whether an object that is no group Managed Service Account may be taken for one: it is of another kind of them, or in their container.
+fn may_be_meant(entry: &Entry) -> bool {
+    const OTHERS: [&str; 2] = ["msDS-ManagedServiceAccount", "msDS-DelegatedManagedServiceAccount"];
+    OTHERS.iter().any(|class| entry.is_a(class))
+        || parts(&entry.name).nth(1).is_some_and(|place| place.eq_ignore_ascii_case("CN=Managed Service Accounts"))
+}
+
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Account {
     /// `sAMAccountName`, without the `$` at its end.
@@ -253,24 +260,33 @@ impl Directory {
         }
     }
 
-    /// Every group Managed Service Account of the own domain, or of what was printed.
+    /// Every group Managed Service Account of this domain, otherwise of the own one, or of what was printed. Where what was printed holds none, those
+    /// that may be meant.
     ///
     /// # Errors
-    /// Where the directory refuses.
-    pub async fn accounts(&mut self) -> Result<Vec<Account>, Error> {
-        let filter = LdapFilter::equals("objectClass", CLASS);
-        let (mut accounts, is_live) = (Vec::new(), self.is_live());
-        for base in self.bases(None)?.into_iter().take(1) {
-            let search = LdapSearch {
-                base: &base,
-                scope: SearchScope::Subtree,
-                filter: filter.clone(),
-                attributes: &ATTRIBUTES,
-            };
-            let entries = self.search(&search).await?.into_iter();
-            accounts.extend(entries.filter_map(|entry| Account::of(entry, is_live)));
+    /// Where the directory refuses, or the forest has no such domain.
+    pub async fn accounts(&mut self, domain: Option<&str>) -> Result<Vec<Account>, Error> {
+        let is_live = self.is_live();
+        let Some(base) = self.bases(domain)?.into_iter().next() else { return Ok(Vec::new()) };
+        let is_managed = LdapFilter::equals("objectClass", CLASS);
+        // What was printed need not have its classes.
+        let filter =
+            if is_live { is_managed } else { LdapFilter::Any(vec![is_managed, LdapFilter::Present(MEMBERSHIP)]) };
+        let mut entries = self.below(&base, filter).await?;
+        if entries.is_empty() && !is_live {
+            entries = self.below(&base, LdapFilter::Present("sAMAccountName")).await?;
+            if entries.iter().any(may_be_meant) {
+                entries.retain(may_be_meant);
+            }
         }
+        let mut accounts: Vec<Account> = entries.into_iter().filter_map(|entry| Account::of(entry, is_live)).collect();
+        // Below a domain there may be others, in what was printed.
+        accounts.retain(|found| domain.is_none() || found.domain() == domain_of(&base));
         Ok(accounts)
+    }
+
+    async fn below(&mut self, base: &str, filter: LdapFilter) -> Result<Vec<Entry>, Error> {
+        self.search(&LdapSearch { base, scope: SearchScope::Subtree, filter, attributes: &ATTRIBUTES }).await
     }
 
     /// The distinguished names of the domains to search, the own one first; of what was printed, all there is.

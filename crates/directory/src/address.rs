@@ -1,6 +1,9 @@
 //! Where a directory is: `ldaps://dc1.contoso.com`, `ldap://dc1.contoso.com` (with `StartTLS`), or a domain.
 
-use std::{fmt, net::SocketAddr};
+use std::{
+    fmt,
+    net::{IpAddr, Ipv6Addr, SocketAddr},
+};
 
 use crate::{Error, NameServers};
 
@@ -46,9 +49,7 @@ impl Address {
         let (transport, rest) = match text.split_once("://") {
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("ldaps") => (Transport::Tls, rest),
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("ldap") => (Transport::StartTls, rest),
-            None if is_host(text) && text.contains('.') => {
-                return Ok(Self::Domain(text.trim_end_matches('.').to_ascii_lowercase()));
-            }
+            None => return Self::bare(text).ok_or_else(|| with_scheme(text).unwrap_or_else(|| EXPECTED.to_owned())),
             _ => return Err(EXPECTED.to_owned()),
         };
         let rest = rest.trim_end_matches('/');
@@ -61,11 +62,29 @@ impl Address {
             None => rest.split_once(':').unwrap_or((rest, "")),
         };
         let port = if port.is_empty() { transport.port() } else { port.parse().map_err(|_| EXPECTED)? };
-        if !is_host(host) && host.parse::<std::net::Ipv6Addr>().is_err() {
+        if !is_host(host) && host.parse::<Ipv6Addr>().is_err() {
             return Err(EXPECTED.to_owned());
         }
         Ok(Self::Controller(Controller { host: host.to_owned(), port, transport }))
     }
+
+    /// A domain, which alone has no scheme.
+    fn bare(text: &str) -> Option<Self> {
+        let is_domain = is_host(text) && text.contains('.') && text.parse::<IpAddr>().is_err();
+        is_domain.then(|| Self::Domain(text.trim_end_matches('.').to_ascii_lowercase()))
+    }
+}
+
+/// What was meant, where only the scheme is missing.
+fn with_scheme(text: &str) -> Option<String> {
+    let url = match text.rsplit_once(':') {
+        _ if text.parse::<Ipv6Addr>().is_ok() => format!("ldaps://[{text}]"),
+        Some((host, "389")) => format!("ldap://{host}"),
+        Some((host, "636")) => format!("ldaps://{host}"),
+        _ => format!("ldaps://{text}"),
+    };
+    matches!(Address::parse(&url), Ok(Address::Controller(_)))
+        .then(|| format!("a domain controller is named as {url}, a domain by its DNS name"))
 }
 
 fn is_host(text: &str) -> bool {
@@ -87,7 +106,7 @@ impl Controller {
     pub(crate) async fn endpoints(&self, resolver: Option<&NameServers>) -> Result<Vec<SocketAddr>, Error> {
         let unreachable = |error| Error::Unreachable(self.to_string(), error);
         if let Some(resolver) = resolver
-            && self.host.parse::<std::net::IpAddr>().is_err()
+            && self.host.parse::<IpAddr>().is_err()
         {
             let addresses =
                 resolver.addresses(&self.host).await.map_err(|why| unreachable(std::io::Error::other(why)))?;
@@ -137,7 +156,6 @@ mod tests {
     fn what_is_no_address_is_refused() {
         for text in [
             "",
-            "contoso",
             "http://dc1",
             "ldaps://",
             "ldaps://dc1:x",
@@ -151,6 +169,19 @@ mod tests {
             let expected =
                 "expected ldaps://HOST[:PORT], ldap://HOST[:PORT], the DNS name of a domain, or a file of LDIF";
             assert_eq!(Address::parse(text), Err(expected.to_owned()), "{text}");
+        }
+        for (text, url) in [
+            ("dc1", "ldaps://dc1"),
+            ("10.0.0.1", "ldaps://10.0.0.1"),
+            ("10.0.0.1:636", "ldaps://10.0.0.1"),
+            ("10.0.0.1:1636", "ldaps://10.0.0.1:1636"),
+            ("dc1.contoso.com:389", "ldap://dc1.contoso.com"),
+            ("dc1.contoso.com:636", "ldaps://dc1.contoso.com"),
+            ("::1", "ldaps://[::1]"),
+            ("[fd00::1]:636", "ldaps://[fd00::1]"),
+        ] {
+            let wanted = format!("a domain controller is named as {url}, a domain by its DNS name");
+            assert_eq!(Address::parse(text), Err(wanted), "{text}");
         }
     }
 }

@@ -6,8 +6,11 @@ use std::collections::{BTreeSet, HashSet};
 
 use crate::Sid;
 
-/// `READ_PROPERTY`, which retrieving the password needs ([MS-ADTS] 3.1.1.4.5.39), and the two generic rights that hold it.
-const RETRIEVE: u32 = 0x10 | 0x8000_0000 | 0x1000_0000;
+/// `READ_PROPERTY`, which retrieving the password needs ([MS-ADTS] 3.1.1.4.5.39).
+const RETRIEVE: u32 = 0x10;
+/// Generic rights that would hold it. An access check does not map those of an entry ([MS-DTYP] 2.5.3.2), and Samba gives no password for them; where
+/// they are mapped as they are stored, they are not seen here.
+const GENERIC: u32 = 0x8000_0000 | 0x1000_0000;
 
 /// An entry of the list, in its order: the first one that fits decides.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -134,10 +137,11 @@ fn read_entry(kind: u8, flags: u8, entry: &[u8]) -> Option<Ace> {
     if flags & INHERIT_ONLY != 0 || matches!(kind, 2 | 3 | 7 | 8 | 0xD..=0x13) {
         return Some(Ace::Other);
     }
-    let retrieves = |entry: &[u8]| Some(u32::from_le_bytes(*entry.first_chunk()?) & RETRIEVE != 0);
+    let has = |entry: &[u8], rights: u32| Some(u32::from_le_bytes(*entry.first_chunk()?) & rights != 0);
     let rule = |allows: bool, sid: &[u8]| Some(Ace::Rule(AccessRule { allows, to: Sid::first(sid)?.0 }));
     Some(match kind {
-        0 | 1 | 5 | 6 | 9 | 0xA | 0xB | 0xC if !retrieves(entry)? => Ace::Other,
+        0 | 1 | 5 | 6 | 9 | 0xA | 0xB | 0xC if !has(entry, RETRIEVE | GENERIC)? => Ace::Other,
+        0 | 1 if !has(entry, RETRIEVE)? => Ace::Unknown(Sid::first(entry.get(4..)?).map(|(sid, _)| sid)),
         0 | 1 => rule(kind == 0, entry.get(4..)?)?,
         // For callbacks: under a condition.
         9 | 0xA => Ace::Unknown(Sid::first(entry.get(4..)?).map(|(sid, _)| sid)),
@@ -146,7 +150,7 @@ fn read_entry(kind: u8, flags: u8, entry: &[u8]) -> Option<Ace> {
             let types = [OF_PART, INHERITED_BY].into_iter().filter(|flag| present & flag != 0).count();
             let sid = entry.get(8 + types * GUID..)?;
             match kind {
-                5 | 6 if present & OF_PART == 0 => rule(kind == 5, sid)?,
+                5 | 6 if present & OF_PART == 0 && has(entry, RETRIEVE)? => rule(kind == 5, sid)?,
                 _ => Ace::Unknown(Sid::first(sid).map(|(sid, _)| sid)),
             }
         }
@@ -251,8 +255,9 @@ mod tests {
             assert_eq!(with(kind, 0, &body), wanted, "{kind:#x} {body:?}");
         }
         assert_eq!(with(9, 0x8, &plain(READ)), nothing);
-        // Generic rights hold it, too.
-        assert_eq!(with(5, 0, &of_object([0, 0, 0, 0x80], 0)), rule(true));
+        // Generic rights may hold it.
+        assert_eq!(with(0, 0, &plain([0, 0, 0, 0x10])), unknown(0, Some(someone.clone())));
+        assert_eq!(with(5, 0, &of_object([0, 0, 0, 0x80], 0)), unknown(5, Some(someone.clone())));
     }
 
     proptest! {

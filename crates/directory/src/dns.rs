@@ -20,6 +20,7 @@ use tokio::{
 use crate::Error;
 
 const PORT: u16 = 53;
+const OTHER_SERVER: &str = "; --directory-dns IP names another DNS server";
 /// For one question to one server.
 const LIMIT: Duration = Duration::from_secs(8);
 /// For its answer over UDP, which can be lost.
@@ -87,8 +88,10 @@ impl NameServers {
             let answer = timeout(LIMIT, exchange(*server, name, kind)).await;
             match answer {
                 Ok(Ok(answer)) => return Ok(answer),
-                Ok(Err(error)) => failed = format!("DNS server {server}: {error}"),
-                Err(_) => failed = format!("DNS server {server} did not answer within {} s", LIMIT.as_secs()),
+                Ok(Err(error)) => failed = format!("DNS server {server}: {error}{OTHER_SERVER}"),
+                Err(_) => {
+                    failed = format!("DNS server {server} did not answer within {} s{OTHER_SERVER}", LIMIT.as_secs());
+                }
             }
         }
         Err(failed)
@@ -121,7 +124,11 @@ pub fn controllers(answer: &[u8], domain: &str) -> Result<Vec<String>, Error> {
         return Err(Error::OtherDomain { domain: domain.to_owned(), host: host.clone() });
     }
     if offers.is_empty() {
-        return Err(not_located(format!("the DNS has no record {}", record_of(domain))));
+        return Err(not_located(format!(
+            "the DNS has no record {}; if {domain} is a domain controller, use --directory ldaps://{domain}; if it is a domain, \
+             --directory-dns IP names a DNS server that knows it",
+            record_of(domain)
+        )));
     }
     Ok(offers.into_iter().map(|offer| offer.host).collect())
 }
@@ -174,12 +181,13 @@ async fn by_stream(server: SocketAddr, query: &[u8]) -> io::Result<Vec<u8>> {
 
 /// What is wanted of an answer; nothing where there is no such name.
 fn read<T>(answer: &[u8], wanted: impl Fn(&RData<'_>) -> Option<T>) -> Result<Vec<T>, String> {
-    let packet = Packet::parse(answer).map_err(|_| "the DNS server answers with what is not DNS".to_owned())?;
+    let packet =
+        Packet::parse(answer).map_err(|_| "the DNS server answers with what is not DNS".to_owned() + OTHER_SERVER)?;
     match packet.rcode() {
         RCODE::NoError | RCODE::NameError => {
             Ok(packet.answers.iter().filter_map(|record| wanted(&record.rdata)).collect())
         }
-        code => Err(format!("the DNS server answers {code:?}")),
+        code => Err(format!("the DNS server answers {code:?}{OTHER_SERVER}")),
     }
 }
 
@@ -240,11 +248,13 @@ mod tests {
         let error = |bytes: &[u8]| controllers(bytes, "contoso.com").unwrap_err().to_string();
         assert_eq!(
             error(&[0; 3]),
-            "cannot find the domain controllers of contoso.com: the DNS server answers with what is not DNS"
+            "cannot find the domain controllers of contoso.com: the DNS server answers with what is not DNS; \
+             --directory-dns IP names another DNS server"
         );
         assert_eq!(
             error(&answer(&[])),
-            "cannot find the domain controllers of contoso.com: the DNS has no record _ldap._tcp.dc._msdcs.contoso.com"
+            "cannot find the domain controllers of contoso.com: the DNS has no record _ldap._tcp.dc._msdcs.contoso.com; if contoso.com is a \
+             domain controller, use --directory ldaps://contoso.com; if it is a domain, --directory-dns IP names a DNS server that knows it"
         );
     }
 }

@@ -5,7 +5,7 @@ use std::{io, time::Duration};
 /// What a domain controller, or the way to it, did not do.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("cannot connect to {0}")]
+    #[error("cannot connect to {0}{next}", next = next(.0, ""))]
     Unreachable(String, #[source] io::Error),
     #[error("cannot find the domain controllers of {domain}: {why}")]
     NotLocated { domain: String, why: String },
@@ -20,13 +20,22 @@ pub enum Error {
     Unproven { controller: String, domain: String },
     #[error("the certificate of {0} is not trusted; --directory-ca FILE names the authority that made it")]
     Certificate(String, #[source] io::Error),
-    #[error("TLS with {0} fails")]
+    #[error("the certificate of {0} is not for this name; use --directory ldaps:// with a name that it has")]
+    CertificateName(String, #[source] io::Error),
+    #[error(
+        "the certificate of {0} is not valid now; give the domain controller a new one, or correct the clock of this machine"
+    )]
+    CertificateTime(String, #[source] io::Error),
+    #[error("TLS with {0} fails{next}", next = next(.0, NO_CERTIFICATE))]
     Tls(String, #[source] io::Error),
-    #[error("{0} does not take StartTLS: {1}")]
+    #[error("{0} does not take StartTLS: {1}{NO_CERTIFICATE}")]
     NoTls(String, String),
     #[error("cannot read the authority's certificates in {0}")]
     Authority(String, #[source] io::Error),
-    #[error("there is no certificate in {0}")]
+    #[error(
+        "there is no certificate in {0}: expected that of the authority, in PEM or DER (of a .p7b, `openssl pkcs7 -print_certs -inform der -in FILE` \
+         prints those that it holds)"
+    )]
     NoAuthority(String),
     #[error("the system has no trusted authorities: --directory-ca FILE names one")]
     NoRoots,
@@ -34,7 +43,7 @@ pub enum Error {
     Credentials(String, String, &'static str),
     #[error("{0} refuses: {1}")]
     Refused(String, String, u32),
-    #[error("{0} ended the connection")]
+    #[error("{0} ended the connection{next}", next = next(.0, TRY_ANOTHER))]
     Ended(String),
     #[error("{0} did not answer within {time} s", time = .1.as_secs())]
     TimedOut(String, Duration),
@@ -44,7 +53,7 @@ pub enum Error {
         "one command takes at most {1}, which {0} exceeds: name single accounts, or another domain controller with --directory ldaps://HOST"
     )]
     Exhausted(String, &'static str),
-    #[error("{0} answers with what is not LDAP")]
+    #[error("{0} answers with what is not LDAP{next}", next = next(.0, ""))]
     Malformed(String),
     #[error("{0}: the directory does not say {1}")]
     Incomplete(String, &'static str),
@@ -59,6 +68,24 @@ pub enum Error {
          (objectClass=domainDNS)"
     )]
     NoDomains,
+}
+
+const NO_CERTIFICATE: &str =
+    "; a domain controller without a certificate takes no TLS: try another one, with --directory ldaps://HOST";
+const TRY_ANOTHER: &str = "; try again, or another domain controller, with --directory ldaps://HOST";
+
+/// What to try next at an address, where its port tells; otherwise this. A global catalog has two ports too, and lacks properties of accounts.
+fn next(address: &str, otherwise: &str) -> String {
+    let port = address.rsplit_once(':');
+    match port {
+        Some((host, "389" | "3268")) if host.starts_with("ldaps://") => {
+            format!("; on this port TLS begins with StartTLS: use --directory {}", host.replacen("ldaps", "ldap", 1))
+        }
+        Some((host, "636" | "3269")) if host.starts_with("ldap://") => {
+            format!("; on this port TLS begins at once: use --directory {}", host.replacen("ldap", "ldaps", 1))
+        }
+        _ => otherwise.to_owned(),
+    }
 }
 
 /// What a refused bind means, from the status in its message, such as `… data 52e, v3839` (Microsoft: Common Active Directory bind errors).

@@ -68,7 +68,10 @@ impl Sid {
         // What a user has of several, and nobody types.
         known.or(match (self.authority, self.parts.as_slice()) {
             (5, [5, ..]) => Some(&LOGON_SESSION),
-            (5, [80, ..]) => Some(&SERVICE),
+            // From `SECURITY_SERVICE_ID_BASE_RID` to `SECURITY_MAX_BASE_RID`.
+            (5, [80..=111, ..]) => Some(&SERVICE),
+            (15, _) => Some(&APP),
+            (16, _) => Some(&INTEGRITY),
             _ => None,
         })
     }
@@ -93,53 +96,68 @@ pub struct WellKnown {
     pub name: &'static str,
     /// Who has it, where that is more than a few who were chosen.
     pub wide: Option<&'static str>,
+    /// It is only of those who are on the machine itself: nobody has it who asks a domain controller over the network.
+    pub is_local: bool,
 }
 
 const fn known(authority: u64, parts: &'static [u32], name: &'static str) -> WellKnown {
-    WellKnown { authority, parts, name, wide: None }
+    WellKnown { authority, parts, name, wide: None, is_local: false }
+}
+
+const fn local(authority: u64, parts: &'static [u32], name: &'static str) -> WellKnown {
+    WellKnown { is_local: true, ..known(authority, parts, name) }
 }
 
 const fn wide(authority: u64, parts: &'static [u32], name: &'static str, who: &'static str) -> WellKnown {
-    WellKnown { authority, parts, name, wide: Some(who) }
+    WellKnown { wide: Some(who), ..known(authority, parts, name) }
 }
 
 /// Everybody who can log on.
 pub const EVERYBODY: &str = "every user and every computer of the domain";
+pub const EVERY_USER: &str = "every user of the domain";
+pub const EVERY_COMPUTER: &str = "every computer of the domain";
 const BY_DEFAULT: &str = "by default every user and every computer of the domain";
 const ANONYMOUS: &str = "everybody without a user";
 const GUESTS: &str = "everybody, where the user Guest is enabled,";
 const TRUSTED: &str = "every user of trusted domains";
+const BY_KEY: &str = "every user who logs on with a certificate or a key";
+const WITH_CLAIMS: &str = "every user and every computer for which the domain makes claims";
 
-static LOGON_SESSION: WellKnown = known(5, &[5], "a logon session");
-static SERVICE: WellKnown = known(5, &[80], "a service of a machine");
+static LOGON_SESSION: WellKnown = local(5, &[5], "a logon session");
+static SERVICE: WellKnown = local(5, &[80], "a service of a machine");
+static APP: WellKnown = local(15, &[], "an app of a machine");
+static INTEGRITY: WellKnown = local(16, &[], "an integrity level");
 
 /// Those of a user who logs on to a domain controller over the network are marked as wide: they are in the token of everybody.
-static WELL_KNOWN: [WellKnown; 60] = [
-    known(0, &[0], "Null SID"),
+static WELL_KNOWN: &[WellKnown] = &[
+    local(0, &[0], "Null SID"),
     wide(1, &[0], "Everyone", EVERYBODY),
-    known(2, &[0], "Local"),
-    known(2, &[1], "Console Logon"),
-    known(3, &[0], "Creator Owner"),
-    known(3, &[1], "Creator Group"),
-    known(3, &[4], "Owner Rights"),
-    known(5, &[1], "Dialup"),
+    local(2, &[0], "Local"),
+    local(2, &[1], "Console Logon"),
+    local(3, &[0], "Creator Owner"),
+    local(3, &[1], "Creator Group"),
+    local(3, &[4], "Owner Rights"),
+    local(5, &[1], "Dialup"),
     wide(5, &[2], "Network", EVERYBODY),
-    known(5, &[3], "Batch"),
-    known(5, &[4], "Interactive"),
-    known(5, &[6], "Service"),
+    local(5, &[3], "Batch"),
+    local(5, &[4], "Interactive"),
+    local(5, &[6], "Service"),
     wide(5, &[7], "Anonymous Logon", ANONYMOUS),
-    known(5, &[8], "Proxy"),
+    local(5, &[8], "Proxy"),
     known(5, &[9], "Enterprise Domain Controllers"),
-    known(5, &[10], "Self"),
+    local(5, &[10], "Self"),
     wide(5, &[11], "Authenticated Users", EVERYBODY),
-    known(5, &[12], "Restricted Code"),
-    known(5, &[13], "Terminal Server User"),
-    known(5, &[14], "Remote Interactive Logon"),
+    local(5, &[12], "Restricted Code"),
+    local(5, &[13], "Terminal Server User"),
+    local(5, &[14], "Remote Interactive Logon"),
     wide(5, &[15], "This Organization", EVERYBODY),
-    known(5, &[17], "IUSR"),
-    known(5, &[18], "Local System"),
-    known(5, &[19], "Local Service"),
-    known(5, &[20], "Network Service"),
+    local(5, &[17], "IUSR"),
+    local(5, &[18], "Local System"),
+    local(5, &[19], "Local Service"),
+    local(5, &[20], "Network Service"),
+    wide(5, &[21, 0, 0, 0, 496], "Compounded Authentication", WITH_CLAIMS),
+    wide(5, &[21, 0, 0, 0, 497], "Claims Valid", WITH_CLAIMS),
+    local(5, &[33], "Write Restricted"),
     known(5, &[32, 544], "Administrators"),
     wide(5, &[32, 545], "Users", EVERYBODY),
     wide(5, &[32, 546], "Guests", GUESTS),
@@ -168,21 +186,39 @@ static WELL_KNOWN: [WellKnown; 60] = [
     known(5, &[32, 578], "Hyper-V Administrators"),
     known(5, &[32, 579], "Access Control Assistance Operators"),
     known(5, &[32, 580], "Remote Management Users"),
+    known(5, &[32, 581], "System Managed Accounts Group"),
     known(5, &[32, 582], "Storage Replica Administrators"),
     wide(5, &[64, 10], "NTLM Authentication", EVERYBODY),
     wide(5, &[64, 14], "SChannel Authentication", EVERYBODY),
     wide(5, &[64, 21], "Digest Authentication", EVERYBODY),
+    wide(5, &[65, 1], "This Organization Certificate", BY_KEY),
+    local(5, &[113], "Local account"),
+    local(5, &[114], "Local account and member of Administrators group"),
     wide(5, &[1000], "Other Organization", TRUSTED),
     wide(18, &[1], "Authentication authority asserted identity", EVERYBODY),
     wide(18, &[2], "Service asserted identity", EVERYBODY),
+    wide(18, &[3], "Fresh public key identity", BY_KEY),
+    wide(18, &[4], "Key trust identity", BY_KEY),
+    wide(18, &[5], "MFA key property", BY_KEY),
+    wide(18, &[6], "Attested key property", BY_KEY),
 ];
 
 /// By their numbers in a domain ([MS-DTYP] 2.4.2.4): every user has the first as primary group, every computer the third.
 static WIDE_GROUPS: [WellKnown; 3] = [
-    wide(5, &[513], "Domain Users", "every user of the domain"),
+    wide(5, &[513], "Domain Users", EVERY_USER),
     wide(5, &[514], "Domain Guests", GUESTS),
-    wide(5, &[515], "Domain Computers", "every computer of the domain"),
+    wide(5, &[515], "Domain Computers", EVERY_COMPUTER),
 ];
+
+/// A name that PowerShell prints, of more than those who were chosen: that of the group, and who is behind it.
+pub fn wide_by_name(name: &str, place: &str) -> Option<&'static WellKnown> {
+    let named = |known: &&WellKnown| known.name.eq_ignore_ascii_case(name) && known.wide.is_some();
+    match place.to_ascii_lowercase().as_str() {
+        "cn=users" => WIDE_GROUPS.iter().find(named),
+        "cn=builtin" => WELL_KNOWN.iter().filter(|known| known.parts.first() == Some(&32)).find(named),
+        _ => None,
+    }
+}
 
 impl fmt::Display for Sid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -6,7 +6,7 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use gmsa_core::quote::{Quoted, cut};
 
 use crate::{
-    Entry,
+    Entry, Sid,
     entry::{MAX_TEXT, base_of},
 };
 
@@ -65,6 +65,9 @@ pub fn read(text: &str) -> Result<Vec<Entry>, LdifError> {
             Some(_) => return Err(LdifError::File(number)),
         };
         let name = name.trim().to_ascii_lowercase();
+        // Samba's tools print it as a text.
+        let sid = (name == "objectsid").then(|| Sid::parse(str::from_utf8(&value).ok()?)).flatten();
+        let value = sid.map_or(value, |sid| sid.to_bytes());
         match (&mut entry, name.as_str()) {
             (None, "dn") => {
                 let name = String::from_utf8(value).map_err(|_| LdifError::NoName(number))?;
@@ -103,9 +106,9 @@ pub fn incomplete(text: &str, entries: &[Entry]) -> Option<String> {
     for entry in entries.iter().filter(|entry| !entry.name.to_ascii_lowercase().contains(",cn=configuration,")) {
         *of_domains.entry(base_of(&entry.name).to_ascii_lowercase()).or_default() += 1;
     }
-    let (domain, _) = of_domains.into_iter().find(|(_, count)| *count == PAGE)?;
+    let (domain, count) = of_domains.into_iter().find(|(_, count)| *count > 0 && *count % PAGE == 0)?;
     Some(format!(
-        "the file may not be whole: it holds exactly {PAGE} entries of {}, after which a domain controller ends a search without pages",
+        "the file may not be whole: it holds exactly {count} entries of {}, after which a domain controller ends a search without pages",
         Quoted::new(&domain)
     ))
 }
@@ -178,6 +181,8 @@ mod tests {
         assert_eq!(said("dn: CN=a,DC=x\nmember;range=1500-*: CN=b,DC=x\n"), None);
         let page = "the file may not be whole: it holds exactly 1000 entries of \"DC=x\", after which a domain controller ends a search without pages";
         assert_eq!(said(&(many(1000) + configuration)).unwrap(), page.replace("DC=x", "dc=x"));
+        assert!(said(&many(5000)).unwrap().contains(" exactly 5000 entries "));
+        assert_eq!(said(&many(5001)), None);
         assert_eq!(
             said(&(many(3) + "search: 2\nresult: 4 Size limit exceeded\n")).unwrap(),
             "the file is not whole: the search ended with \"4 Size limit exceeded\""

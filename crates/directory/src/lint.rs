@@ -24,13 +24,13 @@ pub use account::account;
 use account::{class, enabled, expired};
 use forest::{forest, root_key};
 pub use password::password;
-pub use spec::{SAID_OF_SPECS, SpecFindings, against, credential_spec, elsewhere};
+pub use spec::{SAID_OF_SPECS, SpecFindings, against, credential_spec};
 
 /// The property that holds who may retrieve the password.
 const RETRIEVERS: &str = "PrincipalsAllowedToRetrieveManagedPassword";
 /// How a file becomes whole.
-const LDAPSEARCH: &str =
-    "Print it again, all pages of it: `ldapsearch -E pr=1000/noprompt`, with the filter of docs/active-directory.md.";
+const LDAPSEARCH: &str = "Print all of it, in pages: `ldapsearch -E pr=1000/noprompt` with the filter \
+    `(|(objectClass=domainDNS)(objectClass=group)(objectClass=user)(objectClass=foreignSecurityPrincipal))`.";
 /// How many names are printed.
 const SHOWN: usize = 5;
 

@@ -9,7 +9,7 @@ use crate::{
     Directory, Entry, Error, LdapFilter, LdapSearch, SearchScope, Sid,
     account::Account,
     entry::{base_of, first_value, parts},
-    identifier::WellKnown,
+    identifier::{EVERY_COMPUTER, EVERY_USER, WellKnown},
 };
 
 /// How many are asked for at once.
@@ -43,6 +43,8 @@ pub struct Group {
     pub wide: Option<(String, &'static str)>,
     /// It is for mail alone, and gives no access.
     pub is_distribution: bool,
+    /// A group in it that is so.
+    pub distribution: Option<String>,
 }
 
 /// A user or a computer in a group.
@@ -78,6 +80,11 @@ impl Principal {
             _ => None,
         }
     }
+
+    /// Whether nobody who asks a domain controller over the network is behind it.
+    pub fn is_local(&self) -> bool {
+        matches!(self, Self::WellKnown(known) if known.is_local)
+    }
 }
 
 /// The principals that were asked for.
@@ -86,6 +93,8 @@ pub struct Principals {
     known: BTreeMap<Sid, Principal>,
     /// Why domains could not be asked, by their distinguished names.
     pub unread: BTreeMap<String, Error>,
+    /// Whether they are of a file, which need not hold all.
+    pub is_printed: bool,
 }
 
 impl Principals {
@@ -94,7 +103,7 @@ impl Principals {
     /// # Errors
     /// Where the budget of the command is exceeded.
     pub async fn of(directory: &mut Directory, accounts: &[Account]) -> Result<Self, Error> {
-        let mut principals = Self::default();
+        let mut principals = Self { is_printed: !directory.is_live(), ..Self::default() };
         principals.look_up(directory, accounts.iter().flat_map(Account::named)).await?;
         Ok(principals)
     }
@@ -225,19 +234,23 @@ impl Principals {
             let foreigners: Vec<Sid> =
                 found.iter().map(|entry| entry.name.as_str()).chain(foreigners).filter_map(foreign).collect();
             for sid in foreigners {
+                let known = sid.well_known();
                 if let Some(wide) = wide_of(&sid, directory) {
                     group.wide.get_or_insert(wide);
-                } else {
-                    let name = sid.well_known().map(|known| known.name.to_owned());
+                } else if !known.is_some_and(|known| known.is_local) {
+                    let name = known.map(|known| known.name.to_owned());
                     let name = name.unwrap_or_else(|| format!("{sid} of another domain"));
                     members.push(Member { sid: Some(sid), ..Member::named(name) });
                 }
             }
             for found in found {
-                if is_distribution(&found) || !seen.insert(found.name.to_ascii_lowercase()) {
+                if !seen.insert(found.name.to_ascii_lowercase()) {
                     continue;
                 }
-                if found.is_a("group") {
+                if is_distribution(&found) {
+                    let name = found.text("sAMAccountName").unwrap_or(&found.name);
+                    group.distribution.get_or_insert_with(|| name.to_owned());
+                } else if found.is_a("group") {
                     next.push(found);
                 } else if foreign(&found.name).is_none() {
                     members.push(Member::of(&found));
@@ -274,7 +287,7 @@ impl Principals {
 const FOREIGN: &str = "foreignSecurityPrincipal";
 
 /// The SID of a member of a trusted domain, or of one that is the same everywhere: `CN=S-1-5-11,CN=ForeignSecurityPrincipals,DC=…`.
-fn foreign(name: &str) -> Option<Sid> {
+pub(crate) fn foreign(name: &str) -> Option<Sid> {
     let place = parts(name).nth(1).filter(|place| place.eq_ignore_ascii_case("CN=ForeignSecurityPrincipals"));
     place.and_then(|_| Sid::parse(&first_value(name)))
 }
@@ -301,9 +314,15 @@ fn wide_of(sid: &Sid, directory: &Directory) -> Option<(String, &'static str)> {
         return Some((known.name.to_owned(), known.wide?));
     }
     let (known, (domain, _)) = (sid.wide_group()?, sid.split()?);
-    let is_of_forest = directory.forest.as_ref().is_some_and(|forest| forest.of_sid(sid).is_some());
-    let name = if is_of_forest { known.name.to_owned() } else { format!("{} of {domain}", known.name) };
-    Some((name, known.wide?))
+    if directory.forest.as_ref().is_some_and(|forest| forest.of_sid(sid).is_some()) {
+        return Some((known.name.to_owned(), known.wide?));
+    }
+    let who = match known.wide? {
+        EVERY_USER => "every user of that domain",
+        EVERY_COMPUTER => "every computer of that domain",
+        who => who,
+    };
+    Some((format!("{} of {domain}", known.name), who))
 }
 
 /// Whether a group is for mail alone: it is not enabled for security ([MS-ADTS] 2.2.12).

@@ -10,7 +10,7 @@ use std::{
     process::ExitCode,
 };
 
-use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap::{ArgMatches, Args as _, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 mod commands;
 mod shared;
@@ -20,19 +20,50 @@ use commands::{
     who_can, why,
 };
 use gmsa_core::{causes, quote::one_line};
-use shared::{Outcome, connection::Connection, output::json, print, rules};
+use shared::{
+    Outcome,
+    connection::{Connection, HEADING},
+    not_checked,
+    output::json,
+    print, rules,
+};
 
-const EXIT_CODES: &str =
-    "Exit codes: 0 no problems found, 1 problems found, 2 something could not be read, asked or done";
+/// The last lines of every help.
+const FOOTER: &str = "Use \"kubectl gmsa options\" for a list of the options that all commands on a cluster take.
+Exit codes: 0 no problems, 1 problems, 2 something could not be read or done";
+
+const EXAMPLES: &str = "Examples:
+  # Find mistakes in manifests before they are applied
+  kubectl gmsa check -f manifests/
+
+  # Find out why a Deployment does not run
+  kubectl gmsa why deploy/web -n shop
+
+  # Check the installation, and what uses it
+  kubectl gmsa doctor";
+
+const COMPLETION_EXAMPLES: &str = "Examples:
+  # For bash, in this shell
+  source <(kubectl gmsa completion bash)
+
+  # For PowerShell
+  kubectl gmsa completion powershell | Out-String | Invoke-Expression";
+
+const OPTIONS_EXAMPLES: &str = "Examples:
+  # List them
+  kubectl gmsa options
+
+  # Give a slow cluster of another context more time
+  kubectl gmsa doctor --context production --request-timeout 1m";
 
 /// YAML is parsed on several threads, which wait for each other in musl's own allocator: that takes twice as long.
 #[cfg(target_env = "musl")]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Group Managed Service Accounts in Kubernetes: create credential specs, grant them, and find mistakes before a pod fails
+/// Create, grant and check GMSA credential specs, and find out why a pod fails
 #[derive(Debug, Parser)]
-#[command(name = "kubectl-gmsa", bin_name = "kubectl gmsa", version, propagate_version = true)]
+#[command(name = "kubectl-gmsa", bin_name = "kubectl gmsa", version, propagate_version = true, after_long_help = EXAMPLES)]
 struct Cli {
     #[command(flatten)]
     connection: Connection,
@@ -42,7 +73,9 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Check manifests, or the workloads of a cluster: what the webhook will do to each pod, and what it will refuse
+    /// Check manifests, or the workloads of a cluster
+    ///
+    /// What the webhook will do to each pod, and what it will refuse
     Check(check::Options),
     /// Lint and test accounts of Active Directory
     #[command(subcommand)]
@@ -54,30 +87,48 @@ enum Command {
     Grant(grant::Options),
     /// List who may use a credential spec, and why
     WhoCan(who_can::Options),
-    /// List the credential specs that a service account may use, and why
+    /// List what credential specs a service account may use, and why
     Can(can::Options),
-    /// List workloads whose pods carry contents that their credential spec no longer has, and restart them
+    /// List workloads whose pods carry old contents, and restart them
+    ///
+    /// Contents are old where their credential spec has others now
     Outdated(outdated::Options),
-    /// Find the first cause why a workload, or a pod, does not run: from its template to its containers
+    /// Find the first cause why a workload or a pod does not run
+    ///
+    /// From its template to its containers
     Why(why::Options),
-    /// Diagnose an installation and the workloads that use it: each line is pass, warn, fail or skip, with what to do
+    /// Diagnose an installation and the workloads that use it
+    ///
+    /// Each line is pass, warn, fail or skip, with what to do
     Doctor(doctor::Options),
-    /// Print what has the DNS of a cluster forward a domain to its own DNS servers, for each platform
+    /// Print how a cluster forwards a domain to its DNS servers
+    ///
+    /// For each platform the object that it is written in. The cluster is not asked
     Dns(dns::Options),
-    /// Verify in a running container that it has its identity in the domain, or find the first cause why not
+    /// Verify in a running container that it has its identity
+    ///
+    /// Where it has none in the domain, the first cause is named
     Verify(verify::Options),
-    /// Make a short-lived pod on Windows nodes, to see whether they give a container its identity
+    /// Try in a short-lived pod whether nodes give an identity
     Probe(probe::Options),
-    /// Explain why a pod was refused, does not start, or has no identity: a status code, or a message
+    /// Explain a status code or a message
+    ///
+    /// Why a pod was refused, does not start, or has no identity
     Explain(explain::Options),
-    /// Show the version of this program, and of the webhook in the cluster where it can be reached
+    /// Show the versions of this program and of the webhook
+    ///
+    /// The webhook's where the cluster can be reached
     Version(version::Options),
     /// Print a completion script for a shell
+    #[command(after_long_help = COMPLETION_EXAMPLES)]
     Completion {
         /// The shell
         #[arg(value_enum)]
         shell: clap_complete::Shell,
     },
+    /// List the options that all commands on a cluster take
+    #[command(after_long_help = OPTIONS_EXAMPLES)]
+    Options,
     /// Print the manual page
     #[command(hide = true)]
     Man,
@@ -98,14 +149,17 @@ fn main() -> ExitCode {
         let answer = complete::complete(&Cli::command(), &words.collect::<Vec<_>>());
         return print(answer).map_or(ExitCode::FAILURE, ExitCode::from);
     }
-    let matches = grouped(with_exit_codes(Cli::command())).get_matches();
+    let matches = helpful(Cli::command()).get_matches();
     let as_json = asks_for_json(&matches);
     match dispatch(Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())) {
         Ok(outcome) => outcome.into(),
         // The reader of the output has closed it (`| head`).
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            let error = causes::chain(error.as_ref());
+            let error = match not_checked::log_in(&error) {
+                Some(remedy) => format!("{}. {remedy}", causes::chain(error.as_ref())),
+                None => causes::chain(error.as_ref()),
+            };
             let _ = writeln!(io::stderr(), "error: {}", one_line(&error));
             if as_json {
                 // Where that cannot be written either, the exit code says it.
@@ -118,33 +172,39 @@ fn main() -> ExitCode {
 
 /// The commands by what they are for, as the help has them.
 const GROUPS: [(&str, &[&str]); 5] = [
-    ("Write", &["check", "credspec", "grant", "dns"]),
+    ("Write", &["check", "credspec new", "credspec lint", "grant", "dns"]),
     ("Find out why", &["why", "explain", "doctor", "verify", "probe"]),
     ("See", &["who-can", "can", "outdated"]),
-    ("Directory", &["account"]),
-    ("Other", &["version", "completion"]),
+    ("Directory", &["account lint", "account test"]),
+    ("Other", &["version", "completion", "options"]),
 ];
 
-/// The command line whose help has its commands in groups, each with the first part of what it does.
-fn grouped(command: clap::Command) -> clap::Command {
+/// The command line as its help shows it: commands in groups, the cluster's options in a place of their own, and the same last lines everywhere.
+fn helpful(command: clap::Command) -> clap::Command {
     let line = |name: &&str| {
-        let about = command.find_subcommand(name).and_then(clap::Command::get_about).map(ToString::to_string);
-        let about = about.unwrap_or_default();
-        format!("  {name:10}  {}\n", about.split(": ").next().unwrap_or_default())
+        let below = name.split(' ').try_fold(&command, |above, word| above.find_subcommand(word));
+        let about = below.and_then(clap::Command::get_about).map(ToString::to_string).unwrap_or_default();
+        format!("  {name:13}  {about}\n")
     };
     let group =
         |(title, names): &(&str, &[&str])| format!("{title}:\n{}\n", names.iter().map(line).collect::<String>());
     let groups: String = GROUPS.iter().map(group).collect();
     let template = format!("{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}{{all-args}}{{after-help}}");
-    command
+    with_footer(command)
         .override_usage("kubectl gmsa [OPTIONS] <COMMAND>")
         .help_template(template)
+        .mut_args(|option| if option.get_help_heading() == Some(HEADING) { option.hide(true) } else { option })
         .mut_subcommands(|below| below.hide(true))
 }
 
-/// Every command's help ends with them.
-fn with_exit_codes(command: clap::Command) -> clap::Command {
-    command.after_help(EXIT_CODES).mut_subcommands(with_exit_codes)
+/// Every command's help ends with it, after the examples of the long one.
+fn with_footer(command: clap::Command) -> clap::Command {
+    let examples = command.get_after_long_help().map(|examples| format!("{examples}\n\n")).unwrap_or_default();
+    command.after_help(FOOTER).after_long_help(format!("{examples}{FOOTER}")).mut_subcommands(with_footer)
+}
+
+fn options() -> String {
+    reference::options(Connection::augment_args(clap::Command::new("options")))
 }
 
 /// Whether the command is asked for JSON.
@@ -189,10 +249,8 @@ fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
             print(page)
         }
         Command::Rules => print(rules::page()),
-        Command::Reference => {
-            let command = Cli::command().after_help(EXIT_CODES);
-            print(reference::reference(&command, &grouped(command.clone())))
-        }
+        Command::Options => print(options()),
+        Command::Reference => print(reference::reference(&helpful(Cli::command()), &options(), FOOTER)),
     }
 }
 
@@ -205,14 +263,102 @@ mod tests {
         Cli::command().debug_assert();
     }
 
+    /// A command and all below it that are shown, each by its words.
+    fn commands(command: &clap::Command, words: &str, found: &mut Vec<(String, clap::Command)>) {
+        for below in command.get_subcommands().filter(|below| !reference::HIDDEN.contains(&below.get_name())) {
+            let words = format!("{words} {}", below.get_name());
+            found.push((words.trim_start().to_owned(), below.clone()));
+            commands(below, &words, found);
+        }
+    }
+
+    fn all() -> Vec<(String, clap::Command)> {
+        let mut root = helpful(Cli::command());
+        root.build();
+        let mut found = vec![(String::new(), root.clone())];
+        commands(&root, "", &mut found);
+        found
+    }
+
     #[test]
     fn every_command_is_in_one_group() {
-        let command = Cli::command();
-        let mut shown: Vec<&str> =
-            command.get_subcommands().filter(|below| !below.is_hide_set()).map(clap::Command::get_name).collect();
+        let all = all();
+        let mut shown: Vec<&str> = all
+            .iter()
+            .filter(|(words, this)| !words.is_empty() && !this.has_subcommands())
+            .map(|(words, _)| words.as_str())
+            .collect();
         let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| *names).copied().collect();
         shown.sort_unstable();
         grouped.sort_unstable();
         assert_eq!(grouped, shown);
+    }
+
+    /// The rows of a terminal, 80 columns wide, that a text takes.
+    fn rows(text: &str) -> usize {
+        text.trim_end().lines().map(|line| line.chars().count().div_ceil(80).max(1)).sum()
+    }
+
+    #[test]
+    fn short_help_fits_a_screen() {
+        let rows: Vec<(String, usize)> =
+            all().into_iter().map(|(words, mut this)| (words, rows(&this.render_help().to_string()))).collect();
+        // A screen has 24 rows; what has more options fits a window of 40.
+        let tall = rows.iter().filter(|(_, rows)| *rows > 24).count();
+        assert!(tall * 3 <= rows.len() && rows.iter().all(|(_, rows)| *rows <= 40), "{rows:?}");
+    }
+
+    /// What is not shown as a list of values says them in words.
+    #[test]
+    fn every_value_of_an_option_is_in_its_help() {
+        for (words, this) in all() {
+            for option in this.get_arguments().filter(|option| option.is_hide_possible_values_set()) {
+                let help = option.get_help().map(ToString::to_string).unwrap_or_default();
+                for value in option.get_possible_values().iter().map(clap::builder::PossibleValue::get_name) {
+                    assert!(help.contains(value), "{words} --{}: {value}", option.get_id());
+                }
+            }
+        }
+    }
+
+    /// The words of a command line, quotes removed.
+    fn typed(line: &str) -> Vec<String> {
+        let parts = line.split('"').enumerate();
+        let words = parts.flat_map(|(i, part)| if i % 2 == 1 { vec![part] } else { part.split_whitespace().collect() });
+        words.map(str::to_owned).collect()
+    }
+
+    /// The commands of this program in a line of a shell.
+    fn of_this_program(line: &str) -> impl Iterator<Item = &str> {
+        let found = line.split(['|', '<', '>', '(', ')']).map(str::trim);
+        found.filter_map(|part| part.strip_prefix("kubectl gmsa"))
+    }
+
+    #[test]
+    fn every_command_has_examples_that_parse() {
+        let mut count = 0;
+        for (words, this) in all() {
+            let help = this.clone().render_long_help().to_string();
+            let (_, examples) = help.split_once("\nExamples:\n").unwrap_or_else(|| panic!("{words:?} has no examples"));
+            let (examples, footer) = examples.split_once("\n\nUse ").unwrap();
+            assert_eq!(format!("Use {}", footer.trim_end()), FOOTER, "{words}");
+            let (mut lines, mut own) = (0, 0);
+            for example in examples.split("\n\n") {
+                let (about, line) = example.split_once('\n').unwrap();
+                assert!(about.starts_with("  # ") && !line.contains('\n'), "{example:?}");
+                for command in of_this_program(line) {
+                    let matches = Cli::command()
+                        .try_get_matches_from([&["kubectl gmsa".to_owned()], &typed(command)[..]].concat());
+                    let matches = matches.unwrap_or_else(|error| panic!("{line}: {error}"));
+                    Cli::from_arg_matches(&matches).unwrap();
+                    own += usize::from(command.trim_start().starts_with(&words));
+                }
+                lines += 1;
+            }
+            assert!((2..=4).contains(&lines), "{words}: {lines} examples");
+            assert!(own + usize::from(words == "options") == lines, "{words}: an example of another command");
+            count += lines;
+        }
+        assert!(count >= 40, "{count}");
     }
 }

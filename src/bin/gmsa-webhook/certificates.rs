@@ -47,7 +47,7 @@ pub fn serve(
             tracing::info!(certificate = %pair.summary(), "using the certificate in {}", files.cert.display());
             served.publish(pair);
             ready.set();
-            let kept = files.clone().keep_served(served.clone(), config.tls_reload_interval, Arc::new(SystemTime::now));
+            let kept = files.clone().keep_served(served.clone(), config.tls_reload_interval);
             tasks.spawn(async move { match kept.await {} });
             if let Some((file, configurations)) = publish {
                 let publication = Publication::new(cluster()?, configurations.clone(), config.foreign_ca_grace);

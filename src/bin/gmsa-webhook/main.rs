@@ -14,7 +14,7 @@ use anyhow::Context as _;
 use gmsa_cluster::apiserver::ApiServer;
 use gmsa_core::admission::Enforcement;
 use gmsa_webhook::{
-    admin::{self, Readiness, Scrape},
+    admin::{self, Readiness},
     command::{certs, crd, dry_run},
     config::{Args, CertsCommand, Command, Config, ServeArgs, TestArgs},
     metrics::Metrics,
@@ -129,7 +129,7 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
         let sources = sources::cluster(Arc::clone(&api), config, &metrics, answers, &mut tasks);
         (Some(api), sources)
     };
-    let served = Served::new();
+    let served = Served::new(metrics.clone());
     let anchor = certificates::serve(config, api.as_ref(), &served, &metrics, trusted, &mut tasks)?;
     let clients = certificates::clients(config, &mut tasks)?;
     let tls = tls::server_config(&served, clients.clone()).context("cannot set up TLS")?;
@@ -141,7 +141,7 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
         strict_credential_specs: config.strict_credential_specs,
         enforcement: config.enforcement,
         warn_namespaces: Arc::new(config.warn_namespaces.clone()),
-        metrics: metrics.clone(),
+        metrics,
     };
     if config.enforcement == Enforcement::Warn {
         tracing::warn!(
@@ -164,10 +164,9 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
         tracing::info!("try it: {}", curl::line(folder, webhook.address(), &served, &anchor.path));
     }
 
-    let scrape = Scrape::new(registry, move || served.record(&metrics));
     let drain = config.drain_timeout;
     // Probes are answered until the process ends.
-    let probes = probes.serve(admin::router(readiness, scrape), CancellationToken::new(), drain);
+    let probes = probes.serve(admin::router(readiness, registry), CancellationToken::new(), drain);
     tasks.spawn(async move {
         probes.await;
     });

@@ -5,7 +5,6 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use super::*;
-use crate::tls::files::Files;
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
@@ -17,28 +16,6 @@ fn args(folder: &Path) -> IssueArgs {
         ca_lifetime: 100 * DAY,
         leaf_lifetime: 10 * DAY,
     }
-}
-
-#[test]
-fn the_authority_is_made_once_and_leaves_whenever_asked_for() {
-    let root = TempDir::new().unwrap();
-    let folder = root.path().join("new/certs");
-    let file = |name: &str| folder.join(name);
-    let now = SystemTime::now();
-    let load = || Files { cert: file("tls.crt"), key: file("tls.key") }.load(now).unwrap();
-    let (first, _) = issue(&args(&folder), now).unwrap();
-    let (authority, leaf) = (fs::read(file("ca.crt")).unwrap(), load());
-    let (second, _) = issue(&args(&folder), now).unwrap();
-    assert!(first.contains("\nsigned by a new certificate authority: "), "{first}");
-    assert!(second.contains("\nsigned by the existing certificate authority: "), "{second}");
-    assert_eq!(fs::read(file("ca.crt")).unwrap(), authority);
-    assert_ne!(leaf.summary().serial, load().summary().serial);
-    assert!(second.starts_with(&format!("certificate: {}\n", load().summary())), "{second}");
-    for (name, mode) in [("ca.key", 0o600), ("tls.key", 0o600), ("ca.crt", 0o644), ("tls.crt", 0o644)] {
-        let found = fs::metadata(file(name)).unwrap().permissions().mode() & 0o777;
-        assert_eq!(found & !mode, 0, "{name} has mode {found:o}");
-    }
-    assert_eq!(fs::read_dir(&folder).unwrap().count(), 4);
 }
 
 #[test]

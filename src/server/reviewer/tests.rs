@@ -7,9 +7,12 @@ use gmsa_core::{admission::Denial, credspec::Contents};
 use serde_json::{Map, Value, json};
 
 use super::*;
-use crate::telemetry::{
-    LogFormat,
-    log::{LONGEST, tests::written},
+use crate::{
+    server::threads::RUNS,
+    telemetry::{
+        LogFormat,
+        log::{LONGEST, tests::written},
+    },
 };
 
 /// A cache that holds `{"old":1}` for every credential spec, in front of an API server that holds other contents; it writes down what
@@ -44,12 +47,13 @@ impl Authorizer for Everybody {
     }
 }
 
-/// The reason of the decision about a pod with two containers that carry these contents of two credential specs, and what was asked.
+/// How often it is decided about a pod with two containers that carry these contents of two credential specs, the reason of the last
+/// decision, and what was asked.
 async fn validated(
     carried: &str,
     live: SpecFact,
     enforcement: Enforcement,
-) -> (&'static str, Vec<(String, Freshness)>) {
+) -> (usize, &'static str, Vec<(String, Freshness)>) {
     let behind = Arc::new(Behind { live, asked: Mutex::default() });
     let sources = Sources { resolver: Arc::clone(&behind) as _, authorizer: Arc::new(Everybody) };
     let reviewer = Reviewer {
@@ -68,25 +72,26 @@ async fn validated(
     let pod = json!({"spec": {"containers": [container("a"), container("b")]}});
     let review = Arc::new(Review::of_pod("shop", &pod).unwrap());
     let (now, soon) = (Instant::now(), Instant::now() + Duration::from_secs(60));
+    RUNS.set(0);
     let (decision, _) = reviewer.decide(Webhook::Validate, &review, &Thread::Serving, now, soon).await.unwrap();
     let asked = behind.asked.lock().unwrap().clone();
-    (decision.reason, asked)
+    (RUNS.get(), decision.reason, asked)
 }
 
 #[tokio::test]
-async fn what_a_cache_denies_is_read_and_decided_once_more() {
+async fn a_review_is_decided_once_and_what_a_cache_denies_is_read_and_decided_once_more() {
     let (old, new) = (contents(&json!({"old": 1})), contents(&json!({"new": 1})));
     let any = ["a", "b"].map(|name| (name.to_owned(), Freshness::Any));
     let live = ["a", "b"].map(|name| (name.to_owned(), Freshness::Live));
     let both = [any.clone(), live.clone()].concat();
     let first = [&any[..], &live[..1]].concat();
     let enforce = Enforcement::Enforce;
-    assert_eq!(validated(r#"{"old":1}"#, new.clone(), enforce).await, ("authorized", any.to_vec()));
+    assert_eq!(validated(r#"{"old":1}"#, new.clone(), enforce).await, (1, "authorized", any.to_vec()));
     // Both credential specs have changed: one more decision is enough for both.
-    assert_eq!(validated(r#"{"new":1}"#, new, enforce).await, ("authorized", both.clone()));
+    assert_eq!(validated(r#"{"new":1}"#, new, enforce).await, (2, "authorized", both.clone()));
     // The first denial stands, so nothing is asked after it.
-    assert_eq!(validated(r#"{"new":1}"#, old.clone(), enforce).await, ("contents-differ", first));
-    assert_eq!(validated(r#"{"new":1}"#, old, Enforcement::Warn).await, ("contents-differ", both));
+    assert_eq!(validated(r#"{"new":1}"#, old.clone(), enforce).await, (2, "contents-differ", first));
+    assert_eq!(validated(r#"{"new":1}"#, old, Enforcement::Warn).await, (2, "contents-differ", both));
 }
 
 /// A decision about as many credential specs as a pod may name, each with the longest name, and a cause of any length.

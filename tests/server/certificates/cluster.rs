@@ -12,7 +12,7 @@ use std::{
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gmsa_cluster::apiserver::ApiServer;
 use gmsa_webhook::{
-    metrics::{self, Metrics},
+    metrics::Metrics,
     object::ObjectName,
     tls::{
         CaBundle, Clock, Served,
@@ -26,7 +26,7 @@ use tokio::{
     task::{JoinHandle, JoinSet},
 };
 
-use super::{DAY, client::Client, webhook};
+use super::{DAY, client::Client, sample, webhook};
 use crate::{https::Server, support::SimulatedApi};
 
 pub const SECRET: &str = "/api/v1/namespaces/gmsa/secrets/gmsa-webhook-tls";
@@ -71,9 +71,9 @@ impl Cluster {
     }
 
     pub fn replica_with(&self, settings: &SelfManagedSettings) -> Replica {
-        let served = Served::new();
         let api = Arc::new(ApiServer::new(self.api.config()).unwrap());
         let (metrics, registry) = Metrics::new("test");
+        let served = Served::new(metrics.clone());
         let ready = Arc::new(SetOnce::new());
         let set = Arc::clone(&ready);
         let on_ready = move || _ = set.set(());
@@ -137,9 +137,7 @@ impl Replica {
 
     /// How often this replica has taken a step, as its metrics say.
     pub fn count(&self, step: &str) -> u64 {
-        let scrape = metrics::scrape(&self.registry).unwrap();
-        let sample = format!("gmsa_webhook_certificate_steps_total{{step=\"{step}\"}} ");
-        scrape.lines().find_map(|line| line.strip_prefix(&sample)).unwrap().parse().unwrap()
+        sample(&self.registry, &format!("certificate_steps_total{{step=\"{step}\"}}"))
     }
 }
 

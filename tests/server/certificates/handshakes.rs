@@ -21,11 +21,11 @@ use tokio::{
     time::timeout,
 };
 
-use super::{DAY, authority, client::Client, leaf, webhook};
+use super::{DAY, authority, client::Client, leaf, nothing_served, webhook};
 use crate::{https::Server, support::PATIENCE};
 
 fn served(ca: &Ca) -> Served {
-    let served = Served::new();
+    let (served, _) = nothing_served();
     publish(&served, ca);
     served
 }

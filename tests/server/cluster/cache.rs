@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gmsa_cluster::resolver::{Freshness, Resolved, Resolver as _};
+use gmsa_cluster::resolver::{Freshness, Resolver as _};
 use gmsa_core::{
     admission::{Source, SpecFact},
     credspec::{Contents, MAX_CONTENTS_BYTES},
@@ -11,9 +11,9 @@ use serde_json::json;
 use tokio::task::JoinSet;
 
 use super::{
-    BUDGET, Duration, NO_MEMORY, SOON, SPECS, failed,
+    BUDGET, NO_MEMORY, SOON, SPECS, failed,
     setup::{Setup, describe, is},
-    spec_name, timed_out, within,
+    spec_name, within,
 };
 use crate::support::{Fault, Gate, Recorded, SimulatedApi, Verb, credential_spec};
 
@@ -179,27 +179,6 @@ async fn who_asks_at_the_same_time_shares_one_read() {
     assert_eq!(setup.reads(), 1);
     assert!(answers.iter().all(|answer| answer.fact == SpecFact::Missing), "{answers:?}");
     assert_eq!(answers.iter().filter(|answer| answer.source == Source::Joined).count(), 199);
-}
-
-#[tokio::test]
-async fn a_reader_that_is_out_of_time_says_so_and_does_not_fail_the_others() {
-    let setup = Setup::synced(&["web"]).await;
-    let gate = Gate::new();
-    setup.api.fault(Verb::Get, SPECS, 1, Fault::Hold(gate.clone()));
-    let unknown = spec_name("unknown");
-    let hasty = setup.cache.resolve(&unknown, Freshness::Any, within(Duration::from_millis(200)));
-    let patient = setup.cache.resolve(&unknown, Freshness::Any, within(Duration::from_secs(1)));
-    // The answer comes when the hasty one has given up.
-    let hasty = async {
-        let answer = hasty.await;
-        gate.open();
-        answer
-    };
-    let (hasty, patient) = tokio::join!(hasty, patient);
-    let cause = "no answer from the API server within 0.2 s";
-    assert_eq!(hasty, Resolved { fact: SpecFact::Failed(timed_out(cause)), source: Source::Api });
-    assert_eq!(patient, Resolved { fact: SpecFact::Missing, source: Source::Joined });
-    assert_eq!(setup.reads(), 1);
 }
 
 #[tokio::test]

@@ -13,11 +13,8 @@ use gmsa_core::{
 use serde_json::json;
 use tokio::sync::Semaphore;
 
-use super::{Duration, NO_MEMORY, SOON, SPECS, connect, failed, refused, spec_name, timed_out, within};
+use super::{Duration, NO_DEFINITION, NO_MEMORY, SOON, SPECS, connect, failed, refused, spec_name, timed_out, within};
 use crate::support::{Fault, PATIENCE, SimulatedApi, Verb, credential_spec};
-
-const NO_DEFINITION: &str = "the API server does not know GMSACredentialSpec: its CustomResourceDefinition \
-                             gmsacredentialspecs.windows.k8s.io, version v1, is not installed";
 
 async fn read(api: &SimulatedApi, name: &str, time: Duration) -> SpecFact {
     let Resolved { fact, source } = connect(api).resolve(&spec_name(name), Freshness::Any, within(time)).await;
@@ -116,13 +113,6 @@ async fn a_missing_definition_is_not_a_missing_object() {
 }
 
 #[tokio::test]
-async fn a_404_that_names_no_object_is_not_a_missing_object() {
-    let message = "the server could not find the requested resource";
-    let fault = Fault::Refuse { code: 404, reason: "NotFound", message, retry_after: None };
-    assert_eq!(read_despite(fault, SOON).await, (SpecFact::Failed(failed(NO_DEFINITION)), 1));
-}
-
-#[tokio::test]
 async fn what_is_not_an_object_under_credspec_is_unusable() {
     let api = SimulatedApi::start().await;
     for credspec in [json!(null), json!("text"), json!([{}]), json!(1)] {
@@ -135,34 +125,24 @@ async fn what_is_not_an_object_under_credspec_is_unusable() {
     assert_eq!(read(&api, "web", SOON).await, SpecFact::Unusable);
 }
 
+/// What is answered to a read of a credential spec that exists, what is made of it, and how often it is asked for.
 #[tokio::test]
-async fn an_answer_about_another_object_is_none() {
+async fn what_is_no_answer_is_a_failure_that_does_not_quote_it_and_a_server_error_is_tried_again_once() {
+    let message = "the server could not find the requested resource";
+    let not_found = Fault::Refuse { code: 404, reason: "NotFound", message, retry_after: None };
     let other = "the API server's answer is about another object than the one that was asked for";
-    let object = credential_spec("other", json!({"a": 1}));
-    assert_eq!(read_despite(Fault::Object(object), SOON).await, (SpecFact::Failed(failed(other)), 1));
-}
-
-#[tokio::test]
-async fn an_answer_that_is_no_credential_spec_is_a_failure_that_does_not_quote_it() {
-    let cause = "the API server's answer is not a GMSACredentialSpec";
-    assert_eq!(read_despite(Fault::Text(200, "<html>secret</html>"), SOON).await, (SpecFact::Failed(failed(cause)), 1));
-}
-
-#[tokio::test]
-async fn a_refusal_carries_the_message_of_the_api_server_and_is_not_retried() {
-    let cause = "the API server answered 403: not allowed here";
-    assert_eq!(read_despite(Fault::forbidden(), SOON).await, (SpecFact::Failed(refused(403, cause)), 1));
-}
-
-#[tokio::test]
-async fn a_server_error_is_tried_again_once() {
-    let cause = "the API server answered 500: etcdserver: no leader";
-    assert_eq!(read_despite(Fault::internal_error(), SOON).await, (SpecFact::Failed(refused(500, cause)), 2));
-    let cause = "the API server answered 502 Bad Gateway";
-    let proxy = Fault::Text(502, "<html>secret</html>");
-    assert_eq!(read_despite(proxy, SOON).await, (SpecFact::Failed(refused(502, cause)), 2));
-    let cause = "the API server's answer broke off";
-    assert_eq!(read_despite(Fault::Cut, SOON).await, (SpecFact::Failed(failed(cause)), 2));
+    for (fault, failure, tries) in [
+        // It names no object, so none is missing.
+        (not_found, failed(NO_DEFINITION), 1),
+        (Fault::Object(credential_spec("other", json!({"a": 1}))), failed(other), 1),
+        (Fault::Text(200, "<html>secret</html>"), failed("the API server's answer is not a GMSACredentialSpec"), 1),
+        (Fault::forbidden(), refused(403, "the API server answered 403: not allowed here"), 1),
+        (Fault::internal_error(), refused(500, "the API server answered 500: etcdserver: no leader"), 2),
+        (Fault::Text(502, "<html>secret</html>"), refused(502, "the API server answered 502 Bad Gateway"), 2),
+        (Fault::Cut, failed("the API server's answer broke off"), 2),
+    ] {
+        assert_eq!(read_despite(fault, SOON).await, (SpecFact::Failed(failure), tries));
+    }
 }
 
 #[tokio::test]

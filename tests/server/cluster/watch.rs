@@ -6,7 +6,7 @@ use serde_json::json;
 use tokio::time;
 
 use super::{
-    Duration, SPECS, failed,
+    Duration, NO_DEFINITION, SPECS, failed,
     setup::{Setup, is, pass},
 };
 use crate::support::{Fault, Gate, Kind, SimulatedApi, Verb, credential_spec};
@@ -64,9 +64,7 @@ async fn a_missing_definition_is_named_and_its_installation_noticed() {
     api.undefine("gmsacredentialspecs");
     let setup = Setup::start(api);
     setup.ready().await;
-    let cause = "the API server does not know GMSACredentialSpec: its CustomResourceDefinition \
-                 gmsacredentialspecs.windows.k8s.io, version v1, is not installed";
-    assert_eq!(setup.ask("web", Freshness::Any).await.fact, SpecFact::Failed(failed(cause)));
+    assert_eq!(setup.ask("web", Freshness::Any).await.fact, SpecFact::Failed(failed(NO_DEFINITION)));
     setup.api.define(Kind {
         api_version: "windows.k8s.io/v1",
         kind: "GMSACredentialSpec",

@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, time::Duration};
 
 use gmsa_webhook::{
-    admin::{self, Readiness, Scrape},
+    admin::{self, Readiness},
     metrics::Metrics,
     server::listener::Listener,
 };
@@ -15,8 +15,7 @@ use super::read_to_close;
 fn serving() -> SocketAddr {
     let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), admin::serving()).unwrap();
     let address = listener.address();
-    let scrape = Scrape::new(Metrics::new("test").1, || ());
-    let router = admin::router(Readiness::new(CancellationToken::new()), scrape);
+    let router = admin::router(Readiness::new(CancellationToken::new()), Metrics::new("test").1);
     tokio::spawn(listener.serve(router, CancellationToken::new(), Duration::ZERO));
     address
 }

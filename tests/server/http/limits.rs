@@ -3,20 +3,20 @@
 use std::sync::Arc;
 
 use futures::future::join_all;
-use gmsa_core::credspec::Contents;
 use gmsa_webhook::limits::Limits;
 use http::StatusCode;
-use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     task::JoinSet,
 };
 
 use super::{
-    Gated, Holds, allowed, create, examples, naming, one_pod, plain_review, post_head, read_answer, read_head,
-    read_to_close, refused, reviewed, windows,
+    Gated, Holds, allowed, containers, examples, one_pod, plain_review, post_head, read_answer, read_head,
+    read_to_close, refused, reviewed, same_containers,
 };
 use crate::{https::Setup, support::eventually};
+
+const BUSY: &str = "this replica is reviewing as many requests as it may at once: try again";
 
 #[tokio::test]
 async fn a_burst_of_reviews_is_answered_one_after_the_other() {
@@ -47,8 +47,7 @@ async fn over_its_limit_of_reviews_a_replica_says_503() {
         tokio::spawn(async move { server.post("/mutate", one_pod()).await })
     });
     gated.entered.acquire_many(2).await.unwrap().forget();
-    let line = "this replica is reviewing as many requests as it may at once: try again";
-    assert_eq!(server.post("/mutate?timeout=1s", one_pod()).await, refused(503, line));
+    assert_eq!(server.post("/mutate?timeout=1s", one_pod()).await, refused(503, BUSY));
     gated.gate.add_permits(3);
     for answer in join_all(first_two).await {
         let status = answer.unwrap().json()["response"]["status"]["message"].clone();
@@ -118,13 +117,9 @@ async fn connections_without_a_request_keep_no_client_out() {
 
 #[tokio::test]
 async fn a_connection_whose_answer_is_not_read_makes_room() {
-    let contents = json!({"k": "x".repeat(60 * 1024)});
-    let contents = Arc::new(Contents::of(contents.as_object().unwrap()));
     let limits = Limits { connections: 2, ..Limits::default() };
-    let server = Setup { resolver: Arc::new(Holds(contents)), limits, ..examples() }.start();
-    let containers: Vec<Value> =
-        (0..30).map(|n| json!({"name": format!("c{n}"), "securityContext": windows(&naming("s"))})).collect();
-    let body = serde_json::to_vec(&create(&json!({"containers": containers}))).unwrap();
+    let server = Setup { resolver: Holds::text_of(60 << 10), limits, ..examples() }.start();
+    let body = same_containers(30);
     let mut unread = server.connect(&["http/1.1"]).await;
     for _ in 0..3 {
         unread.write_all(post_head(body.len()).as_bytes()).await.unwrap();
@@ -181,25 +176,15 @@ async fn bodies_that_do_not_arrive_keep_no_small_review_out() {
     }
     assert_eq!(server.post("/mutate", padded(2 << 20)).await.status, StatusCode::OK);
     // More than the replica may hold at all.
-    let line = "this replica is reviewing as many requests as it may at once: try again";
-    assert_eq!(server.post("/mutate", padded(4 << 20)).await, refused(503, line));
+    assert_eq!(server.post("/mutate", padded(4 << 20)).await, refused(503, BUSY));
 }
 
 #[tokio::test]
 async fn a_large_answer_for_which_there_is_no_memory_is_503() {
-    let contents = json!({"k": "x".repeat(60 * 1024)});
-    let contents = Arc::new(Contents::of(contents.as_object().unwrap()));
     let limits = Limits { large_reviews: 1 << 20, ..Limits::default() };
-    let server = Setup { resolver: Arc::new(Holds(contents)), limits, ..examples() }.start();
-    let pod = |containers: usize| {
-        let containers: Vec<Value> = (0..containers)
-            .map(|n| json!({"name": format!("c{n}"), "securityContext": windows(&naming("s"))}))
-            .collect();
-        serde_json::to_vec(&create(&json!({"containers": containers}))).unwrap()
-    };
-    let line = "this replica is reviewing as many requests as it may at once: try again";
-    assert_eq!(server.post("/mutate", pod(20)).await, refused(503, line));
-    assert_eq!(server.post("/mutate", pod(10)).await.status, StatusCode::OK);
+    let server = Setup { resolver: Holds::text_of(60 << 10), limits, ..examples() }.start();
+    assert_eq!(server.post("/mutate", same_containers(20)).await, refused(503, BUSY));
+    assert_eq!(server.post("/mutate", same_containers(10)).await.status, StatusCode::OK);
 }
 
 #[tokio::test]
@@ -230,10 +215,7 @@ async fn large_reviews_that_wait_for_the_api_server_take_no_turn_from_others() {
 async fn reviews_that_wait_for_the_api_server_leave_memory_to_others() {
     let gated = Gated::new();
     let server = Arc::new(Setup { resolver: gated.clone(), ..examples() }.start());
-    let containers: Vec<Value> = (0..24)
-        .map(|n| json!({"name": format!("c{n}"), "securityContext": windows(&naming(&format!("unknown-{n}")))}))
-        .collect();
-    let mut body = serde_json::to_vec(&create(&json!({"containers": containers}))).unwrap();
+    let mut body = containers(24, |n| format!("unknown-{n}"));
     body.resize(64 << 10, b' ');
     let mut waiting = JoinSet::new();
     for _ in 0..124 {

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::{Request, StatusCode};
 use http_body_util::Full;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::io::AsyncWriteExt as _;
 
 use super::{create, examples, post_head, read_to_close, refused};
@@ -43,56 +43,12 @@ async fn bodies_that_are_not_reviews_are_400() {
     const START: &str = "the body is not an AdmissionReview (admission.k8s.io/v1 or v1beta1): ";
     let server = examples().start();
     let whole = serde_json::to_string(&create(&json!({"containers": [{"name": "c"}]}))).unwrap();
-    let with = |edit: fn(&mut Value)| {
-        let mut review = create(&json!({"containers": [{"name": "c"}]}));
-        edit(&mut review);
-        serde_json::to_vec(&review).unwrap()
-    };
     for (body, message) in [
         (Vec::new(), "EOF while parsing a value at line 1 column 0"),
-        (b"[]".to_vec(), "expected an object at line 1 column 2"),
-        (b"null".to_vec(), "expected an object at line 1 column 4"),
-        (whole.as_bytes()[..whole.len() - 1].to_vec(), "EOF while parsing an object at line 1 column 321"),
         (format!("{whole}x").into_bytes(), "trailing characters at line 1 column 323"),
         (b"{\"apiVersion\":\"\xff\"}".to_vec(), "it is not UTF-8 from byte 15 on"),
-        (
-            whole.replace("admission.k8s.io/v1", "v2").into_bytes(),
-            "expected `admission.k8s.io/v1` or `admission.k8s.io/v1beta1` at line 1 column 18",
-        ),
-        (with(|review| review["kind"] = json!("Pod")), "expected `AdmissionReview` at line 1 column 48"),
-        (with(|review| review["request"] = json!(null)), "expected an object at line 1 column 75"),
-        (with(|review| review["request"]["uid"] = json!(7)), "expected a string at line 1 column 316"),
-        (
-            with(|review| {
-                review["request"].as_object_mut().unwrap().remove("uid");
-            }),
-            "missing field `uid` at line 1 column 309",
-        ),
-        (
-            with(|review| review["request"]["operation"] = json!("EAT")),
-            "expected one of `CREATE`, `UPDATE`, `DELETE`, `CONNECT` at line 1 column 248",
-        ),
-        (with(|review| review["request"]["object"] = json!("secret")), "expected an object at line 1 column 159"),
-        (
-            with(|review| review["request"]["object"]["spec"] = json!("secret")),
-            "expected an object at line 1 column 191",
-        ),
-        (
-            with(|review| review["request"]["object"]["spec"]["containers"] = json!({"a": "secret"})),
-            "expected a sequence at line 1 column 198",
-        ),
-        (
-            with(|review| review["request"]["object"]["spec"]["containers"][0] = json!("secret")),
-            "expected an object at line 1 column 206",
-        ),
-        (
-            with(|review| review["request"]["object"]["spec"]["containers"][0]["name"] = json!(["secret"])),
-            "expected a string at line 1 column 207",
-        ),
-        (
-            whole.replacen("{\"name\":\"c\"}", "{\"name\":\"c\",\"name\":\"d\"}", 1).into_bytes(),
-            "duplicate field `name` at line 1 column 216",
-        ),
+        (whole.replace("AdmissionReview", "Pod").into_bytes(), "expected `AdmissionReview` at line 1 column 48"),
+        (whole.replace("\"c\"", "[\"secret\"]").into_bytes(), "expected a string at line 1 column 207"),
     ] {
         let answer = server.post("/mutate", body).await;
         assert_eq!(answer.status, StatusCode::BAD_REQUEST);
@@ -102,24 +58,6 @@ async fn bodies_that_are_not_reviews_are_400() {
     review["request"]["uid"] = json!("");
     let answer = server.post("/mutate", serde_json::to_vec(&review).unwrap()).await;
     assert_eq!(answer, refused(400, "the request.uid of the AdmissionReview is not of 1 to 128 bytes"));
-}
-
-#[tokio::test]
-async fn deep_nesting_ends_as_an_answer() {
-    let server = examples().start();
-    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
-    let place = |spec: Value| serde_json::to_string(&create(&spec)).unwrap().replace("\"deep\"", &deep);
-    // In a field that is not read it is skipped, without recursion.
-    let answer = server.post("/mutate", place(json!({"elsewhere": "deep"}))).await;
-    assert_eq!(answer.json()["response"], json!({"uid": "u-1", "allowed": true}));
-    let answer = server.post("/mutate", place(json!({"containers": "deep"}))).await;
-    assert_eq!(
-        answer,
-        refused(
-            400,
-            "the body is not an AdmissionReview (admission.k8s.io/v1 or v1beta1): expected an object at line 1 column 199"
-        )
-    );
 }
 
 #[tokio::test]
@@ -156,8 +94,8 @@ async fn bodies_over_the_limit_are_413() {
 
     // A client that writes all of it before it reads sees the answer too.
     for (head, body) in [
-        ("content-length: 20971520", vec![b' '; 20 << 20]),
-        ("transfer-encoding: chunked", chunk.repeat(20).into_bytes()),
+        ("content-length: 10485760", vec![b' '; 10 << 20]),
+        ("transfer-encoding: chunked", chunk.repeat(10).into_bytes()),
     ] {
         let mut stream = server.connect(&["http/1.1"]).await;
         let head = format!("POST /mutate HTTP/1.1\r\nhost: l\r\ncontent-type: application/json\r\n{head}\r\n\r\n");

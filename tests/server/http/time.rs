@@ -1,9 +1,8 @@
 //! Time: clients that are slow to send or to read, and the deadline of a review.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use axum::{Router, routing::post};
-use gmsa_core::credspec::Contents;
 use gmsa_webhook::{
     limits::Limits,
     server::{Serving, listener::Listener},
@@ -18,7 +17,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{Gated, Holds, create, decode, examples, naming, one_pod, post_head, read_head, read_to_close, windows};
+use super::{Gated, Holds, decode, examples, one_pod, post_head, read_head, read_to_close, same_containers};
 use crate::https::{Setup, review_request};
 
 #[tokio::test]
@@ -97,12 +96,8 @@ async fn a_large_review_whose_client_has_gone_is_dropped() {
 
 #[tokio::test]
 async fn an_answer_is_whole_however_slowly_it_is_read() {
-    let contents = json!({"k": "x".repeat(60 * 1024)});
-    let contents = Arc::new(Contents::of(contents.as_object().unwrap()));
-    let server = Setup { resolver: Arc::new(Holds(contents)), ..examples() }.start();
-    let containers: Vec<_> =
-        (0..30).map(|n| json!({"name": format!("c{n}"), "securityContext": windows(&naming("s"))})).collect();
-    let body = serde_json::to_vec(&create(&json!({"containers": containers}))).unwrap();
+    let server = Setup { resolver: Holds::text_of(60 << 10), ..examples() }.start();
+    let body = same_containers(30);
     let mut stream = server.connect(&["http/1.1"]).await;
     for close in [false, true] {
         stream.write_all(post_head(body.len()).as_bytes()).await.unwrap();

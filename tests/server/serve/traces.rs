@@ -9,9 +9,12 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use gmsa_webhook::tls::{
-    self, KeyPair, Served,
-    issue::{Ca, Issued},
+use gmsa_webhook::{
+    metrics::Metrics,
+    tls::{
+        self, KeyPair, Served,
+        issue::{Ca, Issued},
+    },
 };
 use rustls::{ServerConnection, StreamOwned};
 use serde_json::Value;
@@ -73,7 +76,7 @@ fn collector() -> (String, JoinHandle<(String, Vec<u8>)>) {
 /// A collector of one export that speaks TLS.
 fn encrypted_collector(ca: &Ca) -> (String, JoinHandle<(String, Vec<u8>)>) {
     let Issued { cert, key } = ca.issue(&["localhost".to_owned()], SystemTime::now(), DAY).unwrap();
-    let served = Served::new();
+    let served = Served::new(Metrics::new("test").0);
     served.publish(KeyPair::from_pem(cert.as_bytes(), key.as_bytes(), SystemTime::now()).unwrap());
     let tls = tls::server_config(&served, None).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -43,9 +43,19 @@ pub enum CallKind {
     Background,
 }
 
+/// The streams that kube-apiserver allows on a connection.
+const STREAMS: usize = 100;
+const _: () = assert!(
+    CallKind::AccessReview.limit()
+        + CallKind::Advice.limit()
+        + CallKind::KnownSpec.limit()
+        + CallKind::UnknownSpec.limit()
+        + CallKind::Background.limit()
+        < STREAMS
+);
+
 impl CallKind {
-    /// The most calls of this kind in flight, in the whole process. Together they stay below the 100 streams that
-    /// kube-apiserver allows on a connection.
+    /// The most calls of this kind in flight, in the whole process.
     pub const fn limit(self) -> usize {
         match self {
             Self::AccessReview => 32,
@@ -202,7 +212,9 @@ mod tests {
         let limits = CallLimits::new(CallKind::AccessReview);
         let in_flight = join_all((0..8).map(|_| limits.ask(Some("crowd")))).await;
         let mut queue = waiting(&limits, Some("crowd"), PER_ACCOUNT - 8);
-        assert!(limits.ask(Some("crowd")).now_or_never().unwrap().is_err());
+        let full = limits.ask(Some("crowd")).now_or_never().unwrap().err().unwrap().to_string();
+        let of_account = "for this service account are waiting, of which 8 are made at once: try again";
+        assert_eq!(full, format!("too many other calls to the API server {of_account}"));
         queue.pop();
         assert!(limits.ask(Some("crowd")).now_or_never().is_none());
         // Another account waits for nothing.

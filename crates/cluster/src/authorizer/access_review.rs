@@ -56,6 +56,17 @@ impl From<AccessReviewStatus> for UseFact {
     }
 }
 
+async fn authorization(
+    api: &ApiServer,
+    kind: CallKind,
+    subject: &Subject,
+    spec: &SpecName,
+    deadline: Instant,
+) -> Authorization {
+    let fact = check(api, kind, subject, spec, deadline).await;
+    Authorization { fact: fact.unwrap_or_else(UseFact::Failed), source: Source::Api }
+}
+
 async fn check(
     api: &ApiServer,
     kind: CallKind,
@@ -111,11 +122,7 @@ impl Authorizer for ApiServer {
         spec: &'a SpecName,
         deadline: Instant,
     ) -> BoxFuture<'a, Authorization> {
-        async move {
-            let fact = check(self, CallKind::AccessReview, subject, spec, deadline).await;
-            Authorization { fact: fact.unwrap_or_else(UseFact::Failed), source: Source::Api }
-        }
-        .boxed()
+        authorization(self, CallKind::AccessReview, subject, spec, deadline).boxed()
     }
 }
 
@@ -129,11 +136,7 @@ impl Authorizer for Advisor {
         spec: &'a SpecName,
         deadline: Instant,
     ) -> BoxFuture<'a, Authorization> {
-        async move {
-            let fact = check(&self.0, CallKind::Advice, subject, spec, deadline).await;
-            Authorization { fact: fact.unwrap_or_else(UseFact::Failed), source: Source::Api }
-        }
-        .boxed()
+        authorization(&self.0, CallKind::Advice, subject, spec, deadline).boxed()
     }
 }
 

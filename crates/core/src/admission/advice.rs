@@ -33,6 +33,7 @@ pub struct Advice {
 
 /// The YAML that keeps a pod on Windows nodes.
 const ON_WINDOWS: &str = "spec:\n  os: {name: windows}\n  nodeSelector: {kubernetes.io/os: windows}";
+const ON_WINDOWS_ALONE: &str = "spec:\n  os: {name: windows}\n  nodeSelector: {kubernetes.io/os: windows}  # without the selector that no node fits";
 const AS_NETWORK_SERVICE: &str = r"runAsUserName: NT AUTHORITY\NETWORK SERVICE";
 
 impl Advice {
@@ -61,7 +62,7 @@ pub fn advise(pod: &Pod) -> Vec<Advice> {
     }
     if pod.fits_no_node() {
         let sentence = "no node has this operating system, so the pod stays Pending: write kubernetes.io/os: windows";
-        advice.push(Advice::new(&rules::OS_SELECTOR, "/spec".to_owned(), sentence, &[]).with_fix(ON_WINDOWS));
+        advice.push(Advice::new(&rules::OS_SELECTOR, "/spec".to_owned(), sentence, &[]).with_fix(ON_WINDOWS_ALONE));
     } else if !pod.keeps_to_windows() {
         let sentence = "the pod uses GMSA but may land on a Linux node: set spec.os.name and nodeSelector kubernetes.io/os: windows";
         advice.push(Advice::new(&rules::LINUX_NODE, "/spec".to_owned(), sentence, &[]).with_fix(ON_WINDOWS));

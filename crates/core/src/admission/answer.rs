@@ -9,7 +9,7 @@ use super::{Decision, Denial, Patch, Review, Verdict};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Answer<'a> {
+struct AdmissionReview<'a> {
     api_version: &'static str,
     kind: &'static str,
     response: Response<'a>,
@@ -64,7 +64,7 @@ impl Review {
     pub fn answer(&self, decision: &Decision) -> Vec<u8> {
         let patch = decision.patch.as_ref().filter(|_| decision.is_allowed());
         let mut body = Vec::with_capacity(1024 + patch.map_or(0, |patch| patch.as_bytes().len()).div_ceil(3) * 4);
-        let answer = Answer {
+        let answer = AdmissionReview {
             api_version: self.api_version.as_str(),
             kind: "AdmissionReview",
             response: Response {

@@ -16,8 +16,8 @@
 //!
 //! A new kind of slot is an entry in each of these:
 //! - [`SlotKind`], with its `Display` in `slot.rs` and its [`SlotKind::field`] in this file;
-//! - `Spec` and `Spec::lists` in this file, which [`Pod::slots`] and [`Pod::has_too_many_slots`] use;
-//! - `Spec` and `Spec::containers` in `fields/wire.rs`;
+//! - `PodSpec` and `PodSpec::lists` in this file, which [`Pod::slots`] and [`Pod::has_too_many_slots`] use;
+//! - `RawSpec` and `RawSpec::containers` in `fields/wire.rs`;
 //! - `added` in `mutate.rs`: on an update, only ephemeral containers are filled in;
 //! - `gmsa-webhook.cel.slots` in the chart's `_cel.tpl`, and `guard.yaml`, which lists what an update may add;
 //! - `SLOT_LISTS` in `tests/server/layout.rs`, which keeps this the only walk;
@@ -50,7 +50,7 @@ pub struct Pod {
     #[serde(default, deserialize_with = "null_is_default")]
     metadata: Object<Metadata>,
     #[serde(default, deserialize_with = "null_is_default")]
-    spec: Object<Spec>,
+    spec: Object<PodSpec>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -72,7 +72,7 @@ struct Annotations {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Spec {
+struct PodSpec {
     os: Option<Object<Os>>,
     hostname: Option<Text>,
     hostname_override: Option<Text>,
@@ -91,7 +91,7 @@ struct Spec {
     ephemeral_containers: Containers,
 }
 
-impl Spec {
+impl PodSpec {
     /// The lists of containers, in the order in which the contract checks their slots.
     fn lists(&self) -> [(SlotKind, &Containers); 3] {
         [
@@ -258,7 +258,7 @@ impl Pod {
 
     /// Whether the pod stays on Windows nodes: the scheduler reads neither `spec.os` nor, for this, preferences.
     pub(super) fn keeps_to_windows(&self) -> bool {
-        let Spec { node_selector, affinity, .. } = &*self.spec;
+        let PodSpec { node_selector, affinity, .. } = &*self.spec;
         node_selector.on_windows || affinity.on_windows() || self.pins_build()
     }
 
@@ -269,14 +269,14 @@ impl Pod {
 
     /// Whether the pod says which build of Windows it is for, or leaves that to a runtime class.
     pub fn pins_build(&self) -> bool {
-        let Spec { node_selector, affinity, runtime_class_name, .. } = &*self.spec;
+        let PodSpec { node_selector, affinity, runtime_class_name, .. } = &*self.spec;
         let runtime_class = runtime_class_name.as_deref().filter(|class| !class.is_empty());
         node_selector.on_a_build || affinity.on_a_build() || runtime_class.is_some()
     }
 
     /// The host name that the pod's author chose for it.
     pub fn hostname(&self) -> Option<&str> {
-        let Spec { hostname, hostname_override, .. } = &*self.spec;
+        let PodSpec { hostname, hostname_override, .. } = &*self.spec;
         let names = [hostname_override, hostname].map(Option::as_deref);
         names.into_iter().flatten().find(|name| !name.is_empty())
     }

@@ -46,7 +46,7 @@ struct Fields<'a> {
     #[serde(default, deserialize_with = "null_is_default")]
     metadata: Object<Metadata>,
     #[serde(borrow, default, deserialize_with = "null_is_default")]
-    spec: Object<Spec<'a>>,
+    spec: Object<WorkloadSpec<'a>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -67,24 +67,24 @@ struct Owner {
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Spec<'a> {
+struct WorkloadSpec<'a> {
     #[serde(borrow)]
     replicas: Option<&'a RawValue>,
     #[serde(borrow)]
     template: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "null_is_default")]
-    job_template: Object<JobTemplate<'a>>,
+    job_template: Object<JobTemplateSpec<'a>>,
 }
 
 /// A `CronJob` holds its pod template one level deeper than the rest.
 #[derive(Default, Deserialize)]
-struct JobTemplate<'a> {
+struct JobTemplateSpec<'a> {
     #[serde(borrow, default, deserialize_with = "null_is_default")]
-    spec: Object<JobSpec<'a>>,
+    spec: Object<BatchJobSpec<'a>>,
 }
 
 #[derive(Default, Deserialize)]
-struct JobSpec<'a> {
+struct BatchJobSpec<'a> {
     #[serde(borrow)]
     template: Option<&'a RawValue>,
 }

@@ -203,23 +203,14 @@ impl Draft {
         })
     }
 
-    /// The values of the chart `gmsa-accounts` that make this credential spec, as YAML; `None` where the chart cannot, because the accounts are not each under both
-    /// names of the domain.
-    pub fn values(&self) -> Option<String> {
-        let mut names: Vec<&String> = self.accounts.iter().map(|account| &account.name).collect();
-        names.dedup();
-        let additional: Vec<String> = names.into_iter().skip(1).cloned().collect();
-        let Self { name, account, domain, plugin, .. } = self;
-        if Self::new(name.clone(), account.clone(), domain.clone(), &additional, plugin.clone()) != *self {
-            return None;
-        }
-        let mut yaml = String::from(
-            "# Values of the chart gmsa-accounts. Copy the entry into the list of those that you have.\ndomain:\n",
+    /// The values of the chart `gmsa-accounts` that make these credential specs, which are of one domain, as YAML; `None` where the chart cannot,
+    /// because the accounts are not each under both names of the domain.
+    pub fn values(all: &[Self]) -> Option<String> {
+        let Self { domain, .. } = all.first()?;
+        let entries = if all.len() == 1 { "entry" } else { "entries" };
+        let mut yaml = format!(
+            "# Values of the chart gmsa-accounts. Copy the {entries} into the list of those that you have.\ndomain:\n"
         );
-        let line = |yaml: &mut String, indent: &str, key: &str, value: &str| {
-            // Writing into a String cannot fail.
-            let _ = writeln!(yaml, "{indent}{key}: {}", scalar(value));
-        };
         for (key, value) in [
             ("dnsName", &domain.dns),
             ("dnsTreeName", &domain.forest),
@@ -230,20 +221,35 @@ impl Draft {
             line(&mut yaml, "  ", key, value);
         }
         yaml.push_str("accounts:\n");
-        line(&mut yaml, "- ", "name", name);
-        line(&mut yaml, "  ", "account", account);
+        for draft in all {
+            draft.value(&mut yaml)?;
+        }
+        Some(yaml)
+    }
+
+    /// Its entry in the list of accounts.
+    fn value(&self, yaml: &mut String) -> Option<()> {
+        let mut names: Vec<&String> = self.accounts.iter().map(|account| &account.name).collect();
+        names.dedup();
+        let additional: Vec<String> = names.into_iter().skip(1).cloned().collect();
+        let Self { name, account, domain, plugin, .. } = self;
+        if Self::new(name.clone(), account.clone(), domain.clone(), &additional, plugin.clone()) != *self {
+            return None;
+        }
+        line(yaml, "- ", "name", name);
+        line(yaml, "  ", "account", account);
         if !additional.is_empty() {
             yaml.push_str("  additionalAccounts:\n");
         }
         for other in &additional {
-            let _ = writeln!(yaml, "  - {}", scalar(other));
+            line(yaml, "  ", "-", other);
         }
         if let Some(plugin) = plugin {
-            line(&mut yaml, "  ", "plugin", &plugin.guid);
-            line(&mut yaml, "  ", "pluginInput", &plugin.input);
+            line(yaml, "  ", "plugin", &plugin.guid);
+            line(yaml, "  ", "pluginInput", &plugin.input);
         }
         yaml.push_str("  # Who may use it: NAMESPACE:SERVICE-ACCOUNT.\n  grants: []\n");
-        Some(yaml)
+        Some(())
     }
 
     /// The manifest: sorted, and each field with a comment on what it is.
@@ -327,6 +333,13 @@ pub fn scalar(text: &str) -> String {
         && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_'))
         && !WORDS.iter().any(|word| word.eq_ignore_ascii_case(text));
     if plain { text.to_owned() } else { quote::json(&Value::from(text).to_string()) }
+}
+
+/// A line of values; `-` is the key of an item of a list.
+fn line(yaml: &mut String, indent: &str, key: &str, value: &str) {
+    let colon = if key == "-" { "" } else { ":" };
+    // Writing into a String cannot fail.
+    let _ = writeln!(yaml, "{indent}{key}{colon} {}", scalar(value));
 }
 
 #[cfg(test)]

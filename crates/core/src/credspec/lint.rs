@@ -191,7 +191,8 @@ impl Findings {
     fn unknown_keys(&mut self, parent: &str, object: &Map<String, Value>, known: &[&str]) {
         for key in object.keys().filter(|key| !known.contains(&key.as_str())) {
             let field = if parent.is_empty() { bare(key) } else { format!("{parent}.{}", bare(key)) };
-            let meant = known.iter().find(|known| is_typo(key, known));
+            let other_case = known.iter().find(|known| known.eq_ignore_ascii_case(key));
+            let meant = other_case.or_else(|| known.iter().find(|known| is_typo(key, known)));
             let remedy =
                 meant.map_or_else(|| format!("remove it; known are: {}", known.join(", ")), |k| format!("{k}:"));
             self.add(&rules::UNKNOWN_KEY, &field, "is not a field of a credential spec", PRUNED, remedy);

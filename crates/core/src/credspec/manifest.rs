@@ -26,13 +26,13 @@ const MAX_FIELDS: usize = 100;
 pub struct Manifest {
     keys: Texts,
     api_version: Option<Text>,
-    names: Names,
+    names: ManifestNames,
     credspec: Option<Credspec>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Names {
+struct ManifestNames {
     name: Option<Text>,
     generate_name: Option<Text>,
 }

@@ -4,8 +4,9 @@
 //! that is empty.
 
 use serde_json::{Map, Value};
+use time::{OffsetDateTime, UtcDateTime, format_description::well_known::Rfc3339};
 
-use super::{Account, DISABLED, ENCRYPTION_TYPES};
+use super::{Account, DISABLED, ENCRYPTION_TYPES, expiry};
 use crate::{Retrieval, Sid};
 
 /// The most accounts that are read from one text.
@@ -107,6 +108,10 @@ fn of(printed: &Map<String, Value>) -> Option<Account> {
         control,
         sid: text("SID").or_else(|| text("objectSid")).and_then(|sid| Sid::parse(&sid)),
         guid: text("ObjectGUID"),
+        expires: match field("accountExpires").and_then(Value::as_i64) {
+            Some(time) => expiry(time),
+            None => text("AccountExpirationDate").and_then(|text| time(&text)),
+        },
         ..Account::default()
     })
 }
@@ -147,6 +152,16 @@ fn texts(value: &Value) -> Vec<String> {
         Value::Array(items) => items.iter().flat_map(texts).collect(),
         Value::Object(object) => object.get("Value").or_else(|| object.get("value")).map(texts).unwrap_or_default(),
     }
+}
+
+/// A time: `/Date(1705526400000)/` of Windows PowerShell, `2024-01-17T21:20:00Z` of PowerShell 7.
+fn time(text: &str) -> Option<UtcDateTime> {
+    let number = text.strip_prefix("/Date(").and_then(|rest| rest.strip_suffix(")/"));
+    let time = match number {
+        Some(number) => OffsetDateTime::from_unix_timestamp(number.parse::<i64>().ok()?.div_euclid(1000)),
+        None => return OffsetDateTime::parse(text, &Rfc3339).ok().map(OffsetDateTime::to_utc),
+    };
+    time.ok().map(OffsetDateTime::to_utc)
 }
 
 /// The bits of one entry of `KerberosEncryptionType`: a number, or names joined by commas.
@@ -238,6 +253,26 @@ mod tests {
             ("\r\nEnabled        : True\r\nSamAccountName : WebApp1$\r\n", "a list for people"),
         ] {
             assert_eq!(read(text).unwrap_err().to_string(), format!("{what}, not JSON: run {run}"));
+        }
+    }
+
+    #[test]
+    fn each_way_to_print_a_date_is_read() {
+        let of = |text: &str| {
+            read(&format!(r#"{{"SamAccountName": "a", {text}}}"#)).unwrap()[0].expires.map(UtcDateTime::unix_timestamp)
+        };
+        for never in
+            [r#""accountExpires": 0"#, r#""accountExpires": 9223372036854775807"#, r#""AccountExpirationDate": null"#]
+        {
+            assert_eq!(of(never), None, "{never}");
+        }
+        for date in [
+            r#""accountExpires": 133500000000000000"#,
+            r#""AccountExpirationDate": "\/Date(1705526400000)\/""#,
+            r#""AccountExpirationDate": {"value": "\/Date(1705526400000)\/", "DateTime": "Wednesday"}"#,
+            r#""AccountExpirationDate": "2024-01-17T22:20:00.0000000+01:00""#,
+        ] {
+            assert_eq!(of(date), Some(1_705_526_400), "{date}");
         }
     }
 

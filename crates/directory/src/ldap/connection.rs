@@ -56,11 +56,13 @@ pub fn trust(authority: Option<&Path>) -> Result<Arc<ClientConfig>, Error> {
     if let Some(file) = authority {
         let name = file.display().to_string();
         let unreadable = |error| Error::Authority(name.clone(), io::Error::other(error));
-        for certificate in CertificateDer::pem_file_iter(file).map_err(unreadable)? {
+        let bytes = std::fs::read(file).map_err(|error| Error::Authority(name.clone(), error))?;
+        for certificate in CertificateDer::pem_slice_iter(&bytes) {
             let added = certificate.map(|certificate| roots.add(certificate)).map_err(unreadable)?;
             added.map_err(|error| Error::Authority(name.clone(), io::Error::other(error)))?;
         }
-        if roots.is_empty() {
+        // Windows exports a certificate as DER.
+        if roots.is_empty() && roots.add(CertificateDer::from(bytes)).is_err() {
             return Err(Error::NoAuthority(name));
         }
     } else {
@@ -117,10 +119,21 @@ impl LdapConnection {
                 let name = ServerName::try_from(controller.host.clone());
                 let name = name.map_err(|error| Error::Tls(address.clone(), io::Error::other(error)))?;
                 let stream = TlsConnector::from(Arc::clone(tls)).connect(name, socket).await.map_err(|error| {
-                    match error.get_ref().and_then(|inner| inner.downcast_ref()) {
-                        Some(rustls::Error::InvalidCertificate(_)) => Error::Certificate(address.clone(), error),
-                        _ => Error::Tls(address.clone(), error),
-                    }
+                    use rustls::CertificateError::{
+                        Expired, ExpiredContext, NotValidForName, NotValidForNameContext, NotValidYet,
+                        NotValidYetContext,
+                    };
+                    let failed = match error.get_ref().and_then(|inner| inner.downcast_ref()) {
+                        Some(rustls::Error::InvalidCertificate(NotValidForName | NotValidForNameContext { .. })) => {
+                            Error::CertificateName
+                        }
+                        Some(rustls::Error::InvalidCertificate(
+                            Expired | ExpiredContext { .. } | NotValidYet | NotValidYetContext { .. },
+                        )) => Error::CertificateTime,
+                        Some(rustls::Error::InvalidCertificate(_)) => Error::Certificate,
+                        _ => Error::Tls,
+                    };
+                    failed(address.clone(), error)
                 })?;
                 Ok(LdapConnection::new(stream, &address, Arc::clone(budget)))
             })
@@ -334,9 +347,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> LdapConnection<S> {
                 Ok(None) => {}
                 Ok(Some(_)) | Err(()) => return Err(Error::Malformed(self.address.clone())),
             }
-            let unreadable = |error| Error::Unreachable(self.address.clone(), error);
-            if self.stream.read_buf(&mut *self.received).await.map_err(unreadable)? == 0 {
-                return Err(Error::Ended(self.address.clone()));
+            match self.stream.read_buf(&mut *self.received).await {
+                Ok(0) => return Err(Error::Ended(self.address.clone())),
+                Ok(_) => {}
+                // Of an end without one of TLS, the library says where its manual is.
+                Err(error) if matches!(error.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset) => {
+                    return Err(Error::Ended(self.address.clone()));
+                }
+                Err(error) => return Err(Error::Unreachable(self.address.clone(), error)),
             }
         }
     }
@@ -350,7 +368,12 @@ fn has_name(certificate: &CertificateDer<'_>, name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use tokio::io::{DuplexStream, duplex};
+    use std::{
+        pin::Pin,
+        task::{Context, Poll},
+    };
+
+    use tokio::io::{DuplexStream, ReadBuf, duplex};
 
     use super::*;
     use crate::{LdapFilter, ldap::ber::*};
@@ -460,6 +483,45 @@ mod tests {
         assert_eq!(searched(pages, false).await, Err("ldaps://dc1 answers with more than 64 MiB".to_owned()));
     }
 
+    /// A stream that TLS ends without saying so, of which its library says more than a user needs.
+    struct Cut;
+
+    impl AsyncRead for Cut {
+        fn poll_read(self: Pin<&mut Self>, _: &mut Context<'_>, _: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Err(io::Error::new(io::ErrorKind::UnexpectedEof, "see https://docs.rs/")))
+        }
+    }
+
+    impl AsyncWrite for Cut {
+        fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+            Poll::Ready(Ok(bytes.len()))
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_that_is_cut_has_a_next_step_and_no_manual() {
+        let cut = async |address: &str| {
+            let mut connection = LdapConnection::new(Cut, address, Arc::default());
+            gmsa_core::causes::chain(&connection.search(&search()).await.unwrap_err())
+        };
+        assert_eq!(
+            cut("ldaps://dc1").await,
+            "ldaps://dc1 ended the connection; try again, or another domain controller, with --directory ldaps://HOST"
+        );
+        assert_eq!(
+            cut("ldap://dc1:636").await,
+            "ldap://dc1:636 ended the connection; on this port TLS begins at once: use --directory ldaps://dc1"
+        );
+    }
+
     #[tokio::test(start_paused = true)]
     async fn what_is_not_ldap_is_an_error() {
         let malformed = Err("ldaps://dc1 answers with what is not LDAP".to_owned());
@@ -489,7 +551,7 @@ mod tests {
             assert_eq!(searched(sends.clone(), false).await, malformed, "{sends:?}");
         }
         // The notice of disconnection has no number of a request.
-        assert_eq!(searched(message(0, &extended), false).await, Err("ldaps://dc1 ended the connection".to_owned()));
+        assert_eq!(searched(message(0, &extended), false).await, Err("ldaps://dc1 ended the connection; try again, or another domain controller, with --directory ldaps://HOST".to_owned()));
     }
 
     #[tokio::test(start_paused = true)]
@@ -566,7 +628,8 @@ mod tests {
         let malformed = Err("ldaps://dc1 answers with what is not LDAP".to_owned());
         assert_eq!(started(injected).await, (malformed, asked.clone()));
         let refused = message(1, &ending(EXTENDED, 52, "no certificate"));
-        let no_tls = Err("ldaps://dc1 does not take StartTLS: no certificate".to_owned());
+        let no_tls = Err("ldaps://dc1 does not take StartTLS: no certificate; a domain controller without a certificate takes no TLS: try another one, \
+                 with --directory ldaps://HOST".to_owned());
         assert_eq!(started(refused).await, (no_tls, asked));
     }
 

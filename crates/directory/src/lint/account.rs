@@ -30,6 +30,14 @@ const AES: u64 = 0x18;
 /// Windows containers).
 const WORKSTATION_TRUST: u64 = 0x1000;
 
+/// Both of DES, and RC4.
+const DES: u64 = 0x3;
+const RC4: u64 = 0x4;
+
+/// Microsoft: Windows Server 2025 has no DES, and releases since Windows 7 have it disabled.
+const NO_DES: &str =
+    "domain controllers give no ticket that is encrypted with DES, so every logon of the account fails";
+
 /// `USE_DES_KEY_ONLY` ([MS-ADTS] 2.2.16).
 const DES_ONLY: u64 = 0x20_0000;
 
@@ -61,6 +69,7 @@ fn finding(
 
 fn incomplete(account: &Account) -> Option<Diagnostic> {
     let missing: Vec<&str> = [
+        (account.class.is_none(), "ObjectClass"),
         (account.enabled.is_none(), "Enabled"),
         (account.retrieval.is_none(), RETRIEVERS),
         (account.service_principals.is_none(), "ServicePrincipalNames"),
@@ -135,6 +144,11 @@ fn encryption(account: &Account) -> Option<Diagnostic> {
         ["RC4"] => "holds RC4 alone".to_owned(),
         names => format!("holds no AES, only {}", names.join(", ")),
     };
+    if types & (RC4 | AES) == 0 && types & DES != 0 {
+        let fix = set(account, "-KerberosEncryptionType AES128,AES256, then wait for the password to change");
+        let found = finding(&rules::ACCOUNT_ENCRYPTION, account, "msDS-SupportedEncryptionTypes", problem, NO_DES, fix);
+        return Some(found.with_severity(Severity::Error));
+    }
     // Microsoft KB5073381: by default, accounts without a type get AES tickets only, and RC4 only where it is set explicitly.
     let why = "domain controllers are being moved off RC4: which tickets the account gets depends on their updates and settings";
     let fix = set(account, "-KerberosEncryptionType AES128,AES256, then wait for the password to change");
@@ -144,11 +158,9 @@ fn encryption(account: &Account) -> Option<Diagnostic> {
 fn des(account: &Account) -> Option<Diagnostic> {
     let control = account.control.filter(|control| control & DES_ONLY != 0)?;
     let problem = format!("is {control:#x}, with USE_DES_KEY_ONLY ({DES_ONLY:#x})");
-    // Microsoft: Windows Server 2025 has no DES, and releases since Windows 7 have it disabled.
-    let why = "domain controllers give no ticket that is encrypted with DES, so every logon of the account fails";
     let fix = powershell(&format!("{}$", account.sam))
         .map(|name| format!("Set-ADAccountControl {name} -UseDESKeyOnly $false"));
-    let found = finding(&rules::ACCOUNT_ENCRYPTION, account, "userAccountControl", problem, why, fix);
+    let found = finding(&rules::ACCOUNT_ENCRYPTION, account, "userAccountControl", problem, NO_DES, fix);
     Some(found.with_severity(Severity::Error))
 }
 

@@ -15,6 +15,9 @@ use crate::{
     principal::{Group, Principal, Principals},
 };
 
+const LOOK: &str =
+    "Look at the root key as an administrator (`Get-KdsRootKey`), and at the event log of the domain controller.";
+
 /// Whether the user that is logged on may retrieve the password of an account: nothing where it came, otherwise why not.
 ///
 /// # Errors
@@ -59,9 +62,14 @@ pub async fn password(
         )]);
     }
     let mut list = root_key(directory, &[account], now).await?;
-    let why = if list.is_empty() { "" } else { ": see the root key" };
-    let problem = format!("{user} may retrieve the password, but the domain controller makes none{said}{why}");
-    list.insert(0, refused("", problem).with_fix("Look at the root key as an administrator (`Get-KdsRootKey`), and at the event log of the domain controller."));
+    let (why, fix) = match &account.root_key {
+        _ if !list.is_empty() => (": see the root key".to_owned(), ""),
+        // By default, only administrators of the domain see it.
+        Some(key) => (format!("; probably it cannot use the KDS root key {key}, of which the password is made"), LOOK),
+        None => (said, LOOK),
+    };
+    let problem = format!("{user} may retrieve the password, but the domain controller makes none{why}");
+    list.insert(0, refused("", problem).with_fix(fix));
     Ok(list)
 }
 
@@ -97,7 +105,8 @@ fn way_in(account: &Account, principals: &Principals) -> Option<String> {
     const LATER: &str = "; a computer learns of its groups when it restarts";
     let groups = || {
         account.principals().filter_map(|sid| match principals.get(sid) {
-            Some(Principal::Group(group)) => Some(group),
+            // Who is not in a wide group, such as Domain Computers, is no member that can be added.
+            Some(Principal::Group(group)) if group.wide.is_none() => Some(group),
             _ => None,
         })
     };

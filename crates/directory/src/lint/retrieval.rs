@@ -9,12 +9,13 @@ use gmsa_core::{
     quote::{Quoted, shell::powershell},
 };
 
-use super::{RETRIEVERS, SHOWN, fixed, found, set};
+use super::{LDAPSEARCH, RETRIEVERS, SHOWN, fixed, found, set};
 use crate::{
     AccessRule, Retrieval, Sid, Unknown,
     account::Account,
-    identifier::EVERYBODY,
-    principal::{Group, Member, Principal, Principals},
+    entry::{first_value, parts},
+    identifier::{EVERYBODY, wide_by_name},
+    principal::{Group, Member, Principal, Principals, foreign},
 };
 
 const NO_PASSWORD: &str = "no container starts with the account there";
@@ -42,6 +43,9 @@ pub(super) fn retrieval(account: &Account, principals: &Principals) -> Vec<Diagn
         let why = "no host gets the password, so no container starts with the account";
         return vec![Diagnostic { consequence: Some(why), ..fixed(whole, set(account, &what)) }];
     }
+    if let Retrieval::Named(names) = retrieval {
+        return names.iter().filter_map(|name| named(account, name)).collect();
+    }
     let mut list: Vec<Diagnostic> = Vec::new();
     let (mut denied, mut seen) = (Denied::default(), BTreeSet::new());
     let mut is_given = false;
@@ -60,12 +64,59 @@ pub(super) fn retrieval(account: &Account, principals: &Principals) -> Vec<Diagn
         found.severity = Severity::Error;
         found.consequence = Some(NO_PASSWORD);
     }
+    list.extend(not_printed(account, retrieval, principals));
     list.extend(retrieval.unknown().iter().map(|Unknown { kind, to }| {
         let who = to.as_ref().map_or("somebody".to_owned(), |sid| Quoted::new(&principals.name(sid)).to_string());
-        let problem = format!("holds an entry for {who} that is not understood (kind {kind})");
+        let problem = match kind {
+            0 | 1 => format!("holds an entry for {who} with generic rights alone, which an access check need not map"),
+            _ => format!("holds an entry for {who} that is not understood (kind {kind})"),
+        };
         let why = "it may give the right to retrieve the password, or take it";
         Diagnostic { consequence: Some(why), ..found(&rules::ACCOUNT_HOSTS_UNKNOWN, account, RETRIEVERS, problem) }
     }));
+    list
+}
+
+/// What is wrong with somebody of whom PowerShell printed the name.
+fn named(account: &Account, name: &str) -> Option<Diagnostic> {
+    let known = foreign(name).as_ref().and_then(Sid::well_known);
+    let known = known.or_else(|| wide_by_name(&first_value(name), parts(name).nth(1)?))?;
+    let problem = format!("holds {}, so {} may retrieve the password", known.name, known.wide?);
+    Some(found(&rules::ACCOUNT_HOSTS_WIDE, account, RETRIEVERS, problem))
+}
+
+/// What could not be seen, because a file does not hold it.
+fn not_printed(account: &Account, retrieval: &Retrieval, principals: &Principals) -> Vec<Diagnostic> {
+    let note = |problem: String| {
+        let note = found(&rules::NOT_CHECKED, account, RETRIEVERS, problem).with_fix(LDAPSEARCH);
+        note.with_severity(Severity::Note)
+    };
+    let shown = |names: &BTreeSet<String>| {
+        let more = if names.len() > SHOWN { format!(" and {} more", names.len() - SHOWN) } else { String::new() };
+        format!("{}{more}", names.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", "))
+    };
+    let listed = retrieval.rules().iter().map(|rule| &rule.to);
+    let unknown: BTreeSet<String> =
+        listed.clone().filter(|sid| principals.get(sid) == Some(&Principal::NotPrinted)).map(Sid::to_string).collect();
+    let members = listed.filter_map(|sid| match principals.get(sid) {
+        Some(Principal::Group(Group { members: Some(members), .. })) if principals.is_printed => Some(members),
+        _ => None,
+    });
+    let unseen = members.flatten().filter(|member| member.sid.is_none());
+    let unseen: BTreeSet<String> = unseen.map(|member| Quoted::new(&member.name).to_string()).collect();
+    let mut list = Vec::new();
+    if !unknown.is_empty() {
+        list.push(note(format!(
+            "the file does not hold {}, so who may retrieve the password could not be checked",
+            shown(&unknown)
+        )));
+    }
+    if !unseen.is_empty() {
+        list.push(note(format!(
+            "the file does not hold the members {} of its groups, so whether these are groups could not be checked",
+            shown(&unseen)
+        )));
+    }
     list
 }
 
@@ -90,15 +141,25 @@ fn problem(account: &Account, to: &Sid, denied: &Denied<'_>, principals: &Princi
         };
         return Some((found(&rules::ACCOUNT_HOSTS_WIDE, format!("{holds}, so {who} may retrieve the password")), true));
     }
+    if let Some(Principal::WellKnown(known)) = principal.filter(|principal| principal.is_local()) {
+        let problem = format!("holds {}, which nobody has who asks a domain controller over the network", known.name);
+        let what = format!("-{RETRIEVERS} GROUP, a group of the nodes, or of the user that the plugin logs on as");
+        return Some((fixed(found(&rules::ACCOUNT_HOSTS_EMPTY, problem), set(account, &what)), false));
+    }
     match principal? {
         Principal::Orphan => Some((found(&rules::ACCOUNT_HOSTS_ORPHANED, format!("{to} no longer exists")), false)),
         Principal::Group(Group { name, is_distribution: true, .. }) => {
             let problem =
                 format!("group {} is a distribution group, which gives no access to its members", Quoted::new(name));
-            let fix = powershell(name).map(|name| {
-                format!("Set-ADGroup {name} -GroupCategory Security; a computer learns of its groups when it restarts")
-            });
-            Some((fixed(found(&rules::ACCOUNT_HOSTS_DISTRIBUTION, problem), fix), false))
+            Some((fixed(found(&rules::ACCOUNT_HOSTS_DISTRIBUTION, problem), to_security(name)), false))
+        }
+        Principal::Group(Group { name, members: Some(members), distribution: Some(inner), .. }) => {
+            let (name, quoted) = (Quoted::new(name), Quoted::new(inner));
+            let problem =
+                format!("group {name} holds {quoted}, a distribution group, which gives no access to its members");
+            let found = fixed(found(&rules::ACCOUNT_HOSTS_DISTRIBUTION, problem), to_security(inner));
+            let gives = members.iter().any(|member| denied.of_member(member).is_none());
+            Some((found, gives))
         }
         Principal::Group(Group { name, members: Some(members), .. }) => {
             let (without, with): (Vec<&Member>, Vec<&Member>) =
@@ -116,6 +177,12 @@ fn problem(account: &Account, to: &Sid, denied: &Denied<'_>, principals: &Princi
         }
         _ => None,
     }
+}
+
+/// The fix that makes a group one that gives access.
+fn to_security(group: &str) -> Option<String> {
+    let name = powershell(group)?;
+    Some(format!("Set-ADGroup {name} -GroupCategory Security; a computer learns of its groups when it restarts"))
 }
 
 /// The fix that writes the list again.

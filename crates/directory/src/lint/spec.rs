@@ -91,28 +91,44 @@ fn listed(account: &Account, spec: &Value) -> Option<Diagnostic> {
 #[derive(Debug, Default)]
 pub struct SpecFindings {
     pub found: Vec<Diagnostic>,
-    pub account: Option<Account>,
-    /// It is of a domain that is none of this forest: of it nothing is found.
-    pub is_elsewhere: bool,
+    /// Its account, with the place of the directory that has it.
+    pub account: Option<(usize, Account)>,
 }
 
-/// Compares a credential spec with the directory: its domain, and its account, which is returned where there is one.
+/// Compares a credential spec with the directory of its forest: its domain, and its account, which is returned where there is one. Of what is
+/// of none of these forests, that is said.
 ///
 /// # Errors
-/// Where the directory cannot be asked.
-pub async fn credential_spec(directory: &mut Directory, spec: &Value, now: UtcDateTime) -> Result<SpecFindings, Error> {
-    const MACHINE: &str = "credspec.DomainJoinConfig.MachineAccountName";
-    let forest = directory.forest.clone().ok_or(Error::NoDomains)?;
-    if is_elsewhere(spec, &forest) {
-        return Ok(SpecFindings { is_elsewhere: true, ..SpecFindings::default() });
+/// Where a directory cannot be asked.
+pub async fn credential_spec(
+    directories: &mut [Directory],
+    spec: &Value,
+    now: UtcDateTime,
+) -> Result<SpecFindings, Error> {
+    for (place, directory) in directories.iter_mut().enumerate() {
+        let forest = directory.forest.clone().ok_or(Error::NoDomains)?;
+        if !is_elsewhere(spec, &forest) {
+            let (found, account) = of_forest(directory, &forest, spec, now).await?;
+            return Ok(SpecFindings { found, account: account.map(|account| (place, account)) });
+        }
     }
+    Ok(SpecFindings { found: vec![elsewhere(spec)], account: None })
+}
+
+async fn of_forest(
+    directory: &mut Directory,
+    forest: &Forest,
+    spec: &Value,
+    now: UtcDateTime,
+) -> Result<(Vec<Diagnostic>, Option<Account>), Error> {
+    const MACHINE: &str = "credspec.DomainJoinConfig.MachineAccountName";
     let join = |key: &str| spec.pointer(&format!("/credspec/DomainJoinConfig/{key}")).and_then(Value::as_str);
     let named = join("DnsName").and_then(|dns| forest.named(dns).ok());
     let Some(sam) = join("MachineAccountName") else {
         // What is missing is another finding.
         let of = named.or_else(|| forest.own());
         let found = of.map(|of| domain(spec, &of.domain)).unwrap_or_default();
-        return Ok(SpecFindings { found, ..SpecFindings::default() });
+        return Ok((found, None));
     };
     let typed = AccountName::Sam(sam.to_owned(), named.map(|of| of.domain.dns.clone()));
     let account = directory.account(&typed).await?;
@@ -134,7 +150,7 @@ pub async fn credential_spec(directory: &mut Directory, spec: &Value, now: UtcDa
                     .with_fix(rules::ACCOUNT_UNKNOWN.remedy)
             }
         }));
-        return Ok(SpecFindings { found, ..SpecFindings::default() });
+        return Ok((found, None));
     };
     let of_account: Vec<Diagnostic> = if let Some(class) = class(&account) {
         vec![class]
@@ -146,38 +162,38 @@ pub async fn credential_spec(directory: &mut Directory, spec: &Value, now: UtcDa
         let message = format!("{}: {} {}", found.object, found.field, found.message);
         at_account(Diagnostic { message, ..found })
     }));
-    Ok(SpecFindings { found, account: Some(account), is_elsewhere: false })
+    Ok((found, Some(account)))
 }
 
 /// What is said of a credential spec whose domain no directory that was asked has.
-pub fn elsewhere(spec: &Value) -> Diagnostic {
+fn elsewhere(spec: &Value) -> Diagnostic {
     let dns = text(spec, "/credspec/DomainJoinConfig/DnsName");
     let (named, ask) = if is_dns_subdomain(&dns.to_ascii_lowercase()) {
         (dns.to_owned(), dns.to_ascii_lowercase())
     } else {
         (Quoted::new(dns).to_string(), "DOMAIN".to_owned())
     };
-    let problem = format!("is of {named}, which is no domain of this forest");
-    let fix = format!("Ask its directory: run the command with `--directory {ask} --directory-user USER@{ask}`.");
+    let problem = format!("is of {named}, which is no domain of a forest that was asked");
+    let fix = format!("Ask its directory too: add `--directory {ask} --directory-user USER@{ask}`.");
     // A cluster with pods of two forests is in order.
     let found = Diagnostic::new(&rules::NOT_CHECKED, problem).with_severity(Severity::Note).with_fix(fix);
     Diagnostic { field: "credspec.DomainJoinConfig".to_owned(), ..found }
 }
 
-/// Whether no field of the domain is that of one of the forest.
+/// Whether no field of the domain is that of one of the forest. Two forests may have one NetBIOS name, so that proves nothing beside others.
 fn is_elsewhere(spec: &Value, forest: &Forest) -> bool {
-    let mut written = ["DnsName", "DnsTreeName", "NetBiosName", "Sid", "Guid"]
-        .map(|key| text(spec, &format!("/credspec/DomainJoinConfig/{key}")))
-        .into_iter()
-        .filter(|text| !text.is_empty())
-        .peekable();
+    let written =
+        |key: &str| Some(text(spec, &format!("/credspec/DomainJoinConfig/{key}"))).filter(|text| !text.is_empty());
     let is_own = |text: &str| {
         let of = |Domain { dns, forest, netbios, sid, guid }: &Domain| {
             [dns, forest, netbios, sid, guid].into_iter().any(|own| own.eq_ignore_ascii_case(text))
         };
         forest.domains.iter().any(|domain| of(&domain.domain))
     };
-    written.peek().is_some() && !written.any(is_own)
+    let mut others = ["DnsName", "DnsTreeName", "Sid", "Guid"].into_iter().filter_map(written).peekable();
+    let netbios = written("NetBiosName").filter(|_| others.peek().is_none());
+    let mut all = others.chain(netbios).peekable();
+    all.peek().is_some() && !all.any(is_own)
 }
 
 fn text<'v>(value: &'v Value, pointer: &str) -> &'v str {

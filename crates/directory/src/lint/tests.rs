@@ -203,7 +203,7 @@ fn said(found: &[Diagnostic]) -> Vec<String> {
 
 fn of_forest(more: &str) -> Vec<String> {
     let mut directory = directory(more);
-    let accounts = block_on(directory.accounts()).unwrap();
+    let accounts = block_on(directory.accounts(None)).unwrap();
     said(&block_on(forest(&mut directory, &accounts.iter().collect::<Vec<_>>(), now())).unwrap())
 }
 
@@ -244,7 +244,7 @@ fn a_name_is_no_code_of_the_command_that_removes_it() {
             )
         };
         let mut directory = directory(&(other("a", CLASS) + "\n" + &other("b", "user")));
-        let all = block_on(directory.accounts()).unwrap();
+        let all = block_on(directory.accounts(None)).unwrap();
         let found = checked(&mut directory, &all);
         let found = found.into_iter().find(|found| *found.rule == rules::ACCOUNT_SPN_DUPLICATE).unwrap();
         found.fix.unwrap()
@@ -281,7 +281,7 @@ fn an_entry_that_is_not_understood_is_a_finding() {
 fn a_name_that_two_accounts_have_is_found() {
     let other = "dn: CN=old,DC=contoso,DC=com\nobjectClass: user\nservicePrincipalName: HTTP/WEB\n";
     let mut directory = directory(other);
-    let all = block_on(directory.accounts()).unwrap();
+    let all = block_on(directory.accounts(None)).unwrap();
     let found = checked(&mut directory, &all);
     let wanted = [
         "account-incomplete was printed without PrincipalsAllowedToRetrieveManagedPassword",

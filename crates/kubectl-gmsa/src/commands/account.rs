@@ -8,11 +8,23 @@ mod head;
 mod lint;
 mod test;
 
+const EXAMPLES: &str = "Examples:
+  # Lint what PowerShell printed of an account
+  kubectl gmsa account lint -f account.json
+
+  # Ask a domain controller for the password of an account
+  kubectl gmsa account test WebApp1 --directory contoso.com --directory-user plugin@contoso.com";
+
 #[derive(Debug, Subcommand)]
+#[command(after_long_help = EXAMPLES)]
 pub enum Command {
-    /// Show what the directory holds of accounts, and find what is wrong with them before a node asks for their password
+    /// Find what is wrong with accounts of Active Directory
+    ///
+    /// Shows what the directory holds of them, before a node asks for their password
     Lint(lint::Options),
-    /// Find out whether a user may retrieve the password of an account, without keeping it, and if not, why
+    /// Find out whether a user may retrieve an account's password
+    ///
+    /// The password is not kept. Where the user may not, it says why
     Test(test::Options),
 }
 

@@ -21,18 +21,28 @@ use crate::shared::{
 use gmsa_cluster::{authorizer::rbac::Rbac, manifests::Manifests, resolver::live::collection};
 use gmsa_core::{admission::Subject, credspec::SpecName};
 
+const EXAMPLES: &str = "Examples:
+  # Ask the cluster
+  kubectl gmsa can shop:web
+
+  # Read manifests instead, for a program
+  kubectl gmsa can shop:web --state manifests/ -o json";
+
 #[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
 pub struct Options {
     /// The service account
     #[arg(value_name = "NAMESPACE:NAME", value_parser = service_account)]
     serviceaccount: Subject,
-    /// Read credential specs, roles and bindings from a file, a folder, or - for standard input, instead of the cluster
+    /// Read credential specs and RBAC from here
+    ///
+    /// A file, a folder, or - for standard input, instead of the cluster
     #[arg(long, value_name = "DIR", conflicts_with = "from")]
     state: Option<PathBuf>,
     #[command(flatten)]
     from: From,
-    /// The form of the output
-    #[arg(long, short, value_enum, default_value = "table")]
+    /// Print table or json
+    #[arg(long, short, value_enum, default_value = "table", hide_possible_values = true)]
     output: Shape,
 }
 

@@ -48,32 +48,52 @@ use search::Search;
 use surroundings::Surroundings;
 use template::CheckedPod;
 
+const EXAMPLES: &str = "Examples:
+  # Check the manifests of a folder
+  kubectl gmsa check -f manifests/
+
+  # Check what Helm renders against the cluster
+  helm template shop | kubectl gmsa check -f - --live
+
+  # Check the workloads of the whole cluster
+  kubectl gmsa check -A";
+
 #[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub struct Options {
-    /// A file, a folder, a pattern, or - for standard input; repeatable
+    /// A file, folder or pattern, or - for stdin; repeatable
     #[arg(long = "filename", short, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Taken as kubectl takes it: folders are always read with those in them
     #[arg(long, short = 'R', hide_short_help = true)]
     recursive: bool,
-    /// Check the workloads of the live cluster instead, in all namespaces; those of one namespace with --namespace and without -f
+    /// Check the workloads of all namespaces of the cluster
+    ///
+    /// Those of one namespace are checked with --namespace and without -f
     #[arg(long, short = 'A', conflicts_with_all = ["files", "state", "patched"])]
     all_namespaces: bool,
-    /// Take credential specs, roles and bindings from this file, this folder, or - for standard input, instead of the manifests
+    /// Take credential specs and RBAC from here
+    ///
+    /// A file, a folder, or - for standard input, instead of the manifests
     #[arg(long, value_name = "DIR", conflicts_with_all = ["live", "from"])]
     state: Option<PathBuf>,
-    /// Ask the cluster for credential specs and permissions, and for webhooks, service accounts, runtime classes and the builds of nodes;
-    /// what is in the cluster is always checked so
+    /// Ask the cluster for credential specs and permissions
+    ///
+    /// And for webhooks, service accounts, runtime classes and the builds of nodes. What is in the cluster is always checked so
     #[arg(long)]
     live: bool,
     #[command(flatten)]
     from: From,
-    /// Print the manifests with each pod as the API server would store it, and the report on standard error
+    /// Print manifests as the API server would store them
+    ///
+    /// The report is then on standard error
     #[arg(long, conflicts_with = "output")]
     patched: bool,
-    /// The form of the output
-    #[arg(long, short, value_enum, default_value = "table")]
+    /// Print table, json, sarif or github
+    ///
+    /// sarif is for code scanning, github for the log of a GitHub workflow
+    #[arg(long, short, value_enum, default_value = "table", hide_possible_values = true)]
     output: Format,
     #[command(flatten)]
     filter: Filter,
@@ -128,6 +148,7 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
         // The objects that would be stored differently, by position.
         let mut patched = HashMap::new();
         for (place, document) in documents.iter().enumerate() {
+            report.findings.extend(misspelt::kind(document));
             if credspecs::is_credential_spec(document) {
                 report.findings.extend(credspecs::findings(document));
                 continue;

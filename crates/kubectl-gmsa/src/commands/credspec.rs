@@ -1,7 +1,7 @@
 //! `credspec new` and `credspec lint`.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     fs::{File, OpenOptions},
     io::{self, Write as _},
     path::{Path, PathBuf},
@@ -15,7 +15,7 @@ use crate::shared::{
     args::spec_name,
     connection::{Connection, block_on},
     credspecs::{findings, is_credential_spec, located},
-    directory::{DirectoryOptions, Source},
+    directory::{DirectoryOptions, Source, opened},
     input,
     output::{Filter, Format, Report},
     print,
@@ -31,58 +31,93 @@ use gmsa_core::credspec::{
     lint,
 };
 use gmsa_core::{diagnostic::Severity, quote::one_line};
-use gmsa_directory::{Error, account::AccountName, lint as directory_lint};
+use gmsa_directory::{
+    Directory, Error,
+    account::{Account, AccountName},
+    lint::credential_spec,
+};
 use serde_json::Value;
 use time::UtcDateTime;
 
 /// The one value that no file about the domain contains.
 const ACCOUNT: &str = "--account";
 
+const EXAMPLES: &str = "Examples:
+  # Make a credential spec, and lint it
+  kubectl gmsa credspec new --account WebApp1 --from-ad domain.json --out webapp1.yaml
+
+  # Lint a file
+  kubectl gmsa credspec lint -f webapp1.yaml";
+
 #[derive(Debug, Subcommand)]
+#[command(after_long_help = EXAMPLES)]
 pub enum Command {
-    /// Make a credential spec, from flags, from the directory, or from what PowerShell prints
+    /// Make a credential spec
+    ///
+    /// From flags, from the directory, or from what PowerShell prints
     New(Box<NewOptions>),
     /// Find what is wrong with credential specs
     Lint(Box<LintOptions>),
 }
 
+const NEW_EXAMPLES: &str = "Examples:
+  # From the output of Get-ADDomain | ConvertTo-Json
+  kubectl gmsa credspec new webapp1 --account WebApp1 --from-ad domain.json
+
+  # From the directory
+  kubectl gmsa credspec new --account WebApp1 --directory contoso.com --directory-user reader@contoso.com
+
+  # From a file made for Docker
+  kubectl gmsa credspec new webapp1 --from-docker docker.json";
+
 #[derive(Debug, Args)]
+#[command(after_long_help = NEW_EXAMPLES)]
 pub struct NewOptions {
-    /// The name of the credential spec [default: made from the account's]
+    /// Its name [default: made from the account's]
     name: Option<String>,
-    /// The account's SAM name, without $ and without the domain; with --directory, NAME@DOMAIN, DOMAIN\NAME and a distinguished name
-    /// too
+    /// The account's SAM name, without $ or domain
+    ///
+    /// Repeatable. With --directory also NAME@DOMAIN, DOMAIN\NAME or a distinguished name
     #[arg(long, value_name = "NAME")]
-    account: Option<String>,
-    /// The domain's DNS name: (Get-ADDomain).DNSRoot
+    account: Vec<String>,
+    /// Every gMSA of the domain of --directory
+    ///
+    /// Or of the one in its forest that --domain names
+    #[arg(long, requires = "directory", conflicts_with_all = ["account", "name"])]
+    all: bool,
+    /// DNS name: (Get-ADDomain).DNSRoot
     #[arg(long, value_name = "DNS")]
     domain: Option<String>,
-    /// The domain's NetBIOS name: (Get-ADDomain).NetBIOSName
+    /// NetBIOS name: (Get-ADDomain).NetBIOSName
     #[arg(long, value_name = "NAME")]
     netbios: Option<String>,
-    /// The domain's SID: (Get-ADDomain).DomainSID.Value
+    /// SID: (Get-ADDomain).DomainSID.Value
     #[arg(long, value_name = "SID")]
     domain_sid: Option<String>,
-    /// The domain's GUID: (Get-ADDomain).ObjectGUID
+    /// GUID: (Get-ADDomain).ObjectGUID
     #[arg(long, value_name = "GUID")]
     domain_guid: Option<String>,
-    /// The DNS name of the forest's root: (Get-ADDomain).Forest [default: the domain's, where that has at most two labels]
+    /// Root of the forest: (Get-ADDomain).Forest
+    ///
+    /// [default: the domain, where its name has at most two labels]
     #[arg(long, value_name = "DNS")]
     forest: Option<String>,
-    /// Another account that the host may fetch; repeatable
+    /// Another account for the host; repeatable
     #[arg(long = "additional-account", value_name = "NAME")]
     additional: Vec<String>,
-    #[command(flatten)]
-    plugin: PluginOptions,
-    /// Take the domain from a file, or - for standard input, that holds the output of: Get-ADDomain | ConvertTo-Json
+    /// A file with Get-ADDomain | ConvertTo-Json
+    ///
+    /// - is standard input. It replaces the options of the domain
     #[arg(long, value_name = "FILE", conflicts_with_all = ["domain", "netbios", "domain_sid", "domain_guid", "forest"])]
     from_ad: Option<PathBuf>,
-    /// Convert a file that New-CredentialSpec wrote for Docker, or one for Amazon ECS
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["from_ad", "directory", "account", "domain", "netbios", "domain_sid",
+    /// Convert a file made for Docker or Amazon ECS
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["from_ad", "directory", "account", "all", "domain", "netbios", "domain_sid",
         "domain_guid", "forest", "additional", "plugin", "azure_object_id", "aws_credential_arn", "rancher_secret"])]
     from_docker: Option<PathBuf>,
-    /// What is written: the manifest of the credential spec, or the values of the chart gmsa-accounts with an entry for it
-    #[arg(long, short, value_enum, default_value = "manifest")]
+    /// Print manifest or values
+    ///
+    /// values are those of the chart gmsa-accounts, with an entry for it
+    #[arg(long, short, value_enum, default_value = "manifest", hide_possible_values = true)]
     output: Written,
     /// Write to a file instead of standard output
     #[arg(long, short = 'w', value_name = "FILE")]
@@ -90,6 +125,8 @@ pub struct NewOptions {
     /// Overwrite the file
     #[arg(long, requires = "out")]
     force: bool,
+    #[command(flatten)]
+    plugin: PluginOptions,
     #[command(flatten)]
     directory: DirectoryOptions,
 }
@@ -107,26 +144,52 @@ enum Written {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Plugin, for hosts that are not joined to the domain")]
 struct PluginOptions {
-    /// The plugin: azure, aws, rancher, or a GUID in braces
+    /// azure, aws, rancher, or a GUID in braces
     #[arg(long, value_name = "PLUGIN")]
     plugin: Option<String>,
-    /// What the plugin is given, as its maker documents it; not a password
+    /// What the plugin reads; not a password
+    ///
+    /// Its maker documents it
     #[arg(long, value_name = "TEXT", requires = "plugin")]
     plugin_input: Option<String>,
-    /// For azure: the object ID of the managed identity that may read the secret
-    #[arg(long, value_name = "GUID", requires = "azure_secret_uri", conflicts_with = "plugin_input")]
+    /// azure: object ID of the managed identity that may read the secret
+    #[arg(
+        long,
+        value_name = "GUID",
+        requires = "azure_secret_uri",
+        conflicts_with = "plugin_input",
+        hide_short_help = true
+    )]
     azure_object_id: Option<String>,
-    /// For azure: the address of the secret in the key vault, with https and /secrets/NAME
-    #[arg(long, value_name = "URI", requires = "azure_object_id", conflicts_with = "plugin_input")]
+    /// azure: address of the secret in the key vault, with https and /secrets/NAME
+    #[arg(
+        long,
+        value_name = "URI",
+        requires = "azure_object_id",
+        conflicts_with = "plugin_input",
+        hide_short_help = true
+    )]
     azure_secret_uri: Option<String>,
-    /// For aws: the ARN of the secret or the parameter
-    #[arg(long, value_name = "ARN", conflicts_with = "plugin_input")]
+    /// aws: ARN of the secret or the parameter
+    #[arg(long, value_name = "ARN", conflicts_with = "plugin_input", hide_short_help = true)]
     aws_credential_arn: Option<String>,
-    /// For rancher: the namespace of the account provider
-    #[arg(long, value_name = "NAME", requires = "rancher_secret", conflicts_with = "plugin_input")]
+    /// rancher: namespace of the account provider
+    #[arg(
+        long,
+        value_name = "NAME",
+        requires = "rancher_secret",
+        conflicts_with = "plugin_input",
+        hide_short_help = true
+    )]
     rancher_namespace: Option<String>,
-    /// For rancher: the Secret in that namespace
-    #[arg(long, value_name = "NAME", requires = "rancher_namespace", conflicts_with = "plugin_input")]
+    /// rancher: the Secret in that namespace
+    #[arg(
+        long,
+        value_name = "NAME",
+        requires = "rancher_namespace",
+        conflicts_with = "plugin_input",
+        hide_short_help = true
+    )]
     rancher_secret: Option<String>,
 }
 
@@ -174,24 +237,37 @@ impl PluginOptions {
     }
 }
 
+const LINT_EXAMPLES: &str = "Examples:
+  # Lint files
+  kubectl gmsa credspec lint -f manifests/
+
+  # Compare with the domain
+  kubectl gmsa credspec lint -f webapp1.yaml --from-ad domain.json
+
+  # Lint a credential spec of the cluster
+  kubectl gmsa credspec lint webapp1";
+
 #[derive(Debug, Args)]
+#[command(after_long_help = LINT_EXAMPLES)]
 pub struct LintOptions {
     /// A credential spec of the cluster; repeatable
     #[arg(value_name = "NAME", value_parser = spec_name)]
     names: Vec<SpecName>,
-    /// A file, a folder, or - for standard input; repeatable
+    /// A file, a folder, or - for stdin; repeatable
     #[arg(long = "filename", short, value_name = "FILE", required_unless_present = "names")]
     files: Vec<PathBuf>,
-    /// Compare with the domain: a file that holds the output of: Get-ADDomain | ConvertTo-Json
+    /// Compare with Get-ADDomain | ConvertTo-Json
+    ///
+    /// A file with its output
     #[arg(long, value_name = "FILE", conflicts_with = "directory")]
     from_ad: Option<PathBuf>,
-    #[command(flatten)]
-    directory: DirectoryOptions,
-    /// The form of the output
-    #[arg(long, short, value_enum, default_value = "table")]
+    /// Print table, json, sarif or github
+    #[arg(long, short, value_enum, default_value = "table", hide_possible_values = true)]
     output: Format,
     #[command(flatten)]
     filter: Filter,
+    #[command(flatten)]
+    directory: DirectoryOptions,
 }
 
 pub fn run(command: &Command, connection: &Connection) -> anyhow::Result<Outcome> {
@@ -202,7 +278,7 @@ pub fn run(command: &Command, connection: &Connection) -> anyhow::Result<Outcome
 }
 
 fn new(options: &NewOptions) -> anyhow::Result<Outcome> {
-    let draft = match &options.from_docker {
+    let drafts = match &options.from_docker {
         Some(path) => {
             let json = input::text(path)?;
             let draft = Draft::from_docker(options.name.clone(), &json)
@@ -210,33 +286,89 @@ fn new(options: &NewOptions) -> anyhow::Result<Outcome> {
             for change in draft.changes(&json) {
                 writeln!(io::stderr(), "note: {}", one_line(&change))?;
             }
-            draft
+            vec![draft]
         }
         None => from_options(options)?,
     };
-    let mut findings = lint::object(&draft.object());
-    // The account and the domain are in several fields, but were typed once: each problem is reported once.
-    let mut reported = BTreeSet::new();
-    findings.retain(|found| reported.insert((found.message.clone(), found.fix.clone())));
-    for found in &findings {
-        let fix = found.fix.as_ref().map_or(String::new(), |fix| format!(" (right: {})", one_line(fix)));
-        writeln!(io::stderr(), "{}: {found}{fix}", found.severity.as_str())?;
+    let (mut good, mut is_clean, count) = (Vec::new(), true, drafts.len());
+    for draft in drafts {
+        let found = reported(&draft, count > 1)?;
+        is_clean &= found.is_none();
+        if found != Some(Severity::Error) {
+            good.push(draft);
+        } else if options.all {
+            writeln!(io::stderr(), "{} was left out", one_line(&draft.account))?;
+        } else {
+            writeln!(io::stderr(), "nothing was written")?;
+            return Ok(Outcome::Findings);
+        }
     }
-    if findings.iter().any(|found| found.severity == Severity::Error) {
+    if good.is_empty() {
         writeln!(io::stderr(), "nothing was written")?;
         return Ok(Outcome::Findings);
     }
+    expect_names(&good)?;
     let yaml = match options.output {
-        Written::Manifest => draft.yaml(),
-        Written::Values => draft.values().context(
-            "the chart gmsa-accounts cannot make this credential spec: its accounts are not each under the DNS and the NetBIOS name of the domain. Leave `-o values` out",
-        )?,
+        Written::Manifest => good.iter().map(Draft::yaml).collect::<Vec<_>>().join("---\n"),
+        Written::Values => {
+            expect_one_domain(&good)?;
+            Draft::values(&good).context(
+                "the chart gmsa-accounts cannot make this credential spec: its accounts are not each under the DNS and the NetBIOS name of the domain. Leave `-o values` out",
+            )?
+        }
     };
     match &options.out {
         None => print(yaml)?,
         Some(path) => write(path, &yaml, options.force)?,
     };
-    Ok(if findings.is_empty() { Outcome::Clean } else { Outcome::Findings })
+    Ok(if is_clean { Outcome::Clean } else { Outcome::Findings })
+}
+
+/// Reports what is wrong with one of several, or the only one, and gives the worst of it.
+fn reported(draft: &Draft, is_one_of_several: bool) -> anyhow::Result<Option<Severity>> {
+    let mut findings = lint::object(&draft.object());
+    // The account and the domain are in several fields, but were typed once: each problem is reported once.
+    let mut reported = BTreeSet::new();
+    findings.retain(|found| reported.insert((found.message.clone(), found.fix.clone())));
+    for found in &findings {
+        let account = if is_one_of_several { format!("{}: ", one_line(&draft.account)) } else { String::new() };
+        let fix = found.fix.as_ref().map_or(String::new(), |fix| format!(" (right: {})", one_line(fix)));
+        writeln!(io::stderr(), "{}: {account}{found}{fix}", found.severity.as_str())?;
+    }
+    Ok(findings.iter().map(|found| found.severity).max())
+}
+
+/// # Errors
+/// Where two of them would have the same name.
+fn expect_names(drafts: &[Draft]) -> anyhow::Result<()> {
+    let mut names = BTreeMap::new();
+    for draft in drafts {
+        if let Some(other) = names.insert(&draft.name, draft) {
+            bail!(
+                "the credential specs of {} in {} and {} in {} would both be named {}: make one of them alone, with a NAME",
+                one_line(&other.account),
+                other.domain.dns,
+                one_line(&draft.account),
+                draft.domain.dns,
+                draft.name
+            );
+        }
+    }
+    Ok(())
+}
+
+/// # Errors
+/// Where they are of several domains: a release of the chart has one.
+fn expect_one_domain(drafts: &[Draft]) -> anyhow::Result<()> {
+    let domains: BTreeSet<&str> = drafts.iter().map(|draft| draft.domain.dns.as_str()).collect();
+    if domains.len() > 1 {
+        let domains: Vec<&str> = domains.into_iter().collect();
+        bail!(
+            "the accounts are of several domains, {}, and a release of the chart gmsa-accounts has one: run this for each, with --all --domain DOMAIN",
+            domains.join(", ")
+        );
+    }
+    Ok(())
 }
 
 fn domain(path: &Path) -> anyhow::Result<Domain> {
@@ -244,40 +376,90 @@ fn domain(path: &Path) -> anyhow::Result<Domain> {
         .with_context(|| format!("cannot read the domain from {}", path.display()))
 }
 
-/// The account and its domain, from the directory.
-fn from_directory(options: &NewOptions, source: Source) -> anyhow::Result<Draft> {
+/// The accounts and their domains, from the directory.
+fn from_directory(options: &NewOptions, source: Source) -> anyhow::Result<Vec<Draft>> {
     let mut missing = Vec::new();
-    let typed = given(options.account.as_ref(), ACCOUNT, &mut missing);
+    if options.account.is_empty() && !options.all {
+        missing.push("--account, or --all");
+    }
     let plugin = options.plugin.plugin(&mut missing)?;
     complete(&missing)?;
+    if options.all || options.account.len() > 1 {
+        expect_none_of_one(options)?;
+    }
     block_on(async {
         let mut directory = source.open().await?;
-        let found = directory.typed(&typed).await?;
-        if !found.is_group_managed() {
-            bail!("{} is no group Managed Service Account", found.name);
-        }
-        let forest = directory.forest.as_ref().ok_or(Error::NoDomains)?;
-        let of_account = forest.of_object(&found.name).map(|of| of.domain.clone());
-        let domain = of_account.with_context(|| format!("{} is in no domain of the forest", found.name))?;
-        for additional in &options.additional {
-            let name = AccountName::Sam(additional.clone(), Some(domain.dns.clone()));
-            let found = directory.account(&name).await?;
-            let found = found.with_context(|| format!("there is no account {additional} in {}", domain.dns))?;
-            if !found.is_group_managed() {
-                bail!("{} is no group Managed Service Account", found.name);
+        let found = if options.all {
+            let mut all = directory.accounts(options.domain.as_deref()).await?;
+            all.retain(Account::is_group_managed);
+            if all.is_empty() {
+                bail!(
+                    "there is no group Managed Service Account in {}",
+                    options.domain.as_deref().unwrap_or("the directory")
+                );
             }
+            all.sort_by_key(|account| account.sam.to_lowercase());
+            all
+        } else {
+            let mut typed = Vec::new();
+            for name in &options.account {
+                typed.push(directory.typed(name).await?);
+            }
+            typed
+        };
+        let mut drafts = Vec::new();
+        for account in found {
+            drafts.push(of_account(&mut directory, &account, options, plugin.clone()).await?);
         }
-        let name = options.name.clone().unwrap_or_else(|| lint::suggest_name(&found.sam));
-        Ok(Draft::new(name, found.sam.clone(), domain, &options.additional, plugin))
+        Ok(drafts)
     })
 }
 
-fn from_options(options: &NewOptions) -> anyhow::Result<Draft> {
+/// # Errors
+/// Where flags are given that go with one account alone.
+fn expect_none_of_one(options: &NewOptions) -> anyhow::Result<()> {
+    let flag = if options.name.is_some() {
+        "NAME"
+    } else if !options.additional.is_empty() {
+        "--additional-account"
+    } else {
+        return Ok(());
+    };
+    bail!("{flag} goes with one account: make that credential spec alone")
+}
+
+async fn of_account(
+    directory: &mut Directory,
+    found: &Account,
+    options: &NewOptions,
+    plugin: Option<Plugin>,
+) -> anyhow::Result<Draft> {
+    if !found.is_group_managed() {
+        bail!("{} is no group Managed Service Account", found.name);
+    }
+    let forest = directory.forest.as_ref().ok_or(Error::NoDomains)?;
+    let of_account = forest.of_object(&found.name).map(|of| of.domain.clone());
+    let domain = of_account.with_context(|| format!("{} is in no domain of the forest", found.name))?;
+    for additional in &options.additional {
+        let name = AccountName::Sam(additional.clone(), Some(domain.dns.clone()));
+        let found = directory.account(&name).await?;
+        let found = found.with_context(|| format!("there is no account {additional} in {}", domain.dns))?;
+        if !found.is_group_managed() {
+            bail!("{} is no group Managed Service Account", found.name);
+        }
+    }
+    let name = options.name.clone().unwrap_or_else(|| lint::suggest_name(&found.sam));
+    Ok(Draft::new(name, found.sam.clone(), domain, &options.additional, plugin))
+}
+
+fn from_options(options: &NewOptions) -> anyhow::Result<Vec<Draft>> {
     if let Some(source) = options.directory.source()? {
         return from_directory(options, source);
     }
     let mut missing = Vec::new();
-    let account = given(options.account.as_ref(), ACCOUNT, &mut missing);
+    if options.account.is_empty() {
+        missing.push(ACCOUNT);
+    }
     let domain = if let Some(path) = &options.from_ad {
         domain(path)?
     } else {
@@ -295,8 +477,14 @@ fn from_options(options: &NewOptions) -> anyhow::Result<Draft> {
     };
     let plugin = options.plugin.plugin(&mut missing)?;
     complete(&missing)?;
-    let name = options.name.clone().unwrap_or_else(|| lint::suggest_name(&account));
-    Ok(Draft::new(name, account, domain, &options.additional, plugin))
+    if options.account.len() > 1 {
+        expect_none_of_one(options)?;
+    }
+    let draft = |account: &String| {
+        let name = options.name.clone().unwrap_or_else(|| lint::suggest_name(account));
+        Draft::new(name, account.clone(), domain.clone(), &options.additional, plugin.clone())
+    };
+    Ok(options.account.iter().map(draft).collect())
 }
 
 /// # Errors
@@ -336,7 +524,7 @@ fn write(path: &Path, yaml: &str, force: bool) -> anyhow::Result<Outcome> {
 }
 
 fn lint(options: &LintOptions, connection: &Connection) -> anyhow::Result<Outcome> {
-    let source = options.directory.source()?;
+    let sources = options.directory.sources()?;
     let mut read = input::manifests(&options.files);
     if !options.names.is_empty() {
         read.extend(block_on(of_cluster(&options.names, connection))?);
@@ -351,18 +539,14 @@ fn lint(options: &LintOptions, connection: &Connection) -> anyhow::Result<Outcom
         let against = domain.iter().flat_map(|domain| lint::against(&document.value, domain));
         report.findings.extend(against.map(|found| located(document, found)));
     }
-    if let Some(source) = source {
+    if !sources.is_empty() {
         report.findings.extend(block_on(async {
-            let mut directory = source.open().await?;
-            let mut found = Vec::new();
+            let (mut directories, mut list) = (opened(sources).await?, Vec::new());
             for document in specs {
-                let spec = &document.value;
-                let of_spec = directory_lint::credential_spec(&mut directory, spec, UtcDateTime::now()).await?;
-                let list =
-                    of_spec.found.into_iter().chain(of_spec.is_elsewhere.then(|| directory_lint::elsewhere(spec)));
-                found.extend(list.map(|found| located(document, found)));
+                let found = credential_spec(&mut directories, &document.value, UtcDateTime::now()).await?;
+                list.extend(found.found.into_iter().map(|found| located(document, found)));
             }
-            Ok(found)
+            anyhow::Ok(list)
         })?);
     }
     report.print(options.output, &options.filter)

@@ -14,17 +14,28 @@ mod wanted;
 use platform::Platform;
 use wanted::Wanted;
 
+const EXAMPLES: &str = "Examples:
+  # For AKS
+  kubectl gmsa dns --domain contoso.com --server 10.0.0.4 --server 10.0.0.5 --platform aks
+
+  # For every platform
+  kubectl gmsa dns --domain contoso.com --server 10.0.0.4";
+
 #[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
 pub struct Options {
-    /// The DNS name of the domain: (Get-ADDomain).DNSRoot
+    /// DNS name: (Get-ADDomain).DNSRoot
     #[arg(long, value_name = "DNS")]
     domain: String,
-    /// The address of a DNS server of the domain, such as 10.0.0.4, with its port where that is not 53; repeatable, and two are advised.
-    /// No API server is asked
+    /// A DNS server of the domain; repeatable
+    ///
+    /// Its address, such as 10.0.0.4, with its port where that is not 53. Two are advised
     #[arg(long, value_name = "IP", required = true)]
     server: Vec<String>,
-    /// How the cluster was made [default: each]
-    #[arg(long, value_enum)]
+    /// kubeadm, eks, aks, k3s, rke2, openshift or gke
+    ///
+    /// How the cluster was made, which decides what is printed [default: each]
+    #[arg(long, value_enum, hide_possible_values = true)]
     platform: Option<Platform>,
 }
 

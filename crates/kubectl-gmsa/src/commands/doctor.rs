@@ -34,6 +34,7 @@ mod install;
 mod namespaces;
 mod network;
 mod nodes;
+mod own;
 mod parts;
 mod pre;
 mod protection;
@@ -45,7 +46,21 @@ mod workloads;
 use checks::CHECKS;
 use parts::Parts;
 
+const EXAMPLES: &str = "Examples:
+  # Check the installation and the workloads that use it
+  kubectl gmsa doctor
+
+  # Check before the installation
+  kubectl gmsa doctor --pre
+
+  # Read a bundle of another cluster
+  kubectl gmsa doctor --from case.yaml
+
+  # List the checks
+  kubectl gmsa doctor --list";
+
 #[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub struct Options {
     /// The name of this release for why TYPE/NAME
@@ -60,22 +75,26 @@ pub struct Options {
     /// The name of this release for why --timeout
     #[arg(long, hide = true, value_name = "DURATION", default_value = "5m", value_parser = timeout, requires = "watch")]
     timeout: Duration,
-    /// List the checks, with what each finds out and the rights that it takes, and check nothing
+    /// List the checks and the rights that each takes
     #[arg(long)]
     list: bool,
-    /// Check before the installation whether the cluster is ready for it: version, your rights, the namespace (--namespace, otherwise
-    /// gmsa-webhook), and what is there already of GMSA
+    /// Check before the installation if all is ready
+    ///
+    /// The version, your rights, the namespace (--namespace, otherwise gmsa-webhook), and what is there already of GMSA
     #[arg(long, conflicts_with_all = ["walked", "directory", "from"])]
     pre: bool,
-    /// Wait until nothing fails, at most this many seconds; warnings then do not count, what could not be checked does
+    /// Wait until nothing fails
+    ///
+    /// At most this many seconds [default: 120]. Warnings then do not count, what could not be checked does
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "120", conflicts_with_all = ["directory", "from"])]
     wait: Option<u64>,
-    /// Write a new file for a support case: what was checked, and the state, events, metrics and logs of the webhook; no contents of
-    /// credential specs, no Secrets and no tokens
+    /// Write a new file for a support case
+    ///
+    /// What was checked, and the state, events, metrics and logs of the webhook. No contents of credential specs, no Secrets and no tokens
     #[arg(long, value_name = "FILE", conflicts_with_all = ["walked", "from"])]
     bundle: Option<PathBuf>,
-    /// The form of the output
-    #[arg(long, short, value_enum, default_value = "table")]
+    /// Print table or json
+    #[arg(long, short, value_enum, default_value = "table", hide_possible_values = true)]
     output: Shape,
     /// The same as -o json
     #[arg(long, hide = true)]
@@ -94,7 +113,7 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     }
     options.bundle.as_deref().map_or(Ok(()), bundle::check_path)?;
     // The password is asked for once, before anything else.
-    let mut source = options.directory.source()?;
+    let mut sources = options.directory.sources()?;
     block_on(async {
         let patience = options.wait.map(Duration::from_secs).or(options.watch.then_some(options.timeout));
         let rounds = Rounds {
@@ -111,7 +130,7 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
                 }
                 Some(walk) => Box::pin(walk.lines(snapshot)).await?,
                 None => {
-                    let parts = Box::pin(Parts::read(snapshot, source.take())).await;
+                    let parts = Box::pin(Parts::read(snapshot, std::mem::take(&mut sources))).await;
                     // Who cannot ask for the version cannot ask for anything.
                     parts.version.as_ref().map_err(Clone::clone)?;
                     CHECKS.iter().flat_map(|check| check.lines(&parts)).collect()

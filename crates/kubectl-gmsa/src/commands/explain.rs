@@ -15,15 +15,27 @@ use crate::shared::{
 };
 use gmsa_core::quote::one_line;
 
+const EXAMPLES: &str = "Examples:
+  # Explain a status code
+  kubectl gmsa explain 0x8009030e
+
+  # Explain a message
+  kubectl gmsa explain \"cred spec webapp1 does not exist\"
+
+  # Explain what is in a paste
+  kubectl describe pod web-0 | kubectl gmsa explain -";
+
 #[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
 pub struct Options {
-    /// A status code (decimal or hexadecimal HRESULT, Win32 code or NTSTATUS, or its name), or a message: of the API server, kubectl or Helm, of an
-    /// event, a log of the node, nltest, klist, Kerberos, PowerShell, SQL Server or IIS, or of another command of this program, alone or in a
-    /// paste; or the name of a rule or an alert. - reads it from standard input
+    /// A status code, a message, a rule or an alert; - for stdin
+    ///
+    /// A code is an HRESULT, Win32 code or NTSTATUS, decimal, hexadecimal or by its name. A message is one of the API server, kubectl or Helm, of an
+    /// event, a log of the node, nltest, klist, Kerberos, PowerShell, SQL Server or IIS, or of another command of this program, alone or in a paste
     #[arg(value_name = "CODE|TEXT", required = true, allow_negative_numbers = true)]
     text: Vec<String>,
-    /// The form of the output
-    #[arg(long, short, value_enum, default_value = "table")]
+    /// Print table or json
+    #[arg(long, short, value_enum, default_value = "table", hide_possible_values = true)]
     output: Shape,
 }
 

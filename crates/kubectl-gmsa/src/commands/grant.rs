@@ -24,7 +24,18 @@ use gmsa_core::{admission::Subject, credspec::SpecName, quote::one_line};
 
 const GRANTS_MORE: &str = "grants something else: edit or delete it with kubectl";
 
+const EXAMPLES: &str = "Examples:
+  # Print the role and the binding, as for a Git repository
+  kubectl gmsa grant --credspec webapp1 --serviceaccount shop:web
+
+  # Let the API server check them, and change nothing
+  kubectl gmsa grant --credspec webapp1 --serviceaccount shop:web --apply --dry-run=server
+
+  # Revoke the permission
+  kubectl gmsa grant --credspec webapp1 --serviceaccount shop:web --revoke --apply";
+
 #[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
 pub struct Options {
     /// The credential spec
     #[arg(long, value_name = "NAME", value_parser = spec_name)]
@@ -32,10 +43,12 @@ pub struct Options {
     /// The service account
     #[arg(long, value_name = "NAMESPACE:NAME", value_parser = service_account)]
     serviceaccount: Subject,
-    /// Revoke the permission: with --apply the RoleBinding is deleted, otherwise the command that deletes it is printed. The ClusterRole stays, because other bindings may use it
+    /// Revoke the permission
+    ///
+    /// With --apply the RoleBinding is deleted, otherwise the command for it is printed. The ClusterRole stays: other bindings may use it
     #[arg(long)]
     revoke: bool,
-    /// Apply the objects to the cluster instead of printing them; with --revoke, delete the RoleBinding there
+    /// Apply the objects, or with --revoke delete
     #[arg(long)]
     apply: bool,
     #[command(flatten)]

@@ -35,12 +35,24 @@ mod restart;
 use owner::{Owner, Workload};
 use restart::{restart_all, target};
 
+const EXAMPLES: &str = "Examples:
+  # List the workloads of all namespaces
+  kubectl gmsa outdated -A
+
+  # Restart those of one namespace
+  kubectl gmsa outdated --restart -n shop";
+
 #[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
 pub struct Options {
-    /// List the workloads of all namespaces, instead of those of --namespace or the context
+    /// List the workloads of all namespaces
+    ///
+    /// Otherwise those of --namespace or the context
     #[arg(long, short = 'A')]
     all_namespaces: bool,
-    /// Restart the workloads, as kubectl rollout restart does, after confirmation. One whose pods a restart is replacing already is left alone
+    /// Restart the workloads, after confirmation
+    ///
+    /// As kubectl rollout restart does. One whose pods a restart is replacing already is left alone
     #[arg(long, conflicts_with_all = ["output", "from"])]
     restart: bool,
     /// Restart without confirmation
@@ -50,8 +62,8 @@ pub struct Options {
     dry_run: DryRun,
     #[command(flatten)]
     from: From,
-    /// The form of the output
-    #[arg(long, short, value_enum, default_value = "table")]
+    /// Print table, json, sarif or github
+    #[arg(long, short, value_enum, default_value = "table", hide_possible_values = true)]
     output: Format,
     #[command(flatten)]
     filter: Filter,

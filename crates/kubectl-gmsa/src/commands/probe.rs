@@ -47,7 +47,15 @@ use node::Place;
 /// How many nodes are probed at the same time.
 const AT_ONCE: usize = 4;
 
+const EXAMPLES: &str = "Examples:
+  # Try the first Windows node that is ready
+  kubectl gmsa probe --credspec webapp1 --serviceaccount shop:web
+
+  # Try every Windows node, and keep their logs
+  kubectl gmsa probe --credspec webapp1 --serviceaccount shop:web --all-nodes --logs logs/";
+
 #[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
 pub struct Options {
     /// The credential spec
     #[arg(long, value_name = "NAME", value_parser = spec_name)]
@@ -55,34 +63,43 @@ pub struct Options {
     /// The service account of the pods
     #[arg(long, value_name = "NAMESPACE:NAME", value_parser = service_account)]
     serviceaccount: Subject,
-    /// The image, which needs cmd, whoami, nltest, nslookup and klist [default: Server Core for the build of the node]
+    /// The image [default: Server Core]
+    ///
+    /// It needs cmd, whoami, nltest, nslookup and klist. Server Core is taken for the build of the node
     #[arg(long, value_name = "IMAGE")]
     image: Option<String>,
-    /// The node [default: the first Windows node that is ready]
+    /// The node [default: the first ready one]
     #[arg(long, value_name = "NAME", value_parser = dns_name, group = "nodes")]
     node: Option<String>,
     /// Every Windows node
     #[arg(long, group = "nodes")]
     all_nodes: bool,
-    /// A node that the scheduler chooses for this runtime class
+    /// A node for this runtime class
+    ///
+    /// The scheduler chooses it
     #[arg(long, value_name = "NAME", value_parser = dns_name, group = "nodes")]
     runtime_class: Option<String>,
-    /// How long a pod may take until its container runs, the download of the image included, at most 24h
+    /// How long a pod may take
+    ///
+    /// Until its container runs, the download of the image included; at most 24h
     #[arg(long, value_name = "DURATION", default_value = "15m", value_parser = patience)]
     timeout: Duration,
-    /// Write the logs of each node into this folder: CCG, Hyper-V-Compute and kubelet. A hostProcess pod reads them, which may do on
-    /// the node what an administrator may, so it asks before, and makes it in another namespace than that of the service account
+    /// Write the logs of each node here
+    ///
+    /// CCG, Hyper-V-Compute and kubelet. A hostProcess pod reads them, which may do on the node what an administrator may. So it asks before, and makes
+    /// that pod in another namespace than that of the service account
     #[arg(long, value_name = "DIR", conflicts_with = "runtime_class")]
     logs: Option<PathBuf>,
-    /// The namespace of the pods that read the logs, whose users may do on the nodes what an administrator may [default: that of the
-    /// webhook]
+    /// Namespace of the pods that read logs
+    ///
+    /// Its users may do on the nodes what an administrator may [default: that of the webhook]
     #[arg(long, value_name = "NAMESPACE", value_parser = namespace_name, requires = "logs")]
     logs_namespace: Option<String>,
     /// Do not ask before the logs are read
     #[arg(long, requires = "logs")]
     yes: bool,
-    /// The form of the output
-    #[arg(long, short, value_enum, default_value = "table")]
+    /// Print table or json
+    #[arg(long, short, value_enum, default_value = "table", hide_possible_values = true)]
     output: Shape,
     #[command(flatten)]
     filter: Filter,

@@ -1,8 +1,13 @@
 //! `docs/cli.md`: the reference, made from the command line itself.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, iter};
 
-use clap::Command;
+use clap::{Arg, Command};
+
+use crate::shared::directory::HEADING as DIRECTORY;
+
+/// Commands that no help shows.
+pub const HIDDEN: [&str; 4] = ["help", "man", "reference", "rules"];
 
 const JSON: &str = "
 ## JSON
@@ -23,43 +28,74 @@ rule in a file, the last of them says in `more` how many were left out |
 | `grants` | `who-can`, `can` | each with `binding` and `role` (`kind`, `name` and, in one namespace, `namespace`), and `subject` or `credentialSpec` |
 | `explanations` | `explain` | each with `found` and `causes`, which have `phase` (`start`, `running`) where it makes a difference, `rule`, `text` and `remedy`; \
 where it is no fault, or not known, `text` says so |
-| `accounts` | `account get` | each with `name`, `domain`, `distinguishedName`, `class`, `enabled`, `sid`, `guid`, `dnsHostName`, `servicePrincipalNames`, `encryptionTypes`, \
+| `accounts` | `account lint` | each with `name`, `domain`, `distinguishedName`, `class`, `enabled`, `sid`, `guid`, `dnsHostName`, `servicePrincipalNames`, `encryptionTypes`, \
 `passwordInterval` (days), `passwordLastSet` (UTC) and `mayRetrieve` (`null` where it is not known): `sid`, `name`, `kind` (`user`, `group`, `wellKnown`, `missing`, `unknown`) and, of a group, `members` |
 | `plugin`, `webhook` | `version` | their versions; `webhook` is a list, which has two during a rollout, and `unknown` says why it is empty |
 
-`credspec new`, `grant` and `check --patched` print manifests, as YAML; `account new` a command or LDIF.
+`credspec new`, `grant` and `check --patched` print manifests, as YAML.
 ";
 
-/// Every command with its options, as Markdown. `first` is the root with the help that comes first.
-pub fn reference(root: &Command, first: &Command) -> String {
-    let mut root = root.clone().term_width(100);
-    root.build();
+/// What `kubectl gmsa options` prints: the options of a command that has those of the cluster alone.
+pub fn options(cluster: Command) -> String {
+    let mut only = bare(cluster).next_line_help(true).help_template("{all-args}");
+    format!("Every command that asks a cluster takes these options:\n\n{}", only.render_help())
+}
+
+/// Every command with its options, as Markdown. The options that several commands share stand once, as do those that all have.
+pub fn reference(root: &Command, cluster: &str, footer: &str) -> String {
+    let mut below = root.clone().mut_subcommands(bare);
+    below.build();
     let mut out = "# kubectl gmsa\n\nMade by `kubectl-gmsa reference`: do not edit.\n".to_owned();
-    text(&mut out, &first.clone().term_width(100));
-    for below in shown(&root) {
-        command(&mut out, below, 1);
+    block(&mut out, &root.clone().render_long_help().to_string());
+    out.push_str("\n## Options of the cluster\n");
+    block(&mut out, cluster);
+    out.push_str("\n## Options of the directory\n");
+    block(&mut out, &directory(&below));
+    for below in shown(&below) {
+        command(&mut out, below, 1, footer);
     }
     out.push_str(JSON);
     out
 }
 
-fn command(out: &mut String, this: &Command, depth: usize) {
+/// The options of the directory, and the commands that take them.
+fn directory(root: &Command) -> String {
+    let all = shown(root).flat_map(|below| iter::once(below).chain(shown(below)));
+    let takers: Vec<&Command> = all.filter(|this| this.get_arguments().any(is_of_directory)).collect();
+    let names = takers.iter().filter_map(|this| this.get_bin_name()?.strip_prefix(root.get_bin_name()?));
+    let names: Vec<_> = names.map(str::trim_start).collect();
+    let options = takers.iter().take(1).flat_map(|this| this.get_arguments()).filter(|option| is_of_directory(option));
+    let mut only = bare(Command::new("directory")).help_template("{all-args}");
+    only = options.fold(only, |only, option| only.arg(option.clone().hide(false)));
+    format!("They are options of {}:\n\n{}", names.join(", "), only.render_long_help())
+}
+
+fn is_of_directory(option: &Arg) -> bool {
+    option.get_help_heading() == Some(DIRECTORY)
+}
+
+/// Without the options and the command that all have, and without those of the directory.
+fn bare(command: Command) -> Command {
+    let hidden = command.mut_args(|option| if is_of_directory(&option) { option.hide(true) } else { option });
+    hidden.disable_help_flag(true).disable_help_subcommand(true).disable_version_flag(true).mut_subcommands(bare)
+}
+
+fn command(out: &mut String, this: &Command, depth: usize, footer: &str) {
     let name = this.get_bin_name().unwrap_or_else(|| this.get_name());
     // Writing into a String cannot fail.
     let _ = write!(out, "\n{} `{name}`\n", "#".repeat(depth + 1));
-    text(out, this);
+    block(out, this.clone().render_long_help().to_string().trim_end().trim_end_matches(footer));
     for below in shown(this) {
-        command(out, below, depth + 1);
+        command(out, below, depth + 1, footer);
     }
 }
 
 fn shown(this: &Command) -> impl Iterator<Item = &Command> {
-    this.get_subcommands().filter(|below| !below.is_hide_set() && below.get_name() != "help")
+    this.get_subcommands().filter(|below| !HIDDEN.contains(&below.get_name()))
 }
 
-/// The help of a command.
-fn text(out: &mut String, this: &Command) {
-    let help = this.clone().render_long_help().to_string();
-    let help = help.lines().map(str::trim_end).collect::<Vec<_>>().join("\n");
-    let _ = write!(out, "\n```text\n{}\n```\n", help.trim());
+/// A block of text as a terminal shows it.
+fn block(out: &mut String, text: &str) {
+    let text = text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n");
+    let _ = write!(out, "\n```text\n{}\n```\n", text.trim());
 }

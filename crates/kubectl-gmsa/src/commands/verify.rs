@@ -20,25 +20,42 @@ use gmsa_core::{
 
 mod target;
 
+const EXAMPLES: &str = "Examples:
+  # Verify a pod of a Deployment
+  kubectl gmsa verify deploy/web -n shop
+
+  # Verify every container of a pod
+  kubectl gmsa verify shop/web-0 --all-containers
+
+  # Verify that it gets a ticket for SQL Server
+  kubectl gmsa verify shop/web-0 --service MSSQLSvc/db.contoso.com:1433";
+
 #[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
 pub struct Options {
-    /// The pod: `NAMESPACE/POD`; or `pod/NAME`, `deploy/NAME` and other workloads in the namespace of `--namespace` or the context
+    /// The pod, or a workload with pods
+    ///
+    /// NAMESPACE/POD; or pod/NAME, deploy/NAME and other workloads in the namespace of --namespace or the context
     #[arg(value_name = "NAMESPACE/POD|KIND/NAME")]
     target: String,
-    /// The container, init and ephemeral ones included [default: the first that uses GMSA]
+    /// The container [default: the first with GMSA]
+    ///
+    /// Init and ephemeral ones included
     #[arg(long, short, value_name = "NAME")]
     container: Option<String>,
     /// Verify every container that uses GMSA
     #[arg(long, conflicts_with = "container")]
     all_containers: bool,
-    /// A service principal name that the container must get a ticket for [default: the account itself]
+    /// An SPN that it must get a ticket for
+    ///
+    /// A service principal name [default: the account itself]
     #[arg(long, value_name = "CLASS/HOST", value_parser = word)]
     service: Option<String>,
     /// How long each command may take
     #[arg(long, value_name = "SECONDS", default_value = "15", value_parser = clap::value_parser!(u64).range(1..=300))]
     timeout: u64,
-    /// The form of the output
-    #[arg(long, short, value_enum, default_value = "table")]
+    /// Print table or json
+    #[arg(long, short, value_enum, default_value = "table", hide_possible_values = true)]
     output: Shape,
     #[command(flatten)]
     filter: Filter,

@@ -15,17 +15,25 @@ use crate::shared::{
     output::{Shape, json},
     print,
     snapshot::Snapshot,
-    webhook::{endpoints, image, is_ready, metrics, service_of_webhook},
+    webhook::{Configured, configured, endpoints, image, is_ready, metrics},
 };
 use gmsa_core::{causes, quote::one_line};
 
 /// How long the cluster may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+const EXAMPLES: &str = "Examples:
+  # Show the versions
+  kubectl gmsa version
+
+  # For a program
+  kubectl gmsa version -o json";
+
 #[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
 pub struct Options {
-    /// The form of the output
-    #[arg(long, short, value_enum, default_value = "table")]
+    /// Print table or json
+    #[arg(long, short, value_enum, default_value = "table", hide_possible_values = true)]
     output: Shape,
 }
 
@@ -59,7 +67,12 @@ fn text(Versions { plugin, webhook, unknown }: &Versions) -> String {
 async fn webhook(connection: &Connection) -> anyhow::Result<Vec<String>> {
     let asked = async {
         let snapshot = Snapshot::of(connection.cluster().await?);
-        let service = service_of_webhook(&snapshot).await?.context("no GMSA webhook is installed")?;
+        let webhooks = configured(&snapshot).await?;
+        let of_pods = webhooks.into_iter().find(Configured::is_of_pods).context("no GMSA webhook is installed")?;
+        let client = of_pods.webhook.client_config;
+        let Some(service) = client.service else {
+            bail!("it is called at {}: ask it there, at /info", client.url.unwrap_or_default());
+        };
         let found = versions(&snapshot, &service).await?;
         if found.is_empty() {
             bail!("no replica of {}/{} is ready", service.namespace, service.name)

@@ -14,28 +14,60 @@ use crate::shared::{
         grants::{Grant, Grants},
     },
     rbac::roles_and_bindings,
-    snapshot::From,
+    snapshot::{From, Snapshot},
 };
 use gmsa_cluster::{authorizer::rbac::Rbac, manifests::Manifests, resolver::live::collection};
 use gmsa_core::credspec::SpecName;
 
+mod workloads;
+
+use workloads::Users;
+
+const EXAMPLES: &str = "Examples:
+  # Ask the cluster
+  kubectl gmsa who-can webapp1
+
+  # List the workloads that name it, before it is retired
+  kubectl gmsa who-can webapp1 --workloads
+
+  # Read manifests instead
+  kubectl gmsa who-can webapp1 --state manifests/";
+
 #[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
 pub struct Options {
     /// The credential spec
     #[arg(value_parser = spec_name)]
     name: SpecName,
-    /// Read roles and bindings from a file, a folder, or - for standard input, instead of the cluster
+    /// Read roles and bindings from here
+    ///
+    /// A file, a folder, or - for standard input, instead of the cluster
     #[arg(long, value_name = "DIR", conflicts_with = "from")]
     state: Option<PathBuf>,
+    /// List what names it: workloads, and other pods
+    ///
+    /// Workloads by their pod templates, and pods that no workload controls
+    #[arg(long, conflicts_with = "state")]
+    workloads: bool,
     #[command(flatten)]
     from: From,
-    /// The form of the output
-    #[arg(long, short, value_enum, default_value = "table")]
+    /// Print table or json
+    #[arg(long, short, value_enum, default_value = "table", hide_possible_values = true)]
     output: Shape,
 }
 
 /// Lists who may use a credential spec: in one namespace if `--namespace` says so, otherwise in all.
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
+    if options.workloads {
+        return block_on(async {
+            let snapshot = options.from.open(connection).await?;
+            let users = Users::read(&snapshot, &options.name, connection.asked_namespace()).await;
+            if users.is_empty() {
+                expect_spec(&snapshot, &options.name).await?;
+            }
+            users.print(&options.name, options.output)
+        });
+    }
     let Manifests { documents, mut problems, .. } = match &options.state {
         Some(path) => input::manifests(std::slice::from_ref(path)),
         None => block_on(async {
@@ -43,8 +75,7 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
             let found = roles_and_bindings(&snapshot).await?;
             let (rbac, _) = Rbac::from_documents(&found.documents);
             if grants(&rbac, &options.name, connection.asked_namespace()).is_empty() {
-                let what = format!("credential spec {}", options.name);
-                names::expect(&snapshot, &what, &collection(), options.name.as_str()).await?;
+                expect_spec(&snapshot, &options.name).await?;
             }
             Ok(found)
         })?,
@@ -53,6 +84,10 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     problems.extend(refused);
     let grants = grants(&rbac, &options.name, connection.asked_namespace());
     Grants { found: grants, problems, none: format!("no subject may use {}", options.name) }.print(options.output)
+}
+
+async fn expect_spec(snapshot: &Snapshot, name: &SpecName) -> anyhow::Result<()> {
+    names::expect(snapshot, &format!("credential spec {name}"), &collection(), name.as_str()).await
 }
 
 fn grants(rbac: &Rbac, name: &SpecName, only: Option<&str>) -> BTreeSet<Grant> {

@@ -17,19 +17,34 @@ use crate::shared::{
     walk::Walkthrough,
 };
 
+const EXAMPLES: &str = "Examples:
+  # Find out why a Deployment does not run
+  kubectl gmsa why deploy/web -n shop
+
+  # Wait for a pod, at most 10 minutes
+  kubectl gmsa why pod/web-0 -n shop --watch --timeout 10m
+
+  # Read a bundle of another cluster instead
+  kubectl gmsa why deploy/web -n shop --from case.yaml";
+
 #[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
 pub struct Options {
-    /// What to walk through, in the namespace of --namespace or the context: pod, deploy, sts, ds, rs, job or cronjob
+    /// A pod, deploy, sts, ds, rs, job or cronjob
+    ///
+    /// In the namespace of --namespace or the context
     #[arg(value_name = "TYPE/NAME", value_parser = Walkthrough::parse)]
     target: Walkthrough,
-    /// Walk again until it runs, or the time of --timeout is over; warnings then do not count
+    /// Walk again until it runs, or --timeout is over
+    ///
+    /// Warnings then do not count
     #[arg(long, conflicts_with = "from")]
     watch: bool,
-    /// How long --watch waits, such as 30s, 5m or 1h
+    /// How long --watch waits, such as 30s
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = timeout, requires = "watch")]
     timeout: Duration,
-    /// The form of the output
-    #[arg(long, short, value_enum, default_value = "table")]
+    /// Print table or json
+    #[arg(long, short, value_enum, default_value = "table", hide_possible_values = true)]
     output: Shape,
     #[command(flatten)]
     from: From,

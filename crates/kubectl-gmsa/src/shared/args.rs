@@ -31,8 +31,8 @@ pub fn timeout(text: &str) -> Result<Duration, String> {
 /// `--dry-run`, as `kubectl` has it.
 #[derive(Debug, Args)]
 pub struct DryRun {
-    /// Have the API server check the change without making it
-    #[arg(long, value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "server")]
+    /// Let the API server check; change nothing
+    #[arg(long, value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "server", hide_possible_values = true)]
     dry_run: Option<DryRunBy>,
 }
 

@@ -10,15 +10,19 @@ use gmsa_cluster::apiserver::ApiServer;
 
 mod cluster;
 mod credentials;
+mod reason;
 
 pub use cluster::{Cluster, is_missing};
 
 /// How long one call to the API server may take where `--request-timeout` does not say it.
 const CALL: Duration = Duration::from_secs(15);
 
+/// What the help calls these options.
+pub const HEADING: &str = "Cluster";
+
 /// Which cluster, and as which user.
 #[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "Cluster")]
+#[command(next_help_heading = HEADING)]
 pub struct Connection {
     /// The kubeconfig file [default: the files of $KUBECONFIG, or ~/.kube/config; in a pod without them, its service account]
     #[arg(long, global = true, value_name = "FILE")]
@@ -74,12 +78,16 @@ impl Connection {
     pub async fn cluster(&self) -> anyhow::Result<Cluster> {
         let config = self.config().await?;
         let namespace = self.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
-        Ok(Cluster { api: Arc::new(ApiServer::new(config)?), namespace, timeout: self.timeout() })
+        let user = config.auth_info.clone();
+        let api = ApiServer::new(config).map_err(|error| reason::of_client(error, &user))?;
+        Ok(Cluster { api: Arc::new(api), namespace, timeout: self.timeout() })
     }
 
     /// Makes a client that speaks HTTP/1.1 alone, whose connections can become web sockets.
     pub async fn http1_client(&self) -> anyhow::Result<kube::Client> {
-        Ok(ApiServer::http1_client(self.config().await?)?)
+        let config = self.config().await?;
+        let user = config.auth_info.clone();
+        ApiServer::http1_client(config).map_err(|error| reason::of_client(error, &user))
     }
 }
 

@@ -12,7 +12,7 @@ use std::{
 
 use anyhow::{Context as _, bail};
 use clap::Args;
-use gmsa_directory::{Access, Address, Confirm, Controller, Credentials, Directory, NameServers, ldif};
+use gmsa_directory::{Access, Address, Confirm, Controller, Credentials, Directory, NameServers, entry, ldif};
 use zeroize::Zeroizing;
 
 use super::{
@@ -24,35 +24,46 @@ use super::{
 const VARIABLE: &str = "GMSA_DIRECTORY_PASSWORD";
 /// The longest password that Active Directory takes, in characters, is 256.
 const MAX_PASSWORD: usize = 1024;
+/// How each text of `ConvertFrom-SecureString` begins on Windows: with the provider of its encryption (DPAPI).
+const SECURE_STRING: &str = "01000000d08c9ddf0115d1118c7a00c04fc297eb";
 
-/// Which directory, and as which user.
+/// What the help calls these options.
+pub const HEADING: &str = "Directory";
+
+/// Which directories, and as which user. What is given once is for all of them that are asked; otherwise each has its own, in the same order.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Directory")]
+#[command(next_help_heading = HEADING)]
 pub struct DirectoryOptions {
     #[arg(
         long,
         value_name = "URL|DOMAIN|FILE",
-        help = "Active Directory: ldaps://HOST[:PORT], ldap://HOST[:PORT] (with StartTLS), the DNS name of a domain, or a file of LDIF, - for \
-                standard input"
+        help = "A server, a domain, or a file of LDIF",
+        long_help = "A server, a domain, or a file of LDIF\n\nldaps://HOST[:PORT], ldap://HOST[:PORT] (with StartTLS), the DNS name of a domain, a \
+                     file, or - for standard input; repeatable, for several forests, with the options below once or once for each that is no file"
     )]
-    directory: Option<String>,
+    directory: Vec<String>,
     #[arg(
         long,
         value_name = "USER",
         requires = "directory",
-        help = "The user to log on to it as: USER@DOMAIN, DOMAIN\\USER or a distinguished name. The password is asked for, or taken from \
-                $GMSA_DIRECTORY_PASSWORD"
+        help = "The user to log on to it as",
+        long_help = "The user to log on to it as\n\nUSER@DOMAIN, DOMAIN\\USER or a distinguished name. The password is asked for, or taken from \
+                     $GMSA_DIRECTORY_PASSWORD"
     )]
-    directory_user: Option<String>,
-    /// A file with the password, or - for standard input
+    directory_user: Vec<String>,
+    /// A file with the password, or -
     #[arg(long, value_name = "FILE", requires = "directory_user")]
-    directory_password_file: Option<PathBuf>,
-    /// A PEM file with the authority that made the certificates of the domain controllers [default: those that the system trusts]
+    directory_password_file: Vec<PathBuf>,
+    /// File of its certificate authority, PEM or DER
+    ///
+    /// [default: those that the system trusts]
     #[arg(long, value_name = "FILE", requires = "directory")]
-    directory_ca: Option<PathBuf>,
-    /// A DNS server that knows the domain, with its port where that is not 53 [default: those of the system]
+    directory_ca: Vec<PathBuf>,
+    /// A DNS server that knows the domain
+    ///
+    /// With its port where that is not 53 [default: those of the system]
     #[arg(long, value_name = "IP", requires = "directory", value_parser = NameServers::at)]
-    directory_dns: Option<NameServers>,
+    directory_dns: Vec<NameServers>,
 }
 
 /// What is needed to open a directory.
@@ -62,84 +73,157 @@ pub enum Source {
 }
 
 impl DirectoryOptions {
-    /// The user, for messages.
-    pub fn user(&self) -> &str {
-        self.directory_user.as_deref().unwrap_or_default()
+    /// The only directory that is named, read or with its password; `None` where none is.
+    ///
+    /// # Errors
+    /// Where something is missing or cannot be read, or several are named.
+    pub fn source(&self) -> anyhow::Result<Option<Source>> {
+        self.expect_one()?;
+        Ok(self.sources()?.pop())
     }
 
-    /// Reads the password, or the file; `None` where no directory is named.
+    /// # Errors
+    /// Where several directories are named.
+    pub fn expect_one(&self) -> anyhow::Result<()> {
+        if let [_, other, ..] = self.directory.as_slice() {
+            bail!("accounts that are named are looked for in one directory: leave --directory {other} out");
+        }
+        Ok(())
+    }
+
+    /// The directories that are named, read or with their passwords.
     ///
     /// # Errors
     /// Where something is missing or cannot be read.
-    pub fn source(&self) -> anyhow::Result<Option<Source>> {
-        let Some(named) = &self.directory else { return Ok(None) };
-        if named == input::STDIN || is_file(named) {
-            let text = input::text(Path::new(named))?;
-            let entries = ldif::read(&text).with_context(|| format!("cannot read {named}"))?;
-            if entries.is_empty() {
-                bail!("no entry in {named}");
+    pub fn sources(&self) -> anyhow::Result<Vec<Source>> {
+        let is_printed = |named: &str| named == input::STDIN || is_file(named);
+        let count = self.directory.iter().filter(|named| !is_printed(named)).count();
+        let (mut sources, mut place, mut asked) = (Vec::new(), 0, None);
+        for named in &self.directory {
+            if is_printed(named) {
+                sources.push(printed(named)?);
+            } else {
+                let place_of_this = Place { place, count };
+                place += 1;
+                sources.push(self.live(named, place_of_this, &mut asked)?);
             }
-            return Ok(Some(Source::Printed(Box::new(Directory::printed(&text)?))));
         }
+        Ok(sources)
+    }
+
+    /// One that is asked. `asked` is the password of the one user for all of them.
+    fn live(&self, named: &str, place: Place, asked: &mut Option<Zeroizing<String>>) -> anyhow::Result<Source> {
         let address = Address::parse(named).map_err(|expected| anyhow::anyhow!("--directory {named}: {expected}"))?;
-        let user = self
-            .directory_user
-            .clone()
-            .context("missing: --directory-user USER@DOMAIN; no directory is read without a user")?;
-        if !user.contains(['@', '\\', '=']) {
+        let user = place.of("--directory-user", &self.directory_user)?;
+        let user = user.context("missing: --directory-user USER@DOMAIN; no directory is read without a user")?.clone();
+        if !is_user(&user) {
             bail!(
                 "--directory-user {user}: expected USER@DOMAIN, DOMAIN\\USER or a distinguished name; no password was sent"
             );
         }
+        let file = place.of("--directory-password-file", &self.directory_password_file)?.cloned();
+        if file.is_none() && self.directory_user.len() > 1 && env::var_os(VARIABLE).is_some() {
+            bail!("${VARIABLE} holds the password of one user: with several, use --directory-password-file for each");
+        }
+        let resolver = place.of("--directory-dns", &self.directory_dns)?.cloned();
+        let authority = place.of("--directory-ca", &self.directory_ca)?.cloned();
         leave_no_core_dump();
-        let password = self.password(&user)?;
-        Ok(Some(Source::Live(Box::new(Access {
-            address,
-            resolver: self.directory_dns.clone(),
-            authority: self.directory_ca.clone(),
-            confirm: self.confirm(&user),
-            credentials: Credentials { user, password },
-        }))))
+        let is_one = self.directory_user.len() == 1 && self.directory_password_file.len() < 2;
+        let password = match asked.take().filter(|_| is_one) {
+            Some(password) => password,
+            None => password(&user, file.as_deref())?,
+        };
+        *asked = Some(password.clone());
+        let confirm = confirm(&user, file.is_some());
+        let credentials = Credentials { user, password };
+        Ok(Source::Live(Box::new(Access { address, resolver, authority, credentials, confirm })))
     }
+}
 
-    /// The question before the password goes to a host that only the DNS says to be a controller. Where the password comes from a file, or without
-    /// a terminal, nobody answers it.
-    fn confirm(&self, user: &str) -> Option<Confirm> {
-        let user = user.to_owned();
-        let is_asked = self.directory_password_file.is_none() && has_terminal();
-        is_asked.then(|| {
-            let asked = move |controller: &Controller, domain: &str| {
-                let question = format!(
-                    "The DNS names {controller} as a domain controller of {domain}. Its certificate does not have the name {domain}, and any host of \
-                     the domain can have such a one. Send the password of {user} to {controller}?"
-                );
-                confirmed(&question).unwrap_or(false)
-            };
-            Box::new(asked) as Confirm
-        })
-    }
+/// Which one of the directories that are asked.
+#[derive(Clone, Copy)]
+struct Place {
+    place: usize,
+    count: usize,
+}
 
-    fn password(&self, user: &str) -> anyhow::Result<Zeroizing<String>> {
-        if let Some(file) = &self.directory_password_file {
-            let name = file.display();
-            return if file == Path::new(input::STDIN) {
-                password_of(io::stdin().lock())
-            } else {
-                File::open(file).map_err(Into::into).and_then(password_of)
-            }
-            .with_context(|| format!("cannot read the password in {name}"));
+impl Place {
+    /// What a flag gives it.
+    fn of<'v, T>(self, flag: &str, values: &'v [T]) -> anyhow::Result<Option<&'v T>> {
+        match values {
+            [] => Ok(None),
+            [all] => Ok(Some(all)),
+            each if each.len() == self.count => Ok(each.get(self.place)),
+            some => bail!(
+                "{flag} is given {} times for {} directories: give it once for all, or once for each, in the same order",
+                some.len(),
+                self.count
+            ),
         }
-        if let Some(password) = env::var_os(VARIABLE) {
-            let password = password.into_string().ok().with_context(|| format!("${VARIABLE} is not text"))?;
-            return Ok(Zeroizing::new(password));
-        }
-        if !has_terminal() {
-            bail!("there is no terminal to ask for the password: use --directory-password-file FILE, or ${VARIABLE}");
-        }
-        write!(io::stderr(), "Password of {user}: ")?;
-        io::stderr().flush()?;
-        Ok(Zeroizing::new(rpassword::read_password().context("cannot read the password")?))
     }
+}
+
+/// What a directory printed.
+fn printed(named: &str) -> anyhow::Result<Source> {
+    let text = input::text(Path::new(named))?;
+    let entries = ldif::read(&text).with_context(|| format!("cannot read {named}"))?;
+    if entries.is_empty() {
+        bail!("no entry in {named}");
+    }
+    Ok(Source::Printed(Box::new(Directory::printed(&text)?)))
+}
+
+/// Whether a domain controller can know whom a text means. Every other one is a failed logon.
+fn is_user(text: &str) -> bool {
+    let is_name = |name: &str| !name.is_empty() && !name.contains(['"', '/', '\\', '@']) && name.trim() == name;
+    let is_domain = |domain: &str| is_name(domain) && !domain.contains(|c: char| c.is_whitespace() || c == '=');
+    if let Some((domain, name)) = text.split_once('\\').filter(|(domain, _)| !domain.contains('=')) {
+        return is_domain(domain) && is_name(name);
+    }
+    if let Some((name, domain)) = text.rsplit_once('@').filter(|(_, domain)| !domain.contains('=')) {
+        return is_name(name) && !name.contains(char::is_whitespace) && is_domain(domain);
+    }
+    let is_part = |part: &str| part.split_once('=').is_some_and(|(key, value)| !key.is_empty() && !value.is_empty());
+    entry::domain_of(text).is_some() && entry::parts(text).all(is_part)
+}
+
+/// The question before the password goes to a host that only the DNS says to be a controller. Where the password comes from a file, or without
+/// a terminal, nobody answers it.
+fn confirm(user: &str, has_file: bool) -> Option<Confirm> {
+    let user = user.to_owned();
+    let is_asked = !has_file && has_terminal();
+    is_asked.then(|| {
+        let asked = move |controller: &Controller, domain: &str| {
+            let question = format!(
+                "The DNS names {controller} as a domain controller of {domain}. Its certificate does not have the name {domain}, and any host of \
+                 the domain can have such a one. Send the password of {user} to {controller}?"
+            );
+            confirmed(&question).unwrap_or(false)
+        };
+        Box::new(asked) as Confirm
+    })
+}
+
+fn password(user: &str, file: Option<&Path>) -> anyhow::Result<Zeroizing<String>> {
+    if let Some(file) = file {
+        let name = file.display();
+        return if file == Path::new(input::STDIN) {
+            password_of(io::stdin().lock())
+        } else {
+            File::open(file).map_err(Into::into).and_then(password_of)
+        }
+        .with_context(|| format!("cannot read the password in {name}"));
+    }
+    if let Some(password) = env::var_os(VARIABLE) {
+        let password = Zeroizing::new(password.into_encoded_bytes());
+        return password_of(password.as_slice()).with_context(|| format!("cannot read the password in ${VARIABLE}"));
+    }
+    if !has_terminal() {
+        bail!("there is no terminal to ask for the password: use --directory-password-file FILE, or ${VARIABLE}");
+    }
+    write!(io::stderr(), "Password of {user}: ")?;
+    io::stderr().flush()?;
+    Ok(Zeroizing::new(rpassword::read_password().context("cannot read the password")?))
 }
 
 /// Whether a file is meant, which may not exist.
@@ -149,7 +233,8 @@ fn is_file(named: &str) -> bool {
     path.is_file() || is_ldif || (!named.contains("://") && named.contains(['/', '\\']))
 }
 
-/// What is in a file, without the line break at its end: UTF-8 or UTF-16, as PowerShell writes one, with its mark.
+/// What is in a file, without the line break at its end: UTF-8 or UTF-16, as PowerShell writes one, with its mark. What cannot be a password is
+/// refused, because each wrong one counts towards a lockout.
 fn password_of(input: impl io::Read) -> anyhow::Result<Zeroizing<String>> {
     // Never moved while it is read, so that nothing of it stays behind.
     let mut bytes = Zeroizing::new(Vec::with_capacity(MAX_PASSWORD + 1));
@@ -166,10 +251,21 @@ fn password_of(input: impl io::Read) -> anyhow::Result<Zeroizing<String>> {
     match bytes.as_slice() {
         [0xff, 0xfe, rest @ ..] => units(rest, u16::from_le_bytes)?,
         [0xfe, 0xff, rest @ ..] => units(rest, u16::from_be_bytes)?,
-        [0xef, 0xbb, 0xbf, rest @ ..] | rest => text.push_str(std::str::from_utf8(rest)?),
+        [0xef, 0xbb, 0xbf, rest @ ..] | rest => {
+            text.push_str(std::str::from_utf8(rest).context("it is neither UTF-8 nor UTF-16 with its mark")?);
+        }
     }
     let length = text.trim_end_matches(['\r', '\n']).len();
     text.truncate(length);
+    if text.contains('\n') {
+        bail!("it has several lines: expected the password alone");
+    } else if text.contains(char::is_control) {
+        bail!(
+            "it has control characters, as UTF-16 without its mark has: expected the password alone, in UTF-8, or in UTF-16 with the mark"
+        );
+    } else if text.starts_with(SECURE_STRING) || text.starts_with("<Objs ") {
+        bail!("it is encrypted by PowerShell (SecureString): expected the password itself");
+    }
     Ok(text)
 }
 
@@ -184,9 +280,12 @@ fn leave_no_core_dump() {
 }
 
 impl Source {
-    /// Whether it can be asked.
-    pub fn is_live(&self) -> bool {
-        matches!(self, Self::Live(_))
+    /// The user, for messages, where it can be asked.
+    pub fn user(&self) -> Option<&str> {
+        match self {
+            Self::Live(access) => Some(&access.credentials.user),
+            Self::Printed(_) => None,
+        }
     }
 
     /// Opens it.
@@ -199,4 +298,16 @@ impl Source {
             Self::Printed(directory) => *directory,
         })
     }
+}
+
+/// Opens all of them.
+///
+/// # Errors
+/// As [`Source::open`], of the first that cannot be.
+pub async fn opened(sources: Vec<Source>) -> anyhow::Result<Vec<Directory>> {
+    let mut directories = Vec::new();
+    for source in sources {
+        directories.push(source.open().await?);
+    }
+    Ok(directories)
 }

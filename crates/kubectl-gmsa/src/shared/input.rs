@@ -48,6 +48,8 @@ pub fn manifests(paths: &[PathBuf]) -> Manifests {
             let fetch =
                 posix(&name).map_or_else(String::new, |url| format!(": curl -sSfL {url} | kubectl gmsa check -f -"));
             problem(&name, format!("a URL is not read; fetch it first{fetch}"))
+        } else if let Some(folder) = of_tool(&path) {
+            without_rendered(folder, manifests::load(folder, &BOUNDS))
         } else if is_pipe(&path) {
             parse(&name, File::open(&path).and_then(|mut file| read(&mut file, BOUNDS.file_bytes as u64)))
         } else {
@@ -76,6 +78,14 @@ fn is_pipe(path: &Path) -> bool {
     return path.metadata().is_ok_and(|found| std::os::unix::fs::FileTypeExt::is_fifo(&found.file_type()));
     #[cfg(not(unix))]
     return path.as_os_str().is_empty();
+}
+
+/// The folder of a file by which another tool changes manifests, or of the templates of a chart.
+fn of_tool(path: &Path) -> Option<&Path> {
+    let folder = path.parent()?;
+    let name = path.file_name()?.to_str()?;
+    let is_of_tool = RENDERED.iter().any(|(file, _)| *file == name) && path.is_file();
+    (is_of_tool || name == "templates" && folder.join("Chart.yaml").is_file()).then_some(folder)
 }
 
 /// What was found in a folder, without the manifests that are not applied as they stand.

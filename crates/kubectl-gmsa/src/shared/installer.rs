@@ -36,10 +36,13 @@ impl Installer {
         }
     }
 
-    /// The command that creates again what was deleted of the installation. It keeps the values of a release.
+    /// The command that creates again what was deleted or changed of the installation. It keeps the values of a release; what others have
+    /// changed would be a conflict.
     pub fn restore(&self) -> String {
         match self {
-            Self::Helm { release, namespace } => format!("`helm upgrade {release} CHART -n {namespace}`"),
+            Self::Helm { release, namespace } => {
+                format!("`helm upgrade {release} CHART -n {namespace} --force-conflicts`")
+            }
             Self::Aks => "`az aks update --enable-windows-gmsa`".to_owned(),
             Self::Manifest => "`kubectl apply --server-side -f` with the manifest that installed it".to_owned(),
         }
@@ -59,7 +62,7 @@ mod tests {
             let annotations: BTreeMap<_, _> = annotations.map(|(key, value)| (key.into(), value.into())).into();
             Installer::of(&ObjectMeta { annotations: Some(annotations), ..ObjectMeta::default() }).restore()
         };
-        assert_eq!(of("webhook"), "`helm upgrade webhook CHART -n gmsa`");
+        assert_eq!(of("webhook"), "`helm upgrade webhook CHART -n gmsa --force-conflicts`");
         assert_eq!(of("x; reboot"), "`kubectl apply --server-side -f` with the manifest that installed it");
     }
 }

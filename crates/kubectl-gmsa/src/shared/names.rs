@@ -9,16 +9,21 @@ use super::snapshot::Snapshot;
 /// read it is not told.
 pub async fn expect(snapshot: &Snapshot, what: &str, list: &str, name: &str) -> anyhow::Result<()> {
     let Ok(None) = snapshot.find::<Value>(&format!("{list}/{name}")).await else { return Ok(()) };
-    let known = snapshot.list::<Value>(list).await.unwrap_or_default();
-    let known = known.iter().filter_map(|object| object.pointer("/metadata/name")?.as_str());
-    match nearest(name, known) {
+    match nearest_in(snapshot, list, name).await {
         Some(nearest) => bail!("there is no {what}: is {nearest} meant?"),
         None => bail!("there is no {what}"),
     }
 }
 
+/// The name in a list that is most like this one.
+pub async fn nearest_in(snapshot: &Snapshot, list: &str, name: &str) -> Option<String> {
+    let known = snapshot.list::<Value>(list).await.unwrap_or_default();
+    let known = known.iter().filter_map(|object| object.pointer("/metadata/name")?.as_str());
+    nearest(name, known).map(str::to_owned)
+}
+
 /// The name that is most like this one: at most a third of it is wrong.
-fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+pub fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let distances = known.map(|known| (strsim::osa_distance(known, name), known));
     distances.filter(|(distance, _)| *distance <= name.len() / 3).min().map(|(_, known)| known)
 }

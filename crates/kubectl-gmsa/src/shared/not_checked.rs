@@ -15,6 +15,8 @@ use gmsa_core::{
     diagnostic::{Check, Diagnostic, Severity},
 };
 
+const LOG_IN: &str = "Log in again: the API server does not accept your credentials (`kubectl auth whoami`).";
+
 /// What was read of a cluster, or why it could not be.
 pub type Read<T> = Result<T, Unread>;
 
@@ -40,9 +42,7 @@ impl Unread {
         }
         let call = error.downcast_ref::<CallError>();
         let remedy = match call {
-            Some(call) if call.code() == Some(403) => {
-                Remedy::new(format!("Run the command as a user who may {} (`--as`, `--context`).", right(verb, path)))
-            }
+            Some(call) if call.code() == Some(403) => Remedy::right(&right(verb, path)),
             Some(call) => Remedy::of(call),
             None => Remedy::of_answer(),
         };
@@ -121,6 +121,13 @@ fn right(verb: &str, path: &str) -> String {
     }
 }
 
+/// What to do where the API server does not accept the credentials.
+pub fn log_in(error: &anyhow::Error) -> Option<&'static str> {
+    let of_call = |error: &anyhow::Error| error.downcast_ref::<CallError>().and_then(CallError::code);
+    let code = error.downcast_ref::<Unread>().map_or_else(|| of_call(error), |unread| unread.code);
+    (code == Some(401)).then_some(LOG_IN)
+}
+
 pub fn not_checked(about: &'static str, error: &anyhow::Error) -> Check {
     Unread::of("read", "", error).check(about)
 }
@@ -149,22 +156,29 @@ impl Remedy {
         Self { text: text.to_owned(), may_pass: true }
     }
 
+    /// Of a right that is lacking. Some the chart can give to everybody with the role `view`.
+    fn right(right: &str) -> Self {
+        let run = format!("Run the command as a user who may {right} (`--as`, `--context`).");
+        let is_of_viewers = right.contains("gmsacredentialspecs") || right.contains("networkpolicies");
+        Self::new(if is_of_viewers {
+            format!("{run} With `viewerRole=true` in the chart, all with the role `view` may.")
+        } else {
+            run
+        })
+    }
+
     /// Of a fact that this user was not told, so that a decision lacks it: the cause, and what to do. `None` for other denials.
     pub fn of_denial<'d>(denial: &'d Denial, namespace: &str) -> Option<(&'d str, Self)> {
         let (failure, right) = match denial {
-            Denial::SpecUnreadable { spec, failure } => {
-                (failure, format!("get gmsacredentialspecs.windows.k8s.io/{spec}"))
-            }
+            Denial::SpecUnreadable { failure, .. } => (failure, "get gmsacredentialspecs".to_owned()),
             Denial::AuthorizationFailed { failure, .. } => {
                 let namespace = if is_dns_label(namespace) { namespace } else { "NAMESPACE" };
-                (failure, format!("create localsubjectaccessreviews.authorization.k8s.io --namespace {namespace}"))
+                (failure, format!("create localsubjectaccessreviews in namespace {namespace}"))
             }
             _ => return None,
         };
         let remedy = match failure.refused {
-            Some(403) => Self::new(format!(
-                "Run the command as a user of whom `kubectl auth can-i {right}` says yes (`--as`, `--context`)."
-            )),
+            Some(403) => Self::right(&right),
             Some(code) => Self::of_code(code, false),
             None => Self::later("Try again."),
         };
@@ -200,7 +214,7 @@ impl Remedy {
 
     fn of_code(code: u16, is_about_namespace: bool) -> Self {
         match code {
-            401 => Self::new("Log in again: the API server does not accept your credentials (`kubectl auth whoami`)."),
+            401 => Self::new(LOG_IN),
             403 => Self::new(rules::NOT_CHECKED.remedy),
             404 if is_about_namespace => Self::new("Choose a namespace that exists: `--namespace`."),
             404 => Self::new(

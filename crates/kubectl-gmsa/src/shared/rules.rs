@@ -38,6 +38,7 @@ mod tests;
 mod text;
 
 pub use self::{
+    api::{MANIFEST_INVALID, TIMED_OUT},
     code::Status,
     dns::*,
     identity::*,
@@ -45,6 +46,7 @@ pub use self::{
     meaning::{Explanation, Meaning, Phase},
     names::{Fix, Names},
     pods::*,
+    shared::instead_of,
     start::*,
     subject::Subject,
     text::{explain, is_refusal, lacks_right, recognize, refusal, said},

@@ -40,7 +40,9 @@ const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;
 /// Where commands that judge a cluster can find one.
 #[derive(Clone, Debug, Args)]
 pub struct From {
-    /// Judge the cluster of a bundle (doctor --bundle) instead of a live one. What the bundle left out is skipped
+    /// Judge the cluster of a bundle (doctor --bundle)
+    ///
+    /// What the bundle left out is skipped
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
 }
@@ -103,6 +105,15 @@ pub enum Trial {
     Refused,
     Guarded(String),
     Failed(Unread),
+}
+
+/// What is kept of a Secret.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SecretFacts {
+    /// Whether its field `immutable` is set, so that nobody can change it.
+    #[serde(default)]
+    pub is_immutable: bool,
 }
 
 const LIST: &str = "list";
@@ -195,10 +206,13 @@ impl Snapshot {
 
     /// Reads a collection that one caller alone needs, and of which it keeps a part.
     pub async fn list_once<T: DeserializeOwned>(&self, path: &str) -> Read<Vec<T>> {
-        match &self.source {
-            Origin::Live(cluster) => cluster.list(path).await.map_err(|error| Unread::of(LIST, path, &error)),
-            Origin::Recorded(_) => self.list(path).await,
-        }
+        let Origin::Live(cluster) = &self.source else { return self.list(path).await };
+        let read = match self.heard.get() {
+            Heard::Nothing(time) => Err(CallError::TimedOut(time).into()),
+            Heard::NotAsked | Heard::Something => cluster.list(path).await,
+        };
+        self.hear(&read);
+        read.map_err(|error| Unread::of(LIST, path, &error))
     }
 
     /// Asks the API server something by creating an object that is not stored.
@@ -237,14 +251,21 @@ impl Snapshot {
         answered.transpose()
     }
 
-    /// Whether there is a Secret. Nothing of it is read but its metadata, and that is not kept.
-    pub async fn has_secret(&self, namespace: &str, name: &str) -> Read<bool> {
+    /// What is known of a Secret; `None` where it does not exist. Nothing of it is read but its metadata, of which one fact is kept: its fields,
+    /// though not their values, are among the managed ones.
+    pub async fn secret(&self, namespace: &str, name: &str) -> Read<Option<SecretFacts>> {
         let path = format!("/api/v1/namespaces/{namespace}/secrets/{name}");
         self.once(GET, &path, async |source| match source {
             Origin::Live(cluster) => {
                 let request = Request::get(&path).header(ACCEPT, METADATA).body(Vec::new())?;
                 match cluster.api.call(request, cluster.deadline()).await {
-                    Ok(_) => Ok(Answered::Object(raw(Some(Value::Object(serde_json::Map::new())))?)),
+                    Ok(metadata) => {
+                        let metadata: Value = serde_json::from_slice(&metadata)?;
+                        let managed = metadata.pointer("/metadata/managedFields").and_then(Value::as_array);
+                        let sets = |entry: &Value| entry.pointer("/fieldsV1/f:immutable").is_some();
+                        let facts = SecretFacts { is_immutable: managed.into_iter().flatten().any(sets) };
+                        Ok(Answered::Object(Some(serde_json::value::to_raw_value(&facts)?)))
+                    }
                     Err(error) if error.code() == Some(404) => Ok(Answered::Object(None)),
                     Err(error) => Err(error.into()),
                 }
@@ -252,7 +273,10 @@ impl Snapshot {
             Origin::Recorded(bundle) => Ok(Answered::Object(raw(bundle.object(&path)?)?)),
         })
         .await;
-        self.read(GET, &path, |kept| Ok(matches!(kept, Answered::Object(Some(_)))))
+        self.read(GET, &path, |kept| match kept {
+            Answered::Object(Some(json)) => Ok(Some(serde_json::from_str(json.get())?)),
+            _ => Ok(None),
+        })
     }
 
     /// What is no JSON, such as a log, or what a pod serves on one of its ports.
@@ -287,16 +311,17 @@ impl Snapshot {
                 Heard::Nothing(time) => Err(CallError::TimedOut(time).into()),
                 Heard::NotAsked | Heard::Something => ask(&self.source).await,
             };
-            self.hear(&answer);
+            // The API server, or a proxy before it, may have answered this late.
+            if !matches!(answer, Ok(Answered::Trial(Trial::Failed(_)))) {
+                self.hear(&answer);
+            }
             answer.map_err(|error| Unread::of(verb, request, &error))
         })
         .await;
     }
 
-    fn hear(&self, answer: &anyhow::Result<Answered>) {
+    fn hear<T>(&self, answer: &anyhow::Result<T>) {
         match answer {
-            // The API server, or a proxy before it, may have answered this late.
-            Ok(Answered::Trial(Trial::Failed(_))) => {}
             Err(error) => match error.downcast_ref() {
                 Some(CallError::TimedOut(time)) if self.heard.get() == Heard::NotAsked => {
                     self.heard.set(Heard::Nothing(*time));

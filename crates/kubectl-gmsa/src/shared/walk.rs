@@ -4,9 +4,6 @@
 
 use std::collections::HashMap;
 
-use anyhow::{Context as _, bail};
-use serde_json::value::RawValue;
-
 use super::{
     admission::{FactFinder, fact_finder},
     not_checked::{Read, Remedy, because},
@@ -20,15 +17,18 @@ use super::{
         is_cause,
         scheduling::{Nodes, SCHEDULING, node_name},
         steps,
-        workload::{Object, Workload, assemble},
+        workload::Workload,
     },
+    webhook::{Configured, configured},
     workloads::Kind,
 };
+use anyhow::{Context as _, bail};
 use gmsa_core::{
-    admission::{Denial, SpecFact, advice::advise, pod::Pod},
-    credspec::{SpecName, is_dns_label, is_dns_subdomain},
-    diagnostic::{Check, Diagnostic, Rule},
+    admission::{Denial, SpecFact, advice::advise},
+    credspec::{Contents, SpecName, is_dns_label, is_dns_subdomain},
+    diagnostic::{Check, Diagnostic, Rule, Severity},
 };
+use k8s_openapi::api::core::v1::Namespace;
 
 mod decision;
 
@@ -120,11 +120,12 @@ fn with_unreached(mut checks: Vec<Check>) -> Vec<Check> {
 
 async fn workload(snapshot: &Snapshot, namespace: &str, kind: Kind, name: &str) -> anyhow::Result<Vec<Check>> {
     let (workload, events) =
-        tokio::join!(read(snapshot, namespace, kind, name), Events::read(snapshot, Some(namespace)));
-    let Some(workload) = workload? else {
+        tokio::join!(Workload::find(snapshot, namespace, kind, name), Events::read(snapshot, Some(namespace)));
+    let workload = workload?.with_context(|| format!("there is no {} {namespace}/{name}", kind.as_str()))?;
+    if !workload.uses_gmsa() {
         let text = "its pod template does not use GMSA: `kubectl gmsa check` finds a field that is misspelt or in the wrong place";
         return Ok(vec![found(TEMPLATE, &rules::NO_CREDENTIAL_SPEC, text)]);
-    };
+    }
     let subject = workload.subject();
     let mut finder = fact_finder(snapshot).await;
     let mut checks = decision::checks(snapshot, &mut finder, namespace, &workload.template, subject).await?;
@@ -150,28 +151,9 @@ async fn workload(snapshot: &Snapshot, namespace: &str, kind: Kind, name: &str) 
     let Check { about, result } = created;
     let (_, name) = pod.place();
     checks.push(Check { about, result: result.map(|text| format!("{text}; what follows is of {name}")) });
-    checks.extend(Some(contents(&mut finder, &pod.admission).await).filter(|check| check.severity().is_some()));
+    checks.extend(Some(contents(snapshot, &mut finder, pod).await).filter(|check| check.severity().is_some()));
     let more = if broken { None } else { cause::leftovers(&workload, &nodes, &events) };
     Ok(walked(pod, steps, checks, more))
-}
-
-/// The workload; `None` where it does not use GMSA.
-async fn read(snapshot: &Snapshot, namespace: &str, kind: Kind, name: &str) -> anyhow::Result<Option<Workload>> {
-    let top: Option<Object> = snapshot.find(&format!("{}/{name}", kind.collection(Some(namespace)))).await?;
-    let top = top.with_context(|| format!("there is no {} {namespace}/{name}", kind.as_str()))?;
-    let mut objects = vec![(kind, top)];
-    let below = match kind {
-        Kind::Deployment => Some(Kind::ReplicaSet),
-        Kind::CronJob => Some(Kind::Job),
-        _ => None,
-    };
-    if let Some(below) = below {
-        let read: Vec<Object> = snapshot.list(&below.collection(Some(namespace))).await?;
-        objects.extend(read.into_iter().map(|object| (below, object)));
-    }
-    let pods: Vec<Box<RawValue>> = snapshot.list(&format!("/api/v1/namespaces/{namespace}/pods")).await?;
-    let workloads = assemble(objects, &pods);
-    Ok(workloads.into_iter().find(|workload| workload.kind == kind && workload.name == *name))
 }
 
 async fn pod(snapshot: &Snapshot, namespace: &str, name: &str) -> anyhow::Result<Vec<Check>> {
@@ -181,11 +163,16 @@ async fn pod(snapshot: &Snapshot, namespace: &str, name: &str) -> anyhow::Result
     if pod.admission.uses_gmsa() {
         let template = decision::without_contents(&pod)?;
         checks = decision::checks(snapshot, &mut finder, namespace, &template, subject).await?;
+        // Nobody has asked for the permission of a pod that no webhook reviewed.
+        if let Some(unreviewed) = unreviewed(snapshot, &pod).await {
+            checks.retain(|check| !is_cause(check));
+            checks.push(Check::found(ADMISSION, unreviewed));
+        }
         if checks.iter().any(is_cause) {
             return Ok(with_unreached(checks));
         }
     }
-    checks.push(contents(&mut finder, &pod.admission).await);
+    checks.push(contents(snapshot, &mut finder, &pod).await);
     for advice in advise(&pod.admission) {
         checks.push(found(ADMISSION, advice.rule, advice.text));
     }
@@ -232,8 +219,11 @@ async fn nodes(snapshot: &Snapshot, pods: &[&ClusterPod]) -> Nodes {
 }
 
 /// The step: whether a pod that exists carries what its credential specs hold.
-async fn contents(finder: &mut FactFinder, pod: &Pod) -> Check {
-    let (mut contents, mut unread) = (HashMap::new(), None);
+async fn contents(snapshot: &Snapshot, finder: &mut FactFinder, of: &ClusterPod) -> Check {
+    if let Some(unreviewed) = unreviewed(snapshot, of).await {
+        return Check::found(ADMISSION, unreviewed);
+    }
+    let (pod, mut contents, mut unread) = (&of.admission, HashMap::new(), None);
     for name in pod.slots().filter_map(|slot| slot.name.and_then(SpecName::parse)) {
         match finder.spec(&name).await.fact {
             SpecFact::Contents(known) => drop(contents.insert(name.to_string(), known)),
@@ -241,7 +231,7 @@ async fn contents(finder: &mut FactFinder, pod: &Pod) -> Check {
             SpecFact::Missing | SpecFact::Unusable => {}
         }
     }
-    let outdated = |text: &str| Diagnostic::new(&rules::CONTENTS_OUTDATED, text);
+    let outdated = |text: &str| again(of, Diagnostic::new(&rules::CONTENTS_OUTDATED, text));
     let unread = unread.as_ref().and_then(|denial| Remedy::of_denial(denial, ""));
     match (ContentsState::of(pod, &contents), unread) {
         (ContentsState::Unmatched, Some((cause, remedy))) => because(ADMISSION, cause, remedy),
@@ -250,7 +240,7 @@ async fn contents(finder: &mut FactFinder, pod: &Pod) -> Check {
         (ContentsState::WithoutContents, _) => {
             let text = "the pod names a credential spec and carries no contents: the webhook did not review it";
             let names = Names { exists: true, ..Names::default() };
-            Check::found(ADMISSION, rules::found(&rules::NAME_WITHOUT_CONTENTS, text, &names))
+            Check::found(ADMISSION, again(of, rules::found(&rules::NAME_WITHOUT_CONTENTS, text, &names)))
         }
         (ContentsState::Outdated, _) => {
             Check::found(ADMISSION, outdated("the pod carries other contents than its credential spec has now"))
@@ -260,6 +250,35 @@ async fn contents(finder: &mut FactFinder, pod: &Pod) -> Check {
             Check::found(ADMISSION, outdated(text).with_fix(FIX_UNMATCHED))
         }
     }
+}
+
+/// What to do about a pod that must be created again, where no controller does it.
+fn again(pod: &ClusterPod, found: Diagnostic) -> Diagnostic {
+    let mut owners = pod.object.metadata.owner_references.iter().flatten();
+    if owners.any(|owner| owner.controller == Some(true)) {
+        return found;
+    }
+    found.with_fix("Create it again from its manifest, because no controller does: `kubectl replace --force -f FILE`.")
+}
+
+/// That no webhook reviewed a pod, because none is asked about pods of its namespace.
+async fn unreviewed(snapshot: &Snapshot, pod: &ClusterPod) -> Option<Diagnostic> {
+    if ContentsState::of::<Contents>(&pod.admission, &HashMap::new()) != ContentsState::WithoutContents {
+        return None;
+    }
+    let webhooks = configured(snapshot).await.ok()?;
+    let (namespace, _) = pod.place();
+    let mutating: Vec<&Configured> = webhooks.iter().filter(|found| found.mutating && found.is_of_pods()).collect();
+    if mutating.is_empty() {
+        let text = "the pod names a credential spec and carries no contents: no MutatingWebhookConfiguration sends pods to a GMSA webhook";
+        return Some(Diagnostic::new(&rules::WEBHOOK_MISSING, text));
+    }
+    let of: Namespace = snapshot.get(&format!("/api/v1/namespaces/{namespace}")).await.ok()?;
+    let passes_by = mutating.iter().find(|found| found.selects(&of).is_ok_and(|selected| !selected))?;
+    let name = &passes_by.name;
+    let text =
+        format!("the pod names a credential spec and carries no contents: {name} does not review pods in {namespace}");
+    Some(Diagnostic::new(&rules::NAMESPACES_EXCLUDED, text).with_severity(Severity::Error))
 }
 
 fn found(about: &'static str, rule: &'static Rule, message: impl Into<String>) -> Check {

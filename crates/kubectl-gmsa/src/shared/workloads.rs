@@ -49,6 +49,15 @@ impl Kind {
         matches!(self, Self::Job | Self::CronJob)
     }
 
+    /// The kind that makes its pods, where it does not do so itself.
+    pub fn below(self) -> Option<Self> {
+        match self {
+            Self::Deployment => Some(Self::ReplicaSet),
+            Self::CronJob => Some(Self::Job),
+            _ => None,
+        }
+    }
+
     /// The name of the resource: `deployments`.
     pub fn plural(self) -> String {
         format!("{}s", self.as_str().to_ascii_lowercase())

@@ -33,7 +33,7 @@ fn commands_options_and_values_are_completed() {
     for (words, expected) in cases {
         assert_eq!(names(words), expected, "{words:?}");
     }
-    assert_eq!(completed(&["can"]), ["can\tList the credential specs that a service account may use, and why", ":4"]);
+    assert_eq!(completed(&["can"]), ["can\tList what credential specs a service account may use, and why", ":4"]);
     let all = names(&[]);
     assert_eq!((all.first().unwrap().as_str(), all.last().unwrap().as_str()), ("check", ":4"));
     assert!(!all.iter().any(|name| name == "reference"), "{all:?}");

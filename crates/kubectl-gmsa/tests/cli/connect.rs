@@ -252,12 +252,12 @@ async fn a_kubeconfig_list_may_name_files_that_do_not_exist() {
     std::fs::write(folder.path().join("broken"), "a: [").unwrap();
     let list = std::env::join_paths(["config", "broken"]).unwrap();
     let output = outdated(folder.path(), &[("KUBECONFIG", list.to_str().unwrap())], &[]).await;
-    let said = "error: cannot read the kubeconfig broken: failed to parse kubeconfig YAML: ";
+    let said = "error: cannot read the kubeconfig broken: line 1 column 4: unclosed bracket";
     assert!(text(&output.stderr).starts_with(said), "{}", text(&output.stderr));
     assert_eq!(output.status.code(), Some(2));
     // A file that was asked for must exist.
     let output = outdated(folder.path(), &[], &["--kubeconfig", "none"]).await;
-    let said = "error: cannot read the kubeconfig none: failed to read kubeconfig from '\"none\"': No such file or directory (os error 2)\n";
+    let said = "error: cannot read the kubeconfig none: No such file or directory (os error 2)\n";
     assert_eq!((portable(text(&output.stderr)).as_str(), output.status.code()), (said, Some(2)));
 }
 
@@ -393,4 +393,68 @@ async fn a_call_may_take_as_long_as_it_is_told() {
     let output = outdated(folder.path(), &[CONFIG], &["--request-timeout", "soon"]).await;
     let said = "error: invalid value 'soon' for '--request-timeout <DURATION>': expected a duration such as 1s, 2m or 3h, or 0 for no limit\n";
     assert!(text(&output.stderr).starts_with(said), "{}", text(&output.stderr));
+}
+
+/// Neither a debug form nor the name of a library's type is for people, and the program that was to be run is named.
+#[tokio::test(flavor = "multi_thread")]
+async fn credentials_that_cannot_be_used_are_said_in_words() {
+    let cluster = json!({"server": "https://127.0.0.1:1", "insecure-skip-tls-verify": true});
+    let exec = |command: &str, arguments: &[&str]| {
+        json!({"exec": {
+            "apiVersion": "client.authentication.k8s.io/v1", "command": command, "args": arguments, "interactiveMode": "Never",
+        }})
+    };
+    let from = "from which the kubeconfig takes its credentials,";
+    for (user, said) in [
+        (
+            exec("aws-none", &[]),
+            "the kubeconfig takes its credentials from aws-none, which is not there: install it, or put it on the PATH".to_owned(),
+        ),
+        (
+            exec("sh", &["-c", "echo one >&2; echo token has expired >&2; exit 3"]),
+            format!("sh, {from} failed (exit status: 3): token has expired. Log in again"),
+        ),
+        (exec("echo", &["hello"]), format!("echo, {from} printed no ExecCredential")),
+        (
+            json!({"client-certificate": "none.pem", "client-key": "none.key"}),
+            "cannot use the kubeconfig: client-certificate: none.pem: No such file or directory (os error 2)".to_owned(),
+        ),
+        (
+            json!({"client-certificate-data": "?", "client-key-data": "?"}),
+            "cannot use the kubeconfig: client-certificate-data is not base64".to_owned(),
+        ),
+        (
+            json!({"token": "one\ntwo"}),
+            "the token has a character that no token has, such as a line break: write it without".to_owned(),
+        ),
+        (
+            json!({"auth-provider": {"name": "gcp"}}),
+            "the kubeconfig has the auth-provider gcp, which kubectl has not any more either: use an exec plugin, such as kubelogin or \
+             gke-gcloud-auth-plugin"
+                .to_owned(),
+        ),
+    ] {
+        let mut config: Value = serde_json::from_str(&kubeconfig(&cluster)).unwrap();
+        config["users"] = json!([{"name": "a", "user": user}]);
+        let folder = folder_with(&config.to_string());
+        let output = outdated(folder.path(), &[], &["--kubeconfig", "config"]).await;
+        let expected = format!("error: {said}\n");
+        assert_eq!((portable(text(&output.stderr)), output.status.code()), (expected, Some(2)), "{user}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_not_known_is_told_to_log_in() {
+    let (api, address) = cluster().await;
+    let folder =
+        folder_with(&kubeconfig(&json!({"server": format!("https://{address}"), "insecure-skip-tls-verify": true})));
+    api.fault(
+        Verb::List,
+        "",
+        usize::MAX,
+        Fault::Refuse { code: 401, reason: "Unauthorized", message: "Unauthorized", retry_after: None },
+    );
+    let output = outdated(folder.path(), &[], &["--kubeconfig", "config"]).await;
+    let said = "error: the API server answered 401: Unauthorized. Log in again: the API server does not accept your credentials (`kubectl auth whoami`).\n";
+    assert_eq!((text(&output.stderr), output.status.code()), (said, Some(2)));
 }

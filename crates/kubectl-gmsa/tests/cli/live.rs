@@ -211,7 +211,7 @@ async fn without_a_cluster_it_says_why() {
     let output = program(folder.path()).args(["doctor", "--kubeconfig", "none"]).output().unwrap();
     assert_eq!(
         portable(text(&output.stderr)),
-        "error: cannot read the kubeconfig none: failed to read kubeconfig from '\"none\"': No such file or directory (os error 2)\n"
+        "error: cannot read the kubeconfig none: No such file or directory (os error 2)\n"
     );
 }
 

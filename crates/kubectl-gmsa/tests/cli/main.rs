@@ -26,6 +26,7 @@ mod cluster;
 mod complete;
 mod connect;
 mod doctor;
+mod examples;
 mod hostile;
 mod live;
 mod outdated;

@@ -48,7 +48,7 @@ pub fn bundle(case: &Path) -> Option<NamedTempFile> {
     Some(file)
 }
 
-fn healthy() -> Value {
+pub fn healthy() -> Value {
     let mut lists = json!({
         "/apis/rbac.authorization.k8s.io/v1/roles": {},
         "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings": {},
@@ -79,7 +79,11 @@ fn healthy() -> Value {
         "taken": "2026-11-24T00:00:00Z",
         "namespace": "default",
         "lists": lists,
-        "objects": {"/version": {"gitVersion": "v1.36.0"}},
+        // The webhook is not run by a Deployment of its Service's name.
+        "objects": {
+            "/version": {"gitVersion": "v1.36.0"},
+            "/apis/apps/v1/namespaces/gmsa/deployments/webhook": null,
+        },
         "answers": {
             "/mutate": "refused",
             "/validate": "refused",

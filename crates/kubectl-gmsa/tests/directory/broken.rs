@@ -1,6 +1,6 @@
 //! Broken accounts: each is found.
 
-use crate::domain::{ADMIN, account, add, administer, change, gmsa, said, steady};
+use crate::domain::{ADMIN, account, add, administer, change, domain_sid, gmsa, prints, said, steady, user};
 
 /// An account for nobody.
 fn bare(name: &str, more: &str) {
@@ -213,4 +213,73 @@ fn a_name_that_is_too_long_is_found() {
             "  SamAccountName: \"SixteenLettersXY\" has 16 characters, more than 15",
         ]
     );
+}
+
+/// The descriptor that allows or denies it to these.
+fn descriptor(entries: &[(bool, &str)]) -> String {
+    let entries: String = entries
+        .iter()
+        .map(|(allows, sid)| format!("({};;RPWPCRCCDCLCLORCWOWDSDDTSW;;;{sid})", if *allows { 'A' } else { 'D' }))
+        .collect();
+    let program = "import base64, sys\nfrom samba.dcerpc import security\nfrom samba.ndr import ndr_pack\n\
+                   print(base64.b64encode(ndr_pack(security.descriptor.from_sddl(sys.argv[1], security.dom_sid(sys.argv[2])))).decode())";
+    prints(&["python3", "-c", program, &format!("O:BAD:{entries}"), &domain_sid()], "").trim().to_owned()
+}
+
+/// Whether a user may retrieve the password: what the domain controller gives, and what is said otherwise.
+fn tested(name: &str, user: (&str, &str)) -> String {
+    gmsa(&format!("account test {name}"), user).stdout
+}
+
+#[test]
+fn what_is_said_of_each_principal_is_what_the_domain_gives() {
+    administer("group add TokenHosts");
+    user("tokenuser", "Passw0rd!Token", Some("TokenHosts"));
+    account("TokenApp", "TokenHosts", &["http/token"]);
+    let token = ("tokenuser@contoso.com", "Passw0rd!Token");
+    let domain = domain_sid();
+    for (entries, gives, said) in [
+        (vec![(true, "S-1-1-0".to_owned())], true, Some("holds Everyone, so every user")),
+        (vec![(true, "S-1-5-2".to_owned())], true, Some("holds Network, so every user")),
+        (
+            vec![(true, "S-1-5-32-554".to_owned())],
+            true,
+            Some("\"Pre-Windows 2000 Compatible Access\", in which Authenticated Users is"),
+        ),
+        (vec![(true, format!("{domain}-513"))], true, Some("holds Domain Users, so every user of the domain")),
+        (vec![(true, format!("{domain}-515"))], false, Some("holds Domain Computers, so every computer of the domain")),
+        (vec![(true, "S-1-5-18".to_owned())], false, Some("holds Local System, which nobody has")),
+        (vec![(true, "S-1-5-4".to_owned())], false, Some("holds Interactive, which nobody has")),
+        (vec![(false, format!("{domain}-513")), (true, "S-1-5-11".to_owned())], false, None),
+        (
+            vec![(true, "S-1-5-11".to_owned()), (false, format!("{domain}-513"))],
+            true,
+            Some("holds Authenticated Users"),
+        ),
+    ] {
+        let listed: Vec<(bool, &str)> = entries.iter().map(|(allows, sid)| (*allows, sid.as_str())).collect();
+        modify(
+            "TokenApp",
+            &format!("replace: msDS-GroupMSAMembership\nmsDS-GroupMSAMembership:: {}", descriptor(&listed)),
+        );
+        let answer = tested("TokenApp", token);
+        let may = "pass  password  tokenuser@contoso.com may retrieve the password of TokenApp\n";
+        assert_eq!(answer == may, gives, "{entries:?}: {answer}");
+        // Nobody is added to a group that holds all of a kind.
+        assert!(!answer.contains("Add-ADGroupMember"), "{entries:?}: {answer}");
+        let shown = gmsa("account lint TokenApp", ADMIN).stdout;
+        assert!(said.is_none_or(|said| shown.contains(said)), "{entries:?}: {shown}");
+    }
+}
+
+#[test]
+fn an_account_without_a_list_is_tested_as_it_is_linted() {
+    administer("group add UnsetHosts");
+    account("UnsetApp", "UnsetHosts", &["http/unset"]);
+    modify("UnsetApp", "delete: msDS-GroupMSAMembership");
+    let answer = "fail  password  account UnsetApp: PrincipalsAllowedToRetrieveManagedPassword: is empty, so \"administrator@contoso.com\" may not \
+                  retrieve the password, nor may anybody [account-password]\n                \
+                  -> Set-ADServiceAccount 'UnsetApp' -PrincipalsAllowedToRetrieveManagedPassword GROUP, a group with the user or the nodes\n";
+    assert_eq!(said(gmsa("account test UnsetApp", ADMIN), 1), answer);
+    assert!(gmsa("account lint UnsetApp", ADMIN).stdout.contains("error[account-hosts] account UnsetApp"));
 }

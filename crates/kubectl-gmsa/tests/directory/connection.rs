@@ -29,8 +29,12 @@ fn each_address_of_a_controller_is_taken_with_tls() {
     administer("group add WayHosts");
     user("wayuser", "Passw0rd!Way", Some("WayHosts"));
     account("WayApp", "WayHosts", &["http/way"]);
-    let authority = tls().join("ca.pem");
     let folder = tempfile::tempdir().unwrap();
+    // As Windows exports it.
+    let authority = folder.path().join("ca.der");
+    let mut convert = Command::new("openssl");
+    convert.args(["x509", "-outform", "der", "-in"]).arg(tls().join("ca.pem")).arg("-out").arg(&authority);
+    assert!(convert.status().unwrap().success());
     for address in [
         "contoso.com",
         "ldaps://dc1.contoso.com",
@@ -57,6 +61,9 @@ fn each_address_of_a_controller_is_taken_with_tls() {
         assert_eq!(shown.lines().next(), Some("Account:       WayApp"), "{address}");
     }
 }
+
+const NO_CERTIFICATE: &str = "there is no certificate in TLS/key.pem: expected that of the authority, in PEM or DER (of a .p7b, `openssl pkcs7 \
+                              -print_certs -inform der -in FILE` prints those that it holds)";
 
 #[test]
 fn what_is_wrong_with_the_connection_is_said_in_words() {
@@ -85,21 +92,38 @@ fn what_is_wrong_with_the_connection_is_said_in_words() {
         ),
         (
             format!("{ASKED} fabrikam.com {dns} --directory-ca TLS/ca.pem"),
-            "cannot find the domain controllers of fabrikam.com: the DNS has no record _ldap._tcp.dc._msdcs.fabrikam.com",
+            "cannot find the domain controllers of fabrikam.com: the DNS has no record _ldap._tcp.dc._msdcs.fabrikam.com; if \
+             fabrikam.com is a domain controller, use --directory ldaps://fabrikam.com; if it is a domain, --directory-dns IP names a DNS server that \
+             knows it",
+        ),
+        (
+            format!("{ASKED} dc1.contoso.com {dns} --directory-ca TLS/ca.pem"),
+            "cannot find the domain controllers of dc1.contoso.com: the DNS has no record _ldap._tcp.dc._msdcs.dc1.contoso.com; if \
+             dc1.contoso.com is a domain controller, use --directory ldaps://dc1.contoso.com; if it is a domain, --directory-dns IP names a DNS \
+             server that knows it",
+        ),
+        (
+            format!("{ASKED} ldaps://dc1.contoso.com:389 {dns} --directory-ca TLS/ca.pem"),
+            "TLS with ldaps://dc1.contoso.com:389 fails; on this port TLS begins with StartTLS: use --directory ldap://dc1.contoso.com: \
+             Connection reset by peer (os error 104)",
+        ),
+        (
+            format!("{ASKED} ldap://dc1.contoso.com:636 {dns} --directory-ca TLS/ca.pem"),
+            "ldap://dc1.contoso.com:636 ended the connection; on this port TLS begins at once: use --directory ldaps://dc1.contoso.com",
         ),
         (
             format!("{ASKED} contoso.com --directory-dns 10.0.0.1 --directory-ca TLS/ca.pem"),
             "missing: --directory-user USER@DOMAIN; no directory is read without a user",
         ),
-        (format!("{ASKED} contoso.com {dns} --directory-ca TLS/key.pem"), "there is no certificate in TLS/key.pem"),
+        (format!("{ASKED} contoso.com {dns} --directory-ca TLS/key.pem"), NO_CERTIFICATE),
         (
             format!("{ASKED} ldaps://10.0.0.1 {dns} --directory-ca TLS/ca.pem"),
-            "the certificate of ldaps://10.0.0.1 is not trusted; --directory-ca FILE names the authority that made it: \
+            "the certificate of ldaps://10.0.0.1 is not for this name; use --directory ldaps:// with a name that it has: \
              invalid peer certificate: certificate not valid for name \"10.0.0.1\"; certificate is only valid for DnsName(\"dc1.contoso.com\") or \
              DnsName(\"contoso.com\")",
         ),
     ] {
-        let wanted = error.replace("TLS", tls().to_str().unwrap());
+        let wanted = error.replace("TLS/", &format!("{}/", tls().display()));
         assert_eq!(refused(&words, password), wanted, "{words}");
     }
 }

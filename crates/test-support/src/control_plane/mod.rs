@@ -32,7 +32,7 @@ pub use client::{Client, Refusal};
 pub use installation::{Account, SERVICE, SPECS, grant, install, namespace, service_account};
 pub use process::{Process, tails};
 pub use registration::Registration;
-pub use webhook::{Scrape, Webhook};
+pub use webhook::{Scrape, Webhook, pod_files};
 
 /// How long anything may take to come true. Far more than it needs: machines are busy at times.
 pub const PATIENCE: Duration = Duration::from_secs(60);

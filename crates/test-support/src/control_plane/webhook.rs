@@ -1,7 +1,13 @@
 //! The built binary of the webhook as a process, and what its admin port says.
 
-use std::{fs, net::SocketAddr, path::Path, process::Command};
+use std::{
+    fs,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gmsa_webhook::tls::issue::Issued;
 use serde_json::Value;
 
@@ -80,6 +86,18 @@ impl Webhook {
     pub fn kill(&mut self) {
         self.process.end();
     }
+}
+
+/// Writes what a pod finds below `/run` into `run` in `folder`, for a webhook that reads a pod's credentials and no kubeconfig.
+pub fn pod_files(folder: &Path, kubeconfig: &Value) -> PathBuf {
+    let run = folder.join("run");
+    let account = run.join("secrets/kubernetes.io/serviceaccount");
+    fs::create_dir_all(&account).unwrap();
+    let ca = &kubeconfig["clusters"][0]["cluster"]["certificate-authority-data"];
+    fs::write(account.join("ca.crt"), STANDARD.decode(ca.as_str().unwrap()).unwrap()).unwrap();
+    fs::write(account.join("token"), kubeconfig["users"][0]["user"]["token"].as_str().unwrap()).unwrap();
+    fs::write(account.join("namespace"), "gmsa-webhook").unwrap();
+    run
 }
 
 /// Where it listens, by its log: the webhook's address and the admin port's.

@@ -106,12 +106,17 @@ fn a_pod_that_keeps_to_windows_is_not() {
             {"key": "disk", "operator": "Exists"},
         ]},
     ]}}});
+    let not_linux = json!({"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
+        {"matchExpressions": [{"key": "kubernetes.io/os", "operator": "NotIn", "values": ["linux"]}]},
+    ]}}});
     for spec in [
         json!({"affinity": on_a_build}),
         json!({"nodeSelector": {"kubernetes.io/os": "windows", "disk": "ssd"}}),
         json!({"nodeSelector": {BUILD: "10.0.20348"}}),
         json!({"runtimeClassName": "windows-2022"}),
         json!({"affinity": required}),
+        json!({"nodeSelector": {"beta.kubernetes.io/os": "windows"}}),
+        json!({"affinity": not_linux}),
     ] {
         assert_eq!(warnings("CREATE", &pod(&spec)), [""; 0], "{spec}");
     }
@@ -132,6 +137,7 @@ fn a_pod_for_an_operating_system_that_no_node_has_is_warned_of() {
         (json!({"nodeSelector": {"kubernetes.io/os": "Windows"}}), NONE),
         (json!({"nodeSelector": {"kubernetes.io/OS": "windows"}, "os": {"name": "windows"}}), NONE),
         (json!({"nodeSelector": {"kubernetes.io/os": "win"}}), NONE),
+        (json!({"nodeSelector": {"beta.kubernetes.io/os": "Windows"}}), NONE),
         (json!({"nodeSelector": {"kubernetes.io/os": "linux"}}), LINUX),
         (terms(std::slice::from_ref(&wrong)), NONE),
         (terms(&[term("Kubernetes.io/os", "windows"), wrong.clone()]), NONE),

@@ -8,7 +8,7 @@ use crate::json::Object;
 
 mod wire;
 
-use wire::{Container, SecurityContext};
+use wire::{RawContainer, SecurityContext};
 
 /// The most fields of one pod that are kept: more than any mistake sets; a bound for hostile objects.
 const MAX_FOUND: usize = 64;
@@ -106,7 +106,7 @@ pub fn all() -> impl Iterator<Item = &'static LinuxField> {
 /// # Errors
 /// Where the string is not JSON, or a list is of another type.
 pub fn read(json: &str) -> Result<Unsupported, serde_json::Error> {
-    let Object(wire::Pod { spec: Object(spec) }) = serde_json::from_str(json)?;
+    let Object(wire::RawPod { spec: Object(spec) }) = serde_json::from_str(json)?;
     let mut found = Unsupported::default();
     let mut add = |set: Option<bool>, field| found.add(Place::POD, 0, set, field);
     // The API server cannot tell `false` from absent where a field is filtered.
@@ -175,7 +175,7 @@ impl Unsupported {
         }
     }
 
-    fn container(&mut self, place: Place, container: &Container) {
+    fn container(&mut self, place: Place, container: &RawContainer) {
         self.security_context(place, &container.security_context);
         self.add(place, 0, container.has_huge_pages().then_some(true), &HUGE_PAGES);
         self.add(place, 0, container.volume_devices.then_some(true), &VOLUME_DEVICES);

@@ -7,11 +7,21 @@ use serde::{Deserialize, Deserializer};
 
 use crate::json::{Object, Text, fold, fold_entries, null_is_default};
 
-const OS: &str = "kubernetes.io/os";
+/// What kubelets say of their operating system: the second is deprecated, and still set.
+const OS: [&str; 2] = ["kubernetes.io/os", "beta.kubernetes.io/os"];
 const BUILD: &str = "node.kubernetes.io/windows-build";
 
 /// The operating systems that a node can have.
 const ANY_OS: [&str; 2] = ["windows", "linux"];
+
+fn is_os(key: &str) -> bool {
+    OS.contains(&key)
+}
+
+/// Whether a key is about the operating system, in whatever case.
+fn is_like_os(key: &str) -> bool {
+    OS.iter().any(|os| key.eq_ignore_ascii_case(os))
+}
 
 #[derive(Debug, Default)]
 pub(super) struct NodeSelector {
@@ -26,10 +36,10 @@ impl<'de> Deserialize<'de> for NodeSelector {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
         fold_entries(input, Self::default(), |selector: &mut Self, key: Text, value: Option<Text>| {
             let value = value.as_deref();
-            selector.on_windows |= &*key == OS && value == Some("windows");
+            selector.on_windows |= is_os(&key) && value == Some("windows");
             selector.on_a_build |= &*key == BUILD && value.is_some();
-            let is_known = || &*key == OS && value.is_some_and(|value| ANY_OS.contains(&value));
-            selector.on_no_node |= key.eq_ignore_ascii_case(OS) && !is_known();
+            let is_known = || is_os(&key) && value.is_some_and(|value| ANY_OS.contains(&value));
+            selector.on_no_node |= is_like_os(&key) && !is_known();
         })
     }
 }
@@ -111,12 +121,16 @@ struct Expressions {
 impl<'de> Deserialize<'de> for Expressions {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
         fold(input, Self::default(), |all: &mut Self, Object(expression): Object<Expression>| {
-            // Only `In` names the values that the label may have.
-            if expression.operator.as_deref() == Some("In") && expression.values.any {
-                all.on_windows |= expression.key.as_deref() == Some(OS) && !expression.values.another_os;
-                all.on_a_build |= expression.key.as_deref() == Some(BUILD);
-                let key = expression.key.as_deref().unwrap_or_default();
-                all.on_no_node |= key.eq_ignore_ascii_case(OS) && !(key == OS && expression.values.any_os);
+            let (key, values) = (expression.key.as_deref().unwrap_or_default(), expression.values);
+            match expression.operator.as_deref() {
+                Some("In") if values.any => {
+                    all.on_windows |= is_os(key) && !values.another_os;
+                    all.on_a_build |= key == BUILD;
+                    all.on_no_node |= is_like_os(key) && !(is_os(key) && values.any_os);
+                }
+                Some("NotIn") => all.on_windows |= is_os(key) && values.linux,
+                // The others do not say which values the label may have.
+                _ => {}
             }
         })
     }
@@ -131,10 +145,12 @@ struct Expression {
 }
 
 #[derive(Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact about the list")]
 struct Values {
     any: bool,
     another_os: bool,
     any_os: bool,
+    linux: bool,
 }
 
 impl<'de> Deserialize<'de> for Values {
@@ -143,6 +159,7 @@ impl<'de> Deserialize<'de> for Values {
             values.any = true;
             values.another_os |= &*value != "windows";
             values.any_os |= ANY_OS.contains(&&*value);
+            values.linux |= &*value == "linux";
         })
     }
 }

@@ -68,3 +68,25 @@ fn without_enforcement_the_patch_holds_what_fits() {
     let operations = json!([{"op": "add", "path": place, "value": "{}"}]);
     assert_eq!(serde_json::from_slice::<Value>(patch.as_bytes()).unwrap(), operations);
 }
+
+#[test]
+fn without_enforcement_every_denial_names_its_slot() {
+    let slots = [
+        json!({"name": "misnamed", "securityContext": named("A")}),
+        json!({"name": "missing", "securityContext": named("a")}),
+    ];
+    let pod = create(&json!({"securityContext": named("a"), "containers": slots, "initContainers": slots}));
+    let missing = SpecFact::Missing;
+    let facts = Facts { specs: vec![(name("a"), known(missing, Source::Api))], ..Facts::default() };
+    let denials = warned(MUTATE, &pod, &facts).denials;
+    let mut found: Vec<_> = denials.iter().map(|found| (found.slot.unwrap(), found.denial.reason())).collect();
+    found.sort_by_key(|((kind, index), _)| (kind.field(), *index));
+    let expected = [
+        (SlotKind::Pod, 0, "spec-missing"),
+        (SlotKind::Container, 0, "invalid-spec-name"),
+        (SlotKind::Container, 1, "spec-missing"),
+        (SlotKind::InitContainer, 0, "invalid-spec-name"),
+        (SlotKind::InitContainer, 1, "spec-missing"),
+    ];
+    assert_eq!(found, expected.map(|(kind, index, reason)| ((kind, index), reason)));
+}

@@ -23,6 +23,10 @@ fn an_update_says_what_it_changed() {
         let update = review("UPDATE", new, old);
         assert_eq!(denial(Webhook::Validate, &update, &Facts::default()), (403, message));
     }
+    // One that goes takes its name and contents with it.
+    let container = json!({"metadata": {"name": "web"}, "spec": {"containers": [{"name": "c", "securityContext": options("a", "{}")}]}});
+    let gone = decided(Webhook::Validate, &review("UPDATE", &with(json!({})), &container), &Facts::default());
+    assert_eq!((gone.is_allowed(), gone.reason), (false, "modified"));
     for pod in [&old, &longest] {
         assert!(decided(Webhook::Validate, &review("UPDATE", pod, pod), &Facts::default()).is_allowed());
     }
@@ -50,4 +54,24 @@ fn an_update_fills_in_the_new_ephemeral_containers_alone() {
     let mut update = review("UPDATE", &pod(&["old", "new"]), &pod(&["old"]));
     update["request"]["subResource"] = json!("ephemeralcontainers");
     assert_eq!(asked(MUTATE, &update), [question("new", true, false)]);
+}
+
+#[test]
+fn an_update_validates_what_it_adds_as_a_new_pod() {
+    let pod = |ephemeral: &[Value]| json!({"spec": {"securityContext": options("p", "{}"), "ephemeralContainers": ephemeral}});
+    let container = |context: Value| json!({"name": "debug", "securityContext": context});
+    let update = |added: Value| review("UPDATE", &pod(&[container(added)]), &pod(&[]));
+    let none = json!({"windowsOptions": {"gmsaCredentialSpec": "{}"}});
+    let denied = facts("e", UseFact::Denied { reason: None }, Source::Api);
+    let allowed = facts("e", UseFact::Allowed, Source::Api);
+    assert_eq!(asked(Webhook::Validate, &update(options("e", "{}"))), [question("e", true, true)]);
+    for (added, facts, is_allowed, reason) in [
+        (options("e", "{\"a\":1}"), &allowed, true, "authorized"),
+        (options("e", "{\"a\":1}"), &denied, false, "not-authorized"),
+        (options("e", "{}"), &allowed, false, "contents-differ"),
+        (none, &allowed, false, "contents-without-name"),
+    ] {
+        let decision = decided(Webhook::Validate, &update(added), facts);
+        assert_eq!((decision.is_allowed(), decision.reason), (is_allowed, reason));
+    }
 }

@@ -14,7 +14,7 @@ use crate::shared::{
     args::{service, spec_name},
     connection::{Connection, block_on},
     credspecs::is_credential_spec,
-    directory::DirectoryOptions,
+    directory::{DirectoryOptions, opened},
     input,
     output::{Filter, Format, Report},
     rules,
@@ -34,13 +34,27 @@ use gmsa_directory::{
     principal::Principals,
 };
 
+const EXAMPLES: &str = "Examples:
+  # Compare an account with its credential spec
+  kubectl gmsa account lint -f account.json --credspec webapp1.yaml
+
+  # Lint an account of an LDIF file
+  kubectl gmsa account lint WebApp1 --directory contoso.ldif
+
+  # Lint all accounts of a domain
+  kubectl gmsa account lint --directory contoso.com --directory-user reader@contoso.com";
+
 #[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
 pub struct Options {
-    /// An account of the directory: its SAM name, NAME@DOMAIN, DOMAIN\NAME or a distinguished name; repeatable [default: all of the domain]
+    /// An account; repeatable [default: all of the domain]
+    ///
+    /// Its SAM name, NAME@DOMAIN, DOMAIN\NAME or a distinguished name
     #[arg(value_name = "NAME", requires = "directory", value_parser = NonEmptyStringValueParser::new())]
     names: Vec<String>,
-    /// A file, or - for standard input, that holds the output of: Get-ADServiceAccount NAME -Properties * | ConvertTo-Json, or LDIF;
-    /// repeatable
+    /// A file of accounts, or - for stdin; repeatable
+    ///
+    /// LDIF, or the output of: Get-ADServiceAccount NAME -Properties * | ConvertTo-Json
     #[arg(
         long = "filename",
         short,
@@ -49,26 +63,37 @@ pub struct Options {
         conflicts_with = "directory"
     )]
     files: Vec<PathBuf>,
-    /// Compare with a credential spec: a file that holds one, or the name of one in the cluster
+    /// Compare with a credential spec
+    ///
+    /// A file that holds one, or the name of one in the cluster
     #[arg(long, value_name = "FILE|NAME")]
     credspec: Option<PathBuf>,
-    /// A service principal name that clients ask for, such as http/web.contoso.com; repeatable
+    /// An SPN that clients ask for; repeatable
+    ///
+    /// A service principal name, such as http/web.contoso.com
     #[arg(long = "service", value_name = "CLASS/HOST", value_parser = service)]
     services: Vec<String>,
-    #[command(flatten)]
-    directory: DirectoryOptions,
-    /// The form of the output
-    #[arg(long, short, value_enum, default_value = "table")]
+    /// Print table, json, sarif or github
+    #[arg(long, short, value_enum, default_value = "table", hide_possible_values = true)]
     output: Format,
     #[command(flatten)]
     filter: Filter,
+    #[command(flatten)]
+    directory: DirectoryOptions,
 }
 
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
     let mut linted = Linted::default();
-    if let Some(source) = options.directory.source()? {
-        block_on(async { linted.directory(source.open().await?, options).await })?;
+    if !options.names.is_empty() {
+        options.directory.expect_one()?;
     }
+    let sources = options.directory.sources()?;
+    block_on(async {
+        for directory in opened(sources).await? {
+            linted.directory(directory, options).await?;
+        }
+        anyhow::Ok(())
+    })?;
     for path in &options.files {
         let name = if path == Path::new(input::STDIN) { "<stdin>".into() } else { path.to_string_lossy() };
         if let Err(error) = linted.file(path, &name, options) {
@@ -114,17 +139,17 @@ impl Linted {
             accounts.push(directory.typed(name).await?);
         }
         if options.names.is_empty() {
-            accounts = directory.accounts().await?;
+            accounts = directory.accounts(None).await?;
         }
         let principals = Principals::of(&mut directory, &accounts).await?;
-        self.head = match accounts.as_slice() {
+        self.head += &match accounts.as_slice() {
             [one] if !options.names.is_empty() => head::properties(one, &principals) + "\n",
             [] => String::new(),
             all => head::list(all, &principals) + "\n",
         };
         let now = UtcDateTime::now();
         self.findings.extend(lint::accounts(&mut directory, &accounts, &principals, &options.services, now).await?);
-        self.accounts = accounts;
+        self.accounts.extend(accounts);
         Ok(())
     }
 
@@ -134,7 +159,7 @@ impl Linted {
         let (accounts, findings) = if ldif::is_ldif(&text) {
             let mut directory = Directory::printed(&text)?;
             block_on(async {
-                let accounts = directory.accounts().await?;
+                let accounts = directory.accounts(None).await?;
                 let principals = Principals::of(&mut directory, &accounts).await?;
                 let findings = lint::accounts(&mut directory, &accounts, &principals, &options.services, now).await?;
                 anyhow::Ok((accounts, findings))

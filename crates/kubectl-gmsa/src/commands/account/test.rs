@@ -16,30 +16,40 @@ use gmsa_directory::lint;
 
 const ABOUT: &str = "password";
 
+const EXAMPLES: &str = "Examples:
+  # Log on as the user whose password the plugin on the nodes has
+  kubectl gmsa account test WebApp1 --directory contoso.com --directory-user plugin@contoso.com
+
+  # Ask one domain controller, with an authority of your own
+  kubectl gmsa account test WebApp1 --directory ldaps://dc1.contoso.com --directory-ca ca.pem --directory-user plugin@contoso.com";
+
 #[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
 pub struct Options {
-    /// The account: its SAM name, NAME@DOMAIN, DOMAIN\NAME or a distinguished name
+    /// The account
+    ///
+    /// Its SAM name, NAME@DOMAIN, DOMAIN\NAME or a distinguished name
     #[arg(value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     name: String,
-    #[command(flatten)]
-    directory: DirectoryOptions,
-    /// The form of the output
-    #[arg(long, short, value_enum, default_value = "table")]
+    /// Print table or json
+    #[arg(long, short, value_enum, default_value = "table", hide_possible_values = true)]
     output: Shape,
     #[command(flatten)]
     filter: Filter,
+    #[command(flatten)]
+    directory: DirectoryOptions,
 }
 
 pub fn run(options: &Options) -> anyhow::Result<Outcome> {
     let source = options.directory.source()?;
-    let user = options.directory.user();
+    let user = source.as_ref().and_then(Source::user).map(str::to_owned);
     let checks = block_on(async {
-        let Some(source) = source.filter(Source::is_live) else {
+        let Some((source, user)) = source.zip(user) else {
             anyhow::bail!("missing: --directory ldaps://HOST or DOMAIN, with --directory-user, the user to test");
         };
         let mut opened = source.open().await?;
         let account = opened.typed(&options.name).await?;
-        let found = lint::password(&mut opened, &account, user, UtcDateTime::now()).await?;
+        let found = lint::password(&mut opened, &account, &user, UtcDateTime::now()).await?;
         if found.is_empty() {
             let text = format!("{user} may retrieve the password of {}", account.sam);
             return Ok(vec![Check::pass(ABOUT, text)]);

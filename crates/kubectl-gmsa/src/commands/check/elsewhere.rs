@@ -4,16 +4,17 @@
 use gmsa_cluster::manifests::Document;
 use gmsa_core::{
     credspec::is_dns_subdomain,
-    diagnostic::{Diagnostic, Location, Position},
-    quote::{NAME, quoted},
+    diagnostic::{Diagnostic, Location, Position, Rule, Severity},
+    quote::{NAME as QUOTED, quoted},
 };
 use serde_json::Value;
 
 use super::{
+    near_miss::{NAME, NO_VALUE, meant},
     pointer::{Step, dotted, pointer},
     search::{Found, Search},
 };
-use crate::shared::rules;
+use crate::shared::rules::{self, instead_of};
 
 /// The most places of one object that are reported.
 const MAX_FOUND: usize = 100;
@@ -31,30 +32,55 @@ pub(super) fn findings(document: &Document, pods: &[Found<'_>], namespace: &str)
     let text = |at: &str| document.value.pointer(at).and_then(Value::as_str).unwrap_or_default();
     let namespace = Some(text("/metadata/namespace")).filter(|name| !name.is_empty()).unwrap_or(namespace);
     let object = format!("{} {namespace}/{}", document.kind, text("/metadata/name"));
-    let finding = |(at, name): (String, &str)| {
-        let (rule, message) = if is_dns_subdomain(name) {
-            (
-                &rules::OPERATOR_PODS,
-                format!("credential spec {name}, for pods that an operator makes: they are not in this file"),
-            )
-        } else {
-            (&rules::INVALID_SPEC_NAME, format!("{} is not a lower-case DNS subdomain", quoted(name, NAME)))
-        };
+    let kind_of_kubernetes = Search::place_of_pod(&document.value);
+    let finding = |(at, value): (String, &Value)| {
+        let right = kind_of_kubernetes.map(|pod| dotted(&format!("{pod}/spec/securityContext/windowsOptions/{NAME}")));
+        let (rule, message, fix) = judge(&at, value, right);
         let Location { file, position } = document.location.clone();
         let position = position.map(|position| Position { line: document.line_of(&at), ..position });
         let found = Diagnostic { object: object.clone(), field: dotted(&at), ..Diagnostic::new(rule, message) };
-        found.at(Location { file, position })
+        let severity = if value.is_null() { Severity::Warning } else { rule.severity };
+        Diagnostic { fix, ..found.with_severity(severity) }.at(Location { file, position })
     };
     places.into_iter().filter(|(at, _)| !is_of_pod(at)).take(MAX_FOUND).map(finding).collect()
 }
 
-fn walk<'v>(value: &'v Value, path: &mut Vec<Step<'v>>, places: &mut Vec<(String, &'v str)>) {
+/// What is to be said of a name at this place; in a kind of Kubernetes, its `right` place is another.
+fn judge(at: &str, value: &Value, right: Option<String>) -> (&'static Rule, String, Option<String>) {
+    let named = |name: &str| Some(format!("{NAME}: {name}"));
+    let name = value.as_str().unwrap_or("NAME");
+    if value.is_null() {
+        return (&rules::IGNORED_FIELD, NO_VALUE.to_owned(), named("NAME"));
+    }
+    if let Some(right) = right {
+        return (&rules::IGNORED_FIELD, format!("Kubernetes ignores this field: its place is {right}"), None);
+    }
+    if !at.ends_with(NAME) {
+        return (&rules::IGNORED_FIELD, format!("this field is ignored: {NAME} is meant"), named(name));
+    }
+    match value {
+        Value::String(name) if is_dns_subdomain(name) => {
+            let message = format!("credential spec {name}, for pods that an operator makes: they are not in this file");
+            (&rules::OPERATOR_PODS, message, None)
+        }
+        Value::String(name) => {
+            let message = format!("{} is not a lower-case DNS subdomain", quoted(name, QUOTED));
+            (&rules::INVALID_SPEC_NAME, message, Some(instead_of(name).in_manifest().unwrap_or_default()))
+        }
+        _ => (&rules::INVALID_SPEC_NAME, "the API server would refuse the pod: expected a string".to_owned(), None),
+    }
+}
+
+fn walk<'v>(value: &'v Value, path: &mut Vec<Step<'v>>, places: &mut Vec<(String, &'v Value)>) {
     match value {
         Value::Object(fields) => {
             for (key, value) in fields {
                 path.push(Step::Field(key));
+                // In the place of the field: a schema has an object there.
+                let is_slip =
+                    || matches!(path.as_slice(), [.., Step::Field("windowsOptions"), _]) && meant(key) == Some(NAME);
                 match value {
-                    Value::String(name) if key == "gmsaCredentialSpecName" => places.push((pointer(path), name)),
+                    _ if !value.is_object() && (key == NAME || is_slip()) => places.push((pointer(path), value)),
                     // What was, and who wrote it.
                     _ if path.len() == 1 && (key == "metadata" || key == "status") => {}
                     _ => walk(value, path, places),

@@ -14,8 +14,11 @@ use super::{
     template::CheckedPod,
 };
 
-const NAME: &str = "gmsaCredentialSpecName";
+pub(super) const NAME: &str = "gmsaCredentialSpecName";
 const CONTENTS: &str = "gmsaCredentialSpec";
+
+pub(super) const NO_VALUE: &str =
+    "the field has no value, so no credential spec is used: a template renders this where its value is missing";
 
 /// The most near misses of one pod that are reported.
 const MAX_FOUND: usize = 100;
@@ -94,9 +97,7 @@ fn report(checked: &CheckedPod<'_>, found: &Found<'_>) -> Diagnostic {
     let Found { at, value, field, place, is_annotation } = found;
     let right = dotted(&format!("{}/{field}", place.options));
     if value.is_null() {
-        let message =
-            "the field has no value, so no credential spec is used: a template renders this where its value is missing";
-        let found = checked.finding_at(&rules::IGNORED_FIELD, at, message).with_severity(Severity::Warning);
+        let found = checked.finding_at(&rules::IGNORED_FIELD, at, NO_VALUE).with_severity(Severity::Warning);
         return found.with_fix(format!("{field}: NAME"));
     }
     let message = if *is_annotation {
@@ -194,7 +195,7 @@ impl<'v> Search<'v> {
 }
 
 /// The field that a key is meant to be, however it is written: `gmsaCredentialSpecname`, `gmsa_cred_spec_name`.
-fn meant(key: &str) -> Option<&'static str> {
+pub(super) fn meant(key: &str) -> Option<&'static str> {
     // A key that is longer is no slip.
     if key.len() > 2 * NAME.len() {
         return None;

@@ -36,7 +36,8 @@ pub(super) async fn check(
             let severity = if checked.is_of_kubernetes() { rules::NOT_A_POD.severity } else { Severity::Note };
             let pointer = error.downcast_ref::<WrongType>().map_or("", |wrong| &wrong.pointer);
             let found = checked.finding(&rules::NOT_A_POD, pointer, format!("{error:#}"));
-            report.findings.push(found.with_severity(severity));
+            let fix = (pointer == "/spec/os").then(|| "os: {name: windows}".to_owned());
+            report.findings.push(Diagnostic { fix: fix.or(found.fix.clone()), ..found.with_severity(severity) });
             None
         }
     }
@@ -55,6 +56,7 @@ async fn try_check(
         return Ok(None);
     }
     report.findings.extend(near_miss::slips(checked));
+    report.findings.extend(unknown_os(checked));
     let reviewed = surroundings.reviewed(&checked.namespace, &labels(&checked.pod)).await;
     let Admission { stored, denials } = admit(&review, &checked.pod, &reviewed, finder).await?;
     let of_the_pod = denials.iter().find(|found| found.slot.is_none()).map(|found| &found.denial);
@@ -62,7 +64,11 @@ async fn try_check(
         let own = denials.iter().find(|found| found.slot == Some((slot.kind, slot.index))).map(|found| &found.denial);
         explain(checked, &slot, own.or(of_the_pod), &reviewed, report);
         if let Some(denial) = own {
-            report.findings.push(denied(checked, pod, &slot, denial));
+            let nearest = match denial {
+                Denial::SpecMissing(spec) => surroundings.nearest_spec(spec.as_str()).await,
+                _ => None,
+            };
+            report.findings.push(denied(checked, pod, (&slot, nearest.as_deref()), denial));
         }
     }
     if let Some(denial) = of_the_pod {
@@ -84,6 +90,14 @@ async fn try_check(
     refers(checked, pod, surroundings, report).await;
     // A pod that is refused is not stored: it stays as it is written.
     Ok((checked.is_document() && denials.is_empty() && checked.slips.is_empty()).then_some(stored))
+}
+
+/// An operating system that the API server does not take.
+fn unknown_os(checked: &CheckedPod<'_>) -> Option<Diagnostic> {
+    let at = "/spec/os/name";
+    checked.text(at).filter(|name| !["windows", "linux"].contains(name))?;
+    let message = "the API server would refuse the pod: expected windows or linux";
+    Some(checked.finding(&rules::NOT_A_POD, at, message).with_fix("name: windows"))
 }
 
 /// The field of a slot that a denial is about.
@@ -130,14 +144,20 @@ fn rule(denial: &Denial) -> &'static Rule {
     if is_unchecked(denial) { &rules::NOT_CHECKED } else { denial.rule() }
 }
 
-/// The finding about a slot with a denial of its own.
-fn denied(checked: &CheckedPod<'_>, pod: &Pod, slot: &Slot<'_>, denial: &Denial) -> Diagnostic {
+/// The finding about a slot with a denial of its own. `nearest` is the credential spec that may be meant.
+fn denied(
+    checked: &CheckedPod<'_>,
+    pod: &Pod,
+    (slot, nearest): (&Slot<'_>, Option<&str>),
+    denial: &Denial,
+) -> Diagnostic {
     let (namespace, rule) = (&checked.namespace, denial.rule());
     let names = Names {
         namespace: Some(namespace),
         service_account: Some(pod.service_account()),
         pod: Some(pod),
         slot: Some(slot),
+        nearest,
         ..Names::of_denial(denial)
     };
     let fix = match Remedy::of_denial(denial, namespace) {
@@ -158,7 +178,7 @@ fn refused_later(
     later.denials.iter().filter(is_new).map(|found| {
         let slot = pod.slots().find(|slot| found.slot == Some((slot.kind, slot.index)));
         let finding = match &slot {
-            Some(slot) => denied(checked, pod, slot, &found.denial),
+            Some(slot) => denied(checked, pod, (slot, None), &found.denial),
             None => checked.finding(rule(&found.denial), "/spec", found.denial.to_string()),
         };
         let message = format!("once the webhook reviews this pod: {}", finding.message);

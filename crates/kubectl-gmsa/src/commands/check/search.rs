@@ -15,6 +15,9 @@ use super::{
 /// The groups of objects that are records of requests, and create nothing.
 const RECORDS: [&str; 2] = ["admission.k8s.io", "audit.k8s.io"];
 
+/// The groups, or their ends, of policies, which hold patterns of fields.
+const PATTERNS: [&str; 3] = ["kyverno.io", "gatekeeper.sh", "admissionregistration.k8s.io"];
+
 /// The most pod templates of one object that are checked.
 const MAX_TEMPLATES: usize = 100;
 
@@ -84,9 +87,18 @@ impl<'d> Search<'d> {
         search
     }
 
-    /// Whether no pod is made of this document: a record of a request, or what another object controls.
+    /// Whether no pod is made of this document: a record of a request, a pattern for other objects, or what another object controls.
     pub(super) fn is_of_none(document: &Value) -> bool {
-        Owner::of(document, 0).is_none_or(|owner| RECORDS.contains(&owner.group) || owner.is_controlled())
+        let is_pattern = |group: &str| PATTERNS.iter().any(|of| group.ends_with(of));
+        let is_none =
+            |owner: Owner<'_>| RECORDS.contains(&owner.group) || is_pattern(owner.group) || owner.is_controlled();
+        Owner::of(document, 0).is_none_or(is_none)
+    }
+
+    /// The place of the pod, or the pod template, of a document whose kind is one of Kubernetes.
+    pub(super) fn place_of_pod(document: &Value) -> Option<&'static str> {
+        let owner = Owner::of(document, 0)?;
+        if owner.is_pod() { Some("") } else { owner.template() }
     }
 
     fn below(&mut self, step: Step<'d>, value: &'d Value, owner: Owner<'d>) {

@@ -12,13 +12,17 @@ use serde_json::Value;
 use crate::shared::windows_build::{Build, LABEL};
 use crate::shared::{
     admission::{Labels, Reviewed},
+    names,
     not_checked::Unread,
     snapshot::Snapshot,
     start::scheduling::Nodes,
     webhook::{Configured, configured, gives_hostnames},
 };
-use gmsa_cluster::manifests::Document;
-use gmsa_core::{credspec::is_dns_subdomain, diagnostic::Severity};
+use gmsa_cluster::{manifests::Document, resolver::live::collection};
+use gmsa_core::{
+    credspec::{GROUP, KIND, is_dns_subdomain},
+    diagnostic::Severity,
+};
 
 /// Where service accounts, runtime classes and namespaces are looked up.
 pub(super) struct Surroundings {
@@ -36,6 +40,8 @@ struct FileObjects {
     /// The service accounts of each namespace.
     accounts: HashMap<String, Vec<String>>,
     classes: HashMap<String, Value>,
+    /// The names of the credential specs.
+    specs: BTreeSet<String>,
     /// The labels of namespaces.
     namespaces: HashMap<String, Labels>,
 }
@@ -93,10 +99,19 @@ impl Surroundings {
                 ("node.k8s.io", "RuntimeClass") => {
                     files.classes.insert(name.to_owned(), document.value.clone());
                 }
+                (GROUP, KIND) if is_dns_subdomain(name) => drop(files.specs.insert(name.to_owned())),
                 _ => {}
             }
         }
         Self { files, live, webhooks: None, builds: None, unchecked: BTreeMap::new() }
+    }
+
+    /// The credential spec that may be meant by the name of one that does not exist.
+    pub(super) async fn nearest_spec(&self, name: &str) -> Option<String> {
+        match &self.live {
+            Some(snapshot) => names::nearest_in(snapshot, &collection(), name).await,
+            None => names::nearest(name, self.files.specs.iter().map(String::as_str)).map(str::to_owned),
+        }
     }
 
     /// Where a service account is missing, and how severe that is; `None` where it exists, or nothing says otherwise. Every

@@ -126,9 +126,11 @@ impl CheckedPod<'_> {
 
     /// The place in the document of a part of the pod.
     pub(super) fn place(&self, pointer: &str) -> String {
+        let written = |at: String, slip: &Slip| slip.written(&at).unwrap_or(at);
+        let pointer = &self.slips.iter().rev().fold(pointer.to_owned(), written);
         let below = |part: &str| pointer.strip_prefix(part).filter(|rest| rest.is_empty() || rest.starts_with('/'));
         let found = self.places.iter().find_map(|(part, place)| Some(format!("{place}{}", below(part)?)));
-        found.unwrap_or_else(|| pointer.to_owned())
+        found.unwrap_or_else(|| pointer.clone())
     }
 
     pub(super) fn line(&self, pointer: &str) -> u64 {

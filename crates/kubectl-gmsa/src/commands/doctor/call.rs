@@ -13,7 +13,10 @@ use crate::shared::{
     webhook::{Configured, is_of_gmsa},
 };
 use gmsa_cluster::probe::is_denial;
-use gmsa_core::{admission::Webhook, diagnostic::Check};
+use gmsa_core::{
+    admission::Webhook,
+    diagnostic::{Check, Diagnostic},
+};
 
 const MUTATE: &str = "call of /mutate";
 const VALIDATE: &str = "call of /validate";
@@ -103,29 +106,40 @@ fn failed(
                 let remedy = Remedy::new("Correct the call of /mutate first.");
                 because(about, "/mutate is called first, and fails", remedy)
             }
-            _ => found(about, &rules::WEBHOOK_UNREACHABLE, text),
+            _ => {
+                let found = Diagnostic::new(&rules::WEBHOOK_UNREACHABLE, text);
+                let service = ["no endpoints available", "not found"].iter().any(|words| message.contains(words));
+                Check::found(
+                    about,
+                    if service { rules::found(found.rule, found.message, &names(webhooks, message)) } else { found },
+                )
+            }
         },
         (Some(name), _) => other(name, "cannot be called"),
         (None, Some(name)) if is_ours(name) => {
             if webhook == Webhook::Mutate && is_denial(Webhook::Validate, message) {
                 return not_called(about, namespace);
             }
-            let failing = webhooks.into_iter().flatten().find(|found| found.is_of_pods());
-            // The chart gives the Deployment the name of the Service.
-            let service = failing.and_then(|failing| failing.webhook.client_config.service.as_ref());
-            let names = Names {
-                installer: failing.map(|failing| &failing.installer),
-                webhook: service.map(|service| (service.namespace.as_str(), service.name.as_str())),
-                said: message,
-                ..Names::default()
-            };
-            Check::found(about, rules::found(&rules::WEBHOOK_FAILING, text, &names))
+            Check::found(about, rules::found(&rules::WEBHOOK_FAILING, text, &names(webhooks, message)))
         }
         (None, Some(name)) => other(name, "refuses the pod of the dry run"),
         (None, None) => match remedy(error) {
             Some(remedy) => because(about, &text, remedy),
             None => error.check(about),
         },
+    }
+}
+
+/// The webhook that the message is about.
+fn names<'w>(webhooks: Option<&'w [Configured]>, said: &'w str) -> Names<'w> {
+    let failing = webhooks.into_iter().flatten().find(|found| found.is_of_pods());
+    // The chart gives the Deployment the name of the Service.
+    let service = failing.and_then(|failing| failing.webhook.client_config.service.as_ref());
+    Names {
+        installer: failing.map(|failing| &failing.installer),
+        webhook: service.map(|service| (service.namespace.as_str(), service.name.as_str())),
+        said,
+        ..Names::default()
     }
 }
 

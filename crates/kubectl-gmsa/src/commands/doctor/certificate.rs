@@ -14,6 +14,9 @@ const DAY: i64 = 24 * 60 * 60;
 /// The server's metric, in seconds since 1970.
 const EXPIRY: &str = "gmsa_webhook_certificate_expiry_timestamp_seconds";
 
+/// The server's metric: 1 while it refuses a new certificate.
+const REFUSED: &str = "gmsa_webhook_certificate_refused";
+
 /// The certificate authorities that the API server trusts for a webhook.
 pub(super) fn authority(webhook: &str, bundle: &[u8], now: Timestamp) -> Check {
     if bundle.is_empty() {
@@ -34,6 +37,18 @@ pub(super) fn served(pod: &str, metrics: &str, now: Timestamp) -> Option<Check> 
     let value = metrics.lines().find_map(|line| line.strip_prefix(EXPIRY)?.strip_prefix(' '))?;
     let end = value.trim().parse().ok().filter(|end| *end > 0)?;
     Some(until(end, now, &format!("the certificate that {pod} serves"), 7))
+}
+
+/// That a replica does not take the certificate that was offered last, from its metrics.
+pub(super) fn refused(namespace: &str, pod: &str, metrics: &str) -> Option<Check> {
+    let value = metrics.lines().find_map(|line| line.strip_prefix(REFUSED)?.strip_prefix(' '))?;
+    let is_refused = value.trim().parse().is_ok_and(|value: f64| value > 0.0);
+    let text =
+        format!("{pod} refuses the certificate that was offered last, and serves the one before until it expires");
+    let fix = format!(
+        "Do not restart the pods: a new one has no certificate to serve. `kubectl logs {pod} -n {namespace}` says what is wrong with the new pair; put a good one into the Secret."
+    );
+    is_refused.then(|| Check::found(CERTIFICATE, Diagnostic::new(&rules::CERTIFICATE_UNUSABLE, text).with_fix(fix)))
 }
 
 /// How long a certificate is valid; less than `enough` days lead to a warning.

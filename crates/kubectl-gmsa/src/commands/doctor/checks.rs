@@ -4,7 +4,7 @@
 //! could not be read is a `Read`, of which a check gets nothing without `?`: so it is skipped, and cannot say `pass` of what nobody saw.
 
 use super::{
-    call, configuration, crd, directory, dns, install, namespaces, network, nodes,
+    call, configuration, crd, directory, dns, install, namespaces, network, nodes, own,
     parts::{Judged, Part, Parts},
     protection, service, usage, workloads,
 };
@@ -18,7 +18,7 @@ pub(super) struct Checker {
     pub run: fn(&Parts) -> Judged<'_>,
 }
 
-pub(super) static CHECKS: [Checker; 14] = [
+pub(super) static CHECKS: [Checker; 15] = [
     Checker {
         about: install::VERSION,
         what: "whether it answers, and its version",
@@ -30,6 +30,12 @@ pub(super) static CHECKS: [Checker; 14] = [
         what: "whether credential specs are served, by this release's definition",
         needs: &[Part::Crd],
         run: crd::check,
+    },
+    Checker {
+        about: own::WEBHOOK,
+        what: "the first cause for which the webhook's own pods are not there, or do not run",
+        needs: &[Part::Webhooks, Part::Own],
+        run: own::check,
     },
     Checker {
         about: configuration::CONFIGURATION,

@@ -15,7 +15,8 @@ pub(super) const CONFIGURATION: &str = "configuration";
 
 /// Adds the checks of one webhook.
 pub(super) fn add_checks(of: &Configured, now: Timestamp, checks: &mut Vec<Check>) {
-    let Configured { mutating, name, webhook, changed_by, installer, .. } = of;
+    let Configured { mutating, webhook, changed_by, installer, .. } = of;
+    let name = &format!("{} ({})", of.name, if *mutating { "mutating" } else { "validating" });
     let unconditional = webhook.match_conditions.iter().flatten().next().is_none();
     if *installer == Installer::Aks {
         let mut text = format!(
@@ -72,12 +73,7 @@ fn restored(of: &Configured) -> String {
     let removals = present.map(|(field, _)| json!({"op": "remove", "path": pointer(field)}));
     let patch = Value::Array(std::iter::once(test).chain(removals).collect());
     let (kind, name) = (of.kind().to_lowercase(), of.configuration());
-    let apply = match &of.installer {
-        Installer::Helm { release, namespace } => {
-            format!("`helm upgrade {release} CHART -n {namespace} --force-conflicts`")
-        }
-        installer => installer.restore(),
-    };
+    let apply = of.installer.restore();
     // A simulated or hostile API server gives names that the real one refuses.
     match shell::json(&patch.to_string()).filter(|_| is_dns_subdomain(name)) {
         Some(patch) => format!(

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use futures::future::{OptionFuture, join_all};
 use k8s_openapi::{
     api::{
-        admissionregistration::v1::WebhookClientConfig,
+        admissionregistration::v1::{ServiceReference, WebhookClientConfig},
         apps::v1::Deployment,
         core::v1::{Namespace, Node, Pod},
         discovery::v1::Endpoint,
@@ -34,11 +34,12 @@ use crate::shared::{
         workload::{Workload, Workloads},
     },
     webhook::{Configured, configured, endpoints, is_ready},
+    workloads::Kind,
 };
 use gmsa_cluster::{probe, resolver::live::collection};
 use gmsa_core::{
     admission::Webhook,
-    credspec::is_dns_subdomain,
+    credspec::{is_dns_label, is_dns_subdomain},
     diagnostic::{Check, Diagnostic},
 };
 
@@ -50,6 +51,7 @@ pub(super) enum Part {
     Version,
     Crd,
     Webhooks,
+    Own,
     Namespaces,
     DryRuns,
     Protection,
@@ -70,6 +72,7 @@ impl Part {
             Self::Version => "get /version",
             Self::Crd => "get customresourcedefinitions",
             Self::Webhooks => "list mutatingwebhookconfigurations and validatingwebhookconfigurations",
+            Self::Own => "in the namespace of the webhook: get deployments; list replicasets, pods and events",
             Self::Namespaces => "list namespaces",
             Self::DryRuns => "create pods in the namespace of the dry run",
             Self::Protection => "create validatingwebhookconfigurations",
@@ -99,6 +102,15 @@ pub(super) struct Service {
     pub policies: Read<Vec<NetworkPolicy>>,
 }
 
+/// The Deployment that a Service belongs to: the chart gives both one name.
+pub(super) struct Own {
+    pub service: ServiceReference,
+    /// None where it was deleted.
+    pub namespace: Read<Option<Namespace>>,
+    pub workload: Read<Option<Workload>>,
+    pub events: Read<Events>,
+}
+
 /// The lines of a check, or what it needs and could not be read.
 pub(super) type Judged<'p> = Result<Vec<Check>, &'p Unread>;
 
@@ -120,6 +132,7 @@ pub(super) struct Parts {
     /// What was answered to a configuration that only static policies refuse, and the release whose they are.
     pub protection: Option<(String, Read<Value>)>,
     pub services: Vec<Service>,
+    pub own: Vec<Own>,
     /// None where there is no custom resource.
     pub specs: Read<Vec<Value>>,
     pub pods: Read<Vec<Box<RawValue>>>,
@@ -134,22 +147,23 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    pub(super) async fn read(snapshot: &Snapshot, source: Option<Source>) -> Self {
+    pub(super) async fn read(snapshot: &Snapshot, sources: Vec<Source>) -> Self {
         let (version, installation, specs, pods, workloads, windows) = tokio::join!(
             snapshot.get("/version"),
             Box::pin(Installation::read(snapshot)),
-            Box::pin(with_directory(snapshot, source)),
+            Box::pin(with_directory(snapshot, sources)),
             snapshot.list::<Box<RawValue>>("/api/v1/pods"),
-            Workloads::read(snapshot),
+            Workloads::read(snapshot, None),
             snapshot.list(Nodes::WINDOWS),
         );
-        let Installation { crd, webhooks, deployments, namespaces, dry_runs, protection, services } = installation;
+        let Installation { crd, webhooks, deployments, namespaces, dry_runs, protection, services, own } = installation;
         let (specs, directory) = specs;
         let mut nodes = Nodes::of(windows.as_ref().ok().cloned());
         // Who may not list nodes may rarely read one.
         let (dns, ()) = tokio::join!(dns(snapshot, &specs), async {
             if nodes.windows.is_some() {
-                nodes.add(snapshot, workloads.known.iter().flat_map(Workload::pods)).await;
+                let own = own.iter().filter_map(|own| own.workload.as_ref().ok()?.as_ref());
+                nodes.add(snapshot, workloads.known.iter().chain(own).flat_map(Workload::pods)).await;
             }
         });
         let is_broken = |workload: &Workload| cause::of(workload, &nodes, &Events::default()).is_some();
@@ -169,6 +183,7 @@ impl Parts {
             dry_runs,
             protection,
             services,
+            own,
             specs,
             pods,
             workloads,
@@ -192,7 +207,7 @@ impl Parts {
             Part::Directory => self.directory.as_ref().and_then(|found| found.as_ref().err()),
             Part::Dns => self.dns.as_ref().err(),
             Part::Nodes => self.windows.as_ref().err(),
-            Part::DryRuns | Part::Protection | Part::Services | Part::Policies | Part::Workloads => None,
+            Part::DryRuns | Part::Own | Part::Protection | Part::Services | Part::Policies | Part::Workloads => None,
         }
     }
 
@@ -221,6 +236,7 @@ struct Installation {
     dry_runs: Vec<(Webhook, TrialMade)>,
     protection: Option<(String, Read<Value>)>,
     services: Vec<Service>,
+    own: Vec<Own>,
 }
 
 impl Installation {
@@ -233,7 +249,7 @@ impl Installation {
         let of_pods = of_pods(&webhooks);
         let ours: Vec<&Configured> = of_pods.iter().copied().filter(|found| is_ours(found)).collect();
         let validating = ours.iter().find(|found| !found.mutating).map(|found| found.configuration().to_owned());
-        let (dry_runs, protection, services, deployments) = tokio::join!(
+        let (dry_runs, protection, services, own, deployments) = tokio::join!(
             // Who may create pods can see whether they are refused, also without the configurations.
             dry_runs(snapshot, &webhooks, &of_pods),
             OptionFuture::from(validating.map(async |release| {
@@ -241,14 +257,36 @@ impl Installation {
                 (release, answer)
             })),
             services(snapshot, &ours),
+            own(snapshot, &ours),
             async {
                 const OF_CHART: &str =
                     "/apis/apps/v1/deployments?labelSelector=app.kubernetes.io%2Fname%3Dgmsa-webhook";
                 if of_pods.is_empty() && webhooks.is_ok() { snapshot.list(OF_CHART).await } else { Ok(Vec::new()) }
             },
         );
-        Self { crd, webhooks, deployments, namespaces, dry_runs, protection, services }
+        Self { crd, webhooks, deployments, namespaces, dry_runs, protection, services, own }
     }
+}
+
+/// Reads the Deployment of each Service.
+async fn own(snapshot: &Snapshot, webhooks: &[&Configured]) -> Vec<Own> {
+    let services = webhooks.iter().filter_map(|found| found.webhook.client_config.service.as_ref());
+    // They become parts of paths.
+    let named = services.filter(|service| is_dns_label(&service.namespace) && is_dns_subdomain(&service.name));
+    let mut seen = BTreeSet::new();
+    let each = named.filter(|service| seen.insert((&service.namespace, &service.name))).map(async |service| {
+        let namespace = &service.namespace;
+        let path = format!("/api/v1/namespaces/{namespace}");
+        let (of, workload) =
+            tokio::join!(snapshot.find(&path), Workload::find(snapshot, namespace, Kind::Deployment, &service.name),);
+        // Where all is well, no event says why not.
+        let events = match &workload {
+            Ok(Some(_)) => Events::read(snapshot, Some(namespace)).await,
+            _ => Ok(Events::default()),
+        };
+        Own { service: service.clone(), namespace: of, workload, events }
+    });
+    join_all(each).await
 }
 
 fn of_pods(webhooks: &Read<Vec<Configured>>) -> Vec<&Configured> {
@@ -333,16 +371,16 @@ impl Service {
 /// The credential specs, and what the directory says of them where one is named.
 async fn with_directory(
     snapshot: &Snapshot,
-    source: Option<Source>,
+    sources: Vec<Source>,
 ) -> (Read<Vec<Value>>, Option<Read<Vec<Diagnostic>>>) {
     let specs = match snapshot.list(&collection()).await {
         // Without the custom resource, which another check reports, there are none.
         Err(unread) if unread.is_missing() => Ok(Vec::new()),
         read => read,
     };
-    let directory = match source {
-        Some(source) => Some(directory::ask(source, specs.as_deref().unwrap_or_default()).await),
-        None => None,
+    let directory = match sources.as_slice() {
+        [] => None,
+        _ => Some(directory::ask(sources, specs.as_deref().unwrap_or_default()).await),
     };
     (specs, directory)
 }

@@ -18,12 +18,12 @@ use crate::shared::{
     not_checked::{Read, Unread},
     output::first_five,
     rules,
-    snapshot::Snapshot,
+    snapshot::{SecretFacts, Snapshot},
     webhook::{image, metrics},
 };
 use gmsa_core::{
     admission::Subject,
-    credspec::{GROUP, PLURAL},
+    credspec::{GROUP, PLURAL, is_dns_label, is_dns_subdomain},
     diagnostic::{Check, Diagnostic, Severity},
 };
 
@@ -38,7 +38,7 @@ pub(super) struct Replica {
     /// Whether its service account has the permissions that it needs.
     permissions: Vec<(Permission, Read<bool>)>,
     /// Whether the Secrets are there that it needs.
-    secrets: Vec<(String, Read<bool>)>,
+    secrets: Vec<(String, Read<Option<SecretFacts>>)>,
 }
 
 impl Replica {
@@ -50,7 +50,7 @@ impl Replica {
             (permission, answer)
         };
         let exists = async |(namespace, name): (&str, &str)| {
-            (format!("{namespace}/{name}"), snapshot.has_secret(namespace, name).await)
+            (format!("{namespace}/{name}"), snapshot.secret(namespace, name).await)
         };
         let (metrics, permissions, secrets) = tokio::join!(
             metrics(snapshot, namespace, name, &pod),
@@ -64,6 +64,7 @@ impl Replica {
     pub(super) fn add_checks(&self, namespace: &str, name: &str, now: Timestamp, checks: &mut Vec<Check>) {
         // Whether the certificate is trusted, the dry run shows.
         checks.extend(self.metrics.as_deref().and_then(|metrics| certificate::served(name, metrics, now)));
+        checks.extend(self.metrics.as_deref().and_then(|metrics| certificate::refused(namespace, name, metrics)));
         checks.push(Check::pass(SERVICE, format!("runs {}", image(&self.pod).unwrap_or("no image"))));
         let trial = Arguments::of(&self.pod).trial();
         if !trial.is_empty() {
@@ -72,10 +73,15 @@ impl Replica {
         }
         let who = format!("{namespace}:{}", account(&self.pod));
         checks.push(permissions(&who, &self.permissions).unwrap_or_else(|unread| unread.check(PERMISSIONS)));
+        let arguments = Arguments::of(&self.pod);
+        let own_secrets: Vec<String> = arguments.own_secrets().map(|(of, name)| format!("{of}/{name}")).collect();
         for (secret, read) in &self.secrets {
             match read {
-                Ok(true) => {}
-                Ok(false) => checks.push(found(SECRET, &rules::SECRET_MISSING, format!("{secret} does not exist"))),
+                Ok(Some(SecretFacts { is_immutable: true })) if own_secrets.contains(secret) => {
+                    checks.push(immutable(secret));
+                }
+                Ok(Some(_)) => {}
+                Ok(None) => checks.push(found(SECRET, &rules::SECRET_MISSING, format!("{secret} does not exist"))),
                 Err(unread) => checks.push(unread.check(SECRET)),
             }
         }
@@ -155,6 +161,11 @@ impl<'p> Arguments<'p> {
         needed
     }
 
+    /// Those that the webhook writes itself.
+    fn own_secrets(&self) -> impl Iterator<Item = (&'p str, &'p str)> {
+        self.values("--self-managed-secret")
+    }
+
     /// The Secrets without which a pod like this one does not start or has no certificate: their namespaces and names.
     fn secrets(&self, namespace: &'p str, pod: &'p Pod) -> BTreeSet<(&'p str, &'p str)> {
         let volumes = pod.spec.iter().flat_map(|spec| spec.volumes.iter().flatten());
@@ -162,8 +173,19 @@ impl<'p> Arguments<'p> {
             let secret = volume.secret.as_ref().filter(|secret| secret.optional != Some(true))?;
             Some((namespace, secret.secret_name.as_deref()?))
         });
-        mounted.chain(self.values("--self-managed-secret")).collect()
+        mounted.chain(self.own_secrets()).collect()
     }
+}
+
+/// The renewal of the certificate cannot change it.
+fn immutable(secret: &str) -> Check {
+    let text = format!("{secret} is immutable: the webhook cannot renew its certificate");
+    let found = Diagnostic::new(&rules::SECRET_MISSING, text);
+    let (namespace, name) = secret.split_once('/').unwrap_or_default();
+    let fix = (is_dns_label(namespace) && is_dns_subdomain(name)).then(|| {
+        format!("`kubectl delete secret {name} -n {namespace}`, then `helm upgrade` with the values of before, which creates it again.")
+    });
+    Check::found(SECRET, Diagnostic { fix, ..found })
 }
 
 /// Whether the webhook's own service account has the permissions that it needs.

@@ -35,7 +35,7 @@ fn of_service(Service { client, endpoints, replica, .. }: &Service, now: Timesta
     let mut checks = vec![match ready.len() {
         0 => {
             // The API server does not check what a configuration names.
-            let fix = is_dns_label(namespace).then(|| format!("kubectl describe pods -n {namespace}"));
+            let fix = is_dns_label(namespace).then(|| format!("`kubectl describe pods -n {namespace}`."));
             Check::found(SERVICE, Diagnostic { fix, ..Diagnostic::new(&rules::ENDPOINTS, count) })
         }
         1 => Check::found(SERVICE, Diagnostic::new(&rules::ENDPOINTS, count).with_severity(Severity::Warning)),

@@ -1,13 +1,15 @@
 //! All workloads that use GMSA: those that lack pods, or whose pods do not run, each with the first cause.
 
+use serde_json::Value;
+
 use super::{
     found,
     parts::{Judged, Parts},
 };
 use crate::shared::{
     output::first_five,
-    rules,
-    start::{cause, events::Events},
+    rules::{self, Names},
+    start::{cause, events::Events, workload::Workload},
 };
 use gmsa_core::diagnostic::{Check, Diagnostic};
 
@@ -37,9 +39,26 @@ pub(super) fn check(parts: &Parts) -> Judged<'_> {
         }
     };
     let mut broken: Vec<Diagnostic> = Vec::new();
-    for workload in workloads {
+    // What makes the pods of a Deployment and of a CronJob is another kind: without it nothing is known of them.
+    let is_known =
+        |workload: &&Workload| workload.kind.below().is_none_or(|below| unread.iter().all(|(kind, _)| *kind != below));
+    for workload in workloads.iter().filter(is_known) {
         let found = cause::of(workload, &parts.nodes, events);
         broken.extend(found.map(|found| Diagnostic { object: workload.object(), ..found }));
+    }
+    // The pods that run keep what they have, so this shows in none of them.
+    if let Ok(specs) = &parts.specs {
+        let exists =
+            |name: &str| specs.iter().any(|spec| spec.pointer("/metadata/name").and_then(Value::as_str) == Some(name));
+        let of_known = workloads.iter().filter(|workload| broken.iter().all(|found| found.object != workload.object()));
+        let missing = of_known.filter_map(|workload| {
+            let spec = workload.credential_specs().into_iter().find(|name| !exists(name))?;
+            let text = format!("cred spec {spec} does not exist: pods that run keep theirs, and new ones are refused");
+            let names = Names { spec: Some(&spec), ..Names::default() };
+            Some(Diagnostic { object: workload.object(), ..rules::found(&rules::SPEC_MISSING, text, &names) })
+        });
+        let missing: Vec<Diagnostic> = missing.collect();
+        broken.extend(missing);
     }
     let more = broken.len().saturating_sub(MOST);
     broken.truncate(MOST);

@@ -9,8 +9,8 @@ use super::*;
 use crate::shared::rules;
 
 /// The files, in the order of the page.
-const FILES: [&str; 10] =
-    ["api", "own", "pods", "nodes", "windows", "kerberos", "clients", "accounts", "codes", "pastes"];
+const FILES: [&str; 11] =
+    ["api", "own", "pods", "nodes", "windows", "kerberos", "clients", "accounts", "threads", "codes", "pastes"];
 
 const HEAD: &str = "# Messages
 
@@ -67,7 +67,7 @@ fn page() -> String {
     for (heading, messages) in FILES.map(messages) {
         // A cell of a table is short.
         let is_short = |text: &str| !text.contains('\n') && text.split_whitespace().count() <= 40;
-        let rows = messages.iter().filter(|message| message.rule != "none" && is_short(&message.text));
+        let rows = messages.iter().filter(|message| !matches!(&*message.rule, "" | "none") && is_short(&message.text));
         let rows: Vec<_> = rows
             .map(|Message { text, rule, .. }| {
                 let text = text.replace('|', "\\|");

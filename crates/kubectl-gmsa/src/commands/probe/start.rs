@@ -14,13 +14,21 @@ use crate::shared::{
     progress,
     rules::{self, Subject},
     snapshot::Snapshot,
-    start::{containers::is_running, events::Events, is_cause, scheduling::Nodes, steps},
+    start::{
+        containers::{Seen, is_running},
+        events::Events,
+        is_cause,
+        scheduling::{Nodes, is_untried, node_name},
+        steps,
+    },
 };
 use gmsa_core::diagnostic::{Check, Diagnostic, Rule};
 
 const INTERVAL: Duration = Duration::from_secs(1);
 /// How many times in a row the same cause is seen before it counts: a kubelet, a scheduler and a registry try again.
 const SEEN: u32 = 3;
+/// What a kubelet tries again, and what often passes on a node that has just started.
+const RETRIED: [&Rule; 3] = [&rules::POD_NETWORK, &rules::COMPUTE_SERVICE, &rules::TIMED_OUT];
 
 /// The pod once its container runs, or the first cause why not. `pod` is the pod as it was created.
 pub(super) async fn until_running(
@@ -36,14 +44,12 @@ pub(super) async fn until_running(
         if runs(&pod) {
             return Ok(Ok(pod));
         }
-        let cause = cause(probe, namespace, &pod).await;
+        let (cause, waits) = cause(probe, namespace, &pod).await.unzip();
         let rule = cause.as_ref().and_then(|check| Some(check.result.as_ref().err()?.rule));
         seen = if rule.is_some() && rule == last { seen + 1 } else { 1 };
         last = rule;
         let is_over = Instant::now() >= end;
-        if let Some(cause) =
-            cause.filter(|check| pod.has_ended() || is_over || (seen >= SEEN && !is_waiting(check, probe)))
-        {
+        if let Some(cause) = cause.filter(|_| pod.has_ended() || is_over || (seen >= SEEN && waits == Some(false))) {
             return Ok(Err(cause));
         }
         if is_over {
@@ -67,23 +73,21 @@ fn runs(pod: &ClusterPod) -> bool {
     statuses.into_iter().any(|status| status.name == CONTAINER && is_running(status))
 }
 
-/// What keeps it from running now.
-async fn cause(probe: &Probe<'_>, namespace: &str, pod: &ClusterPod) -> Option<Check> {
+/// What keeps it from running now, and whether that may pass without that anybody does something.
+async fn cause(probe: &Probe<'_>, namespace: &str, pod: &ClusterPod) -> Option<(Check, bool)> {
     // Without the right to read them, the status of the pod says what it can.
     let now = Snapshot::of(probe.cluster.clone());
     let events = probe.read("events", Events::read(&now, Some(namespace)).await).unwrap_or_default();
     let mut nodes = Nodes::of(probe.read("Windows nodes", now.list(Nodes::WINDOWS).await));
     nodes.add(&now, std::iter::once(pod)).await;
     let subject = Subject::Pod { namespace };
-    steps(pod, subject, &nodes, &events).into_iter().find(is_cause)
-}
-
-/// Whether it says only that nothing has happened yet: there is nothing to do about that. A scheduler that chooses among the nodes of a
-/// runtime class may wait for a new one.
-fn is_waiting(check: &Check, probe: &Probe<'_>) -> bool {
-    check.result.as_ref().is_err_and(|found| match found.rule {
-        rule if *rule == rules::NOT_STARTED => found.fix.is_none(),
-        rule if *rule == rules::NOT_SCHEDULED => probe.options.runtime_class.is_some(),
-        _ => false,
-    })
+    let check = steps(pod, subject, &nodes, &events).into_iter().find(is_cause)?;
+    let seen = Seen { pod, subject, events: &events };
+    let waits = check.result.as_ref().is_err_and(|found| match found.rule {
+        // A scheduler that chooses among the nodes of a runtime class may wait for a new one.
+        rule if *rule == rules::NOT_SCHEDULED => probe.options.runtime_class.is_some() || is_untried(pod, &events),
+        rule if RETRIED.contains(&rule) => true,
+        _ => node_name(pod).is_some() && seen.waits(),
+    });
+    Some((check, waits))
 }

@@ -21,6 +21,7 @@ pub fn review_of(namespace: &str, pod: &Value) -> Result<Review, WrongType> {
         let text = error.to_string();
         // serde quotes the value, which can be a password.
         let expected = text.rfind("expected ").and_then(|at| text.get(at..)).unwrap_or("expected another type");
+        let expected = expected.replace("a sequence", "a list");
         let mut pointer = String::new();
         for segment in &track.path() {
             match segment {
@@ -29,6 +30,6 @@ pub fn review_of(namespace: &str, pod: &Value) -> Result<Review, WrongType> {
                 Segment::Enum { .. } | Segment::Unknown => {}
             }
         }
-        WrongType { pointer, expected: expected.to_owned() }
+        WrongType { pointer, expected }
     })
 }

@@ -9,13 +9,13 @@ use std::{
 };
 
 use anyhow::{Context as _, bail};
-use http::Uri;
+use http::{HeaderValue, Uri};
 use kube::config::{
     AuthInfo, Cluster, Context, KubeConfigOptions, Kubeconfig, KubeconfigError, NamedAuthInfo, NamedCluster,
     NamedContext,
 };
 
-use super::Connection;
+use super::{Connection, reason};
 use gmsa_cluster::apiserver::proxy;
 
 /// The names in the kubeconfig of one context that is made of what was chosen.
@@ -46,11 +46,13 @@ impl Connection {
         } else {
             let chosen = self.choose(file)?;
             let proxy = proxy::to(&chosen.server, chosen.cluster.proxy_url.as_deref(), variable)?;
-            let mut config = chosen.into_config().await.context("cannot use the kubeconfig")?;
+            let mut config =
+                chosen.into_config().await.map_err(reason::of_kubeconfig).context("cannot use the kubeconfig")?;
             config.proxy_url = proxy;
             config
         };
         self.override_user(&mut config.auth_info);
+        expect_token(&config.auth_info)?;
         if let Some(insecure) = self.insecure_skip_tls_verify {
             config.accept_invalid_certs = insecure;
         }
@@ -60,7 +62,9 @@ impl Connection {
     /// The file that was asked for; otherwise those of `KUBECONFIG`, or `~/.kube/config`, of which none has to exist.
     fn read_kubeconfig(&self) -> anyhow::Result<Kubeconfig> {
         let read = |path: &Path| {
-            Kubeconfig::read_from(path).with_context(|| format!("cannot read the kubeconfig {}", path.display()))
+            Kubeconfig::read_from(path)
+                .map_err(reason::of_kubeconfig)
+                .with_context(|| format!("cannot read the kubeconfig {}", path.display()))
         };
         if let Some(path) = &self.kubeconfig {
             return read(path);
@@ -145,6 +149,16 @@ impl Connection {
             user.impersonate_groups = Some(self.impersonate_groups.clone());
         }
     }
+}
+
+/// A token with a line break, as a file ends with, is none: no header holds it.
+fn expect_token(user: &AuthInfo) -> anyhow::Result<()> {
+    let user = serde_json::to_value(user)?;
+    let token = user.get("token").and_then(serde_json::Value::as_str).unwrap_or_default();
+    if HeaderValue::from_str(token).is_err() {
+        bail!("the token has a character that no token has, such as a line break: write it without");
+    }
+    Ok(())
 }
 
 impl Chosen {

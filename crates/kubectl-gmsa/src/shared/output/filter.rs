@@ -7,11 +7,13 @@ use crate::shared::args;
 
 #[derive(Clone, Debug, Args)]
 pub struct Filter {
-    /// Leave out the findings of this rule; repeatable, and several are separated by commas
+    /// Leave out rules, separated by commas
     #[arg(long, value_name = "RULE", value_delimiter = ',', value_parser = args::rule)]
     ignore: Vec<&'static Rule>,
+    /// Fail on error, warning or note
+    ///
     /// The least severity that ends in exit code 1
-    #[arg(long, value_enum, value_name = "SEVERITY", default_value = "warning")]
+    #[arg(long, value_enum, value_name = "SEVERITY", default_value = "warning", hide_possible_values = true)]
     fail_on: Threshold,
 }
 

@@ -7,10 +7,12 @@ use gmsa_core::diagnostic::Severity;
 #[derive(Clone, Copy, Debug)]
 pub struct Style {
     colour: bool,
+    /// How many columns the terminal has, where it says so.
+    pub(super) columns: Option<usize>,
 }
 
 impl Style {
-    pub const PLAIN: Self = Self { colour: false };
+    pub const PLAIN: Self = Self { colour: false, columns: None };
 
     /// Colour where standard output is a terminal, unless `NO_COLOR` says otherwise. A console of Windows has to be switched to
     /// it; one that cannot be gets plain text.
@@ -18,7 +20,8 @@ impl Style {
         let set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
         let dumb = env::var_os("TERM").is_some_and(|term| term == "dumb");
         let wanted = std::io::stdout().is_terminal() && !set("NO_COLOR") && !dumb;
-        Self { colour: wanted && anstyle_query::windows::enable_ansi_colors() != Some(false) }
+        let columns = if std::io::stdout().is_terminal() { columns() } else { None };
+        Self { columns, colour: wanted && anstyle_query::windows::enable_ansi_colors() != Some(false) }
     }
 
     fn paint(self, code: &str, text: &str) -> String {
@@ -39,4 +42,15 @@ impl Style {
     pub(super) fn bold(self, text: &str) -> String {
         self.paint("1", text)
     }
+}
+
+/// The width of the terminal. A shell that exports `COLUMNS` says it where the terminal does not.
+fn columns() -> Option<usize> {
+    #[cfg(unix)]
+    if let Ok(size) = rustix::termios::tcgetwinsize(std::io::stdout())
+        && size.ws_col > 0
+    {
+        return Some(size.ws_col.into());
+    }
+    env::var("COLUMNS").ok()?.parse().ok()
 }

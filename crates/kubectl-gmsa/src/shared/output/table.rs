@@ -138,19 +138,50 @@ pub fn checks(checks: &[Check], style: Style) -> String {
     let width = checks.iter().map(|check| check.about.len()).max().unwrap_or(0);
     let row = |check: &Check| {
         let (mark, about) = (style.level(check.severity(), status(check)), check.about);
+        // The mark has four letters.
+        let indent = width + 8;
+        let wrapped = |text: &str, more: usize| wrapped(&one_line(text), indent + more, style.columns);
         match &check.result {
-            Ok(text) => format!("{mark}  {about:width$}  {}\n", one_line(text)),
+            Ok(text) => format!("{mark}  {about:width$}  {}\n", wrapped(text, 0)),
             Err(found) => {
-                let head = format!("{mark}  {about:width$}  {} [{}]\n", one_line(&sentence(found)), found.rule.id);
+                let head = format!("{} [{}]", sentence(found), found.rule.id);
+                let head = format!("{mark}  {about:width$}  {}\n", wrapped(&head, 0));
                 match found.remedy() {
                     // There is nothing to do about a step that another one keeps from being reached.
                     "" => head,
-                    remedy => format!("{head}      {:width$}  -> {}\n", "", one_line(remedy)),
+                    remedy => format!("{head}      {:width$}  -> {}\n", "", wrapped(remedy, 3)),
                 }
             }
         }
     };
     checks.iter().map(row).collect()
+}
+
+/// The text in lines that a terminal of so many columns shows whole, the first of which begins at `indent`, as the others do. A command in
+/// backquotes is one word, so that it can be copied.
+fn wrapped(text: &str, indent: usize, columns: Option<usize>) -> String {
+    const NARROWEST: usize = 30;
+    let Some(room) = columns.and_then(|columns| columns.checked_sub(indent)).filter(|room| *room >= NARROWEST) else {
+        return text.to_owned();
+    };
+    let (mut out, mut used, mut in_command) = (String::new(), 0, false);
+    for word in text.split(' ') {
+        let length = word.chars().count();
+        if used > 0 {
+            if in_command || used + 1 + length <= room {
+                out.push(' ');
+                used += 1;
+            } else {
+                out.push('\n');
+                out.extend(std::iter::repeat_n(' ', indent));
+                used = 0;
+            }
+        }
+        out.push_str(word);
+        used += length;
+        in_command ^= word.matches('`').count() % 2 == 1;
+    }
+    out
 }
 
 /// A line for each check that fails.
@@ -167,5 +198,26 @@ pub(super) fn status(check: &Check) -> &'static str {
         Some(Severity::Note) => "note",
         Some(Severity::Warning) => "warn",
         Some(Severity::Error) => "fail",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::wrapped;
+
+    #[test]
+    fn what_a_terminal_would_wrap_is_indented_and_commands_stay_whole() {
+        let text = "one two three four five six seven: `kubectl get pods -n shop` says why";
+        let lines = "one two three four five six\n    seven:\n    `kubectl get pods -n shop` says\n    why";
+        assert_eq!(
+            wrapped(text, 4, Some(34)),
+            lines.replace(
+                "seven:\n    `kubectl get pods -n shop` says\n    why",
+                "seven: `kubectl get pods -n shop`\n    says why"
+            )
+        );
+        for columns in [None, Some(20)] {
+            assert_eq!(wrapped(text, 4, columns), text);
+        }
     }
 }

@@ -31,6 +31,8 @@ family! { "Clients of services" {
             Message("krb5_realm_cant_resolve"),
             Message("krb5_kdc_unreach"),
             Message("kinit*unable to reach any kdc in realm"),
+            Message("kinit: resource temporarily unavailable"),
+            Message("loginexception: receive timed out"),
         ];
     KERBEROS_CONFIGURATION: "kerberos-configuration", Error, "The configuration of a Kerberos client does not lead to the domain.",
         "Write the realm in upper case in krb5.conf: `default_realm = CONTOSO.COM`, and `.contoso.com = CONTOSO.COM` in `[domain_realm]`.",
@@ -55,6 +57,11 @@ family! { "Clients of services" {
             Message("no kerberos credentials available"),
             Message("failed to find any kerberos "),
             Message("matching credential not found"),
+            Message("matching credential (*) not found"),
+            Message("unknown credential cache type"),
+            Message("krb5_cc_unknown_type"),
+            Message("cannot access kerberos ticket*unsupported mechanism was requested"),
+            Message("cannot access kerberos ticket"),
             Message("no credentials were supplied"),
             Message("sspi provider: no kerberos credentials"),
             Message("unable to obtain principal name for authentication"),
@@ -67,7 +74,12 @@ family! { "Clients of services" {
             General("local error (-2)"),
             General("no valid credentials provided"),
             General("cached tickets: (0)"),
-        ];
+        ],
+        remedies: {
+            "krb5_cc_unknown_type" => "Write `default_ccache_name = FILE:/tmp/krb5cc_%{uid}` into krb5.conf: the container has no such cache.",
+            "unknown credential cache type" => "Write `default_ccache_name = FILE:/tmp/krb5cc_%{uid}` into krb5.conf: the container has no such cache.",
+            "default cache: keyring" => "Write `default_ccache_name = FILE:/tmp/krb5cc_%{uid}` into krb5.conf, as containers have no keyring, then log on with `kinit`.",
+        };
     TICKET_EXPIRED: "ticket-expired", Error, "A Kerberos ticket has expired.",
         "Get a new one: `klist purge` on Windows, `kinit` elsewhere. A process that runs long renews it itself, or `kinit -R` does. Compare the clocks too.",
         words: [Message("krb_ap_err_tkt_expired"), Message("ticket expired"), Message("ticket has expired"), Codes(&[SEC_E_CONTEXT_EXPIRED])];
@@ -75,6 +87,9 @@ family! { "Clients of services" {
         "Compare `klist -kte` with `msDS-KeyVersionNumber` and the service principal names of the account, and make the keytab again. The keys of a gMSA change with its password, every 30 days.",
         words: [
             Message("no key table entry found"),
+            Message("found in keytab but cannot decrypt ticket"),
+            Message("mechanism level: checksum failed"),
+            Message("krbexception: checksum failed"),
             Message("key table entry not found"),
             Message("no suitable keys for"),
             Message("keytab contains no suitable keys"),
@@ -114,21 +129,35 @@ family! { "Clients of services" {
         "In a container run the process as NETWORK SERVICE (`runAsUserName`) and check `kubectl gmsa verify`. Then look at the service principal name (`setspn -L`), and at the trust between the domains.",
         words: [
             Message("login is from an untrusted domain"),
+            Message("sspi handshake failed*the logon attempt failed"),
             Message("sspi handshake failed"),
+            Message("protected by an authentication firewall"),
+            Codes(&[ERROR_AUTHENTICATION_FIREWALL_FAILED, STATUS_AUTHENTICATION_FIREWALL_FAILED]),
             Message("server has rejected the client credentials"),
             Message("caller was not authenticated by the service"),
             General("authentication failed on the remote side"),
-        ];
+            General("error: 18452"),
+            General("error 18452"),
+            General("msg 18452"),
+            General("error: 17806"),
+        ],
+        remedies: {
+            "authentication firewall" => "The trust between the domains uses selective authentication: give the account `Allowed to Authenticate` on the computer account of the server.",
+            "authentication_firewall" => "The trust between the domains uses selective authentication: give the account `Allowed to Authenticate` on the computer account of the server.",
+        };
     SQL_LOGIN: "sql-login", Error, "SQL Server knows who the client is, and has no login or no right for it.",
         "Create it: `CREATE LOGIN [CONTOSO\\NAME$] FROM WINDOWS`, then a user in the database. If the message names the computer account of the node, the process does not run with the gMSA: `kubectl gmsa verify`.",
         words: [
-            General("login failed for user '"),
-            General("login failed for user \""),
+            General("login failed for user "),
+            General("error: 18456"),
+            General("error 18456"),
+            General("msg 18456"),
             Message("cannot open database * requested by the login"),
             Message("cannot open user default database"),
         ],
         remedies: {
             "login failed for user ''" => "The connection string asks for no Windows authentication and has no user: write `Integrated Security=true`.",
+            "login failed for user *\\guest" => "The server took the client for a guest, because it came without a ticket: check its identity (`kubectl gmsa verify`) and the SPN of the server (`setspn -Q MSSQLSvc/HOST.DOMAIN:1433`).",
             "login failed for user 'sa'" => "The connection string has a user of SQL Server: write `Integrated Security=true` in its place, so that the gMSA logs on.",
         };
     SQL_DRIVER: "sql-driver", Error, "The driver cannot use Windows authentication as it is set up.",
@@ -138,7 +167,11 @@ family! { "Clients of services" {
             Message("integrated authentication failed"),
             Message("no mssql-jdbc_auth"),
             Message("no sqljdbc_auth in java.library.path"),
-        ];
+            Message("keyword 'integrated security' is not supported"),
+        ],
+        remedies: {
+            "keyword 'integrated security'" => "Use a current driver: Microsoft.Data.SqlClient knows Windows authentication on Linux too.",
+        };
     SQL_UNREACHABLE: "sql-unreachable", Error, "The client does not reach SQL Server: this is before any logon.",
         "Check the name, the port (TCP 1433; UDP 1434 for a named instance) and the network policy of the Pod: `curl -v --max-time 5 telnet://SERVER:1433`.",
         words: [
@@ -147,6 +180,13 @@ family! { "Clients of services" {
             Message("tcp/ip connection to the host * has failed"),
             Message("could not open a connection to sql server"),
             Message("server was not found or was not accessible"),
+            Message("network-related*network path was not found"),
+            Message("could not open a connection to sql server*network path was not found"),
+            Message("sqlexception*timeout expired"),
+            Message("timeout expired*pre-login handshake"),
+            Message("tcp provider: error code 0x"),
+            Message("tcp provider: timeout error"),
+            Message("microsoft sql server, error: 53)"),
         ];
     SERVER_CERTIFICATE: "server-certificate", Error, "A client does not trust the certificate of a server that it calls.",
         "Give the client the authority that made it. Current SQL clients encrypt by default: put that authority into the image, or set `TrustServerCertificate=true` for a test.",
@@ -163,7 +203,7 @@ family! { "Clients of services" {
             General("pre-login handshake"),
             General("x509: certificate"),
             Message("is not trusted; --directory-ca"),
-            Codes(&[SEC_E_UNTRUSTED_ROOT, SEC_E_CERT_EXPIRED, CERT_E_UNTRUSTEDROOT]),
+            Codes(&[SEC_E_UNTRUSTED_ROOT, SEC_E_CERT_EXPIRED, CERT_E_UNTRUSTEDROOT, ERROR_WINHTTP_SECURE_FAILURE]),
         ];
     HTTP_UNAUTHORIZED: "http-unauthorized", Error, "A web server answers 401: it got no identity that it takes.",
         "Check `kubectl gmsa verify` for the client, and the service principal name (SPN) `HTTP/NAME` of the server (`setspn -Q`): it must be registered once, for the account that the application runs as.",
@@ -173,6 +213,7 @@ family! { "Clients of services" {
             Message("access is denied due to invalid credentials"),
             Message("access is denied due to server configuration"),
             Message("remote server returned an error: (401)"),
+            Message("http status 401"),
             Message("does not indicate success: 401"),
             Message("http/1.1 401 unauthorized"),
             Message("www-authenticate: negotiate"),
@@ -195,7 +236,7 @@ family! { "Clients of services" {
             Message("generated an output token of size"), Message("request header fields too large")];
     GSS_FAILURE: "gss-failure", Error, "A Kerberos library failed; the words do not say why.",
         "Give the whole message: the reason stands behind `Minor code`. Where it is missing, look at `klist`, the service principal name (`setspn -Q`) and the clocks. `KRB5_TRACE=/dev/stderr` has MIT Kerberos say more.",
-        words: [General("unspecified gss failure"), General("gss_init_sec_context() failed"), General("failure unspecified at gss-api level")];
+        words: [General("unspecified gss failure"), General("gssapi operation failed"), General("error from accept_sec_context"), General("generic error (see e-text)"), General("miscellaneous failure (see text)"), General("identifier doesn't match expected value"), General("gss_init_sec_context() failed"), General("failure unspecified at gss-api level")];
     APPLICATION_POOL: "application-pool", Error, "IIS cannot start an application pool with its identity.",
         "Let the pool run as ApplicationPoolIdentity or NetworkService in the container: both act as the gMSA on the network. The gMSA itself cannot be the identity of a pool there.",
         words: [Message("identity of application pool * is invalid"), Message("application pool * has been disabled"), Message("is being automatically disabled due to a series of failures"), General("http error 503. the service is unavailable"), Event("was", 5021), Event("was", 5057), Event("was", 5059)];
@@ -203,11 +244,19 @@ family! { "Clients of services" {
         "Try it by address too. If that alone works on containerd, set `EnableCompartmentNamespace` on the node: docs/troubleshooting.md, Network shares.",
         words: [
             Message("cannot find path '\\\\"),
+            Message("system error 53 has occurred*network path was not found"),
+            Message("system error 53 has occurred"),
+            Message("ioexception*the network path was not found"),
+            Message("new-smbglobalmapping : the network path was not found"),
             Codes(&[ERROR_BAD_NET_NAME, STATUS_BAD_NETWORK_NAME]),
-        ];
+        ],
+        remedies: {
+            "network path was not found" => "The server of the share is not reached by this name: look at DNS and at TCP 445, and try it by address too. If that alone works on containerd, set `EnableCompartmentNamespace` on the node: docs/troubleshooting.md, Network shares.",
+        };
     SHARE_DENIED: "share-denied", Error, "The identity reaches a share, and may not open it.",
         "Give `CONTOSO\\NAME$` the right in both places: the permissions of the share, and those of the file system behind it. Open it by its DNS name: an address leads to NTLM.",
-        words: [Message("access to the path '\\\\*' is denied"), Message("\\\\* is not accessible. you might not have permission")];
+        words: [Message("access to the path '\\\\*' is denied"), Message("\\\\* is not accessible. you might not have permission"),
+            Message("system error 5 has occurred"), Message("new-smbglobalmapping : access is denied")];
     SHARE_SESSIONS: "share-sessions", Error, "Windows is connected to this server already, as another user.",
         "End the other connection (`net use * /delete`), or use another name of the server for the second one.",
         words: [Codes(&[ERROR_SESSION_CREDENTIAL_CONFLICT])];

@@ -74,8 +74,14 @@ impl Status {
 
     /// Whether anything can fail with it, so that it says something only where a logon or the start of a container failed.
     pub(super) fn is_vague(self) -> bool {
-        [ERROR_ACCESS_DENIED, STATUS_ACCESS_DENIED, ERROR_INVALID_PARAMETER, STATUS_INVALID_PARAMETER]
-            .contains(&self.normal())
+        [
+            ERROR_ACCESS_DENIED,
+            STATUS_ACCESS_DENIED,
+            ERROR_INVALID_PARAMETER,
+            STATUS_INVALID_PARAMETER,
+            ERROR_BAD_NETPATH,
+        ]
+        .contains(&self.normal())
     }
 
     /// Whether it has the form of a failed HRESULT or NTSTATUS, so that it is one wherever it stands.
@@ -86,8 +92,7 @@ impl Status {
     /// Its name, or which part of Windows makes such statuses.
     pub fn name(self) -> &'static str {
         let value = self.normal();
-        let known = self.code().map(|code| code.name).or_else(|| symbols::name(value));
-        known.unwrap_or_else(|| symbols::facility(value))
+        symbols::name(value).unwrap_or_else(|| symbols::facility(value))
     }
 
     /// What can be said of any status: its name where Microsoft has one, what makes such codes, and where to look.
@@ -97,10 +102,17 @@ impl Status {
             0..=0xffff => format!("`net helpmsg {value}` on Windows says what it means{}.", symbols::elsewhere(self.0)),
             _ => format!("`certutil -error {value:#010x}` on Windows says what it means."),
         };
+        let what = match symbols::name(value) {
+            Some(_) if value > 0xffff => {
+                format!("It is {} (facility {}). ", symbols::facility(value), (value >> 16) & 0x0fff)
+            }
+            Some(_) => "It is a Win32 code. ".to_owned(),
+            None => String::new(),
+        };
         Explanation {
             found: format!("{}: {}{}", self.written(), self.name(), self.form()),
             meaning: Meaning::Unknown(format!(
-                "No cause is known here. {how} The node has the rest: the logs Microsoft-Windows-Containers-CCG/Admin and \
+                "{what}No cause is known here. {how} The node has the rest: the logs Microsoft-Windows-Containers-CCG/Admin and \
                  Microsoft-Windows-Hyper-V-Compute-Admin, whose messages `kubectl gmsa explain` reads."
             )),
         }
@@ -127,8 +139,7 @@ pub(super) fn named(text: &str) -> impl Iterator<Item = Status> {
     words.filter(|word| word.contains('_')).filter_map(|word| {
         // As Samba writes them.
         let name = if word.starts_with("NT_STATUS_") { word.trim_start_matches("NT_") } else { word };
-        let code = CODES.iter().find(|code| code.name.eq_ignore_ascii_case(name)).map(|code| code.value);
-        code.or_else(|| symbols::value(name)).map(Status)
+        symbols::value(name).map(Status)
     })
 }
 
@@ -157,6 +168,23 @@ codes! {
     0xc000_0193 STATUS_ACCOUNT_EXPIRED: "";
     1331 ERROR_ACCOUNT_DISABLED: "account is currently disabled";
     0xc000_0072 STATUS_ACCOUNT_DISABLED: "";
+    1935 ERROR_AUTHENTICATION_FIREWALL_FAILED: "";
+    0xc000_0413 STATUS_AUTHENTICATION_FIREWALL_FAILED: "";
+    0x8009_0350 SEC_E_DOWNGRADE_DETECTED: "detected a possible attempt to compromise security";
+    0xc000_0388 STATUS_DOWNGRADE_DETECTED: "";
+    64 ERROR_NETNAME_DELETED: "specified network name is no longer available";
+    1225 ERROR_CONNECTION_REFUSED: "";
+    1231 ERROR_NETWORK_UNREACHABLE: "network location cannot be reached";
+    1232 ERROR_HOST_UNREACHABLE: "";
+    10051 WSAENETUNREACH: "";
+    10054 WSAECONNRESET: "";
+    10061 WSAECONNREFUSED: "";
+    10065 WSAEHOSTUNREACH: "";
+    11001 WSAHOST_NOT_FOUND: "";
+    12002 ERROR_WINHTTP_TIMEOUT: "";
+    12007 ERROR_WINHTTP_NAME_NOT_RESOLVED: "";
+    12029 ERROR_WINHTTP_CANNOT_CONNECT: "";
+    12175 ERROR_WINHTTP_SECURE_FAILURE: "";
     53 ERROR_BAD_NETPATH: "network path was not found";
     1311 ERROR_NO_LOGON_SERVERS: "no logon servers available";
     1355 ERROR_NO_SUCH_DOMAIN: "domain either does not exist or could not be contacted";
@@ -207,6 +235,11 @@ codes! {
     0xc000_009a STATUS_INSUFFICIENT_RESOURCES: "";
     0xc000_012d STATUS_COMMITMENT_LIMIT: "";
     87 ERROR_INVALID_PARAMETER: "";
+    0x803b_0001 HCN_E_NETWORK_NOT_FOUND: "the network was not found";
+    0x803b_0002 HCN_E_ENDPOINT_NOT_FOUND: "the endpoint was not found";
+    0x803b_0010 HCN_E_NETWORK_ALREADY_EXISTS: "a network with this name already exists";
+    0x803b_0014 HCN_E_ENDPOINT_ALREADY_ATTACHED: "";
+    0x803b_002e HCN_E_NAMESPACE_ATTACH_FAILED: "requested operation for attach namespace failed";
     0xc000_000d STATUS_INVALID_PARAMETER: "";
     0xc000_00a7 STATUS_BAD_VALIDATION_CLASS: "";
     0xc000_0142 STATUS_DLL_INIT_FAILED: "";
@@ -222,6 +255,15 @@ codes! {
     0xc000_0374 STATUS_HEAP_CORRUPTION: "";
     0xc000_0409 STATUS_STACK_BUFFER_OVERRUN: "";
     0xe043_4352 CLR_EXCEPTION: "";
+    0xe043_4f4d EXCEPTION_COMPLUS: "";
+    0xe06d_7363 EXCEPTION_MSC: "";
+    0x8013_1623 COR_E_FAILFAST: "";
+    0x8000_0003 STATUS_BREAKPOINT: "";
+    0xc000_001d STATUS_ILLEGAL_INSTRUCTION: "";
+    0xc000_0094 STATUS_INTEGER_DIVIDE_BY_ZERO: "";
+    0xc000_0417 STATUS_INVALID_CRUNTIME_PARAMETER: "";
+    0xc000_0420 STATUS_ASSERTION_FAILURE: "";
+    0xc000_0602 STATUS_FAIL_FAST_EXCEPTION: "";
     0xc000_013a STATUS_CONTROL_C_EXIT: "";
     0x4001_0004 DBG_TERMINATE_PROCESS: "";
     1330 ERROR_PASSWORD_EXPIRED: "password for this account has expired";
@@ -261,12 +303,15 @@ codes! {
     0x8009_0328 SEC_E_CERT_EXPIRED: "received certificate has expired";
     0x800b_0109 CERT_E_UNTRUSTEDROOT: "";
     0x8009_0348 SEC_E_NO_KERB_KEY: "";
-    0xc000_0418 STATUS_NTLM_BLOCKED: "";
+    0xc000_0418 STATUS_NTLM_BLOCKED: "since ntlm was blocked";
     0x8004_01f3 CO_E_CLASSSTRING: "";
     0x8004_0111 CLASS_E_CLASSNOTAVAILABLE: "";
     0x8037_0100 HCS_E_TERMINATED_DURING_START: "exited unexpectedly while it was being started";
     0x8037_0101 HCS_E_IMAGE_MISMATCH: "";
     0x8037_0106 HCS_E_UNEXPECTED_EXIT: "compute system exited unexpectedly";
+    0x8037_0105 HCS_E_INVALID_STATE: "operation is not valid in the current state";
+    0x8037_010e HCS_E_SYSTEM_NOT_FOUND: "";
+    0x8037_0110 HCS_E_SYSTEM_ALREADY_STOPPED: "";
     0x8037_0108 HCS_E_CONNECT_FAILED: "";
     0x8037_0109 HCS_E_CONNECTION_TIMEOUT: "response was not received from the virtual machine";
     0x8037_010a HCS_E_CONNECTION_CLOSED: "";
@@ -320,7 +365,7 @@ mod tests {
             assert!(code.rule_in(Phase::Start).or(code.rule_in(Phase::Running)).is_some(), "{}", code.name);
             let others = &CODES[index + 1..];
             assert!(others.iter().all(|other| other.value != code.value && other.name != code.name), "{}", code.name);
-            assert_eq!(symbols::name(code.value), None, "{}", code.name);
+            assert_eq!(symbols::name(code.value), Some(code.name), "{}", code.name);
         }
     }
 }

@@ -13,8 +13,9 @@ use super::{
 family! { "Identity in a container" {
     EXEC_REFUSED: "exec-refused", Error, "The API server does not run a command in the container.",
         "Use a user who may create `pods/exec` in the namespace (`--as`, `--context`), and a node that the API server reaches.",
-        words: [Message("error dialing backend"), Message("unable to upgrade connection")],
+        words: [Message("error dialing backend"), Message("unable to upgrade connection"), Message(":10250/containerlogs/*dial tcp")],
         remedies: {
+            ":10250/containerlogs" => "The API server does not reach the kubelet of the node (TCP 10250): let the firewall between them through, or restart the node's kubelet or its tunnel (konnectivity).",
             "dialing backend" => "The API server does not reach the kubelet of the node (TCP 10250): let the firewall between them through, or restart the node's kubelet or its tunnel (konnectivity).",
             "container not found" => "The container does not run: `kubectl get pod` shows its state.",
             "pod does not exist" => "The Pod is gone: its controller has made another one.",
@@ -67,9 +68,16 @@ family! { "Identity in a container" {
                 ERROR_BAD_NETPATH, ERROR_NO_LOGON_SERVERS, ERROR_NO_SUCH_DOMAIN, EPT_S_NOT_REGISTERED,
                 ERROR_DOMAIN_CONTROLLER_NOT_FOUND, NERR_DCNotFound, SEC_E_NO_AUTHENTICATING_AUTHORITY,
                 STATUS_NO_LOGON_SERVERS, STATUS_NO_SUCH_DOMAIN, STATUS_DOMAIN_CONTROLLER_NOT_FOUND, STATUS_BAD_NETWORK_PATH,
-                ERROR_DS_SERVER_DOWN, ERROR_DS_UNAVAILABLE,
+                ERROR_DS_SERVER_DOWN, ERROR_DS_UNAVAILABLE, SEC_E_DOWNGRADE_DETECTED, STATUS_DOWNGRADE_DETECTED,
             ]),
+            Message("naming information cannot be located"),
             Message("because your domain isn't available"),
+            Message("could not locate a domain controller for domain"),
+            Message("cannot contact a domain controller to service"),
+            Message("domain controller (ad dc) for the domain * could not be contacted"),
+            Message("specified domain does not exist or cannot be contacted"),
+            Message("set up a secure session with a d*the rpc server is unavailable"),
+            Message("5719*the rpc server is unavailable"),
             Message("lack of network connectivity to a domain controller"),
             Message("could not be contacted to service this request"),
             Message("principalserverdownexception"),
@@ -86,6 +94,7 @@ family! { "Identity in a container" {
             Event("grouppolicy", 1129),
         ],
         remedies: {
+            "the rpc server is unavailable" => "The domain controller is known, and its RPC is not reached: let TCP 135, 445 and the dynamic ports (49152-65535) through from the Pod network, without NAT.",
             "an internal error occurred" => "If the event stands alone when Netlogon starts on Windows Server 2025, it means nothing: the channel is set up after it. Otherwise let the Pod network reach the domain controllers: TCP and UDP 88 and 389, TCP 135 and 445.",
         };
     NO_SECURE_CHANNEL: "no-secure-channel", Error, "The container has not logged on to the domain.",
@@ -94,6 +103,7 @@ family! { "Identity in a container" {
             RunningCodes(&[
                 RPC_S_SERVER_UNAVAILABLE, RPC_S_CALL_FAILED, RPC_NT_SERVER_UNAVAILABLE, RPC_NT_CALL_FAILED,
             ]),
+            Message("local security authority cannot be contacted"),
             Message("nltest*the rpc server is unavailable"),
             Message("is not responsive. the current rpc call"),
             Message("some or all identity references could not be translated"),
@@ -103,6 +113,7 @@ family! { "Identity in a container" {
         ],
         remedies: {
             "identity references could not be translated" => "Windows translates names by the secure channel: `nltest /sc_verify:DOMAIN` in the container must answer 0. If it does, look for the flag WORKSTATION_TRUST_ACCOUNT of the account: `kubectl gmsa account lint`.",
+            "local security authority cannot be contacted" => "Windows could not ask for a ticket: `nltest /sc_verify:DOMAIN` and `klist get krbtgt` in the container say why. On SQL Server for Linux, look at its keytab and at the realm in krb5.conf.",
             "getting parent domain failed" => "The container has no credential spec: `kubectl get pod POD -o yaml` must show `gmsaCredentialSpec` with contents. A Pod that is older than the webhook has none: delete it.",
         };
     NETLOGON_STOPPED: "netlogon-stopped", Error, "The service Netlogon does not run in the container.",
@@ -113,6 +124,7 @@ family! { "Identity in a container" {
         words: [
             Message("kdc_err_preauth_failed"),
             Message("preauthentication failed"),
+            Message("krb5_preauth_failed"),
             Message("pre-authentication information was invalid"),
             Message("kinit: password incorrect"),
             Message("unknown user name or bad password"),
@@ -162,6 +174,7 @@ family! { "Identity in a container" {
         "Correct the clock of the node: `w32tm /query /status`, `w32tm /resync`. Kerberos allows 5 minutes.",
         words: [
             Message("krb_ap_err_skew"),
+            Message("krb5_kdcrep_skew"),
             Message("krb_ap_err_tkt_nyv"),
             Message("clock skew too great"),
             Message("ticket not yet valid"),
@@ -188,7 +201,10 @@ family! { "Identity in a container" {
             Message("the ticket isn't for us"),
             Message("failed to decrypt the ticket"),
             Message("could not register the service principal name"),
-            General("cannot generate sspi context"),
+            Message("service principal name (spn) ? is not registered"),
+            General("generate sspi context"),
+            General("create sspi context"),
+            General("create windows sspi auth"),
             General("could not register the spn"),
             General("no service creds"),
             Event("kdc", 11),
@@ -216,6 +232,10 @@ family! { "Identity in a container" {
             Message("did not have a suitable key for generating a kerberos ticket"),
             Message("key distribution center lacks strong keys for account"),
             Message("not all the supported encryption types"),
+            Message("key distribution center * detected ? usage that will be unsupported"),
+            Message("blocked cipher usage"),
+            Event("kdcsvc", 201),
+            Event("kdcsvc", 203),
             Message("kdc_err_null_key"),
             Event("kdc", 14),
             Event("kdc", 16),

@@ -1,12 +1,14 @@
 //! Installation.
 
-use gmsa_core::diagnostic::Severity;
+use crate::shared::installer::Installer;
+use gmsa_core::{credspec::is_dns_label, diagnostic::Severity};
 
 use super::{
-    Family, Rule, RuleEntry,
+    Family, Fix, Names, Rule, RuleEntry,
     Words::{General, Message, Refusal},
     family,
     shared::what_is_asked,
+    text::first_of,
 };
 
 family! { "Installation" {
@@ -33,6 +35,7 @@ family! { "Installation" {
             Message("the customresourcedefinition is not installed"),
             Message("customresourcedefinitions.apiextensions.k8s.io \"gmsacredentialspecs.windows.k8s.io\" not found"),
             Message("unable to recognize*gmsacredentialspec"),
+            Message("could not find the requested resource*gmsacredentialspecs"),
         ],
         remedies: {
             "windows.k8s.io/v1alpha1" => "Install the chart, which brings the CRD: `helm install gmsa-webhook charts/gmsa-webhook -n gmsa-webhook --create-namespace`. Then write `apiVersion: windows.k8s.io/v1`: newer clusters do not have v1alpha1.",
@@ -71,6 +74,8 @@ family! { "Installation" {
             "x509*certificate has expired" => "The certificate of the webhook has expired: `kubectl gmsa doctor` shows it, and docs/certificates.md how each mode renews it. A wrong clock of the API server looks the same.",
             "x509*unknown authority" => "The `caBundle` of the webhook configuration is not of the CA that signed the certificate: `kubectl gmsa doctor` compares them. The webhook itself, cert-manager or `helm upgrade` writes it, by `certificates.mode`.",
             "x509*use sans instead" => "The certificate of the webhook has no subject alternative name: issue it with `NAME.NAMESPACE.svc` among them. See docs/certificates.md.",
+            "x509*legacy common name" => "The certificate of the webhook has no subject alternative name: issue it with `NAME.NAMESPACE.svc` among them. See docs/certificates.md.",
+            "expected webhook response" => "What answers is not this webhook, or a proxy before it: look at the Service that the configuration names, and at its Pods.",
             "x509*is valid for" => "The certificate of the webhook is for another name: issue it for `NAME.NAMESPACE.svc`, the name of its Service.",
             "x509" => "The API server does not take the certificate of the webhook: `kubectl gmsa doctor` compares it with the `caBundle`.",
             "certificate verify failed" => "The `caBundle` of the webhook configuration is not of the CA that signed the certificate: `kubectl gmsa doctor` compares them.",
@@ -88,7 +93,11 @@ family! { "Installation" {
             "connection reset" => "The connection ended without an answer: a proxy or service mesh on the way ends it, or the Pod was stopped. Exclude the namespace of the webhook from the mesh, and look at the log of its Pods.",
             "http response to https client" => "What answers at the port speaks no TLS: a service mesh or a wrong `targetPort`. Exclude the namespace of the webhook from the mesh.",
             "could not find the requested resource" => "What answers has no such path: the `path` in the configuration, or the Service behind it, is another webhook's.",
-        };
+        },
+        fix: unreachable;
+    WEBHOOK_GONE: "webhook-gone", Error, "The namespace of the webhook was deleted, and its configurations remain, so every Pod that uses GMSA is refused.",
+        "Install it again, with the values of before: `helm install gmsa-webhook CHART -n NAMESPACE --create-namespace --force-conflicts`. Or end the checks: `kubectl delete mutatingwebhookconfiguration,validatingwebhookconfiguration NAME`.",
+        fix: installed_again;
     WEBHOOK_FAILING: "webhook-failing", Error, "The webhook answers, but it cannot check Pods, because the API server refuses what it asks.",
         "Look at the log of its Pods, which names the call that fails.",
         words: [Message("gmsawebhookreviewsfail"), Message("gmsawebhookspecsunreadable"), General("the api server answered 403"), General("the watch of credential specs failed")],
@@ -130,3 +139,46 @@ family! { "Installation" {
     WINDOWS_NODES: "windows-nodes", Warning, "The cluster has no Windows node.",
         "Add one: until then, Pods that use GMSA stay Pending.";
 } }
+
+/// What to do where a webhook is not reached: another one, or its Service is gone or has no Pod.
+fn unreachable(names: &Names<'_>) -> Option<Fix> {
+    other_webhook(names).or_else(|| unreachable_service(names))
+}
+
+/// What to do where the webhook that is not reached is another one: the same, at its place.
+fn other_webhook(names: &Names<'_>) -> Option<Fix> {
+    let name = names.said.split_once("calling webhook \"")?.1.split('"').next()?;
+    if name.contains("gmsa") || name.contains("cert-manager") {
+        return None;
+    }
+    let of_words = FAMILY.entries.iter().find(|entry| *entry.rule == WEBHOOK_UNREACHABLE).map(|entry| entry.remedies);
+    let remedy = first_of(names.said, of_words.unwrap_or_default()).unwrap_or(WEBHOOK_UNREACHABLE.remedy);
+    let whose =
+        "The message names another webhook than that for GMSA: look at the namespace of that one, and ask its owner.";
+    Some(Fix::run(format!("{remedy} {whose}")))
+}
+
+/// The record of a release was in the namespace: the release is installed again, and takes what remains of it.
+fn installed_again(names: &Names<'_>) -> Option<Fix> {
+    let Installer::Helm { release, namespace } = names.installer? else { return None };
+    Some(Fix::run(format!(
+        "The record of the release was deleted with it. Install it again, with the values of before: \
+         `helm install {release} CHART -n {namespace} --create-namespace --force-conflicts`."
+    )))
+}
+
+/// What to do where the Service of the webhook is gone, or has no Pod.
+fn unreachable_service(names: &Names<'_>) -> Option<Fix> {
+    let (namespace, _) = names.webhook?;
+    Some(Fix::run(if names.said.contains("no endpoints available") {
+        // The API server does not check what a configuration names.
+        let namespace = if is_dns_label(namespace) { namespace } else { "NAMESPACE" };
+        format!(
+            "No Pod of the webhook is ready: `kubectl get pods -n {namespace}`. The lines `webhook` and `service` say why."
+        )
+    } else if names.said.contains("service \"") && names.said.contains("not found") {
+        format!("{} creates the Service again.", names.installer?.restore())
+    } else {
+        return None;
+    }))
+}

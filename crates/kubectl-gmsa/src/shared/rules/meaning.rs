@@ -27,7 +27,9 @@ impl Phase {
             "external credentials",
             "credential guard",
         ];
-        const RUNNING: [&str; 17] = [
+        const RUNNING: [&str; 19] = [
+            "setspn",
+            "dsbind",
             "netlogon",
             "trusted dc",
             "trust verification",

@@ -19,10 +19,14 @@ use crate::shared::installer::Installer;
 #[derive(Clone, Copy, Default)]
 pub struct Names<'n> {
     pub spec: Option<&'n str>,
+    /// The credential spec of nearly that name, which exists.
+    pub nearest: Option<&'n str>,
     pub namespace: Option<&'n str>,
     /// The service account of the pod.
     pub service_account: Option<&'n str>,
     pub node: Option<&'n str>,
+    /// The name of the Pod.
+    pub pod_name: Option<&'n str>,
     /// The group Managed Service Account.
     pub account: Option<&'n str>,
     /// The DNS name of its domain.
@@ -85,11 +89,20 @@ impl<'n> Names<'n> {
             "NAMESPACE" => plain(self.namespace, is_dns_label),
             "SERVICEACCOUNT" => plain(self.service_account, is_dns_subdomain),
             "NODE" => plain(self.node, is_dns_subdomain),
+            "OBJECT" => plain(self.named_in_quotes(), is_dns_subdomain),
+            "POD" => plain(self.pod_name, is_dns_subdomain),
             "NAME" => powershell(self.account?),
             "DOMAIN" => cmd(self.domain?),
             "SPN" => cmd(self.principal?),
             _ => None,
         }
+    }
+
+    /// The ConfigMap, Secret or claim that a kubelet names.
+    fn named_in_quotes(&self) -> Option<&'n str> {
+        let kinds = ["configmap \"", "secret \"", "persistentvolumeclaim \""];
+        let (_, rest) = kinds.iter().find_map(|kind| self.said.split_once(kind))?;
+        rest.split('"').next()
     }
 
     /// A remedy with these names in its commands; `None` where none is filled in.

@@ -1,6 +1,6 @@
 //! Statuses as numbers in a text: `0xc0020017`, `#3489792023`, `-1073610729`, `error 1355`.
 
-use super::code::Status;
+use super::{code::Status, symbols::KERBEROS_WORDS};
 
 /// The text as one number.
 pub(super) fn alone(text: &str) -> Option<Status> {
@@ -19,7 +19,7 @@ pub(super) fn alone(text: &str) -> Option<Status> {
 /// hexadecimal ones need such a word too, or the same number before them: the others are addresses and flags.
 pub(super) fn find(text: &str) -> impl Iterator<Item = Status> {
     let lower = text.to_ascii_lowercase();
-    let has_codes = ["kerberos", "krb", "kdc", "ldap"].iter().any(|protocol| lower.contains(protocol));
+    let has_codes = KERBEROS_WORDS.iter().chain(&["ldap"]).any(|protocol| lower.contains(protocol));
     let (mut before, mut first) = ("", "");
     text.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '#' | '-' | '_'))
         .filter(|word| !word.is_empty())

@@ -95,7 +95,7 @@ family! { "Pods" {
             General("outofpods"),
         ];
     POD_VOLUME: "pod-volume", Error, "A volume, ConfigMap or Secret that a Pod needs is not there, or cannot be mounted.",
-        "Create what the message names in the namespace of the Pod, or correct its name. `kubectl describe pod` shows each volume.",
+        "Create what the message names in the namespace of the Pod, or correct its name. `kubectl describe pod POD --namespace NAMESPACE` shows each volume.",
         words: [
             Message("mountvolume.setup failed"),
             Message("mountvolume.mountdevice failed"),
@@ -106,6 +106,10 @@ family! { "Pods" {
             Message("persistentvolumeclaim \"*\" not found"),
             Message("createcontainerconfigerror"),
             Message("references non-existent config key"),
+            Message("error: cannot find volume"),
+            Message("newsmbglobalmapping*user name or password is incorrect"),
+            Message("newsmbglobalmapping*access is denied"),
+            Start("createcomputesystem*volume label syntax is incorrect"),
             Message("couldn't find key ? in"),
             General("configmap \"*\" not found"),
             General("configmaps \"*\" not found"),
@@ -114,9 +118,11 @@ family! { "Pods" {
             General("failedmount"),
         ],
         remedies: {
-            "configmap \"*\" not found" => "Create the ConfigMap in the namespace of the Pod (`kubectl create configmap`), or correct its name in the Pod.",
-            "secret \"*\" not found" => "Create the Secret in the namespace of the Pod (`kubectl create secret`), or correct its name in the Pod.",
-            "persistentvolumeclaim" => "Look at the claim: `kubectl describe pvc`. It waits for a StorageClass that works on Windows, or does not exist.",
+            "newsmbglobalmapping" => "Correct the user and the password in the Secret of the volume (`nodeStageSecretRef`): the node mounts the share with them, not with the gMSA.",
+            "volume label syntax" => "Correct the paths of the volumes: `hostPath` and `mountPath` are paths of Windows on such a node.",
+            "configmap \"*\" not found" => "Create the ConfigMap in the namespace of the Pod (`kubectl create configmap OBJECT --namespace NAMESPACE --from-file=FILE`), or correct its name in the Pod.",
+            "secret \"*\" not found" => "Create the Secret in the namespace of the Pod (`kubectl create secret generic OBJECT --namespace NAMESPACE --from-file=FILE`), or correct its name in the Pod.",
+            "persistentvolumeclaim" => "Look at the claim: `kubectl describe pvc OBJECT --namespace NAMESPACE`. It waits for a StorageClass that works on Windows, or does not exist.",
         };
     NODE_SELECTOR: "node-selector", Error, "No node that takes the Pod has the labels that it selects, or matches its affinity.",
         "Compare its node selector with `kubectl get nodes -L kubernetes.io/os,node.kubernetes.io/windows-build`. Windows nodes have `kubernetes.io/os: windows`, in lower case.",
@@ -131,7 +137,7 @@ family! { "Pods" {
             General("predicate nodeaffinity failed"),
         ];
     NOT_SCHEDULED: "not-scheduled", Error, "A Pod is not on a node.",
-        "See docs/windows-pods.md.",
+        "`kubectl describe pod POD --namespace NAMESPACE` shows what the scheduler says, `kubectl get nodes -L kubernetes.io/os,node.kubernetes.io/windows-build` which nodes there are.",
         words: [General("nodes are available"), General("no nodes available to schedule pods"), General("failedscheduling")];
     POD_FAILED: "pod-failed", Error, "A Pod has failed: it was evicted, or a container of it ended with an error.",
         "`kubectl describe pod` and `kubectl logs` say why. Its controller creates a new Pod; a Pod without a controller must be created again.",
@@ -170,19 +176,34 @@ family! { "Pods" {
             Message("hcncreateendpoint failed"),
             Message("hns failed with error"),
             Message("failed to retrieve network namespace"),
+            Message("hnscall failed*object already exists"),
+            Message("hns failed with error*object already exists"),
             Message("hnscall failed"),
+            Message("hcnopennetwork failed"),
+            Message("hcnopennamespace failed"),
+            Message("hcnopenendpoint failed"),
+            Message("hcncreatenamespace failed"),
             Message("hcncreatenetwork failed"),
             Message("cni plugin not initialized"),
             Message("failed to create endpoint"),
-        ];
+            Codes(&[
+                HCN_E_NETWORK_NOT_FOUND, HCN_E_ENDPOINT_NOT_FOUND, HCN_E_NETWORK_ALREADY_EXISTS, HCN_E_ENDPOINT_ALREADY_ATTACHED,
+                HCN_E_NAMESPACE_ATTACH_FAILED,
+            ]),
+        ],
+        remedies: {
+            "label vpc.amazonaws.com/privateipv4address" => "Enable Windows on EKS: `enable-windows-ipam: \"true\"` in the ConfigMap `amazon-vpc-cni` of `kube-system`, and `kubernetes.io/os: windows` in the node selector of the Pod.",
+        };
+    POD_NOT_READY: "pod-not-ready", Error, "A Pod runs and is not ready, so its Services send it nothing.",
+        "`kubectl describe pod POD --namespace NAMESPACE` shows its conditions, and the events of its probes.";
     PROBE_UNAUTHORIZED: "probe-unauthorized", Error, "The application answers the probe of the kubelet, which has no identity, with 401.",
-        "Let one path answer without authentication (IIS: anonymous authentication for it), or probe with `tcpSocket`. If it worked before, the application has lost its identity: `kubectl gmsa verify`.",
+        "Let one path answer without authentication (IIS: anonymous authentication for it), or probe with `tcpSocket`. If it worked before, the application has lost its identity: `kubectl gmsa verify NAMESPACE/POD`.",
         words: [Message("probe failed: http probe failed with statuscode: 401")];
     PROBE_FAILED: "probe-failed", Error, "The probe of the kubelet fails, so the Pod is not ready, or is restarted.",
-        "`kubectl logs` and `kubectl exec` show whether the application answers at that port and path. Windows applications start slowly: use a `startupProbe`.",
-        words: [General("readiness probe failed"), General("liveness probe failed"), General("startup probe failed"), General("failed liveness probe"), General("readiness probe errored")];
+        "`kubectl logs POD --namespace NAMESPACE` shows whether the application answers at that port and path. Windows applications start slowly: use a `startupProbe`.",
+        words: [General("readiness probe failed"), General("liveness probe failed"), General("startup probe failed"), General("failed liveness probe"), General("readiness probe errored"), General("liveness probe errored"), General("startup probe errored")];
     NOT_STARTED: "not-started", Error, "A container of a Pod does not start.",
-        "See docs/troubleshooting.md.",
+        "`kubectl describe pod POD --namespace NAMESPACE` shows its events; `kubectl gmsa explain` explains the text of one.",
         words: [
             General("failed to pull image"),
             General("errimagepull"),
@@ -203,6 +224,15 @@ family! { "Pods" {
             General("createcontainererror"),
             General("oomkilled"),
             General("is waiting to start"),
+            General("failed to apply default image tag"),
+            General("imageinspecterror"),
+            General("createcomputesystem*access is denied"),
+            General("createcomputesystem*element not found"),
+            General("createcomputesystem*requested resource is in use"),
+            General("createcomputesystem*the handle is invalid"),
+            General("createcomputesystem*catastrophic failure"),
+            General("createcomputesystem*internal error occurred"),
+            Start("createcomputesystem*the object already exists"),
             General("failed to get sandbox image"),
             General("failed to reserve sandbox name"),
             General("unable to retrieve some image pull secrets"),
@@ -210,6 +240,7 @@ family! { "Pods" {
             General("breaks non-root policy"),
         ],
         remedies: {
+            "createcomputesystem" => "Windows on the node failed: the log Microsoft-Windows-Hyper-V-Compute-Admin there says more. A restart of the service `vmcompute`, or of the node after a drain, clears what an earlier container left.",
             "image pull secrets" => "Create the imagePullSecret that the Pod or its service account names: `kubectl create secret docker-registry`.",
             "root" => "Set `runAsUserName: ContainerUser` or `NT AUTHORITY\\NETWORK SERVICE`: with `runAsNonRoot`, the kubelet refuses ContainerAdministrator.",
             "is waiting to start" => "`kubectl describe pod POD` shows what it waits for: its events name the image, the volume or the sandbox that fails.",
@@ -224,6 +255,8 @@ family! { "Pods" {
             "not found" => "The registry has no such image or tag: correct the name and the tag.",
             "errimageneverpull" => "Load the image onto the node, or change `imagePullPolicy`.",
             "pull" => "Correct the name and the tag of the image, or the access of the node to its registry: an imagePullSecret, its network. `kubectl describe pod` shows what the registry said.",
+            "imageinspecterror" => "Correct the name of the image: the container runtime cannot read it as one. `kubectl describe pod` shows it.",
+            "default image tag" => "Correct the name of the image: it is empty, or no name that a registry can have.",
             "errimage" => "Correct the name and the tag of the image, or the access of the node to its registry: an imagePullSecret, its network. `kubectl describe pod` shows what the registry said.",
             "oomkilled" => "Raise the memory limit of the container.",
             "crashloopbackoff" => "`kubectl logs POD --previous` says why the container ended; its exit code stands in `kubectl describe pod`.",
@@ -242,7 +275,9 @@ family! { "Pods" {
         words: [Codes(&[STATUS_DLL_INIT_FAILED, ERROR_DLL_INIT_FAILED])];
     EXIT_CRASHED: "exit-crashed", Error, "A program in the container crashed. That is a fault of the program, not of its identity.",
         "`kubectl logs POD --previous`, and the event log Application in the container, say where. 0xe0434352 is an exception of .NET that nothing caught.",
-        words: [Codes(&[STATUS_ACCESS_VIOLATION, STATUS_STACK_OVERFLOW, STATUS_HEAP_CORRUPTION, STATUS_STACK_BUFFER_OVERRUN, ERROR_PROCESS_ABORTED, CLR_EXCEPTION])];
+        words: [Codes(&[STATUS_ACCESS_VIOLATION, STATUS_STACK_OVERFLOW, STATUS_HEAP_CORRUPTION, STATUS_STACK_BUFFER_OVERRUN, ERROR_PROCESS_ABORTED, CLR_EXCEPTION,
+            EXCEPTION_COMPLUS, EXCEPTION_MSC, COR_E_FAILFAST, STATUS_BREAKPOINT, STATUS_ILLEGAL_INSTRUCTION, STATUS_INTEGER_DIVIDE_BY_ZERO,
+            STATUS_INVALID_CRUNTIME_PARAMETER, STATUS_ASSERTION_FAILURE, STATUS_FAIL_FAST_EXCEPTION])];
     EXIT_STOPPED: "exit-stopped", Note, "The container was ended from outside: somebody or the kubelet stopped it.",
         "Look for the reason before it in `kubectl describe pod`: a liveness probe, a rollout, an eviction.",
         words: [Codes(&[STATUS_CONTROL_C_EXIT, DBG_TERMINATE_PROCESS])];

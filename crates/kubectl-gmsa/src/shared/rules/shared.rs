@@ -11,7 +11,7 @@ use super::{
 };
 use crate::shared::{grant::GrantObjects, installer::Installer};
 use gmsa_core::{
-    admission::pod::Pod,
+    admission::pod::{Pod, Slot},
     credspec::{SpecName, is_dns_label, is_dns_subdomain, lint::suggest_name},
     diagnostic::rules::{self, Rule},
 };
@@ -48,9 +48,10 @@ pub(super) static FAMILY: Family = Family {
             &[Refusal("distinct gmsa cred specs"), Refusal("different gmsa cred specs in one pod")],
         ),
         entry(&rules::PATCH_TOO_LARGE, &[Refusal("the gmsa cred spec contents of this pod would take")]),
-        entry(
+        with_fix(
             &rules::SPEC_MISSING,
             &[Refusal("cred spec ? does not exist"), Message("gmsacredentialspecs.windows.k8s.io \"*\" not found")],
+            nearest_name,
         ),
         entry(&rules::SPEC_UNUSABLE, &[Refusal("does not have a credspec key")]),
         with_fix(&rules::SPEC_UNREADABLE, &[Refusal("unable to retrieve the contents of cred spec")], what_is_asked),
@@ -126,10 +127,16 @@ pub(super) static FAMILY: Family = Family {
                 Message("group key distribution service cannot"),
                 Codes(&[NTE_NO_KEY]),
             ],
-            &[(
-                "request is not supported",
-                "Run `Add-KdsRootKey` on a domain controller, as a member of Domain Admins or Enterprise Admins; elsewhere it answers that the request is not supported.",
-            )],
+            &[
+                (
+                    "request is not supported",
+                    "Run `Add-KdsRootKey` on a domain controller, as a member of Domain Admins or Enterprise Admins; elsewhere it answers that the request is not supported.",
+                ),
+                (
+                    "add-kdsrootkey : access is denied",
+                    "Run `Add-KdsRootKey` on a domain controller as a member of Domain Admins or Enterprise Admins, in a PowerShell that runs as administrator.",
+                ),
+            ],
         ),
         with_remedies(
             &rules::ACCOUNT_PASSWORD,
@@ -138,6 +145,7 @@ pub(super) static FAMILY: Family = Family {
                 Message("test failed for managed service account"),
                 Message("permission to use the group msa"),
                 Message("fetch the password of a group managed service account failed"),
+                Message("could not retrieve passwords for the group managed service account"),
                 Message("test-adserviceaccount*false"),
                 Event("directoryservice", 2947),
             ],
@@ -159,16 +167,15 @@ pub(super) static FAMILY: Family = Family {
                 Message("duplicate spn found"),
                 Message("spn value provided for addition/modification is not unique"),
                 Message("groups of duplicate spns"),
+                Message("is registered on multiple accounts which"),
+                Message("encountered duplicate names while processing a kerberos"),
             ],
         ),
         entry(&rules::API_VERSION, &[Message("windows.k8s.io/v1alpha1 gmsacredentialspec is deprecated")]),
         entry(&rules::LINUX_ONLY, &[Message("cannot be set for a windows pod")]),
         entry(&rules::HOST_PROCESS, &[Message("contains any hostprocess containers")]),
         entry(&rules::SIZE, &[Message("gmsacredentialspec*size must be under")]),
-        entry(
-            &rules::NOT_A_POD,
-            &[General("the pod \"*\" is invalid: "), General("the deployment \"*\" is invalid: ")],
-        ),
+        entry(&rules::NOT_A_POD, &[General("pod \"*\" is invalid: "), General("the deployment \"*\" is invalid: ")]),
         entry(
             &rules::RUN_AS_USER,
             &[
@@ -215,7 +222,14 @@ pub(super) static FAMILY: Family = Family {
                 Message("tls: failed to find any pem data in key input"),
             ],
         ),
-        entry(&rules::REFUSED_OBJECT, &[Message("the gmsacredentialspec \"*\" is invalid")]),
+        with_remedies(
+            &rules::REFUSED_OBJECT,
+            &[Message("the gmsacredentialspec \"*\" is invalid")],
+            &[(
+                "a lowercase rfc 1123",
+                "Use a lower-case DNS name: letters, digits, `-` and `.`. Pods write the same name in `gmsaCredentialSpecName`.",
+            )],
+        ),
     ],
 };
 
@@ -236,17 +250,45 @@ fn other_name(names: &Names<'_>) -> Option<Fix> {
     let is_wrong = |name: &str| suggest_name(name) != name;
     let mut slots = names.slot.copied().into_iter().chain(names.pod.into_iter().flat_map(Pod::slots));
     let slot = slots.find(|slot| slot.name.is_some_and(is_wrong))?;
-    if !slot.name?.contains(|c: char| c.is_ascii_alphanumeric()) {
-        return Some(Fix::write("gmsaCredentialSpecName: NAME".to_owned()));
+    let fix = instead_of(slot.name?);
+    if is_placeholder(slot.name?) || !slot.name?.contains(|c: char| c.is_ascii_alphanumeric()) {
+        return Some(fix);
     }
-    let name = suggest_name(slot.name?);
+    Some(renamed(&slot, &suggest_name(slot.name?), names))
+}
+
+/// The name of the credential spec that is meant, where one of nearly that name exists.
+fn nearest_name(names: &Names<'_>) -> Option<Fix> {
+    let mut slots = names.slot.copied().into_iter().chain(names.pod.into_iter().flat_map(Pod::slots));
+    let slot = slots.find(|slot| slot.name == names.spec)?;
+    Some(renamed(&slot, names.nearest?, names))
+}
+
+/// How to have a slot name this credential spec.
+fn renamed(slot: &Slot<'_>, name: &str, names: &Names<'_>) -> Fix {
     let context = json!({"windowsOptions": {"gmsaCredentialSpecName": name}});
     let spec = match slot.kind.field() {
         None => json!({"securityContext": context}),
         Some(list) => json!({(list): [{"name": slot.owner, "securityContext": context}]}),
     };
     let fix = Fix::write(format!("gmsaCredentialSpecName: {name}"));
-    Some(fix.or_run(names.subject.map(|subject| subject.change(&spec))))
+    fix.or_run(names.subject.map(|subject| subject.change(&spec)))
+}
+
+/// What a tool fills in before a manifest is applied.
+fn is_placeholder(name: &str) -> bool {
+    ["{{", "${", "$(", "<%"].iter().any(|start| name.contains(start))
+}
+
+/// What to write in the place of a name that no credential spec can have.
+pub fn instead_of(name: &str) -> Fix {
+    if is_placeholder(name) {
+        return Fix::run(
+            "Render the template, and check what comes out: `helm template CHART | kubectl gmsa check -f -`.",
+        );
+    }
+    let name = Some(suggest_name(name)).filter(|_| name.contains(|c: char| c.is_ascii_alphanumeric()));
+    Fix::write(format!("gmsaCredentialSpecName: {}", name.as_deref().unwrap_or("NAME")))
 }
 
 fn name_instead(names: &Names<'_>) -> Option<Fix> {

@@ -6,14 +6,14 @@ use gmsa_core::diagnostic::Severity;
 use super::code::*;
 use super::{
     Family, Rule, RuleEntry,
-    Words::{Event, General, Start, StartCodes},
+    Words::{Codes, Event, General, Start, StartCodes},
     family,
 };
 
 family! { "Containers that do not start" {
     CONTENTS_REJECTED: "contents-rejected", Error, "The node cannot parse the contents of the credential spec.",
         "Run `kubectl gmsa credspec lint` on the credential spec, correct it, and create the Pod again.",
-        words: [Start("failed to parse the credential spec"), Event("containers-ccg", 3), Start("error parsing credential spec")];
+        words: [Start("failed to parse the credential spec"), Start("failed to parse credential spec"), Event("containers-ccg", 3), Start("error parsing credential spec")];
     CREDENTIAL_SPEC_FILE: "credential-spec-file", Error, "Docker does not find the credential spec, or its option is written wrongly.",
         "Write `--security-opt \"credentialspec=file://NAME.json\"`: NAME.json is in the folder `CredentialSpecs` of Docker (`C:\\ProgramData\\docker\\CredentialSpecs`), and never an absolute path.",
         words: [
@@ -31,7 +31,7 @@ family! { "Containers that do not start" {
         ];
     START_PARAMETER: "start-parameter", Error, "Windows refuses a parameter of the container. In a Pod with GMSA it is mostly a field of the credential spec.",
         "Run `kubectl gmsa credspec lint` on the credential spec: `PluginGUID` with braces, `Guid` without, `Sid` of the domain. Without GMSA, look at its mounts and devices.",
-        words: [StartCodes(&[ERROR_INVALID_PARAMETER, STATUS_INVALID_PARAMETER])];
+        words: [StartCodes(&[ERROR_INVALID_PARAMETER, STATUS_INVALID_PARAMETER]), Start("createcomputesystem*the parameter is incorrect")];
     NODE_OUTDATED: "node-outdated", Error, "Windows on the node lacks updates that the container runtime needs, or a folder of the container is missing on it.",
         "Install the updates of Windows on the node: containerd needs 17763.1817 or later on Windows Server 2019. If it has them, look at the mounts of the Pod.",
         words: [Start("createcomputesystem*the directory name is invalid")];
@@ -51,8 +51,13 @@ family! { "Containers that do not start" {
             Start("managedidentitycredential authentication"),
             Start("no managed identity endpoint found"),
             Start("was not found in this key vault"),
+            Start("microsoft.keyvault/vaults/secrets/getsecret"),
+            Start("not authorized to perform: kms:decrypt"),
+            Start("secrets manager can't find the specified secret"),
         ],
         remedies: {
+            "vaults/secrets/getsecret" => "Give the identity of the nodes the role `Key Vault Secrets User` on the Key Vault that `PluginInput` names.",
+            "kms:decrypt" => "Give the role of the nodes `kms:Decrypt` for the key of the secret, besides `secretsmanager:GetSecretValue`.",
             "does not have secrets get permission" => "Give the identity of the nodes the right `get` on secrets of the Key Vault that `PluginInput` names.",
             "managed" => "Assign the managed identity that `PluginInput` names to the virtual machine scale set of the nodes, and give it `get` on secrets of the Key Vault.",
             "failed to fetch credentials from the plugin*access is denied" => "Let the node read the secret that `PluginInput` names: its managed identity or role needs that right, such as `get` on secrets of the Key Vault.",
@@ -69,6 +74,8 @@ family! { "Containers that do not start" {
             Start("failed to fetch gmsa credentials*password must be changed"),
             Start("failed to fetch gmsa credentials*account has expired"),
             Start("failed to fetch gmsa credentials*account restrictions"),
+            Start("failed to fetch gmsa credentials*network password is not correct"),
+            Start("failed to fetch gmsa credentials*credentials supplied to the package were not recognized"),
             Start("failed to fetch gmsa credentials*0x8007052e"),
             Start("failed to fetch gmsa credentials*0x8009030c"),
         ];
@@ -78,7 +85,9 @@ family! { "Containers that do not start" {
         "Add the user of the plugin, or the node where there is no plugin, to `PrincipalsAllowedToRetrieveManagedPassword`, and let the node reach a domain controller.",
         words: [
             General("failed to fetch gmsa credentials"),
+            General("cannot get gmsa krb ticket"),
             Start("failed to fetch gmsa credentials*access is denied"),
+            Start("failed to fetch gmsa credentials*insufficient access rights to perform the operation"),
             Start("netlogon failed to retrieve the password for account"),
             Start("cannot be used as managed service account on the local"),
             Event("containers-ccg", 8),
@@ -88,6 +97,7 @@ family! { "Containers that do not start" {
         "The log Microsoft-Windows-Containers-CCG/Admin of the node says which step failed; `kubectl gmsa explain` reads its messages. Without a message there, the credential spec, its plugin or the path to a domain controller is at fault.",
         words: [
             General("failed to setup the external credentials"),
+            Event("hyper-v-compute", 11507),
             General("container credential guard instance"),
             StartCodes(&[
                 RPC_S_SERVER_UNAVAILABLE, RPC_S_CALL_FAILED, RPC_NT_SERVER_UNAVAILABLE, RPC_NT_CALL_FAILED,
@@ -102,16 +112,19 @@ family! { "Containers that do not start" {
                 ERROR_BAD_NETPATH, ERROR_NO_LOGON_SERVERS, ERROR_NO_SUCH_DOMAIN, EPT_S_NOT_REGISTERED,
                 ERROR_DOMAIN_CONTROLLER_NOT_FOUND, NERR_DCNotFound, SEC_E_NO_AUTHENTICATING_AUTHORITY,
                 STATUS_NO_LOGON_SERVERS, STATUS_NO_SUCH_DOMAIN, STATUS_DOMAIN_CONTROLLER_NOT_FOUND, STATUS_BAD_NETWORK_PATH,
-                ERROR_DS_SERVER_DOWN, ERROR_DS_UNAVAILABLE,
+                ERROR_DS_SERVER_DOWN, ERROR_DS_UNAVAILABLE, SEC_E_DOWNGRADE_DETECTED, STATUS_DOWNGRADE_DETECTED,
             ]),
             Start("failed to fetch gmsa credentials*the rpc server is unavailable"),
             Start("failed to fetch gmsa credentials*ldap server is unavailable"),
+            Start("failed to fetch gmsa credentials*no such host"),
+            Start("failed to fetch gmsa credentials*local security authority cannot be contacted"),
             Start("failed to fetch gmsa credentials*timeout"),
         ];
     START_LOGON: "start-logon", Error, "Windows could not log on the user of a container.",
         "Compare `runAsUserName` with the users of the image. If it is right, run `Test-ADServiceAccount NAME` on the node: it must say True.",
         words: [
             Start("createprocess*user name or password is incorrect"),
+            Start("createcomputesystem*unknown user name or bad password"),
             StartCodes(&[
                 ERROR_LOGON_FAILURE, SEC_E_LOGON_DENIED, STATUS_WRONG_PASSWORD, STATUS_LOGON_FAILURE,
                 ERROR_NONE_MAPPED, STATUS_NONE_MAPPED,
@@ -127,13 +140,21 @@ family! { "Containers that do not start" {
             Start("no matching manifest for windows"),
             Start("no match for platform in manifest"),
             StartCodes(&[HCS_E_IMAGE_MISMATCH]),
-        ];
+        ],
+        remedies: {
+            "failed to get sandbox image" => "The pause image has no build for the Windows of this node: set `sandbox_image` in the config.toml of containerd to a version that has, and restart containerd.",
+        };
     START_EXITED: "start-exited", Error, "The container, or the virtual machine around it, exited while Windows started it.",
         "Read the log Microsoft-Windows-Hyper-V-Compute-Admin of the node. Too little memory on the node ends so too.",
         words: [
             Start("virtual machine or container exited unexpectedly"),
             StartCodes(&[HCS_E_TERMINATED_DURING_START, HCS_E_UNEXPECTED_EXIT]),
-        ];
+            Codes(&[HCS_E_INVALID_STATE, HCS_E_SYSTEM_NOT_FOUND, HCS_E_SYSTEM_ALREADY_STOPPED]),
+        ],
+        remedies: {
+            "hcs_e_invalid_state" => "The container has ended, or has not started yet, so nothing can run in it: `kubectl describe pod` and `kubectl logs POD --previous` say why it ended.",
+            "hcs_e_system_" => "The container has ended, or has not started yet, so nothing can run in it: `kubectl describe pod` and `kubectl logs POD --previous` say why it ended.",
+        };
     START_COMMAND: "start-command", Error, "The command of a container is not in its image.",
         "Correct `command`, or its path in the image.",
         words: [
@@ -150,6 +171,8 @@ family! { "Containers that do not start" {
             Start("hcsshim::importlayer"),
             Start("hcsshim::createlayer"),
             Start("hcsshim::createsandboxlayer"),
+            Start("hcsshim::processbaselayer"),
+            Start("failed to register layer"),
             Start("failed to extract layer"),
             Start("no space left on device"),
             Start("there is not enough space on the disk"),
@@ -161,6 +184,7 @@ family! { "Containers that do not start" {
             Start("hcs::*context deadline exceeded"),
             Start("hcsshim::*context deadline exceeded"),
             Start("failed to connect to the host compute service"),
+            Start("createcomputesystem*the service cannot be started"),
             StartCodes(&[HCS_E_CONNECT_FAILED, HCS_E_CONNECTION_TIMEOUT, HCS_E_CONNECTION_CLOSED]),
         ];
 } }

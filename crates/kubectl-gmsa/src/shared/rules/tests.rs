@@ -61,29 +61,42 @@ fn a_status_alone_is_explained_in_both_phases() {
 fn a_status_that_is_not_known_is_decoded_and_not_guessed() {
     let node = "The node has the rest: the logs Microsoft-Windows-Containers-CCG/Admin and Microsoft-Windows-Hyper-V-Compute-Admin, \
                 whose messages `kubectl gmsa explain` reads.";
-    let decoded = |text: &str, found: &str, how: &str| {
-        assert_eq!(explained(text), [format!("{found} = No cause is known here. {how} {node}")]);
+    let decoded = |text: &str, found: &str, what: &str, how: &str| {
+        assert_eq!(explained(text), [format!("{found} = {what}No cause is known here. {how} {node}")]);
     };
     let certutil = |code: &str| format!("`certutil -error {code}` on Windows says what it means.");
-    decoded("0x80004005", "0x80004005: E_FAIL", &certutil("0x80004005"));
-    decoded("-2147467259", "0x80004005: E_FAIL", &certutil("0x80004005"));
-    decoded("3489660980", "0xd0000034: STATUS_OBJECT_NAME_NOT_FOUND (NTSTATUS 0xc0000034)", &certutil("0xc0000034"));
-    decoded("0xd00000ff", "0xd00000ff: an NTSTATUS (NTSTATUS 0xc00000ff)", &certutil("0xc00000ff"));
-    decoded("STATUS_CANCELLED", "0xc0000120: STATUS_CANCELLED", &certutil("0xc0000120"));
+    decoded("0x80004005", "0x80004005: E_FAIL", "It is an HRESULT of COM (facility 0). ", &certutil("0x80004005"));
+    decoded("-2147467259", "0x80004005: E_FAIL", "It is an HRESULT of COM (facility 0). ", &certutil("0x80004005"));
+    decoded(
+        "3489660980",
+        "0xd0000034: STATUS_OBJECT_NAME_NOT_FOUND (NTSTATUS 0xc0000034)",
+        "It is an NTSTATUS (facility 0). ",
+        &certutil("0xc0000034"),
+    );
+    decoded("0xd0000fff", "0xd0000fff: an NTSTATUS (NTSTATUS 0xc0000fff)", "", &certutil("0xc0000fff"));
+    decoded(
+        "STATUS_CANCELLED",
+        "0xc0000120: STATUS_CANCELLED",
+        "It is an NTSTATUS (facility 0). ",
+        &certutil("0xc0000120"),
+    );
     decoded(
         "0x80070570",
         "0x80070570: ERROR_FILE_CORRUPT (Win32 1392)",
+        "It is a Win32 code. ",
         "`net helpmsg 1392` on Windows says what it means.",
     );
     decoded(
         "60",
-        "60: a Win32 code",
+        "60: ERROR_BAD_REM_ADAP",
+        "It is a Win32 code. ",
         "`net helpmsg 60` on Windows says what it means; in Kerberos it is KRB_ERR_GENERIC.",
     );
     // In a text, what has the form of a failure counts, and nothing beside a cause.
     decoded(
         "layer 0x80070570 of it",
         "0x80070570: ERROR_FILE_CORRUPT (Win32 1392)",
+        "It is a Win32 code. ",
         "`net helpmsg 1392` on Windows says what it means.",
     );
     assert_eq!(explained("layer 0x570 of 60"), Vec::<String>::new());
@@ -191,7 +204,7 @@ fn answers_of_commands_are_explained() {
         explained("Trust Verification Status = 5 0x5 ERROR_ACCESS_DENIED"),
         ["5: ERROR_ACCESS_DENIED = Running logon-denied"]
     );
-    assert_eq!(explained("System error 53 has occurred."), ["53: ERROR_BAD_NETPATH = Running no-domain-controller"]);
+    assert_eq!(explained("System error 53 has occurred."), ["\"system error 53 has occurred\" = share-name"]);
 }
 
 #[test]

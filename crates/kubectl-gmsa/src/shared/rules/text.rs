@@ -52,6 +52,10 @@ static NO_FAULTS: &[(&str, &str)] = &[
         "additional pre-authentication required",
         "The first answer of every Kerberos logon: the client repeats its request with a proof of its password.",
     ),
+    (
+        "ip addresses don't map to any of the existing sites",
+        "The addresses of some clients belong to no site of the domain. It works, and they may take a distant domain controller.",
+    ),
     ("krb_err_response_too_big", "The client repeats its request over TCP: let TCP 88 through."),
 ];
 
@@ -179,14 +183,18 @@ fn printed(text: &str) -> Vec<Explanation> {
 }
 
 fn of_others(text: &str) -> Vec<Explanation> {
+    if let Some(name) = number::alone(text).and_then(|Status(value)| symbols::of_mit(value)) {
+        return of_others(name);
+    }
     let alone: Option<Vec<_>> = text.split_whitespace().take(MAX_FOUND).map(number::alone).collect();
     if let Some(statuses) = alone {
         let explained = statuses.into_iter().map(|status| status.explain(None).unwrap_or_else(|| status.unknown()));
         return different(explained);
     }
     let lower = plain(text);
-    let mut names: Vec<_> =
-        number::find(text).filter_map(|Status(value)| symbols::of_protocol(&lower, value)).collect();
+    let mut names: Vec<_> = number::find(text)
+        .filter_map(|Status(value)| symbols::of_protocol(&lower, value).or_else(|| symbols::of_mit(value)))
+        .collect();
     names.truncate(MAX_FOUND);
     let phase = Phase::of(&lower);
     let (mut found, mut general) = (Vec::new(), None);
@@ -210,9 +218,9 @@ fn of_others(text: &str) -> Vec<Explanation> {
         found.extend(general);
         let by_name: Vec<_> = code::named(text).collect();
         let is_called_error = |Status(value): &Status| {
-            ["error", "error:", "error code", "error code:"]
-                .iter()
-                .any(|word| lower.contains(&format!("{word} {value}")))
+            ["error", "error:", "error code", "error code:"].iter().any(|word| {
+                lower.contains(&format!("{word} {value}")) && !lower.contains(&format!("http {word} {value}"))
+            })
         };
         let unknown = statuses.iter().filter(|status| {
             (status.is_failure() || by_name.contains(status) || is_called_error(status)) && explained(status).is_none()

@@ -8,7 +8,7 @@ use super::{
     is_cause, refusal,
     scheduling::Nodes,
     steps,
-    workload::{Maker, Workload, is_active},
+    workload::{Idle, Maker, Workload, is_active},
 };
 use crate::shared::{
     pods::ClusterPod,
@@ -41,26 +41,70 @@ pub fn worst<'w>(workload: &'w Workload, nodes: &Nodes, events: &Events) -> Opti
 
 /// The step: whether its pods were created, and if not, what the API server said.
 pub fn created(workload: &Workload, worst: Option<&Walked<'_>>, events: &Events) -> Check {
-    let Workload { wanted, idle, given_up, .. } = workload;
+    let Workload { wanted, given_up, .. } = workload;
     if let Some(why) = given_up {
         let fails = worst.is_some_and(|(_, checks)| checks.iter().any(is_cause));
         let text = format!("it has failed: {why}");
         return if fails { Check::pass(ADMISSION, text) } else { Check::found(ADMISSION, missing(workload, text)) };
     }
     if *wanted == 0 {
-        return Check::pass(ADMISSION, format!("no pod is wanted: {idle}"));
+        return idle(workload);
     }
     let count = format!("{} of {wanted} pods", workload.has());
+    let is_broken = worst.is_some_and(|(_, checks)| checks.iter().any(is_cause));
     if !workload.lacks() {
-        return Check::pass(ADMISSION, format!("{count} were created"));
+        return match &workload.stuck {
+            Some(why) if !is_broken => {
+                Check::found(ADMISSION, missing(workload, format!("{count}, and its rollout does not go on: {why}")))
+            }
+            _ if workload.is_paused => Check::found(ADMISSION, paused(workload, &count).with_severity(Severity::Note)),
+            _ => Check::pass(ADMISSION, format!("{count} were created")),
+        };
     }
     match refused(workload, events) {
         Some(message) => Check::found(ADMISSION, refusal::found(workload, &count, message)),
         // A StatefulSet, and a rolling update, waits for the pods that are there.
-        None if worst.is_some_and(|(_, checks)| checks.iter().any(is_cause)) => {
-            Check::pass(ADMISSION, format!("{count} were created"))
+        None if is_broken && workload.is_paused => {
+            Check::found(ADMISSION, paused(workload, &count).with_severity(Severity::Warning))
         }
+        None if is_broken => Check::pass(ADMISSION, format!("{count} were created")),
+        None if workload.is_paused => Check::found(ADMISSION, paused(workload, &count)),
         None => Check::found(ADMISSION, missing(workload, format!("{count}, and no event says why"))),
+    }
+}
+
+/// A workload that wants no pod, and what has it want some.
+fn idle(workload: &Workload) -> Check {
+    let Workload { kind, name, idle, .. } = workload;
+    let text = format!("no pod is wanted: {}", idle.as_str());
+    let (subject, word) = (workload.subject(), kind.as_str().to_ascii_lowercase());
+    let (rule, severity, fix) = match idle {
+        Idle::Scaled => {
+            (&rules::PODS_MISSING, Severity::Note, subject.command(&format!("scale {word}"), name, " --replicas=1"))
+        }
+        Idle::Suspended => {
+            let patch = " --patch '{\"spec\":{\"suspend\":false}}'";
+            (&rules::PODS_MISSING, Severity::Note, subject.command(&format!("patch {word}"), name, patch))
+        }
+        Idle::NoNode => (&rules::NODE_SELECTOR, Severity::Warning, None),
+        Idle::NoJobYet | Idle::Complete | Idle::NothingLeft => return Check::pass(ADMISSION, text),
+    };
+    let found = Diagnostic::new(rule, text).with_severity(severity);
+    Check::found(
+        ADMISSION,
+        match fix {
+            Some(command) => found.with_fix(format!("{command}.")),
+            None => found,
+        },
+    )
+}
+
+/// A Deployment whose controller rolls out no change.
+fn paused(workload: &Workload, count: &str) -> Diagnostic {
+    let found = missing(workload, format!("{count}, and it is paused: its controller rolls out no change"));
+    match workload.subject().command("rollout resume deployment", &workload.name, "") {
+        Some(resume) => found.with_fix(format!("{resume}.")),
+        None => found,
     }
 }
 

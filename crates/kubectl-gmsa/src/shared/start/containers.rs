@@ -13,7 +13,7 @@ use crate::shared::{
 };
 use gmsa_core::{
     credspec::is_dns_label,
-    diagnostic::{Check, Diagnostic},
+    diagnostic::{Check, Diagnostic, Rule},
 };
 
 pub const SANDBOX: &str = "sandbox";
@@ -76,8 +76,7 @@ impl<'p> Seen<'p> {
         if self.has_sandbox() {
             return Check::pass(SANDBOX, "was created");
         }
-        let reasons = ["FailedCreatePodSandBox", "FailedMount", "FailedAttachVolume", "Failed"];
-        let event = self.newest(|event| reasons.contains(&event.reason.as_str()));
+        let event = self.of_sandbox();
         let place = self.place();
         Check::found(
             SANDBOX,
@@ -91,6 +90,28 @@ impl<'p> Seen<'p> {
                 }
             },
         )
+    }
+
+    /// What keeps the kubelet from creating the sandbox.
+    fn of_sandbox(&self) -> Option<&'p Event> {
+        const REASONS: [&str; 6] = [
+            "FailedCreatePodSandBox",
+            "NetworkNotReady",
+            "FailedMount",
+            "FailedMapVolume",
+            "FailedAttachVolume",
+            "Failed",
+        ];
+        // The sum of what failed, which does not say what.
+        let is_sum = |event: &Event| event.message.starts_with("Unable to attach or mount volumes");
+        let is_meant = |event: &Event| REASONS.contains(&event.reason.as_str());
+        self.newest(|event| is_meant(event) && !is_sum(event)).or_else(|| self.newest(is_meant))
+    }
+
+    /// Whether nothing is wrong but that the kubelet has not done it yet: it creates the sandbox, or pulls an image.
+    pub fn waits(&self) -> bool {
+        let troubles = self.init().iter().chain(self.containers()).find_map(trouble);
+        self.pod.phase() == "Pending" && troubles.is_none() && (self.has_sandbox() || self.of_sandbox().is_none())
     }
 
     /// Whether it is an init container that goes on beside the others.
@@ -140,8 +161,32 @@ impl<'p> Seen<'p> {
                 CONTAINERS,
                 self.explained(format!("{place}: its kubelet has started no container yet"), || self.see_events()),
             ),
-            None => Check::pass(CONTAINERS, place),
+            None => match self.not_ready(&place) {
+                Some(found) => Check::found(CONTAINERS, found),
+                None => Check::pass(CONTAINERS, place),
+            },
         }
+    }
+
+    /// Why a pod that runs is not ready, so that its Services send it nothing.
+    fn not_ready(&self, place: &str) -> Option<Diagnostic> {
+        if self.pod.phase() != "Running" {
+            return None;
+        }
+        let sidecars = self.init().iter().filter(|init| self.is_sidecar(init));
+        let unready = sidecars.chain(self.containers()).find(|container| is_running(container) && !container.ready);
+        if let Some(container) = unready {
+            let is_probe = |event: &Event| event.reason == "Unhealthy" && event.may_be_of_container(&container.name);
+            let why = self.newest(is_probe).map_or("no event says why yet", |event| event.message.as_str());
+            let text = format!("{place}, and container {:?} is not ready: {why}", container.name);
+            return Some(self.of_rule(&rules::POD_NOT_READY, text, || None));
+        }
+        let mut conditions = self.status().into_iter().flat_map(|status| status.conditions.iter().flatten());
+        // A container that has ended is not ready.
+        let all_run = !self.containers().is_empty() && self.containers().iter().all(|container| container.ready);
+        let ready = conditions.find(|condition| condition.type_ == "Ready" && condition.status != "True" && all_run)?;
+        let why = words([&ready.reason, &ready.message]);
+        Some(self.of_rule(&rules::POD_NOT_READY, format!("{place}, and the pod is not ready: {why}"), || None))
     }
 
     /// A pod that was evicted has a reason of its own; otherwise its containers say why it failed.
@@ -151,16 +196,24 @@ impl<'p> Seen<'p> {
             troubles.iter().map(|(container, trouble)| format!("container {:?} {trouble}", container.name));
         let why = own.into_iter().chain(of_containers).collect::<Vec<_>>().join("; ");
         let colon = if why.is_empty() { "" } else { ": " };
-        let found = Diagnostic::new(&rules::POD_FAILED, format!("{place}{colon}{why}"));
-        let delete = self.subject.command("delete pod", self.name(), "");
-        let fix = match (self.subject, delete) {
-            (Subject::Workload { .. }, Some(delete)) => Some(format!(
-                "Remove what the message names; set requests that fit the container, so that its node has room for it. Its controller has created, or \
-                 creates, a new Pod; this one is only a record: {delete}."
-            )),
-            _ => None,
-        };
-        Diagnostic { fix, ..found }
+        self.of_rule(&rules::POD_FAILED, format!("{place}{colon}{why}"), || {
+            let of_container = troubles.first().and_then(|(container, _)| self.see_logs(container));
+            let fix = of_container.or_else(|| {
+                let delete = self.subject.command("delete pod", self.name(), "")?;
+                matches!(self.subject, Subject::Workload { .. }).then(|| format!(
+                    "Remove what the message names; set requests that fit the container, so that its node has room for it. Its controller has created, or \
+                     creates, a new Pod; this one is only a record: {delete}."
+                ))
+            })?;
+            Some(match self.subject {
+                // Its template cannot be changed, and it starts no pod any more once it has failed.
+                Subject::Workload { kind: Kind::Job, name, .. } => match self.subject.command("delete job", name, "") {
+                    Some(delete) => format!("{fix} Then start the Job again: {delete}, and apply its manifest."),
+                    None => fix,
+                },
+                _ => fix,
+            })
+        })
     }
 
     /// A container that does not start, or that has ended.
@@ -207,19 +260,32 @@ impl<'p> Seen<'p> {
 
     /// A finding about a sandbox or a container: of the rule that a text of others in it belongs to, where there is one.
     fn explained(&self, text: String, otherwise: impl FnOnce() -> Option<String>) -> Diagnostic {
-        let rule = rules::recognize(&text, Phase::Start).filter(|rule| **rule != rules::NOT_STARTED);
-        let Some(rule) = rule else {
-            return Diagnostic { fix: otherwise(), ..Diagnostic::new(&rules::NOT_STARTED, text) };
-        };
+        self.of_rule(&rules::NOT_STARTED, text, otherwise)
+    }
+
+    /// The same, where `general` is the rule of all other texts.
+    fn of_rule(&self, general: &'static Rule, text: String, otherwise: impl FnOnce() -> Option<String>) -> Diagnostic {
+        let rule = rules::recognize(&text, Phase::Start).filter(|rule| ![general, &rules::NOT_STARTED].contains(rule));
+        let (rule, otherwise) = (rule.unwrap_or(general), if rule.is_none() { otherwise() } else { None });
+        if let Some(fix) = otherwise {
+            return Diagnostic::new(rule, text).with_fix(fix);
+        }
         let contents = self.pod.admission.slots().find_map(|slot| serde_json::from_str(slot.contents?).ok());
         let contents = contents.unwrap_or_default();
-        let names = Names { node: node_name(self.pod), subject: Some(self.subject), ..Names::default() };
+        let (namespace, name) = self.pod.place();
+        let names = Names {
+            node: node_name(self.pod),
+            subject: Some(self.subject),
+            namespace: Some(namespace),
+            pod_name: Some(name),
+            ..Names::default()
+        };
         rules::found(rule, text, &names.of_contents(&contents))
     }
 
     fn see_events(&self) -> Option<String> {
         let describe = self.subject.command("describe pod", self.name(), "")?;
-        Some(format!("{describe} shows all events; docs/troubleshooting.md explains those of Windows nodes."))
+        Some(format!("{describe} shows all events; `kubectl gmsa explain` explains the text of one."))
     }
 }
 

@@ -14,15 +14,20 @@ use crate::shared::{not_checked::Read, snapshot::Snapshot};
 
 /// The reasons that say why a pod is not there or does not run: of controllers (`pkg/controller/controller_utils.go` of Kubernetes), the
 /// scheduler, and kubelets (`pkg/kubelet/events/event.go`).
-const REASONS: [&str; 8] = [
+const REASONS: [&str; 13] = [
     "FailedCreate",
+    "FailedDaemonPod",
     "FailedScheduling",
     "FailedCreatePodSandBox",
+    "NetworkNotReady",
     "FailedMount",
+    "FailedMapVolume",
     "FailedAttachVolume",
     "FailedCreatePodContainer",
+    "FailedPostStartHook",
     "Failed",
     "BackOff",
+    "Unhealthy",
 ];
 
 #[derive(Deserialize)]
@@ -80,6 +85,11 @@ impl Event {
     pub fn is_of_container(&self, name: &str) -> bool {
         self.involved_object.field_path.ends_with(&format!("{{{name}}}"))
     }
+
+    /// The same, or about no container by name.
+    pub fn may_be_of_container(&self, name: &str) -> bool {
+        self.involved_object.field_path.is_empty() || self.is_of_container(name)
+    }
 }
 
 #[derive(Default)]
@@ -102,11 +112,13 @@ impl Events {
             return;
         }
         let of_object = self.0.entry(event.involved_object.uid.clone()).or_default();
-        // A pull that fails has two events of one reason: what it says, and that it failed.
+        // A pull that fails has two events of one reason: what it says, and that it failed. So have volumes: of each, and of all.
         let is_same = |known: &&mut Event| {
             known.reason == event.reason
                 && known.involved_object.field_path == event.involved_object.field_path
-                && known.message.starts_with("Error: ") == event.message.starts_with("Error: ")
+                && ["Error: ", "Unable to attach"]
+                    .iter()
+                    .all(|start| known.message.starts_with(start) == event.message.starts_with(start))
         };
         match of_object.iter_mut().find(is_same) {
             Some(known) if known.at() > event.at() => {}

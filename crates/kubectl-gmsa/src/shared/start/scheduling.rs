@@ -21,6 +21,8 @@ use gmsa_core::{
 
 mod unscheduled;
 
+pub use unscheduled::is_untried;
+
 pub const SCHEDULING: &str = "scheduling";
 
 /// What to do about a pod whose node is gone.
@@ -116,10 +118,9 @@ fn linux_node(text: String, subject: Subject<'_>) -> Diagnostic {
 
 /// What is wrong with the node of a pod.
 fn on_node(pod: &ClusterPod, subject: Subject<'_>, name: &str, node: &Node, nodes: &Nodes) -> Option<Diagnostic> {
-    let status = node.status.as_ref();
-    let labels = labels(node);
+    let (status, labels, is_of_windows) = (node.status.as_ref(), labels(node), pod.admission.uses_gmsa());
     let info = status.and_then(|status| status.node_info.as_ref()).map(|info| &info.operating_system);
-    if let Some(os) = labels.get(OS).or(info).filter(|os| *os != "windows") {
+    if let Some(os) = labels.get(OS).or(info).filter(|os| is_of_windows && *os != "windows") {
         let text =
             format!("the pod is on {name}, a node with the operating system {os}, on which no Windows container runs");
         return Some(linux_node(text, subject));

@@ -3,19 +3,26 @@
 //! Invariants: an object that another known workload controls is no workload of its own; of a `CronJob` only its newest Job counts. A pod
 //! belongs to what it names as its controller, by the `uid`, in the same namespace.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use futures::future::join_all;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
-use crate::shared::{not_checked::Unread, pods::ClusterPod, rules::Subject, snapshot::Snapshot, workloads::Kind};
+use crate::shared::{
+    not_checked::{Read, Unread},
+    pods::ClusterPod,
+    rules::Subject,
+    snapshot::Snapshot,
+    workloads::Kind,
+};
+use gmsa_core::admission::pod::Pod;
 
 mod object;
 
 use object::Metadata;
-pub use object::Object;
+pub use object::{Idle, Object};
 
 /// What creates pods: the workload itself, a ReplicaSet of a Deployment, or a Job of a `CronJob`.
 pub struct Maker {
@@ -48,7 +55,7 @@ pub fn is_active(pod: &ClusterPod) -> bool {
     !pod.has_ended() && pod.object.metadata.deletion_timestamp.is_none()
 }
 
-/// A workload that uses GMSA.
+/// A workload, with its pods.
 pub struct Workload {
     pub kind: Kind,
     pub namespace: String,
@@ -58,7 +65,11 @@ pub struct Workload {
     pub template: Value,
     pub wanted: usize,
     /// Why it wants no pod.
-    pub idle: &'static str,
+    pub idle: Idle,
+    /// Whether its controller rolls out no change.
+    pub is_paused: bool,
+    /// Why its rollout does not go on.
+    pub stuck: Option<String>,
     /// Why it has given up: the message of a Job that has failed.
     pub given_up: Option<String>,
     /// The newest is the last.
@@ -85,6 +96,32 @@ impl Workload {
         self.pods().filter(|pod| is_active(pod)).count()
     }
 
+    /// Reads one; `None` where there is none of this name.
+    pub async fn find(snapshot: &Snapshot, namespace: &str, kind: Kind, name: &str) -> Read<Option<Self>> {
+        let top: Option<Object> = snapshot.find(&format!("{}/{name}", kind.collection(Some(namespace)))).await?;
+        let Some(top) = top else { return Ok(None) };
+        let mut objects = vec![(kind, top)];
+        if let Some(below) = kind.below() {
+            let read: Vec<Object> = snapshot.list(&below.collection(Some(namespace))).await?;
+            objects.extend(read.into_iter().map(|object| (below, object)));
+        }
+        let pods: Vec<Box<RawValue>> = snapshot.list(&pods_of(Some(namespace))).await?;
+        let workloads = assemble(objects, &pods, |_, _| true);
+        Ok(workloads.into_iter().find(|workload| workload.kind == kind && workload.name == name))
+    }
+
+    /// Whether its pod template uses GMSA.
+    pub fn uses_gmsa(&self) -> bool {
+        Pod::from_json(&self.template.to_string()).is_ok_and(|pod| pod.uses_gmsa())
+    }
+
+    /// The credential specs that its pod template names.
+    pub fn credential_specs(&self) -> BTreeSet<String> {
+        let pod = Pod::from_json(&self.template.to_string()).ok();
+        let names = pod.iter().flat_map(Pod::slots).filter_map(|slot| slot.name.map(str::to_owned));
+        names.collect()
+    }
+
     pub fn lacks(&self) -> bool {
         self.wanted > 0 && (self.has() < self.wanted || self.makers.iter().any(Maker::lacks))
     }
@@ -101,10 +138,17 @@ impl Workload {
             template,
             wanted,
             idle,
+            is_paused: object.is_paused(),
+            stuck: object.stuck(),
             given_up: failed.map(|failed| failed.message.clone().unwrap_or_default()),
             makers: Vec::new(),
         }
     }
+}
+
+/// The path of the pods of a namespace, or of all.
+pub fn pods_of(namespace: Option<&str>) -> String {
+    namespace.map_or_else(|| "/api/v1/pods".to_owned(), |namespace| format!("/api/v1/namespaces/{namespace}/pods"))
 }
 
 /// The workloads of a cluster that use GMSA, and of which kinds they could not be read.
@@ -114,10 +158,11 @@ pub struct Workloads {
 }
 
 impl Workloads {
-    /// Reads those of all namespaces. Without the pods, nothing is known of their number.
-    pub async fn read(snapshot: &Snapshot) -> Self {
-        let kinds = Kind::ALL.map(async |kind| (kind, snapshot.list::<Object>(&kind.collection(None)).await));
-        let (kinds, pods) = tokio::join!(join_all(kinds), snapshot.list("/api/v1/pods"));
+    /// Reads those of a namespace, or of all. Without the pods, nothing is known of their number.
+    pub async fn read(snapshot: &Snapshot, namespace: Option<&str>) -> Self {
+        let kinds = Kind::ALL.map(async |kind| (kind, snapshot.list::<Object>(&kind.collection(namespace)).await));
+        let pods = pods_of(namespace);
+        let (kinds, pods) = tokio::join!(join_all(kinds), snapshot.list(&pods));
         let (mut objects, mut unread) = (Vec::new(), Vec::new());
         for (kind, read) in kinds {
             match read {
@@ -125,18 +170,24 @@ impl Workloads {
                 Err(error) => unread.push((kind, error)),
             }
         }
-        Self { known: assemble(objects, &pods.unwrap_or_default()), unread }
+        let known = assemble(objects, &pods.unwrap_or_default(), |kind, object| object.uses_gmsa(kind));
+        Self { known, unread }
     }
 }
 
-/// The workloads among these objects that use GMSA, with their pods.
-pub fn assemble(objects: Vec<(Kind, Object)>, pods: &[Box<RawValue>]) -> Vec<Workload> {
+/// The workloads among these objects that are meant, with their pods.
+fn assemble(
+    objects: Vec<(Kind, Object)>,
+    pods: &[Box<RawValue>],
+    is_meant: impl Fn(Kind, &Object) -> bool,
+) -> Vec<Workload> {
     let uids: HashMap<String, String> =
         objects.iter().map(|(_, object)| (object.metadata.uid.clone(), object.metadata.namespace.clone())).collect();
     let is_below = |object: &Object| object.controller().is_some_and(|owner| uids.contains_key(owner));
     let (below, top): (Vec<_>, Vec<_>) = objects.into_iter().partition(|(_, object)| is_below(object));
     let mut workloads: Vec<Workload> = top
         .iter()
+        .filter(|(kind, object)| is_meant(*kind, object))
         .filter_map(|(kind, object)| {
             let mut workload = Workload::new(*kind, object, object.pod(*kind)?);
             if !matches!(kind, Kind::Deployment | Kind::CronJob) {

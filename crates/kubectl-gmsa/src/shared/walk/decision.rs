@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::shared::{
     admission::{FactFinder, Reviewed, admit, review_of},
+    names,
     not_checked::{Read, Remedy, because},
     pods::ClusterPod,
     rules::{self, Names, Subject},
@@ -14,6 +15,7 @@ use crate::shared::{
     start::{is_cause, workload::Workload},
     workloads::Kind,
 };
+use gmsa_cluster::resolver::live::collection;
 use gmsa_core::{
     admission::{self, Denial, SpecFact, UseFact, pod::Pod},
     credspec::{SpecName, is_dns_subdomain},
@@ -39,8 +41,18 @@ pub async fn checks(
     let (of_permission, of_template): (Vec<&Denial>, Vec<&Denial>) = denials
         .iter()
         .partition(|denial| matches!(denial, Denial::NotAuthorized { .. } | Denial::AuthorizationFailed { .. }));
-    let names = names(parsed);
-    let first = |denials: &[&Denial], about| Some(denied(denials.first()?, parsed, about, namespace, subject));
+    let specs = specs(parsed);
+    let missing = denials.iter().find_map(|denial| match denial {
+        Denial::SpecMissing(spec) => Some(spec.as_str()),
+        _ => None,
+    });
+    let nearest = match missing {
+        Some(spec) => names::nearest_in(snapshot, &collection(), spec).await,
+        None => None,
+    };
+    let nearest = nearest.as_deref();
+    let first =
+        |denials: &[&Denial], about| Some(denied(denials.first()?, parsed, about, namespace, (subject, nearest)));
     let template = first(&of_template, TEMPLATE);
     let is_denied = template.as_ref().is_some_and(is_cause);
     let (class, unread) = match missing_class(snapshot, pod).await {
@@ -49,7 +61,7 @@ pub async fn checks(
     };
     let mut checks: Vec<Check> = unread.into_iter().collect();
     let is_denied = is_denied || class.is_some();
-    checks.push(class.or(template).unwrap_or_else(|| Check::pass(TEMPLATE, format!("names {names}"))));
+    checks.push(class.or(template).unwrap_or_else(|| Check::pass(TEMPLATE, format!("names {specs}"))));
     if is_denied {
         return Ok(checks);
     }
@@ -62,7 +74,7 @@ pub async fn checks(
     checks.extend(lacking);
     let permission = permission.or_else(|| first(&of_permission, PERMISSION));
     checks
-        .push(permission.unwrap_or_else(|| Check::pass(PERMISSION, format!("{namespace}:{account} may use {names}"))));
+        .push(permission.unwrap_or_else(|| Check::pass(PERMISSION, format!("{namespace}:{account} may use {specs}"))));
     Ok(checks)
 }
 
@@ -88,7 +100,7 @@ async fn left_out(finder: &mut FactFinder, denials: &[Denial], namespace: &str, 
 }
 
 /// The names of the credential specs of a pod, each once.
-fn names(pod: &Pod) -> String {
+fn specs(pod: &Pod) -> String {
     let mut names: Vec<&str> = pod.slots().filter_map(|slot| slot.name).collect();
     names.sort_unstable();
     names.dedup();
@@ -118,7 +130,14 @@ async fn missing_account(snapshot: &Snapshot, namespace: &str, account: &str) ->
     Ok(Some(rules::found(&rules::SERVICE_ACCOUNT_MISSING, text, &names)))
 }
 
-fn denied(denial: &Denial, pod: &Pod, about: &'static str, namespace: &str, subject: Subject<'_>) -> Check {
+/// `nearest` is the credential spec that may be meant, where one does not exist.
+fn denied(
+    denial: &Denial,
+    pod: &Pod,
+    about: &'static str,
+    namespace: &str,
+    (subject, nearest): (Subject<'_>, Option<&str>),
+) -> Check {
     if let Some((cause, remedy)) = Remedy::of_denial(denial, namespace) {
         return because(about, cause, remedy);
     }
@@ -128,6 +147,7 @@ fn denied(denial: &Denial, pod: &Pod, about: &'static str, namespace: &str, subj
         service_account: Some(account),
         pod: Some(pod),
         subject: Some(subject),
+        nearest,
         ..Names::of_denial(denial)
     };
     let text = match denial {

@@ -119,6 +119,10 @@ async fn an_api_server_that_answers_nothing_is_not_asked_again() {
     let asked = |verb| api.count(verb, "");
     let again = [asked(Verb::Get), asked(Verb::List), asked(Verb::Create)];
     assert_eq!(again, [2, 12, 0]);
+    // Nor are the kinds of workloads that are listed one after the other.
+    let before = api.count(Verb::List, "");
+    let output = run(&api, &["check", "-A", "--request-timeout", "300ms"]).await;
+    assert_eq!((api.count(Verb::List, "") - before, output.status.code()), (1, Some(2)));
     // One that has answered something is asked for the rest.
     let api = healthy().await;
     api.fault(Verb::List, NODES, usize::MAX, Fault::Silence);

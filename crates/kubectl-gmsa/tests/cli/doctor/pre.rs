@@ -69,7 +69,7 @@ pass  configuration    there is no other webhook for GMSA
         let of_resource = |body: &Value| body["spec"]["resourceAttributes"]["resource"] == resource;
         api.requests(Verb::Create, REVIEWS).iter().filter(|request| of_resource(&request.body)).count()
     };
-    assert_eq!((asked("namespaces"), asked("customresourcedefinitions"), asked("secrets")), (1, 1, 3));
+    assert_eq!((asked("namespaces"), asked("customresourcedefinitions"), asked("secrets")), (1, 2, 7));
     assert_eq!(api.count(Verb::Create, ""), api.count(Verb::Create, REVIEWS));
     for changing in [Verb::Update, Verb::Patch, Verb::Delete] {
         assert_eq!(api.count(changing, ""), 0);
@@ -172,8 +172,8 @@ async fn rights_that_are_missing_are_named() {
     api.fault(Verb::Create, REVIEWS, usize::MAX, may(true));
     let old = "warn API server: v1.29.3-eks-1 has no match conditions: the webhook is asked about every pod [kubernetes-version] -> Upgrade the cluster \
                to 1.30 or later, or read \"Older clusters\" in docs/install.md first.";
-    let lacking = "fail your rights: you may not create deployments in gmsa-webhook; you may not give the webhook what you lack yourself: get \
-                   gmsacredentialspecs, list gmsacredentialspecs, watch gmsacredentialspecs [install-permissions] -> Install as a user who has it, such \
+    let lacking = "fail your rights: you may not get, create, patch, delete deployments in gmsa-webhook; you may not give the webhook \
+                   what you lack yourself: get, list, watch gmsacredentialspecs [install-permissions] -> Install as a user who has it, such \
                    as a cluster administrator (`--as`, `--context`). docs/rights.md lists the rights.";
     assert_eq!(complaints(&api).await, (vec![old.to_owned(), lacking.to_owned()], 1));
 

@@ -58,7 +58,7 @@ async fn walked(fault: impl FnOnce(&SimulatedApi)) -> (String, Option<i32>) {
 
 /// What runs on `win1`.
 fn running() -> Value {
-    json!({"phase": "Running", "containerStatuses": [{"name": "iis", "state": {"running": {}}}]})
+    json!({"phase": "Running", "containerStatuses": [{"name": "iis", "ready": true, "state": {"running": {}}}]})
 }
 
 fn healthy_deployment(api: &SimulatedApi) {
@@ -98,7 +98,8 @@ async fn what_may_not_be_read_is_skipped_and_the_walk_goes_on() {
              -> Run the command as a user {who} (`--as`, `--context`).\n"
         )
     };
-    let spec = unread("of whom `kubectl auth can-i get gmsacredentialspecs.windows.k8s.io/webapp1` says yes");
+    let viewer = " With `viewerRole=true` in the chart, all with the role `view` may.\n";
+    let spec = unread("who may get gmsacredentialspecs").trim_end().to_owned() + viewer;
     let [account, node] = ["who may get serviceaccounts in namespace shop", "who may get nodes"].map(unread);
     let expected = format!(
         "\
@@ -190,11 +191,11 @@ async fn a_credential_spec_that_cannot_be_read_is_no_fault_of_the_pod() {
     api.fault(Verb::Get, "/gmsacredentialspecs/webapp1", usize::MAX, Fault::forbidden());
     let output = run(&api, &["why", "pod/web", "-n", "shop"]).await;
     let unread = "could not be checked: the API server answered 403: not allowed here [not-checked]\n                       \
-        -> Run the command as a user of whom `kubectl auth can-i get gmsacredentialspecs.windows.k8s.io/webapp1` says yes (`--as`, `--context`).\n";
+        -> Run the command as a user who may get gmsacredentialspecs (`--as`, `--context`). With `viewerRole=true` in the chart, all with the role `view` may.\n";
     let said = format!(
         "\
 skip  template         could not be checked: the API server answered 403: not allowed here [not-checked]
-                       -> Run the command as a user of whom `kubectl auth can-i get gmsacredentialspecs.windows.k8s.io/webapp1` says yes (`--as`, `--context`).
+                       -> Run the command as a user who may get gmsacredentialspecs (`--as`, `--context`). With `viewerRole=true` in the chart, all with the role `view` may.
 pass  permission       shop:web may use webapp1
 skip  admission        {unread}pass  scheduling       on win1, which is of 10.0.20348
 pass  sandbox          was created

@@ -16,14 +16,14 @@ fn set<'de, D: Deserializer<'de>>(input: D) -> Result<Option<bool>, D::Error> {
 }
 
 #[derive(Deserialize)]
-pub(super) struct Pod {
+pub(super) struct RawPod {
     #[serde(default, deserialize_with = "null_is_default")]
-    pub spec: Object<Spec>,
+    pub spec: Object<RawSpec>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Spec {
+pub(super) struct RawSpec {
     #[serde(default, deserialize_with = "set", rename = "hostIPC")]
     pub host_ipc: Option<bool>,
     #[serde(default, deserialize_with = "set", rename = "hostPID")]
@@ -43,20 +43,20 @@ pub(super) struct Spec {
     #[serde(default, deserialize_with = "volumes")]
     pub volumes: Vec<(u16, ())>,
     #[serde(default, deserialize_with = "containers")]
-    containers: Vec<(u16, Container)>,
+    containers: Vec<(u16, RawContainer)>,
     #[serde(default, deserialize_with = "containers")]
-    init_containers: Vec<(u16, Container)>,
+    init_containers: Vec<(u16, RawContainer)>,
     #[serde(default, deserialize_with = "containers")]
-    ephemeral_containers: Vec<(u16, Container)>,
+    ephemeral_containers: Vec<(u16, RawContainer)>,
 }
 
-impl Spec {
+impl RawSpec {
     pub fn uses_host_dns(&self) -> bool {
         self.dns_policy.as_deref() == Some("ClusterFirstWithHostNet")
     }
 
     /// The containers that set something, each with its position in the list of its kind.
-    pub fn containers(&self) -> impl Iterator<Item = (SlotKind, u16, &Container)> {
+    pub fn containers(&self) -> impl Iterator<Item = (SlotKind, u16, &RawContainer)> {
         [
             (SlotKind::Container, &self.containers),
             (SlotKind::InitContainer, &self.init_containers),
@@ -109,7 +109,7 @@ security_context! {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Container {
+pub(super) struct RawContainer {
     #[serde(default, deserialize_with = "is_on_nano_server", rename = "image")]
     pub on_nano_server: bool,
     #[serde(default, deserialize_with = "null_is_default")]
@@ -123,7 +123,7 @@ pub(super) struct Container {
     pub volume_mounts: Vec<(u16, ())>,
 }
 
-impl Container {
+impl RawContainer {
     pub fn has_huge_pages(&self) -> bool {
         self.resources.limits.0 || self.resources.requests.0
     }
@@ -141,8 +141,8 @@ fn is_on_nano_server<'de, D: Deserializer<'de>>(input: D) -> Result<bool, D::Err
     Ok(Option::<Text>::deserialize(input)?.is_some_and(|image| image.contains("nanoserver")))
 }
 
-fn containers<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<(u16, Container)>, D::Error> {
-    indexed(input, |Object(container): Object<Container>| container.matters().then_some(container))
+fn containers<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<(u16, RawContainer)>, D::Error> {
+    indexed(input, |Object(container): Object<RawContainer>| container.matters().then_some(container))
 }
 
 #[derive(Default, Deserialize)]

@@ -12,11 +12,14 @@ use super::super::{
     crd::{self, CRD},
 };
 use crate::shared::{installer::Installer, not_checked::Read, output::first_five, rules, webhook::Configured};
-use gmsa_cluster::crd::revision;
+use gmsa_cluster::crd::{own_revision, revision};
 use gmsa_core::{
     credspec::{GROUP, PLURAL, VERSION},
     diagnostic::{Check, Diagnostic},
 };
+
+/// Helm's field manager.
+const HELM: &str = "helm";
 
 /// What brings a custom resource up to date in place, whoever created it; Helm 4 does not replace it otherwise.
 const IN_PLACE: &str = "install with `--skip-crds --set crds.upgrade=true`, which brings it up to date in place";
@@ -31,8 +34,26 @@ pub(super) fn custom_resource(read: Read<Option<CustomResourceDefinition>>) -> V
         Err(unread) => return vec![unread.check(CRD)],
     };
     let stored = stored(&crd);
-    let first = if revision(&crd.metadata) > 0 { crd::installed(&crd, None) } else { foreign(&crd) };
+    let first = match revision(&crd.metadata) {
+        0 => foreign(&crd),
+        of if of != own_revision() => other_revision(&crd),
+        _ => crd::installed(&crd, None),
+    };
     std::iter::once(first).chain(stored).collect()
+}
+
+/// One of another release, which Helm would change: what another client has applied is a conflict.
+fn other_revision(crd: &CustomResourceDefinition) -> Check {
+    let owners: Vec<&str> = owners(&crd.metadata).into_iter().filter(|name| *name != HELM).collect();
+    if owners.is_empty() {
+        return crd::installed(crd, None);
+    }
+    let (owners, of) = (first_five(&owners), revision(&crd.metadata));
+    let text = format!(
+        "it is of revision {of}, not {}, and {owners} has applied it: `helm install` stops with a conflict",
+        own_revision()
+    );
+    Check::found(CRD, Diagnostic::new(&rules::CRD_OUTDATED, text).with_fix(format!("Instead, {IN_PLACE}.")))
 }
 
 /// A custom resource that is not this project's, and whose it is.
@@ -57,11 +78,15 @@ fn foreign(crd: &CustomResourceDefinition) -> Check {
     Check::found(CRD, Diagnostic::new(&rules::CRD_FOREIGN, text).with_fix(fix))
 }
 
+/// The field managers of an object, but for those of its status.
+fn owners(object: &ObjectMeta) -> BTreeSet<&str> {
+    let managers = object.managed_fields.iter().flatten().filter(|entry| entry.subresource.is_none());
+    managers.filter_map(|entry| entry.manager.as_deref()).collect()
+}
+
 /// Who applied an object; the API server itself writes its status.
 fn managers(object: &ObjectMeta) -> String {
-    let managers = object.managed_fields.iter().flatten().filter(|entry| entry.subresource.is_none());
-    let names: BTreeSet<&str> = managers.filter_map(|entry| entry.manager.as_deref()).collect();
-    match Vec::from_iter(names) {
+    match Vec::from_iter(owners(object)) {
         names if names.is_empty() => "applied by an unknown client".to_owned(),
         names => format!("applied by {}", first_five(&names)),
     }

@@ -1,5 +1,7 @@
 //! The rights that an installation needs, asked of the API server for the user who asks.
 
+use std::collections::BTreeMap;
+
 use futures::future::join_all;
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec};
 
@@ -14,55 +16,52 @@ const RIGHTS: &str = "your rights";
 const RBAC: &str = "rbac.authorization.k8s.io";
 const ADMISSION: &str = "admissionregistration.k8s.io";
 
-/// A right: the verb, the group and the resource.
-type Right = (&'static str, &'static str, &'static str);
+/// Verbs on resources of a group.
+type Rights = (&'static [&'static str], &'static str, &'static [&'static str]);
+
+/// What Helm does with an object of a release: it looks whether it is there, creates or applies it, and deletes it at the end.
+const RELEASED: [&str; 4] = ["get", "create", "patch", "delete"];
 
 /// In the cluster: the objects of the chart that are in no namespace.
-const IN_CLUSTER: [Right; 4] = [
-    ("create", RBAC, "clusterroles"),
-    ("create", RBAC, "clusterrolebindings"),
-    ("create", ADMISSION, "mutatingwebhookconfigurations"),
-    ("create", ADMISSION, "validatingwebhookconfigurations"),
+const IN_CLUSTER: [Rights; 2] = [
+    (&RELEASED, RBAC, &["clusterroles", "clusterrolebindings"]),
+    (&RELEASED, ADMISSION, &["mutatingwebhookconfigurations", "validatingwebhookconfigurations"]),
 ];
+
+/// Helm applies the custom resource, which it does not delete.
+const CRDS: Rights = (&["create", "patch"], "apiextensions.k8s.io", &["customresourcedefinitions"]);
+
+const NAMESPACES: Rights = (&["create"], "", &["namespaces"]);
 
 /// In the namespace: the other objects, and the Secrets in which Helm keeps its releases.
-const IN_NAMESPACE: [Right; 9] = [
-    ("create", "", "serviceaccounts"),
-    ("create", "", "services"),
-    ("create", "", "secrets"),
-    ("list", "", "secrets"),
-    ("update", "", "secrets"),
-    ("create", "apps", "deployments"),
-    ("create", "policy", "poddisruptionbudgets"),
-    ("create", RBAC, "roles"),
-    ("create", RBAC, "rolebindings"),
+const IN_NAMESPACE: [Rights; 5] = [
+    (&RELEASED, "", &["serviceaccounts", "services"]),
+    (&RELEASED, "apps", &["deployments"]),
+    (&RELEASED, "policy", &["poddisruptionbudgets"]),
+    (&RELEASED, RBAC, &["roles", "rolebindings"]),
+    (&["get", "list", "watch", "create", "update", "patch", "delete"], "", &["secrets"]),
 ];
 
-/// What the webhook's role holds: nobody may give a right that they lack, unless they may `escalate`.
+/// What the webhook's role holds beside that: nobody may give a right that they lack, unless they may `escalate`.
 /// <https://kubernetes.io/docs/reference/access-authn-authz/rbac/#privilege-escalation-prevention-and-bootstrapping>
-const GIVEN: [Right; 8] = [
-    ("get", GROUP, PLURAL),
-    ("list", GROUP, PLURAL),
-    ("watch", GROUP, PLURAL),
-    ("create", "authorization.k8s.io", "localsubjectaccessreviews"),
-    ("get", ADMISSION, "mutatingwebhookconfigurations"),
-    ("patch", ADMISSION, "mutatingwebhookconfigurations"),
-    ("get", ADMISSION, "validatingwebhookconfigurations"),
-    ("patch", ADMISSION, "validatingwebhookconfigurations"),
+const GIVEN: [Rights; 3] = [
+    (&["get", "list", "watch"], GROUP, &[PLURAL]),
+    (&["create"], "authorization.k8s.io", &["localsubjectaccessreviews"]),
+    (&["get", "patch"], ADMISSION, &["mutatingwebhookconfigurations", "validatingwebhookconfigurations"]),
 ];
 
-const ESCALATE: Right = ("escalate", RBAC, "clusterroles");
+const ESCALATE: Rights = (&["escalate"], RBAC, &["clusterroles"]);
 
 /// Checks the rights; the namespace and the custom resource must be created only where they are missing.
 pub(super) async fn check(snapshot: &Snapshot, namespace: &str, no_namespace: bool, no_crd: bool) -> Check {
-    let mut needed: Vec<(Right, Option<&str>)> = IN_CLUSTER.map(|right| (right, None)).into();
+    let mut needed: Vec<(Rights, Option<&str>)> = IN_CLUSTER.map(|rights| (rights, None)).into();
     if no_namespace {
-        needed.push((("create", "", "namespaces"), None));
+        needed.push((NAMESPACES, None));
     }
     if no_crd {
-        needed.push((("create", "apiextensions.k8s.io", "customresourcedefinitions"), None));
+        needed.push((CRDS, None));
     }
-    needed.extend(IN_NAMESPACE.map(|right| (right, Some(namespace))));
+    needed.extend(IN_NAMESPACE.map(|rights| (rights, Some(namespace))));
     let missing = match missing(snapshot, &needed).await {
         Ok(missing) => missing,
         Err(unread) => return unread.check(RIGHTS),
@@ -73,7 +72,7 @@ pub(super) async fn check(snapshot: &Snapshot, namespace: &str, no_namespace: bo
     };
     let parts = [("you may not", missing), ("you may not give the webhook what you lack yourself:", given)];
     let parts = parts.iter().filter(|(_, rights)| !rights.is_empty());
-    let text: Vec<String> = parts.map(|(what, rights)| format!("{what} {}", rights.join(", "))).collect();
+    let text: Vec<String> = parts.map(|(what, rights)| format!("{what} {}", rights.join("; "))).collect();
     if text.is_empty() {
         let text = format!("you may create what the installation consists of, in {namespace} and in the cluster");
         return Check::pass(RIGHTS, text);
@@ -83,31 +82,44 @@ pub(super) async fn check(snapshot: &Snapshot, namespace: &str, no_namespace: bo
 
 /// The rights of the webhook that the user lacks and may not give all the same.
 async fn missing_to_give(snapshot: &Snapshot) -> Read<Vec<String>> {
-    let missing_rights = missing(snapshot, &GIVEN.map(|right| (right, None))).await?;
+    let missing_rights = missing(snapshot, &GIVEN.map(|rights| (rights, None))).await?;
     if missing_rights.is_empty() || missing(snapshot, &[(ESCALATE, None)]).await?.is_empty() {
         return Ok(Vec::new());
     }
     Ok(missing_rights)
 }
 
-/// Those that the user lacks, as `create deployments in NAMESPACE`.
-async fn missing(snapshot: &Snapshot, rights: &[(Right, Option<&str>)]) -> Read<Vec<String>> {
-    let answers = join_all(rights.iter().map(|(right, namespace)| may(snapshot, right, *namespace))).await;
-    let mut missing = Vec::new();
-    for (((verb, _, resource), namespace), answer) in rights.iter().zip(answers) {
+/// Those that the user lacks, as `get, create deployments in NAMESPACE`, for each verb or verbs that lack together.
+async fn missing(snapshot: &Snapshot, needed: &[(Rights, Option<&str>)]) -> Read<Vec<String>> {
+    let each = needed.iter().flat_map(|((verbs, group, resources), namespace)| {
+        resources.iter().flat_map(move |resource| verbs.iter().map(move |verb| (*verb, *group, *resource, *namespace)))
+    });
+    let asked: Vec<_> = each.collect();
+    let answers = join_all(
+        asked.iter().map(|(verb, group, resource, namespace)| may(snapshot, (verb, group, resource), *namespace)),
+    );
+    let mut lacking: BTreeMap<(Option<&str>, &str), Vec<&str>> = BTreeMap::new();
+    for ((verb, _, resource, namespace), answer) in asked.iter().zip(answers.await) {
         if !answer? {
-            let place = namespace.map_or(String::new(), |name| format!(" in {name}"));
-            missing.push(format!("{verb} {resource}{place}"));
+            lacking.entry((*namespace, resource)).or_default().push(verb);
         }
     }
-    Ok(missing)
+    let mut by_verbs: BTreeMap<(Option<&str>, Vec<&str>), Vec<&str>> = BTreeMap::new();
+    for ((namespace, resource), verbs) in lacking {
+        by_verbs.entry((namespace, verbs)).or_default().push(resource);
+    }
+    let line = |((namespace, verbs), resources): ((Option<&str>, Vec<&str>), Vec<&str>)| {
+        let place = namespace.map_or(String::new(), |name| format!(" in {name}"));
+        format!("{} {}{place}", verbs.join(", "), resources.join(", "))
+    };
+    Ok(by_verbs.into_iter().map(line).collect())
 }
 
-async fn may(snapshot: &Snapshot, (verb, group, resource): &Right, namespace: Option<&str>) -> Read<bool> {
+async fn may(snapshot: &Snapshot, (verb, group, resource): (&str, &str, &str), namespace: Option<&str>) -> Read<bool> {
     let attributes = ResourceAttributes {
-        verb: Some((*verb).to_owned()),
-        group: Some((*group).to_owned()),
-        resource: Some((*resource).to_owned()),
+        verb: Some(verb.to_owned()),
+        group: Some(group.to_owned()),
+        resource: Some(resource.to_owned()),
         namespace: namespace.map(str::to_owned),
         ..ResourceAttributes::default()
     };

@@ -46,10 +46,11 @@ const CONFIGURATION: &str = "metadata/annotations/meta.helm.sh~1release-name met
     webhooks/clientConfig/caBundle";
 
 /// The fields of the other kinds, by their resource.
-const OTHERS: [(&str, &str); 14] = [
+const OTHERS: [(&str, &str); 15] = [
     ("version", "gitVersion"),
     ("namespaces", ""),
     ("serviceaccounts", ""),
+    ("secrets", "isImmutable"),
     ("nodes", "spec/taints spec/unschedulable status/conditions status/nodeInfo/operatingSystem"),
     (
         "customresourcedefinitions",

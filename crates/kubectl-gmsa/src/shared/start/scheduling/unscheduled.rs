@@ -16,16 +16,25 @@ use crate::shared::windows_build::{Build, LABEL};
 use crate::shared::{
     output::first_five,
     pods::ClusterPod,
-    rules::{self, Names, Subject},
+    rules::{self, Names, Phase, Subject},
 };
-use gmsa_core::{credspec::is_dns_subdomain, diagnostic::Diagnostic};
+use gmsa_core::{
+    credspec::is_dns_subdomain,
+    diagnostic::{Diagnostic, Severity},
+};
+
+/// Whether no scheduler has tried to find a node for the pod.
+pub fn is_untried(pod: &ClusterPod, events: &Events) -> bool {
+    scheduler_says(pod, events).is_none()
+}
 
 /// Why the pod is on no node: what keeps it from the Windows nodes, or what the scheduler says.
 pub fn why(pod: &ClusterPod, subject: Subject<'_>, nodes: &Nodes, events: &Events) -> Diagnostic {
     let said = scheduler_says(pod, events).unwrap_or("the scheduler has not tried it");
     let text = format!("the pod is not on a node: {said}");
-    let Some((spec, windows)) = pod.object.spec.as_ref().zip(nodes.windows.as_ref()) else {
-        return Diagnostic::new(&rules::NOT_SCHEDULED, text);
+    let windows = nodes.windows.as_ref().filter(|_| pod.admission.uses_gmsa());
+    let Some((spec, windows)) = pod.object.spec.as_ref().zip(windows) else {
+        return of_words(pod, subject, text);
     };
     if windows.is_empty() {
         return error(&rules::WINDOWS_NODES, format!("{text}; the cluster has no Windows node"));
@@ -42,8 +51,16 @@ pub fn why(pod: &ClusterPod, subject: Subject<'_>, nodes: &Nodes, events: &Event
     let others = windows.iter().filter(|node| selects(spec, &labels(node))).count() - keep_away.len();
     match keep_away.first() {
         Some((node, taints)) if others == 0 => tainted(pod, node, taints, &text, subject),
-        _ => Diagnostic::new(&rules::NOT_SCHEDULED, text),
+        _ => of_words(pod, subject, text),
     }
+}
+
+/// What the words of the scheduler alone say.
+fn of_words(pod: &ClusterPod, subject: Subject<'_>, text: String) -> Diagnostic {
+    let rule = rules::recognize(&text, Phase::Start).unwrap_or(&rules::NOT_SCHEDULED);
+    let (namespace, name) = pod.place();
+    let names = Names { subject: Some(subject), namespace: Some(namespace), pod_name: Some(name), ..Names::default() };
+    rules::found(rule, text, &names).with_severity(Severity::Error)
 }
 
 fn scheduler_says<'e>(pod: &'e ClusterPod, events: &'e Events) -> Option<&'e str> {

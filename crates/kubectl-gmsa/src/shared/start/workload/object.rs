@@ -41,6 +41,8 @@ struct Spec {
     completions: Option<usize>,
     #[serde(default)]
     suspend: bool,
+    #[serde(default)]
+    paused: bool,
     template: Option<Box<RawValue>>,
     job_template: Option<JobTemplate>,
 }
@@ -69,12 +71,49 @@ pub struct Condition {
     #[serde(rename = "type")]
     type_: String,
     status: String,
+    reason: Option<String>,
     pub message: Option<String>,
+}
+
+/// Why a workload wants no pod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Idle {
+    Scaled,
+    NoNode,
+    Suspended,
+    NoJobYet,
+    Complete,
+    NothingLeft,
+}
+
+impl Idle {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Scaled => "replicas is 0",
+            Self::NoNode => "no node matches its node selector",
+            Self::Suspended => "it is suspended",
+            Self::NoJobYet => "it has started no Job yet",
+            Self::Complete => "it is complete",
+            Self::NothingLeft => "nothing is left to do",
+        }
+    }
 }
 
 impl Object {
     pub fn condition(&self, name: &str) -> Option<&Condition> {
         self.status.conditions.iter().find(|condition| condition.type_ == name && condition.status == "True")
+    }
+
+    /// The message of a rollout that does not go on (`progressDeadlineSeconds`).
+    pub fn stuck(&self) -> Option<String> {
+        let is_stuck = |condition: &&Condition| {
+            condition.type_ == "Progressing" && condition.reason.as_deref() == Some("ProgressDeadlineExceeded")
+        };
+        self.status.conditions.iter().find(is_stuck).map(|found| found.message.clone().unwrap_or_default())
+    }
+
+    pub fn is_paused(&self) -> bool {
+        self.spec.paused
     }
 
     /// By what those of one owner are in order: a rollback makes an old ReplicaSet the newest.
@@ -89,32 +128,39 @@ impl Object {
     }
 
     /// How many pods it creates, and why that is none.
-    pub fn wanted(&self, kind: Kind) -> (usize, &'static str) {
+    pub fn wanted(&self, kind: Kind) -> (usize, Idle) {
         let Self { spec, status, .. } = self;
         match kind {
-            Kind::Deployment | Kind::StatefulSet | Kind::ReplicaSet => (spec.replicas.unwrap_or(1), "replicas is 0"),
-            Kind::DaemonSet => (status.desired_number_scheduled.unwrap_or(0), "no node matches its node selector"),
-            Kind::CronJob if spec.suspend => (0, "it is suspended"),
-            Kind::CronJob => (0, "it has started no Job yet"),
-            Kind::Job if self.condition("Complete").is_some() => (0, "it is complete"),
-            Kind::Job if spec.suspend => (0, "it is suspended"),
+            Kind::Deployment | Kind::StatefulSet | Kind::ReplicaSet => (spec.replicas.unwrap_or(1), Idle::Scaled),
+            Kind::DaemonSet => (status.desired_number_scheduled.unwrap_or(0), Idle::NoNode),
+            Kind::CronJob if spec.suspend => (0, Idle::Suspended),
+            Kind::CronJob => (0, Idle::NoJobYet),
+            Kind::Job if self.condition("Complete").is_some() => (0, Idle::Complete),
+            Kind::Job if spec.suspend => (0, Idle::Suspended),
             Kind::Job => {
                 let at_once = spec.parallelism.unwrap_or(1);
                 let left = |all: usize| all.saturating_sub(status.succeeded.unwrap_or(0));
-                (spec.completions.map_or(at_once, |all| left(all).min(at_once)), "nothing is left to do")
+                (spec.completions.map_or(at_once, |all| left(all).min(at_once)), Idle::NothingLeft)
             }
         }
     }
 
-    /// Its pod template as a pod, where that uses GMSA.
-    pub fn pod(&self, kind: Kind) -> Option<Value> {
-        let template = match kind {
-            Kind::CronJob => self.spec.job_template.as_ref()?.spec.template.as_ref(),
-            _ => self.spec.template.as_ref(),
-        }?;
-        if !template.get().contains("gmsaCredentialSpec") || !Pod::from_json(template.get()).ok()?.uses_gmsa() {
-            return None;
+    fn template(&self, kind: Kind) -> Option<&RawValue> {
+        match kind {
+            Kind::CronJob => self.spec.job_template.as_ref()?.spec.template.as_deref(),
+            _ => self.spec.template.as_deref(),
         }
+    }
+
+    /// Whether its pod template uses GMSA.
+    pub fn uses_gmsa(&self, kind: Kind) -> bool {
+        let uses = |template: &RawValue| Pod::from_json(template.get()).is_ok_and(|pod| pod.uses_gmsa());
+        self.template(kind).is_some_and(|template| template.get().contains("gmsaCredentialSpec") && uses(template))
+    }
+
+    /// Its pod template as a pod.
+    pub fn pod(&self, kind: Kind) -> Option<Value> {
+        let template = self.template(kind)?;
         let mut pod: Value = serde_json::from_str(template.get()).ok()?;
         // Its controller names it.
         let labels = pod.pointer("/metadata/labels").cloned().unwrap_or_default();

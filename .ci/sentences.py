@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""Refuses long sentences and table cells in the pages that are written by hand: usage: .ci/sentences.py [FILE...]
+
+Without files, all pages of the project. A sentence has at most 35 words, and ends with . : ; ? or ! before a space, with its paragraph, or with its point of a
+list. A cell of a table has at most 40. Blocks of code are not read, nor what a command writes: a page that says "do not edit" at its head, and what stands between
+`<!-- NAME: written by` and `<!-- NAME: end -->`.
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+CELL, SENTENCE = 40, 35
+PAGES = ["*.md", "docs/*.md"]
+
+
+def emptied(match):
+    """As many lines without words, so that those after them keep their numbers."""
+    return "\n" * match[0].count("\n")
+
+
+def by_hand(text):
+    """The text without what is no prose of a person."""
+    if re.search("do not edit", text[:400], re.IGNORECASE):
+        return ""
+    text = re.sub(r"<!-- ([^:>]+): written by.*?<!-- \1: end -->", emptied, text, flags=re.DOTALL)
+    return re.sub(r"^( *)```.*?^\1```", emptied, text, flags=re.DOTALL | re.MULTILINE)
+
+
+def parts(text):
+    """Each cell and each paragraph, with the number of its first line and how many words each of its sentences may have."""
+    paragraph, start = [], 0
+    for number, line in enumerate([*text.split("\n"), ""], 1):
+        cells = line.strip().startswith("|")
+        if cells or not line.strip() or re.match(r"\s*([-*#>]|\d+\.)\s", line):
+            if paragraph:
+                yield start, SENTENCE, " ".join(paragraph)
+            paragraph = []
+        if cells:
+            yield from ((number, CELL, cell) for cell in line.strip().strip("|").split("|"))
+        elif line.strip():
+            start = start if paragraph else number
+            paragraph.append(line.strip())
+
+
+def problems(file):
+    for number, limit, part in parts(by_hand(pathlib.Path(file).read_text(encoding="utf-8"))):
+        pieces = [part] if limit == CELL else re.split(r"(?<=[.:;?!])\s+", part)
+        for piece in pieces:
+            words = piece.split()
+            if len(words) > limit:
+                what = "table cell" if limit == CELL else "sentence"
+                yield f"{file}:{number}: a {what} of {len(words)} words, more than {limit}: {' '.join(words[:8])} …"
+
+
+def main():
+    files = sys.argv[1:] or subprocess.run(["git", "ls-files", *PAGES], check=True, stdout=subprocess.PIPE, text=True).stdout.split("\n")
+    found = [problem for file in files if file and "/" not in file.removeprefix("docs/") for problem in problems(file)]
+    print("\n".join(found) or "no long sentences or cells")
+    sys.exit(1 if found else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+//! `who-can --workloads`: the workloads whose pod template names a credential spec, and the pods that none of them controls: what has to be
+//! changed before the credential spec is retired.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::shared::{
+    Outcome,
+    not_checked::{Read, Unread},
+    output::{Shape, json, plural, table::table},
+    pods::ClusterPod,
+    print,
+    snapshot::Snapshot,
+    start::workload::{Workload, Workloads, pods_of},
+};
+use gmsa_core::{credspec::SpecName, quote::one_line};
+
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+struct User {
+    namespace: String,
+    kind: &'static str,
+    name: String,
+    /// How many of its pods have not ended.
+    pods: usize,
+}
+
+/// What names a credential spec, and what could not be read.
+#[derive(Serialize)]
+pub(super) struct Users {
+    workloads: BTreeSet<User>,
+    /// Such as `jobs: the API server answered 403`.
+    #[serde(rename = "notRead")]
+    not_read: Vec<String>,
+}
+
+impl Users {
+    pub(super) async fn read(snapshot: &Snapshot, name: &SpecName, namespace: Option<&str>) -> Self {
+        let workloads = Workloads::read(snapshot, namespace).await;
+        let pods: Read<Vec<Box<RawValue>>> = snapshot.list(&pods_of(namespace)).await;
+        let not_read = |what: &str, unread: &Unread| format!("{what}: {unread}");
+        let mut unread: Vec<String> =
+            workloads.unread.iter().map(|(kind, unread)| not_read(&kind.plural(), unread)).collect();
+        unread.extend(pods.as_ref().err().map(|error| not_read("pods", error)));
+        let names = |workload: &&Workload| workload.credential_specs().contains(name.as_str());
+        let mut users: BTreeSet<User> = workloads.known.iter().filter(names).map(User::of).collect();
+        let controlled: BTreeSet<&str> = workloads.known.iter().flat_map(Workload::pods).filter_map(uid).collect();
+        let pods: Vec<ClusterPod> = pods.iter().flatten().filter_map(|json| ClusterPod::read(json).ok()).collect();
+        let own = pods.iter().filter(|pod| {
+            let is_named = pod.admission.slots().any(|slot| slot.name == Some(name.as_str()));
+            is_named && !pod.has_ended() && uid(pod).is_none_or(|uid| !controlled.contains(uid))
+        });
+        users.extend(own.map(User::of_pod));
+        Self { workloads: users, not_read: unread }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.workloads.is_empty()
+    }
+
+    pub(super) fn print(&self, name: &SpecName, shape: Shape) -> anyhow::Result<Outcome> {
+        let outcome = if self.not_read.is_empty() { Outcome::Clean } else { Outcome::Incomplete };
+        print(match shape {
+            Shape::Table => self.table(name),
+            Shape::Json => json::object(outcome, self)?,
+        })?;
+        Ok(outcome)
+    }
+
+    fn table(&self, name: &SpecName) -> String {
+        let unread = self.not_read.iter().map(|what| format!("not-checked: {}\n", one_line(what)));
+        let rows = self
+            .workloads
+            .iter()
+            .map(|user| [user.namespace.clone(), format!("{} {}", user.kind, user.name), plural(user.pods, "pod")]);
+        let users = if self.workloads.is_empty() && self.not_read.is_empty() {
+            format!("no workload and no pod names {name}\n")
+        } else if self.workloads.is_empty() {
+            format!("nothing of what could be read names {name}\n")
+        } else {
+            table(["NAMESPACE", "WHO", "HAS"], &rows.collect())
+        };
+        unread.chain([users]).collect()
+    }
+}
+
+impl User {
+    fn of(workload: &Workload) -> Self {
+        let pods = workload.pods().filter(|pod| !pod.has_ended()).count();
+        Self { namespace: workload.namespace.clone(), kind: workload.kind.as_str(), name: workload.name.clone(), pods }
+    }
+
+    fn of_pod(pod: &ClusterPod) -> Self {
+        let (namespace, name) = pod.place();
+        Self { namespace: namespace.to_owned(), kind: "Pod", name: name.to_owned(), pods: 1 }
+    }
+}
+
+fn uid(pod: &ClusterPod) -> Option<&str> {
+    pod.object.metadata.uid.as_deref()
+}
