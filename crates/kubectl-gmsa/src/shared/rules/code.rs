@@ -309,6 +309,7 @@ codes! {
     0x8037_0100 HCS_E_TERMINATED_DURING_START: "exited unexpectedly while it was being started";
     0x8037_0101 HCS_E_IMAGE_MISMATCH: "";
     0x8037_0106 HCS_E_UNEXPECTED_EXIT: "compute system exited unexpectedly";
+    0x8037_0102 HCS_E_HYPERV_NOT_INSTALLED: "";
     0x8037_0105 HCS_E_INVALID_STATE: "operation is not valid in the current state";
     0x8037_010e HCS_E_SYSTEM_NOT_FOUND: "";
     0x8037_0110 HCS_E_SYSTEM_ALREADY_STOPPED: "";

@@ -176,6 +176,7 @@ family! { "Identity in a container" {
             Message("krb_ap_err_skew"),
             Message("krb5_kdcrep_skew"),
             Message("krb_ap_err_tkt_nyv"),
+            Message("kdc_err_never_valid"),
             Message("clock skew too great"),
             Message("ticket not yet valid"),
             Message("did not resync because no time data was available"),

@@ -6,7 +6,7 @@ use gmsa_core::diagnostic::Severity;
 use super::code::*;
 use super::{
     Family, Fix, Names, Rule, RuleEntry, Subject,
-    Words::{Codes, General, Message, Refusal, Start},
+    Words::{Codes, General, Message, Refusal, Start, StartCodes},
     family,
 };
 
@@ -18,6 +18,7 @@ family! { "Pods" {
             Start("hyper-v isolated containers do not support gmsa"),
             Start("no hypervisor is present on this system"),
             Start("hyper-v components are not installed"),
+            StartCodes(&[HCS_E_HYPERV_NOT_INSTALLED]),
             Start("no runtime for \"*hypervisor\" is configured"),
         ];
     SERVICE_ACCOUNT_MISSING: "service-account-missing", Error, "The service account of a Pod does not exist.",

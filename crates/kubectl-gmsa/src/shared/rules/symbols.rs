@@ -110,6 +110,16 @@ pub(super) fn of_mit(value: u32) -> Option<&'static str> {
     named(KERBEROS, code).or_else(|| named(MIT, code))
 }
 
+/// The names of Kerberos and LDAP that a text holds, as Windows or as MIT Kerberos writes them.
+pub(super) fn names_of_protocols(text: &str) -> impl Iterator<Item = &'static str> {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|word| word.contains('_'));
+    words.filter_map(|word| {
+        let bare = word.strip_prefix("KRB5").filter(|rest| rest.starts_with('K')).unwrap_or(word);
+        let known = [KERBEROS, MIT, LDAP].into_iter().flatten();
+        known.map(|(_, name)| *name).find(|name| *name == word || *name == bare)
+    })
+}
+
 /// What can be said of a name of Kerberos or LDAP alone.
 pub(super) fn explain(name: &str) -> Explanation {
     let how = "No cause is known here. Kerberos errors are explained in RFC 4120, 7.5.9, results of LDAP in RFC 4511, appendix A.";

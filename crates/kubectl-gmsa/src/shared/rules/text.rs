@@ -217,16 +217,23 @@ fn of_others(text: &str) -> Vec<Explanation> {
     if !found.iter().any(|found| matches!(found.meaning, Meaning::Fault(_))) {
         found.extend(general);
         let by_name: Vec<_> = code::named(text).collect();
+        let is_of_windows = lower.contains("system error") || lower.contains("win32");
         let is_called_error = |Status(value): &Status| {
-            ["error", "error:", "error code", "error code:"].iter().any(|word| {
-                lower.contains(&format!("{word} {value}")) && !lower.contains(&format!("http {word} {value}"))
-            })
+            // A number between is that of an answer by HTTP.
+            let is_status = is_of_windows || !(400..600).contains(value);
+            is_status
+                && ["error", "error:", "error code", "error code:"]
+                    .iter()
+                    .any(|word| lower.contains(&format!("{word} {value}")))
         };
         let unknown = statuses.iter().filter(|status| {
             (status.is_failure() || by_name.contains(status) || is_called_error(status)) && explained(status).is_none()
         });
         found.extend(unknown.take(MAX_FOUND).map(|status| status.unknown()));
-        found.extend(names.iter().filter(|_| found.is_empty()).map(|name| symbols::explain(name)).collect::<Vec<_>>());
+        if found.is_empty() {
+            let written = symbols::names_of_protocols(text).take(MAX_FOUND);
+            found.extend(names.iter().copied().chain(written).map(symbols::explain));
+        }
     }
     let has_fault = found.iter().any(|found| matches!(found.meaning, Meaning::Fault(_)));
     different(found.into_iter().filter(|found| !has_fault || matches!(found.meaning, Meaning::Fault(_))))
