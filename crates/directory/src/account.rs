@@ -279,8 +279,7 @@ impl Directory {
                 entries.retain(may_be_meant);
             }
         }
-        let mut accounts: Vec<Account> =
-            entries.into_iter().filter_map(|entry| Account::of(entry, is_live)).collect();
+        let mut accounts: Vec<Account> = entries.into_iter().filter_map(|entry| Account::of(entry, is_live)).collect();
         // Below a domain there may be others, in what was printed.
         accounts.retain(|found| domain.is_none() || found.domain() == domain_of(&base));
         Ok(accounts)

@@ -181,7 +181,8 @@ async fn by_stream(server: SocketAddr, query: &[u8]) -> io::Result<Vec<u8>> {
 
 /// What is wanted of an answer; nothing where there is no such name.
 fn read<T>(answer: &[u8], wanted: impl Fn(&RData<'_>) -> Option<T>) -> Result<Vec<T>, String> {
-    let packet = Packet::parse(answer).map_err(|_| "the DNS server answers with what is not DNS".to_owned() + OTHER_SERVER)?;
+    let packet =
+        Packet::parse(answer).map_err(|_| "the DNS server answers with what is not DNS".to_owned() + OTHER_SERVER)?;
     match packet.rcode() {
         RCODE::NoError | RCODE::NameError => {
             Ok(packet.answers.iter().filter_map(|record| wanted(&record.rdata)).collect())

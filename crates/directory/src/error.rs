@@ -22,7 +22,9 @@ pub enum Error {
     Certificate(String, #[source] io::Error),
     #[error("the certificate of {0} is not for this name; use --directory ldaps:// with a name that it has")]
     CertificateName(String, #[source] io::Error),
-    #[error("the certificate of {0} is not valid now; give the domain controller a new one, or correct the clock of this machine")]
+    #[error(
+        "the certificate of {0} is not valid now; give the domain controller a new one, or correct the clock of this machine"
+    )]
     CertificateTime(String, #[source] io::Error),
     #[error("TLS with {0} fails{next}", next = next(.0, NO_CERTIFICATE))]
     Tls(String, #[source] io::Error),
@@ -68,7 +70,8 @@ pub enum Error {
     NoDomains,
 }
 
-const NO_CERTIFICATE: &str = "; a domain controller without a certificate takes no TLS: try another one, with --directory ldaps://HOST";
+const NO_CERTIFICATE: &str =
+    "; a domain controller without a certificate takes no TLS: try another one, with --directory ldaps://HOST";
 const TRY_ANOTHER: &str = "; try again, or another domain controller, with --directory ldaps://HOST";
 
 /// What to try next at an address, where its port tells; otherwise this. A global catalog has two ports too, and lacks properties of accounts.

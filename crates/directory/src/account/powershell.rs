@@ -261,11 +261,9 @@ mod tests {
         let of = |text: &str| {
             read(&format!(r#"{{"SamAccountName": "a", {text}}}"#)).unwrap()[0].expires.map(UtcDateTime::unix_timestamp)
         };
-        for never in [
-            r#""accountExpires": 0"#,
-            r#""accountExpires": 9223372036854775807"#,
-            r#""AccountExpirationDate": null"#,
-        ] {
+        for never in
+            [r#""accountExpires": 0"#, r#""accountExpires": 9223372036854775807"#, r#""AccountExpirationDate": null"#]
+        {
             assert_eq!(of(never), None, "{never}");
         }
         for date in [

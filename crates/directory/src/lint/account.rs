@@ -35,7 +35,8 @@ const DES: u64 = 0x3;
 const RC4: u64 = 0x4;
 
 /// Microsoft: Windows Server 2025 has no DES, and releases since Windows 7 have it disabled.
-const NO_DES: &str = "domain controllers give no ticket that is encrypted with DES, so every logon of the account fails";
+const NO_DES: &str =
+    "domain controllers give no ticket that is encrypted with DES, so every logon of the account fails";
 
 /// `USE_DES_KEY_ONLY` ([MS-ADTS] 2.2.16).
 const DES_ONLY: u64 = 0x20_0000;

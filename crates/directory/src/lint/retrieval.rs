@@ -106,7 +106,10 @@ fn not_printed(account: &Account, retrieval: &Retrieval, principals: &Principals
     let unseen: BTreeSet<String> = unseen.map(|member| Quoted::new(&member.name).to_string()).collect();
     let mut list = Vec::new();
     if !unknown.is_empty() {
-        list.push(note(format!("the file does not hold {}, so who may retrieve the password could not be checked", shown(&unknown))));
+        list.push(note(format!(
+            "the file does not hold {}, so who may retrieve the password could not be checked",
+            shown(&unknown)
+        )));
     }
     if !unseen.is_empty() {
         list.push(note(format!(
@@ -139,8 +142,7 @@ fn problem(account: &Account, to: &Sid, denied: &Denied<'_>, principals: &Princi
         return Some((found(&rules::ACCOUNT_HOSTS_WIDE, format!("{holds}, so {who} may retrieve the password")), true));
     }
     if let Some(Principal::WellKnown(known)) = principal.filter(|principal| principal.is_local()) {
-        let problem =
-            format!("holds {}, which nobody has who asks a domain controller over the network", known.name);
+        let problem = format!("holds {}, which nobody has who asks a domain controller over the network", known.name);
         let what = format!("-{RETRIEVERS} GROUP, a group of the nodes, or of the user that the plugin logs on as");
         return Some((fixed(found(&rules::ACCOUNT_HOSTS_EMPTY, problem), set(account, &what)), false));
     }
@@ -153,9 +155,8 @@ fn problem(account: &Account, to: &Sid, denied: &Denied<'_>, principals: &Princi
         }
         Principal::Group(Group { name, members: Some(members), distribution: Some(inner), .. }) => {
             let (name, quoted) = (Quoted::new(name), Quoted::new(inner));
-            let problem = format!(
-                "group {name} holds {quoted}, a distribution group, which gives no access to its members"
-            );
+            let problem =
+                format!("group {name} holds {quoted}, a distribution group, which gives no access to its members");
             let found = fixed(found(&rules::ACCOUNT_HOSTS_DISTRIBUTION, problem), to_security(inner));
             let gives = members.iter().any(|member| denied.of_member(member).is_none());
             Some((found, gives))

@@ -182,7 +182,8 @@ fn elsewhere(spec: &Value) -> Diagnostic {
 
 /// Whether no field of the domain is that of one of the forest. Two forests may have one NetBIOS name, so that proves nothing beside others.
 fn is_elsewhere(spec: &Value, forest: &Forest) -> bool {
-    let written = |key: &str| Some(text(spec, &format!("/credspec/DomainJoinConfig/{key}"))).filter(|text| !text.is_empty());
+    let written =
+        |key: &str| Some(text(spec, &format!("/credspec/DomainJoinConfig/{key}"))).filter(|text| !text.is_empty());
     let is_own = |text: &str| {
         let of = |Domain { dns, forest, netbios, sid, guid }: &Domain| {
             [dns, forest, netbios, sid, guid].into_iter().any(|own| own.eq_ignore_ascii_case(text))

@@ -324,7 +324,10 @@ fn from_directory(options: &NewOptions, source: Source) -> anyhow::Result<Vec<Dr
             let mut all = directory.accounts(options.domain.as_deref()).await?;
             all.retain(Account::is_group_managed);
             if all.is_empty() {
-                bail!("there is no group Managed Service Account in {}", options.domain.as_deref().unwrap_or("the directory"));
+                bail!(
+                    "there is no group Managed Service Account in {}",
+                    options.domain.as_deref().unwrap_or("the directory")
+                );
             }
             all.sort_by_key(|account| account.sam.to_lowercase());
             all

@@ -251,7 +251,9 @@ fn password_of(input: impl io::Read) -> anyhow::Result<Zeroizing<String>> {
     if text.contains('\n') {
         bail!("it has several lines: expected the password alone");
     } else if text.contains(char::is_control) {
-        bail!("it has control characters, as UTF-16 without its mark has: expected the password alone, in UTF-8, or in UTF-16 with the mark");
+        bail!(
+            "it has control characters, as UTF-16 without its mark has: expected the password alone, in UTF-8, or in UTF-16 with the mark"
+        );
     } else if text.starts_with(SECURE_STRING) || text.starts_with("<Objs ") {
         bail!("it is encrypted by PowerShell (SecureString): expected the password itself");
     }

@@ -241,16 +241,27 @@ fn what_is_said_of_each_principal_is_what_the_domain_gives() {
     for (entries, gives, said) in [
         (vec![(true, "S-1-1-0".to_owned())], true, Some("holds Everyone, so every user")),
         (vec![(true, "S-1-5-2".to_owned())], true, Some("holds Network, so every user")),
-        (vec![(true, "S-1-5-32-554".to_owned())], true, Some("\"Pre-Windows 2000 Compatible Access\", in which Authenticated Users is")),
+        (
+            vec![(true, "S-1-5-32-554".to_owned())],
+            true,
+            Some("\"Pre-Windows 2000 Compatible Access\", in which Authenticated Users is"),
+        ),
         (vec![(true, format!("{domain}-513"))], true, Some("holds Domain Users, so every user of the domain")),
         (vec![(true, format!("{domain}-515"))], false, Some("holds Domain Computers, so every computer of the domain")),
         (vec![(true, "S-1-5-18".to_owned())], false, Some("holds Local System, which nobody has")),
         (vec![(true, "S-1-5-4".to_owned())], false, Some("holds Interactive, which nobody has")),
         (vec![(false, format!("{domain}-513")), (true, "S-1-5-11".to_owned())], false, None),
-        (vec![(true, "S-1-5-11".to_owned()), (false, format!("{domain}-513"))], true, Some("holds Authenticated Users")),
+        (
+            vec![(true, "S-1-5-11".to_owned()), (false, format!("{domain}-513"))],
+            true,
+            Some("holds Authenticated Users"),
+        ),
     ] {
         let listed: Vec<(bool, &str)> = entries.iter().map(|(allows, sid)| (*allows, sid.as_str())).collect();
-        modify("TokenApp", &format!("replace: msDS-GroupMSAMembership\nmsDS-GroupMSAMembership:: {}", descriptor(&listed)));
+        modify(
+            "TokenApp",
+            &format!("replace: msDS-GroupMSAMembership\nmsDS-GroupMSAMembership:: {}", descriptor(&listed)),
+        );
         let answer = tested("TokenApp", token);
         let may = "pass  password  tokenuser@contoso.com may retrieve the password of TokenApp\n";
         assert_eq!(answer == may, gives, "{entries:?}: {answer}");

@@ -15,7 +15,8 @@ fn what_ldapsearch_prints_is_as_good_as_the_directory() {
     administer("user create printuser Passw0rd!Print");
     administer("group addmembers PrintHosts printuser");
     account("PrintApp", "PrintHosts", &["http/print"]);
-    let accounts = "(|(objectClass=domainDNS)(objectClass=group)(objectClass=user)(objectClass=foreignSecurityPrincipal))";
+    let accounts =
+        "(|(objectClass=domainDNS)(objectClass=group)(objectClass=user)(objectClass=foreignSecurityPrincipal))";
     let pages = ["-E", "pr=1000/noprompt"];
     let ldif = ldapsearch("DC=contoso,DC=com", &[&pages[..], &[accounts, "*", "msDS-GroupMSAMembership"]].concat())
         + &ldapsearch(

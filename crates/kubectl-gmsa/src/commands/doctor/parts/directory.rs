@@ -28,7 +28,8 @@ async fn found(sources: Vec<Source>, specs: &[Value]) -> anyhow::Result<Vec<Diag
         let name = spec.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
         let found = lint::credential_spec(&mut directories, spec, now).await?;
         list.extend(found.found.into_iter().map(|found| Diagnostic { object: name.to_owned(), ..found }));
-        if let Some((of, account)) = found.account.and_then(|(place, account)| Some((accounts.get_mut(place)?, account)))
+        if let Some((of, account)) =
+            found.account.and_then(|(place, account)| Some((accounts.get_mut(place)?, account)))
         {
             of.push(account);
         }
