@@ -101,3 +101,31 @@ async fn a_directory_that_cannot_be_asked_is_not_checked() {
     );
     assert_eq!(code, Some(2));
 }
+
+/// The credential spec of an account in a forest of one domain, as `tests/cli/directory-two-forests` holds them.
+fn of_forest(api: &SimulatedApi, name: &str, account: &str, dns: &str, sid: &str, guid: &str) {
+    let mut spec = api.object("gmsacredentialspecs", "", "webapp1").unwrap();
+    spec["metadata"]["name"] = json!(name);
+    spec["credspec"]["DomainJoinConfig"] = json!({
+        "DnsName": dns, "DnsTreeName": dns, "Guid": guid, "MachineAccountName": account, "NetBiosName": "CORP", "Sid": sid
+    });
+    let listed = [dns, "CORP"].map(|scope| json!({"Name": account, "Scope": scope}));
+    spec["credspec"]["ActiveDirectoryConfig"]["GroupManagedServiceAccounts"] = json!(listed);
+    api.apply(spec);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_with_two_forests_can_be_clean() {
+    let api = healthy().await;
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/directory-two-forests");
+    let [contoso, fabrikam] = ["contoso", "fabrikam"].map(|name| format!("{folder}/{name}.ldif"));
+    of_forest(&api, "webapp1", "WebApp1", "contoso.com", "S-1-5-21-4-5-6", "244818ae-87ac-4fcd-92ec-e79e5252348a");
+    of_forest(&api, "shop", "Shop", "fabrikam.com", "S-1-5-21-7-8-9", "3b125982-591e-479d-9189-2a80af4d8de2");
+    // The pod of the healthy cluster has the contents of before.
+    let ignore = ["--ignore", "contents-outdated"];
+    let (both, code) = lines(&api, &[&[contoso.as_str(), "--directory", &fabrikam], &ignore[..]].concat()).await;
+    assert_eq!((both, code), (vec!["pass  directory agrees with 2 credential specs".to_owned()], Some(0)));
+    let (one, code) = lines(&api, &[&[contoso.as_str()], &ignore[..]].concat()).await;
+    let elsewhere = "skip  directory shop: credspec.DomainJoinConfig: is of fabrikam.com, which is no domain of a forest that was asked [not-checked]";
+    assert_eq!((one, code), (vec![elsewhere.to_owned()], Some(2)));
+}
