@@ -87,7 +87,8 @@ fn who_has_the_rights_of_the_table_and_no_others_installs_upgrades_rolls_back_an
 
     let tool = Tool::new(&cluster);
     let pre = |rights: &str| {
-        let (report, _) = tool.gmsa(&format!("doctor --pre --namespace {NAMESPACE} --kubeconfig {}", kubeconfig.display()));
+        let (report, _) =
+            tool.gmsa(&format!("doctor --pre --namespace {NAMESPACE} --kubeconfig {}", kubeconfig.display()));
         report.contains(&format!("  your rights      {rights}"))
     };
     let in_all = format!("you may create what the installation consists of, in {NAMESPACE} and in the cluster\n");

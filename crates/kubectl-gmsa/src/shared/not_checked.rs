@@ -42,9 +42,7 @@ impl Unread {
         }
         let call = error.downcast_ref::<CallError>();
         let remedy = match call {
-            Some(call) if call.code() == Some(403) => {
-                Remedy::right(&right(verb, path))
-            }
+            Some(call) if call.code() == Some(403) => Remedy::right(&right(verb, path)),
             Some(call) => Remedy::of(call),
             None => Remedy::of_answer(),
         };
@@ -162,7 +160,11 @@ impl Remedy {
     fn right(right: &str) -> Self {
         let run = format!("Run the command as a user who may {right} (`--as`, `--context`).");
         let is_of_viewers = right.contains("gmsacredentialspecs") || right.contains("networkpolicies");
-        Self::new(if is_of_viewers { format!("{run} With `viewerRole=true` in the chart, all with the role `view` may.") } else { run })
+        Self::new(if is_of_viewers {
+            format!("{run} With `viewerRole=true` in the chart, all with the role `view` may.")
+        } else {
+            run
+        })
     }
 
     /// Of a fact that this user was not told, so that a decision lacks it: the cause, and what to do. `None` for other denials.

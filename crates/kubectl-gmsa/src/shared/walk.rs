@@ -4,8 +4,6 @@
 
 use std::collections::HashMap;
 
-use anyhow::{Context as _, bail};
-use k8s_openapi::api::core::v1::Namespace;
 use super::{
     admission::{FactFinder, fact_finder},
     not_checked::{Read, Remedy, because},
@@ -24,11 +22,13 @@ use super::{
     webhook::{Configured, configured},
     workloads::Kind,
 };
+use anyhow::{Context as _, bail};
 use gmsa_core::{
     admission::{Denial, SpecFact, advice::advise},
     credspec::{Contents, SpecName, is_dns_label, is_dns_subdomain},
     diagnostic::{Check, Diagnostic, Rule, Severity},
 };
+use k8s_openapi::api::core::v1::Namespace;
 
 mod decision;
 
@@ -276,7 +276,8 @@ async fn unreviewed(snapshot: &Snapshot, pod: &ClusterPod) -> Option<Diagnostic>
     let of: Namespace = snapshot.get(&format!("/api/v1/namespaces/{namespace}")).await.ok()?;
     let passes_by = mutating.iter().find(|found| found.selects(&of).is_ok_and(|selected| !selected))?;
     let name = &passes_by.name;
-    let text = format!("the pod names a credential spec and carries no contents: {name} does not review pods in {namespace}");
+    let text =
+        format!("the pod names a credential spec and carries no contents: {name} does not review pods in {namespace}");
     Some(Diagnostic::new(&rules::NAMESPACES_EXCLUDED, text).with_severity(Severity::Error))
 }
 

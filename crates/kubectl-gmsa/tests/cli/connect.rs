@@ -446,8 +446,14 @@ async fn credentials_that_cannot_be_used_are_said_in_words() {
 #[tokio::test(flavor = "multi_thread")]
 async fn who_is_not_known_is_told_to_log_in() {
     let (api, address) = cluster().await;
-    let folder = folder_with(&kubeconfig(&json!({"server": format!("https://{address}"), "insecure-skip-tls-verify": true})));
-    api.fault(Verb::List, "", usize::MAX, Fault::Refuse { code: 401, reason: "Unauthorized", message: "Unauthorized", retry_after: None });
+    let folder =
+        folder_with(&kubeconfig(&json!({"server": format!("https://{address}"), "insecure-skip-tls-verify": true})));
+    api.fault(
+        Verb::List,
+        "",
+        usize::MAX,
+        Fault::Refuse { code: 401, reason: "Unauthorized", message: "Unauthorized", retry_after: None },
+    );
     let output = outdated(folder.path(), &[], &["--kubeconfig", "config"]).await;
     let said = "error: the API server answered 401: Unauthorized. Log in again: the API server does not accept your credentials (`kubectl auth whoami`).\n";
     assert_eq!((text(&output.stderr), output.status.code()), (said, Some(2)));

@@ -198,9 +198,7 @@ async fn what_passes_by_itself_is_waited_for() {
         pod["spec"]["nodeName"] = json!("win1");
         pod["spec"]["securityContext"]["windowsOptions"]["gmsaCredentialSpec"] =
             json!(json!({"DomainJoinConfig": {"DnsName": "contoso.com", "MachineAccountName": "WebApp1"}}).to_string());
-        let of = |ready: bool, state: Value| {
-            json!([{"name": "probe", "image": "x", "imageID": "", "ready": ready, "restartCount": 0, "state": state}])
-        };
+        let of = |ready: bool, state: Value| json!([{"name": "probe", "image": "x", "imageID": "", "ready": ready, "restartCount": 0, "state": state}]);
         let waits = of(false, json!({"waiting": {"reason": "ContainerCreating"}}));
         for (sandbox, looks) in [("False", 8), ("True", 12)] {
             let conditions = json!([{"type": "PodReadyToStartContainers", "status": sandbox}]);

@@ -109,7 +109,10 @@ fn failed(
             _ => {
                 let found = Diagnostic::new(&rules::WEBHOOK_UNREACHABLE, text);
                 let service = ["no endpoints available", "not found"].iter().any(|words| message.contains(words));
-                Check::found(about, if service { rules::found(found.rule, found.message, &names(webhooks, message)) } else { found })
+                Check::found(
+                    about,
+                    if service { rules::found(found.rule, found.message, &names(webhooks, message)) } else { found },
+                )
             }
         },
         (Some(name), _) => other(name, "cannot be called"),

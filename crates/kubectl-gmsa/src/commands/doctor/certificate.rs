@@ -43,7 +43,8 @@ pub(super) fn served(pod: &str, metrics: &str, now: Timestamp) -> Option<Check> 
 pub(super) fn refused(namespace: &str, pod: &str, metrics: &str) -> Option<Check> {
     let value = metrics.lines().find_map(|line| line.strip_prefix(REFUSED)?.strip_prefix(' '))?;
     let is_refused = value.trim().parse().is_ok_and(|value: f64| value > 0.0);
-    let text = format!("{pod} refuses the certificate that was offered last, and serves the one before until it expires");
+    let text =
+        format!("{pod} refuses the certificate that was offered last, and serves the one before until it expires");
     let fix = format!(
         "Do not restart the pods: a new one has no certificate to serve. `kubectl logs {pod} -n {namespace}` says what is wrong with the new pair; put a good one into the Secret."
     );

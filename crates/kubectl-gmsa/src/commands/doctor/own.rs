@@ -34,7 +34,8 @@ pub(super) fn check(parts: &Parts) -> Judged<'_> {
             checks.extend(unread.map(|error| error.check("events")));
             checks.push(Check::found(WEBHOOK, Diagnostic { object: workload.object(), ..found }));
         } else {
-            let text = format!("{} has {} of {} pods, and they run", workload.object(), workload.has(), workload.wanted);
+            let text =
+                format!("{} has {} of {} pods, and they run", workload.object(), workload.has(), workload.wanted);
             checks.push(Check::pass(WEBHOOK, text));
         }
     }
@@ -44,7 +45,8 @@ pub(super) fn check(parts: &Parts) -> Judged<'_> {
 /// The namespace is deleted, and the configurations, which are in none, remain.
 fn gone(service: &ServiceReference, installer: Option<&Installer>) -> Check {
     let namespace = service.namespace.as_str();
-    let text = format!("namespace {namespace}, in which the webhook was, does not exist: every pod that uses GMSA is refused");
+    let text =
+        format!("namespace {namespace}, in which the webhook was, does not exist: every pod that uses GMSA is refused");
     let names = Names { namespace: Some(namespace), installer, ..Names::default() };
     match installer {
         Some(_) => Check::found(WEBHOOK, rules::found(&rules::WEBHOOK_GONE, text, &names)),

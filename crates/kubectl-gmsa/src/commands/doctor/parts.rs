@@ -277,10 +277,8 @@ async fn own(snapshot: &Snapshot, webhooks: &[&Configured]) -> Vec<Own> {
     let each = named.filter(|service| seen.insert((&service.namespace, &service.name))).map(async |service| {
         let namespace = &service.namespace;
         let path = format!("/api/v1/namespaces/{namespace}");
-        let (of, workload) = tokio::join!(
-            snapshot.find(&path),
-            Workload::find(snapshot, namespace, Kind::Deployment, &service.name),
-        );
+        let (of, workload) =
+            tokio::join!(snapshot.find(&path), Workload::find(snapshot, namespace, Kind::Deployment, &service.name),);
         // Where all is well, no event says why not.
         let events = match &workload {
             Ok(Some(_)) => Events::read(snapshot, Some(namespace)).await,

@@ -40,14 +40,16 @@ pub(super) fn check(parts: &Parts) -> Judged<'_> {
     };
     let mut broken: Vec<Diagnostic> = Vec::new();
     // What makes the pods of a Deployment and of a CronJob is another kind: without it nothing is known of them.
-    let is_known = |workload: &&Workload| workload.kind.below().is_none_or(|below| unread.iter().all(|(kind, _)| *kind != below));
+    let is_known =
+        |workload: &&Workload| workload.kind.below().is_none_or(|below| unread.iter().all(|(kind, _)| *kind != below));
     for workload in workloads.iter().filter(is_known) {
         let found = cause::of(workload, &parts.nodes, events);
         broken.extend(found.map(|found| Diagnostic { object: workload.object(), ..found }));
     }
     // The pods that run keep what they have, so this shows in none of them.
     if let Ok(specs) = &parts.specs {
-        let exists = |name: &str| specs.iter().any(|spec| spec.pointer("/metadata/name").and_then(Value::as_str) == Some(name));
+        let exists =
+            |name: &str| specs.iter().any(|spec| spec.pointer("/metadata/name").and_then(Value::as_str) == Some(name));
         let of_known = workloads.iter().filter(|workload| broken.iter().all(|found| found.object != workload.object()));
         let missing = of_known.filter_map(|workload| {
             let spec = workload.credential_specs().into_iter().find(|name| !exists(name))?;

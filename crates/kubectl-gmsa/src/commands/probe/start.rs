@@ -49,9 +49,7 @@ pub(super) async fn until_running(
         seen = if rule.is_some() && rule == last { seen + 1 } else { 1 };
         last = rule;
         let is_over = Instant::now() >= end;
-        if let Some(cause) =
-            cause.filter(|_| pod.has_ended() || is_over || (seen >= SEEN && waits == Some(false)))
-        {
+        if let Some(cause) = cause.filter(|_| pod.has_ended() || is_over || (seen >= SEEN && waits == Some(false))) {
             return Ok(Err(cause));
         }
         if is_over {

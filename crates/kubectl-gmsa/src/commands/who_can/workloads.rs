@@ -70,9 +70,10 @@ impl Users {
 
     fn table(&self, name: &SpecName) -> String {
         let unread = self.not_read.iter().map(|what| format!("not-checked: {}\n", one_line(what)));
-        let rows = self.workloads.iter().map(|user| {
-            [user.namespace.clone(), format!("{} {}", user.kind, user.name), plural(user.pods, "pod")]
-        });
+        let rows = self
+            .workloads
+            .iter()
+            .map(|user| [user.namespace.clone(), format!("{} {}", user.kind, user.name), plural(user.pods, "pod")]);
         let users = if self.workloads.is_empty() && self.not_read.is_empty() {
             format!("no workload and no pod names {name}\n")
         } else if self.workloads.is_empty() {

@@ -46,7 +46,8 @@ impl Connection {
         } else {
             let chosen = self.choose(file)?;
             let proxy = proxy::to(&chosen.server, chosen.cluster.proxy_url.as_deref(), variable)?;
-            let mut config = chosen.into_config().await.map_err(reason::of_kubeconfig).context("cannot use the kubeconfig")?;
+            let mut config =
+                chosen.into_config().await.map_err(reason::of_kubeconfig).context("cannot use the kubeconfig")?;
             config.proxy_url = proxy;
             config
         };

@@ -54,7 +54,10 @@ fn of_user(error: AuthError, user: &AuthInfo) -> Error {
         AuthError::AuthExecRun { out, .. } => {
             let said = String::from_utf8_lossy(&out.stderr);
             let said = said.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("it does not say why");
-            anyhow!("{program}, from which the kubeconfig takes its credentials, failed ({}): {said}. Log in again", out.status)
+            anyhow!(
+                "{program}, from which the kubeconfig takes its credentials, failed ({}): {said}. Log in again",
+                out.status
+            )
         }
         AuthError::AuthExecParse(_) | AuthError::ExecPluginFailed => {
             anyhow!("{program}, from which the kubeconfig takes its credentials, printed no ExecCredential")

@@ -151,7 +151,9 @@ fn unreachable_service(names: &Names<'_>) -> Option<Fix> {
     Some(Fix::run(if names.said.contains("no endpoints available") {
         // The API server does not check what a configuration names.
         let namespace = if is_dns_label(namespace) { namespace } else { "NAMESPACE" };
-        format!("No Pod of the webhook is ready: `kubectl get pods -n {namespace}`. The lines `webhook` and `service` say why.")
+        format!(
+            "No Pod of the webhook is ready: `kubectl get pods -n {namespace}`. The lines `webhook` and `service` say why."
+        )
     } else if names.said.contains("service \"") && names.said.contains("not found") {
         format!("{} creates the Service again.", names.installer?.restore())
     } else {

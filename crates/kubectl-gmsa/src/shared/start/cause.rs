@@ -79,7 +79,9 @@ fn idle(workload: &Workload) -> Check {
     let text = format!("no pod is wanted: {}", idle.as_str());
     let (subject, word) = (workload.subject(), kind.as_str().to_ascii_lowercase());
     let (rule, severity, fix) = match idle {
-        Idle::Scaled => (&rules::PODS_MISSING, Severity::Note, subject.command(&format!("scale {word}"), name, " --replicas=1")),
+        Idle::Scaled => {
+            (&rules::PODS_MISSING, Severity::Note, subject.command(&format!("scale {word}"), name, " --replicas=1"))
+        }
         Idle::Suspended => {
             let patch = " --patch '{\"spec\":{\"suspend\":false}}'";
             (&rules::PODS_MISSING, Severity::Note, subject.command(&format!("patch {word}"), name, patch))
@@ -88,10 +90,13 @@ fn idle(workload: &Workload) -> Check {
         Idle::NoJobYet | Idle::Complete | Idle::NothingLeft => return Check::pass(ADMISSION, text),
     };
     let found = Diagnostic::new(rule, text).with_severity(severity);
-    Check::found(ADMISSION, match fix {
-        Some(command) => found.with_fix(format!("{command}.")),
-        None => found,
-    })
+    Check::found(
+        ADMISSION,
+        match fix {
+            Some(command) => found.with_fix(format!("{command}.")),
+            None => found,
+        },
+    )
 }
 
 /// A Deployment whose controller rolls out no change.

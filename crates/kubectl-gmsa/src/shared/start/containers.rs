@@ -94,8 +94,14 @@ impl<'p> Seen<'p> {
 
     /// What keeps the kubelet from creating the sandbox.
     fn of_sandbox(&self) -> Option<&'p Event> {
-        const REASONS: [&str; 6] =
-            ["FailedCreatePodSandBox", "NetworkNotReady", "FailedMount", "FailedMapVolume", "FailedAttachVolume", "Failed"];
+        const REASONS: [&str; 6] = [
+            "FailedCreatePodSandBox",
+            "NetworkNotReady",
+            "FailedMount",
+            "FailedMapVolume",
+            "FailedAttachVolume",
+            "Failed",
+        ];
         // The sum of what failed, which does not say what.
         let is_sum = |event: &Event| event.message.starts_with("Unable to attach or mount volumes");
         let is_meant = |event: &Event| REASONS.contains(&event.reason.as_str());
@@ -258,12 +264,7 @@ impl<'p> Seen<'p> {
     }
 
     /// The same, where `general` is the rule of all other texts.
-    fn of_rule(
-        &self,
-        general: &'static Rule,
-        text: String,
-        otherwise: impl FnOnce() -> Option<String>,
-    ) -> Diagnostic {
+    fn of_rule(&self, general: &'static Rule, text: String, otherwise: impl FnOnce() -> Option<String>) -> Diagnostic {
         let rule = rules::recognize(&text, Phase::Start).filter(|rule| ![general, &rules::NOT_STARTED].contains(rule));
         let (rule, otherwise) = (rule.unwrap_or(general), if rule.is_none() { otherwise() } else { None });
         if let Some(fix) = otherwise {

@@ -116,7 +116,9 @@ impl Events {
         let is_same = |known: &&mut Event| {
             known.reason == event.reason
                 && known.involved_object.field_path == event.involved_object.field_path
-                && ["Error: ", "Unable to attach"].iter().all(|start| known.message.starts_with(start) == event.message.starts_with(start))
+                && ["Error: ", "Unable to attach"]
+                    .iter()
+                    .all(|start| known.message.starts_with(start) == event.message.starts_with(start))
         };
         match of_object.iter_mut().find(is_same) {
             Some(known) if known.at() > event.at() => {}

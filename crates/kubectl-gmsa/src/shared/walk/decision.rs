@@ -51,7 +51,8 @@ pub async fn checks(
         None => None,
     };
     let nearest = nearest.as_deref();
-    let first = |denials: &[&Denial], about| Some(denied(denials.first()?, parsed, about, namespace, (subject, nearest)));
+    let first =
+        |denials: &[&Denial], about| Some(denied(denials.first()?, parsed, about, namespace, (subject, nearest)));
     let template = first(&of_template, TEMPLATE);
     let is_denied = template.as_ref().is_some_and(is_cause);
     let (class, unread) = match missing_class(snapshot, pod).await {

@@ -95,9 +95,9 @@ async fn missing(snapshot: &Snapshot, needed: &[(Rights, Option<&str>)]) -> Read
         resources.iter().flat_map(move |resource| verbs.iter().map(move |verb| (*verb, *group, *resource, *namespace)))
     });
     let asked: Vec<_> = each.collect();
-    let answers = join_all(asked.iter().map(|(verb, group, resource, namespace)| {
-        may(snapshot, (verb, group, resource), *namespace)
-    }));
+    let answers = join_all(
+        asked.iter().map(|(verb, group, resource, namespace)| may(snapshot, (verb, group, resource), *namespace)),
+    );
     let mut lacking: BTreeMap<(Option<&str>, &str), Vec<&str>> = BTreeMap::new();
     for ((verb, _, resource, namespace), answer) in asked.iter().zip(answers.await) {
         if !answer? {
@@ -115,11 +115,7 @@ async fn missing(snapshot: &Snapshot, needed: &[(Rights, Option<&str>)]) -> Read
     Ok(by_verbs.into_iter().map(line).collect())
 }
 
-async fn may(
-    snapshot: &Snapshot,
-    (verb, group, resource): (&str, &str, &str),
-    namespace: Option<&str>,
-) -> Read<bool> {
+async fn may(snapshot: &Snapshot, (verb, group, resource): (&str, &str, &str), namespace: Option<&str>) -> Read<bool> {
     let attributes = ResourceAttributes {
         verb: Some(verb.to_owned()),
         group: Some(group.to_owned()),

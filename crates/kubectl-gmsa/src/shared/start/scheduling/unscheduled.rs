@@ -59,8 +59,7 @@ pub fn why(pod: &ClusterPod, subject: Subject<'_>, nodes: &Nodes, events: &Event
 fn of_words(pod: &ClusterPod, subject: Subject<'_>, text: String) -> Diagnostic {
     let rule = rules::recognize(&text, Phase::Start).unwrap_or(&rules::NOT_SCHEDULED);
     let (namespace, name) = pod.place();
-    let names =
-        Names { subject: Some(subject), namespace: Some(namespace), pod_name: Some(name), ..Names::default() };
+    let names = Names { subject: Some(subject), namespace: Some(namespace), pod_name: Some(name), ..Names::default() };
     rules::found(rule, text, &names).with_severity(Severity::Error)
 }
 
