@@ -45,13 +45,25 @@ struct Versions {
     /// Why there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     unknown: Option<String>,
+    #[serde(skip)]
+    is_at_url: bool,
 }
+
+/// The webhook is no Service of the cluster.
+#[derive(Debug, thiserror::Error)]
+#[error("called at {0}, outside of the cluster's Services: its path /info says its version")]
+struct AtUrl(String);
 
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
     let plugin = env!("CARGO_PKG_VERSION");
     let versions = match block_on(webhook(connection)) {
-        Ok(webhook) => Versions { plugin, webhook, unknown: None },
-        Err(error) => Versions { plugin, webhook: Vec::new(), unknown: Some(causes::chain(error.as_ref())) },
+        Ok(webhook) => Versions { plugin, webhook, unknown: None, is_at_url: false },
+        Err(error) => Versions {
+            plugin,
+            webhook: Vec::new(),
+            unknown: Some(causes::chain(error.as_ref())),
+            is_at_url: error.is::<AtUrl>(),
+        },
     };
     print(match options.output {
         Shape::Table => text(&versions),
@@ -59,8 +71,12 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     })
 }
 
-fn text(Versions { plugin, webhook, unknown }: &Versions) -> String {
-    let webhook = unknown.as_ref().map_or_else(|| webhook.join(", "), |why| format!("unknown: {why}"));
+fn text(Versions { plugin, webhook, unknown, is_at_url }: &Versions) -> String {
+    let webhook = match unknown {
+        Some(why) if *is_at_url => why.clone(),
+        Some(why) => format!("unknown: {why}"),
+        None => webhook.join(", "),
+    };
     format!("plugin   {plugin}\nwebhook  {}\n", one_line(&webhook))
 }
 
@@ -71,7 +87,7 @@ async fn webhook(connection: &Connection) -> anyhow::Result<Vec<String>> {
         let of_pods = webhooks.into_iter().find(Configured::is_of_pods).context("no GMSA webhook is installed")?;
         let client = of_pods.webhook.client_config;
         let Some(service) = client.service else {
-            bail!("it is called at {}: ask it there, at /info", client.url.unwrap_or_default());
+            return Err(AtUrl(client.url.unwrap_or_default()).into());
         };
         let found = versions(&snapshot, &service).await?;
         if found.is_empty() {

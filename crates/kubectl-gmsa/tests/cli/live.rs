@@ -234,6 +234,14 @@ async fn version_is_that_of_the_plugin_and_of_the_running_webhook() {
     let output = run(&api, &["version"]).await;
     let nothing = format!("plugin   {plugin}\nwebhook  unknown: no replica of gmsa/webhook is ready\n");
     assert_eq!((text(&output.stdout), output.status.code()), (nothing.as_str(), Some(0)));
+    let mut by_url = api.object("mutatingwebhookconfigurations", "", "gmsa").unwrap();
+    by_url["webhooks"][0]["clientConfig"] = json!({"url": "https://gmsa.contoso.com/mutate"});
+    api.apply(by_url);
+    let output = run(&api, &["version"]).await;
+    let there = format!(
+        "plugin   {plugin}\nwebhook  called at https://gmsa.contoso.com/mutate, outside of the cluster's Services: its path /info says its version\n"
+    );
+    assert_eq!((text(&output.stdout), output.status.code()), (there.as_str(), Some(0)));
     api.delete("mutatingwebhookconfigurations", "", "gmsa");
     api.delete("validatingwebhookconfigurations", "", "gmsa");
     let output = run(&api, &["version", "-o", "json"]).await;

@@ -184,6 +184,37 @@ async fn each_node_has_its_first_cause() {
     assert_eq!((left(&api), api.count(Verb::Delete, "/namespaces/shop/pods/gmsa-probe-")), (0, 4));
 }
 
+/// A real node needs longer than three looks: no scheduler has tried the pod yet, its sandbox is made, its image is pulled.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_passes_by_itself_is_waited_for() {
+    const POD: &str = "/namespaces/shop/pods/gmsa-probe-";
+    let api = cluster(&[("win1", Fate::Waits)]).await;
+    let answers = transcript("network-service");
+    answer_each(&api, move |_, command| answers.get(command).cloned());
+    let node = async {
+        api.wait_for(Verb::Get, POD, 4).await;
+        let (_, name) = created(&api).pop().unwrap();
+        let mut pod = api.object("pods", "shop", &name).unwrap();
+        pod["spec"]["nodeName"] = json!("win1");
+        pod["spec"]["securityContext"]["windowsOptions"]["gmsaCredentialSpec"] =
+            json!(json!({"DomainJoinConfig": {"DnsName": "contoso.com", "MachineAccountName": "WebApp1"}}).to_string());
+        let of = |ready: bool, state: Value| json!([{"name": "probe", "image": "x", "imageID": "", "ready": ready, "restartCount": 0, "state": state}]);
+        let waits = of(false, json!({"waiting": {"reason": "ContainerCreating"}}));
+        for (sandbox, looks) in [("False", 8), ("True", 12)] {
+            let conditions = json!([{"type": "PodReadyToStartContainers", "status": sandbox}]);
+            pod["status"] = json!({"phase": "Pending", "conditions": conditions, "containerStatuses": waits});
+            api.apply(pod.clone());
+            api.wait_for(Verb::Get, POD, looks).await;
+        }
+        pod["status"] = json!({"phase": "Running", "containerStatuses": of(true, json!({"running": {}}))});
+        api.apply(pod);
+    };
+    let probe = ["probe", "--credspec", "webapp1", "--serviceaccount", "shop:web"];
+    let (output, ()) = tokio::join!(run(&api, &probe), node);
+    assert!(text(&output.stdout).starts_with("pass  identity  win1: "), "{}", text(&output.stdout));
+    assert_eq!((text(&output.stderr), output.status.code(), left(&api)), ("", Some(0), 0));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_pod_is_short_lived_limited_and_on_its_node() {
     let fates = [("win1", Fate::Runs(transcript("network-service")))];

@@ -208,14 +208,8 @@ mod tests {
     #[test]
     fn what_a_terminal_would_wrap_is_indented_and_commands_stay_whole() {
         let text = "one two three four five six seven: `kubectl get pods -n shop` says why";
-        let lines = "one two three four five six\n    seven:\n    `kubectl get pods -n shop` says\n    why";
-        assert_eq!(
-            wrapped(text, 4, Some(34)),
-            lines.replace(
-                "seven:\n    `kubectl get pods -n shop` says\n    why",
-                "seven: `kubectl get pods -n shop`\n    says why"
-            )
-        );
+        let lines = "one two three four five six\n    seven: `kubectl get pods -n shop`\n    says why";
+        assert_eq!(wrapped(text, 4, Some(34)), lines);
         for columns in [None, Some(20)] {
             assert_eq!(wrapped(text, 4, columns), text);
         }
