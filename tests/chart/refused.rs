@@ -447,8 +447,40 @@ fn what_would_be_refused_elsewhere_is_refused_here() {
 
 /// The same of what the chart passes on as Kubernetes has it: a slip there would end an install at the Deployment, after half of the objects.
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn what_is_passed_on_is_refused_before_the_api_server_does() {
     for (set, expected) in [
+        (
+            "lifecycle.preStop.sleep.seconds=30",
+            "lifecycle.preStop.sleep.seconds (30) must be less than terminationGracePeriodSeconds (30)",
+        ),
+        (
+            "certificates.mode=cert-manager,certificates.certManager.duration=30m",
+            "certificates.certManager.duration (30m) is less than 1h, which cert-manager does not take",
+        ),
+        (
+            "certificates.mode=cert-manager,certificates.certManager.duration=2h,certificates.certManager.renewBefore=3h",
+            "certificates.certManager.renewBefore (3h) is not less than certificates.certManager.duration (2h)",
+        ),
+        (
+            "certificates.certManager.issuerRef.name=a,certificates.certManager.issuerRef.kind=issuer",
+            r#"certificates.certManager.issuerRef.kind "issuer" is not Issuer or ClusterIssuer: correct it, or set certificates.certManager.issuerRef.group"#,
+        ),
+        ("clientCa.configMapName=ca,clientCa.key=../ca.crt", r#"clientCa.key "../ca.crt" is not a key of a ConfigMap"#),
+        (
+            "service.ipFamilies={IPv4,IPv6},service.ipFamilyPolicy=SingleStack",
+            "service.ipFamilyPolicy=SingleStack takes one of service.ipFamilies: remove the others, or set PreferDualStack",
+        ),
+        (
+            "networkPolicy.extraEgress[0].ports[0].port=80,networkPolicy.extraEgress[0].ports[0].endPort=70",
+            "networkPolicy.extraEgress: endPort (70) needs a port that is a number and not greater",
+        ),
+        ("podSecurityContext.runAsUser=-1", "- at '/podSecurityContext/runAsUser': minimum: got -1, want 0"),
+        (
+            "extraVolumes[0].name=a,extraVolumes[0].configMap.optional=true",
+            "- at '/extraVolumes/0/configMap': missing property 'name'",
+        ),
+        ("dnsConfig.nameservers={999.1.1.1}", r#"dnsConfig.nameservers "999.1.1.1" is not an IP address"#),
         ("resources.limits.memory=50%", r#"resources.limits.memory "50%" is not a quantity, such as 100m or 128Mi"#),
         (
             "resources.requests.cpu=2,resources.limits.cpu=500m",

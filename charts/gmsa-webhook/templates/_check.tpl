@@ -189,6 +189,20 @@ the values and the way out.
 {{- end -}}
 {{- end -}}
 {{- end -}}
+{{- $sleep := dig "preStop" "sleep" "seconds" 0 .Values.lifecycle -}}
+{{- if ge (int $sleep) (int .Values.terminationGracePeriodSeconds) -}}
+{{- fail (printf "lifecycle.preStop.sleep.seconds (%d) must be less than terminationGracePeriodSeconds (%d)" (int $sleep) (int .Values.terminationGracePeriodSeconds)) -}}
+{{- end -}}
+{{- range .Values.networkPolicy.extraEgress -}}
+{{- range .ports -}}
+{{- if and .endPort (or (kindIs "string" .port) (gt (int .port) (int .endPort)) (not .port)) -}}
+{{- fail (printf "networkPolicy.extraEgress: endPort (%d) needs a port that is a number and not greater" (int .endPort)) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- if and (gt (len .Values.service.ipFamilies) 1) (eq (toString .Values.service.ipFamilyPolicy) "SingleStack") -}}
+{{- fail "service.ipFamilyPolicy=SingleStack takes one of service.ipFamilies: remove the others, or set PreferDualStack" -}}
+{{- end -}}
 {{- $drain := 20 -}}
 {{- if and (lt (int .Values.terminationGracePeriodSeconds) $drain) (not (regexMatch "--(shutdown-delay|drain-timeout)" (join " " .Values.extraArgs))) -}}
 {{- fail (printf "terminationGracePeriodSeconds (%d) is less than the %d seconds that the webhook takes to stop: 5 until its endpoints are forgotten, 15 for what is in flight" (int .Values.terminationGracePeriodSeconds) $drain) -}}
@@ -314,6 +328,8 @@ the values and the way out.
   (list "podDisruptionBudget.minAvailable" $v.podDisruptionBudget.minAvailable $count "a number or a percentage")
   (list "podDisruptionBudget.maxUnavailable" $v.podDisruptionBudget.maxUnavailable $count "a number or a percentage")
   (list "clientCa.configMapName" $v.clientCa.configMapName $dnsName "a ConfigMap's name")
+  (list "clientCa.key" $v.clientCa.key "^[-._A-Za-z0-9]+$" "a key of a ConfigMap")
+  (list "certificates.certManager.issuerRef.name" $v.certificates.certManager.issuerRef.name $dnsName "an issuer's name")
   (list "priorityClassName" $v.priorityClassName $dnsName "a priority class's name")
   (list "updateStrategy.rollingUpdate.maxSurge" (dig "rollingUpdate" "maxSurge" "" $v.updateStrategy) $count "a number or a percentage")
   (list "updateStrategy.rollingUpdate.maxUnavailable" (dig "rollingUpdate" "maxUnavailable" "" $v.updateStrategy) $count "a number or a percentage")
@@ -337,7 +353,7 @@ the values and the way out.
 {{- $forms = append $forms (list (printf "extraVolumeMounts: mountPath of %s" $mount.name) $mount.mountPath "^/[^:]*$" "an absolute path without :") -}}
 {{- end -}}
 {{- range $address := $v.dnsConfig.nameservers -}}
-{{- $forms = append $forms (list "dnsConfig.nameservers" $address "^([0-9]{1,3}(\\.[0-9]{1,3}){3}|[0-9A-Fa-f.]*:[0-9A-Fa-f.:]*)$" "an IP address") -}}
+{{- $forms = append $forms (list "dnsConfig.nameservers" $address "^((25[0-5]|2[0-4][0-9]|1?[0-9]{1,2})(\\.(25[0-5]|2[0-4][0-9]|1?[0-9]{1,2})){3}|[0-9A-Fa-f.]*:[0-9A-Fa-f.:]*)$" "an IP address") -}}
 {{- end -}}
 {{- range $name, $monitor := $monitors -}}
 {{- $forms = append $forms (list (printf "%s.jobLabel" $name) $monitor.jobLabel $key "a label's key, such as app.kubernetes.io/name") -}}
@@ -421,6 +437,18 @@ the values and the way out.
 {{- end -}}
 {{- if and .Values.certificates.certManager.issuerRef (not .Values.certificates.certManager.issuerRef.name) -}}
 {{- fail "certificates.certManager.issuerRef has no name: name the Issuer or ClusterIssuer" -}}
+{{- end -}}
+{{- $issuer := .Values.certificates.certManager.issuerRef -}}
+{{- if and $issuer.kind (not (has $issuer.kind (list "Issuer" "ClusterIssuer"))) (eq ($issuer.group | default "cert-manager.io") "cert-manager.io") -}}
+{{- fail (printf "certificates.certManager.issuerRef.kind %q is not Issuer or ClusterIssuer: correct it, or set certificates.certManager.issuerRef.group" $issuer.kind) -}}
+{{- end -}}
+{{- $lives := include "gmsa-webhook.milliseconds" .Values.certificates.certManager.duration | int -}}
+{{- $renewed := include "gmsa-webhook.milliseconds" .Values.certificates.certManager.renewBefore | int -}}
+{{- if and $lives (lt $lives 3600000) -}}
+{{- fail (printf "certificates.certManager.duration (%s) is less than 1h, which cert-manager does not take" .Values.certificates.certManager.duration) -}}
+{{- end -}}
+{{- if and $renewed (ge $renewed ($lives | default 7776000000)) -}}
+{{- fail (printf "certificates.certManager.renewBefore (%s) is not less than certificates.certManager.duration (%s)" .Values.certificates.certManager.renewBefore (.Values.certificates.certManager.duration | default "2160h")) -}}
 {{- end -}}
 {{- if and (ne $mode "self-managed") (eq .Values.certificates.secretName (include "gmsa-webhook.ownSecret" .)) -}}
 {{- fail (printf "certificates.secretName %q is the Secret of mode self-managed: choose another one" .Values.certificates.secretName) -}}

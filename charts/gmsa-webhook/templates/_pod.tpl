@@ -179,7 +179,7 @@ before away, and the API server's default of 1 would stand until the autoscaler 
 {{- define "gmsa-webhook.spread" -}}
 {{- $own := dict "matchLabels" (include "gmsa-webhook.selector" . | fromYaml) -}}
 {{- range $constraint := .Values.topologySpreadConstraints }}
-- {{ merge dict $constraint (ternary dict (dict "labelSelector" $own) (hasKey $constraint "labelSelector")) | toYaml | nindent 2 | trim }}
+- {{ ternary (merge (dict "labelSelector" $own) (omit $constraint "labelSelector")) $constraint (kindIs "invalid" $constraint.labelSelector) | toYaml | nindent 2 | trim }}
 {{- else -}}
 {{- range $index, $key := list "topology.kubernetes.io/zone" "kubernetes.io/hostname" }}
 - topologyKey: {{ $key }}
