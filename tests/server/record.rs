@@ -25,10 +25,7 @@ const RECORD: &[(&str, &[Fault])] = &[
                 "half handshakes, and answers that nobody reads",
                 &["a_connection_whose_answer_is_not_read_makes_room", "just attacks halves"],
             ),
-            (
-                "24 made-up names on 800 connections",
-                &["an_account_has_a_share_and_a_queue_of_its_own"],
-            ),
+            ("24 made-up names on 800 connections", &["an_account_has_a_share_and_a_queue_of_its_own"]),
             (
                 "credential specs of 1.4 MB at the start",
                 &[
