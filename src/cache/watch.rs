@@ -41,7 +41,7 @@ use crate::{limits::MAX_PAGE, metrics::WatchState};
 const PAGE: u32 = 250;
 /// How long a list may take.
 pub(crate) const LIST_LIMIT: Duration = Duration::from_secs(60);
-/// The time between two lists; replicas differ by up to half of the jitter.
+/// The longest time between two lists; replicas differ by up to half of the jitter.
 pub(crate) const LIST_EVERY: Duration = Duration::from_secs(600);
 const JITTER: Duration = Duration::from_secs(60);
 /// How long the head of a watch's answer may take.
@@ -181,7 +181,8 @@ impl Watch {
 
     /// Reads all objects, page by page, and gives the version that the list was made at.
     async fn list(&mut self) -> Result<String, WatchError> {
-        self.list_due = Instant::now() + LIST_EVERY - jittered(JITTER);
+        // It is looked at when a watch has ended, which may have begun just before.
+        self.list_due = Instant::now() + LIST_EVERY - TERM - jittered(JITTER);
         self.memory.change(Store::begin_list);
         let (mut limit, mut params) = (PAGE, ListParams::default());
         let began = Instant::now();

@@ -114,7 +114,7 @@ async fn an_api_server_that_answers_nothing_is_not_asked_again() {
     }
     // Long enough for all first questions to arrive, beside a load too.
     let output = run(&api, &["doctor", "--request-timeout", "2s"]).await;
-    let said = "error: no answer from the API server within 2 s\n";
+    let said = "error: no answer from the API server within 2.0 s\n";
     assert_eq!((text(&output.stderr), output.status.code()), (said, Some(2)));
     // What follows from the first answers, such as the dry runs and the Services, is not asked for.
     let asked = |verb| api.count(verb, "");
