@@ -1,29 +1,17 @@
-//! The chart of many accounts: what it renders, that the linter has nothing to say of it, and what it refuses in which words.
-
-use std::fs;
+//! The chart of many accounts: what it renders, that the linter has nothing to say of it, and what it says after an install; `refused/accounts` has what it refuses.
 
 use gmsa_core::credspec::lint;
 use serde_json::{Value, json};
 
-use crate::{helm::Helm, refused::unframed, snapshot::assert_file};
+use crate::{helm::Helm, snapshot::assert_file};
 
 /// The chart, from the root of the package, where tests run.
 pub const ACCOUNTS: &str = "charts/gmsa-accounts";
-const VALUES: &str = "tests/chart/values-of-accounts.yaml";
+pub const VALUES: &str = "tests/chart/values-of-accounts.yaml";
 
 fn render(more: &[&str]) -> String {
     let template = ["template", "accounts", ACCOUNTS, "--namespace", "gmsa", "--values", VALUES];
     Helm::new().prints(template.iter().chain(more).copied())
-}
-
-/// What Helm complains of, for these values as JSON in place of those of the file.
-fn complaint(values: &Value) -> String {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("values.json");
-    fs::write(&file, values.to_string()).unwrap();
-    let said =
-        Helm::new().refuses(["template", "accounts", ACCOUNTS, "--values", VALUES, "--values", file.to_str().unwrap()]);
-    unframed(&said)
 }
 
 #[test]
@@ -69,90 +57,6 @@ fn labels_and_annotations_are_on_every_object_and_none_replaces_the_charts_own()
         assert_eq!(object["metadata"]["labels"]["team"], "identity");
         assert_eq!(object["metadata"]["labels"]["app.kubernetes.io/name"], "gmsa-accounts");
         assert_eq!(object["metadata"]["annotations"]["a"], "b");
-    }
-}
-
-#[test]
-fn what_cannot_work_is_refused_with_the_entry_and_the_way_out() {
-    let entry = |entry: Value| json!({"accounts": [{"account": "First"}, entry]});
-    for (values, expected) in [
-        (
-            json!({"domain": {"sid": "S-1-5-21-1-2-3-1104"}}),
-            "domain.sid \"S-1-5-21-1-2-3-1104\" is not a domain's SID: S-1-5-21 and three numbers (an account's has four)",
-        ),
-        (
-            json!({"domain": {"guid": "{244818ae-87ac-4fcd-92ec-e79e5252348a}"}}),
-            "domain.guid \"{244818ae-87ac-4fcd-92ec-e79e5252348a}\" is not a GUID without braces",
-        ),
-        (
-            json!({"commonLabels": {"Example.com/team": "a"}}),
-            "the key in commonLabels \"Example.com/team\" is not one that Kubernetes takes, such as example.com/team: what is before the slash is in lower case",
-        ),
-        (
-            json!({"commonLabels": {"team": "a b"}}),
-            "commonLabels.team \"a b\" is not a label's value: at most 63 letters, digits and . _ -, with a letter or digit at both ends",
-        ),
-        (
-            json!({"commonAnnotations": {"a b": "c"}}),
-            "the key in commonAnnotations \"a b\" is not one that Kubernetes takes, such as example.com/team: what is before the slash is in lower case",
-        ),
-        (
-            entry(json!({"account": "web", "name": "a".repeat(245)})),
-            "accounts[1]: name is longer than 244 characters, and that of its ClusterRole would be longer than 253",
-        ),
-        (
-            json!({"domain": {"dnsName": null}}),
-            "domain.dnsName \"\" is not a domain's DNS name, such as corp.example.com",
-        ),
-        (
-            json!({"domain": {"netBiosName": "corp/x"}}),
-            "domain.netBiosName \"corp/x\" is not a domain's NetBIOS name, such as CORP",
-        ),
-        (
-            json!({"domain": {"dnsTreeName": "-"}}),
-            "domain.dnsTreeName \"-\" is not a domain's DNS name, such as example.com",
-        ),
-        (
-            entry(json!({"account": "Web$"})),
-            "accounts[1]: account \"Web$\" is not a SAM name: at most 15 letters, digits and . _ -, without the trailing $ and without a domain",
-        ),
-        (
-            entry(json!({"account": "Web", "additionalAccounts": ["CORP\\Db"]})),
-            "accounts[1]: account \"CORP\\\\Db\" is not a SAM name: at most 15 letters, digits and . _ -, without the trailing $ and without a domain",
-        ),
-        (entry(json!({"account": "Web", "name": "Web"})), "accounts[1]: name \"Web\" is not a lower-case DNS name"),
-        (
-            entry(json!({"account": "first"})),
-            "accounts[0] and accounts[1] have the same name \"first\": give one of them a name",
-        ),
-        (
-            entry(json!({"account": "Web", "plugin": "vault", "pluginInput": "x"})),
-            "accounts[1]: plugin \"vault\" is none: azure, aws, rancher, or a GUID in braces",
-        ),
-        (
-            entry(json!({"account": "Web", "plugin": "azure"})),
-            "accounts[1]: plugin and pluginInput go together, and only one of them is set",
-        ),
-        (
-            entry(json!({"account": "Web", "grants": ["till"]})),
-            "accounts[1]: grant \"till\" is not NAMESPACE:SERVICE-ACCOUNT",
-        ),
-        (
-            entry(json!({"account": "Web", "grants": ["shop:till", "shop:till"]})),
-            "accounts[1] and accounts[1] make the same RoleBinding shop/gmsa-use-web-till: remove one grant, or give one entry another name",
-        ),
-        (
-            json!({"accounts": [{"account": "a-b", "grants": ["shop:c"]}, {"account": "a", "grants": ["shop:b-c"]}]}),
-            "accounts[0] and accounts[1] make the same RoleBinding shop/gmsa-use-a-b-c: remove one grant, or give one entry another name",
-        ),
-        (
-            entry(json!({"acct": "Web"})),
-            "- at '/accounts/1': missing property 'account'\n- at '/accounts/1': additional properties 'acct' not allowed",
-        ),
-        (entry(json!({"account": 7})), "- at '/accounts/1/account': got number, want string"),
-        (json!({"realm": {}}), "- at '': additional properties 'realm' not allowed"),
-    ] {
-        assert_eq!(complaint(&values), expected);
     }
 }
 
