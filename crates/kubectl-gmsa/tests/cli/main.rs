@@ -97,6 +97,18 @@ fn compare(case: &Path, name: &str, found: &str) -> Option<String> {
     (expected != found).then(|| format!("{}:\n--- expected\n{expected}--- found\n{found}", file.display()))
 }
 
+/// What a run printed, on both streams, and its exit code.
+fn shown(output: &Output) -> String {
+    format!("{}{}exit {}\n", text(&output.stdout), text(&output.stderr), output.status.code().unwrap())
+}
+
+/// Compares the runs of a test, each under its title, with `tests/printed/NAME`: what no folder can hold, such as the answer to a fault of the API server.
+fn assert_printed(name: &str, runs: &[(impl AsRef<str>, String)]) {
+    let found: String = runs.iter().map(|(title, shown)| format!("## {}\n{shown}\n", title.as_ref())).collect();
+    let wrong = compare(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/printed"), name, &found);
+    assert_eq!(wrong, None);
+}
+
 #[test]
 fn every_case_comes_out_as_written() {
     let cases = cases();

@@ -11,8 +11,9 @@ use std::{
 use serde_json::{Value, json};
 
 use super::{
+    assert_printed,
     cluster::{configurations, healthy, kind, run},
-    portable,
+    portable, shown,
     support::{
         Fault, SimulatedApi, Verb,
         exec::{Ending, Transcript, answer_each, transcript},
@@ -145,21 +146,6 @@ fn left(api: &SimulatedApi) -> usize {
 
 const RPC: &str = "Failed to create pod sandbox: rpc error: code = Unknown desc = failed to create containerd task: hcs::CreateComputeSystem 5bd1: winapi error #3489792023: unknown";
 
-const EACH: &str = r#"pass  identity        win1: a container gets the identity of webapp1
-fail  sandbox         win2: Pending on win2: FailedCreatePodSandBox: Failed to create pod sandbox: rpc error: code = Unknown desc = failed to create containerd task: hcs::CreateComputeSystem 5bd1: winapi error #3489792023: unknown [node-credentials]
-                      -> The log Microsoft-Windows-Containers-CCG/Admin of the node says which step failed; `kubectl gmsa explain` reads its messages. Without a message there, the credential spec, its plugin or the path to a domain controller is at fault.
-fail  secure channel  win3: nltest /query: 1722 (RPC_S_SERVER_UNAVAILABLE) [no-secure-channel]
-                      -> Run `nltest /sc_reset:contoso.com` in it. If that helps, its network came up after its logon; otherwise compare the credential spec with the domain: `kubectl gmsa credspec lint`, `kubectl gmsa account lint`.
-fail  containers      win4: Pending on win4, container "probe" waits: ImagePullBackOff: Back-off pulling image "x" [not-started]
-                      -> Correct the name and the tag of the image, or the access of the node to its registry (imagePullSecrets).
-fail  node            win5: is not ready: container runtime is down [node-not-ready]
-                      -> `kubectl describe node win5` says why: start its kubelet and its container runtime. Pods with a controller are created on other nodes after five minutes.
-skip  node            win6: is cordoned, so no pod is scheduled to it [not-checked]
-                      -> Uncordon it, or choose another node with --node.
-skip  node            win7: no image of Windows Server Core is known for its build [not-checked]
-                      -> Choose one with --image.
-"#;
-
 #[tokio::test(flavor = "multi_thread")]
 async fn each_node_has_its_first_cause() {
     let fates = [
@@ -179,8 +165,7 @@ async fn each_node_has_its_first_cause() {
     api.apply(cordoned);
     api.apply(node("win7", "10.0.18362"));
     let output = probe(&api, &fates, &["--all-nodes"]).await;
-    assert_eq!(text(&output.stdout), EACH);
-    assert_eq!((text(&output.stderr), output.status.code()), ("", Some(1)));
+    assert_printed("probe-each-node", &[("--all-nodes", shown(&output))]);
     assert_eq!((left(&api), api.count(Verb::Delete, "/namespaces/shop/pods/gmsa-probe-")), (0, 4));
 }
 
@@ -273,26 +258,17 @@ fn refusal(message: &'static str) -> Fault {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pod_that_is_refused_says_why() {
-    for (message, expected, code) in [
-        (
-            "admission webhook \"admission-webhook.windows-gmsa.sigs.k8s.io\" denied the request: service account \"web\" in namespace shop is not authorized to `use` GMSA cred spec \"webapp1\"",
-            "fail  admission  win1: admission webhook \"admission-webhook.windows-gmsa.sigs.k8s.io\" denied the request: service account \"web\" in namespace shop is not authorized to `use` GMSA cred spec \"webapp1\" [not-authorized]\n                 \
-             -> `kubectl gmsa grant --credspec webapp1 --serviceaccount shop:web --apply`.\n",
-            1,
-        ),
-        (
-            "pods \"x\" is forbidden: User \"jane\" cannot create resource \"pods\" in API group \"\" in the namespace \"shop\"",
-            "skip  admission  win1: pods \"x\" is forbidden: User \"jane\" cannot create resource \"pods\" in API group \"\" in the namespace \"shop\" [not-checked]\n                 \
-             -> Use a user who may create pods in shop.\n",
-            2,
-        ),
+    let mut runs = Vec::new();
+    for message in [
+        r#"admission webhook "admission-webhook.windows-gmsa.sigs.k8s.io" denied the request: service account "web" in namespace shop is not authorized to `use` GMSA cred spec "webapp1""#,
+        r#"pods "x" is forbidden: User "jane" cannot create resource "pods" in API group "" in the namespace "shop""#,
     ] {
         let api = cluster(&[]).await;
         api.fault(Verb::Create, "/namespaces/shop/pods", usize::MAX, refusal(message));
-        let output = probe(&api, &[], &[]).await;
-        assert_eq!((text(&output.stdout), output.status.code()), (expected, Some(code)));
+        runs.push((message, shown(&probe(&api, &[], &[]).await)));
         assert_eq!(api.count(Verb::Delete, "/pods/"), 0);
     }
+    assert_printed("probe-refused", &runs);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -303,11 +279,7 @@ async fn a_pod_that_cannot_be_deleted_is_named_with_the_command() {
     let output = probe(&api, &fates, &[]).await;
     let created = api.requests(Verb::Create, "/namespaces/shop/pods").pop().unwrap().body;
     let name = created["metadata"]["name"].as_str().unwrap();
-    assert_eq!(text(&output.stdout), "pass  identity  win1: a container gets the identity of webapp1\n");
-    let expected = format!(
-        "error: cannot delete pod {name}: the API server answered 403: no\nleft behind: kubectl delete pod {name} --namespace shop\n"
-    );
-    assert_eq!((text(&output.stderr), output.status.code()), (&*expected, Some(2)));
+    assert_printed("probe-left-behind", &[("the run", shown(&output).replace(name, "POD"))]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -316,23 +288,15 @@ async fn what_cannot_be_probed_is_said_before_anything_is_made() {
     let mut linux = node("linux", "");
     linux["metadata"]["labels"] = json!({"kubernetes.io/os": "linux"});
     api.apply(linux);
-    for (arguments, error) in [
-        (&["--node", "win9"][..], "error: there is no node win9\n"),
-        (&["--node", "linux"], "error: linux is no Windows node (label kubernetes.io/os)\n"),
-        (&["--runtime-class", "hyperv"], "error: there is no runtime class hyperv\n"),
-        (
-            &["--timeout", "0"],
-            "error: invalid value '0' for '--timeout <DURATION>': expected a duration such as 15m, at most 24h\n\nFor more information, try '--help'.\n",
-        ),
-        (&["--logs", "logs"], "error: there is no terminal to ask for confirmation: use --yes\n"),
-    ] {
-        let output = probe(&api, &[], arguments).await;
-        assert_eq!((text(&output.stderr), output.status.code()), (error, Some(2)));
+    let mut runs = Vec::new();
+    for arguments in ["--node win9", "--node linux", "--runtime-class hyperv", "--timeout 0", "--logs logs"] {
+        let words: Vec<&str> = arguments.split(' ').collect();
+        runs.push((arguments, shown(&probe(&api, &[], &words).await)));
     }
     api.delete("nodes", "", "linux");
     api.delete("nodes", "", "win1");
-    let output = probe(&api, &[], &[]).await;
-    assert_eq!((text(&output.stderr), output.status.code()), ("error: the cluster has no Windows node\n", Some(2)));
+    runs.push(("without a Windows node", shown(&probe(&api, &[], &[]).await)));
+    assert_printed("probe-cannot", &runs);
     assert_eq!(api.count(Verb::Create, "/namespaces/shop/pods"), 0);
 }
 
@@ -376,51 +340,39 @@ async fn logs_are_read_where_administrators_chose() {
     let folder = tempfile::tempdir().unwrap();
     let logs = folder.path().join("logs");
     let logs = ["--yes", "--logs", logs.to_str().unwrap()];
-    let choose = "choose a namespace for administrators alone, with --logs-namespace";
-    let of_tenant = format!(
-        "error: the logs are not read in shop, whose users could do on the nodes what an administrator may: {choose}\n"
-    );
-    let refused = async |more: &[&str], error: &str| {
+    let runs = std::cell::RefCell::new(Vec::new());
+    let refused = async |title: &'static str, more: &[&str]| {
         let output = probe(&api, &fates, &[&logs[..], more].concat()).await;
-        assert_eq!((text(&output.stderr), output.status.code()), (error, Some(2)));
+        runs.borrow_mut().push((title, shown(&output)));
         assert_eq!(created(&api), []);
     };
-    refused(&["--logs-namespace", "shop"], &of_tenant).await;
-    let invalid = "error: invalid value 'a/b' for '--logs-namespace <NAMESPACE>': expected the name of a namespace\n\nFor more information, try '--help'.\n";
-    refused(&["--logs-namespace", "a/b"], invalid).await;
+    refused("in the namespace of the workload", &["--logs-namespace", "shop"]).await;
+    refused("in no namespace", &["--logs-namespace", "a/b"]).await;
     let place = |namespace: &'static str| {
         configurations(&api, |webhook| webhook["clientConfig"]["service"]["namespace"] = json!(namespace));
     };
     place("shop");
-    refused(&[], &of_tenant).await;
+    refused("the webhook is in the namespace of the workload", &[]).await;
     place("../secrets");
-    let none = format!(
-        "error: no GMSA webhook is installed in this cluster, in whose namespace the logs could be read: {choose}\n"
-    );
-    refused(&[], &none).await;
+    refused("the webhook is in no namespace", &[]).await;
     configurations(&api, |webhook| webhook["clientConfig"] = json!({"url": "https://webhook"}));
-    refused(&[], &none).await;
+    refused("the webhook has a URL", &[]).await;
     api.fault(Verb::List, "webhookconfigurations", usize::MAX, refusal("no"));
-    let unread =
-        format!("error: cannot read the namespace of the webhook: {choose}: the API server answered 403: no\n");
-    refused(&[], &unread).await;
+    refused("the configurations may not be read", &[]).await;
 
     let denied = "pods \"x\" is forbidden: violates PodSecurity \"restricted:latest\": hostProcess";
     api.fault(Verb::Create, "/namespaces/nodes/pods", 1, refusal(denied));
     let output = probe(&api, &fates, &[&logs[..], &["--logs-namespace", "nodes"]].concat()).await;
-    let expected = format!(
-        "pass  identity  win1: a container gets the identity of webapp1\nfail  logs      win1: {denied} [pod-refused]\n                \
-         -> Choose a namespace for administrators alone that allows the Pod Security level `privileged`, with --logs-namespace.\n"
-    );
-    assert_eq!((text(&output.stdout), output.status.code()), (&*expected, Some(1)));
+    runs.borrow_mut().push(("the pod is refused", shown(&output)));
     // One that cannot be deleted is named with its own namespace.
     api.fault(Verb::Delete, "/namespaces/nodes/pods/", usize::MAX, refusal("no"));
     let output = probe(&api, &fates, &[&logs[..], &["--logs-namespace", "nodes"]].concat()).await;
     let name = created(&api).into_iter().rfind(|(namespace, _)| namespace == "nodes").unwrap().1;
-    let expected = format!(
-        "error: cannot delete pod {name}: the API server answered 403: no\nleft behind: kubectl delete pod {name} --namespace nodes\n"
-    );
-    assert_eq!((text(&output.stderr), output.status.code()), (&*expected, Some(2)));
+    runs.borrow_mut().push((
+        "the pod cannot be deleted",
+        format!("{}exit {}\n", text(&output.stderr), output.status.code().unwrap()).replace(&name, "POD"),
+    ));
+    assert_printed("probe-logs-refused", &runs.into_inner());
     assert_eq!((host_process_pods(&api, "shop").len(), host_process_pods(&api, "gmsa").len()), (0, 0));
 }
 
@@ -468,11 +420,8 @@ async fn logs_of_a_node_are_written_once() {
     let of_node = logs.join("win1");
     let logs = logs.to_str().unwrap();
     let output = probe(&api, &fates, &["--logs", logs, "--yes"]).await;
-    let expected = format!(
-        "pass  identity  win1: a container gets the identity of webapp1\npass  logs      win1: {}: ccg.txt, kubelet.txt\n",
-        of_node.display()
-    );
-    assert_eq!((text(&output.stdout), text(&output.stderr), output.status.code()), (&*expected, "", Some(0)));
+    let named = |output: &Output| portable(&shown(output)).replace(&portable(of_node.to_str().unwrap()), "LOGS/win1");
+    let mut runs = vec![("first", named(&output))];
     let written = |file: &str| fs::read_to_string(of_node.join(file)).unwrap();
     assert_eq!((written("ccg.txt"), written("kubelet.txt")), ("Event[0]\n".to_owned(), "I1123 kubelet\n".to_owned()));
     // Who may run commands in the pods of the application gets no pod of the node's administrator.
@@ -484,13 +433,8 @@ async fn logs_of_a_node_are_written_once() {
     assert_eq!(left(&api), 0);
     // A second time, nothing is written over.
     let output = probe(&api, &fates, &["--logs", logs, "--yes"]).await;
-    let expected = format!(
-        "pass  identity  win1: a container gets the identity of webapp1\n\
-         skip  logs      win1: cannot write {}: File exists (os error 17) [not-checked]\n                \
-         -> Choose another folder with --logs, or delete the file.\n",
-        of_node.join("ccg.txt").display()
-    );
-    assert_eq!((portable(text(&output.stdout)).as_str(), output.status.code()), (&*expected, Some(2)));
+    runs.push(("again", named(&output)));
+    assert_printed("probe-logs", &runs);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -503,20 +447,17 @@ async fn a_node_of_a_runtime_class_and_an_image_that_is_named_are_probed() {
     };
     api.apply(class(json!({"node.kubernetes.io/windows-build": "10.0.26100"})));
     let output = probe(&api, &fates, &["--runtime-class", "windows"]).await;
-    let said = "pass  identity  a node of the runtime class: a container gets the identity of webapp1\n";
-    assert_eq!((text(&output.stdout), output.status.code()), (said, Some(0)));
+    let mut runs = vec![("a runtime class", shown(&output))];
     let spec = api.requests(Verb::Create, "/namespaces/shop/pods").pop().unwrap().body["spec"].clone();
     assert_eq!((&spec["runtimeClassName"], &spec["affinity"]), (&json!("windows"), &Value::Null));
     assert_eq!(spec["containers"][0]["image"], "mcr.microsoft.com/windows/servercore:ltsc2025");
     api.apply(class(json!({"kubernetes.io/os": "windows"})));
     let output = probe(&api, &fates, &["--runtime-class", "windows"]).await;
-    let error = "error: runtime class windows does not say the build of its nodes: choose an image with --image\n";
-    assert_eq!((text(&output.stderr), output.status.code()), (error, Some(2)));
+    runs.push(("a runtime class without a build", shown(&output)));
     // A node of 2022 runs no image of 2025.
     let output = probe(&api, &fates, &["--image", "registry/probe:ltsc2025", "--node", "win1"]).await;
-    let said = "fail  node  win1: is of build 10.0.20348 and does not run an image of build 10.0.26100 [image-mismatch]\n            \
-        -> Use the tag of the image for the build of the node, or a node for the image. See docs/windows-pods.md.\n";
-    assert_eq!((text(&output.stdout), output.status.code()), (said, Some(1)));
+    runs.push(("an image for other nodes", shown(&output)));
+    assert_printed("probe-runtime-class", &runs);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -549,15 +490,7 @@ async fn what_would_say_more_and_may_not_be_read_is_named() {
         refusal("events is forbidden: User \"jane\" cannot list resource \"events\""),
     );
     let output = probe(&api, &fates, &[]).await;
-    let lines: Vec<&str> = text(&output.stdout).lines().filter(|line| !line.contains(" -> ")).collect();
-    assert_eq!(
-        lines,
-        [
-            "fail  containers  win1: Pending on win1, container \"probe\" waits: ImagePullBackOff: Back-off pulling image \"x\" [not-started]",
-            "skip  events      could not be checked: the API server answered 403: events is forbidden: User \"jane\" cannot list resource \"events\" [not-checked]",
-        ]
-    );
-    assert_eq!(output.status.code(), Some(1));
+    assert_printed("probe-events-forbidden", &[("the run", shown(&output))]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -570,11 +503,7 @@ async fn a_log_that_cannot_be_read_is_no_pass() {
     let folder = tempfile::tempdir().unwrap();
     let logs = folder.path().to_str().unwrap();
     let output = probe(&api, &fates, &["--logs", logs, "--yes"]).await;
-    let expected = format!(
-        "pass  identity  win1: a container gets the identity of webapp1\nskip  logs      win1: {log} ended with exit code 5 [not-checked]\n                \
-         -> Run it on the node.\n"
-    );
-    assert_eq!((text(&output.stdout), output.status.code()), (&*expected, Some(2)));
+    let mut runs = vec![("denied", shown(&output))];
     assert_eq!(left(&api), 0);
     // Where no pod can run, none is made for the logs either.
     let mut broken = api.object("nodes", "", "win1").unwrap();
@@ -582,12 +511,7 @@ async fn a_log_that_cannot_be_read_is_no_pass() {
     api.apply(broken);
     api.forget_requests();
     let output = probe(&api, &fates, &["--node", "win1", "--logs", logs, "--yes"]).await;
-    assert!(
-        text(&output.stdout).contains(
-            "skip  logs  win1: no pod can run there [not-checked]\n            -> Mend what the line before it says.\n"
-        ),
-        "{}",
-        text(&output.stdout)
-    );
-    assert_eq!((output.status.code(), api.count(Verb::Create, "/namespaces/shop/pods")), (Some(1), 0));
+    runs.push(("where no pod can run", shown(&output)));
+    assert_printed("probe-logs-unread", &runs);
+    assert_eq!(api.count(Verb::Create, "/namespaces/shop/pods"), 0);
 }

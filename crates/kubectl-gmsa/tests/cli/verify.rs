@@ -13,8 +13,9 @@ use std::{
 use serde_json::{Value, json};
 
 use super::{
+    assert_printed,
     cluster::{healthy, kind, pod, run},
-    compare, connect, program,
+    compare, connect, program, shown,
     support::{
         Fault, SimulatedApi, Verb,
         exec::{Transcript, answer_each, code_page_850, parse, transcript},
@@ -133,36 +134,23 @@ async fn who_may_not_run_commands_learns_which_right_is_missing() {
     answer_by(&api, good());
     let message = "pods \"web\" is forbidden: User \"jane\" cannot create resource \"pods/exec\"";
     api.fault(Verb::Get, "/exec?", 1, Fault::Refuse { code: 403, reason: "Forbidden", message, retry_after: None });
-    let (said, code) = verified(&api, &["shop/web"]).await;
-    assert_eq!(
-        said,
-        "pass  pod        container iis carries the credential spec of WebApp1\n\
-         fail  container  the API server runs no command in the container, 403: pods \\\"web\\\" is forbidden: User \\\"jane\\\" cannot create resource \\\"pods/exec\\\" [exec-refused]\n                 \
-         -> the permission create pods/exec is needed: kubectl create role gmsa-verify --namespace shop --verb=create,get --resource=pods/exec, then bind it\n"
-    );
-    assert_eq!(code, Some(1));
+    let said = shown(&run(&api, &["verify", "shop/web"]).await);
+    assert_printed("verify-forbidden", &[("the run", said)]);
     assert_eq!(api.count(Verb::Get, "/exec?"), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_command_that_could_not_be_run_is_no_fault_of_the_image_or_the_network() {
     let dialing = "error dialing backend: dial tcp 10.0.0.9:10250: connect: connection refused";
-    for (code, message, why) in [
-        (500, dialing, format!("the API server answered 500: {dialing}")),
-        // The client repeats these.
-        (429, "too many requests", "the API server did not start it within 1 s".to_owned()),
-        (503, "unable to handle the request", "the API server did not start it within 1 s".to_owned()),
-    ] {
+    let mut runs = Vec::new();
+    // The client repeats the last two.
+    for (code, message) in [(500, dialing), (429, "too many requests"), (503, "unable to handle the request")] {
         let api = cluster().await;
         answer_by(&api, good());
         api.fault(Verb::Get, "/exec?", usize::MAX, Fault::Refuse { code, reason: "", message, retry_after: None });
-        let expected = format!(
-            "pass  pod        container iis carries the credential spec of WebApp1\n\
-             skip  container  whoami /user could not be run: {why} [not-checked]\n                 \
-             -> Run the command again: this says nothing of the image or the account. `kubectl get nodes` shows whether the node answers.\n"
-        );
-        assert_eq!(verified(&api, &["shop/web", "--timeout", "1"]).await, (expected, Some(2)));
+        runs.push((code.to_string(), shown(&run(&api, &["verify", "shop/web", "--timeout", "1"]).await)));
     }
+    assert_printed("verify-not-started", &runs);
 }
 
 /// A workload whose pods have the label `app: web`, and the reference to it by what it controls.
@@ -212,26 +200,22 @@ async fn a_pod_of_a_stranger_is_not_asked() {
     unread["kind"] = json!("Deployment");
     unread["uid"] = api.object("deployments", "shop", "web").unwrap()["metadata"]["uid"].clone();
     let uid = made_up("uid", "made-up");
-    for (named, owner, why) in [
-        ("deploy/web", None, "is not controlled by it"),
-        ("deploy/web", Some(&other), "is not controlled by it"),
-        ("deploy/web", Some(&job), "is not controlled by it"),
-        ("deploy/web", Some(&unread), "is not controlled by it"),
-        ("job/web", Some(&replica_set), "is not controlled by it"),
-        ("deploy/web", Some(&gone), "names ReplicaSet gone as its owner, which does not exist"),
-        ("deploy/web", Some(&uid), "names as its owner a ReplicaSet web-1 with another uid than the one that exists"),
+    let mut runs = Vec::new();
+    for (title, named, owner) in [
+        ("no owner", "deploy/web", None),
+        ("another owner", "deploy/web", Some(&other)),
+        ("a Job", "deploy/web", Some(&job)),
+        ("a kind that is not read", "deploy/web", Some(&unread)),
+        ("asked for the Job", "job/web", Some(&replica_set)),
+        ("an owner that is gone", "deploy/web", Some(&gone)),
+        ("a made-up uid", "deploy/web", Some(&uid)),
     ] {
         stranger(owner);
-        let error = format!("error: {named} in namespace shop has no pod; pod web has its labels, and {why}\n");
-        assert_eq!(verified(&api, &["-n", "shop", named]).await, (error, Some(2)));
+        runs.push((title, shown(&run(&api, &["verify", "-n", "shop", named]).await)));
     }
     stranger(Some(&replica_set));
     api.fault(Verb::Get, "/replicasets/web-1", 1, Fault::forbidden());
-    let error = "error: deploy/web in namespace shop has no pod; pod web has its labels, and names ReplicaSet web-1 as its owner, which cannot be \
-        read: the API server answered 403: not allowed here: run this as a user who may get replicasets in shop\n";
-    assert_eq!(verified(&api, &["-n", "shop", "deploy/web"]).await, (error.to_owned(), Some(2)));
-    assert_eq!(api.count(Verb::Get, "/exec?"), 0);
-    // Beside it, a pod of its own is found, in whatever order they come.
+    runs.push(("an owner that may not be read", shown(&run(&api, &["verify", "-n", "shop", "deploy/web"]).await)));
     stranger(None);
     let mut own = running();
     own["metadata"]["name"] = json!("web-own");
@@ -243,8 +227,8 @@ async fn a_pod_of_a_stranger_is_not_asked() {
     assert!(!asked.is_empty() && asked.iter().all(|request| request.path.contains("/pods/web-own/exec?")), "{asked:?}");
     api.delete("pods", "shop", "web");
     api.delete("pods", "shop", "web-own");
-    let error = "error: deploy/web in namespace shop has no pod\n";
-    assert_eq!(verified(&api, &["-n", "shop", "deploy/web"]).await, (error.to_owned(), Some(2)));
+    runs.push(("no pod", shown(&run(&api, &["verify", "-n", "shop", "deploy/web"]).await)));
+    assert_printed("verify-strangers", &runs);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -267,33 +251,12 @@ async fn a_pod_is_found_by_its_workload_and_each_container_is_verified() {
     for named in ["deploy/web", "Deployment/web", "rs/web-1", "pod/web", "web"] {
         assert_eq!(verified(&api, &["-n", "shop", named]).await, (healthy.clone(), Some(0)), "{named}");
     }
-    let (said, code) = verified(&api, &["shop/web", "--all-containers"]).await;
-    let lines: Vec<&str> =
-        said.lines().filter(|line| line.contains("container")).filter(|line| !line.contains("gave")).collect();
-    assert_eq!(
-        lines,
-        [
-            "pass  pod                    container iis carries the credential spec of WebApp1",
-            "pass  secure channel         the container has logged on to contoso.com",
-            "pass  pod                    init container setup carries the credential spec of WebApp1",
-            "skip  container              container setup has ended, with exit code 0 [not-checked]",
-            "                             -> Verify another container of the Pod.",
-            "pass  pod                    init container proxy carries the credential spec of WebApp1",
-            "pass  secure channel         the container has logged on to contoso.com",
-        ]
-    );
-    assert_eq!(code, Some(2));
-    let (said, code) = verified(&api, &["shop/web", "-c", "proxy"]).await;
-    assert_eq!(
-        (said.lines().next().unwrap(), code),
-        ("pass  pod                    init container proxy carries the credential spec of WebApp1", Some(0))
-    );
-    for (named, error) in [
-        ("deploy/none", "error: there is no deploy/none in namespace shop\n"),
-        ("sts/A", "error: \"sts/A\" is not KIND/NAME\n"),
-    ] {
-        assert_eq!(verified(&api, &["-n", "shop", named]).await, (error.to_owned(), Some(2)));
+    let mut runs = Vec::new();
+    for words in ["shop/web --all-containers", "shop/web -c proxy", "-n shop deploy/none", "-n shop sts/A"] {
+        let arguments: Vec<&str> = ["verify"].into_iter().chain(words.split(' ')).collect();
+        runs.push((words, shown(&run(&api, &arguments).await)));
     }
+    assert_printed("verify-containers", &runs);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -305,51 +268,31 @@ async fn what_cannot_have_an_identity_is_not_asked() {
         change(&mut pod);
         api.apply(pod);
     };
-    let first = |said: &str| said.lines().next().unwrap().to_owned();
-    for (changed, expected) in [
-        (
-            (|pod| pod["spec"]["os"] = json!({"name": "linux"})) as fn(&mut Value),
-            "fail  pod  the pod is for Linux (spec.os.name), so it has no GMSA [no-credential-spec]",
-        ),
-        (
-            |pod| pod["spec"]["securityContext"] = Value::Null,
-            "fail  pod  container iis does not use GMSA [no-credential-spec]",
-        ),
-        (
-            |pod| pod["spec"]["securityContext"]["windowsOptions"]["hostProcess"] = json!(true),
-            "fail  pod  container iis is a hostProcess: it acts as the account of its node [host-process]",
-        ),
-        (
-            |pod| pod["spec"]["securityContext"]["windowsOptions"]["gmsaCredentialSpec"] = Value::Null,
-            "fail  pod  the pod names a credential spec and carries no contents: it was created without a call of the webhook [name-without-contents]",
-        ),
-        (
-            |pod| {
-                let contents = json!({"DomainJoinConfig": {"DnsName": "a & b", "MachineAccountName": "x"}}).to_string();
-                pod["spec"]["securityContext"]["windowsOptions"]["gmsaCredentialSpec"] = json!(contents);
-            },
-            "fail  pod  DnsName in the contents that the pod carries is not a name: \"a & b\" [dns-name]",
-        ),
-    ] {
+    let changes: [(&str, fn(&mut Value)); 6] = [
+        ("for Linux", |pod| pod["spec"]["os"] = json!({"name": "linux"})),
+        ("without GMSA", |pod| pod["spec"]["securityContext"] = Value::Null),
+        ("a hostProcess", |pod| pod["spec"]["securityContext"]["windowsOptions"]["hostProcess"] = json!(true)),
+        ("without contents", |pod| {
+            pod["spec"]["securityContext"]["windowsOptions"]["gmsaCredentialSpec"] = Value::Null;
+        }),
+        ("a domain with a command in it", |pod| {
+            let contents = json!({"DomainJoinConfig": {"DnsName": "a & b", "MachineAccountName": "x"}}).to_string();
+            pod["spec"]["securityContext"]["windowsOptions"]["gmsaCredentialSpec"] = json!(contents);
+        }),
+        ("that crashes", |pod| {
+            pod["status"]["containerStatuses"] =
+                json!([{"name": "iis", "state": {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off"}}}]);
+        }),
+    ];
+    let mut runs = Vec::new();
+    for (title, changed) in changes {
         change(changed);
-        let (said, code) = verified(&api, &["shop/web"]).await;
-        assert_eq!((first(&said).as_str(), code), (expected, Some(1)));
+        runs.push((title, shown(&run(&api, &["verify", "shop/web"]).await)));
     }
-    change(|pod| {
-        pod["status"]["containerStatuses"] =
-            json!([{"name": "iis", "state": {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off"}}}]);
-    });
-    let (said, code) = verified(&api, &["shop/web"]).await;
-    assert_eq!(
-        (said.lines().nth(1).unwrap(), code),
-        ("fail  container  container iis waits: CrashLoopBackOff: back-off [not-started]", Some(1))
-    );
     assert_eq!(api.count(Verb::Get, "/exec?"), 0);
-    for (arguments, error) in [
-        (&["shop/web", "-c", "other"][..], "error: the pod has no container \"other\"\n"),
-        (&["shop/none"], "error: there is no pod shop/none\n"),
-        (&["a/b/c"], "error: \"a/b/c\" is not a pod's NAMESPACE/NAME\n"),
-    ] {
-        assert_eq!(verified(&api, arguments).await, (error.to_owned(), Some(2)));
+    for words in ["shop/web -c other", "shop/none", "a/b/c"] {
+        let arguments: Vec<&str> = ["verify"].into_iter().chain(words.split(' ')).collect();
+        runs.push((words, shown(&run(&api, &arguments).await)));
     }
+    assert_printed("verify-no-identity", &runs);
 }
