@@ -5,7 +5,9 @@ use std::process::Output;
 use serde_json::{Value, json};
 
 use super::{
+    assert_printed,
     cluster::{configurations, healthy, kind, pod, run},
+    shown,
     support::{Fault, SimulatedApi, Table, Verb},
     text,
 };
@@ -336,22 +338,12 @@ note[shared-hostname] Deployment shop/web
 #[tokio::test(flavor = "multi_thread")]
 async fn without_files_it_must_be_said_what_is_checked() {
     let api = cluster().await;
-    for (arguments, error) in [
-        (
-            &["check"][..],
-            "error: nothing to check: name manifests (-f FILE), or check the workloads of the live cluster, in all namespaces (-A) or in one \
-             (-n NAMESPACE)\n",
-        ),
-        (
-            &["check", "--live"],
-            "error: nothing to check: name manifests (-f FILE), or check the workloads of the live cluster, in all namespaces (-A) or in one (-n NAMESPACE)\n",
-        ),
-        (&["check", "-n", "shop", "--state", "x"], "error: --state and --patched are for manifests: name them (-f)\n"),
-        (&["check", "-n", "shop", "--patched"], "error: --state and --patched are for manifests: name them (-f)\n"),
-    ] {
-        let output = run(&api, arguments).await;
-        assert_eq!((text(&output.stderr), exit(&output)), (error, 2), "{arguments:?}");
+    let mut runs = Vec::new();
+    for words in ["check", "check --live", "check -n shop --state x", "check -n shop --patched"] {
+        let arguments: Vec<&str> = words.split(' ').collect();
+        runs.push((words, shown(&run(&api, &arguments).await)));
     }
+    assert_printed("check-without-files", &runs);
     for others in [["-f", "x"], ["--state", "x"]] {
         let output = run(&api, &[&["check", "-A"][..], &others].concat()).await;
         assert!(

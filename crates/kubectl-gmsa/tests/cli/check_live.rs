@@ -5,7 +5,9 @@ use std::process::Output;
 use serde_json::{Value, json};
 
 use super::{
+    assert_printed,
     cluster::{configurations, healthy, kind, pod, run},
+    shown,
     support::{Fault, SimulatedApi, Table, Verb},
     text,
 };
@@ -20,12 +22,23 @@ fn named(image: &str) -> Value {
     pod
 }
 
-async fn check(api: &SimulatedApi, objects: &[Value]) -> Output {
+fn folder_with(objects: &[Value]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("manifests.yaml");
     let objects: Vec<String> = objects.iter().map(Value::to_string).collect();
-    std::fs::write(&file, objects.join("\n---\n")).unwrap();
-    run(api, &["check", "--live", "-f", file.to_str().unwrap(), "-o", "json"]).await
+    std::fs::write(folder.path().join("manifests.yaml"), objects.join("\n---\n")).unwrap();
+    folder
+}
+
+async fn check(api: &SimulatedApi, objects: &[Value]) -> Output {
+    let folder = folder_with(objects);
+    run(api, &["check", "--live", "-f", folder.path().to_str().unwrap(), "-o", "json"]).await
+}
+
+/// What `check` prints of these objects, and its exit code.
+async fn printed(api: &SimulatedApi, objects: &[Value]) -> String {
+    let folder = folder_with(objects);
+    let output = run(api, &["check", "--live", "-f", folder.path().to_str().unwrap()]).await;
+    shown(&output).replace(folder.path().to_str().unwrap(), "FOLDER")
 }
 
 /// The results for places, the findings, and the exit code.
@@ -49,14 +62,11 @@ fn all(results: &[&str], findings: &[&str], code: i32) -> (Vec<String>, Vec<Stri
 #[tokio::test(flavor = "multi_thread")]
 async fn check_asks_the_cluster_once_for_each_thing() {
     let api = healthy().await;
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("pods.yaml");
     let pods = [
         pod("a", &json!({"gmsaCredentialSpecName": "webapp1"})),
         pod("b", &json!({"gmsaCredentialSpecName": "webapp1"})),
     ];
-    std::fs::write(&file, pods.map(|pod| pod.to_string()).join("\n---\n")).unwrap();
-    let output = run(&api, &["check", "--live", "-f", file.to_str().unwrap(), "-o", "json"]).await;
+    let output = check(&api, &pods).await;
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     let results: Vec<&Value> = report["places"].as_array().unwrap().iter().map(|place| &place["result"]).collect();
     assert_eq!(results, ["gets its contents", "gets its contents"]);
@@ -75,56 +85,30 @@ async fn check_looks_up_what_a_pod_refers_to() {
         "handler": "runhcs-wcow-hypervisor",
     }));
     api.delete("serviceaccounts", "shop", "web");
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("pod.yaml");
     let mut pod = pod("a", &json!({"gmsaCredentialSpecName": "webapp1"}));
     pod["spec"]["runtimeClassName"] = json!("isolated");
-    std::fs::write(&file, pod.to_string()).unwrap();
-    let check = ["check", "--live", "-f", file.to_str().unwrap(), "-o", "json"];
-    let findings = |output: &Output| -> Vec<String> {
-        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
-        let found = report["findings"].as_array().unwrap().iter();
-        found.map(|found| format!("{} {}: {}", found["level"], found["rule"], found["message"])).collect()
-    };
-    let output = run(&api, &check).await;
-    assert_eq!(
-        findings(&output),
-        [
-            r#""error" "service-account-missing": "there is no service account \"web\" in namespace \"shop\" in the cluster""#,
-            r#""warning" "hyper-v": "runtime class \"isolated\" isolates containers by Hyper-V (handler \"runhcs-wcow-hypervisor\")""#,
-        ]
-    );
+    let mut runs = vec![("both are read", printed(&api, std::slice::from_ref(&pod)).await)];
     // A user who may not read them learns that they were not checked.
     api.fault(Verb::Get, "/serviceaccounts/", 1, Fault::forbidden());
     api.fault(Verb::Get, "/runtimeclasses/", 1, Fault::forbidden());
-    let output = run(&api, &check).await;
-    assert_eq!(
-        findings(&output),
-        [r#""note" "not-checked": "could not be checked: the API server answered 403: not allowed here""#,]
-    );
-    assert_eq!(output.status.code(), Some(0));
+    runs.push(("neither may be read", printed(&api, &[pod]).await));
+    assert_printed("check-references", &runs);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_the_user_may_not_read_could_not_be_checked() {
     let api = healthy().await;
     api.fault(Verb::Get, "/gmsacredentialspecs/", usize::MAX, Fault::forbidden());
-    let unread = "warning not-checked: unable to retrieve the contents of cred spec webapp1: the API server answered 403: not allowed here";
-    let output = check(&api, &[named("shop:ltsc2022")]).await;
-    assert_eq!(said(&output), all(&["could not be checked"], &[unread], 2));
+    let pod = [named("shop:ltsc2022")];
+    let mut runs = vec![("credential specs may not be read", printed(&api, &pod).await)];
     // What is refused in any case is refused.
     api.authorize_by(Table::of(&[]));
-    let refused = "error not-authorized: service account \"web\" is not authorized to `use` GMSA cred spec \"webapp1\"";
-    assert_eq!(
-        said(&check(&api, &[named("shop:ltsc2022")]).await),
-        all(&["refused, 403: not-authorized"], &[refused], 1)
-    );
+    runs.push(("and the service account may not use any", printed(&api, &pod).await));
 
     let api = healthy().await;
     api.fault(Verb::Create, "/localsubjectaccessreviews", usize::MAX, Fault::forbidden());
-    let output = check(&api, &[named("shop:ltsc2022")]).await;
-    let unasked = "warning not-checked: unable to check whether service account \"web\" is authorized to `use` GMSA cred spec \"webapp1\": the API server answered 403: not allowed here";
-    assert_eq!(said(&output), all(&["could not be checked"], &[unasked], 2));
+    runs.push(("no access review may be made", printed(&api, &pod).await));
+    assert_printed("check-unread", &runs);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -158,55 +142,26 @@ async fn no_contents_are_promised_where_no_webhook_reviews_the_pod() {
     };
     // The label of the pod is not the one that is selected.
     configurations(&api, |webhook| webhook["objectSelector"] = json!({"matchLabels": {"gmsa": "yes"}}));
-    let excluded =
-        "no webhook for GMSA reviews this pod: the selectors in its configuration leave out the namespace, or the pod";
-    assert_eq!(
-        said(&check(&api, &pod).await),
-        all(&["is not reviewed: gets no contents"], &[&format!("warning namespaces-excluded: {excluded}")], 1)
-    );
+    let mut runs = vec![("another label of the pod is selected", printed(&api, &pod).await)];
     let mut labelled = named("shop:ltsc2022");
     labelled["metadata"]["labels"] = json!({"gmsa": "yes"});
-    assert_eq!(said(&check(&api, &[labelled]).await), all(&["gets its contents"], &[], 0));
+    runs.push(("the label of the pod is selected", printed(&api, &[labelled]).await));
     configurations(&api, |webhook| {
         webhook["objectSelector"] = json!({});
         webhook["namespaceSelector"] = json!({"matchLabels": {"gmsa": "yes"}});
     });
-    assert_eq!(
-        said(&check(&api, &pod).await),
-        all(&["is not reviewed: gets no contents"], &[&format!("warning namespaces-excluded: {excluded}")], 1)
-    );
-    // One of the two reviews it.
+    runs.push(("another label of the namespace is selected", printed(&api, &pod).await));
     changed("validatingwebhookconfigurations", &|webhook| webhook["namespaceSelector"] = json!({}));
-    let (results, findings, code) = said(&check(&api, &pod).await);
-    assert_eq!((results, code), (vec!["refused, 422: name-without-contents".to_owned()], 1));
-    assert!(
-        findings
-            .iter()
-            .any(|found| found.starts_with("warning namespaces-excluded: no mutating webhook for GMSA reviews"))
-    );
+    runs.push(("the validating webhook alone reviews it", printed(&api, &pod).await));
     changed("mutatingwebhookconfigurations", &|webhook| webhook["namespaceSelector"] = json!({}));
     api.delete("validatingwebhookconfigurations", "", "gmsa");
-    assert_eq!(
-        said(&check(&api, &pod).await),
-        all(
-            &["gets its contents"],
-            &["error webhook-missing: no validating webhook for GMSA reviews this pod: the cluster has none"],
-            1
-        )
-    );
+    runs.push(("there is no validating webhook", printed(&api, &pod).await));
     api.delete("mutatingwebhookconfigurations", "", "gmsa");
-    assert_eq!(
-        said(&check(&api, &pod).await),
-        all(
-            &["is not reviewed: gets no contents"],
-            &["error webhook-missing: no webhook for GMSA reviews this pod: the cluster has none"],
-            1
-        )
-    );
+    runs.push(("there is no webhook", printed(&api, &pod).await));
     // Who may not read them learns that they were not read.
     api.fault(Verb::List, "/mutatingwebhookconfigurations", usize::MAX, Fault::forbidden());
-    let unread = "note not-checked: the configurations of the webhooks could not be checked: the API server answered 403: not allowed here";
-    assert_eq!(said(&check(&api, &pod).await), all(&["gets its contents, if the webhook reviews it"], &[unread], 0));
+    runs.push(("the configurations may not be read", printed(&api, &pod).await));
+    assert_printed("check-not-reviewed", &runs);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -230,23 +185,14 @@ async fn a_runtime_class_and_a_service_account_exist_in_the_cluster_or_in_the_ma
     api.delete("serviceaccounts", "shop", "web");
     let mut pod = named("shop:ltsc2022");
     pod["spec"]["runtimeClassName"] = json!("windows-2022");
-    assert_eq!(
-        said(&check(&api, std::slice::from_ref(&pod)).await),
-        all(
-            &["gets its contents"],
-            &[
-                "error service-account-missing: there is no service account \"web\" in namespace \"shop\" in the cluster",
-                "error runtime-class-missing: there is no runtime class \"windows-2022\" in the cluster: the API server refuses the pod",
-            ],
-            1
-        )
-    );
+    let mut runs = vec![("in neither", printed(&api, std::slice::from_ref(&pod)).await)];
     let beside = [
         json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "web", "namespace": "shop"}}),
         json!({"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": "windows-2022"}, "handler": "runhcs-wcow-process"}),
         pod,
     ];
-    assert_eq!(said(&check(&api, &beside).await), all(&["gets its contents"], &[], 0));
+    runs.push(("in the manifests", printed(&api, &beside).await));
+    assert_printed("check-references-missing", &runs);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -256,30 +202,20 @@ async fn images_are_compared_with_the_builds_of_the_nodes() {
         let labels = json!({"kubernetes.io/os": "windows", "node.kubernetes.io/windows-build": build});
         api.apply(json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}}));
     };
-    let of = async |image: &str| {
-        let output = check(&api, &[named(image)]).await;
-        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
-        let fix = report["findings"].get(0).map_or("", |found| found["fix"].as_str().unwrap_or(""));
-        (said(&output).1, fix.to_owned(), output.status.code().unwrap())
+    let runs = std::cell::RefCell::new(Vec::new());
+    let of = async |nodes: &str, image: &str| {
+        runs.borrow_mut().push((format!("{image} on {nodes}"), printed(&api, &[named(image)]).await));
     };
-    let nothing = (vec![], String::new(), 0);
-    // All nodes are of 2022.
-    assert_eq!(of("shop:ltsc2022").await, nothing);
-    assert_eq!(of("shop:4.2").await, nothing);
-    let none = "warning windows-build: no node of the cluster runs the image of container \"iis\", of 10.0.26100: they are of 10.0.20348";
-    assert_eq!(of("shop:ltsc2025").await, (vec![none.to_owned()], String::new(), 1));
+    for image in ["shop:ltsc2022", "shop:4.2", "shop:ltsc2025"] {
+        of("2022", image).await;
+    }
     // Those of 2025 run images of 2022 too.
     add("win-2025", "10.0.26100");
-    assert_eq!(of("shop:ltsc2022").await, nothing);
-    let some = "warning windows-build: the pod may land on a node of 10.0.20348, which does not run the image of container \"iis\", of 10.0.26100";
-    let pinned = "spec:\n  nodeSelector: {node.kubernetes.io/windows-build: 10.0.26100}";
-    assert_eq!(of("shop:ltsc2025").await, (vec![some.to_owned()], pinned.to_owned(), 1));
-    let unknown = "note windows-build: no node.kubernetes.io/windows-build selector: where nodes differ in build, the container may not start";
-    assert_eq!(of("shop:4.2").await, (vec![unknown.to_owned()], String::new(), 0));
+    for image in ["shop:ltsc2022", "shop:ltsc2025", "shop:4.2"] {
+        of("2022 and 2025", image).await;
+    }
     // Of three, two fit: neither is pinned alone.
     add("win-2019", "10.0.17763");
-    let (findings, fix, code) = of("shop:ltsc2022").await;
-    let some = "warning windows-build: the pod may land on a node of 10.0.17763, which does not run the image of container \"iis\", of 10.0.20348";
-    assert_eq!((findings, code), (vec![some.to_owned()], 1));
-    assert!(fix.ends_with("operator: In, values: [10.0.20348, 10.0.26100]}"), "{fix}");
+    of("2019, 2022 and 2025", "shop:ltsc2022").await;
+    assert_printed("check-builds", &runs.into_inner());
 }

@@ -105,8 +105,12 @@ fn shown(output: &Output) -> String {
 /// Compares the runs of a test, each under its title, with `tests/printed/NAME`: what no folder can hold, such as the answer to a fault of the API server.
 fn assert_printed(name: &str, runs: &[(impl AsRef<str>, String)]) {
     let found: String = runs.iter().map(|(title, shown)| format!("## {}\n{shown}\n", title.as_ref())).collect();
-    let wrong = compare(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/printed"), name, &found);
-    assert_eq!(wrong, None);
+    assert_text(name, &found);
+}
+
+/// Compares a text with `tests/printed/NAME`.
+fn assert_text(name: &str, found: &str) {
+    assert_eq!(compare(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/printed"), name, found), None);
 }
 
 #[test]

@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 
 use super::{
+    assert_printed, assert_text,
     cluster::{healthy, kind, pod, run},
+    shown,
     support::{Fault, SimulatedApi, Verb},
     text,
 };
@@ -75,49 +77,15 @@ pub async fn behind() -> SimulatedApi {
     api
 }
 
-const REPORT: &str = "\
-warning[contents-outdated] DaemonSet shop/agent
-  1 of its pods carry other contents than their credential spec has now: agent-x
-  so: a pod keeps its contents until it is replaced
-  fix: kubectl gmsa outdated --namespace shop --restart, or: kubectl rollout restart daemonset/agent --namespace shop
-
-warning[contents-outdated] Deployment shop/web
-  2 of its pods carry other contents than their credential spec has now: web-1-a, web-1-b
-  so: a pod keeps its contents until it is replaced
-  fix: kubectl gmsa outdated --namespace shop --restart, or: kubectl rollout restart deployment/web --namespace shop
-
-warning[contents-outdated] Fleet shop/odd
-  1 of its pods carry other contents than their credential spec has now: odd
-  so: a pod keeps its contents until it is replaced
-  fix: kubectl delete pod --namespace shop odd, if Fleet odd creates new ones
-
-warning[contents-outdated] Job shop/sum
-  1 of its pods carry other contents than their credential spec has now: sum
-  so: a pod keeps its contents until it is replaced
-  fix: wait until it ends, or delete and create it again: kubectl delete job --namespace shop sum
-
-warning[contents-outdated] Pod shop/bare
-  carries other contents than its credential spec has now
-  so: a pod keeps its contents until it is replaced
-  fix: kubectl delete pod --namespace shop bare, then create it again from its manifest: no controller does
-
-warning[contents-outdated] ReplicaSet shop/lone
-  1 of its pods carry other contents than their credential spec has now: lone-a
-  so: a pod keeps its contents until it is replaced
-  fix: kubectl delete pod --namespace shop lone-a: it creates new ones
-
-warning[contents-outdated] Pod shop/unmatched
-  carries contents, and there is no credential spec to compare them with
-  fix: create the credential spec that gmsaCredentialSpecName names, or set that name where it is missing: otherwise new pods are refused
-
-7 warnings in 9 objects
-";
+/// What is printed of that cluster.
+const REPORT: &str = include_str!("../printed/outdated");
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pods_that_are_behind_are_listed_by_owner() {
     let api = behind().await;
     let output = run(&api, &["outdated", "-A"]).await;
-    assert_eq!((text(&output.stdout), output.status.code()), (REPORT, Some(1)), "{}", text(&output.stderr));
+    assert_text("outdated", text(&output.stdout));
+    assert_eq!((text(&output.stderr), output.status.code()), ("", Some(1)));
     // Two pods of one ReplicaSet ask for it once.
     assert_eq!(api.count(Verb::Get, "/replicasets/web-1"), 1);
     let output = run(&api, &["outdated", "--namespace", "default"]).await;
@@ -132,33 +100,22 @@ async fn pods_that_are_behind_are_listed_by_owner() {
 #[tokio::test(flavor = "multi_thread")]
 async fn only_what_replaces_its_pods_is_restarted() {
     let api = behind().await;
+    let said = |output: &std::process::Output| shown(output).replace(REPORT, "(REPORT)\n");
     api.fault(Verb::Patch, "/apis/apps/v1/", usize::MAX, Fault::Object(json!({})));
     let output = run(&api, &["outdated", "-A", "--restart"]).await;
-    assert_eq!(
-        (text(&output.stderr), output.status.code()),
-        ("error: there is no terminal to ask for confirmation: use --yes\n", Some(2))
-    );
+    let mut runs = vec![("--restart", said(&output))];
     assert_eq!(api.count(Verb::Patch, ""), 0);
 
-    let said = |output: &std::process::Output| text(&output.stdout).strip_prefix(REPORT).unwrap().to_owned();
     let output = run(&api, &["outdated", "-A", "--restart", "--dry-run=server"]).await;
-    let on_delete =
-        "daemonset/agent replaces a pod only when it is deleted (updateStrategy OnDelete): delete its pods\n";
-    assert_eq!(
-        said(&output),
-        format!(
-            "daemonset/agent restarted in shop (server dry run)\n{on_delete}deployment/web restarted in shop (server dry run)\n"
-        )
-    );
+    runs.push(("--restart --dry-run=server", said(&output)));
     let patches = api.requests(Verb::Patch, "");
     assert_eq!(patches[1].path, "/apis/apps/v1/namespaces/shop/deployments/web?fieldManager=kubectl-gmsa&dryRun=All");
 
     api.forget_requests();
     api.apply(workload("Deployment", "web", "web", &json!({"paused": true})));
     let output = run(&api, &["outdated", "-A", "--restart", "--yes"]).await;
-    let paused = "deployment/web in shop is paused, so it is not restarted: kubectl rollout resume deployment/web --namespace shop\n";
-    assert_eq!(said(&output), format!("daemonset/agent restarted in shop\n{on_delete}{paused}"));
-    assert_eq!(output.status.code(), Some(1));
+    runs.push(("--restart --yes, with a paused Deployment", said(&output)));
+    assert_printed("outdated-restart", &runs);
     let patches = api.requests(Verb::Patch, "");
     assert_eq!(patches.len(), 1);
     let annotations = patches[0].body.pointer("/spec/template/metadata/annotations").unwrap().as_object().unwrap();
@@ -193,13 +150,6 @@ async fn the_scope_is_the_namespace_of_the_context() {
     assert_eq!(api.count(Verb::List, "/api/v1/pods"), 0);
 }
 
-/// The lines of the report about one pod.
-fn about<'o>(report: &'o str, pod: &str) -> &'o str {
-    let start = format!("warning[contents-outdated] Pod shop/{pod}\n  ");
-    let found = report.split("\n\n").find_map(|part| part.strip_prefix(start.as_str()));
-    found.unwrap_or_else(|| panic!("nothing of {pod} in {report}"))
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn no_pod_is_believed_who_owns_it() {
     let api = behind().await;
@@ -229,29 +179,7 @@ async fn no_pod_is_believed_who_owns_it() {
     api.fault(Verb::Get, "/daemonsets/agent", 1, Fault::forbidden());
     api.forget_requests();
     let output = run(&api, &["outdated", "-A", "--restart", "--yes"]).await;
-    assert_eq!((text(&output.stderr), output.status.code()), ("", Some(1)));
-    let report = text(&output.stdout);
-    for (pod, why) in [
-        ("a", "names as its owner a Deployment web with another uid than the one that exists"),
-        ("b", "names Deployment web as its owner, which does not select it"),
-        ("c", "names Deployment plain as its owner, whose pod template does not use GMSA"),
-        ("d", "names Deployment gone as its owner, which does not exist"),
-        ("e", "names as its owner a Deployment with an invalid name"),
-        ("f", "names as its owner a ReplicaSet with an invalid name"),
-        ("g", "names ReplicaSet web-1 as its owner, which does not select it"),
-        (
-            "h",
-            "names DaemonSet agent as its owner, which cannot be read: the API server answered 403: not allowed here",
-        ),
-    ] {
-        let fix = match pod {
-            "h" => "run this as a user who may get daemonsets in shop".to_owned(),
-            _ => format!("find out what made it, then: kubectl delete pod --namespace shop {pod}"),
-        };
-        let expected = format!("carries other contents than its credential spec has now, and {why}\n  fix: {fix}");
-        assert_eq!(about(report, pod), expected);
-    }
-    assert!(report.ends_with("\n\n8 warnings in 9 objects\n"), "{report}");
+    assert_printed("outdated-strangers", &[("--restart --yes", shown(&output))]);
     assert_eq!(api.count(Verb::Patch, ""), 0);
     assert!(api.requests(Verb::Get, "").iter().all(|request| !request.path.contains("coredns")));
 }
@@ -268,26 +196,8 @@ async fn a_restart_that_is_under_way_is_not_started_again() {
     assert_eq!(api.count(Verb::Patch, ""), 2);
     // The old pods are still there.
     let second = run(&api, &restart).await;
-    assert_eq!(
-        text(&second.stdout),
-        "\
-warning[contents-outdated] DaemonSet shop/agent
-  1 of its pods carry other contents than their credential spec has now: agent-x
-  so: a pod keeps its contents until it is replaced
-  fix: it was restarted, and replaces a pod only when it is deleted: kubectl delete pod --namespace shop agent-x
-
-warning[contents-outdated] Deployment shop/web
-  2 of its pods carry other contents than their credential spec has now: web-1-a, web-1-b
-  so: a pod keeps its contents until it is replaced
-  fix: it was restarted, and its pods are being replaced: kubectl rollout status deployment/web --namespace shop
-
-2 warnings in 4 objects
-daemonset/agent in shop was restarted already, and its pods are not replaced yet
-daemonset/agent replaces a pod only when it is deleted (updateStrategy OnDelete): delete its pods
-deployment/web in shop was restarted already, and its pods are not replaced yet
-"
-    );
-    assert_eq!((second.status.code(), api.count(Verb::Patch, "")), (Some(1), 2));
+    assert_printed("outdated-again", &[("--restart --yes", shown(&second))]);
+    assert_eq!(api.count(Verb::Patch, ""), 2);
     // A pod of the new template that is behind too, because the credential spec changed once more.
     let stamp =
         api.object("deployments", "shop", "web").unwrap()["spec"]["template"]["metadata"]["annotations"].clone();
@@ -304,9 +214,7 @@ async fn an_error_for_one_workload_does_not_end_the_others() {
     let api = behind().await;
     api.fault(Verb::Patch, "/daemonsets/agent", usize::MAX, Fault::forbidden());
     let output = run(&api, &["outdated", "-A", "--restart", "--yes"]).await;
-    let failed = "error: cannot restart daemonset/agent in shop: the API server answered 403: not allowed here\n";
-    assert_eq!((text(&output.stderr), output.status.code()), (failed, Some(2)));
-    assert!(text(&output.stdout).ends_with("\ndeployment/web restarted in shop\n"), "{}", text(&output.stdout));
+    assert_printed("outdated-failed", &[("--restart --yes", shown(&output))]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -316,14 +224,10 @@ async fn a_pod_that_cannot_be_parsed_is_reported_and_the_rest_is_listed() {
     odd["spec"]["containers"] = json!("none");
     api.apply(odd);
     let output = run(&api, &["outdated", "-A"]).await;
-    let (first, rest) = text(&output.stdout).split_once("\n\n").unwrap();
-    let said = "error[unreadable] Pod shop/unknown\n  cannot be parsed: expected a sequence\n  fix: use a newer version of kubectl gmsa";
-    assert_eq!(first, said);
-    assert_eq!(rest, REPORT.replace("7 warnings", "1 unreadable part, 7 warnings"));
-    assert_eq!(output.status.code(), Some(2));
+    let mut runs = vec![("-A", shown(&output))];
     let output = run(&api, &["outdated", "-A", "--restart", "--yes"]).await;
-    assert!(text(&output.stdout).ends_with("\ndeployment/web restarted in shop\n"), "{}", text(&output.stdout));
-    assert_eq!(output.status.code(), Some(2));
+    runs.push(("--restart --yes", shown(&output)));
+    assert_printed("outdated-unreadable", &runs);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -18,7 +18,7 @@ use crate::shared::{
 use gmsa_core::{credspec::SpecName, quote::one_line};
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-struct User {
+struct NamingWorkload {
     namespace: String,
     kind: &'static str,
     name: String,
@@ -29,7 +29,7 @@ struct User {
 /// What names a credential spec, and what could not be read.
 #[derive(Serialize)]
 pub(super) struct Users {
-    workloads: BTreeSet<User>,
+    workloads: BTreeSet<NamingWorkload>,
     /// Such as `jobs: the API server answered 403`.
     #[serde(rename = "notRead")]
     not_read: Vec<String>,
@@ -44,14 +44,15 @@ impl Users {
             workloads.unread.iter().map(|(kind, unread)| not_read(&kind.plural(), unread)).collect();
         unread.extend(pods.as_ref().err().map(|error| not_read("pods", error)));
         let names = |workload: &&Workload| workload.credential_specs().contains(name.as_str());
-        let mut users: BTreeSet<User> = workloads.known.iter().filter(names).map(User::of).collect();
+        let mut users: BTreeSet<NamingWorkload> =
+            workloads.known.iter().filter(names).map(NamingWorkload::of).collect();
         let controlled: BTreeSet<&str> = workloads.known.iter().flat_map(Workload::pods).filter_map(uid).collect();
         let pods: Vec<ClusterPod> = pods.iter().flatten().filter_map(|json| ClusterPod::read(json).ok()).collect();
         let own = pods.iter().filter(|pod| {
             let is_named = pod.admission.slots().any(|slot| slot.name == Some(name.as_str()));
             is_named && !pod.has_ended() && uid(pod).is_none_or(|uid| !controlled.contains(uid))
         });
-        users.extend(own.map(User::of_pod));
+        users.extend(own.map(NamingWorkload::of_pod));
         Self { workloads: users, not_read: unread }
     }
 
@@ -85,7 +86,7 @@ impl Users {
     }
 }
 
-impl User {
+impl NamingWorkload {
     fn of(workload: &Workload) -> Self {
         let pods = workload.pods().filter(|pod| !pod.has_ended()).count();
         Self { namespace: workload.namespace.clone(), kind: workload.kind.as_str(), name: workload.name.clone(), pods }

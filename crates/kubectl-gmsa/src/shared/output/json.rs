@@ -26,13 +26,13 @@ pub fn object(outcome: Outcome, body: impl Serialize) -> anyhow::Result<String> 
 }
 
 #[derive(Serialize)]
-struct Failure<'e> {
+struct FailureJson<'e> {
     error: &'e str,
 }
 
 /// Of a command that could not do its work.
 pub fn error(error: &str) -> anyhow::Result<String> {
-    object(Outcome::Incomplete, Failure { error })
+    object(Outcome::Incomplete, FailureJson { error })
 }
 
 /// A value as JSON, in ASCII where a character would hide something, with a line feed at the end.
@@ -41,7 +41,7 @@ pub(super) fn text(value: &impl Serialize) -> anyhow::Result<String> {
 }
 
 #[derive(Serialize)]
-struct Report<'r> {
+struct ReportJson<'r> {
     totals: &'r Totals,
     places: &'r [Place],
     findings: Vec<Finding<'r>>,
@@ -90,7 +90,7 @@ pub(super) fn report(
     places: &[Place],
     findings: &[Diagnostic],
 ) -> anyhow::Result<String> {
-    object(outcome, Report { totals, places, findings: findings.iter().map(Finding::from).collect() })
+    object(outcome, ReportJson { totals, places, findings: findings.iter().map(Finding::from).collect() })
 }
 
 /// The findings, as every list of them is shown.

@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 
 use super::super::{
+    assert_printed,
     cluster::{healthy, pod, run},
+    shown,
     support::{Fault, SimulatedApi, Table, Verb},
     text,
 };
@@ -47,13 +49,11 @@ fn pod_of_it(api: &SimulatedApi, name: &str, node: Option<&str>, status: &Value)
     web
 }
 
-/// What the walk through `shop/web` prints, and the exit code.
-async fn walked(fault: impl FnOnce(&SimulatedApi)) -> (String, Option<i32>) {
+/// What the walk through `shop/web` prints, with the exit code.
+async fn walked(fault: impl FnOnce(&SimulatedApi)) -> String {
     let api = healthy().await;
     fault(&api);
-    let output = run(&api, &["why", "deploy/web", "-n", "shop"]).await;
-    assert_eq!(text(&output.stderr), "");
-    (text(&output.stdout).to_owned(), output.status.code())
+    shown(&run(&api, &["why", "deploy/web", "-n", "shop"]).await)
 }
 
 /// What runs on `win1`.
@@ -84,7 +84,7 @@ async fn json_has_the_same_steps() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_may_not_be_read_is_skipped_and_the_walk_goes_on() {
-    let (said, code) = walked(|api| {
+    let said = walked(|api| {
         healthy_deployment(api);
         for path in ["/serviceaccounts/web", "/nodes/win1", "/gmsacredentialspecs/webapp1"] {
             api.fault(Verb::Get, path, usize::MAX, Fault::forbidden());
@@ -92,26 +92,7 @@ async fn what_may_not_be_read_is_skipped_and_the_walk_goes_on() {
         api.fault(Verb::List, "/events", usize::MAX, Fault::forbidden());
     })
     .await;
-    let unread = |who: &str| {
-        format!(
-            "could not be checked: the API server answered 403: not allowed here [not-checked]\n                       \
-             -> Run the command as a user {who} (`--as`, `--context`).\n"
-        )
-    };
-    let viewer = " With `viewerRole=true` in the chart, all with the role `view` may.\n";
-    let spec = unread("who may get gmsacredentialspecs").trim_end().to_owned() + viewer;
-    let [account, node] = ["who may get serviceaccounts in namespace shop", "who may get nodes"].map(unread);
-    let expected = format!(
-        "\
-skip  template         {spec}skip  service account  {account}pass  permission       shop:web may use webapp1
-pass  admission        1 of 1 pods were created; what follows is of web-1-a
-skip  admission        {spec}skip  scheduling       {node}pass  sandbox          was created
-pass  init containers  there are none
-pass  containers       Running on win1
-pass  in the pod       run: kubectl gmsa verify shop/web-1-a
-"
-    );
-    assert_eq!((said, code), (expected, Some(2)));
+    assert_printed("why-forbidden", &[("why deploy/web", said)]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -126,21 +107,7 @@ async fn without_events_the_condition_of_the_workload_says_why() {
         api.apply(replica_set);
         api.fault(Verb::List, "/events", usize::MAX, Fault::forbidden());
     };
-    let (said, code) = walked(fault).await;
-    let expected = "\
-pass  template         names webapp1
-pass  permission       shop:web may use webapp1
-skip  events           could not be checked: the API server answered 403: not allowed here [not-checked]
-                       -> Run the command as a user who may list events in namespace shop (`--as`, `--context`).
-fail  admission        0 of 1 pods: pods \"web-1-\" is forbidden: exceeded quota: small, requested: pods=1, used: pods=1, limited: pods=1 [pod-refused]
-                       -> Raise the ResourceQuota that the message names (`kubectl describe resourcequota -n shop`), or request less.
-skip  scheduling       not reached [not-checked]
-skip  sandbox          not reached [not-checked]
-skip  init containers  not reached [not-checked]
-skip  containers       not reached [not-checked]
-skip  in the pod       not reached [not-checked]
-";
-    assert_eq!((said.as_str(), code), (expected, Some(1)));
+    assert_printed("why-without-events", &[("why deploy/web", walked(fault).await)]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -166,23 +133,18 @@ async fn watching_ends_when_the_workload_runs_or_the_time_is_over() {
 #[tokio::test(flavor = "multi_thread")]
 async fn wrong_words_are_refused() {
     let api = healthy().await;
-    for (arguments, said) in [
-        (
-            &["--workload", "shop/web/a/b"][..],
-            "error: invalid value 'shop/web/a/b' for '--workload <NAMESPACE/KIND/NAME>': expected NAMESPACE/KIND/NAME\n",
-        ),
-        (
-            &["--workload", "shop/po/web"],
-            "error: invalid value 'shop/po/web' for '--workload <NAMESPACE/KIND/NAME>': \"po\" is none of deploy, sts, ds, rs, job, cronjob and --pod for a pod\n",
-        ),
-        (&["--watch"], "error: the following required arguments were not provided:\n"),
-        (&["--workload", "deploy/web", "--namespace", "a?b"], "error: \"a?b\" is not the name of a namespace\n"),
-        (&["--workload", "shop/deploy/none"], "error: there is no Deployment shop/none\n"),
+    let mut runs = Vec::new();
+    for words in [
+        "--workload shop/web/a/b",
+        "--workload shop/po/web",
+        "--watch",
+        "--workload deploy/web --namespace a?b",
+        "--workload shop/deploy/none",
     ] {
-        let output = run(&api, &[&["doctor"], arguments].concat()).await;
-        assert_eq!(output.status.code(), Some(2));
-        assert!(text(&output.stderr).starts_with(said), "{}", text(&output.stderr));
+        let arguments: Vec<&str> = ["doctor"].into_iter().chain(words.split(' ')).collect();
+        runs.push((words, shown(&run(&api, &arguments).await)));
     }
+    assert_printed("why-wrong-words", &runs);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -190,21 +152,7 @@ async fn a_credential_spec_that_cannot_be_read_is_no_fault_of_the_pod() {
     let api = healthy().await;
     api.fault(Verb::Get, "/gmsacredentialspecs/webapp1", usize::MAX, Fault::forbidden());
     let output = run(&api, &["why", "pod/web", "-n", "shop"]).await;
-    let unread = "could not be checked: the API server answered 403: not allowed here [not-checked]\n                       \
-        -> Run the command as a user who may get gmsacredentialspecs (`--as`, `--context`). With `viewerRole=true` in the chart, all with the role `view` may.\n";
-    let said = format!(
-        "\
-skip  template         could not be checked: the API server answered 403: not allowed here [not-checked]
-                       -> Run the command as a user who may get gmsacredentialspecs (`--as`, `--context`). With `viewerRole=true` in the chart, all with the role `view` may.
-pass  permission       shop:web may use webapp1
-skip  admission        {unread}pass  scheduling       on win1, which is of 10.0.20348
-pass  sandbox          was created
-pass  init containers  there are none
-pass  containers       Running on win1
-pass  in the pod       run: kubectl gmsa verify shop/web
-"
-    );
-    assert_eq!((text(&output.stdout), output.status.code()), (said.as_str(), Some(2)));
+    assert_printed("why-spec-forbidden", &[("why pod/web", shown(&output))]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
