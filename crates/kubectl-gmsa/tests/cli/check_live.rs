@@ -204,7 +204,8 @@ async fn images_are_compared_with_the_builds_of_the_nodes() {
     };
     let runs = std::cell::RefCell::new(Vec::new());
     let of = async |nodes: &str, image: &str| {
-        runs.borrow_mut().push((format!("{image} on {nodes}"), printed(&api, &[named(image)]).await));
+        let printed = printed(&api, &[named(image)]).await;
+        runs.borrow_mut().push((format!("{image} on {nodes}"), printed));
     };
     for image in ["shop:ltsc2022", "shop:4.2", "shop:ltsc2025"] {
         of("2022", image).await;

@@ -104,7 +104,10 @@ fn shown(output: &Output) -> String {
 
 /// Compares the runs of a test, each under its title, with `tests/printed/NAME`: what no folder can hold, such as the answer to a fault of the API server.
 fn assert_printed(name: &str, runs: &[(impl AsRef<str>, String)]) {
-    let found: String = runs.iter().map(|(title, shown)| format!("## {}\n{shown}\n", title.as_ref())).collect();
+    let mut found = String::new();
+    for (title, shown) in runs {
+        found.extend(["## ", title.as_ref(), "\n", shown, "\n"]);
+    }
     assert_text(name, &found);
 }
 

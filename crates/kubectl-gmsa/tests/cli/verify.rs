@@ -259,6 +259,9 @@ async fn a_pod_is_found_by_its_workload_and_each_container_is_verified() {
     assert_printed("verify-containers", &runs);
 }
 
+/// What makes a pod another one.
+type Change = fn(&mut Value);
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_have_an_identity_is_not_asked() {
     let api = cluster().await;
@@ -268,7 +271,7 @@ async fn what_cannot_have_an_identity_is_not_asked() {
         change(&mut pod);
         api.apply(pod);
     };
-    let changes: [(&str, fn(&mut Value)); 6] = [
+    let changes: [(&str, Change); 6] = [
         ("for Linux", |pod| pod["spec"]["os"] = json!({"name": "linux"})),
         ("without GMSA", |pod| pod["spec"]["securityContext"] = Value::Null),
         ("a hostProcess", |pod| pod["spec"]["securityContext"]["windowsOptions"]["hostProcess"] = json!(true)),
