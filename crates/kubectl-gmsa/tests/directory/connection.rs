@@ -62,69 +62,13 @@ fn each_address_of_a_controller_is_taken_with_tls() {
     }
 }
 
-const NO_CERTIFICATE: &str = "there is no certificate in TLS/key.pem: expected that of the authority, in PEM or DER (of a .p7b, `openssl pkcs7 \
-                              -print_certs -inform der -in FILE` prints those that it holds)";
-
 #[test]
 fn what_is_wrong_with_the_connection_is_said_in_words() {
-    let dns = "--directory-dns 10.0.0.1 --directory-user administrator@contoso.com";
-    let password = Some(ADMIN.1);
-    for (words, error) in [
-        (
-            format!("{ASKED} contoso.com {dns}"),
-            // No authority of the system made the certificate.
-            "the certificate of ldaps://dc1.contoso.com is not trusted; --directory-ca FILE names the authority that made it: \
-             invalid peer certificate: UnknownIssuer",
-        ),
-        (
-            format!("{ASKED} contoso.com {dns} --directory-ca TLS/other-ca.pem"),
-            "the certificate of ldaps://dc1.contoso.com is not trusted; --directory-ca FILE names the authority that made it: \
-             invalid peer certificate: UnknownIssuer",
-        ),
-        (
-            format!("{ASKED} ldap://dc1.contoso.com {dns} --directory-ca TLS/other-ca.pem"),
-            "the certificate of ldap://dc1.contoso.com is not trusted; --directory-ca FILE names the authority that made it: \
-             invalid peer certificate: UnknownIssuer",
-        ),
-        (
-            format!("{ASKED} ldaps://dc2.contoso.com {dns} --directory-ca TLS/ca.pem"),
-            "cannot connect to ldaps://dc2.contoso.com: the DNS has no address of dc2.contoso.com",
-        ),
-        (
-            format!("{ASKED} fabrikam.com {dns} --directory-ca TLS/ca.pem"),
-            "cannot find the domain controllers of fabrikam.com: the DNS has no record _ldap._tcp.dc._msdcs.fabrikam.com; if \
-             fabrikam.com is a domain controller, use --directory ldaps://fabrikam.com; if it is a domain, --directory-dns IP names a DNS server that \
-             knows it",
-        ),
-        (
-            format!("{ASKED} dc1.contoso.com {dns} --directory-ca TLS/ca.pem"),
-            "cannot find the domain controllers of dc1.contoso.com: the DNS has no record _ldap._tcp.dc._msdcs.dc1.contoso.com; if \
-             dc1.contoso.com is a domain controller, use --directory ldaps://dc1.contoso.com; if it is a domain, --directory-dns IP names a DNS \
-             server that knows it",
-        ),
-        (
-            format!("{ASKED} ldaps://dc1.contoso.com:389 {dns} --directory-ca TLS/ca.pem"),
-            "TLS with ldaps://dc1.contoso.com:389 fails; on this port TLS begins with StartTLS: use --directory ldap://dc1.contoso.com: \
-             Connection reset by peer (os error 104)",
-        ),
-        (
-            format!("{ASKED} ldap://dc1.contoso.com:636 {dns} --directory-ca TLS/ca.pem"),
-            "ldap://dc1.contoso.com:636 ended the connection; on this port TLS begins at once: use --directory ldaps://dc1.contoso.com",
-        ),
-        (
-            format!("{ASKED} contoso.com --directory-dns 10.0.0.1 --directory-ca TLS/ca.pem"),
-            "missing: --directory-user USER@DOMAIN; no directory is read without a user",
-        ),
-        (format!("{ASKED} contoso.com {dns} --directory-ca TLS/key.pem"), NO_CERTIFICATE),
-        (
-            format!("{ASKED} ldaps://10.0.0.1 {dns} --directory-ca TLS/ca.pem"),
-            "the certificate of ldaps://10.0.0.1 is not for this name; use --directory ldaps:// with a name that it has: \
-             invalid peer certificate: certificate not valid for name \"10.0.0.1\"; certificate is only valid for DnsName(\"dc1.contoso.com\") or \
-             DnsName(\"contoso.com\")",
-        ),
-    ] {
-        let wanted = error.replace("TLS/", &format!("{}/", tls().display()));
-        assert_eq!(refused(&words, password), wanted, "{words}");
+    let lines: Vec<&str> = include_str!("refused").lines().filter(|line| !line.starts_with('#')).collect();
+    assert_eq!(lines.len(), 22);
+    for case in lines.chunks(2) {
+        let wanted = case[1].trim_start().replace("TLS/", &format!("{}/", tls().display()));
+        assert_eq!(refused(&format!("{ASKED} {}", case[0]), Some(ADMIN.1)), wanted, "{}", case[0]);
     }
 }
 
@@ -141,26 +85,17 @@ fn why_a_user_may_not_log_on_is_said_in_words() {
         );
         refused(&words, Some(password))
     };
-    let wrong = |name: &str| {
-        format!(
-            "ldaps://dc1.contoso.com does not let {name}@contoso.com in: the password is wrong, or the domain does not know the user"
-        )
-    };
-    assert_eq!(as_user("lockuser", "wrong"), wrong("lockuser"));
-    assert_eq!(as_user("nobody", "Passw0rd!Logon"), wrong("nobody"));
-    assert_eq!(
-        as_user("offuser", "Passw0rd!Logon"),
-        "ldaps://dc1.contoso.com does not let offuser@contoso.com in: the account is disabled"
-    );
-    assert_eq!(
-        as_user("lateuser", "Passw0rd!Logon"),
-        "ldaps://dc1.contoso.com does not let lateuser@contoso.com in: the password must be changed first"
-    );
-    // Without a password the controller would let anybody in, as nobody.
-    assert_eq!(
-        as_user("lockuser", ""),
-        "ldaps://dc1.contoso.com does not let lockuser@contoso.com in: the user or the password is empty"
-    );
+    for (name, password, why) in [
+        ("lockuser", "wrong", "the password is wrong, or the domain does not know the user"),
+        ("nobody", "Passw0rd!Logon", "the password is wrong, or the domain does not know the user"),
+        ("offuser", "Passw0rd!Logon", "the account is disabled"),
+        ("lateuser", "Passw0rd!Logon", "the password must be changed first"),
+        // Without a password the controller would let anybody in, as nobody.
+        ("lockuser", "", "the user or the password is empty"),
+    ] {
+        let said = format!("ldaps://dc1.contoso.com does not let {name}@contoso.com in: {why}");
+        assert_eq!(as_user(name, password), said);
+    }
 }
 
 /// The process of the plugin that looks for nobody.
