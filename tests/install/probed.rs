@@ -69,6 +69,16 @@ fn answers(cluster: &Cluster, node: &str, port: u16) {
     cluster.kubectl_prints(["patch", "node", node, "--subresource=status", "--patch", &status]);
 }
 
+/// Of each line of the report, its status, what it is about, and its rule.
+fn causes(report: &str) -> Vec<(&str, &str, &str)> {
+    let of = |line| -> Option<(&str, &str, &str)> {
+        let (status, rest): (&str, &str) = str::split_once(line, "  ")?;
+        let rule = line.rsplit_once(" [").map_or("", |(_, rule)| rule.trim_end_matches(']'));
+        Some((status, rest.split("  ").next()?, rule))
+    };
+    report.lines().filter(|line| !line.contains(" -> ")).filter_map(of).collect()
+}
+
 #[test]
 fn three_nodes_are_probed_and_each_has_its_first_cause() {
     let cluster = Cluster::start();
@@ -94,11 +104,8 @@ fn three_nodes_are_probed_and_each_has_its_first_cause() {
     let probe = format!("probe --credspec webapp1 --serviceaccount {NAMESPACE}:web");
 
     // Without the permission, no pod is made, and the remedy is a command.
-    let denied = format!(
-        "fail  admission  win-1: admission webhook \"admission-webhook.windows-gmsa.sigs.k8s.io\" denied the request: service account \"web\" is not authorized to `use` GMSA cred spec \"webapp1\" [not-authorized]\n                 \
-         -> `kubectl gmsa grant --credspec webapp1 --serviceaccount {NAMESPACE}:web --apply`.\n"
-    );
-    assert_eq!(tool.gmsa(&probe), (denied, 1));
+    let (said, code) = tool.gmsa(&probe);
+    assert_eq!((causes(&said), code), (vec![("fail", "admission", "not-authorized")], 1), "{said}");
     tool.gmsa(&format!("grant --credspec webapp1 --serviceaccount {NAMESPACE}:web --apply"));
 
     let is_over = AtomicBool::new(false);
@@ -108,16 +115,15 @@ fn three_nodes_are_probed_and_each_has_its_first_cause() {
         is_over.store(true, Ordering::Relaxed);
         said
     });
-    let causes: Vec<&str> = said.lines().filter(|line| !line.contains(" -> ")).collect();
-    assert_eq!(
-        causes,
-        [
-            "pass  identity        win-1: a container gets the identity of webapp1",
-            &format!("fail  sandbox         win-2: Pending on win-2: FailedCreatePodSandBox: {RPC} [node-credentials]"),
-            "fail  secure channel  win-3: nltest /query: 1722 (RPC_S_SERVER_UNAVAILABLE) [no-secure-channel]",
-        ],
-        "{said}"
-    );
+    let expected = [
+        ("pass", "identity", ""),
+        ("fail", "sandbox", "node-credentials"),
+        ("fail", "secure channel", "no-secure-channel"),
+    ];
+    assert_eq!(causes(&said), expected, "{said}");
+    for (line, node) in said.lines().filter(|line| !line.contains(" -> ")).zip(["win-1", "win-2", "win-3"]) {
+        assert!(line.contains(&format!("  {node}: ")), "{said}");
+    }
     assert_eq!(code, 1);
     let alive = |pod: &Value| pod["metadata"]["deletionTimestamp"].is_null();
     assert_eq!(pods(&cluster).into_iter().filter(alive).count(), 0);
