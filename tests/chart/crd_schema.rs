@@ -115,7 +115,8 @@ fn the_json_schema_refuses_what_the_api_server_refuses_or_drops() {
         ("credspec:", "spec:"),
     ] {
         assert!(example.contains(from), "{from}");
-        found += &format!("{}\n    {}\n", to.trim(), complaint(&example.replace(from, to)).unwrap_or_default());
+        let said = complaint(&example.replace(from, to)).unwrap_or_default();
+        found.extend([to.trim(), "\n    ", &said, "\n"]);
     }
     assert_file("tests/chart/refused-by-schema", &found);
 }

@@ -28,9 +28,10 @@ pub fn unframed(complaint: &str) -> String {
 
 /// The file as it is with what Helm says now.
 fn judged(file: &Path) -> String {
-    let template: &[&str] = match file.ends_with("accounts") {
-        true => &["template", "accounts", ACCOUNTS, "--values", VALUES],
-        false => &["template", "gmsa", CHART, "--namespace", "windows"],
+    let template: &[&str] = if file.ends_with("accounts") {
+        &["template", "accounts", ACCOUNTS, "--values", VALUES]
+    } else {
+        &["template", "gmsa", CHART, "--namespace", "windows"]
     };
     let text = fs::read_to_string(file).unwrap();
     let (mut judged, mut options) = (String::new(), Vec::new());
