@@ -24,7 +24,7 @@ const BEGIN: &str = "<!-- limits: written by `UPDATE_SNAPSHOTS=1 cargo test --li
 const END: &str = "<!-- limits: end -->";
 
 /// What is bounded, by how much, and what happens beyond it.
-type Row = (&'static str, String, &'static str);
+type LimitRow = (&'static str, String, &'static str);
 
 fn number(count: usize) -> String {
     let digits = count.to_string();
@@ -52,7 +52,7 @@ fn part(part: &str, with_the_chart: &str) -> String {
     format!("{part} of memory: {with_the_chart} of {}", bytes(DEFAULT_MEMORY))
 }
 
-fn of_pods() -> Vec<Row> {
+fn of_pods() -> Vec<LimitRow> {
     vec![
         ("credential specs that a pod names", number(MAX_SPECS_PER_POD), "denied, 422"),
         ("a pod and its containers of all kinds", number(MAX_SLOTS), "denied while it is parsed, 422"),
@@ -75,7 +75,7 @@ fn of_pods() -> Vec<Row> {
     ]
 }
 
-fn of_connections() -> Vec<Row> {
+fn of_connections() -> Vec<LimitRow> {
     let limits = Limits::default();
     let admin = admin::serving();
     vec![
@@ -108,7 +108,7 @@ fn of_connections() -> Vec<Row> {
     ]
 }
 
-fn of_calls() -> Vec<Row> {
+fn of_calls() -> Vec<LimitRow> {
     let calls = |kind: CallKind| format!("{} in flight, {} wait", kind.limit(), number(kind.queue()));
     vec![
         ("access reviews", calls(CallKind::AccessReview), "denied, 500"),
@@ -133,7 +133,7 @@ fn of_calls() -> Vec<Row> {
     ]
 }
 
-fn of_the_rest() -> Vec<Row> {
+fn of_the_rest() -> Vec<LimitRow> {
     vec![
         (
             "CAs of a `self-managed` Secret",

@@ -61,7 +61,7 @@ struct Connections {
     held: usize,
     proven: usize,
     /// Those that hold a place and have no request that is being decided, longest first.
-    idle: VecDeque<Idle>,
+    idle: VecDeque<IdleConnection>,
     silent: Queue,
     ready: Queue,
 }
@@ -79,7 +79,7 @@ impl Connections {
 }
 
 #[derive(Debug)]
-struct Idle {
+struct IdleConnection {
     since: Instant,
     is_proven: bool,
     close: CancellationToken,
@@ -188,7 +188,7 @@ impl State {
     }
 
     /// Takes the idle connection that makes room first, of the address that holds the most places.
-    fn most_idle(&mut self) -> Option<Idle> {
+    fn most_idle(&mut self) -> Option<IdleConnection> {
         let with_one = self.sources.iter().filter(|(_, of)| of.first_to_go().is_some());
         let (source, held) = with_one.map(|(source, of)| (*source, of.held)).max_by_key(|(_, held)| *held)?;
         if !self.has_ready(|of| of.held < held) && self.sources.get(&source)?.ready.is_empty() {
@@ -279,7 +279,7 @@ impl Place {
     /// From now on the connection has no request that is being decided.
     fn rest(&self, of: &mut Connections) {
         let is_proven = self.is_proven.load(Ordering::Relaxed);
-        of.idle.push_back(Idle { since: Instant::now(), is_proven, close: self.close.clone() });
+        of.idle.push_back(IdleConnection { since: Instant::now(), is_proven, close: self.close.clone() });
     }
 
     fn work(&self, of: &mut Connections) {
