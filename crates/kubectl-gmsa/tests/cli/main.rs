@@ -214,15 +214,11 @@ fn what_is_made_is_linted_checked_and_granted_clean() {
 fn an_empty_folder_is_no_success() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("notes.txt"), "apiVersion: v1").unwrap();
-    for (command, what) in
-        [(&["check", "-f", "."][..], "Kubernetes object"), (&["credspec", "lint", "-f", "."], "credential spec")]
-    {
-        let output = run(folder.path(), command, b"");
-        let said = format!(
-            "warning[not-kubernetes] .\n  there is no {what}: the text is empty, or holds something else\n\n1 warning in 0 objects\n"
-        );
-        assert_eq!((text(&output.stdout), text(&output.stderr), output.status.code()), (&*said, "", Some(1)));
-    }
+    let runs = ["check -f .", "credspec lint -f ."].map(|words| {
+        let arguments: Vec<&str> = words.split(' ').collect();
+        (words, shown(&run(folder.path(), &arguments, b"")))
+    });
+    assert_printed("an-empty-folder", &runs);
 }
 
 /// The parts that a report calls unreadable, each with the reason.
@@ -270,34 +266,15 @@ fn other_files_of_a_folder_are_passed_over_and_said() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("a.yaml"), "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n").unwrap();
     fs::write(folder.path().join("domain.json"), "{\"DNSRoot\": \"contoso.com\"}").unwrap();
-    let output = run(folder.path(), &["check", "-f", "."], b"");
-    assert_eq!(
-        portable(text(&output.stdout)),
-        "note[not-kubernetes] ./domain.json:1\n  \
-         skipped: it has neither apiVersion nor kind, so it is not a Kubernetes object\n\n1 note in 1 object\n"
-    );
-    assert_eq!(output.status.code(), Some(0));
+    let check = |file: &str| shown(&run(folder.path(), &["check", "-f", file], b""));
+    let mut runs = vec![("in the folder", check("."))];
+    // Asked for by its name.
+    runs.push(("by its name", check("domain.json")));
     // Beside Kubernetes objects it is a mistake.
     fs::write(folder.path().join("a.yaml"), "apiVersion: v1\nkind: ConfigMap\n---\nmetadata: {name: a}\n").unwrap();
-    let output = run(folder.path(), &["check", "-f", "a.yaml"], b"");
-    let mistake = "error[unreadable] a.yaml:4\n  \
-                   expected a Kubernetes object with `apiVersion` and `kind`, found neither\n\n\
-                   1 unreadable part in 1 object\n";
-    assert_eq!((portable(text(&output.stdout)).as_str(), output.status.code()), (mistake, Some(2)));
-    let output = run(folder.path(), &["check", "-f", "."], b"");
-    assert!(
-        portable(text(&output.stdout)).starts_with("error[unreadable] ./a.yaml:4\n"),
-        "{}",
-        portable(text(&output.stdout))
-    );
-    // Asked for by its name too.
-    let output = run(folder.path(), &["check", "-f", "domain.json"], b"");
-    assert_eq!(
-        portable(text(&output.stdout)),
-        "error[unreadable] domain.json:1\n  expected a Kubernetes object with `apiVersion` and `kind`, found neither\n\n\
-         1 unreadable part in 0 objects\n"
-    );
-    assert_eq!(output.status.code(), Some(2));
+    runs.push(("a document that is none", check("a.yaml")));
+    runs.push(("both in the folder", check(".")));
+    assert_printed("other-files", &runs);
 }
 
 /// Each line repeats the one above nine times.

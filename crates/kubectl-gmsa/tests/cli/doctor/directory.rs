@@ -6,6 +6,7 @@ use serde_json::json;
 use tempfile::NamedTempFile;
 
 use super::super::{
+    assert_printed,
     cluster::{healthy, run},
     support::SimulatedApi,
     text,
@@ -19,11 +20,12 @@ fn forest() -> NamedTempFile {
     file
 }
 
-/// The lines about the directory, and what it ended with.
-async fn lines(api: &SimulatedApi, directory: &[&str]) -> (Vec<String>, Option<i32>) {
+/// The lines about the directory, and the exit code.
+async fn said(api: &SimulatedApi, directory: &[&str]) -> String {
     let output = run(api, &[&["doctor", "--directory"], directory].concat()).await;
     let lines = text(&output.stdout).lines().filter(|line| line.get(6..16) == Some("directory "));
-    (lines.map(|line| line.replace("          ", " ")).collect(), output.status.code())
+    let lines = lines.map(|line| line.replace("          ", " ") + "\n").collect::<String>();
+    format!("{lines}exit {}\n", output.status.code().unwrap())
 }
 
 /// Changes a field of the credential spec.
@@ -36,13 +38,11 @@ fn set(api: &SimulatedApi, field: &str, value: &str) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_credential_spec_that_agrees_passes_as_far_as_it_goes() {
     let api = healthy().await;
-    let shared = "fail  directory account WebApp1: ServicePrincipalNames: \"http/webapp1.contoso.com\" is a name of \
-        \"CN=Broken,CN=Managed Service Accounts,DC=contoso,DC=com\" too [account-spn-duplicate]";
     let forest = forest();
     let forest = forest.path().to_str().unwrap();
-    assert_eq!(lines(&api, &[forest]).await, (vec![shared.to_owned()], Some(1)));
-    let ignored = lines(&api, &[forest, "--ignore", "account-spn-duplicate"]).await;
-    assert_eq!(ignored, (Vec::new(), Some(0)));
+    let agrees = said(&api, &[forest]).await;
+    let ignored = said(&api, &[forest, "--ignore", "account-spn-duplicate"]).await;
+    assert_printed("directory-agrees", &[("all rules", agrees), ("--ignore account-spn-duplicate", ignored)]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -52,28 +52,10 @@ async fn what_differs_from_the_directory_is_found() {
     set(&api, "MachineAccountName", "Broken");
     let forest = forest();
     let forest = forest.path().to_str().unwrap();
-    let (found, code) = lines(&api, &[forest]).await;
-    assert_eq!(
-        (found.as_slice(), code),
-        (
-            [
-                "fail  directory webapp1: credspec.DomainJoinConfig.Sid: \"S-1-5-21-9-9-9\" is not what the domain says, \"S-1-5-21-1-2-3\" [sid]",
-                "fail  directory webapp1: SamAccountName: credential spec \"webapp1\" does not list \"Broken\" for the host [account-differs]",
-                "fail  directory webapp1: credspec.DomainJoinConfig.MachineAccountName: account Broken: Enabled is false [account-disabled]",
-                "fail  directory account Broken: PrincipalsAllowedToRetrieveManagedPassword: is empty [account-hosts]",
-                "warn  directory account Broken: msDS-SupportedEncryptionTypes: holds RC4 alone [account-encryption]",
-                "fail  directory account Broken: ServicePrincipalNames: \"HTTP/webapp1.contoso.com\" is a name of \
-                 \"CN=WebApp1,CN=Managed Service Accounts,DC=contoso,DC=com\" too [account-spn-duplicate]",
-            ]
-            .map(str::to_owned)
-            .as_slice(),
-            Some(1)
-        )
-    );
+    let differs = said(&api, &[forest]).await;
     set(&api, "MachineAccountName", "Nobody");
-    let (found, _) = lines(&api, &[forest]).await;
-    let unknown = "fail  directory webapp1: credspec.DomainJoinConfig.MachineAccountName: there is no account \"Nobody\" in contoso.com [account-unknown]";
-    assert!(found.iter().any(|line| line == unknown), "{found:?}");
+    let unknown = said(&api, &[forest]).await;
+    assert_printed("directory-differs", &[("another account and SID", differs), ("no such account", unknown)]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -93,13 +75,10 @@ async fn a_directory_that_cannot_be_asked_is_not_checked() {
         "--directory-ca",
         authority.to_str().unwrap(),
     ];
-    let (found, code) = lines(&api, &reached).await;
-    let [line] = found.as_slice() else { panic!("{found:?}") };
-    assert!(
-        line.starts_with("skip  directory could not be checked: cannot connect to ldaps://127.0.0.1:1: "),
-        "{line}"
-    );
-    assert_eq!(code, Some(2));
+    let said = said(&api, &reached).await;
+    let start = "skip  directory could not be checked: cannot connect to ldaps://127.0.0.1:1: ";
+    assert!(said.starts_with(start) && said.ends_with("\nexit 2\n"), "{said}");
+    assert_eq!(said.lines().count(), 2, "{said}");
 }
 
 /// The credential spec of an account in a forest of one domain, as `tests/cli/directory-two-forests` holds them.
@@ -123,9 +102,7 @@ async fn a_cluster_with_two_forests_can_be_clean() {
     of_forest(&api, "shop", "Shop", "fabrikam.com", "S-1-5-21-7-8-9", "3b125982-591e-479d-9189-2a80af4d8de2");
     // The pod of the healthy cluster has the contents of before.
     let ignore = ["--ignore", "contents-outdated"];
-    let (both, code) = lines(&api, &[&[contoso.as_str(), "--directory", &fabrikam], &ignore[..]].concat()).await;
-    assert_eq!((both, code), (vec!["pass  directory agrees with 2 credential specs".to_owned()], Some(0)));
-    let (one, code) = lines(&api, &[&[contoso.as_str()], &ignore[..]].concat()).await;
-    let elsewhere = "skip  directory shop: credspec.DomainJoinConfig: is of fabrikam.com, which is no domain of a forest that was asked [not-checked]";
-    assert_eq!((one, code), (vec![elsewhere.to_owned()], Some(2)));
+    let both = said(&api, &[&[contoso.as_str(), "--directory", &fabrikam], &ignore[..]].concat()).await;
+    let one = said(&api, &[&[contoso.as_str()], &ignore[..]].concat()).await;
+    assert_printed("directory-two-forests", &[("both", both), ("one", one)]);
 }
