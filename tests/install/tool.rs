@@ -75,4 +75,12 @@ impl<'p> Tool<'p> {
         assert!(errors.lines().all(waits), "kubectl gmsa {args}: {errors}");
         (String::from_utf8(output.stdout).unwrap(), output.status.code().unwrap())
     }
+
+    /// The findings that `kubectl gmsa` prints, each by its level and rule, and its exit code.
+    pub fn finds(&self, args: &str) -> (Vec<String>, i32) {
+        let (report, code) = self.gmsa(args);
+        let heads = report.lines().filter_map(|line| line.split_once("] "));
+        let is_level = |head: &&str| ["error[", "warning[", "note["].iter().any(|level| head.starts_with(level));
+        (heads.map(|(head, _)| head).filter(is_level).map(|head| format!("{head}]")).collect(), code)
+    }
 }
