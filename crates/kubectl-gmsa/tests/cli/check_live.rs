@@ -38,7 +38,8 @@ async fn check(api: &SimulatedApi, objects: &[Value]) -> Output {
 async fn printed(api: &SimulatedApi, objects: &[Value]) -> String {
     let folder = folder_with(objects);
     let output = run(api, &["check", "--live", "-f", folder.path().to_str().unwrap()]).await;
-    shown(&output).replace(folder.path().to_str().unwrap(), "FOLDER")
+    let folder = format!("{}{}", folder.path().display(), std::path::MAIN_SEPARATOR);
+    shown(&output).replace(&folder, "FOLDER/")
 }
 
 /// The results for places, the findings, and the exit code.
