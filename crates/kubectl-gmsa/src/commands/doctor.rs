@@ -54,7 +54,7 @@ const EXAMPLES: &str = "Examples:
   kubectl gmsa doctor --pre
 
   # Read a bundle of another cluster
-  kubectl gmsa doctor --from case.yaml
+  kubectl gmsa doctor --from gmsa.json
 
   # List the checks
   kubectl gmsa doctor --list";
