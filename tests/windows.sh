@@ -61,6 +61,11 @@ status_codes() {
   echo "status codes: $count, and the names of others, are those of mingw's headers"
 }
 
+# suite WORD...: the plugin's tests. What they print is also in the log.
+suite() {
+  cargo test --locked --target "$TARGET" --package kubectl-gmsa -- "$@" 2>&1 | tee "$log"
+}
+
 status_codes
 prepare
 name=CARGO_TARGET_${TARGET^^}
