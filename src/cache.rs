@@ -2,8 +2,8 @@
 //!
 //! Invariants: "not found" is never answered from memory; memory answers only while the watch is healthy, which is known again at
 //! least every 75 s; a question that asks for the live object, or that memory cannot answer, reads the object once, and callers
-//! that ask at the same time share that read. What a read returns enters memory only by the rules of `Store`; contents that do not take
-//! a part of the budget for as long as a review holds them, and where none is left the read is a failure.
+//! that ask at the same time share that read. What a read returns enters memory only by the rules of `Store`. Contents that do
+//! not enter it take a part of the budget while a review holds them; where nothing of it is left, the read fails.
 
 use std::{convert::Infallible, sync::Arc};
 

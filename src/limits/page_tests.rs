@@ -55,7 +55,7 @@ fn part(part: &str, with_the_chart: &str) -> String {
 fn of_pods() -> Vec<LimitRow> {
     vec![
         ("credential specs that a pod names", number(MAX_SPECS_PER_POD), "denied, 422"),
-        ("a pod and its containers of all kinds", number(MAX_SLOTS), "denied while it is parsed, 422"),
+        ("a pod and its containers of all kinds", number(MAX_SLOTS), "the rest is not kept; denied, 422"),
         ("contents of a credential spec", bytes(MAX_CONTENTS_BYTES), "its pods are denied; it is not read again"),
         ("contents that are added to one pod", bytes(MAX_PATCH_BYTES), "denied, 422"),
         ("request body", bytes(MAX_BODY), "413"),
@@ -68,7 +68,7 @@ fn of_pods() -> Vec<LimitRow> {
                 time(deadline::MAX_TIMEOUT),
                 time(deadline::DEFAULT_TIMEOUT)
             ),
-            "denied, 504; what is shorter or longer counts as the nearest",
+            "denied, 504; a shorter or longer one counts as the nearest",
         ),
         ("time for a body", format!("{}, or the review's time", time(BODY_TIMEOUT)), "408"),
         ("time for look-ups of warnings", time(ADVICE_TIMEOUT), "the warning says: not checked"),
@@ -100,7 +100,7 @@ fn of_connections() -> Vec<LimitRow> {
             part("a sixth", &bytes(limits.large_reviews)),
             "503; a look-up fails, and its pod is denied with 500",
         ),
-        ("small review: no permission, no thread of its own", bytes(SMALL), "counted, and parsed apart"),
+        ("small review: takes no permit and no thread of its own", bytes(SMALL), "counted, and parsed apart"),
         ("threads for large reviews", format!("half of the cores, at most {}", MAX_THREADS.div_ceil(2)), "wait"),
         ("admin port: connections that are served", number(admin.places), "the next one waits"),
         ("admin port: connections that wait", number(admin.waiting), "one is dropped"),
@@ -148,7 +148,7 @@ fn of_the_rest() -> Vec<LimitRow> {
         ("log line", bytes(log::LONGEST), "cut"),
         ("log lines that wait to be written", number(log::LINES), "dropped and counted; no review waits"),
         (
-            "`request refused`, `TLS handshake failed`: lines each",
+            "`request refused`, `connection dropped`, `TLS handshake failed`: lines each",
             format!("{} in {}", log_limit::FIRST, time(log_limit::PERIOD)),
             "one line with their number",
         ),

@@ -1,4 +1,14 @@
 //! A workload, as far as admission cares: its pod template, and whether another object controls it.
+//!
+//! A new kind is:
+//! - a line of [`KINDS`]; where its pod template is in another place, also [`template_pointer`], `WorkloadSpec`, and
+//!   `gmsa-webhook.cel.workload` in the chart's `_cel.tpl`;
+//! - how the names of its pods begin, in `advice/hostname.rs`;
+//! - a rule of `/validate-workload` in the chart's `validatingwebhook.yaml`;
+//! - in `kubectl gmsa`: `KINDS` of `commands/check/workloads.rs` for `check -A`, `is_workload` of `shared/snapshot/bundle/fields.rs` and `MORE`
+//!   of `commands/doctor/bundle.rs` for bundles; for `why` and `doctor` a variant of `Kind` in `shared/workloads.rs`, whose matches the
+//!   compiler then names, and the rights of `Part::Workloads` in `doctor/parts.rs`;
+//! - the word "workloads" in `docs/rights.md`.
 
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;

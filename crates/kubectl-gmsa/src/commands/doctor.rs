@@ -1,7 +1,8 @@
 //! `doctor`: checks an installation and the workloads that use it. Each check passes, warns or fails.
 //!
-//! Invariants: nothing is changed in the cluster. The requests that are not reads are access reviews and Pods that
-//! the API server creates as dry runs, which show whether it can call the webhook. What could not be checked is neither a pass nor a fault.
+//! Invariants: nothing is changed in the cluster. The requests that are not reads are access reviews and dry runs: of Pods, which show
+//! whether the API server can call the webhook, and of a webhook configuration, which static policies refuse. What could not be checked is
+//! neither a pass nor a fault.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -54,7 +55,7 @@ const EXAMPLES: &str = "Examples:
   kubectl gmsa doctor --pre
 
   # Read a bundle of another cluster
-  kubectl gmsa doctor --from case.yaml
+  kubectl gmsa doctor --from gmsa.json
 
   # List the checks
   kubectl gmsa doctor --list";

@@ -1,5 +1,5 @@
 //! `explain`: an error of a Windows node, of a command in a container, the refusal of a pod, or what another command found, in words. It asks no
-//! cluster.
+//! cluster. What it knows is in `shared/rules/`; the head of `shared/rules.rs` says where a new message goes.
 
 use std::{fmt::Write as _, path::Path};
 

@@ -25,7 +25,7 @@ const EXAMPLES: &str = "Examples:
   kubectl gmsa why pod/web-0 -n shop --watch --timeout 10m
 
   # Read a bundle of another cluster instead
-  kubectl gmsa why deploy/web -n shop --from case.yaml";
+  kubectl gmsa why deploy/web -n shop --from gmsa.json";
 
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]

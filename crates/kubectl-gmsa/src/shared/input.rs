@@ -7,7 +7,7 @@ use std::{
     collections::BTreeMap,
     fs::File,
     io::{self, Read},
-    path::{Path, PathBuf},
+    path::{MAIN_SEPARATOR, Path, PathBuf},
     sync::atomic::{AtomicBool, Ordering},
 };
 
@@ -108,7 +108,9 @@ fn without_rendered(root: &Path, found: Manifests) -> Manifests {
     for (folder, command) in rendered {
         let name = folder.display().to_string();
         let message = format!("not checked as it stands: `{command}` changes these manifests before they are applied");
-        let fix = posix(&name).map(|folder| format!("{command} {folder} | kubectl gmsa check -f -"));
+        // What a shell on Windows takes too, without quotes.
+        let fix = posix(&name.replace(MAIN_SEPARATOR, "/"))
+            .map(|folder| format!("{command} {folder} | kubectl gmsa check -f -"));
         let found = Diagnostic { fix, ..Diagnostic::new(&rules::NOT_RENDERED, message) };
         kept.problems.push(found.at(Location::file(&name)));
     }

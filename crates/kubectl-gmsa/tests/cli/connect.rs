@@ -400,23 +400,36 @@ async fn credentials_that_cannot_be_used_are_said_in_words() {
             "apiVersion": "client.authentication.k8s.io/v1", "command": command, "args": arguments, "interactiveMode": "Never",
         }})
     };
-    let mut runs = Vec::new();
-    for (title, user) in [
-        ("a program that is not there", exec("aws-none", &[])),
+    let programs = [
         ("a program that fails", exec("sh", &["-c", "echo one >&2; echo token has expired >&2; exit 3"])),
         ("a program that prints something else", exec("echo", &["hello"])),
+    ];
+    let others = [
+        ("a program that is not there", exec("aws-none", &[])),
         ("a file that is not there", json!({"client-certificate": "none.pem", "client-key": "none.key"})),
         ("no base64", json!({"client-certificate-data": "?", "client-key-data": "?"})),
         ("a token of two lines", json!({"token": "one\ntwo"})),
         ("an auth-provider", json!({"auth-provider": {"name": "gcp"}})),
-    ] {
+    ];
+    let run = async |(title, user): (&'static str, Value)| {
         let mut config: Value = serde_json::from_str(&kubeconfig(&cluster)).unwrap();
         config["users"] = json!([{"name": "a", "user": user}]);
         let folder = folder_with(&config.to_string());
-        let output = outdated(folder.path(), &[], &["--kubeconfig", "config"]).await;
-        runs.push((title, shown(&output)));
+        (title, shown(&outdated(folder.path(), &[], &["--kubeconfig", "config"]).await))
+    };
+    let mut runs = Vec::new();
+    for user in others {
+        runs.push(run(user).await);
     }
     assert_printed("credentials", &runs);
+    // Windows has neither program.
+    if cfg!(unix) {
+        runs.clear();
+        for user in programs {
+            runs.push(run(user).await);
+        }
+        assert_printed("credentials-of-programs", &runs);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

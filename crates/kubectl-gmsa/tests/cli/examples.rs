@@ -30,7 +30,7 @@ fn folder() -> tempfile::TempDir {
             fs::copy(&path, folder.path().join("manifests").join(path.file_name().unwrap())).unwrap();
         }
     }
-    fs::write(folder.path().join("case.yaml"), recorded::healthy().to_string()).unwrap();
+    fs::write(folder.path().join("gmsa.json"), recorded::healthy().to_string()).unwrap();
     folder
 }
 

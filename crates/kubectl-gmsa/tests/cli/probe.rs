@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::{
     assert_printed,
     cluster::{configurations, healthy, kind, run},
-    portable, shown,
+    shown,
     support::{
         Fault, SimulatedApi, Verb,
         exec::{Ending, Transcript, answer_each, transcript},

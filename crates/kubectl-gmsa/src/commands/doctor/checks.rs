@@ -1,7 +1,13 @@
 //! The checks of `doctor`, in the order in which they are printed.
 //!
-//! A new check is an entry here: what it is about, which parts of the cluster it needs, and a pure function from the parts to lines. What
-//! could not be read is a `Read`, of which a check gets nothing without `?`: so it is skipped, and cannot say `pass` of what nobody saw.
+//! A new check is:
+//! - an entry here: what it is about, which parts of the cluster it needs, and a pure function from the parts to lines, in the file of its
+//!   subject;
+//! - where it needs what is not read yet, in `parts.rs` a variant of `Part` with its rights and its line in `Parts::unread`, and a field of
+//!   `Parts`; what a bundle keeps of it, in `shared/snapshot/bundle/fields.rs`;
+//! - a folder in `tests/cli/recorded`, and its lines in `tests/cli/doctor-list` (`UPDATE_SNAPSHOTS=1 cargo test -p kubectl-gmsa`).
+//!
+//! What could not be read is a `Read`, of which a check gets nothing without `?`: so it is skipped, and cannot say `pass` of what nobody saw.
 
 use super::{
     call, configuration, crd, directory, dns, install, namespaces, network, nodes, own,

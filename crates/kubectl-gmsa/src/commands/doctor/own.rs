@@ -24,7 +24,14 @@ pub(super) fn check(parts: &Parts) -> Judged<'_> {
             checks.push(gone(&own.service, parts.installer().as_ref()));
             continue;
         }
-        let Some(workload) = own.workload.as_ref()? else { continue };
+        let workload = match &own.workload {
+            Ok(Some(workload)) => workload,
+            Ok(None) => continue,
+            Err(unread) => {
+                checks.push(unread.check(WEBHOOK));
+                continue;
+            }
+        };
         let (none, mut unread) = (Events::default(), None);
         let events = own.events.as_ref().unwrap_or_else(|error| {
             unread = Some(error);
