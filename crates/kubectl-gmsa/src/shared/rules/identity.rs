@@ -87,6 +87,7 @@ family! { "Identity in a container" {
             Message("tcp connect to (* : 88) failed"),
             Message("tcp connect to (* : 135) failed"),
             Message("service): filtered"),
+            Message("timed out before it could be sent to domain controller"),
             General("not able to set up a secure session with a domain controller"),
             General("not able to set up a secure session with a dc"),
             General("windows cannot obtain the domain controller name"),
@@ -94,6 +95,7 @@ family! { "Identity in a container" {
             Event("grouppolicy", 1129),
         ],
         remedies: {
+            "timed out before it could be sent" => "The domain controller answers too slowly for the logons that wait: look at its load, and at `MaxConcurrentApi` of Netlogon on both sides. Kerberos in place of NTLM avoids it.",
             "the rpc server is unavailable" => "The domain controller is known, and its RPC is not reached: let TCP 135, 445 and the dynamic ports (49152-65535) through from the Pod network, without NAT.",
             "an internal error occurred" => "If the event stands alone when Netlogon starts on Windows Server 2025, it means nothing: the channel is set up after it. Otherwise let the Pod network reach the domain controllers: TCP and UDP 88 and 389, TCP 135 and 445.",
         };

@@ -114,6 +114,7 @@ pub(super) static FAMILY: Family = Family {
                 Message("finddomainforaccount*unable to locate account"),
                 Message("a referral was returned from the server"),
                 Start("failed to fetch gmsa credentials*specified account does not exist"),
+                Start("failed to fetch gmsa credentials*no such object"),
                 Codes(&[ERROR_DS_NO_SUCH_OBJECT, ERROR_DS_OBJ_NOT_FOUND]),
                 Codes(&[ERROR_NO_SUCH_USER, STATUS_NO_SUCH_USER]),
                 RunningCodes(&[ERROR_NONE_MAPPED, STATUS_NONE_MAPPED]),

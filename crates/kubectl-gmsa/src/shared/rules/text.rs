@@ -56,6 +56,10 @@ static NO_FAULTS: &[(&str, &str)] = &[
         "ip addresses don't map to any of the existing sites",
         "The addresses of some clients belong to no site of the domain. It works, and they may take a distant domain controller.",
     ),
+    (
+        "current logged-on user is not a domain user",
+        "A local user of the container has no such name. SYSTEM and NETWORK SERVICE act as the gMSA on the network all the same: `klist` shows it.",
+    ),
     ("krb_err_response_too_big", "The client repeats its request over TCP: let TCP 88 through."),
 ];
 
@@ -217,7 +221,9 @@ fn of_others(text: &str) -> Vec<Explanation> {
     // As with sentences, the last is the cause of those before it.
     let mut statuses: Vec<_> = number::find(text).chain(code::named(text)).filter(counts).collect();
     statuses.reverse();
-    let explained = |status: &Status| status.explain(phase).filter(|_| is_told || !status.is_vague());
+    // Beside a step that is named, such a status says no more.
+    let is_named = phase == Some(Phase::Start) && !found.is_empty();
+    let explained = |status: &Status| status.explain(phase).filter(|_| (is_told && !is_named) || !status.is_vague());
     found.extend(statuses.iter().filter_map(explained).take(MAX_FOUND));
     if !found.iter().any(|found| matches!(found.meaning, Meaning::Fault(_))) {
         // The memory limit is known to be the reason.
