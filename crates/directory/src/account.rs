@@ -75,7 +75,7 @@ pub fn encryption_names(types: u64) -> Vec<&'static str> {
 }
 
 /// `ACCOUNTDISABLE` of `userAccountControl` ([MS-ADTS] 2.2.16).
-const DISABLED: u64 = 0x2;
+pub(crate) const DISABLED: u64 = 0x2;
 
 /// When an account expires, of `accountExpires` (Microsoft: Account-Expires attribute): 0 and the largest number are never.
 fn expiry(time: i64) -> Option<UtcDateTime> {

@@ -7,15 +7,23 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use crate::{
     Directory, Entry, Error, LdapFilter, LdapSearch, SearchScope, Sid,
-    account::Account,
+    account::{Account, DISABLED},
     entry::{base_of, first_value, parts},
     identifier::{EVERY_COMPUTER, EVERY_USER, WellKnown},
 };
 
 /// How many are asked for at once.
 const AT_ONCE: usize = 50;
-const ATTRIBUTES: [&str; 7] =
-    ["groupType", "member", "objectClass", "objectSid", "primaryGroupID", "sAMAccountName", "whenCreated"];
+const ATTRIBUTES: [&str; 8] = [
+    "groupType",
+    "member",
+    "objectClass",
+    "objectSid",
+    "primaryGroupID",
+    "sAMAccountName",
+    "userAccountControl",
+    "whenCreated",
+];
 
 /// What is behind a SID.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,12 +62,14 @@ pub struct Member {
     /// `None` where it is known by name alone.
     pub sid: Option<Sid>,
     pub primary_group: Option<Sid>,
+    /// It cannot log on, where that is known.
+    pub is_disabled: bool,
 }
 
 impl Member {
     /// One that is known by name alone.
     fn named(name: String) -> Self {
-        Self { name, sid: None, primary_group: None }
+        Self { name, sid: None, primary_group: None, is_disabled: false }
     }
 
     fn of(entry: &Entry) -> Self {
@@ -67,7 +77,9 @@ impl Member {
         let number = entry.number("primaryGroupID").and_then(|number| u32::try_from(number).ok());
         let primary_group =
             sid.as_ref().and_then(Sid::split).zip(number).map(|((domain, _), number)| domain.of(number));
-        Self { name: entry.text("sAMAccountName").unwrap_or(&entry.name).to_owned(), sid, primary_group }
+        let is_disabled = entry.number("userAccountControl").is_some_and(|flags| flags.cast_unsigned() & DISABLED != 0);
+        let name = entry.text("sAMAccountName").unwrap_or(&entry.name).to_owned();
+        Self { name, sid, primary_group, is_disabled }
     }
 }
 
@@ -193,6 +205,7 @@ impl Principals {
     /// Reads the users and computers in a group, those of the groups in it included.
     async fn fill(&mut self, directory: &mut Directory, group: &mut Group, entry: &Entry) -> Result<(), Error> {
         let (mut members, mut seen) = (Vec::new(), HashSet::from([entry.name.to_ascii_lowercase()]));
+        let mut is_whole = true;
         let mut next = vec![entry.clone()];
         while let Some(entry) = next.pop() {
             let sid = entry.sid("objectSid");
@@ -207,6 +220,8 @@ impl Principals {
                 by.push(LdapFilter::equals("primaryGroupID", number.to_string()));
             }
             group.groups.extend(sid);
+            // A printed group may be printed without its members.
+            is_whole &= directory.is_live() || ["member", "whenCreated"].iter().any(|name| entry.value(name).is_some());
             // A controller gives a part of many members only ([MS-ADTS] 3.1.1.3.1.3.3), and a file may not hold them at all.
             if !directory.is_live() || entry.attributes.keys().any(|name| name.starts_with("member;")) {
                 by.push(LdapFilter::equals("memberOf", entry.name.clone()));
@@ -259,9 +274,7 @@ impl Principals {
         }
         members.sort_by_key(|member| member.name.to_ascii_lowercase());
         members.dedup();
-        // A printed group may be printed without its members.
-        let is_known = directory.is_live() || !members.is_empty() || entry.value("whenCreated").is_some();
-        group.members = is_known.then_some(members);
+        group.members = (is_whole || !members.is_empty()).then_some(members);
         Ok(())
     }
 

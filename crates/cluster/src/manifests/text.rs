@@ -2,9 +2,12 @@
 
 use std::{num::NonZero, sync::Arc, thread};
 
-use gmsa_core::diagnostic::{
-    Diagnostic, Location, Position,
-    rules::{self, Rule},
+use gmsa_core::{
+    diagnostic::{
+        Diagnostic, Location, Position,
+        rules::{self, Rule},
+    },
+    quote::shell,
 };
 use serde_json::Value;
 
@@ -156,7 +159,8 @@ impl DocumentReader<'_> {
         let line = Some(node.lines.line);
         if lists == 0 && is_foreign(&node.value) {
             let message = "skipped: it has neither apiVersion nor kind, so it is not a Kubernetes object";
-            return self.found.foreign.push(Diagnostic::new(FOREIGN, message).at(self.location(line)));
+            let found = Diagnostic { fix: of_docker(&node.value, self.file), ..Diagnostic::new(FOREIGN, message) };
+            return self.found.foreign.push(found.at(self.location(line)));
         }
         let (api_version, kind) = match type_of(&mut node.value, of) {
             Ok(found) => found,
@@ -188,6 +192,18 @@ pub(super) const EXPECTED: &str = "expected a Kubernetes object with `apiVersion
 /// Whether a document is of another kind than manifests: the values of a chart, what PowerShell printed.
 fn is_foreign(value: &Value) -> bool {
     value.as_object().is_some_and(|object| !object.contains_key("apiVersion") && !object.contains_key("kind"))
+}
+
+/// What to do with a credential spec as Docker takes it, which is the contents of one of Kubernetes.
+fn of_docker(value: &Value, file: &str) -> Option<String> {
+    let of_docker = ["CmsPlugins", "DomainJoinConfig", "ActiveDirectoryConfig"];
+    let is_of_docker = of_docker.iter().any(|key| value.get(key).is_some_and(|value| !value.is_null()));
+    is_of_docker.then(|| {
+        // Standard input has no name that can be given again.
+        let file = Some(file).filter(|file| !file.starts_with('<')).and_then(shell::posix);
+        let file = file.unwrap_or_else(|| "FILE".to_owned());
+        format!("this is a credential spec for Docker: `kubectl gmsa credspec new --from-docker {file}` makes one for Kubernetes of it")
+    })
 }
 
 /// The `apiVersion` and `kind` of an object. An item of a `RoleList` need not say them, as for Kubernetes.

@@ -114,7 +114,7 @@ rules! {
             "Set the flag; the output shows the command.";
         ACCOUNT_DIFFERS: "account-differs", Error, "The account and the credential spec name different accounts or domains.",
             "Correct the credential spec, or use the account that it names.";
-        ACCOUNT_HOSTS_EMPTY: "account-hosts-empty", Warning, "A group that may retrieve the password of the account has no members, or none that asks over the network.",
+        ACCOUNT_HOSTS_EMPTY: "account-hosts-empty", Warning, "A group that may retrieve the password of the account has no members, or none that can log on over the network.",
             "Add the nodes, or the user that the plugin logs on as: `Add-ADGroupMember`. A node learns of its groups when it restarts.";
         ACCOUNT_HOSTS_DISTRIBUTION: "account-hosts-distribution", Warning, "A distribution group, which gives no access, is to retrieve the password of the account.",
             "Make it a security group: `Set-ADGroup GROUP -GroupCategory Security`. A node learns of its groups when it restarts.";

@@ -104,7 +104,23 @@ fn not_printed(account: &Account, retrieval: &Retrieval, principals: &Principals
     });
     let unseen = members.flatten().filter(|member| member.sid.is_none());
     let unseen: BTreeSet<String> = unseen.map(|member| Quoted::new(&member.name).to_string()).collect();
+    let bare: BTreeSet<String> = retrieval
+        .rules()
+        .iter()
+        .filter_map(|rule| match principals.get(&rule.to) {
+            Some(Principal::Group(Group { name, members: None, wide: None, is_distribution: false, .. })) => Some(name),
+            _ => None,
+        })
+        .filter(|_| principals.is_printed)
+        .map(|name| Quoted::new(name).to_string())
+        .collect();
     let mut list = Vec::new();
+    if !bare.is_empty() {
+        list.push(note(format!(
+            "the file holds no members of {}, so whether there are any could not be checked",
+            shown(&bare)
+        )));
+    }
     if !unknown.is_empty() {
         list.push(note(format!(
             "the file does not hold {}, so who may retrieve the password could not be checked",
@@ -168,6 +184,12 @@ fn problem(account: &Account, to: &Sid, denied: &Denied<'_>, principals: &Princi
             if members.is_empty() {
                 return Some((found(&rules::ACCOUNT_HOSTS_EMPTY, format!("group {name} has no members")), false));
             }
+            if members.iter().all(|member| member.is_disabled) {
+                let names: Vec<String> =
+                    members.iter().take(SHOWN).map(|member| Quoted::new(&member.name).to_string()).collect();
+                let problem = format!("every member of group {name} is disabled: {}", names.join(", "));
+                return Some((fixed(found(&rules::ACCOUNT_HOSTS_EMPTY, problem), enable(members.first()?)), false));
+            }
             let names: Vec<String> =
                 without.iter().take(SHOWN).map(|member| Quoted::new(&member.name).to_string()).collect();
             let problem =
@@ -175,8 +197,17 @@ fn problem(account: &Account, to: &Sid, denied: &Denied<'_>, principals: &Princi
             let denied = || (anew(account, found(&rules::ACCOUNT_HOSTS_DENIED, problem)), !with.is_empty());
             (!without.is_empty()).then(denied)
         }
+        Principal::Single(member) if member.is_disabled => {
+            let problem = format!("holds {}, which is disabled, so it cannot log on", Quoted::new(&member.name));
+            Some((fixed(found(&rules::ACCOUNT_HOSTS_EMPTY, problem), enable(member)), false))
+        }
         _ => None,
     }
+}
+
+/// The fix that lets a user or a computer log on again.
+fn enable(member: &Member) -> Option<String> {
+    Some(format!("Enable-ADAccount -Identity {}", powershell(&member.name)?))
 }
 
 /// The fix that makes a group one that gives access.

@@ -39,6 +39,7 @@ mod misspelt;
 mod near_miss;
 mod pods;
 mod pointer;
+mod refused;
 mod search;
 mod surroundings;
 mod template;

@@ -49,8 +49,13 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
     if found.is_empty() {
         bail!(
             "no error that is known here in {}: give a status code, or the whole message. `kubectl gmsa doctor` looks at the cluster, \
-             and docs/messages.md lists messages",
-            one_line(&shortened(&text))
+             and docs/messages.md lists messages{}",
+            one_line(&shortened(&text)),
+            if text.is_ascii() {
+                ""
+            } else {
+                ". Windows writes in its own language: the code beside its message is what counts"
+            }
         );
     }
     let outcome = if found.iter().all(|explanation| matches!(explanation.meaning, Meaning::Unknown(_))) {

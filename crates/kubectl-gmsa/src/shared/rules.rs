@@ -67,6 +67,8 @@ enum Words {
     General(&'static str),
     /// An event of Windows: a part of the name of its source, and its number.
     Event(&'static str, u32),
+    /// Small exit codes of programs.
+    Exit(&'static [u32]),
     /// Statuses while a node starts a container.
     StartCodes(&'static [u32]),
     /// Statuses in a container that runs.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{
-    builds, hostnames, near_miss,
+    builds, hostnames, near_miss, refused,
     surroundings::{RuntimeClass, Surroundings, labels},
     template::CheckedPod,
 };
@@ -56,7 +56,7 @@ async fn try_check(
         return Ok(None);
     }
     report.findings.extend(near_miss::slips(checked));
-    report.findings.extend(unknown_os(checked));
+    report.findings.extend(refused::findings(checked));
     let reviewed = surroundings.reviewed(&checked.namespace, &labels(&checked.pod)).await;
     let Admission { stored, denials } = admit(&review, &checked.pod, &reviewed, finder).await?;
     let of_the_pod = denials.iter().find(|found| found.slot.is_none()).map(|found| &found.denial);
@@ -90,14 +90,6 @@ async fn try_check(
     refers(checked, pod, surroundings, report).await;
     // A pod that is refused is not stored: it stays as it is written.
     Ok((checked.is_document() && denials.is_empty() && checked.slips.is_empty()).then_some(stored))
-}
-
-/// An operating system that the API server does not take.
-fn unknown_os(checked: &CheckedPod<'_>) -> Option<Diagnostic> {
-    let at = "/spec/os/name";
-    checked.text(at).filter(|name| !["windows", "linux"].contains(name))?;
-    let message = "the API server would refuse the pod: expected windows or linux";
-    Some(checked.finding(&rules::NOT_A_POD, at, message).with_fix("name: windows"))
 }
 
 /// The field of a slot that a denial is about.

@@ -37,6 +37,7 @@ family! { "Work on accounts" {
         "Run it as a user who may do it: a domain administrator, or one to whom the container Managed Service Accounts is delegated.",
         words: [
             Message("insufficient access rights to perform the operation"),
+            Message("insufficient permissions to join the domain"),
             Message("insuff_access_rights"),
             Message("ldap_insufficient_rights"),
             Message("insufficient access (50)"),
@@ -105,7 +106,7 @@ family! { "Work on accounts" {
         ];
     LOGON_TYPE: "logon-type", Error, "The account may not log on in this way on this machine.",
         "Give it the right `Log on as a service` (or `as a batch job`) in the local security policy of the machine, and look for a policy that denies it.",
-        words: [Codes(&[ERROR_LOGON_TYPE_NOT_GRANTED, STATUS_LOGON_TYPE_NOT_GRANTED])];
+        words: [Message("does not have the required user right"), Codes(&[ERROR_LOGON_TYPE_NOT_GRANTED, STATUS_LOGON_TYPE_NOT_GRANTED])];
     SERVICE_LOGON: "service-logon", Error, "A Windows service cannot log on as its account.",
         "Write the account with `$` and without a password (`CONTOSO\\NAME$`), and run `Test-ADServiceAccount NAME` on the machine: it must say True. In a container, run the service as NETWORK SERVICE.",
         words: [Message("service was unable to log on as"), Codes(&[ERROR_SERVICE_LOGON_FAILED])];

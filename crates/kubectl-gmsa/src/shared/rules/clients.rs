@@ -188,6 +188,58 @@ family! { "Clients of services" {
             Message("tcp provider: timeout error"),
             Message("microsoft sql server, error: 53)"),
         ];
+    ORACLE_LOGON: "oracle-logon", Error, "An Oracle client, or its database, does not take the logon.",
+        "Look at the user, the password and `SQLNET.AUTHENTICATION_SERVICES` in sqlnet.ora. With Windows authentication (NTS), the process needs an identity: `kubectl gmsa verify`.",
+        words: [
+            Message("ora-12638"), Message("ora-12631"), Message("ora-12640"), Message("ora-12641"), Message("ora-01017"), Message("ora-28040"),
+            Message("ora-12649"), Message("ora-12650"), Message("ora-28000"), Message("ora-01004"),
+        ],
+        remedies: {
+            "ora-126" => "The client tries Windows authentication (NTS) and gets no credentials. Run the process as NETWORK SERVICE and check `kubectl gmsa verify`. Where the database has users with passwords, set `SQLNET.AUTHENTICATION_SERVICES = (NONE)` in sqlnet.ora of the client.",
+            "ora-28040" => "The client is older than the database allows: use a newer client, or lower `SQLNET.ALLOWED_LOGON_VERSION_SERVER` at the database. It is no matter of the gMSA.",
+            "ora-28000" => "The user of the database is locked: `ALTER USER NAME ACCOUNT UNLOCK`. It is no matter of the gMSA.",
+            "ora-01017" => "The database does not take this user and password. With Windows authentication, it needs a user `IDENTIFIED EXTERNALLY` for `CONTOSO\\NAME$`.",
+        };
+    MESSAGE_QUEUING: "message-queuing", Error, "Message Queuing (MSMQ) refuses a client, or does not work as it is set up in the container.",
+        "Look at the queue: it must exist, and give `CONTOSO\\NAME$` its rights. Name it directly: `FormatName:DIRECT=OS:SERVER\\private$\\QUEUE`. In the container, the process must run as NETWORK SERVICE.",
+        words: [
+            Message("access to message queuing system is denied"),
+            Message("message queuing service is not available"),
+            Message("message queuing service is not running"),
+            Message("message queuing has not been installed"),
+            Message("message queuing was unable to create the msmq"),
+            Message("message queuing is unable to"),
+            Message("workgroup installation computer does not support"),
+            Message("queue does not exist or you do not have sufficient permissions"),
+            Message("queue path name specified is invalid"),
+            Message("mq_error_"),
+            General("messagequeueexception"),
+        ],
+        remedies: {
+            "system is denied" => "Give `CONTOSO\\NAME$` the rights on the queue (receive, peek, send): its owner or an administrator of its server can. In the container, the process must run as NETWORK SERVICE.",
+            "service is not" => "Install and start the service in the image: `Install-WindowsFeature MSMQ-Server`. Nano Server does not have it. For a queue elsewhere, its server must run the service.",
+            "not been installed" => "Install the service in the image: `Install-WindowsFeature MSMQ-Server`. Nano Server does not have it.",
+            "workgroup" => "Message Queuing in a container works without the directory, so it has no public queues. Use private ones: `FormatName:DIRECT=OS:SERVER\\private$\\QUEUE`.",
+        };
+    DISTRIBUTED_TRANSACTIONS: "distributed-transactions", Error, "The transaction coordinator of Windows (MSDTC) does not reach the other one, or is not allowed to.",
+        "Allow it on both sides: `Set-DtcNetworkSetting -InboundTransactionsEnabled $true -OutboundTransactionsEnabled $true -AuthenticationLevel Mutual`; without a trust between their domains, `NoAuth`. Each side must resolve the name of the other, and reach TCP 135 and the dynamic ports.",
+        words: [
+            Message("network access for distributed transaction manager"),
+            Message("disabled its support for remote/network transactions"),
+            Message("msdtc transaction manager was unable to"),
+            Message("msdtc on server * is unavailable"),
+            Message("communication with the underlying transaction manager has failed"),
+            Message("import of the transaction failed"),
+            Message("transaction manager is not available"),
+            Codes(&[
+                XACT_E_TMNOTAVAILABLE, XACT_E_CONNECTION_DOWN, XACT_E_NETWORK_TX_DISABLED, XACT_E_PARTNER_NETWORK_TX_DISABLED,
+                XACT_E_PUSH_COMM_FAILURE, XACT_E_PULL_COMM_FAILURE,
+            ]),
+        ],
+        remedies: {
+            "msdtc on server" => "Start the service on that server: `Start-Service MSDTC`. In a container it must be in the image, and allow network access.",
+            "unable to p" => "Each side must resolve the host name of the other, and reach TCP 135 and the dynamic ports. The name of a Pod is not in DNS of the domain: give the Pod a name there, or keep the transaction out of it.",
+        };
     SERVER_CERTIFICATE: "server-certificate", Error, "A client does not trust the certificate of a server that it calls.",
         "Give the client the authority that made it. Current SQL clients encrypt by default: put that authority into the image, or set `TrustServerCertificate=true` for a test.",
         words: [
@@ -248,6 +300,8 @@ family! { "Clients of services" {
             Message("system error 53 has occurred"),
             Message("ioexception*the network path was not found"),
             Message("new-smbglobalmapping : the network path was not found"),
+            Message("windows cannot access \\\\*network path was not found"),
+            General("network path was not found"),
             Codes(&[ERROR_BAD_NET_NAME, STATUS_BAD_NETWORK_NAME]),
         ],
         remedies: {
@@ -256,7 +310,11 @@ family! { "Clients of services" {
     SHARE_DENIED: "share-denied", Error, "The identity reaches a share, and may not open it.",
         "Give `CONTOSO\\NAME$` the right in both places: the permissions of the share, and those of the file system behind it. Open it by its DNS name: an address leads to NTLM.",
         words: [Message("access to the path '\\\\*' is denied"), Message("\\\\* is not accessible. you might not have permission"),
-            Message("system error 5 has occurred"), Message("new-smbglobalmapping : access is denied")];
+            Message("system error 5 has occurred"), Message("new-smbglobalmapping : access is denied"),
+            Message("smb*mapping : the specified network password is not correct"), Message("smb*mapping : the user name or password is incorrect")],
+        remedies: {
+            "password is " => "The user or the password that was given with the share is wrong: Windows opens it with them, and not with the gMSA. Give none, so that the process opens it as the gMSA, or correct them.",
+        };
     SHARE_SESSIONS: "share-sessions", Error, "Windows is connected to this server already, as another user.",
         "End the other connection (`net use * /delete`), or use another name of the server for the second one.",
         words: [Codes(&[ERROR_SESSION_CREDENTIAL_CONFLICT])];

@@ -154,6 +154,17 @@ macro_rules! codes {
     };
 }
 
+/// What Windows writes in German for the most common of them, in lower case: its messages are in its own language.
+pub(super) static GERMAN: &[(&str, u32)] = &[
+    ("vertrauensstellung zwischen dieser arbeitsstation und der primären domäne", ERROR_TRUSTED_RELATIONSHIP_FAILURE),
+    ("rpc-server ist nicht verfügbar", RPC_S_SERVER_UNAVAILABLE),
+    ("benutzername oder das kennwort ist falsch", ERROR_LOGON_FAILURE),
+    ("unbekannter benutzername oder falsches kennwort", ERROR_LOGON_FAILURE),
+    ("keine anmeldeserver", ERROR_NO_LOGON_SERVERS),
+    ("angegebene domäne ist nicht vorhanden", ERROR_NO_SUCH_DOMAIN),
+    ("zielprinzipalname ist falsch", SEC_E_WRONG_PRINCIPAL),
+];
+
 // With the message of Windows, which `net helpmsg` prints, as far as it is recognized: a part of it in lower case.
 codes! {
     5 ERROR_ACCESS_DENIED: "";
@@ -204,6 +215,12 @@ codes! {
     121 ERROR_SEM_TIMEOUT: "semaphore timeout period has expired";
     1460 ERROR_TIMEOUT: "";
     10060 WSAETIMEDOUT: "connected party did not properly respond after a period of time";
+    0x8004_d01b XACT_E_TMNOTAVAILABLE: "";
+    0x8004_d01c XACT_E_CONNECTION_DOWN: "";
+    0x8004_d024 XACT_E_NETWORK_TX_DISABLED: "";
+    0x8004_d025 XACT_E_PARTNER_NETWORK_TX_DISABLED: "";
+    0x8004_d02a XACT_E_PUSH_COMM_FAILURE: "";
+    0x8004_d02b XACT_E_PULL_COMM_FAILURE: "";
     1067 ERROR_PROCESS_ABORTED: "process terminated unexpectedly";
     1332 ERROR_NONE_MAPPED: "no mapping between account names and security ids";
     0xc000_0064 STATUS_NO_SUCH_USER: "";

@@ -2,7 +2,11 @@
 
 use gmsa_core::diagnostic::Severity;
 
-use super::{Family, Rule, RuleEntry, Words::Message, family};
+use super::{
+    Family, Rule, RuleEntry,
+    Words::{Event, Message},
+    family,
+};
 
 family! { "DNS of the cluster" {
     DNS_ZONE: "dns-zone", Note, "No zone of the DNS of the cluster forwards the domain of a credential spec.",
@@ -21,5 +25,18 @@ family! { "DNS of the cluster" {
         words: [Message("plugin/loop: loop"), Message("corefile:* - error during parsing"), Message("error during parsing: unknown directive"), Message("no nameservers found")],
         remedies: {
             "plugin/loop" => "CoreDNS asks itself: the resolver that `forward . /etc/resolv.conf` leads to is CoreDNS or a stub on the node. Name real DNS servers there.",
+        };
+    DNS_REGISTRATION: "dns-registration", Warning, "A machine could not write its own records into DNS.",
+        "If it is a domain controller, correct its DNS servers and the rights on the zone, then restart Netlogon there: clients find it by these records. If it is a container, ignore it: its address needs no record.",
+        words: [
+            Message("dynamic registration of the dns record"),
+            Message("dynamic deletion of the dns record"),
+            Message("dynamic registration or deregistration of one or more dns records failed"),
+            Message("failed to register host (a or aaaa) resource records"),
+            Message("failed to register pointer (ptr) resource records"),
+            Event("netlogon", 5774), Event("netlogon", 5775), Event("netlogon", 5781),
+        ],
+        remedies: {
+            "resource records" => "In a container ignore it: its address needs no record. On a node, correct its DNS servers and its right to update the zone.",
         };
 } }

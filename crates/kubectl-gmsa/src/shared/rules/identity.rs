@@ -87,6 +87,7 @@ family! { "Identity in a container" {
             Message("tcp connect to (* : 88) failed"),
             Message("tcp connect to (* : 135) failed"),
             Message("service): filtered"),
+            Message("timed out before it could be sent to domain controller"),
             General("not able to set up a secure session with a domain controller"),
             General("not able to set up a secure session with a dc"),
             General("windows cannot obtain the domain controller name"),
@@ -94,6 +95,7 @@ family! { "Identity in a container" {
             Event("grouppolicy", 1129),
         ],
         remedies: {
+            "timed out before it could be sent" => "The domain controller answers too slowly for the logons that wait: look at its load, and at `MaxConcurrentApi` of Netlogon on both sides. Kerberos in place of NTLM avoids it.",
             "the rpc server is unavailable" => "The domain controller is known, and its RPC is not reached: let TCP 135, 445 and the dynamic ports (49152-65535) through from the Pod network, without NAT.",
             "an internal error occurred" => "If the event stands alone when Netlogon starts on Windows Server 2025, it means nothing: the channel is set up after it. Otherwise let the Pod network reach the domain controllers: TCP and UDP 88 and 389, TCP 135 and 445.",
         };
@@ -127,7 +129,7 @@ family! { "Identity in a container" {
             Message("krb5_preauth_failed"),
             Message("pre-authentication information was invalid"),
             Message("kinit: password incorrect"),
-            Message("unknown user name or bad password"),
+            General("unknown user name or bad password"),
             RunningCodes(&[
                 ERROR_ACCESS_DENIED, ERROR_INVALID_PASSWORD, ERROR_LOGON_FAILURE, SEC_E_LOGON_DENIED, STATUS_ACCESS_DENIED,
                 STATUS_WRONG_PASSWORD, STATUS_LOGON_FAILURE,
@@ -135,6 +137,7 @@ family! { "Identity in a container" {
             Event("kerberos", 4771),
         ],
         remedies: {
+            "status_wrong_password" => "The password is not the current one. That of a gMSA changes every 30 days, and a node fetches it again: run `Test-ADServiceAccount NAME` on the node. What holds a copy of a password, such as a keytab, needs a new one.",
             "pre" => "The password, or the keytab, is not the current one. That of a gMSA changes every 30 days: a host fetches it again, a keytab must be made again. On a node, run `Test-ADServiceAccount NAME`.",
         };
     ACCOUNT_REVOKED: "account-revoked", Error, "The account is disabled, locked out or has expired: Kerberos does not say which.",
@@ -148,6 +151,12 @@ family! { "Identity in a container" {
     ACCOUNT_LOCKED: "account-locked", Error, "The account is locked out.",
         "Unlock it: `Unlock-ADAccount -Identity 'NAME$'`. Its password is made by the domain controllers: somebody tries to guess it, or a node uses an old one.",
         words: [Message("failure reason: account locked out"), Codes(&[ERROR_ACCOUNT_LOCKED_OUT, STATUS_ACCOUNT_LOCKED_OUT])];
+    NETLOGON_INSECURE: "netlogon-insecure", Warning, "A client uses Netlogon without secure RPC, which domain controllers refuse, or tolerate for now.",
+        "Update the machine that the event names, or replace it: every Windows that runs containers uses secure RPC. `Allow vulnerable Netlogon secure channel connections` in the group policy is for the time until then.",
+        words: [
+            Message("vulnerable netlogon secure channel connection"),
+            Event("netlogon", 5827), Event("netlogon", 5828), Event("netlogon", 5829), Event("netlogon", 5830), Event("netlogon", 5831),
+        ];
     TRUST_FAILED: "trust-failed", Error, "The domain controller does not trust the container.",
         "Compare `Sid`, `Guid` and `MachineAccountName` of the credential spec with the domain: `kubectl gmsa account lint --credspec`. Where several Pods with one account fail by turns, set `randomHostname` in the chart.",
         words: [

@@ -65,9 +65,12 @@ family! { "Installation" {
         words: [
             Refusal("failed calling webhook"),
             Refusal("failed to call webhook"),
+            Message("webhook\" failed to complete mutation in"),
+            Message("webhook\" failed to complete validation in"),
             Message("gmsawebhookcallsfail"),
         ],
         remedies: {
+            "webhook\" failed to complete" => "One of the admission webhooks took the time of the whole request, and the message does not say which: `kubectl get mutatingwebhookconfigurations,validatingwebhookconfigurations` lists them. `kubectl gmsa doctor` calls that of GMSA.",
             "proxyconnect" => "The API server calls through a proxy: add `.svc` and the address range of Services to its `NO_PROXY`.",
             "webhook.cert-manager.io" => "cert-manager itself is not ready: wait for its webhook (`kubectl get pods -n cert-manager`), then try again.",
             "no endpoints available" => "The Service of the webhook has no ready endpoint, because no Pod of it is ready: `kubectl get pods -n gmsa-webhook` and `kubectl gmsa doctor` say why.",

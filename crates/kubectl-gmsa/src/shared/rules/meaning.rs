@@ -27,7 +27,7 @@ impl Phase {
             "external credentials",
             "credential guard",
         ];
-        const RUNNING: [&str; 19] = [
+        const RUNNING: [&str; 20] = [
             "setspn",
             "dsbind",
             "netlogon",
@@ -47,6 +47,7 @@ impl Phase {
             "securitycontext",
             "nt_status_",
             "status = ",
+            "account failed to log on",
         ];
         let contains = |words: &[&str]| words.iter().any(|word| text.contains(word));
         match (contains(&START), contains(&RUNNING)) {

@@ -21,7 +21,9 @@ pub(super) fn find(text: &str) -> impl Iterator<Item = Status> {
     let lower = text.to_ascii_lowercase();
     let has_codes = KERBEROS_WORDS.iter().chain(&["ldap"]).any(|protocol| lower.contains(protocol));
     let (mut before, mut first) = ("", "");
-    text.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '#' | '-' | '_'))
+    text.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '#' | '-' | '_' | '/'))
+        .map(|word| if is_date(word) { "date" } else { word })
+        .flat_map(|word| word.split('/'))
         .filter(|word| !word.is_empty())
         .filter_map(move |word| {
             let second = std::mem::replace(&mut before, word);
@@ -29,7 +31,8 @@ pub(super) fn find(text: &str) -> impl Iterator<Item = Status> {
             let is_behind = |words: &[&str]| words.iter().any(|word| second.eq_ignore_ascii_case(word));
             // An exit code of a program is its own, unless it is a large one.
             let is_exit = is_behind(&["code", "status", "exitcode"]) && first.to_ascii_lowercase().starts_with("exit");
-            let is_named = is_behind(&["error", "substatus", "failure"]) || (has_codes && is_behind(&["code"]));
+            let is_named = is_behind(&["error", "substatus", "failure", "systemfehler", "fehlercode"])
+                || (has_codes && is_behind(&["code"]));
             let is_status =
                 |Status(value): &Status| *value > i32::MAX as u32 || is_named || (is_exit && *value > 0xffff);
             let is_told = |status: &Status| {
@@ -40,6 +43,23 @@ pub(super) fn find(text: &str) -> impl Iterator<Item = Status> {
             };
             hexadecimal(word).filter(is_told).or_else(|| decimal(word).filter(is_status)).or_else(|| bare(word))
         })
+}
+
+/// As `3/14/2023` in a list of events, behind their level.
+fn is_date(word: &str) -> bool {
+    word.split('/').count() == 3 && word.bytes().all(|b| b.is_ascii_digit() || b == b'/')
+}
+
+/// The small exit code of a program that the text gives. Large ones are statuses of Windows.
+pub(super) fn exit(text: &str) -> Option<u32> {
+    let mut words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '-').filter(|word| !word.is_empty());
+    let (mut first, mut second) = ("", "");
+    words.find_map(|word| {
+        let is_exit = (matches!(second, "code" | "status") && (first.starts_with("exit") || first == "with"))
+            || second == "exitcode";
+        first = std::mem::replace(&mut second, word);
+        word.parse().ok().filter(|code| is_exit && *code <= 0xffff)
+    })
 }
 
 /// Without a prefix, as netlogon.log and some clients write statuses: `c000005e`, `80090303`. A hash would have to begin like one.
@@ -105,6 +125,22 @@ mod tests {
     }
 
     #[test]
+    fn a_small_exit_code_is_read_behind_its_words() {
+        for (text, expected) in [
+            ("command terminated with exit code 137", Some(137)),
+            ("exit code: 0", Some(0)),
+            ("exited with code 2", Some(2)),
+            ("exit status 1", Some(1)),
+            (r#""exitcode":139"#, Some(139)),
+            ("exit code: 3221225794", None),
+            ("status code 137", None),
+            ("exit 137", None),
+        ] {
+            assert_eq!(exit(text), expected, "{text}");
+        }
+    }
+
+    #[test]
     fn a_number_counts_only_where_it_is_a_status() {
         let numbers = |text| find(text).map(|Status(value)| value).collect::<Vec<_>>();
         assert_eq!(numbers("winapi error #3489792023: unknown"), [0xd002_0017]);
@@ -119,6 +155,7 @@ mod tests {
         );
         assert_eq!(numbers("Exit Code: 3221225794, exited with code -1073741502"), [0xc000_0142, 0xc000_0142]);
         assert_eq!(numbers("LDAP: error code 49"), [49]);
+        assert_eq!(numbers("Error 3/14/2023 10:22:17 AM Containers-CCG 8 None"), Vec::<u32>::new());
         assert_eq!(numbers("panic: signal SIGSEGV code=0x1 addr=0x57, main.run(0x5, 0xc000123456)"), [1]);
         assert_eq!(numbers("exit code 5, restarted 1326 times in 53 minutes, pod-5 error-5"), Vec::<u32>::new());
         assert_eq!(numbers("rpc error: code = Unknown desc = 1722"), Vec::<u32>::new());

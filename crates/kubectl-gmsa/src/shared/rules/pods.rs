@@ -6,7 +6,7 @@ use gmsa_core::diagnostic::Severity;
 use super::code::*;
 use super::{
     Family, Fix, Names, Rule, RuleEntry, Subject,
-    Words::{Codes, General, Message, Refusal, Start, StartCodes},
+    Words::{Codes, Exit, General, Message, Refusal, Start, StartCodes},
     family,
 };
 
@@ -110,6 +110,9 @@ family! { "Pods" {
             Message("error: cannot find volume"),
             Message("newsmbglobalmapping*user name or password is incorrect"),
             Message("newsmbglobalmapping*access is denied"),
+            Message("mountvolume*new-smbglobalmapping*access is denied"),
+            Message("mountvolume*new-smbglobalmapping*user name or password is incorrect"),
+            Message("mountvolume*new-smbglobalmapping*password is not correct"),
             Start("createcomputesystem*volume label syntax is incorrect"),
             Message("couldn't find key ? in"),
             General("configmap \"*\" not found"),
@@ -119,6 +122,7 @@ family! { "Pods" {
             General("failedmount"),
         ],
         remedies: {
+            "new-smbglobalmapping" => "Correct the user and the password in the Secret of the volume (`nodeStageSecretRef`), or their rights on the share: the node mounts it with them, not with the gMSA.",
             "newsmbglobalmapping" => "Correct the user and the password in the Secret of the volume (`nodeStageSecretRef`): the node mounts the share with them, not with the gMSA.",
             "volume label syntax" => "Correct the paths of the volumes: `hostPath` and `mountPath` are paths of Windows on such a node.",
             "configmap \"*\" not found" => "Create the ConfigMap in the namespace of the Pod (`kubectl create configmap OBJECT --namespace NAMESPACE --from-file=FILE`), or correct its name in the Pod.",
@@ -278,10 +282,14 @@ family! { "Pods" {
         "`kubectl logs POD --previous`, and the event log Application in the container, say where. 0xe0434352 is an exception of .NET that nothing caught.",
         words: [Codes(&[STATUS_ACCESS_VIOLATION, STATUS_STACK_OVERFLOW, STATUS_HEAP_CORRUPTION, STATUS_STACK_BUFFER_OVERRUN, ERROR_PROCESS_ABORTED, CLR_EXCEPTION,
             EXCEPTION_COMPLUS, EXCEPTION_MSC, COR_E_FAILFAST, STATUS_BREAKPOINT, STATUS_ILLEGAL_INSTRUCTION, STATUS_INTEGER_DIVIDE_BY_ZERO,
-            STATUS_INVALID_CRUNTIME_PARAMETER, STATUS_ASSERTION_FAILURE, STATUS_FAIL_FAST_EXCEPTION])];
+            STATUS_INVALID_CRUNTIME_PARAMETER, STATUS_ASSERTION_FAILURE, STATUS_FAIL_FAST_EXCEPTION]),
+            Exit(&[132, 134, 135, 136, 139, 1067])];
     EXIT_STOPPED: "exit-stopped", Note, "The container was ended from outside: somebody or the kubelet stopped it.",
         "Look for the reason before it in `kubectl describe pod`: a liveness probe, a rollout, an eviction.",
-        words: [Codes(&[STATUS_CONTROL_C_EXIT, DBG_TERMINATE_PROCESS])];
+        words: [Codes(&[STATUS_CONTROL_C_EXIT, DBG_TERMINATE_PROCESS]), Exit(&[130, 137, 143])],
+        remedies: {
+            "exit code 137" => "`kubectl describe pod` says which: `OOMKilled` is a memory limit that is too low. Otherwise the container did not end within its grace period after a liveness probe, a rollout or an eviction.",
+        };
     NODE_MEMORY: "node-memory", Error, "The node has too little memory, or too small a page file.",
         "Give the Windows node a page file and more memory, or run fewer Pods on it. Set memory requests: Windows does not end processes for want of memory, it refuses more.",
         words: [

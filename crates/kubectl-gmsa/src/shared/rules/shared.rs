@@ -111,8 +111,10 @@ pub(super) static FAMILY: Family = Family {
                 Message("client not found in kerberos database"),
                 Message("client '*' not found in kerberos database"),
                 Message("cannot find an object with identity"),
+                Message("finddomainforaccount*unable to locate account"),
                 Message("a referral was returned from the server"),
                 Start("failed to fetch gmsa credentials*specified account does not exist"),
+                Start("failed to fetch gmsa credentials*no such object"),
                 Codes(&[ERROR_DS_NO_SUCH_OBJECT, ERROR_DS_OBJ_NOT_FOUND]),
                 Codes(&[ERROR_NO_SUCH_USER, STATUS_NO_SUCH_USER]),
                 RunningCodes(&[ERROR_NONE_MAPPED, STATUS_NONE_MAPPED]),
@@ -142,6 +144,7 @@ pub(super) static FAMILY: Family = Family {
             &rules::ACCOUNT_PASSWORD,
             &[
                 Message("cannot install service account"),
+                Message("provided context did not match the target"),
                 Message("test failed for managed service account"),
                 Message("permission to use the group msa"),
                 Message("fetch the password of a group managed service account failed"),

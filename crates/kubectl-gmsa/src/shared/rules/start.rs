@@ -6,7 +6,7 @@ use gmsa_core::diagnostic::Severity;
 use super::code::*;
 use super::{
     Family, Rule, RuleEntry,
-    Words::{Codes, Event, General, Start, StartCodes},
+    Words::{Codes, Event, Exit, General, Start, StartCodes},
     family,
 };
 
@@ -68,6 +68,7 @@ family! { "Containers that do not start" {
             Start("failed to fetch gmsa credentials*attempted logon is invalid"),
             Start("failed to fetch gmsa credentials*user name or password is incorrect"),
             Start("failed to fetch gmsa credentials*the logon attempt failed"),
+            Start("failed to fetch gmsa credentials*invalid credentials"),
             Start("failed to fetch gmsa credentials*currently locked out"),
             Start("failed to fetch gmsa credentials*account is currently disabled"),
             Start("failed to fetch gmsa credentials*password for this account has expired"),
@@ -81,18 +82,23 @@ family! { "Containers that do not start" {
         ];
     NODE_DNS_TCP: "node-dns-tcp", Error, "The node gets no whole answer from DNS, so it finds no directory service: TCP 53 is closed.",
         "Let TCP 53 through, besides UDP, from the nodes to the DNS servers of the domain (security group, firewall): Windows repeats long answers over TCP. On the node, `Resolve-DnsName -Type SRV _ldap._tcp.dc._msdcs.DOMAIN -TcpOnly` tests it.",
-        words: [Start("directory service is not available")];_NOT_RETRIEVED: "password-not-retrieved", Error, "The node could not retrieve the password of the account from the domain.",
+        words: [Start("directory service is not available")];
+    PASSWORD_NOT_RETRIEVED: "password-not-retrieved", Error, "The node could not retrieve the password of the account from the domain.",
         "Add the user of the plugin, or the node where there is no plugin, to `PrincipalsAllowedToRetrieveManagedPassword`, and let the node reach a domain controller.",
         words: [
             General("failed to fetch gmsa credentials"),
             General("cannot get gmsa krb ticket"),
             Start("failed to fetch gmsa credentials*access is denied"),
             Start("failed to fetch gmsa credentials*insufficient access rights to perform the operation"),
+            Start("failed to fetch gmsa credentials*insufficient rights"),
             Start("netlogon failed to retrieve the password for account"),
             Start("cannot be used as managed service account on the local"),
             Event("containers-ccg", 8),
             Event("netlogon", 9000),
-        ];
+        ],
+        remedies: {
+            "failed to fetch gmsa credentials*local error" => "The LDAP client of the node failed before the domain controller answered. Write the user in the secret of the plugin with the DNS name of the domain (`contoso.com\\USER`), compare the clocks, and let the node reach a domain controller: `nltest /dsgetdc:DOMAIN`, TCP and UDP 88 and 389.",
+        };
     NODE_CREDENTIALS: "node-credentials", Error, "The node could not set up the credentials of the container.",
         "The log Microsoft-Windows-Containers-CCG/Admin of the node says which step failed; `kubectl gmsa explain` reads its messages. Without a message there, the credential spec, its plugin or the path to a domain controller is at fault.",
         words: [
@@ -116,6 +122,7 @@ family! { "Containers that do not start" {
             ]),
             Start("failed to fetch gmsa credentials*the rpc server is unavailable"),
             Start("failed to fetch gmsa credentials*ldap server is unavailable"),
+            Start("failed to fetch gmsa credentials*server down"),
             Start("failed to fetch gmsa credentials*no such host"),
             Start("failed to fetch gmsa credentials*local security authority cannot be contacted"),
             Start("failed to fetch gmsa credentials*timeout"),
@@ -162,7 +169,12 @@ family! { "Containers that do not start" {
             Start("createprocess*cannot find the path specified"),
             Start("createprocess*directory name is invalid"),
             Start("exec: \"*\": executable file not found"),
-        ];
+            Exit(&[126, 127]),
+        ],
+        remedies: {
+            "exit code 126" => "The shell found the command and cannot execute it: correct its permissions, or its format, in the image.",
+            "exit code 127" => "The shell did not find the command: correct its name, or install it in the image. On Windows, Nano Server has few commands.",
+        };
     IMAGE_LAYER: "image-layer", Error, "The node cannot unpack or mount the layers of an image.",
         "Look at the free space of its disk, and exclude the folders of containerd from virus scans. If one image alone fails, remove it from the node (`crictl rmi`), so that it is pulled again.",
         words: [

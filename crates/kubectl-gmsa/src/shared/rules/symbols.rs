@@ -127,7 +127,17 @@ pub(super) fn explain(name: &str) -> Explanation {
 }
 
 /// What a text about Kerberos holds; the last are of the events 4768, 4769 and 4771 of Windows.
-pub(super) const KERBEROS_WORDS: [&str; 5] = ["kerberos", "krb", "kdc", "failure code: 0x", "result code: 0x"];
+pub(super) const KERBEROS_WORDS: [&str; 8] = [
+    "kerberos",
+    "krb",
+    "kdc",
+    "failure code: 0x",
+    "result code: 0x",
+    // The events of domain controllers about tickets.
+    "4768 ",
+    "4769 ",
+    "4771 ",
+];
 
 /// The name of a number in a text that is about Kerberos or LDAP, and about nothing else.
 pub(super) fn of_protocol(lower_text: &str, value: u32) -> Option<&'static str> {

@@ -14,7 +14,7 @@ use std::cmp::Reverse;
 
 use super::{
     POD_REFUSED, Rule, Words, all, code,
-    code::{CODES, Status},
+    code::{CODES, GERMAN, Status},
     meaning::{Explanation, Meaning, Phase},
     number, symbols, words,
 };
@@ -56,7 +56,18 @@ static NO_FAULTS: &[(&str, &str)] = &[
         "ip addresses don't map to any of the existing sites",
         "The addresses of some clients belong to no site of the domain. It works, and they may take a distant domain controller.",
     ),
+    (
+        "current logged-on user is not a domain user",
+        "A local user of the container has no such name. SYSTEM and NETWORK SERVICE act as the gMSA on the network all the same: `klist` shows it.",
+    ),
     ("krb_err_response_too_big", "The client repeats its request over TCP: let TCP 88 through."),
+];
+
+/// Events that say so, by a part of the name of their source, and their number.
+static NO_FAULT_EVENTS: &[(&str, u32, &str)] = &[
+    ("containers-ccg", 1, "The plugin is registered on the node and was started."),
+    ("containers-ccg", 2, "The node has the password of the account."),
+    ("containers-ccg", 7, "The password of the account has changed, and the node retrieves the new one."),
 ];
 
 /// Explains the errors that a text holds: statuses alone, or messages with statuses in them. The most specific comes first.
@@ -101,8 +112,7 @@ pub fn said(message: &str) -> &str {
 /// As words have it: in lower case, with one space between words, whatever wrapped the lines. Microsoft's page writes `plug-in`, the events
 /// write `plugin`. That pods stay away from the nodes of the control plane is no cause, and the taint of a condition is none of an administrator.
 fn plain(text: &str) -> String {
-    let lower =
-        text.to_ascii_lowercase().replace(['\u{2018}', '\u{2019}'], "'").replace(['\u{201c}', '\u{201d}'], "\"");
+    let lower = text.to_lowercase().replace(['\u{2018}', '\u{2019}'], "'").replace(['\u{201c}', '\u{201d}'], "\"");
     let words: Vec<&str> = lower.split_whitespace().filter(|word| !matches!(*word, ">" | "|" | "+")).collect();
     let mut plain = words.join(" ").replace("plug-in", "plugin");
     for role in ["control-plane", "master"] {
@@ -206,16 +216,24 @@ fn of_others(text: &str) -> Vec<Explanation> {
             break;
         }
     }
-    let words_of_logon = ["netlogon", "trusted dc", "trust verification", "klist", "nltest", "logon"];
-    let is_told = phase == Some(Phase::Start) || words_of_logon.iter().any(|word| lower.contains(word));
+    let is_told = is_of_logon(&lower, phase);
     let counts = |status: &Status| status.0 > 0 && (names.is_empty() || status.0 > 0xff);
     // As with sentences, the last is the cause of those before it.
     let mut statuses: Vec<_> = number::find(text).chain(code::named(text)).filter(counts).collect();
     statuses.reverse();
-    let explained = |status: &Status| status.explain(phase).filter(|_| is_told || !status.is_vague());
+    // Beside a step that is named, such a status says no more.
+    let is_named = phase == Some(Phase::Start) && !found.is_empty();
+    let explained = |status: &Status| status.explain(phase).filter(|_| (is_told && !is_named) || !status.is_vague());
     found.extend(statuses.iter().filter_map(explained).take(MAX_FOUND));
     if !found.iter().any(|found| matches!(found.meaning, Meaning::Fault(_))) {
-        found.extend(general);
+        // The memory limit is known to be the reason.
+        let exited = exited(&lower).filter(|_| !lower.contains("oomkilled"));
+        let (known, unknown): (Vec<_>, Vec<_>) =
+            exited.into_iter().partition(|found| matches!(found.meaning, Meaning::Fault(_)));
+        found.extend(known.into_iter().chain(general));
+        if found.is_empty() {
+            found.extend(unknown);
+        }
         let by_name: Vec<_> = code::named(text).collect();
         let is_of_windows = lower.contains("system error") || lower.contains("win32");
         let is_called_error = |Status(value): &Status| {
@@ -237,6 +255,31 @@ fn of_others(text: &str) -> Vec<Explanation> {
     }
     let has_fault = found.iter().any(|found| matches!(found.meaning, Meaning::Fault(_)));
     different(found.into_iter().filter(|found| !has_fault || matches!(found.meaning, Meaning::Fault(_))))
+}
+
+/// Whether a node starts a container, or a logon failed, so that a status counts which says little elsewhere.
+fn is_of_logon(text: &str, phase: Option<Phase>) -> bool {
+    let words = ["netlogon", "trusted dc", "trust verification", "klist", "nltest", "logon", "join"];
+    phase == Some(Phase::Start) || words.iter().any(|word| text.contains(word))
+}
+
+/// What the small exit code of a program means: by convention, some are those of a shell or of a signal.
+fn exited(text: &str) -> Option<Explanation> {
+    let code = number::exit(text)?;
+    let rule = words().find_map(|(rule, words)| match words {
+        Words::Exit(codes) if codes.contains(&code) => Some(rule),
+        _ => None,
+    });
+    let meaning = match rule {
+        Some(rule) => Meaning::Fault(vec![(None, rule)]),
+        None if code == 0 => Meaning::NoFault("The program ended by itself, without an error."),
+        None => Meaning::Unknown(
+            "It is of the program, and no status of Windows: only its own documentation and its log say what it means. \
+             `kubectl logs POD --previous` shows the log of a container that was started again."
+                .to_owned(),
+        ),
+    };
+    Some(Explanation { found: format!("exit code {code}"), meaning })
 }
 
 /// Each once. The first of those that say the same is the most specific one.
@@ -269,6 +312,7 @@ fn sentences(text: &str, is_quoted: bool, phase: Option<Phase>) -> (Vec<Explanat
                 general = Some(Explanation { found, meaning: Meaning::Fault(vec![(None, rule)]) });
             }
             Words::General(_)
+            | Words::Exit(_)
             | Words::Event(..)
             | Words::Refusal(_)
             | Words::StartCodes(_)
@@ -276,10 +320,12 @@ fn sentences(text: &str, is_quoted: bool, phase: Option<Phase>) -> (Vec<Explanat
             | Words::Codes(_) => {}
         }
     }
-    let of_windows = CODES.iter().filter(|code| !code.message.is_empty()).filter_map(|code| {
-        let at = span(text, code.message)?;
-        let explained = Status(code.value).explain(phase)?;
-        Some((at, Explanation { found: format!("{}: {}", quoted(code.message), explained.found), ..explained }))
+    let messages = CODES.iter().filter(|code| !code.message.is_empty()).map(|code| (code.message, code.value));
+    let of_windows = messages.chain(GERMAN.iter().copied()).filter_map(|(message, value)| {
+        let at = span(text, message)?;
+        let status = Some(Status(value)).filter(|status| is_of_logon(text, phase) || !status.is_vague())?;
+        let explained = status.explain(phase)?;
+        Some((at, Explanation { found: format!("{}: {}", quoted(message), explained.found), ..explained }))
     });
     specific.extend(of_windows);
     // The sort is stable: at one place, the order of the table holds.
@@ -293,7 +339,13 @@ fn sentences(text: &str, is_quoted: bool, phase: Option<Phase>) -> (Vec<Explanat
     let no_fault = NO_FAULTS.iter().filter_map(|(words, what)| {
         position(text, words).map(|_| Explanation { found: quoted(words), meaning: Meaning::NoFault(what) })
     });
-    (refusal.into_iter().chain(specific).chain(no_fault).collect(), general)
+    let no_fault_event = NO_FAULT_EVENTS.iter().filter(|(source, number, _)| event(text, source, *number)).map(
+        |(source, number, what)| Explanation {
+            found: format!("event {number} of {source}"),
+            meaning: Meaning::NoFault(what),
+        },
+    );
+    (refusal.into_iter().chain(specific).chain(no_fault).chain(no_fault_event).collect(), general)
 }
 
 /// Whether a text tells of an event of this source with this number.
@@ -306,7 +358,7 @@ fn event(text: &str, source: &str, number: u32) -> bool {
     words.any(|word| {
         let before = std::mem::replace(&mut before, word);
         // Large numbers are numbers of events wherever they stand beside their source.
-        word == number && (number.len() > 2 || matches!(before, "event" | "id" | "eventid" | "number"))
+        word == number && (number.len() > 2 || matches!(before, "event" | "id" | "eventid" | "number" | "ccg"))
     })
 }
 
