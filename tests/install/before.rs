@@ -59,8 +59,8 @@ pass  configuration    this webhook is installed already, by the Helm release gm
 fn as_nobody(tool: &Tool<'_>) {
     let (report, code) = tool.gmsa("doctor --pre --as nobody --as-group system:authenticated");
     let lines: Vec<&str> = report.lines().map(str::trim_start).collect();
-    let rights = "fail  your rights      you may not get, create, patch, delete clusterrolebindings, \
-                  clusterroles, mutatingwebhookconfigurations, validatingwebhookconfigurations; get, create, patch, delete deployments, poddisruptionbudgets, \
+    let rights = "fail  your rights      you may not create, patch customresourcedefinitions (not with `--skip-crds`); get, create, patch, delete clusterrolebindings, \
+                  clusterroles, mutatingwebhookconfigurations; get, create, patch, delete, list, watch validatingwebhookconfigurations; get, create, patch, delete deployments, poddisruptionbudgets, \
                   rolebindings, roles, serviceaccounts, services in gmsa-webhook; get, list, watch, create, update, patch, delete secrets in gmsa-webhook; you \
                   may not give the webhook what you lack yourself: create localsubjectaccessreviews; get, list, watch gmsacredentialspecs; get, patch \
                   mutatingwebhookconfigurations, validatingwebhookconfigurations [install-permissions]";

@@ -9,6 +9,7 @@ use crate::{
     helm::{CHART, Helm},
     pods::complaint,
     release::{RELEASE_NAMESPACE, Release},
+    tool::Tool,
 };
 
 /// A Job cannot be changed: that of the next release has another name.
@@ -42,7 +43,7 @@ fn kubectl_applies_one_rendered_release_after_the_other() {
 }
 
 /// With the namespace its Secrets are gone, and the release's record among them. The configurations are in no namespace, and stay: every pod that uses GMSA is
-/// refused, until it is installed again, by the same name and in the same namespace.
+/// refused, until it is installed again, by the same name and in the same namespace, as `doctor` says: also where kubectl has changed what remains.
 #[test]
 fn a_release_whose_namespace_was_deleted_is_installed_again() {
     let cluster = Cluster::start();
@@ -58,9 +59,21 @@ fn a_release_whose_namespace_was_deleted_is_installed_again() {
     let uids = || cluster.kubectl_prints(get.into_iter().chain(["jsonpath={.items[*].metadata.uid}"]));
     let before = uids();
     assert_eq!(before.split(' ').count(), 4);
-    let args = ["--namespace", RELEASE_NAMESPACE, "--create-namespace"];
-    release.helm().prints(["install", "gmsa", CHART].into_iter().chain(args));
+    let rules = release.get("clusterrole/gmsa")["rules"].clone();
+    let change = r#"{"rules": []}"#;
+    cluster.kubectl_prints(["patch", "clusterrole", "gmsa", "--type=merge", "--patch", change]);
+    let tool = Tool::new(&cluster);
+    let (report, code) = tool.gmsa("doctor");
+    let mut lines = report.lines().map(str::trim_start).skip_while(|line| !line.ends_with(" [webhook-gone]"));
+    let install = format!("helm install gmsa CHART -n {RELEASE_NAMESPACE} --create-namespace --force-conflicts");
+    assert_eq!((lines.next().is_some(), code), (true, 1), "{report}");
+    let remedy = format!(
+        "-> The record of the release was deleted with it. Install it again, with the values of before: `{install}`."
+    );
+    assert_eq!(lines.next(), Some(remedy.as_str()));
+    printed(cluster.command("bash").args(["-ec", &install.replace("CHART", CHART)]).output().unwrap());
     assert_eq!(uids(), before);
+    assert_eq!(release.get("clusterrole/gmsa")["rules"], rules);
     assert_eq!(release.get("deployment/gmsa")["spec"]["replicas"], 2);
     release.helm().prints(["upgrade", "gmsa", CHART, "--namespace", RELEASE_NAMESPACE, "--set", "replicaCount=3"]);
     assert_eq!(release.get("deployment/gmsa")["spec"]["replicas"], 3);

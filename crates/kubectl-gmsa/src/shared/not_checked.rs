@@ -42,7 +42,10 @@ impl Unread {
         }
         let call = error.downcast_ref::<CallError>();
         let remedy = match call {
-            Some(call) if call.code() == Some(403) => Remedy::right(&right(verb, path)),
+            Some(call) if call.code() == Some(403) => {
+                let said = call.status().and_then(|status| right_in(&status.message)).filter(|_| path.is_empty());
+                Remedy::right(&said.unwrap_or_else(|| right(verb, path)))
+            }
             Some(call) => Remedy::of(call),
             None => Remedy::of_answer(),
         };
@@ -119,6 +122,15 @@ fn right(verb: &str, path: &str) -> String {
         [resource, ..] => format!("{verb} {resource}"),
         [] => format!("{verb} {path}"),
     }
+}
+
+/// The right that a refusal of the API server names: `… cannot get resource "pods" in API group "" in the namespace "shop"`.
+fn right_in(said: &str) -> Option<String> {
+    let (verb, rest) = said.split_once(" cannot ")?.1.split_once(" resource \"")?;
+    let (resource, rest) = rest.split_once('"')?;
+    let namespace = rest.split_once(" in the namespace \"").and_then(|(_, rest)| rest.split('"').next());
+    let place = namespace.map(|name| format!(" in namespace {name}")).unwrap_or_default();
+    Some(format!("{verb} {resource}{place}"))
 }
 
 /// What to do where the API server does not accept the credentials.
@@ -237,7 +249,16 @@ fn is_about_namespace(error: &CallError) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::right;
+    use super::{right, right_in};
+
+    #[test]
+    fn the_right_is_read_out_of_a_refusal() {
+        let said = "pods \"a\" is forbidden: User \"u\" cannot get resource \"pods\" in API group \"\"";
+        let in_namespace = format!("{said} in the namespace \"shop\"");
+        assert_eq!(right_in(&in_namespace).as_deref(), Some("get pods in namespace shop"));
+        assert_eq!(right_in(&format!("{said} at the cluster scope")).as_deref(), Some("get pods"));
+        assert_eq!(right_in("not allowed here"), None);
+    }
 
     #[test]
     fn the_right_that_is_lacking_is_named() {

@@ -46,8 +46,7 @@ pub(super) async fn checks(snapshot: &Snapshot, namespace: &str) -> anyhow::Resu
         snapshot.find::<Namespace>(&path),
     );
     let mut checks = vec![version(&info?.git_version)];
-    let (no_namespace, no_crd) = (matches!(read, Ok(None)), matches!(crd, Ok(None)));
-    checks.push(rights::check(snapshot, namespace, no_namespace, no_crd).await);
+    checks.push(rights::check(snapshot, namespace, matches!(read, Ok(None))).await);
     checks.push(self::namespace(namespace, read));
     checks.extend(existing::custom_resource(crd));
     checks.extend(existing::webhooks(webhooks));

@@ -14,6 +14,7 @@ use crate::shared::{
     print,
     snapshot::Snapshot,
     start::workload::{Workload, Workloads, pods_of},
+    workloads::Kind,
 };
 use gmsa_core::{credspec::SpecName, quote::one_line};
 
@@ -22,8 +23,8 @@ struct NamingWorkload {
     namespace: String,
     kind: &'static str,
     name: String,
-    /// How many of its pods have not ended.
-    pods: usize,
+    /// How many of its pods have not ended, where these and what makes them were read.
+    pods: Option<usize>,
 }
 
 /// What names a credential spec, and what could not be read.
@@ -44,8 +45,10 @@ impl Users {
             workloads.unread.iter().map(|(kind, unread)| not_read(&kind.plural(), unread)).collect();
         unread.extend(pods.as_ref().err().map(|error| not_read("pods", error)));
         let names = |workload: &&Workload| workload.credential_specs().contains(name.as_str());
-        let mut users: BTreeSet<NamingWorkload> =
-            workloads.known.iter().filter(names).map(NamingWorkload::of).collect();
+        let is_read = |kind: Kind| workloads.unread.iter().all(|(unread, _)| *unread != kind);
+        let is_counted = |workload: &Workload| pods.is_ok() && workload.kind.below().is_none_or(is_read);
+        let of = |workload: &Workload| NamingWorkload::of(workload, is_counted(workload));
+        let mut users: BTreeSet<NamingWorkload> = workloads.known.iter().filter(names).map(of).collect();
         let controlled: BTreeSet<&str> = workloads.known.iter().flat_map(Workload::pods).filter_map(uid).collect();
         let pods: Vec<ClusterPod> = pods.iter().flatten().filter_map(|json| ClusterPod::read(json).ok()).collect();
         let own = pods.iter().filter(|pod| {
@@ -71,10 +74,10 @@ impl Users {
 
     fn table(&self, name: &SpecName) -> String {
         let unread = self.not_read.iter().map(|what| format!("not-checked: {}\n", one_line(what)));
-        let rows = self
-            .workloads
-            .iter()
-            .map(|user| [user.namespace.clone(), format!("{} {}", user.kind, user.name), plural(user.pods, "pod")]);
+        let rows = self.workloads.iter().map(|user| {
+            let pods = user.pods.map_or_else(|| "not checked".to_owned(), |pods| plural(pods, "pod"));
+            [user.namespace.clone(), format!("{} {}", user.kind, user.name), pods]
+        });
         let users = if self.workloads.is_empty() && self.not_read.is_empty() {
             format!("no workload and no pod names {name}\n")
         } else if self.workloads.is_empty() {
@@ -87,14 +90,14 @@ impl Users {
 }
 
 impl NamingWorkload {
-    fn of(workload: &Workload) -> Self {
-        let pods = workload.pods().filter(|pod| !pod.has_ended()).count();
+    fn of(workload: &Workload, is_counted: bool) -> Self {
+        let pods = is_counted.then(|| workload.pods().filter(|pod| !pod.has_ended()).count());
         Self { namespace: workload.namespace.clone(), kind: workload.kind.as_str(), name: workload.name.clone(), pods }
     }
 
     fn of_pod(pod: &ClusterPod) -> Self {
         let (namespace, name) = pod.place();
-        Self { namespace: namespace.to_owned(), kind: "Pod", name: name.to_owned(), pods: 1 }
+        Self { namespace: namespace.to_owned(), kind: "Pod", name: name.to_owned(), pods: Some(1) }
     }
 }
 

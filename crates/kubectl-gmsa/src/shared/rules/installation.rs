@@ -90,7 +90,7 @@ family! { "Installation" {
             "no agent available" => "The tunnel between control plane and nodes (konnectivity) has no agent: look at its Pods in `kube-system`.",
             "client.timeout" => "The webhook did not answer in time: a firewall between control plane and nodes or a NetworkPolicy drops the packets, or its Pods are overloaded. `kubectl gmsa doctor` tells.",
             "address is not allowed" => "The control plane does not reach Pods (EKS with another CNI): set `hostNetwork` in the chart.",
-            "service \"*\" not found" => "The Service of the webhook is gone, and its configuration remains: install the chart again, or delete the configuration that the message names with `kubectl delete mutatingwebhookconfiguration,validatingwebhookconfiguration NAME`.",
+            "service \"*\" not found" => "The Service of the webhook is gone, and its configuration remains: install the chart again, or delete the configuration that the message names with `kubectl delete mutatingwebhookconfiguration,validatingwebhookconfiguration --ignore-not-found NAME`.",
             "no such host" => "The API server cannot resolve the name of the webhook, or its Service is gone: `kubectl gmsa doctor`.",
             ": eof" => "The connection ended without an answer: a proxy or service mesh on the way ends it, or the Pod was stopped. Exclude the namespace of the webhook from the mesh, and look at the log of its Pods.",
             "connection reset" => "The connection ended without an answer: a proxy or service mesh on the way ends it, or the Pod was stopped. Exclude the namespace of the webhook from the mesh, and look at the log of its Pods.",
@@ -99,7 +99,7 @@ family! { "Installation" {
         },
         fix: unreachable;
     WEBHOOK_GONE: "webhook-gone", Error, "The namespace of the webhook was deleted, and its configurations remain, so every Pod that uses GMSA is refused.",
-        "Install it again, with the values of before: `helm install gmsa-webhook CHART -n NAMESPACE --create-namespace --force-conflicts`. Or end the checks: `kubectl delete mutatingwebhookconfiguration,validatingwebhookconfiguration NAME`.",
+        "Install it again, with the values of before: `helm install gmsa-webhook CHART -n NAMESPACE --create-namespace --force-conflicts`. Or end the checks: `kubectl delete mutatingwebhookconfiguration,validatingwebhookconfiguration --ignore-not-found NAME`.",
         fix: installed_again;
     WEBHOOK_FAILING: "webhook-failing", Error, "The webhook answers, but it cannot check Pods, because the API server refuses what it asks.",
         "Look at the log of its Pods, which names the call that fails.",
@@ -156,6 +156,13 @@ fn other_webhook(names: &Names<'_>) -> Option<Fix> {
     }
     let of_words = FAMILY.entries.iter().find(|entry| *entry.rule == WEBHOOK_UNREACHABLE).map(|entry| entry.remedies);
     let remedy = first_of(names.said, of_words.unwrap_or_default()).unwrap_or(WEBHOOK_UNREACHABLE.remedy);
+    if names.said.contains("service \"") && names.said.contains("not found") {
+        return Some(Fix::run(
+            "The message names another webhook than that for GMSA, whose Service is gone: ask its owner. Its configuration remains: \
+             `kubectl get mutatingwebhookconfigurations,validatingwebhookconfigurations -o 'custom-columns=CONFIGURATION:.metadata.name,WEBHOOKS:.webhooks[*].name'` \
+             shows which one; `kubectl delete mutatingwebhookconfiguration,validatingwebhookconfiguration --ignore-not-found NAME` ends its checks.",
+        ));
+    }
     let whose =
         "The message names another webhook than that for GMSA: look at the namespace of that one, and ask its owner.";
     Some(Fix::run(format!("{remedy} {whose}")))

@@ -89,7 +89,8 @@ impl<'n> Names<'n> {
             "NAMESPACE" => plain(self.namespace, is_dns_label),
             "SERVICEACCOUNT" => plain(self.service_account, is_dns_subdomain),
             "NODE" => plain(self.node, is_dns_subdomain),
-            "OBJECT" => plain(self.named_in_quotes(), is_dns_subdomain),
+            "OBJECT" => plain(self.named(), is_dns_subdomain),
+            "KEY" => plain(self.key(), is_key),
             "POD" => plain(self.pod_name, is_dns_subdomain),
             "NAME" => powershell(self.account?),
             "DOMAIN" => cmd(self.domain?),
@@ -98,11 +99,26 @@ impl<'n> Names<'n> {
         }
     }
 
-    /// The ConfigMap, Secret or claim that a kubelet names.
-    fn named_in_quotes(&self) -> Option<&'n str> {
-        let kinds = ["configmap \"", "secret \"", "persistentvolumeclaim \""];
-        let (_, rest) = kinds.iter().find_map(|kind| self.said.split_once(kind))?;
-        rest.split('"').next()
+    /// The object of another kind that a kubelet, the scheduler or the API server names.
+    fn named(&self) -> Option<&'n str> {
+        let kinds = [
+            "configmap \"",
+            "secret \"",
+            "persistentvolumeclaim \"",
+            "RuntimeClass \"",
+            "runtime class \"",
+            "no PriorityClass with name ",
+            "image pull secrets (",
+        ];
+        let rest = kinds.iter().find_map(|kind| self.said.split_once(kind)).map(|(_, rest)| rest);
+        let of_key =
+            || ["in ConfigMap ", "in Secret "].iter().find_map(|of| self.said.split_once(of)?.1.split_once('/'));
+        rest.or_else(|| of_key().map(|(_, name)| name))?.split(['"', ' ', ')', ',', ';']).next()
+    }
+
+    /// The key of a ConfigMap or Secret that a kubelet misses.
+    fn key(&self) -> Option<&'n str> {
+        self.said.split_once("couldn't find key ")?.1.split(' ').next()
     }
 
     /// A remedy with these names in its commands; `None` where none is filled in.
@@ -134,6 +150,11 @@ impl<'n> Names<'n> {
         }
         filled
     }
+}
+
+/// Whether a ConfigMap can have such a key.
+fn is_key(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
 }
 
 /// What to do about a breach.

@@ -25,7 +25,7 @@ family! { "Pods" {
         "Create it: `kubectl create serviceaccount SERVICEACCOUNT --namespace NAMESPACE`. Or correct the name in the Pod.",
         words: [Refusal("error looking up service account"), General("serviceaccounts \"*\" not found")];
     RUNTIME_CLASS_MISSING: "runtime-class-missing", Error, "The runtime class of a Pod does not exist, so the API server refuses the Pod.",
-        "Create it, or correct `runtimeClassName`.",
+        "Create it: `echo '{\"apiVersion\":\"node.k8s.io/v1\",\"kind\":\"RuntimeClass\",\"metadata\":{\"name\":\"OBJECT\"},\"handler\":\"runhcs-wcow-process\"}' | kubectl apply -f -`. Or correct `runtimeClassName`.",
         words: [
             Refusal("pod rejected: runtimeclass"),
             Message("runtimeclass.node.k8s.io \"*\" not found"),
@@ -54,6 +54,7 @@ family! { "Pods" {
             Refusal("violates podsecurity"),
             Refusal("exceeded quota"),
             Refusal("failed quota"),
+            Refusal("no priorityclass with name"),
             Refusal("maximum cpu usage per"),
             Refusal("maximum memory usage per"),
             Refusal("minimum cpu usage per"),
@@ -66,6 +67,7 @@ family! { "Pods" {
         ],
         remedies: {
             "exceeded quota" => "Raise the ResourceQuota that the message names (`kubectl describe resourcequota -n NAMESPACE`), or request less.",
+            "no priorityclass with name" => "Create it: `kubectl create priorityclass OBJECT --value=1000`. Or correct `priorityClassName` in the Pod.",
             "failed quota" => "Set requests and limits on every container: the ResourceQuota that the message names demands them. A LimitRange sets defaults.",
             "violates podsecurity" => "Change the fields that the message names, or the label `pod-security.kubernetes.io/enforce` of the namespace. GMSA itself passes the level `restricted`; `hostProcess` needs `privileged`.",
             "usage per" => "Stay within the LimitRange of the namespace: `kubectl describe limitrange -n NAMESPACE`.",
@@ -105,6 +107,7 @@ family! { "Pods" {
             Message("volume node affinity conflict"),
             Message("unbound immediate persistentvolumeclaims"),
             Message("persistentvolumeclaim \"*\" not found"),
+            Message("multi-attach error for volume"),
             Message("createcontainerconfigerror"),
             Message("references non-existent config key"),
             Message("error: cannot find volume"),
@@ -127,7 +130,11 @@ family! { "Pods" {
             "volume label syntax" => "Correct the paths of the volumes: `hostPath` and `mountPath` are paths of Windows on such a node.",
             "configmap \"*\" not found" => "Create the ConfigMap in the namespace of the Pod (`kubectl create configmap OBJECT --namespace NAMESPACE --from-file=FILE`), or correct its name in the Pod.",
             "secret \"*\" not found" => "Create the Secret in the namespace of the Pod (`kubectl create secret generic OBJECT --namespace NAMESPACE --from-file=FILE`), or correct its name in the Pod.",
-            "persistentvolumeclaim" => "Look at the claim: `kubectl describe pvc OBJECT --namespace NAMESPACE`. It waits for a StorageClass that works on Windows, or does not exist.",
+            "couldn't find key ? in configmap" => "Add the key: `kubectl patch configmap OBJECT --namespace NAMESPACE --patch '{\"data\":{\"KEY\":\"VALUE\"}}'`. Or correct its name in the Pod.",
+            "couldn't find key ? in secret" => "Add the key: `kubectl patch secret OBJECT --namespace NAMESPACE --patch '{\"stringData\":{\"KEY\":\"VALUE\"}}'`. Or correct its name in the Pod.",
+            "persistentvolumeclaim \"*\" not found" => "Create the claim: `echo '{\"apiVersion\":\"v1\",\"kind\":\"PersistentVolumeClaim\",\"metadata\":{\"name\":\"OBJECT\",\"namespace\":\"NAMESPACE\"},\"spec\":{\"accessModes\":[\"ReadWriteOnce\"],\"resources\":{\"requests\":{\"storage\":\"1Gi\"}}}}' | kubectl apply -f -`, with the size that it needs. Or correct `claimName` in the Pod.",
+            "persistentvolumeclaim" => "Look at the claim: `kubectl describe pvc OBJECT --namespace NAMESPACE`. It waits for a StorageClass that exists, and works on Windows.",
+            "multi-attach error" => "The volume is still attached to the node of another Pod, and `ReadWriteOnce` allows one: delete that Pod (`kubectl get pods --namespace NAMESPACE -o wide`), or set `strategy.type: Recreate`.",
         };
     NODE_SELECTOR: "node-selector", Error, "No node that takes the Pod has the labels that it selects, or matches its affinity.",
         "Compare its node selector with `kubectl get nodes -L kubernetes.io/os,node.kubernetes.io/windows-build`. Windows nodes have `kubernetes.io/os: windows`, in lower case.",
@@ -140,7 +147,13 @@ family! { "Pods" {
             General("didn't match pod topology spread constraints"),
             General("predicate matchnodeselector failed"),
             General("predicate nodeaffinity failed"),
-        ];
+        ],
+        remedies: {
+            "node affinity/selector" => "Compare its node selector with `kubectl get nodes -L kubernetes.io/os,node.kubernetes.io/windows-build`. Windows nodes have `kubernetes.io/os: windows`, in lower case.",
+            "topology spread constraints" => "Add a Windows node where its Pods are fewest, or set `whenUnsatisfiable: ScheduleAnyway` in `topologySpreadConstraints` of the Pod template.",
+            "anti-affinity" => "Add a Windows node: each that is there has a Pod that it stays away from. Or make the rule of `podAntiAffinity` a preferred one.",
+            "pod affinity rules" => "Start the Pods that it wants to be with, or make the rule of `podAffinity` a preferred one.",
+        };
     NOT_SCHEDULED: "not-scheduled", Error, "A Pod is not on a node.",
         "`kubectl describe pod POD --namespace NAMESPACE` shows what the scheduler says, `kubectl get nodes -L kubernetes.io/os,node.kubernetes.io/windows-build` which nodes there are.",
         words: [General("nodes are available"), General("no nodes available to schedule pods"), General("failedscheduling")];
@@ -167,6 +180,9 @@ family! { "Pods" {
         ],
         remedies: {
             "condition {unschedulable" => "The node is cordoned: `kubectl uncordon NODE` when its maintenance is over.",
+            "disk-pressure" => "Free disk space on the node, such as by `crictl rmi --prune` there: it takes no Pods until its condition DiskPressure ends (`kubectl describe node NODE`).",
+            "memory-pressure" => "Stop what fills the memory of the node, or add a node: it takes no Pods until its condition MemoryPressure ends (`kubectl describe node NODE`).",
+            "network-unavailable" => "The CNI plugin of the node has not set up its network yet: look at the Pods of the plugin in `kube-system`, and at `kubectl describe node NODE`.",
             "were unschedulable" => "The node is cordoned: `kubectl uncordon NODE` when its maintenance is over.",
         };
     POD_NETWORK: "pod-network", Error, "The node cannot give the Pod a network.",
@@ -246,7 +262,7 @@ family! { "Pods" {
         ],
         remedies: {
             "createcomputesystem" => "Windows on the node failed: the log Microsoft-Windows-Hyper-V-Compute-Admin there says more. A restart of the service `vmcompute`, or of the node after a drain, clears what an earlier container left.",
-            "image pull secrets" => "Create the imagePullSecret that the Pod or its service account names: `kubectl create secret docker-registry`.",
+            "image pull secrets" => "Create the imagePullSecret that the Pod or its service account names: `kubectl create secret docker-registry OBJECT --namespace NAMESPACE --docker-server=REGISTRY --docker-username=USER --docker-password=PASSWORD`.",
             "root" => "Set `runAsUserName: ContainerUser` or `NT AUTHORITY\\NETWORK SERVICE`: with `runAsNonRoot`, the kubelet refuses ContainerAdministrator.",
             "is waiting to start" => "`kubectl describe pod POD` shows what it waits for: its events name the image, the volume or the sandbox that fails.",
             "toomanyrequests" => "The registry limits pulls: log on to it with an imagePullSecret, or use a mirror.",

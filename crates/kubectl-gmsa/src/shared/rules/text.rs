@@ -105,7 +105,8 @@ pub fn lacks_right(message: &str) -> bool {
 
 /// The message without the words of the controller: `Error creating: pods "web-" is forbidden: …`.
 pub fn said(message: &str) -> &str {
-    let rest = message.strip_prefix("Error creating: ").unwrap_or(message);
+    let rest = message.strip_prefix("(combined from similar events): ").unwrap_or(message);
+    let rest = rest.strip_prefix("Error creating: ").unwrap_or(rest);
     rest.split_once(" failed error: ").map_or(rest, |(_, said)| said)
 }
 

@@ -11,8 +11,10 @@ use super::{
     workload::{Idle, Maker, Workload, is_active},
 };
 use crate::shared::{
+    output::first_five,
     pods::ClusterPod,
     rules::{self, Names},
+    workloads::Kind,
 };
 
 pub const ADMISSION: &str = "admission";
@@ -45,7 +47,7 @@ pub fn created(workload: &Workload, worst: Option<&Walked<'_>>, events: &Events)
     if let Some(why) = given_up {
         let fails = worst.is_some_and(|(_, checks)| checks.iter().any(is_cause));
         let text = format!("it has failed: {why}");
-        return if fails { Check::pass(ADMISSION, text) } else { Check::found(ADMISSION, missing(workload, text)) };
+        return if fails { Check::pass(ADMISSION, text) } else { Check::found(ADMISSION, over(workload, why, text)) };
     }
     if *wanted == 0 {
         return idle(workload);
@@ -69,7 +71,43 @@ pub fn created(workload: &Workload, worst: Option<&Walked<'_>>, events: &Events)
         }
         None if is_broken => Check::pass(ADMISSION, format!("{count} were created")),
         None if workload.is_paused => Check::found(ADMISSION, paused(workload, &count)),
-        None => Check::found(ADMISSION, missing(workload, format!("{count}, and no event says why"))),
+        None => match workload.pods().find(|pod| pod.object.metadata.deletion_timestamp.is_some()) {
+            // A StatefulSet creates a pod of the same name when that one is gone.
+            Some(pod) => Check::found(ADMISSION, ending(workload, pod, &count)),
+            None => Check::found(ADMISSION, missing(workload, format!("{count}, and no event says why"))),
+        },
+    }
+}
+
+/// A pod that is being deleted and is still there.
+fn ending(workload: &Workload, pod: &ClusterPod, count: &str) -> Diagnostic {
+    let (_, name) = pod.place();
+    let finalizers: Vec<&str> = pod.object.metadata.finalizers.iter().flatten().map(String::as_str).collect();
+    let (why, what, command) = if finalizers.is_empty() {
+        let forced = workload.subject().command("delete pod", name, " --force");
+        ("its kubelet has not ended it", "If its node is gone for good", forced)
+    } else {
+        let patch = " --type=merge --patch '{\"metadata\":{\"finalizers\":null}}'";
+        let freed = workload.subject().command("patch pod", name, patch);
+        ("it has finalizers", "If nothing removes them any more", freed)
+    };
+    let list = if finalizers.is_empty() { String::new() } else { format!(": {}", first_five(&finalizers)) };
+    let found = missing(workload, format!("{count}, and pod {name} is being deleted, but {why}{list}"));
+    match command {
+        Some(command) => found.with_fix(format!("{what}: {command}.")),
+        None => found,
+    }
+}
+
+/// A Job that has failed, of whose pods none shows why any more.
+fn over(workload: &Workload, why: &str, text: String) -> Diagnostic {
+    let found = missing(workload, text);
+    let again = workload.subject().command("delete job", &workload.name, "");
+    match again.filter(|_| workload.kind == Kind::Job && why.contains("deadline")) {
+        Some(delete) => found.with_fix(format!(
+            "Raise `activeDeadlineSeconds` in its manifest, or leave it out. Then start the Job again: {delete}, and apply the manifest."
+        )),
+        None => found,
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a kubelet has made of a pod: its sandbox, its init containers, its containers.
 
 use k8s_openapi::api::core::v1::{ContainerState, ContainerStatus, PodStatus};
+use serde_json::json;
 
 use super::{
     events::{Event, Events},
@@ -221,15 +222,51 @@ impl<'p> Seen<'p> {
         let waiting = container.state.as_ref().and_then(|state| state.waiting.as_ref());
         let reason = waiting.and_then(|waiting| waiting.reason.as_deref()).unwrap_or_default();
         let is_pull = PULL.contains(&reason);
+        let is_liveness = |event: &Event| {
+            event.reason == "Unhealthy" && !event.message.starts_with("Readiness") && reason == "CrashLoopBackOff"
+        };
         let event = self.newest(|event| {
             event.is_of_container(&container.name)
-                && event.reason == "Failed"
+                && (event.reason == "Failed" || is_liveness(event))
                 && (is_pull == event.message.starts_with("Failed to pull image"))
         });
+        let no_secret = self.newest(|event| is_pull && event.reason == "FailedToRetrieveImagePullSecret");
+        let event = no_secret.or(event);
         let more = event.filter(|event| !trouble.contains(event.message.trim_start_matches("Error: ")));
         let more = more.map(|event| format!("; {}", event.message)).unwrap_or_default();
         let text = format!("{}, {kind} {:?} {trouble}{more}", self.place(), container.name);
-        self.explained(text, || if is_pull { Some(self.other_image(container)) } else { self.see_logs(container) })
+        if no_secret.is_some() {
+            return self.explained(text, || None);
+        }
+        self.explained(text, || match reason {
+            "ErrImageNeverPull" => {
+                let list = if kind == "container" { "containers" } else { "initContainers" };
+                let change = json!({(list): [{"name": container.name, "imagePullPolicy": "IfNotPresent"}]});
+                Some(format!("Load the image onto the node, or let the node pull it: {}", self.subject.change(&change)))
+            }
+            _ if is_pull => Some(self.other_image(container)),
+            _ => self.more_memory(container).or_else(|| self.see_logs(container)),
+        })
+    }
+
+    /// What to do where a container was ended because it uses more memory than it may.
+    fn more_memory(&self, container: &ContainerStatus) -> Option<String> {
+        let ended = [&container.state, &container.last_state]
+            .into_iter()
+            .flatten()
+            .filter_map(|state| state.terminated.as_ref());
+        let mut reasons = ended.filter_map(|ended| ended.reason.as_deref());
+        let Subject::Workload { kind, name, .. } = self.subject else { return None };
+        if !reasons.any(|reason| reason == "OOMKilled")
+            || matches!(kind, Kind::Job | Kind::ReplicaSet)
+            || !is_dns_label(&container.name)
+        {
+            return None;
+        }
+        let verb = format!("set resources {}", kind.as_str().to_ascii_lowercase());
+        let more = format!(" --containers={} --limits=memory=SIZE", container.name);
+        let set = self.subject.command(&verb, name, &more)?;
+        Some(format!("It uses more memory than its limit: raise that: {set}."))
     }
 
     fn other_image(&self, container: &ContainerStatus) -> String {
@@ -308,7 +345,12 @@ fn trouble(container: &ContainerStatus) -> Option<String> {
         return ended(container.state.as_ref());
     };
     let reason = waiting.reason.as_deref().unwrap_or_default();
-    let last = ended(container.last_state.as_ref());
+    let last = ended(container.last_state.as_ref()).or_else(|| {
+        // Its workload wants it to go on.
+        let is_over =
+            reason == "CrashLoopBackOff" && container.last_state.as_ref().is_some_and(|last| last.terminated.is_some());
+        is_over.then(|| "ended with exit code 0".to_owned())
+    });
     if last.is_none() && (reason.is_empty() || NOT_TRIED.contains(&reason)) {
         return None;
     }

@@ -14,7 +14,7 @@ use crate::shared::{not_checked::Read, snapshot::Snapshot};
 
 /// The reasons that say why a pod is not there or does not run: of controllers (`pkg/controller/controller_utils.go` of Kubernetes), the
 /// scheduler, and kubelets (`pkg/kubelet/events/event.go`).
-const REASONS: [&str; 13] = [
+const REASONS: [&str; 14] = [
     "FailedCreate",
     "FailedDaemonPod",
     "FailedScheduling",
@@ -25,6 +25,7 @@ const REASONS: [&str; 13] = [
     "FailedAttachVolume",
     "FailedCreatePodContainer",
     "FailedPostStartHook",
+    "FailedToRetrieveImagePullSecret",
     "Failed",
     "BackOff",
     "Unhealthy",

@@ -90,6 +90,14 @@ pub fn check(pod: &ClusterPod, subject: Subject<'_>, nodes: &Nodes, events: &Eve
         return Check::pass(SCHEDULING, format!("on {name}"));
     }
     match nodes.find(name) {
+        Ok(None) if pod.phase() == "Pending" && !was_scheduled(pod) => {
+            let text = format!("the pod asks for {name} by `nodeName`, and no such node exists");
+            let fix = subject.change(&json!({"nodeName": null}));
+            Check::found(
+                SCHEDULING,
+                Diagnostic::new(&rules::NODE_NOT_READY, text).with_fix(format!("Let the scheduler choose: {fix}")),
+            )
+        }
         Ok(None) => {
             let gone = format!("the pod is on {name}, which does not exist any more");
             Check::found(SCHEDULING, Diagnostic::new(&rules::NODE_NOT_READY, gone).with_fix(GONE))
@@ -101,6 +109,12 @@ pub fn check(pod: &ClusterPod, subject: Subject<'_>, nodes: &Nodes, events: &Eve
         Err(Some(unread)) => unread.check(SCHEDULING),
         Err(None) => Check::pass(SCHEDULING, format!("on {name}")),
     }
+}
+
+/// Whether a scheduler has put the pod on its node, and not its template.
+fn was_scheduled(pod: &ClusterPod) -> bool {
+    let mut conditions = pod.object.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    conditions.any(|condition| condition.type_ == "PodScheduled" && condition.status == "True")
 }
 
 fn of_build(node: &Node) -> String {

@@ -111,8 +111,8 @@ async fn missing_class(snapshot: &Snapshot, pod: &Value) -> Read<Option<Diagnost
     let name = pod.pointer("/spec/runtimeClassName").and_then(Value::as_str).filter(|name| is_dns_subdomain(name));
     let Some(name) = name else { return Ok(None) };
     let found: Option<Value> = snapshot.find(&format!("/apis/node.k8s.io/v1/runtimeclasses/{name}")).await?;
-    let text = || format!("there is no runtime class {name}: the API server refuses the pod");
-    Ok(found.is_none().then(|| Diagnostic::new(&rules::RUNTIME_CLASS_MISSING, text())))
+    let text = || format!("there is no runtime class {name:?}: the API server refuses the pod");
+    Ok(found.is_none().then(|| rules::found(&rules::RUNTIME_CLASS_MISSING, text(), &Names::default())))
 }
 
 async fn missing_account(snapshot: &Snapshot, namespace: &str, account: &str) -> Read<Option<Diagnostic>> {

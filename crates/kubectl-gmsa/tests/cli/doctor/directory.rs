@@ -81,6 +81,36 @@ async fn a_directory_that_cannot_be_asked_is_not_checked() {
     assert_eq!(said.lines().count(), 2, "{said}");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn one_of_several_directories_that_cannot_be_asked_does_not_keep_the_others_from_it() {
+    let api = healthy().await;
+    let folder = tempfile::tempdir().unwrap();
+    let password = folder.path().join("password");
+    std::fs::write(&password, "secret").unwrap();
+    let contoso = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/directory-two-forests/contoso.ldif");
+    of_forest(&api, "webapp1", "WebApp1", "contoso.com", "S-1-5-21-9-9-9", "244818ae-87ac-4fcd-92ec-e79e5252348a");
+    of_forest(&api, "shop", "Shop", "fabrikam.com", "S-1-5-21-7-8-9", "3b125982-591e-479d-9189-2a80af4d8de2");
+    let of_password =
+        ["--directory-user", "alice@fabrikam.com", "--directory-password-file", password.to_str().unwrap()];
+    let ignore = ["--ignore", "contents-outdated"];
+    for both in [["ldaps://127.0.0.1:1", contoso], [contoso, "ldaps://127.0.0.1:1"]] {
+        let (found, code) =
+            lines(&api, &[&[both[0], "--directory", both[1]], &of_password[..], &ignore[..]].concat()).await;
+        let [shop, sid, closed] = found.as_slice() else { panic!("{found:?}") };
+        assert_eq!(
+            shop,
+            "skip  directory shop: credspec.DomainJoinConfig: is of fabrikam.com, which is no domain of a forest that was asked [not-checked]"
+        );
+        assert!(
+            sid.starts_with("fail  directory webapp1: credspec.DomainJoinConfig.Sid: \"S-1-5-21-9-9-9\" is not"),
+            "{sid}"
+        );
+        let skip = "skip  directory could not be checked: cannot connect to ldaps://127.0.0.1:1: ";
+        assert!(closed.starts_with(skip), "{closed}");
+        assert_eq!(code, Some(1));
+    }
+}
+
 /// The credential spec of an account in a forest of one domain, as `tests/cli/directory-two-forests` holds them.
 fn of_forest(api: &SimulatedApi, name: &str, account: &str, dns: &str, sid: &str, guid: &str) {
     let mut spec = api.object("gmsacredentialspecs", "", "webapp1").unwrap();

@@ -145,6 +145,33 @@ async fn the_custom_resource_of_somebody_else_has_an_owner() {
     }
 }
 
+/// Helm applies the custom resource when it installs, and what another client has applied is a conflict.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_custom_resource_of_another_release_that_somebody_has_applied_is_a_conflict() {
+    let versions = json!([{"name": "v1", "served": true, "storage": true}]);
+    let of = |revision: &str, managers: &[&str]| {
+        let managers: Vec<Value> = managers.iter().map(|name| json!({"manager": name})).collect();
+        let metadata = json!({"annotations": {"gmsa-webhook/crd-revision": revision}, "managedFields": managers});
+        crd(metadata, &versions, &json!(["v1"]))
+    };
+    let api = fresh().await;
+    for (owners, named) in [
+        (&["kubectl"][..], "kubectl"),
+        (&["helm", "kubectl-client-side-apply"], "kubectl-client-side-apply"),
+        (&["argocd-controller", "kubectl"], "argocd-controller, kubectl"),
+    ] {
+        api.apply(of("1", owners));
+        let conflict = format!(
+            "warn custom resource: it is of revision 1, not 2, and {named} has applied it: `helm install` stops with a conflict [crd-outdated] -> \
+             Instead, install with `--skip-crds --set crds.upgrade=true`, which brings it up to date in place."
+        );
+        assert_eq!(complaints(&api).await, (vec![conflict], 1));
+    }
+    // Of this revision, Helm changes nothing.
+    api.apply(of("2", &["kubectl"]));
+    assert_eq!(complaints(&api).await, (vec![], 0));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_version_that_credential_specs_may_be_stored_in_is_worth_a_note() {
     let api = fresh().await;
@@ -176,6 +203,18 @@ async fn rights_that_are_missing_are_named() {
                    what you lack yourself: get, list, watch gmsacredentialspecs [install-permissions] -> Install as a user who has it, such \
                    as a cluster administrator (`--as`, `--context`). docs/rights.md lists the rights.";
     assert_eq!(complaints(&api).await, (vec![old.to_owned(), lacking.to_owned()], 1));
+
+    // What takes no part in the installation itself, but in its end, and what an option does without.
+    api.heal();
+    api.fault(Verb::Get, "/version", usize::MAX, Fault::Object(json!({"gitVersion": "v1.30.0"})));
+    for lacked in ["\"verb\":\"watch\"", "\"resource\":\"customresourcedefinitions\""] {
+        api.fault_of_body(Verb::Create, REVIEWS, lacked, may(false));
+    }
+    api.fault(Verb::Create, REVIEWS, usize::MAX, may(true));
+    let (found, _) = complaints(&api).await;
+    let lacking = "fail your rights: you may not create, patch customresourcedefinitions (not with `--skip-crds`); watch \
+                   validatingwebhookconfigurations; watch secrets in gmsa-webhook [install-permissions]";
+    assert!(found.iter().any(|line| line.starts_with(lacking)), "{found:?}");
 
     // Who may escalate gives what they lack.
     api.heal();

@@ -2,6 +2,7 @@
 
 use gmsa_core::diagnostic::Diagnostic;
 use gmsa_directory::{
+    Directory,
     account::Account,
     lint::{self, SAID_OF_SPECS},
     principal::Principals,
@@ -9,19 +10,34 @@ use gmsa_directory::{
 use serde_json::Value;
 use time::UtcDateTime;
 
+use super::super::directory::DIRECTORY;
 use crate::shared::{
-    directory::{Source, opened},
+    directory::Source,
     not_checked::{Read, Unread},
 };
 
 /// Asks the directories whether the account of each credential spec exists, is enabled, and has somebody who may retrieve its password, and
-/// whether all fields are right.
+/// whether all fields are right. Of several, those that cannot be opened are named, and the others are asked.
 pub async fn ask(sources: Vec<Source>, specs: &[Value]) -> Read<Vec<Diagnostic>> {
-    found(sources, specs).await.map_err(|error| Unread::of("read", "the directory", &error))
+    let unread = |error| Unread::of("read", "the directory", &error);
+    let (mut directories, mut closed) = (Vec::new(), Vec::new());
+    for source in sources {
+        match source.open().await {
+            Ok(directory) => directories.push(directory),
+            Err(error) => closed.push(unread(error)),
+        }
+    }
+    if directories.is_empty()
+        && let Some(first) = closed.first()
+    {
+        return Err(first.clone());
+    }
+    let mut list = found(directories, specs).await.map_err(unread)?;
+    list.extend(closed.iter().filter_map(|unread| unread.check(DIRECTORY).result.err()));
+    Ok(list)
 }
 
-async fn found(sources: Vec<Source>, specs: &[Value]) -> anyhow::Result<Vec<Diagnostic>> {
-    let mut directories = opened(sources).await?;
+async fn found(mut directories: Vec<Directory>, specs: &[Value]) -> anyhow::Result<Vec<Diagnostic>> {
     let (mut list, now) = (Vec::new(), UtcDateTime::now());
     let mut accounts: Vec<Vec<Account>> = directories.iter().map(|_| Vec::new()).collect();
     for spec in specs {

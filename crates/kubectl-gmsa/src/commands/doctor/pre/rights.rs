@@ -23,12 +23,14 @@ type Rights = (&'static [&'static str], &'static str, &'static [&'static str]);
 const RELEASED: [&str; 4] = ["get", "create", "patch", "delete"];
 
 /// In the cluster: the objects of the chart that are in no namespace.
-const IN_CLUSTER: [Rights; 2] = [
+const IN_CLUSTER: [Rights; 3] = [
     (&RELEASED, RBAC, &["clusterroles", "clusterrolebindings"]),
     (&RELEASED, ADMISSION, &["mutatingwebhookconfigurations", "validatingwebhookconfigurations"]),
+    // Before it uninstalls, it waits until the first of them is gone.
+    (&["list", "watch"], ADMISSION, &["validatingwebhookconfigurations"]),
 ];
 
-/// Helm applies the custom resource, which it does not delete.
+/// Helm applies the custom resource, also one that is there, and does not delete it.
 const CRDS: Rights = (&["create", "patch"], "apiextensions.k8s.io", &["customresourcedefinitions"]);
 
 const NAMESPACES: Rights = (&["create"], "", &["namespaces"]);
@@ -52,15 +54,13 @@ const GIVEN: [Rights; 3] = [
 
 const ESCALATE: Rights = (&["escalate"], RBAC, &["clusterroles"]);
 
-/// Checks the rights; the namespace and the custom resource must be created only where they are missing.
-pub(super) async fn check(snapshot: &Snapshot, namespace: &str, no_namespace: bool, no_crd: bool) -> Check {
+/// Checks the rights; the namespace must be created only where it is missing.
+pub(super) async fn check(snapshot: &Snapshot, namespace: &str, no_namespace: bool) -> Check {
     let mut needed: Vec<(Rights, Option<&str>)> = IN_CLUSTER.map(|rights| (rights, None)).into();
     if no_namespace {
         needed.push((NAMESPACES, None));
     }
-    if no_crd {
-        needed.push((CRDS, None));
-    }
+    needed.push((CRDS, None));
     needed.extend(IN_NAMESPACE.map(|rights| (rights, Some(namespace))));
     let missing = match missing(snapshot, &needed).await {
         Ok(missing) => missing,
@@ -110,7 +110,8 @@ async fn missing(snapshot: &Snapshot, needed: &[(Rights, Option<&str>)]) -> Read
     }
     let line = |((namespace, verbs), resources): ((Option<&str>, Vec<&str>), Vec<&str>)| {
         let place = namespace.map_or(String::new(), |name| format!(" in {name}"));
-        format!("{} {}{place}", verbs.join(", "), resources.join(", "))
+        let unless = if resources == CRDS.2 { " (not with `--skip-crds`)" } else { "" };
+        format!("{} {}{place}{unless}", verbs.join(", "), resources.join(", "))
     };
     Ok(by_verbs.into_iter().map(line).collect())
 }
@@ -128,4 +129,35 @@ async fn may(snapshot: &Snapshot, (verb, group, resource): (&str, &str, &str), n
     let answer: SelfSubjectAccessReview =
         snapshot.ask("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", &review).await?;
     Ok(answer.status.is_some_and(|status| status.allowed))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::{CRDS, GIVEN, IN_CLUSTER, IN_NAMESPACE, Rights};
+
+    /// Verb and resource of each right.
+    fn each(rights: &[Rights]) -> BTreeSet<(&'static str, &'static str)> {
+        let of = |(verbs, _, resources): &Rights| {
+            let (verbs, resources) = (*verbs, *resources);
+            resources.iter().flat_map(move |resource| verbs.iter().map(move |verb| (*verb, *resource)))
+        };
+        rights.iter().flat_map(of).collect()
+    }
+
+    #[test]
+    fn each_right_of_the_table_is_asked_for_and_no_other() {
+        let page = include_str!("../../../../../../docs/rights.md");
+        let rows = page.lines().map(str::trim).skip_while(|line| *line != "| You may | on | |").skip(2);
+        let (mut in_cluster, mut in_namespace) = (BTreeSet::new(), BTreeSet::new());
+        for row in rows.take_while(|line| line.starts_with('|')) {
+            let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+            let words = |cell: usize| cells[cell].split('`').skip(1).step_by(2);
+            let place = if cells[3].starts_with("in the cluster") { &mut in_cluster } else { &mut in_namespace };
+            place.extend(words(2).flat_map(|resource| words(1).map(move |verb| (verb, resource))));
+        }
+        assert_eq!(each(&[&IN_CLUSTER[..], &[CRDS], &GIVEN].concat()), in_cluster);
+        assert_eq!(each(&IN_NAMESPACE), in_namespace);
+    }
 }

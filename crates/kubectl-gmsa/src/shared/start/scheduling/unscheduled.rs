@@ -32,9 +32,12 @@ pub fn is_untried(pod: &ClusterPod, events: &Events) -> bool {
 pub fn why(pod: &ClusterPod, subject: Subject<'_>, nodes: &Nodes, events: &Events) -> Diagnostic {
     let said = scheduler_says(pod, events).unwrap_or("the scheduler has not tried it");
     let text = format!("the pod is not on a node: {said}");
+    if let Some(found) = held(pod, subject, events) {
+        return found;
+    }
     let windows = nodes.windows.as_ref().filter(|_| pod.admission.uses_gmsa());
     let Some((spec, windows)) = pod.object.spec.as_ref().zip(windows) else {
-        return of_words(pod, subject, text);
+        return of_words(pod, subject, text, None);
     };
     if windows.is_empty() {
         return error(&rules::WINDOWS_NODES, format!("{text}; the cluster has no Windows node"));
@@ -43,6 +46,8 @@ pub fn why(pod: &ClusterPod, subject: Subject<'_>, nodes: &Nodes, events: &Event
     if selected.is_empty() {
         return unselected(spec, windows, &text, subject);
     }
+    let is_cordoned = |node: &&&Node| node.spec.as_ref().is_some_and(|spec| spec.unschedulable == Some(true));
+    let cordoned = selected.iter().find(is_cordoned).and_then(|node| node.metadata.name.as_deref());
     let keep_away: Vec<(&Node, Vec<&Taint>)> = selected
         .into_iter()
         .map(|node| (node, untolerated(spec, node)))
@@ -51,15 +56,55 @@ pub fn why(pod: &ClusterPod, subject: Subject<'_>, nodes: &Nodes, events: &Event
     let others = windows.iter().filter(|node| selects(spec, &labels(node))).count() - keep_away.len();
     match keep_away.first() {
         Some((node, taints)) if others == 0 => tainted(pod, node, taints, &text, subject),
-        _ => of_words(pod, subject, text),
+        // The scheduler says so of a node that would take the pod; others may be cordoned, or tainted.
+        _ if said.contains("Insufficient ") => {
+            rules::found(&rules::NODE_RESOURCES, text, &Names::default()).with_severity(Severity::Error)
+        }
+        _ => {
+            of_words(pod, subject, text, cordoned.filter(|_| !said.contains("untolerated taint {node.kubernetes.io/")))
+        }
     }
 }
 
-/// What the words of the scheduler alone say.
-fn of_words(pod: &ClusterPod, subject: Subject<'_>, text: String) -> Diagnostic {
+/// What its spec keeps from every node, or leaves to a scheduler that is not there.
+fn held(pod: &ClusterPod, subject: Subject<'_>, events: &Events) -> Option<Diagnostic> {
+    let spec = pod.object.spec.as_ref()?;
+    let gates: Vec<&str> = spec.scheduling_gates.iter().flatten().map(|gate| gate.name.as_str()).collect();
+    if !gates.is_empty() {
+        let text = format!(
+            "the pod is not on a node: no scheduler tries it before its gates are removed: {}",
+            first_five(&gates)
+        );
+        let fix = subject.change(&json!({"schedulingGates": null}));
+        return Some(
+            error(&rules::NOT_SCHEDULED, text)
+                .with_fix(format!("Its controller removes them when it is time. To do without: {fix}")),
+        );
+    }
+    let name = spec.scheduler_name.as_deref().filter(|name| !["", "default-scheduler"].contains(name))?;
+    if !is_untried(pod, events) {
+        return None;
+    }
+    let text = format!("the pod is not on a node: its scheduler, {name:?}, has not tried it");
+    let fix = subject.change(&json!({"schedulerName": "default-scheduler"}));
+    Some(
+        error(&rules::NOT_SCHEDULED, text)
+            .with_fix(format!("Start that scheduler, or use the one of Kubernetes: {fix}")),
+    )
+}
+
+/// What the words of the scheduler alone say. `node` is one that it can mean.
+fn of_words(pod: &ClusterPod, subject: Subject<'_>, mut text: String, node: Option<&str>) -> Diagnostic {
     let rule = rules::recognize(&text, Phase::Start).unwrap_or(&rules::NOT_SCHEDULED);
     let (namespace, name) = pod.place();
-    let names = Names { subject: Some(subject), namespace: Some(namespace), pod_name: Some(name), ..Names::default() };
+    let volumes = pod.object.spec.iter().flat_map(|spec| spec.volumes.iter().flatten());
+    let mut claims = volumes.filter_map(|volume| volume.persistent_volume_claim.as_ref());
+    if let Some(claim) = claims.next().filter(|_| text.contains("unbound immediate PersistentVolumeClaims")) {
+        // The scheduler does not say which.
+        text = format!("{text}; it uses persistentvolumeclaim {:?}", claim.claim_name);
+    }
+    let names =
+        Names { subject: Some(subject), namespace: Some(namespace), pod_name: Some(name), node, ..Names::default() };
     rules::found(rule, text, &names).with_severity(Severity::Error)
 }
 
@@ -97,7 +142,10 @@ fn unselected(spec: &PodSpec, windows: &[Node], text: &str, subject: Subject<'_>
         Some(label) => found.with_fix(format!(
             "No Windows node has the label {label}: correct the node selector, or label a node that is meant: `kubectl label node NODE {label}`."
         )),
-        None => found,
+        None => found.with_fix(
+            "Correct its node affinity and its node selector, or label a node that is meant: `kubectl get nodes -l kubernetes.io/os=windows --show-labels` \
+             shows the labels.",
+        ),
     }
 }
 
