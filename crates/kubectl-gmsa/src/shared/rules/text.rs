@@ -227,8 +227,9 @@ fn of_others(text: &str) -> Vec<Explanation> {
     let explained = |status: &Status| status.explain(phase).filter(|_| (is_told && !is_named) || !status.is_vague());
     found.extend(statuses.iter().filter_map(explained).take(MAX_FOUND));
     if !found.iter().any(|found| matches!(found.meaning, Meaning::Fault(_))) {
-        // The memory limit is known to be the reason.
-        let exited = exited(&lower).filter(|_| !lower.contains("oomkilled"));
+        // Why the kubelet or the system ended it is known.
+        let is_ended = ["oomkilled", "liveness probe", "startup probe"].iter().any(|reason| lower.contains(reason));
+        let exited = exited(&lower).filter(|_| !is_ended);
         let (known, unknown): (Vec<_>, Vec<_>) =
             exited.into_iter().partition(|found| matches!(found.meaning, Meaning::Fault(_)));
         found.extend(known.into_iter().chain(general));
