@@ -113,7 +113,8 @@ fn assert_printed(name: &str, runs: &[(impl AsRef<str>, String)]) {
 
 /// Compares a text with `tests/printed/NAME`.
 fn assert_text(name: &str, found: &str) {
-    assert_eq!(compare(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/printed"), name, found), None);
+    let wrong = compare(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/printed"), name, found);
+    assert!(wrong.is_none(), "{}", wrong.unwrap_or_default());
 }
 
 #[test]
