@@ -129,6 +129,7 @@ family! { "Clients of services" {
         "In a container run the process as NETWORK SERVICE (`runAsUserName`) and check `kubectl gmsa verify`. Then look at the service principal name (`setspn -L`), and at the trust between the domains.",
         words: [
             Message("login is from an untrusted domain"),
+            Message("anmeldung stammt aus einer nicht vertrauenswürdigen domäne"),
             Message("sspi handshake failed*the logon attempt failed"),
             Message("sspi handshake failed"),
             Message("protected by an authentication firewall"),
@@ -149,6 +150,7 @@ family! { "Clients of services" {
         "Create it: `CREATE LOGIN [CONTOSO\\NAME$] FROM WINDOWS`, then a user in the database. If the message names the computer account of the node, the process does not run with the gMSA: `kubectl gmsa verify`.",
         words: [
             General("login failed for user "),
+            General("fehler bei der anmeldung für den benutzer"),
             General("error: 18456"),
             General("error 18456"),
             General("msg 18456"),
@@ -188,13 +190,17 @@ family! { "Clients of services" {
             Message("tcp provider: timeout error"),
             Message("microsoft sql server, error: 53)"),
         ];
-    ORACLE_LOGON: "oracle-logon", Error, "An Oracle client, or its database, does not take the logon.",
+    ORACLE_LOGON: "oracle-logon", Error, "An Oracle client does not reach its database, or one of them does not take the logon.",
         "Look at the user, the password and `SQLNET.AUTHENTICATION_SERVICES` in sqlnet.ora. With Windows authentication (NTS), the process needs an identity: `kubectl gmsa verify`.",
         words: [
             Message("ora-12638"), Message("ora-12631"), Message("ora-12640"), Message("ora-12641"), Message("ora-01017"), Message("ora-28040"),
             Message("ora-12649"), Message("ora-12650"), Message("ora-28000"), Message("ora-01004"),
+            Message("ora-12154"), Message("ora-12170"), Message("ora-12505"), Message("ora-12514"), Message("ora-12541"), Message("ora-12543"), Message("ora-12545"),
         ],
         remedies: {
+            "ora-12154" => "The client does not find the name of the database: correct it in the connection string, or mount tnsnames.ora and set `TNS_ADMIN`. This is before any logon.",
+            "ora-12170" => "The client does not reach the listener: check the name, the port (TCP 1521) and the network policy of the Pod. This is before any logon.",
+            "ora-125" => "The client does not reach the listener, or the listener does not know the service: check the name, the port (TCP 1521) and the service name. This is before any logon.",
             "ora-126" => "The client tries Windows authentication (NTS) and gets no credentials. Run the process as NETWORK SERVICE and check `kubectl gmsa verify`. Where the database has users with passwords, set `SQLNET.AUTHENTICATION_SERVICES = (NONE)` in sqlnet.ora of the client.",
             "ora-28040" => "The client is older than the database allows: use a newer client, or lower `SQLNET.ALLOWED_LOGON_VERSION_SERVER` at the database. It is no matter of the gMSA.",
             "ora-28000" => "The user of the database is locked: `ALTER USER NAME ACCOUNT UNLOCK`. It is no matter of the gMSA.",
@@ -298,6 +304,8 @@ family! { "Clients of services" {
             Message("cannot find path '\\\\"),
             Message("system error 53 has occurred*network path was not found"),
             Message("system error 53 has occurred"),
+            Message("systemfehler 53 aufgetreten"),
+            General("netzwerkpfad wurde nicht gefunden"),
             Message("ioexception*the network path was not found"),
             Message("new-smbglobalmapping : the network path was not found"),
             Message("windows cannot access \\\\*network path was not found"),
@@ -310,7 +318,7 @@ family! { "Clients of services" {
     SHARE_DENIED: "share-denied", Error, "The identity reaches a share, and may not open it.",
         "Give `CONTOSO\\NAME$` the right in both places: the permissions of the share, and those of the file system behind it. Open it by its DNS name: an address leads to NTLM.",
         words: [Message("access to the path '\\\\*' is denied"), Message("\\\\* is not accessible. you might not have permission"),
-            Message("system error 5 has occurred"), Message("new-smbglobalmapping : access is denied"),
+            Message("system error 5 has occurred"), Message("systemfehler 5 aufgetreten"), Message("new-smbglobalmapping : access is denied"),
             Message("smb*mapping : the specified network password is not correct"), Message("smb*mapping : the user name or password is incorrect")],
         remedies: {
             "password is " => "The user or the password that was given with the share is wrong: Windows opens it with them, and not with the gMSA. Give none, so that the process opens it as the gMSA, or correct them.",

@@ -41,13 +41,16 @@ pub(super) fn find(text: &str) -> impl Iterator<Item = Status> {
                     || is_behind(&["code", "status", "failed", "with", "hresult", "result", "returned"])
                     || decimal(second) == Some(*status)
             };
+            if matches!(word, "-1" | "4294967295") {
+                return None;
+            }
             hexadecimal(word).filter(is_told).or_else(|| decimal(word).filter(is_status)).or_else(|| bare(word))
         })
 }
 
-/// As `3/14/2023` in a list of events, behind their level.
+/// As `3/14/2023` in a list of events, behind their level, or `3/14` of a count.
 fn is_date(word: &str) -> bool {
-    word.split('/').count() == 3 && word.bytes().all(|b| b.is_ascii_digit() || b == b'/')
+    word.contains('/') && word.bytes().all(|b| b.is_ascii_digit() || b == b'/')
 }
 
 /// The small exit code of a program that the text gives. Large ones are statuses of Windows.
@@ -58,7 +61,9 @@ pub(super) fn exit(text: &str) -> Option<u32> {
         let is_exit = (matches!(second, "code" | "status") && (first.starts_with("exit") || first == "with"))
             || second == "exitcode";
         first = std::mem::replace(&mut second, word);
-        word.parse().ok().filter(|code| is_exit && *code <= 0xffff)
+        // -1 is no status, and what many programs end with.
+        let code = if word == "-1" { Some(u32::MAX) } else { word.parse().ok() };
+        code.filter(|code| is_exit && (*code <= 0xffff || *code == u32::MAX))
     })
 }
 
@@ -131,6 +136,8 @@ mod tests {
             ("exit code: 0", Some(0)),
             ("exited with code 2", Some(2)),
             ("exit status 1", Some(1)),
+            ("exit code: -1", Some(u32::MAX)),
+            ("exitcode: 4294967295", Some(u32::MAX)),
             (r#""exitcode":139"#, Some(139)),
             ("exit code: 3221225794", None),
             ("status code 137", None),

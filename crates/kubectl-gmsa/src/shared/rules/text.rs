@@ -281,6 +281,7 @@ fn exited(text: &str) -> Option<Explanation> {
                 .to_owned(),
         ),
     };
+    let code = if code == u32::MAX { "-1".to_owned() } else { code.to_string() };
     Some(Explanation { found: format!("exit code {code}"), meaning })
 }
 
