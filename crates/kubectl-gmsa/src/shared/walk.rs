@@ -19,7 +19,7 @@ use super::{
         steps,
         workload::Workload,
     },
-    webhook::{Configured, configured},
+    webhook::{Configured, DEPLOYMENTS, configured, installer_of},
     workloads::Kind,
 };
 use anyhow::{Context as _, bail};
@@ -252,13 +252,24 @@ async fn contents(snapshot: &Snapshot, finder: &mut FactFinder, of: &ClusterPod)
     }
 }
 
-/// What to do about a pod that must be created again, where no controller does it.
+/// What to do about a pod that must be created again.
 fn again(pod: &ClusterPod, found: Diagnostic) -> Diagnostic {
-    let mut owners = pod.object.metadata.owner_references.iter().flatten();
-    if owners.any(|owner| owner.controller == Some(true)) {
-        return found;
+    match created_again(pod) {
+        Some(fix) => found.with_fix(fix),
+        None => found,
     }
-    found.with_fix("Create it again from its manifest, because no controller does: `kubectl replace --force -f FILE`.")
+}
+
+/// How a pod is created again: by its controller, where it has one.
+fn created_again(pod: &ClusterPod) -> Option<String> {
+    let mut owners = pod.object.metadata.owner_references.iter().flatten();
+    if !owners.any(|owner| owner.controller == Some(true)) {
+        let fix = "Create it again from its manifest, because no controller does: `kubectl replace --force -f FILE`.";
+        return Some(fix.to_owned());
+    }
+    let (namespace, name) = pod.place();
+    let delete = Subject::Pod { namespace }.command("delete pod", name, "")?;
+    Some(format!("Delete the pod: {delete}. Its controller creates a new one."))
 }
 
 /// That no webhook reviewed a pod, because none is asked about pods of its namespace.
@@ -271,7 +282,21 @@ async fn unreviewed(snapshot: &Snapshot, pod: &ClusterPod) -> Option<Diagnostic>
     let mutating: Vec<&Configured> = webhooks.iter().filter(|found| found.mutating && found.is_of_pods()).collect();
     if mutating.is_empty() {
         let text = "the pod names a credential spec and carries no contents: no MutatingWebhookConfiguration sends pods to a GMSA webhook";
-        return Some(Diagnostic::new(&rules::WEBHOOK_MISSING, text));
+        let found = Diagnostic::new(&rules::WEBHOOK_MISSING, text);
+        let of_webhooks = webhooks.iter().find(|found| found.is_of_pods()).map(|found| found.installer.clone());
+        let installer = match of_webhooks {
+            Some(installer) => Some(installer),
+            None => installer_of(&snapshot.list(DEPLOYMENTS).await.unwrap_or_default()),
+        };
+        return Some(match installer {
+            Some(installer) => {
+                let pod = created_again(pod)
+                    .map(|fix| format!(" Pods get contents only when they are created. {fix}"))
+                    .unwrap_or_default();
+                found.with_fix(format!("{} creates it again.{pod}", installer.restore()))
+            }
+            None => found,
+        });
     }
     let of: Namespace = snapshot.get(&format!("/api/v1/namespaces/{namespace}")).await.ok()?;
     let passes_by = mutating.iter().find(|found| found.selects(&of).is_ok_and(|selected| !selected))?;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::{
     api::{
         admissionregistration::v1::{ServiceReference, ValidatingWebhook},
+        apps::v1::Deployment,
         core::v1::{Namespace, Pod},
         discovery::v1::{Endpoint, EndpointSlice},
     },
@@ -23,6 +24,14 @@ const ADMIN: &str = "admin";
 struct Configuration {
     metadata: ObjectMeta,
     webhooks: Option<Vec<ValidatingWebhook>>,
+}
+
+/// The Deployments of the webhook, as the chart labels them.
+pub const DEPLOYMENTS: &str = "/apis/apps/v1/deployments?labelSelector=app.kubernetes.io%2Fname%3Dgmsa-webhook";
+
+/// Who installed the webhook, by its Deployments.
+pub fn installer_of(deployments: &[Deployment]) -> Option<Installer> {
+    deployments.first().map(|deployment| Installer::of(&deployment.metadata))
 }
 
 pub struct Configured {

@@ -33,7 +33,7 @@ use crate::shared::{
         scheduling::Nodes,
         workload::{Workload, Workloads},
     },
-    webhook::{Configured, configured, endpoints, is_ready},
+    webhook::{Configured, DEPLOYMENTS, configured, endpoints, installer_of, is_ready},
     workloads::Kind,
 };
 use gmsa_cluster::{probe, resolver::live::collection};
@@ -221,9 +221,7 @@ impl Parts {
     /// Who installed the webhook, by its configurations or its Deployment. A user who may read neither gets the remedy for a cluster without one.
     pub(super) fn installer(&self) -> Option<Installer> {
         let of_configuration = self.of_pods().first().map(|found| found.installer.clone());
-        let deployments = self.deployments.as_ref().ok();
-        let of_deployment = || deployments?.first().map(|deployment| Installer::of(&deployment.metadata));
-        of_configuration.or_else(of_deployment)
+        of_configuration.or_else(|| installer_of(self.deployments.as_ref().ok()?))
     }
 }
 
@@ -259,9 +257,7 @@ impl Installation {
             services(snapshot, &ours),
             own(snapshot, &ours),
             async {
-                const OF_CHART: &str =
-                    "/apis/apps/v1/deployments?labelSelector=app.kubernetes.io%2Fname%3Dgmsa-webhook";
-                if of_pods.is_empty() && webhooks.is_ok() { snapshot.list(OF_CHART).await } else { Ok(Vec::new()) }
+                if of_pods.is_empty() && webhooks.is_ok() { snapshot.list(DEPLOYMENTS).await } else { Ok(Vec::new()) }
             },
         );
         Self { crd, webhooks, deployments, namespaces, dry_runs, protection, services, own }
