@@ -159,6 +159,8 @@ fn workloads_that_are_refused_are_explained_and_mended() {
     missing_service_account(&scene);
     missing_credential_spec(&scene);
     wrong_case(&scene);
+    missing_classes(&scene);
+    held_back(&scene);
 }
 
 /// After it, the service account may use `webapp1`.
@@ -190,6 +192,62 @@ fn missing_credential_spec(scene: &Scene<'_>) {
     scene.tool.write("domain.json", DOMAIN);
     scene.follow(&remedy, &[("ACCOUNT", "WebApp1"), ("FILE", "domain.json")]);
     scene.runs_at_last("no-spec");
+}
+
+/// Objects of the cluster that the template names.
+fn missing_classes(scene: &Scene<'_>) {
+    scene.deploy("no-class", &json!({"runtimeClassName": "windows-2022"}));
+    let (cause, remedy) = scene.first_cause("no-class");
+    let missing = "template         there is no runtime class \"windows-2022\": the API server refuses the pod [runtime-class-missing]";
+    assert_eq!(cause, missing);
+    scene.follow(&remedy, &[]);
+    scene.runs_at_last("no-class");
+
+    scene.deploy("no-priority", &json!({"priorityClassName": "gold"}));
+    let refused = || scene.listed("no-priority").filter(|(line, _)| line.ends_with(" [pod-refused]"));
+    scene.cluster.until("the pod is refused", || refused().is_some());
+    let (line, remedy) = refused().unwrap();
+    assert!(line.contains("no PriorityClass with name gold was found"), "{line}");
+    assert_eq!(remedy, "Create it: `kubectl create priorityclass gold --value=1000`. Or correct the name in the Pod.");
+    scene.follow(&remedy, &[]);
+    scene.runs_at_last("no-priority");
+}
+
+/// What the template itself keeps from the nodes: the pod of the changed one is put on its node.
+fn held_back(scene: &Scene<'_>) {
+    for (name, field, cause) in [
+        (
+            "gated",
+            json!({"schedulingGates": [{"name": "example.com/wait"}]}),
+            "scheduling       the pod is not on a node: no scheduler tries it before its gates are removed: example.com/wait [not-scheduled]",
+        ),
+        (
+            "other-scheduler",
+            json!({"schedulerName": "own"}),
+            "scheduling       the pod is not on a node: its scheduler, \"own\", has not tried it [not-scheduled]",
+        ),
+        (
+            "no-node",
+            json!({"nodeName": "windows-gone"}),
+            "scheduling       the pod asks for windows-gone by `nodeName`, and no such node exists [node-not-ready]",
+        ),
+    ] {
+        scene.deploy(name, &field);
+        scene
+            .cluster
+            .until("the pod is held back", || scene.listed(name).is_some_and(|(line, _)| line.contains(": the pod ")));
+        let (said, remedy) = scene.first_cause(name);
+        assert_eq!(said, cause);
+        let (key, _) = field.as_object().unwrap().iter().next().unwrap();
+        scene.follow(&remedy, &[]);
+        let selector = format!("app={name}");
+        let get = ["get", "pods", "--namespace", NAMESPACE, "--selector", &selector, "-o", "json"];
+        let is_free = || {
+            let list: Value = serde_json::from_str(&scene.cluster.kubectl_prints(get)).unwrap();
+            list["items"].as_array().unwrap().iter().any(|pod| pod["spec"][key] != field[key])
+        };
+        scene.cluster.until("the pod of the new template is there", is_free);
+    }
 }
 
 /// kube-apiserver does not store such a Deployment at all, so it is no workload of the cluster: `check` says it of the file.

@@ -25,12 +25,15 @@ family! { "Pods" {
         "Create it: `kubectl create serviceaccount SERVICEACCOUNT --namespace NAMESPACE`. Or correct the name in the Pod.",
         words: [Refusal("error looking up service account"), General("serviceaccounts \"*\" not found")];
     RUNTIME_CLASS_MISSING: "runtime-class-missing", Error, "The runtime class of a Pod does not exist, so the API server refuses the Pod.",
-        "Create it: `echo '{\"apiVersion\":\"node.k8s.io/v1\",\"kind\":\"RuntimeClass\",\"metadata\":{\"name\":\"OBJECT\"},\"handler\":\"runhcs-wcow-process\"}' | kubectl apply -f -`. Or correct `runtimeClassName`.",
+        "Create it: `echo '{\"apiVersion\":\"node.k8s.io/v1\",\"kind\":\"RuntimeClass\",\"metadata\":{\"name\":\"OBJECT\"},\"handler\":\"runhcs-wcow-process\"}' | kubectl apply -f -`. Or correct runtimeClassName in the Pod.",
         words: [
             Refusal("pod rejected: runtimeclass"),
             Message("runtimeclass.node.k8s.io \"*\" not found"),
             Start("no runtime for \"*\" is configured"),
-        ];
+        ],
+        remedies: {
+            "no runtime for" => "Configure the handler of the runtime class in containerd of the node, or correct runtimeClassName in the Pod.",
+        };
     EPHEMERAL_CONTAINERS: "ephemeral-containers", Error, "A new Pod, or a Pod template, has ephemeral containers, so the API server refuses it.",
         "Remove them: `kubectl debug` adds them to a Pod that runs.";
     IGNORED_FIELD: "ignored-field", Error, "A field or an annotation for GMSA is misspelt or in the wrong place, so Kubernetes ignores it.",
@@ -67,7 +70,7 @@ family! { "Pods" {
         ],
         remedies: {
             "exceeded quota" => "Raise the ResourceQuota that the message names (`kubectl describe resourcequota -n NAMESPACE`), or request less.",
-            "no priorityclass with name" => "Create it: `kubectl create priorityclass OBJECT --value=1000`. Or correct `priorityClassName` in the Pod.",
+            "no priorityclass with name" => "Create it: `kubectl create priorityclass OBJECT --value=1000`. Or correct the name in the Pod.",
             "failed quota" => "Set requests and limits on every container: the ResourceQuota that the message names demands them. A LimitRange sets defaults.",
             "violates podsecurity" => "Change the fields that the message names, or the label `pod-security.kubernetes.io/enforce` of the namespace. GMSA itself passes the level `restricted`; `hostProcess` needs `privileged`.",
             "usage per" => "Stay within the LimitRange of the namespace: `kubectl describe limitrange -n NAMESPACE`.",
@@ -132,7 +135,7 @@ family! { "Pods" {
             "secret \"*\" not found" => "Create the Secret in the namespace of the Pod (`kubectl create secret generic OBJECT --namespace NAMESPACE --from-file=FILE`), or correct its name in the Pod.",
             "couldn't find key ? in configmap" => "Add the key: `kubectl patch configmap OBJECT --namespace NAMESPACE --patch '{\"data\":{\"KEY\":\"VALUE\"}}'`. Or correct its name in the Pod.",
             "couldn't find key ? in secret" => "Add the key: `kubectl patch secret OBJECT --namespace NAMESPACE --patch '{\"stringData\":{\"KEY\":\"VALUE\"}}'`. Or correct its name in the Pod.",
-            "persistentvolumeclaim \"*\" not found" => "Create the claim: `echo '{\"apiVersion\":\"v1\",\"kind\":\"PersistentVolumeClaim\",\"metadata\":{\"name\":\"OBJECT\",\"namespace\":\"NAMESPACE\"},\"spec\":{\"accessModes\":[\"ReadWriteOnce\"],\"resources\":{\"requests\":{\"storage\":\"1Gi\"}}}}' | kubectl apply -f -`, with the size that it needs. Or correct `claimName` in the Pod.",
+            "persistentvolumeclaim \"*\" not found" => "Create the claim: `echo '{\"apiVersion\":\"v1\",\"kind\":\"PersistentVolumeClaim\",\"metadata\":{\"name\":\"OBJECT\",\"namespace\":\"NAMESPACE\"},\"spec\":{\"accessModes\":[\"ReadWriteOnce\"],\"resources\":{\"requests\":{\"storage\":\"1Gi\"}}}}' | kubectl apply -f -`, with the size that it needs. Or correct its name in the Pod.",
             "persistentvolumeclaim" => "Look at the claim: `kubectl describe pvc OBJECT --namespace NAMESPACE`. It waits for a StorageClass that exists, and works on Windows.",
             "multi-attach error" => "The volume is still attached to the node of another Pod, and `ReadWriteOnce` allows one: delete that Pod (`kubectl get pods --namespace NAMESPACE -o wide`), or set `strategy.type: Recreate`.",
         };

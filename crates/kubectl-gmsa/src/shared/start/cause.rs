@@ -105,7 +105,7 @@ fn over(workload: &Workload, why: &str, text: String) -> Diagnostic {
     let again = workload.subject().command("delete job", &workload.name, "");
     match again.filter(|_| workload.kind == Kind::Job && why.contains("deadline")) {
         Some(delete) => found.with_fix(format!(
-            "Raise `activeDeadlineSeconds` in its manifest, or leave it out. Then start the Job again: {delete}, and apply the manifest."
+            "Raise activeDeadlineSeconds in its manifest, or leave it out. Then start the Job again: {delete}, and apply the manifest."
         )),
         None => found,
     }
