@@ -224,5 +224,7 @@ fn not_running(pod: &ClusterPod, container: &Slot<'_>) -> Option<Check> {
         }
         _ => format!("container {name} does not run: the pod is {}", pod.phase()),
     };
-    Some(Check::found(CONTAINER, Diagnostic::new(&rules::NOT_STARTED, text)))
+    let (namespace, pod_name) = pod.place();
+    let names = Names { namespace: Some(namespace), pod_name: Some(pod_name), ..Names::default() };
+    Some(Check::found(CONTAINER, rules::found(&rules::NOT_STARTED, text, &names)))
 }

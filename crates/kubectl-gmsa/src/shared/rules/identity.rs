@@ -116,7 +116,7 @@ family! { "Identity in a container" {
         remedies: {
             "identity references could not be translated" => "Windows translates names by the secure channel: `nltest /sc_verify:DOMAIN` in the container must answer 0. If it does, look for the flag WORKSTATION_TRUST_ACCOUNT of the account: `kubectl gmsa account lint`.",
             "local security authority cannot be contacted" => "Windows could not ask for a ticket: `nltest /sc_verify:DOMAIN` and `klist get krbtgt` in the container say why. On SQL Server for Linux, look at its keytab and at the realm in krb5.conf.",
-            "getting parent domain failed" => "The container has no credential spec: `kubectl get pod POD -o yaml` must show `gmsaCredentialSpec` with contents. A Pod that is older than the webhook has none: delete it.",
+            "getting parent domain failed" => "The container has no credential spec: `kubectl get pod POD --namespace NAMESPACE -o yaml` must show `gmsaCredentialSpec` with contents. A Pod that is older than the webhook has none: delete it.",
         };
     NETLOGON_STOPPED: "netlogon-stopped", Error, "The service Netlogon does not run in the container.",
         "Start it: `net start netlogon`. It runs in images of Server Core and Server, not of Nano Server, and only where the container has a credential spec: `nltest /parentdomain`.",

@@ -161,7 +161,7 @@ family! { "Pods" {
         "`kubectl describe pod POD --namespace NAMESPACE` shows what the scheduler says, `kubectl get nodes -L kubernetes.io/os,node.kubernetes.io/windows-build` which nodes there are.",
         words: [General("nodes are available"), General("no nodes available to schedule pods"), General("failedscheduling")];
     POD_FAILED: "pod-failed", Error, "A Pod has failed: it was evicted, or a container of it ended with an error.",
-        "`kubectl describe pod` and `kubectl logs` say why. Its controller creates a new Pod; a Pod without a controller must be created again.",
+        "`kubectl describe pod POD --namespace NAMESPACE` and `kubectl logs` say why. Its controller creates a new Pod; a Pod without a controller must be created again.",
         words: [
             Message("the node was low on resource"),
             Message("the node had condition: [diskpressure]"),
@@ -267,7 +267,7 @@ family! { "Pods" {
             "createcomputesystem" => "Windows on the node failed: the log Microsoft-Windows-Hyper-V-Compute-Admin there says more. A restart of the service `vmcompute`, or of the node after a drain, clears what an earlier container left.",
             "image pull secrets" => "Create the imagePullSecret that the Pod or its service account names: `kubectl create secret docker-registry OBJECT --namespace NAMESPACE --docker-server=REGISTRY --docker-username=USER --docker-password=PASSWORD`.",
             "root" => "Set `runAsUserName: ContainerUser` or `NT AUTHORITY\\NETWORK SERVICE`: with `runAsNonRoot`, the kubelet refuses ContainerAdministrator.",
-            "is waiting to start" => "`kubectl describe pod POD` shows what it waits for: its events name the image, the volume or the sandbox that fails.",
+            "is waiting to start" => "`kubectl describe pod POD --namespace NAMESPACE` shows what it waits for: its events name the image, the volume or the sandbox that fails.",
             "toomanyrequests" => "The registry limits pulls: log on to it with an imagePullSecret, or use a mirror.",
             "unauthorized" => "Let the node log on to the registry: an imagePullSecret in the namespace and on the service account, or the identity of the node.",
             "pull access denied" => "Correct the name of the image, or let the node log on to the registry: an imagePullSecret in the namespace and on the service account.",
@@ -278,13 +278,13 @@ family! { "Pods" {
             "manifest unknown" => "The registry has no such tag of the image: correct the tag.",
             "not found" => "The registry has no such image or tag: correct the name and the tag.",
             "errimageneverpull" => "Load the image onto the node, or change `imagePullPolicy`.",
-            "pull" => "Correct the name and the tag of the image, or the access of the node to its registry: an imagePullSecret, its network. `kubectl describe pod` shows what the registry said.",
-            "imageinspecterror" => "Correct the name of the image: the container runtime cannot read it as one. `kubectl describe pod` shows it.",
+            "pull" => "Correct the name and the tag of the image, or the access of the node to its registry: an imagePullSecret, its network. `kubectl describe pod POD --namespace NAMESPACE` shows what the registry said.",
+            "imageinspecterror" => "Correct the name of the image: the container runtime cannot read it as one. `kubectl describe pod POD --namespace NAMESPACE` shows it.",
             "default image tag" => "Correct the name of the image: it is empty, or no name that a registry can have.",
-            "errimage" => "Correct the name and the tag of the image, or the access of the node to its registry: an imagePullSecret, its network. `kubectl describe pod` shows what the registry said.",
+            "errimage" => "Correct the name and the tag of the image, or the access of the node to its registry: an imagePullSecret, its network. `kubectl describe pod POD --namespace NAMESPACE` shows what the registry said.",
             "oomkilled" => "Raise the memory limit of the container.",
-            "crashloopbackoff" => "`kubectl logs POD --previous` says why the container ended; its exit code stands in `kubectl describe pod`.",
-            "back-off restarting" => "`kubectl logs POD --previous` says why the container ended; its exit code stands in `kubectl describe pod`.",
+            "crashloopbackoff" => "`kubectl logs POD --namespace NAMESPACE --previous` says why the container ended; its exit code stands in `kubectl describe pod POD --namespace NAMESPACE`.",
+            "back-off restarting" => "`kubectl logs POD --namespace NAMESPACE --previous` says why the container ended; its exit code stands in `kubectl describe pod POD --namespace NAMESPACE`.",
         };
     EXIT_LIBRARY: "exit-library", Error, "A program in the container ended before it began: a library that it needs is missing, or is for other processors.",
         "Use an image that has what it needs: Server Core in place of Nano Server, the Visual C++ runtime, the .NET runtime, and the same architecture as the program.",
@@ -298,16 +298,16 @@ family! { "Pods" {
         "Compare the build of the image with that of the node first: docs/windows-pods.md. Then look at the memory of the node and the number of its containers, whose desktop heaps have a limit; a restart of the node frees them.",
         words: [Codes(&[STATUS_DLL_INIT_FAILED, ERROR_DLL_INIT_FAILED])];
     EXIT_CRASHED: "exit-crashed", Error, "A program in the container crashed. That is a fault of the program, not of its identity.",
-        "`kubectl logs POD --previous`, and the event log Application in the container, say where. 0xe0434352 is an exception of .NET that nothing caught.",
+        "`kubectl logs POD --namespace NAMESPACE --previous`, and the event log Application in the container, say where. 0xe0434352 is an exception of .NET that nothing caught.",
         words: [Codes(&[STATUS_ACCESS_VIOLATION, STATUS_STACK_OVERFLOW, STATUS_HEAP_CORRUPTION, STATUS_STACK_BUFFER_OVERRUN, ERROR_PROCESS_ABORTED, CLR_EXCEPTION,
             EXCEPTION_COMPLUS, EXCEPTION_MSC, COR_E_FAILFAST, STATUS_BREAKPOINT, STATUS_ILLEGAL_INSTRUCTION, STATUS_INTEGER_DIVIDE_BY_ZERO,
             STATUS_INVALID_CRUNTIME_PARAMETER, STATUS_ASSERTION_FAILURE, STATUS_FAIL_FAST_EXCEPTION]),
             Exit(&[132, 134, 135, 136, 139, 1067])];
     EXIT_STOPPED: "exit-stopped", Note, "The container was ended from outside: somebody or the kubelet stopped it.",
-        "Look for the reason before it in `kubectl describe pod`: a liveness probe, a rollout, an eviction.",
+        "Look for the reason before it in `kubectl describe pod POD --namespace NAMESPACE`: a liveness probe, a rollout, an eviction.",
         words: [Codes(&[STATUS_CONTROL_C_EXIT, DBG_TERMINATE_PROCESS]), Exit(&[130, 137, 143])],
         remedies: {
-            "exit code 137" => "`kubectl describe pod` says which: `OOMKilled` is a memory limit that is too low. Otherwise the container did not end within its grace period after a liveness probe, a rollout or an eviction.",
+            "exit code 137" => "`kubectl describe pod POD --namespace NAMESPACE` says which: `OOMKilled` is a memory limit that is too low. Otherwise the container did not end within its grace period after a liveness probe, a rollout or an eviction.",
         };
     NODE_MEMORY: "node-memory", Error, "The node has too little memory, or too small a page file.",
         "Give the Windows node a page file and more memory, or run fewer Pods on it. Set memory requests: Windows does not end processes for want of memory, it refuses more.",

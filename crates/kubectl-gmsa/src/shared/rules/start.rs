@@ -159,8 +159,8 @@ family! { "Containers that do not start" {
             Codes(&[HCS_E_INVALID_STATE, HCS_E_SYSTEM_NOT_FOUND, HCS_E_SYSTEM_ALREADY_STOPPED]),
         ],
         remedies: {
-            "hcs_e_invalid_state" => "The container has ended, or has not started yet, so nothing can run in it: `kubectl describe pod` and `kubectl logs POD --previous` say why it ended.",
-            "hcs_e_system_" => "The container has ended, or has not started yet, so nothing can run in it: `kubectl describe pod` and `kubectl logs POD --previous` say why it ended.",
+            "hcs_e_invalid_state" => "The container has ended, or has not started yet, so nothing can run in it: `kubectl describe pod POD --namespace NAMESPACE` and `kubectl logs POD --namespace NAMESPACE --previous` say why it ended.",
+            "hcs_e_system_" => "The container has ended, or has not started yet, so nothing can run in it: `kubectl describe pod POD --namespace NAMESPACE` and `kubectl logs POD --namespace NAMESPACE --previous` say why it ended.",
         };
     START_COMMAND: "start-command", Error, "The command of a container is not in its image.",
         "Correct `command`, or its path in the image.",

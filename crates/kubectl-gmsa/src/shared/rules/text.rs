@@ -277,7 +277,7 @@ fn exited(text: &str) -> Option<Explanation> {
         None if code == 0 => Meaning::NoFault("The program ended by itself, without an error."),
         None => Meaning::Unknown(
             "It is of the program, and no status of Windows: only its own documentation and its log say what it means. \
-             `kubectl logs POD --previous` shows the log of a container that was started again."
+             `kubectl logs POD --namespace NAMESPACE --previous` shows the log of a container that was started again."
                 .to_owned(),
         ),
     };

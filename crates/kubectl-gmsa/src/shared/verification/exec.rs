@@ -77,8 +77,7 @@ impl Executor {
             "the permission create pods/exec is needed: kubectl create role gmsa-verify --namespace {namespace} --verb=create,get \
              --resource=pods/exec, then bind it"
         );
-        let text =
-            format!("the API server runs no command in the container, 403: {}", quote::bare(message, quote::NAME));
+        let text = format!("the API server runs no command in the container, 403: {}", quote::remark(message));
         Diagnostic::new(&rules::EXEC_REFUSED, text).with_fix(fix)
     }
 }
