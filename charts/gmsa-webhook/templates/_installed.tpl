@@ -1,5 +1,5 @@
 {{/*
-What is installed in the cluster: for what an upgrade must keep, and for changes that "gmsa-webhook.checkSource" must refuse; never for what is rendered anew. Nothing is found where
+What is installed in the cluster: for what an upgrade must keep, and for changes that "gmsa-webhook.checkSource" must refuse; never for what is rendered again. Nothing is found where
 Helm renders without a cluster (`helm template`, Argo CD).
 */}}
 

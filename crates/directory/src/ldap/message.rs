@@ -17,7 +17,7 @@ const EXTENDED_NAMES: &str = "1.2.840.113556.1.4.529";
 
 /// What a request asks the server to do besides.
 pub enum Control<'c> {
-    /// At most so many entries, from where the last page ended.
+    /// At most this many entries, from where the last page ended.
     Page(u32, &'c [u8]),
     ExtendedNames,
 }

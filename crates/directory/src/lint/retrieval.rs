@@ -146,7 +146,7 @@ fn problem(account: &Account, to: &Sid, denied: &Denied<'_>, principals: &Princi
     if let Some(by) = denied.whole(to, principal) {
         let (who, by) = (Quoted::new(&principals.name(to)).to_string(), Quoted::new(&principals.name(by)).to_string());
         let problem = format!("allows it to {who}, after it is denied to {by}, so {who} may not");
-        return Some((anew(account, found(&rules::ACCOUNT_HOSTS_DENIED, problem)), false));
+        return Some((with_new_list(account, found(&rules::ACCOUNT_HOSTS_DENIED, problem)), false));
     }
     if let Some((name, who)) = principal.and_then(Principal::wide) {
         let holds = match principal {
@@ -194,7 +194,7 @@ fn problem(account: &Account, to: &Sid, denied: &Denied<'_>, principals: &Princi
                 without.iter().take(SHOWN).map(|member| Quoted::new(&member.name).to_string()).collect();
             let problem =
                 format!("denies it to {} of group {name}, before it is allowed to the group", names.join(", "));
-            let denied = || (anew(account, found(&rules::ACCOUNT_HOSTS_DENIED, problem)), !with.is_empty());
+            let denied = || (with_new_list(account, found(&rules::ACCOUNT_HOSTS_DENIED, problem)), !with.is_empty());
             (!without.is_empty()).then(denied)
         }
         Principal::Single(member) if member.is_disabled => {
@@ -217,7 +217,7 @@ fn to_security(group: &str) -> Option<String> {
 }
 
 /// The fix that writes the list again.
-fn anew(account: &Account, found: Diagnostic) -> Diagnostic {
+fn with_new_list(account: &Account, found: Diagnostic) -> Diagnostic {
     fixed(found, set(account, &format!("-{RETRIEVERS} GROUP, which writes the list again, without denials")))
 }
 

@@ -40,7 +40,7 @@ fn forged_dns(address: Ipv4Addr) -> SocketAddr {
     at
 }
 
-/// The workstation, which takes so many connections with TLS and prints what they send.
+/// The workstation, which takes this many connections with TLS and prints what they send.
 fn workstation(address: Ipv4Addr, connections: usize) -> Child {
     let mut command = Command::new("openssl");
     command.args(["s_server", "-quiet", "-accept", &format!("{address}:636"), "-cert", "ws42-cert.pem"]);

@@ -157,7 +157,7 @@ pub fn checks(checks: &[Check], style: Style) -> String {
     checks.iter().map(row).collect()
 }
 
-/// The text in lines that a terminal of so many columns shows whole, the first of which begins at `indent`, as the others do. A command in
+/// The text in lines that a terminal of this many columns shows whole, the first of which begins at `indent`, as the others do. A command in
 /// backquotes is one word, so that it can be copied.
 fn wrapped(text: &str, indent: usize, columns: Option<usize>) -> String {
     const NARROWEST: usize = 30;
