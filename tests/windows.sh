@@ -49,7 +49,7 @@ colours() {
 # the names that it writes beside others, as far as the headers have them.
 status_codes() {
   local table=crates/kubectl-gmsa/src/shared/rules count
-  sed -nE 's/^    (0x[0-9a-f_]+|[0-9]+) ([A-Za-z_]+): .*/\1 \2/p' "$table/code.rs" | grep -Ev ' (HCS_E|HCN_E|CLR|EXCEPTION_COMPLUS|EXCEPTION_MSC|COR_E)' | awk '{ gsub("_", "", $1); print }' >"$folder/status-codes"
+  sed -nE 's/^    (0x[0-9a-f_]+|[0-9]+) ([A-Za-z_]+): .*/\1 \2/p' "$table/code.rs" | grep -Ev ' (HCS_E|HCN_E|CLR|EXCEPTION_COMPLUS|EXCEPTION_MSC|COR_E|XACT_E)' | awk '{ gsub("_", "", $1); print }' >"$folder/status-codes"
   count=$(wc -l <"$folder/status-codes")
   ((count > 100)) || failed "only $count status codes in $table/code.rs"
   {
