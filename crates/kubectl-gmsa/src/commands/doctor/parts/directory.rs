@@ -10,7 +10,6 @@ use gmsa_directory::{
 use serde_json::Value;
 use time::UtcDateTime;
 
-use super::super::directory::DIRECTORY;
 use crate::shared::{
     directory::Source,
     not_checked::{Read, Unread},
@@ -33,7 +32,8 @@ pub async fn ask(sources: Vec<Source>, specs: &[Value]) -> Read<Vec<Diagnostic>>
         return Err(first.clone());
     }
     let mut list = found(directories, specs).await.map_err(unread)?;
-    list.extend(closed.iter().filter_map(|unread| unread.check(DIRECTORY).result.err()));
+    // The check that is made of them says what they are about.
+    list.extend(closed.iter().filter_map(|unread| unread.check("directory").result.err()));
     Ok(list)
 }
 
