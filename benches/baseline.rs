@@ -1,8 +1,8 @@
 //! The baseline that the benchmark measures the webhook against: the same listener, TLS, axum and JSON parser, and no decision.
 //!
 //! It reads a review's uid and allows. What the webhook costs above this is what deciding and logging cost. With a JSON Patch
-//! it answers every `/mutate` with that. Run by `just bench` and `just bench-cluster`; never part of a normal
-//! build.
+//! it answers every `/mutate` with that. Run by `just bench`, and by `just bench-cluster`, which holds it too; never part of a
+//! normal build.
 
 use std::{
     env, fs,
@@ -94,7 +94,7 @@ fn patch(file: &str) -> anyhow::Result<Patch> {
 /// Takes the address to listen on; the files of a certificate, unless it is to create one; and the file of a JSON Patch, if it
 /// is to patch. Serves until it is killed.
 #[tokio::main]
-async fn main() -> anyhow::Result<()> {
+pub async fn main() -> anyhow::Result<()> {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let (address, files) = arguments.split_first().context("usage: baseline ADDR:PORT [CERTIFICATE KEY [PATCH]]")?;
     let address: SocketAddr = address.parse().with_context(|| format!("not an address and a port: {address}"))?;

@@ -1,7 +1,6 @@
 //! The bystander: one request after the other, on a thread of its own so that the attack beside it does not delay its clock.
 
 use std::{
-    io::{Read as _, Write as _},
     net::{Ipv4Addr, SocketAddr},
     sync::{
         Arc,
@@ -11,22 +10,28 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tokio::{io::AsyncWriteExt as _, time::timeout};
+use serde::Deserialize;
+use tokio::io::AsyncWriteExt as _;
 
 use super::{
     client::{Answer, Client, PATIENCE, connect, read_answer},
+    report::Figure,
     reviews,
 };
 
+/// Its address, where the attack has another one.
+const ELSEWHERE: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 /// Between two requests.
 const PAUSE: Duration = Duration::from_millis(10);
 
 const READY: &[u8] = b"GET /readyz HTTP/1.1\r\nhost: localhost\r\n\r\n";
 
 /// What is asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, Deserialize, PartialEq)]
+#[serde(rename_all = "kebab-case")]
 pub enum Question {
     /// May this pod be created? The answer to the access review is remembered. Each is on a new connection.
+    #[default]
     Review,
     /// The same on a connection that is kept, as long as the server keeps it.
     KeptReview,
@@ -36,12 +41,52 @@ pub enum Question {
     Ready,
 }
 
+/// What is asked during an attack, and how long an answer may take.
+#[derive(Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Plan {
+    pub asks: Question,
+    /// Whether it comes from the attack's address, as where both come through an API server.
+    same_address: bool,
+    /// Milliseconds; none where nothing is promised.
+    aim: Option<f64>,
+    /// Of a hundred answers, those that may not take longer.
+    part: usize,
+}
+
+impl Default for Plan {
+    fn default() -> Self {
+        Self { asks: Question::default(), same_address: false, aim: None, part: 100 }
+    }
+}
+
 /// What the client saw.
 pub struct Seen {
     /// How long each request took.
-    pub took: Vec<Duration>,
+    took: Vec<Duration>,
     /// Those that were not answered as they should be: the last answer, and how many.
-    pub failed: Option<(String, usize)>,
+    failed: Option<(String, usize)>,
+}
+
+impl Seen {
+    /// How its requests fared.
+    pub fn figure(mut self, plan: &Plan) -> Figure {
+        self.took.sort_unstable();
+        let milliseconds = |number: usize| self.took[number.saturating_sub(1)].as_secs_f64() * 1e3;
+        let requests = self.took.len();
+        let (slowest, measured) = (milliseconds(requests), milliseconds((requests * plan.part).div_ceil(100)));
+        let what = if plan.asks == Question::Ready { "/readyz" } else { "reviews" };
+        let part = if plan.part < 100 { format!(", {measured:.0} for {} of 100", plan.part) } else { String::new() };
+        let figure = Figure::new(match &self.failed {
+            None => format!("{slowest:.0} of {requests} {what}{part}"),
+            Some((word, failed)) => format!("{slowest:.0}, {failed} of {requests} {what} failed ({word})"),
+        });
+        match (plan.aim, &self.failed) {
+            (None, _) => figure,
+            (Some(aim), None) => figure.aim(aim, measured <= aim),
+            (Some(aim), Some(_)) => figure.aim(format!("{aim}, none failed"), false),
+        }
+    }
 }
 
 /// A client at work.
@@ -52,7 +97,9 @@ pub struct Bystander {
 
 impl Bystander {
     /// Begins to ask.
-    pub fn start(question: Question, client: Client, admin: SocketAddr, source: Ipv4Addr) -> Self {
+    pub fn start(plan: &Plan, client: Client, admin: SocketAddr) -> Self {
+        let source = if plan.same_address { Ipv4Addr::LOCALHOST } else { ELSEWHERE };
+        let question = plan.asks;
         let client = client.from(source);
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
@@ -65,9 +112,9 @@ impl Bystander {
                     let begun = Instant::now();
                     let answer = match question {
                         Question::Ready => ready(source, admin).await,
-                        Question::KeptReview => client.post_on(&mut kept, "/validate", reviews::plain(0)).await,
-                        Question::Review => client.post("/validate", reviews::plain(0)).await,
-                        Question::NewAccount => client.post("/validate", reviews::plain(seen.took.len())).await,
+                        Question::KeptReview => client.post_on(&mut kept, "/validate", &reviews::plain(0)).await,
+                        Question::Review => client.post("/validate", &reviews::plain(0)).await,
+                        Question::NewAccount => client.post("/validate", &reviews::plain(seen.took.len())).await,
                     };
                     seen.took.push(begun.elapsed());
                     let right = match question {
@@ -93,18 +140,11 @@ impl Bystander {
     }
 }
 
-/// Whether the server is ready now.
-pub fn is_ready(admin: SocketAddr) -> bool {
-    let Ok(mut stream) = std::net::TcpStream::connect(admin) else { return false };
-    let mut start = [0; 12];
-    stream.write_all(READY).and_then(|()| stream.read_exact(&mut start)).is_ok() && start.ends_with(b" 200")
-}
-
 async fn ready(source: Ipv4Addr, admin: SocketAddr) -> Answer {
     let exchange = async {
         let mut stream = connect(source, admin).await?;
         stream.write_all(READY).await?;
         read_answer(&mut stream).await
     };
-    Answer(timeout(PATIENCE, exchange).await.ok().and_then(Result::ok))
+    Answer::within(PATIENCE, exchange).await
 }

@@ -7,7 +7,6 @@ use std::{
     time::Duration,
 };
 
-use bytes::Bytes;
 use gmsa_webhook::tls;
 use rustls::{
     ClientConfig, RootCertStore,
@@ -18,7 +17,7 @@ use serde_json::Value;
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, split},
     net::{TcpSocket, TcpStream},
-    time::timeout,
+    time::{sleep, timeout},
 };
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
@@ -82,24 +81,39 @@ impl Client {
         connector.connect(ServerName::from(self.address.ip()), stream).await
     }
 
+    /// Sends this on a new connection.
+    pub async fn send(&self, bytes: &[u8]) -> io::Result<TlsStream<TcpStream>> {
+        let mut stream = self.connect().await?;
+        stream.write_all(bytes).await?;
+        stream.flush().await?;
+        Ok(stream)
+    }
+
+    /// The same, and disconnects a little later.
+    pub async fn send_and_leave(&self, bytes: &[u8], stay: Duration) -> io::Result<()> {
+        let _stream = self.send(bytes).await?;
+        sleep(stay).await;
+        Ok(())
+    }
+
     /// Posts a review on a connection of its own.
-    pub async fn post(&self, path: &str, body: Bytes) -> Answer {
-        let exchange = async { Ok(exchange(&mut self.connect().await?, path, body).await) };
-        timeout(PATIENCE, exchange).await.ok().and_then(io::Result::ok).unwrap_or(Answer(None))
+    pub async fn post(&self, path: &str, body: &[u8]) -> Answer {
+        self.post_on(&mut None, path, body).await
     }
 
     /// Posts a review on the connection that is kept, or on a new one, and keeps it.
-    pub async fn post_on(&self, kept: &mut Option<TlsStream<TcpStream>>, path: &str, body: Bytes) -> Answer {
+    pub async fn post_on(&self, kept: &mut Option<TlsStream<TcpStream>>, path: &str, body: &[u8]) -> Answer {
+        let request = request(path, body);
         if let Some(mut connection) = kept.take() {
             // The server may have closed it.
-            let answer = exchange(&mut connection, path, body.clone()).await;
+            let answer = exchange(&mut connection, &request).await;
             if answer.0.is_some() {
                 *kept = Some(connection);
                 return answer;
             }
         }
         let Ok(Ok(mut connection)) = timeout(PATIENCE, self.connect()).await else { return Answer(None) };
-        let answer = exchange(&mut connection, path, body).await;
+        let answer = exchange(&mut connection, &request).await;
         *kept = Some(connection);
         answer
     }
@@ -112,13 +126,11 @@ pub async fn connect(source: Ipv4Addr, to: SocketAddr) -> io::Result<TcpStream> 
     socket.connect(to).await
 }
 
-/// Posts a review on a connection that is open, and reads while it writes.
-pub async fn exchange(connection: &mut TlsStream<TcpStream>, path: &str, body: Bytes) -> Answer {
+/// Sends a request on a connection that is open, and reads while it writes.
+async fn exchange(connection: &mut TlsStream<TcpStream>, request: &[u8]) -> Answer {
     let (mut from, mut to) = split(connection);
-    let head = head(path, body.len());
     let write = async {
-        to.write_all(head.as_bytes()).await?;
-        to.write_all(&body).await?;
+        to.write_all(request).await?;
         to.flush().await
     };
     let exchange = async {
@@ -129,21 +141,31 @@ pub async fn exchange(connection: &mut TlsStream<TcpStream>, path: &str, body: B
             _ = write => read.await,
         }
     };
-    Answer(timeout(PATIENCE, exchange).await.ok().and_then(Result::ok))
+    Answer::within(PATIENCE, exchange).await
+}
+
+/// A review as it is posted.
+pub fn request(path: &str, body: &[u8]) -> Vec<u8> {
+    [head(path, body.len()).as_bytes(), body].concat()
 }
 
 /// The head of a review of this length, with the usual time limit unless the path names one.
 pub fn head(path: &str, length: usize) -> String {
     let limit = if path.contains('?') { "" } else { "?timeout=10s" };
-    format!(
-        "POST {path}{limit} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n"
-    )
+    let length = format!("content-length: {length}");
+    [&format!("POST {path}{limit} HTTP/1.1"), "host: localhost", "content-type: application/json", &length, "", ""]
+        .join("\r\n")
 }
 
 /// Status code and body; nothing where no whole answer came.
 pub struct Answer(pub Option<(u16, Vec<u8>)>);
 
 impl Answer {
+    /// What is read within this time.
+    pub async fn within(time: Duration, read: impl Future<Output = io::Result<(u16, Vec<u8>)>>) -> Self {
+        Self(timeout(time, read).await.ok().and_then(Result::ok))
+    }
+
     /// In a word: `allowed`, `denied 422`, `503`, `none`.
     pub fn word(&self) -> String {
         match &self.0 {

@@ -12,22 +12,24 @@
 )]
 
 use std::{
-    fs,
     path::{Path, PathBuf},
     process::ExitCode,
     time::{Duration, Instant, SystemTime},
 };
 
-use bystander::{Bystander, Question, Seen};
+use bystander::Bystander;
 use cases::{Attack, Target};
 use clap::Parser as _;
 use client::Client;
-use gmsa_test_support::{self as support, page};
-use gmsa_webhook::tls::issue::Ca;
-use report::{Figure, Report, Row};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use server::{MEMORY_LIMIT, Server};
-use support::{Fault, SimulatedApi, Table, Verb, eventually};
+use gmsa_test_support::{
+    self as support,
+    cgroup::Cgroup,
+    control_plane::{LIFETIME, SPEC, Start, certificate_flags, example, raise_open_files},
+    page,
+};
+use gmsa_webhook::tls::issue::{Ca, Issued};
+use report::Figure;
+use support::{Fault, SimulatedApi, Table, Verb};
 
 mod bystander;
 mod cases;
@@ -35,8 +37,9 @@ mod client;
 mod http2;
 mod report;
 mod reviews;
-mod server;
 
+/// The memory that the server may use, in bytes: the chart's limit.
+const MEMORY_LIMIT: u64 = 128 << 20;
 /// The most memory that the server should ever use, in MiB.
 const PEAK_AIM: f64 = 96.0;
 /// What may be resident after an attack, in MiB, and how long after.
@@ -67,42 +70,64 @@ struct Args {
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    let files = getrlimit(Resource::Nofile);
-    let wanted = files.maximum.map_or(OPEN_FILES, |most| most.min(OPEN_FILES)).max(files.current.unwrap_or(u64::MAX));
-    setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), ..files }).unwrap();
+    raise_open_files(OPEN_FILES);
     // The API server has a thread of its own, so that an attack does not delay it.
     let api_runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let folder = tempfile::Builder::new().prefix("gmsa-attacks-").tempdir().unwrap();
-    let attacks = Attacks::prepare(args.binary, folder.path(), api_runtime.block_on(api_server()));
-    let (mut rows, mut limited) = (Vec::new(), true);
-    for attack in cases::all() {
+    let ca = Ca::generate("attacks", SystemTime::now(), LIFETIME).unwrap();
+    let leaf = ca.issue(&["127.0.0.1".to_owned()], SystemTime::now(), LIFETIME).unwrap();
+    let lab = Lab {
+        binary: &args.binary,
+        folder: folder.path(),
+        api: api_runtime.block_on(api_server()),
+        ca: ca.cert_pem(),
+        leaf,
+    };
+    let (mut rows, mut hold) = (Vec::new(), true);
+    for attack in Attack::all() {
         if args.words.is_empty() || args.words.iter().any(|word| attack.name.contains(word.as_str())) {
-            let (row, in_cgroup) = runtime.block_on(attacks.run(&attack));
-            eprintln!("{row}");
-            rows.push(row);
-            limited &= in_cgroup;
+            let (cells, holds) = runtime.block_on(lab.run(&attack));
+            eprintln!("{}", cells.join(" | "));
+            rows.push(cells);
+            hold &= holds;
         }
     }
     if rows.is_empty() {
         eprintln!("error: no attack has such a name");
         return ExitCode::from(2);
     }
-    let report = Report { rows, limited, rest: REST.as_secs(), limit: MEMORY_LIMIT >> 20 };
-    println!("{report}");
-    if args.write {
-        report.write();
-    }
-    if report.holds() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    page::publish("attacks", "attacks", &report(rows), args.write);
+    if hold { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn report(rows: Vec<Vec<String>>) -> String {
+    let after = format!("Resident {} s after, MiB", REST.as_secs());
+    let head = ["Attack", "What happened", "Peak, MiB", &after, "CPU, s", "Slowest answer to the bystander, ms"];
+    let process = match Cgroup::create(MEMORY_LIMIT) {
+        Some(_) => format!(
+            "Each against a new process in a memory cgroup of {} MiB; \
+             the peak is the larger of the group's and the resident memory's.",
+            MEMORY_LIMIT >> 20
+        ),
+        None => "Each against a new process. **This system gives no memory cgroup**: \
+                 nothing limits the process, and the peak is that of its resident memory."
+            .to_owned(),
+    };
+    format!(
+        "{}\n{process}\nClient, attack and server share the machine. \
+         The CPU time is the server's during the attack, the bystander's requests included.\n\n{}",
+        page::table(&head, rows),
+        page::machine(None)
+    )
 }
 
 /// An API server with one credential spec, which many service accounts may use.
 async fn api_server() -> SimulatedApi {
     let api = SimulatedApi::start_with_tls().await;
-    api.apply(reviews::credential_spec());
+    api.apply(example());
     let accounts: Vec<String> = (0..reviews::ACCOUNTS).map(reviews::account).collect();
-    let entries: Vec<_> =
-        accounts.iter().map(|account| (reviews::NAMESPACE, account.as_str(), reviews::SPEC)).collect();
+    let entries: Vec<_> = accounts.iter().map(|account| (reviews::NAMESPACE, account.as_str(), SPEC)).collect();
     api.authorize_by(Table::of(&entries));
     api.fault(Verb::Get, "gmsacredentialspecs/unknown", usize::MAX, Fault::Delay(API_DELAY));
     api.fault(Verb::Create, "localsubjectaccessreviews", usize::MAX, Fault::Delay(API_DELAY));
@@ -110,87 +135,54 @@ async fn api_server() -> SimulatedApi {
 }
 
 /// What all attacks share.
-struct Attacks<'f> {
-    binary: PathBuf,
-    /// With the server's credentials and certificate.
-    folder: &'f Path,
-    ca: String,
+struct Lab<'a> {
+    binary: &'a Path,
+    folder: &'a Path,
     api: SimulatedApi,
+    ca: &'a str,
+    leaf: Issued,
 }
 
-impl<'f> Attacks<'f> {
-    fn prepare(binary: PathBuf, folder: &'f Path, api: SimulatedApi) -> Self {
-        const LIFETIME: Duration = Duration::from_secs(24 * 3600);
-        let ca = Ca::generate("attacks", SystemTime::now(), LIFETIME).unwrap();
-        let leaf = ca.issue(&["127.0.0.1".to_owned()], SystemTime::now(), LIFETIME).unwrap();
-        fs::write(folder.join("tls.crt"), &leaf.cert).unwrap();
-        fs::write(folder.join("tls.key"), &leaf.key).unwrap();
-        fs::write(folder.join("kubeconfig"), api.kubeconfig()).unwrap();
-        Self { binary, folder, ca: ca.cert_pem().to_owned(), api }
-    }
-
-    /// Attacks a new server; says too whether it was in a memory cgroup.
-    async fn run(&self, attack: &Attack) -> (Row, bool) {
-        (attack.prepare)(&self.api);
-        let mut server = Server::start(&self.binary, self.folder);
-        let client = Client::new(server.address, &self.ca);
+impl Lab<'_> {
+    /// Attacks a new server; gives the row, and whether every aim holds.
+    async fn run(&self, attack: &Attack) -> (Vec<String>, bool) {
+        attack.prepare(&self.api);
+        let folder = tempfile::tempdir_in(self.folder).unwrap();
+        let flags = certificate_flags(folder.path(), &self.leaf);
         let started = Instant::now();
-        eventually("the server is ready", || bystander::is_ready(server.admin)).await;
+        let start = Start {
+            binary: self.binary,
+            folder: folder.path(),
+            name: "webhook",
+            kubeconfig: &serde_json::from_str(&self.api.kubeconfig()).unwrap(),
+            flags: &[&flags[..], &["--warn-namespaces".to_owned(), reviews::TRIAL.to_owned()]].concat(),
+            listen: ([127, 0, 0, 1], 0).into(),
+            cgroup: Cgroup::create(MEMORY_LIMIT),
+        };
+        let mut server = start.run().await;
         let ready = started.elapsed();
         self.api.forget_requests();
-        let bystander = Bystander::start(attack.question, client.clone(), server.admin, attack.bystander_at);
+        let client = Client::new(server.address, self.ca);
+        let bystander = Bystander::start(&attack.bystander, client.clone(), server.admin_address);
         tokio::time::sleep(QUIET).await;
-        let before = server.cpu();
-        let outcome = (attack.run)(&Target { client, server: &server, api: &self.api, ready }).await;
+        let before = server.process.cpu();
+        let mut figures = attack.run(&Target { client, server: &server, api: &self.api, ready }).await;
         let seen = tokio::task::spawn_blocking(|| bystander.stop()).await.unwrap();
-        let cpu = server.cpu() - before;
+        let cpu = (server.process.cpu() - before).as_secs_f64();
         tokio::time::sleep(REST).await;
-        let killed = !server.runs();
+        let killed = server.process.has_ended();
         let memory = |number: f64, aim: f64| {
-            if killed { Figure::new("killed").aim(aim.to_string(), false) } else { Figure::at_most(number, 0, aim, "") }
+            if killed { Figure::new("killed").aim(aim, false) } else { Figure::at_most(number, 0, aim, "") }
         };
-        let row = Row {
-            attack: attack.name,
-            outcome,
-            peak: memory(server.peak(), PEAK_AIM),
-            after: memory(server.resident(), AFTER_AIM),
-            cpu: match attack.cpu_aim {
-                None => Figure::new(format!("{cpu:.1}")),
-                Some(aim) => Figure::at_most(cpu, 1, aim, ""),
-            },
-            bystander: answered(&seen, attack),
-        };
-        (row, server.is_limited())
-    }
-}
-
-/// How the requests of the bystander fared.
-fn answered(seen: &Seen, attack: &Attack) -> Figure {
-    let mut took = seen.took.clone();
-    took.sort_unstable();
-    let milliseconds = |at: usize| took.get(at).map_or(0.0, |took| took.as_secs_f64() * 1e3);
-    let requests = took.len();
-    let slowest = milliseconds(requests.saturating_sub(1));
-    #[expect(
-        clippy::cast_precision_loss,
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "an index"
-    )]
-    let measured = milliseconds(((requests as f64 * attack.bystander_part).ceil() as usize).saturating_sub(1));
-    let what = if attack.question == Question::Ready { "/readyz" } else { "reviews" };
-    let part = if attack.bystander_part < 1.0 { format!(", {measured:.0} for 99 of 100") } else { String::new() };
-    let aim = attack.bystander_aim;
-    match &seen.failed {
-        None if aim.is_infinite() => Figure::new(format!("{slowest:.0} of {requests} {what}")),
-        None => Figure::new(format!("{slowest:.0} of {requests} {what}{part}")).aim(aim.to_string(), measured <= aim),
-        Some((word, failed)) => {
-            let text = format!("{slowest:.0}, {failed} of {requests} {what} failed ({word})");
-            if aim.is_infinite() {
-                Figure::new(text)
-            } else {
-                Figure::new(text).aim(format!("{aim}, none failed"), false)
-            }
-        }
+        let outcome = figures.iter().map(Figure::to_string).collect::<Vec<_>>().join("; ");
+        let rest = [
+            memory(server.process.peak(), PEAK_AIM),
+            memory(server.process.resident(), AFTER_AIM),
+            attack.cpu_aim.map_or_else(|| Figure::new(format!("{cpu:.1}")), |aim| Figure::at_most(cpu, 1, aim, "")),
+            seen.figure(&attack.bystander),
+        ];
+        let cells = [attack.name.clone(), outcome].into_iter().chain(rest.iter().map(Figure::to_string)).collect();
+        figures.extend(rest);
+        (cells, figures.iter().all(Figure::holds))
     }
 }

@@ -2,23 +2,19 @@
 
 use bytes::Bytes;
 use gmsa_core::credspec::Contents;
+use gmsa_test_support::control_plane::{SPEC, example};
 use serde_json::{Value, json};
 
-/// The credential spec that the API server has.
-pub const SPEC: &str = "gmsa-webapp1";
 pub const NAMESPACE: &str = "attacks";
 /// Where denials are not enforced.
 pub const TRIAL: &str = "trial";
-/// Service accounts that may use it.
+/// Service accounts that may use the credential spec of the examples.
 pub const ACCOUNTS: usize = 2000;
+/// As many credential specs as a pod may name.
+const NAMES: usize = 24;
 
 /// The largest body that the server takes, in bytes.
 pub const MAX_BODY: usize = 8 << 20;
-
-/// The credential spec of the examples.
-pub fn credential_spec() -> Value {
-    serde_saphyr::from_str(include_str!("../../examples/credspec.yaml")).unwrap()
-}
 
 /// A service account that may use it.
 pub fn account(number: usize) -> String {
@@ -27,7 +23,7 @@ pub fn account(number: usize) -> String {
 
 /// The review of a pod with name and contents.
 pub fn plain(number: usize) -> Bytes {
-    let contents = Contents::of(credential_spec()["credspec"].as_object().unwrap());
+    let contents = Contents::of(example()["credspec"].as_object().unwrap());
     bytes(&pod(&json!({
         "os": {"name": "windows"},
         "serviceAccountName": account(number),
@@ -37,10 +33,8 @@ pub fn plain(number: usize) -> Bytes {
 }
 
 /// The review of a pod that names credential specs which do not exist.
-pub fn unknown_names(number: usize, names: usize) -> Bytes {
-    let container =
-        |at: usize| json!({"name": format!("c-{at}"), "securityContext": naming(&format!("unknown-{number}-{at}"))});
-    bytes(&pod(&json!({"serviceAccountName": account(0), "containers": (0..names).map(container).collect::<Value>()})))
+pub fn unknown_names(number: usize) -> Bytes {
+    bytes(&pod(&naming_unknown(&account(0), number, NAMES, &json!({}))))
 }
 
 /// The review of a pod that names this credential spec, without contents.
@@ -50,28 +44,20 @@ pub fn one_name(name: &str) -> Bytes {
 
 /// The review of a pod of this account that names credential specs which do not exist, with contents: an access review for each.
 pub fn made_up(account: &str, number: usize, names: usize) -> Bytes {
-    let slot =
-        |at: usize| json!({"gmsaCredentialSpecName": format!("unknown-{number}-{at}"), "gmsaCredentialSpec": "{}"});
-    let container = |at: usize| json!({"name": format!("c-{at}"), "securityContext": {"windowsOptions": slot(at)}});
-    bytes(&pod(&json!({"serviceAccountName": account, "containers": (0..names).map(container).collect::<Value>()})))
+    bytes(&pod(&naming_unknown(account, number, names, &json!({"gmsaCredentialSpec": "{}"}))))
 }
 
 /// The review of a Deployment whose pods name as many credential specs as a pod may, as an account that need not exist.
 pub fn workload(number: usize) -> Bytes {
-    let options = |at: usize| json!({"gmsaCredentialSpecName": format!("unknown-{number}-{at}")});
-    let container = |at: usize| json!({"name": format!("c-{at}"), "securityContext": {"windowsOptions": options(at)}});
-    let containers: Value = (0..24).map(container).collect();
-    let spec = json!({"serviceAccountName": format!("builder-{number}"), "containers": containers});
-    let mut review = pod(&json!({}));
-    review["request"]["kind"] = json!({"group": "apps", "version": "v1", "kind": "Deployment"});
-    review["request"]["object"] = json!({"metadata": {"name": "web"}, "spec": {"template": {"spec": spec}}});
-    bytes(&review)
+    let spec = naming_unknown(&format!("builder-{number}"), number, NAMES, &json!({}));
+    let deployment = json!({"metadata": {"name": "web"}, "spec": {"template": {"spec": spec}}});
+    bytes(&review("apps", "Deployment", &deployment))
 }
 
 /// [`made_up`] in the namespace where denials are not enforced.
 pub fn of_trial(number: usize) -> Bytes {
-    let review = made_up(&format!("builder-{number}"), number, 24);
-    let mut review: Value = serde_json::from_slice(&review).unwrap();
+    let spec = naming_unknown(&format!("builder-{number}"), number, NAMES, &json!({"gmsaCredentialSpec": "{}"}));
+    let mut review = pod(&spec);
     review["request"]["namespace"] = json!(TRIAL);
     bytes(&review)
 }
@@ -80,6 +66,7 @@ pub fn of_trial(number: usize) -> Bytes {
 pub fn long_texts(length: usize) -> Vec<Bytes> {
     let long = "a".repeat(length);
     let plain = pod(&json!({"serviceAccountName": "s", "containers": [{"name": "c", "securityContext": naming("x")}]}));
+    let container = "/object/spec/containers/0";
     let places = [
         "/uid",
         "/namespace",
@@ -89,8 +76,8 @@ pub fn long_texts(length: usize) -> Vec<Bytes> {
         "/kind/group",
         "/object/metadata/name",
         "/object/spec/serviceAccountName",
-        "/object/spec/containers/0/name",
-        "/object/spec/containers/0/securityContext/windowsOptions/gmsaCredentialSpecName",
+        &format!("{container}/name"),
+        &format!("{container}/securityContext/windowsOptions/gmsaCredentialSpecName"),
     ];
     let with = |place: &str| {
         let mut review = plain.clone();
@@ -130,25 +117,28 @@ pub fn nested_lists() -> Bytes {
 
 /// A Deployment with 60,000 containers, each of which names another credential spec: 4.4 MB.
 pub fn many_names() -> Bytes {
-    let container = |at: usize| json!({"securityContext": naming(&format!("n-{at:05}"))});
-    let spec = json!({"containers": (0..60_000).map(container).collect::<Value>()});
-    let deployment = json!({
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": "many"},
-        "spec": {"template": {"spec": spec}},
-    });
-    bytes(&review("apps", "Deployment", &deployment))
+    let names: Vec<_> = (0..60_000).map(|at| format!("n-{at:05}")).collect();
+    deployment(&names, 0)
 }
 
 /// A Deployment that names these credential specs, with this many empty containers of each kind beside them.
 pub fn deployment(names: &[String], empty: usize) -> Bytes {
-    let mut containers: Vec<Value> = names.iter().map(|name| json!({"securityContext": naming(name)})).collect();
     let fill = vec![json!({}); empty];
-    containers.extend_from_slice(&fill);
+    let containers = names.iter().map(|name| json!({"securityContext": naming(name)})).chain(fill.clone());
+    let containers: Vec<Value> = containers.collect();
     let spec = json!({"serviceAccountName": "crowd", "containers": containers, "initContainers": fill});
     let deployment = json!({"metadata": {"name": "of-an-author"}, "spec": {"template": {"spec": spec}}});
     bytes(&review("apps", "Deployment", &deployment))
+}
+
+/// A pod whose containers name credential specs which do not exist, in options that say more.
+fn naming_unknown(account: &str, number: usize, names: usize, more: &Value) -> Value {
+    let container = |at: usize| {
+        let mut options = more.clone();
+        options["gmsaCredentialSpecName"] = json!(format!("unknown-{number}-{at}"));
+        json!({"name": format!("c-{at}"), "securityContext": {"windowsOptions": options}})
+    };
+    json!({"serviceAccountName": account, "containers": (0..names).map(container).collect::<Value>()})
 }
 
 fn naming(name: &str) -> Value {

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use super::control_plane::Client;
+use super::control_plane::{Client, Scrape};
 
 pub const HISTOGRAM: &str = "apiserver_admission_webhook_admission_duration_seconds";
 
@@ -17,36 +17,25 @@ pub type Both = [Calls; 2];
 
 /// All calls so far.
 pub async fn so_far(client: &Client) -> Both {
-    let metrics = client.text("/metrics").await.unwrap();
-    ["admit", "validating"].map(|kind| Calls::read(&metrics, kind))
+    let scrape = Scrape::of(client.text("/metrics").await.unwrap());
+    ["admit", "validating"].map(|kind| {
+        let mut calls = Calls::default();
+        for (labels, count) in scrape.samples(&format!("{HISTOGRAM}_bucket"), &[&format!("type=\"{kind}\"")]) {
+            let (_, rest) = labels.split_once("le=\"").unwrap();
+            let bound = rest.split_once('"').unwrap().0.parse::<f64>().unwrap();
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounds are seconds")]
+            let bound = if bound.is_finite() { (bound * 1e6).round() as u64 } else { u64::MAX };
+            *calls.0.entry(bound).or_default() += count;
+        }
+        calls
+    })
 }
 
 impl Calls {
-    fn read(metrics: &str, kind: &str) -> Self {
-        let (name, kind) = (format!("{HISTOGRAM}_bucket{{"), format!("type=\"{kind}\""));
-        let mut calls = Self::default();
-        for line in metrics.lines().filter(|line| line.starts_with(&name) && line.contains(&kind)) {
-            let (_, rest) = line.split_once("le=\"").unwrap();
-            let (bound, _) = rest.split_once('"').unwrap();
-            let bound = bound.parse::<f64>().unwrap();
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounds are seconds")]
-            let bound = if bound.is_finite() { (bound * 1e6).round() as u64 } else { u64::MAX };
-            *calls.0.entry(bound).or_default() += line.rsplit(' ').next().unwrap().parse::<f64>().unwrap();
-        }
-        calls
-    }
-
-    /// Those since `before`.
-    pub fn since(mut self, before: &Self) -> Self {
-        for (bound, count) in &mut self.0 {
-            *count -= before.0.get(bound).copied().unwrap_or_default();
-        }
-        self
-    }
-
-    pub fn add(&mut self, other: &Self) {
+    /// Adds those of `other`, so many times: -1 takes them away.
+    pub fn add(&mut self, other: &Self, times: f64) {
         for (bound, count) in &other.0 {
-            *self.0.entry(*bound).or_default() += count;
+            *self.0.entry(*bound).or_default() += count * times;
         }
     }
 

@@ -14,39 +14,36 @@
 )]
 
 use std::{
-    collections::BTreeMap,
     env, fs,
-    net::{SocketAddr, TcpStream},
+    net::SocketAddr,
     panic::AssertUnwindSafe,
     path::{Path, PathBuf},
-    process::{Command, ExitCode, Stdio},
+    process::{Command, ExitCode},
     sync::atomic::{AtomicU32, Ordering},
     time::{Instant, SystemTime},
 };
 
 use clap::Parser as _;
 use control_plane::{
-    Account, Binaries, Client, ControlPlane, LIFETIME, Process, Registration, SPECS, Webhook, free_addresses, grant,
-    install, namespace, service_account, tails, until,
+    Account, Binaries, ControlPlane, LIFETIME, Process, SPEC, UNTHROTTLED as NO_THROTTLE, Webhook, example,
+    free_addresses, other_webhook, pod, register_for, tails, tenants, until, until_asked, write_certificate,
 };
 use futures::{FutureExt as _, future::join_all};
 use gmsa_core::credspec::Contents;
 use gmsa_test_support::{control_plane, helm, page};
 use gmsa_webhook::tls::issue::{Ca, Issued};
-use other::Other;
-use report::{Kind, Report, Sample, Times, Variant};
+use report::{BASELINE, OTHER, PATCHING, Row, Sample, UNTHROTTLED, VARIANTS, WEBHOOK, interleaved};
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 
+#[path = "../baseline.rs"]
+mod baseline;
 mod calls;
 mod conditions;
-mod other;
 mod report;
 
-/// The service account of the pods.
-const USER: &str = "user";
-/// The credential spec of the pods, that of the examples.
-const SPEC: &str = "gmsa-webapp1";
+/// Set where this program is the baseline.
+const IS_BASELINE: &str = "GMSA_BENCH_BASELINE";
 
 #[derive(clap::Parser)]
 #[command(name = "bench-cluster", about = "Measures pods created per second on a real control plane")]
@@ -82,6 +79,10 @@ fn setting(text: &str) -> Result<String, &'static str> {
 }
 
 fn main() -> ExitCode {
+    if env::var_os(IS_BASELINE).is_some() {
+        baseline::main().unwrap();
+        return ExitCode::SUCCESS;
+    }
     let args = Args::parse();
     let binaries = match Binaries::find() {
         Ok(binaries) => binaries,
@@ -101,67 +102,46 @@ fn main() -> ExitCode {
             _ = terminate.recv() => None,
         }
     });
-    let Some((rates, conditions)) = reports else {
+    let Some(reports) = reports else {
         let folders = ["rates", "conditions"].map(|name| folder.path().join(name));
         for folder in folders.iter().filter(|folder| folder.is_dir()) {
             eprintln!("{}", tails(folder));
         }
         return ExitCode::from(2);
     };
-    if let Some(rates) = rates {
-        let times = Times::of(rates.variants, &rates.samples);
-        println!("{rates}\n\n{times}\n");
-        if args.write {
-            rates.write();
-            times.write();
-        }
-    }
-    println!("{conditions}");
-    if args.write {
-        conditions.write();
+    for (name, report) in reports {
+        page::publish(name, "bench-cluster", &report, args.write);
     }
     ExitCode::SUCCESS
 }
 
-/// Both tables, each from a control plane of its own: what one installs must not match the pods of the other.
-async fn measure_all(args: &Args, binaries: Binaries, folder: &Path) -> (Option<Report>, conditions::Report) {
-    let [of_rates, of_conditions] = ["rates", "conditions"].map(|name| folder.join(name));
-    let rates = if args.conditions {
-        None
-    } else {
-        let baseline = build_baseline();
-        fs::create_dir(&of_rates).unwrap();
-        Some(measure(args, binaries.clone(), &baseline, &of_rates).await)
-    };
-    fs::create_dir(&of_conditions).unwrap();
-    let control_plane = ControlPlane::start(binaries, &of_conditions).await;
-    let conditions = conditions::measure(&control_plane, args.rounds, args.pods).await;
-    (rates, conditions)
+/// All tables, from two control planes: what one installs must not match the pods of the other.
+async fn measure_all(args: &Args, binaries: Binaries, folder: &Path) -> Vec<(&'static str, String)> {
+    let mut reports = Vec::new();
+    if !args.conditions {
+        let lab = Lab::start(args, binaries.clone(), &new(folder, "rates")).await;
+        let rows = Row::all(args.against.is_some());
+        let samples = interleaved(args.rounds, &rows, async |row| {
+            let sample = lab.create_pods(row, args).await;
+            eprintln!("{}: {:.0} pods/s", row.name(), sample.rate);
+            sample
+        })
+        .await;
+        let rows: Vec<_> = rows.into_iter().zip(samples).collect();
+        let Args { rounds, pods, at_once, .. } = args;
+        let what = format!("{rounds} interleaved rounds of {pods} pods each, {at_once} at a time");
+        reports.push(("cluster", report::rates(&rows, &what, &lab.control_plane.version)));
+        reports.push(("calls", report::times(&rows)));
+    }
+    let control_plane = ControlPlane::start(binaries, &new(folder, "conditions")).await;
+    reports.push(("conditions", conditions::measure(&control_plane, args.rounds, args.pods).await));
+    reports
 }
 
-/// Builds the baseline as it is built for `just bench`, and gives its path.
-fn build_baseline() -> PathBuf {
-    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
-    command.args([
-        "build",
-        "--profile=dist",
-        "--locked",
-        "--bench=baseline",
-        "--message-format=json-render-diagnostics",
-    ]);
-    // The variables that cargo sets for this benchmark would rebuild some dependencies.
-    for (name, _) in
-        env::vars().filter(|(name, _)| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_"))
-    {
-        command.env_remove(name);
-    }
-    let output = command.current_dir(env!("CARGO_MANIFEST_DIR")).stderr(Stdio::inherit()).output().unwrap();
-    assert!(output.status.success(), "the baseline cannot be built");
-    let messages = String::from_utf8(output.stdout).unwrap();
-    let messages = messages.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let mut built = messages.filter(|message| message["target"]["name"] == "baseline");
-    built.find_map(|message| message["executable"].as_str().map(PathBuf::from)).unwrap()
+fn new(folder: &Path, name: &str) -> PathBuf {
+    let folder = folder.join(name);
+    fs::create_dir(&folder).unwrap();
+    folder
 }
 
 /// Everything that is measured.
@@ -173,42 +153,12 @@ struct Lab {
     control_plane: ControlPlane,
 }
 
-async fn measure(args: &Args, binaries: Binaries, baseline: &Path, folder: &Path) -> Report {
-    let other = args.against.as_deref().map(|binary| Other { binary, settings: &args.set });
-    let variants = Variant::all(other.is_some());
-    let lab = Lab::start(binaries, baseline, other.as_ref(), folder).await;
-    let mut samples: BTreeMap<(Variant, Kind), Vec<Sample>> = BTreeMap::new();
-    // The first round warms everything up.
-    let mut order = variants.to_vec();
-    for round in 0..=args.rounds {
-        // The order changes: a run is slower behind one whose garbage the API server still collects.
-        order.rotate_left(1);
-        order.reverse();
-        for &variant in &order {
-            for kind in Kind::ALL {
-                let sample = lab.create_pods(variant, kind, args).await;
-                eprintln!("round {round}: {variant}: {kind}: {:.0} pods/s", sample.rate);
-                if round > 0 {
-                    samples.entry((variant, kind)).or_default().push(sample);
-                }
-            }
-        }
-    }
-    Report { variants, samples, pods: args.pods, at_once: args.at_once, api_server: lab.control_plane.version.clone() }
-}
-
 impl Lab {
-    async fn start(binaries: Binaries, baseline: &Path, other: Option<&Other<'_>>, folder: &Path) -> Self {
+    async fn start(args: &Args, binaries: Binaries, folder: &Path) -> Self {
         let control_plane = ControlPlane::start(binaries, folder).await;
         let client = &control_plane.client;
-        install(client).await;
-        let spec: Value = serde_saphyr::from_str(include_str!("../../examples/credspec.yaml")).unwrap();
-        client.create(SPECS, &spec).await.unwrap();
-        for &variant in Variant::all(other.is_some()) {
-            namespace(client, variant.namespace(), &json!({})).await;
-            service_account(client, variant.namespace(), USER).await;
-            grant(client, variant.namespace(), USER, &[SPEC]).await;
-        }
+        let variants = if args.against.is_some() { &VARIANTS[..] } else { &VARIANTS[..OTHER] };
+        tenants(client, &variants.iter().map(|variant| variant.namespace).collect::<Vec<_>>()).await;
         let ca = Ca::generate("bench", SystemTime::now(), LIFETIME).unwrap();
         let certificate = ca.issue(&["127.0.0.1".to_owned()], SystemTime::now(), LIFETIME).unwrap();
         let account = Account { name: "gmsa-webhook", verbs: &["get", "list", "watch"] };
@@ -217,47 +167,34 @@ impl Lab {
             Webhook::start(env!("CARGO_BIN_EXE_gmsa-webhook"), folder, "gmsa-webhook", &kubeconfig, &certificate, 0)
                 .await;
         let patch = folder.join("patch.json");
-        fs::write(&patch, patch_of(&spec)).unwrap();
-        let mut addresses = vec![(Variant::Webhook, webhook.address)];
-        let mut others = Vec::new();
-        for (variant, patch) in [(Variant::Baseline, None), (Variant::PatchingBaseline, Some(patch.as_path()))] {
-            let (process, address) = start_baseline(baseline, variant.namespace(), &certificate, folder, patch).await;
+        fs::write(&patch, patch_of(&example())).unwrap();
+        let mut commands: Vec<(usize, SocketAddr, Command)> = Vec::new();
+        for (variant, patch) in [(BASELINE, None), (PATCHING, Some(&patch))] {
+            let [address] = free_addresses();
+            commands.push((variant, address, baseline_at(address, &certificate, folder, patch)));
+        }
+        for (variant, throttle) in [(OTHER, None), (UNTHROTTLED, Some(NO_THROTTLE))] {
+            let Some(other) = &args.against else { break };
+            let [address] = free_addresses();
+            let own = folder.join(VARIANTS[variant].namespace);
+            let mut command = other_webhook(None, other, &own, &kubeconfig, &certificate, address.port());
+            command.envs(args.set.iter().map(|setting| setting.split_once('=').unwrap()));
+            command.envs(throttle.into_iter().flatten());
+            commands.push((variant, address, command));
+        }
+        let (mut addresses, mut others) = (vec![(WEBHOOK, webhook.address)], Vec::new());
+        for (variant, address, mut command) in commands {
+            let mut process = Process::start(VARIANTS[variant].namespace, folder, &mut command);
+            process.until_it_listens(address).await;
             others.push(process);
             addresses.push((variant, address));
         }
-        if let Some(other) = other {
-            for (variant, has_throttle) in [(Variant::Other, true), (Variant::Unthrottled, false)] {
-                let name = variant.namespace();
-                let (process, address) = other.start(name, has_throttle, folder, &kubeconfig, &certificate).await;
-                others.push(process);
-                addresses.push((variant, address));
-            }
-        }
         // This webhook is the last, so that the API server knows of all of them when it knows of this one.
         for (variant, address) in addresses.into_iter().rev() {
-            let name = variant.namespace();
-            let location = |path: &str| json!({"url": format!("https://{address}{path}")});
-            let namespaces = json!({"matchLabels": {"kubernetes.io/metadata.name": name}});
-            Registration { name, location: &location, ca_pem: ca.cert_pem(), namespaces }.create(client).await;
+            register_for(client, VARIANTS[variant].namespace, address, ca.cert_pem()).await;
         }
-        let lab = Self { webhook, _others: others, control_plane };
-        let dry_run = format!("{}?dryRun=All", Variant::Webhook.pods());
-        until("the API server asks /mutate", async || {
-            let pod = lab.client().create(&dry_run, &pod("asked", Kind::Gmsa)).await.ok()?;
-            pod["spec"]["securityContext"]["windowsOptions"].get("gmsaCredentialSpec").map(|_| ())
-        })
-        .await;
-        let mut unnamed = pod("asked", Kind::Plain);
-        unnamed["spec"]["securityContext"] = json!({"windowsOptions": {"gmsaCredentialSpec": "{}"}});
-        until("the API server asks /validate", async || {
-            lab.client().create(&dry_run, &unnamed).await.err().filter(|refusal| refusal.code == 422)
-        })
-        .await;
-        lab
-    }
-
-    fn client(&self) -> &Client {
-        &self.control_plane.client
+        until_asked(client, VARIANTS[WEBHOOK].namespace).await;
+        Self { webhook, _others: others, control_plane }
     }
 
     async fn reviews(&self) -> f64 {
@@ -265,9 +202,10 @@ impl Lab {
     }
 
     /// Creates pods as fast as it goes, and removes them again.
-    async fn create_pods(&self, variant: Variant, kind: Kind, args: &Args) -> Sample {
-        let (collection, next) = (variant.pods(), AtomicU32::new(0));
-        let (reviews, calls) = (self.reviews().await, calls::so_far(self.client()).await);
+    async fn create_pods(&self, row: Row, args: &Args) -> Sample {
+        let (client, collection, next) = (&self.control_plane.client, row.pods(), AtomicU32::new(0));
+        let options = if row.is_gmsa { json!({"gmsaCredentialSpecName": SPEC}) } else { Value::Null };
+        let (reviews, before) = (self.reviews().await, calls::so_far(client).await);
         let (begin, cpu) = (Instant::now(), self.control_plane.api_server_cpu());
         join_all((0..args.at_once).map(async |_| {
             loop {
@@ -275,20 +213,20 @@ impl Lab {
                 if number >= args.pods {
                     break;
                 }
-                let stored = self.client().create(&collection, &pod(&format!("pod-{number}"), kind)).await.unwrap();
-                let options = &stored["spec"]["securityContext"]["windowsOptions"];
-                let expanded = variant.patches() && kind == Kind::Gmsa;
-                assert_eq!(options.get("gmsaCredentialSpec").is_some(), expanded, "{variant}: {stored}");
+                let stored = client.create(&collection, &pod(&format!("pod-{number}"), &options)).await.unwrap();
+                let given = &stored["spec"]["securityContext"]["windowsOptions"];
+                let expanded = VARIANTS[row.variant].patches && row.is_gmsa;
+                assert_eq!(given.get("gmsaCredentialSpec").is_some(), expanded, "{}: {stored}", row.name());
             }
         }))
         .await;
         let (seconds, cpu) = (begin.elapsed().as_secs_f64(), self.control_plane.api_server_cpu().saturating_sub(cpu));
         let reviews = self.reviews().await - reviews;
-        let [mutate, validate] = calls::so_far(self.client()).await;
-        let calls = [mutate.since(&calls[0]), validate.since(&calls[1])];
-        self.client().delete(&collection).await.unwrap();
+        let mut calls = calls::so_far(client).await;
+        calls.iter_mut().zip(&before).for_each(|(calls, before)| calls.add(before, -1.0));
+        client.delete(&collection).await.unwrap();
         until("the pods are gone", async || {
-            let left = self.client().get(&format!("{collection}?limit=1")).await.unwrap();
+            let left = client.get(&format!("{collection}?limit=1")).await.unwrap();
             left["items"].as_array().unwrap().is_empty().then_some(())
         })
         .await;
@@ -304,36 +242,10 @@ fn patch_of(spec: &Value) -> String {
     json!([{"op": "add", "path": path, "value": contents.text()}]).to_string()
 }
 
-async fn start_baseline(
-    binary: &Path,
-    name: &str,
-    certificate: &Issued,
-    folder: &Path,
-    patch: Option<&Path>,
-) -> (Process, SocketAddr) {
-    let [address] = free_addresses();
-    let (cert, key) = (folder.join("baseline.crt"), folder.join("baseline.key"));
-    fs::write(&cert, &certificate.cert).unwrap();
-    fs::write(&key, &certificate.key).unwrap();
-    let mut command = Command::new(binary);
-    command.arg(address.to_string()).arg(&cert).arg(&key).args(patch);
-    let mut process = Process::start(name, folder, &mut command);
-    until("the baseline listens", async || {
-        process.must_run();
-        TcpStream::connect(address).ok()
-    })
-    .await;
-    (process, address)
-}
-
-fn pod(name: &str, kind: Kind) -> Value {
-    let mut spec = json!({
-        "os": {"name": "windows"},
-        "serviceAccountName": USER,
-        "containers": [{"name": "app", "image": "images.invalid/app:1"}],
-    });
-    if kind == Kind::Gmsa {
-        spec["securityContext"] = json!({"windowsOptions": {"gmsaCredentialSpecName": SPEC}});
-    }
-    json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec})
+/// This program as the baseline.
+fn baseline_at(address: SocketAddr, certificate: &Issued, folder: &Path, patch: Option<&PathBuf>) -> Command {
+    let mut command = Command::new(env::current_exe().unwrap());
+    command.env(IS_BASELINE, "1").arg(address.to_string());
+    command.args(write_certificate(&folder.join("baseline"), certificate)).args(patch);
+    command
 }

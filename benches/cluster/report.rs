@@ -1,100 +1,61 @@
-//! The samples as a Markdown table, and its place on the page.
-
-use std::{collections::BTreeMap, fmt};
+//! The rows, and the samples as Markdown tables.
 
 use super::{
     calls::{Both, HISTOGRAM},
     page,
 };
 
-const BEGIN: &str = "<!-- cluster: written by `just bench-cluster --write` -->";
-const END: &str = "<!-- cluster: end -->";
-const CALLS_BEGIN: &str = "<!-- calls: written by `just bench-cluster --write` -->";
-const CALLS_END: &str = "<!-- calls: end -->";
-
 /// Which webhook the API server calls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Variant {
-    /// No webhook.
-    None,
-    /// A server that decides nothing.
-    Baseline,
-    /// The same, but it answers with the patch that this webhook answers with.
-    PatchingBaseline,
-    /// This webhook.
-    Webhook,
-    /// Another one, with the settings of its chart.
-    Other,
-    /// The same, but its client never waits for a throttle.
-    Unthrottled,
+pub struct Variant {
+    pub name: &'static str,
+    /// The namespace of its pods.
+    pub namespace: &'static str,
+    /// Whether pods that use GMSA are given their contents.
+    pub patches: bool,
 }
 
-impl Variant {
-    /// Every variant, in the order of the table.
-    const ALL: [Self; 6] =
-        [Self::None, Self::Baseline, Self::PatchingBaseline, Self::Webhook, Self::Other, Self::Unthrottled];
+/// Every variant, in the order of the table; the last two with `--against` only.
+pub const VARIANTS: [Variant; 6] = [
+    Variant { name: "no webhook", namespace: "no-webhook", patches: false },
+    // A server that decides nothing.
+    Variant { name: "baseline", namespace: "baseline", patches: false },
+    // The same, but it answers with the patch that this webhook answers with.
+    Variant { name: "baseline that patches", namespace: "patching-baseline", patches: true },
+    Variant { name: "this webhook", namespace: "webhook", patches: true },
+    // Another one, with the settings of its chart.
+    Variant { name: "the other webhook", namespace: "other-webhook", patches: true },
+    // The same, but its client never waits for a throttle.
+    Variant { name: "the other webhook without its throttle", namespace: "unthrottled-webhook", patches: true },
+];
+pub const NONE: usize = 0;
+pub const BASELINE: usize = 1;
+pub const PATCHING: usize = 2;
+pub const WEBHOOK: usize = 3;
+pub const OTHER: usize = 4;
+pub const UNTHROTTLED: usize = 5;
 
-    /// What is measured, `with_other` webhook or without, in the order of the table.
-    pub fn all(with_other: bool) -> &'static [Self] {
-        if with_other { &Self::ALL } else { &Self::ALL[..4] }
+/// A variant, and whether its pods name a credential spec.
+#[derive(Clone, Copy, PartialEq)]
+pub struct Row {
+    pub variant: usize,
+    pub is_gmsa: bool,
+}
+
+impl Row {
+    /// Every row, in the order of the table.
+    pub fn all(with_other: bool) -> Vec<Self> {
+        let variants = if with_other { VARIANTS.len() } else { OTHER };
+        let kinds = [true, false].into_iter();
+        kinds.flat_map(|is_gmsa| (0..variants).map(move |variant| Self { variant, is_gmsa })).collect()
     }
 
-    /// The namespace of its pods.
-    pub fn namespace(self) -> &'static str {
-        match self {
-            Self::None => "no-webhook",
-            Self::Baseline => "baseline",
-            Self::PatchingBaseline => "patching-baseline",
-            Self::Webhook => "webhook",
-            Self::Other => "other-webhook",
-            Self::Unthrottled => "unthrottled-webhook",
-        }
-    }
-
-    /// Whether pods that use GMSA are given their contents.
-    pub fn patches(self) -> bool {
-        !matches!(self, Self::None | Self::Baseline)
+    pub fn name(self) -> String {
+        format!("pods {} GMSA, {}", if self.is_gmsa { "with" } else { "without" }, VARIANTS[self.variant].name)
     }
 
     /// The path of its pods.
     pub fn pods(self) -> String {
-        format!("/api/v1/namespaces/{}/pods", self.namespace())
-    }
-}
-
-impl fmt::Display for Variant {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::None => "no webhook",
-            Self::Baseline => "baseline",
-            Self::PatchingBaseline => "baseline that patches",
-            Self::Webhook => "this webhook",
-            Self::Other => "the other webhook",
-            Self::Unthrottled => "the other webhook without its throttle",
-        })
-    }
-}
-
-/// What pods are created.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
-    /// They name a credential spec.
-    Gmsa,
-    /// They do not.
-    Plain,
-}
-
-impl Kind {
-    /// Every kind, in the order of the table.
-    pub const ALL: [Self; 2] = [Self::Gmsa, Self::Plain];
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Gmsa => "pods with GMSA",
-            Self::Plain => "pods without GMSA",
-        })
+        format!("/api/v1/namespaces/{}/pods", VARIANTS[self.variant].namespace)
     }
 }
 
@@ -110,136 +71,90 @@ pub struct Sample {
     pub calls: Both,
 }
 
-/// Everything that was measured.
-pub struct Report {
-    /// What was measured, in the order of the table.
-    pub variants: &'static [Variant],
-    /// By row and kind of pod, in the order of the rounds.
-    pub samples: BTreeMap<(Variant, Kind), Vec<Sample>>,
-    /// Pods of one run.
-    pub pods: u32,
-    /// Pods that were being created at once.
-    pub at_once: u32,
-    /// The API server's version.
-    pub api_server: String,
-}
-
-impl fmt::Display for Report {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(
-            f,
-            "| | pods/s | ÷ baseline | ÷ baseline that patches | ÷ no webhook | CPU of kube-apiserver per pod, ms | reviews by this webhook, per pod |"
-        )?;
-        writeln!(f, "|---|---|---|---|---|---|---|")?;
-        for kind in Kind::ALL {
-            for &variant in self.variants {
-                let aim = if (variant, kind) == (Variant::Webhook, Kind::Gmsa) { ", aim 0.9" } else { "" };
-                writeln!(
-                    f,
-                    "| {kind}, {variant} | {} | {}{aim} | {} | {} | {} | {} |",
-                    self.spread(variant, kind, |sample| sample.rate, 0),
-                    self.ratio(variant, Variant::Baseline, kind),
-                    self.ratio(variant, Variant::PatchingBaseline, kind),
-                    self.ratio(variant, Variant::None, kind),
-                    self.spread(variant, kind, |sample| sample.api_server, 2),
-                    self.spread(variant, kind, |sample| sample.reviews, 0),
-                )?;
+/// Measures every row once in each round, and once before, which warms everything up. The order changes: a run is slower behind
+/// one whose garbage the API server still collects.
+pub async fn interleaved<R: Copy, S>(rounds: u32, rows: &[R], measure: impl AsyncFn(R) -> S) -> Vec<Vec<S>> {
+    let mut samples: Vec<Vec<S>> = rows.iter().map(|_| Vec::new()).collect();
+    let mut order: Vec<usize> = (0..rows.len()).collect();
+    for round in 0..=rounds {
+        order.rotate_left(1);
+        order.reverse();
+        for &row in &order {
+            eprint!("round {round}: ");
+            let sample = measure(rows[row]).await;
+            if round > 0 {
+                samples[row].push(sample);
             }
         }
-        let rounds = self.samples.values().next().map_or(0, Vec::len);
-        writeln!(
-            f,
-            "\nMedian (smallest–largest) of {rounds} interleaved rounds of {} pods each, {} at a time, all on",
-            self.pods, self.at_once
-        )?;
-        writeln!(f, "one machine; a ratio is taken within its round. The log goes to a file.\n")?;
-        write!(f, "- Machine: {}, kube-apiserver {}, etcd without fsync.", page::machine(), self.api_server)
     }
+    samples
 }
 
-impl Report {
-    /// Puts it into docs/measurements.md.
-    pub fn write(&self) {
-        page::write("docs/measurements.md", BEGIN, END, &self.to_string());
-    }
-
-    fn rates(&self, variant: Variant, kind: Kind) -> Vec<f64> {
-        self.samples[&(variant, kind)].iter().map(|sample| sample.rate).collect()
-    }
-
-    fn spread(&self, variant: Variant, kind: Kind, of: impl Fn(&Sample) -> f64, digits: usize) -> Spread {
-        Spread(self.samples[&(variant, kind)].iter().map(of).collect(), digits)
-    }
-
-    /// How the rates of a variant compare with those of another, round by round.
-    fn ratio(&self, variant: Variant, base: Variant, kind: Kind) -> Spread {
-        let pairs = self.rates(variant, kind).into_iter().zip(self.rates(base, kind));
-        Spread(pairs.map(|(rate, base)| rate / base).collect(), 2)
-    }
+/// What pods cost: each row with its samples, in the order of the rounds.
+pub fn rates(rows: &[(Row, Vec<Sample>)], what: &str, api_server: &str) -> String {
+    let cells = rows.iter().map(|(row, samples)| {
+        let of = |value: fn(&Sample) -> f64, digits| spread(samples.iter().map(value), digits);
+        // How its rates compare with those of another, round by round.
+        let ratio = |base: usize| {
+            let (_, base) = rows.iter().find(|(other, _)| *other == Row { variant: base, ..*row }).unwrap();
+            spread(samples.iter().zip(base).map(|(sample, base)| sample.rate / base.rate), 2)
+        };
+        let aim = if *row == (Row { variant: WEBHOOK, is_gmsa: true }) { ", aim 0.9" } else { "" };
+        vec![
+            row.name(),
+            of(|sample| sample.rate, 0),
+            ratio(BASELINE) + aim,
+            ratio(PATCHING),
+            ratio(NONE),
+            of(|sample| sample.api_server, 2),
+            of(|sample| sample.reviews, 0),
+        ]
+    });
+    let head = [
+        "",
+        "pods/s",
+        "÷ baseline",
+        "÷ baseline that patches",
+        "÷ no webhook",
+        "CPU of kube-apiserver per pod, ms",
+        "reviews by this webhook, per pod",
+    ];
+    format!(
+        "{}\nMedian (smallest–largest) of {what}, all on\n\
+         one machine; a ratio is taken within its round. The log goes to a file.\n\n{}",
+        page::table(&head, cells),
+        page::machine(Some(api_server)),
+    )
 }
 
 /// How long the API server waited for each webhook, in all rounds.
-pub struct Times(Vec<(Variant, Both)>);
-
-impl Times {
-    pub fn of(variants: &[Variant], samples: &BTreeMap<(Variant, Kind), Vec<Sample>>) -> Self {
-        let with_calls = variants.iter().filter(|variant| **variant != Variant::None);
-        Self(
-            with_calls
-                .map(|variant| {
-                    let mut both = Both::default();
-                    for sample in &samples[&(*variant, Kind::Gmsa)] {
-                        for (all, one) in both.iter_mut().zip(&sample.calls) {
-                            all.add(one);
-                        }
-                    }
-                    (*variant, both)
-                })
-                .collect(),
-        )
-    }
-
-    /// Puts it into docs/measurements.md.
-    pub fn write(&self) {
-        page::write("docs/measurements.md", CALLS_BEGIN, CALLS_END, &self.to_string());
-    }
-}
-
-impl fmt::Display for Times {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "| pods with GMSA | mutate p50, ms | mutate p99, ms | validate p50, ms | validate p99, ms |")?;
-        writeln!(f, "|---|---|---|---|---|")?;
-        for (variant, both) in &self.0 {
-            write!(f, "| {variant} |")?;
-            for calls in both {
-                for part in [0.5, 0.99] {
-                    match calls.quantile(part) {
-                        Some(millis) => write!(f, " {millis:.1} |")?,
-                        None => f.write_str(" – |")?,
-                    }
-                }
+pub fn times(rows: &[(Row, Vec<Sample>)]) -> String {
+    let asked = rows.iter().filter(|(row, _)| row.is_gmsa && row.variant != NONE);
+    let cells = asked.map(|(row, samples)| {
+        let mut all = Both::default();
+        for sample in samples {
+            for (all, one) in all.iter_mut().zip(&sample.calls) {
+                all.add(one, 1.0);
             }
-            writeln!(f)?;
         }
-        write!(
-            f,
-            "\nFrom `{HISTOGRAM}` of the rounds above: its first buckets end at 5 and 25 ms, and within a bucket all times count as equally likely."
-        )
-    }
+        let quantiles = all.iter().flat_map(|calls| [0.5, 0.99].map(|part| calls.quantile(part)));
+        let shown = quantiles.map(|millis| millis.map_or_else(|| "–".to_owned(), |millis| format!("{millis:.1}")));
+        [VARIANTS[row.variant].name.to_owned()].into_iter().chain(shown).collect()
+    });
+    let head = ["pods with GMSA", "mutate p50, ms", "mutate p99, ms", "validate p50, ms", "validate p99, ms"];
+    format!(
+        "{}\nFrom `{HISTOGRAM}` of the rounds above: \
+         its first buckets end at 5 and 25 ms, and within a bucket all times count as equally likely.",
+        page::table(&head, cells),
+    )
 }
 
-/// Numbers, printed as their median, the smallest and the largest with this many digits; as one where all are the same.
-pub struct Spread(pub Vec<f64>, pub usize);
-
-impl fmt::Display for Spread {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(numbers, digits) = self;
-        let mut numbers = numbers.clone();
-        numbers.sort_by(f64::total_cmp);
-        let last = numbers.len() - 1;
-        let median = f64::midpoint(numbers[last / 2], numbers[last.div_ceil(2)]);
-        let (smallest, largest) = (numbers[0], numbers[last]);
-        let [smallest, median, largest] = [smallest, median, largest].map(|number| format!("{number:.digits$}"));
-        if smallest == largest { f.write_str(&median) } else { write!(f, "{median} ({smallest}–{largest})") }
-    }
+/// Numbers as their median, the smallest and the largest with this many digits; as one where all are the same.
+pub fn spread(numbers: impl Iterator<Item = f64>, digits: usize) -> String {
+    let mut numbers: Vec<f64> = numbers.collect();
+    numbers.sort_by(f64::total_cmp);
+    let last = numbers.len() - 1;
+    let median = f64::midpoint(numbers[last / 2], numbers[last.div_ceil(2)]);
+    let [smallest, median, largest] = [numbers[0], median, numbers[last]].map(|number| format!("{number:.digits$}"));
+    if smallest == largest { median } else { format!("{median} ({smallest}–{largest})") }
 }

@@ -14,44 +14,47 @@
 )]
 
 use std::{
-    env, fs,
+    env, fmt, fs,
     net::{Ipv4Addr, SocketAddr},
     os::unix::process::CommandExt as _,
     path::{Path, PathBuf},
     process::{Command, ExitCode},
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
     time::{Duration, SystemTime},
 };
 
 use clap::Parser as _;
 use control_plane::{
-    Account, Binaries, Client, ControlPlane, LIFETIME, Registration, SPECS, grant, install, namespace, service_account,
-    until,
+    Account, Binaries, Client, ControlPlane, LIFETIME, Process, SPEC, Start, UNTHROTTLED, certificate_flags,
+    free_addresses, other_webhook, pod, raise_open_files, register_for, tenants, until_asked,
 };
 use futures::future::join_all;
-use gmsa_test_support::{control_plane, page};
+use gmsa_test_support::{cgroup::Cgroup, control_plane, flood::flood, hostile::HALF_A_HELLO, page};
 use gmsa_webhook::tls::issue::{Ca, Issued};
-use report::{Report, Row, Run};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use report::{Row, Run};
 use serde_json::{Value, json};
-use tokio::time::{Instant, sleep};
-use webhook::{Kind, Webhook};
+use tokio::{
+    task::spawn_blocking,
+    time::{Instant, sleep},
+};
 
-mod flood;
 mod report;
-mod webhook;
 
-/// Where the pods are, and as whom they run.
+/// Where the pods are.
 const NAMESPACE: &str = "storm";
-const USER: &str = "user";
-/// The credential spec of the pods, that of the examples.
-const SPEC: &str = "gmsa-webapp1";
+/// The memory that a webhook may use, in bytes: the chart's limit; and as good as none.
+const MEMORY_LIMIT: u64 = 128 << 20;
+const NO_LIMIT: u64 = 8 << 30;
 
 /// The addresses that the API servers connect from, and to: a host's route to an address of its own has that as its source.
 const API_SERVERS: [Ipv4Addr; 3] =
     [Ipv4Addr::new(127, 0, 0, 11), Ipv4Addr::new(127, 0, 0, 12), Ipv4Addr::new(127, 0, 0, 13)];
-/// The address that the flood connects from.
+/// The address that the flood connects from, and the connections that it holds.
 const FLOOD: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 99);
+const FLOOD_HOLDS: usize = 5000;
 
 /// Set where this process is in a network namespace of its own.
 const IN_NAMESPACE: &str = "GMSA_STORM_NAMESPACE";
@@ -93,7 +96,20 @@ struct Storm {
     flood: u32,
 }
 
-const STORMS: [Storm; 8] = [
+impl fmt::Display for Storm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.at_once)?;
+        if self.api_servers > 1 {
+            write!(f, ", by {} API servers", self.api_servers)?;
+        }
+        if self.flood > 0 {
+            write!(f, ", beside {} connections a second that end in half a handshake", self.flood)?;
+        }
+        Ok(())
+    }
+}
+
+static STORMS: [Storm; 8] = [
     Storm { at_once: 64, api_servers: 1, flood: 0 },
     Storm { at_once: 200, api_servers: 1, flood: 0 },
     Storm { at_once: 300, api_servers: 1, flood: 0 },
@@ -118,22 +134,18 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let files = getrlimit(Resource::Nofile);
-    setrlimit(Resource::Nofile, Rlimit { current: files.maximum, ..files }).unwrap();
+    raise_open_files(u64::MAX);
     let folder = tempfile::Builder::new().prefix("gmsa-storm-").tempdir().unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-    let report = runtime.block_on(measure(&args, binaries, folder.path()));
-    println!("{report}");
-    if args.write {
-        report.write();
-    }
-    if report.holds() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    let (rows, version) = runtime.block_on(measure(&args, binaries, folder.path()));
+    page::publish("storm", "storm", &report::report(&rows, args.seconds, &version), args.write);
+    if rows.iter().all(report::holds) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// This program again, in a network namespace whose loopback interface has the routes that give API servers addresses of their own.
 fn in_namespace() -> Command {
-    let routes = API_SERVERS.map(|address| format!("ip route add local {address} dev lo src {address} table local"));
-    let script = format!("ip link set lo up && {} && exec \"$@\"", routes.join(" && "));
+    let route = |to: Ipv4Addr| format!("ip route add local {to} dev lo src {to} table local");
+    let script = format!("ip link set lo up && {} && exec \"$@\"", API_SERVERS.map(route).join(" && "));
     let mut command = Command::new("unshare");
     if !rustix::process::geteuid().is_root() {
         command.args(["--user", "--map-root-user"]);
@@ -143,6 +155,17 @@ fn in_namespace() -> Command {
     command
 }
 
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind {
+    /// This webhook, as the chart runs it.
+    Installed,
+    /// The same without limits.
+    Unlimited,
+    /// Another one, without its client's throttle.
+    Other,
+}
+
 /// The API servers, and what the webhook is started with.
 struct Lab<'a> {
     args: &'a Args,
@@ -150,10 +173,13 @@ struct Lab<'a> {
     control_planes: Vec<ControlPlane>,
     kubeconfig: Value,
     certificate: Issued,
+    /// The port of every webhook, and how many there were.
     port: u16,
+    started: AtomicUsize,
 }
 
-async fn measure<'a>(args: &'a Args, binaries: Binaries, folder: &Path) -> Report<'a> {
+/// The rows, and the API server's version.
+async fn measure(args: &Args, binaries: Binaries, folder: &Path) -> (Vec<Row>, String) {
     let storms: Vec<&Storm> =
         STORMS.iter().filter(|storm| args.at_once.is_empty() || args.at_once.contains(&storm.at_once)).collect();
     let api_servers = storms.iter().map(|storm| storm.api_servers).max().unwrap_or(1);
@@ -161,18 +187,15 @@ async fn measure<'a>(args: &'a Args, binaries: Binaries, folder: &Path) -> Repor
     let mut rows = Vec::new();
     for storm in storms {
         let mut runs = Vec::new();
-        for kind in Kind::all(args.against.as_deref()) {
+        for kind in [Kind::Installed, Kind::Unlimited].into_iter().chain(args.against.as_ref().map(|_| Kind::Other)) {
             let run = lab.run(storm, kind).await;
-            eprintln!(
-                "{} at once, {} API servers, flood {}: {kind}: {run}",
-                storm.at_once, storm.api_servers, storm.flood
-            );
-            runs.push((kind, run));
+            eprintln!("{storm}: {kind:?}: {run}");
+            runs.push(run);
             sleep(REST).await;
         }
-        rows.push(Row { at_once: storm.at_once, api_servers: storm.api_servers, flood: storm.flood, runs });
+        rows.push((storm, runs));
     }
-    Report { rows, seconds: args.seconds, api_server: lab.control_planes[0].version.clone(), machine: page::machine() }
+    (rows, lab.control_planes[0].version.clone())
 }
 
 impl<'a> Lab<'a> {
@@ -180,95 +203,80 @@ impl<'a> Lab<'a> {
         let ca = Ca::generate("storm", SystemTime::now(), LIFETIME).unwrap();
         let names = API_SERVERS.map(|address| address.to_string());
         let certificate = ca.issue(&names, SystemTime::now(), LIFETIME).unwrap();
-        let [address] = control_plane::free_addresses();
-        let spec: Value = serde_saphyr::from_str(include_str!("../../examples/credspec.yaml")).unwrap();
+        let port = free_addresses::<1>()[0].port();
         let mut control_planes = Vec::new();
-        for source in &names[..api_servers] {
-            let own = folder.join(source);
+        for source in &API_SERVERS[..api_servers] {
+            let own = folder.join(source.to_string());
             fs::create_dir(&own).unwrap();
             let control_plane = ControlPlane::start(binaries.clone(), &own).await;
-            let client = &control_plane.client;
-            install(client).await;
-            client.create(SPECS, &spec).await.unwrap();
-            namespace(client, NAMESPACE, &json!({})).await;
-            service_account(client, NAMESPACE, USER).await;
-            grant(client, NAMESPACE, USER, &[SPEC]).await;
-            let location = |path: &str| json!({"url": format!("https://{source}:{}{path}", address.port())});
-            let namespaces = json!({"matchLabels": {"kubernetes.io/metadata.name": NAMESPACE}});
-            Registration { name: "storm", location: &location, ca_pem: ca.cert_pem(), namespaces }.create(client).await;
+            tenants(&control_plane.client, &[NAMESPACE]).await;
+            let address = SocketAddr::from((*source, port));
+            register_for(&control_plane.client, NAMESPACE, address, ca.cert_pem()).await;
             control_planes.push(control_plane);
         }
         let account = Account { name: "gmsa-webhook", verbs: &["get", "list", "watch"] };
         let kubeconfig = account.create(&control_planes[0]).await;
-        Self { args, folder, control_planes, kubeconfig, certificate, port: address.port() }
+        Self { args, folder, control_planes, kubeconfig, certificate, port, started: AtomicUsize::new(0) }
+    }
+
+    /// Starts a webhook, and waits until it listens.
+    async fn webhook(&self, kind: Kind) -> Process {
+        let name = &format!("webhook-{}", self.started.fetch_add(1, Ordering::Relaxed));
+        let (own, kubeconfig) = (self.folder.join(name), &self.kubeconfig);
+        let limit = if kind == Kind::Installed { MEMORY_LIMIT } else { NO_LIMIT };
+        let cgroup = Cgroup::create(limit);
+        assert!(cgroup.is_some(), "this system gives no memory cgroup");
+        if let Some(other) = self.args.against.as_ref().filter(|_| kind == Kind::Other) {
+            let mut command = other_webhook(cgroup.as_ref(), other, &own, kubeconfig, &self.certificate, self.port);
+            let mut process = Process::start(name, self.folder, command.envs(UNTHROTTLED)).within(cgroup);
+            process.until_it_listens(SocketAddr::from((API_SERVERS[0], self.port))).await;
+            return process;
+        }
+        let mut flags = certificate_flags(&own, &self.certificate).to_vec();
+        if kind == Kind::Unlimited {
+            flags.extend(["--max-connections=4000", "--max-reviews=4000"].map(str::to_owned));
+        }
+        let (binary, listen) = (self.args.binary.as_path(), ([0, 0, 0, 0], self.port).into());
+        let start = Start { binary, folder: self.folder, name, kubeconfig, flags: &flags, listen, cgroup };
+        start.run().await.process
     }
 
     /// One storm against a new process.
-    async fn run(&self, storm: &Storm, kind: Kind<'_>) -> Run {
-        let mut webhook = Webhook::start(self, kind).await;
+    async fn run(&self, storm: &Storm, kind: Kind) -> Run {
+        let mut webhook = self.webhook(kind).await;
         let api_servers = &self.control_planes[..storm.api_servers];
-        for api_server in api_servers {
-            until("the API server asks the webhook", async || {
-                let named = api_server.client.create(&pods(), &pod("asked", true)).await.ok()?;
-                let unnamed = api_server.client.create(&pods(), &pod("asked", false)).await;
-                let expanded = named["spec"]["securityContext"]["windowsOptions"].get("gmsaCredentialSpec").is_some();
-                (expanded && unnamed.is_err_and(|refusal| refusal.code == 422)).then_some(())
-            })
-            .await;
-        }
         let mut clients = Vec::new();
         for api_server in api_servers {
-            let kubeconfig: Value =
-                serde_json::from_str(&fs::read_to_string(api_server.folder().join("admin.kubeconfig")).unwrap())
-                    .unwrap();
+            until_asked(&api_server.client, NAMESPACE).await;
+            let kubeconfig = fs::read_to_string(api_server.folder().join("admin.kubeconfig")).unwrap();
             for _ in 0..storm.at_once.div_ceil(STREAMS * api_servers.len()) {
-                clients.push(Client::new(kubeconfig.clone()).await);
+                clients.push(Client::new(serde_json::from_str(&kubeconfig).unwrap()).await);
             }
         }
-        let target = SocketAddr::from((API_SERVERS[0], self.port));
-        let over = AtomicBool::new(false);
+        let path = format!("/api/v1/namespaces/{NAMESPACE}/pods?dryRun=All");
+        let options = json!({"gmsaCredentialSpecName": SPEC});
         let end = Instant::now() + Duration::from_secs(self.args.seconds);
         let create = async |number: usize| {
             let client = &clients[number % clients.len()];
             let (mut admitted, mut refused) = (0, Vec::new());
             while Instant::now() < end {
-                match client.create(&pods(), &pod(&format!("pod-{number}"), true)).await {
+                match client.create(&path, &pod(&format!("pod-{number}"), &options)).await {
                     Ok(_) => admitted += 1,
                     Err(refusal) => refused.push(refusal.message),
                 }
             }
             (admitted, refused)
         };
+        let (over, per_second) = (Arc::new(AtomicBool::new(storm.flood == 0)), storm.flood);
+        let (target, is_over) = (SocketAddr::from((API_SERVERS[0], self.port)), Arc::clone(&over));
+        let goes_on = move || !is_over.load(Ordering::Relaxed);
+        let flood = spawn_blocking(move || flood(target, per_second, &[FLOOD], HALF_A_HELLO, FLOOD_HOLDS, goes_on));
         let began = Instant::now();
-        let all = async {
-            let outcomes = join_all((0..storm.at_once).map(create)).await;
-            over.store(true, Ordering::Relaxed);
-            outcomes
-        };
-        let (outcomes, flooded) = tokio::join!(all, flood::halves(target, storm.flood, &over));
-        let seconds = began.elapsed().as_secs_f64();
+        let outcomes = join_all((0..storm.at_once).map(create)).await;
+        over.store(true, Ordering::Relaxed);
+        let (seconds, flooded) = (began.elapsed().as_secs_f64(), flood.await.unwrap());
         let admitted = outcomes.iter().map(|(admitted, _)| admitted).sum();
         let refused: Vec<String> = outcomes.into_iter().flat_map(|(_, refused)| refused).collect();
-        Run { admitted, refused, seconds, peak: webhook.peak(), killed: !webhook.runs(), flooded }
+        Run { admitted, refused, seconds, peak: webhook.peak(), killed: webhook.has_ended(), flooded }
     }
-}
-
-fn pods() -> String {
-    format!("/api/v1/namespaces/{NAMESPACE}/pods?dryRun=All")
-}
-
-/// A pod with GMSA, or one that is denied: contents without a name.
-fn pod(name: &str, is_named: bool) -> Value {
-    let options = if is_named { json!({"gmsaCredentialSpecName": SPEC}) } else { json!({"gmsaCredentialSpec": "{}"}) };
-    json!({
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name},
-        "spec": {
-            "os": {"name": "windows"},
-            "serviceAccountName": USER,
-            "securityContext": {"windowsOptions": options},
-            "containers": [{"name": "app", "image": "images.invalid/app:1"}],
-        },
-    })
 }

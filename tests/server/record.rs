@@ -138,7 +138,7 @@ fn every_test_of_the_track_record_is_there() {
     for folder in ["src", "crates", "tests"] {
         collect(Path::new(folder), &mut functions);
     }
-    let attacks = fs::read_to_string("benches/attacks/cases.rs").unwrap();
+    let attacks = fs::read_to_string("benches/attacks/attacks.yaml").unwrap();
     let recipes = fs::read_to_string("justfile").unwrap();
     let there = |name: &str| match name.strip_prefix("just ") {
         Some(command) => {

@@ -1,20 +1,19 @@
-//! Large numbers of cheap requests: frames, lines for the log, calls to the API server.
+//! Large numbers of cheap requests: reviews, frames, lines for the log.
 
 use std::time::Duration;
 
-use bytes::Bytes;
-use futures::future::join_all;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _, split},
+    task::JoinSet,
     time::{Instant, MissedTickBehavior, interval, sleep},
 };
 
-use super::{Figure, Target, bodies::Words, sockets::garbage};
+use super::{Figure, Target, held::garbage};
 use crate::{
-    client::{Client, NO_HTTP2, exchange},
+    client::{Client, NO_HTTP2},
     http2,
+    report::Words,
     reviews::{self, MAX_BODY},
-    support::Verb,
 };
 
 /// Cores that 2,000 frames a second may cost.
@@ -25,6 +24,19 @@ const LINE_AIM: usize = 4096;
 
 /// The log lines that repeated problems may cause.
 const LINES_AIM: usize = 60;
+
+/// Posts this many plain reviews at once, each on a connection of its own.
+pub async fn burst(target: &Target<'_>, number: usize) -> Vec<Figure> {
+    let mut posts = JoinSet::new();
+    for position in 0..number {
+        let client = target.client.clone();
+        posts.spawn(async move { client.post("/validate", &reviews::plain(position)).await.word() });
+    }
+    let mut words = Words::default();
+    words.extend(posts.join_all().await);
+    let all = words.are_all("allowed");
+    vec![words.figure().aim("allowed", all)]
+}
 
 /// Sends frames of each kind for a while at this rate, each in a packet of its own.
 pub async fn frames(target: &Target<'_>, per_second: u32) -> Vec<Figure> {
@@ -41,7 +53,7 @@ pub async fn frames(target: &Target<'_>, per_second: u32) -> Vec<Figure> {
         return vec![Figure::new(NO_HTTP2)];
     }
     for (name, frame) in kinds {
-        let (before, begun) = (target.server.cpu(), Instant::now());
+        let (before, begun) = (target.server.process.cpu(), Instant::now());
         let (mut sent, mut connections) = (0_u32, 0_u32);
         while begun.elapsed() < EACH {
             connections += 1;
@@ -51,10 +63,9 @@ pub async fn frames(target: &Target<'_>, per_second: u32) -> Vec<Figure> {
             }
         }
         let elapsed = begun.elapsed().as_secs_f64();
-        let cores = (target.server.cpu() - before) / elapsed;
+        let cores = (target.server.process.cpu() - before).as_secs_f64() / elapsed;
         let text = format!("{name}: {:.0}/s on {connections} connections", f64::from(sent) / elapsed);
-        figures.push(Figure::new(text));
-        figures.push(Figure::at_most(cores, 2, FRAMES_AIM, " cores"));
+        figures.extend([Figure::new(text), Figure::at_most(cores, 2, FRAMES_AIM, " cores")]);
     }
     figures
 }
@@ -86,53 +97,26 @@ pub async fn long_texts(target: &Target<'_>, length: usize, each: usize) -> Vec<
     let mut words = Words::default();
     for body in reviews::long_texts(length) {
         for _ in 0..each {
-            words.add(target.client.post("/validate", body.clone()).await.word());
+            words.extend([target.client.post("/validate", &body).await.word()]);
         }
     }
     // The path is a text too.
-    let path = format!("/{}", "a".repeat(10_000));
-    words.add(target.client.post(&path, Bytes::new()).await.word());
-    let longest = target.server.log().longest;
-    vec![
-        words.figure(),
-        Figure::new(format!("longest log line {longest} bytes")).aim(LINE_AIM.to_string(), longest <= LINE_AIM),
-    ]
+    words.extend([target.client.post(&format!("/{}", "a".repeat(10_000)), &[]).await.word()]);
+    let longest = target.server.process.log().lines().map(str::len).max().unwrap_or_default();
+    let line = Figure::new(format!("longest log line {longest} bytes")).aim(LINE_AIM, longest <= LINE_AIM);
+    vec![words.figure(), line]
 }
 
 /// Repeats requests that the server logs as refused.
 pub async fn complaints(target: &Target<'_>, each: usize) -> Vec<Figure> {
-    let before = target.server.log().lines;
+    let lines = || target.server.process.log().lines().count();
+    let before = lines();
     let mut words = Words::default();
     for _ in 0..each {
         garbage(target.client.address).await;
-        words.add(target.client.post("/nothing", Bytes::new()).await.word());
-        words.add(target.client.post("/validate", Bytes::from_static(b"{}")).await.word());
+        words.extend([target.client.post("/nothing", &[]).await.word()]);
+        words.extend([target.client.post("/validate", b"{}").await.word()]);
     }
-    let lines = target.server.log().lines - before;
-    vec![words.figure(), Figure::new(format!("{lines} log lines")).aim(LINES_AIM.to_string(), lines <= LINES_AIM)]
-}
-
-/// Names credential specs that do not exist.
-pub async fn unknown_names(target: &Target<'_>, number: usize, at_once: usize) -> Vec<Figure> {
-    const NAMES: usize = 24;
-    // One after the other, and before the first review: API servers keep their connections, and handshakes are another
-    // attack.
-    let mut connections = Vec::new();
-    for _ in 0..at_once {
-        connections.push(target.client.connect().await.unwrap());
-    }
-    let begun = Instant::now();
-    let lanes = connections.into_iter().enumerate().map(|(lane, mut connection)| async move {
-        let mut words = Vec::new();
-        for position in (lane..number).step_by(at_once) {
-            let review = reviews::unknown_names(position, NAMES);
-            words.push(exchange(&mut connection, "/mutate", review).await.word());
-        }
-        words
-    });
-    let mut words = Words::default();
-    join_all(lanes).await.into_iter().flatten().for_each(|word| words.add(word));
-    let reads = target.api.count(Verb::Get, "gmsacredentialspecs/unknown");
-    let seconds = begun.elapsed().as_secs_f64();
-    vec![words.figure(), Figure::new(format!("{reads} reads at the API server in {seconds:.1} s"))]
+    let lines = lines() - before;
+    vec![words.figure(), Figure::new(format!("{lines} log lines")).aim(LINES_AIM, lines <= LINES_AIM)]
 }

@@ -7,72 +7,81 @@ use std::{
 
 use bytes::Bytes;
 use futures::future::join_all;
-use tokio::{
-    io::AsyncWriteExt as _,
-    time::{sleep, timeout},
-};
+use serde::Deserialize;
+use tokio::time::timeout;
 
-use super::{Figure, Target, bodies::Words};
-use crate::{client::head, reviews, support::Verb};
+use super::{Figure, Target};
+use crate::{client::request, report::Words, reviews, support::Verb};
 
 const SPECS: &str = "/gmsacredentialspecs";
 
 /// How long clients stay: an access review takes longer.
 const STAY: Duration = Duration::from_millis(5);
 
-/// How long reviews that only ask for warnings are posted.
-const ADVICE_LASTS: Duration = Duration::from_secs(8);
+/// How long reviews are posted where their number is not given.
+const LASTS: Duration = Duration::from_secs(8);
 
-/// Posts pods of one account with made-up names, on so many connections at once.
-pub async fn made_up(target: &Target<'_>, connections: usize, each: usize, names: usize) -> Vec<Figure> {
-    // API servers keep their connections.
-    let lanes = (0..connections).map(async |lane| {
-        let (mut kept, mut words) = (None, Vec::new());
-        for number in lane * each..(lane + 1) * each {
-            let review = reviews::made_up("crowd", number, names);
-            words.push(target.client.post_on(&mut kept, "/validate", review).await.word());
-        }
-        words
-    });
-    let mut words = Words::default();
-    join_all(lanes).await.into_iter().flatten().for_each(|word| words.add(word));
-    vec![words.figure(), calls(target), watches(target)]
+/// What is posted; each review names credential specs that nobody asked about before.
+#[derive(Clone, Copy, Deserialize, PartialEq)]
+#[serde(rename_all = "kebab-case")]
+pub enum Review {
+    /// A pod whose contents are to be filled in.
+    OfUnknownNames,
+    /// A pod of one account, with contents.
+    OfMadeUpNames,
+    OfAMadeUpName,
+    /// Of another account each: its answer has warnings alone.
+    OfADeployment,
+    OfATrial,
+    /// With less time than an access review takes.
+    InHaste,
 }
 
-/// Posts reviews for a while, each of an account and of credential specs that nobody asked about before, on so many connections at once.
-pub async fn for_advice(
-    target: &Target<'_>,
-    path: &str,
-    connections: usize,
-    review: impl Fn(usize) -> Bytes,
-) -> Vec<Figure> {
-    let (end, number, review) = (Instant::now() + ADVICE_LASTS, AtomicUsize::new(0), &review);
-    let lanes = (0..connections).map(async |_| {
-        let (mut kept, mut words) = (None, Vec::new());
-        while Instant::now() < end {
-            let number = number.fetch_add(1, Ordering::Relaxed);
-            words.push(target.client.post_on(&mut kept, path, review(number)).await.word());
-        }
-        words
-    });
-    let mut words = Words::default();
-    join_all(lanes).await.into_iter().flatten().for_each(|word| words.add(word));
-    vec![words.figure(), calls(target), watches(target)]
+impl Review {
+    /// The path, and the body of the `number`th.
+    fn of(self, number: usize) -> (String, Bytes) {
+        let (path, body) = match self {
+            Self::OfUnknownNames => ("/mutate", reviews::unknown_names(number)),
+            Self::OfMadeUpNames => ("/validate", reviews::made_up("crowd", number, 24)),
+            Self::OfAMadeUpName => ("/validate", reviews::made_up("crowd", number, 1)),
+            Self::OfADeployment => ("/validate-workload?timeout=2s", reviews::workload(number)),
+            Self::OfATrial => ("/validate", reviews::of_trial(number)),
+            Self::InHaste => {
+                let path = format!("/validate?timeout={}ms", 5 + number % 46);
+                return (path, reviews::made_up(&reviews::account(number), number, 1));
+            }
+        };
+        (path.to_owned(), body)
+    }
 }
 
-/// Posts pods with less time than an access review takes.
-pub async fn hasty(target: &Target<'_>, number: usize, at_once: usize) -> Vec<Figure> {
-    let lanes = (0..at_once).map(|lane| async move {
-        let (mut kept, mut words) = (None, Vec::new());
-        for position in (lane..number).step_by(at_once) {
-            let path = format!("/validate?timeout={}ms", 5 + position % 46);
-            let review = reviews::made_up(&reviews::account(position), position, 1);
-            words.push(target.client.post_on(&mut kept, &path, review).await.word());
+/// Posts so many reviews, or as many as go for a while, on so many connections, which are kept as API servers keep theirs.
+pub async fn lookups(target: &Target<'_>, review: Review, connections: usize, reviews: Option<usize>) -> Vec<Figure> {
+    let mut open = Vec::new();
+    for _ in 0..connections {
+        // One after the other, and before the first review, where handshakes are another attack.
+        let early = review == Review::OfUnknownNames;
+        open.push(if early { Some(target.client.connect().await.unwrap()) } else { None });
+    }
+    let (begun, next) = (Instant::now(), AtomicUsize::new(0));
+    let lanes = open.into_iter().map(async |mut kept| {
+        let mut words = Vec::new();
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if reviews.map_or(begun.elapsed() >= LASTS, |reviews| number >= reviews) {
+                return words;
+            }
+            let (path, body) = review.of(number);
+            words.push(target.client.post_on(&mut kept, &path, &body).await.word());
         }
-        words
     });
     let mut words = Words::default();
-    join_all(lanes).await.into_iter().flatten().for_each(|word| words.add(word));
+    words.extend(join_all(lanes).await.into_iter().flatten());
+    if review == Review::OfUnknownNames {
+        let (reads, seconds) =
+            (target.api.count(Verb::Get, "gmsacredentialspecs/unknown"), begun.elapsed().as_secs_f64());
+        return vec![words.figure(), Figure::new(format!("{reads} reads at the API server in {seconds:.1} s"))];
+    }
     vec![words.figure(), calls(target), watches(target)]
 }
 
@@ -81,16 +90,9 @@ pub async fn gone(target: &Target<'_>, number: usize, at_once: usize) -> Vec<Fig
     let lanes = (0..at_once).map(|lane| async move {
         for position in (lane..number).step_by(at_once) {
             let review = reviews::made_up(&reviews::account(position), position, 1);
-            let visit = async {
-                let mut connection = target.client.connect().await?;
-                connection.write_all(head("/validate", review.len()).as_bytes()).await?;
-                connection.write_all(&review).await?;
-                connection.flush().await?;
-                sleep(STAY).await;
-                std::io::Result::Ok(())
-            };
             // A refused connection is an outcome too: the bystander tells whether it matters.
-            let _ = timeout(Duration::from_secs(5), visit).await;
+            let visit = request("/validate", &review);
+            let _ = timeout(Duration::from_secs(5), target.client.send_and_leave(&visit, STAY)).await;
         }
     });
     join_all(lanes).await;

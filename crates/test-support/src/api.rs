@@ -33,13 +33,14 @@ mod answer;
 mod faults;
 mod freeze;
 mod store;
-pub(crate) mod tls;
+mod tls;
 mod watches;
 mod wire;
 
 pub use access::Table;
 pub use faults::{Fault, Gate};
 pub use store::Kind;
+pub use tls::Tls;
 
 /// The longest that a test waits for something that must happen.
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -109,7 +110,7 @@ pub struct SimulatedApi {
     server: Option<JoinHandle<()>>,
     /// Bound while the server is stopped, so that nobody else gets the port.
     placeholder: Option<TcpSocket>,
-    tls: Option<tls::Tls>,
+    tls: Option<Tls>,
 }
 
 impl Drop for SimulatedApi {
@@ -126,10 +127,10 @@ impl SimulatedApi {
 
     /// Starts a server that speaks HTTP/2 over TLS, as a real one does.
     pub async fn start_with_tls() -> Self {
-        Self::start_with(Some(tls::Tls::new())).await
+        Self::start_with(Some(Tls::new())).await
     }
 
-    async fn start_with(tls: Option<tls::Tls>) -> Self {
+    async fn start_with(tls: Option<Tls>) -> Self {
         let world = World {
             upgrade: Mutex::default(),
             store: Mutex::default(),
@@ -154,7 +155,7 @@ impl SimulatedApi {
         let listener = TcpListener::bind(self.address).await.unwrap();
         self.address = listener.local_addr().unwrap();
         let world = Arc::clone(&self.world);
-        let acceptor = self.tls.as_ref().map(tls::Tls::acceptor);
+        let acceptor = self.tls.as_ref().map(Tls::acceptor);
         self.server = Some(tokio::spawn(async move {
             let mut connections = JoinSet::new();
             loop {
@@ -216,7 +217,7 @@ impl SimulatedApi {
     pub fn config(&self) -> kube::Config {
         let mut config = kube::Config::new(self.url().parse().unwrap());
         // The trust store of the machine is not read for a server without TLS.
-        config.root_cert = Some(self.tls.iter().map(tls::Tls::authority).collect());
+        config.root_cert = Some(self.tls.iter().map(Tls::authority).collect());
         config
     }
 

@@ -11,30 +11,28 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
-/// Where systems mount version 1's memory controller, and version 2.
-const MOUNTS: [(&str, &Files); 2] = [
-    (
-        "/sys/fs/cgroup/memory",
-        &Files {
-            limit: "memory.limit_in_bytes",
-            peak: "memory.max_usage_in_bytes",
-            controller: "memory",
-            handed_down: None,
-        },
-    ),
-    (
-        "/sys/fs/cgroup",
-        &Files {
-            limit: "memory.max",
-            peak: "memory.peak",
-            controller: "",
-            handed_down: Some("cgroup.subtree_control"),
-        },
-    ),
+/// Version 1's memory controller, and version 2.
+const VERSIONS: [Files; 2] = [
+    Files {
+        mount: "/sys/fs/cgroup/memory",
+        limit: "memory.limit_in_bytes",
+        peak: "memory.max_usage_in_bytes",
+        controller: "memory",
+        handed_down: None,
+    },
+    Files {
+        mount: "/sys/fs/cgroup",
+        limit: "memory.max",
+        peak: "memory.peak",
+        controller: "",
+        handed_down: Some("cgroup.subtree_control"),
+    },
 ];
 
 /// The names of a version's files.
 struct Files {
+    /// Where systems mount it.
+    mount: &'static str,
     limit: &'static str,
     peak: &'static str,
     /// The controller's name in `/proc/self/cgroup`.
@@ -52,10 +50,10 @@ pub struct Cgroup {
 impl Cgroup {
     /// Creates a group that may use this much memory, in bytes; `None` where the system gives none.
     pub fn create(limit: u64) -> Option<Self> {
-        MOUNTS.iter().find_map(|(mount, files)| Self::create_below(Path::new(mount), files, limit).ok())
+        VERSIONS.iter().find_map(|files| Self::create_by(files, limit).ok())
     }
 
-    fn create_below(mount: &Path, files: &'static Files, limit: u64) -> io::Result<Self> {
+    fn create_by(files: &'static Files, limit: u64) -> io::Result<Self> {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         let groups = fs::read_to_string("/proc/self/cgroup")?;
         // `4:memory:/path`, `0::/path`
@@ -66,12 +64,9 @@ impl Cgroup {
         let own = Path::new(own.ok_or(io::ErrorKind::NotFound)?.trim_start_matches('/'));
         let name = format!("gmsa-{}-{}", process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let mut error = io::ErrorKind::NotFound.into();
-        for parent in own.ancestors().map(|path| mount.join(path)) {
-            let hands_down = files.handed_down.is_none_or(|file| {
-                fs::read_to_string(parent.join(file))
-                    .is_ok_and(|names| names.split_whitespace().any(|name| name == "memory"))
-            });
-            if !hands_down {
+        for parent in own.ancestors().map(|path| Path::new(files.mount).join(path)) {
+            let names = |file| fs::read_to_string(parent.join(file)).unwrap_or_default();
+            if files.handed_down.is_some_and(|file| !names(file).split_whitespace().any(|name| name == "memory")) {
                 continue;
             }
             let folder = parent.join(&name);
@@ -89,17 +84,18 @@ impl Cgroup {
         Err(error)
     }
 
-    /// A command whose process is in the group from its start.
-    pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
-        let mut command = Command::new("sh");
-        command.args(["-c", r#"echo $$ > "$0" && exec "$@""#]).arg(self.folder.join("cgroup.procs")).arg(program);
-        command
-    }
-
     /// The most memory that was ever in use, in bytes: the kernel's share (sockets, page tables) is part of it.
     pub fn peak(&self) -> Option<u64> {
         fs::read_to_string(self.folder.join(self.files.peak)).ok()?.trim().parse().ok()
     }
+}
+
+/// A command whose process is in this group from its start, where there is one.
+pub fn command(cgroup: Option<&Cgroup>, program: impl AsRef<OsStr>) -> Command {
+    let Some(cgroup) = cgroup else { return Command::new(program) };
+    let mut command = Command::new("sh");
+    command.args(["-c", r#"echo $$ > "$0" && exec "$@""#]).arg(cgroup.folder.join("cgroup.procs")).arg(program);
+    command
 }
 
 impl Drop for Cgroup {

@@ -20,7 +20,7 @@ use tokio_tungstenite::{
     },
 };
 
-use crate::{SimulatedApi, api::tls::Tls, repository};
+use crate::{SimulatedApi, Tls, repository};
 
 /// The protocol of Kubernetes for the channels of a command.
 const PROTOCOL: &str = "v5.channel.k8s.io";

@@ -21,6 +21,8 @@ pub mod cgroup;
 pub mod control_plane;
 #[cfg(feature = "api")]
 pub mod exec;
+#[cfg(feature = "control-plane")]
+pub mod flood;
 pub mod golden;
 pub mod helm;
 pub mod hostile;

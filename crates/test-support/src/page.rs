@@ -1,11 +1,35 @@
-//! What the benchmarks' reports share: the machine, and their places on the pages.
+//! What the benchmarks' reports share: tables, the machine, and their places in docs/measurements.md.
 
 use std::{env, fs, process::Command, thread};
 
 use crate::repository;
 
-/// The machine that the benchmark ran on.
-pub fn machine() -> String {
+/// A Markdown table.
+pub fn table<H: AsRef<str>>(head: &[H], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    let cell = |text: &str| if text.is_empty() { " |".to_owned() } else { format!(" {text} |") };
+    let line = |cells: String| format!("|{cells}\n");
+    let rows = rows.into_iter().map(|row| line(row.iter().map(|text| cell(text)).collect()));
+    let head = [line(head.iter().map(|text| cell(text.as_ref())).collect()), line("---|".repeat(head.len()))];
+    head.into_iter().chain(rows).collect()
+}
+
+/// Prints a report, and writes it between its marks on the page where that is wanted.
+pub fn publish(name: &str, recipe: &str, report: &str, write: bool) {
+    println!("{report}\n");
+    if !write {
+        return;
+    }
+    let (begin, end) =
+        (format!("<!-- {name}: written by `just {recipe} --write` -->"), format!("<!-- {name}: end -->"));
+    let page = repository().join("docs/measurements.md");
+    let text = fs::read_to_string(&page).unwrap();
+    let (before, rest) = text.split_once(&begin).unwrap();
+    let (_, after) = rest.split_once(&end).unwrap();
+    fs::write(&page, format!("{before}{begin}\n\n{report}\n\n{end}{after}")).unwrap();
+}
+
+/// The last line of a report: what it ran on, with the version of the API server where there was one.
+pub fn machine(api_server: Option<&str>) -> String {
     let field = |file: &str, name: &str| {
         let text = fs::read_to_string(file).unwrap_or_default();
         let line = text.lines().find(|line| line.starts_with(name))?;
@@ -15,20 +39,12 @@ pub fn machine() -> String {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let rustc = Command::new(env::var_os("RUSTC").unwrap_or_else(|| "rustc".into())).arg("--version").output().unwrap();
     format!(
-        "{} cores ({}), {} GiB of memory, Linux {}, Rust {}",
+        "- Machine: {} cores ({}), {} GiB of memory, Linux {}, Rust {}{}.",
         thread::available_parallelism().unwrap(),
         field("/proc/cpuinfo", "model name").unwrap_or_else(|| env::consts::ARCH.to_owned()),
         (memory.unwrap_or_default() + (1 << 19)) >> 20,
         release.trim(),
         String::from_utf8_lossy(&rustc.stdout).split(' ').nth(1).unwrap_or_default(),
+        api_server.map_or_else(String::new, |version| format!(", kube-apiserver {version}, etcd without fsync")),
     )
-}
-
-/// Puts a report between its two marks on a page.
-pub fn write(page: &str, begin: &str, end: &str, report: &str) {
-    let page = repository().join(page);
-    let text = fs::read_to_string(&page).unwrap();
-    let (before, rest) = text.split_once(begin).unwrap();
-    let (_, after) = rest.split_once(end).unwrap();
-    fs::write(&page, format!("{before}{begin}\n\n{report}\n\n{end}{after}")).unwrap();
 }

@@ -14,7 +14,7 @@ use futures::future::join_all;
 use tokio::{
     io::copy_bidirectional,
     net::{TcpListener, TcpStream},
-    task::JoinHandle,
+    task::JoinSet,
     time::{interval, timeout},
 };
 
@@ -37,7 +37,7 @@ struct Endpoint {
 pub struct Balancer {
     pub port: u16,
     endpoints: Arc<Mutex<Vec<Endpoint>>>,
-    tasks: [JoinHandle<()>; 2],
+    _tasks: JoinSet<()>,
 }
 
 impl Balancer {
@@ -45,9 +45,10 @@ impl Balancer {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let endpoints: Arc<Mutex<Vec<Endpoint>>> = Arc::default();
-        let tasks =
-            [tokio::spawn(accept(listener, Arc::clone(&endpoints))), tokio::spawn(probe(Arc::clone(&endpoints)))];
-        Self { port, endpoints, tasks }
+        let mut tasks = JoinSet::new();
+        tasks.spawn(accept(listener, Arc::clone(&endpoints)));
+        tasks.spawn(probe(Arc::clone(&endpoints)));
+        Self { port, endpoints, _tasks: tasks }
     }
 
     /// A replica that is ready now.
@@ -58,12 +59,6 @@ impl Balancer {
     /// Nothing new goes to this replica.
     pub fn remove(&self, address: SocketAddr) {
         self.endpoints.lock().unwrap().retain(|known| known.address != address);
-    }
-}
-
-impl Drop for Balancer {
-    fn drop(&mut self) {
-        self.tasks.iter().for_each(JoinHandle::abort);
     }
 }
 

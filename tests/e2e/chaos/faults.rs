@@ -1,6 +1,6 @@
 //! The faults, in the order in which they come.
 
-use std::{fmt, fs, path::PathBuf, time::Duration};
+use std::{fs, path::PathBuf, time::Duration};
 
 use rustix::process::Signal;
 use serde_json::json;
@@ -38,44 +38,29 @@ pub enum Fault {
     Clock,
 }
 
+/// Every fault, its name, and whether it may refuse pods: the aim of the others is that none is refused.
+pub const FAULTS: [(Fault, &str, bool); 18] = [
+    (Fault::Nothing, "no fault", false),
+    (Fault::RollingRestart, "rolling restart of the replicas", false),
+    (Fault::Killed, "one replica: kill -9", true),
+    (Fault::Hangs, "one replica hangs for 20 s", true),
+    (Fault::AllKilled, "all replicas: kill -9 at once", true),
+    (Fault::ApiServerRestarted, "API server: kill -9, restarted", true),
+    (Fault::EtcdStopped, "etcd stopped for 20 s", true),
+    (Fault::Watch(Watches::Cut), "watch cut for 15 s", false),
+    (Fault::Watch(Watches::Stalled), "watch stalled for 90 s", false),
+    (Fault::Watch(Watches::Answered(410)), "watch answered with 410 for 15 s", false),
+    (Fault::Watch(Watches::Answered(429)), "watch answered with 429 for 15 s", false),
+    (Fault::Watch(Watches::Answered(500)), "watch answered with 500 for 15 s", false),
+    (Fault::Rotation, "certificates and CA rotated", false),
+    (Fault::SecretDamaged, "Secret with the certificates damaged", false),
+    (Fault::SecretDeleted, "Secret deleted, created again after 15 s", false),
+    (Fault::LogNotRead, "log not read for 20 s", false),
+    (Fault::LogDiskFull, "log on a full disk, from one rolling restart to the next", false),
+    (Fault::Clock, "clock set 100 days ahead, certificate due for renewal", false),
+];
+
 impl Fault {
-    pub const ALL: [Self; 18] = [
-        Self::Nothing,
-        Self::RollingRestart,
-        Self::Killed,
-        Self::Hangs,
-        Self::AllKilled,
-        Self::ApiServerRestarted,
-        Self::EtcdStopped,
-        Self::Watch(Watches::Cut),
-        Self::Watch(Watches::Stalled),
-        Self::Watch(Watches::Answered(410)),
-        Self::Watch(Watches::Answered(429)),
-        Self::Watch(Watches::Answered(500)),
-        Self::Rotation,
-        Self::SecretDamaged,
-        Self::SecretDeleted,
-        Self::LogNotRead,
-        Self::LogDiskFull,
-        Self::Clock,
-    ];
-
-    /// Whether the aim is that no pod is refused.
-    pub fn must_refuse_none(self) -> bool {
-        matches!(
-            self,
-            Self::Nothing
-                | Self::RollingRestart
-                | Self::Watch(_)
-                | Self::Rotation
-                | Self::SecretDamaged
-                | Self::SecretDeleted
-                | Self::LogNotRead
-                | Self::LogDiskFull
-                | Self::Clock
-        )
-    }
-
     /// What must be there before it begins; nothing where this machine cannot have it.
     pub async fn prepare(self, deployment: &mut Deployment) -> Option<()> {
         if self == Self::Clock {
@@ -104,15 +89,12 @@ impl Fault {
             Self::RollingRestart => deployment.roll().await,
             Self::Killed => deployment.kill(1).await,
             Self::Hangs => {
-                deployment.replicas[0].signal(Signal::STOP);
+                deployment.replicas[0].process.signal(Signal::STOP);
                 sleep(LONG).await;
-                deployment.replicas[0].signal(Signal::CONT);
+                deployment.replicas[0].process.signal(Signal::CONT);
             }
             Self::AllKilled => deployment.kill(deployment.replicas.len()).await,
-            Self::ApiServerRestarted => {
-                deployment.control_plane.kill_api_server();
-                deployment.control_plane.restart_api_server().await;
-            }
+            Self::ApiServerRestarted => deployment.control_plane.restart_api_server().await,
             Self::EtcdStopped => {
                 deployment.control_plane.signal_etcd(Signal::STOP);
                 sleep(LONG).await;
@@ -181,27 +163,4 @@ async fn until_signing(deployment: &Deployment) {
 fn faketime() -> Option<PathBuf> {
     let folders = ["/usr/lib/x86_64-linux-gnu/faketime", "/usr/lib/aarch64-linux-gnu/faketime", "/usr/lib64/faketime"];
     folders.iter().map(|folder| PathBuf::from(folder).join("libfaketimeMT.so.1")).find(|library| library.exists())
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Nothing => f.write_str("no fault"),
-            Self::RollingRestart => f.write_str("rolling restart of the replicas"),
-            Self::Killed => f.write_str("one replica: kill -9"),
-            Self::Hangs => f.write_str("one replica hangs for 20 s"),
-            Self::AllKilled => f.write_str("all replicas: kill -9 at once"),
-            Self::ApiServerRestarted => f.write_str("API server: kill -9, restarted"),
-            Self::EtcdStopped => f.write_str("etcd stopped for 20 s"),
-            Self::Watch(Watches::Stalled) => f.write_str("watch stalled for 90 s"),
-            Self::Watch(Watches::Answered(code)) => write!(f, "watch answered with {code} for 15 s"),
-            Self::Watch(_) => f.write_str("watch cut for 15 s"),
-            Self::Rotation => f.write_str("certificates and CA rotated"),
-            Self::SecretDamaged => f.write_str("Secret with the certificates damaged"),
-            Self::SecretDeleted => f.write_str("Secret deleted, created again after 15 s"),
-            Self::LogNotRead => f.write_str("log not read for 20 s"),
-            Self::LogDiskFull => f.write_str("log on a full disk, from one rolling restart to the next"),
-            Self::Clock => f.write_str("clock set 100 days ahead, certificate due for renewal"),
-        }
-    }
 }

@@ -20,13 +20,14 @@ use crate::{
     certificates::{self, NAME},
     change::edition,
     control_plane::{Binaries, Client, ControlPlane, SPECS, Scrape, grant, service_account, until},
+    page,
     world::{USER, VISITOR, cluster, credential_spec},
 };
 use balancer::Balancer;
-use faults::Fault;
+use faults::FAULTS;
 use proxy::Proxy;
 use replica::{Log, Replica, Start};
-use report::{Report, Row};
+use report::Row;
 use traffic::{Kind, Outcome, Traffic};
 
 pub mod balancer;
@@ -36,8 +37,6 @@ pub mod replica;
 mod report;
 pub mod traffic;
 
-/// How far in the past a clock can be.
-pub const PAST: Duration = Duration::from_secs(100 * 24 * 60 * 60);
 /// The pods' path.
 pub const PODS: &str = "/api/v1/namespaces/managed/pods";
 /// The credential spec that changes.
@@ -78,43 +77,33 @@ pub async fn run(binaries: Binaries, folder: &Path, arguments: &[String]) -> Exi
             return ExitCode::from(2);
         }
     };
-    let picked: Vec<Fault> = Fault::ALL.into_iter().filter(|fault| fault.to_string().contains(&args.word)).collect();
     let mut deployment = Deployment::start(binaries, folder, &args.binary, usize::from(args.replicas)).await;
     let traffic = Traffic::start(deployment.client().clone(), deployment.edition, BETWEEN_PODS);
     let mut rows = Vec::new();
-    for fault in picked {
-        eprintln!("{fault}");
-        let Some(row) = one(fault, &mut deployment, &traffic).await else {
-            eprintln!("{fault}: not run, because there is no libfaketime");
+    for (fault, name, may_refuse) in FAULTS.into_iter().filter(|(_, name, _)| name.contains(&args.word)) {
+        eprintln!("{name}");
+        if fault.prepare(&mut deployment).await.is_none() {
+            eprintln!("{name}: not run, because there is no libfaketime");
             continue;
-        };
-        eprintln!("{row:#}");
+        }
+        deployment.until_well(&traffic).await;
+        deployment.until_watching().await;
+        traffic.take();
+        sleep(BEFORE).await;
+        let begun = Instant::now();
+        let (ended, changed) = fault.run(&mut deployment, &traffic).await;
+        let mut attempts = deployment.until_well(&traffic).await;
+        deployment.until_watching().await;
+        let watching = ended.elapsed();
+        attempts.extend(traffic.take());
+        let stored = deployment.check_stored().await;
+        let row = Row { name, may_refuse, lasted: ended - begun, ended, changed, watching, attempts, stored };
+        eprintln!("{}{}", row.cells().join(" | "), row.notes());
         rows.push(row);
     }
-    let report = Report { rows, replicas: args.replicas, api_server: deployment.control_plane.version.clone() };
-    println!("{report}");
-    if args.write {
-        report.write();
-    }
-    if report.holds() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
-}
-
-/// One fault, from before it begins until all is well again.
-async fn one(fault: Fault, deployment: &mut Deployment, traffic: &Traffic) -> Option<Row> {
-    fault.prepare(deployment).await?;
-    deployment.until_well(traffic).await;
-    deployment.until_watching().await;
-    traffic.take();
-    sleep(BEFORE).await;
-    let begun = Instant::now();
-    let (ended, changed) = fault.run(deployment, traffic).await;
-    let lasted = ended - begun;
-    let mut attempts = deployment.until_well(traffic).await;
-    deployment.until_watching().await;
-    let watching = ended.elapsed();
-    attempts.extend(traffic.take());
-    let left_behind = deployment.check_stored().await;
-    Some(Row::new(fault, lasted, (ended, watching), changed, &attempts, left_behind))
+    let report = report::report(&rows, args.replicas, &deployment.control_plane.version);
+    page::publish(&format!("chaos, {} replicas", args.replicas), "chaos", &report, args.write);
+    if rows.iter().all(Row::holds) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// The webhook in a cluster, with several replicas.
@@ -136,7 +125,7 @@ impl Deployment {
         let client = &control_plane.client;
         client.create(SPECS, &credential_spec(CHANGING, &edition(1).0)).await.unwrap();
         let balancer = Balancer::start().await;
-        let proxy = Proxy::start(control_plane.address(), &control_plane.ca).await;
+        let proxy = Proxy::start(control_plane.address()).await;
         let mut credentials = certificates::install(&control_plane, balancer.port).await;
         credentials["clusters"][0]["cluster"] = json!({
             "server": format!("https://{}", proxy.address),
@@ -193,9 +182,7 @@ impl Deployment {
     pub async fn kill(&mut self, number: usize) {
         let killed: Vec<Replica> = self.replicas.drain(..number).collect();
         let addresses: Vec<_> = killed.iter().map(|replica| replica.address).collect();
-        for mut replica in killed {
-            replica.kill();
-        }
+        drop(killed);
         sleep(Duration::from_secs(1)).await;
         for address in addresses {
             self.balancer.remove(address);

@@ -1,29 +1,20 @@
 //! What stands between the replicas and the API server, and does to the watch on credential specs what a fault says. It
 //! passes everything else on as it is.
 
-use std::{net::SocketAddr, sync::Arc, time::SystemTime};
+use std::net::SocketAddr;
 
-use axum::body::Body;
-use bytes::Bytes;
+use axum::body::{Body, Bytes};
 use futures::stream;
-use gmsa_webhook::tls::{self, issue::Ca};
-use http::{Request, Response, Uri};
+use gmsa_test_support::Tls;
+use http::{Request, Response, header};
 use http_body_util::BodyExt as _;
 use hyper::{body::Incoming, service::service_fn};
-use hyper_rustls::HttpsConnector;
 use hyper_util::{
-    client::legacy::{Client, connect::HttpConnector},
     rt::{TokioExecutor, TokioIo},
     server::conn::auto,
 };
-use rustls::{
-    ClientConfig, RootCertStore, ServerConfig,
-    pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _},
-};
-use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
-use tokio_rustls::TlsAcceptor;
-
-use crate::chaos::PAST;
+use kube::client;
+use tokio::{net::TcpListener, sync::watch, task::JoinSet};
 
 /// What happens to watches on credential specs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,48 +35,40 @@ pub struct Proxy {
     /// Who signed its certificate.
     pub ca_pem: String,
     watches: watch::Sender<Watches>,
-    task: JoinHandle<()>,
+    _task: JoinSet<()>,
 }
 
-type Upstream = Client<HttpsConnector<HttpConnector>, Incoming>;
+type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 impl Proxy {
-    /// A proxy of the API server at `upstream`, whose certificate `ca` signed. Its own was valid long ago, too: for replicas
-    /// whose clock is wrong.
-    pub async fn start(upstream: SocketAddr, ca: &Ca) -> Self {
-        let long_ago = SystemTime::now() - 2 * PAST;
-        let own = Ca::generate("proxy", long_ago, 4 * PAST).unwrap();
-        let pair = own.issue(&["127.0.0.1".to_owned()], long_ago, 4 * PAST).unwrap();
-        let certificates = CertificateDer::pem_slice_iter(pair.cert.as_bytes()).map(Result::unwrap).collect();
-        let key = PrivateKeyDer::from_pem_slice(pair.key.as_bytes()).unwrap();
-        let mut config = ServerConfig::builder_with_provider(tls::crypto_provider())
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_no_client_auth()
-            .with_single_cert(certificates, key)
-            .unwrap();
-        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        let acceptor = TlsAcceptor::from(Arc::new(config));
-        let client = client(ca);
+    /// A proxy of the API server at `upstream`. Its certificate was valid long ago, too: for replicas whose clock is wrong.
+    pub async fn start(upstream: SocketAddr) -> Self {
+        let mut config = kube::Config::new(format!("https://{upstream}").parse().unwrap());
+        // Whom it trusts is not what is tested.
+        config.accept_invalid_certs = true;
+        config.default_retry = false;
+        let client = kube::Client::try_from(config).unwrap();
+        let tls = Tls::new();
+        let acceptor = tls.acceptor();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let watches = watch::Sender::new(Watches::Pass);
-        let fault = watches.clone();
-        let task = tokio::spawn(async move {
+        let (fault, mut task) = (watches.clone(), JoinSet::new());
+        task.spawn(async move {
             loop {
                 let (stream, _) = listener.accept().await.unwrap();
                 stream.set_nodelay(true).unwrap();
                 let (acceptor, client, fault) = (acceptor.clone(), client.clone(), fault.clone());
                 tokio::spawn(async move {
                     let Ok(stream) = acceptor.accept(stream).await else { return };
-                    let answer = service_fn(move |request| pass(client.clone(), upstream, fault.clone(), request));
+                    let answer = service_fn(move |request| pass(client.clone(), fault.subscribe(), request));
                     // An error is a client that went away, or a fault.
                     let _ =
                         auto::Builder::new(TokioExecutor::new()).serve_connection(TokioIo::new(stream), answer).await;
                 });
             }
         });
-        Self { address, ca_pem: own.cert_pem().to_owned(), watches, task }
+        Self { address, ca_pem: tls.pem(), watches, _task: task }
     }
 
     /// Does this to watches from now on, to those that are open too.
@@ -94,40 +77,13 @@ impl Proxy {
     }
 }
 
-impl Drop for Proxy {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
-}
-
-fn client(ca: &Ca) -> Upstream {
-    let mut roots = RootCertStore::empty();
-    roots.add(CertificateDer::from_pem_slice(ca.cert_pem().as_bytes()).unwrap()).unwrap();
-    let config = ClientConfig::builder_with_provider(tls::crypto_provider())
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    let mut tcp = HttpConnector::new();
-    tcp.set_nodelay(true);
-    tcp.enforce_http(false);
-    let connector = hyper_rustls::HttpsConnectorBuilder::new()
-        .with_tls_config(config)
-        .https_only()
-        .enable_http1()
-        .wrap_connector(tcp);
-    Client::builder(TokioExecutor::new()).build(connector)
-}
-
 async fn pass(
-    client: Upstream,
-    upstream: SocketAddr,
-    fault: watch::Sender<Watches>,
-    mut request: Request<Incoming>,
-) -> Result<Response<Body>, Box<dyn std::error::Error + Send + Sync>> {
-    let path = request.uri().path_and_query().map(ToString::to_string).unwrap_or_default();
-    let is_watch = path.contains("/gmsacredentialspecs?") && path.contains("watch=true");
-    let fault = fault.subscribe();
+    client: kube::Client,
+    fault: watch::Receiver<Watches>,
+    request: Request<Incoming>,
+) -> Result<Response<Body>, Failure> {
+    let query = request.uri().query().unwrap_or_default();
+    let is_watch = request.uri().path().ends_with("/gmsacredentialspecs") && query.contains("watch=true");
     if is_watch {
         match *fault.borrow() {
             Watches::Cut => return Err("cut".into()),
@@ -135,21 +91,24 @@ async fn pass(
             Watches::Pass | Watches::Stalled => {}
         }
     }
-    *request.uri_mut() = Uri::try_from(format!("https://{upstream}{path}"))?;
-    *request.version_mut() = http::Version::HTTP_11;
-    let (mut parts, body) = client.request(request).await?.into_parts();
-    parts.version = http::Version::default();
+    let (mut parts, body) = request.into_parts();
     // Those are of one connection, and this is another.
-    parts.headers.remove(http::header::TRANSFER_ENCODING);
-    parts.headers.remove(http::header::CONNECTION);
+    parts.version = http::Version::default();
+    parts.headers.remove(header::HOST);
+    let answer = client.send(Request::from_parts(parts, body.collect().await?.to_bytes().into())).await?;
+    let (mut parts, body) = answer.into_parts();
+    parts.version = http::Version::default();
+    parts.headers.remove(header::TRANSFER_ENCODING);
+    parts.headers.remove(header::CONNECTION);
     let body = if is_watch { Body::from_stream(stream::unfold((body, fault), next)) } else { Body::new(body) };
     Ok(Response::from_parts(parts, body))
 }
 
+/// A watch under way, and what is done to it.
+type Passed = (client::Body, watch::Receiver<Watches>);
+
 /// What comes next on a watch, when the fault lets it through.
-async fn next(
-    (mut body, mut fault): (Incoming, watch::Receiver<Watches>),
-) -> Option<(Result<Bytes, Box<dyn std::error::Error + Send + Sync>>, (Incoming, watch::Receiver<Watches>))> {
+async fn next((mut body, mut fault): Passed) -> Option<(Result<Bytes, Failure>, Passed)> {
     loop {
         let now = *fault.borrow_and_update();
         match now {

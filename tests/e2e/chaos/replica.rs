@@ -1,11 +1,11 @@
 //! A replica of the webhook: a process whose log is read, or is not, and whose clock may be wrong.
 
 use std::{
-    fs::{self, File, OpenOptions},
-    io::{Read as _, Write as _},
+    fs::{File, OpenOptions},
+    io::{self, Read as _, Write as _},
     net::SocketAddr,
-    path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    path::PathBuf,
+    process::{Command, Stdio},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -14,9 +14,7 @@ use std::{
     time::Duration,
 };
 
-use rustix::process::{Pid, Signal, kill_process};
-
-use crate::control_plane::{Client, free_addresses, until};
+use crate::control_plane::{Client, Process, free_addresses, log_of, until};
 
 /// How much of a log is kept, in bytes.
 const MAX_LOG: usize = 16 << 20;
@@ -43,7 +41,7 @@ pub struct Start {
 
 /// It ends when it is dropped.
 pub struct Replica {
-    child: Child,
+    pub process: Process,
     pub address: SocketAddr,
     pub admin: Client,
     hold_log: Arc<AtomicBool>,
@@ -64,85 +62,55 @@ impl Replica {
             command.env("FAKETIME_CACHE_DURATION", "1").env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
         }
         command.stdin(Stdio::null()).stdout(Stdio::null());
-        command.stderr(match start.log {
-            Log::Read => Stdio::piped(),
-            Log::FullDisk => Stdio::from(OpenOptions::new().write(true).open("/dev/full").unwrap()),
-        });
-        let mut child = command.spawn().unwrap();
         let hold_log = Arc::<AtomicBool>::default();
-        if let Some(mut pipe) = child.stderr.take() {
-            let mut log = File::create(start.folder.join(name).with_extension("log")).unwrap();
-            let held = Arc::clone(&hold_log);
-            thread::spawn(move || {
-                let (mut bytes, mut room) = ([0; 4096], MAX_LOG);
-                loop {
-                    while held.load(Ordering::Relaxed) {
-                        thread::sleep(Duration::from_millis(20));
-                    }
-                    match pipe.read(&mut bytes) {
-                        Ok(0) | Err(_) => return,
-                        Ok(read) => {
-                            room = room.saturating_sub(read);
-                            if room > 0 {
-                                log.write_all(&bytes[..read]).unwrap();
-                            }
-                        }
-                    }
-                }
-            });
+        match start.log {
+            Log::Read => {
+                let (pipe, writer) = io::pipe().unwrap();
+                command.stderr(writer);
+                let (log, held) = (File::create(log_of(name, &start.folder)).unwrap(), Arc::clone(&hold_log));
+                thread::spawn(move || copy(pipe, log, &held));
+            }
+            Log::FullDisk => {
+                command.stderr(OpenOptions::new().write(true).open("/dev/full").unwrap());
+            }
         }
-        let admin = Client::with(kube::Config::new(format!("http://{admin}").parse().unwrap()));
-        let mut replica = Self { child, address, admin, hold_log };
+        let mut process = Process::spawn(name, &start.folder, &mut command);
+        let admin = Client::of_port(admin);
         until("the replica is ready", async || {
-            assert!(replica.child.try_wait().unwrap().is_none(), "{name} ended");
-            replica.admin.text("/readyz").await.ok()
+            process.must_run();
+            admin.text("/readyz").await.ok()
         })
         .await;
-        replica
-    }
-
-    pub fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.child), signal).unwrap();
+        Self { process, address, admin, hold_log }
     }
 
     /// Asks it to end, and waits until it has.
     pub async fn end(mut self) {
-        self.signal(Signal::TERM);
-        until("the replica has ended", async || self.child.try_wait().unwrap()).await;
-    }
-
-    /// Ends it at once.
-    pub fn kill(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
+        self.process.terminate();
+        until("the replica has ended", async || self.process.has_ended().then_some(())).await;
     }
 
     /// Whether its log is no longer read.
     pub fn hold_log(&self, hold: bool) {
         self.hold_log.store(hold, Ordering::Relaxed);
     }
-
-    /// A number in `/proc/PID/status`.
-    pub fn status(&self, field: &str) -> f64 {
-        let status = fs::read_to_string(self.proc().join("status")).unwrap_or_default();
-        let line = status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
-        line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok()).unwrap_or_default()
-    }
-
-    /// How many file descriptors are open.
-    pub fn open_files(&self) -> usize {
-        fs::read_dir(self.proc().join("fd")).map_or(0, Iterator::count)
-    }
-
-    fn proc(&self) -> PathBuf {
-        Path::new("/proc").join(self.child.id().to_string())
-    }
 }
 
-impl Drop for Replica {
-    fn drop(&mut self) {
-        // Both fail where the process is gone already, which is what is wanted.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+/// Reads a log while it is not held.
+fn copy(mut pipe: io::PipeReader, mut log: File, held: &AtomicBool) {
+    let (mut bytes, mut room) = ([0; 4096], MAX_LOG);
+    loop {
+        while held.load(Ordering::Relaxed) {
+            thread::sleep(Duration::from_millis(20));
+        }
+        match pipe.read(&mut bytes) {
+            Ok(0) | Err(_) => return,
+            Ok(read) => {
+                room = room.saturating_sub(read);
+                if room > 0 {
+                    log.write_all(&bytes[..read]).unwrap();
+                }
+            }
+        }
     }
 }

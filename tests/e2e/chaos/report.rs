@@ -1,145 +1,99 @@
-//! What the faults cost, as a Markdown table, and its place on the page.
+//! What the faults cost, as a Markdown table.
 
-use std::{collections::BTreeMap, fmt, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
 use tokio::time::Instant;
 
-use super::{Kind, Outcome, faults::Fault, traffic::Attempt};
+use super::{
+    Kind, Outcome,
+    traffic::{Attempt, count},
+};
 use crate::page;
-
-const PAGE: &str = "docs/measurements.md";
 
 /// How many of the refusals are shown.
 const SHOWN: usize = 3;
 
-/// What one fault cost.
+/// What happened in one fault.
 pub struct Row {
-    fault: Fault,
-    lasted: Duration,
-    tried: usize,
-    refused: usize,
-    try_again: usize,
-    unavailable: usize,
-    wrong: Vec<String>,
-    forbidden: usize,
-    admitted: Vec<String>,
-    /// From the change of the credential spec until the last pod with the old contents was sent.
-    old: Option<Duration>,
-    /// From the end of the fault until the last pod that was refused or found no API server.
-    recovery: Duration,
+    pub name: &'static str,
+    pub may_refuse: bool,
+    pub lasted: Duration,
+    pub ended: Instant,
+    /// When the credential spec changed.
+    pub changed: Option<Instant>,
     /// From the end of the fault until every replica watches credential specs; where it began before that, it includes the
     /// seconds in which everything had to be well.
-    watching: Duration,
-    /// The refusals, and how many of each.
-    causes: BTreeMap<String, usize>,
+    pub watching: Duration,
+    pub attempts: Vec<Attempt>,
+    /// The pods that are stored and must not be.
+    pub stored: Vec<String>,
 }
 
 impl Row {
-    pub fn new(
-        fault: Fault,
-        lasted: Duration,
-        (ended, watching): (Instant, Duration),
-        changed: Option<Instant>,
-        attempts: &[Attempt],
-        stored: Vec<String>,
-    ) -> Self {
-        let (forbidden, tried): (Vec<_>, Vec<_>) = attempts.iter().partition(|attempt| attempt.kind == Kind::Forbidden);
-        let count = |matches: fn(&Outcome) -> bool| tried.iter().filter(|attempt| matches(&attempt.outcome)).count();
-        let wrong = |attempts: &[&Attempt]| {
-            let wrong = attempts.iter().filter_map(|attempt| match &attempt.outcome {
-                Outcome::Wrong(what) => Some(what.clone()),
-                _ => None,
-            });
-            wrong.collect::<Vec<_>>()
-        };
-        let failed = |outcome: &Outcome| matches!(outcome, Outcome::Refused(_) | Outcome::Unavailable);
-        let late = tried.iter().filter(|attempt| failed(&attempt.outcome)).map(|attempt| attempt.ended);
-        let old = tried.iter().filter(|attempt| attempt.outcome == Outcome::Old).map(|attempt| attempt.began).max();
-        let mut causes = BTreeMap::new();
-        for attempt in &tried {
-            if let Outcome::Refused(cause) = &attempt.outcome {
-                *causes.entry(cause.clone()).or_default() += 1;
-            }
-        }
-        Self {
-            fault,
-            lasted,
-            tried: tried.len(),
-            refused: count(|outcome| matches!(outcome, Outcome::Refused(_))),
-            try_again: count(|outcome| *outcome == Outcome::TryAgain),
-            unavailable: count(|outcome| *outcome == Outcome::Unavailable),
-            wrong: [wrong(&tried), stored].concat(),
-            forbidden: forbidden.len(),
-            admitted: wrong(&forbidden),
-            old: changed.map(|changed| old.map_or(Duration::ZERO, |old| old.saturating_duration_since(changed))),
-            recovery: late.max().map_or(Duration::ZERO, |late| late.saturating_duration_since(ended)),
-            watching,
-            causes,
-        }
+    /// Whether no pod had wrong contents, and none was admitted without `use`.
+    pub fn holds(&self) -> bool {
+        self.stored.is_empty() && count(&self.attempts, |outcome| matches!(outcome, Outcome::Wrong(_))) == 0
     }
-}
 
-impl fmt::Display for Row {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "| {} | {:.1} | {} | {}{} | {} | {} | {} | {} of {} | {} | {:.1} | {:.0} |",
-            self.fault,
-            self.lasted.as_secs_f64(),
-            self.tried,
-            self.refused,
-            if self.fault.must_refuse_none() { ", aim 0" } else { "" },
-            self.try_again,
-            self.unavailable,
-            self.wrong.len(),
-            self.admitted.len(),
-            self.forbidden,
-            self.old.map_or_else(|| "–".to_owned(), |old| format!("{:.1}", old.as_secs_f64())),
-            self.recovery.as_secs_f64(),
-            self.watching.as_secs_f64(),
-        )?;
-        for wrong in self.wrong.iter().chain(&self.admitted) {
-            write!(f, "\n  WRONG {wrong}")?;
-        }
-        if f.alternate() {
-            for (cause, times) in self.causes.iter().take(SHOWN) {
-                write!(f, "\n  {times} × {cause}")?;
+    /// What must never be, and the refusals, with how many of each.
+    pub fn notes(&self) -> String {
+        let mut causes: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut notes: Vec<String> = self.stored.iter().map(|pod| format!("\n  WRONG {pod}")).collect();
+        for attempt in &self.attempts {
+            match &attempt.outcome {
+                Outcome::Wrong(what) => notes.push(format!("\n  WRONG {what}")),
+                Outcome::Refused(cause) if attempt.kind != Kind::Forbidden => *causes.entry(cause).or_default() += 1,
+                _ => {}
             }
         }
-        Ok(())
+        notes.extend(causes.iter().take(SHOWN).map(|(cause, times)| format!("\n  {times} × {cause}")));
+        notes.concat()
+    }
+
+    pub fn cells(&self) -> Vec<String> {
+        let (forbidden, tried): (Vec<_>, Vec<_>) =
+            self.attempts.iter().partition(|attempt| attempt.kind == Kind::Forbidden);
+        let wrong = |outcome: &Outcome| matches!(outcome, Outcome::Wrong(_));
+        let failed = |outcome: &Outcome| matches!(outcome, Outcome::Refused(_) | Outcome::Unavailable);
+        let seconds = |time: Duration| format!("{:.1}", time.as_secs_f64());
+        let refused = count(tried.iter().copied(), |outcome| matches!(outcome, Outcome::Refused(_)));
+        // Until the last pod that was refused or found no API server was answered.
+        let late = tried.iter().filter(|attempt| failed(&attempt.outcome)).map(|attempt| attempt.ended).max();
+        let recovery = late.map_or(Duration::ZERO, |late| late.saturating_duration_since(self.ended));
+        // Until the last pod with the old contents was sent.
+        let old = tried.iter().filter(|attempt| attempt.outcome == Outcome::Old).map(|attempt| attempt.began).max();
+        let old = |changed| seconds(old.map_or(Duration::ZERO, |old| old.saturating_duration_since(changed)));
+        vec![
+            self.name.to_owned(),
+            seconds(self.lasted),
+            tried.len().to_string(),
+            format!("{refused}{}", if self.may_refuse { "" } else { ", aim 0" }),
+            count(tried.iter().copied(), |outcome| *outcome == Outcome::TryAgain).to_string(),
+            count(tried.iter().copied(), |outcome| *outcome == Outcome::Unavailable).to_string(),
+            (count(tried.iter().copied(), wrong) + self.stored.len()).to_string(),
+            format!("{} of {}", count(forbidden.iter().copied(), wrong), forbidden.len()),
+            self.changed.map_or_else(|| "–".to_owned(), old),
+            seconds(recovery),
+            format!("{:.0}", self.watching.as_secs_f64()),
+        ]
     }
 }
 
 /// What all of them cost.
-pub struct Report {
-    pub rows: Vec<Row>,
-    pub replicas: u8,
-    pub api_server: String,
-}
-
-impl Report {
-    /// Whether no pod had wrong contents, and none was admitted without `use`.
-    pub fn holds(&self) -> bool {
-        self.rows.iter().all(|row| row.wrong.is_empty() && row.admitted.is_empty())
-    }
-
-    pub fn write(&self) {
-        let begin = format!("<!-- chaos, {} replicas: written by `just chaos --write` -->", self.replicas);
-        page::write(PAGE, &begin, &format!("<!-- chaos, {} replicas: end -->", self.replicas), &self.to_string());
-    }
-}
-
-impl fmt::Display for Report {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(
-            f,
-            "| {} replicas | fault, s | pods tried | refused | asked to try again | no API server | wrong contents | \
-             admitted without `use` | old contents for, s | recovery, s | all watches back, s |\n|---|---|---|---|---|---|---|---|---|---|---|",
-            self.replicas,
-        )?;
-        for row in &self.rows {
-            writeln!(f, "{row}")?;
-        }
-        write!(f, "\n- Machine: {}, kube-apiserver {}, etcd without fsync.", page::machine(), self.api_server)
-    }
+pub fn report(rows: &[Row], replicas: u8, api_server: &str) -> String {
+    let first = format!("{replicas} replicas");
+    let head = [
+        &first,
+        "fault, s",
+        "pods tried",
+        "refused",
+        "asked to try again",
+        "no API server",
+        "wrong contents",
+        "admitted without `use`",
+        "old contents for, s",
+        "recovery, s",
+        "all watches back, s",
+    ];
+    format!("{}\n{}", page::table(&head, rows.iter().map(Row::cells)), page::machine(Some(api_server)))
 }

@@ -11,7 +11,7 @@ use std::{
 
 use serde_json::{Value, json};
 use tokio::{
-    task::{JoinHandle, JoinSet},
+    task::JoinSet,
     time::{Instant, MissedTickBehavior, interval},
 };
 
@@ -59,13 +59,18 @@ pub struct Attempt {
     pub outcome: Outcome,
 }
 
+/// How many became this.
+pub fn count<'a>(attempts: impl IntoIterator<Item = &'a Attempt>, this: fn(&Outcome) -> bool) -> usize {
+    attempts.into_iter().filter(|attempt| this(&attempt.outcome)).count()
+}
+
 /// It stops when it is dropped.
 pub struct Traffic {
     attempts: Arc<Mutex<Vec<Attempt>>>,
     /// The pods that are being created: since when.
-    under_way: Arc<Mutex<BTreeMap<u64, Instant>>>,
+    under_way: Arc<Mutex<BTreeMap<usize, Instant>>>,
     edition: Arc<AtomicU32>,
-    task: JoinHandle<()>,
+    _task: JoinSet<()>,
 }
 
 impl Traffic {
@@ -73,38 +78,31 @@ impl Traffic {
     pub fn start(client: Client, current: u32, between: Duration) -> Self {
         let attempts = Arc::<Mutex<Vec<Attempt>>>::default();
         let edition = Arc::new(AtomicU32::new(current));
-        let under_way = Arc::<Mutex<BTreeMap<u64, Instant>>>::default();
+        let under_way = Arc::<Mutex<BTreeMap<usize, Instant>>>::default();
         let (seen, now, waiting) = (Arc::clone(&attempts), Arc::clone(&edition), Arc::clone(&under_way));
-        let task = tokio::spawn(async move {
-            let mut ticks = interval(between);
-            ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-            let mut tasks = JoinSet::new();
-            for number in 0_u64.. {
-                ticks.tick().await;
-                while tasks.try_join_next().is_some() {}
-                let kind = match number % 4 {
-                    0 | 2 => Kind::Steady,
-                    1 => Kind::Changing(now.load(Ordering::SeqCst)),
-                    _ => Kind::Forbidden,
-                };
-                let (client, seen, waiting) = (client.clone(), Arc::clone(&seen), Arc::clone(&waiting));
-                tasks.spawn(async move {
-                    let began = Instant::now();
-                    waiting.lock().unwrap().insert(number, began);
-                    let name = format!("pod-{number}");
-                    let answer = client.create(PODS, &wanted(&name, kind)).await;
-                    let ended = Instant::now();
-                    let outcome = judge(kind, &answer);
-                    if answer.is_ok() {
-                        // What is left is deleted in the end.
-                        let _ = client.delete(&format!("{PODS}/{name}")).await;
-                    }
-                    waiting.lock().unwrap().remove(&number);
-                    seen.lock().unwrap().push(Attempt { kind, began, ended, outcome });
-                });
-            }
+        let task = steadily(between, move |number| {
+            let kind = match number % 4 {
+                0 | 2 => Kind::Steady,
+                1 => Kind::Changing(now.load(Ordering::SeqCst)),
+                _ => Kind::Forbidden,
+            };
+            let (client, seen, waiting) = (client.clone(), Arc::clone(&seen), Arc::clone(&waiting));
+            Some(async move {
+                let began = Instant::now();
+                waiting.lock().unwrap().insert(number, began);
+                let name = format!("pod-{number}");
+                let answer = client.create(PODS, &wanted(&name, kind)).await;
+                let ended = Instant::now();
+                let outcome = judge(kind, &answer);
+                if answer.is_ok() {
+                    // What is left is deleted in the end.
+                    let _ = client.delete(&format!("{PODS}/{name}")).await;
+                }
+                waiting.lock().unwrap().remove(&number);
+                seen.lock().unwrap().push(Attempt { kind, began, ended, outcome });
+            })
         });
-        Self { attempts, under_way, edition, task }
+        Self { attempts, under_way, edition, _task: task }
     }
 
     /// From now on the changing credential spec has this edition.
@@ -123,13 +121,28 @@ impl Traffic {
     }
 }
 
-impl Drop for Traffic {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
+/// Begins something each `between`, unless it is nothing, for as long as what is given back lives.
+pub fn steadily<F: Future<Output = ()> + Send + 'static>(
+    between: Duration,
+    mut begin: impl FnMut(usize) -> Option<F> + Send + 'static,
+) -> JoinSet<()> {
+    let mut task = JoinSet::new();
+    task.spawn(async move {
+        let mut ticks = interval(between);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut under_way = JoinSet::new();
+        for number in 0.. {
+            ticks.tick().await;
+            while under_way.try_join_next().is_some() {}
+            if let Some(one) = begin(number) {
+                under_way.spawn(one);
+            }
+        }
+    });
+    task
 }
 
-pub fn wanted(name: &str, kind: Kind) -> Value {
+fn wanted(name: &str, kind: Kind) -> Value {
     let (spec, account) = match kind {
         Kind::Steady => ("web", USER),
         Kind::Changing(_) => (CHANGING, USER),

@@ -3,7 +3,6 @@
 //! quiet. Every answer is judged. What the replicas take is written to a file every ten seconds, for `benches/plots.py`.
 
 use std::{
-    fmt::Write as _,
     fs,
     path::{Path, PathBuf},
     process::ExitCode,
@@ -18,7 +17,7 @@ use crate::{
     certificates::{ask, until_another_signs},
     chaos::{
         Deployment,
-        traffic::{Kind, Outcome, Traffic},
+        traffic::{Kind, Outcome, Traffic, count},
     },
     control_plane::Binaries,
     page,
@@ -26,10 +25,6 @@ use crate::{
 use reviews::{Load, Tally};
 
 mod reviews;
-
-const PAGE: &str = "docs/measurements.md";
-const BEGIN: &str = "<!-- soak: written by `just soak --write` -->";
-const END: &str = "<!-- soak: end -->";
 
 /// Between two samples.
 const PERIOD: Duration = Duration::from_secs(10);
@@ -97,10 +92,7 @@ pub async fn run(binaries: Binaries, folder: &Path, arguments: &[String]) -> Exi
     let samples = sample(&mut deployment, &traffic, &load, whole).await;
     fs::write(&args.samples, json!({"minutes": args.minutes, "rate": rate, "samples": samples}).to_string()).unwrap();
     let report = report(&args, rate, can, &samples, &deployment.control_plane.version);
-    println!("{report}");
-    if args.write {
-        page::write(PAGE, BEGIN, END, &report);
-    }
+    page::publish("soak", "soak", &report, args.write);
     let bad = |field: &str| samples.iter().any(|sample| sample[field] != 0);
     let grows = (0..2).any(|replica| growth(&samples, replica).is_some_and(|growth| growth >= 1.0));
     if bad("wrong") || bad("wrong_pods") || grows { ExitCode::FAILURE } else { ExitCode::SUCCESS }
@@ -128,7 +120,6 @@ async fn sample(deployment: &mut Deployment, traffic: &Traffic, load: &Load, who
                 }
                 Event::ApiServerRestart => {
                     load.tolerate(true);
-                    deployment.control_plane.kill_api_server();
                     deployment.control_plane.restart_api_server().await;
                     sleep(Duration::from_secs(5)).await;
                     load.tolerate(false);
@@ -146,7 +137,6 @@ async fn sample(deployment: &mut Deployment, traffic: &Traffic, load: &Load, who
         micros.sort_unstable();
         let at = |percent: usize| micros.get((micros.len() * percent / 100).min(micros.len().saturating_sub(1)));
         let pods = traffic.take();
-        let pods_that = |matches: fn(&Outcome) -> bool| pods.iter().filter(|pod| matches(&pod.outcome)).count();
         for pod in pods.iter().filter(|pod| matches!(pod.outcome, Outcome::Wrong(_))) {
             eprintln!("WRONG {pod:?}");
         }
@@ -155,9 +145,9 @@ async fn sample(deployment: &mut Deployment, traffic: &Traffic, load: &Load, who
             .iter()
             .map(|replica| {
                 json!({
-                    "resident_mib": replica.status("VmRSS") / 1024.0,
-                    "threads": replica.status("Threads"),
-                    "open_files": replica.open_files(),
+                    "resident_mib": replica.process.resident(),
+                    "threads": replica.process.status("Threads"),
+                    "open_files": replica.process.open_files(),
                 })
             })
             .collect();
@@ -168,8 +158,8 @@ async fn sample(deployment: &mut Deployment, traffic: &Traffic, load: &Load, who
             "p99_ms": at(99).map(|micros| f64::from(*micros) / 1e3),
             "pods": pods.len(),
             "forbidden_pods": pods.iter().filter(|pod| pod.kind == Kind::Forbidden).count(),
-            "refused_pods": pods_that(|outcome| matches!(outcome, Outcome::Refused(_))),
-            "wrong_pods": pods_that(|outcome| matches!(outcome, Outcome::Wrong(_))),
+            "refused_pods": count(&pods, |outcome| matches!(outcome, Outcome::Refused(_))),
+            "wrong_pods": count(&pods, |outcome| matches!(outcome, Outcome::Wrong(_))),
             "replicas": replicas,
         }));
     }
@@ -200,36 +190,42 @@ fn growth(samples: &[Value], replica: usize) -> Option<f64> {
 
 fn report(args: &Args, rate: f64, can: f64, samples: &[Value], version: &str) -> String {
     let sum = |field: &str| samples.iter().filter_map(|sample| sample[field].as_u64()).sum::<u64>();
-    let mut report =
-        String::from("| | first sample | after a sixth | half | last | most |\n|---|---|---|---|---|---|\n");
     let picked = [0, samples.len() / 6, samples.len() / 2, samples.len() - 1];
-    let mut row = |name: String, digits: usize, value: &dyn Fn(&Value) -> Option<f64>| {
+    let row = |name: String, digits: usize, value: &dyn Fn(&Value) -> Option<f64>| {
         let show = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| format!("{value:.digits$}"));
-        let shown = picked.map(|at| show(value(&samples[at]))).join(" | ");
         let most = samples.iter().filter_map(value).max_by(f64::total_cmp);
-        writeln!(report, "| {name} | {shown} | {} |", show(most)).unwrap();
+        let shown = picked.iter().map(|at| value(&samples[*at])).chain([most]).map(show);
+        [name].into_iter().chain(shown).collect::<Vec<_>>()
     };
+    let mut rows = Vec::new();
     for (replica, which) in ["first", "second"].into_iter().enumerate() {
         for (name, field, digits) in [
             ("resident memory, MiB", "resident_mib", 1),
             ("file descriptors", "open_files", 0),
             ("threads", "threads", 0),
         ] {
-            row(format!("{which} replica: {name}"), digits, &|sample| sample["replicas"][replica][field].as_f64());
+            let value = |sample: &Value| sample["replicas"][replica][field].as_f64();
+            rows.push(row(format!("{which} replica: {name}"), digits, &value));
         }
     }
-    row("p50, ms".to_owned(), 2, &|sample| sample["p50_ms"].as_f64());
-    row("p99, ms".to_owned(), 2, &|sample| sample["p99_ms"].as_f64());
+    rows.push(row("p50, ms".to_owned(), 2, &|sample| sample["p50_ms"].as_f64()));
+    rows.push(row("p99, ms".to_owned(), 2, &|sample| sample["p99_ms"].as_f64()));
     let growth = |replica| growth(samples, replica).map_or_else(|| "–".to_owned(), |growth| format!("{growth:+.2}"));
-    write!(
-        report,
-        "\n{:.0} minutes, {} reviews ({rate:.0} per second, of {can:.0} that were possible at the start), {} wrong, {} failed while the\n\
+    format!(
+        "{}\n{:.0} minutes, {} reviews ({rate:.0} per second, of {can:.0} that were possible at the start), {} wrong, {} failed while the\n\
          API server was away; {} pods through the API server, {} of them without `use`, {} refused while it restarted, {} stored wrongly.\n\
-         Memory grows by {} and {} MiB an hour after the first sixth, aim below 1.\n\n\
-         - Machine: {}, kube-apiserver {version}, etcd without fsync.",
-        args.minutes, sum("reviews"), sum("wrong"), sum("unavailable"), sum("pods"), sum("forbidden_pods"),
-        sum("refused_pods"), sum("wrong_pods"), growth(0), growth(1), page::machine(),
+         Memory grows by {} and {} MiB an hour after the first sixth, aim below 1.\n\n{}",
+        page::table(&["", "first sample", "after a sixth", "half", "last", "most"], rows),
+        args.minutes,
+        sum("reviews"),
+        sum("wrong"),
+        sum("unavailable"),
+        sum("pods"),
+        sum("forbidden_pods"),
+        sum("refused_pods"),
+        sum("wrong_pods"),
+        growth(0),
+        growth(1),
+        page::machine(Some(version)),
     )
-    .unwrap();
-    report
 }

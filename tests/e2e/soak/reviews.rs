@@ -12,20 +12,16 @@ use std::{
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use futures::future::join_all;
 use serde_json::{Value, json};
-use tokio::{
-    task::{JoinHandle, JoinSet},
-    time::{Instant, MissedTickBehavior, interval},
-};
+use tokio::{task::JoinSet, time::Instant};
 
 use crate::{
     certificates::NAME,
+    chaos::traffic::steadily,
     control_plane::{Client, Refusal},
     pods::{filled, gmsa, pod},
     world::{USER, VISITOR, WEB},
 };
 
-/// Between two batches of reviews.
-const TICK: Duration = Duration::from_millis(20);
 /// How long it is measured what is possible, and with how many at once.
 const MEASURED: Duration = Duration::from_secs(3);
 const AT_ONCE: usize = 16;
@@ -140,7 +136,7 @@ pub struct Load {
     tally: Arc<Mutex<Tally>>,
     pause: Arc<AtomicBool>,
     tolerate: Arc<AtomicBool>,
-    task: JoinHandle<()>,
+    _task: JoinSet<()>,
 }
 
 impl Load {
@@ -149,40 +145,29 @@ impl Load {
             (Arc::<Mutex<Tally>>::default(), Arc::<AtomicBool>::default(), Arc::<AtomicBool>::default());
         let (seen, paused, tolerated) = (Arc::clone(&tally), Arc::clone(&pause), Arc::clone(&tolerate));
         let (clients, cases) = (clients(addresses), Arc::new(cases()));
-        let task = tokio::spawn(async move {
-            let mut ticks = interval(TICK);
-            ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-            let (mut number, mut due, mut under_way) = (0, 0.0, JoinSet::new());
-            loop {
-                ticks.tick().await;
-                while under_way.try_join_next().is_some() {}
-                due += if paused.load(Ordering::Relaxed) { 0.0 } else { rate * TICK.as_secs_f64() };
-                while due >= 1.0 {
-                    due -= 1.0;
-                    number += 1;
-                    let client = clients[number % clients.len()].clone();
-                    let (cases, seen, tolerated) = (Arc::clone(&cases), Arc::clone(&seen), Arc::clone(&tolerated));
-                    under_way.spawn(async move {
-                        let begun = Instant::now();
-                        // A question that began or ends while the API server is away may fail.
-                        let before = tolerated.load(Ordering::Relaxed);
-                        let answer = post(&client, &cases[number / 2 % cases.len()]).await;
-                        let may_fail = before || tolerated.load(Ordering::Relaxed);
-                        let mut seen = seen.lock().unwrap();
-                        match answer {
-                            Ok(()) => seen.micros.push(u32::try_from(begun.elapsed().as_micros()).unwrap_or(u32::MAX)),
-                            Err(Ok(answer))
-                                if may_fail && answer["response"]["status"]["code"].as_u64() >= Some(500) =>
-                            {
-                                seen.unavailable += 1;
-                            }
-                            Err(answer) => seen.wrong.push(format!("{answer:?}")),
-                        }
-                    });
-                }
+        let task = steadily(Duration::from_secs_f64(1.0 / rate), move |number| {
+            if paused.load(Ordering::Relaxed) {
+                return None;
             }
+            let client = clients[number % clients.len()].clone();
+            let (cases, seen, tolerated) = (Arc::clone(&cases), Arc::clone(&seen), Arc::clone(&tolerated));
+            Some(async move {
+                let begun = Instant::now();
+                // A question that began or ends while the API server is away may fail.
+                let before = tolerated.load(Ordering::Relaxed);
+                let answer = post(&client, &cases[number / 2 % cases.len()]).await;
+                let may_fail = before || tolerated.load(Ordering::Relaxed);
+                let mut seen = seen.lock().unwrap();
+                match answer {
+                    Ok(()) => seen.micros.push(u32::try_from(begun.elapsed().as_micros()).unwrap_or(u32::MAX)),
+                    Err(Ok(answer)) if may_fail && answer["response"]["status"]["code"].as_u64() >= Some(500) => {
+                        seen.unavailable += 1;
+                    }
+                    Err(answer) => seen.wrong.push(format!("{answer:?}")),
+                }
+            })
         });
-        Self { tally, pause, tolerate, task }
+        Self { tally, pause, tolerate, _task: task }
     }
 
     /// Whether nothing is sent.
@@ -198,11 +183,5 @@ impl Load {
     /// What became of the reviews since the last call.
     pub fn take(&self) -> Tally {
         std::mem::take(&mut self.tally.lock().unwrap())
-    }
-}
-
-impl Drop for Load {
-    fn drop(&mut self) {
-        self.task.abort();
     }
 }

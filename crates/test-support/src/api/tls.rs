@@ -6,7 +6,8 @@ use rcgen::{CertifiedKey, generate_simple_self_signed};
 use rustls::{ServerConfig, crypto::ring, pki_types::PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
 
-pub(crate) struct Tls(CertifiedKey<rcgen::KeyPair>);
+/// A certificate for the loopback address, valid for as long as a clock can be wrong, and its key.
+pub struct Tls(CertifiedKey<rcgen::KeyPair>);
 
 impl Tls {
     pub fn new() -> Self {
@@ -16,6 +17,10 @@ impl Tls {
     /// The certificate in DER, which is its own authority.
     pub fn authority(&self) -> Vec<u8> {
         self.0.cert.der().to_vec()
+    }
+
+    pub fn pem(&self) -> String {
+        self.0.cert.pem()
     }
 
     pub fn acceptor(&self) -> TlsAcceptor {

@@ -1,5 +1,7 @@
 //! What calls the API server: objects are JSON, a refusal is a value.
 
+use std::net::SocketAddr;
+
 use http::{
     Method, Request,
     header::{CONTENT_TYPE, WARNING},
@@ -46,6 +48,11 @@ impl Client {
     pub fn with(mut config: kube::Config) -> Self {
         config.default_retry = false;
         Self(kube::Client::try_from(config).unwrap())
+    }
+
+    /// A client of what speaks plain HTTP here.
+    pub fn of_port(address: SocketAddr) -> Self {
+        Self::with(kube::Config::new(format!("http://{address}").parse().unwrap()))
     }
 
     /// Gets a text.

@@ -5,7 +5,7 @@
 
 use std::{
     fs,
-    net::{SocketAddr, TcpListener, TcpStream},
+    net::{SocketAddr, TcpListener},
     path::{Path, PathBuf},
     process::Command,
     sync::atomic::{AtomicU32, Ordering},
@@ -29,10 +29,13 @@ mod webhook;
 pub use binaries::Binaries;
 pub use caller::CALLER;
 pub use client::{Client, Refusal};
-pub use installation::{Account, SERVICE, SPECS, grant, install, namespace, service_account};
-pub use process::{Process, tails};
+pub use installation::{
+    Account, SERVICE, SPEC, SPECS, USER, example, grant, install, namespace, pod, register_for, service_account,
+    tenants, until_asked,
+};
+pub use process::{Process, log_of, raise_open_files, tails};
 pub use registration::Registration;
-pub use webhook::{Scrape, Webhook, pod_files};
+pub use webhook::{Scrape, Start, UNTHROTTLED, Webhook, certificate_flags, other_webhook, write_certificate};
 
 /// How long anything may take to come true. Far more than it needs: machines are busy at times.
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -88,11 +91,7 @@ impl ControlPlane {
         command.arg(format!("--advertise-client-urls=http://{etcd_address}"));
         command.arg(format!("--listen-peer-urls=http://{etcd_peer}"));
         let mut etcd = Process::start("etcd", folder, &mut command);
-        until("etcd listens", async || {
-            etcd.must_run();
-            TcpStream::connect(etcd_address).ok()
-        })
-        .await;
+        etcd.until_it_listens(etcd_address).await;
 
         let api_server = start_api_server(&binaries, folder, etcd_address, address);
         let client = Client::new(kubeconfig).await;
@@ -111,8 +110,9 @@ impl ControlPlane {
         self.api_server.end();
     }
 
-    /// Starts the API server again, with the objects that it had, and waits until it is ready.
+    /// Starts the API server again, with the objects that it had, and waits until it is ready. It ends before, where it runs.
     pub async fn restart_api_server(&mut self) {
+        self.kill_api_server();
         self.api_server = start_api_server(&self.binaries, &self.folder, self.etcd_address, self.address);
         self.ready().await;
     }
@@ -121,7 +121,6 @@ impl ControlPlane {
     /// `NAME.NAMESPACE.svc`, and `:PORT` where that is not 443. Gives back the file with the authority that signed it.
     pub async fn show_a_certificate_to(&mut self, services: &[&str]) -> PathBuf {
         caller::show_to(&self.folder, services);
-        self.kill_api_server();
         self.restart_api_server().await;
         caller::authority(&self.folder)
     }
@@ -129,7 +128,6 @@ impl ControlPlane {
     /// Restarts the API server, which from then on records events by this audit policy. Gives back the file with the events.
     pub async fn audit(&mut self, policy: &str) -> PathBuf {
         fs::write(self.folder.join(AUDIT_POLICY), policy).unwrap();
-        self.kill_api_server();
         self.restart_api_server().await;
         self.folder.join(AUDIT_LOG)
     }
@@ -141,7 +139,6 @@ impl ControlPlane {
         let file = policies.join("gmsa.yaml");
         fs::write(&file, manifest).unwrap();
         caller::configure(&self.folder, Some(&policies));
-        self.kill_api_server();
         self.restart_api_server().await;
         file
     }
@@ -168,7 +165,7 @@ impl ControlPlane {
 
     /// A client of etcd's JSON interface, which shows what is stored.
     pub fn etcd(&self) -> Client {
-        Client::with(kube::Config::new(format!("http://{}", self.etcd_address).parse().unwrap()))
+        Client::of_port(self.etcd_address)
     }
 
     /// Stops the API server's store, or lets it go on.

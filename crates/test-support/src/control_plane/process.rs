@@ -1,13 +1,17 @@
-//! A process with a log file, that ends with its owner.
+//! A process with a log file, that ends with its owner, and what the kernel says of it.
 
 use std::{
     fs::{self, OpenOptions},
+    net::{SocketAddr, TcpStream},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     time::Duration,
 };
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, setrlimit};
+
+use super::until;
+use crate::cgroup::Cgroup;
 
 /// How much of a log is shown, in lines.
 const TAIL: usize = 30;
@@ -17,16 +21,28 @@ pub struct Process {
     name: String,
     child: Child,
     log: PathBuf,
+    // Removed when the process has ended.
+    cgroup: Option<Cgroup>,
 }
 
 impl Process {
     /// Starts `command`. What it says goes to `NAME.log` in `folder`, behind what is there.
     pub fn start(name: &str, folder: &Path, command: &mut Command) -> Self {
-        let log = folder.join(name).with_extension("log");
-        let output = OpenOptions::new().create(true).append(true).open(&log).unwrap();
-        command.stdin(Stdio::null()).stdout(output.try_clone().unwrap()).stderr(output);
+        let log = OpenOptions::new().create(true).append(true).open(log_of(name, folder)).unwrap();
+        Self::spawn(name, folder, command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log))
+    }
+
+    /// The same for a `command` that writes its output elsewhere.
+    pub fn spawn(name: &str, folder: &Path, command: &mut Command) -> Self {
         let child = command.spawn().unwrap_or_else(|error| panic!("{name} cannot be started: {error}"));
-        Self { name: name.to_owned(), child, log }
+        Self { name: name.to_owned(), child, log: log_of(name, folder), cgroup: None }
+    }
+
+    /// Keeps the group that it was started in.
+    #[must_use]
+    pub fn within(mut self, cgroup: Option<Cgroup>) -> Self {
+        self.cgroup = cgroup;
+        self
     }
 
     /// Fails where it has ended.
@@ -34,6 +50,15 @@ impl Process {
         if let Some(status) = self.child.try_wait().unwrap() {
             panic!("{} ended: {status}", self.name);
         }
+    }
+
+    /// Waits until it listens on this address.
+    pub async fn until_it_listens(&mut self, address: SocketAddr) {
+        until(&format!("{} listens", self.name.clone()), async || {
+            self.must_run();
+            TcpStream::connect(address).ok()
+        })
+        .await;
     }
 
     /// Ends it at once, if it still runs: it gets no chance to clean up.
@@ -58,13 +83,42 @@ impl Process {
         self.child.try_wait().unwrap().is_some()
     }
 
-    /// The CPU time that it took so far, in user mode and in the kernel.
+    /// The CPU time that it took so far, in user mode and in the kernel. It is there until the process is waited for.
     pub fn cpu(&self) -> Duration {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
+        let stat = fs::read_to_string(self.proc("stat")).unwrap();
         // Behind its name, which may hold anything, the 12th and the 13th field, in clock ticks (proc(5)).
         let (_, fields) = stat.rsplit_once(") ").unwrap();
         let ticks: u64 = fields.split(' ').skip(11).take(2).map(|ticks| ticks.parse::<u64>().unwrap()).sum();
         Duration::from_millis(ticks * 1000 / rustix::param::clock_ticks_per_second())
+    }
+
+    /// A number of `/proc/PID/status`; 0 where it has ended.
+    pub fn status(&self, field: &str) -> f64 {
+        let status = fs::read_to_string(self.proc("status")).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
+        line.map_or(0.0, |line| line.trim().trim_end_matches(" kB").parse().unwrap())
+    }
+
+    /// Its resident memory, in MiB.
+    pub fn resident(&self) -> f64 {
+        self.status("VmRSS") / 1024.0
+    }
+
+    /// The most memory that it used so far, in MiB: its group's account, or what was resident where that is more. The group
+    /// counts the kernel's share; pages of the binary count where they were read first, which may be elsewhere.
+    pub fn peak(&self) -> f64 {
+        #[expect(clippy::cast_precision_loss, reason = "memory is far below 2^53 bytes")]
+        let group = self.cgroup.as_ref().and_then(Cgroup::peak).unwrap_or_default() as f64 / f64::from(1 << 20);
+        group.max(self.status("VmHWM") / 1024.0)
+    }
+
+    /// How many file descriptors are open.
+    pub fn open_files(&self) -> usize {
+        fs::read_dir(self.proc("fd")).map_or(0, Iterator::count)
+    }
+
+    fn proc(&self, file: &str) -> PathBuf {
+        Path::new("/proc").join(self.child.id().to_string()).join(file)
     }
 
     /// What it said so far.
@@ -77,6 +131,18 @@ impl Drop for Process {
     fn drop(&mut self) {
         self.end();
     }
+}
+
+/// The file with the log of a process.
+pub fn log_of(name: &str, folder: &Path) -> PathBuf {
+    folder.join(name).with_extension("log")
+}
+
+/// Lets this process, and those that it starts, have as many open files as the system gives, up to so many.
+pub fn raise_open_files(wanted: u64) {
+    let files = getrlimit(Resource::Nofile);
+    let wanted = files.maximum.map_or(wanted, |most| most.min(wanted)).max(files.current.unwrap_or(u64::MAX));
+    setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), ..files }).unwrap();
 }
 
 /// The last lines of every log in a folder.

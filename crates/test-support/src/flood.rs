@@ -1,4 +1,4 @@
-//! Floods that go on: so many new connections each second, from one address or from many.
+//! A flood: so many new connections each second, from one address or from many, on each of which little is sent.
 
 use std::{
     collections::VecDeque,
@@ -9,55 +9,31 @@ use std::{
 };
 
 use socket2::{Domain, Socket, Type};
-use tokio::task::spawn_blocking;
-
-use super::{Figure, Target};
-
-/// How long a flood lasts.
-const LASTS: Duration = Duration::from_secs(15);
-
-/// Connections that the flood holds; over it, the oldest goes.
-const HELD: usize = 8000;
 
 /// How often connections are opened, per second.
 const STEPS: u32 = 500;
 
-/// The start of a request, whose end does not come.
-pub const HALF_A_HEAD: &[u8] = b"GET /readyz HT";
-
-/// Nothing.
-pub const SILENCE: &[u8] = &[];
-
-/// Opens this many connections per second, and sends this on each; their source addresses go round.
-pub async fn connections(
-    _: &Target<'_>,
+/// Opens this many connections per second for as long as `goes_on`, and sends this on each; their source addresses go round. It
+/// holds so many; over it, the oldest goes. Gives how many it opened.
+pub fn flood(
     to: SocketAddr,
     per_second: u32,
-    from: Vec<Ipv4Addr>,
-    sends: &'static [u8],
-) -> Vec<Figure> {
-    let opened = spawn_blocking(move || flood(to, per_second, &from, sends)).await.unwrap();
-    vec![Figure::new(format!("{} opened in {} s", opened, LASTS.as_secs()))]
-}
-
-/// Addresses that are neither the bystander's nor each other's.
-pub fn addresses(number: u8) -> Vec<Ipv4Addr> {
-    (0..number).map(|n| Ipv4Addr::new(127, 0, 1, n + 1)).collect()
-}
-
-fn flood(to: SocketAddr, per_second: u32, from: &[Ipv4Addr], sends: &[u8]) -> usize {
-    let (began, mut held, mut opened) = (Instant::now(), VecDeque::new(), 0_usize);
+    from: &[Ipv4Addr],
+    sends: &[u8],
+    holds: usize,
+    goes_on: impl Fn() -> bool,
+) -> usize {
+    let (mut held, mut opened) = (VecDeque::new(), 0_usize);
     let mut sources = from.iter().cycle();
-    while began.elapsed() < LASTS {
+    while goes_on() {
         // What the machine does not reach is left out, rather than done later at once.
         let step = Instant::now();
-        for _ in 0..per_second / STEPS {
-            let Some(source) = sources.next() else { return opened };
+        for source in sources.by_ref().take((per_second / STEPS) as usize) {
             if let Some(stream) = open(to, *source, sends) {
                 held.push_back(stream);
                 opened += 1;
             }
-            if held.len() > HELD {
+            if held.len() > holds {
                 held.pop_front();
             }
         }
