@@ -26,7 +26,6 @@ const PAUSE: Duration = Duration::from_millis(10);
 
 const READY: &[u8] = b"GET /readyz HTTP/1.1\r\nhost: localhost\r\n\r\n";
 
-/// What is asked.
 #[derive(Clone, Copy, Default, Deserialize, PartialEq)]
 #[serde(rename_all = "kebab-case")]
 pub enum Question {

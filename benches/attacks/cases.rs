@@ -64,95 +64,33 @@ pub struct Attack {
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Does {
-    /// Nothing: what the machine itself does to a bystander.
+    // Nothing: what the machine itself does to a bystander.
     Quiet,
-    Bodies {
-        path: String,
-        body: Body,
-        at_once: usize,
-    },
-    Left {
-        path: String,
-        body: Body,
-        clients: usize,
-    },
+    Bodies { path: String, body: What, at_once: usize },
+    Left { path: String, body: What, clients: usize },
     OverTheLimit,
-    Announced {
-        connections: usize,
-    },
-    AnnouncedOnOne {
-        streams: u32,
-    },
-    Idle {
-        connections: usize,
-        reviewed: bool,
-    },
-    HalfHellos {
-        connections: usize,
-    },
-    HalfMessages {
-        connections: usize,
-    },
-    Unread {
-        request: Request,
-        connections: usize,
-    },
-    Heads {
-        bytes: usize,
-        connections: usize,
-    },
-    Scrapes {
-        requests: usize,
-        connections: usize,
-    },
-    Burst {
-        reviews: usize,
-    },
-    Silent {
-        port: Port,
-        sockets: usize,
-    },
-    /// From so many addresses that are neither the bystander's nor each other's, or from the one that both may have.
-    Flood {
-        port: Port,
-        sends: Sends,
-        addresses: u8,
-    },
-    HalfOpen {
-        connections: usize,
-        garbage_per_second: u32,
-    },
-    Frames {
-        per_second: u32,
-    },
-    LongTexts {
-        characters: usize,
-        each: usize,
-    },
-    Complaints {
-        each: usize,
-    },
-    /// For a while where no number of reviews is given.
-    Lookups {
-        review: lookups::Review,
-        connections: usize,
-        reviews: Option<usize>,
-    },
-    Gone {
-        at_once: usize,
-        reviews: usize,
-    },
-    /// Of so many bytes, or entries; so many of them are named, or all.
-    Started {
-        specs: usize,
-        bytes: Option<usize>,
-        entries: Option<usize>,
-        named: Option<usize>,
-    },
-    NamedBy {
-        deployments: usize,
-        connections: usize,
-    },
+    Announced { connections: usize },
+    // Over HTTP/2, which the server does not offer: no more than the connection that an attack would begin with.
+    Http2,
+    Idle { connections: usize, reviewed: bool },
+    HalfHellos { connections: usize },
+    HalfMessages { connections: usize },
+    Unread { request: What, connections: usize },
+    Heads { bytes: usize, connections: usize },
+    Scrapes { requests: usize, connections: usize },
+    Burst { reviews: usize },
+    Silent { port: Port, sockets: usize },
+    // From so many addresses that are neither the bystander's nor each other's, or from the one that both may have.
+    Flood { port: Port, sends: What, addresses: u8 },
+    HalfOpen { connections: usize, garbage_per_second: u32 },
+    LongTexts { characters: usize, each: usize },
+    Complaints { each: usize },
+    // For a while where no number of reviews is given.
+    Lookups { review: lookups::Review, connections: usize, reviews: Option<usize> },
+    Gone { at_once: usize, reviews: usize },
+    // Of so many bytes, or entries; so many of them are named, or all.
+    Started { specs: usize, bytes: Option<usize>, entries: Option<usize>, named: Option<usize> },
+    NamedBy { deployments: usize, connections: usize },
     EndlessLines,
 }
 
@@ -165,61 +103,37 @@ enum Port {
 
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Body {
+enum What {
+    // Bodies.
     EmptyContainers,
     EmptyAffinityValues,
     NestedLists,
     ManyNames,
+    // Requests, and parts of them.
+    Info,
+    Review,
+    Nothing,
+    HalfAHello,
+    HalfAHead,
 }
 
-impl Body {
+impl What {
     fn bytes(self) -> Bytes {
         match self {
             Self::EmptyContainers => reviews::empty_containers(),
             Self::EmptyAffinityValues => reviews::empty_affinity_values(),
             Self::NestedLists => reviews::nested_lists(),
             Self::ManyNames => reviews::many_names(),
-        }
-    }
-}
-
-#[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum Request {
-    Info,
-    Review,
-}
-
-impl Request {
-    fn bytes(self) -> Vec<u8> {
-        match self {
-            Self::Info => b"GET /info HTTP/1.1\r\nhost: localhost\r\n\r\n".to_vec(),
-            Self::Review => request("/validate", &reviews::plain(0)),
-        }
-    }
-}
-
-/// What each connection of a flood sends.
-#[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum Sends {
-    Nothing,
-    HalfAHello,
-    HalfAHead,
-}
-
-impl Sends {
-    fn bytes(self) -> &'static [u8] {
-        match self {
-            Self::Nothing => &[],
-            Self::HalfAHello => HALF_A_HELLO,
-            Self::HalfAHead => b"GET /readyz HT",
+            Self::Info => Bytes::from_static(b"GET /info HTTP/1.1\r\nhost: localhost\r\n\r\n"),
+            Self::Review => request("/validate", &reviews::plain(0)).into(),
+            Self::Nothing => Bytes::new(),
+            Self::HalfAHello => Bytes::from_static(HALF_A_HELLO),
+            Self::HalfAHead => Bytes::from_static(b"GET /readyz HT"),
         }
     }
 }
 
 impl Attack {
-    /// Every attack.
     pub fn all() -> Vec<Self> {
         serde_saphyr::from_str(include_str!("attacks.yaml")).unwrap()
     }
@@ -245,7 +159,7 @@ impl Attack {
             Does::Left { path, body, clients } => bodies::left(target, path, &body.bytes(), *clients).await,
             Does::OverTheLimit => bodies::over_the_limit(target).await,
             Does::Announced { connections } => held::announced(target, *connections).await,
-            Does::AnnouncedOnOne { streams } => held::announced_on_one(target, *streams).await,
+            Does::Http2 => vec![http2(target).await],
             Does::Idle { connections, reviewed } => held::idle(target, *connections, *reviewed).await,
             Does::HalfHellos { connections } => held::half_hellos(target, *connections).await,
             Does::HalfMessages { connections } => held::half_messages(target, *connections).await,
@@ -261,13 +175,12 @@ impl Attack {
                 };
                 let (to, sends, began) = (target.address(*port), sends.bytes(), Instant::now());
                 let goes_on = move || began.elapsed() < FLOOD_LASTS;
-                let opened = spawn_blocking(move || flood(to, FLOOD_RATE, &from, sends, FLOOD_HOLDS, goes_on));
+                let opened = spawn_blocking(move || flood(to, FLOOD_RATE, &from, &sends, FLOOD_HOLDS, goes_on));
                 vec![Figure::new(format!("{} opened in {} s", opened.await.unwrap(), FLOOD_LASTS.as_secs()))]
             }
             Does::HalfOpen { connections, garbage_per_second } => {
                 held::half_open(target, *connections, *garbage_per_second).await
             }
-            Does::Frames { per_second } => floods::frames(target, *per_second).await,
             Does::LongTexts { characters, each } => floods::long_texts(target, *characters, *each).await,
             Does::Complaints { each } => floods::complaints(target, *each).await,
             Does::Lookups { review, connections, reviews } => {
@@ -279,4 +192,10 @@ impl Attack {
             Does::EndlessLines => specs::endless_lines(target).await,
         }
     }
+}
+
+async fn http2(target: &Target<'_>) -> Figure {
+    let connects = target.client.clone().over(b"h2").connect().await.is_ok();
+    let word = if connects { "an HTTP/2 connection" } else { "no HTTP/2 connection" };
+    Figure::new(word).aim("none", !connects)
 }

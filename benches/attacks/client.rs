@@ -24,9 +24,6 @@ use tokio_rustls::{TlsConnector, client::TlsStream};
 /// How long an answer is waited for: longer than the API server does, so that what takes too long is seen.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The outcome where the server does not offer HTTP/2.
-pub const NO_HTTP2: &str = "no HTTP/2 connection";
-
 /// The longest answer that is read, in bytes.
 const MAX_ANSWER: usize = 16 << 20;
 
@@ -35,8 +32,7 @@ const MAX_ANSWER: usize = 16 << 20;
 pub struct Client {
     pub address: SocketAddr,
     source: Ipv4Addr,
-    http1: TlsConnector,
-    http2: TlsConnector,
+    connector: TlsConnector,
 }
 
 impl Client {
@@ -52,12 +48,15 @@ impl Client {
         config.resumption = Resumption::disabled();
         // Some attacks write TLS records of their own.
         config.enable_secret_extraction = true;
-        let connector = |protocol: &str| {
-            let mut config = config.clone();
-            config.alpn_protocols = vec![protocol.as_bytes().to_vec()];
-            TlsConnector::from(Arc::new(config))
-        };
-        Self { address, source: Ipv4Addr::LOCALHOST, http1: connector("http/1.1"), http2: connector("h2") }
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Self { address, source: Ipv4Addr::LOCALHOST, connector: Arc::new(config).into() }
+    }
+
+    /// One that offers this protocol instead of HTTP/1.1.
+    pub fn over(self, protocol: &[u8]) -> Self {
+        let mut config = ClientConfig::clone(self.connector.config());
+        config.alpn_protocols = vec![protocol.to_vec()];
+        Self { connector: Arc::new(config).into(), ..self }
     }
 
     /// One that connects from this address.
@@ -65,20 +64,11 @@ impl Client {
         Self { source, ..self }
     }
 
-    /// A TLS connection for HTTP/1.1.
+    /// A TLS connection.
     pub async fn connect(&self) -> io::Result<TlsStream<TcpStream>> {
-        self.handshake(&self.http1).await
-    }
-
-    /// A TLS connection for HTTP/2.
-    pub async fn connect_http2(&self) -> io::Result<TlsStream<TcpStream>> {
-        self.handshake(&self.http2).await
-    }
-
-    async fn handshake(&self, connector: &TlsConnector) -> io::Result<TlsStream<TcpStream>> {
         let stream = connect(self.source, self.address).await?;
         stream.set_nodelay(true)?;
-        connector.connect(ServerName::from(self.address.ip()), stream).await
+        self.connector.connect(ServerName::from(self.address.ip()), stream).await
     }
 
     /// Sends this on a new connection.

@@ -34,7 +34,6 @@ use support::{Fault, SimulatedApi, Table, Verb};
 mod bystander;
 mod cases;
 mod client;
-mod http2;
 mod report;
 mod reviews;
 

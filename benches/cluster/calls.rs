@@ -15,7 +15,6 @@ pub struct Calls(BTreeMap<u64, f64>);
 /// The calls for `/mutate` and for `/validate`.
 pub type Both = [Calls; 2];
 
-/// All calls so far.
 pub async fn so_far(client: &Client) -> Both {
     let scrape = Scrape::of(client.text("/metrics").await.unwrap());
     ["admit", "validating"].map(|kind| {

@@ -144,7 +144,6 @@ fn new(folder: &Path, name: &str) -> PathBuf {
     folder
 }
 
-/// Everything that is measured.
 struct Lab {
     // Before the control plane ends.
     webhook: Webhook,

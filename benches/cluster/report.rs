@@ -8,7 +8,6 @@ use super::{
 /// Which webhook the API server calls.
 pub struct Variant {
     pub name: &'static str,
-    /// The namespace of its pods.
     pub namespace: &'static str,
     /// Whether pods that use GMSA are given their contents.
     pub patches: bool,
@@ -53,13 +52,11 @@ impl Row {
         format!("pods {} GMSA, {}", if self.is_gmsa { "with" } else { "without" }, VARIANTS[self.variant].name)
     }
 
-    /// The path of its pods.
     pub fn pods(self) -> String {
         format!("/api/v1/namespaces/{}/pods", VARIANTS[self.variant].namespace)
     }
 }
 
-/// The result of one run.
 pub struct Sample {
     /// Pods per second.
     pub rate: f64,

@@ -12,47 +12,20 @@ use gmsa_core::{
 use serde_json::{Map, Value, json};
 
 fn credspec() -> Map<String, Value> {
-    let credspec = json!({
-        "CmsPlugins": ["ActiveDirectory"],
-        "DomainJoinConfig": {
-            "Sid": "S-1-5-21-2126449477-2524075714-3094792973",
-            "MachineAccountName": "WebApp1",
-            "Guid": "244818ae-87ac-4fcd-92ec-e79e5252348a",
-            "DnsTreeName": "contoso.com",
-            "DnsName": "contoso.com",
-            "NetBiosName": "CONTOSO",
-        },
-        "ActiveDirectoryConfig": {"GroupManagedServiceAccounts": [{"Name": "WebApp1", "Scope": "CONTOSO"}]},
-    });
-    credspec.as_object().unwrap().clone()
+    let example: Value = serde_saphyr::from_str(include_str!("../../examples/credspec.yaml")).unwrap();
+    example["credspec"].as_object().unwrap().clone()
 }
 
-/// A review of a pod that names a credential spec, padded to about `size` bytes with fields that the core skips, as in
-/// `managedFields`.
+/// The captured review of a pod that names a credential spec, with these contents, padded to `size` bytes or more with fields that the
+/// core skips, as in `managedFields`.
 fn review(contents: Option<&str>, size: usize) -> Vec<u8> {
+    let mut review: Value = serde_json::from_str(include_str!("../baseline/pod-with-gmsa.mutate.json")).unwrap();
     let field = json!({"f:spec": {"f:containers": {"k:{\"name\":\"iis\"}": {".": {}, "f:image": {}, "f:name": {}}}}});
-    let padding = vec![field.clone(); size.saturating_sub(1000) / field.to_string().len()];
-    let review = json!({
-        "kind": "AdmissionReview",
-        "apiVersion": "admission.k8s.io/v1",
-        "request": {
-            "uid": "0a3e3c66-5f9d-4f25-a99f-c15524f735cb",
-            "kind": {"group": "", "version": "v1", "kind": "Pod"},
-            "namespace": "prod",
-            "operation": "CREATE",
-            "object": {
-                "metadata": {"name": "web", "managedFields": padding},
-                "spec": {
-                    "serviceAccountName": "web",
-                    "securityContext": {
-                        "windowsOptions": {"gmsaCredentialSpecName": "webapp1", "gmsaCredentialSpec": contents},
-                    },
-                    "containers": [{"name": "iis", "image": "mcr.microsoft.com/windows/servercore/iis"}],
-                },
-            },
-            "oldObject": null,
-        },
-    });
+    let missing = size.saturating_sub(review.to_string().len());
+    let pod = &mut review["request"]["object"];
+    let padding = vec![field.clone(); missing / field.to_string().len()];
+    pod["metadata"]["managedFields"].as_array_mut().unwrap().extend(padding);
+    pod["spec"]["securityContext"]["windowsOptions"]["gmsaCredentialSpec"] = json!(contents);
     review.to_string().into_bytes()
 }
 

@@ -14,7 +14,6 @@ const SHOWN: usize = 160;
 /// One storm against one webhook.
 pub struct Run {
     pub admitted: usize,
-    /// The messages.
     pub refused: Vec<String>,
     pub seconds: f64,
     /// MiB.
@@ -63,7 +62,6 @@ pub fn holds((_, runs): &Row) -> bool {
     runs[0].refused.is_empty() && !runs[0].killed && runs[0].peak <= PEAK_AIM && ratio(runs) >= RATE_AIM
 }
 
-/// All of it.
 pub fn report(rows: &[Row], seconds: u64, api_server: &str) -> String {
     let mut head = vec![
         "Pods at once",

@@ -21,8 +21,7 @@ use tokio::{
 
 use super::{Figure, HOLD, Target};
 use crate::{
-    client::{NO_HTTP2, head, read_answer, request},
-    http2,
+    client::{head, read_answer, request},
     reviews::{self, MAX_BODY},
 };
 
@@ -54,16 +53,6 @@ pub async fn silent(address: SocketAddr, number: usize) -> Vec<Figure> {
 pub async fn announced(target: &Target<'_>, number: usize) -> Vec<Figure> {
     let head = head("/validate", MAX_BODY - 1);
     hold(number, "announced", || target.client.send(head.as_bytes())).await
-}
-
-/// Announces this many large bodies on one HTTP/2 connection.
-pub async fn announced_on_one(target: &Target<'_>, streams: u32) -> Vec<Figure> {
-    let Ok(mut stream) = target.client.connect_http2().await else { return vec![Figure::new(NO_HTTP2)] };
-    let heads = (0..streams).flat_map(|number| http2::head(2 * number + 1, "/validate?timeout=10s", MAX_BODY - 1));
-    let bytes: Vec<u8> = http2::begin().into_iter().chain(heads).collect();
-    let sent = stream.write_all(&bytes).await.is_ok() && stream.flush().await.is_ok();
-    sleep(HOLD).await;
-    vec![Figure::new(if sent { "announced" } else { "refused" })]
 }
 
 /// Opens this many TLS connections, and counts those that stay open.
@@ -178,7 +167,9 @@ async fn renewed(
                 opened += 1;
                 let _ = timeout_at(end, stream.write_all(&sends)).await;
                 let _ = timeout_at(end, stream.ready(closed)).await;
-                sleep(pause).await;
+                if !pause.is_zero() {
+                    sleep(pause).await;
+                }
             }
             opened
         });

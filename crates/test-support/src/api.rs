@@ -73,12 +73,14 @@ pub struct Recorded {
 pub type Upgrade = Arc<dyn Fn(Request<Incoming>) -> Response<Body> + Send + Sync>;
 
 /// All that the server's connections share.
+#[derive(Default)]
 struct World {
     upgrade: Mutex<Option<Upgrade>>,
     store: Mutex<store::Store>,
     script: Mutex<faults::Script>,
     requests: Mutex<Vec<Recorded>>,
-    access: Mutex<Arc<dyn Authorizer>>,
+    /// Who answers access reviews; they are denied where nobody does.
+    access: Mutex<Option<Arc<dyn Authorizer>>>,
     /// Rises with every change, bookmark and request.
     changes: watch::Sender<u64>,
     /// Rises whenever watches are to be cut.
@@ -131,21 +133,8 @@ impl SimulatedApi {
     }
 
     async fn start_with(tls: Option<Tls>) -> Self {
-        let world = World {
-            upgrade: Mutex::default(),
-            store: Mutex::default(),
-            script: Mutex::default(),
-            requests: Mutex::default(),
-            access: Mutex::new(Arc::new(Table::default())),
-            changes: watch::Sender::new(0),
-            cuts: watch::Sender::new(0),
-            withheld: Mutex::default(),
-            connections: Mutex::default(),
-            answering: AtomicUsize::new(0),
-            sent: AtomicU64::new(0),
-        };
         let address = ([127, 0, 0, 1], 0).into();
-        let mut api = Self { address, world: Arc::new(world), server: None, placeholder: None, tls };
+        let mut api = Self { address, world: Arc::default(), server: None, placeholder: None, tls };
         api.listen().await;
         api
     }
@@ -245,15 +234,8 @@ impl SimulatedApi {
 
     /// A kubeconfig for this server, for what runs in a process of its own.
     pub fn kubeconfig(&self) -> String {
-        json!({
-            "apiVersion": "v1",
-            "kind": "Config",
-            "clusters": [{"name": "simulated", "cluster": {"server": self.url(), "insecure-skip-tls-verify": self.tls.is_some()}}],
-            "users": [{"name": "webhook", "user": {}}],
-            "contexts": [{"name": "simulated", "context": {"cluster": "simulated", "user": "webhook"}}],
-            "current-context": "simulated",
-        })
-        .to_string()
+        let cluster = json!({"server": self.url(), "insecure-skip-tls-verify": self.tls.is_some()});
+        crate::kubeconfig(cluster, json!({})).to_string()
     }
 
     /// Creates an object or replaces it, as another client would; gives its resource version.
@@ -274,7 +256,6 @@ impl SimulatedApi {
         self.world.store().object(plural, namespace, name)
     }
 
-    /// Makes a kind known.
     pub fn define(&self, kind: Kind) {
         self.world.store().define(kind);
     }
@@ -317,7 +298,7 @@ impl SimulatedApi {
 
     /// Answers access reviews by what `authorizer` says.
     pub fn authorize_by(&self, authorizer: impl Authorizer) {
-        *self.world.access.lock().unwrap() = Arc::new(authorizer);
+        *self.world.access.lock().unwrap() = Some(Arc::new(authorizer));
     }
 
     /// Answers requests for another protocol, unless a fault is scripted for them.
@@ -353,7 +334,6 @@ impl SimulatedApi {
         self.requests(verb, path).len()
     }
 
-    /// Forgets the requests so far.
     pub fn forget_requests(&self) {
         self.world.requests.lock().unwrap().clear();
     }
@@ -378,7 +358,6 @@ pub async fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     tokio::time::timeout(PATIENCE, waiting).await.unwrap_or_else(|_| panic!("it never came to this: {what}"));
 }
 
-/// A credential spec.
 pub fn credential_spec(name: &str, credspec: Value) -> Value {
     json!({
         "apiVersion": "windows.k8s.io/v1",

@@ -71,19 +71,8 @@ pub fn code_page_850(text: &str) -> Vec<u8> {
 
 /// The command of an exec request, from the query of its URL.
 fn command(query: &str) -> String {
-    let words = query.split('&').filter_map(|pair| pair.strip_prefix("command="));
-    words.map(decode).collect::<Vec<_>>().join(" ")
-}
-
-/// A word of a query, decoded.
-fn decode(word: &str) -> String {
-    let word = word.replace('+', " ");
-    let mut parts = word.split('%');
-    let first = parts.next().unwrap().to_owned();
-    parts.fold(first, |text, part| {
-        let (code, rest) = part.split_at(2);
-        format!("{text}{}{rest}", char::from(u8::from_str_radix(code, 16).unwrap()))
-    })
+    let pairs = form_urlencoded::parse(query.as_bytes()).filter(|(name, _)| name == "command");
+    pairs.map(|(_, word)| word.into_owned()).collect::<Vec<_>>().join(" ")
 }
 
 /// Lets each container answer: `answer` takes the path of the request, which names the pod, and the command.
@@ -165,7 +154,6 @@ pub fn kubelet(answer: impl Fn(&str, &str) -> Option<Answer> + Send + Sync + 'st
     port
 }
 
-/// The transcript of a case.
 pub fn transcript(case: &str) -> Transcript {
     let file = repository().join("crates/kubectl-gmsa/tests/verify").join(case).join("transcript");
     parse(&fs::read_to_string(file).unwrap(), |text| text.as_bytes().to_vec())

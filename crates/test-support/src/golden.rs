@@ -15,9 +15,7 @@ use serde_json::{Map, Value, json};
 pub struct Case {
     /// The folder, and the kind of slot where the case was made for one.
     pub name: String,
-    /// The request body.
     pub review: Vec<u8>,
-    /// A file of manifests.
     pub cluster: PathBuf,
     /// The file of the answers, and what `$slot` and `$path` are here.
     file: PathBuf,
@@ -38,7 +36,6 @@ const LEVELS: [(Option<&str>, &str); 4] = [
 /// The name of the container whose slot a case is about.
 const SLOT: &str = "slot";
 
-/// Where the cases stand.
 pub fn folder() -> PathBuf {
     crate::repository().join("tests/golden")
 }

@@ -15,7 +15,6 @@ pub struct Helm {
 }
 
 impl Helm {
-    /// One without a cluster.
     pub fn new() -> Self {
         Self::of_cluster(Path::new("/dev/null"))
     }
@@ -25,7 +24,6 @@ impl Helm {
         Self { home: tempfile::tempdir().unwrap(), kubeconfig: kubeconfig.to_owned() }
     }
 
-    /// Runs it with these arguments.
     pub fn run<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> Output {
         Command::new("helm")
             .args(args)

@@ -37,3 +37,16 @@ pub use api::*;
 pub fn repository() -> &'static std::path::Path {
     std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
+
+/// A kubeconfig for a cluster, as somebody.
+#[cfg(feature = "api")]
+fn kubeconfig(cluster: serde_json::Value, user: serde_json::Value) -> serde_json::Value {
+    serde_json::json!({
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "loopback", "cluster": cluster}],
+        "users": [{"name": "user", "user": user}],
+        "contexts": [{"name": "context", "context": {"cluster": "loopback", "user": "user"}}],
+        "current-context": "context",
+    })
+}

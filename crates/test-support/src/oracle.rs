@@ -3,6 +3,8 @@
 
 use serde_json::{Map, Value};
 
+use crate::slow_json;
+
 /// What is known about the credential specs of an imagined cluster, and about the one service account in it.
 #[derive(Debug)]
 pub struct World {
@@ -66,7 +68,8 @@ pub fn created(slot: &Slot, world: &World) -> Outcome {
     let Some(contents) = &slot.contents else { return Err((422, "name-without-contents")) };
     let Some(spec) = world.specs.get(name) else { return Err((404, "spec-missing")) };
     // The parser takes the last of two equal keys.
-    let value = serde_json::from_str::<Value>(contents).ok().filter(|_| !has_duplicate_key(contents));
+    let has_duplicate_key = slow_json::read(contents).is_some_and(|tree| slow_json::has_duplicate_key(&tree));
+    let value = serde_json::from_str::<Value>(contents).ok().filter(|_| !has_duplicate_key);
     if value.as_ref() == Some(spec) { Ok(()) } else { Err((422, "contents-differ")) }
 }
 
@@ -93,38 +96,4 @@ pub fn is_valid_name(name: &str) -> bool {
     (1..=253).contains(&name.len())
         && name.chars().all(|c| plain(c) || c == '-' || c == '.')
         && name.split('.').all(|part| part.starts_with(plain) && part.ends_with(plain))
-}
-
-/// Whether some object of a JSON text holds a key twice: by a scan of its own, over texts without escapes in keys.
-pub fn has_duplicate_key(text: &str) -> bool {
-    let mut open: Vec<Vec<&str>> = Vec::new();
-    let mut rest = text;
-    while let Some(c) = rest.chars().next() {
-        rest = &rest[c.len_utf8()..];
-        match c {
-            '{' => open.push(Vec::new()),
-            '}' => drop(open.pop()),
-            '"' => {
-                let mut escaped = false;
-                let end = rest.find(|c| {
-                    let closes = c == '"' && !escaped;
-                    escaped = c == '\\' && !escaped;
-                    closes
-                });
-                let Some(end) = end else { return false };
-                let string = &rest[..end];
-                rest = &rest[end + 1..];
-                if rest.trim_start().starts_with(':')
-                    && let Some(keys) = open.last_mut()
-                {
-                    if keys.contains(&string) {
-                        return true;
-                    }
-                    keys.push(string);
-                }
-            }
-            _ => {}
-        }
-    }
-    false
 }

@@ -4,7 +4,6 @@ use std::{env, fs, process::Command, thread};
 
 use crate::repository;
 
-/// A Markdown table.
 pub fn table<H: AsRef<str>>(head: &[H], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let cell = |text: &str| if text.is_empty() { " |".to_owned() } else { format!(" {text} |") };
     let line = |cells: String| format!("|{cells}\n");

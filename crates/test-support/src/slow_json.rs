@@ -1,12 +1,15 @@
-//! JSON written a second time, slowly and without the code under test: texts are read into trees, trees are compared, and a
-//! text is checked for being what Go's `encoding/json` prints of a tree.
+//! JSON compared and printed a second time, slowly and without the code under test: `serde_json` reads texts into trees, which are
+//! compared, and a text is checked for being what Go's `encoding/json` prints of a tree.
 
-use std::{iter::Peekable, str::Chars};
+use std::fmt;
 
-/// Deeper texts are not read here: where exactly the code under test stops is not what is compared.
-const MAX_DEPTH: usize = 100;
+use serde::{
+    Deserialize, Deserializer,
+    de::{MapAccess, Visitor},
+};
 
-#[derive(Debug, PartialEq)]
+#[derive(Debug, PartialEq, Deserialize)]
+#[serde(untagged)]
 pub enum Tree {
     Null,
     Bool(bool),
@@ -15,133 +18,29 @@ pub enum Tree {
     Text(String),
     List(Vec<Tree>),
     /// In the order of the text.
+    #[serde(deserialize_with = "entries")]
     Object(Vec<(String, Tree)>),
 }
 
-/// What a text is.
-pub enum Read {
-    Json(Tree),
-    NotJson,
-    TooDeep,
+fn entries<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<(String, Tree)>, D::Error> {
+    struct Entries;
+    impl<'de> Visitor<'de> for Entries {
+        type Value = Vec<(String, Tree)>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            std::iter::from_fn(|| map.next_entry().transpose()).collect()
+        }
+    }
+    input.deserialize_map(Entries)
 }
 
-pub fn read(text: &str) -> Read {
-    let mut reader = Reader { chars: text.chars().peekable(), too_deep: false };
-    let tree = reader.value(0);
-    reader.space();
-    match tree {
-        Some(tree) if reader.chars.peek().is_none() => Read::Json(tree),
-        _ if reader.too_deep => Read::TooDeep,
-        _ => Read::NotJson,
-    }
-}
-
-struct Reader<'a> {
-    chars: Peekable<Chars<'a>>,
-    too_deep: bool,
-}
-
-impl Reader<'_> {
-    fn space(&mut self) {
-        while self.chars.next_if(|c| matches!(c, ' ' | '\t' | '\n' | '\r')).is_some() {}
-    }
-
-    fn word(&mut self, word: &str) -> Option<()> {
-        word.chars().all(|c| self.chars.next() == Some(c)).then_some(())
-    }
-
-    fn value(&mut self, depth: usize) -> Option<Tree> {
-        if depth > MAX_DEPTH {
-            self.too_deep = true;
-            return None;
-        }
-        self.space();
-        match *self.chars.peek()? {
-            'n' => self.word("null").map(|()| Tree::Null),
-            't' => self.word("true").map(|()| Tree::Bool(true)),
-            'f' => self.word("false").map(|()| Tree::Bool(false)),
-            '"' => self.text().map(Tree::Text),
-            '[' => self.items(']', |reader| reader.value(depth + 1)).map(Tree::List),
-            '{' => {
-                let entry = |reader: &mut Self| {
-                    reader.space();
-                    let key = reader.text()?;
-                    reader.space();
-                    reader.word(":")?;
-                    Some((key, reader.value(depth + 1)?))
-                };
-                self.items('}', entry).map(Tree::Object)
-            }
-            _ => self.number(),
-        }
-    }
-
-    fn items<T>(&mut self, end: char, item: impl Fn(&mut Self) -> Option<T>) -> Option<Vec<T>> {
-        self.chars.next();
-        self.space();
-        let mut items = Vec::new();
-        if self.chars.next_if_eq(&end).is_some() {
-            return Some(items);
-        }
-        loop {
-            items.push(item(self)?);
-            self.space();
-            match self.chars.next()? {
-                ',' => {}
-                c => return (c == end).then_some(items),
-            }
-        }
-    }
-
-    fn text(&mut self) -> Option<String> {
-        self.word("\"")?;
-        let mut units = Vec::new();
-        loop {
-            let c = match self.chars.next()? {
-                '"' => return String::from_utf16(&units).ok(),
-                '\\' => match self.chars.next()? {
-                    c @ ('"' | '\\' | '/') => c,
-                    'b' => '\u{8}',
-                    'f' => '\u{c}',
-                    'n' => '\n',
-                    'r' => '\r',
-                    't' => '\t',
-                    'u' => {
-                        let digits: String = self.chars.by_ref().take(4).collect();
-                        let plain = digits.len() == 4 && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
-                        units.push(u16::from_str_radix(&digits, 16).ok().filter(|_| plain)?);
-                        continue;
-                    }
-                    _ => return None,
-                },
-                '\0'..='\x1f' => return None,
-                c => c,
-            };
-            units.extend_from_slice(c.encode_utf16(&mut [0; 2]));
-        }
-    }
-
-    fn number(&mut self) -> Option<Tree> {
-        let mut text = String::new();
-        while let Some(c) = self.chars.next_if(|c| matches!(c, '0'..='9' | '+' | '-' | '.' | 'e' | 'E')) {
-            text.push(c);
-        }
-        let (mantissa, exponent) = text.split_once(['e', 'E']).map_or((text.as_str(), None), |(m, e)| (m, Some(e)));
-        let (whole, fraction) = mantissa.split_once('.').map_or((mantissa, None), |(w, f)| (w, Some(f)));
-        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|digit| digit.is_ascii_digit());
-        let digits = whole.strip_prefix('-').unwrap_or(whole);
-        let valid = is_number(digits)
-            && (digits == "0" || !digits.starts_with('0'))
-            && fraction.is_none_or(is_number)
-            && exponent.is_none_or(|exponent| is_number(exponent.strip_prefix(['+', '-']).unwrap_or(exponent)));
-        if !valid {
-            return None;
-        }
-        match text.parse() {
-            Ok(int) => Some(Tree::Int(int)),
-            Err(_) => text.parse().ok().filter(|float: &f64| float.is_finite()).map(Tree::Float),
-        }
-    }
+/// The tree of a text; `None` where it is not JSON, or is too deep.
+pub fn read(text: &str) -> Option<Tree> {
+    serde_json::from_str(text).ok()
 }
 
 /// Whether some object in it holds a key twice.
@@ -234,16 +133,10 @@ fn is_printed_float(text: &str, float: f64) -> bool {
 }
 
 fn quoted(text: &str) -> String {
-    let escaped = text.chars().map(|c| match c {
-        '"' => "\\\"".to_owned(),
-        '\\' => "\\\\".to_owned(),
-        '\n' => "\\n".to_owned(),
-        '\r' => "\\r".to_owned(),
-        '\t' => "\\t".to_owned(),
-        '\u{8}' => "\\b".to_owned(),
-        '\u{c}' => "\\f".to_owned(),
-        '<' | '>' | '&' | '\u{2028}' | '\u{2029}' | '\0'..='\x1f' => format!("\\u{:04x}", u32::from(c)),
+    let json = serde_json::to_string(text).unwrap();
+    let escaped = json.chars().map(|c| match c {
+        '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => format!("\\u{:04x}", u32::from(c)),
         c => c.to_string(),
     });
-    format!("\"{}\"", escaped.collect::<String>())
+    escaped.collect()
 }

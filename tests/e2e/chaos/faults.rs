@@ -19,7 +19,6 @@ const LONG: Duration = Duration::from_secs(20);
 /// How long watches are stalled: longer than the webhook takes to find out.
 const STALLED: Duration = Duration::from_secs(90);
 
-/// What goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     Nothing,

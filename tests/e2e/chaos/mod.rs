@@ -37,7 +37,6 @@ pub mod replica;
 mod report;
 pub mod traffic;
 
-/// The pods' path.
 pub const PODS: &str = "/api/v1/namespaces/managed/pods";
 /// The credential spec that changes.
 pub const CHANGING: &str = "changing";

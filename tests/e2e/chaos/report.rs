@@ -79,7 +79,6 @@ impl Row {
     }
 }
 
-/// What all of them cost.
 pub fn report(rows: &[Row], replicas: u8, api_server: &str) -> String {
     let first = format!("{replicas} replicas");
     let head = [

@@ -18,7 +18,6 @@ use super::PATIENCE;
 pub struct Table(HashSet<(String, String, String)>);
 
 impl Table {
-    /// A table with these entries.
     pub fn of(allowed: &[(&str, &str, &str)]) -> Self {
         let owned = |(namespace, account, spec): &(&str, &str, &str)| {
             ((*namespace).to_owned(), (*account).to_owned(), (*spec).to_owned())

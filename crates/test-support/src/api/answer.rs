@@ -12,7 +12,7 @@ use hyper::body::Incoming;
 use serde_json::{Value, json};
 
 use super::{
-    Recorded, Verb, World, access,
+    Recorded, Table, Verb, World, access,
     faults::Fault,
     store::{Key, Kind, Refusal, key},
     watches,
@@ -66,24 +66,18 @@ fn verb(method: &Method, uri: &Uri, target: Option<&Target>) -> Verb {
     }
 }
 
-fn authorization(headers: &HeaderMap) -> Option<String> {
-    Some(headers.get(header::AUTHORIZATION)?.to_str().unwrap().to_owned())
-}
-
-/// Records a request for another protocol, and takes the fault that is scripted for it.
-fn upgrade(world: &World, request: &Request<Incoming>) -> Option<Fault> {
-    let path = request.uri().to_string();
-    let authorization = authorization(request.headers());
-    let recorded = Recorded { verb: Verb::Get, path: path.clone(), body: Value::Null, authorization };
-    world.requests.lock().unwrap().push(recorded);
+/// Records a request, and takes the fault that is scripted for it.
+fn record(world: &World, verb: Verb, path: String, headers: &HeaderMap, body: &Value) -> Option<Fault> {
+    let authorization = headers.get(header::AUTHORIZATION).map(|value| value.to_str().unwrap().to_owned());
+    world.requests.lock().unwrap().push(Recorded { verb, path: path.clone(), body: body.clone(), authorization });
     world.changed();
-    world.script.lock().unwrap().next(Verb::Get, &path, &Value::Null)
+    world.script.lock().unwrap().next(verb, &path, body)
 }
 
 pub(super) async fn answer(world: Arc<World>, request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
     let by = world.upgrade.lock().unwrap().clone().filter(|_| request.headers().contains_key(header::UPGRADE));
     if let Some(by) = by {
-        return Ok(match upgrade(&world, &request) {
+        return Ok(match record(&world, Verb::Get, request.uri().to_string(), request.headers(), &Value::Null) {
             Some(Fault::Refuse { code, reason, message, .. }) => status(code, reason, message, Value::Null),
             _ => by(request),
         });
@@ -93,12 +87,8 @@ pub(super) async fn answer(world: Arc<World>, request: Request<Incoming>) -> Res
     let body: Value = serde_json::from_slice(&body).unwrap_or_default();
     let target = Target::parse(head.uri.path());
     let verb = verb(&head.method, &head.uri, target.as_ref());
-    let path = head.uri.to_string();
-    let authorization = authorization(&head.headers);
-    world.requests.lock().unwrap().push(Recorded { verb, path: path.clone(), body: body.clone(), authorization });
-    world.changed();
     let _answering = Answering::begin(&world);
-    let fault = world.script.lock().unwrap().next(verb, &path, &body);
+    let fault = record(&world, verb, head.uri.to_string(), &head.headers, &body);
     let proper = async || match &target {
         None => page_not_found(),
         Some(target) => route(&world, verb, &head, target, &body).await,
@@ -228,7 +218,7 @@ fn change(
 }
 
 async fn review(world: &World, target: &Target, body: &Value) -> Response<Body> {
-    let authorizer = Arc::clone(&*world.access.lock().unwrap());
+    let authorizer = world.access.lock().unwrap().clone().unwrap_or_else(|| Arc::new(Table::default()));
     let namespace = target.namespace.as_deref().unwrap_or_default();
     match access::status(&*authorizer, namespace, &body["spec"]).await {
         Err(message) => status(422, "Invalid", &message, Value::Null),

@@ -7,7 +7,6 @@ use tokio::sync::watch;
 
 use super::Verb;
 
-/// What happens to a request.
 #[derive(Clone, Debug)]
 pub enum Fault {
     /// It is answered properly, but later.
@@ -16,18 +15,14 @@ pub enum Fault {
     Hold(Gate),
     /// The API server refuses, with a `Status`.
     Refuse {
-        /// The HTTP status code.
         code: u16,
-        /// The reason, one word.
         reason: &'static str,
-        /// The message.
         message: &'static str,
-        /// Seconds for the `Retry-After` header.
+        /// Seconds.
         retry_after: Option<u32>,
     },
     /// Something else answers, with this text.
     Text(u16, &'static str),
-    /// The answer is this object.
     Object(Value),
     /// The connection breaks in the middle of the answer; a watch breaks after its first bytes.
     Cut,

@@ -5,12 +5,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The programs of a control plane.
 #[derive(Clone)]
 pub struct Binaries {
-    /// etcd.
     pub etcd: PathBuf,
-    /// kube-apiserver.
     pub api_server: PathBuf,
     /// kube-controller-manager, which not everybody has.
     pub controller_manager: Option<PathBuf>,

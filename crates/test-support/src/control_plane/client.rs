@@ -17,7 +17,6 @@ const JSON: &str = "application/json";
 pub struct Refusal {
     /// The HTTP status code; 0 where there was no answer.
     pub code: u16,
-    /// The whole message.
     pub message: String,
 }
 
@@ -30,7 +29,6 @@ impl From<kube::Error> for Refusal {
     }
 }
 
-/// What a call gives.
 type Answer<T = Value> = Result<T, Refusal>;
 
 /// A client of the API server, with somebody's credentials.
@@ -55,12 +53,10 @@ impl Client {
         Self::with(kube::Config::new(format!("http://{address}").parse().unwrap()))
     }
 
-    /// Gets a text.
     pub async fn text(&self, path: &str) -> Answer<String> {
         Ok(self.0.request_text(Request::get(path).body(Vec::new()).unwrap()).await?)
     }
 
-    /// Reads an object.
     pub async fn get(&self, path: &str) -> Answer {
         self.call(Method::GET, path, JSON, None).await
     }

@@ -65,7 +65,6 @@ pub async fn namespace(client: &Client, name: &str, labels: &Value) {
     client.create("/api/v1/namespaces", &namespace).await.unwrap();
 }
 
-/// Creates a service account.
 pub async fn service_account(client: &Client, namespace: &str, name: &str) {
     let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name}});
     client.create(&format!("/api/v1/namespaces/{namespace}/serviceaccounts"), &account).await.unwrap();

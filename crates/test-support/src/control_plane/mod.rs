@@ -158,7 +158,6 @@ impl ControlPlane {
         self.version.split('.').nth(1).unwrap().parse().unwrap()
     }
 
-    /// Where the API server listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -173,7 +172,6 @@ impl ControlPlane {
         self.etcd.signal(signal);
     }
 
-    /// Whether there is a kube-controller-manager.
     pub fn has_controllers(&self) -> bool {
         self.controller_manager.is_some()
     }
@@ -309,14 +307,7 @@ pub fn free_addresses<const N: usize>() -> [SocketAddr; N] {
 }
 
 fn kubeconfig(address: SocketAddr, ca_pem: &str, token: &str) -> Value {
-    let cluster =
-        json!({"server": format!("https://{address}"), "certificate-authority-data": STANDARD.encode(ca_pem)});
-    json!({
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": "loopback", "cluster": cluster}],
-        "users": [{"name": "user", "user": {"token": token}}],
-        "contexts": [{"name": "context", "context": {"cluster": "loopback", "user": "user"}}],
-        "current-context": "context",
-    })
+    let ca = STANDARD.encode(ca_pem);
+    let cluster = json!({"server": format!("https://{address}"), "certificate-authority-data": ca});
+    crate::kubeconfig(cluster, json!({"token": token}))
 }

@@ -68,17 +68,14 @@ impl Process {
         let _ = self.child.wait();
     }
 
-    /// Asks it to end.
     pub fn terminate(&self) {
         self.signal(Signal::TERM);
     }
 
-    /// Sends it a signal.
     pub fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// Whether it has ended.
     pub fn has_ended(&mut self) -> bool {
         self.child.try_wait().unwrap().is_some()
     }
@@ -121,7 +118,6 @@ impl Process {
         Path::new("/proc").join(self.child.id().to_string()).join(file)
     }
 
-    /// What it said so far.
     pub fn log(&self) -> String {
         fs::read_to_string(&self.log).unwrap()
     }

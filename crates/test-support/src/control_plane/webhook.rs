@@ -20,7 +20,6 @@ pub struct Start<'a> {
     /// What is its own goes into `NAME` in `folder`, its log to `NAME.log`.
     pub folder: &'a Path,
     pub name: &'a str,
-    /// Somebody's credentials.
     pub kubeconfig: &'a Value,
     pub flags: &'a [String],
     /// Port 0 is a free one.
@@ -54,7 +53,6 @@ impl Start<'_> {
     }
 }
 
-/// A webhook that is ready.
 pub struct Webhook {
     pub process: Process,
     /// Its address for the API server.
@@ -166,7 +164,6 @@ fn addresses(log: &str) -> Option<(SocketAddr, SocketAddr)> {
     Some((address("address"), address("admin")))
 }
 
-/// What a scrape brought.
 pub struct Scrape(String);
 
 impl Scrape {
