@@ -167,7 +167,7 @@ impl Lab<'_> {
         let before = server.process.cpu();
         let mut figures = attack.run(&Target { client, server: &server, api: &self.api, ready }).await;
         let seen = tokio::task::spawn_blocking(|| bystander.stop()).await.unwrap();
-        let cpu = (server.process.cpu() - before).as_secs_f64();
+        let cpu = server.process.cpu().saturating_sub(before).as_secs_f64();
         tokio::time::sleep(REST).await;
         let killed = server.process.has_ended();
         let memory = |number: f64, aim: f64| {

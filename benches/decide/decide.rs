@@ -1,6 +1,11 @@
 //! How long a review takes inside the core: parsing, deciding and answering apart, for one of 3 KB and one of 1 MB.
 
-#![allow(missing_docs, clippy::unwrap_used, reason = "a benchmark that cannot go on must fail")]
+#![allow(
+    missing_docs,
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a benchmark that cannot go on must fail"
+)]
 
 use std::{hint::black_box, sync::Arc};
 

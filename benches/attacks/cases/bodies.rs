@@ -56,7 +56,7 @@ async fn settle(target: &Target<'_>) {
     while begun.elapsed() < SETTLE_LIMIT {
         let before = target.server.process.cpu();
         sleep(STEP).await;
-        if target.server.process.cpu() - before < STEP.mul_f64(0.4) {
+        if target.server.process.cpu().saturating_sub(before) < STEP.mul_f64(0.4) {
             break;
         }
     }

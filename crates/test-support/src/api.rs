@@ -6,9 +6,10 @@
 
 use std::{
     net::SocketAddr,
+    pin::pin,
     sync::{
         Arc, Mutex, MutexGuard,
-        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -31,7 +32,6 @@ use tokio::{
 mod access;
 mod answer;
 mod faults;
-mod freeze;
 mod store;
 mod tls;
 mod watches;
@@ -87,10 +87,12 @@ struct World {
     cuts: watch::Sender<u64>,
     /// The name of the object whose changes no watch delivers.
     withheld: Mutex<Option<String>>,
-    /// The open connections: true where nothing comes through any more.
-    connections: Mutex<Vec<Arc<AtomicBool>>>,
-    /// Requests that are being answered.
-    answering: AtomicUsize,
+    /// Rises whenever the connections that are open go dead.
+    freezes: watch::Sender<u64>,
+    /// Connections since then.
+    connections: AtomicUsize,
+    /// Held by each request that is being answered.
+    answering: Arc<()>,
     /// Bytes in the bodies of answers, but for those of watches.
     sent: AtomicU64,
 }
@@ -149,14 +151,12 @@ impl SimulatedApi {
             let mut connections = JoinSet::new();
             loop {
                 let (stream, _) = listener.accept().await.unwrap();
-                let world = Arc::clone(&world);
-                let frozen = Arc::default();
-                world.connections.lock().unwrap().push(Arc::clone(&frozen));
-                let stream = freeze::Freezable::new(stream, frozen);
-                let acceptor = acceptor.clone();
+                let (world, acceptor) = (Arc::clone(&world), acceptor.clone());
+                world.connections.fetch_add(1, Ordering::SeqCst);
+                let mut freezes = world.freezes.subscribe();
                 let answer = service_fn(move |request: Request<Incoming>| answer::answer(Arc::clone(&world), request));
                 // An error is a client that went away, or a scripted cut.
-                connections.spawn(async move {
+                let serve = async move {
                     if let Some(acceptor) = acceptor {
                         let Ok(stream) = acceptor.accept(stream).await else { return };
                         let mut http = auto::Builder::new(TokioExecutor::new());
@@ -166,6 +166,14 @@ impl SimulatedApi {
                     } else {
                         let _ =
                             http1::Builder::new().serve_connection(TokioIo::new(stream), answer).with_upgrades().await;
+                    }
+                };
+                connections.spawn(async move {
+                    let mut serve = pin!(serve);
+                    tokio::select! {
+                        () = &mut serve => {}
+                        // Nobody reads or writes any more. What arrives stays in the kernel, which acknowledges it.
+                        _ = freezes.changed() => std::future::pending().await,
                     }
                 });
             }
@@ -212,19 +220,18 @@ impl SimulatedApi {
 
     /// Lets nothing through on the connections that are open now, in either direction, without closing them.
     pub fn freeze_connections(&self) {
-        for frozen in self.world.connections.lock().unwrap().drain(..) {
-            frozen.store(true, Ordering::SeqCst);
-        }
+        self.world.connections.store(0, Ordering::SeqCst);
+        self.world.freezes.send_modify(|count| *count += 1);
     }
 
     /// How many connections were made, since the last were frozen.
     pub fn connections(&self) -> usize {
-        self.world.connections.lock().unwrap().len()
+        self.world.connections.load(Ordering::SeqCst)
     }
 
     /// Whether no request is waiting for its answer to be made.
     pub fn is_idle(&self) -> bool {
-        self.world.answering.load(Ordering::SeqCst) == 0
+        Arc::strong_count(&self.world.answering) == 1
     }
 
     /// The bytes in the bodies of the answers so far, but for those of watches.

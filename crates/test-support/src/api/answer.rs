@@ -87,7 +87,7 @@ pub(super) async fn answer(world: Arc<World>, request: Request<Incoming>) -> Res
     let body: Value = serde_json::from_slice(&body).unwrap_or_default();
     let target = Target::parse(head.uri.path());
     let verb = verb(&head.method, &head.uri, target.as_ref());
-    let _answering = Answering::begin(&world);
+    let _answering = Arc::clone(&world.answering);
     let fault = record(&world, verb, head.uri.to_string(), &head.headers, &body);
     let proper = async || match &target {
         None => page_not_found(),
@@ -121,22 +121,6 @@ pub(super) async fn answer(world: Arc<World>, request: Request<Incoming>) -> Res
     };
     world.sent.fetch_add(answer.body().size_hint().exact().unwrap_or(0), Ordering::SeqCst);
     Ok(answer)
-}
-
-/// Counts a request while its answer is made.
-struct Answering(Arc<World>);
-
-impl Answering {
-    fn begin(world: &Arc<World>) -> Self {
-        world.answering.fetch_add(1, Ordering::SeqCst);
-        Self(Arc::clone(world))
-    }
-}
-
-impl Drop for Answering {
-    fn drop(&mut self) {
-        self.0.answering.fetch_sub(1, Ordering::SeqCst);
-    }
 }
 
 /// How a client asks for a list of metadata.
