@@ -7,7 +7,7 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, FutureExt as _, ready};
 use gmsa_cluster::authorizer::{Authorization, Authorizer};
 use gmsa_core::{
     admission::{Source, Subject, UseFact},
@@ -59,6 +59,9 @@ impl Authorizer for AuthorizationCache {
         deadline: Instant,
     ) -> BoxFuture<'a, Authorization> {
         let question = Use { subject: subject.clone(), spec: spec.clone() };
+        if let Some(known) = self.allowed.remembered(&question) {
+            return ready(known).boxed();
+        }
         let call = |question: Use, deadline| {
             let (inner, allowed) = (Arc::clone(&self.inner), Arc::clone(&self.allowed));
             async move {
@@ -71,7 +74,7 @@ impl Authorizer for AuthorizationCache {
                 answer
             }
         };
-        self.asking.ask(question, deadline, |question| self.allowed.remembered(question), call)
+        self.asking.ask(question, deadline, |question| self.allowed.remembered(question), call).boxed()
     }
 }
 

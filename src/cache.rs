@@ -7,7 +7,7 @@
 
 use std::{convert::Infallible, sync::Arc};
 
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, FutureExt as _, ready};
 use gmsa_cluster::{
     apiserver::{ApiServer, CallError, CallKind},
     resolver::{
@@ -106,16 +106,18 @@ impl Cache {
 
 impl Resolver for Cache {
     fn resolve<'a>(&'a self, name: &'a SpecName, freshness: Freshness, deadline: Instant) -> BoxFuture<'a, Resolved> {
-        let memory = &self.memory;
         let known = move |name: &SpecName| {
-            let fact = if freshness == Freshness::Any { memory.store.read().get(name)? } else { return None };
+            let fact = if freshness == Freshness::Any { self.memory.store.read().get(name)? } else { return None };
             Some(Resolved { fact, source: Source::Cache })
         };
+        if let Some(known) = known(name) {
+            return ready(known).boxed();
+        }
         let call = |name, deadline| {
-            let (memory, reads) = (Arc::clone(memory), Arc::clone(&self.reads));
+            let (memory, reads) = (Arc::clone(&self.memory), Arc::clone(&self.reads));
             async move { memory.read(&name, &reads, deadline).await }
         };
-        self.reads.calls.ask(name.clone(), deadline, known, call)
+        self.reads.calls.ask(name.clone(), deadline, known, call).boxed()
     }
 }
 

@@ -34,7 +34,7 @@ use tokio::{
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 use tokio_util::sync::CancellationToken;
 
-use super::places::{Place, Waiting};
+use super::places::{Place, Places};
 use crate::{
     limits::{HANDSHAKE_TIMEOUT, MAX_HEAD, RECEIVE_BUFFER, TLS_OUTPUT},
     metrics::{Metrics, Unserved},
@@ -85,52 +85,51 @@ pub struct Observers {
 pub(super) struct HttpsConnection {
     pub serving: Serving,
     pub router: Router,
+    pub places: Arc<Places>,
     /// From its cancellation on, none gets a place, and no handshake goes on.
     pub too_late: CancellationToken,
 }
 
 impl HttpsConnection {
-    /// Serves until the connection ends, or has to. `graceful` lets a request in flight be answered first.
-    pub(super) async fn serve(self, stream: TcpStream, peer: SocketAddr, waiting: Waiting, graceful: Watcher) {
-        let Some(place) = self.too_late.run_until_cancelled(self.place(&stream, peer, waiting)).await.flatten() else {
-            return;
+    /// Waits for a place, then serves until the connection ends, or has to. `graceful` lets a request in flight be answered first.
+    pub(super) async fn serve(self, stream: TcpStream, peer: SocketAddr, graceful: Watcher) {
+        let Serving { tls, clients, observers, .. } = &self.serving;
+        let observers = observers.as_ref();
+        let waiting = observers.map(|observers| observers.metrics.connection_waiting());
+        let mut first = [0];
+        let placed = self.places.place(peer.ip(), stream.peek(&mut first));
+        let place = match self.too_late.run_until_cancelled(placed).await {
+            Some(Ok(place)) => place,
+            Some(Err(unserved)) => {
+                if let Some(Observers { metrics, unserved: log_limit, .. }) = observers {
+                    metrics.connection_unserved(unserved);
+                    if unserved == Unserved::NoPlace && log_limit.admit() {
+                        tracing::warn!(%peer, "connection dropped: too many others were served or waited");
+                    }
+                }
+                return;
+            }
+            None => return,
         };
+        drop(waiting);
         // Boxed: a task that waits is as large as what it waits for.
-        let served = Box::pin(self.serve_at(&place, stream, peer, graceful));
+        let served = Box::pin(async {
+            let _counted = observers.map(|observers| observers.metrics.connection());
+            // While it waited it was as small as possible. Where that fails, reading is slower.
+            let _ = SockRef::from(&stream).set_recv_buffer_size(RECEIVE_BUFFER);
+            let Some(tls) = tls else { return self.http(&place, stream, graceful).await };
+            // Boxed: the task is as large as what it waits for most of the time, not as a handshake.
+            let Some(stream) = Box::pin(self.handshake(Arc::clone(tls), stream, peer)).await else { return };
+            let Some(clients) = clients else { return self.http(&place, stream, graceful).await };
+            let chain = stream.get_ref().1.peer_certificates().unwrap_or_default().to_vec();
+            tokio::select! {
+                () = self.http(&place, stream, graceful) => {}
+                () = clients.revoked(&chain) => {
+                    tracing::info!(%peer, "connection closed: its client certificate is no longer trusted");
+                }
+            }
+        });
         place.close.run_until_cancelled(served).await;
-    }
-
-    async fn place(&self, stream: &TcpStream, peer: SocketAddr, waiting: Waiting) -> Option<Arc<Place>> {
-        let observers = self.serving.observers.as_ref();
-        let _counted = observers.map(|observers| observers.metrics.connection_waiting());
-        let unserved = match waiting.place(stream.peek(&mut [0])).await {
-            Ok(place) => return Some(place),
-            Err(unserved) => unserved,
-        };
-        if let Some(Observers { metrics, unserved: log_limit, .. }) = observers {
-            metrics.connection_unserved(unserved);
-            if unserved == Unserved::NoPlace && log_limit.admit() {
-                tracing::warn!(%peer, "connection dropped: too many others were served or waited");
-            }
-        }
-        None
-    }
-
-    async fn serve_at(&self, place: &Arc<Place>, stream: TcpStream, peer: SocketAddr, graceful: Watcher) {
-        let _counted = self.serving.observers.as_ref().map(|observers| observers.metrics.connection());
-        // While it waited it was as small as possible. Where that fails, reading is slower.
-        let _ = SockRef::from(&stream).set_recv_buffer_size(RECEIVE_BUFFER);
-        let Some(tls) = &self.serving.tls else { return self.http(place, stream, graceful).await };
-        // Boxed: the task is as large as what it waits for most of the time, not as a handshake.
-        let Some(stream) = Box::pin(self.handshake(Arc::clone(tls), stream, peer)).await else { return };
-        let Some(clients) = &self.serving.clients else { return self.http(place, stream, graceful).await };
-        let chain = stream.get_ref().1.peer_certificates().unwrap_or_default().to_vec();
-        tokio::select! {
-            () = self.http(place, stream, graceful) => {}
-            () = clients.revoked(&chain) => {
-                tracing::info!(%peer, "connection closed: its client certificate is no longer trusted");
-            }
-        }
     }
 
     async fn http<S: AsyncRead + AsyncWrite + Unpin + 'static>(

@@ -6,6 +6,7 @@
 use std::{
     io,
     net::{IpAddr, Ipv4Addr, SocketAddr},
+    sync::Arc,
     time::Duration,
 };
 
@@ -14,7 +15,7 @@ use hyper_util::server::graceful::GracefulShutdown;
 use rustix::io::Errno;
 use socket2::{Domain, Protocol as SocketProtocol, Socket, Type};
 use tokio::{
-    net::{TcpListener, TcpStream},
+    net::TcpListener,
     task::JoinSet,
     time::{interval, sleep, timeout},
 };
@@ -81,11 +82,19 @@ impl Listener {
                 () = closing.cancelled() => break,
                 _ = room.tick() => places.make_room(),
                 Some(ended) = tasks.join_next() => report(ended),
-                (stream, peer) = accept(&tcp, &places) => {
-                    let waiting = places.enter(peer.ip());
-                    let (serving, router, too_late) = (serving.clone(), router.clone(), too_late.clone());
-                    let connection = HttpsConnection { serving, router, too_late };
-                    tasks.spawn(connection.serve(stream, peer, waiting, graceful.watcher()));
+                accepted = tcp.accept() => match accepted {
+                    Ok((stream, peer)) => {
+                        let (serving, router) = (serving.clone(), router.clone());
+                        let (places, too_late) = (Arc::clone(&places), too_late.clone());
+                        let connection = HttpsConnection { serving, router, places, too_late };
+                        tasks.spawn(connection.serve(stream, peer, graceful.watcher()));
+                    }
+                    Err(error) if is_shortage(&error) => {
+                        tracing::warn!(%error, "cannot accept a connection");
+                        places.drop_one();
+                        sleep(ACCEPT_PAUSE).await;
+                    }
+                    Err(error) => tracing::debug!(%error, "a connection ended before it was accepted"),
                 }
             }
         }
@@ -108,21 +117,6 @@ impl Listener {
             tracing::warn!(connections = tasks.len(), "dropping connections that did not finish in time");
         }
         tasks.len()
-    }
-}
-
-/// The next connection.
-async fn accept(tcp: &TcpListener, places: &Places) -> (TcpStream, SocketAddr) {
-    loop {
-        match tcp.accept().await {
-            Ok(accepted) => return accepted,
-            Err(error) if !is_shortage(&error) => tracing::debug!(%error, "a connection ended before it was accepted"),
-            Err(error) => {
-                tracing::warn!(%error, "cannot accept a connection");
-                places.drop_one();
-                sleep(ACCEPT_PAUSE).await;
-            }
-        }
     }
 }
 
@@ -166,6 +160,7 @@ fn is_no_ipv6(error: &io::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use socket2::SockRef;
+    use tokio::net::TcpStream;
 
     use super::*;
 

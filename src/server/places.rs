@@ -104,19 +104,48 @@ impl Places {
         Arc::new(Self(Mutex::new(State { free: places, most_waiting, entered: 0, sources, silent: 0, ready: 0 })))
     }
 
-    /// A connection that was accepted, and has sent nothing as far as is known.
-    pub fn enter(self: &Arc<Self>, peer: IpAddr) -> Waiting {
+    /// Waits for a place for a connection from `peer`: first until `peek` has found how many bytes there are to read, then until it is this
+    /// one's turn.
+    ///
+    /// # Errors
+    /// Where the client has closed the connection, where there is no place within [`WAIT_TIMEOUT`], and where too many wait.
+    pub async fn place(
+        self: &Arc<Self>,
+        peer: IpAddr,
+        peek: impl Future<Output = io::Result<usize>>,
+    ) -> Result<Arc<Place>, Unserved> {
+        let deadline = Instant::now() + WAIT_TIMEOUT;
         let source = SourceAddress::of(peer);
-        let (tell, told) = oneshot::channel();
-        let mut state = self.0.lock();
-        state.entered += 1;
-        let number = state.entered;
-        state.sources.entry(source).or_default().silent.insert(number, tell);
-        state.silent += 1;
-        if state.silent + state.ready > state.most_waiting {
-            state.drop_one();
+        let (tell, mut told) = oneshot::channel();
+        let number = {
+            let mut state = self.0.lock();
+            state.entered += 1;
+            let number = state.entered;
+            state.sources.entry(source).or_default().silent.insert(number, tell);
+            state.silent += 1;
+            if state.silent + state.ready > state.most_waiting {
+                state.drop_one();
+            }
+            number
+        };
+        let _waiting = Waiting { places: self, source, number };
+        let peeked = tokio::select! {
+            peeked = timeout_at(deadline, peek) => peeked.map_err(|_| Unserved::Silent)?,
+            // No place is handed out to it yet: it was dropped.
+            _ = &mut told => return Err(Unserved::Silent),
+        };
+        if !peeked.is_ok_and(|bytes| bytes > 0) {
+            return Err(Unserved::Gone);
         }
-        Waiting { places: Arc::clone(self), source, number, told }
+        self.hand_out(|state| {
+            let Some(of) = state.sources.get_mut(&source) else { return };
+            if let Some(tell) = of.silent.remove(&number) {
+                of.ready.insert(number, tell);
+                state.silent -= 1;
+                state.ready += 1;
+            }
+        });
+        timeout_at(deadline, told).await.ok().and_then(Result::ok).map(Arc::new).ok_or(Unserved::NoPlace)
     }
 
     /// How many connections wait that have sent something.
@@ -207,42 +236,13 @@ impl State {
 }
 
 /// A connection that waits, until this is dropped.
-#[derive(Debug)]
-pub(super) struct Waiting {
-    places: Arc<Places>,
+struct Waiting<'p> {
+    places: &'p Places,
     source: SourceAddress,
     number: u64,
-    told: oneshot::Receiver<Place>,
 }
 
-impl Waiting {
-    /// Waits for a place: first until `peek` has found how many bytes there are to read, then until it is this one's turn.
-    ///
-    /// # Errors
-    /// Where the client has closed the connection, where there is no place within [`WAIT_TIMEOUT`], and where too many wait.
-    pub async fn place(mut self, peek: impl Future<Output = io::Result<usize>>) -> Result<Arc<Place>, Unserved> {
-        let deadline = Instant::now() + WAIT_TIMEOUT;
-        let peeked = tokio::select! {
-            peeked = timeout_at(deadline, peek) => peeked.map_err(|_| Unserved::Silent)?,
-            // No place is handed out to it yet: it was dropped.
-            _ = &mut self.told => return Err(Unserved::Silent),
-        };
-        if !peeked.is_ok_and(|bytes| bytes > 0) {
-            return Err(Unserved::Gone);
-        }
-        self.places.hand_out(|state| {
-            let Some(of) = state.sources.get_mut(&self.source) else { return };
-            if let Some(tell) = of.silent.remove(&self.number) {
-                of.ready.insert(self.number, tell);
-                state.silent -= 1;
-                state.ready += 1;
-            }
-        });
-        timeout_at(deadline, &mut self.told).await.ok().and_then(Result::ok).map(Arc::new).ok_or(Unserved::NoPlace)
-    }
-}
-
-impl Drop for Waiting {
+impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         let mut state = self.places.0.lock();
         if let Some(of) = state.sources.get_mut(&self.source) {

@@ -9,7 +9,7 @@ use axum::{
     Json, Router,
     body::Body,
     extract::{Request, State},
-    http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header, request::Parts},
+    http::{Method, StatusCode, Uri, header},
     response::{IntoResponse, Response},
     routing::{get, post},
 };
@@ -72,50 +72,48 @@ pub fn router(reviewer: Reviewer, limits: &Limits, large_memory: Arc<Semaphore>,
 
 impl Shared {
     async fn review(self: Arc<Self>, webhook: Webhook, request: Request) -> Response {
+        let started = Instant::now();
         let span = tracing::info_span!(
             target: otlp::TARGET, "review", otel.kind = "server", path = request.uri().path(), uid = Empty,
             namespace = Empty, outcome = Empty, reason = Empty, code = Empty
         );
         otlp::continue_trace(&span, request.headers());
-        let (parts, mut body) = request.into_parts();
+        let (request, mut body) = request.into_parts();
         let answered = async {
-            let refusal = match self.answer(webhook, &parts, &mut body).await {
-                Ok(response) => return response,
-                Err(refusal) => refusal,
-            };
-            // A body that is too slow does not end soon.
-            if !matches!(refusal, Refusal::SlowBody) {
-                linger(body).await;
+            let allowed = time_allowed(request.uri.query());
+            let deadline = started + allowed.ok_or_else(|| Refusal::BadRequest(INVALID_TIMEOUT.to_owned()))?;
+            let content_type = request.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+            let media_type = content_type.and_then(|value| value.split(';').next()).unwrap_or_default();
+            if !media_type.trim().eq_ignore_ascii_case("application/json") {
+                return Err(Refusal::NotJson);
             }
-            self.refuse(&refusal)
+            let read = before(deadline.min(started + BODY_TIMEOUT), self.large_memory.read(&mut body));
+            let body = read.await.ok_or(Refusal::SlowBody)??;
+            // A review is in flight when it is complete: clients that are slow to send one do not exclude others. From here on its
+            // connection does not make room for another one.
+            let _busy = request.extensions.get::<Arc<Place>>().map(Place::busy);
+            let permit = before(deadline.min(Instant::now() + WAIT_TIMEOUT), self.reviews.acquire()).await;
+            let _permit = permit.and_then(Result::ok).ok_or(Refusal::Busy)?;
+            let _in_flight = self.reviewer.metrics.review_in_flight();
+            let thread = if body.is_large() { &self.blocking } else { &Thread::Serving };
+            let parse = move || Ok::<_, ParseError>((Review::parse(body.as_ref(), webhook)?, body));
+            let (review, body) = thread.run(deadline, parse).await.ok_or(Refusal::Busy)??;
+            let kept = body.parsed();
+            let review = Arc::new(review);
+            let decided = self.reviewer.decide(webhook, &review, thread, started, deadline).await;
+            let (_, answer) = decided.ok_or(Refusal::Busy)?;
+            drop((review, kept));
+            self.large_memory.answer(answer)
         };
-        answered.instrument(span).await
-    }
-
-    async fn answer(&self, webhook: Webhook, request: &Parts, body: &mut Body) -> Result<Response, Refusal> {
-        let started = Instant::now();
-        let allowed = time_allowed(request.uri.query());
-        let deadline = started + allowed.ok_or_else(|| Refusal::BadRequest(INVALID_TIMEOUT.to_owned()))?;
-        expect_json(&request.headers)?;
-        let read = before(deadline.min(started + BODY_TIMEOUT), self.large_memory.read(body));
-        let body = read.await.ok_or(Refusal::SlowBody)??;
-        // A review is in flight when it is complete: clients that are slow to send one do not exclude others. From here on its
-        // connection does not make room for another one.
-        let _busy = request.extensions.get::<Arc<Place>>().map(Place::busy);
-        let permit = before(deadline.min(Instant::now() + WAIT_TIMEOUT), self.reviews.acquire()).await;
-        let _permit = permit.and_then(Result::ok).ok_or(Refusal::Busy)?;
-        let _in_flight = self.reviewer.metrics.review_in_flight();
-        let thread = if body.is_large() { &self.blocking } else { &Thread::Serving };
-        let parse = move || Ok::<_, ParseError>((Review::parse(body.as_ref(), webhook)?, body));
-        let (review, body) = thread.run(deadline, parse).await.ok_or(Refusal::Busy)??;
-        let kept = body.parsed();
-        let review = Arc::new(review);
-        let decided = self.reviewer.decide(webhook, &review, thread, started, deadline).await;
-        let (_, answer) = decided.ok_or(Refusal::Busy)?;
-        drop((review, kept));
-        let mut response = Response::new(Body::from(self.large_memory.answer(answer)?));
-        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        Ok(response)
+        let refusal = match answered.instrument(span.clone()).await {
+            Ok(answer) => return ([(header::CONTENT_TYPE, "application/json")], Body::from(answer)).into_response(),
+            Err(refusal) => refusal,
+        };
+        // A body that is too slow does not end soon.
+        if !matches!(refusal, Refusal::SlowBody) {
+            linger(body).await;
+        }
+        span.in_scope(|| self.refuse(&refusal))
     }
 
     fn refuse(&self, refusal: &Refusal) -> Response {
@@ -131,12 +129,6 @@ impl Shared {
         }
         (status, format!("{message}\n")).into_response()
     }
-}
-
-fn expect_json(headers: &HeaderMap) -> Result<(), Refusal> {
-    let given = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let media_type = given.split(';').next().unwrap_or_default().trim();
-    if media_type.eq_ignore_ascii_case("application/json") { Ok(()) } else { Err(Refusal::NotJson) }
 }
 
 /// Reads and drops what a client is still sending, for a while.
