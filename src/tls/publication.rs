@@ -108,7 +108,7 @@ impl Publication {
             published.complete = all_found.len() == self.targets.len();
             let bundles: Vec<_> = all_found.iter().flat_map(WebhookConfiguration::bundles).collect();
             self.history.observe(&bundles, policy, now);
-            published.present = Some(bundles.iter().flat_map(CaBundle::iter).cloned().collect());
+            published.present = Some(bundles.iter().flat_map(|bundle| bundle.iter()).cloned().collect());
         }
         published
     }
