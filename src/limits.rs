@@ -46,7 +46,7 @@ impl Limits {
     /// | large bodies and answers, and large answers of the API server | a sixth, counted byte by byte as they come: enough for one of [`MAX_BODY`], with what parsing it costs, in a process of 120 MiB | 21.3 |
     /// | credential specs: those in memory, and the contents that only reviews hold | a thirteenth | 9.8 |
     /// | look-ups that wait | `WAITING_CALL` each; a review makes one at a time | 1.5 |
-    /// | small answers of the API server | [`answer::SMALL`](gmsa_cluster::apiserver::answer::SMALL) for each call in flight | 2.0 |
+    /// | small answers of the API server | [`SMALL`] for each call in flight | 2.0 |
     /// | threads that read or decide | [`MOST_BYTES_TO_ANSWER`](gmsa_core::admission::MOST_BYTES_TO_ANSWER) each: three for two [cores](crate::server::threads::threads), here 2 | 21.0 |
     /// | HTTP/2 buffers of the two connections to the API server | [`HTTP2_WINDOW`](gmsa_cluster::apiserver::HTTP2_WINDOW) each | 2.0 |
     /// | a page of the list, or a line of the watch | [`MAX_PAGE`] | 4.0 |
@@ -97,9 +97,8 @@ const PER_WAITING: usize = 2 * WAITING_RECEIVE_BUFFER + 5 * 1024;
 /// The largest request body, in bytes. The API server itself accepts objects of up to 3 MiB, and an update carries two.
 pub const MAX_BODY: usize = 8 * 1024 * 1024;
 
-/// The longest body that takes no permit and is parsed and decided on the threads that serve connections, and the longest
-/// answer that takes no permit, in bytes. A pod's review has 3 to 30 KiB.
-pub const SMALL: usize = 32 * 1024;
+/// The longest body that is parsed and decided on the threads that serve connections. A pod's review has 3 to 30 KiB.
+pub use gmsa_cluster::body::SMALL;
 
 /// The longest page of a list of credential specs, and the longest line of a watch, in bytes. etcd refuses objects far below it.
 pub const MAX_PAGE: usize = 4 * MIB;

@@ -16,7 +16,6 @@ use crate::{
     tls::client_auth::ClientAuth,
 };
 
-mod bodies;
 mod connection;
 pub(crate) mod deadline;
 mod hostname;

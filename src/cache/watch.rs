@@ -11,7 +11,7 @@ use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use futures::TryStreamExt as _;
 use gmsa_cluster::{
-    apiserver::{CallError, answer, jittered},
+    apiserver::{CallError, jittered, read_answer},
     resolver::live::{SpecObject, collection},
 };
 use gmsa_core::{admission::SpecFact, credspec::SpecName};
@@ -174,7 +174,7 @@ impl Watch {
         if head.status.is_success() {
             return Ok(body);
         }
-        let body = answer::read(body, MAX_PAGE, None).await?;
+        let body = read_answer(body, MAX_PAGE, None).await?;
         let status = serde_json::from_slice(&body).ok().map(Box::new);
         Err(CallError::Refused { code: head.status, status, retry_after: None }.into())
     }
@@ -193,7 +193,7 @@ impl Watch {
             }
             params.limit = Some(limit);
             let body = self.send(Request::new(collection()).list(&params)).await?;
-            let body = match answer::read(body, MAX_PAGE, None).await {
+            let body = match read_answer(body, MAX_PAGE, None).await {
                 Ok(body) => body,
                 Err(CallError::TooLarge(_)) if limit == 1 => {
                     return Err(WatchError::Failed("an object in the list is too large".to_owned()));

@@ -1,6 +1,6 @@
 //! That the bounds fit together, and the page that lists them.
 
-use gmsa_cluster::apiserver::{CallKind, HTTP2_WINDOW, answer};
+use gmsa_cluster::apiserver::{CallKind, HTTP2_WINDOW};
 use gmsa_core::admission::MOST_BYTES_TO_ANSWER;
 
 use super::*;
@@ -26,7 +26,7 @@ fn worst_cases(limits: &Limits, cores: usize) -> [(&'static str, usize); 13] {
         ("large bodies and answers", limits.large_reviews),
         ("credential specs", limits.credential_specs),
         ("look-ups that wait", limits.reviews * WAITING_CALL),
-        ("small answers of the API server", calls.iter().sum::<usize>() * answer::SMALL),
+        ("small answers of the API server", calls.iter().sum::<usize>() * SMALL),
         ("threads that read or decide", (cores + cores.div_ceil(2)) * MOST_BYTES_TO_ANSWER),
         ("HTTP/2 buffers", 2 * HTTP2_WINDOW as usize),
         ("a page of the list", MAX_PAGE),

@@ -1,6 +1,7 @@
 //! Why a request is no review that could be decided: the code and the line of text that it is answered with.
 
 use axum::http::{Method, StatusCode};
+use gmsa_cluster::body::BodyError;
 use gmsa_core::{
     admission::{Webhook, review::ParseError},
     quote,
@@ -18,6 +19,16 @@ pub(super) enum Refusal {
     SlowBody,
     BadRequest(String),
     Busy,
+}
+
+impl From<BodyError> for Refusal {
+    fn from(error: BodyError) -> Self {
+        match error {
+            BodyError::Cut(cause) => Self::BadRequest(format!("the body could not be read: {cause}")),
+            BodyError::TooLarge => Self::TooLarge,
+            BodyError::NoMemory => Self::Busy,
+        }
+    }
 }
 
 impl From<ParseError> for Refusal {

@@ -7,18 +7,20 @@ use std::sync::Arc;
 
 use axum::{
     Json, Router,
-    body::Body,
+    body::{Body, Bytes},
     extract::{Request, State},
     http::{Method, StatusCode, Uri, header},
     response::{IntoResponse, Response},
     routing::{get, post},
 };
 use http_body_util::BodyExt as _;
-use tokio::{sync::Semaphore, time::Instant};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::Instant,
+};
 use tracing::{Instrument as _, Span, field::Empty};
 
 use super::{
-    bodies::LargeMemory,
     deadline::{INVALID_TIMEOUT, before, time_allowed},
     places::Place,
     refusal::Refusal,
@@ -26,15 +28,18 @@ use super::{
     threads::{Thread, threads},
 };
 use crate::{
-    limits::{BODY_TIMEOUT, LINGER_TIMEOUT, Limits, WAIT_TIMEOUT},
+    limits::{BODY_TIMEOUT, LINGER_TIMEOUT, Limits, MAX_BODY, WAIT_TIMEOUT},
     telemetry::{LogLimit, cut_message, otlp},
 };
+use gmsa_cluster::body::{self, Held};
 use gmsa_core::admission::{Review, Webhook, review::ParseError};
 
 /// What the routes share, behind one count of references: axum clones the state of its routes for every request.
 struct Shared {
     reviewer: Reviewer,
-    large_memory: LargeMemory,
+    /// What large reviews may take together: their bodies, what parsing those costs, and large answers. It is never waited for: no review
+    /// makes room for another one.
+    large_memory: Arc<Semaphore>,
     /// Reviews in flight.
     reviews: Semaphore,
     /// For large reviews.
@@ -45,7 +50,7 @@ struct Shared {
 /// The routes of the TLS port. A permit of `large_memory` is a byte.
 pub fn router(reviewer: Reviewer, limits: &Limits, large_memory: Arc<Semaphore>, log_limit: Arc<LogLimit>) -> Router {
     let shared = Shared {
-        large_memory: LargeMemory::new(large_memory),
+        large_memory,
         reviews: Semaphore::new(limits.reviews),
         // The other half of the cores is for small reviews.
         blocking: Thread::Blocking(Arc::new(Semaphore::new(threads().div_ceil(2)))),
@@ -87,7 +92,10 @@ impl Shared {
             if !media_type.trim().eq_ignore_ascii_case("application/json") {
                 return Err(Refusal::NotJson);
             }
-            let read = before(deadline.min(started + BODY_TIMEOUT), self.large_memory.read(&mut body));
+            let read = before(
+                deadline.min(started + BODY_TIMEOUT),
+                body::read(&mut body, MAX_BODY, Some(&self.large_memory), with_parsing),
+            );
             let body = read.await.ok_or(Refusal::SlowBody)??;
             // A review is in flight when it is complete: clients that are slow to send one do not exclude others. From here on its
             // connection does not make room for another one.
@@ -95,15 +103,14 @@ impl Shared {
             let permit = before(deadline.min(Instant::now() + WAIT_TIMEOUT), self.reviews.acquire()).await;
             let _permit = permit.and_then(Result::ok).ok_or(Refusal::Busy)?;
             let _in_flight = self.reviewer.metrics.review_in_flight();
-            let thread = if body.is_large() { &self.blocking } else { &Thread::Serving };
-            let parse = move || Ok::<_, ParseError>((Review::parse(body.as_ref(), webhook)?, body));
-            let (review, body) = thread.run(deadline, parse).await.ok_or(Refusal::Busy)??;
-            let kept = body.parsed();
+            let thread = if body.permits.is_some() { &self.blocking } else { &Thread::Serving };
+            let parse = move || Ok::<_, ParseError>((Review::parse(&body.bytes, webhook)?, parsed(body)));
+            let (review, kept) = thread.run(deadline, parse).await.ok_or(Refusal::Busy)??;
             let review = Arc::new(review);
             let decided = self.reviewer.decide(webhook, &review, thread, started, deadline).await;
             let (_, answer) = decided.ok_or(Refusal::Busy)?;
             drop((review, kept));
-            self.large_memory.answer(answer)
+            Ok(Bytes::from_owner(Held::new(answer, &self.large_memory)?))
         };
         let refusal = match answered.instrument(span.clone()).await {
             Ok(answer) => return ([(header::CONTENT_TYPE, "application/json")], Body::from(answer)).into_response(),
@@ -129,6 +136,20 @@ impl Shared {
         }
         (status, format!("{message}\n")).into_response()
     }
+}
+
+/// What the bytes of a large body take: themselves, and one and a half times as much where they are parsed
+/// ([`most_bytes_to_parse`](gmsa_core::admission::review::most_bytes_to_parse)).
+fn with_parsing(bytes: usize) -> usize {
+    bytes / 2 * 5
+}
+
+/// Drops the bytes of a body. What was parsed of it, which is no larger, has permits until what is returned is dropped.
+fn parsed(body: Held) -> Option<OwnedSemaphorePermit> {
+    let mut permits = body.permits?;
+    let excess = permits.num_permits().saturating_sub(body.bytes.len());
+    drop(permits.split(excess));
+    Some(permits)
 }
 
 /// Reads and drops what a client is still sending, for a while.
