@@ -26,15 +26,16 @@ pub mod reviewer;
 pub mod routes;
 pub mod threads;
 
-pub use connection::{Observers, Serving};
+pub use connection::Serving;
+use connection::{DROPPED, FAILED_HANDSHAKES};
 use listener::Listener;
 pub use reviewer::{Reviewer, Sources};
+use routes::REFUSED;
 
 /// The webhook's server with its socket bound.
 pub struct Bound {
     listener: Listener,
     router: Router,
-    log_limits: [Arc<LogLimit>; 3],
 }
 
 impl Bound {
@@ -51,18 +52,15 @@ impl Bound {
         large_memory: Arc<Semaphore>,
         reviewer: Reviewer,
     ) -> io::Result<Self> {
-        let messages = ["TLS handshake failed", "connection dropped", "request refused"];
-        let log_limits = messages.map(|message| Arc::new(LogLimit::new(message)));
-        let [handshakes, unserved, requests] = log_limits.clone();
         let serving = Serving {
             tls: Some(tls),
             clients,
-            observers: Some(Observers { metrics: reviewer.metrics.clone(), handshakes, unserved }),
+            metrics: Some(reviewer.metrics.clone()),
             ending,
             ..Serving::new(limits.connections, limits.waiting, IDLE_TIMEOUT)
         };
         let listener = Listener::bind(address, serving)?;
-        Ok(Self { listener, router: routes::router(reviewer, &limits, large_memory, requests), log_limits })
+        Ok(Self { listener, router: routes::router(reviewer, &limits, large_memory) })
     }
 
     /// The address that is bound.
@@ -76,7 +74,7 @@ impl Bound {
         let summaries = async {
             loop {
                 tokio::time::sleep(telemetry::PERIOD).await;
-                self.log_limits.iter().for_each(|log_limit| log_limit.summarize());
+                [&DROPPED, &FAILED_HANDSHAKES, &REFUSED].into_iter().for_each(LogLimit::summarize);
             }
         };
         tokio::select! {

@@ -158,7 +158,7 @@ impl Watch {
         if began.elapsed() < WORKED {
             return Err(WatchError::Failed("the watch ended early".to_owned()));
         }
-        self.worked();
+        self.failures = 0;
         Ok(())
     }
 
@@ -265,12 +265,8 @@ impl Watch {
         }
         self.version = Some(object.metadata.resource_version);
         self.memory.metrics.watch_event(std::time::SystemTime::now());
-        self.worked();
-        Ok(())
-    }
-
-    fn worked(&mut self) {
         self.failures = 0;
+        Ok(())
     }
 
     /// There is a list, and the watch after it is connected.

@@ -42,8 +42,11 @@ use crate::{
     tls::client_auth::ClientAuth,
 };
 
+/// The lines about connections that got no place, and those about handshakes that failed.
+pub(super) static DROPPED: LogLimit = LogLimit::new("connection dropped");
+pub(super) static FAILED_HANDSHAKES: LogLimit = LogLimit::new("TLS handshake failed");
+
 /// How the connections of a listener are served.
-#[derive(Clone)]
 pub struct Serving {
     pub tls: Option<Arc<ServerConfig>>,
     /// Closes the connections of clients that it no longer trusts.
@@ -54,8 +57,8 @@ pub struct Serving {
     pub waiting: usize,
     /// How long one may bring no whole head of a request.
     pub idle: Duration,
-    /// Counts connections, and counts and logs those that fail.
-    pub observers: Option<Observers>,
+    /// Counts connections. Without it none is logged either.
+    pub metrics: Option<Metrics>,
     /// From its cancellation on, every answer closes its connection: API servers then open new ones, to other replicas. One that
     /// is closed only when the process ends may be closed while a review is on its way to it, and the API server does not
     /// send that again.
@@ -67,22 +70,12 @@ impl Serving {
     #[must_use]
     pub fn new(places: usize, waiting: usize, idle: Duration) -> Self {
         let ending = CancellationToken::new();
-        Self { tls: None, clients: None, places, waiting, idle, observers: None, ending }
+        Self { tls: None, clients: None, places, waiting, idle, metrics: None, ending }
     }
 }
 
-/// What counts and logs connections.
-#[derive(Clone)]
-pub struct Observers {
-    pub metrics: Metrics,
-    /// Of failed handshakes.
-    pub handshakes: Arc<LogLimit>,
-    /// Of connections that got no place.
-    pub unserved: Arc<LogLimit>,
-}
-
-/// One connection, and what it needs.
-pub(super) struct HttpsConnection {
+/// What all connections of a listener need.
+pub(super) struct HttpsService {
     pub serving: Serving,
     pub router: Router,
     pub places: Arc<Places>,
@@ -90,20 +83,20 @@ pub(super) struct HttpsConnection {
     pub too_late: CancellationToken,
 }
 
-impl HttpsConnection {
-    /// Waits for a place, then serves until the connection ends, or has to. `graceful` lets a request in flight be answered first.
-    pub(super) async fn serve(self, stream: TcpStream, peer: SocketAddr, graceful: Watcher) {
-        let Serving { tls, clients, observers, .. } = &self.serving;
-        let observers = observers.as_ref();
-        let waiting = observers.map(|observers| observers.metrics.connection_waiting());
+impl HttpsService {
+    /// Waits for a place for a connection, then serves until the connection ends, or has to. `graceful` lets a request in flight be
+    /// answered first.
+    pub async fn serve(self: Arc<Self>, stream: TcpStream, peer: SocketAddr, graceful: Watcher) {
+        let Serving { tls, clients, metrics, .. } = &self.serving;
+        let waiting = metrics.as_ref().map(Metrics::connection_waiting);
         let mut first = [0];
         let placed = self.places.place(peer.ip(), stream.peek(&mut first));
         let place = match self.too_late.run_until_cancelled(placed).await {
             Some(Ok(place)) => place,
             Some(Err(unserved)) => {
-                if let Some(Observers { metrics, unserved: log_limit, .. }) = observers {
+                if let Some(metrics) = metrics {
                     metrics.connection_unserved(unserved);
-                    if unserved == Unserved::NoPlace && log_limit.admit() {
+                    if unserved == Unserved::NoPlace && DROPPED.admit() {
                         tracing::warn!(%peer, "connection dropped: too many others were served or waited");
                     }
                 }
@@ -114,7 +107,7 @@ impl HttpsConnection {
         drop(waiting);
         // Boxed: a task that waits is as large as what it waits for.
         let served = Box::pin(async {
-            let _counted = observers.map(|observers| observers.metrics.connection());
+            let _counted = metrics.as_ref().map(Metrics::connection);
             // While it waited it was as small as possible. Where that fails, reading is slower.
             let _ = SockRef::from(&stream).set_recv_buffer_size(RECEIVE_BUFFER);
             let Some(tls) = tls else { return self.http(&place, stream, graceful).await };
@@ -175,9 +168,9 @@ impl HttpsConnection {
             Ok(stream) => return Some(stream),
             Err(error) => error.to_string(),
         };
-        if let Some(Observers { metrics, handshakes, .. }) = &self.serving.observers {
+        if let Some(metrics) = &self.serving.metrics {
             metrics.handshake_failed();
-            if handshakes.admit() {
+            if FAILED_HANDSHAKES.admit() {
                 tracing::info!(%peer, cause = cut(&error), "TLS handshake failed");
             }
         }

@@ -22,7 +22,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    connection::{HttpsConnection, Serving},
+    connection::{HttpsService, Serving},
     places::Places,
 };
 use crate::limits::{SEND_BUFFER, UNREAD_TIMEOUT, WAITING_RECEIVE_BUFFER};
@@ -74,8 +74,9 @@ impl Listener {
     pub async fn serve(self, router: Router, closing: CancellationToken, drain: Duration) -> usize {
         let Self { tcp, serving, .. } = self;
         let places = Places::new(serving.places, serving.waiting);
-        let (graceful, mut tasks) = (GracefulShutdown::new(), JoinSet::new());
-        let (mut room, too_late) = (interval(ROOM_PERIOD), CancellationToken::new());
+        let service = Arc::new(HttpsService { serving, router, places, too_late: CancellationToken::new() });
+        let HttpsService { serving, places, too_late, .. } = &*service;
+        let (graceful, mut tasks, mut room) = (GracefulShutdown::new(), JoinSet::new(), interval(ROOM_PERIOD));
         loop {
             tokio::select! {
                 biased;
@@ -84,10 +85,7 @@ impl Listener {
                 Some(ended) = tasks.join_next() => report(ended),
                 accepted = tcp.accept() => match accepted {
                     Ok((stream, peer)) => {
-                        let (serving, router) = (serving.clone(), router.clone());
-                        let (places, too_late) = (Arc::clone(&places), too_late.clone());
-                        let connection = HttpsConnection { serving, router, places, too_late };
-                        tasks.spawn(connection.serve(stream, peer, graceful.watcher()));
+                        tasks.spawn(Arc::clone(&service).serve(stream, peer, graceful.watcher()));
                     }
                     Err(error) if is_shortage(&error) => {
                         tracing::warn!(%error, "cannot accept a connection");

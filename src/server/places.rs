@@ -172,7 +172,13 @@ impl Places {
         let mut state = self.0.lock();
         change(&mut state);
         while let Some((source, tell)) = state.next_ready() {
-            granted.push((tell, Place::new(Arc::clone(self), source, &mut state)));
+            let (places, is_proven) = (Arc::clone(self), AtomicBool::new(false));
+            let place = Place { places, source, is_proven, close: CancellationToken::new() };
+            state.free -= 1;
+            let of = state.sources.entry(source).or_default();
+            of.held += 1;
+            place.rest(of);
+            granted.push((tell, place));
         }
         drop(state);
         for (tell, place) in granted {
@@ -267,15 +273,6 @@ pub(super) struct Place {
 }
 
 impl Place {
-    fn new(places: Arc<Places>, source: SourceAddress, state: &mut State) -> Self {
-        let place = Self { places, source, is_proven: AtomicBool::new(false), close: CancellationToken::new() };
-        state.free -= 1;
-        let of = state.sources.entry(source).or_default();
-        of.held += 1;
-        place.rest(of);
-        place
-    }
-
     /// From now on the connection has no request that is being decided.
     fn rest(&self, of: &mut Connections) {
         let is_proven = self.is_proven.load(Ordering::Relaxed);

@@ -153,8 +153,8 @@ impl LookUps<'_> {
         let span = tracing::info_span!(target: otlp::TARGET, "look-up", spec = %name);
         let known = self.sources.resolver.resolve(name, freshness, self.deadline).instrument(span).await;
         self.metrics.spec_lookup(&known);
-        if let SpecFact::Failed(failure) = &known.fact {
-            self.note(failure);
+        if let SpecFact::Failed(failure @ Failure { kind: FailureKind::NotAsked, .. }) = &known.fact {
+            self.given_up = Some(failure.clone());
         }
         known
     }
@@ -166,16 +166,10 @@ impl LookUps<'_> {
         let span = tracing::info_span!(target: otlp::TARGET, "access review", spec = %name);
         let known = self.sources.authorizer.may_use(subject, name, self.deadline).instrument(span).await;
         self.metrics.access_review(&known);
-        if let UseFact::Failed(failure) = &known.fact {
-            self.note(failure);
-        }
-        known
-    }
-
-    fn note(&mut self, failure: &Failure) {
-        if failure.kind == FailureKind::NotAsked {
+        if let UseFact::Failed(failure @ Failure { kind: FailureKind::NotAsked, .. }) = &known.fact {
             self.given_up = Some(failure.clone());
         }
+        known
     }
 
     /// Why the next look-up is not made, if it is not: while a review waits for what only warnings need, it holds a connection that a

@@ -34,6 +34,9 @@ use crate::{
 use gmsa_cluster::body::{self, Held};
 use gmsa_core::admission::{Review, Webhook, review::ParseError};
 
+/// The lines about requests that are no review to decide.
+pub(super) static REFUSED: LogLimit = LogLimit::new("request refused");
+
 /// What the routes share, behind one count of references: axum clones the state of its routes for every request.
 struct Shared {
     reviewer: Reviewer,
@@ -44,18 +47,16 @@ struct Shared {
     reviews: Semaphore,
     /// For large reviews.
     blocking: Thread,
-    log_limit: Arc<LogLimit>,
 }
 
 /// The routes of the TLS port. A permit of `large_memory` is a byte.
-pub fn router(reviewer: Reviewer, limits: &Limits, large_memory: Arc<Semaphore>, log_limit: Arc<LogLimit>) -> Router {
+pub fn router(reviewer: Reviewer, limits: &Limits, large_memory: Arc<Semaphore>) -> Router {
     let shared = Shared {
         large_memory,
         reviews: Semaphore::new(limits.reviews),
         // The other half of the cores is for small reviews.
         blocking: Thread::Blocking(Arc::new(Semaphore::new(threads().div_ceil(2)))),
         reviewer,
-        log_limit,
     };
     let reviews = Webhook::ALL.into_iter().fold(Router::new(), |router, webhook| {
         let review = move |State(shared): State<Arc<Shared>>, request: Request| shared.review(webhook, request);
@@ -125,7 +126,7 @@ impl Shared {
 
     fn refuse(&self, refusal: &Refusal) -> Response {
         let (status, message) = refusal.answer();
-        if self.log_limit.admit() {
+        if REFUSED.admit() {
             tracing::info!(code = status.as_u16(), cause = cut_message(&message), "request refused");
         }
         self.reviewer.metrics.request_refused(status.as_u16());
