@@ -21,7 +21,7 @@ use tokio::{
 use tracing::{Instrument as _, Span, field::Empty};
 
 use super::{
-    deadline::{INVALID_TIMEOUT, before, time_allowed},
+    deadline::{before, time_allowed},
     places::Place,
     refusal::Refusal,
     reviewer::Reviewer,
@@ -67,11 +67,11 @@ pub fn router(reviewer: Reviewer, limits: &Limits, large_memory: Arc<Semaphore>)
         .route("/info", get(async || Json(serde_json::json!({ "version": env!("CARGO_PKG_VERSION") }))))
         .fallback(async |State(shared): State<Arc<Shared>>, uri: Uri, body: Body| {
             linger(body).await;
-            shared.refuse(&Refusal::NoSuchPath(uri.path().to_owned()))
+            shared.refuse(Refusal::no_such_path(uri.path()))
         })
         .method_not_allowed_fallback(async |State(shared): State<Arc<Shared>>, method: Method, uri: Uri, body: Body| {
             linger(body).await;
-            shared.refuse(&Refusal::WrongMethod { method, path: uri.path().to_owned() })
+            shared.refuse(Refusal::wrong_method(&method, uri.path()))
         })
         .with_state(Arc::new(shared))
 }
@@ -86,30 +86,29 @@ impl Shared {
         otlp::continue_trace(&span, request.headers());
         let (request, mut body) = request.into_parts();
         let answered = async {
-            let allowed = time_allowed(request.uri.query());
-            let deadline = started + allowed.ok_or_else(|| Refusal::BadRequest(INVALID_TIMEOUT.to_owned()))?;
+            let deadline = started + time_allowed(request.uri.query())?;
             let content_type = request.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
             let media_type = content_type.and_then(|value| value.split(';').next()).unwrap_or_default();
             if !media_type.trim().eq_ignore_ascii_case("application/json") {
-                return Err(Refusal::NotJson);
+                return Err(Refusal::NOT_JSON);
             }
             let read = before(
                 deadline.min(started + BODY_TIMEOUT),
                 body::read(&mut body, MAX_BODY, Some(&self.large_memory), with_parsing),
             );
-            let body = read.await.ok_or(Refusal::SlowBody)??;
+            let body = read.await.ok_or(Refusal::SLOW_BODY)??;
             // A review is in flight when it is complete: clients that are slow to send one do not exclude others. From here on its
             // connection does not make room for another one.
             let _busy = request.extensions.get::<Arc<Place>>().map(Place::busy);
             let permit = before(deadline.min(Instant::now() + WAIT_TIMEOUT), self.reviews.acquire()).await;
-            let _permit = permit.and_then(Result::ok).ok_or(Refusal::Busy)?;
+            let _permit = permit.and_then(Result::ok).ok_or(Refusal::BUSY)?;
             let _in_flight = self.reviewer.metrics.review_in_flight();
             let thread = if body.permits.is_some() { &self.blocking } else { &Thread::Serving };
             let parse = move || Ok::<_, ParseError>((Review::parse(&body.bytes, webhook)?, parsed(body)));
-            let (review, kept) = thread.run(deadline, parse).await.ok_or(Refusal::Busy)??;
+            let (review, kept) = thread.run(deadline, parse).await.ok_or(Refusal::BUSY)??;
             let review = Arc::new(review);
             let decided = self.reviewer.decide(webhook, &review, thread, started, deadline).await;
-            let (_, answer) = decided.ok_or(Refusal::Busy)?;
+            let (_, answer) = decided.ok_or(Refusal::BUSY)?;
             drop((review, kept));
             Ok(Bytes::from_owner(Held::new(answer, &self.large_memory)?))
         };
@@ -118,14 +117,13 @@ impl Shared {
             Err(refusal) => refusal,
         };
         // A body that is too slow does not end soon.
-        if !matches!(refusal, Refusal::SlowBody) {
+        if refusal != Refusal::SLOW_BODY {
             linger(body).await;
         }
-        span.in_scope(|| self.refuse(&refusal))
+        span.in_scope(|| self.refuse(refusal))
     }
 
-    fn refuse(&self, refusal: &Refusal) -> Response {
-        let (status, message) = refusal.answer();
+    fn refuse(&self, Refusal(status, message): Refusal) -> Response {
         if REFUSED.admit() {
             tracing::info!(code = status.as_u16(), cause = cut_message(&message), "request refused");
         }
