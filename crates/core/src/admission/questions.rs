@@ -35,11 +35,12 @@ impl Review {
     /// What the slots ask for where `webhook` was called.
     pub(super) fn claims(&self, webhook: Webhook) -> Claims<'_> {
         match webhook {
-            Webhook::Mutate => mutate::claims(self).unwrap_or_else(|denial| Err(denial).into()),
-            Webhook::Validate => validate::claims(self).unwrap_or_else(|denial| Err(denial).into()),
-            Webhook::ValidateWorkload => validate_workload::claims(self),
-            Webhook::ValidateCredspec => Ok(AllowReason::Clean).into(),
+            Webhook::Mutate => mutate::claims(self),
+            Webhook::Validate => validate::claims(self),
+            Webhook::ValidateWorkload => Ok(validate_workload::claims(self)),
+            Webhook::ValidateCredspec => Ok(AllowReason::Clean.into()),
         }
+        .unwrap_or_else(|denial| Claims::from(AllowReason::NoGmsa).deny(denial))
     }
 
     /// What must be found out before this review, in which `webhook` was called, is decided.
