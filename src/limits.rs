@@ -67,9 +67,7 @@ impl Limits {
             credential_specs: bytes / 13,
         }
     }
-}
 
-impl Limits {
     /// The memory of what is large, of which a permit is a byte.
     #[must_use]
     pub fn large_memory(&self) -> Arc<Semaphore> {
