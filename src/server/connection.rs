@@ -8,7 +8,7 @@
 //! HTTP/2 is not offered. API servers speak HTTP/1.1 to webhooks since Kubernetes 1.16, to spread requests over replicas.
 //! Without HTTP/2 there are no control frames to flood a connection with, and one connection is one request at a time.
 
-use std::{convert::Infallible, io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{convert::Infallible, future::pending, io, net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::{
     Router,
@@ -26,13 +26,9 @@ use hyper_util::{
 };
 use rustls::ServerConfig;
 use socket2::SockRef;
-use tokio::{
-    io::{AsyncRead, AsyncWrite},
-    net::TcpStream,
-    time::timeout,
-};
-use tokio_rustls::{TlsAcceptor, server::TlsStream};
-use tokio_util::sync::CancellationToken;
+use tokio::{net::TcpStream, time::timeout};
+use tokio_rustls::TlsAcceptor;
+use tokio_util::{either::Either, sync::CancellationToken};
 
 use super::places::{Place, Places};
 use crate::{
@@ -87,8 +83,8 @@ impl HttpsService {
     /// Waits for a place for a connection, then serves until the connection ends, or has to. `graceful` lets a request in flight be
     /// answered first.
     pub async fn serve(self: Arc<Self>, stream: TcpStream, peer: SocketAddr, graceful: Watcher) {
-        let Serving { tls, clients, metrics, .. } = &self.serving;
-        let waiting = metrics.as_ref().map(Metrics::connection_waiting);
+        let metrics = self.serving.metrics.as_ref();
+        let waiting = metrics.map(Metrics::connection_waiting);
         let mut first = [0];
         let placed = self.places.place(peer.ip(), stream.peek(&mut first));
         let place = match self.too_late.run_until_cancelled(placed).await {
@@ -106,31 +102,39 @@ impl HttpsService {
         };
         drop(waiting);
         // Boxed: a task that waits is as large as what it waits for.
-        let served = Box::pin(async {
-            let _counted = metrics.as_ref().map(Metrics::connection);
-            // While it waited it was as small as possible. Where that fails, reading is slower.
-            let _ = SockRef::from(&stream).set_recv_buffer_size(RECEIVE_BUFFER);
-            let Some(tls) = tls else { return self.http(&place, stream, graceful).await };
-            // Boxed: the task is as large as what it waits for most of the time, not as a handshake.
-            let Some(stream) = Box::pin(self.handshake(Arc::clone(tls), stream, peer)).await else { return };
-            let Some(clients) = clients else { return self.http(&place, stream, graceful).await };
-            let chain = stream.get_ref().1.peer_certificates().unwrap_or_default().to_vec();
-            tokio::select! {
-                () = self.http(&place, stream, graceful) => {}
-                () = clients.revoked(&chain) => {
-                    tracing::info!(%peer, "connection closed: its client certificate is no longer trusted");
-                }
-            }
-        });
+        let served = Box::pin(self.serve_at(&place, stream, peer, graceful));
         place.close.run_until_cancelled(served).await;
     }
 
-    async fn http<S: AsyncRead + AsyncWrite + Unpin + 'static>(
-        &self,
-        place: &Arc<Place>,
-        stream: S,
-        graceful: Watcher,
-    ) {
+    /// Serves a connection that has a place: TLS, then HTTP.
+    async fn serve_at(&self, place: &Arc<Place>, stream: TcpStream, peer: SocketAddr, graceful: Watcher) {
+        let Serving { tls, clients, metrics, idle, ending, .. } = &self.serving;
+        let _counted = metrics.as_ref().map(Metrics::connection);
+        // While it waited it was as small as possible. Where that fails, reading is slower.
+        let _ = SockRef::from(&stream).set_recv_buffer_size(RECEIVE_BUFFER);
+        let (stream, certificates) = if let Some(tls) = tls {
+            let limited = |tls: &mut rustls::ServerConnection| tls.set_buffer_limit(Some(TLS_OUTPUT));
+            let accepted = timeout(HANDSHAKE_TIMEOUT, TlsAcceptor::from(Arc::clone(tls)).accept_with(stream, limited));
+            // Boxed: the task is as large as what it waits for most of the time, not as a handshake.
+            let Some(accepted) = self.too_late.run_until_cancelled(Box::pin(accepted)).await else { return };
+            let late = |_| io::Error::other(format!("took longer than {HANDSHAKE_TIMEOUT:?}"));
+            let stream = match accepted.map_err(late).flatten() {
+                Ok(stream) => stream,
+                Err(error) => {
+                    if let Some(metrics) = metrics {
+                        metrics.handshake_failed();
+                        if FAILED_HANDSHAKES.admit() {
+                            tracing::info!(%peer, cause = cut(&error.to_string()), "TLS handshake failed");
+                        }
+                    }
+                    return;
+                }
+            };
+            let certificates = stream.get_ref().1.peer_certificates().unwrap_or_default().to_vec();
+            (Either::Right(stream), certificates)
+        } else {
+            (Either::Left(stream), Vec::new())
+        };
         let router = TowerToHyperService::new(self.router.clone());
         let service = service_fn(|mut request: Request<Incoming>| {
             let may_be_review = request.method() == Method::POST;
@@ -139,41 +143,28 @@ impl HttpsService {
             async move {
                 let mut response = response.await?;
                 let stays_open = may_be_review && response.status() == StatusCode::OK;
-                if !stays_open || self.serving.ending.is_cancelled() || place.is_wanted() {
+                if !stays_open || ending.is_cancelled() || place.is_wanted() {
                     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
                 }
                 Ok::<_, Infallible>(response)
             }
         });
-        let connection = Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(self.serving.idle)
-            .max_buf_size(MAX_HEAD)
-            .serve_connection(TokioIo::new(stream), service);
-        if let Err(error) = graceful.watch(connection).await {
-            tracing::debug!(%error, "connection closed");
-        }
-    }
-
-    async fn handshake(
-        &self,
-        tls: Arc<ServerConfig>,
-        stream: TcpStream,
-        peer: SocketAddr,
-    ) -> Option<TlsStream<TcpStream>> {
-        let limited = |tls: &mut rustls::ServerConnection| tls.set_buffer_limit(Some(TLS_OUTPUT));
-        let accepted = timeout(HANDSHAKE_TIMEOUT, TlsAcceptor::from(tls).accept_with(stream, limited));
-        let late = |_| io::Error::other(format!("took longer than {HANDSHAKE_TIMEOUT:?}"));
-        let error = match self.too_late.run_until_cancelled(accepted).await?.map_err(late).flatten() {
-            Ok(stream) => return Some(stream),
-            Err(error) => error.to_string(),
-        };
-        if let Some(metrics) = &self.serving.metrics {
-            metrics.handshake_failed();
-            if FAILED_HANDSHAKES.admit() {
-                tracing::info!(%peer, cause = cut(&error), "TLS handshake failed");
+        let mut http = Builder::new();
+        http.timer(TokioTimer::new()).header_read_timeout(*idle).max_buf_size(MAX_HEAD);
+        let connection = http.serve_connection(TokioIo::new(stream), service);
+        let revoked = async {
+            match clients {
+                Some(clients) => clients.revoked(&certificates).await,
+                None => pending().await,
             }
+        };
+        tokio::select! {
+            ended = graceful.watch(connection) => {
+                if let Err(error) = ended {
+                    tracing::debug!(%error, "connection closed");
+                }
+            }
+            () = revoked => tracing::info!(%peer, "connection closed: its client certificate is no longer trusted"),
         }
-        None
     }
 }

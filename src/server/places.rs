@@ -104,7 +104,7 @@ impl Places {
         Arc::new(Self(Mutex::new(State { free: places, most_waiting, entered: 0, sources, silent: 0, ready: 0 })))
     }
 
-    /// Waits for a place for a connection from `peer`: first until `peek` has found how many bytes there are to read, then until it is this
+    /// Waits for a place for a connection from `peer`: first until `sent` has found how many bytes there are to read, then until it is this
     /// one's turn.
     ///
     /// # Errors
@@ -112,7 +112,7 @@ impl Places {
     pub async fn place(
         self: &Arc<Self>,
         peer: IpAddr,
-        peek: impl Future<Output = io::Result<usize>>,
+        sent: impl Future<Output = io::Result<usize>>,
     ) -> Result<Arc<Place>, Unserved> {
         let deadline = Instant::now() + WAIT_TIMEOUT;
         let source = SourceAddress::of(peer);
@@ -130,7 +130,7 @@ impl Places {
         };
         let _waiting = Waiting { places: self, source, number };
         let peeked = tokio::select! {
-            peeked = timeout_at(deadline, peek) => peeked.map_err(|_| Unserved::Silent)?,
+            peeked = timeout_at(deadline, sent) => peeked.map_err(|_| Unserved::Silent)?,
             // No place is handed out to it yet: it was dropped.
             _ = &mut told => return Err(Unserved::Silent),
         };

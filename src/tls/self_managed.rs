@@ -136,16 +136,15 @@ impl SelfManaged {
 
     /// Returns when the Secret is not the one that was read last.
     async fn changed(&mut self) -> kube::Result<()> {
-        let watch = match &mut self.watch {
-            Some(watch) => watch,
-            None => {
-                let secret = &self.settings.secret;
-                let only = WatchParams::default().fields(&format!("metadata.name={}", secret.name));
-                // "0" begins with the Secret as it is: no list is needed, and no version can be too old.
-                let request = Request::new(&secret.collection).watch_metadata(&only.disable_bookmarks(), "0");
-                let request = request.map_err(kube::Error::BuildRequest)?;
-                self.watch.insert(self.api.watch_client().request_events(request).await?.boxed())
-            }
+        let watch = if let Some(watch) = &mut self.watch {
+            watch
+        } else {
+            let secret = &self.settings.secret;
+            let only = WatchParams::default().fields(&format!("metadata.name={}", secret.name));
+            // "0" begins with the Secret as it is: no list is needed, and no version can be too old.
+            let request = Request::new(&secret.collection).watch_metadata(&only.disable_bookmarks(), "0");
+            let request = request.map_err(kube::Error::BuildRequest)?;
+            self.watch.insert(self.api.watch_client().request_events(request).await?.boxed())
         };
         while let Some(event) = watch.try_next().await? {
             match event {

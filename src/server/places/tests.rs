@@ -17,8 +17,8 @@ impl Places {
     }
 
     fn peeked(self: &Arc<Self>, peer: &str, bytes: impl Future<Output = io::Result<usize>> + 'static) -> Placed {
-        let (places, peer) = (Arc::clone(self), peer.parse().unwrap());
-        let mut placed: Placed = Box::pin(async move { places.place(peer, bytes).await });
+        let (own, peer) = (Arc::clone(self), peer.parse().unwrap());
+        let mut placed: Placed = Box::pin(async move { own.place(peer, bytes).await });
         // Without the budget by which tokio has a task of many polls wait.
         if let Some(place) = tokio::task::coop::unconstrained(&mut placed).now_or_never() {
             return Box::pin(ready(place));
