@@ -152,7 +152,12 @@ impl Watch {
         let request = Request::new(collection()).watch(&params, &version);
         let body = timeout(PATIENCE, self.send(request)).await.map_err(|_| CallError::TimedOut(PATIENCE))??;
         let began = Instant::now();
-        self.synced();
+        // There is a list, and the watch after it is connected.
+        self.memory.change(|store| store.synced = true);
+        if self.enter(WatchState::Synced) {
+            tracing::info!(specs = self.memory.store.read().held(), "credential specs are answered from memory");
+        }
+        (self.ready)();
         let hangs = |_| WatchError::Lost("the watch did not end when it was asked to".to_owned());
         timeout_at(began + term + GRACE, self.take_all(body)).await.map_err(hangs)??;
         if began.elapsed() < WORKED {
@@ -267,15 +272,6 @@ impl Watch {
         self.memory.metrics.watch_event(std::time::SystemTime::now());
         self.failures = 0;
         Ok(())
-    }
-
-    /// There is a list, and the watch after it is connected.
-    fn synced(&mut self) {
-        self.memory.change(|store| store.synced = true);
-        if self.enter(WatchState::Synced) {
-            tracing::info!(specs = self.memory.store.read().held(), "credential specs are answered from memory");
-        }
-        (self.ready)();
     }
 
     /// What the failure of a list or a watch means, and how long to wait before the next.
