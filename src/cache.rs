@@ -138,17 +138,10 @@ impl Memory {
         Resolved { fact, source: Source::Api }
     }
 
-    /// From now on no caller joins a read of this object that is in flight now.
-    fn forget_reads(&self, name: &SpecName) {
+    /// From now on no caller joins a read of these objects that is in flight now.
+    fn forget_reads(&self, these: impl Fn(&SpecName) -> bool) {
         for reads in [&self.for_decisions, &self.for_advice] {
-            reads.calls.forget(name);
-        }
-    }
-
-    /// From now on no caller joins a read that is in flight now.
-    fn forget_all_reads(&self) {
-        for reads in [&self.for_decisions, &self.for_advice] {
-            reads.calls.forget_all();
+            reads.calls.forget(&these);
         }
     }
 

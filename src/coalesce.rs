@@ -93,14 +93,9 @@ where
         }
     }
 
-    /// From now on no caller joins the call for `key`: what it asks about has changed. Callers that wait get its answer.
-    pub fn forget(&self, key: &K) {
-        self.calls.lock().remove(key);
-    }
-
-    /// From now on no caller joins a call that is in flight now.
-    pub fn forget_all(&self) {
-        self.calls.lock().clear();
+    /// From now on no caller joins the calls for these keys: what they ask about has changed. Callers that wait get their answers.
+    pub fn forget(&self, these: impl Fn(&K) -> bool) {
+        self.calls.lock().retain(|key, _| !these(key));
     }
 }
 

@@ -220,7 +220,7 @@ impl Watch {
             if params.continue_token.is_none() {
                 let version = page.metadata.resource_version.filter(|version| !version.is_empty());
                 self.memory.change(Store::end_list);
-                self.memory.forget_all_reads();
+                self.memory.forget_reads(|_| true);
                 return version.ok_or_else(|| WatchError::Failed("the list has no resource version".to_owned()));
             }
             if is_empty {
@@ -262,7 +262,7 @@ impl Watch {
         }
         if let Some((name, version, fact)) = kept(&object).filter(|_| event.r#type != "BOOKMARK") {
             // A read that began before may bring what was before.
-            self.memory.forget_reads(&name);
+            self.memory.forget_reads(|read| *read == name);
             self.memory.change(|store| match event.r#type.as_str() {
                 "DELETED" => store.remove(&name, version),
                 _ => store.apply(name, version, fact),

@@ -48,7 +48,7 @@ struct State {
     /// Connections that came so far, which is the number of the last one.
     entered: u64,
     /// Those that have connections.
-    sources: HashMap<SourceAddress, Connections>,
+    sources: HashMap<IpAddr, Connections>,
     /// Connections that wait: those that sent nothing yet, and those that did.
     silent: usize,
     ready: usize,
@@ -85,16 +85,11 @@ struct IdleConnection {
     close: CancellationToken,
 }
 
-/// Where connections come from: an IPv4 address, or the network of 64 bits that a host has all addresses of in IPv6.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct SourceAddress(IpAddr);
-
-impl SourceAddress {
-    fn of(peer: IpAddr) -> Self {
-        Self(match peer.to_canonical() {
-            IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
-            address @ IpAddr::V4(_) => address,
-        })
+/// Where a connection comes from: an IPv4 address, or the network of 64 bits that a host has all addresses of in IPv6.
+fn source_of(peer: IpAddr) -> IpAddr {
+    match peer.to_canonical() {
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
+        address @ IpAddr::V4(_) => address,
     }
 }
 
@@ -115,7 +110,7 @@ impl Places {
         sent: impl Future<Output = io::Result<usize>>,
     ) -> Result<Arc<Place>, Unserved> {
         let deadline = Instant::now() + WAIT_TIMEOUT;
-        let source = SourceAddress::of(peer);
+        let source = source_of(peer);
         let (tell, mut told) = oneshot::channel();
         let number = {
             let mut state = self.0.lock();
@@ -190,7 +185,7 @@ impl Places {
 
 impl State {
     /// Takes the connection out of the queues that is to have a place now.
-    fn next_ready(&mut self) -> Option<(SourceAddress, oneshot::Sender<Place>)> {
+    fn next_ready(&mut self) -> Option<(IpAddr, oneshot::Sender<Place>)> {
         if self.ready == 0 {
             return None;
         }
@@ -233,7 +228,7 @@ impl State {
         of.idle.remove(of.first_to_go()?)
     }
 
-    fn forget_empty(&mut self, source: SourceAddress) {
+    fn forget_empty(&mut self, source: IpAddr) {
         let is_empty = |of: &Connections| of.held == 0 && of.silent.is_empty() && of.ready.is_empty();
         if self.sources.get(&source).is_some_and(is_empty) {
             self.sources.remove(&source);
@@ -244,7 +239,7 @@ impl State {
 /// A connection that waits, until this is dropped.
 struct Waiting<'p> {
     places: &'p Places,
-    source: SourceAddress,
+    source: IpAddr,
     number: u64,
 }
 
@@ -265,7 +260,7 @@ impl Drop for Waiting<'_> {
 #[derive(Debug)]
 pub(super) struct Place {
     places: Arc<Places>,
-    source: SourceAddress,
+    source: IpAddr,
     /// Whether the connection has brought a request that was decided.
     is_proven: AtomicBool,
     /// Cancelled when the connection has to make room.
