@@ -10,10 +10,7 @@ use std::{convert::Infallible, sync::Arc};
 use futures::future::{BoxFuture, FutureExt as _, ready};
 use gmsa_cluster::{
     apiserver::{ApiServer, CallError, CallKind},
-    resolver::{
-        Freshness, Resolved, Resolver,
-        live::{self, SpecRead},
-    },
+    resolver::{Freshness, Resolved, Resolver, live},
 };
 use gmsa_core::{
     admission::{Failure, Source, SpecFact},
@@ -130,7 +127,7 @@ impl Memory {
         if let Ok(read) = &read {
             self.change(|store| store.after_read(name, before, read));
         }
-        let fact = match read.map(SpecRead::fact) {
+        let fact = match read.map(|read| read.fact) {
             Ok(SpecFact::Contents(contents)) => reads.permitted(contents),
             Ok(fact) => fact,
             Err(failure) => SpecFact::Failed(failure),

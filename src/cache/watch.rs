@@ -57,18 +57,15 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from
 /// refuses everything until it has read its roles.
 const PAUSES_WHILE_REFUSED: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(300));
 
-/// Why there is no watch.
-#[derive(Debug, thiserror::Error)]
+/// Why there is no watch: the cause, but for what has none.
+#[derive(Debug)]
 enum WatchError {
     /// Not permitted: it stays so until an administrator grants it.
-    #[error("listing and watching credential specs is not permitted")]
     Refused(String),
-    #[error("the CustomResourceDefinition is not installed")]
+    /// The CustomResourceDefinition is not installed.
     NoDefinition,
     /// What was missed cannot be told from the watch: a list must follow.
-    #[error("{0}")]
     Lost(String),
-    #[error("{0}")]
     Failed(String),
 }
 
@@ -336,8 +333,7 @@ fn pause((first, longest): (Duration, Duration), failures: u32) -> Duration {
 /// What memory keeps of an object; what cannot be read is left to a look-up, which says so.
 fn kept(object: &SpecObject<'_>) -> Option<(SpecName, Version, Option<SpecFact>)> {
     let name = SpecName::parse(&object.metadata.name)?;
-    let fact = object.contents().ok().map(|contents| contents.map_or(SpecFact::Unusable, SpecFact::Contents));
-    Some((name, object.version(), fact))
+    Some((name, object.version(), object.fact().ok()))
 }
 
 #[cfg(test)]
