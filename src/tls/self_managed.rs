@@ -106,10 +106,6 @@ impl SelfManaged {
         metrics: Metrics,
         ready: impl Fn() + Send + Sync + 'static,
     ) -> Self {
-        for step in CertificateStep::ALL {
-            // A counter that is shown before it rises lets an alert see the first time.
-            metrics.certificate_step(step, 0);
-        }
         let publication = Publication::new(Arc::clone(&api), settings.configurations.clone(), settings.foreign_grace);
         let (ready, problem) = (Box::new(ready), LogOnce::default());
         let (issuer, version, watch) = (None, None, None);
