@@ -9,7 +9,7 @@ use axum::{
     Json, Router,
     body::{Body, Bytes},
     extract::{Request, State},
-    http::{Method, StatusCode, Uri, header},
+    http::{HeaderValue, Method, StatusCode, Uri, header},
     response::{IntoResponse, Response},
     routing::{get, post},
 };
@@ -113,7 +113,10 @@ impl Shared {
             Ok(Bytes::from_owner(Held::new(answer, &self.large_memory)?))
         };
         let refusal = match answered.instrument(span.clone()).await {
-            Ok(answer) => return ([(header::CONTENT_TYPE, "application/json")], Body::from(answer)).into_response(),
+            Ok(answer) => {
+                let json = HeaderValue::from_static("application/json");
+                return ([(header::CONTENT_TYPE, json)], Body::from(answer)).into_response();
+            }
             Err(refusal) => refusal,
         };
         // A body that is too slow does not end soon.
