@@ -62,7 +62,7 @@ const PAUSES_WHILE_REFUSED: (Duration, Duration) = (Duration::from_secs(5), Dura
 enum WatchError {
     /// Not permitted: it stays so until an administrator grants it.
     Refused(String),
-    /// The CustomResourceDefinition is not installed.
+    /// The `CustomResourceDefinition` is not installed.
     NoDefinition,
     /// What was missed cannot be told from the watch: a list must follow.
     Lost(String),
