@@ -7,7 +7,7 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, FutureExt as _, ready};
 use gmsa_cluster::authorizer::{Authorization, Authorizer};
 use gmsa_core::{
     admission::{Source, Subject, UseFact},
@@ -22,11 +22,7 @@ use crate::coalesce::Coalescer;
 pub const MAX_REMEMBERED: usize = 4096;
 
 /// Who wants to use what.
-#[derive(Clone, PartialEq, Eq, Hash)]
-struct Use {
-    subject: Subject,
-    spec: SpecName,
-}
+type Use = (Subject, SpecName);
 
 /// An [`Authorizer`] that asks another one, unless it remembers the answer or an equal question is in flight.
 pub struct AuthorizationCache {
@@ -58,20 +54,23 @@ impl Authorizer for AuthorizationCache {
         spec: &'a SpecName,
         deadline: Instant,
     ) -> BoxFuture<'a, Authorization> {
-        let question = Use { subject: subject.clone(), spec: spec.clone() };
-        let call = |question: Use, deadline| {
+        let question = (subject.clone(), spec.clone());
+        if let Some(known) = self.allowed.remembered(&question) {
+            return ready(known).boxed();
+        }
+        let call = |(subject, spec), deadline| {
             let (inner, allowed) = (Arc::clone(&self.inner), Arc::clone(&self.allowed));
             async move {
                 let asked = Instant::now();
-                let answer = inner.may_use(&question.subject, &question.spec, deadline).await;
+                let answer = inner.may_use(&subject, &spec, deadline).await;
                 // Before the call ends: a caller must find either the call or its answer.
                 if answer.fact == UseFact::Allowed {
-                    allowed.remember(question, asked);
+                    allowed.remember((subject, spec), asked);
                 }
                 answer
             }
         };
-        self.asking.ask(question, deadline, |question| self.allowed.remembered(question), call)
+        self.asking.ask(question, deadline, |question| self.allowed.remembered(question), call).boxed()
     }
 }
 

@@ -7,13 +7,10 @@
 
 use std::{convert::Infallible, sync::Arc};
 
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, FutureExt as _, ready};
 use gmsa_cluster::{
     apiserver::{ApiServer, CallError, CallKind},
-    resolver::{
-        Freshness, Resolved, Resolver,
-        live::{self, SpecRead},
-    },
+    resolver::{Freshness, Resolved, Resolver, live},
 };
 use gmsa_core::{
     admission::{Failure, Source, SpecFact},
@@ -106,16 +103,18 @@ impl Cache {
 
 impl Resolver for Cache {
     fn resolve<'a>(&'a self, name: &'a SpecName, freshness: Freshness, deadline: Instant) -> BoxFuture<'a, Resolved> {
-        let memory = &self.memory;
         let known = move |name: &SpecName| {
-            let fact = if freshness == Freshness::Any { memory.store.read().get(name)? } else { return None };
+            let fact = if freshness == Freshness::Any { self.memory.store.read().get(name)? } else { return None };
             Some(Resolved { fact, source: Source::Cache })
         };
+        if let Some(known) = known(name) {
+            return ready(known).boxed();
+        }
         let call = |name, deadline| {
-            let (memory, reads) = (Arc::clone(memory), Arc::clone(&self.reads));
+            let (memory, reads) = (Arc::clone(&self.memory), Arc::clone(&self.reads));
             async move { memory.read(&name, &reads, deadline).await }
         };
-        self.reads.calls.ask(name.clone(), deadline, known, call)
+        self.reads.calls.ask(name.clone(), deadline, known, call).boxed()
     }
 }
 
@@ -128,7 +127,7 @@ impl Memory {
         if let Ok(read) = &read {
             self.change(|store| store.after_read(name, before, read));
         }
-        let fact = match read.map(SpecRead::fact) {
+        let fact = match read.map(|read| read.fact) {
             Ok(SpecFact::Contents(contents)) => reads.permitted(contents),
             Ok(fact) => fact,
             Err(failure) => SpecFact::Failed(failure),
@@ -136,17 +135,10 @@ impl Memory {
         Resolved { fact, source: Source::Api }
     }
 
-    /// From now on no caller joins a read of this object that is in flight now.
-    fn forget_reads(&self, name: &SpecName) {
+    /// From now on no caller joins a read of these objects that is in flight now.
+    fn forget_reads(&self, these: impl Fn(&SpecName) -> bool) {
         for reads in [&self.for_decisions, &self.for_advice] {
-            reads.calls.forget(name);
-        }
-    }
-
-    /// From now on no caller joins a read that is in flight now.
-    fn forget_all_reads(&self) {
-        for reads in [&self.for_decisions, &self.for_advice] {
-            reads.calls.forget_all();
+            reads.calls.forget(&these);
         }
     }
 

@@ -7,7 +7,7 @@
 
 use std::{collections::HashMap, hash::Hash, time::Duration};
 
-use futures::future::{BoxFuture, FutureExt as _, Shared, WeakShared, ready};
+use futures::future::{BoxFuture, FutureExt as _, Shared, WeakShared};
 use gmsa_cluster::apiserver::CallError;
 use gmsa_core::admission::{Failure, Known, Source};
 use parking_lot::Mutex;
@@ -28,12 +28,9 @@ struct Call<F> {
     answer: WeakShared<BoxFuture<'static, Known<F>>>,
 }
 
-/// What a caller waits for.
-type SharedCall<F> = Shared<BoxFuture<'static, Known<F>>>;
-
 impl<F: Clone> Call<F> {
-    /// The call, unless it has ended.
-    fn in_flight(&self) -> Option<SharedCall<F>> {
+    /// What callers wait for, unless it has ended.
+    fn in_flight(&self) -> Option<Shared<BoxFuture<'static, Known<F>>>> {
         self.answer.upgrade().filter(|answer| answer.peek().is_none())
     }
 }
@@ -51,65 +48,54 @@ where
 {
     /// Waits for the answer to `key` until `deadline`; where there is none by then, that is a failure.
     ///
-    /// What `known` gives, which must not wait, is the answer. Otherwise, where an equal call is in flight and has as much
-    /// time, the caller joins it. Otherwise `known` is asked again: the answer of a call that has just ended is not missed.
-    /// Otherwise `call` is made with the deadline of the last caller that may join it, and must end by then.
-    pub fn ask<'a, W>(
-        &'a self,
+    /// Where an equal call is in flight and has as much time, the caller joins it. Otherwise what `known` gives is the answer, so that
+    /// that of a call which has just ended is not missed. Otherwise `call` is made with the deadline of the last caller that may join
+    /// it, and must end by then.
+    pub async fn ask<W>(
+        &self,
         key: K,
         deadline: Instant,
-        known: impl Fn(&K) -> Option<Known<F>> + Send + 'a,
-        call: impl FnOnce(K, Instant) -> W + Send + 'a,
-    ) -> BoxFuture<'a, Known<F>>
+        known: impl FnOnce(&K) -> Option<Known<F>>,
+        call: impl FnOnce(K, Instant) -> W,
+    ) -> Known<F>
     where
         W: Future<Output = Known<F>> + Send + 'static,
     {
-        if let Some(known) = known(&key) {
-            return ready(known).boxed();
-        }
         let asked = Instant::now();
-        let answer = async move {
-            let (answer, joined) = {
-                // One lock: between looking for a call and making one, no other caller may make it.
-                let mut calls = self.calls.lock();
-                let fits = |call: &&Call<F>| call.began.elapsed() <= JOIN_WITHIN && deadline <= call.deadline;
-                if let Some(answer) = calls.get(&key).filter(fits).and_then(Call::in_flight) {
-                    (answer, true)
-                } else if let Some(known) = known(&key) {
-                    return known;
-                } else {
-                    // Calls that have ended go before the map would grow.
-                    if calls.len() == calls.capacity() {
-                        calls.retain(|_, call| call.in_flight().is_some());
-                    }
-                    let deadline = deadline + JOIN_WITHIN;
-                    let answer = call(key.clone(), deadline).boxed().shared();
-                    if let Some(weak) = answer.downgrade() {
-                        calls.insert(key, Call { began: Instant::now(), deadline, answer: weak });
-                    }
-                    (answer, false)
+        let (answer, joined) = {
+            // One lock: between looking for a call and making one, no other caller may make it.
+            let mut calls = self.calls.lock();
+            let fits = |call: &&Call<F>| call.began.elapsed() <= JOIN_WITHIN && deadline <= call.deadline;
+            if let Some(answer) = calls.get(&key).filter(fits).and_then(Call::in_flight) {
+                (answer, true)
+            } else if let Some(known) = known(&key) {
+                return known;
+            } else {
+                // Calls that have ended go before the map would grow.
+                if calls.len() == calls.capacity() {
+                    calls.retain(|_, call| call.in_flight().is_some());
                 }
-            };
-            match timeout_at(deadline, answer).await {
-                Ok(answer) if joined => Known { source: Source::Joined, ..answer },
-                Ok(answer) => answer,
-                Err(_) => {
-                    let failure = Failure::from(CallError::TimedOut(deadline - asked));
-                    Known { fact: failure.into(), source: Source::Api }
+                let deadline = deadline + JOIN_WITHIN;
+                let answer = call(key.clone(), deadline).boxed().shared();
+                if let Some(weak) = answer.downgrade() {
+                    calls.insert(key, Call { began: Instant::now(), deadline, answer: weak });
                 }
+                (answer, false)
             }
         };
-        answer.boxed()
+        match timeout_at(deadline, answer).await {
+            Ok(answer) if joined => Known { source: Source::Joined, ..answer },
+            Ok(answer) => answer,
+            Err(_) => {
+                let failure = Failure::from(CallError::TimedOut(deadline - asked));
+                Known { fact: failure.into(), source: Source::Api }
+            }
+        }
     }
 
-    /// From now on no caller joins the call for `key`: what it asks about has changed. Callers that wait get its answer.
-    pub fn forget(&self, key: &K) {
-        self.calls.lock().remove(key);
-    }
-
-    /// From now on no caller joins a call that is in flight now.
-    pub fn forget_all(&self) {
-        self.calls.lock().clear();
+    /// From now on no caller joins the calls for these keys: what they ask about has changed. Callers that wait get their answers.
+    pub fn forget(&self, these: impl Fn(&K) -> bool) {
+        self.calls.lock().retain(|key, _| !these(key));
     }
 }
 

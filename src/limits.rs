@@ -1,6 +1,6 @@
 //! The bounds of what a replica takes at the same time, and for how long; those of a pod are in `gmsa_core::admission`.
 //!
-//! A new bound is a constant here, or beside what it bounds, and a row of `page_tests.rs`, which makes the table in `docs/security.md`.
+//! A new bound is a constant here, or beside what it bounds, and a row of `tests/page.rs`, which makes the table in `docs/security.md`.
 //!
 //! Invariants: each bound is a constant, a setting, or follows from the memory limit of the process ([`Limits`]); none
 //! grows with what a client sends.
@@ -46,7 +46,7 @@ impl Limits {
     /// | large bodies and answers, and large answers of the API server | a sixth, counted byte by byte as they come: enough for one of [`MAX_BODY`], with what parsing it costs, in a process of 120 MiB | 21.3 |
     /// | credential specs: those in memory, and the contents that only reviews hold | a thirteenth | 9.8 |
     /// | look-ups that wait | `WAITING_CALL` each; a review makes one at a time | 1.5 |
-    /// | small answers of the API server | [`answer::SMALL`](gmsa_cluster::apiserver::answer::SMALL) for each call in flight | 2.0 |
+    /// | small answers of the API server | [`SMALL`] for each call in flight | 2.0 |
     /// | threads that read or decide | [`MOST_BYTES_TO_ANSWER`](gmsa_core::admission::MOST_BYTES_TO_ANSWER) each: three for two [cores](crate::server::threads::threads), here 2 | 21.0 |
     /// | HTTP/2 buffers of the two connections to the API server | [`HTTP2_WINDOW`](gmsa_cluster::apiserver::HTTP2_WINDOW) each | 2.0 |
     /// | a page of the list, or a line of the watch | [`MAX_PAGE`] | 4.0 |
@@ -67,9 +67,7 @@ impl Limits {
             credential_specs: bytes / 13,
         }
     }
-}
 
-impl Limits {
     /// The memory of what is large, of which a permit is a byte.
     #[must_use]
     pub fn large_memory(&self) -> Arc<Semaphore> {
@@ -97,9 +95,8 @@ const PER_WAITING: usize = 2 * WAITING_RECEIVE_BUFFER + 5 * 1024;
 /// The largest request body, in bytes. The API server itself accepts objects of up to 3 MiB, and an update carries two.
 pub const MAX_BODY: usize = 8 * 1024 * 1024;
 
-/// The longest body that takes no permit and is parsed and decided on the threads that serve connections, and the longest
-/// answer that takes no permit, in bytes. A pod's review has 3 to 30 KiB.
-pub const SMALL: usize = 32 * 1024;
+/// The longest body that is parsed and decided on the threads that serve connections. A pod's review has 3 to 30 KiB.
+pub use gmsa_cluster::body::SMALL;
 
 /// The longest page of a list of credential specs, and the longest line of a watch, in bytes. etcd refuses objects far below it.
 pub const MAX_PAGE: usize = 4 * MIB;
@@ -146,69 +143,4 @@ pub const LINGER_TIMEOUT: Duration = Duration::from_secs(2);
 pub const IDLE_TIMEOUT: Duration = Duration::from_secs(150);
 
 #[cfg(test)]
-mod page_tests;
-#[cfg(test)]
-mod tests {
-    use gmsa_cluster::apiserver::{CallKind, HTTP2_WINDOW, answer};
-    use gmsa_core::admission::MOST_BYTES_TO_ANSWER;
-
-    use super::*;
-    use crate::authorization_cache::MAX_REMEMBERED;
-
-    /// A call to the API server that waits for its permit: its request, its future and those that wait for its answer.
-    const WAITING_CALL: usize = 8 * 1024;
-    /// The longest namespace, service account and name, and their places.
-    const APPROVAL: usize = 63 + 253 + 253 + 192;
-    const TELEMETRY: usize = 5 * MIB;
-    const PROGRAM: usize = 5 * MIB;
-
-    /// The most that each kind of memory can take: the table of [`Limits::of_memory`].
-    fn worst_cases(limits: &Limits, cores: usize) -> [(&'static str, usize); 13] {
-        let calls = [CallKind::AccessReview, CallKind::Advice, CallKind::KnownSpec, CallKind::UnknownSpec];
-        let calls = calls.map(CallKind::limit);
-        [
-            ("connections that are served", limits.connections * PER_CONNECTION),
-            ("connections that wait", limits.waiting * PER_WAITING),
-            ("small reviews", limits.reviews * SMALL),
-            ("large bodies and answers", limits.large_reviews),
-            ("credential specs", limits.credential_specs),
-            ("look-ups that wait", limits.reviews * WAITING_CALL),
-            ("small answers of the API server", calls.iter().sum::<usize>() * answer::SMALL),
-            ("threads that read or decide", (cores + cores.div_ceil(2)) * MOST_BYTES_TO_ANSWER),
-            ("HTTP/2 buffers", 2 * HTTP2_WINDOW as usize),
-            ("a page of the list", MAX_PAGE),
-            ("approvals", MAX_REMEMBERED * APPROVAL),
-            ("telemetry", TELEMETRY),
-            ("the program", PROGRAM),
-        ]
-    }
-
-    #[test]
-    fn the_worst_cases_of_all_kinds_of_memory_fit_together() {
-        for (mib, cores, percent) in [(64, 2, 135), (128, 2, 100), (128, 4, 115), (256, 4, 100), (1024, 4, 100)] {
-            let limits = Limits::of_memory(mib * MIB);
-            let kinds = worst_cases(&limits, cores);
-            let sum = kinds.iter().map(|(_, bytes)| bytes).sum::<usize>();
-            assert!(sum <= mib * MIB / 100 * percent, "{mib} MiB, {cores} cores: {} KiB of {kinds:?}", sum >> 10);
-        }
-    }
-
-    #[test]
-    fn every_bound_follows_from_the_memory_limit() {
-        let limits = |mib: usize| Limits::of_memory(mib * MIB);
-        let expected = Limits {
-            connections: 189,
-            waiting: 2080,
-            reviews: 189,
-            large_reviews: 128 * MIB / 6,
-            credential_specs: 128 * MIB / 13,
-        };
-        assert_eq!(limits(128), expected);
-        assert_eq!(Limits::default(), expected);
-        assert_eq!(limits(256).connections, 379);
-        assert_eq!(limits(16), limits(64));
-        assert_eq!(limits(1 << 20), limits(1024));
-        // The largest body, with what parsing it costs.
-        assert!(limits(120).large_reviews >= MAX_BODY / 2 * 5);
-    }
-}
+mod tests;

@@ -36,7 +36,7 @@ use labels::{
     AccessLabels, CodeLabel, FamilyLabels, LookupLabels, PathLabel, ReloadLabel, ReviewLabels, StateLabel, StepLabel,
     UnservedLabel,
 };
-pub use labels::{CertificateStep, ReloadOutcome, ReviewOutcome, Unserved, WatchState};
+pub use labels::{CertificateStep, ReviewOutcome, Unserved, WatchState};
 
 /// Every metric's name begins with it, but for those of the process.
 const PREFIX: &str = "gmsa_webhook";
@@ -60,14 +60,9 @@ macro_rules! metrics {
                 Self { $($field,)+ }
             }
 
-            /// Creates every series that a scrape can show, and combinations of labels that none will: for the reference in `docs`.
-            pub fn show_all(&self) {
-                $(self.$field.show_all();)+
-            }
-
-            /// Creates those that are there from the start.
-            fn start(&self) {
-                $(self.$field.start();)+
+            /// Creates the series that are there from the start, or all of them.
+            fn show(&self, all: bool) {
+                $(self.$field.show(all);)+
             }
         }
     };
@@ -122,9 +117,14 @@ impl Metrics {
         let registry = whole.sub_registry_with_prefix(PREFIX);
         registry.register("build", "The version that is running", Info::new([("version", version)]));
         let metrics = Self::register(registry);
-        metrics.start();
+        metrics.show(false);
         whole.register_collector(Box::new(process::Process));
         (metrics, whole)
+    }
+
+    /// Creates every series that a scrape can show, and combinations of labels that none will: for the reference in `docs`.
+    pub fn show_all(&self) {
+        self.show(true);
     }
 
     /// A review was answered after `duration`.
@@ -136,7 +136,7 @@ impl Metrics {
         reason: &'static str,
         duration: Duration,
     ) {
-        let (path, operation) = (webhook.as_str(), labels::operation(operation));
+        let (path, operation, outcome) = (webhook.as_str(), labels::operation(operation), outcome.as_str());
         self.reviews.get_or_create(&ReviewLabels { path, operation, outcome, reason }).inc();
         self.durations.get_or_create(&PathLabel { path }).observe(duration.as_secs_f64());
     }
@@ -157,7 +157,7 @@ impl Metrics {
     }
 
     pub fn connection_unserved(&self, reason: Unserved) {
-        self.connections_unserved.get_or_create(&UnservedLabel { reason }).inc();
+        self.connections_unserved.get_or_create(&UnservedLabel { reason: reason.as_str() }).inc();
     }
 
     pub fn request_refused(&self, code: u16) {
@@ -185,7 +185,7 @@ impl Metrics {
 
     pub fn watch_state(&self, current: WatchState) {
         for state in WatchState::ALL {
-            self.watch_state.get_or_create(&StateLabel { state }).set(i64::from(state == current));
+            self.watch_state.get_or_create(&StateLabel { state: state.as_str() }).set(i64::from(state == current));
         }
     }
 
@@ -197,13 +197,13 @@ impl Metrics {
     /// A certificate is served from now on.
     pub fn certificate_served(&self, expires: SystemTime) {
         self.certificate_expiry.set(unix(expires));
-        self.certificate_reloads.get_or_create(&ReloadLabel { outcome: ReloadOutcome::Served }).inc();
+        self.certificate_reloads.get_or_create(&ReloadLabel { outcome: "served" }).inc();
     }
 
     /// The certificate that was offered last is refused.
     pub fn certificate_refused(&self) {
         self.certificate_refused.set(1);
-        self.certificate_reloads.get_or_create(&ReloadLabel { outcome: ReloadOutcome::Refused }).inc();
+        self.certificate_reloads.get_or_create(&ReloadLabel { outcome: "refused" }).inc();
     }
 
     /// The certificate that was offered last is not refused.
@@ -212,7 +212,7 @@ impl Metrics {
     }
 
     pub fn certificate_step(&self, step: CertificateStep, count: u64) {
-        self.certificate_steps.get_or_create(&StepLabel { step }).inc_by(count);
+        self.certificate_steps.get_or_create(&StepLabel { step: step.as_str() }).inc_by(count);
     }
 }
 
@@ -257,8 +257,7 @@ impl EncodeMetric for Age {
 
 /// What can create its series without a value.
 trait Show {
-    fn show_all(&self) {}
-    fn start(&self) {}
+    fn show(&self, _all: bool) {}
 }
 
 impl Show for Age {}
@@ -266,14 +265,8 @@ impl Show for Counter {}
 impl Show for Gauge {}
 
 impl<L: FamilyLabels + Clone + Eq + Hash, M, C: MetricConstructor<M>> Show for Family<L, M, C> {
-    fn show_all(&self) {
-        for labels in L::every_combination() {
-            drop(self.get_or_create(&labels));
-        }
-    }
-
-    fn start(&self) {
-        for labels in L::every_combination().into_iter().filter(FamilyLabels::is_there_from_the_start) {
+    fn show(&self, all: bool) {
+        for labels in L::every_combination().into_iter().filter(|labels| all || labels.is_there_from_the_start()) {
             drop(self.get_or_create(&labels));
         }
     }

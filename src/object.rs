@@ -6,13 +6,15 @@ use std::{fmt, time::Duration};
 
 use gmsa_cluster::apiserver::{ApiServer, CallError};
 use gmsa_core::credspec::is_dns_subdomain;
-use http::{Request, header::CONTENT_TYPE};
+use http::{Request, header::CONTENT_TYPE, request::Builder};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use thiserror::Error;
 use tokio::time::Instant;
 
 const CALL_TIMEOUT: Duration = Duration::from_secs(10);
+/// Who writes, in `managedFields`.
+const WRITER: &str = "?fieldManager=gmsa-webhook";
 
 /// A Secret, as `NAMESPACE/NAME`, or a webhook configuration, as `mutating/NAME` or `validating/NAME`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,7 +92,7 @@ impl ObjectError {
 /// # Errors
 /// Where the API server does not answer in time, or refuses.
 pub async fn get<T: DeserializeOwned>(api: &ApiServer, name: &ObjectName) -> Result<Option<T>, ObjectError> {
-    match call(api, "get", name, Request::get(name.path()).body(Vec::new())).await {
+    match call(api, "get", name, Request::get(name.path()), Vec::new()).await {
         Err(ObjectError::Call { source, .. }) if source.code() == Some(404) => Ok(None),
         result => result.map(Some),
     }
@@ -102,8 +104,8 @@ pub(crate) async fn update<T: DeserializeOwned>(
     name: &ObjectName,
     body: &Value,
 ) -> Result<T, ObjectError> {
-    let request = Request::put(written(name)).header(CONTENT_TYPE, "application/json");
-    call(api, "update", name, request.body(body.to_string().into_bytes())).await
+    let request = Request::put(name.path() + WRITER).header(CONTENT_TYPE, "application/json");
+    call(api, "update", name, request, body.to_string().into_bytes()).await
 }
 
 /// Applies a JSON Patch to the object, and returns it as it is then.
@@ -112,23 +114,20 @@ pub(crate) async fn patch<T: DeserializeOwned>(
     name: &ObjectName,
     operations: &Value,
 ) -> Result<T, ObjectError> {
-    let request = Request::patch(written(name)).header(CONTENT_TYPE, "application/json-patch+json");
-    call(api, "patch", name, request.body(operations.to_string().into_bytes())).await
-}
-
-fn written(name: &ObjectName) -> String {
-    format!("{}?fieldManager=gmsa-webhook", name.path())
+    let request = Request::patch(name.path() + WRITER).header(CONTENT_TYPE, "application/json-patch+json");
+    call(api, "patch", name, request, operations.to_string().into_bytes()).await
 }
 
 async fn call<T: DeserializeOwned>(
     api: &ApiServer,
     verb: &'static str,
     name: &ObjectName,
-    request: http::Result<Request<Vec<u8>>>,
+    request: Builder,
+    body: Vec<u8>,
 ) -> Result<T, ObjectError> {
     let unexpected = || ObjectError::Unexpected(name.title());
     // The paths consist of checked names: they always make a request.
-    let request = request.map_err(|_| unexpected())?;
+    let request = request.body(body).map_err(|_| unexpected())?;
     match api.call(request, Instant::now() + CALL_TIMEOUT).await {
         Ok(answer) => serde_json::from_slice(&answer).map_err(|_| unexpected()),
         Err(source) => Err(ObjectError::Call { verb, object: name.title(), source }),

@@ -1,22 +1,20 @@
-//! The server: settings become a [`Bound`] socket, and that becomes running tasks.
+//! The server: settings become a [`Listener`] and its routes, which the program runs as a task.
 //!
-//! Invariants: a [`Bound`] has a listening socket and everything that its routes need. Nothing in here knows a
-//! cluster or a file.
+//! Invariants: nothing in here knows a cluster or a file.
 
-use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{io, net::SocketAddr, sync::Arc};
 
 use axum::Router;
 use rustls::ServerConfig;
-use tokio::sync::Semaphore;
+use tokio::{sync::Semaphore, time::sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     limits::{IDLE_TIMEOUT, Limits},
-    telemetry::{self, LogLimit},
+    telemetry::{LogLimit, PERIOD},
     tls::client_auth::ClientAuth,
 };
 
-mod bodies;
 mod connection;
 pub(crate) mod deadline;
 mod hostname;
@@ -27,62 +25,40 @@ pub mod reviewer;
 pub mod routes;
 pub mod threads;
 
-pub use connection::{Observers, Serving};
+pub use connection::Serving;
+use connection::{DROPPED, FAILED_HANDSHAKES};
 use listener::Listener;
 pub use reviewer::{Reviewer, Sources};
+use routes::REFUSED;
 
-/// The webhook's server with its socket bound.
-pub struct Bound {
-    listener: Listener,
-    router: Router,
-    log_limits: [Arc<LogLimit>; 3],
+/// Binds the webhook's port, and gives what serves it. `clients` and `ending` are those of [`Serving`], `large_memory` is that of
+/// `limits`, which others may share.
+///
+/// # Errors
+/// Where the address cannot be bound.
+pub fn bind(
+    address: SocketAddr,
+    tls: Arc<ServerConfig>,
+    clients: Option<Arc<ClientAuth>>,
+    ending: CancellationToken,
+    limits: Limits,
+    large_memory: Arc<Semaphore>,
+    reviewer: Reviewer,
+) -> io::Result<(Listener, Router)> {
+    let serving = Serving {
+        tls: Some(tls),
+        clients,
+        metrics: Some(reviewer.metrics.clone()),
+        ending,
+        ..Serving::new(limits.connections, limits.waiting, IDLE_TIMEOUT)
+    };
+    Ok((Listener::bind(address, serving)?, routes::router(reviewer, &limits, large_memory)))
 }
 
-impl Bound {
-    /// Binds the webhook's port. `clients` and `ending` are those of [`Serving`], `large_memory` is that of `limits`, which others may share.
-    ///
-    /// # Errors
-    /// Where the address cannot be bound.
-    pub fn bind(
-        address: SocketAddr,
-        tls: Arc<ServerConfig>,
-        clients: Option<Arc<ClientAuth>>,
-        ending: CancellationToken,
-        limits: Limits,
-        large_memory: Arc<Semaphore>,
-        reviewer: Reviewer,
-    ) -> io::Result<Self> {
-        let messages = ["TLS handshake failed", "connection dropped", "request refused"];
-        let log_limits = messages.map(|message| Arc::new(LogLimit::new(message)));
-        let [handshakes, unserved, requests] = log_limits.clone();
-        let serving = Serving {
-            tls: Some(tls),
-            clients,
-            observers: Some(Observers { metrics: reviewer.metrics.clone(), handshakes, unserved }),
-            ending,
-            ..Serving::new(limits.connections, limits.waiting, IDLE_TIMEOUT)
-        };
-        let listener = Listener::bind(address, serving)?;
-        Ok(Self { listener, router: routes::router(reviewer, &limits, large_memory, requests), log_limits })
-    }
-
-    /// The address that is bound.
-    #[must_use]
-    pub fn address(&self) -> SocketAddr {
-        self.listener.address()
-    }
-
-    /// Serves until `closing` is cancelled, then drains. Returns how many connections had to be dropped.
-    pub async fn serve(self, closing: CancellationToken, drain: Duration) -> usize {
-        let summaries = async {
-            loop {
-                tokio::time::sleep(telemetry::PERIOD).await;
-                self.log_limits.iter().for_each(|log_limit| log_limit.summarize());
-            }
-        };
-        tokio::select! {
-            dropped = self.listener.serve(self.router, closing, drain) => dropped,
-            never = summaries => never,
-        }
+/// Logs after each period how many lines about clients were left out in it.
+pub async fn summarize_log() {
+    loop {
+        sleep(PERIOD).await;
+        [&DROPPED, &FAILED_HANDSHAKES, &REFUSED].into_iter().for_each(LogLimit::summarize);
     }
 }

@@ -17,7 +17,6 @@ use gmsa_webhook::{
     limits::Limits,
     metrics::Metrics,
     server::{Reviewer, Serving, Sources, listener::Listener, routes},
-    telemetry::LogLimit,
 };
 use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
@@ -39,7 +38,7 @@ static SERVER: LazyLock<(Runtime, SocketAddr)> = LazyLock::new(|| {
         metrics: Metrics::new("fuzz").0,
     };
     let limits = Limits::default();
-    let router = routes::router(reviewer, &limits, limits.large_memory(), Arc::new(LogLimit::new("request refused")));
+    let router = routes::router(reviewer, &limits, limits.large_memory());
     let address = runtime.block_on(async {
         let listener =
             Listener::bind(([127, 0, 0, 1], 0).into(), Serving::new(limits.connections, limits.waiting, IDLE)).unwrap();

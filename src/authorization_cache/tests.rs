@@ -106,9 +106,9 @@ async fn without_time_nothing_is_remembered_but_equal_questions_are_still_one() 
 #[tokio::test(start_paused = true)]
 async fn the_number_of_remembered_answers_is_bounded_and_the_oldest_goes_first() {
     let allowed = Allowed { ttl: TTL, asked: Mutex::default() };
-    let question = |n: usize| Use {
-        subject: Subject { namespace: "shop".into(), service_account: format!("account-{n}").into() },
-        spec: SpecName::parse("web").unwrap(),
+    let question = |n: usize| {
+        let subject = Subject { namespace: "shop".into(), service_account: format!("account-{n}").into() };
+        (subject, SpecName::parse("web").unwrap())
     };
     for n in 0..MAX_REMEMBERED + 10 {
         allowed.remember(question(n), Instant::now());

@@ -167,12 +167,16 @@ impl Store {
         let known = self.specs.get(name).map(|known| known.version);
         match read {
             _ if self.removals != before.removals => {}
-            SpecRead::Found { version, .. } if version.is_some() && known.is_none_or(|known| known < *version) => {
-                self.put(name.clone(), *version, Some(read.clone().fact()), 0);
-            }
             // What was known before the read, and has not changed since, is gone.
-            SpecRead::Missing if known.is_some() && known == before.known => self.remove(name, known.flatten()),
-            SpecRead::Found { .. } | SpecRead::Missing => {}
+            SpecRead { fact: SpecFact::Missing, .. } => {
+                if known.is_some() && known == before.known {
+                    self.remove(name, known.flatten());
+                }
+            }
+            SpecRead { version, fact } if version.is_some() && known.is_none_or(|known| known < *version) => {
+                self.put(name.clone(), *version, Some(fact.clone()), 0);
+            }
+            SpecRead { .. } => {}
         }
     }
 }

@@ -11,7 +11,7 @@ use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use futures::TryStreamExt as _;
 use gmsa_cluster::{
-    apiserver::{CallError, answer, jittered},
+    apiserver::{CallError, jittered, read_answer},
     resolver::live::{SpecObject, collection},
 };
 use gmsa_core::{admission::SpecFact, credspec::SpecName};
@@ -57,18 +57,15 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from
 /// refuses everything until it has read its roles.
 const PAUSES_WHILE_REFUSED: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(300));
 
-/// Why there is no watch.
-#[derive(Debug, thiserror::Error)]
+/// Why there is no watch: the cause, but for what has none.
+#[derive(Debug)]
 enum WatchError {
     /// Not permitted: it stays so until an administrator grants it.
-    #[error("listing and watching credential specs is not permitted")]
     Refused(String),
-    #[error("the CustomResourceDefinition is not installed")]
+    /// The `CustomResourceDefinition` is not installed.
     NoDefinition,
     /// What was missed cannot be told from the watch: a list must follow.
-    #[error("{0}")]
     Lost(String),
-    #[error("{0}")]
     Failed(String),
 }
 
@@ -152,13 +149,18 @@ impl Watch {
         let request = Request::new(collection()).watch(&params, &version);
         let body = timeout(PATIENCE, self.send(request)).await.map_err(|_| CallError::TimedOut(PATIENCE))??;
         let began = Instant::now();
-        self.synced();
+        // There is a list, and the watch after it is connected.
+        self.memory.change(|store| store.synced = true);
+        if self.enter(WatchState::Synced) {
+            tracing::info!(specs = self.memory.store.read().held(), "credential specs are answered from memory");
+        }
+        (self.ready)();
         let hangs = |_| WatchError::Lost("the watch did not end when it was asked to".to_owned());
         timeout_at(began + term + GRACE, self.take_all(body)).await.map_err(hangs)??;
         if began.elapsed() < WORKED {
             return Err(WatchError::Failed("the watch ended early".to_owned()));
         }
-        self.worked();
+        self.failures = 0;
         Ok(())
     }
 
@@ -174,7 +176,7 @@ impl Watch {
         if head.status.is_success() {
             return Ok(body);
         }
-        let body = answer::read(body, MAX_PAGE, None).await?;
+        let body = read_answer(body, MAX_PAGE, None).await?;
         let status = serde_json::from_slice(&body).ok().map(Box::new);
         Err(CallError::Refused { code: head.status, status, retry_after: None }.into())
     }
@@ -193,7 +195,7 @@ impl Watch {
             }
             params.limit = Some(limit);
             let body = self.send(Request::new(collection()).list(&params)).await?;
-            let body = match answer::read(body, MAX_PAGE, None).await {
+            let body = match read_answer(body, MAX_PAGE, None).await {
                 Ok(body) => body,
                 Err(CallError::TooLarge(_)) if limit == 1 => {
                     return Err(WatchError::Failed("an object in the list is too large".to_owned()));
@@ -215,7 +217,7 @@ impl Watch {
             if params.continue_token.is_none() {
                 let version = page.metadata.resource_version.filter(|version| !version.is_empty());
                 self.memory.change(Store::end_list);
-                self.memory.forget_all_reads();
+                self.memory.forget_reads(|_| true);
                 return version.ok_or_else(|| WatchError::Failed("the list has no resource version".to_owned()));
             }
             if is_empty {
@@ -257,7 +259,7 @@ impl Watch {
         }
         if let Some((name, version, fact)) = kept(&object).filter(|_| event.r#type != "BOOKMARK") {
             // A read that began before may bring what was before.
-            self.memory.forget_reads(&name);
+            self.memory.forget_reads(|read| *read == name);
             self.memory.change(|store| match event.r#type.as_str() {
                 "DELETED" => store.remove(&name, version),
                 _ => store.apply(name, version, fact),
@@ -265,21 +267,8 @@ impl Watch {
         }
         self.version = Some(object.metadata.resource_version);
         self.memory.metrics.watch_event(std::time::SystemTime::now());
-        self.worked();
-        Ok(())
-    }
-
-    fn worked(&mut self) {
         self.failures = 0;
-    }
-
-    /// There is a list, and the watch after it is connected.
-    fn synced(&mut self) {
-        self.memory.change(|store| store.synced = true);
-        if self.enter(WatchState::Synced) {
-            tracing::info!(specs = self.memory.store.read().held(), "credential specs are answered from memory");
-        }
-        (self.ready)();
+        Ok(())
     }
 
     /// What the failure of a list or a watch means, and how long to wait before the next.
@@ -344,8 +333,7 @@ fn pause((first, longest): (Duration, Duration), failures: u32) -> Duration {
 /// What memory keeps of an object; what cannot be read is left to a look-up, which says so.
 fn kept(object: &SpecObject<'_>) -> Option<(SpecName, Version, Option<SpecFact>)> {
     let name = SpecName::parse(&object.metadata.name)?;
-    let fact = object.contents().ok().map(|contents| contents.map_or(SpecFact::Unusable, SpecFact::Contents));
-    Some((name, object.version(), fact))
+    Some((name, object.version(), object.fact().ok()))
 }
 
 #[cfg(test)]

@@ -80,7 +80,7 @@ pub fn issue(args: &IssueArgs, now: SystemTime) -> anyhow::Result<(String, ExitC
         let [cert, key] = [files::read(&ca_cert)?, files::read(&ca_key)?];
         Ca::from_pem(&String::from_utf8_lossy(&cert), &String::from_utf8_lossy(&key)).with_context(failed)?
     };
-    if ca.not_after() <= now {
+    if ca.summary.not_after <= now {
         bail!("{} expired: move it and its key away to have a new certificate authority created", ca_cert.display());
     }
     let (leaf, pair) = ca.issue_pair(&names, now, *leaf_lifetime).with_context(failed)?;

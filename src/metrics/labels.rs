@@ -3,26 +3,9 @@
 use gmsa_core::{
     admission::{AllowReason, Denial, Source, SpecFact, UseFact, Webhook, operation::Operation},
     diagnostic::rules,
+    word_enum,
 };
-use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
-
-macro_rules! label {
-    ($(#[$about:meta])* $name:ident { $($(#[$variant_about:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
-        gmsa_core::word_enum! {
-            $(#[$about])*
-            #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-            pub enum $name {
-                $($(#[$variant_about])* $variant = $word,)+
-            }
-        }
-
-        impl EncodeLabelValue for $name {
-            fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> Result<(), std::fmt::Error> {
-                self.as_str().encode(encoder)
-            }
-        }
-    };
-}
+use prometheus_client::encoding::EncodeLabelSet;
 
 /// What was being done to the object. In a review, the word has capital letters.
 pub(super) fn operation(operation: Operation) -> &'static str {
@@ -34,9 +17,10 @@ pub(super) fn operation(operation: Operation) -> &'static str {
     }
 }
 
-label! {
+word_enum! {
     /// How a review ended.
-    ReviewOutcome {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum ReviewOutcome {
         Allowed = "allowed",
         /// Denied for what the request is.
         Denied = "denied",
@@ -47,9 +31,10 @@ label! {
     }
 }
 
-label! {
+word_enum! {
     /// Why a connection was not served.
-    Unserved {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Unserved {
         /// The client closed it before it sent anything, as a health check of a load balancer does.
         Gone = "closed-by-client",
         /// It sent nothing in time, or nothing yet when too many waited.
@@ -59,9 +44,10 @@ label! {
     }
 }
 
-label! {
+word_enum! {
     /// What the watch of credential specs is doing.
-    WatchState {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum WatchState {
         /// Reading the first list.
         Starting = "starting",
         Synced = "synced",
@@ -72,18 +58,10 @@ label! {
     }
 }
 
-label! {
-    /// How an attempt to take a changed certificate into service ended.
-    ReloadOutcome {
-        Served = "served",
-        /// It was refused; the one before stays.
-        Refused = "refused",
-    }
-}
-
-label! {
+word_enum! {
     /// What a replica did to the certificates that the webhook manages itself.
-    CertificateStep {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum CertificateStep {
         /// Filled the empty Secret.
         Filled = "filled",
         /// Rebuilt a Secret that was damaged or edited, or whose authority had expired.
@@ -133,7 +111,7 @@ labels! {
     ReviewLabels {
         path: &'static str = Webhook::ALL.map(Webhook::as_str),
         operation: &'static str = Operation::ALL.map(operation),
-        outcome: ReviewOutcome = ReviewOutcome::ALL,
+        outcome: &'static str = ReviewOutcome::ALL.map(ReviewOutcome::as_str),
         reason: &'static str = [&AllowReason::ALL.map(AllowReason::as_str)[..], &Denial::RULES.map(|rule| rule.id)].concat()
     } => counts_a_refusal
     PathLabel { path: &'static str = Webhook::ALL.map(Webhook::as_str) }
@@ -141,10 +119,10 @@ labels! {
     CodeLabel { code: u16 = [400, 404, 405, 408, 413, 415, 503] }
     LookupLabels { source: &'static str = Source::ALL.map(Source::as_str), outcome: &'static str = SpecFact::OUTCOMES }
     AccessLabels { source: &'static str = Source::ALL.map(Source::as_str), outcome: &'static str = UseFact::OUTCOMES }
-    UnservedLabel { reason: Unserved = Unserved::ALL }
-    StateLabel { state: WatchState = WatchState::ALL }
-    ReloadLabel { outcome: ReloadOutcome = ReloadOutcome::ALL }
-    StepLabel { step: CertificateStep = CertificateStep::ALL }
+    UnservedLabel { reason: &'static str = Unserved::ALL.map(Unserved::as_str) }
+    StateLabel { state: &'static str = WatchState::ALL.map(WatchState::as_str) }
+    ReloadLabel { outcome: &'static str = ["served", "refused"] }
+    StepLabel { step: &'static str = CertificateStep::ALL.map(CertificateStep::as_str) }
 }
 
 /// Takes the last digit, to this base, off a number.
@@ -161,11 +139,11 @@ fn counts_a_refusal(of: &ReviewLabels) -> bool {
     let is_change = [Operation::Create, Operation::Update].map(operation).contains(&of.operation);
     let is_denial = Denial::RULES.iter().any(|rule| rule.id == of.reason);
     let is_failure = [rules::SPEC_UNREADABLE.id, rules::AUTHORIZATION_FAILED.id].contains(&of.reason);
-    let fits = match of.outcome {
-        ReviewOutcome::Allowed => false,
-        ReviewOutcome::Denied => !is_failure,
-        ReviewOutcome::WouldDeny => !is_failure && !is_wrong_spec,
-        ReviewOutcome::Error => is_failure,
+    let outcomes = match (is_failure, is_wrong_spec) {
+        (true, _) => &[ReviewOutcome::Error][..],
+        (false, true) => &[ReviewOutcome::Denied],
+        (false, false) => &[ReviewOutcome::Denied, ReviewOutcome::WouldDeny],
     };
+    let fits = outcomes.iter().any(|outcome| outcome.as_str() == of.outcome);
     webhooks.iter().any(|webhook| webhook.as_str() == of.path) && is_change && is_denial && fits
 }

@@ -1,4 +1,4 @@
-//! The standard figures of a process (`process_…`), read from `/proc` at each scrape.
+//! The standard figures of a process (`process_…`), asked of the system at each scrape.
 
 use std::fs;
 
@@ -7,6 +7,7 @@ use prometheus_client::{
     encoding::{DescriptorEncoder, EncodeMetric},
     metrics::{counter::ConstCounter, gauge::ConstGauge},
 };
+use rustix::process::{Resource, getrlimit};
 
 /// Linux counts a process's times in ticks of this many to the second for every user space (`USER_HZ`).
 const TICKS_PER_SECOND: f64 = 100.0;
@@ -62,9 +63,7 @@ fn open_files() -> Option<i64> {
 }
 
 fn max_files() -> Option<i64> {
-    let limits = fs::read_to_string("/proc/self/limits").ok()?;
-    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
-    line.split_ascii_whitespace().next()?.parse().ok()
+    i64::try_from(getrlimit(Resource::Nofile).current?).ok()
 }
 
 #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "seconds are all that is asked for")]

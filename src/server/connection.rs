@@ -8,7 +8,7 @@
 //! HTTP/2 is not offered. API servers speak HTTP/1.1 to webhooks since Kubernetes 1.16, to spread requests over replicas.
 //! Without HTTP/2 there are no control frames to flood a connection with, and one connection is one request at a time.
 
-use std::{convert::Infallible, io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{convert::Infallible, future::pending, io, net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::{
     Router,
@@ -26,15 +26,11 @@ use hyper_util::{
 };
 use rustls::ServerConfig;
 use socket2::SockRef;
-use tokio::{
-    io::{AsyncRead, AsyncWrite},
-    net::TcpStream,
-    time::timeout,
-};
-use tokio_rustls::{TlsAcceptor, server::TlsStream};
-use tokio_util::sync::CancellationToken;
+use tokio::{net::TcpStream, time::timeout};
+use tokio_rustls::TlsAcceptor;
+use tokio_util::{either::Either, sync::CancellationToken};
 
-use super::places::{Place, Waiting};
+use super::places::{Place, Places};
 use crate::{
     limits::{HANDSHAKE_TIMEOUT, MAX_HEAD, RECEIVE_BUFFER, TLS_OUTPUT},
     metrics::{Metrics, Unserved},
@@ -42,8 +38,11 @@ use crate::{
     tls::client_auth::ClientAuth,
 };
 
+/// The lines about connections that got no place, and those about handshakes that failed.
+pub(super) static DROPPED: LogLimit = LogLimit::new("connection dropped");
+pub(super) static FAILED_HANDSHAKES: LogLimit = LogLimit::new("TLS handshake failed");
+
 /// How the connections of a listener are served.
-#[derive(Clone)]
 pub struct Serving {
     pub tls: Option<Arc<ServerConfig>>,
     /// Closes the connections of clients that it no longer trusts.
@@ -54,8 +53,8 @@ pub struct Serving {
     pub waiting: usize,
     /// How long one may bring no whole head of a request.
     pub idle: Duration,
-    /// Counts connections, and counts and logs those that fail.
-    pub observers: Option<Observers>,
+    /// Counts connections. Without it none is logged either.
+    pub metrics: Option<Metrics>,
     /// From its cancellation on, every answer closes its connection: API servers then open new ones, to other replicas. One that
     /// is closed only when the process ends may be closed while a review is on its way to it, and the API server does not
     /// send that again.
@@ -67,78 +66,75 @@ impl Serving {
     #[must_use]
     pub fn new(places: usize, waiting: usize, idle: Duration) -> Self {
         let ending = CancellationToken::new();
-        Self { tls: None, clients: None, places, waiting, idle, observers: None, ending }
+        Self { tls: None, clients: None, places, waiting, idle, metrics: None, ending }
     }
 }
 
-/// What counts and logs connections.
-#[derive(Clone)]
-pub struct Observers {
-    pub metrics: Metrics,
-    /// Of failed handshakes.
-    pub handshakes: Arc<LogLimit>,
-    /// Of connections that got no place.
-    pub unserved: Arc<LogLimit>,
-}
-
-/// One connection, and what it needs.
-pub(super) struct HttpsConnection {
+/// What all connections of a listener need.
+pub(super) struct HttpsService {
     pub serving: Serving,
     pub router: Router,
+    pub places: Arc<Places>,
     /// From its cancellation on, none gets a place, and no handshake goes on.
     pub too_late: CancellationToken,
 }
 
-impl HttpsConnection {
-    /// Serves until the connection ends, or has to. `graceful` lets a request in flight be answered first.
-    pub(super) async fn serve(self, stream: TcpStream, peer: SocketAddr, waiting: Waiting, graceful: Watcher) {
-        let Some(place) = self.too_late.run_until_cancelled(self.place(&stream, peer, waiting)).await.flatten() else {
-            return;
+impl HttpsService {
+    /// Waits for a place for a connection, then serves until the connection ends, or has to. `graceful` lets a request in flight be
+    /// answered first.
+    pub async fn serve(self: Arc<Self>, stream: TcpStream, peer: SocketAddr, graceful: Watcher) {
+        let metrics = self.serving.metrics.as_ref();
+        let waiting = metrics.map(Metrics::connection_waiting);
+        let mut first = [0];
+        let placed = self.places.place(peer.ip(), stream.peek(&mut first));
+        let place = match self.too_late.run_until_cancelled(placed).await {
+            Some(Ok(place)) => place,
+            Some(Err(unserved)) => {
+                if let Some(metrics) = metrics {
+                    metrics.connection_unserved(unserved);
+                    if unserved == Unserved::NoPlace && DROPPED.admit() {
+                        tracing::warn!(%peer, "connection dropped: too many others were served or waited");
+                    }
+                }
+                return;
+            }
+            None => return,
         };
+        drop(waiting);
         // Boxed: a task that waits is as large as what it waits for.
         let served = Box::pin(self.serve_at(&place, stream, peer, graceful));
         place.close.run_until_cancelled(served).await;
     }
 
-    async fn place(&self, stream: &TcpStream, peer: SocketAddr, waiting: Waiting) -> Option<Arc<Place>> {
-        let observers = self.serving.observers.as_ref();
-        let _counted = observers.map(|observers| observers.metrics.connection_waiting());
-        let unserved = match waiting.place(stream.peek(&mut [0])).await {
-            Ok(place) => return Some(place),
-            Err(unserved) => unserved,
-        };
-        if let Some(Observers { metrics, unserved: log_limit, .. }) = observers {
-            metrics.connection_unserved(unserved);
-            if unserved == Unserved::NoPlace && log_limit.admit() {
-                tracing::warn!(%peer, "connection dropped: too many others were served or waited");
-            }
-        }
-        None
-    }
-
+    /// Serves a connection that has a place: TLS, then HTTP.
     async fn serve_at(&self, place: &Arc<Place>, stream: TcpStream, peer: SocketAddr, graceful: Watcher) {
-        let _counted = self.serving.observers.as_ref().map(|observers| observers.metrics.connection());
+        let Serving { tls, clients, metrics, idle, ending, .. } = &self.serving;
+        let _counted = metrics.as_ref().map(Metrics::connection);
         // While it waited it was as small as possible. Where that fails, reading is slower.
         let _ = SockRef::from(&stream).set_recv_buffer_size(RECEIVE_BUFFER);
-        let Some(tls) = &self.serving.tls else { return self.http(place, stream, graceful).await };
-        // Boxed: the task is as large as what it waits for most of the time, not as a handshake.
-        let Some(stream) = Box::pin(self.handshake(Arc::clone(tls), stream, peer)).await else { return };
-        let Some(clients) = &self.serving.clients else { return self.http(place, stream, graceful).await };
-        let chain = stream.get_ref().1.peer_certificates().unwrap_or_default().to_vec();
-        tokio::select! {
-            () = self.http(place, stream, graceful) => {}
-            () = clients.revoked(&chain) => {
-                tracing::info!(%peer, "connection closed: its client certificate is no longer trusted");
-            }
-        }
-    }
-
-    async fn http<S: AsyncRead + AsyncWrite + Unpin + 'static>(
-        &self,
-        place: &Arc<Place>,
-        stream: S,
-        graceful: Watcher,
-    ) {
+        let (stream, certificates) = if let Some(tls) = tls {
+            let limited = |tls: &mut rustls::ServerConnection| tls.set_buffer_limit(Some(TLS_OUTPUT));
+            let accepted = timeout(HANDSHAKE_TIMEOUT, TlsAcceptor::from(Arc::clone(tls)).accept_with(stream, limited));
+            // Boxed: the task is as large as what it waits for most of the time, not as a handshake.
+            let Some(accepted) = self.too_late.run_until_cancelled(Box::pin(accepted)).await else { return };
+            let late = |_| io::Error::other(format!("took longer than {HANDSHAKE_TIMEOUT:?}"));
+            let stream = match accepted.map_err(late).flatten() {
+                Ok(stream) => stream,
+                Err(error) => {
+                    if let Some(metrics) = metrics {
+                        metrics.handshake_failed();
+                        if FAILED_HANDSHAKES.admit() {
+                            tracing::info!(%peer, cause = cut(&error.to_string()), "TLS handshake failed");
+                        }
+                    }
+                    return;
+                }
+            };
+            let certificates = stream.get_ref().1.peer_certificates().unwrap_or_default().to_vec();
+            (Either::Right(stream), certificates)
+        } else {
+            (Either::Left(stream), Vec::new())
+        };
         let router = TowerToHyperService::new(self.router.clone());
         let service = service_fn(|mut request: Request<Incoming>| {
             let may_be_review = request.method() == Method::POST;
@@ -147,41 +143,28 @@ impl HttpsConnection {
             async move {
                 let mut response = response.await?;
                 let stays_open = may_be_review && response.status() == StatusCode::OK;
-                if !stays_open || self.serving.ending.is_cancelled() || place.is_wanted() {
+                if !stays_open || ending.is_cancelled() || place.is_wanted() {
                     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
                 }
                 Ok::<_, Infallible>(response)
             }
         });
-        let connection = Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(self.serving.idle)
-            .max_buf_size(MAX_HEAD)
-            .serve_connection(TokioIo::new(stream), service);
-        if let Err(error) = graceful.watch(connection).await {
-            tracing::debug!(%error, "connection closed");
-        }
-    }
-
-    async fn handshake(
-        &self,
-        tls: Arc<ServerConfig>,
-        stream: TcpStream,
-        peer: SocketAddr,
-    ) -> Option<TlsStream<TcpStream>> {
-        let limited = |tls: &mut rustls::ServerConnection| tls.set_buffer_limit(Some(TLS_OUTPUT));
-        let accepted = timeout(HANDSHAKE_TIMEOUT, TlsAcceptor::from(tls).accept_with(stream, limited));
-        let late = |_| io::Error::other(format!("took longer than {HANDSHAKE_TIMEOUT:?}"));
-        let error = match self.too_late.run_until_cancelled(accepted).await?.map_err(late).flatten() {
-            Ok(stream) => return Some(stream),
-            Err(error) => error.to_string(),
-        };
-        if let Some(Observers { metrics, handshakes, .. }) = &self.serving.observers {
-            metrics.handshake_failed();
-            if handshakes.admit() {
-                tracing::info!(%peer, cause = cut(&error), "TLS handshake failed");
+        let mut http = Builder::new();
+        http.timer(TokioTimer::new()).header_read_timeout(*idle).max_buf_size(MAX_HEAD);
+        let connection = http.serve_connection(TokioIo::new(stream), service);
+        let revoked = async {
+            match clients {
+                Some(clients) => clients.revoked(&certificates).await,
+                None => pending().await,
             }
+        };
+        tokio::select! {
+            ended = graceful.watch(connection) => {
+                if let Err(error) = ended {
+                    tracing::debug!(%error, "connection closed");
+                }
+            }
+            () = revoked => tracing::info!(%peer, "connection closed: its client certificate is no longer trusted"),
         }
-        None
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
 
+use super::refusal::Refusal;
 use crate::duration::go_duration;
 
 /// What a webhook call may take where the request has no `timeout`: the API server's default.
@@ -17,21 +18,21 @@ pub(crate) const MIN_TIMEOUT: Duration = Duration::from_secs(1);
 /// See [`MIN_TIMEOUT`].
 pub(crate) const MAX_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What a `timeout` that the API server does not send is answered with.
-pub const INVALID_TIMEOUT: &str =
-    "the query parameter timeout must be a duration above 0 with units, such as 10s, 1m30s or 500ms";
-
-/// How long a decision may take: what the API server's `?timeout=` leaves after a margin in which the answer travels. `None`
-/// where the query has a `timeout` that is not a Go duration (`10s`, `1m30s`, `500ms`) above 0.
-#[must_use]
-pub fn time_allowed(query: Option<&str>) -> Option<Duration> {
+/// How long a decision may take: what the API server's `?timeout=` leaves after a margin in which the answer travels.
+///
+/// # Errors
+/// Where the query has a `timeout` that is not a Go duration (`10s`, `1m30s`, `500ms`) above 0.
+pub(super) fn time_allowed(query: Option<&str>) -> Result<Duration, Refusal> {
     let given = query.unwrap_or_default().split('&').find_map(|pair| pair.strip_prefix("timeout="));
     let timeout = match given {
         None => DEFAULT_TIMEOUT,
-        Some(text) => go_duration(text).filter(|timeout| !timeout.is_zero())?.clamp(MIN_TIMEOUT, MAX_TIMEOUT),
+        Some(text) => {
+            let timeout = go_duration(text).filter(|timeout| !timeout.is_zero());
+            timeout.ok_or(Refusal::INVALID_TIMEOUT)?.clamp(MIN_TIMEOUT, MAX_TIMEOUT)
+        }
     };
     let margin = (timeout / 10).min(Duration::from_millis(500));
-    Some(timeout.saturating_sub(margin))
+    Ok(timeout.saturating_sub(margin))
 }
 
 /// Waits until `deadline`; `None` where the future is not ready by then. One that is ready at once is in time, whatever the
@@ -63,7 +64,8 @@ mod tests {
             (Some("timeout=1.2.3s"), None),
             (Some("timeout=99999999999999999999999h"), None),
         ] {
-            assert_eq!(time_allowed(query), expected.map(Duration::from_millis), "{query:?}");
+            let expected = expected.map(Duration::from_millis).ok_or(Refusal::INVALID_TIMEOUT);
+            assert_eq!(time_allowed(query), expected, "{query:?}");
         }
     }
 }

@@ -4,23 +4,20 @@
 /// where the system has no randomness to give: the pod then keeps the host name that Kubernetes gives it.
 pub(super) fn random_hostname() -> Option<String> {
     const ALPHABET: &[u8] = b"abcdefghijklmnopqrstuvwxyz0123456789";
-    let mut bytes = [0u8; 64];
+    let mut bytes = [0; 16];
     if let Err(error) = getrandom::fill(&mut bytes) {
         tracing::error!(%error, "no randomness for a host name");
         return None;
     }
+    // There are fewer than 2^78 names: of 128 random bits, none is more likely than another by more than one part in 2^50.
+    let mut random = u128::from_ne_bytes(bytes);
     let mut name = String::with_capacity(15);
-    for byte in bytes {
-        let choices = if name.is_empty() { 26 } else { 36 };
-        // Bytes from the last whole multiple of `choices` on are skipped: without that `%` favours the first letters.
-        if usize::from(byte) < 256 / choices * choices {
-            name.extend(ALPHABET.get(usize::from(byte) % choices).map(|letter| char::from(*letter)));
-        }
-        if name.len() == 15 {
-            return Some(name);
-        }
+    for choices in std::iter::once(26).chain([36; 14]) {
+        let letter = usize::try_from(random % choices).ok().and_then(|at| ALPHABET.get(at));
+        name.extend(letter.map(|letter| char::from(*letter)));
+        random /= choices;
     }
-    None
+    Some(name)
 }
 
 #[cfg(test)]

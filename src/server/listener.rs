@@ -6,6 +6,7 @@
 use std::{
     io,
     net::{IpAddr, Ipv4Addr, SocketAddr},
+    sync::Arc,
     time::Duration,
 };
 
@@ -14,14 +15,14 @@ use hyper_util::server::graceful::GracefulShutdown;
 use rustix::io::Errno;
 use socket2::{Domain, Protocol as SocketProtocol, Socket, Type};
 use tokio::{
-    net::{TcpListener, TcpStream},
+    net::TcpListener,
     task::JoinSet,
     time::{interval, sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    connection::{HttpsConnection, Serving},
+    connection::{HttpsService, Serving},
     places::Places,
 };
 use crate::limits::{SEND_BUFFER, UNREAD_TIMEOUT, WAITING_RECEIVE_BUFFER};
@@ -73,19 +74,25 @@ impl Listener {
     pub async fn serve(self, router: Router, closing: CancellationToken, drain: Duration) -> usize {
         let Self { tcp, serving, .. } = self;
         let places = Places::new(serving.places, serving.waiting);
-        let (graceful, mut tasks) = (GracefulShutdown::new(), JoinSet::new());
-        let (mut room, too_late) = (interval(ROOM_PERIOD), CancellationToken::new());
+        let service = Arc::new(HttpsService { serving, router, places, too_late: CancellationToken::new() });
+        let HttpsService { serving, places, too_late, .. } = &*service;
+        let (graceful, mut tasks, mut room) = (GracefulShutdown::new(), JoinSet::new(), interval(ROOM_PERIOD));
         loop {
             tokio::select! {
                 biased;
                 () = closing.cancelled() => break,
                 _ = room.tick() => places.make_room(),
                 Some(ended) = tasks.join_next() => report(ended),
-                (stream, peer) = accept(&tcp, &places) => {
-                    let waiting = places.enter(peer.ip());
-                    let (serving, router, too_late) = (serving.clone(), router.clone(), too_late.clone());
-                    let connection = HttpsConnection { serving, router, too_late };
-                    tasks.spawn(connection.serve(stream, peer, waiting, graceful.watcher()));
+                accepted = tcp.accept() => match accepted {
+                    Ok((stream, peer)) => {
+                        tasks.spawn(Arc::clone(&service).serve(stream, peer, graceful.watcher()));
+                    }
+                    Err(error) if is_shortage(&error) => {
+                        tracing::warn!(%error, "cannot accept a connection");
+                        places.drop_one();
+                        sleep(ACCEPT_PAUSE).await;
+                    }
+                    Err(error) => tracing::debug!(%error, "a connection ended before it was accepted"),
                 }
             }
         }
@@ -108,21 +115,6 @@ impl Listener {
             tracing::warn!(connections = tasks.len(), "dropping connections that did not finish in time");
         }
         tasks.len()
-    }
-}
-
-/// The next connection.
-async fn accept(tcp: &TcpListener, places: &Places) -> (TcpStream, SocketAddr) {
-    loop {
-        match tcp.accept().await {
-            Ok(accepted) => return accepted,
-            Err(error) if !is_shortage(&error) => tracing::debug!(%error, "a connection ended before it was accepted"),
-            Err(error) => {
-                tracing::warn!(%error, "cannot accept a connection");
-                places.drop_one();
-                sleep(ACCEPT_PAUSE).await;
-            }
-        }
     }
 }
 
@@ -166,6 +158,7 @@ fn is_no_ipv6(error: &io::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use socket2::SockRef;
+    use tokio::net::TcpStream;
 
     use super::*;
 

@@ -48,7 +48,7 @@ struct State {
     /// Connections that came so far, which is the number of the last one.
     entered: u64,
     /// Those that have connections.
-    sources: HashMap<SourceAddress, Connections>,
+    sources: HashMap<IpAddr, Connections>,
     /// Connections that wait: those that sent nothing yet, and those that did.
     silent: usize,
     ready: usize,
@@ -85,16 +85,11 @@ struct IdleConnection {
     close: CancellationToken,
 }
 
-/// Where connections come from: an IPv4 address, or the network of 64 bits that a host has all addresses of in IPv6.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct SourceAddress(IpAddr);
-
-impl SourceAddress {
-    fn of(peer: IpAddr) -> Self {
-        Self(match peer.to_canonical() {
-            IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
-            address @ IpAddr::V4(_) => address,
-        })
+/// Where a connection comes from: an IPv4 address, or the network of 64 bits that a host has all addresses of in IPv6.
+fn source_of(peer: IpAddr) -> IpAddr {
+    match peer.to_canonical() {
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
+        address @ IpAddr::V4(_) => address,
     }
 }
 
@@ -104,19 +99,48 @@ impl Places {
         Arc::new(Self(Mutex::new(State { free: places, most_waiting, entered: 0, sources, silent: 0, ready: 0 })))
     }
 
-    /// A connection that was accepted, and has sent nothing as far as is known.
-    pub fn enter(self: &Arc<Self>, peer: IpAddr) -> Waiting {
-        let source = SourceAddress::of(peer);
-        let (tell, told) = oneshot::channel();
-        let mut state = self.0.lock();
-        state.entered += 1;
-        let number = state.entered;
-        state.sources.entry(source).or_default().silent.insert(number, tell);
-        state.silent += 1;
-        if state.silent + state.ready > state.most_waiting {
-            state.drop_one();
+    /// Waits for a place for a connection from `peer`: first until `sent` has found how many bytes there are to read, then until it is this
+    /// one's turn.
+    ///
+    /// # Errors
+    /// Where the client has closed the connection, where there is no place within [`WAIT_TIMEOUT`], and where too many wait.
+    pub async fn place(
+        self: &Arc<Self>,
+        peer: IpAddr,
+        sent: impl Future<Output = io::Result<usize>>,
+    ) -> Result<Arc<Place>, Unserved> {
+        let deadline = Instant::now() + WAIT_TIMEOUT;
+        let source = source_of(peer);
+        let (tell, mut told) = oneshot::channel();
+        let number = {
+            let mut state = self.0.lock();
+            state.entered += 1;
+            let number = state.entered;
+            state.sources.entry(source).or_default().silent.insert(number, tell);
+            state.silent += 1;
+            if state.silent + state.ready > state.most_waiting {
+                state.drop_one();
+            }
+            number
+        };
+        let _waiting = Waiting { places: self, source, number };
+        let peeked = tokio::select! {
+            peeked = timeout_at(deadline, sent) => peeked.map_err(|_| Unserved::Silent)?,
+            // No place is handed out to it yet: it was dropped.
+            _ = &mut told => return Err(Unserved::Silent),
+        };
+        if !peeked.is_ok_and(|bytes| bytes > 0) {
+            return Err(Unserved::Gone);
         }
-        Waiting { places: Arc::clone(self), source, number, told }
+        self.hand_out(|state| {
+            let Some(of) = state.sources.get_mut(&source) else { return };
+            if let Some(tell) = of.silent.remove(&number) {
+                of.ready.insert(number, tell);
+                state.silent -= 1;
+                state.ready += 1;
+            }
+        });
+        timeout_at(deadline, told).await.ok().and_then(Result::ok).map(Arc::new).ok_or(Unserved::NoPlace)
     }
 
     /// How many connections wait that have sent something.
@@ -143,7 +167,13 @@ impl Places {
         let mut state = self.0.lock();
         change(&mut state);
         while let Some((source, tell)) = state.next_ready() {
-            granted.push((tell, Place::new(Arc::clone(self), source, &mut state)));
+            let (places, is_proven) = (Arc::clone(self), AtomicBool::new(false));
+            let place = Place { places, source, is_proven, close: CancellationToken::new() };
+            state.free -= 1;
+            let of = state.sources.entry(source).or_default();
+            of.held += 1;
+            place.rest(of);
+            granted.push((tell, place));
         }
         drop(state);
         for (tell, place) in granted {
@@ -155,7 +185,7 @@ impl Places {
 
 impl State {
     /// Takes the connection out of the queues that is to have a place now.
-    fn next_ready(&mut self) -> Option<(SourceAddress, oneshot::Sender<Place>)> {
+    fn next_ready(&mut self) -> Option<(IpAddr, oneshot::Sender<Place>)> {
         if self.ready == 0 {
             return None;
         }
@@ -198,7 +228,7 @@ impl State {
         of.idle.remove(of.first_to_go()?)
     }
 
-    fn forget_empty(&mut self, source: SourceAddress) {
+    fn forget_empty(&mut self, source: IpAddr) {
         let is_empty = |of: &Connections| of.held == 0 && of.silent.is_empty() && of.ready.is_empty();
         if self.sources.get(&source).is_some_and(is_empty) {
             self.sources.remove(&source);
@@ -207,42 +237,13 @@ impl State {
 }
 
 /// A connection that waits, until this is dropped.
-#[derive(Debug)]
-pub(super) struct Waiting {
-    places: Arc<Places>,
-    source: SourceAddress,
+struct Waiting<'p> {
+    places: &'p Places,
+    source: IpAddr,
     number: u64,
-    told: oneshot::Receiver<Place>,
 }
 
-impl Waiting {
-    /// Waits for a place: first until `peek` has found how many bytes there are to read, then until it is this one's turn.
-    ///
-    /// # Errors
-    /// Where the client has closed the connection, where there is no place within [`WAIT_TIMEOUT`], and where too many wait.
-    pub async fn place(mut self, peek: impl Future<Output = io::Result<usize>>) -> Result<Arc<Place>, Unserved> {
-        let deadline = Instant::now() + WAIT_TIMEOUT;
-        let peeked = tokio::select! {
-            peeked = timeout_at(deadline, peek) => peeked.map_err(|_| Unserved::Silent)?,
-            // No place is handed out to it yet: it was dropped.
-            _ = &mut self.told => return Err(Unserved::Silent),
-        };
-        if !peeked.is_ok_and(|bytes| bytes > 0) {
-            return Err(Unserved::Gone);
-        }
-        self.places.hand_out(|state| {
-            let Some(of) = state.sources.get_mut(&self.source) else { return };
-            if let Some(tell) = of.silent.remove(&self.number) {
-                of.ready.insert(self.number, tell);
-                state.silent -= 1;
-                state.ready += 1;
-            }
-        });
-        timeout_at(deadline, &mut self.told).await.ok().and_then(Result::ok).map(Arc::new).ok_or(Unserved::NoPlace)
-    }
-}
-
-impl Drop for Waiting {
+impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         let mut state = self.places.0.lock();
         if let Some(of) = state.sources.get_mut(&self.source) {
@@ -259,7 +260,7 @@ impl Drop for Waiting {
 #[derive(Debug)]
 pub(super) struct Place {
     places: Arc<Places>,
-    source: SourceAddress,
+    source: IpAddr,
     /// Whether the connection has brought a request that was decided.
     is_proven: AtomicBool,
     /// Cancelled when the connection has to make room.
@@ -267,15 +268,6 @@ pub(super) struct Place {
 }
 
 impl Place {
-    fn new(places: Arc<Places>, source: SourceAddress, state: &mut State) -> Self {
-        let place = Self { places, source, is_proven: AtomicBool::new(false), close: CancellationToken::new() };
-        state.free -= 1;
-        let of = state.sources.entry(source).or_default();
-        of.held += 1;
-        place.rest(of);
-        place
-    }
-
     /// From now on the connection has no request that is being decided.
     fn rest(&self, of: &mut Connections) {
         let is_proven = self.is_proven.load(Ordering::Relaxed);

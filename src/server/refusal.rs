@@ -1,6 +1,9 @@
 //! Why a request is no review that could be decided: the code and the line of text that it is answered with.
 
+use std::borrow::Cow;
+
 use axum::http::{Method, StatusCode};
+use gmsa_cluster::body::BodyError;
 use gmsa_core::{
     admission::{Webhook, review::ParseError},
     quote,
@@ -8,56 +11,57 @@ use gmsa_core::{
 
 use crate::limits::MAX_BODY;
 
-/// Why a request is not a review that could be decided.
-#[derive(Debug)]
-pub(super) enum Refusal {
-    NoSuchPath(String),
-    WrongMethod { method: Method, path: String },
-    NotJson,
-    TooLarge,
-    SlowBody,
-    BadRequest(String),
-    Busy,
-}
+/// The code and the line of an answer that is no review.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Refusal(pub StatusCode, pub Cow<'static, str>);
 
-impl From<ParseError> for Refusal {
-    fn from(error: ParseError) -> Self {
-        Self::BadRequest(error.to_string())
+impl Refusal {
+    pub const NOT_JSON: Self =
+        Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the content type must be application/json");
+    pub const SLOW_BODY: Self = Self::new(StatusCode::REQUEST_TIMEOUT, "the body did not arrive within the time limit");
+    pub const BUSY: Self = Self::new(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "this replica is reviewing as many requests as it may at once: try again",
+    );
+    pub const INVALID_TIMEOUT: Self = Self::new(
+        StatusCode::BAD_REQUEST,
+        "the query parameter timeout must be a duration above 0 with units, such as 10s, 1m30s or 500ms",
+    );
+
+    const fn new(code: StatusCode, line: &'static str) -> Self {
+        Self(code, Cow::Borrowed(line))
+    }
+
+    pub fn no_such_path(path: &str) -> Self {
+        let (path, known) = (quote::cut(path, quote::NAME), Webhook::ALL.map(Webhook::path).join(", "));
+        let line = format!("there is no path {path:?}: this webhook serves {known}, /health and /info");
+        Self(StatusCode::NOT_FOUND, line.into())
+    }
+
+    pub fn wrong_method(method: &Method, path: &str) -> Self {
+        let line = format!("{path} does not take {}", quote::cut(method.as_str(), quote::NAME));
+        Self(StatusCode::METHOD_NOT_ALLOWED, line.into())
     }
 }
 
-impl Refusal {
-    /// The code and the line of an answer.
-    pub(super) fn answer(&self) -> (StatusCode, String) {
-        match self {
-            Self::NoSuchPath(path) => (
-                StatusCode::NOT_FOUND,
-                format!(
-                    "there is no path {:?}: this webhook serves {}, /health and /info",
-                    shorten(path),
-                    Webhook::ALL.map(Webhook::path).join(", ")
-                ),
-            ),
-            Self::WrongMethod { method, path } => {
-                (StatusCode::METHOD_NOT_ALLOWED, format!("{path} does not take {}", shorten(method.as_str())))
+impl From<BodyError> for Refusal {
+    fn from(error: BodyError) -> Self {
+        match error {
+            BodyError::Cut(cause) => {
+                Self(StatusCode::BAD_REQUEST, format!("the body could not be read: {cause}").into())
             }
-            Self::NotJson => {
-                (StatusCode::UNSUPPORTED_MEDIA_TYPE, "the content type must be application/json".to_owned())
+            BodyError::TooLarge => {
+                Self(StatusCode::PAYLOAD_TOO_LARGE, format!("the body is larger than {MAX_BODY} bytes").into())
             }
-            Self::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, format!("the body is larger than {MAX_BODY} bytes")),
-            Self::SlowBody => (StatusCode::REQUEST_TIMEOUT, "the body did not arrive within the time limit".to_owned()),
-            Self::BadRequest(message) => (StatusCode::BAD_REQUEST, message.clone()),
-            Self::Busy => (
-                StatusCode::SERVICE_UNAVAILABLE,
-                "this replica is reviewing as many requests as it may at once: try again".to_owned(),
-            ),
+            BodyError::NoMemory => Self::BUSY,
         }
     }
 }
 
-/// A text from a client, cut to what a line can hold.
-fn shorten(text: &str) -> String {
-    quote::cut(text, quote::NAME).to_owned()
+impl From<ParseError> for Refusal {
+    fn from(error: ParseError) -> Self {
+        Self(StatusCode::BAD_REQUEST, error.to_string().into())
+    }
 }
 
 #[cfg(test)]
@@ -69,17 +73,17 @@ mod tests {
     #[test]
     fn every_code_is_counted_from_the_start() {
         let refusals = [
-            Refusal::NoSuchPath(String::new()),
-            Refusal::WrongMethod { method: Method::GET, path: String::new() },
-            Refusal::NotJson,
-            Refusal::TooLarge,
-            Refusal::SlowBody,
-            Refusal::BadRequest(String::new()),
-            Refusal::Busy,
+            Refusal::no_such_path(""),
+            Refusal::wrong_method(&Method::GET, ""),
+            Refusal::NOT_JSON,
+            BodyError::TooLarge.into(),
+            Refusal::SLOW_BODY,
+            ParseError::Uid.into(),
+            Refusal::BUSY,
         ];
         let shown = scrape(&Metrics::new("test").1).unwrap();
         for refusal in refusals {
-            let line = format!("gmsa_webhook_requests_refused_total{{code=\"{}\"}} 0\n", refusal.answer().0.as_u16());
+            let line = format!("gmsa_webhook_requests_refused_total{{code=\"{}\"}} 0\n", refusal.0.as_u16());
             assert!(shown.contains(&line), "{refusal:?}");
         }
     }

@@ -51,10 +51,6 @@ pub struct Reviewer {
 }
 
 impl Reviewer {
-    fn enforcement_in(&self, namespace: &str) -> Enforcement {
-        if self.warn_namespaces.contains(namespace) { Enforcement::Warn } else { self.enforcement }
-    }
-
     /// Decides a review whose request began at `started`, before `deadline`, and makes the answer, both on `thread`. A look-up that
     /// is not answered by then ends as a denial that says so; for workloads, as a warning. `None` where no thread was free.
     pub async fn decide(
@@ -65,10 +61,9 @@ impl Reviewer {
         started: Instant,
         deadline: Instant,
     ) -> Option<(Decision, Vec<u8>)> {
-        let settings = Settings {
-            enforcement: self.enforcement_in(&review.namespace),
-            strict_credential_specs: self.strict_credential_specs,
-        };
+        let warns = self.warn_namespaces.contains(&review.namespace);
+        let enforcement = if warns { Enforcement::Warn } else { self.enforcement };
+        let settings = Settings { enforcement, strict_credential_specs: self.strict_credential_specs };
         let asks = || review.object.as_ref().is_some_and(Pod::asks_for_random_hostname);
         let takes_hostname = webhook == Webhook::Mutate && (self.random_hostname || asks());
         let hostname = takes_hostname.then(random_hostname).flatten();
@@ -76,7 +71,7 @@ impl Reviewer {
         // Where denials are not enforced, /validate admits the pod whatever the answers; /mutate fills in what it can.
         let is_advice = match webhook {
             Webhook::ValidateWorkload => true,
-            Webhook::Validate => settings.enforcement == Enforcement::Warn,
+            Webhook::Validate => enforcement == Enforcement::Warn,
             Webhook::Mutate | Webhook::ValidateCredspec => false,
         };
         let mut look_ups = LookUps {
@@ -95,8 +90,21 @@ impl Reviewer {
             thread.run(deadline, work).await
         };
         let questions = review.questions(webhook, settings);
-        while let Some(question) = questions.next(&facts) {
-            look_ups.ask(question, questions.subject.as_ref(), &mut facts).await;
+        for Question { spec, contents, may_use } in &questions.all {
+            if questions.first_denial_decides && facts.deny() {
+                break;
+            }
+            if *contents {
+                let mut known = look_ups.resolve(spec, Freshness::Any).await;
+                // A denial for it would rest on a cache that may be behind.
+                if known.fact == SpecFact::Unusable && known.source == Source::Cache {
+                    known = look_ups.resolve(spec, Freshness::Live).await;
+                }
+                facts.specs.push((spec.clone(), known));
+            }
+            if let Some(subject) = questions.subject.as_ref().filter(|_| *may_use) {
+                facts.uses.push((spec.clone(), look_ups.may_use(subject, spec).await));
+            }
         }
         let (mut answer, mut decision, mut facts) = decide(facts).await?;
         if !decision.unconfirmed.is_empty() {
@@ -124,26 +132,11 @@ struct LookUps<'r> {
 }
 
 impl LookUps<'_> {
-    /// Adds the answers to a question to the facts.
-    async fn ask(&mut self, question: &Question, subject: Option<&Subject>, facts: &mut Facts) {
-        let name = &question.spec;
-        if question.contents {
-            let known = self.resolve(name, Freshness::Any).await;
-            // A denial for it would rest on a cache that may be behind.
-            let is_stale = known.fact == SpecFact::Unusable && known.source == Source::Cache;
-            let known = if is_stale { self.read(name).await } else { known };
-            facts.specs.push((name.clone(), known));
-        }
-        if let Some(subject) = subject.filter(|_| question.may_use) {
-            facts.uses.push((name.clone(), self.may_use(subject, name).await));
-        }
-    }
-
     /// Reads credential specs whose cached contents led to a denial, in place of what the cache said; none after the first that is as
     /// the cache said, where the first denial decides.
     async fn confirm(&mut self, names: &[SpecName], first_denial_decides: bool, facts: &mut Facts) {
         for name in names {
-            let live = self.read(name).await;
+            let live = self.resolve(name, Freshness::Live).await;
             let Some((_, known)) = facts.specs.iter_mut().find(|(known, _)| known == name) else { continue };
             let is_as_cached = known.fact == live.fact;
             *known = live;
@@ -153,12 +146,6 @@ impl LookUps<'_> {
         }
     }
 
-    /// Reads a credential spec. What a cache says although it was not asked counts as read, in metrics and audit annotations too.
-    async fn read(&mut self, name: &SpecName) -> Resolved {
-        let Resolved { fact, source } = self.resolve(name, Freshness::Live).await;
-        Known { fact, source: if source == Source::Cache { Source::Api } else { source } }
-    }
-
     async fn resolve(&mut self, name: &SpecName, freshness: Freshness) -> Resolved {
         if let Some(failure) = self.give_up() {
             return Known { fact: failure.into(), source: Source::Api };
@@ -166,8 +153,8 @@ impl LookUps<'_> {
         let span = tracing::info_span!(target: otlp::TARGET, "look-up", spec = %name);
         let known = self.sources.resolver.resolve(name, freshness, self.deadline).instrument(span).await;
         self.metrics.spec_lookup(&known);
-        if let SpecFact::Failed(failure) = &known.fact {
-            self.note(failure);
+        if let SpecFact::Failed(failure @ Failure { kind: FailureKind::NotAsked, .. }) = &known.fact {
+            self.given_up = Some(failure.clone());
         }
         known
     }
@@ -179,16 +166,10 @@ impl LookUps<'_> {
         let span = tracing::info_span!(target: otlp::TARGET, "access review", spec = %name);
         let known = self.sources.authorizer.may_use(subject, name, self.deadline).instrument(span).await;
         self.metrics.access_review(&known);
-        if let UseFact::Failed(failure) = &known.fact {
-            self.note(failure);
-        }
-        known
-    }
-
-    fn note(&mut self, failure: &Failure) {
-        if failure.kind == FailureKind::NotAsked {
+        if let UseFact::Failed(failure @ Failure { kind: FailureKind::NotAsked, .. }) = &known.fact {
             self.given_up = Some(failure.clone());
         }
+        known
     }
 
     /// Why the next look-up is not made, if it is not: while a review waits for what only warnings need, it holds a connection that a

@@ -7,50 +7,56 @@ use std::sync::Arc;
 
 use axum::{
     Json, Router,
-    body::Body,
+    body::{Body, Bytes},
     extract::{Request, State},
-    http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header, request::Parts},
+    http::{HeaderValue, Method, StatusCode, Uri, header},
     response::{IntoResponse, Response},
     routing::{get, post},
 };
 use http_body_util::BodyExt as _;
-use tokio::{sync::Semaphore, time::Instant};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::Instant,
+};
 use tracing::{Instrument as _, Span, field::Empty};
 
 use super::{
-    bodies::LargeMemory,
-    deadline::{INVALID_TIMEOUT, before, time_allowed},
+    deadline::{before, time_allowed},
     places::Place,
     refusal::Refusal,
     reviewer::Reviewer,
     threads::{Thread, threads},
 };
 use crate::{
-    limits::{BODY_TIMEOUT, LINGER_TIMEOUT, Limits, WAIT_TIMEOUT},
+    limits::{BODY_TIMEOUT, LINGER_TIMEOUT, Limits, MAX_BODY, WAIT_TIMEOUT},
     telemetry::{LogLimit, cut_message, otlp},
 };
+use gmsa_cluster::body::{self, Held};
 use gmsa_core::admission::{Review, Webhook, review::ParseError};
+
+/// The lines about requests that are no review to decide.
+pub(super) static REFUSED: LogLimit = LogLimit::new("request refused");
 
 /// What the routes share, behind one count of references: axum clones the state of its routes for every request.
 struct Shared {
     reviewer: Reviewer,
-    large_memory: LargeMemory,
+    /// What large reviews may take together: their bodies, what parsing those costs, and large answers. It is never waited for: no review
+    /// makes room for another one.
+    large_memory: Arc<Semaphore>,
     /// Reviews in flight.
     reviews: Semaphore,
     /// For large reviews.
     blocking: Thread,
-    log_limit: Arc<LogLimit>,
 }
 
 /// The routes of the TLS port. A permit of `large_memory` is a byte.
-pub fn router(reviewer: Reviewer, limits: &Limits, large_memory: Arc<Semaphore>, log_limit: Arc<LogLimit>) -> Router {
+pub fn router(reviewer: Reviewer, limits: &Limits, large_memory: Arc<Semaphore>) -> Router {
     let shared = Shared {
-        large_memory: LargeMemory::new(large_memory),
+        large_memory,
         reviews: Semaphore::new(limits.reviews),
         // The other half of the cores is for small reviews.
         blocking: Thread::Blocking(Arc::new(Semaphore::new(threads().div_ceil(2)))),
         reviewer,
-        log_limit,
     };
     let reviews = Webhook::ALL.into_iter().fold(Router::new(), |router, webhook| {
         let review = move |State(shared): State<Arc<Shared>>, request: Request| shared.review(webhook, request);
@@ -61,66 +67,67 @@ pub fn router(reviewer: Reviewer, limits: &Limits, large_memory: Arc<Semaphore>,
         .route("/info", get(async || Json(serde_json::json!({ "version": env!("CARGO_PKG_VERSION") }))))
         .fallback(async |State(shared): State<Arc<Shared>>, uri: Uri, body: Body| {
             linger(body).await;
-            shared.refuse(&Refusal::NoSuchPath(uri.path().to_owned()))
+            shared.refuse(Refusal::no_such_path(uri.path()))
         })
         .method_not_allowed_fallback(async |State(shared): State<Arc<Shared>>, method: Method, uri: Uri, body: Body| {
             linger(body).await;
-            shared.refuse(&Refusal::WrongMethod { method, path: uri.path().to_owned() })
+            shared.refuse(Refusal::wrong_method(&method, uri.path()))
         })
         .with_state(Arc::new(shared))
 }
 
 impl Shared {
     async fn review(self: Arc<Self>, webhook: Webhook, request: Request) -> Response {
+        let started = Instant::now();
         let span = tracing::info_span!(
             target: otlp::TARGET, "review", otel.kind = "server", path = request.uri().path(), uid = Empty,
             namespace = Empty, outcome = Empty, reason = Empty, code = Empty
         );
         otlp::continue_trace(&span, request.headers());
-        let (parts, mut body) = request.into_parts();
+        let (request, mut body) = request.into_parts();
         let answered = async {
-            let refusal = match self.answer(webhook, &parts, &mut body).await {
-                Ok(response) => return response,
-                Err(refusal) => refusal,
-            };
-            // A body that is too slow does not end soon.
-            if !matches!(refusal, Refusal::SlowBody) {
-                linger(body).await;
+            let deadline = started + time_allowed(request.uri.query())?;
+            let content_type = request.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+            let media_type = content_type.and_then(|value| value.split(';').next()).unwrap_or_default();
+            if !media_type.trim().eq_ignore_ascii_case("application/json") {
+                return Err(Refusal::NOT_JSON);
             }
-            self.refuse(&refusal)
+            let read = before(
+                deadline.min(started + BODY_TIMEOUT),
+                body::read(&mut body, MAX_BODY, Some(&self.large_memory), with_parsing),
+            );
+            let body = read.await.ok_or(Refusal::SLOW_BODY)??;
+            // A review is in flight when it is complete: clients that are slow to send one do not exclude others. From here on its
+            // connection does not make room for another one.
+            let _busy = request.extensions.get::<Arc<Place>>().map(Place::busy);
+            let permit = before(deadline.min(Instant::now() + WAIT_TIMEOUT), self.reviews.acquire()).await;
+            let _permit = permit.and_then(Result::ok).ok_or(Refusal::BUSY)?;
+            let _in_flight = self.reviewer.metrics.review_in_flight();
+            let thread = if body.permits.is_some() { &self.blocking } else { &Thread::Serving };
+            let parse = move || Ok::<_, ParseError>((Review::parse(&body.bytes, webhook)?, parsed(body)));
+            let (review, kept) = thread.run(deadline, parse).await.ok_or(Refusal::BUSY)??;
+            let review = Arc::new(review);
+            let decided = self.reviewer.decide(webhook, &review, thread, started, deadline).await;
+            let (_, answer) = decided.ok_or(Refusal::BUSY)?;
+            drop((review, kept));
+            Ok(Bytes::from_owner(Held::new(answer, &self.large_memory)?))
         };
-        answered.instrument(span).await
+        let refusal = match answered.instrument(span.clone()).await {
+            Ok(answer) => {
+                let json = HeaderValue::from_static("application/json");
+                return ([(header::CONTENT_TYPE, json)], Body::from(answer)).into_response();
+            }
+            Err(refusal) => refusal,
+        };
+        // A body that is too slow does not end soon.
+        if refusal != Refusal::SLOW_BODY {
+            linger(body).await;
+        }
+        span.in_scope(|| self.refuse(refusal))
     }
 
-    async fn answer(&self, webhook: Webhook, request: &Parts, body: &mut Body) -> Result<Response, Refusal> {
-        let started = Instant::now();
-        let allowed = time_allowed(request.uri.query());
-        let deadline = started + allowed.ok_or_else(|| Refusal::BadRequest(INVALID_TIMEOUT.to_owned()))?;
-        expect_json(&request.headers)?;
-        let read = before(deadline.min(started + BODY_TIMEOUT), self.large_memory.read(body));
-        let body = read.await.ok_or(Refusal::SlowBody)??;
-        // A review is in flight when it is complete: clients that are slow to send one do not exclude others. From here on its
-        // connection does not make room for another one.
-        let _busy = request.extensions.get::<Arc<Place>>().map(Place::busy);
-        let permit = before(deadline.min(Instant::now() + WAIT_TIMEOUT), self.reviews.acquire()).await;
-        let _permit = permit.and_then(Result::ok).ok_or(Refusal::Busy)?;
-        let _in_flight = self.reviewer.metrics.review_in_flight();
-        let thread = if body.is_large() { &self.blocking } else { &Thread::Serving };
-        let parse = move || Ok::<_, ParseError>((Review::parse(body.as_ref(), webhook)?, body));
-        let (review, body) = thread.run(deadline, parse).await.ok_or(Refusal::Busy)??;
-        let kept = body.parsed();
-        let review = Arc::new(review);
-        let decided = self.reviewer.decide(webhook, &review, thread, started, deadline).await;
-        let (_, answer) = decided.ok_or(Refusal::Busy)?;
-        drop((review, kept));
-        let mut response = Response::new(Body::from(self.large_memory.answer(answer)?));
-        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        Ok(response)
-    }
-
-    fn refuse(&self, refusal: &Refusal) -> Response {
-        let (status, message) = refusal.answer();
-        if self.log_limit.admit() {
+    fn refuse(&self, Refusal(status, message): Refusal) -> Response {
+        if REFUSED.admit() {
             tracing::info!(code = status.as_u16(), cause = cut_message(&message), "request refused");
         }
         self.reviewer.metrics.request_refused(status.as_u16());
@@ -133,10 +140,18 @@ impl Shared {
     }
 }
 
-fn expect_json(headers: &HeaderMap) -> Result<(), Refusal> {
-    let given = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let media_type = given.split(';').next().unwrap_or_default().trim();
-    if media_type.eq_ignore_ascii_case("application/json") { Ok(()) } else { Err(Refusal::NotJson) }
+/// What the bytes of a large body take: themselves, and one and a half times as much where they are parsed
+/// ([`most_bytes_to_parse`](gmsa_core::admission::review::most_bytes_to_parse)).
+fn with_parsing(bytes: usize) -> usize {
+    bytes / 2 * 5
+}
+
+/// Drops the bytes of a body. What was parsed of it, which is no larger, has permits until what is returned is dropped.
+fn parsed(body: Held) -> Option<OwnedSemaphorePermit> {
+    let mut permits = body.permits?;
+    let excess = permits.num_permits().saturating_sub(body.bytes.len());
+    drop(permits.split(excess));
+    Some(permits)
 }
 
 /// Reads and drops what a client is still sending, for a while.

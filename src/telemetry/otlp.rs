@@ -70,10 +70,6 @@ impl FromStr for Endpoint {
 }
 
 impl Endpoint {
-    fn is_encrypted(&self) -> bool {
-        self.0.scheme_str() == Some("https")
-    }
-
     fn traces(&self) -> String {
         format!("{}/v1/traces", self.0.to_string().trim_end_matches('/'))
     }
@@ -186,7 +182,7 @@ impl Client {
         let tls = rustls::ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .map_err(OtlpError::Tls)?;
-        let tls = if endpoint.is_encrypted() {
+        let tls = if endpoint.0.scheme_str() == Some("https") {
             // The image has no certificate authorities: those that are built in take the place of the system's.
             tls.clone().with_native_roots().unwrap_or_else(|_| tls.with_webpki_roots())
         } else {

@@ -8,6 +8,7 @@
 use std::{
     collections::HashMap,
     fmt,
+    ops::Deref,
     time::{Duration, SystemTime},
 };
 
@@ -86,25 +87,6 @@ impl CaBundle {
         }
     }
 
-    #[must_use]
-    pub fn contains(&self, cert: &CertificateDer<'_>) -> bool {
-        self.0.iter().any(|ours| ours == cert)
-    }
-
-    pub fn iter(&self) -> impl Iterator<Item = &CertificateDer<'static>> {
-        self.0.iter()
-    }
-
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     /// Removes the certificates for which `may_remove` is true, and appends those that are desired and missing. Of a bundle that
     /// is too large then, the first that are not desired go. `None` where nothing changes.
     #[must_use]
@@ -120,6 +102,14 @@ impl CaBundle {
             revised.0.remove(first);
         }
         (revised != *self).then_some(revised)
+    }
+}
+
+impl Deref for CaBundle {
+    type Target = [CertificateDer<'static>];
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
     }
 }
 

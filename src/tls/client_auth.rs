@@ -81,9 +81,7 @@ impl ClientAuth {
             }
         }
     }
-}
 
-impl ClientAuth {
     /// Waits until a client with this certificate, and the intermediate ones behind it, would not be let in any more.
     pub async fn revoked(&self, chain: &[CertificateDer<'_>]) {
         let mut trusted = self.trusted.subscribe();

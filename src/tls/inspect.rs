@@ -97,18 +97,12 @@ pub fn inspect(input: &Input, now: SystemTime) -> Inspection {
             Err(error) => found(&rules::PRIVATE_KEY, error.to_string()),
         });
     }
-    let check_trust = |clients: &str, bundle: &CaBundle, host: Option<&str>, suffix: &str| match verify(
-        leaf,
-        intermediates,
-        now,
-        bundle,
-        host,
-    ) {
-        Ok(()) => pass(format!("{clients} accepts the certificate{suffix}")),
-        Err(reason) => found(
-            &rules::CERTIFICATE_NOT_TRUSTED,
-            format!("{clients} does not accept the certificate{suffix}: {reason}"),
-        ),
+    let check_trust = |clients: &str, bundle: &CaBundle, host: Option<&str>, suffix: &str| {
+        let Err(reason) = verify(leaf, intermediates, now, bundle, host) else {
+            return pass(format!("{clients} accepts the certificate{suffix}"));
+        };
+        let message = format!("{clients} does not accept the certificate{suffix}: {reason}");
+        found(&rules::CERTIFICATE_NOT_TRUSTED, message)
     };
     if let Some(ca) = &input.ca {
         checks.push(check_trust("the certificate authority", &CaBundle::salvage(ca), None, ""));

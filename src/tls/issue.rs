@@ -64,7 +64,7 @@ pub struct Ca {
     pem: String,
     der: CertificateDer<'static>,
     issuer: Issuer<'static, rcgen::KeyPair>,
-    summary: Summary,
+    pub summary: Summary,
 }
 
 impl Ca {
@@ -110,8 +110,8 @@ impl Ca {
             return Err(IssueError::NoName);
         }
         let key = rcgen::KeyPair::generate().map_err(IssueError::Key)?;
-        let not_after = end(now, lifetime)?.min(self.not_after());
-        let mut params = params(LEAF_NAME, (now - BACKDATED).max(self.not_before()), not_after);
+        let not_after = end(now, lifetime)?.min(self.summary.not_after);
+        let mut params = params(LEAF_NAME, (now - BACKDATED).max(self.summary.not_before), not_after);
         params.subject_alt_names = CertificateParams::new(names).map_err(IssueError::Name)?.subject_alt_names;
         params.is_ca = IsCa::ExplicitNoCa;
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
@@ -150,16 +150,6 @@ impl Ca {
     #[must_use]
     pub fn key_pem(&self) -> String {
         self.issuer.key().serialize_pem()
-    }
-
-    #[must_use]
-    pub fn not_before(&self) -> SystemTime {
-        self.summary.not_before
-    }
-
-    #[must_use]
-    pub fn not_after(&self) -> SystemTime {
-        self.summary.not_after
     }
 }
 

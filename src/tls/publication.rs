@@ -108,7 +108,7 @@ impl Publication {
             published.complete = all_found.len() == self.targets.len();
             let bundles: Vec<_> = all_found.iter().flat_map(WebhookConfiguration::bundles).collect();
             self.history.observe(&bundles, policy, now);
-            published.present = Some(bundles.iter().flat_map(CaBundle::iter).cloned().collect());
+            published.present = Some(bundles.iter().flat_map(|bundle| bundle.iter()).cloned().collect());
         }
         published
     }
@@ -133,11 +133,18 @@ async fn reconcile(
     let mut attempt = 1;
     loop {
         let found: WebhookConfiguration = object::get(api, configuration).await?.ok_or(ReconcileError::Missing)?;
-        let revised: Vec<_> = found.bundles().map(|bundle| history.revise(&bundle, policy, now)).collect();
-        if revised.iter().all(Option::is_none) {
+        let version = &found.metadata.resource_version;
+        let mut patch = vec![json!({"op": "test", "path": "/metadata/resourceVersion", "value": version})];
+        for (index, webhook) in found.webhooks().enumerate() {
+            let Some(bundle) = history.revise(&webhook.bundle(), policy, now) else { continue };
+            patch.push(json!({"op": "test", "path": format!("/webhooks/{index}/name"), "value": webhook.name}));
+            let field = format!("/webhooks/{index}/clientConfig/caBundle");
+            patch.push(json!({"op": "add", "path": field, "value": STANDARD.encode(bundle.to_pem())}));
+        }
+        if patch.len() == 1 {
             return Ok((found, false));
         }
-        match write(api, configuration, &found, &revised).await {
+        match object::patch(api, configuration, &json!(patch)).await {
             Ok(found) => {
                 tracing::info!(%configuration, "wrote the certificate authorities into the webhook configuration");
                 return Ok((found, true));
@@ -146,27 +153,6 @@ async fn reconcile(
             Err(error) => return Err(error.into()),
         }
     }
-}
-
-/// Writes the bundles of those webhooks for which `revised` has one, in the order of the webhooks in `found`.
-///
-/// # Errors
-/// Where the API server does not answer in time or refuses, or the configuration has changed since it was read.
-async fn write(
-    api: &ApiServer,
-    configuration: &ObjectName,
-    found: &WebhookConfiguration,
-    revised: &[Option<CaBundle>],
-) -> Result<WebhookConfiguration, ObjectError> {
-    let version = &found.metadata.resource_version;
-    let mut patch = vec![json!({"op": "test", "path": "/metadata/resourceVersion", "value": version})];
-    for (index, (webhook, bundle)) in found.webhooks().zip(revised).enumerate() {
-        let Some(bundle) = bundle else { continue };
-        patch.push(json!({"op": "test", "path": format!("/webhooks/{index}/name"), "value": webhook.name}));
-        let field = format!("/webhooks/{index}/clientConfig/caBundle");
-        patch.push(json!({"op": "add", "path": field, "value": STANDARD.encode(bundle.to_pem())}));
-    }
-    object::patch(api, configuration, &json!(patch)).await
 }
 
 /// The part of a webhook configuration that is about certificates.

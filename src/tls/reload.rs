@@ -56,26 +56,22 @@ impl<T: Send + 'static, L: Fn() -> T + Clone + Send + 'static> Reload<L> {
                     }
                 }
             }
-            self.watch = Some(self.watch());
+            let changed = Arc::new(Notify::new());
+            let (folders, interval) = (&self.folders, self.interval);
+            let watcher = self.watch_problem.check(watcher(folders, &changed), |reason| {
+                tracing::warn!(
+                    ?folders,
+                    reason,
+                    ?interval,
+                    "cannot watch folders for changes: the files are read on a timer only"
+                );
+            });
+            self.watch = Some((changed, watcher));
             match spawn_blocking(self.load.clone()).await {
                 Ok(loaded) => return loaded,
                 Err(error) => tracing::error!(%error, "loading files failed"),
             }
         }
-    }
-
-    fn watch(&mut self) -> (Arc<Notify>, Option<RecommendedWatcher>) {
-        let changed = Arc::new(Notify::new());
-        let (folders, interval) = (&self.folders, self.interval);
-        let watcher = self.watch_problem.check(watcher(folders, &changed), |reason| {
-            tracing::warn!(
-                ?folders,
-                reason,
-                ?interval,
-                "cannot watch folders for changes: the files are read on a timer only"
-            );
-        });
-        (changed, watcher)
     }
 }
 

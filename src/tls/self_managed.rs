@@ -2,14 +2,14 @@
 //!
 //! The Secret is the source of truth. The first replica fills it; each replica follows it, publishes its CAs into the webhook
 //! configurations, and renews what is due. Of two replicas that write at the same time, the API
-//! server refuses one because of its `resourceVersion`, and that one reads the Secret again.
+//! server refuses one because of its `resourceVersion`, and that one reads the Secret again. It is never created, because RBAC cannot
+//! limit `create` to a name. Needs `get`, `update` and `watch` on it, by name.
 //!
 //! Invariants: while the API server does not answer or the Secret is missing, the current certificate stays in use; a certificate of
 //! another CA is served only when that CA has been in every `caBundle` for some time, unless there is nothing else to serve.
 
 pub mod contents;
 mod plan;
-mod secret;
 
 use std::{
     convert::Infallible,
@@ -18,11 +18,12 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use futures::TryStreamExt as _;
+use futures::{StreamExt as _, TryStreamExt as _, stream::BoxStream};
 use gmsa_cluster::apiserver::{ApiServer, jittered};
 use k8s_openapi::api::core::v1::Secret;
-use kube::core::WatchEvent;
+use kube::core::{PartialObjectMeta, Request, WatchEvent, params::WatchParams};
 use rustls::pki_types::CertificateDer;
+use serde_json::json;
 use thiserror::Error;
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
@@ -37,8 +38,9 @@ pub use contents::{CA_CERT, TLS_CERT, TLS_KEY};
 use contents::{Certificates, SecretContents, read};
 pub use plan::IssuancePolicy;
 use plan::{Change, Observed, apply, next_change};
-pub use secret::ROTATE_ANNOTATION;
 
+/// A new value of this annotation asks for a new CA.
+pub const ROTATE_ANNOTATION: &str = "gmsa-webhook/rotate-ca";
 /// How many rounds may follow each other without a pause.
 const ROUNDS: usize = 8;
 /// The longest pause after another replica was faster.
@@ -77,7 +79,8 @@ pub struct SelfManaged {
     problem: LogOnce,
     /// The version of the Secret that was read last.
     version: Option<String>,
-    watch: Option<secret::SecretEvents>,
+    /// What happens to the Secret, of which only the metadata comes.
+    watch: Option<BoxStream<'static, kube::Result<WatchEvent<PartialObjectMeta<Secret>>>>>,
 }
 
 #[derive(Debug, Error)]
@@ -103,10 +106,6 @@ impl SelfManaged {
         metrics: Metrics,
         ready: impl Fn() + Send + Sync + 'static,
     ) -> Self {
-        for step in CertificateStep::ALL {
-            // A counter that is shown before it rises lets an alert see the first time.
-            metrics.certificate_step(step, 0);
-        }
         let publication = Publication::new(Arc::clone(&api), settings.configurations.clone(), settings.foreign_grace);
         let (ready, problem) = (Box::new(ready), LogOnce::default());
         let (issuer, version, watch) = (None, None, None);
@@ -133,9 +132,15 @@ impl SelfManaged {
 
     /// Returns when the Secret is not the one that was read last.
     async fn changed(&mut self) -> kube::Result<()> {
-        let watch = match &mut self.watch {
-            Some(watch) => watch,
-            None => self.watch.insert(secret::watch(&self.api, &self.settings.secret).await?),
+        let watch = if let Some(watch) = &mut self.watch {
+            watch
+        } else {
+            let secret = &self.settings.secret;
+            let only = WatchParams::default().fields(&format!("metadata.name={}", secret.name));
+            // "0" begins with the Secret as it is: no list is needed, and no version can be too old.
+            let request = Request::new(&secret.collection).watch_metadata(&only.disable_bookmarks(), "0");
+            let request = request.map_err(kube::Error::BuildRequest)?;
+            self.watch.insert(self.api.watch_client().request_events(request).await?.boxed())
         };
         while let Some(event) = watch.try_next().await? {
             match event {
@@ -206,7 +211,11 @@ impl SelfManaged {
         let damage = if let SecretContents::Damaged { damage, .. } = &contents { Some(chain(damage)) } else { None };
         let certificates = apply(change, contents, &observed, &self.settings.issuance)?;
         certificates.write(secret.data.get_or_insert_default())?;
-        secret::update(&self.api, &name, &secret).await?;
+        // Without a version, the update would overwrite what another writer has written.
+        if secret.metadata.resource_version.as_ref().is_none_or(String::is_empty) {
+            return Err(ObjectError::Unexpected(name.title()).into());
+        }
+        let _: Secret = object::update(&self.api, &name, &json!(secret)).await?;
         if let Some(counter) = counter(change) {
             self.metrics.certificate_step(counter, 1);
         }

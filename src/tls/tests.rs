@@ -213,7 +213,7 @@ fn a_leaf_never_outlives_its_authority() {
 fn an_authority_that_is_read_again_signs_as_before() {
     let ca = authority();
     let again = Ca::from_pem(ca.cert_pem(), &ca.key_pem()).unwrap();
-    assert_eq!((again.not_before(), again.not_after()), (ca.not_before(), ca.not_after()));
+    assert_eq!(again.summary, ca.summary);
     let (ca_der, leaf_der) = (der(ca.cert_pem()), der(&leaf(&again).cert));
     let (_, authority) = X509Certificate::from_der(&ca_der).unwrap();
     let (_, leaf) = X509Certificate::from_der(&leaf_der).unwrap();

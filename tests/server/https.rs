@@ -13,7 +13,7 @@ use gmsa_core::admission::Enforcement;
 use gmsa_webhook::{
     limits::Limits,
     metrics::{self, Metrics},
-    server::{Bound, Reviewer, Sources},
+    server::{self, Reviewer, Sources},
     tls::{self, KeyPair, Served, client_auth::ClientAuth, issue::Ca},
 };
 use http::{Method, Request, StatusCode};
@@ -94,11 +94,11 @@ impl Setup {
         };
         let (ending, closing) = (CancellationToken::new(), CancellationToken::new());
         let local = "127.0.0.1:0".parse().unwrap();
-        let bound =
-            Bound::bind(local, tls, self.clients, ending.clone(), self.limits, self.limits.large_memory(), reviewer)
-                .unwrap();
-        let address = bound.address();
-        let task = tokio::spawn(bound.serve(closing.clone(), self.drain));
+        let large_memory = self.limits.large_memory();
+        let (listener, router) =
+            server::bind(local, tls, self.clients, ending.clone(), self.limits, large_memory, reviewer).unwrap();
+        let address = listener.address();
+        let task = tokio::spawn(listener.serve(router, closing.clone(), self.drain));
         Server { address, ca, ending, closing, task, metrics: registry }
     }
 }

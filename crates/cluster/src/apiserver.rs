@@ -11,12 +11,12 @@ use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response, StatusCode, header::RETRY_AFTER};
+use kube::client::Body;
 use tokio::{
     sync::Semaphore,
     time::{Instant, sleep, timeout_at},
 };
 
-pub mod answer;
 mod client;
 mod error;
 mod limits;
@@ -28,6 +28,8 @@ use client::Http;
 pub use error::{CallError, ConnectError, Limit, LimitOf};
 use limits::CallLimits;
 pub use limits::{CallKind, PER_ACCOUNT};
+
+use crate::body::{self, BodyError};
 
 /// The pause before the retry where the API server does not ask for another.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -162,7 +164,7 @@ async fn send(
 ) -> Result<Response<Bytes>, CallError> {
     let answer = client.send(request.map(Into::into)).await.map_err(CallError::Unreachable)?;
     let (head, body) = answer.into_parts();
-    let body = answer::read(body, kind.largest_answer(), budget.as_ref()).await?;
+    let body = read_answer(body, kind.largest_answer(), budget.as_ref()).await?;
     if head.status.is_success() {
         return Ok(Response::from_parts(head, body));
     }
@@ -170,6 +172,19 @@ async fn send(
         code: head.status,
         status: serde_json::from_slice(&body).ok().map(Box::new),
         retry_after: retry_after(&head.headers),
+    })
+}
+
+/// The body of an answer, of at most `most` bytes. Where there is a budget, each byte of a large one takes a permit.
+///
+/// # Errors
+/// [`CallError::Cut`], [`CallError::TooLarge`] and [`CallError::NoMemory`].
+pub async fn read_answer(body: Body, most: usize, budget: Option<&Arc<Semaphore>>) -> Result<Bytes, CallError> {
+    let read = body::read(body, most, budget, |bytes| bytes).await;
+    read.map(Bytes::from_owner).map_err(|error| match error {
+        BodyError::Cut(_) => CallError::Cut,
+        BodyError::TooLarge => CallError::TooLarge(most),
+        BodyError::NoMemory => CallError::NoMemory,
     })
 }
 

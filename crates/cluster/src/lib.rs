@@ -6,6 +6,7 @@
 
 pub mod apiserver;
 pub mod authorizer;
+pub mod body;
 pub mod crd;
 pub mod manifests;
 pub mod probe;

@@ -8,31 +8,27 @@ use gmsa_webhook::tls::Served;
 /// A command that posts an example review, or asks for the version where there is none. `anchor` is a certificate that
 /// the one that is served can be verified with.
 pub fn line(folder: &Path, address: SocketAddr, served: &Served, anchor: &Path) -> String {
-    let mut words = vec!["curl".to_owned(), "--cacert".to_owned(), quote(&anchor.display().to_string())];
+    let mut words = vec![format!("curl --cacert {}", quote(&anchor.display().to_string()))];
     let ip = if address.ip().is_unspecified() { "127.0.0.1".to_owned() } else { address.ip().to_string() };
     let port = address.port();
     let names = served.current().map(|current| current.names).unwrap_or_default();
     let host = match names.first() {
         Some(name) if !names.contains(&ip) => {
-            words.extend(["--resolve".to_owned(), quote(&format!("{name}:{port}:{ip}"))]);
+            words.push(format!("--resolve {}", quote(&format!("{name}:{port}:{ip}"))));
             name.clone()
         }
         _ if ip.contains(':') => format!("[{ip}]"),
         _ => ip,
     };
     let example = folder.join("review-mutate.json");
-    if example.is_file() {
+    let path = if example.is_file() {
         let data = quote(&format!("@{}", example.display()));
-        words.extend([
-            "-H".to_owned(),
-            "'Content-Type: application/json'".to_owned(),
-            "--data-binary".to_owned(),
-            data,
-        ]);
-        words.push(quote(&format!("https://{host}:{port}/mutate")));
+        words.push(format!("-H 'Content-Type: application/json' --data-binary {data}"));
+        "mutate"
     } else {
-        words.push(quote(&format!("https://{host}:{port}/info")));
-    }
+        "info"
+    };
+    words.push(quote(&format!("https://{host}:{port}/{path}")));
     words.join(" ")
 }
 

@@ -18,7 +18,7 @@ use gmsa_webhook::{
     command::{certs, crd, dry_run},
     config::{Args, CertsCommand, Command, Config, ServeArgs, TestArgs},
     metrics::Metrics,
-    server::{Bound, Reviewer, listener::Listener, threads::threads},
+    server::{self, Reviewer, listener::Listener, threads::threads},
     telemetry::{self, Traces},
     tls::{self, Served},
 };
@@ -155,8 +155,8 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
         );
     }
     raise_limit_of_open_files();
-    let webhook = Bound::bind(config.listen, tls, clients, ending.clone(), config.limits, large_memory, reviewer)
-        .with_context(|| format!("cannot listen on {}", config.listen))?;
+    let bound = server::bind(config.listen, tls, clients, ending.clone(), config.limits, large_memory, reviewer);
+    let (webhook, router) = bound.with_context(|| format!("cannot listen on {}", config.listen))?;
     let probes = Listener::bind(config.admin_listen, admin::serving())
         .with_context(|| format!("cannot listen on {} (--admin-listen)", config.admin_listen))?;
     tracing::info!(address = %webhook.address(), admin = %probes.address(), version = env!("CARGO_PKG_VERSION"), "serving");
@@ -170,7 +170,8 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
     tasks.spawn(async move {
         probes.await;
     });
-    let mut webhook = tokio::spawn(webhook.serve(closing.clone(), drain));
+    tasks.spawn(server::summarize_log());
+    let mut webhook = tokio::spawn(webhook.serve(router, closing.clone(), drain));
     tokio::select! {
         signal = signals.next() => tracing::info!(signal, "ending"),
         _ = tasks.join_next() => anyhow::bail!("a part of the server ended unexpectedly"),

@@ -21,8 +21,10 @@ fn fact(version: u64) -> Option<SpecFact> {
     Some(SpecFact::Contents(contents(version)))
 }
 
+const MISSING: SpecRead = SpecRead { version: None, fact: SpecFact::Missing };
+
 fn found(version: u64) -> SpecRead {
-    SpecRead::Found { version: Some(version), contents: Some(contents(version)) }
+    SpecRead { version: Some(version), fact: SpecFact::Contents(contents(version)) }
 }
 
 const BUDGET: usize = 24 << 20;
@@ -120,20 +122,20 @@ fn a_read_does_not_bring_back_what_was_deleted_since_it_began() {
 #[test]
 fn a_read_that_finds_nothing_removes_what_was_known_when_it_began() {
     let mut store = listed();
-    read(&mut store, "web", &SpecRead::Missing);
+    read(&mut store, "web", &MISSING);
     assert_eq!(version(&store, "web"), None);
 
     let mut store = listed();
     let before = store.before_read(&name("web"));
     apply(&mut store, "web", 11);
-    store.after_read(&name("web"), before, &SpecRead::Missing);
+    store.after_read(&name("web"), before, &MISSING);
     assert_eq!(version(&store, "web"), Some(11), "it was created again meanwhile");
 }
 
 #[test]
 fn a_version_that_is_no_number_is_taken_from_the_watch_alone() {
     let mut store = listed();
-    read(&mut store, "new", &SpecRead::Found { version: None, contents: Some(contents(1)) });
+    read(&mut store, "new", &SpecRead { version: None, ..found(1) });
     assert_eq!(version(&store, "new"), None);
     store.apply(name("new"), None, fact(2));
     assert_eq!(version(&store, "new"), Some(2));
@@ -150,7 +152,7 @@ fn only_names_stay_known_where_there_will_be_no_events() {
     let known = |store: &Store| ["web", "found", "other"].map(|spec| store.before_read(&name(spec)).is_known());
     assert_eq!(known(&store), [true, true, false]);
     assert_eq!((version(&store, "web"), version(&store, "found"), store.held()), (None, None, 0));
-    read(&mut store, "web", &SpecRead::Missing);
+    read(&mut store, "web", &MISSING);
     assert_eq!(known(&store), [false, true, false]);
     list(&mut store, &[("web", 12)]);
     assert_eq!(known(&store), [true, false, false]);

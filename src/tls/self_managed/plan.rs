@@ -88,7 +88,8 @@ pub fn next_change(contents: &SecretContents, observed: &Observed<'_>, policy: &
     // A request waits where there is no room for another CA.
     let has_room = cas.retired.len() + 2 < MAX_CAS;
     let requested = has_room && !observed.rotation.is_empty() && observed.rotation != cas.last_rotation;
-    if requested || is_due(signing.not_before(), signing.not_after(), policy.ca_lifetime, policy, now) {
+    let signing = &signing.summary;
+    if requested || is_due(signing.not_before, signing.not_after, policy.ca_lifetime, policy, now) {
         return Some(Change::Announce);
     }
     cas.retired.iter().any(|retired| is_unused(retired, observed)).then_some(Change::Forget)
@@ -96,7 +97,7 @@ pub fn next_change(contents: &SecretContents, observed: &Observed<'_>, policy: &
 
 /// Whether a CA is valid: one that a clock far ahead made is not, and what it signs is not either.
 fn is_usable(ca: &Ca, now: SystemTime) -> bool {
-    ca.not_before() <= now + CLOCK_SKEW && now < ca.not_after()
+    ca.summary.not_before <= now + CLOCK_SKEW && now < ca.summary.not_after
 }
 
 /// Whether a certificate must be renewed: its lifetime counts, or that of a new one where it is shorter. One from the future is

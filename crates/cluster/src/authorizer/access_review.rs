@@ -63,25 +63,17 @@ async fn authorization(
     spec: &SpecName,
     deadline: Instant,
 ) -> Authorization {
-    let fact = check(api, kind, subject, spec, deadline).await;
-    Authorization { fact: fact.unwrap_or_else(UseFact::Failed), source: Source::Api }
-}
-
-async fn check(
-    api: &ApiServer,
-    kind: CallKind,
-    subject: &Subject,
-    spec: &SpecName,
-    deadline: Instant,
-) -> Result<UseFact, Failure> {
-    // Pods of one service account, however many, leave permits to those of others. An author of pods can name no account of
-    // another namespace. The service account of a workload need not exist, so there an account has no share.
-    let user = subject.user();
-    let account = (kind == CallKind::AccessReview).then_some(&*user);
-    let answer = api.exchange(kind, account, request(subject, spec)?, deadline).await?;
-    let answer: AccessReviewAnswer = serde_json::from_slice(answer.body())
-        .map_err(|_| Failure::new("the API server's answer is not a LocalSubjectAccessReview with a status"))?;
-    Ok(answer.status.into())
+    let asked = async {
+        // Pods of one service account, however many, leave permits to those of others. An author of pods can name no account of
+        // another namespace. The service account of a workload need not exist, so there an account has no share.
+        let user = subject.user();
+        let account = (kind == CallKind::AccessReview).then_some(&*user);
+        let answer = api.exchange(kind, account, request(subject, spec)?, deadline).await?;
+        let answer: AccessReviewAnswer = serde_json::from_slice(answer.body())
+            .map_err(|_| Failure::new("the API server's answer is not a LocalSubjectAccessReview with a status"))?;
+        Ok(answer.status.into())
+    };
+    Authorization { fact: asked.await.unwrap_or_else(UseFact::Failed), source: Source::Api }
 }
 
 fn request(subject: &Subject, spec: &SpecName) -> Result<Request<Vec<u8>>, Failure> {

@@ -37,40 +37,28 @@ impl SpecObject<'_> {
         self.metadata.resource_version.parse().ok()
     }
 
-    /// Its contents; `None` where its `credspec` is missing or is not a JSON object.
+    /// What an admission decision takes from it: its contents, unless its `credspec` is missing or is not a JSON object.
     ///
     /// # Errors
     /// Where it is an object that cannot be read: its levels are too many, or a number is too large.
-    pub fn contents(&self) -> serde_json::Result<Option<Arc<Contents>>> {
-        let Some(text) = self.credspec.map(RawValue::get).filter(|text| text.starts_with('{')) else { return Ok(None) };
+    pub fn fact(&self) -> serde_json::Result<SpecFact> {
+        let text = self.credspec.map(RawValue::get).filter(|text| text.starts_with('{'));
+        let Some(text) = text else { return Ok(SpecFact::Unusable) };
         if text.len() > MAX_PARSED {
-            return Ok(Some(Contents::too_long()));
+            return Ok(SpecFact::Contents(Contents::too_long()));
         }
         let contents = Contents::of(&serde_json::from_str::<Map<String, Value>>(text)?);
-        Ok(Some(if contents.is_too_long() { Contents::too_long() } else { Arc::new(contents) }))
+        Ok(SpecFact::Contents(if contents.is_too_long() { Contents::too_long() } else { Arc::new(contents) }))
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SpecRead {
-    Found {
-        /// The object's resource version, if it is a number.
-        version: Option<u64>,
-        /// Its contents; `None` where its `credspec` is missing or is not a JSON object.
-        contents: Option<Arc<Contents>>,
-    },
-    Missing,
-}
-
-impl SpecRead {
-    /// What an admission decision takes from it.
-    pub fn fact(self) -> SpecFact {
-        match self {
-            Self::Found { contents: Some(contents), .. } => SpecFact::Contents(contents),
-            Self::Found { contents: None, .. } => SpecFact::Unusable,
-            Self::Missing => SpecFact::Missing,
-        }
-    }
+/// What was read of a credential spec.
+#[derive(Debug)]
+pub struct SpecRead {
+    /// The object's resource version, if there is one and it is a number.
+    pub version: Option<u64>,
+    /// What an admission decision takes from it: not a failure.
+    pub fact: SpecFact,
 }
 
 /// Reads one credential spec.
@@ -83,7 +71,7 @@ pub async fn read(api: &ApiServer, name: &SpecName, kind: CallKind, deadline: In
     match api.exchange(kind, None, request, deadline).await {
         Ok(answer) => found(name, answer.body()),
         Err(error) if error.code() != Some(404) => Err(error.into()),
-        Err(error) if is_about(&error, name) => Ok(SpecRead::Missing),
+        Err(error) if is_about(&error, name) => Ok(SpecRead { version: None, fact: SpecFact::Missing }),
         Err(_) => Err(Failure::new(format!(
             "the API server does not know {KIND}: its CustomResourceDefinition {PLURAL}.{GROUP}, version {VERSION}, is not installed"
         ))),
@@ -101,7 +89,7 @@ fn found(name: &SpecName, body: &[u8]) -> Result<SpecRead, Failure> {
     if object.metadata.name != name.as_str() {
         return Err(Failure::new("the API server's answer is about another object than the one that was asked for"));
     }
-    Ok(SpecRead::Found { version: object.version(), contents: object.contents().map_err(not_one)? })
+    Ok(SpecRead { version: object.version(), fact: object.fact().map_err(not_one)? })
 }
 
 /// Whether the 404 is about the object: for an unknown resource the API server names no object, and neither does a proxy.
@@ -115,7 +103,7 @@ impl Resolver for ApiServer {
     fn resolve<'a>(&'a self, name: &'a SpecName, _: Freshness, deadline: Instant) -> BoxFuture<'a, Resolved> {
         async move {
             let read = read(self, name, CallKind::UnknownSpec, deadline).await;
-            Resolved { fact: read.map_or_else(SpecFact::Failed, SpecRead::fact), source: Source::Api }
+            Resolved { fact: read.map_or_else(SpecFact::Failed, |read| read.fact), source: Source::Api }
         }
         .boxed()
     }

@@ -30,8 +30,7 @@ pub struct CredentialSpecs {
 #[derive(Debug)]
 struct DefinedSpec {
     location: Location,
-    /// `None` where `credspec` is missing or is not a JSON object.
-    contents: Option<Arc<Contents>>,
+    fact: SpecFact,
 }
 
 impl CredentialSpecs {
@@ -60,8 +59,9 @@ impl CredentialSpecs {
             }
             Entry::Vacant(free) => {
                 let credspec = document.value.get("credspec").and_then(serde_json::Value::as_object);
-                let contents = credspec.map(|credspec| Arc::new(Contents::of(credspec)));
-                free.insert(DefinedSpec { location: document.location.clone(), contents });
+                let contents = |credspec| SpecFact::Contents(Arc::new(Contents::of(credspec)));
+                let fact = credspec.map_or(SpecFact::Unusable, contents);
+                free.insert(DefinedSpec { location: document.location.clone(), fact });
                 Ok(())
             }
         }
@@ -74,11 +74,7 @@ impl CredentialSpecs {
 
     /// What is known about a credential spec.
     pub fn fact(&self, name: &SpecName) -> SpecFact {
-        match self.specs.get(name).map(|spec| &spec.contents) {
-            Some(Some(contents)) => SpecFact::Contents(Arc::clone(contents)),
-            Some(None) => SpecFact::Unusable,
-            None => SpecFact::Missing,
-        }
+        self.specs.get(name).map_or(SpecFact::Missing, |spec| spec.fact.clone())
     }
 }
 

@@ -4,7 +4,7 @@
 use super::{AllowReason, Denial, SlotDenial, Subject, pod::Slot};
 use crate::credspec::SpecName;
 
-/// What a slot asks for.
+/// What a slot asks for, or the request as a whole.
 #[derive(Debug)]
 pub(super) enum Claim<'r> {
     /// What is denied, whatever is found out.
@@ -29,12 +29,20 @@ pub(super) struct Claims<'r> {
     pub all: Vec<Claim<'r>>,
     /// Who wants to use what is named, where that is asked.
     pub subject: Option<Subject>,
-    /// Why the request is admitted where nothing else denies it, or why it is denied as a whole.
-    pub outcome: Result<AllowReason, Denial>,
+    /// Why the request is admitted where nothing denies it.
+    pub reason: AllowReason,
 }
 
-impl From<Result<AllowReason, Denial>> for Claims<'_> {
-    fn from(outcome: Result<AllowReason, Denial>) -> Self {
-        Self { all: Vec::new(), subject: None, outcome }
+impl From<AllowReason> for Claims<'_> {
+    fn from(reason: AllowReason) -> Self {
+        Self { all: Vec::new(), subject: None, reason }
+    }
+}
+
+impl Claims<'_> {
+    /// Adds that the request is denied as a whole.
+    pub fn deny(mut self, denial: Denial) -> Self {
+        self.all.push(Claim::Denied(SlotDenial { slot: None, denial }));
+        self
     }
 }

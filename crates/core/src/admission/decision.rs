@@ -51,23 +51,18 @@ impl Review {
     pub fn decide(&self, webhook: Webhook, settings: Settings, facts: &Facts) -> Decision {
         let claims = self.claims(webhook);
         let (mut denials, mut warnings, mut patch) = (Vec::new(), Vec::new(), None);
-        let mut outcome = claims.outcome.clone();
+        let mut reason = claims.reason;
         match webhook {
             Webhook::Mutate => (patch, denials) = mutate::expand(self, claims, facts),
             Webhook::Validate => denials = validate::check(self, claims, facts),
             Webhook::ValidateWorkload => warnings = validate_workload::warnings(self, &claims, facts),
             Webhook::ValidateCredspec => {
-                outcome = validate_credspec::decide(self, settings.strict_credential_specs, &mut warnings);
+                match validate_credspec::decide(self, settings.strict_credential_specs, &mut warnings) {
+                    Ok(found) => reason = found,
+                    Err(denial) => denials.push(SlotDenial { slot: None, denial }),
+                }
             }
         }
-        let reason = match outcome {
-            Ok(reason) => reason.as_str(),
-            Err(denial) => {
-                let reason = denial.reason();
-                denials.push(SlotDenial { slot: None, denial });
-                reason
-            }
-        };
         let mut unconfirmed: Vec<SpecName> = Vec::new();
         let first_decides = settings.first_denial_decides(webhook);
         for found in &denials {
@@ -86,7 +81,7 @@ impl Review {
         let (verdict, reason) = match (of_denials.clone().find(is_enforced), of_denials.next()) {
             (Some(denial), _) => (Verdict::Denied(denial.clone()), denial.reason()),
             (None, Some(denial)) => (Verdict::WouldDeny(denial.clone()), denial.reason()),
-            (None, None) => (Verdict::Allowed, reason),
+            (None, None) => (Verdict::Allowed, reason.as_str()),
         };
         if !matches!(verdict, Verdict::Denied(_)) {
             warnings.extend(warning::not_enforced(denials.iter().map(|found| &found.denial)));

@@ -118,7 +118,7 @@ impl Facts {
     }
 
     /// Whether one of them denies whatever names the credential spec.
-    pub(super) fn deny(&self) -> bool {
+    pub fn deny(&self) -> bool {
         self.specs.iter().any(|(_, known)| !matches!(known.fact, SpecFact::Contents(_)))
             || self.uses.iter().any(|(_, known)| known.fact != UseFact::Allowed)
     }

@@ -18,18 +18,18 @@ use super::{
 pub(super) fn claims(review: &Review) -> Result<Claims<'_>, Denial> {
     let pod = expect_pod(review)?;
     if pod.is_linux() {
-        return Ok(Ok(AllowReason::Linux).into());
+        return Ok(AllowReason::Linux.into());
     }
     let on_create = review.operation == Operation::Create;
     if !on_create && review.sub_resource != "ephemeralcontainers" {
-        return Ok(Ok(AllowReason::NothingToMutate).into());
+        return Ok(AllowReason::NothingToMutate.into());
     }
     let slots: Vec<Slot<'_>> = if on_create { pod.slots().collect() } else { added(review, pod)? };
     if slots.iter().all(|slot| slot.name.is_none()) {
-        return Ok(Ok(AllowReason::NoGmsa).into());
+        return Ok(AllowReason::NoGmsa.into());
     }
     bound_names(pod)?;
-    let mut claims = Claims::from(Ok(AllowReason::AlreadyExpanded));
+    let mut claims = Claims::from(AllowReason::AlreadyExpanded);
     let mut unexpanded = Vec::new();
     for slot in slots {
         let Some(name) = slot.name else { continue };
@@ -40,7 +40,7 @@ pub(super) fn claims(review: &Review) -> Result<Claims<'_>, Denial> {
         }
     }
     if !unexpanded.is_empty() {
-        claims.outcome = Ok(AllowReason::Expanded);
+        claims.reason = AllowReason::Expanded;
     }
     claims.all.append(&mut unexpanded);
     Ok(claims)
@@ -60,7 +60,7 @@ pub(super) fn expand(review: &Review, claims: Claims<'_>, facts: &Facts) -> (Opt
             }
         }
     }
-    let uses_gmsa = matches!(claims.outcome, Ok(AllowReason::Expanded | AllowReason::AlreadyExpanded));
+    let uses_gmsa = matches!(claims.reason, AllowReason::Expanded | AllowReason::AlreadyExpanded);
     let lacks_hostname = |pod: &Pod| review.operation == Operation::Create && pod.hostname().is_none();
     if let Some(hostname) = facts.hostname.as_deref().filter(|_| uses_gmsa)
         && review.object.as_ref().is_some_and(lacks_hostname)

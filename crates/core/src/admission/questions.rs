@@ -27,7 +27,7 @@ pub struct Questions {
     pub subject: Option<Subject>,
     /// Each about another credential spec, in the order of the slots: at most [`super::MAX_SPECS_PER_POD`].
     pub all: Vec<Question>,
-    /// Whether the first fact that denies decides, so that nothing is asked after it.
+    /// Whether the first fact that denies decides ([`Facts::deny`]), so that nothing is asked after it.
     pub first_denial_decides: bool,
 }
 
@@ -35,11 +35,12 @@ impl Review {
     /// What the slots ask for where `webhook` was called.
     pub(super) fn claims(&self, webhook: Webhook) -> Claims<'_> {
         match webhook {
-            Webhook::Mutate => mutate::claims(self).unwrap_or_else(|denial| Err(denial).into()),
-            Webhook::Validate => validate::claims(self).unwrap_or_else(|denial| Err(denial).into()),
-            Webhook::ValidateWorkload => validate_workload::claims(self),
-            Webhook::ValidateCredspec => Ok(AllowReason::Clean).into(),
+            Webhook::Mutate => mutate::claims(self),
+            Webhook::Validate => validate::claims(self),
+            Webhook::ValidateWorkload => Ok(validate_workload::claims(self)),
+            Webhook::ValidateCredspec => Ok(AllowReason::Clean.into()),
         }
+        .unwrap_or_else(|denial| Claims::from(AllowReason::NoGmsa).deny(denial))
     }
 
     /// What must be found out before this review, in which `webhook` was called, is decided.
@@ -55,7 +56,10 @@ impl Review {
             };
             // /validate denies a name without contents: what the contents should be does not matter.
             let contents = webhook != Webhook::Validate || slot.contents.is_some();
-            questions.add(spec, contents, webhook != Webhook::Mutate);
+            match questions.all.iter_mut().find(|known| known.spec == spec) {
+                Some(known) => known.contents |= contents,
+                None => questions.all.push(Question { spec, contents, may_use: webhook != Webhook::Mutate }),
+            }
             if first_denial_decides && !contents {
                 break;
             }
@@ -79,30 +83,15 @@ impl Questions {
         mut may_use: impl FnMut(&Subject, &SpecName) -> Known<UseFact>,
     ) -> Facts {
         let mut facts = Facts::default();
-        while let Some(question) = self.next(&facts) {
+        for question in &self.all {
+            if self.first_denial_decides && facts.deny() {
+                break;
+            }
             let name = &question.spec;
             facts.specs.extend(question.contents.then(|| (name.clone(), spec(name))));
             let subject = self.subject.as_ref().filter(|_| question.may_use);
             facts.uses.extend(subject.map(|subject| (name.clone(), may_use(subject, name))));
         }
         facts
-    }
-
-    fn add(&mut self, spec: SpecName, contents: bool, may_use: bool) {
-        match self.all.iter_mut().find(|known| known.spec == spec) {
-            Some(known) => known.contents |= contents,
-            None => self.all.push(Question { spec, contents, may_use }),
-        }
-    }
-
-    /// The next question, as long as the facts that are known do not decide: its answers are added to them.
-    pub fn next(&self, facts: &Facts) -> Option<&Question> {
-        if self.first_denial_decides && facts.deny() {
-            return None;
-        }
-        self.all.iter().find(|question| {
-            (question.contents && facts.spec(&question.spec).is_none())
-                || (question.may_use && facts.use_of(&question.spec).is_none())
-        })
     }
 }

@@ -163,7 +163,10 @@ impl Review {
         let object = request.object.map(RawValue::get);
         match webhook {
             Webhook::Mutate | Webhook::Validate if review.is_pod() => {
-                let read = |json: &RawValue| Pod::from_json(json.get()).map_err(|error| wrong(json.get(), &error));
+                let read = |json: &RawValue| match serde_json::from_str(json.get()) {
+                    Ok(Object(pod)) => Ok(pod),
+                    Err(error) => Err(wrong(json.get(), &error)),
+                };
                 review.object = request.object.map(read).transpose()?;
                 // What is created replaces nothing.
                 let old = request.old_object.filter(|_| review.operation != Operation::Create);

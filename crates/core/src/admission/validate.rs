@@ -20,21 +20,21 @@ use crate::{
 /// What an update changes, which is denied, and the slots that are new.
 pub(super) fn claims(review: &Review) -> Result<Claims<'_>, Denial> {
     let pod = expect_pod(review)?;
-    let mut claims = Claims::from(Ok(AllowReason::NoGmsa));
+    let mut claims = Claims::from(AllowReason::NoGmsa);
     let mut slots: Vec<Slot<'_>> = if review.operation == Operation::Create {
         pod.slots().collect()
     } else {
-        claims.outcome = Ok(AllowReason::Unchanged);
+        claims.reason = AllowReason::Unchanged;
         unchanged(expect_old_pod(review)?, pod, &mut claims)
     };
     slots.retain(Slot::uses_gmsa);
     if slots.is_empty() {
         return Ok(claims);
     }
-    claims.outcome = bound_names(pod).map(|()| AllowReason::Authorized);
-    if claims.outcome.is_err() {
-        return Ok(claims);
+    if let Err(denial) = bound_names(pod) {
+        return Ok(claims.deny(denial));
     }
+    claims.reason = AllowReason::Authorized;
     let subject = Subject::of(review, pod);
     for slot in slots {
         let name = slot.name.ok_or_else(|| Denial::ContentsWithoutName(SlotRef::from(&slot)));

@@ -46,9 +46,9 @@ fn named(pod: &Pod) -> impl Iterator<Item = (Slot<'_>, SpecName)> {
 pub(super) fn claims(review: &Review) -> Claims<'_> {
     let pod = match template(review) {
         Ok(pod) => pod,
-        Err(reason) => return Ok(reason).into(),
+        Err(reason) => return reason.into(),
     };
-    let mut claims = Claims::from(Ok(AllowReason::Workload));
+    let mut claims = Claims::from(AllowReason::Workload);
     claims.subject = Subject::of(review, pod).ok();
     if claims.subject.is_some() {
         claims.all = named(pod).map(|(slot, spec)| Claim::Names(slot, spec)).collect();

@@ -62,7 +62,7 @@ fn an_empty_secret_is_filled_and_then_there_is_nothing_to_do() {
     let stored = whole(&content);
     assert_eq!(stored.leaf.pair.summary().names, policy().names);
     assert_eq!(stored.leaf.pair.summary().not_after, start() + 90 * DAY);
-    assert_eq!(stored.cas.signing.ca.not_after(), start() + 1000 * DAY);
+    assert_eq!(stored.cas.signing.ca.summary.not_after, start() + 1000 * DAY);
     assert_eq!(stored.cas.signing.leaves_until, Some(start() + 90 * DAY));
     assert_eq!(next_change(&content, &at(start()), &policy()), None);
     assert_eq!(next_change(&content, &at(start() + 59 * DAY), &policy()), None);

@@ -9,11 +9,14 @@ use super::*;
 fn stepped(webhook: Webhook, review: &Value, enforcement: Enforcement, all: &Facts) -> (Vec<Question>, Decision) {
     let (questions, mut asked) = (questions(enforcement, webhook, review), Vec::new());
     let mut facts = Facts { hostname: all.hostname.clone(), ..Facts::default() };
-    while let Some(question) = questions.next(&facts) {
+    for question in questions.all {
+        if questions.first_denial_decides && facts.deny() {
+            break;
+        }
         let name = &question.spec;
         facts.specs.extend(question.contents.then(|| (name.clone(), all.spec(name).unwrap().clone())));
         facts.uses.extend(question.may_use.then(|| (name.clone(), all.use_of(name).unwrap().clone())));
-        asked.push(question.clone());
+        asked.push(question);
     }
     (asked, decided_with(enforcement, webhook, review, &facts))
 }

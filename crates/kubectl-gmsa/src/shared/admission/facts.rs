@@ -32,7 +32,7 @@ impl FactFinder {
     pub async fn decide(&mut self, webhook: Webhook, review: &Review) -> Decision {
         let settings = Settings { enforcement: Enforcement::Warn, ..Settings::default() };
         let (questions, mut facts) = (review.questions(webhook, settings), Facts::default());
-        while let Some(question) = questions.next(&facts) {
+        for question in &questions.all {
             let name = &question.spec;
             if question.contents {
                 facts.specs.push((name.clone(), self.spec(name).await));

@@ -12,7 +12,6 @@ use gmsa_directory::limits as directory;
 use super::*;
 use crate::{
     admin,
-    authorization_cache::MAX_REMEMBERED,
     cache::watch,
     server::{deadline, threads::MAX_THREADS},
     telemetry::{log, log_limit},

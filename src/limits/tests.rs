@@ -1,0 +1,66 @@
+//! That the bounds fit together, and the page that lists them.
+
+use gmsa_cluster::apiserver::{CallKind, HTTP2_WINDOW};
+use gmsa_core::admission::MOST_BYTES_TO_ANSWER;
+
+use super::*;
+use crate::authorization_cache::MAX_REMEMBERED;
+
+mod page;
+
+/// A call to the API server that waits for its permit: its request, its future and those that wait for its answer.
+const WAITING_CALL: usize = 8 * 1024;
+/// The longest namespace, service account and name, and their places.
+const APPROVAL: usize = 63 + 253 + 253 + 192;
+const TELEMETRY: usize = 5 * MIB;
+const PROGRAM: usize = 5 * MIB;
+
+/// The most that each kind of memory can take: the table of [`Limits::of_memory`].
+fn worst_cases(limits: &Limits, cores: usize) -> [(&'static str, usize); 13] {
+    let calls = [CallKind::AccessReview, CallKind::Advice, CallKind::KnownSpec, CallKind::UnknownSpec];
+    let calls = calls.map(CallKind::limit);
+    [
+        ("connections that are served", limits.connections * PER_CONNECTION),
+        ("connections that wait", limits.waiting * PER_WAITING),
+        ("small reviews", limits.reviews * SMALL),
+        ("large bodies and answers", limits.large_reviews),
+        ("credential specs", limits.credential_specs),
+        ("look-ups that wait", limits.reviews * WAITING_CALL),
+        ("small answers of the API server", calls.iter().sum::<usize>() * SMALL),
+        ("threads that read or decide", (cores + cores.div_ceil(2)) * MOST_BYTES_TO_ANSWER),
+        ("HTTP/2 buffers", 2 * HTTP2_WINDOW as usize),
+        ("a page of the list", MAX_PAGE),
+        ("approvals", MAX_REMEMBERED * APPROVAL),
+        ("telemetry", TELEMETRY),
+        ("the program", PROGRAM),
+    ]
+}
+
+#[test]
+fn the_worst_cases_of_all_kinds_of_memory_fit_together() {
+    for (mib, cores, percent) in [(64, 2, 135), (128, 2, 100), (128, 4, 115), (256, 4, 100), (1024, 4, 100)] {
+        let limits = Limits::of_memory(mib * MIB);
+        let kinds = worst_cases(&limits, cores);
+        let sum = kinds.iter().map(|(_, bytes)| bytes).sum::<usize>();
+        assert!(sum <= mib * MIB / 100 * percent, "{mib} MiB, {cores} cores: {} KiB of {kinds:?}", sum >> 10);
+    }
+}
+
+#[test]
+fn every_bound_follows_from_the_memory_limit() {
+    let limits = |mib: usize| Limits::of_memory(mib * MIB);
+    let expected = Limits {
+        connections: 189,
+        waiting: 2080,
+        reviews: 189,
+        large_reviews: 128 * MIB / 6,
+        credential_specs: 128 * MIB / 13,
+    };
+    assert_eq!(limits(128), expected);
+    assert_eq!(Limits::default(), expected);
+    assert_eq!(limits(256).connections, 379);
+    assert_eq!(limits(16), limits(64));
+    assert_eq!(limits(1 << 20), limits(1024));
+    // The largest body, with what parsing it costs.
+    assert!(limits(120).large_reviews >= MAX_BODY / 2 * 5);
+}
