@@ -135,7 +135,8 @@ fn faults(path: &str, rule: impl Fn(&str, &str) -> Option<String>) -> Vec<String
     found
 }
 
-fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) {
+/// The files of Rust below a folder, in the order of their names.
+pub fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries {
         let path = entry.unwrap().path();

@@ -1,4 +1,4 @@
-//! What the benchmarks' reports share: the machine, and their places on the pages.
+//! Generated sections of the pages, between two marks; and the machine that the benchmarks' reports name.
 
 use std::{env, fs, process::Command, thread};
 
@@ -31,4 +31,15 @@ pub fn write(page: &str, begin: &str, end: &str, report: &str) {
     let (before, rest) = text.split_once(begin).unwrap();
     let (_, after) = rest.split_once(end).unwrap();
     fs::write(&page, format!("{before}{begin}\n\n{report}\n\n{end}{after}")).unwrap();
+}
+
+/// Fails where a page does not have this text between its marks; writes it instead where `UPDATE_SNAPSHOTS` is set, as `command` does.
+pub fn assert_section(page: &str, name: &str, command: &str, text: &str) {
+    let (begin, end) = (format!("<!-- {name}: written by `{command}` -->"), format!("<!-- {name}: end -->"));
+    if env::var_os("UPDATE_SNAPSHOTS").is_some() {
+        return write(page, &begin, &end, text.trim());
+    }
+    let whole = fs::read_to_string(repository().join(page)).unwrap();
+    let (_, rest) = whole.split_once(&begin).unwrap();
+    assert_eq!(rest.split_once(&end).unwrap().0.trim(), text.trim(), "run {command}");
 }

@@ -10,7 +10,7 @@ use gmsa_webhook::{
 use tokio::{io::AsyncWriteExt as _, net::TcpStream, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use super::read_to_close;
+use super::answers_to;
 
 fn serving() -> SocketAddr {
     let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), admin::serving()).unwrap();
@@ -23,11 +23,9 @@ fn serving() -> SocketAddr {
 #[tokio::test]
 async fn a_connection_has_one_answer() {
     let mut stream = TcpStream::connect(serving()).await.unwrap();
-    stream.write_all(&b"GET /livez HTTP/1.1\r\nhost: l\r\n\r\n".repeat(3)).await.unwrap();
-    let answer = read_to_close(&mut stream).await;
+    let answer = answers_to(&mut stream, b"GET /livez HTTP/1.1\r\nhost: l\r\n\r\n".repeat(3)).await;
     assert_eq!(answer.matches("HTTP/1.1 200 OK\r\n").count(), 1, "{answer}");
-    assert!(answer.contains("\r\nconnection: close\r\n"), "{answer}");
-    assert!(answer.ends_with("\r\n\r\nok\n"), "{answer}");
+    assert!(answer.contains("\r\nconnection: close\r\n") && answer.ends_with("\r\n\r\nok\n"), "{answer}");
 }
 
 #[tokio::test]
@@ -46,8 +44,7 @@ async fn scrapes_that_nobody_reads_keep_no_probe_out() {
     }
     for _ in 0..45 {
         let mut stream = TcpStream::connect(address).await.unwrap();
-        stream.write_all(b"GET /readyz HTTP/1.1\r\nhost: l\r\n\r\n").await.unwrap();
-        let answer = read_to_close(&mut stream).await;
+        let answer = answers_to(&mut stream, "GET /readyz HTTP/1.1\r\nhost: l\r\n\r\n").await;
         assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
     }
 }

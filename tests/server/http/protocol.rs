@@ -1,34 +1,35 @@
 //! HTTP/1.1 on one connection: pipelined requests, bodies that no handler reads, other protocols.
 
+use gmsa_webhook::limits::Limits;
 use serde_json::json;
 use tokio::io::AsyncWriteExt as _;
 
-use super::{create, examples, post_head, read_answer, read_to_close};
+use super::{answers_to, create, limited, read_answer, request};
 
 #[tokio::test]
 async fn reviews_that_come_close_together_are_answered_in_order() {
-    let server = examples().start();
-    let mut stream = server.connect(&["http/1.1"]).await;
+    let server = limited(Limits::default());
+    let mut stream = server.connect().await;
     let review = |number: u8| {
         let mut review = create(&json!({}));
         review["request"]["uid"] = json!(format!("u-{number}"));
-        let body = serde_json::to_string(&review).unwrap();
-        post_head(body.len()) + &body
+        request(review.to_string().as_bytes())
     };
     let reviews = [review(1), review(2), review(3)].concat();
     let (first, rest) = reviews.split_at(review(1).len() + 20);
-    stream.write_all(first.as_bytes()).await.unwrap();
-    let mut uids = vec![read_answer(&mut stream).await.unwrap()["response"]["uid"].clone()];
-    stream.write_all(rest.as_bytes()).await.unwrap();
-    for _ in 0..2 {
-        uids.push(read_answer(&mut stream).await.unwrap()["response"]["uid"].clone());
+    for (sent, answered) in [(first, &["u-1"][..]), (rest, &["u-2", "u-3"])] {
+        stream.write_all(sent).await.unwrap();
+        for uid in answered {
+            assert_eq!(read_answer(&mut stream).await.unwrap().1["response"]["uid"], *uid);
+        }
     }
-    assert_eq!(uids, ["u-1", "u-2", "u-3"]);
 }
 
+/// Nothing behind such a request is answered, and its body is never taken for a request.
 #[tokio::test]
 async fn only_the_answer_to_a_review_keeps_its_connection() {
-    let server = examples().start();
+    let server = limited(Limits::default());
+    let hidden = "GET /info HTTP/1.1\r\nhost: l\r\n\r\n";
     for (request, status) in [
         ("GET /health", "204 No Content"),
         ("GET /info", "200 OK"),
@@ -36,36 +37,23 @@ async fn only_the_answer_to_a_review_keeps_its_connection() {
         ("GET /missing", "404 Not Found"),
         ("POST /mutate", "415 Unsupported Media Type"),
     ] {
-        let mut stream = server.connect(&["http/1.1"]).await;
-        let requests = format!("{request} HTTP/1.1\r\nhost: l\r\n\r\n").repeat(3);
-        stream.write_all(requests.as_bytes()).await.unwrap();
-        let answers = read_to_close(&mut stream).await;
-        assert_eq!(answers.matches(&format!("HTTP/1.1 {status}\r\n")).count(), 1, "{answers}");
-        assert!(answers.contains("connection: close\r\n"), "{answers}");
-    }
-}
-
-#[tokio::test]
-async fn a_body_that_is_not_read_is_never_taken_for_a_request() {
-    let server = examples().start();
-    let hidden = "GET /info HTTP/1.1\r\nhost: l\r\n\r\n";
-    for path in ["/missing", "/health", "/info"] {
-        let mut stream = server.connect(&["http/1.1"]).await;
-        let request = format!("GET {path} HTTP/1.1\r\nhost: l\r\ncontent-length: {}\r\n\r\n{hidden}", hidden.len());
-        stream.write_all(request.as_bytes()).await.unwrap();
-        let answers = read_to_close(&mut stream).await;
-        assert_eq!(answers.matches("HTTP/1.1 ").count(), 1, "{answers}");
-        assert!(answers.contains("connection: close\r\n"), "{answers}");
+        let with_body = format!("content-length: {}\r\n\r\n{hidden}", hidden.len());
+        for rest in ["\r\n", &with_body] {
+            let requests = format!("{request} HTTP/1.1\r\nhost: l\r\n{rest}").repeat(3);
+            let answers = answers_to(&mut server.connect().await, requests).await;
+            assert!(answers.starts_with(&format!("HTTP/1.1 {status}\r\n")), "{request}: {answers}");
+            assert_eq!(answers.matches("HTTP/1.1 ").count(), 1, "{request}: {answers}");
+            assert!(answers.contains("connection: close\r\n"), "{request}: {answers}");
+        }
     }
 }
 
 #[tokio::test]
 async fn only_http_1_is_offered() {
-    let server = examples().start();
-    let stream = server.connect(&["h2", "http/1.1"]).await;
+    let server = limited(Limits::default());
+    let client = server.client.clone();
+    let stream = client.clone().offering(&["h2", "http/1.1"]).connect(server.address).await.unwrap();
     assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"http/1.1"[..]));
-    let mut stream = server.connect(&[]).await;
-    stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await.unwrap();
-    let answer = read_to_close(&mut stream).await;
-    assert_eq!(answer, "");
+    let mut stream = client.offering(&[]).connect(server.address).await.unwrap();
+    assert_eq!(answers_to(&mut stream, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await, "");
 }

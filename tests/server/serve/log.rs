@@ -2,18 +2,16 @@
 
 use std::{
     fs,
-    io::{BufReader, Write as _},
+    io::Write as _,
     net::{Shutdown, TcpStream},
-    path::Path,
     thread::yield_now,
     time::Duration,
 };
 
-use rustls::StreamOwned;
 use serde_json::Value;
 use socket2::SockRef;
 
-use super::{Serving, curl};
+use super::{JSON, Serving, curl};
 
 /// More reviews than lines fit into the pipe and wait in the server, in requests that come together.
 const REVIEWS: usize = 1_900;
@@ -23,16 +21,10 @@ const TOGETHER: usize = 50;
 fn a_log_that_is_not_read_keeps_no_review_waiting() {
     let mut serving = Serving::start(&["--standalone", "examples"]);
     serving.curl();
-    let ca = serving.lines.iter().find_map(|line| line["ca"].as_str()).unwrap();
-    let stream = TcpStream::connect(serving.address("address")).unwrap();
-    let mut stream = BufReader::new(StreamOwned::new(curl::client(Path::new(ca), "localhost"), stream));
-    let body = fs::read_to_string("examples/review-mutate.json").unwrap();
-    let request = format!(
-        "POST /mutate HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
-        body.len()
-    );
+    let mut stream = serving.connect();
+    let request = curl::post("/mutate", JSON, &fs::read("examples/review-mutate.json").unwrap());
     for _ in 0..REVIEWS / TOGETHER {
-        stream.get_mut().write_all(request.repeat(TOGETHER).as_bytes()).unwrap();
+        stream.get_mut().write_all(&request.repeat(TOGETHER)).unwrap();
         for _ in 0..TOGETHER {
             let answer: Value = serde_json::from_str(&curl::answer(&mut stream)).unwrap();
             assert_eq!(answer["response"]["patchType"], "JSONPatch");
@@ -44,9 +36,7 @@ fn a_log_that_is_not_read_keeps_no_review_waiting() {
     while left > 0 {
         left -= accounted_for(&[serving.until("")]);
     }
-    serving.signal("TERM");
-    let (status, lines) = serving.last_words();
-    assert_eq!(status.code(), Some(0));
+    let lines = serving.end();
     assert_eq!(lines.last().unwrap()["message"], "ended");
     assert_eq!(accounted_for(&lines), REVIEWS);
 }
@@ -80,8 +70,7 @@ fn health_checks_by_tcp_are_no_failed_handshakes() {
     connect().write_all(b"x").unwrap();
     until("gmsa_webhook_tls_handshake_failures_total 1");
     until("gmsa_webhook_connections_unserved_total{reason=\"closed-by-client\"} 30");
-    serving.signal("TERM");
-    let (_, lines) = serving.last_words();
+    let lines = serving.end();
     let of_connections = lines.iter().filter(|line| line["peer"].is_string());
     assert_eq!(of_connections.map(|line| line["message"].clone()).collect::<Vec<_>>(), ["TLS handshake failed"]);
 }
