@@ -8,35 +8,37 @@ use gmsa_webhook::{
     cache::Cache,
     metrics::{self, Metrics},
 };
-use serde_json::json;
+use prometheus_client::registry::Registry;
 use tokio::{
     sync::SetOnce,
     task::{JoinSet, yield_now},
     time,
 };
 
-use super::{BUDGET, Duration, SOON, SPECS, connect, spec_name, within};
-use crate::support::{Fault, PATIENCE, SimulatedApi, Verb, credential_spec, eventually};
+use super::{BUDGET, Duration, SOON, SPECS, connect, spec, spec_name, within};
+use crate::support::{Fault, PATIENCE, SimulatedApi, Verb, eventually};
 
 /// A cache on a simulated API server; its watch runs until this is dropped.
 pub struct Setup {
     pub api: SimulatedApi,
     pub cache: Arc<Cache>,
     ready: Arc<SetOnce<()>>,
-    registry: Box<dyn Fn() -> String>,
+    registry: Registry,
     _watch: JoinSet<std::convert::Infallible>,
 }
 
 impl Setup {
-    /// A cache that has just been started.
-    pub fn start(api: SimulatedApi) -> Self {
+    /// A cache that has just been started, where these credential specs are.
+    pub fn start_on(api: SimulatedApi, names: &[&str]) -> Self {
+        for name in names {
+            api.apply(spec(name, "first"));
+        }
         let (metrics, registry) = Metrics::new("test");
         let ready = Arc::new(SetOnce::new());
         let (cache, watch) = Cache::new(connect(&api), metrics, BUDGET, set(&ready));
         let mut owner = JoinSet::new();
         owner.spawn(watch);
-        let scrape = move || metrics::scrape(&registry).unwrap();
-        Self { api, cache: Arc::new(cache), ready, registry: Box::new(scrape), _watch: owner }
+        Self { api, cache: Arc::new(cache), ready, registry, _watch: owner }
     }
 
     /// A cache that knows these credential specs; the requests of its start are forgotten.
@@ -46,10 +48,7 @@ impl Setup {
 
     /// The same, on a server that has been started.
     pub async fn synced_on(api: SimulatedApi, names: &[&str]) -> Self {
-        for name in names {
-            api.apply(credential_spec(name, json!({"is": "first"})));
-        }
-        let setup = Self::start(api);
+        let setup = Self::start_on(api, names);
         setup.becomes("synced").await;
         setup.api.forget_requests();
         setup
@@ -63,16 +62,30 @@ impl Setup {
         self.ready.initialized()
     }
 
-    pub fn shows(&self, line: &str) -> bool {
-        (self.registry)().lines().any(|shown| shown == line)
+    /// Creates or changes a credential spec.
+    pub fn apply(&self, name: &str, is: &str) {
+        self.api.apply(spec(name, is));
     }
 
-    /// Moves the clock by `step` at a time until `condition` holds, and gives the time that this took. The clock stands
-    /// still otherwise: time that the machine needs would let other timers end together than on a faster one.
-    pub async fn elapse(&self, step: Duration, limit: Duration, mut condition: impl FnMut() -> bool) -> Duration {
+    pub fn delete(&self, name: &str) {
+        self.api.delete("gmsacredentialspecs", "", name);
+    }
+
+    /// Cuts the watch, and does this to the next tries to connect it again.
+    pub fn cut_watch(&self, times: usize, fault: Fault) {
+        self.api.fault(Verb::Watch, SPECS, times, fault);
+        self.api.cut_watches();
+    }
+
+    pub fn shows(&self, line: &str) -> bool {
+        metrics::scrape(&self.registry).unwrap().lines().any(|shown| shown == line)
+    }
+
+    /// Moves the clock by a second at a time until `condition` holds. The clock stands still otherwise: time that the machine needs
+    /// would let other timers end together than on a faster one.
+    pub async fn elapse(&self, seconds: u32, mut condition: impl FnMut() -> bool) {
         time::pause();
-        let mut elapsed = Duration::ZERO;
-        loop {
+        for _ in 0..=seconds {
             // Both sides run on this thread: each round lets all that is ready go on, looks at the sockets, and lets the
             // shortest timers end. A sleep would let the paused clock jump.
             let (mut quiet, mut sent) = (0, 0);
@@ -87,14 +100,16 @@ impl Setup {
                 quiet = if self.api.is_idle() && before == sent { quiet + 1 } else { 0 };
             }
             if condition() {
-                break;
+                return time::resume();
             }
-            assert!(elapsed < limit, "nothing happened within {limit:?}");
-            time::advance(step).await;
-            elapsed += step;
+            time::advance(Duration::from_secs(1)).await;
         }
-        time::resume();
-        elapsed
+        panic!("nothing happened within {seconds} s");
+    }
+
+    /// Moves the clock until there were so many lists.
+    pub async fn lists_within(&self, seconds: u32, times: usize) {
+        self.elapse(seconds, || self.api.count(Verb::List, SPECS) == times).await;
     }
 
     pub async fn becomes(&self, state: &str) {
@@ -134,8 +149,7 @@ impl Setup {
     /// Makes the watch silent: it is connected, but what happens does not come through.
     pub async fn hang_watch(&self) {
         let before = self.api.count(Verb::Watch, SPECS);
-        self.api.fault(Verb::Watch, SPECS, usize::MAX, Fault::Silence);
-        self.api.cut_watches();
+        self.cut_watch(usize::MAX, Fault::Silence);
         self.api.wait_for(Verb::Watch, SPECS, before + 1).await;
         // Connected again: memory answers.
         self.says("web", "first").await;

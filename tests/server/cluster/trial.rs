@@ -3,24 +3,30 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use gmsa_core::admission::{Verdict, Webhook};
-
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use super::{
     REVIEWS,
-    pods::{WEB, simple},
-    replica::{Replica, decide},
+    replica::{Replica, WEB, decide, simple},
 };
-use crate::support::{Fault, Gate, Verb};
+use crate::{
+    reviews::{created, slot},
+    support::{Fault, Gate, Verb},
+};
+
+/// A replica with a trial in the namespace `mall`.
+async fn trial() -> Replica {
+    let mut replica = Replica::start().await;
+    replica.reviewer.warn_namespaces = Arc::new(BTreeSet::from(["mall".to_owned()]));
+    replica
+}
 
 #[tokio::test]
 async fn denials_are_warnings_in_the_namespaces_of_the_trial_alone() {
-    let mut replica = Replica::start().await;
-    replica.reviewer.warn_namespaces = Arc::new(BTreeSet::from(["mall".to_owned()]));
+    let replica = trial().await;
     let message =
         |account: &str| format!("service account \"{account}\" is not authorized to `use` GMSA cred spec \"web\"");
-
     let decision = decide(&replica.reviewer, Webhook::Validate, &simple("mall", "clerk", WEB)).await;
     let Verdict::WouldDeny(denial) = &decision.verdict else { panic!("{decision:?}") };
     assert_eq!((denial.code(), denial.to_string()), (403, message("clerk")));
@@ -30,43 +36,28 @@ async fn denials_are_warnings_in_the_namespaces_of_the_trial_alone() {
     }
 
     // A failure says nothing of the pod, so it is refused there too.
-    replica.api.fault(
-        Verb::Create,
-        REVIEWS,
-        usize::MAX,
-        Fault::Refuse { code: 500, reason: "InternalError", message: "no", retry_after: None },
-    );
-    let decision = decide(&replica.reviewer, Webhook::Validate, &simple("mall", "cook", WEB)).await;
-    let Verdict::Denied(denial) = &decision.verdict else { panic!("{decision:?}") };
-    assert_eq!(denial.code(), 500);
+    replica.api.fault(Verb::Create, REVIEWS, usize::MAX, Fault::internal_error());
+    let unable = "unable to check whether service account \"cook\" is authorized to `use` GMSA cred spec \"web\"";
+    let unable = format!("{unable}: the API server answered 500: etcdserver: no leader");
+    replica.denies(Webhook::Validate, &simple("mall", "cook", WEB), 500, &unable).await;
 }
 
 /// A Deployment whose pods name a credential spec.
 fn workload() -> Value {
-    let options = json!({"gmsaCredentialSpecName": "web", "gmsaCredentialSpec": WEB});
     let spec = json!({
         "serviceAccountName": "builder",
         "nodeSelector": {"kubernetes.io/os": "windows"},
-        "securityContext": {"windowsOptions": options},
+        "securityContext": slot(Some("web"), Some(WEB)),
         "containers": [],
     });
-    json!({
-        "apiVersion": "admission.k8s.io/v1",
-        "kind": "AdmissionReview",
-        "request": {
-            "uid": "u-1",
-            "kind": {"group": "apps", "version": "v1", "kind": "Deployment"},
-            "namespace": "shop",
-            "operation": "CREATE",
-            "object": {"metadata": {"name": "web"}, "spec": {"template": {"spec": spec}}}
-        }
-    })
+    let mut review = created("shop", &json!({"metadata": {"name": "web"}, "spec": {"template": {"spec": spec}}}));
+    review["request"]["kind"] = json!({"group": "apps", "version": "v1", "kind": "Deployment"});
+    review
 }
 
 #[tokio::test]
 async fn what_is_asked_for_warnings_takes_nothing_from_decisions() {
-    let mut replica = Replica::start().await;
-    replica.reviewer.warn_namespaces = Arc::new(BTreeSet::from(["mall".to_owned()]));
+    let replica = trial().await;
     let gate = Gate::new();
     replica.api.fault(Verb::Create, "/namespaces/mall/", usize::MAX, Fault::Hold(gate.clone()));
     let mut asking = JoinSet::new();
@@ -78,20 +69,16 @@ async fn what_is_asked_for_warnings_takes_nothing_from_decisions() {
     // Of one more, nothing is checked after a while: it is admitted.
     let decision = decide(&replica.reviewer, Webhook::Validate, &simple("mall", "late", WEB)).await;
     let Verdict::WouldDeny(denial) = &decision.verdict else { panic!("{decision:?}") };
-    let message = "unable to check whether service account \"late\" is authorized to `use` GMSA cred spec \"web\": \
-        4 other calls to the API server for warnings were under way for 0.2 s";
-    assert_eq!((denial.code(), denial.to_string()), (500, message.to_owned()));
+    let unable = "unable to check whether service account \"late\" is authorized to `use` GMSA cred spec \"web\"";
+    let cause = "4 other calls to the API server for warnings were under way for 0.2 s";
+    assert_eq!((denial.code(), denial.to_string()), (500, format!("{unable}: {cause}")));
     let decision = decide(&replica.reviewer, Webhook::ValidateWorkload, &workload()).await;
     let unchecked = "it could not be checked whether service account \"builder\" may use GMSA cred spec \"web\"";
-    assert_eq!(
-        (decision.verdict, decision.warnings),
-        (Verdict::Allowed, vec![format!("{unchecked} [authorization-failed]")])
-    );
+    let warnings = vec![format!("{unchecked} [authorization-failed]")];
+    assert_eq!((decision.verdict, decision.warnings), (Verdict::Allowed, warnings));
     // A pod where denials are enforced waits for none of them.
     replica.allows(Webhook::Validate, &simple("shop", "till", WEB)).await;
     assert_eq!(replica.api.count(Verb::Create, "/namespaces/mall/"), 4);
     gate.open();
-    while let Some(decision) = asking.join_next().await {
-        assert!(decision.unwrap().is_allowed());
-    }
+    assert!(asking.join_all().await.iter().all(gmsa_core::admission::Decision::is_allowed));
 }
