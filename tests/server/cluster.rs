@@ -13,16 +13,13 @@ use tokio::time::Instant;
 
 use crate::support::{SimulatedApi, credential_spec};
 
-mod access;
 mod cache;
-mod counted;
+mod decisions;
 mod limits;
 mod live;
 mod memory;
-mod replica;
 mod setup;
 mod silence;
-mod trial;
 mod watch;
 
 /// The collection of credential specs, as URLs name it.

@@ -26,9 +26,7 @@ use crate::{
 };
 
 mod admin;
-mod drain;
 mod limits;
-mod protocol;
 mod requests;
 mod time;
 

@@ -20,7 +20,7 @@ use gmsa_webhook::{
     },
 };
 use prometheus_client::registry::Registry;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::{
     sync::{RwLock, SetOnce},
     task::{JoinHandle, JoinSet},
@@ -53,8 +53,7 @@ pub struct Cluster {
 impl Cluster {
     pub async fn installed() -> Self {
         let cluster = Self { api: SimulatedApi::start().await, ahead: Arc::default(), handshakes: RwLock::default() };
-        cluster.api.apply(empty_secret());
-        cluster.apply_configurations();
+        cluster.apply("");
         cluster
     }
 
@@ -109,9 +108,12 @@ impl Cluster {
         eventually("the configurations have the bundle", || self.trusts(bundle)).await;
     }
 
-    /// Applies both configurations again, as the installation has them.
-    pub fn apply_configurations(&self) {
-        CONFIGURATIONS.iter().for_each(|plural| _ = self.api.apply(configuration(plural)));
+    /// Applies what the installation has of these kinds, as it was.
+    pub fn apply(&self, kinds: &str) {
+        let installed: Vec<Value> = serde_saphyr::from_str(include_str!("installed.yaml")).unwrap();
+        for object in installed.into_iter().filter(|object| object["kind"].as_str().unwrap().ends_with(kinds)) {
+            self.api.apply(object);
+        }
     }
 
     /// Waits until a replica has looked at everything again.
@@ -185,27 +187,6 @@ impl Drop for Replica {
     fn drop(&mut self) {
         self.task.abort();
     }
-}
-
-pub fn empty_secret() -> Value {
-    let metadata = json!({"namespace": "gmsa", "name": "gmsa-webhook-tls"});
-    json!({"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "metadata": metadata})
-}
-
-/// A configuration without a bundle.
-pub fn configuration(plural: &str) -> Value {
-    let kind =
-        if plural == CONFIGURATIONS[0] { "MutatingWebhookConfiguration" } else { "ValidatingWebhookConfiguration" };
-    let webhook = |name: &str, path: &str| {
-        let service = json!({"namespace": "gmsa", "name": "gmsa-webhook", "path": path});
-        json!({"name": name, "clientConfig": {"service": service}, "sideEffects": "None"})
-    };
-    json!({
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": kind,
-        "metadata": {"name": "gmsa-webhook"},
-        "webhooks": [webhook("pods.gmsa.example", "/a"), webhook("workloads.gmsa.example", "/b")],
-    })
 }
 
 pub fn settings() -> SelfManagedSettings {

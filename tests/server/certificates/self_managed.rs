@@ -9,9 +9,7 @@ use gmsa_webhook::tls::{Publication, issue::Ca, self_managed::SelfManagedSetting
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::cluster::{
-    CONFIGURATIONS, Cluster, Load, Replica, SECRET, certificates, configuration, empty_secret, settings,
-};
+use super::cluster::{CONFIGURATIONS, Cluster, Load, Replica, SECRET, certificates, settings};
 use crate::{
     client::NAME,
     https::{DAY, authority},
@@ -134,7 +132,7 @@ async fn a_deleted_secret_is_reported_and_not_created() {
     assert_eq!(cluster.api.count(Verb::Create, "/secrets"), 0);
     client.review(replica.webhook.address).await.unwrap();
     // A user installs it again, empty: a new authority, which is served once every configuration trusts it.
-    cluster.api.apply(empty_secret());
+    cluster.apply("Secret");
     replica.until_other_than(serial.as_ref()).await;
     cluster.client(CONFIGURATIONS[1]).review(replica.webhook.address).await.unwrap();
 }
@@ -150,7 +148,7 @@ async fn what_is_served_stays_trusted_where_secret_and_configuration_are_lost() 
     cluster.edit_secret(without_data);
     eventually("another authority is made", || cluster.secret()["data"].is_object() && cluster.signing() != old).await;
     let both = certificates(&(cluster.signing() + &old));
-    cluster.apply_configurations();
+    cluster.apply("Configuration");
     cluster.until_trusted(&both).await;
     assert_eq!(replica.serial(), serial);
     cluster.client(CONFIGURATIONS[0]).review(replica.webhook.address).await.unwrap();
@@ -173,7 +171,7 @@ async fn a_replica_is_ready_when_the_configurations_carry_its_authority_and_stay
     cluster.until_looked_at().await;
     assert!(replica.served.current().is_some());
     assert!(!replica.ready.initialized(), "a configuration is missing");
-    cluster.api.apply(configuration(CONFIGURATIONS[1]));
+    cluster.apply("ValidatingWebhookConfiguration");
     replica.until_ready().await;
     for plural in CONFIGURATIONS {
         cluster.api.delete(plural, "", "gmsa-webhook");
@@ -234,7 +232,7 @@ async fn a_mounted_authority_is_published_in_the_same_way() {
     cluster.until_trusted(&certificates(&first)).await;
     // What was published before stays.
     fs::write(&file, "half a cert").unwrap();
-    cluster.apply_configurations();
+    cluster.apply("Configuration");
     cluster.until_trusted(&certificates(&first)).await;
     fs::write(&file, &second).unwrap();
     cluster.until_trusted(&certificates(&(first + &second))).await;

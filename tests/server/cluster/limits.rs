@@ -16,8 +16,7 @@ use tokio::{task::JoinSet, time::Instant};
 
 use super::{
     Duration, REVIEWS, SPECS, connect,
-    replica::{DIFFER, MUTATE, Replica, WEB, create, pod, simple},
-    setup::{Setup, describe},
+    setup::{DIFFER, MUTATE, Setup, WEB, create, describe, pod, simple},
     spec_name, subject, within,
 };
 use crate::{
@@ -130,7 +129,7 @@ fn hostile(namespace: &str, number: usize, contents: Option<&str>) -> Value {
     create(namespace, &json!({"containers": (0..24).map(container).collect::<Vec<_>>()}))
 }
 
-fn flood(replica: &Replica, webhook: Webhook, contents: Option<&'static str>) -> JoinSet<()> {
+fn flood(replica: &Setup, webhook: Webhook, contents: Option<&'static str>) -> JoinSet<()> {
     let flood = (0..1000).map(|number| {
         let reviewer = replica.reviewer.clone();
         async move {
@@ -146,7 +145,7 @@ fn flood(replica: &Replica, webhook: Webhook, contents: Option<&'static str>) ->
 
 #[tokio::test]
 async fn a_thousand_reviews_of_unknown_names_hold_no_other_up() {
-    let replica = Replica::start().await;
+    let replica = Setup::replica().await;
     // No read of an unknown name ever ends.
     let gate = Gate::new();
     replica.api.fault(Verb::Get, UNKNOWN, usize::MAX, Fault::Hold(gate.clone()));
@@ -169,7 +168,7 @@ async fn a_thousand_reviews_of_unknown_names_hold_no_other_up() {
 
 #[tokio::test]
 async fn a_thousand_reviews_for_one_account_leave_access_reviews_to_the_others() {
-    let replica = Replica::start().await;
+    let replica = Setup::replica().await;
     // The same name in another namespace is another account.
     replica.api.authorize_by(Table::of(&[("shop", "default", "web"), ("shop", "default", "db")]));
     let gate = Gate::new();

@@ -3,7 +3,6 @@
 use gmsa_cluster::resolver::{Freshness, Resolved};
 use gmsa_core::admission::{FailureKind, Source, SpecFact};
 use serde_json::json;
-use tokio::time;
 
 use super::{
     Duration, NO_DEFINITION, SPECS, failed,
@@ -173,16 +172,6 @@ async fn pages_that_are_empty_without_end_are_asked_for_once_in_each_try() {
     assert_eq!(setup.look_up("web").await, is("first", Source::Api));
     setup.api.heal();
     setup.says("web", "first").await;
-}
-
-#[tokio::test]
-async fn tries_come_more_and_more_slowly() {
-    let setup = Setup::synced(&["web"]).await;
-    setup.cut_watch(usize::MAX, Fault::internal_error());
-    let began = time::Instant::now();
-    setup.api.wait_for(Verb::Watch, SPECS, 4).await;
-    // Before them come at least the halves of 0.2, 0.4, 0.8 and 1.6 s.
-    assert!(began.elapsed() >= Duration::from_millis(1500), "after {:?}", began.elapsed());
 }
 
 #[tokio::test]

@@ -1,7 +1,5 @@
 //! What holds for any pod, any contents and any bytes.
 
-use std::fmt::Write as _;
-
 use gmsa_core::credspec::{Contents, compare::compare};
 use proptest::{
     collection::vec,
@@ -181,8 +179,7 @@ proptest! {
     #[test]
     fn key_order_white_space_and_escapes_never_matter(value in object(), choices in vec(any::<u8>(), 1..200)) {
         let contents = Contents::of(value.as_object().unwrap());
-        let mut text = String::new();
-        scramble(&mut text, &value, &mut choices.iter().copied().cycle());
+        let text = scrambled(&value, &mut choices.iter().copied().cycle());
         prop_assert_eq!(compare(&text, &contents), Ok(()), "{}", text);
         hostile::contents(text.as_bytes());
     }
@@ -249,51 +246,35 @@ fn fields(value: impl Strategy<Value = Value>) -> impl Strategy<Value = Value> {
     vec((key, value), 0..4).prop_map(|fields| Value::Object(fields.into_iter().collect()))
 }
 
-/// Writes a value with its keys in some order, white space in some places and some characters escaped.
-fn scramble(out: &mut String, value: &Value, choices: &mut impl Iterator<Item = u8>) {
-    let mut choose = |of: u8| choices.next().unwrap() % of;
-    let space = ["", " ", "\n\t", "\r\n  "][usize::from(choose(4))];
-    let turn = usize::from(choose(3));
-    out.push_str(space);
-    match value {
-        Value::String(text) => scramble_text(out, text, choose(2) == 0),
+/// A value with its keys in some order, white space in some places and some characters escaped.
+fn scrambled(value: &Value, choices: &mut impl Iterator<Item = u8>) -> String {
+    let mut choose = |of: u8| usize::from(choices.next().unwrap() % of);
+    let space = ["", " ", "\n\t", "\r\n  "][choose(4)];
+    let turn = choose(3);
+    let plain = match value {
+        Value::String(text) => scrambled_text(text, choose(2) == 0),
         Value::Array(items) => {
-            out.push('[');
-            for (at, item) in items.iter().enumerate() {
-                out.push_str(if at > 0 { "," } else { "" });
-                scramble(out, item, choices);
-            }
-            out.push(']');
+            let items: Vec<_> = items.iter().map(|item| scrambled(item, choices)).collect();
+            format!("[{}]", items.join(","))
         }
         Value::Object(map) => {
-            let mut entries: Vec<_> = map.iter().collect();
-            if !entries.is_empty() {
-                let turn = turn % entries.len();
-                entries.rotate_left(turn);
-            }
-            out.push('{');
-            for (at, (key, item)) in entries.into_iter().enumerate() {
-                out.push_str(if at > 0 { "," } else { "" });
-                scramble_text(out, key, at % 2 == 1);
-                out.push_str(space);
-                out.push(':');
-                scramble(out, item, choices);
-            }
-            out.push('}');
+            let field = |(at, (key, item)): (usize, (&String, &Value))| {
+                format!("{}{space}:{}", scrambled_text(key, at % 2 == 1), scrambled(item, choices))
+            };
+            let mut fields: Vec<_> = map.iter().enumerate().map(field).collect();
+            let turn = turn.min(fields.len());
+            fields.rotate_left(turn);
+            format!("{{{}}}", fields.join(","))
         }
-        plain => out.push_str(&plain.to_string()),
-    }
-    out.push_str(space);
+        plain => plain.to_string(),
+    };
+    format!("{space}{plain}{space}")
 }
 
-fn scramble_text(out: &mut String, text: &str, escape: bool) {
+fn scrambled_text(text: &str, escape: bool) -> String {
     if !escape {
-        out.push_str(&Value::from(text).to_string());
-        return;
+        return Value::from(text).to_string();
     }
-    out.push('"');
-    for unit in text.encode_utf16() {
-        write!(out, "\\u{unit:04X}").unwrap();
-    }
-    out.push('"');
+    let units: Vec<_> = text.encode_utf16().map(|unit| format!("\\u{unit:04X}")).collect();
+    format!("\"{}\"", units.concat())
 }

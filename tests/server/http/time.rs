@@ -1,4 +1,4 @@
-//! Time: clients that are slow to send or to read, and the deadline of a review.
+//! Time: clients that are slow to send or to read, the deadline of a review, and the end of the server.
 
 use std::time::Duration;
 
@@ -14,8 +14,10 @@ use tokio::{io::AsyncWriteExt as _, net::TcpStream};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Gated, Large, TOO_LATE, answers_to, limited, one_pod, post_head, read_answer, request, same_containers, with,
+    Gated, Large, MISSING, TOO_LATE, allows, answers_to, limited, one_pod, plain_review, post_head, read_answer,
+    request, same_containers, with,
 };
+use crate::{client, https::Setup};
 
 #[tokio::test]
 async fn a_slow_body_is_408() {
@@ -80,4 +82,49 @@ async fn an_answer_is_whole_however_slowly_it_is_read() {
         assert_eq!(serde_json::from_slice::<Vec<Value>>(&patch).unwrap().len(), 30);
         assert_eq!(head.contains("\r\nconnection: close\r\n"), close, "{head}");
     }
+}
+
+#[tokio::test]
+async fn a_drain_answers_what_is_in_flight_and_closes_what_rests() {
+    let gated = Gated::new();
+    let server = with(gated.clone()).start();
+    let mut resting = server.connect().await;
+    assert!(allows(&mut resting).await);
+    let mut kept = server.client.keep_alive(server.address).await.unwrap();
+    let in_flight = tokio::spawn(async move { kept.send(client::post("/mutate", one_pod(0))).await.unwrap() });
+    gated.entered().await;
+
+    server.closing.cancel();
+    assert_eq!(answers_to(&mut resting, "").await, "");
+    assert!(!server.task.is_finished());
+    gated.gate.add_permits(1);
+    assert_eq!(in_flight.await.unwrap().message(), MISSING);
+    assert_eq!(server.task.await.unwrap(), 0, "connections dropped");
+    assert!(TcpStream::connect(server.address).await.is_err());
+}
+
+#[tokio::test]
+async fn before_the_end_every_answer_closes_its_connection_and_new_ones_are_served() {
+    let server = limited(Limits::default());
+    let mut kept = server.connect().await;
+    assert!(allows(&mut kept).await);
+    server.ending.cancel();
+    let mut new = server.connect().await;
+    for connection in [&mut kept, &mut new] {
+        let answer = answers_to(connection, plain_review()).await;
+        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.contains("connection: close\r\n"), "{answer}");
+    }
+    assert!(!server.task.is_finished());
+}
+
+#[tokio::test]
+async fn a_drain_drops_what_does_not_finish_in_time() {
+    let gated = Gated::new();
+    let server = Setup { drain: Duration::from_millis(100), ..with(gated.clone()) }.start();
+    let mut stream = server.connect().await;
+    stream.write_all(&request(&one_pod(0))).await.unwrap();
+    gated.entered().await;
+    server.closing.cancel();
+    assert_eq!(server.task.await.unwrap(), 1, "connections dropped");
+    assert_eq!(answers_to(&mut stream, "").await, "");
 }

@@ -62,19 +62,20 @@ pub fn post(path: &str, headers: &str, body: &[u8]) -> Vec<u8> {
 
 /// The body of the next answer.
 pub fn answer(stream: &mut impl BufRead) -> String {
-    let mut length = 0;
-    loop {
-        let mut line = String::new();
-        stream.read_line(&mut line).unwrap();
-        match line.trim_end().to_ascii_lowercase().split_once(": ") {
-            Some(("content-length", value)) => length = value.parse().unwrap(),
-            None if line == "\r\n" => break,
-            _ => assert!(!line.is_empty(), "the answer ends within its head"),
-        }
+    String::from_utf8(message(stream).1).unwrap()
+}
+
+/// The head and the body of the next request or answer.
+pub fn message(stream: &mut impl BufRead) -> (String, Vec<u8>) {
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        assert!(stream.read_line(&mut head).unwrap() > 0, "it ends within its head: {head}");
     }
-    let mut body = vec![0; length];
+    let lower = head.to_ascii_lowercase();
+    let length = lower.lines().find_map(|line| line.strip_prefix("content-length: "));
+    let mut body = vec![0; length.map_or(0, |length| length.parse().unwrap())];
     stream.read_exact(&mut body).unwrap();
-    String::from_utf8(body).unwrap()
+    (head, body)
 }
 
 /// The words of a shell's line, in which single quotes hold a word together.

@@ -2,10 +2,9 @@
 
 use std::{
     fs,
-    io::{BufRead, BufReader, Read, Write},
+    io::{BufReader, Read, Write},
     net::TcpListener,
     process::Command,
-    sync::Arc,
     thread::{JoinHandle, spawn},
     time::{Duration, SystemTime},
 };
@@ -40,34 +39,24 @@ fn complaints(lines: &[Value]) -> Vec<&str> {
 /// The head and the body of the one request that a collector is sent.
 fn exported(stream: impl Read + Write) -> (String, Vec<u8>) {
     let mut stream = BufReader::new(stream);
-    let mut head = String::new();
-    while !head.ends_with("\r\n\r\n") {
-        assert!(stream.read_line(&mut head).unwrap() > 0, "{head}");
-    }
-    let lower = head.to_ascii_lowercase();
-    let length = lower.split_once("\r\ncontent-length: ").unwrap().1.split_once("\r\n").unwrap().0.parse().unwrap();
-    let mut body = vec![0; length];
-    stream.read_exact(&mut body).unwrap();
+    let message = curl::message(&mut stream);
     stream.get_mut().write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").unwrap();
     stream.get_mut().flush().unwrap();
-    (head, body)
+    message
 }
 
-/// A collector of one export, and its address.
-fn collector() -> (String, JoinHandle<(String, Vec<u8>)>) {
+/// A collector of one export, and its address; it speaks TLS where it has a certificate of an authority.
+fn collector(ca: Option<&Ca>) -> (String, JoinHandle<(String, Vec<u8>)>) {
+    let tls = ca.map(|ca| tls::server_config(&served(ca, "localhost"), None).unwrap());
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let endpoint = format!("http://{}", listener.local_addr().unwrap());
-    (endpoint, spawn(move || exported(listener.accept().unwrap().0)))
-}
-
-/// A collector of one export that speaks TLS.
-fn encrypted_collector(ca: &Ca) -> (String, JoinHandle<(String, Vec<u8>)>) {
-    let tls = tls::server_config(&served(ca, "localhost"), None).unwrap();
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let endpoint = format!("https://localhost:{}", listener.local_addr().unwrap().port());
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    let endpoint = format!("{scheme}://localhost:{}", listener.local_addr().unwrap().port());
     let collected = spawn(move || {
-        let connection = ServerConnection::new(Arc::clone(&tls)).unwrap();
-        exported(StreamOwned::new(connection, listener.accept().unwrap().0))
+        let (stream, _) = listener.accept().unwrap();
+        match tls {
+            None => exported(stream),
+            Some(tls) => exported(StreamOwned::new(ServerConnection::new(tls).unwrap(), stream)),
+        }
     });
     (endpoint, collected)
 }
@@ -78,7 +67,7 @@ fn holds(body: &[u8], part: &[u8]) -> bool {
 
 #[test]
 fn a_review_is_a_span_of_the_callers_trace() {
-    let (endpoint, collected) = collector();
+    let (endpoint, collected) = collector(None);
     // Without TLS, no certificate authority is needed.
     let mut serving = serve(&endpoint, &[("SSL_CERT_FILE", "/nonexistent"), ("SSL_CERT_DIR", "/nonexistent")]);
     let trace = "0123456789abcdef0123456789abcdef";
@@ -113,7 +102,7 @@ fn a_review_is_a_span_of_the_callers_trace() {
 
 #[test]
 fn a_request_that_is_refused_says_so_in_its_span() {
-    let (endpoint, collected) = collector();
+    let (endpoint, collected) = collector(None);
     let mut serving = serve(&endpoint, &[]);
     let line = serving.curl();
     let (head, _) = line.split_once(" --data-binary ").unwrap();
@@ -135,7 +124,7 @@ async fn a_review_that_fails_is_a_warning_and_an_error_in_its_span() {
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     fs::write(path("kubeconfig"), api.kubeconfig()).unwrap();
     assert!(run(&mut binary(&["certs", "issue", &path(""), "--name", "127.0.0.1"])).status.success());
-    let (endpoint, collected) = collector();
+    let (endpoint, collected) = collector(None);
     let pair = ["--tls-cert", &path("tls.crt"), "--tls-key", &path("tls.key"), "--shutdown-delay", "0s"];
     let environment = [
         ("KUBECONFIG", &*path("kubeconfig")),
@@ -187,7 +176,7 @@ fn a_collector_that_cannot_be_trusted_is_sent_nothing() {
     fs::write(path("own"), ca.cert_pem()).unwrap();
     fs::write(path("other"), other.cert_pem()).unwrap();
     for (file, is_trusted) in [("own", true), ("other", false), ("missing", false)] {
-        let (endpoint, collected) = encrypted_collector(&ca);
+        let (endpoint, collected) = collector(Some(&ca));
         let mut serving = serve(&endpoint, &[("SSL_CERT_FILE", &path(file)), ("SSL_CERT_DIR", "/nonexistent")]);
         allowed(&serving.curl());
         let lines = serving.end();

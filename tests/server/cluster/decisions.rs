@@ -1,23 +1,74 @@
-//! A trial in some namespaces: there every denial is a warning, and everywhere else it is a denial.
+//! Decisions: how many questions to the API server each review costs; and a trial in some namespaces, where every denial is a warning
+//! and everywhere else a denial.
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use gmsa_core::admission::{Verdict, Webhook};
+use gmsa_core::admission::{Decision, Verdict, Webhook};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use super::{
     REVIEWS,
-    replica::{Replica, WEB, decide, simple},
+    setup::{DIFFER, MUTATE, Setup, WEB, create, decide, pod, simple},
 };
 use crate::{
     reviews::{created, slot},
-    support::{Fault, Gate, Verb},
+    support::{Fault, Gate, Recorded, Verb},
 };
 
+#[tokio::test]
+async fn validating_costs_one_access_review_for_each_namespace_account_and_spec() {
+    let replica = Setup::replica().await;
+    for _ in 0..50 {
+        replica.allows(Webhook::Validate, &pod("shop", "till", true)).await;
+        replica.allows(Webhook::Validate, &simple("shop", "clerk", WEB)).await;
+        replica.allows(Webhook::Validate, &simple("mall", "till", WEB)).await;
+    }
+    let asked = |request: Recorded| {
+        let text = |pointer| request.body.pointer(pointer).and_then(Value::as_str).unwrap().to_owned();
+        (text("/spec/user"), text("/spec/resourceAttributes/name"))
+    };
+    let mut asked: Vec<_> = replica.api.requests(Verb::Create, REVIEWS).into_iter().map(asked).collect();
+    asked.sort();
+    let expected = [("mall:till", "web"), ("shop:clerk", "web"), ("shop:till", "db"), ("shop:till", "web")];
+    let expected = expected.map(|(user, name)| (format!("system:serviceaccount:{user}"), name.to_owned()));
+    assert_eq!(asked, expected);
+    assert_eq!(replica.calls(), (0, 4));
+}
+
+#[tokio::test]
+async fn what_memory_knows_and_what_needs_no_answer_costs_nothing() {
+    let replica = Setup::replica().await;
+    let plain = create("shop", &json!({"containers": [{"name": "a"}]}));
+    let linux = create("shop", &json!({"os": {"name": "linux"}, "containers": [{"name": "a"}]}));
+    let mut update = pod("shop", "till", true);
+    update["request"]["operation"] = json!("UPDATE");
+    update["request"]["oldObject"] = update["request"]["object"].clone();
+    for review in [&plain, &linux, &update] {
+        replica.allows(MUTATE, review).await;
+        replica.allows(Webhook::Validate, review).await;
+    }
+    for expanded in [true, false] {
+        replica.allows(MUTATE, &pod("shop", "till", expanded)).await;
+    }
+    assert_eq!(replica.calls(), (0, 0));
+}
+
+#[tokio::test]
+async fn contents_that_differ_from_memory_cost_one_read() {
+    let replica = Setup::replica().await;
+    replica.denies(Webhook::Validate, &simple("shop", "till", r#"{"is": "other"}"#), 422, DIFFER).await;
+    assert_eq!(replica.calls(), (1, 1));
+    // The watch is connected, and silent; another replica has expanded the new contents.
+    replica.hang_watch().await;
+    replica.apply("web", "new");
+    replica.allows(Webhook::Validate, &simple("mall", "till", r#"{"is":"new"}"#)).await;
+    assert_eq!(replica.calls(), (1, 1));
+}
+
 /// A replica with a trial in the namespace `mall`.
-async fn trial() -> Replica {
-    let mut replica = Replica::start().await;
+async fn trial() -> Setup {
+    let mut replica = Setup::replica().await;
     replica.reviewer.warn_namespaces = Arc::new(BTreeSet::from(["mall".to_owned()]));
     replica
 }
@@ -80,5 +131,5 @@ async fn what_is_asked_for_warnings_takes_nothing_from_decisions() {
     replica.allows(Webhook::Validate, &simple("shop", "till", WEB)).await;
     assert_eq!(replica.api.count(Verb::Create, "/namespaces/mall/"), 4);
     gate.open();
-    assert!(asking.join_all().await.iter().all(gmsa_core::admission::Decision::is_allowed));
+    assert!(asking.join_all().await.iter().all(Decision::is_allowed));
 }
