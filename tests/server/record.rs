@@ -23,7 +23,9 @@ fn record() -> Record {
 #[test]
 fn every_test_of_the_track_record_is_there() {
     let mut files = Vec::new();
-    ["src", "crates", "tests"].iter().for_each(|folder| rust_files(Path::new(folder), &mut files));
+    for folder in ["src", "crates", "tests"] {
+        rust_files(Path::new(folder), &mut files);
+    }
     let mut functions = BTreeSet::new();
     for file in files {
         let source = fs::read_to_string(file).unwrap();
@@ -46,13 +48,12 @@ fn every_test_of_the_track_record_is_there() {
 
 #[test]
 fn the_page_has_the_track_record() {
-    let mut table = "| Fault | Found again by |\n|---|---|\n".to_owned();
+    let mut rows = vec!["| Fault | Found again by |\n|---|---|\n".to_owned()];
     for (group, faults) in record().into_iter().flatten() {
-        table.push_str(&format!("| **{group}** | |\n"));
-        for (fault, tests) in faults.into_iter().flatten() {
-            table.push_str(&format!("| {fault} | `{}` |\n", tests.join("`, `")));
-        }
+        rows.push(format!("| **{group}** | |\n"));
+        let row = |(fault, tests): (String, Vec<String>)| format!("| {fault} | `{}` |\n", tests.join("`, `"));
+        rows.extend(faults.into_iter().flatten().map(row));
     }
     let command = "UPDATE_SNAPSHOTS=1 cargo test --test server record";
-    page::assert_section("docs/measurements.md", "record", command, &table);
+    page::assert_section("docs/measurements.md", "record", command, &rows.concat());
 }

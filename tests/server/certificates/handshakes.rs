@@ -212,7 +212,7 @@ async fn garbage_and_a_thousand_half_open_connections_delay_no_good_review() {
         b"GET /mutate HTTP/1.1\r\nhost: x\r\n\r\n".to_vec(),
         vec![0; 4096],
         (0..=255).cycle().take(8192).collect(),
-        [22, 3, 1, 0xff, 0xff].into_iter().chain([1; 70_000]).collect(),
+        [22, 3, 1, 0xff, 0xff].into_iter().chain(std::iter::repeat_n(1, 70_000)).collect(),
     ];
     for bytes in &noise {
         // A fatal alert, or nothing at all: never the beginning of a session.

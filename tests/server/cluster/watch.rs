@@ -1,7 +1,7 @@
 //! The watch behind the cache: everything that can happen to it, and that no answer is wrong meanwhile.
 
 use gmsa_cluster::resolver::{Freshness, Resolved};
-use gmsa_core::admission::{FailureKind, Source, SpecFact};
+use gmsa_core::admission::{Source, SpecFact};
 use serde_json::json;
 
 use super::{
@@ -172,20 +172,6 @@ async fn pages_that_are_empty_without_end_are_asked_for_once_in_each_try() {
     assert_eq!(setup.look_up("web").await, is("first", Source::Api));
     setup.api.heal();
     setup.says("web", "first").await;
-}
-
-#[tokio::test]
-async fn a_restart_of_the_api_server_ends_in_the_truth() {
-    let mut setup = Setup::synced(&["web"]).await;
-    setup.api.stop().await;
-    setup.becomes("stale").await;
-    let Resolved { fact, .. } = setup.ask("web", Freshness::Any).await;
-    assert!(matches!(&fact, SpecFact::Failed(failure) if failure.kind == FailureKind::Failed), "{fact:?}");
-    assert!(setup.is_ready(), "once ready, always ready");
-    setup.apply("web", "second");
-    setup.api.resume().await;
-    assert_eq!(setup.look_up("web").await, is("second", Source::Api));
-    setup.says("web", "second").await;
 }
 
 #[tokio::test]

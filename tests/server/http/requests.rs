@@ -16,8 +16,8 @@ async fn paths_methods_and_content_types() {
     assert_eq!(server.get("/health").await, Answer { status: StatusCode::NO_CONTENT, body: Bytes::new() });
     let info = server.get("/info").await;
     assert_eq!((info.status, info.json()), (StatusCode::OK, json!({"version": env!("CARGO_PKG_VERSION")})));
-    let served = "/mutate, /validate, /validate-workload, /validate-credspec, /health and /info";
-    let missing = format!("there is no path \"/nothing\": this webhook serves {served}");
+    let paths = "/mutate, /validate, /validate-workload, /validate-credspec, /health and /info";
+    let missing = format!("there is no path \"/nothing\": this webhook serves {paths}");
     assert_eq!(server.get("/nothing?x=y").await, refused(404, &missing));
     assert_eq!(server.get("/mutate").await, refused(405, "/mutate does not take GET"));
     assert_eq!(server.post("/health", "").await, refused(405, "/health does not take POST"));
