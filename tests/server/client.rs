@@ -49,17 +49,8 @@ impl Client {
         Self::new(&CaBundle::salvage(bundle.as_bytes()), Arc::new(SystemTime::now), None)
     }
 
-    /// Trusts a bundle at a time.
-    pub fn at(bundle: &CaBundle, clock: Clock) -> Self {
-        Self::new(bundle, clock, None)
-    }
-
-    /// Shows a certificate when it is asked for one.
-    pub fn showing(bundle: &str, certificate: &Issued) -> Self {
-        Self::new(&CaBundle::salvage(bundle.as_bytes()), Arc::new(SystemTime::now), Some(certificate))
-    }
-
-    fn new(bundle: &CaBundle, clock: Clock, certificate: Option<&Issued>) -> Self {
+    /// Trusts a bundle at a time, and shows a certificate if it has one.
+    pub fn new(bundle: &CaBundle, clock: Clock, certificate: Option<&Issued>) -> Self {
         let mut roots = RootCertStore::empty();
         for authority in bundle.iter() {
             roots.add(authority.clone()).unwrap();

@@ -3,13 +3,16 @@
 use std::{
     fs,
     io::{BufRead, BufReader, Read, Write},
-    net::{SocketAddr, TcpStream},
+    net::{Shutdown, SocketAddr, TcpStream},
     path::Path,
     process::{Child, Command, Output, Stdio},
+    thread::yield_now,
+    time::Duration,
 };
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
+use socket2::SockRef;
 
 use crate::{
     client::NAME,
@@ -21,7 +24,6 @@ use crate::{
 mod certs;
 mod curl;
 mod dry_run;
-mod log;
 mod traces;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_gmsa-webhook");
@@ -89,15 +91,9 @@ impl Serving {
         self.logged(field).parse().unwrap()
     }
 
-    fn connect(&self) -> curl::Connection {
-        curl::connect(self.logged("ca"), "localhost", self.address("address"))
-    }
-
     /// Posts a review; gives back what is answered.
     pub fn post(&self, path: &str, review: &[u8]) -> String {
-        let mut connection = self.connect();
-        connection.get_mut().write_all(&curl::post(path, JSON, review)).unwrap();
-        curl::answer(&mut connection)
+        curl::post(self.logged("ca"), "localhost", self.address("address"), path, JSON, review)
     }
 
     /// What the admin port answers: the status code and the body.
@@ -271,6 +267,33 @@ fn the_environment_of_the_go_webhook_is_understood() {
     let line = serving.curl();
     assert!(line.starts_with(&format!("curl --cacert {} --resolve {NAME}:", file("tls.crt"))), "{line}");
     allowed(&line);
+}
+
+/// A load balancer connects and closes, in one of these ways, every few seconds: that is no failed handshake, and no line of the log. A byte is one.
+#[test]
+fn health_checks_by_tcp_are_no_failed_handshakes() {
+    let serving = Serving::start(&["--standalone", "examples"]);
+    let connect = || TcpStream::connect(serving.address("address")).unwrap();
+    for _ in 0..10 {
+        drop(connect());
+        let reset = connect();
+        SockRef::from(&reset).set_linger(Some(Duration::ZERO)).unwrap();
+        drop(reset);
+        connect().shutdown(Shutdown::Write).unwrap();
+    }
+    let until = |line: &str| {
+        while !serving.admin("/metrics").1.lines().any(|shown| shown == line) {
+            yield_now();
+        }
+    };
+    until("gmsa_webhook_connections_unserved_total{reason=\"closed-by-client\"} 30");
+    until("gmsa_webhook_tls_handshake_failures_total 0");
+    connect().write_all(b"x").unwrap();
+    until("gmsa_webhook_tls_handshake_failures_total 1");
+    until("gmsa_webhook_connections_unserved_total{reason=\"closed-by-client\"} 30");
+    let lines = serving.end();
+    let of_connections = lines.iter().filter(|line| line["peer"].is_string());
+    assert_eq!(of_connections.map(|line| line["message"].clone()).collect::<Vec<_>>(), ["TLS handshake failed"]);
 }
 
 /// `refused` has the arguments of a command on a line, and below them, indented, how its complaint begins.

@@ -151,7 +151,7 @@ impl Cluster {
 
     /// An API server that calls what this configuration has.
     pub fn client(&self, plural: &str) -> Client {
-        Client::at(&self.bundle(plural).unwrap(), self.clock())
+        Client::new(&self.bundle(plural).unwrap(), self.clock(), None)
     }
 }
 

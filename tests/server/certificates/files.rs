@@ -180,7 +180,7 @@ async fn whatever_is_wrong_with_the_files_the_old_pair_serves_on() {
 }
 
 #[tokio::test]
-async fn a_folder_that_is_replaced_is_found_by_the_timer_and_watched_again() {
+async fn a_folder_that_comes_later_or_is_replaced_is_found_by_the_timer_and_watched_again() {
     let ca = authority();
     let pairs = [(); 3].map(|()| leaf(&ca, NAME));
     let root = TempDir::new().unwrap();
@@ -191,30 +191,18 @@ async fn a_folder_that_is_replaced_is_found_by_the_timer_and_watched_again() {
         symlink(number, root.path().join("new")).unwrap();
         fs::rename(root.path().join("new"), &current).unwrap();
     };
-    switch("0", &pairs[0]);
-    let kept = Kept::start(&current, Duration::from_millis(100));
-    kept.serves(&pairs[0]).await;
-    switch("1", &pairs[1]);
-    kept.serves(&pairs[1]).await;
-    write(&current, &pairs[2]);
-    kept.serves(&pairs[2]).await;
-}
-
-#[tokio::test]
-async fn files_that_come_later_are_served_when_they_come() {
-    let ca = authority();
-    let pair = leaf(&ca, NAME);
-    let root = TempDir::new().unwrap();
-    let folder = root.path().join("later");
-    let kept = Kept::start(&folder, Duration::from_millis(50));
+    let kept = Kept::start(&current, Duration::from_millis(50));
     eventually("it is missed", || kept.reloads() == (0, 1)).await;
     let address = webhook(&kept.served).address;
     let client = Client::trusting(ca.cert_pem());
     client.serial(address).await.unwrap_err();
-    fs::create_dir(&folder).unwrap();
-    write(&folder, &pair);
-    kept.serves(&pair).await;
-    assert_eq!(client.serial(address).await.unwrap(), serial(&pair));
+    for (number, pair) in [("0", &pairs[0]), ("1", &pairs[1])] {
+        switch(number, pair);
+        kept.serves(pair).await;
+        assert_eq!(client.serial(address).await.unwrap(), serial(pair));
+    }
+    write(&current, &pairs[2]);
+    kept.serves(&pairs[2]).await;
 }
 
 /// Keys of every kind, in every form in which they come; `tests/server/certificates/pairs` says which.

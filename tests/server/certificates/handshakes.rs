@@ -9,6 +9,7 @@ use std::{
 
 use futures::future::join_all;
 use gmsa_webhook::tls::{
+    CaBundle,
     client_auth::ClientAuth,
     issue::{Ca, Issued},
 };
@@ -94,7 +95,8 @@ impl Guarded {
     }
 
     fn client(&self, certificate: &Issued) -> Client {
-        Client::showing(self.serving.cert_pem(), certificate)
+        let bundle = CaBundle::salvage(self.serving.cert_pem().as_bytes());
+        Client::new(&bundle, Arc::new(SystemTime::now), Some(certificate))
     }
 
     /// A client of the trusted authority.

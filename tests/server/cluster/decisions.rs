@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 
 use super::{
     REVIEWS,
-    setup::{DIFFER, MUTATE, Setup, WEB, create, decide, pod, simple},
+    setup::{MUTATE, Setup, WEB, create, decide, pod, simple},
 };
 use crate::{
     reviews::{created, slot},
@@ -52,18 +52,6 @@ async fn what_memory_knows_and_what_needs_no_answer_costs_nothing() {
         replica.allows(MUTATE, &pod("shop", "till", expanded)).await;
     }
     assert_eq!(replica.calls(), (0, 0));
-}
-
-#[tokio::test]
-async fn contents_that_differ_from_memory_cost_one_read() {
-    let replica = Setup::replica().await;
-    replica.denies(Webhook::Validate, &simple("shop", "till", r#"{"is": "other"}"#), 422, DIFFER).await;
-    assert_eq!(replica.calls(), (1, 1));
-    // The watch is connected, and silent; another replica has expanded the new contents.
-    replica.hang_watch().await;
-    replica.apply("web", "new");
-    replica.allows(Webhook::Validate, &simple("mall", "till", r#"{"is":"new"}"#)).await;
-    assert_eq!(replica.calls(), (1, 1));
 }
 
 /// A replica with a trial in the namespace `mall`.

@@ -51,19 +51,6 @@ async fn over_its_limit_of_connections_a_client_waits_and_answers_end_theirs() {
 }
 
 #[tokio::test]
-async fn an_idle_connection_makes_room_and_one_that_never_brought_a_review_first() {
-    let server = limited(Limits { connections: 2, ..Limits::default() });
-    let mut kept = server.connect().await;
-    assert!(allows(&mut kept).await);
-    let mut idle = server.connect().await;
-    // Half a request, or half a body, is none.
-    idle.write_all((post_head(5) + "abcd").as_bytes()).await.unwrap();
-    let mut third = server.connect().await;
-    assert_eq!(answers_to(&mut idle, "").await, "");
-    assert!(allows(&mut third).await && allows(&mut kept).await);
-}
-
-#[tokio::test]
 async fn a_request_that_begins_behind_another_one_occupies_no_place() {
     let server = limited(Limits { connections: 1, ..Limits::default() });
     let mut first = server.connect().await;

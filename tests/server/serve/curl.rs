@@ -39,30 +39,19 @@ pub fn run(line: &str) -> String {
     let (authority, path) = url.strip_prefix("https://").unwrap().split_once('/').unwrap();
     let (host, port) = authority.rsplit_once(':').unwrap();
     let address = if address.is_empty() { host } else { address };
-    let mut stream = connect(ca, host, format!("{address}:{port}"));
-    stream.get_mut().write_all(&post(&format!("/{path}"), &headers, &body)).unwrap();
-    answer(&mut stream)
+    post(ca, host, format!("{address}:{port}"), &format!("/{path}"), &headers, &body)
 }
 
-pub type Connection = BufReader<StreamOwned<ClientConnection, TcpStream>>;
-
-/// A connection to a server that has this name.
-pub fn connect(ca: &str, host: &str, address: impl ToSocketAddrs) -> Connection {
+/// Posts to a server that has this name; gives back the body of the answer.
+pub fn post(ca: &str, host: &str, address: impl ToSocketAddrs, path: &str, headers: &str, body: &[u8]) -> String {
     let stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let client = Client::trusting(&fs::read_to_string(ca).unwrap());
     let connection = ClientConnection::new(client.0, ServerName::try_from(host.to_owned()).unwrap()).unwrap();
-    BufReader::new(StreamOwned::new(connection, stream))
-}
-
-pub fn post(path: &str, headers: &str, body: &[u8]) -> Vec<u8> {
+    let mut stream = StreamOwned::new(connection, stream);
     let head = format!("POST {path} HTTP/1.1\r\nhost: localhost\r\n{headers}content-length: {}\r\n\r\n", body.len());
-    [head.as_bytes(), body].concat()
-}
-
-/// The body of the next answer.
-pub fn answer(stream: &mut impl BufRead) -> String {
-    String::from_utf8(message(stream).1).unwrap()
+    stream.write_all(&[head.as_bytes(), body].concat()).unwrap();
+    String::from_utf8(message(&mut BufReader::new(stream)).1).unwrap()
 }
 
 /// The head and the body of the next request or answer.
