@@ -68,19 +68,13 @@ impl Client {
         };
         // Go's client does not resume either.
         config.resumption = rustls::client::Resumption::disabled();
-        Self(Arc::new(config)).offering(&["http/1.1"])
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Self(Arc::new(config))
     }
 
     /// Resumes its sessions where the server lets it.
     pub fn resuming(mut self) -> Self {
         Arc::make_mut(&mut self.0).resumption = rustls::client::Resumption::default();
-        self
-    }
-
-    /// Offers these protocols by ALPN.
-    pub fn offering(mut self, protocols: &[&str]) -> Self {
-        let protocols = protocols.iter().map(|protocol| protocol.as_bytes().to_vec()).collect();
-        Arc::make_mut(&mut self.0).alpn_protocols = protocols;
         self
     }
 

@@ -134,27 +134,22 @@ impl Drop for Serving {
     }
 }
 
-fn run(command: &mut Command) -> Output {
-    command.output().unwrap()
+/// Its exit code, what it printed and what it complained of.
+fn run(command: &mut Command) -> (i32, String, String) {
+    let Output { status, stdout, stderr } = command.output().unwrap();
+    (status.code().unwrap(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
 }
 
-fn stderr(output: &Output) -> &str {
-    std::str::from_utf8(&output.stderr).unwrap()
-}
-
-/// The server's program, with a kubeconfig for a simulated API server or without any; gives back its exit code, what it
-/// printed and what it complained of.
+/// Runs it with a kubeconfig for a simulated API server or without any.
 async fn server_program(api: Option<&SimulatedApi>, arguments: &[&str]) -> (i32, String, String) {
     let folder = tempfile::tempdir().unwrap();
     let kubeconfig = folder.path().join("kubeconfig");
-    let mut command = Command::new(BINARY);
-    command.env_clear().env("HOME", folder.path()).env("KUBECONFIG", &kubeconfig).args(arguments);
+    let mut command = binary(arguments);
+    command.env("HOME", folder.path()).env("KUBECONFIG", &kubeconfig);
     if let Some(api) = api {
         fs::write(&kubeconfig, api.kubeconfig()).unwrap();
     }
-    let output = tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap();
-    let complaints = stderr(&output).to_owned();
-    (output.status.code().unwrap(), String::from_utf8(output.stdout).unwrap(), complaints)
+    tokio::task::spawn_blocking(move || run(&mut command)).await.unwrap()
 }
 
 fn allowed(curl: &str) -> Value {
@@ -319,16 +314,15 @@ fn a_folder_with_a_fault_is_not_half_loaded() {
     fs::write(folder.path().join("good.yaml"), fs::read("examples/credspec.yaml").unwrap()).unwrap();
     fs::write(folder.path().join("bad.yaml"), "kind: [\n").unwrap();
     let path = folder.path().to_str().unwrap();
-    let output = run(&mut binary(&["--standalone", path]));
-    assert_eq!(output.status.code(), Some(2));
-    let line: Value = serde_json::from_str(stderr(&output).trim()).unwrap();
+    let (code, _, complaint) = run(&mut binary(&["--standalone", path]));
+    assert_eq!(code, 2);
+    let line: Value = serde_json::from_str(complaint.trim()).unwrap();
     let bad = format!("{path}/bad.yaml, document 1, line 1: unclosed bracket '['");
     assert_eq!(line["message"], format!("cannot load the manifests\n  {bad}"));
 }
 
 #[test]
 fn the_version_is_the_packages() {
-    let output = run(&mut binary(&["--version"]));
-    assert_eq!(output.status.code(), Some(0));
-    assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("gmsa-webhook {}\n", env!("CARGO_PKG_VERSION")));
+    let version = format!("gmsa-webhook {}\n", env!("CARGO_PKG_VERSION"));
+    assert_eq!(run(&mut binary(&["--version"])), (0, version, String::new()));
 }

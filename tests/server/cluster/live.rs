@@ -139,15 +139,6 @@ async fn the_second_try_counts_and_waits_as_long_as_the_api_server_asks() {
     }
 }
 
-#[tokio::test]
-async fn an_unreachable_api_server_is_named_so_with_what_the_system_said() {
-    let mut api = SimulatedApi::start().await;
-    api.stop().await;
-    let cause = "the API server cannot be reached: client error (Connect): tcp connect error: \
-                 Connection refused (os error 111)";
-    assert_eq!(read(&api, SOON).await, SpecFact::Failed(failed(cause)));
-}
-
 /// Asks whether `till` in the namespace `shop` may use `web`, which is so.
 async fn ask(api: &SimulatedApi) -> UseFact {
     api.authorize_by(Table::of(&[("shop", "till", "web")]));

@@ -175,12 +175,13 @@ async fn pages_that_are_empty_without_end_are_asked_for_once_in_each_try() {
 }
 
 #[tokio::test]
-async fn an_api_server_that_cannot_be_reached_is_no_readiness() {
+async fn an_api_server_that_cannot_be_reached_is_no_readiness_and_named_with_what_the_system_said() {
     let mut api = SimulatedApi::start().await;
     api.stop().await;
     let mut setup = Setup::start_on(api, &["web"]);
-    let Resolved { fact, .. } = setup.ask("web", Freshness::Any).await;
-    assert!(matches!(fact, SpecFact::Failed(_)), "{fact:?}");
+    let cause = "the API server cannot be reached: client error (Connect): tcp connect error: \
+                 Connection refused (os error 111)";
+    assert_eq!(setup.ask("web", Freshness::Any).await.fact, SpecFact::Failed(failed(cause)));
     assert!(!setup.is_ready());
     setup.api.resume().await;
     setup.ready().await;

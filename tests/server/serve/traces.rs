@@ -123,7 +123,7 @@ async fn a_review_that_fails_is_a_warning_and_an_error_in_its_span() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     fs::write(path("kubeconfig"), api.kubeconfig()).unwrap();
-    assert!(run(&mut binary(&["certs", "issue", &path(""), "--name", "127.0.0.1"])).status.success());
+    assert_eq!(run(&mut binary(&["certs", "issue", &path(""), "--name", "127.0.0.1"])).0, 0);
     let (endpoint, collected) = collector(None);
     let pair = ["--tls-cert", &path("tls.crt"), "--tls-key", &path("tls.key"), "--shutdown-delay", "0s"];
     let environment = [
