@@ -25,7 +25,6 @@ use crate::{
     reviews::{created, slot},
 };
 
-mod admin;
 mod limits;
 mod requests;
 mod time;

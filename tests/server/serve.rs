@@ -21,9 +21,8 @@ use crate::{
     support::SimulatedApi,
 };
 
-mod certs;
+mod commands;
 mod curl;
-mod dry_run;
 mod traces;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_gmsa-webhook");

@@ -136,12 +136,6 @@ fn assert_bounded(body: &str, webhook: Webhook, case: &str) {
 }
 
 #[test]
-fn the_bound_is_one_and_a_half_times_the_body_and_a_constant() {
-    assert_eq!(most_bytes_to_parse(0), 256 * 1024);
-    assert_eq!(most_bytes_to_parse(MAX_BODY), MAX_BODY * 3 / 2 + 256 * 1024);
-}
-
-#[test]
 fn a_body_of_any_shape_is_parsed_in_bounded_memory() {
     for webhook in WEBHOOKS {
         for object in OBJECTS.lines() {

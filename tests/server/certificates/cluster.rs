@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeSet,
+    convert::Infallible,
     sync::{
         Arc,
         atomic::{AtomicU64, AtomicUsize, Ordering},
@@ -23,7 +24,7 @@ use prometheus_client::registry::Registry;
 use serde_json::Value;
 use tokio::{
     sync::{RwLock, SetOnce},
-    task::{JoinHandle, JoinSet},
+    task::JoinSet,
     time::timeout,
 };
 
@@ -85,8 +86,9 @@ impl Cluster {
         let on_ready = move || _ = set.set(());
         let managed = SelfManaged::new(api, settings.clone(), served.clone(), self.clock(), metrics, on_ready);
         let webhook = webhook(&served);
-        let task = tokio::spawn(async move { match managed.run().await {} });
-        Replica { served, ready, registry, webhook, task }
+        let mut owner = JoinSet::new();
+        owner.spawn(async move { managed.run().await });
+        Replica { served, ready, registry, webhook, _task: owner }
     }
 
     /// The bundle of every webhook in a configuration, which must all be the same; none where there is no bundle yet.
@@ -160,7 +162,7 @@ pub struct Replica {
     pub ready: Arc<SetOnce<()>>,
     pub registry: Registry,
     pub webhook: Server,
-    task: JoinHandle<()>,
+    _task: JoinSet<Infallible>,
 }
 
 impl Replica {
@@ -180,12 +182,6 @@ impl Replica {
     /// How often this replica has taken a step, as its metrics say.
     pub fn count(&self, step: &str) -> u64 {
         sample(&self.registry, &format!("certificate_steps_total{{step=\"{step}\"}}"))
-    }
-}
-
-impl Drop for Replica {
-    fn drop(&mut self) {
-        self.task.abort();
     }
 }
 

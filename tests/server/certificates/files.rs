@@ -1,6 +1,7 @@
 //! Certificate files that change while they are served.
 
 use std::{
+    convert::Infallible,
     fs,
     os::unix::fs::symlink,
     path::{Path, PathBuf},
@@ -74,7 +75,7 @@ fn write(folder: &Path, pair: &Issued) {
 struct Kept {
     served: Served,
     registry: Registry,
-    _keeper: JoinSet<()>,
+    _keeper: JoinSet<Infallible>,
 }
 
 impl Kept {
@@ -82,9 +83,8 @@ impl Kept {
         let (metrics, registry) = Metrics::new("test");
         let served = Served::new(metrics);
         let files = Files { cert: folder.join("tls.crt"), key: folder.join("tls.key") };
-        let kept = files.keep_served(served.clone(), interval);
         let mut keeper = JoinSet::new();
-        keeper.spawn(async move { match kept.await {} });
+        keeper.spawn(files.keep_served(served.clone(), interval));
         Self { served, registry, _keeper: keeper }
     }
 

@@ -98,8 +98,7 @@ impl Guarded {
         fs::write(&file, trusted.cert_pem()).unwrap();
         let names = names.iter().map(|name| (*name).to_owned()).collect();
         let auth = ClientAuth::load(file, names).unwrap();
-        let kept = Arc::clone(&auth).keep_loaded(Duration::from_secs(3600));
-        tokio::spawn(async move { match kept.await {} });
+        tokio::spawn(Arc::clone(&auth).keep_loaded(Duration::from_secs(3600)));
         let client = Client::trusting(serving.cert_pem());
         let server = Setup { clients: Some(auth), ..Setup::examples() }.serve(&served(&serving, NAME), client);
         Self { folder, trusted, serving, server }

@@ -212,9 +212,12 @@ impl Setup {
         self.cut_watch(usize::MAX, Fault::Silence);
         self.api.wait_for(Verb::Watch, SPECS, before + 1).await;
         // Connected again: memory answers.
-        while self.look_up("web").await.1 != Source::Cache {
-            time::sleep(Duration::from_millis(5)).await;
-        }
+        let connected = async {
+            while self.look_up("web").await.1 != Source::Cache {
+                time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        time::timeout(PATIENCE, connected).await.unwrap();
         self.api.forget_requests();
     }
 }

@@ -141,16 +141,12 @@ async fn after_a_minute_of_failures_credential_specs_are_listed_again() {
     assert_eq!(setup.look_up("another").await, is("second", Source::Cache));
 }
 
-/// A page that is empty and says that there are more.
-fn empty_page() -> Fault {
-    Fault::Object(json!({"metadata": {"resourceVersion": "7", "continue": "more"}, "items": []}))
-}
-
 #[tokio::test]
 async fn a_first_list_that_fails_is_readiness_because_credential_specs_are_read() {
+    let pages_without_end = json!({"metadata": {"resourceVersion": "7", "continue": "more"}, "items": []});
     let endless: &str = "x".repeat(5 << 20).leak();
     let texts = [Fault::Text(200, "<html>"), Fault::Text(200, endless)];
-    for fault in [Fault::internal_error(), Fault::Cut, empty_page()].into_iter().chain(texts) {
+    for fault in [Fault::internal_error(), Fault::Cut, Fault::Object(pages_without_end)].into_iter().chain(texts) {
         let api = SimulatedApi::start().await;
         api.fault(Verb::List, SPECS, usize::MAX, fault);
         let setup = Setup::start_on(api, &["web"]);
@@ -160,18 +156,6 @@ async fn a_first_list_that_fails_is_readiness_because_credential_specs_are_read(
         setup.api.heal();
         setup.says("web", "first").await;
     }
-}
-
-#[tokio::test]
-async fn pages_that_are_empty_without_end_are_asked_for_once_in_each_try() {
-    let setup = Setup::synced(&["web"]).await;
-    setup.api.fault(Verb::List, SPECS, usize::MAX, empty_page());
-    setup.cut_watch(1, Fault::gone());
-    setup.api.wait_for(Verb::List, SPECS, 3).await;
-    assert_eq!(setup.api.count(Verb::List, "continue="), 0);
-    assert_eq!(setup.look_up("web").await, is("first", Source::Api));
-    setup.api.heal();
-    setup.says("web", "first").await;
 }
 
 #[tokio::test]

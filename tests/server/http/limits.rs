@@ -1,14 +1,21 @@
-//! How many reviews, connections and bytes a replica takes at once, and which one has to go.
+//! How many reviews, connections and bytes a replica takes at once, and which one has to go; its admin port beside a neighbour that wants
+//! no answers.
 
-use std::sync::Arc;
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use gmsa_webhook::limits::Limits;
+use gmsa_webhook::{
+    admin::{self, Readiness},
+    limits::Limits,
+    metrics::Metrics,
+    server::listener::Listener,
+};
 use http::StatusCode;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
     task::JoinSet,
 };
+use tokio_util::sync::CancellationToken;
 
 use super::{
     Gated, Large, allows, answers_to, containers, limited, one_pod, plain_review, post_head, read_answer, read_head,
@@ -153,5 +160,42 @@ async fn reviews_that_wait_for_the_api_server_leave_turns_and_memory_to_others()
             assert!(answer.message().ends_with(": too late"), "{answer:?}");
         }
         gated.answer(held).await;
+    }
+}
+
+fn admin_port() -> SocketAddr {
+    let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), admin::serving()).unwrap();
+    let address = listener.address();
+    let router = admin::router(Readiness::new(CancellationToken::new()), Metrics::new("test").1);
+    tokio::spawn(listener.serve(router, CancellationToken::new(), Duration::ZERO));
+    address
+}
+
+#[tokio::test]
+async fn a_connection_to_the_admin_port_has_one_answer() {
+    let mut stream = TcpStream::connect(admin_port()).await.unwrap();
+    let answer = answers_to(&mut stream, b"GET /livez HTTP/1.1\r\nhost: l\r\n\r\n".repeat(3)).await;
+    assert_eq!(answer.matches("HTTP/1.1 200 OK\r\n").count(), 1, "{answer}");
+    assert!(answer.contains("\r\nconnection: close\r\n") && answer.ends_with("\r\n\r\nok\n"), "{answer}");
+}
+
+#[tokio::test]
+async fn scrapes_that_nobody_reads_keep_no_probe_out() {
+    let address = admin_port();
+    let mut neighbours = JoinSet::new();
+    for _ in 0..128 {
+        neighbours.spawn(async move {
+            loop {
+                let Ok(mut stream) = TcpStream::connect(address).await else { continue };
+                let _ = stream.write_all(&b"GET /metrics HTTP/1.1\r\nhost: l\r\n\r\n".repeat(60)).await;
+                // Until the server closes it. The answer stays unread.
+                let _ = stream.ready(tokio::io::Interest::ERROR).await;
+            }
+        });
+    }
+    for _ in 0..45 {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let answer = answers_to(&mut stream, "GET /readyz HTTP/1.1\r\nhost: l\r\n\r\n").await;
+        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
     }
 }
