@@ -24,7 +24,7 @@ use super::webhook;
 use crate::{
     client::{Client, NAME},
     https::{DAY, Server, Setup, authority, key_pair, leaf, served},
-    support::PATIENCE,
+    support::{PATIENCE, control_plane::until},
 };
 
 /// A `ClientHello` in the layout of RFC 5246 section 7.4.1.2, with the signature algorithms as its only extension.
@@ -176,21 +176,16 @@ async fn the_authority_of_clients_is_read_again_when_it_changes() {
     let new = authority();
     let old_client = guarded.named("kube-apiserver", &[]);
     let new_client = guarded.client(&client_certificate(&new, "kube-apiserver", &[]));
-    let until = async |client: &Client, admitted: bool| {
-        while client.review(address).await.is_ok() != admitted {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
     fs::write(&file, "-----BEGIN CERTIFICATE-----\nAAAA").unwrap();
     guarded.admits(&old_client).await;
     let mut old_connection = old_client.keep_alive(address).await.unwrap();
     // One more authority closes no connection.
     fs::write(&file, [guarded.trusted.cert_pem(), new.cert_pem()].concat()).unwrap();
-    timeout(PATIENCE, until(&new_client, true)).await.unwrap();
+    until("the new client is admitted", async || new_client.review(address).await.ok()).await;
     old_connection.review().await.unwrap();
     let mut new_connection = new_client.keep_alive(address).await.unwrap();
     fs::write(&file, new.cert_pem()).unwrap();
-    timeout(PATIENCE, until(&old_client, false)).await.unwrap();
+    until("the old client is refused", async || old_client.review(address).await.err()).await;
     // The connection was open before.
     old_connection.review().await.unwrap_err();
     new_connection.review().await.unwrap();

@@ -10,10 +10,10 @@ use gmsa_cluster::{
 use gmsa_core::admission::Source;
 use gmsa_webhook::{cache::Cache, metrics::Metrics};
 use serde_json::Value;
-use tokio::{task::JoinSet, time::timeout};
+use tokio::task::JoinSet;
 
 use super::{BUDGET, SOON, spec_name, within};
-use crate::support::{PATIENCE, SimulatedApi, Verb};
+use crate::support::{SimulatedApi, Verb, control_plane::until};
 
 const SPECS: usize = 10_000;
 /// What may be allocated of the 40 MiB: the rest is for the program's own pages, of which a debug build has too many.
@@ -72,16 +72,11 @@ async fn measure(address: &str) -> usize {
     let (cache, watch) = Cache::new(Arc::new(ApiServer::new(config).unwrap()), Metrics::new("test").0, BUDGET, || ());
     let mut owner = JoinSet::new();
     owner.spawn(watch);
-    let changed = async {
-        loop {
-            let answer = cache.resolve(&spec_name("webapp-0"), Freshness::Any, within(SOON)).await;
-            if answer.source == Source::Cache && format!("{:?}", answer.fact).contains("WebApp10000") {
-                return;
-            }
-            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-        }
-    };
-    timeout(PATIENCE, changed).await.unwrap();
+    until("memory knows the last change", async || {
+        let answer = cache.resolve(&spec_name("webapp-0"), Freshness::Any, within(SOON)).await;
+        (answer.source == Source::Cache && format!("{:?}", answer.fact).contains("WebApp10000")).then_some(())
+    })
+    .await;
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let allocated = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
     allocated.trim().trim_end_matches(" kB").parse().unwrap()

@@ -25,7 +25,7 @@ use super::{BUDGET, Duration, REVIEWS, SOON, SPECS, connect, spec, spec_name, wi
 use crate::{
     https::reviewer,
     reviews::{created, slot},
-    support::{Fault, PATIENCE, SimulatedApi, Table, Verb, eventually},
+    support::{Fault, PATIENCE, SimulatedApi, Table, Verb, control_plane::until, eventually},
 };
 
 pub const MUTATE: Webhook = Webhook::Mutate;
@@ -178,12 +178,8 @@ impl Setup {
 
     /// Waits until memory says `wanted`.
     pub async fn says(&self, name: &str, wanted: &str) {
-        let asking = async {
-            while self.look_up(name).await != (wanted.to_owned(), Source::Cache) {
-                time::sleep(Duration::from_millis(5)).await;
-            }
-        };
-        assert!(time::timeout(PATIENCE, asking).await.is_ok(), "memory never said {wanted:?} of {name}");
+        let what = format!("memory says {wanted:?} of {name}");
+        until(&what, async || (self.look_up(name).await == is(wanted, Source::Cache)).then_some(())).await;
     }
 
     pub fn reads(&self) -> usize {
@@ -211,13 +207,8 @@ impl Setup {
         let before = self.api.count(Verb::Watch, SPECS);
         self.cut_watch(usize::MAX, Fault::Silence);
         self.api.wait_for(Verb::Watch, SPECS, before + 1).await;
-        // Connected again: memory answers.
-        let connected = async {
-            while self.look_up("web").await.1 != Source::Cache {
-                time::sleep(Duration::from_millis(5)).await;
-            }
-        };
-        time::timeout(PATIENCE, connected).await.unwrap();
+        // Connected again.
+        until("memory answers", async || (self.look_up("web").await.1 == Source::Cache).then_some(())).await;
         self.api.forget_requests();
     }
 }
