@@ -99,10 +99,8 @@ impl Serving {
     fn admin(&self, path: &str) -> (String, String) {
         let mut stream = TcpStream::connect(self.address("admin")).unwrap();
         write!(stream, "GET {path} HTTP/1.1\r\nhost: l\r\nconnection: close\r\n\r\n").unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-        (head.split(' ').nth(1).unwrap().to_owned(), body.to_owned())
+        let (head, body) = curl::message(&mut BufReader::new(stream));
+        (head.split(' ').nth(1).unwrap().to_owned(), String::from_utf8(body).unwrap())
     }
 
     fn signal(&self, signal: Signal) {
