@@ -8,21 +8,18 @@ use gmsa_core::{
     admission::{Failure, FailureKind, Subject},
     credspec::SpecName,
 };
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::support::SimulatedApi;
+use crate::support::{SimulatedApi, credential_spec};
 
-mod access;
 mod cache;
-mod counted;
+mod decisions;
 mod limits;
 mod live;
 mod memory;
-mod pods;
-mod replica;
 mod setup;
 mod silence;
-mod trial;
 mod watch;
 
 /// The collection of credential specs, as URLs name it.
@@ -44,6 +41,11 @@ const NO_DEFINITION: &str = "the API server does not know GMSACredentialSpec: it
 
 fn connect(api: &SimulatedApi) -> Arc<ApiServer> {
     Arc::new(ApiServer::new(api.config()).unwrap())
+}
+
+/// A credential spec whose contents are this text.
+fn spec(name: &str, is: &str) -> Value {
+    credential_spec(name, json!({"is": is}))
 }
 
 fn spec_name(name: &str) -> SpecName {

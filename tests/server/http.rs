@@ -1,6 +1,6 @@
 //! The server over real TLS: paths, bad input, limits, time and the drain.
 
-use std::{path::Path, sync::Arc};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -9,113 +9,109 @@ use gmsa_core::{
     admission::{Failure, FailureKind, Source, SpecFact},
     credspec::{Contents, SpecName},
 };
+use gmsa_webhook::{limits::Limits, server::Sources};
 use http::StatusCode;
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     sync::Semaphore,
+    task::JoinSet,
     time::{Instant, timeout_at},
 };
 
-use crate::https::{Answer, Setup};
+use crate::{
+    client::Answer,
+    https::{Server, Setup},
+    reviews::{created, slot},
+};
 
-mod admin;
-mod drain;
 mod limits;
-mod pods;
-mod protocol;
 mod requests;
 mod time;
 
-fn examples() -> Setup {
-    Setup::standalone(Path::new("examples"))
+/// Answers from the examples with these limits.
+fn limited(limits: Limits) -> Server {
+    Setup { limits, ..Setup::examples() }.start()
+}
+
+/// The examples, with credential specs from elsewhere.
+fn with(resolver: Arc<dyn Resolver>) -> Setup {
+    let examples = Setup::examples();
+    Setup { sources: Sources { resolver, ..examples.sources }, ..examples }
 }
 
 /// A pod's CREATE review with this spec.
 fn create(spec: &Value) -> Value {
-    json!({
-        "apiVersion": "admission.k8s.io/v1",
-        "kind": "AdmissionReview",
-        "request": {
-            "uid": "u-1",
-            "kind": {"group": "", "version": "v1", "kind": "Pod"},
-            "resource": {"group": "", "version": "v1", "resource": "pods"},
-            "namespace": "default",
-            "operation": "CREATE",
-            "object": {"metadata": {"name": "p"}, "spec": spec},
-            "oldObject": null
-        }
-    })
-}
-
-fn naming(name: &str) -> Value {
-    json!({"gmsaCredentialSpecName": name})
-}
-
-fn windows(options: &Value) -> Value {
-    json!({"windowsOptions": options})
-}
-
-/// The answer that denies `u-1`.
-fn denied(code: u16, reason: &str, message: &str) -> Value {
-    json!({
-        "apiVersion": "admission.k8s.io/v1",
-        "kind": "AdmissionReview",
-        "response": {
-            "uid": "u-1",
-            "allowed": false,
-            "status": {"status": "Failure", "message": message, "reason": reason, "code": code}
-        }
-    })
+    created("default", &json!({"metadata": {"name": "p"}, "spec": spec}))
 }
 
 fn refused(status: u16, line: &str) -> Answer {
     Answer { status: StatusCode::from_u16(status).unwrap(), body: Bytes::from(format!("{line}\n")) }
 }
 
-/// A resolver whose every credential spec holds one text.
-struct Holds(Arc<Contents>);
+/// A resolver whose every credential spec holds one text of 60 KiB.
+struct Large(Arc<Contents>);
 
-impl Holds {
-    fn text_of(bytes: usize) -> Arc<Self> {
-        let credspec = json!({"k": "x".repeat(bytes)});
+impl Large {
+    fn new() -> Arc<Self> {
+        let credspec = json!({"k": "x".repeat(60 << 10)});
         Arc::new(Self(Arc::new(Contents::of(credspec.as_object().unwrap()))))
     }
 }
 
-impl Resolver for Holds {
+impl Resolver for Large {
     fn resolve<'a>(&'a self, _: &'a SpecName, _: Freshness, _: Instant) -> BoxFuture<'a, Resolved> {
         let fact = SpecFact::Contents(Arc::clone(&self.0));
         Box::pin(async { Resolved { fact, source: Source::Files } })
     }
 }
 
-fn decode(base64: &Value) -> Vec<u8> {
-    use base64::{Engine, prelude::BASE64_STANDARD};
-    BASE64_STANDARD.decode(base64.as_str().unwrap()).unwrap()
-}
-
-/// The head of a review's request with a body of this many bytes.
-fn post_head(length: usize) -> String {
-    format!("POST /mutate HTTP/1.1\r\nhost: l\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n")
-}
-
-async fn read_to_close(stream: &mut (impl AsyncReadExt + Unpin)) -> String {
-    let mut answer = Vec::new();
-    // The server may close without a TLS goodbye once it has answered.
-    let _ = stream.read_to_end(&mut answer).await;
-    String::from_utf8(answer).unwrap()
-}
-
-/// A resolver that answers only when it is let.
+/// A resolver that answers only when it is let: that there is no such credential spec.
 struct Gated {
     entered: Semaphore,
     gate: Semaphore,
 }
 
+const MISSING: &str = "cred spec s does not exist";
+const TOO_LATE: &str = "unable to retrieve the contents of cred spec s: too late";
+
 impl Gated {
     fn new() -> Arc<Self> {
         Arc::new(Self { entered: Semaphore::new(0), gate: Semaphore::new(0) })
+    }
+
+    /// The resolver, and a server that asks it.
+    fn start(limits: Limits) -> (Arc<Self>, Arc<Server>) {
+        let gated = Self::new();
+        let server = Setup { limits, ..with(gated.clone()) }.start();
+        (gated, Arc::new(server))
+    }
+
+    /// Waits until it is asked once more.
+    async fn entered(&self) {
+        self.entered.acquire().await.unwrap().forget();
+    }
+
+    /// Posts reviews one after the other, of which each waits for this resolver.
+    async fn hold(&self, server: &Arc<Server>, reviews: usize, body: &[u8]) -> JoinSet<Answer> {
+        let mut held = JoinSet::new();
+        for _ in 0..reviews {
+            let (server, body) = (Arc::clone(server), body.to_vec());
+            held.spawn(async move { server.post("/mutate?timeout=30s", body).await });
+            tokio::select! {
+                () = self.entered() => {}
+                Some(answer) = held.join_next() => panic!("one does not wait: {answer:?}"),
+            }
+        }
+        held
+    }
+
+    /// Answers all that wait.
+    async fn answer(&self, held: JoinSet<Answer>) {
+        self.gate.add_permits(held.len());
+        for answer in held.join_all().await {
+            assert_eq!(answer.status, StatusCode::OK);
+        }
     }
 }
 
@@ -135,14 +131,17 @@ impl Resolver for Gated {
     }
 }
 
-fn one_pod() -> Vec<u8> {
-    serde_json::to_vec(&create(&json!({"securityContext": windows(&naming("s"))}))).unwrap()
+/// A review of a pod that names `s`, with white space behind it.
+fn one_pod(padding: usize) -> Vec<u8> {
+    let mut body = create(&json!({"securityContext": slot(Some("s"), None)})).to_string().into_bytes();
+    body.resize(body.len() + padding, b' ');
+    body
 }
 
 /// A review of a pod whose containers name credential specs, by number.
 fn containers(count: usize, spec: impl Fn(usize) -> String) -> Vec<u8> {
-    let container = |n| json!({"name": format!("c{n}"), "securityContext": windows(&naming(&spec(n)))});
-    serde_json::to_vec(&create(&json!({"containers": (0..count).map(container).collect::<Vec<_>>()}))).unwrap()
+    let container = |n| json!({"name": format!("c{n}"), "securityContext": slot(Some(&spec(n)), None)});
+    create(&json!({"containers": (0..count).map(container).collect::<Vec<_>>()})).to_string().into_bytes()
 }
 
 /// The same where all of them name `s`.
@@ -150,33 +149,31 @@ fn same_containers(count: usize) -> Vec<u8> {
     containers(count, |_| "s".to_owned())
 }
 
-/// A review that is allowed without a look-up, as a client writes it, with its head.
+/// The head of a review's request with a body of this many bytes.
+fn post_head(length: usize) -> String {
+    format!("POST /mutate HTTP/1.1\r\nhost: l\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n")
+}
+
+/// A whole request.
+fn request(body: &[u8]) -> Vec<u8> {
+    [post_head(body.len()).as_bytes(), body].concat()
+}
+
+/// A review that is allowed without a look-up.
 fn plain_review() -> Vec<u8> {
-    let body = serde_json::to_vec(&create(&json!({}))).unwrap();
-    [post_head(body.len()).into_bytes(), body].concat()
+    request(create(&json!({})).to_string().as_bytes())
 }
 
-/// What a server answers on this connection to a review; `None` where the connection is closed.
-async fn reviewed(stream: &mut (impl AsyncReadExt + AsyncWriteExt + Unpin)) -> Option<Value> {
-    stream.write_all(&plain_review()).await.ok()?;
-    read_answer(stream).await
+/// Sends these bytes, and reads until the server closes the connection.
+async fn answers_to(stream: &mut (impl AsyncReadExt + AsyncWriteExt + Unpin), bytes: impl AsRef<[u8]>) -> String {
+    stream.write_all(bytes.as_ref()).await.unwrap();
+    let mut answer = Vec::new();
+    // The server may close without a TLS goodbye once it has answered.
+    let _ = stream.read_to_end(&mut answer).await;
+    String::from_utf8(answer).unwrap()
 }
 
-/// The body of one answer; `None` where the connection is closed.
-async fn read_answer(stream: &mut (impl AsyncReadExt + Unpin)) -> Option<Value> {
-    let head = read_head(stream).await;
-    let length = head.lines().find_map(|line| line.strip_prefix("content-length: "))?.parse().unwrap();
-    let mut body = vec![0; length];
-    stream.read_exact(&mut body).await.ok()?;
-    serde_json::from_slice(&body).ok()
-}
-
-fn allowed() -> Value {
-    let response = json!({"uid": "u-1", "allowed": true});
-    json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response})
-}
-
-/// The head of an answer; empty where the connection is closed.
+/// The head of an answer, empty where the connection is closed.
 async fn read_head(stream: &mut (impl AsyncReadExt + Unpin)) -> String {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
@@ -184,4 +181,21 @@ async fn read_head(stream: &mut (impl AsyncReadExt + Unpin)) -> String {
         head.push(byte);
     }
     String::from_utf8(head).unwrap()
+}
+
+/// The head and the body of one answer; `None` where the connection is closed.
+async fn read_answer(stream: &mut (impl AsyncReadExt + Unpin)) -> Option<(String, Value)> {
+    let head = read_head(stream).await;
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: "))?.parse().unwrap();
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).await.ok()?;
+    Some((head, serde_json::from_slice(&body).unwrap()))
+}
+
+/// Whether a server allows a review on this connection.
+async fn allows(stream: &mut (impl AsyncReadExt + AsyncWriteExt + Unpin)) -> bool {
+    if stream.write_all(&plain_review()).await.is_err() {
+        return false;
+    }
+    read_answer(stream).await.is_some_and(|(_, answer)| answer["response"] == json!({"uid": "u-1", "allowed": true}))
 }

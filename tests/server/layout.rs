@@ -7,57 +7,58 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The words that name a list of slots, in Rust and in JSON.
-const SLOT_LISTS: &[&str] = &["initContainers", "ephemeralContainers", "init_containers", "ephemeral_containers"];
-/// The only file of the core that may know them, because it walks over slots; and the one that reads fields that Windows does
-/// not have, and no slot.
+/// The only file of the core that may know the lists of slots, because it walks over slots; and the one that reads fields that
+/// Windows does not have, and no slot.
 const SLOT_WALK: &str = "crates/core/src/admission/pod.rs";
 const OTHER_FIELDS: &str = "crates/core/src/admission/pod/fields/wire.rs";
 
-/// Parts of the server, and the libraries that they must not know.
+/// The words that name a list of slots, in Rust and in JSON.
+const SLOT_LISTS: &[&str] = &["initContainers", "ephemeralContainers", "init_containers", "ephemeral_containers"];
+
+/// Modules, and the words that must not be in their code.
 const WITHOUT: &[(&str, &[&str])] = &[
+    ("crates/core/src", SLOT_LISTS),
+    ("crates/core/src/admission/pod/fields", &["gmsaCredential"]),
+    // The parts of the server do not know each other's libraries.
     ("src/server", &["kube::", "k8s_openapi::"]),
     ("src/admin", &["kube::", "k8s_openapi::"]),
     ("src/metrics", &["kube::", "axum::"]),
     ("src/cache", &["axum::", "hyper::"]),
     ("src/authorization_cache", &["axum::", "hyper::"]),
     ("src/tls", &["axum::", "hyper::"]),
+    // The commands of the plugin import what they share and never each other.
+    ("crates/kubectl-gmsa/src/commands", &["commands::"]),
+    ("crates/kubectl-gmsa/src/shared", &["commands::"]),
 ];
 
 #[test]
-fn only_the_walk_knows_the_lists_of_slots() {
+fn no_module_reaches_what_it_must_not_know() {
     assert!(fs::read_to_string(root().join(SLOT_WALK)).unwrap().contains("initContainers"));
-    let found = faults("crates/core/src", |file, line| {
-        let list = SLOT_LISTS.iter().find(|list| line.contains(**list))?;
-        (file != SLOT_WALK && file != OTHER_FIELDS && !file.contains("tests"))
-            .then(|| format!("names `{list}`: only {SLOT_WALK} may"))
-    });
+    let mut found = Vec::new();
+    for (module, words) in WITHOUT {
+        let mut files = Vec::new();
+        rust_files(&root().join(module), &mut files);
+        files.extend(Some(root().join(format!("{module}.rs"))).filter(|file| file.is_file()));
+        assert!(!files.is_empty(), "there is no source at {module}");
+        for path in files {
+            let file = name(&path);
+            let may_know =
+                *words == SLOT_LISTS && (file == SLOT_WALK || file == OTHER_FIELDS || file.contains("tests"));
+            let source = fs::read_to_string(&path).unwrap();
+            let code = source.lines().enumerate().filter(|(_, line)| !may_know && !line.trim_start().starts_with("//"));
+            let reaches = code.filter_map(|(at, line)| {
+                let word = words.iter().find(|word| line.contains(**word))?;
+                Some(format!("{file}:{}: reaches `{word}`, which {module} must not know", at + 1))
+            });
+            found.extend(reaches);
+        }
+    }
     assert_eq!(found, [""; 0]);
-    let slots =
-        faults("crates/core/src/admission/pod/fields", |_, line| line.contains("gmsaCredential").then(String::new));
-    assert_eq!(slots, [""; 0]);
 }
 
+/// What is above a command's own module is the list of all commands.
 #[test]
-fn the_parts_of_the_server_do_not_know_each_others_libraries() {
-    for (part, libraries) in WITHOUT {
-        let found = faults(part, |_, line| {
-            let library = libraries.iter().find(|library| line.contains(**library))?;
-            Some(format!("reaches `{library}`"))
-        });
-        assert_eq!(found, [""; 0]);
-    }
-}
-
-#[test]
-fn the_commands_of_the_plugin_import_what_they_share_and_never_each_other() {
-    for part in ["commands", "shared"] {
-        let found = faults(&format!("crates/kubectl-gmsa/src/{part}"), |_, line| {
-            line.contains("commands::").then(|| "reaches a command".to_owned())
-        });
-        assert_eq!(found, [""; 0]);
-    }
-    // What is above a command's own module is the list of all commands.
+fn no_command_of_the_plugin_reaches_the_others() {
     let folder = root().join("crates/kubectl-gmsa/src/commands");
     let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.retain(|path| path.is_file());
@@ -119,23 +120,13 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// What a rule says of each line of code in the module at `path`: its folder, and the file of the same name beside it.
-fn faults(path: &str, rule: impl Fn(&str, &str) -> Option<String>) -> Vec<String> {
-    let mut files = Vec::new();
-    rust_files(&root().join(path), &mut files);
-    files.extend(Some(root().join(format!("{path}.rs"))).filter(|file| file.is_file()));
-    assert!(!files.is_empty(), "there is no source at {path}");
-    let mut found = Vec::new();
-    for path in files {
-        let file = path.strip_prefix(root()).unwrap().to_str().unwrap().replace('\\', "/");
-        let source = fs::read_to_string(&path).unwrap();
-        let code = source.lines().enumerate().filter(|(_, line)| !line.trim_start().starts_with("//"));
-        found.extend(code.filter_map(|(at, line)| Some(format!("{file}:{}: {}", at + 1, rule(&file, line)?))));
-    }
-    found
+/// The path of a file from the root.
+fn name(file: &Path) -> String {
+    file.strip_prefix(root()).unwrap().to_str().unwrap().replace('\\', "/")
 }
 
-fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) {
+/// The files of Rust below a folder, in the order of their names.
+pub fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries {
         let path = entry.unwrap().path();
@@ -162,7 +153,6 @@ fn imports(sources: &Path) -> BTreeMap<String, BTreeSet<String>> {
             modules.insert(module, file);
         }
     }
-    let name = |file: &Path| file.strip_prefix(root()).unwrap().to_str().unwrap().replace('\\', "/");
     let mut imports = BTreeMap::new();
     for (module, file) in &modules {
         let source = fs::read_to_string(file).unwrap();

@@ -1,4 +1,4 @@
-//! What the benchmarks' reports share: tables, the machine, and their places in docs/measurements.md.
+//! Generated sections of the pages, between two marks; and the tables and the machine of the benchmarks' reports.
 
 use std::{env, fs, process::Command, thread};
 
@@ -18,13 +18,8 @@ pub fn publish(name: &str, recipe: &str, report: &str, write: bool) {
     if !write {
         return;
     }
-    let (begin, end) =
-        (format!("<!-- {name}: written by `just {recipe} --write` -->"), format!("<!-- {name}: end -->"));
-    let page = repository().join("docs/measurements.md");
-    let text = fs::read_to_string(&page).unwrap();
-    let (before, rest) = text.split_once(&begin).unwrap();
-    let (_, after) = rest.split_once(&end).unwrap();
-    fs::write(&page, format!("{before}{begin}\n\n{report}\n\n{end}{after}")).unwrap();
+    let begin = format!("<!-- {name}: written by `just {recipe} --write` -->");
+    write_section("docs/measurements.md", &begin, &format!("<!-- {name}: end -->"), report);
 }
 
 /// The last line of a report: what it ran on, with the version of the API server where there was one.
@@ -46,4 +41,24 @@ pub fn machine(api_server: Option<&str>) -> String {
         String::from_utf8_lossy(&rustc.stdout).split(' ').nth(1).unwrap_or_default(),
         api_server.map_or_else(String::new, |version| format!(", kube-apiserver {version}, etcd without fsync")),
     )
+}
+
+/// Puts a report between its two marks on a page.
+fn write_section(page: &str, begin: &str, end: &str, report: &str) {
+    let page = repository().join(page);
+    let text = fs::read_to_string(&page).unwrap();
+    let (before, rest) = text.split_once(begin).unwrap();
+    let (_, after) = rest.split_once(end).unwrap();
+    fs::write(&page, format!("{before}{begin}\n\n{report}\n\n{end}{after}")).unwrap();
+}
+
+/// Fails where a page does not have this text between its marks; writes it instead where `UPDATE_SNAPSHOTS` is set, as `command` does.
+pub fn assert_section(page: &str, name: &str, command: &str, text: &str) {
+    let (begin, end) = (format!("<!-- {name}: written by `{command}` -->"), format!("<!-- {name}: end -->"));
+    if env::var_os("UPDATE_SNAPSHOTS").is_some() {
+        return write_section(page, &begin, &end, text.trim());
+    }
+    let whole = fs::read_to_string(repository().join(page)).unwrap();
+    let (_, rest) = whole.split_once(&begin).unwrap();
+    assert_eq!(rest.split_once(&end).unwrap().0.trim(), text.trim(), "run {command}");
 }

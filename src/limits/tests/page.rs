@@ -1,6 +1,6 @@
 //! The table of limits in `docs/security.md`, made from the constants: `UPDATE_SNAPSHOTS=1 cargo test --lib limits`.
 
-use std::{env, fs, time::Duration};
+use std::time::Duration;
 
 use gmsa_cluster::apiserver::{CallKind, PER_ACCOUNT};
 use gmsa_core::{
@@ -8,6 +8,7 @@ use gmsa_core::{
     credspec::MAX_CONTENTS_BYTES,
 };
 use gmsa_directory::limits as directory;
+use gmsa_test_support::page;
 
 use super::*;
 use crate::{
@@ -17,10 +18,6 @@ use crate::{
     telemetry::{log, log_limit},
     tls::{ca_bundle, self_managed::contents},
 };
-
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/security.md");
-const BEGIN: &str = "<!-- limits: written by `UPDATE_SNAPSHOTS=1 cargo test --lib limits` -->";
-const END: &str = "<!-- limits: end -->";
 
 /// What is bounded, by how much, and what happens beyond it.
 type LimitRow = (&'static str, String, &'static str);
@@ -180,12 +177,5 @@ fn the_page_has_every_limit_and_what_happens_beyond_it() {
     let rows = [of_pods(), of_connections(), of_calls(), of_the_rest()].concat();
     let rows: Vec<_> = rows.iter().map(|(what, limit, beyond)| format!("| {what} | {limit} | {beyond} |\n")).collect();
     let table = format!("| What | Limit | Beyond it |\n|---|---|---|\n{}", rows.concat());
-    let page = fs::read_to_string(PAGE).unwrap();
-    let (before, rest) = page.split_once(BEGIN).unwrap();
-    let (stated, after) = rest.split_once(END).unwrap();
-    if env::var_os("UPDATE_SNAPSHOTS").is_some() {
-        fs::write(PAGE, format!("{before}{BEGIN}\n\n{table}\n{END}{after}")).unwrap();
-        return;
-    }
-    assert_eq!(stated.trim(), table.trim(), "run UPDATE_SNAPSHOTS=1 cargo test --lib limits");
+    page::assert_section("docs/security.md", "limits", "UPDATE_SNAPSHOTS=1 cargo test --lib limits", &table);
 }

@@ -2,9 +2,10 @@
 
 use std::{
     collections::BTreeSet,
+    convert::Infallible,
     sync::{
-        Arc, Mutex,
-        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+        Arc,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     time::{Duration, Instant, SystemTime},
 };
@@ -15,19 +16,24 @@ use gmsa_webhook::{
     metrics::Metrics,
     object::ObjectName,
     tls::{
-        CaBundle, Clock, Served,
+        CaBundle, Clock, Served, Summary,
         self_managed::{IssuancePolicy, SelfManaged, SelfManagedSettings, service_names},
     },
 };
 use prometheus_client::registry::Registry;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::{
     sync::{RwLock, SetOnce},
-    task::{JoinHandle, JoinSet},
+    task::JoinSet,
+    time::timeout,
 };
 
-use super::{DAY, client::Client, sample, webhook};
-use crate::{https::Server, support::SimulatedApi};
+use super::{sample, webhook};
+use crate::{
+    client::Client,
+    https::{DAY, Server},
+    support::{PATIENCE, SimulatedApi, Verb, eventually},
+};
 
 pub const SECRET: &str = "/api/v1/namespaces/gmsa/secrets/gmsa-webhook-tls";
 pub const CONFIGURATIONS: [&str; 2] = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"];
@@ -48,10 +54,7 @@ pub struct Cluster {
 impl Cluster {
     pub async fn installed() -> Self {
         let cluster = Self { api: SimulatedApi::start().await, ahead: Arc::default(), handshakes: RwLock::default() };
-        cluster.api.apply(secret(&json!({})));
-        for plural in CONFIGURATIONS {
-            cluster.api.apply(configuration(plural, ""));
-        }
+        cluster.apply("");
         cluster
     }
 
@@ -66,11 +69,15 @@ impl Cluster {
         self.ahead.fetch_add(time.as_secs(), Ordering::Relaxed);
     }
 
-    pub fn replica(&self) -> Replica {
-        self.replica_with(&settings())
+    /// A replica that has become ready.
+    pub async fn ready_replica(&self) -> Replica {
+        let replica = self.replica(&settings());
+        replica.until_ready().await;
+        replica
     }
 
-    pub fn replica_with(&self, settings: &SelfManagedSettings) -> Replica {
+    /// A replica that has just been started.
+    pub fn replica(&self, settings: &SelfManagedSettings) -> Replica {
         let api = Arc::new(ApiServer::new(self.api.config()).unwrap());
         let (metrics, registry) = Metrics::new("test");
         let served = Served::new(metrics.clone());
@@ -78,22 +85,43 @@ impl Cluster {
         let set = Arc::clone(&ready);
         let on_ready = move || _ = set.set(());
         let managed = SelfManaged::new(api, settings.clone(), served.clone(), self.clock(), metrics, on_ready);
-        let webhook = webhook(&served, None);
-        let task = tokio::spawn(async move { match managed.run().await {} });
-        Replica { served, ready, registry, webhook, task }
+        let webhook = webhook(&served);
+        let mut owner = JoinSet::new();
+        owner.spawn(async move { managed.run().await });
+        Replica { served, ready, registry, webhook, _task: owner }
     }
 
-    /// The bundle of every webhook in a configuration, which must all be the same.
-    pub fn bundle(&self, plural: &str) -> CaBundle {
-        let object = self.api.object(plural, "", "gmsa-webhook").unwrap();
-        let bundles: BTreeSet<&str> = object["webhooks"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|webhook| webhook["clientConfig"]["caBundle"].as_str().unwrap())
-            .collect();
+    /// The bundle of every webhook in a configuration, which must all be the same; none where there is no bundle yet.
+    pub fn bundle(&self, plural: &str) -> Option<CaBundle> {
+        let object = self.api.object(plural, "", "gmsa-webhook")?;
+        let webhooks = object["webhooks"].as_array().unwrap().iter();
+        let bundles: BTreeSet<_> = webhooks.map(|webhook| webhook["clientConfig"]["caBundle"].as_str()).collect();
         assert_eq!(bundles.len(), 1, "{object}");
-        CaBundle::salvage(&STANDARD.decode(bundles.first().unwrap()).unwrap())
+        Some(CaBundle::salvage(&STANDARD.decode(bundles.first().copied()??).unwrap()))
+    }
+
+    /// Whether every configuration has this bundle.
+    pub fn trusts(&self, bundle: &CaBundle) -> bool {
+        CONFIGURATIONS.iter().all(|plural| self.bundle(plural).as_ref() == Some(bundle))
+    }
+
+    /// Waits until every configuration has this bundle.
+    pub async fn until_trusted(&self, bundle: &CaBundle) {
+        eventually("the configurations have the bundle", || self.trusts(bundle)).await;
+    }
+
+    /// Applies what the installation has of these kinds, as it was.
+    pub fn apply(&self, kinds: &str) {
+        let installed: Vec<Value> = serde_saphyr::from_str(include_str!("installed.yaml")).unwrap();
+        for object in installed.into_iter().filter(|object| object["kind"].as_str().unwrap().ends_with(kinds)) {
+            self.api.apply(object);
+        }
+    }
+
+    /// Waits until a replica has looked at everything again.
+    pub async fn until_looked_at(&self) {
+        let seen = self.api.count(Verb::Get, CONFIGURATIONS[1]);
+        self.api.wait_for(Verb::Get, CONFIGURATIONS[1], seen + 3).await;
     }
 
     pub fn secret(&self) -> Value {
@@ -117,8 +145,15 @@ impl Cluster {
         authorities["signing"]["certificate"].as_str().unwrap().to_owned()
     }
 
+    /// The serial number of the leaf in the Secret.
+    pub fn leaf(&self) -> String {
+        let (_, pem) = x509_parser::pem::parse_x509_pem(self.secret_value("tls.crt").as_bytes()).unwrap();
+        Summary::of(&pem.parse_x509().unwrap()).serial
+    }
+
+    /// An API server that calls what this configuration has.
     pub fn client(&self, plural: &str) -> Client {
-        Client::at(&self.bundle(plural), self.clock())
+        Client::new(&self.bundle(plural).unwrap(), self.clock(), None)
     }
 }
 
@@ -127,10 +162,19 @@ pub struct Replica {
     pub ready: Arc<SetOnce<()>>,
     pub registry: Registry,
     pub webhook: Server,
-    task: JoinHandle<()>,
+    _task: JoinSet<Infallible>,
 }
 
 impl Replica {
+    pub async fn until_ready(&self) {
+        timeout(PATIENCE, self.ready.wait()).await.unwrap();
+    }
+
+    /// Waits until another certificate is served than this one.
+    pub async fn until_other_than(&self, serial: Option<&String>) {
+        eventually("another one is served", || self.serial().is_some() && self.serial().as_ref() != serial).await;
+    }
+
     pub fn serial(&self) -> Option<String> {
         self.served.current().map(|current| current.serial)
     }
@@ -139,40 +183,6 @@ impl Replica {
     pub fn count(&self, step: &str) -> u64 {
         sample(&self.registry, &format!("certificate_steps_total{{step=\"{step}\"}}"))
     }
-}
-
-impl Drop for Replica {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
-}
-
-pub fn secret(data: &Value) -> Value {
-    let metadata = json!({"namespace": "gmsa", "name": "gmsa-webhook-tls"});
-    let mut secret = json!({"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "metadata": metadata});
-    if data.as_object().is_some_and(|data| !data.is_empty()) {
-        secret["data"] = data.clone();
-    }
-    secret
-}
-
-pub fn configuration(plural: &str, bundle: &str) -> Value {
-    let kind =
-        if plural == CONFIGURATIONS[0] { "MutatingWebhookConfiguration" } else { "ValidatingWebhookConfiguration" };
-    let webhook = |name: &str, path: &str| {
-        let service = json!({"namespace": "gmsa", "name": "gmsa-webhook", "path": path});
-        let mut webhook = json!({"name": name, "clientConfig": {"service": service}, "sideEffects": "None"});
-        if !bundle.is_empty() {
-            webhook["clientConfig"]["caBundle"] = json!(STANDARD.encode(bundle));
-        }
-        webhook
-    };
-    json!({
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": kind,
-        "metadata": {"name": "gmsa-webhook"},
-        "webhooks": [webhook("pods.gmsa.example", "/a"), webhook("workloads.gmsa.example", "/b")],
-    })
 }
 
 pub fn settings() -> SelfManagedSettings {
@@ -199,40 +209,29 @@ pub fn certificates(pem: &str) -> CaBundle {
 
 /// Posts reviews to replicas for as long as it lives, each verified by the bundle of that moment.
 pub struct Load {
-    stop: Arc<AtomicBool>,
     answered: Arc<AtomicUsize>,
-    failures: Arc<Mutex<Vec<String>>>,
     lanes: JoinSet<()>,
 }
 
 impl Load {
     pub fn start(cluster: &Arc<Cluster>, replicas: &[Replica]) -> Self {
-        let mut load =
-            Self { stop: Arc::default(), answered: Arc::default(), failures: Arc::default(), lanes: JoinSet::new() };
+        let mut load = Self { answered: Arc::default(), lanes: JoinSet::new() };
         for (lane, replica) in replicas.iter().enumerate() {
-            let (cluster, address) = (Arc::clone(cluster), replica.webhook.address);
-            let (stop, answered, failures) =
-                (Arc::clone(&load.stop), Arc::clone(&load.answered), Arc::clone(&load.failures));
+            let (cluster, address, answered) =
+                (Arc::clone(cluster), replica.webhook.address, Arc::clone(&load.answered));
             load.lanes.spawn(async move {
-                while !stop.load(Ordering::Relaxed) {
+                loop {
                     let plural = CONFIGURATIONS[(lane + answered.load(Ordering::Relaxed)) % 2];
                     let moment = cluster.handshakes.read().await;
                     let read = Instant::now();
-                    let client = cluster.client(plural);
-                    let connected = client.keep_alive(address).await;
+                    let connected = cluster.client(plural).keep_alive(address).await;
                     drop(moment);
                     // An API server whose bundle is older than the standing time is not promised anything.
                     if read.elapsed() > STANDING {
                         continue;
                     }
-                    let reviewed = match connected {
-                        Ok(mut connection) => connection.review().await,
-                        Err(error) => Err(error),
-                    };
-                    match reviewed {
-                        Ok(()) => _ = answered.fetch_add(1, Ordering::Relaxed),
-                        Err(error) => failures.lock().unwrap().push(format!("replica {lane}, {plural}: {error}")),
-                    }
+                    connected.unwrap().review().await.unwrap();
+                    answered.fetch_add(1, Ordering::Relaxed);
                     tokio::time::sleep(Duration::from_millis(30)).await;
                 }
             });
@@ -240,29 +239,9 @@ impl Load {
         load
     }
 
-    pub async fn finish(mut self) -> usize {
-        self.stop.store(true, Ordering::Relaxed);
-        while let Some(ended) = self.lanes.join_next().await {
-            ended.unwrap();
-        }
-        assert_eq!(*self.failures.lock().unwrap(), Vec::<String>::new());
+    /// How many reviews were answered; none failed.
+    pub fn finish(mut self) -> usize {
+        assert!(self.lanes.try_join_next().is_none(), "a review failed");
         self.answered.load(Ordering::Relaxed)
     }
-}
-
-/// The serial number of the leaf in the Secret.
-pub fn leaf_in(cluster: &Cluster) -> String {
-    let (_, pem) = x509_parser::pem::parse_x509_pem(cluster.secret_value("tls.crt").as_bytes())
-        .map(|(rest, pem)| (rest.to_vec(), pem))
-        .unwrap();
-    gmsa_webhook::tls::Summary::of(&pem.parse_x509().unwrap()).serial
-}
-
-pub fn bundles(cluster: &Cluster) -> Vec<Option<CaBundle>> {
-    let bundle = |plural: &&str| {
-        let object = cluster.api.object(plural, "", "gmsa-webhook")?;
-        let text = object["webhooks"][1]["clientConfig"]["caBundle"].as_str()?.to_owned();
-        Some(CaBundle::salvage(&STANDARD.decode(text).unwrap()))
-    };
-    CONFIGURATIONS.iter().map(bundle).collect()
 }

@@ -3,14 +3,13 @@
 use std::{
     fs,
     net::SocketAddr,
+    sync::Arc,
     time::{Duration, SystemTime},
 };
 
-use futures::future::join_all;
 use gmsa_webhook::tls::{
-    KeyPair, Served,
-    client_auth::{ClientAuth, ClientAuthError},
-    files::FileError,
+    CaBundle,
+    client_auth::ClientAuth,
     issue::{Ca, Issued},
 };
 use rustls::HandshakeKind;
@@ -21,35 +20,22 @@ use tokio::{
     time::timeout,
 };
 
-use super::{DAY, authority, client::Client, leaf, nothing_served, webhook};
-use crate::{https::Server, support::PATIENCE};
-
-fn served(ca: &Ca) -> Served {
-    let (served, _) = nothing_served();
-    publish(&served, ca);
-    served
-}
-
-fn publish(served: &Served, ca: &Ca) {
-    let Issued { cert, key } = leaf(ca);
-    served.publish(KeyPair::from_pem(cert.as_bytes(), key.as_bytes(), SystemTime::now()).unwrap());
-}
+use super::webhook;
+use crate::{
+    client::{Client, NAME},
+    https::{DAY, Server, Setup, authority, key_pair, leaf, served},
+    support::{PATIENCE, control_plane::until},
+};
 
 /// A `ClientHello` in the layout of RFC 5246 section 7.4.1.2, with the signature algorithms as its only extension.
 fn client_hello(version: [u8; 2]) -> Vec<u8> {
     const SUITES: [u8; 4] = [0xc0, 0x2b, 0xc0, 0x2f];
-    let mut body = version.to_vec();
-    body.extend([7; 32]);
-    body.push(0);
-    body.extend([0, 4]);
-    body.extend(SUITES);
-    body.extend([1, 0]);
-    body.extend([0, 8, 0, 13, 0, 4, 0, 2, 4, 3]);
-    let mut message = vec![1, 0, 0, u8::try_from(body.len()).unwrap()];
-    message.extend(body);
-    let mut record = vec![22, 3, 1, 0, u8::try_from(message.len()).unwrap()];
-    record.extend(message);
-    record
+    let random = [7; 32];
+    let extensions = [0, 8, 0, 13, 0, 4, 0, 2, 4, 3];
+    let body = [&version[..], &random, &[0], &[0, 4], &SUITES, &[1, 0], &extensions].concat();
+    let length = |part: &[u8]| u8::try_from(part.len()).unwrap();
+    let message = [&[1, 0, 0, length(&body)], &body[..]].concat();
+    [&[22, 3, 1, 0, length(&message)], &message[..]].concat()
 }
 
 /// What the server says to these bytes before it closes the connection.
@@ -63,27 +49,37 @@ async fn answer_to(address: SocketAddr, bytes: &[u8]) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn versions_before_tls_1_2_are_refused() {
-    let ca = authority();
-    let slot = served(&ca);
-    let server = webhook(&slot, None);
+async fn versions_before_tls_1_2_and_garbage_are_refused() {
+    let server = Setup::examples().start();
+    let mut kept = server.client.keep_alive(server.address).await.unwrap();
     // Alert, TLS 1.2, two bytes: fatal, protocol_version.
     let refusal = [21, 3, 3, 0, 2, 2, 70];
     for version in [[3, 0], [3, 1], [3, 2]] {
         assert_eq!(answer_to(server.address, &client_hello(version)).await, refusal, "{version:?}");
     }
-    Client::trusting(ca.cert_pem()).review(server.address).await.unwrap();
+    for bytes in [
+        b"GET /mutate HTTP/1.1\r\nhost: x\r\n\r\n".to_vec(),
+        vec![0; 4096],
+        (0..=255).cycle().take(8192).collect(),
+        [22, 3, 1, 0xff, 0xff].into_iter().chain(std::iter::repeat_n(1, 70_000)).collect(),
+    ] {
+        // A fatal alert, or nothing at all: never the beginning of a session.
+        let answer = answer_to(server.address, &bytes).await;
+        assert!(answer.is_empty() || answer[0] == 21, "{answer:?}");
+    }
+    kept.review().await.unwrap();
+    server.client.review(server.address).await.unwrap();
 }
 
 #[tokio::test]
 async fn sessions_resume_over_a_change_of_certificates() {
     let ca = authority();
-    let slot = served(&ca);
-    let server = webhook(&slot, None);
+    let slot = served(&ca, NAME);
+    let server = webhook(&slot);
     let client = Client::trusting(ca.cert_pem()).resuming();
-    assert_eq!(client.handshake(server.address).await.unwrap(), HandshakeKind::Full);
-    publish(&slot, &ca);
-    assert_eq!(client.handshake(server.address).await.unwrap(), HandshakeKind::Resumed);
+    assert_eq!(client.review(server.address).await.unwrap(), HandshakeKind::Full);
+    slot.publish(key_pair(&leaf(&ca, NAME)));
+    assert_eq!(client.review(server.address).await.unwrap(), HandshakeKind::Resumed);
 }
 
 /// A server that asks for certificates of clients, and the authority that they need.
@@ -102,24 +98,34 @@ impl Guarded {
         fs::write(&file, trusted.cert_pem()).unwrap();
         let names = names.iter().map(|name| (*name).to_owned()).collect();
         let auth = ClientAuth::load(file, names).unwrap();
-        let kept = std::sync::Arc::clone(&auth).keep_loaded(Duration::from_secs(3600));
-        tokio::spawn(async move { match kept.await {} });
-        let server = webhook(&served(&serving), Some(auth));
+        tokio::spawn(Arc::clone(&auth).keep_loaded(Duration::from_secs(3600)));
+        let client = Client::trusting(serving.cert_pem());
+        let server = Setup { clients: Some(auth), ..Setup::examples() }.serve(&served(&serving, NAME), client);
         Self { folder, trusted, serving, server }
     }
 
     fn client(&self, certificate: &Issued) -> Client {
-        Client::showing(self.serving.cert_pem(), certificate)
+        let bundle = CaBundle::salvage(self.serving.cert_pem().as_bytes());
+        Client::new(&bundle, Arc::new(SystemTime::now), Some(certificate))
+    }
+
+    /// A client of the trusted authority.
+    fn named(&self, common_name: &str, dns_names: &[&str]) -> Client {
+        self.client(&client_certificate(&self.trusted, common_name, dns_names))
+    }
+
+    async fn admits(&self, client: &Client) {
+        client.review(self.server.address).await.unwrap();
+    }
+
+    async fn refuses(&self, client: &Client, alert: &str) {
+        let error = anyhow::Error::from(client.review(self.server.address).await.unwrap_err());
+        assert!(format!("{error:#}").contains(alert), "{alert}: {error:#}");
     }
 }
 
 /// A client's certificate, as `openssl` would sign one.
-fn client_certificate(ca: &Ca, common_name: &str) -> Issued {
-    client_certificate_for(ca, common_name, &[])
-}
-
-/// A client's certificate with DNS names.
-fn client_certificate_for(ca: &Ca, common_name: &str, dns_names: &[&str]) -> Issued {
+fn client_certificate(ca: &Ca, common_name: &str, dns_names: &[&str]) -> Issued {
     let key = rcgen::KeyPair::generate().unwrap();
     let dns_names: Vec<String> = dns_names.iter().map(|name| (*name).to_owned()).collect();
     let mut params = rcgen::CertificateParams::new(dns_names).unwrap();
@@ -131,66 +137,35 @@ fn client_certificate_for(ca: &Ca, common_name: &str, dns_names: &[&str]) -> Iss
     Issued { cert: params.signed_by(&key, &issuer).unwrap().pem(), key: key.serialize_pem() }
 }
 
-/// An error and what it comes from.
-fn whole(error: &dyn std::error::Error) -> String {
-    let sources = std::iter::successors(error.source(), |error| error.source());
-    sources.fold(error.to_string(), |text, error| format!("{text}: {error}"))
-}
-
 #[tokio::test]
 async fn only_clients_of_the_authority_get_in() {
     let guarded = Guarded::start(&[]);
-    let address = guarded.server.address;
     let stranger = Ca::generate("another CA", SystemTime::now(), DAY).unwrap();
-    guarded.client(&client_certificate(&guarded.trusted, "anybody")).review(address).await.unwrap();
+    let client = guarded.named("anybody", &[]).resuming();
+    guarded.admits(&client).await;
     for (client, alert) in [
-        (Client::trusting(guarded.serving.cert_pem()), "CertificateRequired"),
-        (guarded.client(&client_certificate(&stranger, "anybody")), "UnknownCA"),
+        (&guarded.server.client, "CertificateRequired"),
+        (&guarded.client(&client_certificate(&stranger, "anybody", &[])), "UnknownCA"),
         // A serving certificate is no client certificate.
-        (guarded.client(&leaf(&guarded.trusted)), "UnsupportedCertificate"),
+        (&guarded.client(&leaf(&guarded.trusted, NAME)), "UnsupportedCertificate"),
     ] {
-        let error = whole(&client.review(address).await.unwrap_err());
-        assert!(error.contains(alert), "{alert}: {error}");
+        guarded.refuses(client, alert).await;
     }
-    guarded.client(&client_certificate(&guarded.trusted, "anybody")).review(address).await.unwrap();
+    // Who shows a certificate shows it every time.
+    assert_eq!(client.review(guarded.server.address).await.unwrap(), HandshakeKind::Full);
 }
 
+/// A DNS name counts only where it is asked for.
 #[tokio::test]
 async fn only_clients_with_one_of_the_names_get_in() {
-    let guarded = Guarded::start(&["kube-apiserver", "kube-apiserver-2"]);
-    let address = guarded.server.address;
-    for name in ["kube-apiserver", "kube-apiserver-2"] {
-        guarded.client(&client_certificate(&guarded.trusted, name)).review(address).await.unwrap();
+    const DNS: &str = "apiserver.example.com";
+    let guarded = Guarded::start(&["kube-apiserver", "dns:apiserver.example.com"]);
+    for (common_name, dns_names) in [("kube-apiserver", &[][..]), ("anybody", &["other.example.com", DNS])] {
+        guarded.admits(&guarded.named(common_name, dns_names)).await;
     }
-    let other = guarded.client(&client_certificate(&guarded.trusted, "kubelet")).resuming();
-    let error = whole(&other.review(address).await.unwrap_err());
-    assert!(error.contains("AccessDenied"), "{error}");
-}
-
-#[tokio::test]
-async fn a_dns_name_counts_only_where_it_is_asked_for() {
-    let common = Guarded::start(&["kube-apiserver"]);
-    let impostor = client_certificate_for(&common.trusted, "workload", &["kube-apiserver"]);
-    let error = whole(&common.client(&impostor).review(common.server.address).await.unwrap_err());
-    assert!(error.contains("AccessDenied"), "{error}");
-
-    let dns = Guarded::start(&["dns:apiserver.example.com"]);
-    let address = dns.server.address;
-    let named = client_certificate_for(&dns.trusted, "anybody", &["other.example.com", "apiserver.example.com"]);
-    dns.client(&named).review(address).await.unwrap();
-    for common_name in ["apiserver.example.com", "dns:apiserver.example.com"] {
-        let error =
-            whole(&dns.client(&client_certificate(&dns.trusted, common_name)).review(address).await.unwrap_err());
-        assert!(error.contains("AccessDenied"), "{common_name}: {error}");
-    }
-}
-
-#[tokio::test]
-async fn who_shows_a_certificate_shows_it_every_time() {
-    let guarded = Guarded::start(&[]);
-    let client = guarded.client(&client_certificate(&guarded.trusted, "kube-apiserver")).resuming();
-    for _ in 0..2 {
-        assert_eq!(client.handshake(guarded.server.address).await.unwrap(), HandshakeKind::Full);
+    let dns = format!("dns:{DNS}");
+    for (common_name, dns_names) in [("kubelet", &[][..]), ("workload", &["kube-apiserver"]), (DNS, &[]), (&dns, &[])] {
+        guarded.refuses(&guarded.named(common_name, dns_names).resuming(), "AccessDenied").await;
     }
 }
 
@@ -199,28 +174,18 @@ async fn the_authority_of_clients_is_read_again_when_it_changes() {
     let guarded = Guarded::start(&[]);
     let (address, file) = (guarded.server.address, guarded.folder.path().join("client-ca.crt"));
     let new = authority();
-    let old_client = guarded.client(&client_certificate(&guarded.trusted, "kube-apiserver"));
-    let new_client = guarded.client(&client_certificate(&new, "kube-apiserver"));
+    let old_client = guarded.named("kube-apiserver", &[]);
+    let new_client = guarded.client(&client_certificate(&new, "kube-apiserver", &[]));
     fs::write(&file, "-----BEGIN CERTIFICATE-----\nAAAA").unwrap();
-    old_client.review(address).await.unwrap();
+    guarded.admits(&old_client).await;
     let mut old_connection = old_client.keep_alive(address).await.unwrap();
     // One more authority closes no connection.
     fs::write(&file, [guarded.trusted.cert_pem(), new.cert_pem()].concat()).unwrap();
-    let trusted = async {
-        while new_client.review(address).await.is_err() {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    timeout(PATIENCE, trusted).await.unwrap();
+    until("the new client is admitted", async || new_client.review(address).await.ok()).await;
     old_connection.review().await.unwrap();
     let mut new_connection = new_client.keep_alive(address).await.unwrap();
     fs::write(&file, new.cert_pem()).unwrap();
-    let removed = async {
-        while old_client.review(address).await.is_ok() {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    timeout(PATIENCE, removed).await.unwrap();
+    until("the old client is refused", async || old_client.review(address).await.err()).await;
     // The connection was open before.
     old_connection.review().await.unwrap_err();
     new_connection.review().await.unwrap();
@@ -230,48 +195,8 @@ async fn the_authority_of_clients_is_read_again_when_it_changes() {
 fn a_file_without_authorities_is_refused_at_the_start() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("client-ca.crt");
-    let error = ClientAuth::load(file.clone(), Vec::new()).unwrap_err();
-    assert_eq!(error.to_string(), format!("cannot read {}", file.display()));
+    let error = || ClientAuth::load(file.clone(), Vec::new()).unwrap_err().to_string();
+    assert_eq!(error(), format!("cannot read {}", file.display()));
     fs::write(&file, "nothing").unwrap();
-    let error = ClientAuth::load(file.clone(), Vec::new()).unwrap_err();
-    assert_eq!(error.to_string(), format!("{} does not hold certificate authorities", file.display()));
-    assert!(matches!(error, ClientAuthError::File(FileError::InvalidCas { .. })));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn garbage_and_a_thousand_half_open_connections_delay_no_good_review() {
-    let ca = authority();
-    let slot = served(&ca);
-    let server = webhook(&slot, None);
-    let address = server.address;
-    let hello = client_hello([3, 3]);
-    let half_open = join_all((0..1000_usize).map(|number| {
-        let part = hello[..number % hello.len()].to_owned();
-        async move {
-            let mut stream = TcpStream::connect(address).await.unwrap();
-            stream.write_all(&part).await.unwrap();
-            stream
-        }
-    }))
-    .await;
-    let noise: Vec<Vec<u8>> = vec![
-        b"GET /mutate HTTP/1.1\r\nhost: x\r\n\r\n".to_vec(),
-        vec![0; 4096],
-        (0..=255).cycle().take(8192).collect(),
-        [22, 3, 1, 0xff, 0xff].into_iter().chain([1; 70_000]).collect(),
-    ];
-    for bytes in &noise {
-        // A fatal alert, or nothing at all: never the beginning of a session.
-        let answer = answer_to(address, bytes).await;
-        assert!(answer.is_empty() || answer[0] == 21, "{answer:?}");
-    }
-    let client = Client::trusting(ca.cert_pem());
-    let mut kept = client.keep_alive(address).await.unwrap();
-    // Half-open connections end after 5 s: a review that had to wait for that would take as long.
-    let delay = Duration::from_secs(2);
-    for _ in 0..20 {
-        timeout(delay, client.review(address)).await.expect("a new connection was delayed").unwrap();
-        timeout(delay, kept.review()).await.expect("a connection was delayed").unwrap();
-    }
-    drop(half_open);
+    assert_eq!(error(), format!("{} does not hold certificate authorities", file.display()));
 }

@@ -13,44 +13,17 @@ use tokio::task::JoinSet;
 use super::{
     BUDGET, NO_MEMORY, SOON, SPECS, failed,
     setup::{Setup, describe, is},
-    spec_name, within,
+    spec, spec_name, within,
 };
 use crate::support::{Fault, Gate, Recorded, SimulatedApi, Verb, credential_spec};
-
-#[tokio::test]
-async fn what_is_known_is_answered_from_memory_without_a_call() {
-    let setup = Setup::synced(&["web", "other"]).await;
-    for _ in 0..100 {
-        assert_eq!(setup.look_up("web").await, is("first", Source::Cache));
-        assert_eq!(setup.look_up("other").await, is("first", Source::Cache));
-    }
-    assert_eq!(setup.reads(), 0);
-    assert!(setup.shows("gmsa_webhook_specs_known 2"));
-}
-
-#[tokio::test]
-async fn many_pages_are_one_list() {
-    let api = SimulatedApi::start().await;
-    for n in 0..601 {
-        api.apply(credential_spec(&format!("spec-{n}"), json!({"is": "first"})));
-    }
-    let setup = Setup::start(api);
-    setup.knows(601).await;
-    setup.becomes("synced").await;
-    let pages: Vec<String> = setup.api.requests(Verb::List, SPECS).into_iter().map(|page| page.path).collect();
-    assert_eq!(pages.len(), 3, "{pages:?}");
-    assert!(pages.iter().all(|page| page.contains("limit=250")), "{pages:?}");
-    assert_eq!(setup.look_up("spec-600").await, is("first", Source::Cache));
-}
 
 #[tokio::test]
 async fn pages_shrink_where_objects_are_large() {
     let api = SimulatedApi::start().await;
     for n in 0..5 {
-        api.apply(credential_spec(&format!("huge-{n}"), json!({"is": "x".repeat(1 << 20)})));
+        api.apply(spec(&format!("huge-{n}"), &"x".repeat(1 << 20)));
     }
-    api.apply(credential_spec("web", json!({"is": "first"})));
-    let setup = Setup::start(api);
+    let setup = Setup::start_on(api, &["web"]);
     setup.becomes("synced").await;
     setup.knows(6).await;
     let limit = |page: &Recorded| page.path.split("limit=").nth(1).unwrap().split('&').next().unwrap().to_owned();
@@ -63,12 +36,12 @@ async fn pages_shrink_where_objects_are_large() {
 async fn contents_that_no_pod_can_carry_are_known_to_be_too_long_and_not_read() {
     let setup = Setup::synced(&["web"]).await;
     let fits = "x".repeat(MAX_CONTENTS_BYTES - r#"{"is":""}"#.len());
-    setup.api.apply(credential_spec("web", json!({"is": fits})));
+    setup.apply("web", &fits);
     setup.says("web", &fits).await;
     for more in [1, 1 << 20] {
-        setup.api.apply(credential_spec("web", json!({"is": fits.clone() + &"x".repeat(more)})));
+        setup.apply("web", &(fits.clone() + &"x".repeat(more)));
         let too_long = SpecFact::Contents(Contents::too_long());
-        while (setup.ask("web", Freshness::Any).await.fact) != too_long {
+        while setup.ask("web", Freshness::Any).await.fact != too_long {
             tokio::task::yield_now().await;
         }
         assert_eq!(setup.reads(), 0);
@@ -85,9 +58,9 @@ async fn contents_that_only_reviews_hold_take_a_part_of_the_budget_and_advice_it
     api.fault(Verb::List, SPECS, usize::MAX, Fault::forbidden());
     let text = "x".repeat(60 << 10);
     for n in 0..200 {
-        api.apply(credential_spec(&format!("spec-{n}"), json!({"is": text})));
+        api.apply(spec(&format!("spec-{n}"), &text));
     }
-    let setup = Setup::start(api);
+    let setup = Setup::start_on(api, &[]);
     setup.becomes("live").await;
     let mut held = Vec::new();
     for n in 0..200 {
@@ -98,69 +71,49 @@ async fn contents_that_only_reviews_hold_take_a_part_of_the_budget_and_advice_it
     assert_eq!(found, BUDGET / 4 / 4 * 3 / (text.len() + r#"{"is":""}"#.len()));
     assert_eq!(held[199], SpecFact::Failed(failed(NO_MEMORY)));
     // Which is no decision's.
-    let last = spec_name("spec-199");
     let for_advice = setup.cache.for_advice();
-    let found = for_advice.resolve(&last, Freshness::Any, within(SOON)).await;
+    let found = for_advice.resolve(&spec_name("spec-199"), Freshness::Any, within(SOON)).await;
     assert!(matches!(found.fact, SpecFact::Contents(_)), "{found:?}");
     held.clear();
     assert_eq!(setup.look_up("spec-199").await, is(&text, Source::Api));
 }
 
 #[tokio::test]
-async fn events_are_seen_at_once() {
+async fn events_are_seen_at_once_and_not_found_is_never_said_from_memory() {
     let setup = Setup::synced(&["web"]).await;
-    setup.api.apply(credential_spec("web", json!({"is": "second"})));
+    setup.apply("web", "second");
     setup.says("web", "second").await;
-    setup.api.apply(credential_spec("new", json!({"is": "first"})));
+    setup.apply("new", "first");
     setup.knows(2).await;
     assert_eq!(setup.look_up("new").await, is("first", Source::Cache));
-    setup.api.delete("gmsacredentialspecs", "", "web");
+    setup.api.apply(credential_spec("new", json!("text")));
+    setup.says("new", "unusable").await;
+    setup.delete("web");
     setup.knows(1).await;
-    assert_eq!(setup.reads(), 0);
-    assert_eq!(setup.look_up("web").await, is("missing", Source::Api));
-    assert_eq!(setup.reads(), 1);
-}
-
-#[tokio::test]
-async fn a_credspec_that_is_no_object_is_known_to_be_unusable() {
-    let setup = Setup::synced(&["web"]).await;
-    setup.api.apply(credential_spec("web", json!("text")));
-    setup.says("web", "unusable").await;
-    assert_eq!(setup.reads(), 0);
-}
-
-#[tokio::test]
-async fn not_found_is_never_said_from_memory() {
-    let setup = Setup::synced(&["web"]).await;
-    for times in 1..=3 {
-        assert_eq!(setup.look_up("unknown").await, is("missing", Source::Api));
+    for times in 0..3 {
         assert_eq!(setup.reads(), times);
+        assert_eq!(setup.look_up("web").await, is("missing", Source::Api));
     }
 }
 
 #[tokio::test]
-async fn a_spec_is_found_in_the_moment_in_which_it_is_created_and_then_remembered() {
+async fn what_is_read_is_remembered() {
     let setup = Setup::synced(&["web"]).await;
     setup.hang_watch().await;
-    setup.api.apply(credential_spec("new", json!({"is": "first"})));
-    assert_eq!(setup.look_up("new").await, is("first", Source::Api));
-    assert_eq!(setup.look_up("new").await, is("first", Source::Cache));
-    assert_eq!(setup.reads(), 1);
-}
-
-#[tokio::test]
-async fn truth_is_read_where_it_is_asked_for_and_memory_learns_it() {
-    let setup = Setup::synced(&["web"]).await;
-    setup.hang_watch().await;
-    setup.api.apply(credential_spec("web", json!({"is": "second"})));
+    // In the moment in which it is created.
+    setup.apply("new", "first");
+    for source in [Source::Api, Source::Cache] {
+        assert_eq!(setup.look_up("new").await, is("first", source));
+    }
+    setup.apply("web", "second");
     assert_eq!(setup.look_up("web").await, is("first", Source::Cache));
     let truth = setup.ask("web", Freshness::Live).await;
     assert_eq!((describe(&truth.fact), truth.source), is("second", Source::Api));
     assert_eq!(setup.look_up("web").await, is("second", Source::Cache));
-    setup.api.delete("gmsacredentialspecs", "", "web");
+    setup.delete("web");
     assert_eq!(setup.ask("web", Freshness::Live).await.fact, SpecFact::Missing);
     assert_eq!(setup.look_up("web").await, is("missing", Source::Api));
-    assert_eq!(setup.reads(), 3);
+    assert_eq!(setup.reads(), 4);
 }
 
 #[tokio::test]
@@ -186,13 +139,11 @@ async fn a_read_that_began_before_a_deletion_does_not_bring_the_object_back() {
     let setup = Setup::synced(&["web"]).await;
     let gate = Gate::new();
     setup.api.fault(Verb::Get, SPECS, 1, Fault::Hold(gate.clone()));
-    let early = {
-        let cache = Arc::clone(&setup.cache);
-        tokio::spawn(async move { cache.resolve(&spec_name("web"), Freshness::Live, within(SOON)).await })
-    };
+    let cache = Arc::clone(&setup.cache);
+    let early = tokio::spawn(async move { cache.resolve(&spec_name("web"), Freshness::Live, within(SOON)).await });
     // The answer is made, and held.
     setup.api.wait_for(Verb::Get, SPECS, 1).await;
-    setup.api.delete("gmsacredentialspecs", "", "web");
+    setup.delete("web");
     setup.knows(0).await;
     assert_eq!(setup.look_up("web").await, is("missing", Source::Api), "the read from before is not shared");
     gate.open();

@@ -1,51 +1,65 @@
-//! Live reads: what the API server says of a credential spec, and the ways in which it may say nothing.
+//! Live reads and access reviews: what is asked, what the API server says, and the ways in which it may say nothing.
 
 use std::{fs, sync::Arc};
 
 use gmsa_cluster::{
     apiserver::ApiServer,
+    authorizer::{Authorization, Authorizer as _},
     resolver::{Freshness, Resolved, Resolver as _},
 };
 use gmsa_core::{
-    admission::{Source, SpecFact},
+    admission::{Source, SpecFact, UseFact},
     credspec::Contents,
 };
-use serde_json::json;
-use tokio::sync::Semaphore;
+use serde_json::{Value, json};
+use tokio::{sync::Semaphore, time::Instant};
 
-use super::{Duration, NO_DEFINITION, NO_MEMORY, SOON, SPECS, connect, failed, refused, spec_name, timed_out, within};
-use crate::support::{Fault, PATIENCE, SimulatedApi, Verb, credential_spec};
+use super::{
+    Duration, NO_DEFINITION, NO_MEMORY, REVIEWS, SOON, SPECS, connect, failed, refused, spec, spec_name, subject,
+    timed_out, within,
+};
+use crate::support::{Fault, PATIENCE, SimulatedApi, Table, Verb, credential_spec};
 
-async fn read(api: &SimulatedApi, name: &str, time: Duration) -> SpecFact {
-    let Resolved { fact, source } = connect(api).resolve(&spec_name(name), Freshness::Any, within(time)).await;
+async fn read(api: &SimulatedApi, time: Duration) -> SpecFact {
+    let Resolved { fact, source } = connect(api).resolve(&spec_name("web"), Freshness::Any, within(time)).await;
     assert_eq!(source, Source::Api);
     fact
 }
 
-/// What a read of an existing credential spec brings when `fault` befalls every try.
-async fn read_despite(fault: Fault, time: Duration) -> (SpecFact, usize) {
+/// What a read of a credential spec that exists brings when `fault` befalls so many tries, and how often it is asked for.
+async fn read_despite(fault: Fault, times: usize, time: Duration) -> (SpecFact, usize) {
     let api = SimulatedApi::start().await;
     api.apply(credential_spec("web", json!({})));
-    api.fault(Verb::Get, SPECS, usize::MAX, fault);
-    let fact = read(&api, "web", time).await;
+    api.fault(Verb::Get, SPECS, times, fault);
+    let fact = read(&api, time).await;
     (fact, api.count(Verb::Get, SPECS))
 }
 
-fn contents(fact: &SpecFact) -> &str {
-    match fact {
-        SpecFact::Contents(contents) => contents.text(),
-        other => panic!("no contents: {other:?}"),
-    }
+fn contents(credspec: &Value) -> SpecFact {
+    SpecFact::Contents(Arc::new(Contents::of(credspec.as_object().unwrap())))
 }
 
 #[tokio::test]
 async fn a_credential_spec_is_read_by_one_get_of_its_name() {
     let api = SimulatedApi::start().await;
-    api.apply(credential_spec("web.example", json!({"b": "<", "a": 1})));
-    assert_eq!(contents(&read(&api, "web.example", SOON).await), r#"{"a":1,"b":"\u003c"}"#);
-    let requests = api.requests(Verb::Get, "");
-    assert_eq!(requests.len(), 1);
-    assert_eq!(requests[0].path, "/apis/windows.k8s.io/v1/gmsacredentialspecs/web.example");
+    assert_eq!(read(&api, SOON).await, SpecFact::Missing);
+    let asked: Vec<_> = api.requests(Verb::Get, "").into_iter().map(|request| request.path).collect();
+    assert_eq!(asked, ["/apis/windows.k8s.io/v1/gmsacredentialspecs/web"]);
+    let credspec = json!({"b": "<", "a": 1});
+    api.apply(credential_spec("web", credspec.clone()));
+    assert_eq!(read(&api, SOON).await, contents(&credspec));
+    for unusable in [json!(null), json!("text"), json!([{}]), json!(1)] {
+        api.apply(credential_spec("web", unusable.clone()));
+        assert_eq!(read(&api, SOON).await, SpecFact::Unusable, "{unusable}");
+    }
+    let mut without = credential_spec("web", json!({}));
+    without.as_object_mut().unwrap().remove("credspec");
+    api.apply(without);
+    assert_eq!(read(&api, SOON).await, SpecFact::Unusable);
+    api.apply(spec("web", &"x".repeat(2 << 20)));
+    assert_eq!(read(&api, SOON).await, SpecFact::Failed(failed("the API server's answer is larger than 2 MiB")));
+    api.undefine("gmsacredentialspecs");
+    assert_eq!(read(&api, SOON).await, SpecFact::Failed(failed(NO_DEFINITION)));
 }
 
 /// The kubelet replaces the file, and a token can end before its time: the next call has what the file holds then.
@@ -55,10 +69,9 @@ async fn a_new_token_in_its_file_is_that_of_the_next_call() {
     let file = folder.path().join("token");
     fs::write(&file, "one").unwrap();
     let api = SimulatedApi::start().await;
-    api.apply(credential_spec("web", json!({})));
     let mut config = api.config();
     config.auth_info.token_file = Some(file.to_str().unwrap().to_owned());
-    let cluster = Arc::new(ApiServer::new(config).unwrap());
+    let cluster = ApiServer::new(config).unwrap();
     for token in ["one", "two"] {
         fs::write(&file, token).unwrap();
         cluster.resolve(&spec_name("web"), Freshness::Any, within(SOON)).await;
@@ -71,8 +84,8 @@ async fn a_new_token_in_its_file_is_that_of_the_next_call() {
 #[tokio::test]
 async fn a_large_answer_takes_its_bytes_of_the_budget() {
     let api = SimulatedApi::start().await;
-    api.apply(credential_spec("small", json!({"is": "x".repeat(30 << 10)})));
-    api.apply(credential_spec("large", json!({"is": "x".repeat(1 << 20)})));
+    api.apply(spec("small", &"x".repeat(30 << 10)));
+    api.apply(spec("large", &"x".repeat(1 << 20)));
     let budget = Arc::new(Semaphore::new(3 << 19));
     let client = ApiServer::new(api.config()).unwrap().with_budget(Arc::clone(&budget));
     let read = async |name: &str| client.resolve(&spec_name(name), Freshness::Any, within(SOON)).await.fact;
@@ -91,46 +104,13 @@ async fn a_large_answer_takes_its_bytes_of_the_budget() {
     assert_eq!(api.count(Verb::Get, SPECS), 6);
 }
 
-#[tokio::test]
-async fn an_answer_over_the_limit_is_not_read() {
-    let api = SimulatedApi::start().await;
-    api.apply(credential_spec("web", json!({"is": "x".repeat(2 << 20)})));
-    assert_eq!(read(&api, "web", SOON).await, SpecFact::Failed(failed("the API server's answer is larger than 2 MiB")));
-}
-
-#[tokio::test]
-async fn a_missing_object_is_missing_and_asked_for_once() {
-    let api = SimulatedApi::start().await;
-    assert_eq!(read(&api, "web", SOON).await, SpecFact::Missing);
-    assert_eq!(api.count(Verb::Get, SPECS), 1);
-}
-
-#[tokio::test]
-async fn a_missing_definition_is_not_a_missing_object() {
-    let api = SimulatedApi::start().await;
-    api.undefine("gmsacredentialspecs");
-    assert_eq!(read(&api, "web", SOON).await, SpecFact::Failed(failed(NO_DEFINITION)));
-}
-
-#[tokio::test]
-async fn what_is_not_an_object_under_credspec_is_unusable() {
-    let api = SimulatedApi::start().await;
-    for credspec in [json!(null), json!("text"), json!([{}]), json!(1)] {
-        api.apply(credential_spec("web", credspec.clone()));
-        assert_eq!(read(&api, "web", SOON).await, SpecFact::Unusable, "{credspec}");
-    }
-    let mut without = credential_spec("web", json!({}));
-    without.as_object_mut().unwrap().remove("credspec");
-    api.apply(without);
-    assert_eq!(read(&api, "web", SOON).await, SpecFact::Unusable);
-}
-
 /// What is answered to a read of a credential spec that exists, what is made of it, and how often it is asked for.
 #[tokio::test]
 async fn what_is_no_answer_is_a_failure_that_does_not_quote_it_and_a_server_error_is_tried_again_once() {
     let message = "the server could not find the requested resource";
     let not_found = Fault::Refuse { code: 404, reason: "NotFound", message, retry_after: None };
     let other = "the API server's answer is about another object than the one that was asked for";
+    let later = "the API server answered 429: Too many requests, please try again later.";
     for (fault, failure, tries) in [
         // It names no object, so none is missing.
         (not_found, failed(NO_DEFINITION), 1),
@@ -140,52 +120,77 @@ async fn what_is_no_answer_is_a_failure_that_does_not_quote_it_and_a_server_erro
         (Fault::internal_error(), refused(500, "the API server answered 500: etcdserver: no leader"), 2),
         (Fault::Text(502, "<html>secret</html>"), refused(502, "the API server answered 502 Bad Gateway"), 2),
         (Fault::Cut, failed("the API server's answer broke off"), 2),
+        // A retry would come too late.
+        (Fault::too_many_requests(120), refused(429, later), 1),
     ] {
-        assert_eq!(read_despite(fault, SOON).await, (SpecFact::Failed(failure), tries));
+        assert_eq!(read_despite(fault, usize::MAX, SOON).await, (SpecFact::Failed(failure), tries));
     }
+    let silent = timed_out("no answer from the API server within 0.2 s");
+    let read = read_despite(Fault::Silence, usize::MAX, Duration::from_millis(200)).await;
+    assert_eq!(read, (SpecFact::Failed(silent), 1));
 }
 
 #[tokio::test]
-async fn the_second_try_counts() {
-    for fault in [Fault::internal_error(), Fault::too_many_requests(0), Fault::Cut] {
-        let api = SimulatedApi::start().await;
-        api.apply(credential_spec("web", json!({})));
-        api.fault(Verb::Get, SPECS, 1, fault.clone());
-        assert_eq!(contents(&read(&api, "web", SOON).await), "{}", "{fault:?}");
-        assert_eq!(api.count(Verb::Get, SPECS), 2, "{fault:?}");
+async fn the_second_try_counts_and_waits_as_long_as_the_api_server_asks() {
+    for (fault, pause) in [(Fault::internal_error(), 0), (Fault::Cut, 0), (Fault::too_many_requests(1), 1)] {
+        let asked = Instant::now();
+        assert_eq!(read_despite(fault.clone(), 1, PATIENCE).await, (contents(&json!({})), 2), "{fault:?}");
+        assert!(asked.elapsed() >= Duration::from_secs(pause), "after {:?}", asked.elapsed());
     }
 }
 
+/// Asks whether `till` in the namespace `shop` may use `web`, which is so.
+async fn ask(api: &SimulatedApi) -> UseFact {
+    api.authorize_by(Table::of(&[("shop", "till", "web")]));
+    let Authorization { fact, source } =
+        connect(api).may_use(&subject("shop", "till"), &spec_name("web"), within(SOON)).await;
+    assert_eq!(source, Source::Api);
+    fact
+}
+
 #[tokio::test]
-async fn the_second_try_waits_as_long_as_the_api_server_asks() {
+async fn the_review_is_made_in_the_pods_namespace_for_its_account_and_exactly_two_groups() {
     let api = SimulatedApi::start().await;
-    api.apply(credential_spec("web", json!({})));
-    api.fault(Verb::Get, SPECS, 1, Fault::too_many_requests(1));
-    let asked = tokio::time::Instant::now();
-    assert_eq!(contents(&read(&api, "web", SOON).await), "{}");
-    assert!(asked.elapsed() >= Duration::from_secs(1), "after {:?}", asked.elapsed());
+    assert_eq!(ask(&api).await, UseFact::Allowed);
+    let requests = api.requests(Verb::Create, "");
+    assert_eq!(requests.len(), 1);
+    assert_eq!(requests[0].path, "/apis/authorization.k8s.io/v1/namespaces/shop/localsubjectaccessreviews");
+    assert_eq!(
+        requests[0].body,
+        json!({
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "LocalSubjectAccessReview",
+            "metadata": {"namespace": "shop"},
+            "spec": {
+                "user": "system:serviceaccount:shop:till",
+                "groups": ["system:serviceaccounts", "system:serviceaccounts:shop"],
+                "resourceAttributes": {
+                    "namespace": "shop",
+                    "verb": "use",
+                    "group": "windows.k8s.io",
+                    "resource": "gmsacredentialspecs",
+                    "name": "web",
+                },
+            },
+        })
+    );
 }
 
+/// What is answered, what is made of it, and how often it is asked.
 #[tokio::test]
-async fn there_is_no_retry_that_would_come_too_late() {
-    let cause = "the API server answered 429: Too many requests, please try again later.";
-    let asked = tokio::time::Instant::now();
-    assert_eq!(read_despite(Fault::too_many_requests(120), PATIENCE).await, (SpecFact::Failed(refused(429, cause)), 1));
-    assert!(asked.elapsed() < PATIENCE, "after {:?}", asked.elapsed());
-}
-
-#[tokio::test]
-async fn silence_ends_with_the_deadline() {
-    let cause = "no answer from the API server within 0.2 s";
-    let deadline = Duration::from_millis(200);
-    assert_eq!(read_despite(Fault::Silence, deadline).await, (SpecFact::Failed(timed_out(cause)), 1));
-}
-
-#[tokio::test]
-async fn an_unreachable_api_server_is_named_so_with_what_the_system_said() {
-    let mut api = SimulatedApi::start().await;
-    api.stop().await;
-    let cause = "the API server cannot be reached: client error (Connect): tcp connect error: \
-                 Connection refused (os error 111)";
-    assert_eq!(read(&api, "web", SOON).await, SpecFact::Failed(failed(cause)));
+async fn an_access_review_without_an_answer_is_a_failure_and_not_a_denial() {
+    let without = |status| Fault::Object(json!({"kind": "LocalSubjectAccessReview", "status": status}));
+    let no_status = failed("the API server's answer is not a LocalSubjectAccessReview with a status");
+    for (fault, failure, tries) in [
+        (without(json!(null)), no_status.clone(), 1),
+        (without(json!({})), no_status.clone(), 1),
+        (without(json!({"allowed": "true"})), no_status, 1),
+        (Fault::forbidden(), refused(403, "the API server answered 403: not allowed here"), 1),
+        (Fault::internal_error(), refused(500, "the API server answered 500: etcdserver: no leader"), 2),
+    ] {
+        let api = SimulatedApi::start().await;
+        api.fault(Verb::Create, REVIEWS, usize::MAX, fault);
+        assert_eq!(ask(&api).await, UseFact::Failed(failure));
+        assert_eq!(api.count(Verb::Create, REVIEWS), tries);
+    }
 }

@@ -9,11 +9,11 @@ use gmsa_cluster::{
 };
 use gmsa_core::admission::Source;
 use gmsa_webhook::{cache::Cache, metrics::Metrics};
-use serde_json::{Value, json};
-use tokio::{task::JoinSet, time::timeout};
+use serde_json::Value;
+use tokio::task::JoinSet;
 
 use super::{BUDGET, SOON, spec_name, within};
-use crate::support::{PATIENCE, SimulatedApi, Verb, credential_spec};
+use crate::support::{SimulatedApi, Verb, control_plane::until};
 
 const SPECS: usize = 10_000;
 /// What may be allocated of the 40 MiB: the rest is for the program's own pages, of which a debug build has too many.
@@ -22,27 +22,10 @@ const LIMIT_KIB: usize = 30 * 1024;
 const TEST: &str = "cluster::memory::ten_thousand_specs_take_less_than_forty_mebibytes_even_when_they_are_listed_again";
 const ADDRESS: &str = "GMSA_WEBHOOK_TEST_SIMULATED_API";
 
-/// A credential spec of about 600 bytes.
-fn contents(n: usize) -> Value {
-    json!({
-        "CmsPlugins": ["ActiveDirectory"],
-        "DomainJoinConfig": {
-            "Sid": "S-1-5-21-2126449477-2524075714-3094792973",
-            "Guid": "244818ae-87ac-4fcd-92ec-e79e5252348a",
-            "MachineAccountName": format!("WebApp{n}"),
-            "DnsName": "department.contoso.example.com",
-            "DnsTreeName": "contoso.example.com",
-            "NetBiosName": "CONTOSO",
-        },
-        "ActiveDirectoryConfig": {"GroupManagedServiceAccounts": [
-            {"Name": format!("WebApp{n}"), "Scope": "department.contoso.example.com"},
-            {"Name": format!("WebApp{n}"), "Scope": "CONTOSO"},
-        ], "HostAccountConfig": {
-            "PortableCcgVersion": "1",
-            "PluginGUID": "{CCC2A336-D7F3-4818-A213-272B7924213E}",
-            "PluginInput": "ObjectId=00000000-0000-0000-0000-000000000000",
-        }},
-    })
+/// A credential spec whose contents take about 600 bytes, with what the API server adds on its own.
+fn numbered(name: usize, account: usize) -> Value {
+    let text = include_str!("memory.json").replace("NAME", &format!("webapp-{name}"));
+    serde_json::from_str(&text.replace("ACCOUNT", &format!("WebApp{account}"))).unwrap()
 }
 
 #[test]
@@ -57,13 +40,7 @@ fn ten_thousand_specs_take_less_than_forty_mebibytes_even_when_they_are_listed_a
 async fn serve() {
     let api = SimulatedApi::start().await;
     for n in 0..SPECS {
-        let mut spec = credential_spec(&format!("webapp-{n}"), contents(n));
-        // What the API server adds on its own.
-        spec["metadata"]["managedFields"] = json!([{
-            "manager": "kubectl-client-side-apply", "operation": "Update", "apiVersion": "windows.k8s.io/v1",
-            "time": "2026-11-21T00:31:36Z", "fieldsType": "FieldsV1", "fieldsV1": {"f:credspec": {"f:CmsPlugins": {}}},
-        }]);
-        api.apply(spec);
+        api.apply(numbered(n, n));
     }
     let child = Command::new(env::current_exe().unwrap())
         .args([TEST, "--exact", "--nocapture"])
@@ -73,12 +50,12 @@ async fn serve() {
         .unwrap();
     // The first list and its watch, then the past is forgotten: a second list.
     api.wait_for(Verb::Watch, "gmsacredentialspecs", 1).await;
-    api.apply(credential_spec("webapp-1", contents(SPECS)));
+    api.apply(numbered(1, SPECS));
     api.compact();
     api.cut_watches();
     api.wait_for(Verb::List, "gmsacredentialspecs", 2 * SPECS.div_ceil(250)).await;
     // Only now what the other process waits for.
-    api.apply(credential_spec("webapp-0", contents(SPECS)));
+    api.apply(numbered(0, SPECS));
     let output = tokio::task::spawn_blocking(|| child.wait_with_output()).await.unwrap().unwrap();
     let output = String::from_utf8(output.stdout).unwrap();
     let lists = api.count(Verb::List, "gmsacredentialspecs");
@@ -95,16 +72,11 @@ async fn measure(address: &str) -> usize {
     let (cache, watch) = Cache::new(Arc::new(ApiServer::new(config).unwrap()), Metrics::new("test").0, BUDGET, || ());
     let mut owner = JoinSet::new();
     owner.spawn(watch);
-    let changed = async {
-        loop {
-            let answer = cache.resolve(&spec_name("webapp-0"), Freshness::Any, within(SOON)).await;
-            if answer.source == Source::Cache && format!("{:?}", answer.fact).contains("WebApp10000") {
-                return;
-            }
-            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-        }
-    };
-    timeout(PATIENCE, changed).await.unwrap();
+    until("memory knows the last change", async || {
+        let answer = cache.resolve(&spec_name("webapp-0"), Freshness::Any, within(SOON)).await;
+        (answer.source == Source::Cache && format!("{:?}", answer.fact).contains("WebApp10000")).then_some(())
+    })
+    .await;
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let allocated = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
     allocated.trim().trim_end_matches(" kB").parse().unwrap()

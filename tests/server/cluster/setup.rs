@@ -1,42 +1,88 @@
-//! A cache on a simulated API server, and how to see what it knows.
+//! The webhook as it runs in a cluster, without its port, on a simulated API server: how to ask it, and how to see what it knows.
 
 use std::sync::Arc;
 
-use gmsa_cluster::resolver::{Freshness, Resolved, Resolver as _};
-use gmsa_core::admission::{Source, SpecFact};
+use gmsa_cluster::{
+    authorizer::access_review::Advisor,
+    resolver::{Freshness, Resolved, Resolver as _},
+};
+use gmsa_core::admission::{Decision, Review, Source, SpecFact, Verdict, Webhook};
 use gmsa_webhook::{
+    authorization_cache::AuthorizationCache,
     cache::Cache,
     metrics::{self, Metrics},
+    server::{Reviewer, Sources, threads::Thread},
 };
-use serde_json::json;
+use prometheus_client::registry::Registry;
+use serde_json::{Value, json};
 use tokio::{
     sync::SetOnce,
     task::{JoinSet, yield_now},
-    time,
+    time::{self, Instant},
 };
 
-use super::{BUDGET, Duration, SOON, SPECS, connect, spec_name, within};
-use crate::support::{Fault, PATIENCE, SimulatedApi, Verb, credential_spec, eventually};
+use super::{BUDGET, Duration, REVIEWS, SOON, SPECS, connect, spec, spec_name, within};
+use crate::{
+    https::reviewer,
+    reviews::{created, slot},
+    support::{Fault, PATIENCE, SimulatedApi, Table, Verb, control_plane::until, eventually},
+};
 
-/// A cache on a simulated API server; its watch runs until this is dropped.
+pub const MUTATE: Webhook = Webhook::Mutate;
+
+/// What `web` holds, and the denial of a pod that carries something else.
+pub const WEB: &str = r#"{"is":"web"}"#;
+pub const DIFFER: &str = "the GMSA cred spec contents for pod \"pod\" does not match the contents of GMSA resource \
+                          \"web\": they hold other values";
+
+/// A cache on a simulated API server, and a reviewer in front of it, without its port; the watch runs until this is dropped.
 pub struct Setup {
     pub api: SimulatedApi,
     pub cache: Arc<Cache>,
+    pub reviewer: Reviewer,
     ready: Arc<SetOnce<()>>,
-    registry: Box<dyn Fn() -> String>,
+    registry: Registry,
     _watch: JoinSet<std::convert::Infallible>,
 }
 
 impl Setup {
-    /// A cache that has just been started.
-    pub fn start(api: SimulatedApi) -> Self {
+    /// A cache that has just been started, where these credential specs are.
+    pub fn start_on(api: SimulatedApi, names: &[&str]) -> Self {
+        for name in names {
+            api.apply(spec(name, "first"));
+        }
         let (metrics, registry) = Metrics::new("test");
+        let server = connect(&api);
         let ready = Arc::new(SetOnce::new());
-        let (cache, watch) = Cache::new(connect(&api), metrics, BUDGET, set(&ready));
+        let is_ready = Arc::clone(&ready);
+        // It may be called again.
+        let set_ready = move || drop(is_ready.set(()));
+        let (cache, watch) = Cache::new(Arc::clone(&server), metrics.clone(), BUDGET, set_ready);
+        let cache = Arc::new(cache);
         let mut owner = JoinSet::new();
         owner.spawn(watch);
-        let scrape = move || metrics::scrape(&registry).unwrap();
-        Self { api, cache: Arc::new(cache), ready, registry: Box::new(scrape), _watch: owner }
+        let advisor = Arc::new(Advisor(Arc::clone(&server)));
+        let authorizer = AuthorizationCache::new(server, SOON);
+        let for_advice =
+            Sources { resolver: Arc::new(cache.for_advice()), authorizer: Arc::new(authorizer.asking(advisor)) };
+        let for_decisions = Sources { resolver: Arc::clone(&cache) as _, authorizer: Arc::new(authorizer) };
+        let reviewer = reviewer(for_decisions, for_advice, metrics);
+        Self { api, cache, reviewer, ready, registry, _watch: owner }
+    }
+
+    /// With the credential specs `web` and `db`, which `till` and `clerk` may use in `shop`, and a warm cache.
+    pub async fn replica() -> Self {
+        let api = SimulatedApi::start().await;
+        for name in ["web", "db"] {
+            api.apply(spec(name, name));
+        }
+        api.authorize_by(Table::of(&[
+            ("shop", "till", "web"),
+            ("shop", "till", "db"),
+            ("shop", "clerk", "web"),
+            ("mall", "till", "web"),
+        ]));
+        Self::synced_on(api, &[]).await
     }
 
     /// A cache that knows these credential specs; the requests of its start are forgotten.
@@ -46,10 +92,7 @@ impl Setup {
 
     /// The same, on a server that has been started.
     pub async fn synced_on(api: SimulatedApi, names: &[&str]) -> Self {
-        for name in names {
-            api.apply(credential_spec(name, json!({"is": "first"})));
-        }
-        let setup = Self::start(api);
+        let setup = Self::start_on(api, names);
         setup.becomes("synced").await;
         setup.api.forget_requests();
         setup
@@ -63,16 +106,30 @@ impl Setup {
         self.ready.initialized()
     }
 
-    pub fn shows(&self, line: &str) -> bool {
-        (self.registry)().lines().any(|shown| shown == line)
+    /// Creates or changes a credential spec.
+    pub fn apply(&self, name: &str, is: &str) {
+        self.api.apply(spec(name, is));
     }
 
-    /// Moves the clock by `step` at a time until `condition` holds, and gives the time that this took. The clock stands
-    /// still otherwise: time that the machine needs would let other timers end together than on a faster one.
-    pub async fn elapse(&self, step: Duration, limit: Duration, mut condition: impl FnMut() -> bool) -> Duration {
+    pub fn delete(&self, name: &str) {
+        self.api.delete("gmsacredentialspecs", "", name);
+    }
+
+    /// Cuts the watch, and does this to the next tries to connect it again.
+    pub fn cut_watch(&self, times: usize, fault: Fault) {
+        self.api.fault(Verb::Watch, SPECS, times, fault);
+        self.api.cut_watches();
+    }
+
+    pub fn shows(&self, line: &str) -> bool {
+        metrics::scrape(&self.registry).unwrap().lines().any(|shown| shown == line)
+    }
+
+    /// Moves the clock by a second at a time until `condition` holds. The clock stands still otherwise: time that the machine needs
+    /// would let other timers end together than on a faster one.
+    pub async fn elapse(&self, seconds: u32, mut condition: impl FnMut() -> bool) {
         time::pause();
-        let mut elapsed = Duration::ZERO;
-        loop {
+        for _ in 0..=seconds {
             // Both sides run on this thread: each round lets all that is ready go on, looks at the sockets, and lets the
             // shortest timers end. A sleep would let the paused clock jump.
             let (mut quiet, mut sent) = (0, 0);
@@ -87,14 +144,16 @@ impl Setup {
                 quiet = if self.api.is_idle() && before == sent { quiet + 1 } else { 0 };
             }
             if condition() {
-                break;
+                return time::resume();
             }
-            assert!(elapsed < limit, "nothing happened within {limit:?}");
-            time::advance(step).await;
-            elapsed += step;
+            time::advance(Duration::from_secs(1)).await;
         }
-        time::resume();
-        elapsed
+        panic!("nothing happened within {seconds} s");
+    }
+
+    /// Moves the clock until there were so many lists.
+    pub async fn lists_within(&self, seconds: u32, times: usize) {
+        self.elapse(seconds, || self.api.count(Verb::List, SPECS) == times).await;
     }
 
     pub async fn becomes(&self, state: &str) {
@@ -119,35 +178,39 @@ impl Setup {
 
     /// Waits until memory says `wanted`.
     pub async fn says(&self, name: &str, wanted: &str) {
-        let asking = async {
-            while self.look_up(name).await != (wanted.to_owned(), Source::Cache) {
-                time::sleep(Duration::from_millis(5)).await;
-            }
-        };
-        assert!(time::timeout(PATIENCE, asking).await.is_ok(), "memory never said {wanted:?} of {name}");
+        let what = format!("memory says {wanted:?} of {name}");
+        until(&what, async || (self.look_up(name).await == is(wanted, Source::Cache)).then_some(())).await;
     }
 
     pub fn reads(&self) -> usize {
         self.api.count(Verb::Get, SPECS)
     }
 
+    pub async fn allows(&self, webhook: Webhook, review: &Value) {
+        let decision = decide(&self.reviewer, webhook, review).await;
+        assert!(decision.is_allowed(), "{decision:?}");
+    }
+
+    pub async fn denies(&self, webhook: Webhook, review: &Value, code: u16, message: &str) {
+        let decision = decide(&self.reviewer, webhook, review).await;
+        let Verdict::Denied(denial) = decision.verdict else { panic!("{decision:?}, where this should be: {message}") };
+        assert_eq!((denial.code(), denial.to_string()), (code, message.to_owned()));
+    }
+
+    /// Reads and access reviews so far.
+    pub fn calls(&self) -> (usize, usize) {
+        (self.api.count(Verb::Get, SPECS), self.api.count(Verb::Create, REVIEWS))
+    }
+
     /// Makes the watch silent: it is connected, but what happens does not come through.
     pub async fn hang_watch(&self) {
         let before = self.api.count(Verb::Watch, SPECS);
-        self.api.fault(Verb::Watch, SPECS, usize::MAX, Fault::Silence);
-        self.api.cut_watches();
+        self.cut_watch(usize::MAX, Fault::Silence);
         self.api.wait_for(Verb::Watch, SPECS, before + 1).await;
-        // Connected again: memory answers.
-        self.says("web", "first").await;
+        // Connected again.
+        until("memory answers", async || (self.look_up("web").await.1 == Source::Cache).then_some(())).await;
         self.api.forget_requests();
     }
-}
-
-/// What a cache calls when it can answer.
-pub fn set(ready: &Arc<SetOnce<()>>) -> impl Fn() + Send + Sync + use<> {
-    let ready = Arc::clone(ready);
-    // It may be called again.
-    move || drop(ready.set(()))
 }
 
 pub fn describe(fact: &SpecFact) -> String {
@@ -171,4 +234,30 @@ pub async fn pass(duration: Duration) {
     time::pause();
     time::advance(duration).await;
     time::resume();
+}
+
+pub async fn decide(reviewer: &Reviewer, webhook: Webhook, review: &Value) -> Decision {
+    let body = review.to_string();
+    let review = Arc::new(Review::parse(body.as_bytes(), webhook).unwrap());
+    let now = Instant::now();
+    reviewer.decide(webhook, &review, &Thread::Serving, now, now + SOON).await.unwrap().0
+}
+
+pub fn create(namespace: &str, spec: &Value) -> Value {
+    created(namespace, &json!({"metadata": {"name": "pod"}, "spec": spec}))
+}
+
+/// A pod whose own slot and first container name `web`, and whose second container names `db`.
+pub fn pod(namespace: &str, account: &str, expanded: bool) -> Value {
+    let slot = |name: &str| slot(Some(name), expanded.then(|| format!(r#"{{"is":"{name}"}}"#)).as_deref());
+    let container = |name: &str, spec: &str| json!({"name": name, "securityContext": slot(spec)});
+    let containers = [container("a", "web"), container("b", "db")];
+    let spec = json!({"serviceAccountName": account, "securityContext": slot("web"), "containers": containers});
+    create(namespace, &spec)
+}
+
+/// A pod that names only `web`, with this text.
+pub fn simple(namespace: &str, account: &str, text: &str) -> Value {
+    let slot = slot(Some("web"), Some(text));
+    create(namespace, &json!({"serviceAccountName": account, "securityContext": slot, "containers": []}))
 }

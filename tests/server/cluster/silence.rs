@@ -1,26 +1,25 @@
 //! A silent watch: quiet minutes cost no read, and what a watch withholds is found all the same.
 
 use gmsa_core::admission::Source;
-use serde_json::json;
 
 use super::{
     Duration, SPECS,
     setup::{Setup, is, pass},
+    spec,
 };
-use crate::support::{Fault, SimulatedApi, Verb, credential_spec};
+use crate::support::{Fault, SimulatedApi, Verb};
 
-const SECOND: Duration = Duration::from_secs(1);
-/// How old contents may be while a watch is stalled.
-const STALLED: Duration = Duration::from_secs(75);
+/// How old contents may be while a watch is stalled, in seconds.
+const STALLED: u32 = 75;
 /// A list comes after less.
-const LISTED: Duration = Duration::from_secs(600);
+const LISTED: u32 = 600;
 
 #[tokio::test]
 async fn eight_quiet_minutes_cost_no_read_and_no_list() {
     let setup = Setup::synced_on(SimulatedApi::start_with_tls().await, &["another", "web"]).await;
     for second in 0..480 {
-        setup.elapse(SECOND, SECOND, || true).await;
-        pass(SECOND).await;
+        setup.elapse(1, || true).await;
+        pass(Duration::from_secs(1)).await;
         // Never from the API server, not even where a watch ends and the next one begins.
         assert_eq!(setup.look_up("web").await, is("first", Source::Cache), "after {second} s");
     }
@@ -31,9 +30,9 @@ async fn eight_quiet_minutes_cost_no_read_and_no_list() {
 async fn a_connection_that_goes_dead_silently_is_replaced_within_seventy_five_seconds() {
     let setup = Setup::synced_on(SimulatedApi::start_with_tls().await, &["web"]).await;
     setup.api.freeze_connections();
-    setup.api.apply(credential_spec("web", json!({"is": "second"})));
+    setup.apply("web", "second");
     assert_eq!(setup.look_up("web").await, is("first", Source::Cache));
-    setup.elapse(SECOND, STALLED, || setup.api.count(Verb::Watch, SPECS) == 1).await;
+    setup.elapse(STALLED, || setup.api.count(Verb::Watch, SPECS) == 1).await;
     setup.says("web", "second").await;
 }
 
@@ -41,17 +40,16 @@ async fn a_connection_that_goes_dead_silently_is_replaced_within_seventy_five_se
 async fn what_a_stalled_watch_withholds_is_found_within_seventy_five_seconds() {
     let setup = Setup::synced(&["web", "old"]).await;
     setup.hang_watch().await;
-    for times in 1..=2 {
-        let second = format!("change {times}");
-        setup.api.apply(credential_spec("web", json!({"is": second})));
-        setup.api.apply(credential_spec(&format!("new-{times}"), json!({"is": "first"})));
-        setup.elapse(SECOND, STALLED, || setup.api.count(Verb::List, SPECS) == times).await;
-        setup.says("web", &second).await;
-        assert_eq!(setup.look_up(&format!("new-{times}")).await, is("first", Source::Cache));
+    for (times, new) in [(1, "new"), (2, "newer")] {
+        setup.apply("web", new);
+        setup.apply(new, "first");
+        setup.lists_within(STALLED, times).await;
+        setup.says("web", new).await;
+        assert_eq!(setup.look_up(new).await, is("first", Source::Cache));
     }
-    setup.api.delete("gmsacredentialspecs", "", "old");
+    setup.delete("old");
     assert_eq!(setup.look_up("old").await, is("first", Source::Cache));
-    setup.elapse(SECOND, STALLED, || setup.api.count(Verb::List, SPECS) == 3).await;
+    setup.lists_within(STALLED, 3).await;
     setup.knows(3).await;
     assert_eq!(setup.look_up("old").await, is("missing", Source::Api));
     assert_eq!(setup.reads(), 1);
@@ -61,11 +59,11 @@ async fn what_a_stalled_watch_withholds_is_found_within_seventy_five_seconds() {
 async fn a_change_that_the_watch_withholds_while_others_come_through_is_found_within_ten_minutes() {
     let setup = Setup::synced(&["another", "web"]).await;
     setup.api.withhold("web");
-    setup.api.apply(credential_spec("web", json!({"is": "second"})));
-    setup.api.apply(credential_spec("another", json!({"is": "second"})));
+    setup.apply("web", "second");
+    setup.apply("another", "second");
     setup.says("another", "second").await;
     assert_eq!(setup.look_up("web").await, is("first", Source::Cache));
-    setup.elapse(SECOND, LISTED, || setup.api.count(Verb::List, SPECS) == 1).await;
+    setup.lists_within(LISTED, 1).await;
     setup.says("web", "second").await;
     assert_eq!(setup.reads(), 0);
 }
@@ -73,16 +71,16 @@ async fn a_change_that_the_watch_withholds_while_others_come_through_is_found_wi
 #[tokio::test]
 async fn what_a_restored_etcd_does_not_have_or_has_in_an_older_version_goes_within_ten_minutes() {
     let setup = Setup::synced(&["gone"]).await;
-    setup.api.apply(credential_spec("web", json!({"is": "latest"})));
+    setup.apply("web", "latest");
     setup.says("web", "latest").await;
     // The versions begin again below those that are known, so that the watch has nothing to say.
-    setup.api.restore(vec![credential_spec("web", json!({"is": "older"}))]);
+    setup.api.restore(vec![spec("web", "older")]);
     assert_eq!(setup.look_up("gone").await, is("first", Source::Cache));
-    setup.elapse(SECOND, LISTED, || setup.api.count(Verb::List, SPECS) == 1).await;
+    setup.lists_within(LISTED, 1).await;
     setup.says("web", "older").await;
     assert_eq!(setup.look_up("gone").await, is("missing", Source::Api));
     // From here on the watch follows the restored versions.
-    setup.api.apply(credential_spec("web", json!({"is": "newer"})));
+    setup.apply("web", "newer");
     setup.says("web", "newer").await;
 }
 
@@ -91,7 +89,6 @@ async fn a_list_that_is_refused_ends_in_live_reads() {
     let setup = Setup::synced(&["web"]).await;
     setup.hang_watch().await;
     setup.api.fault(Verb::List, SPECS, 1, Fault::forbidden());
-    let live = r#"gmsa_webhook_spec_watch_state{state="live"} 1"#;
-    setup.elapse(SECOND, STALLED, || setup.shows(live)).await;
+    setup.elapse(STALLED, || setup.shows(r#"gmsa_webhook_spec_watch_state{state="live"} 1"#)).await;
     assert_eq!(setup.look_up("web").await, is("first", Source::Api));
 }

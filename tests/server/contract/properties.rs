@@ -1,16 +1,20 @@
 //! What holds for any pod, any contents and any bytes.
 
-use std::fmt::Write as _;
-
 use gmsa_core::credspec::{Contents, compare::compare};
-use proptest::{collection::vec, option, prelude::*, sample::select};
+use proptest::{
+    collection::vec,
+    option,
+    prelude::*,
+    sample::{Index, select},
+};
 use serde_json::{Map, Value, json};
 
 use super::{
     golden, hostile,
-    oracle::{self, LISTS, World, created, slots, updated},
+    oracle::{LISTS, Slot, World, created, is_valid_name, slots, updated},
     world::{mutate, review, validate, warned},
 };
+use crate::reviews::slot;
 
 const SPECS: [&str; 3] = ["web", "db", "cache"];
 
@@ -39,16 +43,15 @@ fn contents() -> impl Strategy<Value = String> {
     select(more)
 }
 
-fn options(names: Vec<&'static str>) -> impl Strategy<Value = Value> {
-    (option::of(select(names)), option::weighted(0.7, contents())).prop_map(
-        |(name, contents)| json!({"windowsOptions": {"gmsaCredentialSpecName": name, "gmsaCredentialSpec": contents}}),
-    )
+fn any_slot() -> impl Strategy<Value = Value> {
+    let names = select(vec!["web", "web", "db", "cache", "missing", "Not-A-Name", ""]);
+    (option::of(names), option::weighted(0.7, contents())).prop_map(|(name, contents)| slot(name, contents.as_deref()))
 }
 
-/// A pod with up to three containers of each kind, whose slots come from `slot`.
-fn pod<S: Strategy<Value = Value>>(slot: impl Fn() -> S) -> impl Strategy<Value = Value> {
-    let containers = || vec(option::weighted(0.7, slot()), 0..=3);
-    (option::of(slot()), [containers(), containers(), containers()], any::<bool>()).prop_map(
+/// A pod with up to three containers of each kind.
+fn any_pod() -> impl Strategy<Value = Value> {
+    let containers = || vec(option::weighted(0.7, any_slot()), 0..=3);
+    (option::of(any_slot()), [containers(), containers(), containers()], any::<bool>()).prop_map(
         |(own, lists, backwards)| {
             let mut pod = json!({"metadata": {"name": "p"}, "spec": {"securityContext": own}});
             for ((list, _), slots) in LISTS.iter().zip(lists) {
@@ -64,15 +67,6 @@ fn pod<S: Strategy<Value = Value>>(slot: impl Fn() -> S) -> impl Strategy<Value 
     )
 }
 
-fn any_pod() -> impl Strategy<Value = Value> {
-    pod(|| options(vec!["web", "web", "db", "cache", "missing", "Not-A-Name", ""]))
-}
-
-/// A pod whose slots name credential specs that exist, or have none, and that are not expanded.
-fn unexpanded_pod() -> impl Strategy<Value = Value> {
-    pod(|| select(SPECS.to_vec()).prop_map(|name| json!({"windowsOptions": {"gmsaCredentialSpecName": name}})))
-}
-
 fn world() -> impl Strategy<Value = World> {
     let names = || vec(select(vec!["web", "db", "cache", "missing"]).prop_map(str::to_owned), 0..=4);
     (names(), names(), 0u8..4).prop_map(|(mut allowed, unknown, some_unknown)| {
@@ -81,12 +75,45 @@ fn world() -> impl Strategy<Value = World> {
     })
 }
 
-fn open_world() -> World {
-    World { specs: specs(), allowed: SPECS.map(str::to_owned).to_vec(), unknown: Vec::new() }
+/// Another slot in the place of one that is there, or in one more container of a list.
+type Change = (Index, Option<&'static str>, Option<Value>);
+
+fn any_change() -> impl Strategy<Value = Change> {
+    (any::<Index>(), option::of(select(LISTS.map(|(list, _)| list).to_vec())), option::of(any_slot()))
+}
+
+fn change(pod: &mut Value, (at, list, slot): &Change) {
+    if let Some(list) = list {
+        let containers = pod["spec"][list].as_array_mut().unwrap();
+        containers.insert(0, json!({"name": format!("new-{}", containers.len()), "securityContext": slot}));
+    } else {
+        let slots = slots(pod);
+        *pod.pointer_mut(&slots[at.index(slots.len())].pointer).unwrap() = json!(slot);
+    }
+}
+
+/// The paths of an update.
+fn sub_resource() -> impl Strategy<Value = &'static str> {
+    select(vec!["", "status", "resize", "ephemeralcontainers", "ephemeralcontainers"])
 }
 
 fn create(pod: &Value) -> Value {
     review("CREATE", "", pod, &Value::Null)
+}
+
+/// The pod with contents in the slots that count, or the code of the denial: a name that cannot be one decides first.
+fn expanded(pod: &Value, world: &World, counts: impl Fn(&Slot) -> bool) -> Result<Value, u16> {
+    let slots: Vec<_> = slots(pod).into_iter().filter(|slot| slot.name.is_some() && counts(slot)).collect();
+    if slots.iter().any(|slot| !slot.name.as_deref().is_some_and(is_valid_name)) {
+        return Err(422);
+    }
+    let mut expanded = pod.clone();
+    for slot in slots.into_iter().filter(|slot| slot.contents.is_none()) {
+        let contents = world.specs.get(&slot.name.unwrap()).ok_or(404_u16)?.to_string();
+        let options = expanded.pointer_mut(&slot.pointer).unwrap();
+        options["windowsOptions"]["gmsaCredentialSpec"] = json!(contents);
+    }
+    Ok(expanded)
 }
 
 proptest! {
@@ -99,18 +126,16 @@ proptest! {
 
     #[test]
     fn an_updated_pod_is_judged_as_the_oracle_judges_it(
-        old in any_pod(), new in any_pod(), keep in any::<bool>(), added in option::of(options(vec!["web", "db", ""])),
-        world in world(),
+        old in any_pod(), new in option::weighted(0.2, any_pod()), changes in vec(any_change(), 0..=2),
+        sub_resource in sub_resource(), world in world(),
     ) {
-        // Two pods that have nothing in common are refused at once: often the new one is the old one and a container.
-        let mut new = if keep { old.clone() } else { new };
-        if let Some(slot) = added {
-            let ephemeral = new["spec"]["ephemeralContainers"].as_array_mut().unwrap();
-            ephemeral.insert(0, json!({"name": "debugger", "securityContext": slot}));
+        // Two pods that have nothing in common are refused at once: mostly the new one is the old one with few changes.
+        let mut new = new.unwrap_or_else(|| old.clone());
+        for one in &changes {
+            change(&mut new, one);
         }
-        let expected = updated(&old, &new, &world);
-        let outcome = validate(&review("UPDATE", "ephemeralcontainers", &new, &old), &world);
-        prop_assert_eq!(outcome, expected);
+        let outcome = validate(&review("UPDATE", sub_resource, &new, &old), &world);
+        prop_assert_eq!(outcome, updated(&old, &new, &world));
     }
 
     #[test]
@@ -124,27 +149,41 @@ proptest! {
     }
 
     #[test]
-    fn an_expanded_pod_is_valid_and_is_not_expanded_again(pod in unexpanded_pod()) {
-        let world = open_world();
-        let mut patched = pod.clone();
-        match mutate(&create(&pod), &world).unwrap() {
-            Some(patch) => json_patch::patch(&mut patched, &patch).unwrap(),
-            None => prop_assert!(slots(&pod).iter().all(|slot| slot.name.is_none())),
+    fn a_pod_is_expanded_as_the_oracle_expands_it_and_not_again(
+        old in option::of(any_pod()), new in any_pod(), sub_resource in sub_resource(), world in world(),
+    ) {
+        let expected = match &old {
+            None => expanded(&new, &world, |_| true),
+            Some(old) => {
+                let before = slots(old);
+                let is_new = |slot: &Slot| !before.iter().any(|was| (was.kind, &was.owner) == (slot.kind, &slot.owner));
+                let is_added = |slot: &Slot| slot.kind == "ephemeral container" && is_new(slot);
+                expanded(&new, &world, |slot| sub_resource == "ephemeralcontainers" && is_added(slot))
+            }
+        };
+        let asked = match &old {
+            None => create(&new),
+            Some(old) => review("UPDATE", sub_resource, &new, old),
+        };
+        let outcome = mutate(&asked, &world);
+        prop_assert_eq!(outcome.as_ref().ok().map(Option::is_some), expected.as_ref().ok().map(|pod| *pod != new));
+        let patched = outcome.map_err(|(code, _)| code).map(|patch| {
+            let mut pod = new.clone();
+            if let Some(patch) = patch {
+                json_patch::patch(&mut pod, &patch).unwrap();
+            }
+            pod
+        });
+        if let (Ok(pod), None) = (&patched, &old) {
+            prop_assert_eq!(mutate(&create(pod), &world), Ok(None));
         }
-        prop_assert_eq!(validate(&create(&patched), &world), Ok(()));
-        prop_assert_eq!(mutate(&create(&patched), &world), Ok(None));
-        // Only contents were added, and they are the credential spec's.
-        for (before, after) in slots(&pod).into_iter().zip(slots(&patched)) {
-            let contents = before.name.as_ref().map(|name| world.specs[name].to_string());
-            prop_assert_eq!(after, oracle::Slot { contents, ..before });
-        }
+        prop_assert_eq!(patched, expected);
     }
 
     #[test]
     fn key_order_white_space_and_escapes_never_matter(value in object(), choices in vec(any::<u8>(), 1..200)) {
         let contents = Contents::of(value.as_object().unwrap());
-        let mut text = String::new();
-        scramble(&mut text, &value, &mut choices.iter().copied().cycle());
+        let text = scrambled(&value, &mut choices.iter().copied().cycle());
         prop_assert_eq!(compare(&text, &contents), Ok(()), "{}", text);
         hostile::contents(text.as_bytes());
     }
@@ -167,7 +206,7 @@ proptest! {
 
     #[test]
     fn spoilt_reviews_are_answered_or_refused_without_a_panic(
-        case in any::<proptest::sample::Index>(), cuts in vec((any::<proptest::sample::Index>(), spoiler()), 1..4),
+        case in any::<Index>(), cuts in vec((any::<Index>(), spoiler()), 1..4),
     ) {
         let cases = golden::reviews();
         let mut body = case.get(cases).clone();
@@ -211,51 +250,35 @@ fn fields(value: impl Strategy<Value = Value>) -> impl Strategy<Value = Value> {
     vec((key, value), 0..4).prop_map(|fields| Value::Object(fields.into_iter().collect()))
 }
 
-/// Writes a value with its keys in some order, white space in some places and some characters escaped.
-fn scramble(out: &mut String, value: &Value, choices: &mut impl Iterator<Item = u8>) {
-    let mut choose = |of: u8| choices.next().unwrap() % of;
-    let space = ["", " ", "\n\t", "\r\n  "][usize::from(choose(4))];
-    let turn = usize::from(choose(3));
-    out.push_str(space);
-    match value {
-        Value::String(text) => scramble_text(out, text, choose(2) == 0),
+/// A value with its keys in some order, white space in some places and some characters escaped.
+fn scrambled(value: &Value, choices: &mut impl Iterator<Item = u8>) -> String {
+    let mut choose = |of: u8| usize::from(choices.next().unwrap() % of);
+    let space = ["", " ", "\n\t", "\r\n  "][choose(4)];
+    let turn = choose(3);
+    let plain = match value {
+        Value::String(text) => scrambled_text(text, choose(2) == 0),
         Value::Array(items) => {
-            out.push('[');
-            for (at, item) in items.iter().enumerate() {
-                out.push_str(if at > 0 { "," } else { "" });
-                scramble(out, item, choices);
-            }
-            out.push(']');
+            let items: Vec<_> = items.iter().map(|item| scrambled(item, choices)).collect();
+            format!("[{}]", items.join(","))
         }
         Value::Object(map) => {
-            let mut entries: Vec<_> = map.iter().collect();
-            if !entries.is_empty() {
-                let turn = turn % entries.len();
-                entries.rotate_left(turn);
-            }
-            out.push('{');
-            for (at, (key, item)) in entries.into_iter().enumerate() {
-                out.push_str(if at > 0 { "," } else { "" });
-                scramble_text(out, key, at % 2 == 1);
-                out.push_str(space);
-                out.push(':');
-                scramble(out, item, choices);
-            }
-            out.push('}');
+            let field = |(at, (key, item)): (usize, (&String, &Value))| {
+                format!("{}{space}:{}", scrambled_text(key, at % 2 == 1), scrambled(item, choices))
+            };
+            let mut fields: Vec<_> = map.iter().enumerate().map(field).collect();
+            let turn = turn.min(fields.len());
+            fields.rotate_left(turn);
+            format!("{{{}}}", fields.join(","))
         }
-        plain => out.push_str(&plain.to_string()),
-    }
-    out.push_str(space);
+        plain => plain.to_string(),
+    };
+    format!("{space}{plain}{space}")
 }
 
-fn scramble_text(out: &mut String, text: &str, escape: bool) {
+fn scrambled_text(text: &str, escape: bool) -> String {
     if !escape {
-        out.push_str(&Value::from(text).to_string());
-        return;
+        return Value::from(text).to_string();
     }
-    out.push('"');
-    for unit in text.encode_utf16() {
-        write!(out, "\\u{unit:04X}").unwrap();
-    }
-    out.push('"');
+    let units: Vec<_> = text.encode_utf16().map(|unit| format!("\\u{unit:04X}")).collect();
+    format!("\"{}\"", units.concat())
 }

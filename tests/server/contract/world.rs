@@ -9,26 +9,20 @@ use gmsa_core::{
     },
     credspec::Contents,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::oracle::{Outcome, World};
+use crate::reviews::created;
 
 pub const MUTATE: Webhook = Webhook::Mutate;
 
 pub fn review(operation: &str, sub_resource: &str, object: &Value, old: &Value) -> Value {
-    json!({
-        "apiVersion": "admission.k8s.io/v1",
-        "kind": "AdmissionReview",
-        "request": {
-            "uid": "u1",
-            "kind": {"group": "", "version": "v1", "kind": "Pod"},
-            "subResource": sub_resource,
-            "namespace": "prod",
-            "operation": operation,
-            "object": object,
-            "oldObject": old,
-        },
-    })
+    let mut review = created("prod", object);
+    let request = review["request"].as_object_mut().unwrap();
+    request
+        .extend([("operation", operation), ("subResource", sub_resource)].map(|(key, text)| (key.into(), text.into())));
+    request.insert("oldObject".to_owned(), old.clone());
+    review
 }
 
 /// The answers to what is asked.

@@ -1,33 +1,29 @@
-//! Time: clients that are slow to send or to read, and the deadline of a review.
+//! Time: clients that are slow to send or to read, the deadline of a review, and the end of the server.
 
 use std::time::Duration;
 
 use axum::{Router, routing::post};
+use base64::{Engine as _, prelude::BASE64_STANDARD};
 use gmsa_webhook::{
     limits::Limits,
     server::{Serving, listener::Listener},
 };
 use http::StatusCode;
-use hyper::client::conn::http1;
-use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
-use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::TcpStream,
-};
+use tokio::{io::AsyncWriteExt as _, net::TcpStream};
 use tokio_util::sync::CancellationToken;
 
-use super::{Gated, Holds, decode, examples, one_pod, post_head, read_head, read_to_close, same_containers};
-use crate::https::{Setup, review_request};
+use super::{
+    Gated, Large, MISSING, TOO_LATE, allows, answers_to, limited, one_pod, plain_review, post_head, read_answer,
+    request, same_containers, with,
+};
+use crate::{client, https::Setup};
 
 #[tokio::test]
 async fn a_slow_body_is_408() {
-    let server = examples().start();
-    let mut stream = server.connect(&["http/1.1"]).await;
-    let head =
-        "POST /mutate?timeout=1s HTTP/1.1\r\nhost: l\r\ncontent-type: application/json\r\ncontent-length: 10\r\n\r\n{";
-    stream.write_all(head.as_bytes()).await.unwrap();
-    let answer = read_to_close(&mut stream).await;
+    let server = limited(Limits::default());
+    let half = post_head(10).replace("/mutate", "/mutate?timeout=1s") + "{";
+    let answer = answers_to(&mut server.connect().await, half).await;
     assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
     assert!(answer.ends_with("\r\n\r\nthe body did not arrive within the time limit\n"), "{answer}");
 }
@@ -41,33 +37,16 @@ async fn a_connection_that_brings_no_whole_head_in_time_is_closed() {
     tokio::spawn(listener.serve(router, CancellationToken::new(), Duration::ZERO));
     let whole = "POST / HTTP/1.1\r\nhost: l\r\ncontent-length: 0\r\n\r\n";
     for (sent, answers) in [("", 0), ("POST / HT", 0), (whole, 1), (&format!("{whole}POST / HT"), 1)] {
-        let mut stream = TcpStream::connect(address).await.unwrap();
-        stream.write_all(sent.as_bytes()).await.unwrap();
-        // Ends only when the server closes the connection.
-        let answer = read_to_close(&mut stream).await;
+        let answer = answers_to(&mut TcpStream::connect(address).await.unwrap(), sent).await;
         assert_eq!(answer.matches("HTTP/1.1 200 OK").count(), answers, "{sent:?}: {answer}");
     }
 }
 
 #[tokio::test]
-async fn a_review_has_a_second_whatever_its_timeout() {
-    let gated = Gated::new();
-    let server = Setup { resolver: gated.clone(), ..examples() }.start();
-    let opened = async {
-        gated.entered.acquire().await.unwrap().forget();
-        tokio::time::sleep(Duration::from_millis(100)).await;
-        gated.gate.add_permits(1);
-    };
-    let (answer, ()) = tokio::join!(server.post("/mutate?timeout=5ms", one_pod()), opened);
-    assert_eq!(answer.json()["response"]["status"]["message"], "cred spec s does not exist");
-}
-
-#[tokio::test]
 async fn a_review_is_answered_before_the_api_server_gives_up() {
-    let server = Setup { resolver: Gated::new(), ..examples() }.start();
-    let answer = server.post("/mutate?timeout=1s", one_pod()).await.json();
-    let message = "unable to retrieve the contents of cred spec s: too late";
-    assert_eq!(answer["response"]["status"], json!({"status": "Failure", "message": message, "code": 504}));
+    let server = with(Gated::new()).start();
+    let answer = server.post("/mutate?timeout=1s", one_pod(0)).await.json();
+    assert_eq!(answer["response"]["status"], json!({"status": "Failure", "message": TOO_LATE, "code": 504}));
     assert_eq!(
         answer["response"]["auditAnnotations"],
         json!({"mutate-credential-specs": "s (contents: api)", "mutate-decision": "spec-unreadable"})
@@ -76,19 +55,11 @@ async fn a_review_is_answered_before_the_api_server_gives_up() {
 
 #[tokio::test]
 async fn a_large_review_whose_client_has_gone_is_dropped() {
-    let gated = Gated::new();
-    let limits = Limits { reviews: 1, ..Limits::default() };
-    let server = Setup { resolver: gated.clone(), limits, ..examples() }.start();
-    let large = [one_pod(), vec![b' '; 300 << 10]].concat();
-    let stream = server.connect(&["http/1.1"]).await;
-    let request = review_request("/mutate", large.clone());
-    let client = tokio::spawn(async move {
-        let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.unwrap();
-        tokio::join!(sender.send_request(request), connection).0.map(drop)
-    });
-    gated.entered.acquire().await.unwrap().forget();
+    let (gated, server) = Gated::start(Limits { reviews: 1, ..Limits::default() });
+    let large = one_pod(300 << 10);
+    let held = gated.hold(&server, 1, &large).await;
     assert_eq!(server.post("/mutate?timeout=1s", large.clone()).await.status, StatusCode::SERVICE_UNAVAILABLE);
-    client.abort();
+    drop(held);
     // Nothing opens the gate: another one has the only place because the first one is dropped.
     let dropped = async { while server.post("/mutate?timeout=1s", large.clone()).await.status != StatusCode::OK {} };
     tokio::time::timeout(Duration::from_secs(10), dropped).await.unwrap();
@@ -96,25 +67,64 @@ async fn a_large_review_whose_client_has_gone_is_dropped() {
 
 #[tokio::test]
 async fn an_answer_is_whole_however_slowly_it_is_read() {
-    let server = Setup { resolver: Holds::text_of(60 << 10), ..examples() }.start();
-    let body = same_containers(30);
-    let mut stream = server.connect(&["http/1.1"]).await;
+    let server = with(Large::new()).start();
+    let mut stream = server.connect().await;
     for close in [false, true] {
-        stream.write_all(post_head(body.len()).as_bytes()).await.unwrap();
-        stream.write_all(&body).await.unwrap();
+        stream.write_all(&request(&same_containers(30))).await.unwrap();
         if close {
             // The server's own end of the connection comes with the answer.
             server.closing.cancel();
         }
         tokio::time::sleep(Duration::from_millis(200)).await;
-        let head = read_head(&mut stream).await;
-        let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap().parse().unwrap();
-        let mut answer = vec![0; length];
-        stream.read_exact(&mut answer).await.unwrap();
-        let answer: Value = serde_json::from_slice(&answer).unwrap();
+        let (head, answer) = read_answer(&mut stream).await.unwrap();
         assert_eq!(answer["response"]["allowed"], true);
-        let patch: Vec<Value> = serde_json::from_slice(&decode(&answer["response"]["patch"])).unwrap();
-        assert_eq!(patch.len(), 30);
+        let patch = BASE64_STANDARD.decode(answer["response"]["patch"].as_str().unwrap()).unwrap();
+        assert_eq!(serde_json::from_slice::<Vec<Value>>(&patch).unwrap().len(), 30);
         assert_eq!(head.contains("\r\nconnection: close\r\n"), close, "{head}");
     }
+}
+
+#[tokio::test]
+async fn a_drain_answers_what_is_in_flight_and_closes_what_rests() {
+    let gated = Gated::new();
+    let server = with(gated.clone()).start();
+    let mut resting = server.connect().await;
+    assert!(allows(&mut resting).await);
+    let mut kept = server.client.keep_alive(server.address).await.unwrap();
+    let in_flight = tokio::spawn(async move { kept.send(client::post("/mutate", one_pod(0))).await.unwrap() });
+    gated.entered().await;
+
+    server.closing.cancel();
+    assert_eq!(answers_to(&mut resting, "").await, "");
+    assert!(!server.task.is_finished());
+    gated.gate.add_permits(1);
+    assert_eq!(in_flight.await.unwrap().message(), MISSING);
+    assert_eq!(server.task.await.unwrap(), 0, "connections dropped");
+    assert!(TcpStream::connect(server.address).await.is_err());
+}
+
+#[tokio::test]
+async fn before_the_end_every_answer_closes_its_connection_and_new_ones_are_served() {
+    let server = limited(Limits::default());
+    let mut kept = server.connect().await;
+    assert!(allows(&mut kept).await);
+    server.ending.cancel();
+    let mut new = server.connect().await;
+    for connection in [&mut kept, &mut new] {
+        let answer = answers_to(connection, plain_review()).await;
+        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.contains("connection: close\r\n"), "{answer}");
+    }
+    assert!(!server.task.is_finished());
+}
+
+#[tokio::test]
+async fn a_drain_drops_what_does_not_finish_in_time() {
+    let gated = Gated::new();
+    let server = Setup { drain: Duration::from_millis(100), ..with(gated.clone()) }.start();
+    let mut stream = server.connect().await;
+    stream.write_all(&request(&one_pod(0))).await.unwrap();
+    gated.entered().await;
+    server.closing.cancel();
+    assert_eq!(server.task.await.unwrap(), 1, "connections dropped");
+    assert_eq!(answers_to(&mut stream, "").await, "");
 }

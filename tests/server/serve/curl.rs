@@ -5,17 +5,13 @@
 use std::{
     fs,
     io::{BufRead, BufReader, Write},
-    net::TcpStream,
-    path::Path,
-    sync::Arc,
+    net::{TcpStream, ToSocketAddrs},
     time::Duration,
 };
 
-use rustls::{
-    ClientConfig, ClientConnection, RootCertStore, StreamOwned,
-    crypto::ring,
-    pki_types::{CertificateDer, ServerName, pem::PemObject},
-};
+use rustls::{ClientConnection, StreamOwned, pki_types::ServerName};
+
+use crate::client::Client;
 
 /// How long an answer may take: less than an export of traces takes to give up.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -25,12 +21,12 @@ pub fn run(line: &str) -> String {
     let words = words(line);
     let mut words = words.iter().map(String::as_str);
     assert_eq!(words.next(), Some("curl"), "{line}");
-    let (mut ca, mut address, mut headers, mut body, mut url) = ("", String::new(), String::new(), Vec::new(), "");
+    let (mut ca, mut address, mut headers, mut body, mut url) = ("", "", String::new(), Vec::new(), "");
     while let Some(word) = words.next() {
         let mut value = || words.next().unwrap_or_else(|| panic!("{word} has no value: {line}"));
         match word {
             "--cacert" => ca = value(),
-            "--resolve" => value().splitn(3, ':').nth(2).unwrap().clone_into(&mut address),
+            "--resolve" => address = value().splitn(3, ':').nth(2).unwrap(),
             "-H" => headers.extend([value(), "\r\n"]),
             "--data-binary" => {
                 let data = value();
@@ -42,46 +38,33 @@ pub fn run(line: &str) -> String {
     }
     let (authority, path) = url.strip_prefix("https://").unwrap().split_once('/').unwrap();
     let (host, port) = authority.rsplit_once(':').unwrap();
-    if address.is_empty() {
-        host.clone_into(&mut address);
-    }
-    let stream = TcpStream::connect(format!("{address}:{port}")).unwrap();
+    let address = if address.is_empty() { host } else { address };
+    post(ca, host, format!("{address}:{port}"), &format!("/{path}"), &headers, &body)
+}
+
+/// Posts to a server that has this name; gives back the body of the answer.
+pub fn post(ca: &str, host: &str, address: impl ToSocketAddrs, path: &str, headers: &str, body: &[u8]) -> String {
+    let stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    let mut stream = StreamOwned::new(client(Path::new(ca), host), stream);
-    write!(stream, "POST /{path} HTTP/1.1\r\nhost: {authority}\r\n{headers}").unwrap();
-    write!(stream, "content-length: {}\r\nconnection: close\r\n\r\n", body.len()).unwrap();
-    stream.write_all(&body).unwrap();
-    answer(&mut BufReader::new(stream))
+    let client = Client::trusting(&fs::read_to_string(ca).unwrap());
+    let connection = ClientConnection::new(client.0, ServerName::try_from(host.to_owned()).unwrap()).unwrap();
+    let mut stream = StreamOwned::new(connection, stream);
+    let head = format!("POST {path} HTTP/1.1\r\nhost: localhost\r\n{headers}content-length: {}\r\n\r\n", body.len());
+    stream.write_all(&[head.as_bytes(), body].concat()).unwrap();
+    String::from_utf8(message(&mut BufReader::new(stream)).1).unwrap()
 }
 
-pub fn client(ca: &Path, host: &str) -> ClientConnection {
-    let mut roots = RootCertStore::empty();
-    for certificate in CertificateDer::pem_file_iter(ca).unwrap() {
-        roots.add(certificate.unwrap()).unwrap();
+/// The head and the body of the next request or answer.
+pub fn message(stream: &mut impl BufRead) -> (String, Vec<u8>) {
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        assert!(stream.read_line(&mut head).unwrap() > 0, "it ends within its head: {head}");
     }
-    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    ClientConnection::new(Arc::new(config), ServerName::try_from(host.to_owned()).unwrap()).unwrap()
-}
-
-/// The body of the next answer.
-pub fn answer(stream: &mut impl BufRead) -> String {
-    let mut length = 0;
-    loop {
-        let mut line = String::new();
-        stream.read_line(&mut line).unwrap();
-        match line.trim_end().to_ascii_lowercase().split_once(": ") {
-            Some(("content-length", value)) => length = value.parse().unwrap(),
-            None if line == "\r\n" => break,
-            _ => assert!(!line.is_empty(), "the answer ends within its head"),
-        }
-    }
-    let mut body = vec![0; length];
+    let lower = head.to_ascii_lowercase();
+    let length = lower.lines().find_map(|line| line.strip_prefix("content-length: "));
+    let mut body = vec![0; length.map_or(0, |length| length.parse().unwrap())];
     stream.read_exact(&mut body).unwrap();
-    String::from_utf8(body).unwrap()
+    (head, body)
 }
 
 /// The words of a shell's line, in which single quotes hold a word together.

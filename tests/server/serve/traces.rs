@@ -2,48 +2,34 @@
 
 use std::{
     fs,
-    io::{BufRead, BufReader, Read, Write},
+    io::{BufReader, Read, Write},
     net::TcpListener,
-    sync::Arc,
+    process::Command,
     thread::{JoinHandle, spawn},
     time::{Duration, SystemTime},
 };
 
-use gmsa_webhook::{
-    metrics::Metrics,
-    tls::{
-        self, KeyPair, Served,
-        issue::{Ca, Issued},
-    },
-};
+use gmsa_webhook::tls::{self, issue::Ca};
 use rustls::{ServerConnection, StreamOwned};
 use serde_json::Value;
 use tokio::net::TcpSocket;
 
-use super::{Serving, binary, curl, run};
-use crate::support::{Fault, SimulatedApi, Verb};
+use super::{Serving, allowed, binary, curl, run};
+use crate::{
+    https::{DAY, authority, served},
+    support::{Fault, SimulatedApi, Verb},
+};
 
 const LOST: &str = "cannot export traces: they are lost";
-const DAY: Duration = Duration::from_secs(86_400);
 
 /// A server whose traces go to this collector. Nothing is exported before the end, unless `environment` says so.
 fn serve(endpoint: &str, environment: &[(&str, &str)]) -> Serving {
-    let mut command = binary(&["serve", "--standalone", "examples", "--listen", "127.0.0.1:0"]);
-    command.args(["--admin-listen", "127.0.0.1:0"]).env("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint);
-    Serving::spawn(command.env("OTEL_BSP_SCHEDULE_DELAY", "3600000").envs(environment.iter().copied()))
+    traced(&mut binary(&["serve", "--standalone", "examples"]), endpoint, environment)
 }
 
-fn allowed(line: &str) {
-    let answer: Value = serde_json::from_str(&curl::run(line)).unwrap();
-    assert_eq!(answer["response"]["allowed"], true, "{answer}");
-}
-
-/// Ends the server, which then exports what is left; gives back all that it logged.
-fn end(serving: Serving) -> Vec<Value> {
-    serving.signal("TERM");
-    let (status, lines) = serving.last_words();
-    assert_eq!(status.code(), Some(0));
-    lines
+fn traced(command: &mut Command, endpoint: &str, environment: &[(&str, &str)]) -> Serving {
+    command.env("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint).env("OTEL_BSP_SCHEDULE_DELAY", "3600000");
+    Serving::spawn(command.envs(environment.iter().copied()))
 }
 
 fn complaints(lines: &[Value]) -> Vec<&str> {
@@ -53,37 +39,24 @@ fn complaints(lines: &[Value]) -> Vec<&str> {
 /// The head and the body of the one request that a collector is sent.
 fn exported(stream: impl Read + Write) -> (String, Vec<u8>) {
     let mut stream = BufReader::new(stream);
-    let mut head = String::new();
-    while !head.ends_with("\r\n\r\n") {
-        assert!(stream.read_line(&mut head).unwrap() > 0, "{head}");
-    }
-    let lower = head.to_ascii_lowercase();
-    let length = lower.split_once("\r\ncontent-length: ").unwrap().1.split_once("\r\n").unwrap().0.parse().unwrap();
-    let mut body = vec![0; length];
-    stream.read_exact(&mut body).unwrap();
+    let message = curl::message(&mut stream);
     stream.get_mut().write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").unwrap();
     stream.get_mut().flush().unwrap();
-    (head, body)
+    message
 }
 
-/// A collector of one export, and its address.
-fn collector() -> (String, JoinHandle<(String, Vec<u8>)>) {
+/// A collector of one export, and its address; it speaks TLS where it has a certificate of an authority.
+fn collector(ca: Option<&Ca>) -> (String, JoinHandle<(String, Vec<u8>)>) {
+    let tls = ca.map(|ca| tls::server_config(&served(ca, "localhost"), None).unwrap());
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let endpoint = format!("http://{}", listener.local_addr().unwrap());
-    (endpoint, spawn(move || exported(listener.accept().unwrap().0)))
-}
-
-/// A collector of one export that speaks TLS.
-fn encrypted_collector(ca: &Ca) -> (String, JoinHandle<(String, Vec<u8>)>) {
-    let Issued { cert, key } = ca.issue(&["localhost".to_owned()], SystemTime::now(), DAY).unwrap();
-    let served = Served::new(Metrics::new("test").0);
-    served.publish(KeyPair::from_pem(cert.as_bytes(), key.as_bytes(), SystemTime::now()).unwrap());
-    let tls = tls::server_config(&served, None).unwrap();
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let endpoint = format!("https://localhost:{}", listener.local_addr().unwrap().port());
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    let endpoint = format!("{scheme}://localhost:{}", listener.local_addr().unwrap().port());
     let collected = spawn(move || {
-        let connection = ServerConnection::new(Arc::clone(&tls)).unwrap();
-        exported(StreamOwned::new(connection, listener.accept().unwrap().0))
+        let (stream, _) = listener.accept().unwrap();
+        match tls {
+            None => exported(stream),
+            Some(tls) => exported(StreamOwned::new(ServerConnection::new(tls).unwrap(), stream)),
+        }
     });
     (endpoint, collected)
 }
@@ -94,14 +67,16 @@ fn holds(body: &[u8], part: &[u8]) -> bool {
 
 #[test]
 fn a_review_is_a_span_of_the_callers_trace() {
-    let (endpoint, collected) = collector();
-    let mut serving = serve(&endpoint, &[]);
+    let (endpoint, collected) = collector(None);
+    // Without TLS, no certificate authority is needed.
+    let mut serving = serve(&endpoint, &[("SSL_CERT_FILE", "/nonexistent"), ("SSL_CERT_DIR", "/nonexistent")]);
     let trace = "0123456789abcdef0123456789abcdef";
     let line =
         format!("{} -H 'traceparent: 00-{trace}-0011223344556677-01' -H 'tracestate: vendor=opaque'", serving.curl());
     allowed(&line);
     allowed(&line.replace("mutate", "validate"));
-    end(serving);
+    assert!(serving.post("/mutate", b"oops").starts_with("the body is not"));
+    serving.end();
 
     let (head, body) = collected.join().unwrap();
     assert!(head.starts_with("POST /v1/traces HTTP/1.1\r\n"), "{head}");
@@ -119,27 +94,15 @@ fn a_review_is_a_span_of_the_callers_trace() {
         b"/validate",
         b"access review",
         b"authorized",
+        b"outcome",
+        b"refused",
+        // As protobuf has it: the key, and a number of two bytes.
+        b"\x0a\x04code\x12\x03\x18\x90\x03",
     ] {
         assert!(holds(&body, part), "{}", String::from_utf8_lossy(part));
     }
     assert!(!holds(&body, b"DomainJoinConfig"), "contents are not exported");
     assert!(!holds(&body, b"opaque"), "spans that wait keep nothing that a client can make long");
-}
-
-#[test]
-fn a_request_that_is_refused_says_so_in_its_span() {
-    let (endpoint, collected) = collector();
-    let mut serving = serve(&endpoint, &[]);
-    let line = serving.curl();
-    let (head, _) = line.split_once(" --data-binary ").unwrap();
-    let url = format!("https://{}/mutate", serving.address("address"));
-    assert!(curl::run(&format!("{head} --data-binary oops {url}")).starts_with("the body is not"));
-    end(serving);
-    let (_, body) = collected.join().unwrap();
-    assert!(holds(&body, b"outcome"), "{}", String::from_utf8_lossy(&body));
-    assert!(holds(&body, b"refused"), "{}", String::from_utf8_lossy(&body));
-    // As protobuf has it: the key, and a number of two bytes.
-    assert!(holds(&body, b"\x0a\x04code\x12\x03\x18\x90\x03"), "{}", body.escape_ascii());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -149,17 +112,15 @@ async fn a_review_that_fails_is_a_warning_and_an_error_in_its_span() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     fs::write(path("kubeconfig"), api.kubeconfig()).unwrap();
-    assert!(run(&mut binary(&["certs", "issue", &path(""), "--name", "127.0.0.1"])).status.success());
-    let (endpoint, collected) = collector();
-    let serving = Serving::spawn(
-        binary(&["--tls-cert", &path("tls.crt"), "--tls-key", &path("tls.key"), "--shutdown-delay", "0s"])
-            .args(["--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"])
-            .env("KUBECONFIG", path("kubeconfig"))
-            .env("LOG_LEVEL", "info,gmsa_webhook::server=warn")
-            .env("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint)
-            .env("OTEL_BSP_SCHEDULE_DELAY", "3600000")
-            .env("OTEL_RESOURCE_ATTRIBUTES", "k8s.pod.name=web-0,host.name=given"),
-    );
+    assert_eq!(run(&mut binary(&["certs", "issue", &path(""), "--name", "127.0.0.1"])).0, 0);
+    let (endpoint, collected) = collector(None);
+    let pair = ["--tls-cert", &path("tls.crt"), "--tls-key", &path("tls.key"), "--shutdown-delay", "0s"];
+    let environment = [
+        ("KUBECONFIG", &*path("kubeconfig")),
+        ("LOG_LEVEL", "info,gmsa_webhook::server=warn"),
+        ("OTEL_RESOURCE_ATTRIBUTES", "k8s.pod.name=web-0,host.name=given"),
+    ];
+    let serving = traced(&mut binary(&pair), &endpoint, &environment);
     let line = format!(
         "curl --cacert {} -H 'Content-Type: application/json' --data-binary @examples/review-validate.json \
          https://{}/validate",
@@ -168,7 +129,7 @@ async fn a_review_that_fails_is_a_warning_and_an_error_in_its_span() {
     );
     let answer: Value = serde_json::from_str(&curl::run(&line)).unwrap();
     assert_eq!(answer["response"]["status"]["code"], 500, "{answer}");
-    let lines = end(serving);
+    let lines = serving.end();
     let denied = lines.iter().find(|line| line["message"] == "denied").unwrap();
     assert_eq!((&denied["level"], &denied["code"]), (&"WARN".into(), &500.into()), "{denied}");
     let (_, body) = collected.join().unwrap();
@@ -195,34 +156,28 @@ async fn a_review_that_fails_is_a_warning_and_an_error_in_its_span() {
     assert_eq!(&id[14..15], "4", "{id}");
 }
 
-#[test]
-fn a_collector_may_speak_tls() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("ca.crt");
-    let ca = Ca::generate("collector", SystemTime::now(), DAY).unwrap();
-    fs::write(&file, ca.cert_pem()).unwrap();
-    let (endpoint, collected) = encrypted_collector(&ca);
-    let mut serving = serve(&endpoint, &[("SSL_CERT_FILE", file.to_str().unwrap())]);
-    allowed(&serving.curl());
-    assert_eq!(complaints(&end(serving)), Vec::<&str>::new());
-    let (head, body) = collected.join().unwrap();
-    assert!(head.starts_with("POST /v1/traces HTTP/1.1\r\n"), "{head}");
-    assert!(holds(&body, b"expanded"));
-}
-
+/// The image has no certificate authorities: those that are built in do, and a collector that none vouches for costs spans alone.
 #[test]
 fn a_collector_that_cannot_be_trusted_is_sent_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("ca.crt");
-    let [ca, other] = ["collector", "other"].map(|name| Ca::generate(name, SystemTime::now(), DAY).unwrap());
-    fs::write(&file, other.cert_pem()).unwrap();
-    let (endpoint, collected) = encrypted_collector(&ca);
-    let mut serving = serve(&endpoint, &[("SSL_CERT_FILE", file.to_str().unwrap())]);
-    allowed(&serving.curl());
-    let lines = end(serving);
-    let [cause] = complaints(&lines)[..] else { panic!("{lines:?}") };
-    assert!(cause.contains("invalid peer certificate: UnknownIssuer"), "{cause}");
-    assert!(collected.join().is_err(), "nothing can be read");
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (ca, other) = (authority(), Ca::generate("other", SystemTime::now(), DAY).unwrap());
+    fs::write(path("own"), ca.cert_pem()).unwrap();
+    fs::write(path("other"), other.cert_pem()).unwrap();
+    for (file, is_trusted) in [("own", true), ("other", false), ("missing", false)] {
+        let (endpoint, collected) = collector(Some(&ca));
+        let mut serving = serve(&endpoint, &[("SSL_CERT_FILE", &path(file)), ("SSL_CERT_DIR", "/nonexistent")]);
+        allowed(&serving.curl());
+        let lines = serving.end();
+        if is_trusted {
+            assert_eq!(complaints(&lines), Vec::<&str>::new());
+            assert!(holds(&collected.join().unwrap().1, b"expanded"));
+        } else {
+            let [cause] = complaints(&lines)[..] else { panic!("{lines:?}") };
+            assert!(cause.contains("invalid peer certificate: UnknownIssuer"), "{cause}");
+            assert!(collected.join().is_err(), "nothing can be read");
+        }
+    }
 }
 
 #[test]
@@ -240,7 +195,7 @@ fn a_collector_that_is_away_costs_one_line_and_no_review() {
     for _ in 0..5 {
         allowed(&line);
     }
-    assert_eq!(complaints(&end(serving)), [cause]);
+    assert_eq!(complaints(&serving.end()), [cause]);
 }
 
 #[test]
@@ -255,25 +210,6 @@ fn a_collector_that_never_answers_delays_nothing() {
     }
     // Nor is the end held up for as long as an export may take.
     let begun = std::time::Instant::now();
-    end(serving);
+    serving.end();
     assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
-}
-
-/// The image has no certificate authorities: those that are built in do, and a collector that they do not vouch for costs spans alone.
-#[test]
-fn a_system_without_authorities_never_stops_the_server() {
-    let nowhere = [("SSL_CERT_FILE", "/nonexistent/ca.crt"), ("SSL_CERT_DIR", "/nonexistent")];
-    let (endpoint, collected) = collector();
-    let mut serving = serve(&endpoint, &nowhere);
-    allowed(&serving.curl());
-    end(serving);
-    assert!(holds(&collected.join().unwrap().1, b"expanded"));
-
-    let ca = Ca::generate("traces", SystemTime::now(), DAY).unwrap();
-    let (endpoint, _collected) = encrypted_collector(&ca);
-    let mut serving = serve(&endpoint, &nowhere);
-    allowed(&serving.curl());
-    let lines = end(serving);
-    let causes = complaints(&lines);
-    assert!(matches!(causes[..], [cause] if cause.contains("UnknownIssuer")), "{causes:?}");
 }

@@ -1,7 +1,6 @@
 //! Which fields of a pod do not fit Windows.
 
-use std::{env, fs};
-
+use gmsa_test_support::page;
 use serde_json::{Value, json};
 
 use super::*;
@@ -127,21 +126,11 @@ fn containers_that_do_not_matter_take_no_place_from_one_that_does() {
 
 /// `UPDATE_SNAPSHOTS=1 cargo test -p gmsa-core` writes the table.
 #[test]
-#[expect(clippy::disallowed_methods, reason = "a test that writes its table into the page")]
 fn the_documentation_has_every_field() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/windows-pods.md");
-    let (begin, end) =
-        ("<!-- fields: written by `UPDATE_SNAPSHOTS=1 cargo test -p gmsa-core` -->", "<!-- fields: end -->");
     let row = |LinuxField { path, is_refused, explanation }: &LinuxField| {
         format!("| `{path}` | {} | {explanation} |\n", if *is_refused { "yes" } else { "no" })
     };
     let table = format!("| Field | Refused | What happens |\n|---|---|---|\n{}", all().map(row).collect::<String>());
-    let page = fs::read_to_string(path).unwrap();
-    let (before, rest) = page.split_once(begin).unwrap();
-    let (stated, after) = rest.split_once(end).unwrap();
-    if env::var_os("UPDATE_SNAPSHOTS").is_some() {
-        fs::write(path, format!("{before}{begin}\n\n{table}\n{end}{after}")).unwrap();
-        return;
-    }
-    assert_eq!(stated.trim(), table.trim());
+    let command = "UPDATE_SNAPSHOTS=1 cargo test -p gmsa-core";
+    page::assert_section("docs/windows-pods.md", "fields", command, &table);
 }

@@ -9,8 +9,8 @@ use std::{
 
 use bytes::Bytes;
 use gmsa_webhook::tls::{CaBundle, Clock, Summary, crypto_provider, issue::Issued};
-use http::StatusCode;
-use http_body_util::Full;
+use http::{Request, StatusCode};
+use http_body_util::{BodyExt as _, Full};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use rustls::{
@@ -22,8 +22,8 @@ use tokio::net::TcpStream;
 use tokio_rustls::{TlsConnector, client::TlsStream};
 use x509_parser::prelude::{FromDer, X509Certificate};
 
-use super::{NAME, review};
-use crate::https::{Answer, answer, review_request};
+/// The name by which an API server calls.
+pub const NAME: &str = "gmsa-webhook.gmsa.svc";
 
 struct Time(Clock);
 
@@ -41,31 +41,16 @@ impl TimeProvider for Time {
 
 /// Connects, and posts reviews.
 #[derive(Clone)]
-pub struct Client(Arc<ClientConfig>);
+pub struct Client(pub Arc<ClientConfig>);
 
 impl Client {
-    /// Resumes its sessions where the server lets it.
-    pub fn resuming(mut self) -> Self {
-        Arc::make_mut(&mut self.0).resumption = rustls::client::Resumption::default();
-        self
-    }
-
     /// Trusts the authorities in `bundle`, which is PEM.
     pub fn trusting(bundle: &str) -> Self {
         Self::new(&CaBundle::salvage(bundle.as_bytes()), Arc::new(SystemTime::now), None)
     }
 
-    /// Trusts a bundle at a time.
-    pub fn at(bundle: &CaBundle, clock: Clock) -> Self {
-        Self::new(bundle, clock, None)
-    }
-
-    /// Shows a certificate when it is asked for one.
-    pub fn showing(bundle: &str, certificate: &Issued) -> Self {
-        Self::new(&CaBundle::salvage(bundle.as_bytes()), Arc::new(SystemTime::now), Some(certificate))
-    }
-
-    fn new(bundle: &CaBundle, clock: Clock, certificate: Option<&Issued>) -> Self {
+    /// Trusts a bundle at a time, and shows a certificate if it has one.
+    pub fn new(bundle: &CaBundle, clock: Clock, certificate: Option<&Issued>) -> Self {
         let mut roots = RootCertStore::empty();
         for authority in bundle.iter() {
             roots.add(authority.clone()).unwrap();
@@ -87,6 +72,12 @@ impl Client {
         Self(Arc::new(config))
     }
 
+    /// Resumes its sessions where the server lets it.
+    pub fn resuming(mut self) -> Self {
+        Arc::make_mut(&mut self.0).resumption = rustls::client::Resumption::default();
+        self
+    }
+
     /// A TLS connection.
     pub async fn connect(&self, address: SocketAddr) -> io::Result<TlsStream<TcpStream>> {
         let stream = TcpStream::connect(address).await?;
@@ -101,42 +92,66 @@ impl Client {
         Ok(Summary::of(&leaf).serial)
     }
 
-    /// Posts a review on a connection of its own; gives back when it was not answered as it should be.
-    pub async fn review(&self, address: SocketAddr) -> io::Result<()> {
-        self.keep_alive(address).await?.review().await
-    }
-
-    /// Posts a review, and says how its connection began.
-    pub async fn handshake(&self, address: SocketAddr) -> io::Result<HandshakeKind> {
-        let stream = self.connect(address).await?;
-        let kind = stream.get_ref().1.handshake_kind().unwrap();
-        let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(io::Error::other)?;
-        tokio::spawn(connection);
-        // With the answer comes what the client needs to resume.
-        answer(sender.send_request(review_request("/mutate", review())).await.map_err(io::Error::other)?).await;
-        Ok(kind)
-    }
-
     /// A connection for many reviews.
     pub async fn keep_alive(&self, address: SocketAddr) -> io::Result<KeepAlive> {
         let stream = self.connect(address).await?;
+        let handshake = stream.get_ref().1.handshake_kind().unwrap();
         let (sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(io::Error::other)?;
         tokio::spawn(connection);
-        Ok(KeepAlive(sender))
+        Ok(KeepAlive { sender, handshake })
+    }
+
+    /// Posts a review on a connection of its own; says how that began, or an error where it is not answered as it should be.
+    pub async fn review(&self, address: SocketAddr) -> io::Result<HandshakeKind> {
+        let mut connection = self.keep_alive(address).await?;
+        connection.review().await?;
+        Ok(connection.handshake)
     }
 }
 
 /// A connection for many reviews.
-pub struct KeepAlive(http1::SendRequest<Full<Bytes>>);
+pub struct KeepAlive {
+    sender: http1::SendRequest<Full<Bytes>>,
+    handshake: HandshakeKind,
+}
 
 impl KeepAlive {
-    /// Posts a review; an error where it was not answered as it should be.
+    pub async fn send(&mut self, request: Request<Full<Bytes>>) -> io::Result<Answer> {
+        self.sender.ready().await.map_err(io::Error::other)?;
+        let response = self.sender.send_request(request).await.map_err(io::Error::other)?;
+        let status = response.status();
+        Ok(Answer { status, body: response.into_body().collect().await.map_err(io::Error::other)?.to_bytes() })
+    }
+
+    /// Posts a review; an error where it is not answered as it should be.
     pub async fn review(&mut self) -> io::Result<()> {
-        let Self(sender) = self;
-        sender.ready().await.map_err(io::Error::other)?;
-        let response = sender.send_request(review_request("/mutate", review())).await;
-        let answer: Answer = answer(response.map_err(io::Error::other)?).await;
+        let review = std::fs::read("examples/review-mutate.json")?;
+        let answer = self.send(post("/mutate", review)).await?;
         let allowed = answer.status == StatusCode::OK && answer.json()["response"]["allowed"] == true;
         if allowed { Ok(()) } else { Err(io::Error::other(format!("{answer:?}"))) }
     }
+}
+
+/// An answer as a client sees it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Answer {
+    pub status: StatusCode,
+    pub body: Bytes,
+}
+
+impl Answer {
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_slice(&self.body).unwrap()
+    }
+
+    /// Why a review is denied.
+    pub fn message(&self) -> String {
+        self.json()["response"]["status"]["message"].as_str().unwrap().to_owned()
+    }
+}
+
+/// The request of a review.
+pub fn post(path: &str, body: impl Into<Bytes>) -> Request<Full<Bytes>> {
+    let request = Request::post(path).header("host", "localhost").header("content-type", "application/json");
+    request.body(Full::new(body.into())).unwrap()
 }
