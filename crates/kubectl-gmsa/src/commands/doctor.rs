@@ -7,6 +7,7 @@
 use std::{path::PathBuf, time::Duration};
 
 use clap::Args;
+use k8s_openapi::api::authorization::v1::ResourceAttributes;
 use tokio::time::Instant;
 
 use crate::shared::{
@@ -22,6 +23,7 @@ use crate::shared::{
 };
 use gmsa_core::diagnostic::{Check, Diagnostic, Rule};
 
+mod api_server;
 mod bundle;
 mod call;
 mod certificate;
@@ -31,7 +33,6 @@ mod crd;
 mod directory;
 mod dns;
 mod hostnames;
-mod install;
 mod namespaces;
 mod network;
 mod nodes;
@@ -145,6 +146,16 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
         }
         Ok(outcome)
     })
+}
+
+/// A verb on a resource of a group.
+fn permission(verb: &str, group: &str, resource: &str) -> ResourceAttributes {
+    ResourceAttributes {
+        verb: Some(verb.to_owned()),
+        group: Some(group.to_owned()),
+        resource: Some(resource.to_owned()),
+        ..ResourceAttributes::default()
+    }
 }
 
 fn found(about: &'static str, rule: &'static Rule, message: impl Into<String>) -> Check {

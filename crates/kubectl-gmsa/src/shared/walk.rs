@@ -19,7 +19,7 @@ use super::{
         steps,
         workload::Workload,
     },
-    webhook::{Configured, DEPLOYMENTS, configured, installer_of},
+    webhook::{Configured, configured, installer},
     workloads::Kind,
 };
 use anyhow::{Context as _, bail};
@@ -283,20 +283,11 @@ async fn unreviewed(snapshot: &Snapshot, pod: &ClusterPod) -> Option<Diagnostic>
     if mutating.is_empty() {
         let text = "the pod names a credential spec and carries no contents: no MutatingWebhookConfiguration sends pods to a GMSA webhook";
         let found = Diagnostic::new(&rules::WEBHOOK_MISSING, text);
-        let of_webhooks = webhooks.iter().find(|found| found.is_of_pods()).map(|found| found.installer.clone());
-        let installer = match of_webhooks {
-            Some(installer) => Some(installer),
-            None => installer_of(&snapshot.list(DEPLOYMENTS).await.unwrap_or_default()),
-        };
-        return Some(match installer {
-            Some(installer) => {
-                let pod = created_again(pod)
-                    .map(|fix| format!(" Pods get contents only when they are created. {fix}"))
-                    .unwrap_or_default();
-                found.with_fix(format!("{} creates it again.{pod}", installer.restore()))
-            }
-            None => found,
-        });
+        let installer = installer(snapshot, &webhooks).await;
+        let pod = created_again(pod).map(|fix| format!(" Pods get contents only when they are created. {fix}"));
+        let fix =
+            installer.map(|installer| format!("{} creates it again.{}", installer.restore(), pod.unwrap_or_default()));
+        return Some(Diagnostic { fix, ..found });
     }
     let of: Namespace = snapshot.get(&format!("/api/v1/namespaces/{namespace}")).await.ok()?;
     let passes_by = mutating.iter().find(|found| found.selects(&of).is_ok_and(|selected| !selected))?;

@@ -26,14 +26,6 @@ struct Configuration {
     webhooks: Option<Vec<ValidatingWebhook>>,
 }
 
-/// The Deployments of the webhook, as the chart labels them.
-pub const DEPLOYMENTS: &str = "/apis/apps/v1/deployments?labelSelector=app.kubernetes.io%2Fname%3Dgmsa-webhook";
-
-/// Who installed the webhook, by its Deployments.
-pub fn installer_of(deployments: &[Deployment]) -> Option<Installer> {
-    deployments.first().map(|deployment| Installer::of(&deployment.metadata))
-}
-
 pub struct Configured {
     pub mutating: bool,
     /// The configuration's and the webhook's name.
@@ -49,6 +41,23 @@ pub struct Configured {
 /// Whether a webhook is for GMSA, by its name: those of this chart and of the one that it replaces contain `gmsa`.
 pub fn is_of_gmsa(name: &str) -> bool {
     name.contains("gmsa")
+}
+
+/// The webhooks of pods that AKS does not manage; or all, where it manages all of them.
+pub fn reviewing(webhooks: &[Configured]) -> Vec<&Configured> {
+    let (of_aks, ours): (Vec<_>, Vec<_>) =
+        webhooks.iter().filter(|found| found.is_of_pods()).partition(|found| found.installer == Installer::Aks);
+    if ours.is_empty() { of_aks } else { ours }
+}
+
+/// Who installed the webhook: by its configurations, or by its Deployment, as the chart labels it.
+pub async fn installer(snapshot: &Snapshot, webhooks: &[Configured]) -> Option<Installer> {
+    const DEPLOYMENTS: &str = "/apis/apps/v1/deployments?labelSelector=app.kubernetes.io%2Fname%3Dgmsa-webhook";
+    if let Some(found) = reviewing(webhooks).first() {
+        return Some(found.installer.clone());
+    }
+    let deployments: Vec<Deployment> = snapshot.list(DEPLOYMENTS).await.ok()?;
+    deployments.first().map(|deployment| Installer::of(&deployment.metadata))
 }
 
 /// Every webhook for GMSA.

@@ -1,10 +1,15 @@
-//! One webhook in a webhook configuration: what it receives, what happens without it, whose selectors it has.
+//! The webhook configurations: whether there are both, and of each webhook what it receives, what happens without it, whose selectors it has.
+
+use std::collections::BTreeMap;
 
 use k8s_openapi::jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{certificate, found};
-use crate::shared::{installer::Installer, rules, webhook::Configured};
+use super::{
+    certificate, found,
+    parts::{Judged, Parts},
+};
+use crate::shared::{installer::Installer, output::first_five, rules, webhook::Configured};
 use gmsa_core::{
     credspec::is_dns_subdomain,
     diagnostic::{Check, Diagnostic, Severity},
@@ -13,8 +18,53 @@ use gmsa_core::{
 
 pub(super) const CONFIGURATION: &str = "configuration";
 
-/// Adds the checks of one webhook.
-pub(super) fn add_checks(of: &Configured, now: Timestamp, checks: &mut Vec<Check>) {
+pub(super) fn checks(parts: &Parts) -> Judged<'_> {
+    let webhooks = parts.webhooks.as_ref()?;
+    Ok([true, false].into_iter().flat_map(|mutating| of_kind(mutating, webhooks, parts)).collect())
+}
+
+/// Checks the webhooks in the configurations of one of the two kinds.
+fn of_kind(mutating: bool, webhooks: &[Configured], parts: &Parts) -> Vec<Check> {
+    let kind = if mutating { "MutatingWebhookConfiguration" } else { "ValidatingWebhookConfiguration" };
+    let of_pods: Vec<_> = webhooks.iter().filter(|found| found.mutating == mutating && found.is_of_pods()).collect();
+    let mut checks = Vec::new();
+    if of_pods.is_empty() {
+        let missing = Diagnostic::new(&rules::WEBHOOK_MISSING, format!("no {kind} sends pods to a GMSA webhook"));
+        let fix = parts.installer.as_ref().map(|installer| format!("{} creates it again.", installer.restore()));
+        checks.push(Check::found(CONFIGURATION, Diagnostic { fix, ..missing }));
+    }
+    // Within one installation all webhooks have different names, so equal names mean two installations.
+    let mut by_name: BTreeMap<&str, Vec<&Configured>> = BTreeMap::new();
+    for found in of_pods {
+        checks.extend(of_webhook(found, parts.taken));
+        // That of AKS is not one that somebody forgot to uninstall.
+        if found.installer != Installer::Aks {
+            by_name.entry(&found.webhook.name).or_default().push(found);
+        }
+    }
+    for same in by_name.values().filter(|same| same.len() > 1) {
+        let names: Vec<&String> = same.iter().map(|found| &found.name).collect();
+        let text = format!("{} {kind}s of several installations are for GMSA: {}", same.len(), first_five(&names));
+        let twice = Diagnostic::new(&rules::WEBHOOK_DUPLICATE, text).with_fix(uninstalled(same));
+        checks.push(Check::found(CONFIGURATION, twice));
+    }
+    checks
+}
+
+/// How to end one of several installations.
+fn uninstalled(same: &[&Configured]) -> String {
+    let commands: Vec<String> = same
+        .iter()
+        .map(|found| match &found.installer {
+            Installer::Helm { release, namespace } => format!("`helm uninstall {release} -n {namespace}`"),
+            _ => format!("`kubectl delete` of the manifest of {}, without its custom resource", found.configuration()),
+        })
+        .collect();
+    format!("All of them must admit a Pod. Keep one, and uninstall the others: {}.", commands.join(" or "))
+}
+
+/// The checks of one webhook.
+fn of_webhook(of: &Configured, now: Timestamp) -> Vec<Check> {
     let Configured { mutating, webhook, changed_by, installer, .. } = of;
     let name = &format!("{} ({})", of.name, if *mutating { "mutating" } else { "validating" });
     let unconditional = webhook.match_conditions.iter().flatten().next().is_none();
@@ -25,7 +75,7 @@ pub(super) fn add_checks(of: &Configured, now: Timestamp, checks: &mut Vec<Check
         if webhook.failure_policy.as_deref() == Some("Fail") && unconditional {
             text += ", and while this one does not answer, no pod is created at all";
         }
-        return checks.push(Check::pass(CONFIGURATION, text));
+        return vec![Check::pass(CONFIGURATION, text)];
     }
     let mut wanted = vec![("CREATE", "pods"), ("UPDATE", "pods/ephemeralcontainers")];
     if !mutating {
@@ -36,7 +86,7 @@ pub(super) fn add_checks(of: &Configured, now: Timestamp, checks: &mut Vec<Check
         .filter(|(operation, resource)| !of.covers(operation, resource))
         .map(|(operation, resource)| format!("{operation} {resource}"))
         .collect();
-    let before = checks.len();
+    let mut checks = Vec::new();
     if !missing.is_empty() {
         let severity = if *mutating { Severity::Warning } else { Severity::Error };
         let text = format!("{name} does not receive {}", missing.join(", "));
@@ -52,14 +102,15 @@ pub(super) fn add_checks(of: &Configured, now: Timestamp, checks: &mut Vec<Check
     }
     if !changed_by.is_empty() {
         let text = format!("the selectors of {name} were changed after the installation, by {}", changed_by.join(", "));
-        checks
-            .push(Check::found(CONFIGURATION, Diagnostic::new(&rules::SELECTORS_CHANGED, text).with_fix(restored(of))));
+        let changed = Diagnostic::new(&rules::SELECTORS_CHANGED, text).with_fix(restored(of));
+        checks.push(Check::found(CONFIGURATION, changed));
     }
-    if checks.len() == before {
+    if checks.is_empty() {
         checks.push(Check::pass(CONFIGURATION, format!("{name} is complete")));
     }
     let bundle = webhook.client_config.ca_bundle.as_ref().map_or(&[][..], |bundle| &bundle.0);
     checks.push(certificate::authority(name, bundle, now));
+    checks
 }
 
 /// The commands that bring the selectors back. Server-side apply takes back only fields that are applied: a selector that the

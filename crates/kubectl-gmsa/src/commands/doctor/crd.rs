@@ -16,12 +16,12 @@ use gmsa_core::{
 pub(super) const CRD: &str = "custom resource";
 
 pub(super) fn check(parts: &Parts) -> Judged<'_> {
-    let installer = parts.installer();
+    let installer = parts.installer.as_ref();
     Ok(vec![if let Some(crd) = parts.crd.as_ref()? {
-        installed(crd, installer.as_ref())
+        installed(crd, installer)
     } else {
         let missing = Diagnostic::new(&rules::CRD_MISSING, format!("{PLURAL}.{GROUP} is not installed"));
-        Check::found(CRD, Diagnostic { fix: installer.as_ref().map(restored), ..missing })
+        Check::found(CRD, Diagnostic { fix: installer.map(restored), ..missing })
     }])
 }
 

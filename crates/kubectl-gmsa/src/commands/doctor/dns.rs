@@ -22,11 +22,10 @@ pub(super) const DNS: &str = "DNS";
 
 /// A check for each domain.
 pub(super) fn check(parts: &Parts) -> Judged<'_> {
-    let domains = domains(parts.specs.as_ref()?);
+    let (domains, objects) = (domains(parts.specs.as_ref()?), parts.dns.as_ref()?);
     if domains.is_empty() {
         return Ok(Vec::new());
     }
-    let objects = parts.dns.as_ref()?;
     Ok(match ClusterDns::of(objects) {
         Ok(Some(dns)) => domains.iter().map(|domain| of_domain(&dns, domain)).collect(),
         Ok(None) => {

@@ -13,7 +13,7 @@ use gmsa_core::diagnostic::Check;
 pub(super) const NAMESPACES: &str = "namespaces";
 
 pub(super) fn check(parts: &Parts) -> Judged<'_> {
-    let webhooks = parts.webhooks.as_ref().map(|_| parts.of_pods())?;
+    let webhooks = parts.of_pods()?;
     let namespaces = parts.namespaces.as_ref()?;
     if webhooks.is_empty() {
         return Ok(Vec::new());

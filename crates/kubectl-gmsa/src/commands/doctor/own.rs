@@ -21,7 +21,7 @@ pub(super) fn check(parts: &Parts) -> Judged<'_> {
     let mut checks = Vec::new();
     for own in &parts.own {
         if let Ok(None) = own.namespace {
-            checks.push(gone(&own.service, parts.installer().as_ref()));
+            checks.push(gone(&own.service, parts.installer.as_ref()));
             continue;
         }
         let workload = match &own.workload {
@@ -55,8 +55,8 @@ fn gone(service: &ServiceReference, installer: Option<&Installer>) -> Check {
     let text =
         format!("namespace {namespace}, in which the webhook was, does not exist: every pod that uses GMSA is refused");
     let names = Names { namespace: Some(namespace), installer, ..Names::default() };
-    match installer {
-        Some(_) => Check::found(WEBHOOK, rules::found(&rules::WEBHOOK_GONE, text, &names)),
-        None => found(WEBHOOK, &rules::WEBHOOK_GONE, text),
+    if installer.is_none() {
+        return found(WEBHOOK, &rules::WEBHOOK_GONE, text);
     }
+    Check::found(WEBHOOK, rules::found(&rules::WEBHOOK_GONE, text, &names))
 }

@@ -9,7 +9,6 @@ use futures::future::{OptionFuture, join_all};
 use k8s_openapi::{
     api::{
         admissionregistration::v1::{ServiceReference, WebhookClientConfig},
-        apps::v1::Deployment,
         core::v1::{Namespace, Node, Pod},
         discovery::v1::Endpoint,
         networking::v1::NetworkPolicy,
@@ -20,7 +19,7 @@ use k8s_openapi::{
 };
 use serde_json::{Value, json, value::RawValue};
 
-use super::replica::Replica;
+use super::{directory, replica::Replica};
 use crate::shared::{
     cluster_dns::{self, Objects},
     directory::Source,
@@ -33,7 +32,7 @@ use crate::shared::{
         scheduling::Nodes,
         workload::{Workload, Workloads},
     },
-    webhook::{Configured, DEPLOYMENTS, configured, endpoints, installer_of, is_ready},
+    webhook::{Configured, configured, endpoints, installer, is_ready, reviewing},
     workloads::Kind,
 };
 use gmsa_cluster::{probe, resolver::live::collection};
@@ -42,55 +41,6 @@ use gmsa_core::{
     credspec::{is_dns_label, is_dns_subdomain},
     diagnostic::{Check, Diagnostic},
 };
-
-mod directory;
-
-/// A part, as a check declares that it needs it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
-    Version,
-    Crd,
-    Webhooks,
-    Own,
-    Namespaces,
-    DryRuns,
-    Protection,
-    Services,
-    Policies,
-    Specs,
-    Pods,
-    Workloads,
-    Directory,
-    Dns,
-    Nodes,
-}
-
-impl Part {
-    /// The rights that reading it takes.
-    pub(super) fn rights(self) -> &'static str {
-        match self {
-            Self::Version => "get /version",
-            Self::Crd => "get customresourcedefinitions",
-            Self::Webhooks => "list mutatingwebhookconfigurations and validatingwebhookconfigurations",
-            Self::Own => "in the namespace of the webhook: get deployments; list replicasets, pods and events",
-            Self::Namespaces => "list namespaces",
-            Self::DryRuns => "create pods in the namespace of the dry run",
-            Self::Protection => "create validatingwebhookconfigurations",
-            Self::Services => {
-                "in the namespace of the webhook: list endpointslices, get pods, pods/proxy and secrets; create subjectaccessreviews"
-            }
-            Self::Policies => "list networkpolicies in the namespace of the webhook",
-            Self::Specs => "list gmsacredentialspecs",
-            Self::Pods => "list pods",
-            Self::Workloads => {
-                "list deployments, statefulsets, daemonsets, replicasets, jobs, cronjobs and events; get nodes"
-            }
-            Self::Directory => "list gmsacredentialspecs; a user of the domain (--directory)",
-            Self::Dns => "get configmaps in namespace kube-system",
-            Self::Nodes => "list nodes",
-        }
-    }
-}
 
 /// The Service that a webhook is called by, or its URL.
 pub(super) struct Service {
@@ -124,8 +74,8 @@ pub(super) struct Parts {
     pub version: Read<Info>,
     pub crd: Read<Option<CustomResourceDefinition>>,
     pub webhooks: Read<Vec<Configured>>,
-    /// Of the chart.
-    pub deployments: Read<Vec<Deployment>>,
+    /// Who installed the webhook. A user who may read neither configurations nor Deployments gets the remedy for a cluster without one.
+    pub installer: Option<Installer>,
     pub namespaces: Read<Vec<Namespace>>,
     /// Those of the webhooks that are configured.
     pub dry_runs: Vec<(Webhook, TrialMade)>,
@@ -148,16 +98,31 @@ pub(super) struct Parts {
 
 impl Parts {
     pub(super) async fn read(snapshot: &Snapshot, sources: Vec<Source>) -> Self {
-        let (version, installation, specs, pods, workloads, windows) = tokio::join!(
+        let installation = async {
+            let webhooks = configured(snapshot).await;
+            let known = webhooks.as_deref().unwrap_or_default();
+            let ours: Vec<&Configured> = known.iter().filter(|found| found.is_of_pods() && is_ours(found)).collect();
+            let more = tokio::join!(
+                // Who may create pods can see whether they are refused, also without the configurations.
+                dry_runs(snapshot, &webhooks),
+                protection(snapshot, &ours),
+                services(snapshot, &ours),
+                own(snapshot, &ours),
+                async { installer(snapshot, webhooks.as_deref().ok()?).await },
+            );
+            (webhooks, more)
+        };
+        let (version, crd, namespaces, installation, (specs, directory), pods, workloads, windows) = tokio::join!(
             snapshot.get("/version"),
-            Box::pin(Installation::read(snapshot)),
+            snapshot.find(gmsa_cluster::crd::PATH),
+            snapshot.list("/api/v1/namespaces"),
+            Box::pin(installation),
             Box::pin(with_directory(snapshot, sources)),
             snapshot.list::<Box<RawValue>>("/api/v1/pods"),
             Workloads::read(snapshot, None),
             snapshot.list(Nodes::WINDOWS),
         );
-        let Installation { crd, webhooks, deployments, namespaces, dry_runs, protection, services, own } = installation;
-        let (specs, directory) = specs;
+        let (webhooks, (dry_runs, protection, services, own, installer)) = installation;
         let mut nodes = Nodes::of(windows.as_ref().ok().cloned());
         // Who may not list nodes may rarely read one.
         let (dns, ()) = tokio::join!(dns(snapshot, &specs), async {
@@ -178,7 +143,7 @@ impl Parts {
             version,
             crd,
             webhooks,
-            deployments,
+            installer,
             namespaces,
             dry_runs,
             protection,
@@ -195,72 +160,9 @@ impl Parts {
         }
     }
 
-    /// Why a part could not be read. One that has several requests answers for each of them itself.
-    pub(super) fn unread(&self, part: Part) -> Option<&Unread> {
-        match part {
-            Part::Version => self.version.as_ref().err(),
-            Part::Crd => self.crd.as_ref().err(),
-            Part::Webhooks => self.webhooks.as_ref().err(),
-            Part::Namespaces => self.namespaces.as_ref().err(),
-            Part::Specs => self.specs.as_ref().err(),
-            Part::Pods => self.pods.as_ref().err(),
-            Part::Directory => self.directory.as_ref().and_then(|found| found.as_ref().err()),
-            Part::Dns => self.dns.as_ref().err(),
-            Part::Nodes => self.windows.as_ref().err(),
-            Part::DryRuns | Part::Own | Part::Protection | Part::Services | Part::Policies | Part::Workloads => None,
-        }
-    }
-
     /// The webhooks of pods that AKS does not manage; or all, where it manages all of them.
-    pub(super) fn of_pods(&self) -> Vec<&Configured> {
-        let of_pods = of_pods(&self.webhooks);
-        let ours: Vec<&Configured> = of_pods.iter().copied().filter(|found| is_ours(found)).collect();
-        if ours.is_empty() { of_pods } else { ours }
-    }
-
-    /// Who installed the webhook, by its configurations or its Deployment. A user who may read neither gets the remedy for a cluster without one.
-    pub(super) fn installer(&self) -> Option<Installer> {
-        let of_configuration = self.of_pods().first().map(|found| found.installer.clone());
-        of_configuration.or_else(|| installer_of(self.deployments.as_ref().ok()?))
-    }
-}
-
-/// What is read of the installation.
-struct Installation {
-    crd: Read<Option<CustomResourceDefinition>>,
-    webhooks: Read<Vec<Configured>>,
-    deployments: Read<Vec<Deployment>>,
-    namespaces: Read<Vec<Namespace>>,
-    dry_runs: Vec<(Webhook, TrialMade)>,
-    protection: Option<(String, Read<Value>)>,
-    services: Vec<Service>,
-    own: Vec<Own>,
-}
-
-impl Installation {
-    async fn read(snapshot: &Snapshot) -> Self {
-        let (crd, webhooks, namespaces) = tokio::join!(
-            snapshot.find(gmsa_cluster::crd::PATH),
-            configured(snapshot),
-            snapshot.list("/api/v1/namespaces"),
-        );
-        let of_pods = of_pods(&webhooks);
-        let ours: Vec<&Configured> = of_pods.iter().copied().filter(|found| is_ours(found)).collect();
-        let validating = ours.iter().find(|found| !found.mutating).map(|found| found.configuration().to_owned());
-        let (dry_runs, protection, services, own, deployments) = tokio::join!(
-            // Who may create pods can see whether they are refused, also without the configurations.
-            dry_runs(snapshot, &webhooks, &of_pods),
-            OptionFuture::from(validating.map(async |release| {
-                let answer = protection(snapshot, &release).await;
-                (release, answer)
-            })),
-            services(snapshot, &ours),
-            own(snapshot, &ours),
-            async {
-                if of_pods.is_empty() && webhooks.is_ok() { snapshot.list(DEPLOYMENTS).await } else { Ok(Vec::new()) }
-            },
-        );
-        Self { crd, webhooks, deployments, namespaces, dry_runs, protection, services, own }
+    pub(super) fn of_pods(&self) -> Result<Vec<&Configured>, &Unread> {
+        self.webhooks.as_deref().map(reviewing)
     }
 }
 
@@ -285,23 +187,16 @@ async fn own(snapshot: &Snapshot, webhooks: &[&Configured]) -> Vec<Own> {
     join_all(each).await
 }
 
-fn of_pods(webhooks: &Read<Vec<Configured>>) -> Vec<&Configured> {
-    webhooks.iter().flatten().filter(|found| found.is_of_pods()).collect()
-}
-
 fn is_ours(found: &Configured) -> bool {
     found.installer != Installer::Aks
 }
 
 /// Has the API server call the webhooks that are configured; both where that is not known.
-async fn dry_runs(
-    snapshot: &Snapshot,
-    webhooks: &Read<Vec<Configured>>,
-    of_pods: &[&Configured],
-) -> Vec<(Webhook, TrialMade)> {
-    let is_configured = |mutating| webhooks.is_err() || of_pods.iter().any(|found| found.mutating == mutating);
-    let beside_aks = webhooks.iter().flatten().any(|found| !is_ours(found));
-    let slot = if beside_aks { probe::INIT_CONTAINER } else { "/spec" };
+async fn dry_runs(snapshot: &Snapshot, webhooks: &Read<Vec<Configured>>) -> Vec<(Webhook, TrialMade)> {
+    let known = || webhooks.iter().flatten();
+    let is_configured =
+        |mutating| webhooks.is_err() || known().any(|found| found.is_of_pods() && found.mutating == mutating);
+    let slot = if known().all(is_ours) { "/spec" } else { probe::INIT_CONTAINER };
     let pods = [
         (Webhook::Mutate, is_configured(true), probe::naming(slot)),
         (Webhook::Validate, is_configured(false), probe::carrying(slot)),
@@ -312,14 +207,15 @@ async fn dry_runs(
 
 /// Tries a configuration of the release with this name, which its static policies refuse to everybody. The name belongs to no configuration, so
 /// that a dry run that is stored by mistake calls no webhook.
-async fn protection(snapshot: &Snapshot, release: &str) -> Read<Value> {
+async fn protection(snapshot: &Snapshot, webhooks: &[&Configured]) -> Option<(String, Read<Value>)> {
     const PATH: &str = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations?dryRun=All";
+    let release = webhooks.iter().find(|found| !found.mutating)?.configuration();
     let probe = json!({
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "ValidatingWebhookConfiguration",
         "metadata": {"name": format!("{release}-static-policies")},
     });
-    snapshot.ask(PATH, &probe).await
+    Some((release.to_owned(), snapshot.ask(PATH, &probe).await))
 }
 
 /// Reads each Service that a webhook is called by.

@@ -1,5 +1,7 @@
 //! Credential specs, and the pods that use them.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize as _;
 use serde_json::Value;
 
@@ -61,11 +63,10 @@ fn findings(object: &Value) -> Vec<Diagnostic> {
 pub(super) fn check_pods(parts: &Parts) -> Judged<'_> {
     let specs = parts.specs.as_ref()?;
     let contents = contents_by_name(specs.iter().filter_map(|spec| CredentialSpec::deserialize(spec).ok()));
-    let excluded = excluded(parts.namespaces.as_deref().unwrap_or_default(), &parts.of_pods()).unwrap_or_default();
-    let mut checks = Vec::new();
-    let (mut up_to_date, mut unparsed) = (0_usize, 0_usize);
-    let (mut outdated, mut unmatched, mut without_contents) = (Vec::new(), Vec::new(), Vec::new());
-    let mut hostnames = HostNames::default();
+    let reviewing = parts.of_pods().unwrap_or_default();
+    let excluded = excluded(parts.namespaces.as_deref().unwrap_or_default(), &reviewing).unwrap_or_default();
+    let mut by_state: BTreeMap<ContentsState, Vec<String>> = BTreeMap::new();
+    let (mut checks, mut unparsed, mut hostnames) = (Vec::new(), 0_usize, HostNames::default());
     for json in parts.pods.as_ref()? {
         let Ok(pod) = ClusterPod::read(json) else {
             unparsed += 1;
@@ -76,40 +77,36 @@ pub(super) fn check_pods(parts: &Parts) -> Judged<'_> {
         }
         hostnames.add(&pod);
         let (namespace, name) = pod.place();
-        let is_excluded = excluded.contains(&namespace);
-        let note = if is_excluded { " (not reviewed by the webhook)" } else { "" };
-        let name = format!("{namespace}/{name}{note}");
-        match ContentsState::of(&pod.admission, &contents) {
-            ContentsState::NoGmsa => {}
-            ContentsState::UpToDate => up_to_date += 1,
-            ContentsState::Outdated => outdated.push(name),
-            ContentsState::Unmatched => unmatched.push(name),
-            ContentsState::WithoutContents => without_contents.push(name),
-        }
+        let note = if excluded.contains(&namespace) { " (not reviewed by the webhook)" } else { "" };
+        let pods = by_state.entry(ContentsState::of(&pod.admission, &contents)).or_default();
+        pods.push(format!("{namespace}/{name}{note}"));
     }
-    if !without_contents.is_empty() {
-        let (count, names) = (without_contents.len(), first_five(&without_contents));
-        let text = format!("{count} name a credential spec and carry no contents: {names}");
-        let names = Names { exists: true, ..Names::default() };
-        checks.push(Check::found(PODS, rules::found(&rules::NAME_WITHOUT_CONTENTS, text, &names)));
-    }
-    if !outdated.is_empty() {
-        let (count, names) = (outdated.len(), first_five(&outdated));
-        let text = format!("{count} carry other contents than their credential spec has now: {names}");
-        checks.push(found(PODS, &rules::CONTENTS_OUTDATED, text));
-    }
-    if !unmatched.is_empty() {
-        let (count, names) = (unmatched.len(), first_five(&unmatched));
-        let text = format!("{count} carry contents, and there is no credential spec to compare them with: {names}");
-        checks.push(Check::found(PODS, Diagnostic::new(&rules::CONTENTS_OUTDATED, text).with_fix(FIX_UNMATCHED)));
+    for (state, pods) in &by_state {
+        let (count, names) = (pods.len(), first_five(pods));
+        checks.push(match state {
+            ContentsState::NoGmsa | ContentsState::UpToDate => continue,
+            ContentsState::WithoutContents => {
+                let text = format!("{count} name a credential spec and carry no contents: {names}");
+                let names = Names { exists: true, ..Names::default() };
+                Check::found(PODS, rules::found(&rules::NAME_WITHOUT_CONTENTS, text, &names))
+            }
+            ContentsState::Outdated => {
+                let text = format!("{count} carry other contents than their credential spec has now: {names}");
+                found(PODS, &rules::CONTENTS_OUTDATED, text)
+            }
+            ContentsState::Unmatched => {
+                let text =
+                    format!("{count} carry contents, and there is no credential spec to compare them with: {names}");
+                Check::found(PODS, Diagnostic::new(&rules::CONTENTS_OUTDATED, text).with_fix(FIX_UNMATCHED))
+            }
+        });
     }
     if unparsed > 0 {
-        let text = format!("{unparsed} could not be parsed");
-        let fix = "use a newer version of kubectl gmsa";
-        checks.push(Check::found(PODS, Diagnostic::new(&rules::NOT_CHECKED, text).with_fix(fix)));
+        let unread = Diagnostic::new(&rules::NOT_CHECKED, format!("{unparsed} could not be parsed"));
+        checks.push(Check::found(PODS, unread.with_fix("use a newer version of kubectl gmsa")));
     }
     if checks.is_empty() {
-        let text = match up_to_date {
+        let text = match by_state.get(&ContentsState::UpToDate).map_or(0, Vec::len) {
             0 => "none uses GMSA yet".to_owned(),
             1 => "1 uses GMSA, with up-to-date contents".to_owned(),
             count => format!("{count} use GMSA, all with up-to-date contents"),

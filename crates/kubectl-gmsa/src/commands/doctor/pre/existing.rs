@@ -135,25 +135,28 @@ pub(super) fn webhooks(read: Read<Vec<Configured>>) -> Vec<Check> {
 }
 
 fn installed(installer: &Installer, ours: bool, names: &[&str]) -> Check {
-    let names = first_five(names);
-    let owner = match installer {
-        Installer::Helm { release, namespace } => format!("the Helm release {release} in {namespace}"),
-        Installer::Aks => "AKS (--enable-windows-gmsa)".to_owned(),
-        Installer::Manifest => "a manifest".to_owned(),
+    let (owner, fix) = match installer {
+        Installer::Helm { release, namespace } => (
+            format!("the Helm release {release} in {namespace}"),
+            format!(
+                "Upgrade it in place, by docs/migrate.md: `helm upgrade {release} charts/gmsa-webhook -n {namespace}` with the values that it names."
+            ),
+        ),
+        Installer::Aks => (
+            "AKS (--enable-windows-gmsa)".to_owned(),
+            "Keep it: AKS manages it, and the nodes get their plugin and DNS from it. See docs/platforms.md.".to_owned(),
+        ),
+        Installer::Manifest => (
+            "a manifest".to_owned(),
+            "Upgrade it in place, with the same name and namespace: \"An installation by its script\" in docs/migrate.md."
+                .to_owned(),
+        ),
     };
+    let names = first_five(names);
     if ours {
         let text = format!("this webhook is installed already, by {owner} ({names}): `kubectl gmsa doctor` checks it");
         return Check::pass(CONFIGURATION, text);
     }
-    let fix = match installer {
-        Installer::Helm { release, namespace } => {
-            format!("Upgrade it in place, by docs/migrate.md: `helm upgrade {release} charts/gmsa-webhook -n {namespace}` with the values that it names.")
-        }
-        Installer::Aks => "Keep it: AKS manages it, and the nodes get their plugin and DNS from it. See docs/platforms.md.".to_owned(),
-        Installer::Manifest => {
-            "Upgrade it in place, with the same name and namespace: \"An installation by its script\" in docs/migrate.md.".to_owned()
-        }
-    };
     let text = format!("another webhook for GMSA is installed, by {owner} ({names}): both must admit a pod");
     Check::found(CONFIGURATION, Diagnostic::new(&rules::WEBHOOK_PRESENT, text).with_fix(fix))
 }
