@@ -69,20 +69,21 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
 
 async fn verify(options: &Options, connection: &Connection) -> anyhow::Result<Vec<Check>> {
     let snapshot = Snapshot::of(connection.cluster().await?);
-    let target = target::find(&snapshot, &options.target).await?;
+    let pod = target::find(&snapshot, &options.target).await?;
+    let (namespace, name) = pod.place();
     let client = connection.http1_client().await?;
     let limit = Duration::from_secs(options.timeout);
     let mut checks = Vec::new();
-    for container in containers(&target.pod, options)? {
+    for container in containers(&pod, options)? {
         let executor = Executor {
             client: client.clone(),
-            namespace: target.namespace.clone(),
-            pod: target.name.clone(),
+            namespace: namespace.to_owned(),
+            pod: name.to_owned(),
             container: container.owner.to_owned(),
             limit,
             max_output: MAX_OUTPUT,
         };
-        checks.extend(of_container(&target.pod, &container, &executor, options.service.as_deref()).await);
+        checks.extend(of_container(&pod, &container, &executor, options.service.as_deref()).await);
     }
     Ok(checks)
 }

@@ -17,7 +17,7 @@ use super::{
         is_cause,
         scheduling::{Nodes, SCHEDULING, node_name},
         steps,
-        workload::Workload,
+        workload::{Workload, controller},
     },
     webhook::{Configured, configured, installer},
     workloads::Kind,
@@ -122,7 +122,7 @@ async fn workload(snapshot: &Snapshot, namespace: &str, kind: Kind, name: &str) 
     let (workload, events) =
         tokio::join!(Workload::find(snapshot, namespace, kind, name), Events::read(snapshot, Some(namespace)));
     let workload = workload?.with_context(|| format!("there is no {} {namespace}/{name}", kind.as_str()))?;
-    if !workload.uses_gmsa() {
+    if !workload.pod().is_some_and(|pod| pod.uses_gmsa()) {
         let text = "its pod template does not use GMSA: `kubectl gmsa check` finds a field that is misspelt or in the wrong place";
         return Ok(vec![found(TEMPLATE, &rules::NO_CREDENTIAL_SPEC, text)]);
     }
@@ -157,7 +157,7 @@ async fn workload(snapshot: &Snapshot, namespace: &str, kind: Kind, name: &str) 
 }
 
 async fn pod(snapshot: &Snapshot, namespace: &str, name: &str) -> anyhow::Result<Vec<Check>> {
-    let (_, _, pod) = ClusterPod::find(snapshot, &format!("{namespace}/{name}")).await?;
+    let pod = ClusterPod::find(snapshot, &format!("{namespace}/{name}")).await?;
     let subject = Subject::Pod { namespace };
     let (mut checks, mut finder) = (Vec::new(), fact_finder(snapshot).await);
     if pod.admission.uses_gmsa() {
@@ -262,8 +262,7 @@ fn again(pod: &ClusterPod, found: Diagnostic) -> Diagnostic {
 
 /// How a pod is created again: by its controller, where it has one.
 fn created_again(pod: &ClusterPod) -> Option<String> {
-    let mut owners = pod.object.metadata.owner_references.iter().flatten();
-    if !owners.any(|owner| owner.controller == Some(true)) {
+    if controller(&pod.object.metadata).is_none() {
         let fix = "Create it again from its manifest, because no controller does: `kubectl replace --force -f FILE`.";
         return Some(fix.to_owned());
     }

@@ -39,10 +39,10 @@ pub(super) fn check(parts: &Parts) -> Judged<'_> {
         });
         if let Some(found) = cause::of(workload, &parts.nodes, events) {
             checks.extend(unread.map(|error| error.check("events")));
-            checks.push(Check::found(WEBHOOK, Diagnostic { object: workload.object(), ..found }));
+            checks.push(Check::found(WEBHOOK, Diagnostic { object: workload.title(), ..found }));
         } else {
             let text =
-                format!("{} has {} of {} pods, and they run", workload.object(), workload.has(), workload.wanted);
+                format!("{} has {} of {} pods, and they run", workload.title(), workload.has(), workload.wanted().0);
             checks.push(Check::pass(WEBHOOK, text));
         }
     }

@@ -44,18 +44,18 @@ pub(super) fn check(parts: &Parts) -> Judged<'_> {
         |workload: &&Workload| workload.kind.below().is_none_or(|below| unread.iter().all(|(kind, _)| *kind != below));
     for workload in workloads.iter().filter(is_known) {
         let found = cause::of(workload, &parts.nodes, events);
-        broken.extend(found.map(|found| Diagnostic { object: workload.object(), ..found }));
+        broken.extend(found.map(|found| Diagnostic { object: workload.title(), ..found }));
     }
     // The pods that run keep what they have, so this shows in none of them.
     if let Ok(specs) = &parts.specs {
         let exists =
             |name: &str| specs.iter().any(|spec| spec.pointer("/metadata/name").and_then(Value::as_str) == Some(name));
-        let of_known = workloads.iter().filter(|workload| broken.iter().all(|found| found.object != workload.object()));
+        let of_known = workloads.iter().filter(|workload| broken.iter().all(|found| found.object != workload.title()));
         let missing = of_known.filter_map(|workload| {
             let spec = workload.credential_specs().into_iter().find(|name| !exists(name))?;
             let text = format!("cred spec {spec} does not exist: pods that run keep theirs, and new ones are refused");
             let names = Names { spec: Some(&spec), ..Names::default() };
-            Some(Diagnostic { object: workload.object(), ..rules::found(&rules::SPEC_MISSING, text, &names) })
+            Some(Diagnostic { object: workload.title(), ..rules::found(&rules::SPEC_MISSING, text, &names) })
         });
         let missing: Vec<Diagnostic> = missing.collect();
         broken.extend(missing);

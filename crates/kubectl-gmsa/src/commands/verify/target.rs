@@ -15,36 +15,24 @@ use crate::shared::{
 };
 use gmsa_core::credspec::is_dns_subdomain;
 
-pub(super) struct Target {
-    pub namespace: String,
-    pub name: String,
-    pub pod: ClusterPod,
-}
-
 /// Finds the pod: `NAMESPACE/POD`, `POD`, `pod/NAME`, or `KIND/NAME` of a workload, of which a running pod is taken.
-pub(super) async fn find(snapshot: &Snapshot, named: &str) -> anyhow::Result<Target> {
+pub(super) async fn find(snapshot: &Snapshot, named: &str) -> anyhow::Result<ClusterPod> {
     let word = named.split_once('/').map(|(first, name)| (first.to_ascii_lowercase(), name));
-    let named = match &word {
-        Some((kind, name)) if ["pod", "pods", "po"].contains(&kind.as_str()) => name,
-        Some((kind, name)) => match Kind::of_word(kind).filter(|kind| *kind != Kind::CronJob) {
-            Some(kind) => {
-                let path = format!("{}/{name}", kind.collection(Some(&snapshot.namespace)));
-                return of_workload(snapshot, named, &path, name).await;
-            }
-            None => named,
-        },
-        None => named,
-    };
-    let (namespace, name, pod) = ClusterPod::find(snapshot, named).await?;
-    Ok(Target { namespace, name, pod })
+    if let Some((kind, name)) = &word
+        && let Some(kind) = Kind::of_word(kind).filter(|kind| *kind != Kind::CronJob)
+    {
+        return of_workload(snapshot, named, kind, name).await;
+    }
+    let of_pods = word.filter(|(kind, _)| ["pod", "pods", "po"].contains(&kind.as_str()));
+    ClusterPod::find(snapshot, of_pods.map_or(named, |(_, name)| name)).await
 }
 
-async fn of_workload(snapshot: &Snapshot, named: &str, path: &str, name: &str) -> anyhow::Result<Target> {
+async fn of_workload(snapshot: &Snapshot, named: &str, kind: Kind, name: &str) -> anyhow::Result<ClusterPod> {
     if !is_dns_subdomain(name) {
         bail!("{named:?} is not KIND/NAME");
     }
     let namespace = &snapshot.namespace;
-    let workload: Option<Value> = snapshot.find(path).await?;
+    let workload: Option<Value> = snapshot.find(&format!("{}/{name}", kind.collection(Some(namespace)))).await?;
     let workload = workload.with_context(|| format!("there is no {named} in namespace {namespace}"))?;
     let selector = workload.pointer("/spec/selector").cloned().context("the workload has no selector")?;
     let selector = Selector::try_from(serde_json::from_value::<LabelSelector>(selector)?)?;
@@ -66,16 +54,13 @@ async fn of_workload(snapshot: &Snapshot, named: &str, path: &str, name: &str) -
     };
     let mut stranger = None;
     for pod in pods {
-        let name = pod.place().1.to_owned();
         // The API server has compared the labels. Any pod may have them.
         let why = match Owner::all_of(snapshot, &pod).await {
-            Ok(owners) if owners.iter().any(is_it) => {
-                return Ok(Target { namespace: namespace.clone(), name, pod });
-            }
+            Ok(owners) if owners.iter().any(is_it) => return Ok(pod),
             Ok(_) => "is not controlled by it".to_owned(),
             Err(NotOwned { why, fix }) => format!("{why}{}", fix.map(|fix| format!(": {fix}")).unwrap_or_default()),
         };
-        stranger.get_or_insert_with(|| format!("; pod {name} has its labels, and {why}"));
+        stranger.get_or_insert_with(|| format!("; pod {} has its labels, and {why}", pod.place().1));
     }
     bail!("{named} in namespace {namespace} has no pod{}", stranger.unwrap_or_default())
 }

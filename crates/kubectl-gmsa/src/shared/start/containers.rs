@@ -66,8 +66,7 @@ impl<'p> Seen<'p> {
 
     /// Whether some container was tried, which needs a sandbox.
     fn has_sandbox(&self) -> bool {
-        let mut conditions = self.status().into_iter().flat_map(|status| status.conditions.iter().flatten());
-        conditions.any(|condition| condition.type_ == "PodReadyToStartContainers" && condition.status == "True")
+        self.pod.condition("PodReadyToStartContainers").is_some_and(|condition| condition.status == "True")
             || self.init().iter().chain(self.containers()).any(was_tried)
             || matches!(self.pod.phase(), "Running" | "Succeeded" | "Failed")
     }
@@ -182,10 +181,9 @@ impl<'p> Seen<'p> {
             let text = format!("{place}, and container {:?} is not ready: {why}", container.name);
             return Some(self.of_rule(&rules::POD_NOT_READY, text, || None));
         }
-        let mut conditions = self.status().into_iter().flat_map(|status| status.conditions.iter().flatten());
         // A container that has ended is not ready.
         let all_run = !self.containers().is_empty() && self.containers().iter().all(|container| container.ready);
-        let ready = conditions.find(|condition| condition.type_ == "Ready" && condition.status != "True" && all_run)?;
+        let ready = self.pod.condition("Ready").filter(|condition| condition.status != "True" && all_run)?;
         let why = words([&ready.reason, &ready.message]);
         Some(self.of_rule(&rules::POD_NOT_READY, format!("{place}, and the pod is not ready: {why}"), || None))
     }

@@ -113,8 +113,7 @@ pub fn check(pod: &ClusterPod, subject: Subject<'_>, nodes: &Nodes, events: &Eve
 
 /// Whether a scheduler has put the pod on its node, and not its template.
 fn was_scheduled(pod: &ClusterPod) -> bool {
-    let mut conditions = pod.object.status.iter().flat_map(|status| status.conditions.iter().flatten());
-    conditions.any(|condition| condition.type_ == "PodScheduled" && condition.status == "True")
+    pod.condition("PodScheduled").is_some_and(|condition| condition.status == "True")
 }
 
 fn of_build(node: &Node) -> String {

@@ -109,9 +109,10 @@ fn of_words(pod: &ClusterPod, subject: Subject<'_>, mut text: String, node: Opti
 }
 
 fn scheduler_says<'e>(pod: &'e ClusterPod, events: &'e Events) -> Option<&'e str> {
-    let mut conditions = pod.object.status.iter().flat_map(|status| status.conditions.iter().flatten());
-    let condition = conditions.find(|condition| condition.type_ == "PodScheduled");
-    let said = condition.and_then(|condition| condition.message.as_deref()).filter(|said| !said.is_empty());
+    let said = pod
+        .condition("PodScheduled")
+        .and_then(|condition| condition.message.as_deref())
+        .filter(|said| !said.is_empty());
     let uid = pod.object.metadata.uid.as_deref().unwrap_or_default();
     let event = || events.newest(uid, |event| event.reason == "FailedScheduling").map(|event| event.message.as_str());
     said.or_else(event)
