@@ -16,8 +16,7 @@ use crate::shared::{
     connection::{Connection, block_on},
     directory::DirectoryOptions,
     output::{Filter, Shape},
-    print,
-    rounds::Rounds,
+    print, rounds,
     snapshot::{From, Snapshot},
     walk::Walkthrough,
 };
@@ -32,15 +31,11 @@ mod configuration;
 mod crd;
 mod directory;
 mod dns;
-mod hostnames;
-mod namespaces;
 mod network;
 mod nodes;
 mod own;
 mod parts;
 mod pre;
-mod protection;
-mod replica;
 mod service;
 mod usage;
 mod workloads;
@@ -118,12 +113,9 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     let mut sources = options.directory.sources()?;
     block_on(async {
         let patience = options.wait.map(Duration::from_secs).or(options.watch.then_some(options.timeout));
-        let rounds = Rounds {
-            snapshot: options.from.open(connection).await?,
-            until: patience.map(|patience| Instant::now() + patience),
-            filter: &options.filter,
-            shape: if options.json { Shape::Json } else { options.output },
-        };
+        let until = patience.map(|patience| Instant::now() + patience);
+        let shape = if options.json { Shape::Json } else { options.output };
+        let snapshot = options.from.open(connection).await?;
         let round = async |snapshot: &Snapshot| {
             let checks = match options.workload.as_ref().or(options.pod.as_ref()) {
                 _ if options.pre => {
@@ -140,7 +132,7 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
             };
             Ok(checks)
         };
-        let (snapshot, outcome) = rounds.run(round).await?;
+        let (snapshot, outcome) = rounds::run(snapshot, until, &options.filter, shape, round).await?;
         if let Some(file) = &options.bundle {
             Box::pin(bundle::write(&snapshot, file)).await?;
         }

@@ -8,7 +8,8 @@
 
 use std::{
     cell::RefCell,
-    collections::BTreeMap,
+    collections::{BTreeMap, hash_map::RandomState},
+    hash::{BuildHasher as _, Hasher as _},
     io::{self, Write as _},
     path::PathBuf,
     time::Duration,
@@ -36,13 +37,16 @@ use gmsa_core::{
 };
 
 mod logs;
-mod name;
 mod node;
 mod pod;
 mod start;
 
-use name::PodName;
-use node::Place;
+use node::Target;
+
+const POD: &str = "pod";
+
+/// The container in the pod.
+const CONTAINER: &str = "probe";
 
 /// How many nodes are probed at the same time.
 const AT_ONCE: usize = 4;
@@ -168,6 +172,29 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     Ok(if left.is_empty() { outcome } else { outcome.max(Outcome::Incomplete) })
 }
 
+/// A pod of the probe.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct PodName {
+    namespace: String,
+    name: String,
+}
+
+impl PodName {
+    /// One that no other pod has.
+    fn new(namespace: &str, of: &str) -> Self {
+        let name = format!("{of}-{:016x}", RandomState::new().build_hasher().finish());
+        Self { namespace: namespace.to_owned(), name }
+    }
+
+    fn collection(&self) -> String {
+        format!("/api/v1/namespaces/{}/pods", self.namespace)
+    }
+
+    fn path(&self) -> String {
+        format!("{}/{}", self.collection(), self.name)
+    }
+}
+
 /// What is done on behalf of one command.
 struct Probe<'o> {
     options: &'o Options,
@@ -196,10 +223,10 @@ impl Probe<'_> {
     }
 
     /// One node: the first cause, and a check of its logs where they are asked for.
-    async fn at(&self, place: &Place) -> Vec<Check> {
+    async fn at(&self, place: &Target) -> Vec<Check> {
         let mut checks = vec![match &place.fault {
             Some(fault) => Check::found(node::NODE, fault.clone()),
-            None => self.identity(place).await.unwrap_or_else(|error| not_checked(name::POD, &error)),
+            None => self.identity(place).await.unwrap_or_else(|error| not_checked(POD, &error)),
         }];
         if let (Some(folder), Some(namespace), Some(node)) = (&self.options.logs, &self.logs_namespace, &place.node) {
             checks.push(if place.fault.is_some() {

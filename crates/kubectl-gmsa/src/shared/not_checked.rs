@@ -50,33 +50,25 @@ impl Unread {
             None => Remedy::of_answer(),
         };
         let said = call.and_then(CallError::status).map(|status| status.message.clone()).unwrap_or_default();
-        let cause = causes::chain(error.as_ref());
-        Self { tried: format!("{verb} {path}"), cause, code: call.and_then(CallError::code), said, remedy }
+        let code = call.and_then(CallError::code);
+        Self { code, said, ..Self::because(verb, path, causes::chain(error.as_ref()), remedy) }
     }
 
     /// That an object is not there.
     pub fn missing(path: &str) -> Self {
-        Self {
-            tried: format!("get {path}"),
-            cause: "it does not exist".to_owned(),
-            code: Some(404),
-            said: String::new(),
-            remedy: Remedy::later("Try again."),
-        }
+        let cause = "it does not exist".to_owned();
+        Self { code: Some(404), ..Self::because("get", path, cause, Remedy::later("Try again.")) }
     }
 
     /// That a bundle does not have it.
     pub fn left_out(verb: &str, path: &str) -> Self {
-        Self {
-            tried: format!("{verb} {path}"),
-            cause: format!(
-                "this bundle does not have {}",
-                path.split(['?', '{']).next().unwrap_or_default().trim_end()
-            ),
-            code: None,
-            said: String::new(),
-            remedy: Remedy::new("Ask the cluster itself, or for a bundle by a user who may read it."),
-        }
+        let what = path.split(['?', '{']).next().unwrap_or_default().trim_end();
+        let remedy = Remedy::new("Ask the cluster itself, or for a bundle by a user who may read it.");
+        Self::because(verb, path, format!("this bundle does not have {what}"), remedy)
+    }
+
+    fn because(verb: &str, path: &str, cause: String, remedy: Remedy) -> Self {
+        Self { tried: format!("{verb} {path}"), cause, code: None, said: String::new(), remedy }
     }
 
     /// Whether there is no such object, or no such kind of object.

@@ -8,16 +8,16 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use super::{
     pods::ClusterPod,
     snapshot::Snapshot,
-    start::workload::{Object, controller},
+    start::workload::{WorkloadObject, controller},
     workloads::Kind,
 };
 use gmsa_core::credspec::{is_dns_label, is_dns_subdomain};
 
 /// An owner of a pod, as the pod or its `ReplicaSet` names it.
-pub struct Owner {
+pub struct NamedOwner {
     pub reference: OwnerReference,
     /// What it is, where its kind is read.
-    pub read: Option<(Kind, Object)>,
+    pub read: Option<(Kind, WorkloadObject)>,
 }
 
 /// Why the owner that a pod names cannot be taken for its owner.
@@ -33,7 +33,7 @@ impl From<String> for NotOwned {
     }
 }
 
-impl Owner {
+impl NamedOwner {
     /// The owners of a pod, from the nearest one on: a `ReplicaSet`, then its Deployment.
     ///
     /// # Errors
@@ -55,12 +55,17 @@ impl Owner {
     }
 }
 
-async fn verified(snapshot: &Snapshot, owner: &OwnerReference, of: Kind, pod: &ClusterPod) -> Result<Object, NotOwned> {
+async fn verified(
+    snapshot: &Snapshot,
+    owner: &OwnerReference,
+    of: Kind,
+    pod: &ClusterPod,
+) -> Result<WorkloadObject, NotOwned> {
     let (OwnerReference { kind, name, uid, .. }, (namespace, _)) = (owner, pod.place());
     if !is_dns_label(namespace) || !is_dns_subdomain(name) {
         return Err(format!("names as its owner a {kind} with an invalid name").into());
     }
-    let found: Object = match snapshot.find(&format!("{}/{name}", of.collection(Some(namespace)))).await {
+    let found: WorkloadObject = match snapshot.find(&format!("{}/{name}", of.collection(Some(namespace)))).await {
         Ok(Some(found)) => found,
         Err(error) => {
             return Err(NotOwned {

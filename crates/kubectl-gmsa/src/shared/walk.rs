@@ -58,37 +58,33 @@ impl Walkthrough {
         let word = kind.split('.').next().unwrap_or_default();
         let is_pod = ["pod", "pods", "po"].contains(&word.to_ascii_lowercase().as_str());
         let kind = if is_pod { None } else { Some(Kind::of_word(word).ok_or_else(|| no_kind(word, "pod"))?) };
-        if !is_dns_subdomain(name) {
-            return Err(EXPECTED.to_owned());
-        }
-        Ok(Self { namespace: None, kind, name: name.to_owned() })
+        Ok(Self { kind, ..Self::of(None, name, EXPECTED)? })
     }
 
     /// Reads `NAMESPACE/KIND/NAME`, or `KIND/NAME`, of a workload.
     pub fn parse_workload(text: &str) -> Result<Self, String> {
         let parts: Vec<&str> = text.split('/').collect();
-        let (namespace, kind, name) = match parts.as_slice() {
-            [namespace, kind, name] => (Some((*namespace).to_owned()), *kind, *name),
-            [kind, name] => (None, *kind, *name),
+        let (namespace, kind, name) = match *parts.as_slice() {
+            [namespace, kind, name] => (Some(namespace), kind, name),
+            [kind, name] => (None, kind, name),
             _ => return Err("expected NAMESPACE/KIND/NAME".to_owned()),
         };
-        if namespace.as_ref().is_some_and(|namespace| !is_dns_label(namespace)) || !is_dns_subdomain(name) {
-            return Err("expected NAMESPACE/KIND/NAME, with names in lower case".to_owned());
-        }
+        let named = Self::of(namespace, name, "expected NAMESPACE/KIND/NAME, with names in lower case")?;
         let kind = Kind::of_word(kind).ok_or_else(|| no_kind(kind, "--pod for a pod"))?;
-        Ok(Self { namespace, kind: Some(kind), name: name.to_owned() })
+        Ok(Self { kind: Some(kind), ..named })
     }
 
     /// Reads `NAMESPACE/NAME`, or `NAME`, of a pod.
     pub fn parse_pod(text: &str) -> Result<Self, String> {
-        let (namespace, name) = match text.split_once('/') {
-            Some((namespace, name)) => (Some(namespace.to_owned()), name),
-            None => (None, text),
-        };
-        if namespace.as_ref().is_some_and(|namespace| !is_dns_label(namespace)) || !is_dns_subdomain(name) {
-            return Err("expected NAMESPACE/NAME".to_owned());
+        let (namespace, name) = text.split_once('/').map_or((None, text), |(namespace, name)| (Some(namespace), name));
+        Self::of(namespace, name, "expected NAMESPACE/NAME")
+    }
+
+    fn of(namespace: Option<&str>, name: &str, expected: &str) -> Result<Self, String> {
+        if namespace.is_some_and(|namespace| !is_dns_label(namespace)) || !is_dns_subdomain(name) {
+            return Err(expected.to_owned());
         }
-        Ok(Self { namespace, kind: None, name: name.to_owned() })
+        Ok(Self { namespace: namespace.map(str::to_owned), kind: None, name: name.to_owned() })
     }
 
     /// The lines of the walk.
@@ -254,10 +250,7 @@ async fn contents(snapshot: &Snapshot, finder: &mut FactFinder, of: &ClusterPod)
 
 /// What to do about a pod that must be created again.
 fn again(pod: &ClusterPod, found: Diagnostic) -> Diagnostic {
-    match created_again(pod) {
-        Some(fix) => found.with_fix(fix),
-        None => found,
-    }
+    Diagnostic { fix: created_again(pod).or(found.fix), ..found }
 }
 
 /// How a pod is created again: by its controller, where it has one.

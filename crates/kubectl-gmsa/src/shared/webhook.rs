@@ -168,9 +168,7 @@ pub async fn gives_hostnames(snapshot: &Snapshot) -> bool {
     let read = async {
         let Some(service) = service_of_webhook(snapshot).await? else { return Ok(None) };
         let endpoints = endpoints(snapshot, &service).await?;
-        let Some(name) = endpoints.iter().find_map(|endpoint| endpoint.target_ref.as_ref()?.name.as_deref()) else {
-            return Ok(None);
-        };
+        let Some(name) = endpoints.iter().find_map(pod_name) else { return Ok(None) };
         snapshot.find::<Pod>(&format!("/api/v1/namespaces/{}/pods/{name}", service.namespace)).await
     };
     let pod: Read<Option<Pod>> = read.await;
@@ -193,6 +191,11 @@ fn is_set_to_give_hostnames(pod: &Pod) -> bool {
                 None => false,
             })
     })
+}
+
+/// The name of the pod that an endpoint is.
+pub fn pod_name(endpoint: &Endpoint) -> Option<&str> {
+    endpoint.target_ref.as_ref()?.name.as_deref()
 }
 
 pub fn is_ready(endpoint: &Endpoint) -> bool {

@@ -9,9 +9,9 @@
 //! What could not be read is a `Read`, of which a check gets nothing without `?`: so it is skipped, and cannot say `pass` of what nobody saw.
 
 use super::{
-    api_server, call, configuration, crd, directory, dns, namespaces, network, nodes, own,
+    api_server, call, configuration, crd, directory, dns, network, nodes, own,
     parts::{Judged, Parts},
-    protection, service, usage, workloads,
+    service, usage, workloads,
 };
 use gmsa_core::diagnostic::Check;
 
@@ -61,10 +61,10 @@ pub(super) static CHECKS: [Checker; 15] = [
         run: call::checks,
     },
     Checker {
-        about: protection::PROTECTION,
+        about: configuration::PROTECTION,
         what: "whether static policies protect the configurations",
         takes: &[WEBHOOKS, "create validatingwebhookconfigurations"],
-        run: protection::check,
+        run: configuration::protection,
     },
     Checker {
         about: service::SERVICE,
@@ -79,10 +79,10 @@ pub(super) static CHECKS: [Checker; 15] = [
         run: network::check,
     },
     Checker {
-        about: namespaces::NAMESPACES,
+        about: configuration::NAMESPACES,
         what: "in which namespaces pods are reviewed",
         takes: &[WEBHOOKS, "list namespaces"],
-        run: namespaces::check,
+        run: configuration::namespaces,
     },
     Checker {
         about: usage::SPECS,

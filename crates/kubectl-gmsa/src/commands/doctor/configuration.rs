@@ -1,15 +1,27 @@
-//! The webhook configurations: whether there are both, and of each webhook what it receives, what happens without it, whose selectors it has.
+//! The webhook configurations: whether there are both, and of each webhook what it receives, what happens without it, whose selectors it has;
+//! which namespaces they leave out; and whether policies from files of the control plane protect them. Such policies cannot be read; what they
+//! refuse shows that they are in force.
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::jiff::Timestamp;
+use k8s_openapi::{
+    api::{admissionregistration::v1::ServiceReference, core::v1::Namespace},
+    jiff::Timestamp,
+};
+use kube::core::ParseExpressionError;
 use serde_json::{Value, json};
 
 use super::{
     certificate, found,
     parts::{Judged, Parts},
 };
-use crate::shared::{installer::Installer, output::first_five, rules, webhook::Configured};
+use crate::shared::{
+    installer::Installer,
+    not_checked::{Unread, not_checked},
+    output::first_five,
+    rules,
+    webhook::Configured,
+};
 use gmsa_core::{
     credspec::is_dns_subdomain,
     diagnostic::{Check, Diagnostic, Severity},
@@ -17,6 +29,8 @@ use gmsa_core::{
 };
 
 pub(super) const CONFIGURATION: &str = "configuration";
+pub(super) const PROTECTION: &str = "protection";
+pub(super) const NAMESPACES: &str = "namespaces";
 
 pub(super) fn checks(parts: &Parts) -> Judged<'_> {
     let webhooks = parts.webhooks.as_ref()?;
@@ -132,4 +146,71 @@ fn restored(of: &Configured) -> String {
         ),
         None => format!("Remove its selectors, then {apply}, which brings back those of the chart's values."),
     }
+}
+
+/// Whether static policies refuse what only they refuse.
+pub(super) fn protection(parts: &Parts) -> Judged<'_> {
+    parts.webhooks.as_ref()?;
+    let Some((release, answer)) = &parts.protection else { return Ok(Vec::new()) };
+    let unprotected = |text: &str| {
+        found(PROTECTION, &rules::STATIC_POLICIES, format!("{text} the webhook configurations of {release}"))
+    };
+    Ok(vec![match answer {
+        Ok(_) => unprotected("no static policies protect"),
+        Err(unread) if refuses(unread) => {
+            let text =
+                format!("static policies, from files of the control plane, protect the configurations of {release}");
+            Check::pass(PROTECTION, text)
+        }
+        // A user who may not create a configuration cannot try it, and lacks nothing else.
+        Err(unread) if unread.is_forbidden() => unprotected(
+            "you may not create validatingwebhookconfigurations, so it was not tried whether static policies protect",
+        ),
+        Err(unread) => unread.check(PROTECTION),
+    }])
+}
+
+fn refuses(unread: &Unread) -> bool {
+    unread.said.contains("the static policies of the GMSA webhook")
+}
+
+/// The namespaces whose pods the webhook does not review.
+pub(super) fn namespaces(parts: &Parts) -> Judged<'_> {
+    let webhooks = parts.of_pods()?;
+    let namespaces = parts.namespaces.as_ref()?;
+    if webhooks.is_empty() {
+        return Ok(Vec::new());
+    }
+    let excluded = match excluded(namespaces, &webhooks) {
+        Ok(excluded) => excluded,
+        Err(error) => return Ok(vec![not_checked(NAMESPACES, &error.into())]),
+    };
+    // The webhook's own namespaces are excluded on purpose.
+    let own = |name: &str| {
+        let service = |found: &&Configured| found.webhook.client_config.service.clone();
+        let mut services = webhooks.iter().filter_map(service);
+        name == "kube-system" || services.any(|ServiceReference { namespace, .. }| namespace == name)
+    };
+    let others: Vec<&str> = excluded.iter().copied().filter(|name| !own(name)).collect();
+    Ok(vec![if others.is_empty() {
+        let (reviewed, count) = (namespaces.len() - excluded.len(), namespaces.len());
+        Check::pass(NAMESPACES, format!("pods are reviewed in {reviewed} of {count}"))
+    } else {
+        found(NAMESPACES, &rules::NAMESPACES_EXCLUDED, format!("pods are not reviewed in {}", first_five(&others)))
+    }])
+}
+
+/// The namespaces that one of the webhooks does not review.
+pub(super) fn excluded<'n>(
+    namespaces: &'n [Namespace],
+    webhooks: &[&Configured],
+) -> Result<Vec<&'n str>, ParseExpressionError> {
+    let mut excluded = Vec::new();
+    for namespace in namespaces {
+        let selected: Result<Vec<bool>, _> = webhooks.iter().map(|webhook| webhook.selects(namespace)).collect();
+        if selected?.contains(&false) {
+            excluded.extend(namespace.metadata.name.as_deref());
+        }
+    }
+    Ok(excluded)
 }

@@ -25,7 +25,7 @@ pub(super) fn check(parts: &Parts) -> Judged<'_> {
     parts.webhooks.as_ref()?;
     let mut checks = Vec::new();
     for Service { client, replica, policies, .. } in &parts.services {
-        let (Some(service), Some((_, Ok(replica)))) = (&client.service, replica) else { continue };
+        let (Some(service), Some(Ok(replica))) = (&client.service, replica) else { continue };
         let judged = judge(&service.namespace, &replica.pod, policies.as_ref()?);
         checks.push(judged.unwrap_or_else(|error| not_checked(NETWORK, &error.into())));
     }

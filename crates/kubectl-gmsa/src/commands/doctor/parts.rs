@@ -19,7 +19,7 @@ use k8s_openapi::{
 };
 use serde_json::{Value, json, value::RawValue};
 
-use super::{directory, replica::Replica};
+use super::{directory, service::Replica};
 use crate::shared::{
     cluster_dns::{self, Objects},
     directory::Source,
@@ -32,7 +32,7 @@ use crate::shared::{
         scheduling::Nodes,
         workload::{Workload, Workloads},
     },
-    webhook::{Configured, configured, endpoints, installer, is_ready, reviewing},
+    webhook::{Configured, configured, endpoints, installer, is_ready, pod_name, reviewing},
     workloads::Kind,
 };
 use gmsa_cluster::{probe, resolver::live::collection};
@@ -46,8 +46,8 @@ use gmsa_core::{
 pub(super) struct Service {
     pub client: WebhookClientConfig,
     pub endpoints: Read<Vec<Endpoint>>,
-    /// One of its pods, with its name.
-    pub replica: Option<(String, Read<Replica>)>,
+    /// One of its pods.
+    pub replica: Option<Read<Replica>>,
     /// Those of its namespace.
     pub policies: Read<Vec<NetworkPolicy>>,
 }
@@ -242,20 +242,15 @@ impl Service {
         let policies = format!("/apis/networking.k8s.io/v1/namespaces/{}/networkpolicies", service.namespace);
         let (endpoints, policies) = tokio::join!(endpoints(snapshot, service), snapshot.list(&policies));
         // Where none is ready, one that is not may show why.
-        let known = || endpoints.iter().flatten();
-        let mut pods = known()
-            .filter(|endpoint| is_ready(endpoint))
-            .chain(known())
-            .filter_map(|endpoint| endpoint.target_ref.as_ref()?.name.clone());
-        let replica = OptionFuture::from(pods.next().map(async |name| {
+        let known = endpoints.iter().flatten();
+        let mut by_use: Vec<&Endpoint> = known.filter(|endpoint| pod_name(endpoint).is_some()).collect();
+        by_use.sort_by_key(|endpoint| !is_ready(endpoint));
+        let read = async |name: &str| {
             let path = format!("/api/v1/namespaces/{}/pods/{name}", service.namespace);
-            let read = match snapshot.get::<Pod>(&path).await {
-                Ok(pod) => Ok(Replica::read(snapshot, &service.namespace, &name, pod).await),
-                Err(unread) => Err(unread),
-            };
-            (name, read)
-        }))
-        .await;
+            let pod: Pod = snapshot.get(&path).await?;
+            Ok(Replica::read(snapshot, &service.namespace, name, pod).await)
+        };
+        let replica = OptionFuture::from(by_use.first().and_then(|first| pod_name(first)).map(read)).await;
         Self { client, endpoints, replica, policies }
     }
 }

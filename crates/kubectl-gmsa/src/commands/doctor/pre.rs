@@ -56,13 +56,7 @@ fn namespace(name: &str, read: Read<Option<Namespace>>) -> Check {
         return found(NAMESPACE_CHECK, &rules::NAMESPACE_UNUSABLE, format!("{name} is being deleted"));
     }
     let level = namespace.metadata.labels.as_ref().and_then(|labels| labels.get(LEVEL));
-    let text = match level {
-        Some(level) => format!(
-            "{name} enforces the Pod Security level {level}: the webhook runs under every level, restricted included"
-        ),
-        None => {
-            format!("{name} enforces no Pod Security level: the webhook runs under every level, restricted included")
-        }
-    };
+    let enforced = level.map_or("no Pod Security level".to_owned(), |level| format!("the Pod Security level {level}"));
+    let text = format!("{name} enforces {enforced}: the webhook runs under every level, restricted included");
     Check::pass(NAMESPACE_CHECK, text)
 }

@@ -1,14 +1,13 @@
 //! Credential specs, and the pods that use them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::{
+    configuration::excluded,
     found,
-    hostnames::HostNames,
-    namespaces::excluded,
     parts::{Judged, Parts},
 };
 use crate::shared::{
@@ -18,12 +17,14 @@ use crate::shared::{
     rules::{self, Names},
 };
 use gmsa_core::{
+    admission::advice::hostname::distinct,
     credspec::{CredentialSpec, lint},
     diagnostic::{Check, Diagnostic, Severity},
 };
 
 pub(super) const SPECS: &str = "credential specs";
 pub(super) const PODS: &str = "pods";
+const HOST_NAMES: &str = "host names";
 
 pub(super) fn check_specs(parts: &Parts) -> Judged<'_> {
     let (objects, mut checks) = (parts.specs.as_ref()?, Vec::new());
@@ -115,4 +116,34 @@ pub(super) fn check_pods(parts: &Parts) -> Judged<'_> {
     }
     checks.extend(hostnames.check());
     Ok(checks)
+}
+
+/// The pods, by a credential spec and by what counts of their host names. Windows takes for one computer those of which both are the same.
+#[derive(Default)]
+struct HostNames(BTreeMap<(String, String), Vec<String>>);
+
+impl HostNames {
+    fn add(&mut self, pod: &ClusterPod) {
+        let (namespace, name) = pod.place();
+        // Without a host name of its own a pod has its name as one.
+        let hostname = distinct(pod.admission.hostname().unwrap_or(name));
+        let specs: BTreeSet<&str> = pod.admission.slots().filter_map(|slot| slot.name).collect();
+        for spec in specs.into_iter().filter(|_| !pod.admission.is_linux()) {
+            self.0.entry((spec.to_owned(), hostname.clone())).or_default().push(format!("{namespace}/{name}"));
+        }
+    }
+
+    /// Nothing where each host name is its own.
+    fn check(self) -> Option<Check> {
+        let alike: BTreeSet<String> = self.0.into_values().filter(|pods| pods.len() > 1).flatten().collect();
+        if alike.is_empty() {
+            return None;
+        }
+        let (count, names) = (alike.len(), first_five(&Vec::from_iter(alike)));
+        let text = format!(
+            "{count} pods share a credential spec and the first 15 characters of their host names with another, so they can lose their trust: \
+             {names}"
+        );
+        Some(found(HOST_NAMES, &rules::SHARED_HOSTNAME, text))
+    }
 }

@@ -5,7 +5,7 @@
 use kube::api::ObjectMeta;
 
 use crate::shared::{
-    owners::{NotOwned, Owner},
+    owners::{NamedOwner, NotOwned},
     pods::ClusterPod,
     snapshot::Snapshot,
     workloads::Kind,
@@ -32,7 +32,7 @@ pub(super) struct PodOwner {
 /// # Errors
 /// Where the owner that the pod names is not its owner, or cannot be read.
 pub(super) async fn owner_of(snapshot: &Snapshot, pod: &ClusterPod) -> Result<(PodOwner, bool), NotOwned> {
-    let owners = Owner::all_of(snapshot, pod).await?;
+    let owners = NamedOwner::all_of(snapshot, pod).await?;
     let other = owners.iter().find(|owner| owner.read.as_ref().is_some_and(|(kind, read)| !read.uses_gmsa(*kind)));
     if let Some(owner) = other {
         let (kind, name) = (&owner.reference.kind, &owner.reference.name);

@@ -5,10 +5,7 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 use tokio::time::{Instant, sleep};
 
-use super::{
-    Probe,
-    name::{CONTAINER, POD, PodName},
-};
+use super::{CONTAINER, POD, PodName, Probe};
 use crate::shared::{
     pods::ClusterPod,
     progress,

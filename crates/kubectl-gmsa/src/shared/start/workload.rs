@@ -24,17 +24,17 @@ use gmsa_core::admission::pod::Pod;
 mod object;
 
 use object::Owned;
-pub use object::{Idle, Object, controller};
+pub use object::{Idle, WorkloadObject, controller};
 
 /// What creates pods: the workload itself, a ReplicaSet of a Deployment, or a Job of a `CronJob`.
 pub struct Maker {
     kind: Kind,
-    object: Rc<Object>,
+    object: Rc<WorkloadObject>,
     pub pods: Vec<ClusterPod>,
 }
 
 impl Maker {
-    fn of(kind: Kind, object: &Rc<Object>) -> Self {
+    fn of(kind: Kind, object: &Rc<WorkloadObject>) -> Self {
         Self { kind, object: Rc::clone(object), pods: Vec::new() }
     }
 
@@ -66,7 +66,7 @@ pub struct Workload {
     pub name: String,
     /// A pod of its template, as its controller would create it.
     pub template: Value,
-    pub object: Rc<Object>,
+    pub object: Rc<WorkloadObject>,
     /// The newest is the last.
     pub makers: Vec<Maker>,
 }
@@ -93,11 +93,12 @@ impl Workload {
 
     /// Reads one; `None` where there is none of this name.
     pub async fn find(snapshot: &Snapshot, namespace: &str, kind: Kind, name: &str) -> Read<Option<Self>> {
-        let top: Option<Object> = snapshot.find(&format!("{}/{name}", kind.collection(Some(namespace)))).await?;
+        let top: Option<WorkloadObject> =
+            snapshot.find(&format!("{}/{name}", kind.collection(Some(namespace)))).await?;
         let Some(top) = top else { return Ok(None) };
         let mut objects = vec![(kind, Rc::new(top))];
         if let Some(below) = kind.below() {
-            let read: Vec<Object> = snapshot.list(&below.collection(Some(namespace))).await?;
+            let read: Vec<WorkloadObject> = snapshot.list(&below.collection(Some(namespace))).await?;
             objects.extend(read.into_iter().map(|object| (below, Rc::new(object))));
         }
         let pods: Vec<Box<RawValue>> = snapshot.list(&pods_of(Some(namespace))).await?;
@@ -132,7 +133,7 @@ impl Workload {
     }
 
     /// Itself, or the newest Job of a `CronJob`.
-    fn running(&self) -> (Kind, &Object) {
+    fn running(&self) -> (Kind, &WorkloadObject) {
         let job = self.makers.last().filter(|_| self.kind == Kind::CronJob);
         job.map_or((self.kind, &*self.object), |job| (job.kind, &*job.object))
     }
@@ -157,7 +158,8 @@ pub struct Workloads {
 impl Workloads {
     /// Reads those of a namespace, or of all. Without the pods, nothing is known of their number.
     pub async fn read(snapshot: &Snapshot, namespace: Option<&str>) -> Self {
-        let kinds = Kind::ALL.map(async |kind| (kind, snapshot.list::<Object>(&kind.collection(namespace)).await));
+        let kinds =
+            Kind::ALL.map(async |kind| (kind, snapshot.list::<WorkloadObject>(&kind.collection(namespace)).await));
         let pods = pods_of(namespace);
         let (kinds, pods) = tokio::join!(join_all(kinds), snapshot.list(&pods));
         let (mut objects, mut unread) = (Vec::new(), Vec::new());
@@ -174,12 +176,13 @@ impl Workloads {
 
 /// The workloads among these objects that are meant, with their pods.
 fn assemble(
-    objects: Vec<(Kind, Rc<Object>)>,
+    objects: Vec<(Kind, Rc<WorkloadObject>)>,
     pods: &[Box<RawValue>],
-    is_meant: impl Fn(Kind, &Object) -> bool,
+    is_meant: impl Fn(Kind, &WorkloadObject) -> bool,
 ) -> Vec<Workload> {
     let uids: BTreeSet<String> = objects.iter().map(|(_, object)| object.uid().to_owned()).collect();
-    let is_below = |object: &Object| controller(&object.metadata).is_some_and(|owner| uids.contains(&owner.uid));
+    let is_below =
+        |object: &WorkloadObject| controller(&object.metadata).is_some_and(|owner| uids.contains(&owner.uid));
     let (below, top): (Vec<_>, Vec<_>) = objects.into_iter().partition(|(_, object)| is_below(object));
     let mut workloads: Vec<Workload> = top
         .into_iter()
@@ -198,7 +201,7 @@ fn assemble(
 }
 
 /// Adds each ReplicaSet of a Deployment, and the newest Job of a `CronJob`.
-fn add_makers(workloads: &mut [Workload], mut below: Vec<(Kind, Rc<Object>)>) {
+fn add_makers(workloads: &mut [Workload], mut below: Vec<(Kind, Rc<WorkloadObject>)>) {
     below.sort_by(|(_, one), (_, other)| one.age().cmp(&other.age()));
     let mut by_uid: HashMap<String, &mut Workload> =
         workloads.iter_mut().map(|workload| (workload.object.uid().to_owned(), workload)).collect();

@@ -15,7 +15,7 @@ use gmsa_core::admission::pod::Pod;
 
 /// The fields that are needed.
 #[derive(Deserialize)]
-pub struct Object {
+pub struct WorkloadObject {
     pub metadata: ObjectMeta,
     #[serde(default)]
     spec: Spec,
@@ -93,7 +93,7 @@ impl Idle {
     }
 }
 
-impl Object {
+impl WorkloadObject {
     pub fn uid(&self) -> &str {
         self.metadata.uid.as_deref().unwrap_or_default()
     }
