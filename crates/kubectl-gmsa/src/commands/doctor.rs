@@ -33,7 +33,6 @@ mod directory;
 mod dns;
 mod network;
 mod nodes;
-mod own;
 mod parts;
 mod pre;
 mod service;

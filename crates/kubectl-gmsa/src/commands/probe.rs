@@ -24,7 +24,7 @@ use crate::shared::{
     args::{service_account, spec_name, timeout},
     confirm::confirmed,
     connection::{Cluster, Connection, block_on, is_missing},
-    not_checked::{Read, Unread, not_checked},
+    not_checked::{Unread, not_checked},
     output::{Filter, Shape, print_checks},
     rules,
     start::is_cause,
@@ -243,11 +243,6 @@ impl Probe<'_> {
             }
         }
         checks
-    }
-
-    /// What was read, where it may be; why not is kept.
-    fn read<T>(&self, about: &'static str, read: Read<T>) -> Option<T> {
-        read.map_err(|error| self.unread.borrow_mut().insert(about, error)).ok()
     }
 
     /// Deletes a pod that may exist.

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use super::{
     admission::{FactFinder, fact_finder},
-    not_checked::{Read, Remedy, because},
+    not_checked::{Remedy, because},
     pods::{ClusterPod, ContentsState, FIX_UNMATCHED},
     rules::{self, Names, Subject},
     snapshot::Snapshot,
@@ -128,14 +128,13 @@ async fn workload(snapshot: &Snapshot, namespace: &str, kind: Kind, name: &str) 
     if checks.iter().any(is_cause) {
         return Ok(with_unreached(checks));
     }
-    let (events, unread) = known(events);
     let pods: Vec<&ClusterPod> = workload.pods().collect();
     let nodes = nodes(snapshot, &pods).await;
     let worst = cause::worst(&workload, &nodes, &events);
     let created = cause::created(&workload, worst.as_ref(), &events);
     // Where no event can be read, the reason may be in one.
     let broken = is_cause(&created) || worst.as_ref().is_some_and(|(_, checks)| checks.iter().any(is_cause));
-    checks.extend(unread.filter(|_| broken));
+    checks.extend(events.lacking().filter(|_| broken));
     if is_cause(&created) {
         checks.push(decision::not_up_to_date(created, &workload));
         return Ok(with_unreached(checks));
@@ -175,9 +174,8 @@ async fn pod(snapshot: &Snapshot, namespace: &str, name: &str) -> anyhow::Result
     let events = Events::read(snapshot, Some(namespace));
     let pods = [&pod];
     let (events, nodes) = tokio::join!(events, nodes(snapshot, &pods));
-    let (events, unread) = known(events);
     let steps = steps(&pod, subject, &nodes, &events);
-    checks.extend(unread.filter(|_| steps.iter().any(is_cause)));
+    checks.extend(events.lacking().filter(|_| steps.iter().any(is_cause)));
     Ok(walked(&pod, steps, checks, None))
 }
 
@@ -194,14 +192,6 @@ fn walked(pod: &ClusterPod, steps: Vec<Check>, mut checks: Vec<Check>, more: Opt
         checks.push(Check::pass(NEXT, format!("run: kubectl gmsa verify {namespace}/{name}")));
     }
     with_unreached(checks)
-}
-
-/// The events, and a check where they could not be read.
-fn known(events: Read<Events>) -> (Events, Option<Check>) {
-    match events {
-        Ok(events) => (events, None),
-        Err(unread) => (Events::default(), Some(unread.check("events"))),
-    }
 }
 
 /// The nodes of these pods, and the Windows nodes where a pod does not run.

@@ -9,7 +9,7 @@
 //! What could not be read is a `Read`, of which a check gets nothing without `?`: so it is skipped, and cannot say `pass` of what nobody saw.
 
 use super::{
-    api_server, call, configuration, crd, directory, dns, network, nodes, own,
+    api_server, call, configuration, crd, directory, dns, network, nodes,
     parts::{Judged, Parts},
     service, usage, workloads,
 };
@@ -43,10 +43,10 @@ pub(super) static CHECKS: [Checker; 15] = [
         run: crd::check,
     },
     Checker {
-        about: own::WEBHOOK,
+        about: workloads::WEBHOOK,
         what: "the first cause for which the webhook's own pods are not there, or do not run",
         takes: &[WEBHOOKS, "in the namespace of the webhook: get deployments; list replicasets, pods and events"],
-        run: own::check,
+        run: workloads::of_webhook,
     },
     Checker {
         about: configuration::CONFIGURATION,

@@ -24,9 +24,9 @@ const PORT: &str = "https";
 pub(super) fn check(parts: &Parts) -> Judged<'_> {
     parts.webhooks.as_ref()?;
     let mut checks = Vec::new();
-    for Service { client, replica, policies, .. } in &parts.services {
-        let (Some(service), Some(Ok(replica))) = (&client.service, replica) else { continue };
-        let judged = judge(&service.namespace, &replica.pod, policies.as_ref()?);
+    for Service { named, replica, policies, .. } in &parts.services {
+        let Some(Ok(replica)) = replica else { continue };
+        let judged = judge(&named.namespace, &replica.pod, policies.as_ref()?);
         checks.push(judged.unwrap_or_else(|error| not_checked(NETWORK, &error.into())));
     }
     Ok(checks)

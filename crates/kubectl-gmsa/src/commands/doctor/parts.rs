@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use futures::future::{OptionFuture, join_all};
 use k8s_openapi::{
     api::{
-        admissionregistration::v1::{ServiceReference, WebhookClientConfig},
+        admissionregistration::v1::ServiceReference,
         core::v1::{Namespace, Node, Pod},
         discovery::v1::Endpoint,
         networking::v1::NetworkPolicy,
@@ -42,23 +42,24 @@ use gmsa_core::{
     diagnostic::{Check, Diagnostic},
 };
 
-/// The Service that a webhook is called by, or its URL.
+/// The Service that a webhook is called by.
 pub(super) struct Service {
-    pub client: WebhookClientConfig,
+    pub named: ServiceReference,
     pub endpoints: Read<Vec<Endpoint>>,
     /// One of its pods.
     pub replica: Option<Read<Replica>>,
     /// Those of its namespace.
     pub policies: Read<Vec<NetworkPolicy>>,
+    /// None where its names are none.
+    pub own: Option<Own>,
 }
 
 /// The Deployment that a Service belongs to: the chart gives both one name.
 pub(super) struct Own {
-    pub service: ServiceReference,
     /// None where it was deleted.
     pub namespace: Read<Option<Namespace>>,
     pub workload: Read<Option<Workload>>,
-    pub events: Read<Events>,
+    pub events: Events,
 }
 
 /// The lines of a check, or what it needs and could not be read.
@@ -82,7 +83,6 @@ pub(super) struct Parts {
     /// What was answered to a configuration that only static policies refuse, and the release whose they are.
     pub protection: Option<(String, Read<Value>)>,
     pub services: Vec<Service>,
-    pub own: Vec<Own>,
     /// None where there is no custom resource.
     pub specs: Read<Vec<Value>>,
     pub pods: Read<Vec<Box<RawValue>>>,
@@ -90,7 +90,7 @@ pub(super) struct Parts {
     pub windows: Read<Vec<Node>>,
     /// With those of the pods that are no Windows nodes.
     pub nodes: Nodes,
-    pub events: Read<Events>,
+    pub events: Events,
     pub dns: Read<Objects>,
     /// What the directory says of the credential specs.
     pub directory: Option<Read<Vec<Diagnostic>>>,
@@ -107,7 +107,6 @@ impl Parts {
                 dry_runs(snapshot, &webhooks),
                 protection(snapshot, &ours),
                 services(snapshot, &ours),
-                own(snapshot, &ours),
                 async { installer(snapshot, webhooks.as_deref().ok()?).await },
             );
             (webhooks, more)
@@ -122,21 +121,18 @@ impl Parts {
             Workloads::read(snapshot, None),
             snapshot.list(Nodes::WINDOWS),
         );
-        let (webhooks, (dry_runs, protection, services, own, installer)) = installation;
+        let (webhooks, (dry_runs, protection, services, installer)) = installation;
         let mut nodes = Nodes::of(windows.as_ref().ok().cloned());
         // Who may not list nodes may rarely read one.
         let (dns, ()) = tokio::join!(dns(snapshot, &specs), async {
             if nodes.windows.is_some() {
-                let own = own.iter().filter_map(|own| own.workload.as_ref().ok()?.as_ref());
+                let own = services.iter().filter_map(|service| service.own.as_ref()?.workload.as_ref().ok()?.as_ref());
                 nodes.add(snapshot, workloads.known.iter().chain(own).flat_map(Workload::pods)).await;
             }
         });
         let is_broken = |workload: &Workload| cause::of(workload, &nodes, &Events::default()).is_some();
-        let events = if workloads.known.iter().any(is_broken) {
-            Events::read(snapshot, None).await
-        } else {
-            Ok(Events::default())
-        };
+        let is_broken = workloads.known.iter().any(is_broken);
+        let events = if is_broken { Events::read(snapshot, None).await } else { Events::default() };
         Self {
             taken: snapshot.taken(),
             namespace: snapshot.namespace.clone(),
@@ -148,7 +144,6 @@ impl Parts {
             dry_runs,
             protection,
             services,
-            own,
             specs,
             pods,
             workloads,
@@ -164,27 +159,6 @@ impl Parts {
     pub(super) fn of_pods(&self) -> Result<Vec<&Configured>, &Unread> {
         self.webhooks.as_deref().map(reviewing)
     }
-}
-
-/// Reads the Deployment of each Service.
-async fn own(snapshot: &Snapshot, webhooks: &[&Configured]) -> Vec<Own> {
-    let services = webhooks.iter().filter_map(|found| found.webhook.client_config.service.as_ref());
-    // They become parts of paths.
-    let named = services.filter(|service| is_dns_label(&service.namespace) && is_dns_subdomain(&service.name));
-    let mut seen = BTreeSet::new();
-    let each = named.filter(|service| seen.insert((&service.namespace, &service.name))).map(async |service| {
-        let namespace = &service.namespace;
-        let path = format!("/api/v1/namespaces/{namespace}");
-        let (of, workload) =
-            tokio::join!(snapshot.find(&path), Workload::find(snapshot, namespace, Kind::Deployment, &service.name),);
-        // Where all is well, no event says why not.
-        let events = match &workload {
-            Ok(Some(_)) => Events::read(snapshot, Some(namespace)).await,
-            _ => Ok(Events::default()),
-        };
-        Own { service: service.clone(), namespace: of, workload, events }
-    });
-    join_all(each).await
 }
 
 fn is_ours(found: &Configured) -> bool {
@@ -221,37 +195,43 @@ async fn protection(snapshot: &Snapshot, webhooks: &[&Configured]) -> Option<(St
 /// Reads each Service that a webhook is called by.
 async fn services(snapshot: &Snapshot, webhooks: &[&Configured]) -> Vec<Service> {
     let mut seen = BTreeSet::new();
-    let name = |client: &WebhookClientConfig| {
-        client
-            .service
-            .as_ref()
-            .map(|service| (service.namespace.clone(), service.name.clone()))
-            .ok_or(client.url.clone())
-    };
-    let clients = webhooks.iter().map(|found| &found.webhook.client_config);
-    let each = clients.filter(|client| seen.insert(name(client))).map(|client| Service::read(snapshot, client));
-    join_all(each).await
+    let named = webhooks.iter().filter_map(|found| found.webhook.client_config.service.as_ref());
+    let each = named.filter(|named| seen.insert((&named.namespace, &named.name)));
+    join_all(each.map(|named| Service::read(snapshot, named))).await
 }
 
 impl Service {
-    async fn read(snapshot: &Snapshot, client: &WebhookClientConfig) -> Self {
-        let client = client.clone();
-        let Some(service) = &client.service else {
-            return Self { client, endpoints: Ok(Vec::new()), replica: None, policies: Ok(Vec::new()) };
-        };
-        let policies = format!("/apis/networking.k8s.io/v1/namespaces/{}/networkpolicies", service.namespace);
-        let (endpoints, policies) = tokio::join!(endpoints(snapshot, service), snapshot.list(&policies));
+    async fn read(snapshot: &Snapshot, named: &ServiceReference) -> Self {
+        let ServiceReference { namespace, name, .. } = named;
+        let policies = format!("/apis/networking.k8s.io/v1/namespaces/{namespace}/networkpolicies");
+        // They become parts of paths.
+        let are_names = is_dns_label(namespace) && is_dns_subdomain(name);
+        let own = OptionFuture::from(are_names.then(|| Own::read(snapshot, namespace, name)));
+        let (endpoints, policies, own) = tokio::join!(endpoints(snapshot, named), snapshot.list(&policies), own);
         // Where none is ready, one that is not may show why.
         let known = endpoints.iter().flatten();
         let mut by_use: Vec<&Endpoint> = known.filter(|endpoint| pod_name(endpoint).is_some()).collect();
         by_use.sort_by_key(|endpoint| !is_ready(endpoint));
         let read = async |name: &str| {
-            let path = format!("/api/v1/namespaces/{}/pods/{name}", service.namespace);
-            let pod: Pod = snapshot.get(&path).await?;
-            Ok(Replica::read(snapshot, &service.namespace, name, pod).await)
+            let pod: Pod = snapshot.get(&format!("/api/v1/namespaces/{namespace}/pods/{name}")).await?;
+            Ok(Replica::read(snapshot, namespace, name, pod).await)
         };
         let replica = OptionFuture::from(by_use.first().and_then(|first| pod_name(first)).map(read)).await;
-        Self { client, endpoints, replica, policies }
+        Self { named: named.clone(), endpoints, replica, policies, own }
+    }
+}
+
+impl Own {
+    async fn read(snapshot: &Snapshot, namespace: &str, name: &str) -> Self {
+        let path = format!("/api/v1/namespaces/{namespace}");
+        let (of, workload) =
+            tokio::join!(snapshot.find(&path), Workload::find(snapshot, namespace, Kind::Deployment, name));
+        // Where all is well, no event says why not.
+        let events = match &workload {
+            Ok(Some(_)) => Events::read(snapshot, Some(namespace)).await,
+            _ => Events::default(),
+        };
+        Self { namespace: of, workload, events }
     }
 }
 

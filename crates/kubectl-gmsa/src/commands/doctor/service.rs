@@ -39,16 +39,16 @@ const SECRET: &str = "secret";
 
 /// The checks of each Service that a webhook is called by.
 pub(super) fn checks(parts: &Parts) -> Judged<'_> {
-    parts.webhooks.as_ref()?;
-    Ok(parts.services.iter().flat_map(|service| of_service(service, parts.taken)).collect())
+    let clients = parts.of_pods()?.into_iter().map(|found| &found.webhook.client_config);
+    let outside = clients.filter(|client| client.service.is_none());
+    let urls: BTreeSet<&str> = outside.map(|client| client.url.as_deref().unwrap_or_default()).collect();
+    let outside =
+        urls.iter().map(|url| found(SERVICE, &rules::WEBHOOK_URL, format!("the webhook is called at {url:?}")));
+    Ok(outside.chain(parts.services.iter().flat_map(|service| of_service(service, parts.taken))).collect())
 }
 
-fn of_service(Service { client, endpoints, replica, .. }: &Service, now: Timestamp) -> Vec<Check> {
-    let Some(service) = &client.service else {
-        let url = client.url.as_deref().unwrap_or("");
-        return vec![found(SERVICE, &rules::WEBHOOK_URL, format!("the webhook is called at {url:?}"))];
-    };
-    let (namespace, name) = (&service.namespace, &service.name);
+fn of_service(Service { named, endpoints, replica, .. }: &Service, now: Timestamp) -> Vec<Check> {
+    let (namespace, name) = (&named.namespace, &named.name);
     let endpoints = match endpoints {
         Ok(endpoints) => endpoints,
         Err(unread) => return vec![unread.check(SERVICE)],

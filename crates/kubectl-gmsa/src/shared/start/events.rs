@@ -10,7 +10,8 @@ use k8s_openapi::{
     jiff::Timestamp,
 };
 
-use crate::shared::{not_checked::Read, snapshot::Snapshot};
+use crate::shared::{not_checked::Unread, snapshot::Snapshot};
+use gmsa_core::diagnostic::Check;
 
 /// The reasons that say why a pod is not there or does not run: of controllers (`pkg/controller/controller_utils.go` of Kubernetes), the
 /// scheduler, and kubelets (`pkg/kubelet/events/event.go`).
@@ -68,25 +69,37 @@ impl Event {
 }
 
 #[derive(Default)]
-pub struct Events(HashMap<String, Vec<Event>>);
+pub struct Events {
+    by_object: HashMap<String, Vec<Event>>,
+    /// Why none could be read.
+    pub unread: Option<Unread>,
+}
 
 impl Events {
     /// Reads those of a namespace, or of all.
-    pub async fn read(snapshot: &Snapshot, namespace: Option<&str>) -> Read<Self> {
+    pub async fn read(snapshot: &Snapshot, namespace: Option<&str>) -> Self {
         let namespace = namespace.map(|name| format!("namespaces/{name}/")).unwrap_or_default();
         let path = format!("/api/v1/{namespace}events?fieldSelector=type%3DWarning");
         let mut kept = Self::default();
-        for event in snapshot.list::<v1::Event>(&path).await? {
-            kept.add(event.involved_object.uid.clone().unwrap_or_default(), event.into());
+        match snapshot.list::<v1::Event>(&path).await {
+            Ok(events) => events.into_iter().for_each(|event| kept.add(event)),
+            Err(unread) => kept.unread = Some(unread),
         }
-        Ok(kept)
+        kept
     }
 
-    fn add(&mut self, uid: String, event: Event) {
+    /// The line of what could not be read: the cause of something may be in it.
+    pub fn lacking(&self) -> Option<Check> {
+        self.unread.as_ref().map(|unread| unread.check("events"))
+    }
+
+    fn add(&mut self, event: v1::Event) {
+        let uid = event.involved_object.uid.clone().unwrap_or_default();
+        let event = Event::from(event);
         if !REASONS.contains(&event.reason.as_str()) {
             return;
         }
-        let of_object = self.0.entry(uid).or_default();
+        let of_object = self.by_object.entry(uid).or_default();
         // A pull that fails has two events of one reason: what it says, and that it failed. So have volumes: of each, and of all.
         let is_same = |known: &&mut Event| {
             known.reason == event.reason
@@ -104,6 +117,6 @@ impl Events {
 
     /// The newest one about an object.
     pub fn newest(&self, uid: &str, is_meant: impl Fn(&Event) -> bool) -> Option<&Event> {
-        self.0.get(uid)?.iter().filter(|event| is_meant(event)).max_by_key(|event| event.at)
+        self.by_object.get(uid)?.iter().filter(|event| is_meant(event)).max_by_key(|event| event.at)
     }
 }

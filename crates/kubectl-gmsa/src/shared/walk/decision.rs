@@ -55,27 +55,28 @@ pub async fn checks(
         |denials: &[&Denial], about| Some(denied(denials.first()?, parsed, about, namespace, (subject, nearest)));
     let template = first(&of_template, TEMPLATE);
     let is_denied = template.as_ref().is_some_and(is_cause);
-    let (class, unread) = match missing_class(snapshot, pod).await {
-        Ok(found) => (found.filter(|_| !is_denied).map(|found| Check::found(TEMPLATE, found)), None),
-        Err(unread) => (None, Some(unread.check("runtime class"))),
-    };
-    let mut checks: Vec<Check> = unread.into_iter().collect();
-    let is_denied = is_denied || class.is_some();
-    checks.push(class.or(template).unwrap_or_else(|| Check::pass(TEMPLATE, format!("names {specs}"))));
-    if is_denied {
+    let mut checks = Vec::new();
+    let class = known(missing_class(snapshot, pod).await, "runtime class", &mut checks).filter(|_| !is_denied);
+    let template = class.map(|found| Check::found(TEMPLATE, found)).or(template);
+    checks.push(template.unwrap_or_else(|| Check::pass(TEMPLATE, format!("names {specs}"))));
+    if checks.iter().any(is_cause) {
         return Ok(checks);
     }
     let account = parsed.service_account();
-    let (permission, lacking) = match missing_account(snapshot, namespace, account).await {
-        Ok(None) => (None, None),
-        Ok(Some(found)) => (Some(Check::found(PERMISSION, found)), None),
-        Err(unread) => (None, Some(unread.check("service account"))),
-    };
-    checks.extend(lacking);
+    let missing = known(missing_account(snapshot, namespace, account).await, "service account", &mut checks);
+    let permission = missing.map(|found| Check::found(PERMISSION, found));
     let permission = permission.or_else(|| first(&of_permission, PERMISSION));
     checks
         .push(permission.unwrap_or_else(|| Check::pass(PERMISSION, format!("{namespace}:{account} may use {specs}"))));
     Ok(checks)
+}
+
+/// What was found; a check that says why it could not be read.
+fn known(read: Read<Option<Diagnostic>>, about: &'static str, checks: &mut Vec<Check>) -> Option<Diagnostic> {
+    read.unwrap_or_else(|unread| {
+        checks.push(unread.check(about));
+        None
+    })
 }
 
 /// What the decision left out: that a credential spec could not be read, where its use is denied as well, and whether the service account may use
