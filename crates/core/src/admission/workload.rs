@@ -7,7 +7,7 @@
 //! - a rule of `/validate-workload` in the chart's `validatingwebhook.yaml`;
 //! - in `kubectl gmsa`: `KINDS` of `commands/check/workloads.rs` for `check -A`, `is_workload` of `shared/snapshot/bundle/fields.rs` and `MORE`
 //!   of `commands/doctor/bundle.rs` for bundles; for `why` and `doctor` a variant of `Kind` in `shared/workloads.rs`, whose matches the
-//!   compiler then names, and the rights of `Part::Workloads` in `doctor/parts.rs`;
+//!   compiler then names, and the rights of `workloads` in `doctor/checks.rs`;
 //! - the word "workloads" in `docs/rights.md`.
 
 use serde::{Deserialize, Deserializer};

@@ -2,7 +2,7 @@
 //! which namespaces they leave out; and whether policies from files of the control plane protect them. Such policies cannot be read; what they
 //! refuse shows that they are in force.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::{
     api::{admissionregistration::v1::ServiceReference, core::v1::Namespace},
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::shared::{
     installer::Installer,
-    not_checked::{Unread, not_checked},
+    not_checked::{Read, Unread, not_checked},
     output::first_five,
     rules,
     webhook::Configured,
@@ -213,4 +213,52 @@ pub(super) fn excluded<'n>(
         }
     }
     Ok(excluded)
+}
+
+/// The webhooks for GMSA that an installation finds, of somebody else or of this project: a check for each installation.
+pub(super) fn before_installation(read: Read<Vec<Configured>>) -> Vec<Check> {
+    let webhooks = match read {
+        Ok(webhooks) => webhooks,
+        Err(unread) => return vec![unread.check(CONFIGURATION)],
+    };
+    // The Go webhook has no rule for ephemeral containers.
+    let is_ours = |found: &Configured| found.covers("UPDATE", "pods/ephemeralcontainers");
+    let mut installations: BTreeMap<(&Installer, bool), BTreeSet<&str>> = BTreeMap::new();
+    for found in webhooks.iter().filter(|found| found.is_of_pods()) {
+        installations.entry((&found.installer, is_ours(found))).or_default().insert(found.configuration());
+    }
+    if installations.is_empty() {
+        return vec![Check::pass(CONFIGURATION, "there is no other webhook for GMSA")];
+    }
+    installations
+        .into_iter()
+        .map(|((installer, ours), names)| installed(installer, ours, &Vec::from_iter(names)))
+        .collect()
+}
+
+fn installed(installer: &Installer, ours: bool, names: &[&str]) -> Check {
+    let (owner, fix) = match installer {
+        Installer::Helm { release, namespace } => (
+            format!("the Helm release {release} in {namespace}"),
+            format!(
+                "Upgrade it in place, by docs/migrate.md: `helm upgrade {release} charts/gmsa-webhook -n {namespace}` with the values that it names."
+            ),
+        ),
+        Installer::Aks => (
+            "AKS (--enable-windows-gmsa)".to_owned(),
+            "Keep it: AKS manages it, and the nodes get their plugin and DNS from it. See docs/platforms.md.".to_owned(),
+        ),
+        Installer::Manifest => (
+            "a manifest".to_owned(),
+            "Upgrade it in place, with the same name and namespace: \"An installation by its script\" in docs/migrate.md."
+                .to_owned(),
+        ),
+    };
+    let names = first_five(names);
+    if ours {
+        let text = format!("this webhook is installed already, by {owner} ({names}): `kubectl gmsa doctor` checks it");
+        return Check::pass(CONFIGURATION, text);
+    }
+    let text = format!("another webhook for GMSA is installed, by {owner} ({names}): both must admit a pod");
+    Check::found(CONFIGURATION, Diagnostic::new(&rules::WEBHOOK_PRESENT, text).with_fix(fix))
 }

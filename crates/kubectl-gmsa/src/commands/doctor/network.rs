@@ -45,7 +45,7 @@ fn judge(namespace: &str, pod: &Pod, policies: &[NetworkPolicy]) -> Result<Check
         if webhook::matches(selector, pod.metadata.labels.as_ref())? {
             let name = format!("{namespace}/{}", policy.metadata.name.as_deref().unwrap_or_default());
             let mut rules = policy.spec.iter().flat_map(|spec| spec.ingress.iter().flatten());
-            if rules.any(|rule| is_for_everybody(rule) && is_of_port(rule, port(pod))) {
+            if rules.any(|rule| is_for_everybody(rule) && is_of_port(rule, webhook::port(pod, PORT))) {
                 return open(&format!("NetworkPolicy {name} admits all addresses"));
             }
             names.push(name);
@@ -69,11 +69,6 @@ fn is_for_everybody(rule: &NetworkPolicyIngressRule) -> bool {
         block.is_some_and(|block| matches!(block.cidr.as_str(), "0.0.0.0/0" | "::/0") && block.except.is_none())
     };
     rule.from.as_ref().is_none_or(|from| from.is_empty() || from.iter().any(is_all))
-}
-
-fn port(pod: &Pod) -> Option<&ContainerPort> {
-    let containers = pod.spec.iter().flat_map(|spec| &spec.containers);
-    containers.flat_map(|container| container.ports.iter().flatten()).find(|port| port.name.as_deref() == Some(PORT))
 }
 
 /// Whether a rule is about the port of the webhook. A rule without ports is about all.

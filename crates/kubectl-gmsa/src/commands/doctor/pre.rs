@@ -8,11 +8,10 @@ use k8s_openapi::{
     apimachinery::pkg::version::Info,
 };
 
-use super::{api_server, found};
+use super::{api_server, configuration, crd, found};
 use crate::shared::{not_checked::Read, rules, snapshot::Snapshot, webhook::configured};
 use gmsa_core::{credspec::is_dns_subdomain, diagnostic::Check};
 
-mod existing;
 mod rights;
 
 /// The namespace that the documentation installs into.
@@ -29,7 +28,7 @@ pub(super) async fn checks(snapshot: &Snapshot, namespace: &str) -> anyhow::Resu
         bail!("{namespace:?} is not the name of a namespace");
     }
     let path = format!("/api/v1/namespaces/{namespace}");
-    let (info, crd, webhooks, read) = tokio::join!(
+    let (info, definition, webhooks, read) = tokio::join!(
         snapshot.get::<Info>("/version"),
         snapshot.find::<CustomResourceDefinition>(gmsa_cluster::crd::PATH),
         configured(snapshot),
@@ -38,8 +37,8 @@ pub(super) async fn checks(snapshot: &Snapshot, namespace: &str) -> anyhow::Resu
     let mut checks = vec![api_server::installable(&info?.git_version)];
     checks.push(rights::check(snapshot, namespace, matches!(read, Ok(None))).await);
     checks.push(self::namespace(namespace, read));
-    checks.extend(existing::custom_resource(crd));
-    checks.extend(existing::webhooks(webhooks));
+    checks.extend(crd::before_installation(definition));
+    checks.extend(configuration::before_installation(webhooks));
     Ok(checks)
 }
 

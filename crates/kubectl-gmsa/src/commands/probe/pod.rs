@@ -52,7 +52,7 @@ impl Probe<'_> {
             Ok(pod) => pod,
             Err(refused) => return Ok(Check::found(creation, refused)),
         };
-        let check = match start::until_running(self, name, pod).await {
+        let check = match Box::pin(start::until_running(self, name, pod)).await {
             Ok(Ok(pod)) => run(&pod).await,
             Ok(Err(found)) => Ok(Self::without_pod(found, name)),
             Err(error) => Err(error),
