@@ -128,11 +128,11 @@ fn patience(text: &str) -> Result<Duration, String> {
 
 /// Probes the nodes, and says of each whether it gives the identity, or the first cause why not.
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
-    if let Some(folder) = &options.logs {
-        logs::prepare(folder)?;
-    }
     let logs_namespace = match &options.logs {
-        Some(_) => Some(block_on(async { logs::namespace(&connection.cluster().await?, options).await })?),
+        Some(folder) => {
+            logs::prepare(folder)?;
+            Some(block_on(async { logs::namespace(&connection.cluster().await?, options).await })?)
+        }
         None => None,
     };
     if let Some(namespace) = &logs_namespace

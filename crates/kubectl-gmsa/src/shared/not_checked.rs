@@ -200,7 +200,10 @@ impl Remedy {
 
     pub fn of(error: &CallError) -> Self {
         match error {
-            CallError::Refused { code, .. } => Self::of_code(code.as_u16(), is_about_namespace(error)),
+            CallError::Refused { code, .. } => {
+                let details = error.status().and_then(|status| status.details.as_ref());
+                Self::of_code(code.as_u16(), details.is_some_and(|details| details.kind == "namespaces"))
+            }
             // The plugin has no budget for answers: the last is for the server.
             CallError::NoPermit(..) | CallError::QueueFull(_) | CallError::TimedOut(_) | CallError::NoMemory => {
                 Self::later(
@@ -232,11 +235,6 @@ impl Remedy {
             _ => Self::of_answer(),
         }
     }
-}
-
-fn is_about_namespace(error: &CallError) -> bool {
-    let details = error.status().and_then(|status| status.details.as_ref());
-    details.is_some_and(|details| details.kind == "namespaces")
 }
 
 #[cfg(test)]

@@ -9,9 +9,9 @@
 //! What could not be read is a `Read`, of which a check gets nothing without `?`: so it is skipped, and cannot say `pass` of what nobody saw.
 
 use super::{
-    api_server, call, configuration, crd, directory, dns, network, nodes,
+    api_server, call, configuration, crd, directory, dns, nodes,
     parts::{Judged, Parts},
-    service, usage, workloads,
+    replica, service, usage, workloads,
 };
 use gmsa_core::diagnostic::Check;
 
@@ -67,16 +67,16 @@ pub(super) static CHECKS: [Checker; 15] = [
         run: configuration::protection,
     },
     Checker {
-        about: service::SERVICE,
+        about: replica::SERVICE,
         what: "the endpoints, and of one replica its certificate, permissions and Secrets",
         takes: &[WEBHOOKS, SERVICES],
         run: service::checks,
     },
     Checker {
-        about: network::NETWORK,
+        about: service::NETWORK,
         what: "who can connect to the webhook, by the NetworkPolicies of its namespace",
         takes: &[WEBHOOKS, SERVICES, "list networkpolicies in the namespace of the webhook"],
-        run: network::check,
+        run: service::network,
     },
     Checker {
         about: configuration::NAMESPACES,
@@ -100,7 +100,7 @@ pub(super) static CHECKS: [Checker; 15] = [
         about: directory::DIRECTORY,
         what: "whether the directory agrees with the credential specs (--directory)",
         takes: &[SPECS, "a user of the domain (--directory)"],
-        run: directory::check,
+        run: usage::check_directory,
     },
     Checker {
         about: workloads::WORKLOADS,

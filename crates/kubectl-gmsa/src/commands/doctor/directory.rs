@@ -1,6 +1,6 @@
-//! The credential specs of the cluster against the directory.
+//! What the directories say of the credential specs.
 
-use gmsa_core::diagnostic::{Check, Diagnostic};
+use gmsa_core::diagnostic::Diagnostic;
 use gmsa_directory::{
     Directory,
     account::Account,
@@ -10,11 +10,9 @@ use gmsa_directory::{
 use serde_json::Value;
 use time::UtcDateTime;
 
-use super::parts::{Judged, Parts};
 use crate::shared::{
     directory::Source,
     not_checked::{Read, Unread},
-    output::plural,
 };
 
 pub(super) const DIRECTORY: &str = "directory";
@@ -66,13 +64,4 @@ async fn found(mut directories: Vec<Directory>, specs: &[Value]) -> anyhow::Resu
         }));
     }
     Ok(list)
-}
-
-pub(super) fn check(parts: &Parts) -> Judged<'_> {
-    let Some(directory) = &parts.directory else { return Ok(Vec::new()) };
-    let (found, count) = (directory.as_ref()?.clone(), parts.specs.as_ref()?.len());
-    if found.is_empty() {
-        return Ok(vec![Check::pass(DIRECTORY, format!("agrees with {}", plural(count, "credential spec")))]);
-    }
-    Ok(found.into_iter().map(|found| Check::found(DIRECTORY, found)).collect())
 }

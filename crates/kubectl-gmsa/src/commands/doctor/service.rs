@@ -1,41 +1,38 @@
-//! The Service of the webhook: its endpoints, and of one of the pods behind it the certificate that it serves, the permissions of its service
-//! account, and the Secrets that it needs.
-//!
-//! Invariants: nothing of a Secret is read but its metadata.
+//! The Service of the webhook: its endpoints, and who can connect to it, by the `NetworkPolicy` objects of its namespace.
 
 use std::collections::BTreeSet;
 
-use futures::future::join_all;
 use k8s_openapi::{
     api::{
-        authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec},
-        core::v1::Pod,
+        core::v1::{ContainerPort, Pod},
         discovery::v1::Endpoint,
+        networking::v1::{NetworkPolicy, NetworkPolicyIngressRule, NetworkPolicyPeer, NetworkPolicyPort},
     },
+    apimachinery::pkg::util::intstr::IntOrString,
     jiff::Timestamp,
 };
+use kube::core::ParseExpressionError;
 
 use super::{
-    certificate, found,
+    found,
     parts::{Judged, Parts, Service},
-    permission,
+    replica::SERVICE,
 };
 use crate::shared::{
-    not_checked::{Read, Unread},
+    not_checked::not_checked,
     output::first_five,
     rules,
-    snapshot::{SecretFacts, Snapshot},
-    webhook::{image, is_ready, metrics},
+    webhook::{self, is_ready},
 };
 use gmsa_core::{
-    admission::Subject,
-    credspec::{GROUP, PLURAL, is_dns_label, is_dns_subdomain},
+    credspec::is_dns_label,
     diagnostic::{Check, Diagnostic, Severity},
 };
 
-pub(super) const SERVICE: &str = "service";
-const PERMISSIONS: &str = "permissions";
-const SECRET: &str = "secret";
+pub(super) const NETWORK: &str = "network";
+
+/// The port of the webhook, as the chart names it.
+const PORT: &str = "https";
 
 /// The checks of each Service that a webhook is called by.
 pub(super) fn checks(parts: &Parts) -> Judged<'_> {
@@ -72,185 +69,114 @@ fn of_service(Service { named, endpoints, replica, .. }: &Service, now: Timestam
     checks
 }
 
-/// A pod of the webhook, as it was read.
-pub(super) struct Replica {
-    namespace: String,
-    name: String,
-    pub pod: Pod,
-    metrics: Option<String>,
-    /// Whether its service account has the permissions that it needs.
-    permissions: Vec<(ResourceAttributes, Read<bool>)>,
-    /// Whether the Secrets are there that it needs.
-    secrets: Vec<(String, Read<Option<SecretFacts>>)>,
+pub(super) fn network(parts: &Parts) -> Judged<'_> {
+    parts.webhooks.as_ref()?;
+    let mut checks = Vec::new();
+    for Service { named, replica, policies, .. } in &parts.services {
+        let Some(Ok(replica)) = replica else { continue };
+        let judged = judge(&named.namespace, &replica.pod, policies.as_ref()?);
+        checks.push(judged.unwrap_or_else(|error| not_checked(NETWORK, &error.into())));
+    }
+    Ok(checks)
 }
 
-impl Replica {
-    pub(super) async fn read(snapshot: &Snapshot, namespace: &str, name: &str, pod: Pod) -> Self {
-        let arguments = Arguments::of(&pod);
-        let subject = Subject { namespace: namespace.into(), service_account: account(&pod).into() };
-        let may = async |permission: ResourceAttributes| {
-            let answer = may(snapshot, &subject, permission.clone()).await;
-            (permission, answer)
-        };
-        let exists = async |(namespace, name): (&str, &str)| {
-            (format!("{namespace}/{name}"), snapshot.secret(namespace, name).await)
-        };
-        let (metrics, permissions, secrets) = tokio::join!(
-            metrics(snapshot, namespace, name, &pod),
-            join_all(arguments.permissions().into_iter().map(may)),
-            join_all(arguments.secrets(namespace, &pod).into_iter().map(exists)),
-        );
-        Self { namespace: namespace.to_owned(), name: name.to_owned(), pod, metrics, permissions, secrets }
+/// What these policies of the namespace of a pod say of connections to its port.
+fn judge(namespace: &str, pod: &Pod, policies: &[NetworkPolicy]) -> Result<Check, ParseExpressionError> {
+    let open =
+        |why: &str| Ok(found(NETWORK, &rules::NETWORK_OPEN, format!("every pod can connect to the webhook: {why}")));
+    if pod.spec.as_ref().is_some_and(|spec| spec.host_network == Some(true)) {
+        return open("its pods use the network of their nodes, where no NetworkPolicy holds");
     }
-
-    fn checks(&self, now: Timestamp) -> Vec<Check> {
-        let Self { namespace, name, pod, metrics, .. } = self;
-        let mut checks = Vec::new();
-        if let Some(metrics) = metrics {
-            // Whether the certificate is trusted, the dry run shows.
-            checks.extend(certificate::served(name, metrics, now));
-            checks.extend(certificate::refused(namespace, name, metrics));
+    let mut names = Vec::new();
+    for policy in policies.iter().filter(|policy| is_of_ingress(policy)) {
+        let selector = policy.spec.as_ref().and_then(|spec| spec.pod_selector.as_ref());
+        if webhook::matches(selector, pod.metadata.labels.as_ref())? {
+            let name = format!("{namespace}/{}", policy.metadata.name.as_deref().unwrap_or_default());
+            let mut rules = policy.spec.iter().flat_map(|spec| spec.ingress.iter().flatten());
+            if rules.any(|rule| is_for_everybody(rule) && is_of_port(rule, webhook::port(pod, PORT))) {
+                return open(&format!("NetworkPolicy {name} admits all addresses"));
+            }
+            names.push(name);
         }
-        checks.push(Check::pass(SERVICE, format!("runs {}", image(pod).unwrap_or("no image"))));
-        let arguments = Arguments::of(pod);
-        let trial = arguments.trial();
-        if !trial.is_empty() {
-            let text = format!("denials are not enforced in {}", first_five(&trial));
-            checks.push(found(SERVICE, &rules::NOT_ENFORCED, text));
-        }
-        let who = format!("{namespace}:{}", account(pod));
-        checks.push(permissions(&who, &self.permissions).unwrap_or_else(|unread| unread.check(PERMISSIONS)));
-        let own_secrets: Vec<String> = arguments.own_secrets().map(|(of, name)| format!("{of}/{name}")).collect();
-        checks.extend(self.secrets.iter().filter_map(|(secret, read)| match read {
-            Ok(Some(SecretFacts { is_immutable: true })) if own_secrets.contains(secret) => Some(immutable(secret)),
-            Ok(Some(_)) => None,
-            Ok(None) => Some(found(SECRET, &rules::SECRET_MISSING, format!("{secret} does not exist"))),
-            Err(unread) => Some(unread.check(SECRET)),
-        }));
-        checks
     }
+    if names.is_empty() {
+        return open(&format!("no NetworkPolicy of {namespace} is about incoming connections of its pods"));
+    }
+    Ok(Check::pass(NETWORK, format!("NetworkPolicy {} says who can connect to the webhook", first_five(&names))))
 }
 
-/// The service account of a pod.
-fn account(pod: &Pod) -> &str {
-    pod.spec.as_ref().and_then(|spec| spec.service_account_name.as_deref()).unwrap_or("default")
+/// Without types, a policy is about incoming connections.
+fn is_of_ingress(policy: &NetworkPolicy) -> bool {
+    let types = policy.spec.as_ref().and_then(|spec| spec.policy_types.as_ref());
+    types.is_none_or(|types| types.is_empty() || types.iter().any(|one| one == "Ingress"))
 }
 
-/// The arguments of a pod of the webhook. Those of the Go webhook have no meaning here.
-struct Arguments<'p>(Vec<&'p str>);
+fn is_for_everybody(rule: &NetworkPolicyIngressRule) -> bool {
+    let is_all = |peer: &NetworkPolicyPeer| {
+        let block = peer.ip_block.as_ref();
+        block.is_some_and(|block| matches!(block.cidr.as_str(), "0.0.0.0/0" | "::/0") && block.except.is_none())
+    };
+    rule.from.as_ref().is_none_or(|from| from.is_empty() || from.iter().any(is_all))
+}
 
-impl<'p> Arguments<'p> {
-    fn of(pod: &'p Pod) -> Self {
-        let containers = pod.spec.iter().flat_map(|spec| &spec.containers);
-        Self(containers.flat_map(|container| container.args.iter().flatten()).map(String::as_str).collect())
-    }
-
-    /// The values of an option, as the chart writes it, with the `/` in them as the border.
-    fn values(&self, option: &str) -> impl Iterator<Item = (&'p str, &'p str)> {
-        let values = self.0.iter().filter_map(move |argument| argument.strip_prefix(option)?.strip_prefix('='));
-        values.filter_map(|value| value.split_once('/'))
-    }
-
-    /// The namespaces in which denials are not enforced.
-    fn trial(&self) -> Vec<&'p str> {
-        let lists = self.0.iter().filter_map(|argument| argument.strip_prefix("--warn-namespaces="));
-        lists.flat_map(|list| list.split(',')).collect()
-    }
-
-    /// Those that the webhook needs by its arguments, as the chart grants them.
-    fn permissions(&self) -> Vec<ResourceAttributes> {
-        let mut needed = vec![
-            permission("get", GROUP, PLURAL),
-            permission("create", "authorization.k8s.io", "localsubjectaccessreviews"),
-        ];
-        // The Go webhook, which has no such command, keeps no cache.
-        if self.0.contains(&"serve") {
-            needed.extend(["list", "watch"].map(|verb| permission(verb, GROUP, PLURAL)));
+/// Whether a rule is about the port of the webhook. A rule without ports is about all.
+fn is_of_port(rule: &NetworkPolicyIngressRule, port: Option<&ContainerPort>) -> bool {
+    let is_it = |of_rule: &NetworkPolicyPort| match (&of_rule.port, port) {
+        (Some(IntOrString::String(name)), _) => name == PORT,
+        (Some(IntOrString::Int(first)), Some(port)) => {
+            (*first..=of_rule.end_port.unwrap_or(*first)).contains(&port.container_port)
         }
-        let on = |(namespace, name): (&str, &str), needed: ResourceAttributes| ResourceAttributes {
-            namespace: Some(namespace.to_owned()),
-            name: Some(name.to_owned()),
-            ..needed
-        };
-        for secret in self.own_secrets() {
-            needed.extend(["get", "watch", "update"].map(|verb| on(secret, permission(verb, "", "secrets"))));
-        }
-        for (kind, name) in self.values("--webhook-configuration") {
-            let resource = match kind {
-                "mutating" => "mutatingwebhookconfigurations",
-                _ => "validatingwebhookconfigurations",
-            };
-            let group = "admissionregistration.k8s.io";
-            needed.extend(["get", "patch"].map(|verb| on(("", name), permission(verb, group, resource))));
-        }
-        needed
-    }
+        (None, _) | (Some(IntOrString::Int(_)), None) => true,
+    };
+    rule.ports.as_ref().is_none_or(|ports| ports.is_empty() || ports.iter().any(is_it))
+}
 
-    /// Those that the webhook writes itself.
-    fn own_secrets(&self) -> impl Iterator<Item = (&'p str, &'p str)> {
-        self.values("--self-managed-secret")
-    }
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
 
-    /// The Secrets without which a pod like this one does not start or has no certificate: their namespaces and names.
-    fn secrets(&self, namespace: &'p str, pod: &'p Pod) -> BTreeSet<(&'p str, &'p str)> {
-        let volumes = pod.spec.iter().flat_map(|spec| spec.volumes.iter().flatten());
-        let mounted = volumes.filter_map(|volume| {
-            let secret = volume.secret.as_ref().filter(|secret| secret.optional != Some(true))?;
-            Some((namespace, secret.secret_name.as_deref()?))
+    use super::*;
+
+    /// The severity and the text of the check of a pod with these policies.
+    fn of(host_network: bool, specs: &[Value]) -> (Option<Severity>, String) {
+        let pod = json!({
+            "metadata": {"labels": {"app": "gmsa"}},
+            "spec": {"hostNetwork": host_network, "containers": [{
+                "name": "webhook", "ports": [{"name": "https", "containerPort": 10250}]
+            }]},
         });
-        mounted.chain(self.own_secrets()).collect()
+        let policies =
+            specs.iter().enumerate().map(|(n, spec)| json!({"metadata": {"name": format!("p{n}")}, "spec": spec}));
+        let policies: Vec<_> = policies.map(|policy| serde_json::from_value(policy).unwrap()).collect();
+        let check = judge("gmsa", &serde_json::from_value(pod).unwrap(), &policies).unwrap();
+        (check.severity(), check.result.unwrap_or_else(|found| found.message))
     }
-}
 
-/// The renewal of the certificate cannot change it.
-fn immutable(secret: &str) -> Check {
-    let text = format!("{secret} is immutable: the webhook cannot renew its certificate");
-    let found = Diagnostic::new(&rules::SECRET_MISSING, text);
-    let (namespace, name) = secret.split_once('/').unwrap_or_default();
-    let fix = (is_dns_label(namespace) && is_dns_subdomain(name)).then(|| {
-        format!("`kubectl delete secret {name} -n {namespace}`, then `helm upgrade` with the values of before, which creates it again.")
-    });
-    Check::found(SECRET, Diagnostic { fix, ..found })
-}
-
-/// Whether the webhook's own service account has the permissions that it needs.
-fn permissions<'a>(who: &str, answers: &'a [(ResourceAttributes, Read<bool>)]) -> Result<Check, &'a Unread> {
-    let mut missing = Vec::new();
-    for (permission, answer) in answers {
-        if !*answer.as_ref()? {
-            missing.push(permission);
+    #[test]
+    fn a_webhook_that_every_pod_can_connect_to_is_noted() {
+        let from = json!([{"ipBlock": {"cidr": "10.0.0.1/32"}}]);
+        let rule = |port: Value, from: &Value| json!([{"ports": [{"port": port}], "from": from}]);
+        let selected = |ingress: Value| json!({"podSelector": {"matchLabels": {"app": "gmsa"}}, "ingress": ingress});
+        let closed = selected(rule(json!("https"), &from));
+        let all = |why: &str| (Some(Severity::Note), format!("every pod can connect to the webhook: {why}"));
+        let admits = || all("NetworkPolicy gmsa/p0 admits all addresses");
+        let none = || all("no NetworkPolicy of gmsa is about incoming connections of its pods");
+        let passes = |names: &str| (None, format!("NetworkPolicy {names} says who can connect to the webhook"));
+        for (policies, expected) in [
+            (vec![], none()),
+            (vec![closed.clone()], passes("gmsa/p0")),
+            (vec![json!({"podSelector": {}})], passes("gmsa/p0")),
+            (vec![json!({"podSelector": {}, "policyTypes": ["Egress"], "egress": []})], none()),
+            (vec![json!({"podSelector": {"matchLabels": {"app": "web"}}})], none()),
+            (vec![selected(json!([{}]))], admits()),
+            (vec![selected(rule(json!("https"), &json!([])))], admits()),
+            (vec![selected(rule(json!(10250), &json!([{"ipBlock": {"cidr": "0.0.0.0/0"}}])))], admits()),
+            (vec![selected(json!([{"ports": [{"port": 10000, "endPort": 11000}]}]))], admits()),
+            (vec![selected(rule(json!("admin"), &json!([])))], passes("gmsa/p0")),
+            (vec![closed, selected(rule(json!("admin"), &json!([])))], passes("gmsa/p0, gmsa/p1")),
+        ] {
+            assert_eq!(of(false, &policies), expected, "{policies:?}");
         }
+        assert_eq!(of(true, &[]), all("its pods use the network of their nodes, where no NetworkPolicy holds"));
     }
-    if missing.is_empty() {
-        return Ok(Check::pass(PERMISSIONS, format!("{who} has the permissions that it needs")));
-    }
-    let text = |text: &Option<String>| text.clone().unwrap_or_default();
-    let shown = |ResourceAttributes { verb, resource, name, .. }: &&ResourceAttributes| {
-        let name = name.as_ref().map(|name| format!("/{name}")).unwrap_or_default();
-        format!("{} {}{name}", text(verb), text(resource))
-    };
-    let names: Vec<String> = missing.iter().map(shown).collect();
-    let text = format!("{who} may not {}", names.join(", "));
-    let is_of_cache = |permission: &&ResourceAttributes| {
-        permission.group.as_deref() == Some(GROUP) && permission.verb.as_deref() != Some("get")
-    };
-    Ok(if missing.iter().all(is_of_cache) {
-        let slow = Diagnostic::new(&rules::WEBHOOK_PERMISSIONS, format!("{text}: each pod costs a read"));
-        Check::found(PERMISSIONS, slow.with_severity(Severity::Warning))
-    } else {
-        found(PERMISSIONS, &rules::WEBHOOK_PERMISSIONS, text)
-    })
-}
-
-async fn may(snapshot: &Snapshot, subject: &Subject, permission: ResourceAttributes) -> Read<bool> {
-    let spec = SubjectAccessReviewSpec {
-        user: Some(subject.user()),
-        groups: Some(subject.groups().into()),
-        resource_attributes: Some(permission),
-        ..SubjectAccessReviewSpec::default()
-    };
-    let review = SubjectAccessReview { spec, ..SubjectAccessReview::default() };
-    let answer: SubjectAccessReview =
-        snapshot.ask("/apis/authorization.k8s.io/v1/subjectaccessreviews", &review).await?;
-    Ok(answer.status.is_some_and(|status| status.allowed))
 }

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::{
     configuration::excluded,
+    directory::DIRECTORY,
     found,
     parts::{Judged, Parts},
 };
@@ -59,6 +60,16 @@ fn findings(object: &Value) -> Vec<Diagnostic> {
         Some(found.with_severity(severity))
     };
     found.iter().filter_map(finding).collect()
+}
+
+/// Whether the directories agree with the credential specs.
+pub(super) fn check_directory(parts: &Parts) -> Judged<'_> {
+    let Some(directory) = &parts.directory else { return Ok(Vec::new()) };
+    let (found, count) = (directory.as_ref()?.clone(), parts.specs.as_ref()?.len());
+    if found.is_empty() {
+        return Ok(vec![Check::pass(DIRECTORY, format!("agrees with {}", plural(count, "credential spec")))]);
+    }
+    Ok(found.into_iter().map(|found| Check::found(DIRECTORY, found)).collect())
 }
 
 pub(super) fn check_pods(parts: &Parts) -> Judged<'_> {

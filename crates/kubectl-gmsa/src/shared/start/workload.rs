@@ -113,10 +113,8 @@ impl Workload {
 
     /// The credential specs that its pod template names.
     pub fn credential_specs(&self) -> BTreeSet<String> {
-        let names = self
-            .pod()
-            .into_iter()
-            .flat_map(|pod| pod.slots().filter_map(|slot| slot.name.map(str::to_owned)).collect::<Vec<_>>());
+        let pod = self.pod();
+        let names = pod.iter().flat_map(Pod::slots).filter_map(|slot| slot.name.map(str::to_owned));
         names.collect()
     }
 

@@ -41,7 +41,8 @@ pub async fn checks(
     let (of_permission, of_template): (Vec<&Denial>, Vec<&Denial>) = denials
         .iter()
         .partition(|denial| matches!(denial, Denial::NotAuthorized { .. } | Denial::AuthorizationFailed { .. }));
-    let specs = specs(parsed);
+    let specs: BTreeSet<&str> = parsed.slots().filter_map(|slot| slot.name).collect();
+    let specs = Vec::from_iter(specs).join(", ");
     let missing = denials.iter().find_map(|denial| match denial {
         Denial::SpecMissing(spec) => Some(spec.as_str()),
         _ => None,
@@ -98,14 +99,6 @@ async fn left_out(finder: &mut FactFinder, denials: &[Denial], namespace: &str, 
     }
     found.retain(|found| !denials.contains(found));
     found
-}
-
-/// The names of the credential specs of a pod, each once.
-fn specs(pod: &Pod) -> String {
-    let mut names: Vec<&str> = pod.slots().filter_map(|slot| slot.name).collect();
-    names.sort_unstable();
-    names.dedup();
-    names.join(", ")
 }
 
 async fn missing_class(snapshot: &Snapshot, pod: &Value) -> Read<Option<Diagnostic>> {

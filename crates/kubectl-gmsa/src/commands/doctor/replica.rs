@@ -1,0 +1,215 @@
+//! One pod of the webhook: the certificate that it serves, the permissions of its service account, and the Secrets that it needs.
+//!
+//! Invariants: nothing of a Secret is read but its metadata.
+
+use std::collections::BTreeSet;
+
+use futures::future::join_all;
+use k8s_openapi::{
+    api::{
+        authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec},
+        core::v1::Pod,
+    },
+    jiff::Timestamp,
+};
+
+use super::{certificate, found, permission};
+use crate::shared::{
+    not_checked::{Read, Unread},
+    output::first_five,
+    rules,
+    snapshot::{SecretFacts, Snapshot},
+    webhook::{image, metrics},
+};
+use gmsa_core::{
+    admission::Subject,
+    credspec::{GROUP, PLURAL, is_dns_label, is_dns_subdomain},
+    diagnostic::{Check, Diagnostic, Severity},
+};
+
+pub(super) const SERVICE: &str = "service";
+const PERMISSIONS: &str = "permissions";
+const SECRET: &str = "secret";
+
+/// A pod of the webhook, as it was read.
+pub(super) struct Replica {
+    namespace: String,
+    name: String,
+    pub pod: Pod,
+    metrics: Option<String>,
+    /// Whether its service account has the permissions that it needs.
+    permissions: Vec<(ResourceAttributes, Read<bool>)>,
+    /// Whether the Secrets are there that it needs.
+    secrets: Vec<(String, Read<Option<SecretFacts>>)>,
+}
+
+impl Replica {
+    pub(super) async fn read(snapshot: &Snapshot, namespace: &str, name: &str, pod: Pod) -> Self {
+        let arguments = Arguments::of(&pod);
+        let subject = Subject { namespace: namespace.into(), service_account: account(&pod).into() };
+        let may = async |permission: ResourceAttributes| {
+            let answer = may(snapshot, &subject, permission.clone()).await;
+            (permission, answer)
+        };
+        let exists = async |(namespace, name): (&str, &str)| {
+            (format!("{namespace}/{name}"), snapshot.secret(namespace, name).await)
+        };
+        let (metrics, permissions, secrets) = tokio::join!(
+            metrics(snapshot, namespace, name, &pod),
+            join_all(arguments.permissions().into_iter().map(may)),
+            join_all(arguments.secrets(namespace, &pod).into_iter().map(exists)),
+        );
+        Self { namespace: namespace.to_owned(), name: name.to_owned(), pod, metrics, permissions, secrets }
+    }
+
+    pub(super) fn checks(&self, now: Timestamp) -> Vec<Check> {
+        let Self { namespace, name, pod, metrics, .. } = self;
+        let mut checks = Vec::new();
+        if let Some(metrics) = metrics {
+            // Whether the certificate is trusted, the dry run shows.
+            checks.extend(certificate::served(name, metrics, now));
+            checks.extend(certificate::refused(namespace, name, metrics));
+        }
+        checks.push(Check::pass(SERVICE, format!("runs {}", image(pod).unwrap_or("no image"))));
+        let arguments = Arguments::of(pod);
+        let trial = arguments.trial();
+        if !trial.is_empty() {
+            let text = format!("denials are not enforced in {}", first_five(&trial));
+            checks.push(found(SERVICE, &rules::NOT_ENFORCED, text));
+        }
+        let who = format!("{namespace}:{}", account(pod));
+        checks.push(permissions(&who, &self.permissions).unwrap_or_else(|unread| unread.check(PERMISSIONS)));
+        let own_secrets: Vec<String> = arguments.own_secrets().map(|(of, name)| format!("{of}/{name}")).collect();
+        checks.extend(self.secrets.iter().filter_map(|(secret, read)| match read {
+            Ok(Some(SecretFacts { is_immutable: true })) if own_secrets.contains(secret) => Some(immutable(secret)),
+            Ok(Some(_)) => None,
+            Ok(None) => Some(found(SECRET, &rules::SECRET_MISSING, format!("{secret} does not exist"))),
+            Err(unread) => Some(unread.check(SECRET)),
+        }));
+        checks
+    }
+}
+
+/// The service account of a pod.
+fn account(pod: &Pod) -> &str {
+    pod.spec.as_ref().and_then(|spec| spec.service_account_name.as_deref()).unwrap_or("default")
+}
+
+/// The arguments of a pod of the webhook. Those of the Go webhook have no meaning here.
+struct Arguments<'p>(Vec<&'p str>);
+
+impl<'p> Arguments<'p> {
+    fn of(pod: &'p Pod) -> Self {
+        let containers = pod.spec.iter().flat_map(|spec| &spec.containers);
+        Self(containers.flat_map(|container| container.args.iter().flatten()).map(String::as_str).collect())
+    }
+
+    /// The values of an option, as the chart writes it, with the `/` in them as the border.
+    fn values(&self, option: &str) -> impl Iterator<Item = (&'p str, &'p str)> {
+        let values = self.0.iter().filter_map(move |argument| argument.strip_prefix(option)?.strip_prefix('='));
+        values.filter_map(|value| value.split_once('/'))
+    }
+
+    /// The namespaces in which denials are not enforced.
+    fn trial(&self) -> Vec<&'p str> {
+        let lists = self.0.iter().filter_map(|argument| argument.strip_prefix("--warn-namespaces="));
+        lists.flat_map(|list| list.split(',')).collect()
+    }
+
+    /// Those that the webhook needs by its arguments, as the chart grants them.
+    fn permissions(&self) -> Vec<ResourceAttributes> {
+        let mut needed = vec![
+            permission("get", GROUP, PLURAL),
+            permission("create", "authorization.k8s.io", "localsubjectaccessreviews"),
+        ];
+        // The Go webhook, which has no such command, keeps no cache.
+        if self.0.contains(&"serve") {
+            needed.extend(["list", "watch"].map(|verb| permission(verb, GROUP, PLURAL)));
+        }
+        let on = |(namespace, name): (&str, &str), needed: ResourceAttributes| ResourceAttributes {
+            namespace: Some(namespace.to_owned()),
+            name: Some(name.to_owned()),
+            ..needed
+        };
+        for secret in self.own_secrets() {
+            needed.extend(["get", "watch", "update"].map(|verb| on(secret, permission(verb, "", "secrets"))));
+        }
+        for (kind, name) in self.values("--webhook-configuration") {
+            let resource = match kind {
+                "mutating" => "mutatingwebhookconfigurations",
+                _ => "validatingwebhookconfigurations",
+            };
+            let group = "admissionregistration.k8s.io";
+            needed.extend(["get", "patch"].map(|verb| on(("", name), permission(verb, group, resource))));
+        }
+        needed
+    }
+
+    /// Those that the webhook writes itself.
+    fn own_secrets(&self) -> impl Iterator<Item = (&'p str, &'p str)> {
+        self.values("--self-managed-secret")
+    }
+
+    /// The Secrets without which a pod like this one does not start or has no certificate: their namespaces and names.
+    fn secrets(&self, namespace: &'p str, pod: &'p Pod) -> BTreeSet<(&'p str, &'p str)> {
+        let volumes = pod.spec.iter().flat_map(|spec| spec.volumes.iter().flatten());
+        let mounted = volumes.filter_map(|volume| {
+            let secret = volume.secret.as_ref().filter(|secret| secret.optional != Some(true))?;
+            Some((namespace, secret.secret_name.as_deref()?))
+        });
+        mounted.chain(self.own_secrets()).collect()
+    }
+}
+
+/// The renewal of the certificate cannot change it.
+fn immutable(secret: &str) -> Check {
+    let text = format!("{secret} is immutable: the webhook cannot renew its certificate");
+    let found = Diagnostic::new(&rules::SECRET_MISSING, text);
+    let (namespace, name) = secret.split_once('/').unwrap_or_default();
+    let fix = (is_dns_label(namespace) && is_dns_subdomain(name)).then(|| {
+        format!("`kubectl delete secret {name} -n {namespace}`, then `helm upgrade` with the values of before, which creates it again.")
+    });
+    Check::found(SECRET, Diagnostic { fix, ..found })
+}
+
+/// Whether the webhook's own service account has the permissions that it needs.
+fn permissions<'a>(who: &str, answers: &'a [(ResourceAttributes, Read<bool>)]) -> Result<Check, &'a Unread> {
+    let mut missing = Vec::new();
+    for (permission, answer) in answers {
+        if !*answer.as_ref()? {
+            missing.push(permission);
+        }
+    }
+    if missing.is_empty() {
+        return Ok(Check::pass(PERMISSIONS, format!("{who} has the permissions that it needs")));
+    }
+    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    let shown = |ResourceAttributes { verb, resource, name, .. }: &&ResourceAttributes| {
+        let name = name.as_ref().map(|name| format!("/{name}")).unwrap_or_default();
+        format!("{} {}{name}", text(verb), text(resource))
+    };
+    let names: Vec<String> = missing.iter().map(shown).collect();
+    let text = format!("{who} may not {}", names.join(", "));
+    let is_of_cache = |permission: &&ResourceAttributes| {
+        permission.group.as_deref() == Some(GROUP) && permission.verb.as_deref() != Some("get")
+    };
+    Ok(if missing.iter().all(is_of_cache) {
+        let slow = Diagnostic::new(&rules::WEBHOOK_PERMISSIONS, format!("{text}: each pod costs a read"));
+        Check::found(PERMISSIONS, slow.with_severity(Severity::Warning))
+    } else {
+        found(PERMISSIONS, &rules::WEBHOOK_PERMISSIONS, text)
+    })
+}
+
+async fn may(snapshot: &Snapshot, subject: &Subject, permission: ResourceAttributes) -> Read<bool> {
+    let spec = SubjectAccessReviewSpec {
+        user: Some(subject.user()),
+        groups: Some(subject.groups().into()),
+        resource_attributes: Some(permission),
+        ..SubjectAccessReviewSpec::default()
+    };
+    let review = SubjectAccessReview { spec, ..SubjectAccessReview::default() };
+    let answer: SubjectAccessReview =
+        snapshot.ask("/apis/authorization.k8s.io/v1/subjectaccessreviews", &review).await?;
+    Ok(answer.status.is_some_and(|status| status.allowed))
+}
