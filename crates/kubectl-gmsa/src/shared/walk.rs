@@ -219,23 +219,24 @@ async fn contents(snapshot: &Snapshot, finder: &mut FactFinder, of: &ClusterPod)
     }
     let outdated = |text: &str| again(of, Diagnostic::new(&rules::CONTENTS_OUTDATED, text));
     let unread = unread.as_ref().and_then(|denial| Remedy::of_denial(denial, ""));
-    match (ContentsState::of(pod, &contents), unread) {
-        (ContentsState::Unmatched, Some((cause, remedy))) => because(ADMISSION, cause, remedy),
-        (ContentsState::NoGmsa, _) => found(ADMISSION, &rules::NO_CREDENTIAL_SPEC, "the pod does not use GMSA"),
-        (ContentsState::UpToDate, _) => Check::pass(ADMISSION, "the pod carries the contents of its credential spec"),
+    let result = match (ContentsState::of(pod, &contents), unread) {
+        (ContentsState::Unmatched, Some((cause, remedy))) => return because(ADMISSION, cause, remedy),
+        (ContentsState::NoGmsa, _) => Err(Diagnostic::new(&rules::NO_CREDENTIAL_SPEC, "the pod does not use GMSA")),
+        (ContentsState::UpToDate, _) => Ok("the pod carries the contents of its credential spec".to_owned()),
         (ContentsState::WithoutContents, _) => {
             let text = "the pod names a credential spec and carries no contents: the webhook did not review it";
             let names = Names { exists: true, ..Names::default() };
-            Check::found(ADMISSION, again(of, rules::found(&rules::NAME_WITHOUT_CONTENTS, text, &names)))
+            Err(again(of, rules::found(&rules::NAME_WITHOUT_CONTENTS, text, &names)))
         }
         (ContentsState::Outdated, _) => {
-            Check::found(ADMISSION, outdated("the pod carries other contents than its credential spec has now"))
+            Err(outdated("the pod carries other contents than its credential spec has now"))
         }
         (ContentsState::Unmatched, None) => {
             let text = "the pod carries contents, and there is no credential spec to compare them with";
-            Check::found(ADMISSION, outdated(text).with_fix(FIX_UNMATCHED))
+            Err(outdated(text).with_fix(FIX_UNMATCHED))
         }
-    }
+    };
+    Check { about: ADMISSION, result }
 }
 
 /// What to do about a pod that must be created again.

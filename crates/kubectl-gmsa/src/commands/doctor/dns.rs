@@ -61,12 +61,8 @@ fn of_domain(dns: &ClusterDns, domain: &str) -> Check {
     match answer {
         Answer::Forwarded(forward) => judged(domain, &forward, &place),
         Answer::NotForwarded(zone) => {
-            let zone = one_line(&zone);
-            missing(
-                domain,
-                Severity::Note,
-                &format!("the zone {zone} of {place} does not forward it, so other plugins answer"),
-            )
+            let text = format!("the zone {} of {place} does not forward it, so other plugins answer", one_line(&zone));
+            missing(domain, Severity::Note, &text)
         }
         Answer::Nowhere => {
             missing(domain, Severity::Error, &format!("no zone of {place} is for it, and none for all other names"))

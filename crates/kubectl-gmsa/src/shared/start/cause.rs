@@ -48,41 +48,37 @@ pub fn worst<'w>(workload: &'w Workload, nodes: &Nodes, events: &Events) -> Opti
 pub fn created(workload: &Workload, worst: Option<&Walked<'_>>, events: &Events) -> Check {
     let (wanted, idle) = workload.wanted();
     let is_broken = worst.is_some_and(|(_, checks)| checks.iter().any(is_cause));
-    if let Some(why) = workload.given_up() {
-        let text = format!("it has failed: {why}");
-        return if is_broken {
-            Check::pass(ADMISSION, text)
-        } else {
-            Check::found(ADMISSION, over(workload, why, text))
-        };
-    }
-    if wanted == 0 {
+    if wanted == 0 && workload.given_up().is_none() {
         return without_pods(workload, idle);
     }
     let (count, is_paused) = (format!("{} of {wanted} pods", workload.has()), workload.object.is_paused());
-    if !workload.lacks() {
-        return match workload.object.stuck() {
+    let all_created = format!("{count} were created");
+    let result = if let Some(why) = workload.given_up() {
+        let text = format!("it has failed: {why}");
+        if is_broken { Ok(text) } else { Err(over(workload, why, text)) }
+    } else if !workload.lacks() {
+        match workload.object.stuck() {
             Some(why) if !is_broken => {
-                Check::found(ADMISSION, missing(workload, format!("{count}, and its rollout does not go on: {why}")))
+                Err(missing(workload, format!("{count}, and its rollout does not go on: {why}")))
             }
-            _ if is_paused => Check::found(ADMISSION, paused(workload, &count).with_severity(Severity::Note)),
-            _ => Check::pass(ADMISSION, format!("{count} were created")),
-        };
-    }
-    match refused(workload, events) {
-        Some(message) => Check::found(ADMISSION, refusal(workload, &count, message)),
-        // A StatefulSet, and a rolling update, waits for the pods that are there.
-        None if is_broken && is_paused => {
-            Check::found(ADMISSION, paused(workload, &count).with_severity(Severity::Warning))
+            _ if is_paused => Err(paused(workload, &count).with_severity(Severity::Note)),
+            _ => Ok(all_created),
         }
-        None if is_broken => Check::pass(ADMISSION, format!("{count} were created")),
-        None if is_paused => Check::found(ADMISSION, paused(workload, &count)),
-        None => match workload.pods().find(|pod| pod.object.metadata.deletion_timestamp.is_some()) {
+    } else if let Some(message) = refused(workload, events) {
+        Err(refusal(workload, &count, message))
+    } else {
+        let ended = workload.pods().find(|pod| pod.object.metadata.deletion_timestamp.is_some());
+        match ended {
+            // A StatefulSet, and a rolling update, waits for the pods that are there.
+            _ if is_broken && is_paused => Err(paused(workload, &count).with_severity(Severity::Warning)),
+            _ if is_broken => Ok(all_created),
+            _ if is_paused => Err(paused(workload, &count)),
             // A StatefulSet creates a pod of the same name when that one is gone.
-            Some(pod) => Check::found(ADMISSION, ending(workload, pod, &count)),
-            None => Check::found(ADMISSION, missing(workload, format!("{count}, and no event says why"))),
-        },
-    }
+            Some(pod) => Err(ending(workload, pod, &count)),
+            None => Err(missing(workload, format!("{count}, and no event says why"))),
+        }
+    };
+    Check { about: ADMISSION, result }
 }
 
 /// The API server refuses its pods with this message.
