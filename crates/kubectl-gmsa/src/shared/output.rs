@@ -38,8 +38,9 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Of what was found. Where one thing counts and another `is_lacking`, `first` says which of both it is: of checks what counts, from which the
-    /// rest may follow; of a report, which would pass for a whole one, what is lacking.
+    /// Of what was found. Where something fails and something else is lacking, `first` decides:
+    /// - of checks, what fails comes first, because what is lacking may follow from it;
+    /// - of a report, what is lacking comes first, because it would pass for a whole one.
     fn of<'f>(
         found: impl Iterator<Item = &'f Diagnostic>,
         is_lacking: impl Fn(&Diagnostic) -> bool,

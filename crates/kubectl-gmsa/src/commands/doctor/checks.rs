@@ -19,6 +19,7 @@ pub(super) struct Checker {
     pub about: &'static str,
     /// What it finds out.
     pub what: &'static str,
+    /// The rights without which it is skipped, or says less.
     pub takes: &'static [&'static str],
     pub run: fn(&Parts) -> Judged<'_>,
 }

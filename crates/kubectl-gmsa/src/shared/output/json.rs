@@ -15,7 +15,7 @@ const VERSION: u32 = 1;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Printed<B> {
+struct Versioned<B> {
     version: u32,
     exit_code: u8,
     #[serde(flatten)]
@@ -24,7 +24,7 @@ struct Printed<B> {
 
 /// What a command prints: `body` with the version and the exit code.
 pub fn object(outcome: Outcome, body: impl Serialize) -> anyhow::Result<String> {
-    text(&Printed { version: VERSION, exit_code: outcome as u8, body })
+    text(&Versioned { version: VERSION, exit_code: outcome as u8, body })
 }
 
 /// Of a command that could not do its work.
