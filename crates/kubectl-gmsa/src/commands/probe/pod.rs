@@ -104,22 +104,15 @@ impl Probe<'_> {
     }
 
     /// A remedy that names the pod, which is deleted, leads to its events instead.
-    fn without_pod(check: Check, pod: &PodName) -> Check {
-        let Check { about, result } = check;
-        let PodName { namespace, name } = pod;
-        let fix = || {
-            format!(
+    fn without_pod(mut check: Check, PodName { namespace, name }: &PodName) -> Check {
+        if let Err(Diagnostic { fix: Some(fix), .. }) = &mut check.result
+            && fix.contains(name.as_str())
+        {
+            *fix = format!(
                 "`kubectl get events --namespace {namespace} --field-selector involvedObject.name={name}` shows what happened to the pod, which is deleted."
-            )
-        };
-        let result = result.map_err(|found| {
-            if found.fix.as_ref().is_some_and(|fix| fix.contains(name.as_str())) {
-                found.with_fix(fix())
-            } else {
-                found
-            }
-        });
-        Check { about, result }
+            );
+        }
+        check
     }
 
     /// Runs the steps of `verify` in the container.

@@ -161,17 +161,17 @@ impl<'p> Seen<'p> {
         }
         let sidecars = self.init().iter().filter(|init| self.is_sidecar(init));
         let unready = sidecars.chain(self.containers()).find(|container| is_running(container) && !container.ready);
-        if let Some(container) = unready {
+        let text = if let Some(container) = unready {
             let is_probe = |event: &Event| event.reason == "Unhealthy" && event.may_be_of_container(&container.name);
             let why = self.newest(is_probe).map_or("no event says why yet", |event| event.message.as_str());
-            let text = format!("{place}, and container {:?} is not ready: {why}", container.name);
-            return Some(self.of_rule(&rules::POD_NOT_READY, text, || None));
-        }
-        // A container that has ended is not ready.
-        let all_run = !self.containers().is_empty() && self.containers().iter().all(|container| container.ready);
-        let ready = self.pod.condition("Ready").filter(|condition| condition.status != "True" && all_run)?;
-        let why = words([&ready.reason, &ready.message]);
-        Some(self.of_rule(&rules::POD_NOT_READY, format!("{place}, and the pod is not ready: {why}"), || None))
+            format!("container {:?} is not ready: {why}", container.name)
+        } else {
+            // A container that has ended is not ready.
+            let all_run = !self.containers().is_empty() && self.containers().iter().all(|container| container.ready);
+            let ready = self.pod.condition("Ready").filter(|condition| condition.status != "True" && all_run)?;
+            format!("the pod is not ready: {}", words([&ready.reason, &ready.message]))
+        };
+        Some(self.of_rule(&rules::POD_NOT_READY, format!("{place}, and {text}"), || None))
     }
 
     /// A pod that was evicted has a reason of its own; otherwise its containers say why it failed.

@@ -48,14 +48,10 @@ pub fn why(pod: &ClusterPod, subject: Subject<'_>, nodes: &Nodes, events: &Event
     }
     let is_cordoned = |node: &&&Node| node.spec.as_ref().is_some_and(|spec| spec.unschedulable == Some(true));
     let cordoned = selected.iter().find(is_cordoned).and_then(|node| node.metadata.name.as_deref());
-    let keep_away: Vec<(&Node, Vec<&Taint>)> = selected
-        .into_iter()
-        .map(|node| (node, untolerated(spec, node)))
-        .filter(|(_, taints)| !taints.is_empty())
-        .collect();
-    let others = windows.iter().filter(|node| selects(spec, &labels(node))).count() - keep_away.len();
+    let taints = selected.iter().map(|node| (*node, untolerated(spec, node)));
+    let keep_away: Vec<(&Node, Vec<&Taint>)> = taints.filter(|(_, taints)| !taints.is_empty()).collect();
     match keep_away.first() {
-        Some((node, taints)) if others == 0 => tainted(pod, node, taints, &text, subject),
+        Some((node, taints)) if keep_away.len() == selected.len() => tainted(pod, node, taints, &text, subject),
         // The scheduler says so of a node that would take the pod; others may be cordoned, or tainted.
         _ if said.contains("Insufficient ") => {
             rules::found(&rules::NODE_RESOURCES, text, &Names::default()).with_severity(Severity::Error)

@@ -16,6 +16,7 @@ use gmsa_core::admission::pod::Pod;
 /// The fields that are needed.
 #[derive(Deserialize)]
 pub struct WorkloadObject {
+    #[serde(default)]
     pub metadata: ObjectMeta,
     #[serde(default)]
     spec: Spec,
@@ -37,17 +38,8 @@ struct Spec {
     #[serde(default)]
     update_strategy: Value,
     template: Option<Box<RawValue>>,
-    job_template: Option<JobTemplate>,
-}
-
-#[derive(Deserialize)]
-struct JobTemplate {
-    spec: JobSpec,
-}
-
-#[derive(Deserialize)]
-struct JobSpec {
-    template: Option<Box<RawValue>>,
+    /// A Job without a name.
+    job_template: Option<Box<WorkloadObject>>,
 }
 
 #[derive(Default, Deserialize)]
