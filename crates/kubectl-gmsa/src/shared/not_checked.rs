@@ -127,9 +127,7 @@ fn right_in(said: &str) -> Option<String> {
 
 /// What to do where the API server does not accept the credentials.
 pub fn log_in(error: &anyhow::Error) -> Option<&'static str> {
-    let of_call = |error: &anyhow::Error| error.downcast_ref::<CallError>().and_then(CallError::code);
-    let code = error.downcast_ref::<Unread>().map_or_else(|| of_call(error), |unread| unread.code);
-    (code == Some(401)).then_some(LOG_IN)
+    (Unread::of("read", "", error).code == Some(401)).then_some(LOG_IN)
 }
 
 pub fn not_checked(about: &'static str, error: &anyhow::Error) -> Check {
