@@ -13,10 +13,13 @@
 use std::cmp::Reverse;
 
 use super::{
-    POD_REFUSED, Rule, Words, all, code,
-    code::{CODES, GERMAN, Status},
+    POD_REFUSED, Remedy, Rule,
+    Words::{self, Event, General, Message, Start},
+    all,
     meaning::{Explanation, Meaning, Phase},
-    number, symbols, words,
+    number,
+    status::{self, MESSAGES, Status},
+    symbols, words,
 };
 
 /// How many different errors of one text are explained.
@@ -26,48 +29,49 @@ pub const MAX_FOUND: usize = 16;
 const MAX_BETWEEN: usize = 600;
 
 /// What says that a step succeeded, or is part of every logon.
-static NO_FAULTS: &[(&str, &str)] = &[
-    ("credential guard instantiated the plugin", "The plugin is registered on the node and was started."),
-    ("fetched gmsa credentials for", "The node has the password of the account."),
-    ("is refetching the credentials", "The password of the account has changed, and the node retrieves the new one."),
+static NO_FAULTS: &[(&[Words], &str)] = &[
     (
-        "nt authority\\network service",
+        &[Message("credential guard instantiated the plugin"), Event("containers-ccg", 1)],
+        "The plugin is registered on the node and was started.",
+    ),
+    (
+        &[Message("fetched gmsa credentials for"), Event("containers-ccg", 2)],
+        "The node has the password of the account.",
+    ),
+    (
+        &[Message("is refetching the credentials"), Event("containers-ccg", 7)],
+        "The password of the account has changed, and the node retrieves the new one.",
+    ),
+    (
+        &[Message("nt authority\\network service")],
         "On the network, such a process acts as the gMSA: `klist` and `nltest /sc_verify:DOMAIN` show it.",
     ),
     (
-        "tls handshake error from *: eof",
+        &[Message("tls handshake error from *: eof")],
         "Somebody connected and said nothing, as health checks of load balancers by TCP do.",
     ),
-    ("trust verification status = 0 0x0 nerr_success", "The domain trusts the container."),
-    ("a ticket to krbtgt has been retrieved successfully", "The container logs on to the domain as the account."),
+    (&[Message("trust verification status = 0 0x0 nerr_success")], "The domain trusts the container."),
     (
-        "successfully fetched the password of a group managed",
+        &[Message("a ticket to krbtgt has been retrieved successfully")],
+        "The container logs on to the domain as the account.",
+    ),
+    (
+        &[Message("successfully fetched the password of a group managed")],
         "A domain controller gave somebody the password of the account.",
     ),
     (
-        "kdc_err_preauth_required",
+        &[Message("kdc_err_preauth_required"), Message("additional pre-authentication required")],
         "The first answer of every Kerberos logon: the client repeats its request with a proof of its password.",
     ),
     (
-        "additional pre-authentication required",
-        "The first answer of every Kerberos logon: the client repeats its request with a proof of its password.",
-    ),
-    (
-        "ip addresses don't map to any of the existing sites",
+        &[Message("ip addresses don't map to any of the existing sites")],
         "The addresses of some clients belong to no site of the domain. It works, and they may take a distant domain controller.",
     ),
     (
-        "current logged-on user is not a domain user",
+        &[Message("current logged-on user is not a domain user")],
         "A local user of the container has no such name. SYSTEM and NETWORK SERVICE act as the gMSA on the network all the same: `klist` shows it.",
     ),
-    ("krb_err_response_too_big", "The client repeats its request over TCP: let TCP 88 through."),
-];
-
-/// Events that say so, by a part of the name of their source, and their number.
-static NO_FAULT_EVENTS: &[(&str, u32, &str)] = &[
-    ("containers-ccg", 1, "The plugin is registered on the node and was started."),
-    ("containers-ccg", 2, "The node has the password of the account."),
-    ("containers-ccg", 7, "The password of the account has changed, and the node retrieves the new one."),
+    (&[Message("krb_err_response_too_big")], "The client repeats its request over TCP: let TCP 88 through."),
 ];
 
 /// Explains the errors that a text holds: statuses alone, or messages with statuses in them. The most specific comes first.
@@ -143,7 +147,6 @@ fn forms(text: &str) -> impl Iterator<Item = (String, bool)> {
 
 /// Out of a string of JSON, Go or XML.
 fn unescaped(text: &str) -> String {
-    let mut bare = text.to_owned();
     let escapes = [
         ("\\\"", "\""),
         ("\\\\", "\\"),
@@ -153,27 +156,24 @@ fn unescaped(text: &str) -> String {
         ("\\u003c", "<"),
         ("\\u003e", ">"),
         ("\\u0027", "'"),
-    ];
-    for (escape, means) in escapes.into_iter().chain([
         ("&quot;", "\""),
         ("&apos;", "'"),
         ("&#39;", "'"),
         ("&lt;", "<"),
         ("&gt;", ">"),
         ("&amp;", "&"),
-    ]) {
-        bare = bare.replace(escape, means);
-    }
-    plain(&bare)
+    ];
+    plain(&escapes.iter().fold(text.to_owned(), |bare, (escape, means)| bare.replace(escape, means)))
 }
 
-/// What stands beside the first of these words that a text has.
-pub(super) fn first_of<T: Copy>(text: &str, table: &[(&str, T)]) -> Option<T> {
-    if table.is_empty() || text.is_empty() {
+/// What to do by the first of these remedies whose words a text has.
+pub(super) fn first_of(text: &str, remedies: &[Remedy]) -> Option<&'static str> {
+    if remedies.is_empty() || text.is_empty() {
         return None;
     }
-    let in_form = |form: &str| table.iter().find(|(words, _)| position(form, words).is_some());
-    forms(text).find_map(|(form, _)| in_form(&form)).map(|(_, found)| *found)
+    let is_in = |form: &str, of: &[&str]| of.iter().any(|words| position(form, words).is_some());
+    let in_form = |form: &str| remedies.iter().find(|(of, _)| is_in(form, of));
+    forms(text).find_map(|(form, _)| in_form(&form)).map(|(_, remedy)| *remedy)
 }
 
 /// The rules that a text names which this program, or the webhook, has printed.
@@ -220,7 +220,7 @@ fn of_others(text: &str) -> Vec<Explanation> {
     let is_told = is_of_logon(&lower, phase);
     let counts = |status: &Status| status.0 > 0 && (names.is_empty() || status.0 > 0xff);
     // As with sentences, the last is the cause of those before it.
-    let mut statuses: Vec<_> = number::find(text).chain(code::named(text)).filter(counts).collect();
+    let mut statuses: Vec<_> = number::find(text).chain(status::named(text)).filter(counts).collect();
     statuses.reverse();
     // Beside a step that is named, such a status says no more.
     let is_named = phase == Some(Phase::Start) && !found.is_empty();
@@ -236,7 +236,7 @@ fn of_others(text: &str) -> Vec<Explanation> {
         if found.is_empty() {
             found.extend(unknown);
         }
-        let by_name: Vec<_> = code::named(text).collect();
+        let by_name: Vec<_> = status::named(text).collect();
         let is_of_windows = lower.contains("system error") || lower.contains("win32");
         let is_called_error = |Status(value): &Status| {
             // A number between is that of an answer by HTTP.
@@ -303,31 +303,23 @@ fn sentences(text: &str, is_quoted: bool, phase: Option<Phase>) -> (Vec<Explanat
     let (mut specific, mut general) = (Vec::new(), None);
     for (rule, words) in words() {
         match words {
-            Words::Start(of) | Words::Message(of) | Words::Right(of) => {
-                let phase = matches!(words, Words::Start(_)).then_some(Phase::Start);
+            Start(of) | Message(of) | Words::Right(of) => {
+                let phase = matches!(words, Start(_)).then_some(Phase::Start);
                 specific.extend(span(text, of).map(|at| (at, fault(of, phase, rule))));
             }
-            Words::General(of) if general.is_none() => {
-                general = position(text, of).map(|_| fault(of, None, rule));
-            }
-            Words::Event(source, number) if general.is_none() && event(text, source, number) => {
+            _ if general.is_some() => {}
+            General(of) => general = position(text, of).map(|_| fault(of, None, rule)),
+            Event(source, number) if event(text, source, number) => {
                 let found = format!("event {number} of {source}");
                 general = Some(Explanation { found, meaning: Meaning::Fault(vec![(None, rule)]) });
             }
-            Words::General(_)
-            | Words::Exit(_)
-            | Words::Event(..)
-            | Words::Refusal(_)
-            | Words::StartCodes(_)
-            | Words::RunningCodes(_)
-            | Words::Codes(_) => {}
+            _ => {}
         }
     }
-    let messages = CODES.iter().filter(|code| !code.message.is_empty()).map(|code| (code.message, code.value));
-    let of_windows = messages.chain(GERMAN.iter().copied()).filter_map(|(message, value)| {
+    let of_windows = MESSAGES.iter().filter_map(|(name, message)| {
         let at = span(text, message)?;
-        let status = Some(Status(value)).filter(|status| is_of_logon(text, phase) || !status.is_vague())?;
-        let explained = status.explain(phase)?;
+        let status = Status(symbols::value(name)?);
+        let explained = status.explain(phase).filter(|_| is_of_logon(text, phase) || !status.is_vague())?;
         Some((at, Explanation { found: format!("{}: {}", quoted(message), explained.found), ..explained }))
     });
     specific.extend(of_windows);
@@ -339,16 +331,16 @@ fn sentences(text: &str, is_quoted: bool, phase: Option<Phase>) -> (Vec<Explanat
     };
     let refusal = refused(text, is_quoted).map(|(words, rule)| fault(words, None, rule));
     let specific = specific.into_iter().filter(|(span, _)| !is_part(*span)).map(|(_, found)| found);
-    let no_fault = NO_FAULTS.iter().filter_map(|(words, what)| {
-        position(text, words).map(|_| Explanation { found: quoted(words), meaning: Meaning::NoFault(what) })
+    let no_faults = NO_FAULTS.iter().flat_map(|(words, what)| words.iter().map(move |words| (words, *what)));
+    let no_faults = no_faults.filter_map(|(words, what)| {
+        let found = match words {
+            Event(source, number) => event(text, source, *number).then(|| format!("event {number} of {source}")),
+            Message(of) => position(text, of).map(|_| quoted(of)),
+            _ => None,
+        };
+        Some(Explanation { found: found?, meaning: Meaning::NoFault(what) })
     });
-    let no_fault_event = NO_FAULT_EVENTS.iter().filter(|(source, number, _)| event(text, source, *number)).map(
-        |(source, number, what)| Explanation {
-            found: format!("event {number} of {source}"),
-            meaning: Meaning::NoFault(what),
-        },
-    );
-    (refusal.into_iter().chain(specific).chain(no_fault).chain(no_fault_event).collect(), general)
+    (refusal.into_iter().chain(specific).chain(no_faults).collect(), general)
 }
 
 /// Whether a text tells of an event of this source with this number.
