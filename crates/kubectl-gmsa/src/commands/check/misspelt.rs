@@ -2,11 +2,7 @@
 //! and the fix would grant the credential spec to `default`.
 
 use gmsa_cluster::manifests::Document;
-use gmsa_core::{
-    admission::workload::KINDS,
-    credspec,
-    diagnostic::{Diagnostic, Location, Position},
-};
+use gmsa_core::{admission::workload::KINDS, credspec, diagnostic::Diagnostic};
 use serde_json::Value;
 
 use super::pointer::{Step, pointer};
@@ -139,11 +135,9 @@ pub(super) fn kind(document: &Document) -> Option<Diagnostic> {
         .chain(others)
         .chain(roles)
         .find(|(known, of)| *of == group && known != kind && known.eq_ignore_ascii_case(kind))?;
-    let Location { file, position } = document.location.clone();
-    let position = position.map(|position| Position { line: document.line_of("/kind"), ..position });
     let message = format!("the API server knows no kind {kind:?}: {meant} is meant");
     let found = Diagnostic { field: "kind".to_owned(), ..Diagnostic::new(&rules::MANIFEST_INVALID, message) };
-    Some(found.with_fix(format!("kind: {meant}")).at(Location { file, position }))
+    Some(found.with_fix(format!("kind: {meant}")).at(document.location_of("/kind")))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use gmsa_cluster::manifests::Document;
 use gmsa_core::{
     admission::advice::{Advice, hostname::Replicas},
-    diagnostic::{Diagnostic, Location, Position, Rule},
+    diagnostic::{Diagnostic, Rule},
 };
 use serde_json::{Map, Value, json};
 
@@ -133,10 +133,6 @@ impl CheckedPod<'_> {
         found.unwrap_or_else(|| pointer.clone())
     }
 
-    pub(super) fn line(&self, pointer: &str) -> u64 {
-        self.document.line_of(&self.place(pointer))
-    }
-
     /// A finding about a part of the pod.
     pub(super) fn finding(&self, rule: &'static Rule, pointer: &str, message: impl Into<String>) -> Diagnostic {
         self.finding_at(rule, &self.place(pointer), message)
@@ -150,9 +146,7 @@ impl CheckedPod<'_> {
 
     /// A finding about a place in the document.
     pub(super) fn finding_at(&self, rule: &'static Rule, place: &str, message: impl Into<String>) -> Diagnostic {
-        let Location { file, position } = self.document.location.clone();
-        let position = position.map(|position| Position { line: self.document.line_of(place), ..position });
         Diagnostic { object: self.object.clone(), field: dotted(place), ..Diagnostic::new(rule, message) }
-            .at(Location { file, position })
+            .at(self.document.location_of(place))
     }
 }
