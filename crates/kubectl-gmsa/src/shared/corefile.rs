@@ -64,8 +64,8 @@ pub struct Zone {
 pub struct DnsPlugin {
     pub name: String,
     pub arguments: Vec<String>,
-    /// The lines between its braces, where it has some.
-    pub block: Option<Vec<Vec<String>>>,
+    /// The lines between its braces.
+    pub block: Vec<Vec<String>>,
 }
 
 impl Corefile {

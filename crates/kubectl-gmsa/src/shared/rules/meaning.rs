@@ -2,10 +2,13 @@
 
 use std::fmt;
 
+use serde::Serialize;
+
 use super::Rule;
 
 /// When an error arose: the same status means other things.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Phase {
     /// While the node started the container.
     Start,
@@ -80,7 +83,7 @@ pub enum Meaning {
     /// The rules that are broken, each with its phase where that makes a difference.
     Fault(Vec<(Option<Phase>, &'static Rule)>),
     /// Nothing is wrong: what it says instead.
-    NoFault(&'static str),
+    NoFault(String),
     /// A status of which no cause is known here: what it is, and where to look.
     Unknown(String),
 }

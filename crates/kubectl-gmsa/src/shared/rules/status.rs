@@ -49,7 +49,7 @@ impl Status {
         if self.0 == 0 {
             return Some(Explanation {
                 found: "0: success".to_owned(),
-                meaning: Meaning::NoFault("The step succeeded."),
+                meaning: Meaning::NoFault("The step succeeded.".to_owned()),
             });
         }
         let rules: Vec<_> = match (self.rule(Phase::Start), self.rule(Phase::Running)) {

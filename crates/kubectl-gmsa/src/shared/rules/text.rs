@@ -274,7 +274,7 @@ fn exited(text: &str) -> Option<Explanation> {
     });
     let meaning = match rule {
         Some(rule) => Meaning::Fault(vec![(None, rule)]),
-        None if code == 0 => Meaning::NoFault("The program ended by itself, without an error."),
+        None if code == 0 => Meaning::NoFault("The program ended by itself, without an error.".to_owned()),
         None => Meaning::Unknown(
             "It is of the program, and no status of Windows: only its own documentation and its log say what it means. \
              `kubectl logs POD --namespace NAMESPACE --previous` shows the log of a container that was started again."
@@ -338,7 +338,7 @@ fn sentences(text: &str, is_quoted: bool, phase: Option<Phase>) -> (Vec<Explanat
             Message(of) => position(text, of).map(|_| quoted(of)),
             _ => None,
         };
-        Some(Explanation { found: found?, meaning: Meaning::NoFault(what) })
+        Some(Explanation { found: found?, meaning: Meaning::NoFault(what.to_owned()) })
     });
     (refusal.into_iter().chain(specific).chain(no_faults).collect(), general)
 }
