@@ -42,8 +42,8 @@ pub(super) async fn findings(
     if images.is_empty() && !has_unknown {
         return Vec::new();
     }
-    if let Some(selected) = selected(checked, class) {
-        return images.iter().filter_map(|image| on_selected(checked, image, &selected)).collect();
+    if let Some((by, builds)) = selected(checked, class) {
+        return images.iter().filter_map(|image| on_selected(checked, image, by, &builds)).collect();
     }
     if pod.pins_build() && !matches!(class, RuntimeClass::Found(_)) {
         return Vec::new();
@@ -76,21 +76,15 @@ fn image(checked: &CheckedPod<'_>, slot: &Slot<'_>) -> Option<Image> {
     Some(Image { at, container: format!("{} {:?}", slot.kind, slot.owner), build })
 }
 
-/// What keeps a pod on nodes of certain builds.
-struct Selected {
-    by: &'static str,
-    builds: BTreeSet<Build>,
-}
-
-/// The builds of the nodes that the pod selects, or its runtime class for it.
-fn selected(checked: &CheckedPod<'_>, class: &RuntimeClass) -> Option<Selected> {
+/// What keeps the pod on nodes of certain builds, and these: the pod, or its runtime class for it.
+fn selected(checked: &CheckedPod<'_>, class: &RuntimeClass) -> Option<(&'static str, BTreeSet<Build>)> {
     let one = |build: &str| Build::of_label(build).map(|build| BTreeSet::from([build]));
     let by_pod = || checked.text(&format!("/spec/nodeSelector/{}", LABEL.replace('/', "~1"))).and_then(one);
     let by_affinity = || Some(by_affinity(checked)).filter(|builds| !builds.is_empty());
-    if let Some(builds) = class.selected_build().and_then(one) {
-        return Some(Selected { by: "its runtime class", builds });
+    match class.selected_build().and_then(one) {
+        Some(builds) => Some(("its runtime class", builds)),
+        None => Some(("the pod", by_pod().or_else(by_affinity)?)),
     }
-    Some(Selected { by: "the pod", builds: by_pod().or_else(by_affinity)? })
 }
 
 /// The builds of the nodes that the affinity of the pod allows.
@@ -108,7 +102,7 @@ fn by_affinity(checked: &CheckedPod<'_>) -> BTreeSet<Build> {
         .collect()
 }
 
-fn on_selected(checked: &CheckedPod<'_>, image: &Image, Selected { by, builds }: &Selected) -> Option<Diagnostic> {
+fn on_selected(checked: &CheckedPod<'_>, image: &Image, by: &str, builds: &BTreeSet<Build>) -> Option<Diagnostic> {
     let unfit = unfit(image, builds)?;
     let message =
         format!("{by} selects nodes of {unfit}, which do not run the image of {}, of {}", image.container, image.build);

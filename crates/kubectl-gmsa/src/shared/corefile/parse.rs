@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use super::{
     Corefile, CorefileError, DNS, DNS_PORT, DnsPlugin, MAX_BYTES, MAX_IMPORTS, MAX_WORDS, Server, Zone, lexer,
-    lexer::Word,
+    lexer::Word, route::normal,
 };
 
 pub(super) struct Parser<'f> {
@@ -203,11 +203,11 @@ impl<'f> Parser<'f> {
             }
             _ => (rest, port),
         };
-        let name = name.strip_suffix('.').unwrap_or(name).to_lowercase();
+        let name = normal(name);
         if name.len() > MAX_ZONE {
             return Err(self.error("a zone is longer than 255 characters"));
         }
-        Ok(Zone { name: if name.is_empty() { ".".to_owned() } else { name }, port, transport })
+        Ok(Zone { name, port, transport })
     }
 }
 

@@ -97,7 +97,7 @@ fn most_specific<T>(found: impl Iterator<Item = T>, name: impl Fn(&T) -> &str) -
 }
 
 /// A zone in lower case, without the dot at its end.
-fn normal(zone: &str) -> String {
+pub(super) fn normal(zone: &str) -> String {
     let name = zone.strip_suffix('.').unwrap_or(zone).to_lowercase();
     if name.is_empty() { ".".to_owned() } else { name }
 }

@@ -143,26 +143,32 @@ family! { "Installation" {
 
 /// What to do where a webhook is not reached: another one, or its Service is gone or has no Pod.
 fn unreachable(names: &Names<'_>) -> Option<Fix> {
-    other_webhook(names).or_else(|| unreachable_service(names))
-}
-
-/// What to do where the webhook that is not reached is another one: the same, at its place.
-fn other_webhook(names: &Names<'_>) -> Option<Fix> {
-    let name = names.said.split_once("calling webhook \"")?.1.split('"').next()?;
-    if name.contains("gmsa") || name.contains("cert-manager") {
-        return None;
+    let Names { said, installer, webhook, .. } = *names;
+    let is_gone = said.contains("service \"") && said.contains("not found");
+    let called = said.split_once("calling webhook \"").and_then(|(_, rest)| rest.split('"').next());
+    if called.is_some_and(|name| !name.contains("gmsa") && !name.contains("cert-manager")) {
+        if is_gone {
+            return Some(Fix::run(
+                "The message names another webhook than that for GMSA, whose Service is gone: ask its owner. Its configuration remains: \
+                 `kubectl get mutatingwebhookconfigurations,validatingwebhookconfigurations -o 'custom-columns=CONFIGURATION:.metadata.name,WEBHOOKS:.webhooks[*].name'` \
+                 shows which one; `kubectl delete mutatingwebhookconfiguration,validatingwebhookconfiguration --ignore-not-found NAME` ends its checks.",
+            ));
+        }
+        // The same, at its place.
+        let remedy = of_words(&WEBHOOK_UNREACHABLE, said).unwrap_or(WEBHOOK_UNREACHABLE.remedy);
+        let whose = "The message names another webhook than that for GMSA: look at the namespace of that one, and ask its owner.";
+        return Some(Fix::run(format!("{remedy} {whose}")));
     }
-    let remedy = of_words(&WEBHOOK_UNREACHABLE, names.said).unwrap_or(WEBHOOK_UNREACHABLE.remedy);
-    if names.said.contains("service \"") && names.said.contains("not found") {
-        return Some(Fix::run(
-            "The message names another webhook than that for GMSA, whose Service is gone: ask its owner. Its configuration remains: \
-             `kubectl get mutatingwebhookconfigurations,validatingwebhookconfigurations -o 'custom-columns=CONFIGURATION:.metadata.name,WEBHOOKS:.webhooks[*].name'` \
-             shows which one; `kubectl delete mutatingwebhookconfiguration,validatingwebhookconfiguration --ignore-not-found NAME` ends its checks.",
-        ));
+    let (namespace, _) = webhook?;
+    if said.contains("no endpoints available") {
+        // The API server does not check what a configuration names.
+        let namespace = if is_dns_label(namespace) { namespace } else { "NAMESPACE" };
+        return Some(Fix::run(format!(
+            "No Pod of the webhook is ready: `kubectl get pods -n {namespace}`. The lines `webhook` and `service` say why."
+        )));
     }
-    let whose =
-        "The message names another webhook than that for GMSA: look at the namespace of that one, and ask its owner.";
-    Some(Fix::run(format!("{remedy} {whose}")))
+    let restore = installer.filter(|_| is_gone)?.restore();
+    Some(Fix::run(format!("{restore} creates the Service again.")))
 }
 
 /// The record of a release was in the namespace: the release is installed again, and takes what remains of it.
@@ -172,20 +178,4 @@ fn installed_again(names: &Names<'_>) -> Option<Fix> {
         "The record of the release was deleted with it. Install it again, with the values of before: \
          `helm install {release} CHART -n {namespace} --create-namespace --force-conflicts`."
     )))
-}
-
-/// What to do where the Service of the webhook is gone, or has no Pod.
-fn unreachable_service(names: &Names<'_>) -> Option<Fix> {
-    let (namespace, _) = names.webhook?;
-    Some(Fix::run(if names.said.contains("no endpoints available") {
-        // The API server does not check what a configuration names.
-        let namespace = if is_dns_label(namespace) { namespace } else { "NAMESPACE" };
-        format!(
-            "No Pod of the webhook is ready: `kubectl get pods -n {namespace}`. The lines `webhook` and `service` say why."
-        )
-    } else if names.said.contains("service \"") && names.said.contains("not found") {
-        format!("{} creates the Service again.", names.installer?.restore())
-    } else {
-        return None;
-    }))
 }
