@@ -10,7 +10,7 @@
 //!
 //! A remedy is a template: [`Names`] fill in what is known for `SPEC`, `NODE` and others in its commands. Every command asks [`fix`], and
 //! [`recognize`] or [`refusal`], so what one of them knows, the others know. An error of our own is matched by its type and code, never here.
-//!
+
 use std::fmt::Write as _;
 
 use gmsa_core::diagnostic::Diagnostic;
@@ -111,24 +111,19 @@ macro_rules! family {
             pub static $name: Rule = Rule { id: $id, severity: Severity::$severity, title: $title, remedy: $remedy };
         )*
 
+        family! { @ $heading $(($name $(, words: $words)? $(, remedies: $remedies)? $(, fix: $fix)?))* }
+    };
+    (of the core { $($name:ident: $words:tt $(, remedies: $remedies:tt)? $(, fix: $fix:ident)?;)* }) => {
+        family! { @ "" $((gmsa_core::diagnostic::rules::$name, words: $words $(, remedies: $remedies)? $(, fix: $fix)?))* }
+    };
+    (@ $heading:literal $(($rule:path $(, words: $words:tt)? $(, remedies: $remedies:tt)? $(, fix: $fix:ident)?))*) => {
         pub(super) static FAMILY: Family = Family {
             heading: $heading,
             entries: &[$(RuleEntry {
                 $(words: &$words,)?
                 $(remedies: family!(@ $remedies),)?
                 $(fix: Some($fix),)?
-                ..RuleEntry::of(&$name)
-            }),*],
-        };
-    };
-    (of the core { $($name:ident: $words:tt $(, remedies: $remedies:tt)? $(, fix: $fix:ident)?;)* }) => {
-        pub(super) static FAMILY: Family = Family {
-            heading: "",
-            entries: &[$(RuleEntry {
-                words: &$words,
-                $(remedies: family!(@ $remedies),)?
-                $(fix: Some($fix),)?
-                ..RuleEntry::of(&gmsa_core::diagnostic::rules::$name)
+                ..RuleEntry::of(&$rule)
             }),*],
         };
     };

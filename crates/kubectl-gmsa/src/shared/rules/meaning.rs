@@ -89,6 +89,10 @@ pub enum Meaning {
 }
 
 impl Explanation {
+    pub(super) fn is_fault(&self) -> bool {
+        matches!(self.meaning, Meaning::Fault(_))
+    }
+
     /// Whether the other adds nothing: a message and the code in it say the same.
     pub(super) fn says_all_of(&self, other: &Self) -> bool {
         match (&self.meaning, &other.meaning) {

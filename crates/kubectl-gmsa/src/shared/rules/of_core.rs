@@ -158,11 +158,9 @@ fn other_name(names: &Names<'_>) -> Option<Fix> {
     let is_wrong = |name: &str| suggest_name(name) != name;
     let mut slots = names.slot.copied().into_iter().chain(names.pod.into_iter().flat_map(Pod::slots));
     let slot = slots.find(|slot| slot.name.is_some_and(is_wrong))?;
-    let fix = instead_of(slot.name?);
-    if is_placeholder(slot.name?) || !slot.name?.contains(|c: char| c.is_ascii_alphanumeric()) {
-        return Some(fix);
-    }
-    Some(renamed(&slot, &suggest_name(slot.name?), names))
+    let name = slot.name?;
+    let is_name = !is_placeholder(name) && name.contains(|c: char| c.is_ascii_alphanumeric());
+    Some(if is_name { renamed(&slot, &suggest_name(name), names) } else { instead_of(name) })
 }
 
 /// The name of the credential spec that is meant, where one of nearly that name exists.

@@ -189,8 +189,7 @@ fn printed(text: &str) -> Vec<Explanation> {
         };
         text.trim() == id || text.lines().filter(|line| line.contains(id)).any(of_line)
     };
-    let found = all().filter(|rule| names(rule)).take(MAX_FOUND);
-    found.map(|rule| Explanation { found: rule.id.to_owned(), meaning: Meaning::Fault(vec![(None, rule)]) }).collect()
+    all().filter(|rule| names(rule)).take(MAX_FOUND).map(|rule| fault(rule.id.to_owned(), None, rule)).collect()
 }
 
 fn of_others(text: &str) -> Vec<Explanation> {
@@ -226,15 +225,13 @@ fn of_others(text: &str) -> Vec<Explanation> {
     let is_named = phase == Some(Phase::Start) && !found.is_empty();
     let explained = |status: &Status| status.explain(phase).filter(|_| (is_told && !is_named) || !status.is_vague());
     found.extend(statuses.iter().filter_map(explained).take(MAX_FOUND));
-    if !found.iter().any(|found| matches!(found.meaning, Meaning::Fault(_))) {
+    if !found.iter().any(Explanation::is_fault) {
         // Why the kubelet or the system ended it is known.
         let is_ended = ["oomkilled", "liveness probe", "startup probe"].iter().any(|reason| lower.contains(reason));
         let exited = exited(&lower).filter(|_| !is_ended);
-        let (known, unknown): (Vec<_>, Vec<_>) =
-            exited.into_iter().partition(|found| matches!(found.meaning, Meaning::Fault(_)));
-        found.extend(known.into_iter().chain(general));
+        found.extend(exited.clone().filter(Explanation::is_fault).into_iter().chain(general));
         if found.is_empty() {
-            found.extend(unknown);
+            found.extend(exited);
         }
         let by_name: Vec<_> = status::named(text).collect();
         let is_of_windows = lower.contains("system error") || lower.contains("win32");
@@ -255,8 +252,8 @@ fn of_others(text: &str) -> Vec<Explanation> {
             found.extend(names.iter().copied().chain(written).map(symbols::explain));
         }
     }
-    let has_fault = found.iter().any(|found| matches!(found.meaning, Meaning::Fault(_)));
-    different(found.into_iter().filter(|found| !has_fault || matches!(found.meaning, Meaning::Fault(_))))
+    let has_fault = found.iter().any(Explanation::is_fault);
+    different(found.into_iter().filter(|found| !has_fault || found.is_fault()))
 }
 
 /// Whether a node starts a container, or a logon failed, so that a status counts which says little elsewhere.
@@ -268,12 +265,9 @@ fn is_of_logon(text: &str, phase: Option<Phase>) -> bool {
 /// What the small exit code of a program means: by convention, some are those of a shell or of a signal.
 fn exited(text: &str) -> Option<Explanation> {
     let code = number::exit(text)?;
-    let rule = words().find_map(|(rule, words)| match words {
-        Words::Exit(codes) if codes.contains(&code) => Some(rule),
-        _ => None,
-    });
+    let rule = words().find(|(_, words)| matches!(words, Words::Exit(codes) if codes.contains(&code)));
     let meaning = match rule {
-        Some(rule) => Meaning::Fault(vec![(None, rule)]),
+        Some((rule, _)) => Meaning::Fault(vec![(None, rule)]),
         None if code == 0 => Meaning::NoFault("The program ended by itself, without an error.".to_owned()),
         None => Meaning::Unknown(
             "It is of the program, and no status of Windows: only its own documentation and its log say what it means. \
@@ -305,13 +299,10 @@ fn sentences(text: &str, is_quoted: bool, phase: Option<Phase>) -> (Vec<Explanat
         match words {
             Start(of) | Message(of) | Words::Right(of) => {
                 let phase = matches!(words, Start(_)).then_some(Phase::Start);
-                specific.extend(span(text, of).map(|at| (at, fault(of, phase, rule))));
+                specific.extend(span(text, of).map(|at| (at, fault(quoted(of), phase, rule))));
             }
-            _ if general.is_some() => {}
-            General(of) => general = position(text, of).map(|_| fault(of, None, rule)),
-            Event(source, number) if event(text, source, number) => {
-                let found = format!("event {number} of {source}");
-                general = Some(Explanation { found, meaning: Meaning::Fault(vec![(None, rule)]) });
+            General(_) | Event(..) if general.is_none() => {
+                general = found(text, words).map(|found| fault(found, None, rule));
             }
             _ => {}
         }
@@ -329,18 +320,22 @@ fn sentences(text: &str, is_quoted: bool, phase: Option<Phase>) -> (Vec<Explanat
     let is_part = |(start, end): (usize, usize)| {
         spans.iter().any(|(from, to)| *from <= start && end <= *to && end - start < to - from)
     };
-    let refusal = refused(text, is_quoted).map(|(words, rule)| fault(words, None, rule));
+    let refusal = refused(text, is_quoted).map(|(words, rule)| fault(quoted(words), None, rule));
     let specific = specific.into_iter().filter(|(span, _)| !is_part(*span)).map(|(_, found)| found);
-    let no_faults = NO_FAULTS.iter().flat_map(|(words, what)| words.iter().map(move |words| (words, *what)));
+    let no_faults = NO_FAULTS.iter().flat_map(|(words, what)| words.iter().map(move |words| (*words, *what)));
     let no_faults = no_faults.filter_map(|(words, what)| {
-        let found = match words {
-            Event(source, number) => event(text, source, *number).then(|| format!("event {number} of {source}")),
-            Message(of) => position(text, of).map(|_| quoted(of)),
-            _ => None,
-        };
-        Some(Explanation { found: found?, meaning: Meaning::NoFault(what.to_owned()) })
+        Some(Explanation { found: found(text, words)?, meaning: Meaning::NoFault(what.to_owned()) })
     });
     (refusal.into_iter().chain(specific).chain(no_faults).collect(), general)
+}
+
+/// What a text has of a sentence or an event that is recognized wherever it stands.
+fn found(text: &str, words: Words) -> Option<String> {
+    match words {
+        Message(of) | General(of) => position(text, of).map(|_| quoted(of)),
+        Event(source, number) => event(text, source, number).then(|| format!("event {number} of {source}")),
+        _ => None,
+    }
 }
 
 /// Whether a text tells of an event of this source with this number.
@@ -410,8 +405,8 @@ fn part(text: &str, words: &str) -> Option<(usize, usize)> {
     })
 }
 
-fn fault(words: &str, phase: Option<Phase>, rule: &'static Rule) -> Explanation {
-    Explanation { found: quoted(words), meaning: Meaning::Fault(vec![(phase, rule)]) }
+fn fault(found: String, phase: Option<Phase>, rule: &'static Rule) -> Explanation {
+    Explanation { found, meaning: Meaning::Fault(vec![(phase, rule)]) }
 }
 
 fn quoted(words: &str) -> String {
