@@ -80,7 +80,7 @@ struct RuleEntry {
     rule: &'static Rule,
     words: &'static [Words],
     /// What to do where a text has one of these words. The first that it has count.
-    remedies: &'static [Remedy],
+    remedies: &'static [ByWords],
     /// What to do, where its names say more than can be filled in.
     fix: Option<fn(&Names<'_>) -> Option<Fix>>,
 }
@@ -93,7 +93,7 @@ impl RuleEntry {
 }
 
 /// Words, and what to do where a text has one of them.
-type Remedy = (&'static [&'static str], &'static str);
+type ByWords = (&'static [&'static str], &'static str);
 
 /// Entries that belong together.
 struct Family {

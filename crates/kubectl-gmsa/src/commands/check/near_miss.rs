@@ -30,7 +30,7 @@ const ANNOTATIONS: [(&str, &str); 2] = [
 ];
 
 /// Where a pod, or one of its containers, takes `windowsOptions`.
-struct Place {
+struct WindowsOptions {
     kind: SlotKind,
     /// The name of the container.
     owner: String,
@@ -55,29 +55,29 @@ pub(super) fn slips(checked: &CheckedPod<'_>) -> Vec<Diagnostic> {
     checked.slips.iter().map(finding).collect()
 }
 
-struct Found<'v> {
+struct NearMiss<'v> {
     at: String,
     value: &'v Value,
     /// What is meant.
     field: &'static str,
-    place: &'v Place,
+    place: &'v WindowsOptions,
     is_annotation: bool,
 }
 
 /// Finds the near misses of a pod.
 pub(super) fn findings(checked: &CheckedPod<'_>, pod: &Pod) -> Vec<Diagnostic> {
     const OPTIONS: &str = "/securityContext/windowsOptions";
-    let places: Vec<Place> = pod
+    let places: Vec<WindowsOptions> = pod
         .slots()
         .map(|slot| {
             let around = slot.pointer();
             let around = checked.place(around.strip_suffix(OPTIONS).unwrap_or_default());
             let (options, is_set) = (checked.place(&slot.pointer()), slot.uses_gmsa());
-            Place { kind: slot.kind, owner: slot.owner.to_owned(), around, options, is_set }
+            WindowsOptions { kind: slot.kind, owner: slot.owner.to_owned(), around, options, is_set }
         })
         .collect();
     let Some(value) = checked.document.value.pointer(&checked.root) else { return Vec::new() };
-    let mut found: Vec<Found<'_>> = Vec::new();
+    let mut found: Vec<NearMiss<'_>> = Vec::new();
     walk(value, &mut Vec::new(), &mut |path, key, value| {
         let Some((field, is_annotation, container)) = judge(path, key) else {
             // Keys that people choose; of annotations, the values are texts.
@@ -85,28 +85,29 @@ pub(super) fn findings(checked: &CheckedPod<'_>, pod: &Pod) -> Vec<Diagnostic> {
             return !is_chosen && !matches!(path, [.., Step::Field("annotations"), _]);
         };
         let at = format!("{}{}", checked.root, pointer(path));
-        let is_right =
-            |place: &Place| at.strip_prefix(&*place.options).is_some_and(|rest| rest.strip_prefix('/') == Some(field));
+        let is_right = |place: &WindowsOptions| {
+            at.strip_prefix(&*place.options).is_some_and(|rest| rest.strip_prefix('/') == Some(field))
+        };
         let is_empty_name = field == NAME && value.is_null();
         if found.len() == MAX_FOUND || !is_empty_name && places.iter().any(is_right) {
             return false;
         }
-        let is_around = |place: &&Place| {
+        let is_around = |place: &&WindowsOptions| {
             let is_below = || at.strip_prefix(&*place.around).is_some_and(|rest| rest.starts_with('/'));
             place.kind != SlotKind::Pod && container.map_or_else(is_below, |name| place.owner == name)
         };
         let place = places.iter().find(is_around).or_else(|| places.first());
-        found.extend(place.map(|place| Found { at, value, field, place, is_annotation }));
+        found.extend(place.map(|place| NearMiss { at, value, field, place, is_annotation }));
         false
     });
     // A slip around it says the same.
     let is_of_slip =
-        |found: &&Found<'_>| checked.slips.iter().any(|slip| found.at.starts_with(&checked.place(&slip.at)));
+        |found: &&NearMiss<'_>| checked.slips.iter().any(|slip| found.at.starts_with(&checked.place(&slip.at)));
     found.iter().filter(|found| !is_of_slip(found)).map(|found| report(checked, found)).collect()
 }
 
-fn report(checked: &CheckedPod<'_>, found: &Found<'_>) -> Diagnostic {
-    let Found { at, value, field, place, is_annotation } = found;
+fn report(checked: &CheckedPod<'_>, found: &NearMiss<'_>) -> Diagnostic {
+    let NearMiss { at, value, field, place, is_annotation } = found;
     let right = dotted(&format!("{}/{field}", place.options));
     if value.is_null() {
         let found = checked.finding_at(&rules::IGNORED_FIELD, at, NO_VALUE).with_severity(Severity::Warning);

@@ -13,7 +13,7 @@
 use std::cmp::Reverse;
 
 use super::{
-    POD_REFUSED, Remedy, Rule,
+    ByWords, POD_REFUSED, Rule,
     Words::{self, Event, General, Message, Start},
     all,
     meaning::{Explanation, Meaning, Phase},
@@ -167,7 +167,7 @@ fn unescaped(text: &str) -> String {
 }
 
 /// What to do by the first of these remedies whose words a text has.
-pub(super) fn first_of(text: &str, remedies: &[Remedy]) -> Option<&'static str> {
+pub(super) fn first_of(text: &str, remedies: &[ByWords]) -> Option<&'static str> {
     if remedies.is_empty() || text.is_empty() {
         return None;
     }
