@@ -40,7 +40,6 @@ mod workloads;
 
 use search::Search;
 use surroundings::Surroundings;
-use template::CheckedPod;
 
 const EXAMPLES: &str = "Examples:
   # Check the manifests of a folder
@@ -120,6 +119,7 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
         }
         report.documents = documents.len();
         let mut surroundings = Surroundings::read(options, connection, snapshot, &documents, &mut report).await;
+        let namespace = surroundings.namespace.clone();
         // The pods that would be stored differently, by the position of their document.
         let mut stored = HashMap::new();
         for (place, document) in documents.iter().enumerate() {
@@ -128,15 +128,13 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
                 report.findings.extend(credspecs::findings(document));
                 continue;
             }
-            let Search { found, more, .. } = Search::of(&document.value);
-            report.findings.extend(elsewhere::findings(document, &found, &surroundings.namespace));
-            for one in &found {
-                let pod = CheckedPod::new(document, one, &surroundings.namespace, found.len() == 1);
-                let pod = pods::check(&pod, &mut surroundings, &mut report).await?;
+            let Search { pods, more, .. } = Search::of(document, &namespace);
+            report.findings.extend(elsewhere::findings(document, &pods, &namespace));
+            for pod in &pods {
+                let pod = pods::check(pod, &mut surroundings, &mut report).await?;
                 stored.extend(pod.map(|pod| (place, pod)));
             }
-            if let Some(one) = found.first().filter(|_| more > 0) {
-                let pod = CheckedPod::new(document, one, &surroundings.namespace, false);
+            if let Some(pod) = pods.first().filter(|_| more > 0) {
                 let text = format!("{more} more pod templates of this object are not checked");
                 let fix = "write them as objects of their own";
                 report.findings.push(pod.finding_at(&rules::NOT_CHECKED, "", text).with_fix(fix));

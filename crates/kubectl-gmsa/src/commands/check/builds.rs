@@ -35,7 +35,7 @@ pub(super) async fn findings(
     surroundings: &mut Surroundings,
 ) -> Vec<Diagnostic> {
     // In a virtual machine of its own a container does not depend on the build of the node.
-    if pod.is_linux() || class.is_hyper_v() {
+    if pod.is_linux() || class.hyper_v().is_some() {
         return Vec::new();
     }
     let (images, has_unknown) = images(checked, pod);
@@ -43,7 +43,12 @@ pub(super) async fn findings(
         return Vec::new();
     }
     if let Some((by, builds)) = selected(checked, class) {
-        return images.iter().filter_map(|image| on_selected(checked, image, by, &builds)).collect();
+        let on_selected = |image: &Image| {
+            let (unfit, Image { container, build, .. }) = (unfit(image, &builds)?, image);
+            let text = format!("{by} selects nodes of {unfit}, which do not run the image of {container}, of {build}");
+            Some(warning(checked, image, text, &build.nodes().collect::<Vec<_>>()))
+        };
+        return images.iter().filter_map(on_selected).collect();
     }
     if pod.pins_build() && !matches!(class, RuntimeClass::Found(_)) {
         return Vec::new();
@@ -100,13 +105,6 @@ fn by_affinity(checked: &CheckedPod<'_>) -> BTreeSet<Build> {
         .flat_map(|expression| items(expression.get("values")))
         .filter_map(|value| Build::of_label(value.as_str()?))
         .collect()
-}
-
-fn on_selected(checked: &CheckedPod<'_>, image: &Image, by: &str, builds: &BTreeSet<Build>) -> Option<Diagnostic> {
-    let unfit = unfit(image, builds)?;
-    let message =
-        format!("{by} selects nodes of {unfit}, which do not run the image of {}, of {}", image.container, image.build);
-    Some(warning(checked, image, message, &image.build.nodes().collect::<Vec<_>>()))
 }
 
 fn on_any(checked: &CheckedPod<'_>, image: &Image, nodes: &BTreeSet<Build>) -> Option<Diagnostic> {

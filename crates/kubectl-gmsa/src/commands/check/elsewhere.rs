@@ -12,7 +12,8 @@ use serde_json::Value;
 use super::{
     near_miss::{NAME, NO_VALUE, meant},
     pointer::{Step, dotted, pointer, walk},
-    search::{Found, Search},
+    search::Search,
+    template::CheckedPod,
 };
 use crate::shared::rules::{self, instead_of};
 
@@ -20,7 +21,7 @@ use crate::shared::rules::{self, instead_of};
 const MAX_FOUND: usize = 100;
 
 /// What is named in an object beside the pods that were found in it.
-pub(super) fn findings(document: &Document, pods: &[Found<'_>], namespace: &str) -> Vec<Diagnostic> {
+pub(super) fn findings(document: &Document, pods: &[CheckedPod<'_>], namespace: &str) -> Vec<Diagnostic> {
     if Search::is_of_none(&document.value) {
         return Vec::new();
     }
@@ -36,9 +37,8 @@ pub(super) fn findings(document: &Document, pods: &[Found<'_>], namespace: &str)
         let is_record = path.len() == 1 && matches!(key, "metadata" | "status");
         !is_named && !is_record
     });
-    let roots: Vec<&str> =
-        pods.iter().flat_map(|pod| [Some(&*pod.root), pod.workflow.as_ref().map(|(_, at)| &**at)]).flatten().collect();
-    let is_of_pod = |at: &str| roots.iter().any(|root| at.strip_prefix(root).is_some_and(|rest| rest.starts_with('/')));
+    let is_below = |at: &str, around: &str| at.strip_prefix(around).is_some_and(|rest| rest.starts_with('/'));
+    let is_of_pod = |at: &str| pods.iter().any(|pod| is_below(at, &pod.around));
     let text = |at: &str| document.value.pointer(at).and_then(Value::as_str).unwrap_or_default();
     let namespace = Some(text("/metadata/namespace")).filter(|name| !name.is_empty()).unwrap_or(namespace);
     let object = format!("{} {namespace}/{}", document.kind, text("/metadata/name"));

@@ -78,10 +78,6 @@ impl RuntimeClass {
         self.text("/handler").filter(|handler| handler.contains("hypervisor"))
     }
 
-    pub(super) fn is_hyper_v(&self) -> bool {
-        self.hyper_v().is_some()
-    }
-
     /// The build of the nodes that it selects.
     pub(super) fn selected_build(&self) -> Option<&str> {
         self.text(&format!("/scheduling/nodeSelector/{}", LABEL.replace('/', "~1")))
