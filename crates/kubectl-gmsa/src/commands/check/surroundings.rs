@@ -104,25 +104,18 @@ impl Surroundings {
             let (specs, refused_specs) = CredentialSpecs::from_documents(documents);
             let (rbac, refused_rbac) = Rbac::from_documents(documents);
             // The linter reports more about a credential spec among the manifests.
-            let linted = documents.iter().filter(|document| {
-                let is_error = |found: Diagnostic| found.severity == Severity::Error;
-                state.is_none()
-                    && credspecs::is_credential_spec(document)
-                    && credspecs::findings(document).any(is_error)
-            });
+            let linted = if state.is_none() { documents } else { &[] };
+            let linted = linted.iter().filter(|document| credspecs::is_credential_spec(document));
+            let is_error = |found: Diagnostic| found.severity == Severity::Error;
+            let linted = linted.filter(|document| credspecs::findings(document).any(is_error));
             let linted: HashSet<_> = linted.map(|document| place(&document.location)).collect();
             let is_new = |found: &Diagnostic| found.location.as_ref().is_none_or(|at| !linted.contains(&place(at)));
             let refused = refused_specs.into_iter().filter(is_new).chain(refused_rbac);
             report.findings.extend(refused.map(|found| {
-                Diagnostic {
-                    object: found
-                        .location
-                        .as_ref()
-                        .and_then(|at| place(at).1)
-                        .map_or_else(String::new, |number| format!("document {number}")),
-                    consequence: Some("the API server refuses the object, so it has no effect here"),
-                    ..found
-                }
+                let number = found.location.as_ref().and_then(|at| place(at).1);
+                let object = number.map_or_else(String::new, |number| format!("document {number}"));
+                let consequence = Some("the API server refuses the object, so it has no effect here");
+                Diagnostic { object, consequence, ..found }
             }));
             FactFinder::new(Arc::new(specs), Arc::new(rbac), connection.timeout())
         };
