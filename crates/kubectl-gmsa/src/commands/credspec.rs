@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs::{File, OpenOptions},
+    fs::OpenOptions,
     io::{self, Write as _},
     path::{Path, PathBuf},
 };
@@ -447,7 +447,7 @@ async fn of_account(
 }
 
 fn write(path: &Path, yaml: &str, force: bool) -> anyhow::Result<Outcome> {
-    let opened = if force { File::create(path) } else { OpenOptions::new().write(true).create_new(true).open(path) };
+    let opened = OpenOptions::new().write(true).create(true).truncate(true).create_new(!force).open(path);
     let mut file = match opened {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             bail!("{} exists: --force overwrites it", path.display())

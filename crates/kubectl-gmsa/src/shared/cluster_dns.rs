@@ -117,18 +117,10 @@ fn corefile(map: &Value, custom: Option<&Value>) -> anyhow::Result<Corefile> {
     let Some((_, text)) = texts(map).find(|(key, _)| *key == "Corefile") else { bail!("it has no Corefile") };
     // AKS and k3s mount `coredns-custom` as the folder `custom`; where it is missing the folder is empty.
     let files = |pattern: &str| {
-        let (folder, file) = pattern.rsplit_once('/')?;
-        let (start, end) = file.split_once('*').unwrap_or((file, ""));
-        let names = |key: &str| {
-            if file.contains('*') {
-                key.len() >= start.len() + end.len() && key.starts_with(start) && key.ends_with(end)
-            } else {
-                key == file
-            }
-        };
-        let is_custom = folder.rsplit('/').next() == Some("custom");
-        let found = custom.into_iter().flat_map(texts).filter(|(key, _)| names(key));
-        is_custom.then(|| found.map(|(_, text)| text.to_owned()).collect())
+        let (_, file) = pattern.rsplit_once('/').filter(|(folder, _)| folder.rsplit('/').next() == Some("custom"))?;
+        let names = glob::Pattern::new(file).ok()?;
+        let found = custom.into_iter().flat_map(texts).filter(|(key, _)| names.matches(key));
+        Some(found.map(|(_, text)| text.to_owned()).collect())
     };
     Ok(Corefile::parse(text, &files)?)
 }
