@@ -55,8 +55,6 @@ pub use self::{
 enum Words {
     /// A refusal by the API server, or by what it asks.
     Refusal(&'static str),
-    /// That a user lacks a right.
-    Right(&'static str),
     /// Of a node that starts a container.
     Start(&'static str),
     /// Of anybody else, at any time.

@@ -65,14 +65,9 @@ pub(super) async fn findings(
 fn images(checked: &CheckedPod<'_>, pod: &Pod) -> (Vec<Image>, bool) {
     let mut slots = pod.slots();
     let of_pod = slots.next().and_then(|slot| slot.host_process);
-    let (mut images, mut has_unknown) = (Vec::new(), false);
-    for slot in slots.filter(|slot| slot.host_process.or(of_pod) != Some(true)) {
-        match image(checked, &slot) {
-            Some(image) => images.push(image),
-            None => has_unknown = true,
-        }
-    }
-    (images, has_unknown)
+    let slots = slots.filter(|slot| slot.host_process.or(of_pod) != Some(true));
+    let (known, unknown): (Vec<_>, Vec<_>) = slots.map(|slot| image(checked, &slot)).partition(Option::is_some);
+    (known.into_iter().flatten().collect(), !unknown.is_empty())
 }
 
 fn image(checked: &CheckedPod<'_>, slot: &Slot<'_>) -> Option<Image> {

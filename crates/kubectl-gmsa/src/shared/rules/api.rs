@@ -4,8 +4,9 @@ use gmsa_core::diagnostic::Severity;
 
 use super::{
     Family, Rule, RuleEntry,
-    Words::{Codes, General, Message, Right},
+    Words::{Codes, General, Message},
     family,
+    text::MAY_NOT_CREATE_PODS,
 };
 
 family! { "API server and Helm" {
@@ -71,7 +72,7 @@ family! { "API server and Helm" {
     RIGHT_MISSING: "right-missing", Error, "The user lacks a right, so the API server refuses the request.",
         "Have the right granted: `kubectl auth can-i VERB RESOURCE` shows when it is there. What the commands of this program need is in docs/rights.md.",
         words: [
-            Right("cannot create resource \"pods\""),
+            Message(MAY_NOT_CREATE_PODS),
             Message("is forbidden: user * cannot "),
             Message("attempting to grant rbac permissions not currently held"),
         ],

@@ -101,10 +101,12 @@ pub fn is_refusal(message: &str) -> bool {
     message.contains("denied the request") || refused(&message, true).is_some()
 }
 
-/// Whether a message says that a user lacks a right (RBAC authorizer of kube-apiserver).
+/// That a user lacks the right to create pods (RBAC authorizer of kube-apiserver).
+pub(super) const MAY_NOT_CREATE_PODS: &str = "cannot create resource \"pods\"";
+
+/// Whether a message says so.
 pub fn lacks_right(message: &str) -> bool {
-    let message = plain(message);
-    words().any(|(_, words)| matches!(words, Words::Right(words) if position(&message, words).is_some()))
+    plain(message).contains(MAY_NOT_CREATE_PODS)
 }
 
 /// The message without the words of the controller: `Error creating: pods "web-" is forbidden: …`.
@@ -297,7 +299,7 @@ fn sentences(text: &str, is_quoted: bool, phase: Option<Phase>) -> (Vec<Explanat
     let (mut specific, mut general) = (Vec::new(), None);
     for (rule, words) in words() {
         match words {
-            Start(of) | Message(of) | Words::Right(of) => {
+            Start(of) | Message(of) => {
                 let phase = matches!(words, Start(_)).then_some(Phase::Start);
                 specific.extend(span(text, of).map(|at| (at, fault(quoted(of), phase, rule))));
             }
