@@ -5,13 +5,12 @@
 //! Invariants: at most [`MAX_TEMPLATES`] of an object are taken; the reader of manifests bounds its depth and its values.
 
 use gmsa_cluster::manifests::Document;
-use gmsa_core::admission::workload::template_pointer;
 use serde_json::Value;
 
 use super::{
     argo,
     pointer::{Step, dotted, pointer},
-    template::{CheckedPod, complete},
+    template::{CheckedPod, Owner, complete},
 };
 
 /// The groups of objects that are records of requests, and create nothing.
@@ -22,40 +21,6 @@ const PATTERNS: [&str; 3] = ["kyverno.io", "gatekeeper.sh", "admissionregistrati
 
 /// The most pod templates of one object that are checked.
 const MAX_TEMPLATES: usize = 100;
-
-/// An object with a kind.
-#[derive(Clone, Copy)]
-pub(super) struct Owner<'d> {
-    pub value: &'d Value,
-    pub kind: &'d str,
-    group: &'d str,
-    /// How many steps it is below the document.
-    pub depth: usize,
-}
-
-impl<'d> Owner<'d> {
-    fn of(value: &'d Value, depth: usize) -> Option<Self> {
-        let text = |key: &str| value.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
-        let group = text("apiVersion")?.split_once('/').map_or("", |(group, _)| group);
-        Some(Self { value, kind: text("kind")?, group, depth })
-    }
-
-    pub(super) fn is_pod(&self) -> bool {
-        self.kind == "Pod" && self.group.is_empty()
-    }
-
-    /// The place of its template, where it is a kind of Kubernetes.
-    pub(super) fn template(&self) -> Option<&'static str> {
-        let Self { kind, group, .. } = self;
-        if group.is_empty() { template_pointer(kind) } else { template_pointer(&format!("{kind}.{group}")) }
-    }
-
-    /// Whether another object controls it, which is checked itself.
-    fn is_controlled(&self) -> bool {
-        let owners = self.value.pointer("/metadata/ownerReferences").and_then(Value::as_array);
-        owners.into_iter().flatten().any(|owner| owner.get("controller") == Some(&Value::Bool(true)))
-    }
-}
 
 /// A walk over a document.
 pub(super) struct Search<'d> {

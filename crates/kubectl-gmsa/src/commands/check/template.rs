@@ -1,8 +1,11 @@
-//! A pod or a pod template of a manifest, as its controller and the API server complete it, and where its parts are in the manifest.
+//! A pod or a pod template of a manifest, as its controller and the API server complete it, what holds it, and where its parts are in the manifest.
 
 use gmsa_cluster::manifests::Document;
 use gmsa_core::{
-    admission::advice::{Advice, hostname::Replicas},
+    admission::{
+        advice::{Advice, hostname::Replicas},
+        workload::template_pointer,
+    },
     diagnostic::{Diagnostic, Rule},
 };
 use serde_json::{Value, json};
@@ -10,8 +13,41 @@ use serde_json::{Value, json};
 use super::{
     misspelt::{self, Slip},
     pointer::dotted,
-    search::Owner,
 };
+
+/// An object with a kind.
+#[derive(Clone, Copy)]
+pub(super) struct Owner<'d> {
+    pub value: &'d Value,
+    pub kind: &'d str,
+    pub group: &'d str,
+    /// How many steps it is below the document.
+    pub depth: usize,
+}
+
+impl<'d> Owner<'d> {
+    pub(super) fn of(value: &'d Value, depth: usize) -> Option<Self> {
+        let text = |key: &str| value.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
+        let group = text("apiVersion")?.split_once('/').map_or("", |(group, _)| group);
+        Some(Self { value, kind: text("kind")?, group, depth })
+    }
+
+    pub(super) fn is_pod(&self) -> bool {
+        self.kind == "Pod" && self.group.is_empty()
+    }
+
+    /// The place of its template, where it is a kind of Kubernetes.
+    pub(super) fn template(&self) -> Option<&'static str> {
+        let Self { kind, group, .. } = self;
+        if group.is_empty() { template_pointer(kind) } else { template_pointer(&format!("{kind}.{group}")) }
+    }
+
+    /// Whether another object controls it, which is checked itself.
+    pub(super) fn is_controlled(&self) -> bool {
+        let owners = self.value.pointer("/metadata/ownerReferences").and_then(Value::as_array);
+        owners.into_iter().flatten().any(|owner| owner.get("controller") == Some(&Value::Bool(true)))
+    }
+}
 
 /// A pod to check, and its place in the manifests.
 pub(super) struct CheckedPod<'d> {

@@ -7,7 +7,7 @@ use super::{
     lexer::Word, route::normal,
 };
 
-pub(super) struct Parser<'f> {
+struct Parser<'f> {
     words: VecDeque<Word>,
     files: &'f dyn Fn(&str) -> Option<Vec<String>>,
     snippets: HashMap<String, Vec<Word>>,
@@ -18,22 +18,24 @@ pub(super) struct Parser<'f> {
     found: Corefile,
 }
 
-impl<'f> Parser<'f> {
-    pub fn new(text: &str, files: &'f dyn Fn(&str) -> Option<Vec<String>>) -> Result<Self, CorefileError> {
-        let snippets = HashMap::new();
-        let mut parser =
-            Self { words: VecDeque::new(), files, snippets, imports: 0, bytes: 0, line: 1, found: Corefile::default() };
+impl Corefile {
+    /// Reads a Corefile. `files` returns the texts of the files that a pattern of `import` names, in the order of their names, or `None`
+    /// where they are not known.
+    ///
+    /// # Errors
+    /// Where CoreDNS would not start with it, or a bound is exceeded.
+    pub fn parse(text: &str, files: &dyn Fn(&str) -> Option<Vec<String>>) -> Result<Self, CorefileError> {
+        let (words, snippets, found) = (VecDeque::new(), HashMap::new(), Self::default());
+        let mut parser = Parser { words, files, snippets, imports: 0, bytes: 0, line: 1, found };
         parser.words = parser.lex(text)?.into();
-        Ok(parser)
-    }
-
-    pub fn corefile(mut self) -> Result<Corefile, CorefileError> {
-        while !self.words.is_empty() {
-            self.block()?;
+        while !parser.words.is_empty() {
+            parser.block()?;
         }
-        Ok(self.found)
+        Ok(parser.found)
     }
+}
 
+impl Parser<'_> {
     /// The words of one more text.
     fn lex(&mut self, text: &str) -> Result<Vec<Word>, CorefileError> {
         self.bytes += text.len();
