@@ -30,7 +30,7 @@ const ANNOTATIONS: [(&str, &str); 2] = [
 ];
 
 /// Where a pod, or one of its containers, takes `windowsOptions`.
-struct WindowsOptions {
+struct OptionsPlace {
     kind: SlotKind,
     /// The name of the container.
     owner: String,
@@ -60,20 +60,20 @@ struct NearMiss<'v> {
     value: &'v Value,
     /// What is meant.
     field: &'static str,
-    place: &'v WindowsOptions,
+    place: &'v OptionsPlace,
     is_annotation: bool,
 }
 
 /// Finds the near misses of a pod.
 pub(super) fn findings(checked: &CheckedPod<'_>, pod: &Pod) -> Vec<Diagnostic> {
     const OPTIONS: &str = "/securityContext/windowsOptions";
-    let places: Vec<WindowsOptions> = pod
+    let places: Vec<OptionsPlace> = pod
         .slots()
         .map(|slot| {
             let around = slot.pointer();
             let around = checked.place(around.strip_suffix(OPTIONS).unwrap_or_default());
             let (options, is_set) = (checked.place(&slot.pointer()), slot.uses_gmsa());
-            WindowsOptions { kind: slot.kind, owner: slot.owner.to_owned(), around, options, is_set }
+            OptionsPlace { kind: slot.kind, owner: slot.owner.to_owned(), around, options, is_set }
         })
         .collect();
     let Some(value) = checked.document.value.pointer(&checked.root) else { return Vec::new() };
@@ -85,14 +85,14 @@ pub(super) fn findings(checked: &CheckedPod<'_>, pod: &Pod) -> Vec<Diagnostic> {
             return !is_chosen && !matches!(path, [.., Step::Field("annotations"), _]);
         };
         let at = format!("{}{}", checked.root, pointer(path));
-        let is_right = |place: &WindowsOptions| {
+        let is_right = |place: &OptionsPlace| {
             at.strip_prefix(&*place.options).is_some_and(|rest| rest.strip_prefix('/') == Some(field))
         };
         let is_empty_name = field == NAME && value.is_null();
         if found.len() == MAX_FOUND || !is_empty_name && places.iter().any(is_right) {
             return false;
         }
-        let is_around = |place: &&WindowsOptions| {
+        let is_around = |place: &&OptionsPlace| {
             let is_below = || at.strip_prefix(&*place.around).is_some_and(|rest| rest.starts_with('/'));
             place.kind != SlotKind::Pod && container.map_or_else(is_below, |name| place.owner == name)
         };
