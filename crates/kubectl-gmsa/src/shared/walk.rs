@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use super::{
-    admission::{FactFinder, fact_finder},
+    admission::FactFinder,
     not_checked::{Remedy, because},
     pods::{ClusterPod, ContentsState, FIX_UNMATCHED},
     rules::{self, Names, Subject},
@@ -123,7 +123,7 @@ async fn workload(snapshot: &Snapshot, namespace: &str, kind: Kind, name: &str) 
         return Ok(vec![found(TEMPLATE, &rules::NO_CREDENTIAL_SPEC, text)]);
     }
     let subject = workload.subject();
-    let mut finder = fact_finder(snapshot).await;
+    let mut finder = FactFinder::of(snapshot).await;
     let mut checks = decision::checks(snapshot, &mut finder, namespace, &workload.template, subject).await?;
     if checks.iter().any(is_cause) {
         return Ok(with_unreached(checks));
@@ -154,7 +154,7 @@ async fn workload(snapshot: &Snapshot, namespace: &str, kind: Kind, name: &str) 
 async fn pod(snapshot: &Snapshot, namespace: &str, name: &str) -> anyhow::Result<Vec<Check>> {
     let pod = ClusterPod::find(snapshot, &format!("{namespace}/{name}")).await?;
     let subject = Subject::Pod { namespace };
-    let (mut checks, mut finder) = (Vec::new(), fact_finder(snapshot).await);
+    let (mut checks, mut finder) = (Vec::new(), FactFinder::of(snapshot).await);
     if pod.admission.uses_gmsa() {
         let template = decision::without_contents(&pod)?;
         checks = decision::checks(snapshot, &mut finder, namespace, &template, subject).await?;

@@ -51,7 +51,6 @@ fn of_domain(dns: &ClusterDns, domain: &str) -> Check {
     }
     if let Zones::Corefile(corefile) = &dns.zones
         && let Some(port) = corefile.other_port(domain)
-        && !corefile.has_zone(domain)
     {
         let asked = corefile.port();
         let text = format!("{domain}: its zone in {place} is at port {port}, and pods ask at port {asked}");

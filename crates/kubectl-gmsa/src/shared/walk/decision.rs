@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use serde_json::Value;
 
 use crate::shared::{
-    admission::{FactFinder, Reviewed, admit, review_of},
+    admission::{FactFinder, Reviewed, review_of},
     names,
     not_checked::{Read, Remedy, because},
     pods::ClusterPod,
@@ -35,7 +35,7 @@ pub async fn checks(
 ) -> anyhow::Result<Vec<Check>> {
     let review = review_of(namespace, pod).context("the pod template cannot be parsed")?;
     let parsed = review.object.as_ref().context("there is no pod template")?;
-    let denials = admit(&review, pod, &Reviewed::ASSUMED, finder).await?.denials;
+    let denials = finder.admit(&review, pod, &Reviewed::ASSUMED).await?.denials;
     let mut denials: Vec<Denial> = denials.into_iter().map(|found| found.denial).collect();
     denials.extend(left_out(finder, &denials, namespace, parsed).await);
     let (of_permission, of_template): (Vec<&Denial>, Vec<&Denial>) = denials
