@@ -1,6 +1,9 @@
 //! A simulated cluster in which all is well (`fixtures/healthy.yaml`), for the commands that ask one.
 
-use std::process::Output;
+use std::{
+    path::Path,
+    process::{Command, Output},
+};
 
 use serde_json::{Value, json};
 
@@ -9,19 +12,59 @@ use super::{
     support::{Fault, Kind, SimulatedApi, Table, Verb},
 };
 
-/// Runs the program with a kubeconfig for the server.
-pub async fn run(api: &SimulatedApi, arguments: &[&str]) -> Output {
-    let folder = tempfile::tempdir().unwrap();
-    let kubeconfig = folder.path().join("config");
-    std::fs::write(&kubeconfig, api.kubeconfig()).unwrap();
-    let mut command = program(folder.path());
-    command.arg("--kubeconfig").arg(&kubeconfig).args(arguments);
+/// The program in a folder, with a kubeconfig for the server.
+pub fn connected(folder: &Path, api: &SimulatedApi) -> Command {
+    std::fs::write(folder.join("kubeconfig"), api.kubeconfig()).unwrap();
+    let mut command = program(folder);
+    command.args(["--kubeconfig", "kubeconfig"]);
+    command
+}
+
+/// Runs the program in a folder, with a kubeconfig for the server.
+pub async fn run_in(folder: &Path, api: &SimulatedApi, arguments: &[&str]) -> Output {
+    let mut command = connected(folder, api);
+    command.args(arguments);
     tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap()
 }
 
-pub fn kind(api_version: &'static str, kind: &'static str, plural: &'static str, namespaced: bool) -> Kind {
+/// Runs the program with a kubeconfig for the server.
+pub async fn run(api: &SimulatedApi, arguments: &[&str]) -> Output {
+    run_in(tempfile::tempdir().unwrap().path(), api, arguments).await
+}
+
+pub const fn kind(api_version: &'static str, kind: &'static str, plural: &'static str, namespaced: bool) -> Kind {
     Kind { api_version, kind, plural, namespaced }
 }
+
+/// What the simulated cluster has lists of.
+pub const KINDS: [Kind; 26] = [
+    kind("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", "mutatingwebhookconfigurations", false),
+    kind("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "validatingwebhookconfigurations", false),
+    kind("apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions", false),
+    kind("apps/v1", "DaemonSet", "daemonsets", true),
+    kind("apps/v1", "Deployment", "deployments", true),
+    kind("apps/v1", "ReplicaSet", "replicasets", true),
+    kind("apps/v1", "StatefulSet", "statefulsets", true),
+    kind("batch/v1", "CronJob", "cronjobs", true),
+    kind("batch/v1", "Job", "jobs", true),
+    kind("discovery.k8s.io/v1", "EndpointSlice", "endpointslices", true),
+    kind("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies", true),
+    kind("node.k8s.io/v1", "RuntimeClass", "runtimeclasses", false),
+    kind("rbac.authorization.k8s.io/v1", "ClusterRole", "clusterroles", false),
+    kind("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "clusterrolebindings", false),
+    kind("rbac.authorization.k8s.io/v1", "Role", "roles", true),
+    kind("rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings", true),
+    kind("v1", "ConfigMap", "configmaps", true),
+    kind("v1", "Event", "events", true),
+    kind("v1", "Namespace", "namespaces", false),
+    kind("v1", "Node", "nodes", false),
+    kind("v1", "Pod", "pods", true),
+    kind("v1", "ReplicationController", "replicationcontrollers", true),
+    kind("v1", "Secret", "secrets", true),
+    kind("v1", "Service", "services", true),
+    kind("v1", "ServiceAccount", "serviceaccounts", true),
+    kind("windows.k8s.io/v1", "GMSACredentialSpec", "gmsacredentialspecs", false),
+];
 
 /// The objects of the healthy cluster.
 pub fn objects() -> Vec<Value> {
@@ -46,7 +89,7 @@ pub fn configurations(api: &SimulatedApi, change: impl Fn(&mut Value)) {
 }
 
 /// What the webhook says to the pods that `doctor` sends as dry runs, through the API server.
-pub const REFUSED: Fault = Fault::Refuse {
+const REFUSED: Fault = Fault::Refuse {
     code: 404,
     reason: "NotFound",
     message: "admission webhook \"admission-webhook.windows-gmsa.sigs.k8s.io\" denied the request: cred spec gmsa-webhook-test-does-not-exist does not exist",
@@ -68,59 +111,26 @@ const PROTECTION: &str = "/validatingwebhookconfigurations?dryRun=All";
 /// Where `doctor` sends its pods.
 pub const DRY_RUN: &str = "/pods?dryRun=All";
 
-/// Scripts what the simulated API server cannot do itself: its version, the dry run of pods, and access reviews, which are allowed
-/// but for those whose JSON contains one of `denied`.
-pub fn script(api: &SimulatedApi, dry_run: Fault, denied: &[&str]) {
-    script_each(api, dry_run.clone(), dry_run, denied);
-}
-
-/// The same, with the answers to the pod that `/mutate` must refuse and to the one that `/validate` must refuse.
-pub fn script_each(api: &SimulatedApi, mutate: Fault, validate: Fault, denied: &[&str]) {
-    script_all(api, mutate, validate, PROTECTED, denied);
-}
-
-/// The same, with the answer to the configuration that static policies must refuse.
-pub fn script_all(api: &SimulatedApi, mutate: Fault, validate: Fault, protection: Fault, denied: &[&str]) {
-    let access = |allowed: bool| Fault::Object(json!({"status": {"allowed": allowed}}));
-    api.heal();
+/// Scripts what the simulated API server cannot do itself: its version, dry runs, and access reviews, which are allowed. What was scripted before comes
+/// first.
+pub fn answers(api: &SimulatedApi) {
     api.fault(Verb::Get, "/version", usize::MAX, Fault::Object(json!({"gitVersion": "v1.36.0"})));
-    api.fault_of_body(Verb::Create, DRY_RUN, "\"gmsaCredentialSpec\":", validate);
-    api.fault(Verb::Create, DRY_RUN, usize::MAX, mutate);
-    api.fault(Verb::Create, PROTECTION, usize::MAX, protection);
-    for review in denied {
-        api.fault_of_body(Verb::Create, "/subjectaccessreviews", review, access(false));
+    api.fault(Verb::Create, DRY_RUN, usize::MAX, REFUSED);
+    api.fault(Verb::Create, PROTECTION, usize::MAX, PROTECTED);
+    let allowed = Fault::Object(json!({"status": {"allowed": true}}));
+    for reviews in ["/subjectaccessreviews", "/selfsubjectaccessreviews"] {
+        api.fault(Verb::Create, reviews, usize::MAX, allowed.clone());
     }
-    api.fault(Verb::Create, "/subjectaccessreviews", usize::MAX, access(true));
 }
 
 /// A cluster in which all is well.
 pub async fn healthy() -> SimulatedApi {
     let api = SimulatedApi::start().await;
-    for known in [
-        kind("apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions", false),
-        kind("discovery.k8s.io/v1", "EndpointSlice", "endpointslices", true),
-        kind("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies", true),
-        kind("v1", "Pod", "pods", true),
-        kind("v1", "Node", "nodes", false),
-        kind("v1", "Secret", "secrets", true),
-        kind("apps/v1", "Deployment", "deployments", true),
-        kind("apps/v1", "StatefulSet", "statefulsets", true),
-        kind("apps/v1", "DaemonSet", "daemonsets", true),
-        kind("apps/v1", "ReplicaSet", "replicasets", true),
-        kind("batch/v1", "Job", "jobs", true),
-        kind("batch/v1", "CronJob", "cronjobs", true),
-        kind("v1", "Event", "events", true),
-        kind("node.k8s.io/v1", "RuntimeClass", "runtimeclasses", false),
-        kind("v1", "ServiceAccount", "serviceaccounts", true),
-        kind("v1", "Namespace", "namespaces", false),
-        kind("v1", "ConfigMap", "configmaps", true),
-    ] {
-        api.define(known);
-    }
+    KINDS.into_iter().for_each(|kind| api.define(kind));
     for object in objects() {
         api.apply(object);
     }
-    script(&api, REFUSED, &[]);
+    answers(&api);
     api.authorize_by(Table::of(&[("shop", "web", "webapp1")]));
     api
 }

@@ -33,6 +33,7 @@ mod outdated;
 mod probe;
 mod readme;
 mod recorded;
+mod simulated;
 #[cfg(unix)]
 mod terminal;
 mod verify;
@@ -60,6 +61,12 @@ fn run(folder: &Path, arguments: &[&str], stdin: &[u8]) -> Output {
     // A program that does not read its input closes it.
     let _ = child.stdin.take().unwrap().write_all(stdin);
     child.wait_with_output().unwrap()
+}
+
+/// The words of a command line, quotes removed.
+fn words(command: &str) -> Vec<&str> {
+    let parts = command.split('"').enumerate();
+    parts.flat_map(|(i, part)| if i % 2 == 1 { vec![part] } else { part.split_whitespace().collect() }).collect()
 }
 
 fn text(bytes: &[u8]) -> &str {

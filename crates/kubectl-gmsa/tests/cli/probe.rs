@@ -386,6 +386,7 @@ async fn a_pod_that_somebody_replaces_is_not_asked() {
         let mut pod = api.object("pods", "shop", &name).unwrap();
         // Within a second, in which it is not read.
         api.delete("pods", "shop", &name);
+        pod["metadata"]["uid"] = Value::Null;
         pod["status"] = json!({"phase": "Running", "containerStatuses": [
             {"name": "probe", "image": "x", "imageID": "", "ready": true, "restartCount": 0, "state": {"running": {}}}
         ]});
