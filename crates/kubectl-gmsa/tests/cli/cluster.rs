@@ -1,35 +1,33 @@
 //! A simulated cluster in which all is well (`fixtures/healthy.yaml`), for the commands that ask one.
 
-use std::{
-    path::Path,
-    process::{Command, Output},
-};
+use std::{path::Path, process::Output};
 
 use serde_json::{Value, json};
+use tempfile::NamedTempFile;
 
 use super::{
     program,
     support::{Fault, Kind, SimulatedApi, Table, Verb},
 };
 
-/// The program in a folder, with a kubeconfig for the server.
-pub fn connected(folder: &Path, api: &SimulatedApi) -> Command {
-    std::fs::write(folder.join("kubeconfig"), api.kubeconfig()).unwrap();
-    let mut command = program(folder);
-    command.args(["--kubeconfig", "kubeconfig"]);
-    command
+/// A kubeconfig for the server.
+pub fn kubeconfig(api: &SimulatedApi) -> NamedTempFile {
+    let file = NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), api.kubeconfig()).unwrap();
+    file
 }
 
 /// Runs the program in a folder, with a kubeconfig for the server.
 pub async fn run_in(folder: &Path, api: &SimulatedApi, arguments: &[&str]) -> Output {
-    let mut command = connected(folder, api);
-    command.args(arguments);
+    let kubeconfig = kubeconfig(api);
+    let mut command = program(folder);
+    command.arg("--kubeconfig").arg(kubeconfig.path()).args(arguments);
     tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap()
 }
 
 /// Runs the program with a kubeconfig for the server.
 pub async fn run(api: &SimulatedApi, arguments: &[&str]) -> Output {
-    run_in(tempfile::tempdir().unwrap().path(), api, arguments).await
+    run_in(Path::new("."), api, arguments).await
 }
 
 pub const fn kind(api_version: &'static str, kind: &'static str, plural: &'static str, namespaced: bool) -> Kind {
@@ -77,15 +75,6 @@ pub fn pod(name: &str, options: &Value) -> Value {
     pod["metadata"]["name"] = json!(name);
     pod["spec"]["securityContext"]["windowsOptions"] = options.clone();
     pod
-}
-
-/// Changes the webhook of both configurations.
-pub fn configurations(api: &SimulatedApi, change: impl Fn(&mut Value)) {
-    for plural in ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"] {
-        let mut configuration = api.object(plural, "", "gmsa").unwrap();
-        change(&mut configuration["webhooks"][0]);
-        api.apply(configuration);
-    }
 }
 
 /// What the webhook says to the pods that `doctor` sends as dry runs, through the API server.

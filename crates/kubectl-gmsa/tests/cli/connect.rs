@@ -20,8 +20,8 @@ use tokio::{
 
 use super::{
     assert_printed,
-    cluster::kind,
-    portable, program, shown,
+    cluster::{kind, run},
+    portable, program, shown, simulated,
     support::{Fault, SimulatedApi, Verb},
     text,
 };
@@ -445,4 +445,22 @@ async fn who_is_not_known_is_told_to_log_in() {
     );
     let output = outdated(folder.path(), &[], &["--kubeconfig", "config"]).await;
     assert_printed("not-known", &[("401", shown(&output))]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn commands_run_through_a_proxy() {
+    let api = simulated::cluster(&simulated::folder("verify")).await;
+    let direct = run(&api, &["verify", "shop/web"]).await;
+    let address = api.url().strip_prefix("http://").unwrap().parse().unwrap();
+    let (at, log) = proxy(Proxy::Socks, address).await;
+    let folder = tempfile::tempdir().unwrap();
+    let mut config: Value = serde_json::from_str(&api.kubeconfig()).unwrap();
+    config["clusters"][0]["cluster"] =
+        json!({"server": "http://k8s.example.test:6443", "proxy-url": format!("socks5://{at}")});
+    std::fs::write(folder.path().join("config"), config.to_string()).unwrap();
+    let mut command = program(folder.path());
+    command.args(["--kubeconfig", "config", "verify", "shop/web"]);
+    let output = tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap();
+    assert_eq!((text(&output.stdout), output.status.code()), (text(&direct.stdout), Some(0)));
+    assert_eq!(heard(&log), ["k8s.example.test:6443"]);
 }

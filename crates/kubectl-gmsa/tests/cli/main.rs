@@ -20,16 +20,14 @@ use std::{
 use gmsa_test_support as support;
 
 mod agreement;
-mod check_cluster;
-mod check_live;
+mod bundle;
+mod calls;
 mod cluster;
 mod complete;
 mod connect;
-mod doctor;
 mod examples;
 mod hostile;
-mod live;
-mod outdated;
+mod nodes;
 mod probe;
 mod readme;
 mod recorded;
@@ -75,14 +73,17 @@ fn text(bytes: &[u8]) -> &str {
 
 /// The output with paths and errors of the system as Unix writes them; on Unix it is the output.
 fn portable(output: &str) -> String {
-    // ERROR_FILE_NOT_FOUND, which is ENOENT, ERROR_PATH_NOT_FOUND and ERROR_FILE_EXISTS.
-    let codes: &[(i32, i32)] = if cfg!(windows) { &[(2, 2), (3, 2), (80, 17)] } else { &[(2, 2), (17, 17)] };
-    let mut output = output.replace(".\\", "./");
-    for (own, code) in codes {
-        let said = if *code == 2 { "No such file or directory" } else { "File exists" };
-        output = output.replace(&io::Error::from_raw_os_error(*own).to_string(), &format!("{said} (os error {code})"));
-    }
-    output
+    // ERROR_FILE_NOT_FOUND, ERROR_PATH_NOT_FOUND, ERROR_FILE_EXISTS and WSAECONNREFUSED.
+    let codes = [
+        (2, "No such file or directory (os error 2)"),
+        (3, "No such file or directory (os error 2)"),
+        (80, "File exists (os error 17)"),
+        (10061, "Connection refused (os error 111)"),
+    ];
+    let of_windows = codes.iter().filter(|_| cfg!(windows));
+    of_windows.fold(output.replace(".\\", "./"), |output, (own, said)| {
+        output.replace(&io::Error::from_raw_os_error(*own).to_string(), said)
+    })
 }
 
 fn cases() -> Vec<PathBuf> {

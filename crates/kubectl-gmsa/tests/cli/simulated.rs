@@ -13,16 +13,19 @@ use std::{
 use futures::StreamExt as _;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 
 use super::{
     cluster::{KINDS, answers, healthy, run_in},
-    compare, shown,
-    support::{
-        Fault, Recorded, SimulatedApi, Table, Verb,
-        exec::{answer_each, transcript},
-    },
+    compare,
+    nodes::{Fate, created, kubelets, transcript},
+    shown,
+    support::{Fault, Recorded, SimulatedApi, Table, Verb, exec::answer_each},
     words,
 };
+
+/// When a workload was restarted, in the patch that does it.
+const RESTARTED: &str = "/spec/template/metadata/annotations/kubectl.kubernetes.io~1restartedAt";
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
@@ -38,10 +41,16 @@ struct Step {
     faults: Option<Vec<Trouble>>,
     /// The API server stops.
     stop: bool,
-    /// Containers answer by the transcript of this case of `tests/verify`.
+    /// Containers answer by the transcript in this folder of `tests`.
     exec: Option<String>,
-    /// What is typed after `kubectl gmsa`.
+    /// What becomes of the pods that are created on each node.
+    nodes: BTreeMap<String, Fate>,
+    /// What is typed after `kubectl gmsa`. `TEMP` is a folder to write to.
     run: String,
+    /// The files that are shown.
+    files: Vec<String>,
+    /// The only lines that are shown, by a part of them.
+    only: Vec<String>,
     /// Requests that are shown beside those that write: `VERB PATH`, of which the path may be a part.
     asked: Vec<String>,
     /// Requests that are shown with their bodies.
@@ -140,7 +149,7 @@ fn change(api: &SimulatedApi, list: &str, key: &str, change: &Value) {
 
 impl Step {
     /// What is printed by the step, if it runs something.
-    async fn take(&self, api: &mut SimulatedApi, folder: &Path) -> String {
+    async fn take(&self, api: &mut SimulatedApi, folder: &Path, temporary: &Path) -> String {
         for (list, changes) in &self.objects {
             changes.iter().for_each(|(key, patch)| change(api, list, key, patch));
         }
@@ -154,8 +163,8 @@ impl Step {
             faults.iter().for_each(|fault| fault.script(api));
             answers(api);
         }
-        if let Some(case) = &self.exec {
-            let transcript = transcript(case);
+        if let Some(folder) = &self.exec {
+            let transcript = transcript(folder);
             answer_each(api, move |_, command| transcript.get(command).cloned());
         }
         if self.stop {
@@ -165,10 +174,21 @@ impl Step {
             return String::new();
         }
         api.forget_requests();
-        let output = run_in(folder, api, &words(&self.run)).await;
+        let temporary = temporary.to_str().unwrap();
+        let typed = self.run.replace("TEMP", temporary);
+        let arguments = words(&typed);
+        let output = tokio::select! {
+            output = run_in(folder, api, &arguments) => output,
+            () = kubelets(api, &self.nodes), if !self.nodes.is_empty() => unreachable!("the nodes never end"),
+        };
         let title = if self.title.is_empty() { String::new() } else { format!("## {}\n", self.title) };
-        let printed = format!("{title}$ kubectl gmsa {}\n{}{}\n", self.run, shown(&output), self.requests(api));
-        printed.replace(api.url().split_once("//").unwrap().1, "HOST:PORT")
+        let is_shown = |line: &&str| self.only.is_empty() || self.only.iter().any(|part| line.contains(part));
+        let printed: String = shown(&output).split_inclusive('\n').filter(is_shown).collect();
+        let file = |name: &String| format!("{name}:\n{}", fs::read_to_string(name.replace("TEMP", temporary)).unwrap());
+        let files: String = self.files.iter().map(file).collect();
+        let shown = format!("{printed}{files}{}", self.requests(api)).replace(temporary, "TEMP");
+        let shown = if cfg!(windows) { shown.replace("TEMP\\win1\\", "TEMP/win1/").replace("TEMP\\", "TEMP/") } else { shown };
+        format!("{title}$ kubectl gmsa {}\n{}\n", self.run, without_pod_names(api, shown))
     }
 
     /// The requests that are shown, sorted: many are made at the same time.
@@ -181,42 +201,65 @@ impl Step {
         let written = written.flat_map(|verb| api.requests(verb, ""));
         let written = written.filter(|request| !request.path.contains("accessreviews"));
         let line = |request: Recorded| format!("{:?} {}\n", request.verb, request.path);
-        let body = |request: Recorded| {
+        let body = |mut request: Recorded| {
+            if let Some(time) = request.body.pointer_mut(RESTARTED) {
+                OffsetDateTime::parse(time.as_str().unwrap(), &Rfc3339).unwrap();
+                *time = json!("TIME");
+            }
             format!("{:?} {}\n{:#}\n", request.verb, request.path, request.body)
         };
         let plain = written.chain(self.asked.iter().flat_map(of)).map(line);
         let mut shown: Vec<String> = plain.chain(self.bodies.iter().flat_map(of).map(body)).collect();
         shown.sort();
-        shown.concat()
+        let alike = shown.chunk_by(|one, next| one == next);
+        alike.map(|lines| if lines.len() == 1 { lines[0].clone() } else { format!("{} times {}", lines.len(), lines[0]) }).collect()
     }
+}
+
+/// The names of the pods that `probe` creates are made up each time.
+fn without_pod_names(api: &SimulatedApi, shown: String) -> String {
+    created(api).iter().fold(shown, |shown, (_, name)| {
+        let (_, random) = name.rsplit_once('-').unwrap();
+        assert_eq!(random.len(), 16, "{name}");
+        shown.replace(random, "RANDOM")
+    })
 }
 
 /// What a folder's sessions print.
 async fn played(case: &Path) -> String {
-    let folder = tempfile::tempdir().unwrap();
-    for entry in fs::read_dir(case).unwrap() {
-        let file = entry.unwrap();
-        fs::copy(file.path(), folder.path().join(file.file_name())).unwrap();
-    }
-    let steps = |name: &str| -> Vec<Vec<Step>> {
-        let text = fs::read_to_string(case.join(name)).unwrap_or_default();
-        serde_saphyr::from_multiple(&text).unwrap_or_else(|error| panic!("{}: {error}", case.join(name).display()))
-    };
-    let before = steps("cluster.yaml");
     let mut printed = String::new();
-    for session in steps("session.yaml") {
-        let mut api = healthy().await;
-        for step in before.iter().flatten().chain(&session) {
-            printed += &step.take(&mut api, folder.path()).await;
+    for session in sessions(case, "session.yaml") {
+        let (mut api, temporary) = (cluster(case).await, tempfile::tempdir().unwrap());
+        for step in session {
+            printed += &step.take(&mut api, case, temporary.path()).await;
         }
     }
     printed
 }
 
+/// The documents of a file of a folder.
+fn sessions(case: &Path, name: &str) -> Vec<Vec<Step>> {
+    let text = fs::read_to_string(case.join(name)).unwrap_or_default();
+    serde_saphyr::from_multiple(&text).unwrap_or_else(|error| panic!("{}: {error}", case.join(name).display()))
+}
+
+/// The cluster in which the sessions of a folder start.
+pub async fn cluster(case: &Path) -> SimulatedApi {
+    let mut api = healthy().await;
+    for step in sessions(case, "cluster.yaml").into_iter().flatten() {
+        step.take(&mut api, case, case).await;
+    }
+    api
+}
+
+/// The folder of sessions with this name.
+pub fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/simulated").join(name)
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn every_session_prints_what_is_written() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/simulated");
-    let mut cases: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut cases: Vec<PathBuf> = fs::read_dir(folder("")).unwrap().map(|entry| entry.unwrap().path()).collect();
     cases.sort();
     let printed = futures::stream::iter(&cases).map(|case| played(case)).buffered(4).collect::<Vec<_>>().await;
     let wrong: Vec<String> =
