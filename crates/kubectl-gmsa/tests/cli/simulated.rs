@@ -187,7 +187,8 @@ impl Step {
         let file = |name: &String| format!("{name}:\n{}", fs::read_to_string(name.replace("TEMP", temporary)).unwrap());
         let files: String = self.files.iter().map(file).collect();
         let shown = format!("{printed}{files}{}", self.requests(api)).replace(temporary, "TEMP");
-        let shown = if cfg!(windows) { shown.replace("TEMP\\win1\\", "TEMP/win1/").replace("TEMP\\", "TEMP/") } else { shown };
+        let shown =
+            if cfg!(windows) { shown.replace("TEMP\\win1\\", "TEMP/win1/").replace("TEMP\\", "TEMP/") } else { shown };
         format!("{title}$ kubectl gmsa {}\n{}\n", self.run, without_pod_names(api, shown))
     }
 
@@ -212,7 +213,11 @@ impl Step {
         let mut shown: Vec<String> = plain.chain(self.bodies.iter().flat_map(of).map(body)).collect();
         shown.sort();
         let alike = shown.chunk_by(|one, next| one == next);
-        alike.map(|lines| if lines.len() == 1 { lines[0].clone() } else { format!("{} times {}", lines.len(), lines[0]) }).collect()
+        alike
+            .map(
+                |lines| if lines.len() == 1 { lines[0].clone() } else { format!("{} times {}", lines.len(), lines[0]) },
+            )
+            .collect()
     }
 }
 
