@@ -3,9 +3,9 @@
 use serde_json::json;
 
 use super::{
-    cluster::{DRY_RUN, healthy, pod, run},
+    cluster::{healthy, run},
     simulated::{cluster, folder},
-    support::{Fault, Gate, Verb},
+    support::{Fault, Gate, SimulatedApi, Verb},
     text,
 };
 
@@ -28,7 +28,7 @@ async fn its_calls_are_made_at_the_same_time() {
             (Verb::List, "/gmsacredentialspecs", 1),
             (Verb::List, "/api/v1/pods", 1),
             (Verb::List, NODES, 1),
-            (Verb::Create, DRY_RUN, 2),
+            (Verb::Create, "/pods?dryRun=All", 2),
             (Verb::Create, "/subjectaccessreviews", 11),
             (Verb::Get, "/namespaces/gmsa/secrets/webhook-tls", 1),
         ] {
@@ -66,17 +66,22 @@ async fn an_api_server_that_answers_nothing_is_not_asked_again() {
     assert_eq!(api.count(Verb::Create, "/pods"), 2);
 }
 
+/// Adds pods that do not use GMSA, each with an annotation of this length.
+fn add_pods(api: &SimulatedApi, count: usize, length: usize) {
+    let mut pod = api.object("pods", "gmsa", "webhook-a").unwrap();
+    pod["metadata"]["annotations"] = json!({"filler": "x".repeat(length)});
+    for number in 0..count {
+        pod["metadata"]["name"] = json!(format!("pod-{number}"));
+        api.apply(pod.clone());
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn large_pods_are_read_in_smaller_pages() {
     let api = cluster(&folder("outdated")).await;
     let before = run(&api, &["outdated", "-A"]).await;
     api.forget_requests();
-    let mut large = pod("large", &json!({}));
-    large["metadata"]["annotations"] = json!({"large": "x".repeat(100_000)});
-    for number in 0..400 {
-        large["metadata"]["name"] = json!(format!("large-{number}"));
-        api.apply(large.clone());
-    }
+    add_pods(&api, 400, 100_000);
     let output = run(&api, &["outdated", "-A", "--request-timeout", "2m"]).await;
     assert_eq!((text(&output.stdout), text(&output.stderr)), (text(&before.stdout), ""));
     let limits = |limit: &str| api.count(Verb::List, &format!("/api/v1/pods?limit={limit}"));
@@ -88,12 +93,7 @@ async fn a_list_whose_token_expired_starts_again() {
     let api = cluster(&folder("outdated")).await;
     let before = run(&api, &["outdated", "-A"]).await;
     api.forget_requests();
-    let small = pod("small", &json!({}));
-    for number in 0..500 {
-        let mut small = small.clone();
-        small["metadata"]["name"] = json!(format!("small-{number}"));
-        api.apply(small);
-    }
+    add_pods(&api, 500, 0);
     api.fault(Verb::List, "&continue=", 1, Fault::gone());
     let output = run(&api, &["outdated", "-A"]).await;
     assert_eq!((text(&output.stdout), text(&output.stderr)), (text(&before.stdout), ""));

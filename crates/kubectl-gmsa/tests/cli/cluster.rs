@@ -2,7 +2,8 @@
 
 use std::{path::Path, process::Output};
 
-use serde_json::{Value, json};
+use serde::Deserialize;
+use serde_json::Value;
 use tempfile::NamedTempFile;
 
 use super::{
@@ -69,47 +70,78 @@ pub fn objects() -> Vec<Value> {
     serde_saphyr::from_multiple(include_str!("../fixtures/healthy.yaml")).unwrap()
 }
 
-/// The pod `shop/web` by another name and with other options.
-pub fn pod(name: &str, options: &Value) -> Value {
-    let mut pod = objects().into_iter().find(|object| object["metadata"]["name"] == "web").unwrap();
-    pod["metadata"]["name"] = json!(name);
-    pod["spec"]["securityContext"]["windowsOptions"] = options.clone();
-    pod
+/// A fault of the API server.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Trouble {
+    /// `VERB PATH`, of which the path may be a part.
+    on: String,
+    /// A part of the body as JSON without white space.
+    #[serde(default)]
+    body: String,
+    times: Option<usize>,
+    answer: Answer,
 }
 
-/// What the webhook says to the pods that `doctor` sends as dry runs, through the API server.
-const REFUSED: Fault = Fault::Refuse {
-    code: 404,
-    reason: "NotFound",
-    message: "admission webhook \"admission-webhook.windows-gmsa.sigs.k8s.io\" denied the request: cred spec gmsa-webhook-test-does-not-exist does not exist",
-    retry_after: None,
-};
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum Answer {
+    Forbidden,
+    TooManyRequests,
+    Gone,
+    Cut,
+    Silence,
+    /// A code with a message.
+    Refuse(u16, String),
+    /// A code with a text.
+    Text(u16, String),
+    Object(Value),
+}
 
-/// What the static policies of a control plane say to the configuration that `doctor` sends as a dry run.
-const PROTECTED: Fault = Fault::Refuse {
-    code: 403,
-    reason: "Forbidden",
-    message: "validatingwebhookconfigurations.admissionregistration.k8s.io \"gmsa-static-policies\" is forbidden: ValidatingAdmissionPolicy \
-              'gmsa-configurations.static.k8s.io' with binding 'gmsa-configurations.static.k8s.io' denied request: the static policies of the GMSA webhook gmsa are in force",
-    retry_after: None,
-};
-
-/// Where `doctor` sends that configuration.
-const PROTECTION: &str = "/validatingwebhookconfigurations?dryRun=All";
-
-/// Where `doctor` sends its pods.
-pub const DRY_RUN: &str = "/pods?dryRun=All";
-
-/// Scripts what the simulated API server cannot do itself: its version, dry runs, and access reviews, which are allowed. What was scripted before comes
-/// first.
-pub fn answers(api: &SimulatedApi) {
-    api.fault(Verb::Get, "/version", usize::MAX, Fault::Object(json!({"gitVersion": "v1.36.0"})));
-    api.fault(Verb::Create, DRY_RUN, usize::MAX, REFUSED);
-    api.fault(Verb::Create, PROTECTION, usize::MAX, PROTECTED);
-    let allowed = Fault::Object(json!({"status": {"allowed": true}}));
-    for reviews in ["/subjectaccessreviews", "/selfsubjectaccessreviews"] {
-        api.fault(Verb::Create, reviews, usize::MAX, allowed.clone());
+impl Trouble {
+    pub fn script(&self, api: &SimulatedApi) {
+        let (verb, path) = asked(&self.on);
+        // As long as the process of the test.
+        let text = |text: &String| -> &'static str { text.clone().leak() };
+        let fault = match &self.answer {
+            Answer::Forbidden => Fault::forbidden(),
+            Answer::TooManyRequests => Fault::too_many_requests(0),
+            Answer::Gone => Fault::gone(),
+            Answer::Cut => Fault::Cut,
+            Answer::Silence => Fault::Silence,
+            Answer::Refuse(code, message) => {
+                Fault::Refuse { code: *code, reason: "Whatever", message: text(message), retry_after: Some(0) }
+            }
+            Answer::Text(code, said) => Fault::Text(*code, text(said)),
+            Answer::Object(object) => Fault::Object(object.clone()),
+        };
+        if self.body.is_empty() {
+            api.fault(verb, path, self.times.unwrap_or(usize::MAX), fault);
+        } else {
+            api.fault_of_body(verb, path, &self.body, fault);
+        }
     }
+}
+
+/// `VERB PATH`.
+pub fn asked(words: &str) -> (Verb, &str) {
+    let (verb, path) = words.split_once(' ').unwrap_or((words, ""));
+    let verb = match verb {
+        "get" => Verb::Get,
+        "list" => Verb::List,
+        "create" => Verb::Create,
+        "update" => Verb::Update,
+        "patch" => Verb::Patch,
+        "delete" => Verb::Delete,
+        other => panic!("no verb: {other}"),
+    };
+    (verb, path)
+}
+
+/// Scripts what the simulated API server cannot do itself. What was scripted before comes first.
+pub fn answers(api: &SimulatedApi) {
+    let answers: Vec<Trouble> = serde_saphyr::from_str(include_str!("../fixtures/answers.yaml")).unwrap();
+    answers.iter().for_each(|answer| answer.script(api));
 }
 
 /// A cluster in which all is well.

@@ -16,11 +16,11 @@ use serde_json::{Value, json};
 use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 
 use super::{
-    cluster::{KINDS, answers, healthy, run_in},
+    cluster::{KINDS, Trouble, answers, asked, healthy, run_in},
     compare,
     nodes::{Fate, created, kubelets, transcript},
     shown,
-    support::{Fault, Recorded, SimulatedApi, Table, Verb, exec::answer_each},
+    support::{Recorded, SimulatedApi, Table, Verb, exec::answer_each},
     words,
 };
 
@@ -57,79 +57,12 @@ struct Step {
     bodies: Vec<String>,
 }
 
-/// A fault of the API server.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Trouble {
-    /// `VERB PATH`, of which the path may be a part.
-    on: String,
-    /// A part of the body as JSON without white space.
-    #[serde(default)]
-    body: String,
-    times: Option<usize>,
-    answer: Answer,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-enum Answer {
-    Forbidden,
-    TooManyRequests,
-    Gone,
-    Cut,
-    Silence,
-    /// A code with a message.
-    Refuse(u16, String),
-    /// A code with a text.
-    Text(u16, String),
-    Object(Value),
-}
-
-impl Trouble {
-    fn script(&self, api: &SimulatedApi) {
-        let (verb, path) = asked(&self.on);
-        // As long as the process of the test.
-        let text = |text: &String| -> &'static str { text.clone().leak() };
-        let fault = match &self.answer {
-            Answer::Forbidden => Fault::forbidden(),
-            Answer::TooManyRequests => Fault::too_many_requests(0),
-            Answer::Gone => Fault::gone(),
-            Answer::Cut => Fault::Cut,
-            Answer::Silence => Fault::Silence,
-            Answer::Refuse(code, message) => {
-                Fault::Refuse { code: *code, reason: "Whatever", message: text(message), retry_after: Some(0) }
-            }
-            Answer::Text(code, said) => Fault::Text(*code, text(said)),
-            Answer::Object(object) => Fault::Object(object.clone()),
-        };
-        if self.body.is_empty() {
-            api.fault(verb, path, self.times.unwrap_or(usize::MAX), fault);
-        } else {
-            api.fault_of_body(verb, path, &self.body, fault);
-        }
-    }
-}
-
-/// `VERB PATH`.
-fn asked(words: &str) -> (Verb, &str) {
-    let (verb, path) = words.split_once(' ').unwrap_or((words, ""));
-    let verb = match verb {
-        "get" => Verb::Get,
-        "list" => Verb::List,
-        "create" => Verb::Create,
-        "update" => Verb::Update,
-        "patch" => Verb::Patch,
-        "delete" => Verb::Delete,
-        other => panic!("no verb: {other}"),
-    };
-    (verb, path)
-}
-
 /// Changes an object of a list, or makes it.
 fn change(api: &SimulatedApi, list: &str, key: &str, change: &Value) {
-    let of_list = |path: &str| KINDS.iter().find(|kind| format!("{}/{}", kind.api_version, kind.plural) == path);
-    let kind = list.strip_prefix("/apis/").or_else(|| list.strip_prefix("/api/")).and_then(of_list);
-    let kind = kind.unwrap_or_else(|| panic!("no list of the simulated cluster: {list}"));
+    let kind = KINDS
+        .iter()
+        .find(|kind| kind.list() == list)
+        .unwrap_or_else(|| panic!("no list of the simulated cluster: {list}"));
     let (namespace, name) = key.split_once('/').unwrap_or(("", key));
     if change.is_null() {
         return api.delete(kind.plural, namespace, name);

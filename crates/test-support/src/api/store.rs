@@ -22,6 +22,12 @@ impl Kind {
         self.api_version.split_once('/').map_or("", |(group, _)| group)
     }
 
+    /// The path of the list of all of them.
+    pub fn list(&self) -> String {
+        let root = if self.group().is_empty() { "api" } else { "apis" };
+        format!("/{root}/{}/{}", self.api_version, self.plural)
+    }
+
     /// The resource as the server's messages name it: `secrets`, `gmsacredentialspecs.windows.k8s.io`.
     pub fn resource(&self) -> String {
         match self.group() {
