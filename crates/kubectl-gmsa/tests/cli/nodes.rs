@@ -2,8 +2,6 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
-    fs,
-    path::Path,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -13,14 +11,14 @@ use serde_json::{Value, json};
 
 use super::support::{
     SimulatedApi, Verb,
-    exec::{Transcript, answer_each, parse},
+    exec::{Transcript, answer_each, transcript},
 };
 
 /// What becomes of a pod on a node.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Fate {
-    /// Its container runs, and answers by the transcript in this folder of `tests`.
+    /// Its container runs, and answers by the transcript of this case of `tests/verify`.
     Runs(String),
     /// Its sandbox is not created, with this message.
     NoSandbox(String),
@@ -31,12 +29,6 @@ pub enum Fate {
 }
 
 const ON_NODE: &str = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms/0/matchFields/0/values/0";
-
-/// The transcript in a folder of `tests`.
-pub fn transcript(folder: &str) -> Transcript {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(folder).join("transcript");
-    parse(&fs::read_to_string(file).unwrap(), |text| text.as_bytes().to_vec())
-}
 
 /// What the scheduler and the kubelets do with the pods that are created. They never end.
 pub async fn kubelets(api: &SimulatedApi, fates: &BTreeMap<String, Fate>) {
@@ -54,8 +46,8 @@ pub async fn kubelets(api: &SimulatedApi, fates: &BTreeMap<String, Fate>) {
             };
             let node = pod.pointer(ON_NODE).and_then(Value::as_str).unwrap_or("win1").to_owned();
             let (state, event) = match &fates[&node] {
-                Fate::Runs(folder) => {
-                    running.lock().unwrap().insert(name.clone(), transcript(folder));
+                Fate::Runs(case) => {
+                    running.lock().unwrap().insert(name.clone(), transcript(case));
                     (json!({"running": {}}), None)
                 }
                 Fate::NoSandbox(message) => (waiting("ContainerCreating", ""), Some(message)),

@@ -4,8 +4,11 @@ use serde_json::{Value, json};
 
 use super::{
     cluster::{healthy, run},
-    nodes::{created, started, transcript},
-    support::{SimulatedApi, Verb, exec::answer_each},
+    nodes::{created, started},
+    support::{
+        SimulatedApi, Verb,
+        exec::{answer_each, transcript},
+    },
     text,
 };
 
@@ -22,7 +25,7 @@ async fn looked_at(api: &SimulatedApi, looks: usize) -> Value {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_passes_by_itself_is_waited_for() {
     let api = healthy().await;
-    let answers = transcript("verify/network-service");
+    let answers = transcript("network-service");
     answer_each(&api, move |_, command| answers.get(command).cloned());
     let node = async {
         let mut pod = looked_at(&api, 4).await;

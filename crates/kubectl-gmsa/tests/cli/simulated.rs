@@ -18,9 +18,12 @@ use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 use super::{
     cluster::{KINDS, Trouble, answers, asked, healthy, run_in},
     compare,
-    nodes::{Fate, created, kubelets, transcript},
+    nodes::{Fate, created, kubelets},
     shown,
-    support::{Recorded, SimulatedApi, Table, Verb, exec::answer_each},
+    support::{
+        Recorded, SimulatedApi, Table, Verb,
+        exec::{answer_each, transcript},
+    },
     words,
 };
 
@@ -41,7 +44,7 @@ struct Step {
     faults: Option<Vec<Trouble>>,
     /// The API server stops.
     stop: bool,
-    /// Containers answer by the transcript in this folder of `tests`.
+    /// Containers answer by the transcript of this case of `tests/verify`.
     exec: Option<String>,
     /// What becomes of the pods that are created on each node.
     nodes: BTreeMap<String, Fate>,
@@ -81,8 +84,8 @@ fn change(api: &SimulatedApi, list: &str, key: &str, change: &Value) {
 }
 
 impl Step {
-    /// What is printed by the step, if it runs something.
-    async fn take(&self, api: &mut SimulatedApi, folder: &Path, temporary: &Path) -> String {
+    /// Changes the cluster.
+    async fn prepare(&self, api: &mut SimulatedApi) {
         for (list, changes) in &self.objects {
             changes.iter().for_each(|(key, patch)| change(api, list, key, patch));
         }
@@ -96,16 +99,17 @@ impl Step {
             faults.iter().for_each(|fault| fault.script(api));
             answers(api);
         }
-        if let Some(folder) = &self.exec {
-            let transcript = transcript(folder);
+        if let Some(case) = &self.exec {
+            let transcript = transcript(case);
             answer_each(api, move |_, command| transcript.get(command).cloned());
         }
         if self.stop {
             api.stop().await;
         }
-        if self.run.is_empty() {
-            return String::new();
-        }
+    }
+
+    /// What is printed by what is run.
+    async fn printed(&self, api: &SimulatedApi, folder: &Path, temporary: &Path) -> String {
         api.forget_requests();
         let temporary = temporary.to_str().unwrap();
         let typed = self.run.replace("TEMP", temporary);
@@ -119,10 +123,10 @@ impl Step {
         let printed: String = shown(&output).split_inclusive('\n').filter(is_shown).collect();
         let file = |name: &String| format!("{name}:\n{}", fs::read_to_string(name.replace("TEMP", temporary)).unwrap());
         let files: String = self.files.iter().map(file).collect();
-        let shown = format!("{printed}{files}{}", self.requests(api)).replace(temporary, "TEMP");
-        let shown =
-            if cfg!(windows) { shown.replace("TEMP\\win1\\", "TEMP/win1/").replace("TEMP\\", "TEMP/") } else { shown };
-        format!("{title}$ kubectl gmsa {}\n{}\n", self.run, without_pod_names(api, shown))
+        // Windows joins paths by a backslash.
+        let printed = printed.replace(temporary, "TEMP").replace("TEMP\\win1", "TEMP/win1").replace("win1\\", "win1/");
+        let shown = without_pod_names(api, printed + &files + &self.requests(api));
+        format!("{title}$ kubectl gmsa {}\n{shown}\n", self.run)
     }
 
     /// The requests that are shown, sorted: many are made at the same time.
@@ -145,12 +149,11 @@ impl Step {
         let plain = written.chain(self.asked.iter().flat_map(of)).map(line);
         let mut shown: Vec<String> = plain.chain(self.bodies.iter().flat_map(of).map(body)).collect();
         shown.sort();
-        let alike = shown.chunk_by(|one, next| one == next);
-        alike
-            .map(
-                |lines| if lines.len() == 1 { lines[0].clone() } else { format!("{} times {}", lines.len(), lines[0]) },
-            )
-            .collect()
+        let alike = shown.chunk_by(|one, next| one == next).map(|lines| match lines {
+            [line] => line.clone(),
+            lines => format!("{} times {}", lines.len(), lines[0]),
+        });
+        alike.collect()
     }
 }
 
@@ -169,7 +172,10 @@ async fn played(case: &Path) -> String {
     for session in sessions(case, "session.yaml") {
         let (mut api, temporary) = (cluster(case).await, tempfile::tempdir().unwrap());
         for step in session {
-            printed += &step.take(&mut api, case, temporary.path()).await;
+            step.prepare(&mut api).await;
+            if !step.run.is_empty() {
+                printed += &step.printed(&api, case, temporary.path()).await;
+            }
         }
     }
     printed
@@ -185,7 +191,7 @@ fn sessions(case: &Path, name: &str) -> Vec<Vec<Step>> {
 pub async fn cluster(case: &Path) -> SimulatedApi {
     let mut api = healthy().await;
     for step in sessions(case, "cluster.yaml").into_iter().flatten() {
-        step.take(&mut api, case, case).await;
+        step.prepare(&mut api).await;
     }
     api
 }
