@@ -141,13 +141,17 @@ pub fn asked(words: &str) -> (Verb, &str) {
 /// Scripts what the simulated API server cannot do itself. What was scripted before comes first.
 pub fn answers(api: &SimulatedApi) {
     let answers: Vec<Trouble> = serde_saphyr::from_str(include_str!("../fixtures/answers.yaml")).unwrap();
-    answers.iter().for_each(|answer| answer.script(api));
+    for answer in answers {
+        answer.script(api);
+    }
 }
 
 /// A cluster in which all is well.
 pub async fn healthy() -> SimulatedApi {
     let api = SimulatedApi::start().await;
-    KINDS.into_iter().for_each(|kind| api.define(kind));
+    for kind in KINDS {
+        api.define(kind);
+    }
     for object in objects() {
         api.apply(object);
     }

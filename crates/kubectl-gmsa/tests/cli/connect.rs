@@ -160,7 +160,7 @@ async fn the_environment_s_proxy_leads_to_the_server() {
     let (_api, address) = cluster().await;
     let (at, log) = proxy(Proxy::Http, address).await;
     let server = "https://k8s.example.test:6443";
-    let folder = insecure(&server);
+    let folder = insecure(server);
     for (name, url) in [
         ("HTTPS_PROXY", format!("http://{at}")),
         ("https_proxy", format!("http://{at}")),

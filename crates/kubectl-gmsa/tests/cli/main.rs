@@ -69,6 +69,15 @@ fn words(command: &str) -> Vec<&str> {
     parts.flat_map(|(i, part)| if i % 2 == 1 { vec![part] } else { part.split_whitespace().collect() }).collect()
 }
 
+/// The program as it is typed in a folder: variables, which have a `=`, come before the command.
+fn typed(folder: &Path, command: &str) -> Command {
+    let words = words(command);
+    let (variables, arguments) = words.split_at(words.iter().take_while(|word| word.contains('=')).count());
+    let mut program = program(folder);
+    program.envs(variables.iter().filter_map(|word| word.split_once('='))).args(arguments);
+    program
+}
+
 fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap()
 }
@@ -124,14 +133,8 @@ fn every_case_comes_out_as_written() {
         let from = bundle.as_ref().map(|bundle| ["--from", bundle.path().to_str().unwrap()]);
         let (mut stdout, mut stderr, mut code) = (String::new(), String::new(), String::new());
         for command in commands.lines() {
-            let mut words = words(command);
-            let variables =
-                words.iter().map_while(|word| word.split_once('=').filter(|(name, _)| !name.starts_with('-')));
-            let variables: Vec<(&str, &str)> = variables.collect();
-            words.drain(..variables.len());
-            words.extend(from.into_iter().flatten());
-            let mut program = program(case);
-            program.envs(variables).args(words);
+            let mut program = typed(case, command);
+            program.args(from.iter().flatten());
             let output = finished(program, &fs::read(case.join("stdin")).unwrap_or_default());
             if commands.lines().count() > 1 {
                 stdout.extend(["$ kubectl gmsa ", command, "\n"]);

@@ -8,6 +8,7 @@ use std::{
     collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
+    process::Output,
 };
 
 use futures::StreamExt as _;
@@ -87,7 +88,9 @@ impl Step {
     /// Changes the cluster.
     async fn prepare(&self, api: &mut SimulatedApi) {
         for (list, changes) in &self.objects {
-            changes.iter().for_each(|(key, patch)| change(api, list, key, patch));
+            for (key, patch) in changes {
+                change(api, list, key, patch);
+            }
         }
         if let Some(allowed) = &self.allowed {
             let entries: Vec<Vec<&str>> = allowed.iter().map(|entry| entry.split(' ').collect()).collect();
@@ -96,7 +99,9 @@ impl Step {
         }
         if let Some(faults) = &self.faults {
             api.heal();
-            faults.iter().for_each(|fault| fault.script(api));
+            for fault in faults {
+                fault.script(api);
+            }
             answers(api);
         }
         if let Some(case) = &self.exec {
@@ -114,10 +119,7 @@ impl Step {
         let temporary = temporary.to_str().unwrap();
         let typed = self.run.replace("TEMP", temporary);
         let arguments = words(&typed);
-        let output = tokio::select! {
-            output = run_in(folder, api, &arguments) => output,
-            () = kubelets(api, &self.nodes), if !self.nodes.is_empty() => unreachable!("the nodes never end"),
-        };
+        let output = run_beside(api, &self.nodes, folder, &arguments).await;
         let title = if self.title.is_empty() { String::new() } else { format!("## {}\n", self.title) };
         let is_shown = |line: &&str| self.only.is_empty() || self.only.iter().any(|part| line.contains(part));
         let printed: String = shown(&output).split_inclusive('\n').filter(is_shown).collect();
@@ -154,6 +156,14 @@ impl Step {
             lines => format!("{} times {}", lines.len(), lines[0]),
         });
         alike.collect()
+    }
+}
+
+/// Runs the program while the nodes do their work, if there are any.
+async fn run_beside(api: &SimulatedApi, nodes: &BTreeMap<String, Fate>, folder: &Path, arguments: &[&str]) -> Output {
+    tokio::select! {
+        output = run_in(folder, api, arguments) => output,
+        () = kubelets(api, nodes), if !nodes.is_empty() => unreachable!("the nodes never end"),
     }
 }
 
@@ -205,6 +215,7 @@ pub fn folder(name: &str) -> PathBuf {
 async fn every_session_prints_what_is_written() {
     let mut cases: Vec<PathBuf> = fs::read_dir(folder("")).unwrap().map(|entry| entry.unwrap().path()).collect();
     cases.sort();
+    assert!(cases.len() > 20, "the sessions are gone: {cases:?}");
     let printed = futures::stream::iter(&cases).map(|case| played(case)).buffered(4).collect::<Vec<_>>().await;
     let wrong: Vec<String> =
         cases.iter().zip(printed).filter_map(|(case, printed)| compare(case, "printed", &printed)).collect();
