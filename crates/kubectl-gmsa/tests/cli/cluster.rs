@@ -88,7 +88,6 @@ pub struct Trouble {
 enum Answer {
     Forbidden,
     TooManyRequests,
-    Gone,
     Cut,
     Silence,
     /// A code with a message.
@@ -106,7 +105,6 @@ impl Trouble {
         let fault = match &self.answer {
             Answer::Forbidden => Fault::forbidden(),
             Answer::TooManyRequests => Fault::too_many_requests(0),
-            Answer::Gone => Fault::gone(),
             Answer::Cut => Fault::Cut,
             Answer::Silence => Fault::Silence,
             Answer::Refuse(code, message) => {

@@ -24,6 +24,7 @@ mod agreement;
 mod bundle;
 mod calls;
 mod cluster;
+#[cfg(unix)]
 mod complete;
 mod connect;
 mod examples;
