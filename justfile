@@ -119,7 +119,7 @@ e2e *WORD:
 
 # The chart, its match conditions and guard, upgrades and the script, on the same kind of control plane, one for each test.
 e2e-install *WORD:
-    cargo build --locked -p kubectl-gmsa
+    cargo build --locked --bin kubectl-gmsa
     cargo test --locked --test install -- --test-threads=2 {{ WORD }}
 
 # Regenerates what is made from the chart and what its tests expect: look at the difference.
