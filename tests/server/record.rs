@@ -8,7 +8,12 @@ const BEGIN: &str = "<!-- record: written by `UPDATE_SNAPSHOTS=1 cargo test --te
 const END: &str = "<!-- record: end -->";
 
 /// The folders in which a folder of files is a case, and its name that of the test.
-const CASES: [&str; 3] = ["tests/golden", "crates/kubectl-gmsa/tests/cli", "crates/kubectl-gmsa/tests/cli/recorded"];
+const CASES: [&str; 4] = [
+    "tests/golden",
+    "crates/kubectl-gmsa/tests/cli",
+    "crates/kubectl-gmsa/tests/cli/recorded",
+    "crates/kubectl-gmsa/tests/cli/simulated",
+];
 
 /// A fault, and what finds it again: functions, folders of cases, or recipes with the word that picks an attack.
 type Fault = (&'static str, &'static [&'static str]);
@@ -108,7 +113,7 @@ const RECORD: &[(&str, &[Fault])] = &[
             ("`check`: kinds and near misses unseen", &["check-kinds", "check-near-misses"]),
             ("`check`: a grant for what a slip had caused", &["check-slips"]),
             ("`check`: Windows builds taken as equal or not", &["check-builds"]),
-            ("`check --live`: a missing right as a refusal", &["what_the_user_may_not_read_could_not_be_checked"]),
+            ("`check --live`: a missing right as a refusal", &["check-live-unread"]),
             ("`doctor`: well although validation was broken", &["the_validating_webhook_is_tested_by_itself"]),
             ("`doctor`, `why`: `pass` without having asked", &["a-permission-that-was-not-asked"]),
             ("`account lint`: everybody may, and nothing said", &["account-retrievers"]),
@@ -121,7 +126,7 @@ const RECORD: &[(&str, &[Fault])] = &[
         "Hostile input to the tools",
         &[
             ("a cell of 70,000 characters ended `who-can`", &["a_cell_of_any_length_is_cut_before_it_is_aligned"]),
-            ("an owner that a pod invented was restarted", &["no_pod_is_believed_who_owns_it"]),
+            ("an owner that a pod invented was restarted", &["owners-that-pods-make-up"]),
             (
                 "names from the directory as code in commands",
                 &["nothing_from_a_directory_is_code_or_forges_a_line", "powershell_doubles_every_quote_that_it_knows"],

@@ -66,16 +66,22 @@ fn verb(method: &Method, uri: &Uri, target: Option<&Target>) -> Verb {
     }
 }
 
-fn authorization(headers: &HeaderMap) -> Option<String> {
-    Some(headers.get(header::AUTHORIZATION)?.to_str().unwrap().to_owned())
+/// A request as it is recorded.
+fn recorded(verb: Verb, path: &str, body: &Value, headers: &HeaderMap) -> Recorded {
+    let header = |name| headers.get(name).map(|value| value.to_str().unwrap().to_owned());
+    Recorded {
+        verb,
+        path: path.to_owned(),
+        body: body.clone(),
+        authorization: header("authorization"),
+        impersonates: ["impersonate-user", "impersonate-group"].map(header),
+    }
 }
 
 /// Records a request for another protocol, and takes the fault that is scripted for it.
 fn upgrade(world: &World, request: &Request<Incoming>) -> Option<Fault> {
     let path = request.uri().to_string();
-    let authorization = authorization(request.headers());
-    let recorded = Recorded { verb: Verb::Get, path: path.clone(), body: Value::Null, authorization };
-    world.requests.lock().unwrap().push(recorded);
+    world.requests.lock().unwrap().push(recorded(Verb::Get, &path, &Value::Null, request.headers()));
     world.changed();
     world.script.lock().unwrap().next(Verb::Get, &path, &Value::Null)
 }
@@ -94,8 +100,7 @@ pub(super) async fn answer(world: Arc<World>, request: Request<Incoming>) -> Res
     let target = Target::parse(head.uri.path());
     let verb = verb(&head.method, &head.uri, target.as_ref());
     let path = head.uri.to_string();
-    let authorization = authorization(&head.headers);
-    world.requests.lock().unwrap().push(Recorded { verb, path: path.clone(), body: body.clone(), authorization });
+    world.requests.lock().unwrap().push(recorded(verb, &path, &body, &head.headers));
     world.changed();
     let _answering = Answering::begin(&world);
     let fault = world.script.lock().unwrap().next(verb, &path, &body);
