@@ -49,12 +49,12 @@ colours() {
 # the names that it writes beside others, as far as the headers have them.
 status_codes() {
   local table=crates/kubectl-gmsa/src/shared/rules count
-  sed -nE 's/^    (0x[0-9a-f_]+|[0-9]+) ([A-Za-z_]+): .*/\1 \2/p' "$table/code.rs" | grep -Ev ' (HCS_E|HCN_E|CLR|EXCEPTION_COMPLUS|EXCEPTION_MSC|COR_E|XACT_E)' | awk '{ gsub("_", "", $1); print }' >"$folder/status-codes"
+  awk 'NR == FNR { named[$1]; next } $2 in named' <(grep -ohE '"[A-Z][A-Za-z_]+"' "$table"/*.rs | tr -d '"') "$table/windows.txt" | grep -Ev ' (HCS_E|HCN_E|CLR|EXCEPTION_COMPLUS|EXCEPTION_MSC|COR_E|XACT_E)' >"$folder/status-codes"
   count=$(wc -l <"$folder/status-codes")
-  ((count > 100)) || failed "only $count status codes in $table/code.rs"
+  ((count > 100)) || failed "only $count status codes in $table"
   {
     printf '#define WIN32_NO_STATUS\n#include <winsock2.h>\n#include <windows.h>\n#undef WIN32_NO_STATUS\n#include <ntstatus.h>\n#include <lmerr.h>\n#include <winhttp.h>\n'
-    awk '{ printf "_Static_assert((unsigned)%s == %s, \"%s\");\n", $2, $1, $2 }' "$folder/status-codes"
+    awk '{ printf "_Static_assert((unsigned)%s == 0x%s, \"%s\");\n", $2, $1, $2 }' "$folder/status-codes"
     # Mingw's value of this one is not that of Windows' own header.
     grep -v ' STATUS_PKU2U_CERT_FAILURE$' "$table/windows.txt" | awk '{ printf "#ifdef %s\n_Static_assert((unsigned)%s == 0x%s, \"%s\");\n#endif\n", $2, $2, $1, $2 }'
   } | x86_64-w64-mingw32-gcc -fsyntax-only -x c - || failed "$table: other values than mingw's headers have"

@@ -12,7 +12,7 @@ use std::{
 use gmsa_directory::{
     Directory, Retrieval, Sid, dns,
     ldap::message::{self, LdapAnswer},
-    ldif, lint,
+    lint,
     principal::Principals,
 };
 
@@ -37,12 +37,11 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
         2 => drop(dns::controllers(bytes, "contoso.com")),
         _ => {
             let Ok(text) = str::from_utf8(bytes) else { return };
-            let Ok(entries) = ldif::read(text) else { return };
-            let mut directory = Directory::printed(entries);
-            let accounts = ready(directory.accounts()).unwrap();
+            let Ok(mut directory) = Directory::printed(text) else { return };
+            let accounts = ready(directory.accounts(None)).unwrap();
             let principals = ready(Principals::of(&mut directory, &accounts)).unwrap();
-            ready(lint::accounts(&mut directory, &accounts, &principals, &["http/web".to_owned()])).unwrap();
-            ready(lint::forest(&mut directory, &accounts, SystemTime::now().into())).unwrap();
+            let (services, now) = (["http/web".to_owned()], SystemTime::now().into());
+            ready(lint::accounts(&mut directory, &accounts, &principals, &services, now)).unwrap();
         }
     }
 });

@@ -11,7 +11,12 @@ use super::layout::rust_files;
 use crate::support::page;
 
 /// The folders in which a folder of files is a case, and its name that of the test.
-const CASES: [&str; 3] = ["tests/golden", "crates/kubectl-gmsa/tests/cli", "crates/kubectl-gmsa/tests/cli/recorded"];
+const CASES: [&str; 4] = [
+    "tests/golden",
+    "crates/kubectl-gmsa/tests/cli",
+    "crates/kubectl-gmsa/tests/cli/recorded",
+    "crates/kubectl-gmsa/tests/cli/simulated",
+];
 
 /// Groups of faults, each fault with what finds it again.
 type Record = Vec<BTreeMap<String, Vec<BTreeMap<String, Vec<String>>>>>;

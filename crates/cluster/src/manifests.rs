@@ -129,6 +129,12 @@ impl Document {
         Field::root(self)
     }
 
+    /// The place of the value at a JSON Pointer (RFC 6901): its line, where the document is of a file.
+    pub fn location_of(&self, pointer: &str) -> Location {
+        let Location { file, position } = self.location.clone();
+        Location { file, position: position.map(|position| Position { line: self.line_of(pointer), ..position }) }
+    }
+
     /// The line of the file, counted from 1, on which the value at a JSON Pointer (RFC 6901) is; if there is no such
     /// value, the line of the closest one around it.
     pub fn line_of(&self, pointer: &str) -> u64 {

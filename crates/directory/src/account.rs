@@ -8,7 +8,6 @@ use time::UtcDateTime;
 use crate::{
     Directory, Entry, Error, Guid, LdapFilter, LdapSearch, Retrieval, SearchScope, Sid,
     entry::{domain_of, parts, time_of_file},
-    forest::InForest,
 };
 
 pub mod powershell;
@@ -212,9 +211,7 @@ impl Directory {
         let filter = LdapFilter::Any(names.to_vec());
         let mut unread = None;
         for base in &bases {
-            let search =
-                LdapSearch { base, scope: SearchScope::Subtree, filter: filter.clone(), attributes: &ATTRIBUTES };
-            let entries = match self.search(&search).await {
+            let entries = match self.below(base, filter.clone()).await {
                 Ok(entries) => entries.into_iter(),
                 // Another domain may have it.
                 Err(error) => {
@@ -289,8 +286,8 @@ impl Directory {
         self.search(&LdapSearch { base, scope: SearchScope::Subtree, filter, attributes: &ATTRIBUTES }).await
     }
 
-    /// The distinguished names of the domains to search, the own one first; of what was printed, all there is.
-    fn bases(&self, domain: Option<&str>) -> Result<Vec<String>, Error> {
+    /// The distinguished names of the domains to search, without a name all of the forest, the own one first; of what was printed, all there is.
+    pub(crate) fn bases(&self, domain: Option<&str>) -> Result<Vec<String>, Error> {
         let Some(forest) = &self.forest else { return Ok(vec![String::new()]) };
         if let Some(domain) = domain {
             return Ok(vec![forest.named(domain)?.name.clone()]);
@@ -298,15 +295,9 @@ impl Directory {
         if !self.is_live() {
             return Ok(vec![String::new()]);
         }
-        let own = forest.own().map(|own| own.name.clone());
-        let others =
-            forest.domains.iter().map(|of: &InForest| of.name.clone()).filter(|name| Some(name) != own.as_ref());
-        Ok(own.iter().cloned().chain(others.collect::<Vec<_>>()).collect())
-    }
-
-    /// The distinguished names of every domain of the forest; of what was printed, all there is.
-    pub(crate) fn all_bases(&self) -> Result<Vec<String>, Error> {
-        self.bases(None)
+        let own = forest.own();
+        let others = forest.domains.iter().filter(|of| Some(*of) != own);
+        Ok(own.into_iter().chain(others).map(|of| of.name.clone()).collect())
     }
 }
 

@@ -4,7 +4,7 @@
 //! work longer, however many domains, groups and members it makes up.
 //!
 //! The largest command that was measured, a lint of 5,000 accounts, takes 3 s (docs/active-directory.md). By the costs of an entry, an account of
-//! 1 KiB with 13 attributes takes 4 KiB, so they take 20 MiB; with a service principal name each, they take 200 searches in every domain. The
+//! 1 KiB with 13 attributes takes 4 KiB, so they take 20 MiB; with a service principal name each, they take 100 searches in every domain. The
 //! limits leave room for larger forests and slower networks.
 
 use std::{

@@ -5,12 +5,16 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 use rustls::ClientConfig;
 
 use crate::{
-    Address, Budget, Controller, Credentials, Entry, Error, LdapConnection, LdapSearch, NameServers, Transport,
+    Address, Budget, Controller, Credentials, Entry, Error, LdapConnection, LdapFilter, LdapSearch, NameServers,
+    SearchScope, Transport,
     entry::parts,
     forest::{Facts, Forest, ROOT},
     ldap::trust,
     ldif::{self, LdifError},
 };
+
+/// How many filters one search holds.
+const AT_ONCE: usize = 50;
 
 /// How a directory is reached.
 pub struct Access {
@@ -123,6 +127,32 @@ impl Directory {
                 self.budget.within("the file", async { Ok(search.within(entries)) }).await
             }
         }
+    }
+
+    /// All entries of a domain that fit one of these filters. Where it cannot be asked, `unread` says why, and entries are missing.
+    ///
+    /// # Errors
+    /// Where the budget of the command is exceeded.
+    pub(crate) async fn search_any(
+        &mut self,
+        base: &str,
+        filters: &[LdapFilter],
+        attributes: &[&str],
+        unread: &mut BTreeMap<String, Error>,
+    ) -> Result<Vec<Entry>, Error> {
+        let mut found = Vec::new();
+        for some in filters.chunks(AT_ONCE) {
+            let filter = LdapFilter::Any(some.to_vec());
+            match self.search(&LdapSearch { base, scope: SearchScope::Subtree, filter, attributes }).await {
+                Ok(entries) => found.extend(entries),
+                Err(error @ Error::Exhausted(..)) => return Err(error),
+                Err(error) => {
+                    unread.insert(base.to_owned(), error);
+                    break;
+                }
+            }
+        }
+        Ok(found)
     }
 
     /// Whether an object has a value of this attribute, of which nothing is kept; `None` where there is no such object.

@@ -33,15 +33,6 @@ pub struct NameServers {
     servers: Vec<SocketAddr>,
 }
 
-/// A host that offers a service.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Offer {
-    priority: u16,
-    /// More of it is better.
-    weight: Reverse<u16>,
-    host: String,
-}
-
 impl NameServers {
     /// One server, with its port or without.
     ///
@@ -109,28 +100,28 @@ fn record_of(domain: &str) -> String {
 pub fn controllers(answer: &[u8], domain: &str) -> Result<Vec<String>, Error> {
     let not_located = |why| Error::NotLocated { domain: domain.to_owned(), why };
     let offer = |data: &RData<'_>| match data {
-        RData::SRV(srv) => Some(Offer {
-            priority: srv.priority,
-            weight: Reverse(srv.weight),
-            host: srv.target.to_string().trim_end_matches('.').to_ascii_lowercase(),
-        }),
+        RData::SRV(srv) => {
+            let host = srv.target.to_string().trim_end_matches('.').to_ascii_lowercase();
+            // The lowest priority first, and of one priority the largest weight.
+            Some((srv.priority, Reverse(srv.weight), host))
+        }
         _ => None,
     };
     let mut offers = read(answer, offer).map_err(not_located)?;
     offers.sort();
-    offers.truncate(MAX_HOSTS);
+    let hosts: Vec<String> = offers.into_iter().map(|(_, _, host)| host).take(MAX_HOSTS).collect();
     // Whoever answers for the DNS must not choose who gets the password: any host can have a certificate for its own name.
-    if let Some(Offer { host, .. }) = offers.iter().find(|offer| !is_in(&offer.host, domain)) {
+    if let Some(host) = hosts.iter().find(|host| !is_in(host, domain)) {
         return Err(Error::OtherDomain { domain: domain.to_owned(), host: host.clone() });
     }
-    if offers.is_empty() {
+    if hosts.is_empty() {
         return Err(not_located(format!(
             "the DNS has no record {}; if {domain} is a domain controller, use --directory ldaps://{domain}; if it is a domain, \
              --directory-dns IP names a DNS server that knows it",
             record_of(domain)
         )));
     }
-    Ok(offers.into_iter().map(|offer| offer.host).collect())
+    Ok(hosts)
 }
 
 fn is_in(host: &str, domain: &str) -> bool {

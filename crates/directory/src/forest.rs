@@ -126,13 +126,7 @@ impl Forest {
     pub fn own(&self) -> Option<&InForest> {
         match &self.controller {
             Some(facts) => self.domains.iter().find(|domain| domain.name.eq_ignore_ascii_case(&facts.domain)),
-            None => {
-                if let [only] = self.domains.as_slice() {
-                    Some(only)
-                } else {
-                    None
-                }
-            }
+            None => self.domains.first().filter(|_| self.domains.len() == 1),
         }
     }
 

@@ -15,16 +15,8 @@ const MAX_ENTRIES: usize = 100_000;
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LdifError {
-    #[error("line {0} is not LDIF: expected NAME: VALUE")]
-    Line(usize),
-    #[error("line {0} is not LDIF: an entry begins with dn:")]
-    NoName(usize),
-    #[error("line {0} is not base64")]
-    Base64(usize),
-    #[error("line {0} names a file, which is not read")]
-    File(usize),
-    #[error("line {0} is a change, not an entry of the directory")]
-    Change(usize),
+    #[error("line {0} {1}")]
+    Line(usize, &'static str),
     #[error("more than {MAX_ENTRIES} entries")]
     TooMany,
 }
@@ -40,11 +32,13 @@ pub fn is_ldif(text: &str) -> bool {
 /// # Errors
 /// Where a line is not LDIF, with its number.
 pub fn read(text: &str) -> Result<Vec<Entry>, LdifError> {
+    const NO_NAME: &str = "is not LDIF: an entry begins with dn:";
     let mut entries = Vec::new();
     let mut entry: Option<Entry> = None;
     // What stands before the first entry or between two, without a dn.
     let mut skipping = false;
     for (number, line) in unfolded(text) {
+        let wrong = |what| LdifError::Line(number, what);
         if line.is_empty() {
             entries.extend(entry.take());
             skipping = false;
@@ -56,13 +50,13 @@ pub fn read(text: &str) -> Result<Vec<Entry>, LdifError> {
         if skipping || line.starts_with('#') {
             continue;
         }
-        let (name, value) = line.split_once(':').ok_or(LdifError::Line(number))?;
+        let (name, value) = line.split_once(':').ok_or(wrong("is not LDIF: expected NAME: VALUE"))?;
         let value = match value.strip_prefix([':', '<']) {
             None => value.trim_start_matches(' ').as_bytes().to_vec(),
             Some(encoded) if value.starts_with(':') => {
-                BASE64_STANDARD.decode(encoded.trim()).map_err(|_| LdifError::Base64(number))?
+                BASE64_STANDARD.decode(encoded.trim()).map_err(|_| wrong("is not base64"))?
             }
-            Some(_) => return Err(LdifError::File(number)),
+            Some(_) => return Err(wrong("names a file, which is not read")),
         };
         let name = name.trim().to_ascii_lowercase();
         // Samba's tools print it as a text.
@@ -70,16 +64,16 @@ pub fn read(text: &str) -> Result<Vec<Entry>, LdifError> {
         let value = sid.map_or(value, |sid| sid.to_bytes());
         match (&mut entry, name.as_str()) {
             (None, "dn") => {
-                let name = String::from_utf8(value).map_err(|_| LdifError::NoName(number))?;
+                let name = String::from_utf8(value).map_err(|_| wrong(NO_NAME))?;
                 entry = Some(Entry { name: cut(&name, MAX_TEXT).to_owned(), ..Entry::default() });
             }
             (None, "version") => {}
             // The end of what ldapsearch prints.
             (None, "search" | "result" | "ref") => skipping = true,
-            (None, _) => return Err(LdifError::NoName(number)),
+            (None, _) => return Err(wrong(NO_NAME)),
             // `ldifde` writes an entry as what would add it.
             (Some(_), "changetype") if value.eq_ignore_ascii_case(b"add") => {}
-            (Some(_), "changetype" | "control") => return Err(LdifError::Change(number)),
+            (Some(_), "changetype" | "control") => return Err(wrong("is a change, not an entry of the directory")),
             (Some(entry), name) => entry.attributes.entry(name.to_owned()).or_default().push(value),
         }
     }
@@ -149,14 +143,14 @@ mod tests {
     #[test]
     fn what_is_no_ldif_is_refused_with_its_line() {
         for (text, error) in [
-            ("dn: CN=a\nb", LdifError::Line(2)),
-            ("\ncn: a", LdifError::NoName(2)),
-            ("dn: CN=a\nb:: !", LdifError::Base64(2)),
-            ("dn: CN=a\nb:< file:///etc/passwd", LdifError::File(2)),
-            ("dn: CN=a\nchangetype: delete", LdifError::Change(2)),
-            ("dn: CN=a\nchangetype: modify\nadd: b", LdifError::Change(2)),
+            ("dn: CN=a\nb", "line 2 is not LDIF: expected NAME: VALUE"),
+            ("\ncn: a", "line 2 is not LDIF: an entry begins with dn:"),
+            ("dn: CN=a\nb:: !", "line 2 is not base64"),
+            ("dn: CN=a\nb:< file:///etc/passwd", "line 2 names a file, which is not read"),
+            ("dn: CN=a\nchangetype: delete", "line 2 is a change, not an entry of the directory"),
+            ("dn: CN=a\nchangetype: modify\nadd: b", "line 2 is a change, not an entry of the directory"),
         ] {
-            assert_eq!(read(text), Err(error), "{text}");
+            assert_eq!(read(text).unwrap_err().to_string(), error, "{text}");
         }
         assert!(!is_ldif("{\"dn:\": 1}") && !is_ldif(""));
     }

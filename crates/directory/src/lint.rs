@@ -6,7 +6,7 @@
 use gmsa_core::{
     causes,
     diagnostic::{Diagnostic, Diagnostics, rules, rules::Rule},
-    quote::shell::powershell,
+    quote::{Quoted, shell::powershell},
 };
 
 use time::UtcDateTime;
@@ -28,6 +28,10 @@ pub use spec::{SAID_OF_SPECS, SpecFindings, against, credential_spec};
 
 /// The property that holds who may retrieve the password.
 const RETRIEVERS: &str = "PrincipalsAllowedToRetrieveManagedPassword";
+/// A plugin logs on as a user, which is listed here too.
+const OF_NODES: &str = "a group of the nodes, or of the user that the plugin logs on as";
+const WITHOUT_DENIALS: &str = "which writes the list again, without denials";
+const LATER: &str = "; a computer learns of its groups when it restarts";
 /// How a file becomes whole.
 const LDAPSEARCH: &str = "Print all of it, in pages: `ldapsearch -E pr=1000/noprompt` with the filter \
     `(|(objectClass=domainDNS)(objectClass=group)(objectClass=user)(objectClass=foreignSecurityPrincipal))`.";
@@ -43,6 +47,18 @@ fn about(object: String, rule: &'static Rule, problem: impl Into<String>) -> Dia
     Diagnostic { object, ..Diagnostic::new(rule, problem).with_fix(rule.remedy) }
 }
 
+/// With what follows. Without a fix that fits this account, what the rule says.
+fn finding(
+    rule: &'static Rule,
+    account: &Account,
+    field: &str,
+    problem: impl Into<String>,
+    consequence: &'static str,
+    fix: Option<String>,
+) -> Diagnostic {
+    Diagnostic { consequence: Some(consequence), ..fixed(found(rule, account, field, problem), fix) }
+}
+
 /// With a fix that fits, where there is one; otherwise what the rule says stays.
 fn fixed(found: Diagnostic, fix: Option<String>) -> Diagnostic {
     Diagnostic { fix: fix.or(found.fix), ..found }
@@ -51,6 +67,21 @@ fn fixed(found: Diagnostic, fix: Option<String>) -> Diagnostic {
 /// The command that changes the account.
 fn set(account: &Account, what: &str) -> Option<String> {
     Some(format!("Set-ADServiceAccount {} {what}", powershell(&account.sam)?))
+}
+
+/// The command that writes who may retrieve the password, and who that is to be.
+fn set_retrievers(account: &Account, group: &str) -> Option<String> {
+    set(account, &format!("-{RETRIEVERS} GROUP, {group}"))
+}
+
+/// The fix that makes a group one that gives access.
+fn to_security(group: &str) -> Option<String> {
+    Some(format!("Set-ADGroup {} -GroupCategory Security{LATER}", powershell(group)?))
+}
+
+/// The first of these names, quoted.
+fn quoted<'n>(names: impl Iterator<Item = &'n str>) -> String {
+    names.take(SHOWN).map(|name| Quoted::new(name).to_string()).collect::<Vec<_>>().join(", ")
 }
 
 /// A time to the minute.

@@ -3,17 +3,15 @@
 //! Invariants: a group holds those that give the right to the same object: no member of a distribution group, also of one in another group;
 //! of a domain that could not be asked, and of a trusted one, members are known by name alone, and count.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use crate::{
-    Directory, Entry, Error, LdapFilter, LdapSearch, SearchScope, Sid,
+    Directory, Entry, Error, LdapFilter, Sid,
     account::{Account, DISABLED},
     entry::{base_of, first_value, parts},
     identifier::{EVERY_COMPUTER, EVERY_USER, WellKnown},
 };
 
-/// How many are asked for at once.
-const AT_ONCE: usize = 50;
 const ATTRIBUTES: [&str; 8] = [
     "groupType",
     "member",
@@ -92,11 +90,6 @@ impl Principal {
             _ => None,
         }
     }
-
-    /// Whether nobody who asks a domain controller over the network is behind it.
-    pub fn is_local(&self) -> bool {
-        matches!(self, Self::WellKnown(known) if known.is_local)
-    }
 }
 
 /// The principals that were asked for.
@@ -110,13 +103,47 @@ pub struct Principals {
 }
 
 impl Principals {
-    /// Those behind the SIDs of these accounts.
+    /// Those behind the SIDs of these accounts. Those of a domain that cannot be asked are unknown.
     ///
     /// # Errors
     /// Where the budget of the command is exceeded.
     pub async fn of(directory: &mut Directory, accounts: &[Account]) -> Result<Self, Error> {
         let mut principals = Self { is_printed: !directory.is_live(), ..Self::default() };
-        principals.look_up(directory, accounts.iter().flat_map(Account::named)).await?;
+        let mut by_domain: BTreeMap<String, BTreeSet<&Sid>> = BTreeMap::new();
+        for sid in accounts.iter().flat_map(Account::named) {
+            let forest = directory.forest.as_ref();
+            let domain = forest.and_then(|forest| if sid.is_of_domain() { forest.of_sid(sid) } else { forest.own() });
+            let base = match domain {
+                // Of those of BUILTIN the members decide.
+                _ if sid.well_known().is_some() && !sid.is_builtin() => None,
+                _ if !directory.is_live() => Some(String::new()),
+                domain => domain.map(|domain| domain.name.clone()),
+            };
+            if let Some(base) = base {
+                by_domain.entry(base).or_default().insert(sid);
+            } else {
+                principals.known.insert(sid.clone(), absent(sid, directory));
+            }
+        }
+        for (base, sids) in by_domain {
+            let by: Vec<_> = sids.iter().map(|sid| LdapFilter::equals("objectSid", sid.to_bytes())).collect();
+            let found = directory.search_any(&base, &by, &ATTRIBUTES, &mut principals.unread).await?;
+            let is_whole = !principals.unread.contains_key(&base);
+            // Where a file holds what a trusted domain is known by, that is no more than the SID.
+            let own = found.iter().filter(|entry| !entry.is_a(FOREIGN));
+            // Of two with one SID, the first.
+            let by_sid: HashMap<Sid, &Entry> =
+                own.rev().filter_map(|entry| Some((entry.sid("objectSid")?, entry))).collect();
+            for sid in sids {
+                let principal = match by_sid.get(sid) {
+                    Some(entry) => principals.read(directory, entry).await?,
+                    None if is_whole => absent(sid, directory),
+                    // It stays unknown.
+                    None => continue,
+                };
+                principals.known.insert(sid.clone(), principal);
+            }
+        }
         Ok(principals)
     }
 
@@ -131,63 +158,6 @@ impl Principals {
             Some(Principal::WellKnown(known)) => known.name.to_owned(),
             _ => sid.to_string(),
         }
-    }
-
-    /// Looks up those that are not yet known. Those of a domain that cannot be asked stay unknown.
-    async fn look_up(&mut self, directory: &mut Directory, sids: impl IntoIterator<Item = &Sid>) -> Result<(), Error> {
-        let mut by_domain: BTreeMap<String, Vec<Sid>> = BTreeMap::new();
-        for sid in sids {
-            if self.known.contains_key(sid) {
-                continue;
-            }
-            let forest = directory.forest.as_ref();
-            let domain = forest.and_then(|forest| if sid.is_of_domain() { forest.of_sid(sid) } else { forest.own() });
-            let principal = match (sid.well_known(), domain) {
-                // Of those of BUILTIN the members decide.
-                (Some(known), _) if !sid.is_builtin() => Principal::WellKnown(known),
-                _ if !directory.is_live() => {
-                    by_domain.entry(String::new()).or_default().push(sid.clone());
-                    continue;
-                }
-                (_, Some(domain)) => {
-                    by_domain.entry(domain.name.clone()).or_default().push(sid.clone());
-                    continue;
-                }
-                _ => absent(sid, directory),
-            };
-            self.known.insert(sid.clone(), principal);
-        }
-        for (base, mut sids) in by_domain {
-            sids.sort();
-            sids.dedup();
-            for some in sids.chunks(AT_ONCE) {
-                match self.look_up_in(directory, &base, some).await {
-                    Ok(()) => {}
-                    Err(error @ Error::Exhausted(..)) => return Err(error),
-                    Err(error) => {
-                        self.unread.insert(base, error);
-                        break;
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    async fn look_up_in(&mut self, directory: &mut Directory, base: &str, sids: &[Sid]) -> Result<(), Error> {
-        let filter = LdapFilter::Any(sids.iter().map(|sid| LdapFilter::equals("objectSid", sid.to_bytes())).collect());
-        let search = LdapSearch { base, scope: SearchScope::Subtree, filter, attributes: &ATTRIBUTES };
-        let found = directory.search(&search).await?;
-        for sid in sids {
-            // Where a file holds what a trusted domain is known by, that is no more than the SID.
-            let is_it = |entry: &&Entry| entry.sid("objectSid").as_ref() == Some(sid) && !entry.is_a(FOREIGN);
-            let principal = match found.iter().find(is_it) {
-                None => absent(sid, directory),
-                Some(entry) => self.read(directory, entry).await?,
-            };
-            self.known.insert(sid.clone(), principal);
-        }
-        Ok(())
     }
 
     async fn read(&mut self, directory: &mut Directory, entry: &Entry) -> Result<Principal, Error> {
@@ -227,7 +197,7 @@ impl Principals {
                 by.push(LdapFilter::equals("memberOf", entry.name.clone()));
             }
             let base = base_of(&entry.name);
-            let mut found = if by.is_empty() { Vec::new() } else { self.search(directory, &base, by).await? };
+            let mut found = directory.search_any(&base, &by, &ATTRIBUTES, &mut self.unread).await?;
             let names = entry.attributes.iter().filter(|(name, _)| *name == "member" || name.starts_with("member;"));
             let (foreigners, names): (Vec<&str>, Vec<&str>) =
                 names.flat_map(|(name, _)| entry.texts(name)).partition(|name| foreign(name).is_some());
@@ -236,15 +206,13 @@ impl Principals {
                 by_domain.entry(base_of(name)).or_default().push(name);
             }
             for (base, names) in by_domain {
-                for some in names.chunks(AT_ONCE) {
-                    let by = some.iter().map(|name| LdapFilter::equals("distinguishedName", *name)).collect();
-                    let known = self.search(directory, &base, by).await?;
-                    // Of a domain that cannot be asked, or not in the file.
-                    let is_known = |name: &&&str| known.iter().any(|entry| entry.name.eq_ignore_ascii_case(name));
-                    let unknown = some.iter().filter(|name| !is_known(name));
-                    members.extend(unknown.map(|name| Member::named(first_value(name))));
-                    found.extend(known);
-                }
+                let by: Vec<_> = names.iter().map(|name| LdapFilter::equals("distinguishedName", *name)).collect();
+                let members_of = directory.search_any(&base, &by, &ATTRIBUTES, &mut self.unread).await?;
+                let known: HashSet<String> = members_of.iter().map(|of| of.name.to_ascii_lowercase()).collect();
+                // Of a domain that cannot be asked, or not in the file.
+                let unknown = names.iter().filter(|name| !known.contains(&name.to_ascii_lowercase()));
+                members.extend(unknown.map(|name| Member::named(first_value(name))));
+                found.extend(members_of);
             }
             let foreigners: Vec<Sid> =
                 found.iter().map(|entry| entry.name.as_str()).chain(foreigners).filter_map(foreign).collect();
@@ -276,24 +244,6 @@ impl Principals {
         members.dedup();
         group.members = (is_whole || !members.is_empty()).then_some(members);
         Ok(())
-    }
-
-    /// What a domain holds that fits one of these; nothing of one that cannot be asked.
-    async fn search(
-        &mut self,
-        directory: &mut Directory,
-        base: &str,
-        by: Vec<LdapFilter>,
-    ) -> Result<Vec<Entry>, Error> {
-        let filter = LdapFilter::Any(by);
-        let search = LdapSearch { base, scope: SearchScope::Subtree, filter, attributes: &ATTRIBUTES };
-        match directory.search(&search).await {
-            Err(error) if !matches!(error, Error::Exhausted(..)) => {
-                self.unread.insert(base.to_owned(), error);
-                Ok(Vec::new())
-            }
-            searched => searched,
-        }
     }
 }
 

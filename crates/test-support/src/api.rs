@@ -67,6 +67,8 @@ pub struct Recorded {
     pub body: Value,
     /// What it is authorized by: the scheme and the token.
     pub authorization: Option<String>,
+    /// The user and the group that it impersonates.
+    pub impersonates: [Option<String>; 2],
 }
 
 /// Answers a request that asks to become a connection of another protocol, as `exec` does.

@@ -6,7 +6,7 @@
 //! A new denial is:
 //! - a variant of [`Denial`] with its message;
 //! - a rule under "Denials" in `diagnostic/rules.rs`, whose name is the reason in logs and metrics, and the words of the message in
-//!   `shared/rules/shared.rs` of `kubectl gmsa`;
+//!   `shared/rules/of_core.rs` of `kubectl gmsa`;
 //! - its line in `denials!`, with the rule and the code, which also decides by `concerns_the_pod` whether `Warn` admits the pod, and by
 //!   `status_reason` what clients read;
 //! - the code that returns it: `preconditions.rs`, `mutate.rs`, `validate.rs` or `validate_credspec.rs`; for what they ask of others,

@@ -12,49 +12,30 @@ use crate::{Retrieval, Sid};
 /// The most accounts that are read from one text.
 pub const MAX_ACCOUNTS: usize = 10_000;
 
-/// What a text is that is not JSON.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Printed {
-    /// Coloured for a terminal.
-    Coloured,
-    /// What `Start-Transcript` writes.
-    Transcript,
-    /// What PowerShell prints where nothing converts it: `Name : value`.
-    List,
-    Other,
-}
-
-impl Printed {
-    fn of(text: &str) -> Self {
-        let is_field = |line: &str| {
-            line.split_once(" : ").is_some_and(|(name, _)| name.trim().eq_ignore_ascii_case("SamAccountName"))
-        };
-        if text.contains('\u{1b}') {
-            Self::Coloured
-        } else if text.trim_start().starts_with("****") {
-            Self::Transcript
-        } else if text.lines().any(is_field) {
-            Self::List
-        } else {
-            Self::Other
-        }
-    }
-}
-
-fn not_json(printed: Printed) -> String {
-    const RUN: &str = "`Get-ADServiceAccount NAME -Properties * | ConvertTo-Json -Depth 4 | Out-File account.json`";
-    match printed {
-        Printed::Coloured => format!("coloured for a terminal, not JSON: run {RUN}"),
-        Printed::Transcript => format!("a transcript of PowerShell, not JSON: run {RUN}"),
-        Printed::List => format!("a list for people, not JSON: run {RUN}"),
-        Printed::Other => "not the output of `Get-ADServiceAccount NAME -Properties * | ConvertTo-Json`".to_owned(),
-    }
+/// What a text is that is not JSON, and how JSON is printed instead.
+fn not_json(text: &str) -> String {
+    let is_field =
+        |line: &str| line.split_once(" : ").is_some_and(|(name, _)| name.trim().eq_ignore_ascii_case("SamAccountName"));
+    let printed = if text.contains('\u{1b}') {
+        "coloured for a terminal"
+    } else if text.trim_start().starts_with("****") {
+        // What `Start-Transcript` writes.
+        "a transcript of PowerShell"
+    } else if text.lines().any(is_field) {
+        // What PowerShell prints where nothing converts it.
+        "a list for people"
+    } else {
+        return "not the output of `Get-ADServiceAccount NAME -Properties * | ConvertTo-Json`".to_owned();
+    };
+    format!(
+        "{printed}, not JSON: run `Get-ADServiceAccount NAME -Properties * | ConvertTo-Json -Depth 4 | Out-File account.json`"
+    )
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum PowerShellError {
-    #[error("{}", not_json(*.1))]
-    Json(#[source] serde_json::Error, Printed),
+    #[error("{1}")]
+    Json(#[source] serde_json::Error, String),
     #[error(
         "entry {0} has no SamAccountName: not the output of `Get-ADServiceAccount NAME -Properties * | ConvertTo-Json`"
     )]
@@ -68,7 +49,7 @@ pub enum PowerShellError {
 /// # Errors
 /// Where the text is not JSON of that shape.
 pub fn read(json: &str) -> Result<Vec<Account>, PowerShellError> {
-    let entries = match serde_json::from_str(json).map_err(|error| PowerShellError::Json(error, Printed::of(json)))? {
+    let entries = match serde_json::from_str(json).map_err(|error| PowerShellError::Json(error, not_json(json)))? {
         Value::Array(entries) => entries,
         one => vec![one],
     };

@@ -5,16 +5,13 @@
 
 use gmsa_core::{
     credspec::generate::scalar,
-    diagnostic::{
-        Diagnostic, Severity,
-        rules::{self, Rule},
-    },
+    diagnostic::{Diagnostic, Severity, rules},
     quote::{Quoted, cut, shell::powershell},
 };
 
 use time::UtcDateTime;
 
-use super::{RETRIEVERS, fixed, found, minute, retrieval::retrieval, services::covers, set};
+use super::{RETRIEVERS, finding, minute, retrieval::retrieval, services::covers, set};
 use crate::{
     account::{Account, CLASS, encryption_names},
     principal::Principals,
@@ -53,18 +50,6 @@ pub fn account(account: &Account, principals: &Principals, wanted: &[String], no
     list.extend(services(account, wanted));
     list.extend([encryption(account), des(account), trust(account)].into_iter().flatten());
     list
-}
-
-/// A finding with what follows. Without a fix that fits this account, what the rule says.
-fn finding(
-    rule: &'static Rule,
-    account: &Account,
-    field: &str,
-    problem: impl Into<String>,
-    consequence: &'static str,
-    fix: Option<String>,
-) -> Diagnostic {
-    Diagnostic { consequence: Some(consequence), ..fixed(found(rule, account, field, problem), fix) }
 }
 
 fn incomplete(account: &Account) -> Option<Diagnostic> {
@@ -144,15 +129,15 @@ fn encryption(account: &Account) -> Option<Diagnostic> {
         ["RC4"] => "holds RC4 alone".to_owned(),
         names => format!("holds no AES, only {}", names.join(", ")),
     };
+    let fix = set(account, "-KerberosEncryptionType AES128,AES256, then wait for the password to change");
+    let found = |why| finding(&rules::ACCOUNT_ENCRYPTION, account, "msDS-SupportedEncryptionTypes", problem, why, fix);
     if types & (RC4 | AES) == 0 && types & DES != 0 {
-        let fix = set(account, "-KerberosEncryptionType AES128,AES256, then wait for the password to change");
-        let found = finding(&rules::ACCOUNT_ENCRYPTION, account, "msDS-SupportedEncryptionTypes", problem, NO_DES, fix);
-        return Some(found.with_severity(Severity::Error));
+        return Some(found(NO_DES).with_severity(Severity::Error));
     }
     // Microsoft KB5073381: by default, accounts without a type get AES tickets only, and RC4 only where it is set explicitly.
-    let why = "domain controllers are being moved off RC4: which tickets the account gets depends on their updates and settings";
-    let fix = set(account, "-KerberosEncryptionType AES128,AES256, then wait for the password to change");
-    Some(finding(&rules::ACCOUNT_ENCRYPTION, account, "msDS-SupportedEncryptionTypes", problem, why, fix))
+    Some(found(
+        "domain controllers are being moved off RC4: which tickets the account gets depends on their updates and settings",
+    ))
 }
 
 fn des(account: &Account) -> Option<Diagnostic> {

@@ -3,7 +3,7 @@
 use gmsa_core::diagnostic::{Diagnostic, Severity, rules};
 use time::{Duration, UtcDateTime};
 
-use super::{about, found, minute};
+use super::{about, finding, minute};
 use crate::{
     Directory, Entry, Error, Guid, LdapFilter, LdapSearch, SearchScope,
     account::{Account, NO_SUCH_OBJECT},
@@ -76,8 +76,7 @@ pub(super) async fn root_key(
         let why = "no domain controller can make the password";
         let fix = "Restore the key from a backup of the forest root, or make the account again, of a key of `Get-KdsRootKey`: \
                    `Remove-ADServiceAccount`, then `New-ADServiceAccount`.";
-        let lost = found(&rules::KDS_ROOT_KEY, one, "msDS-ManagedPasswordId", problem).with_fix(fix);
-        Some(Diagnostic { consequence: Some(why), ..lost })
+        Some(finding(&rules::KDS_ROOT_KEY, one, "msDS-ManagedPasswordId", problem, why, Some(fix.to_owned())))
     };
     let mut list: Vec<Diagnostic> = accounts.iter().filter_map(without_key).collect();
     if keys.is_empty() {

@@ -8,7 +8,7 @@ use gmsa_core::{
 };
 use time::UtcDateTime;
 
-use super::{RETRIEVERS, SHOWN, class, fixed, found, root_key, set};
+use super::{LATER, RETRIEVERS, SHOWN, WITHOUT_DENIALS, class, fixed, found, root_key, set_retrievers, to_security};
 use crate::{
     AccessRule, Directory, Error, LdapSearch, Retrieval, Sid,
     account::{Account, PASSWORD},
@@ -47,9 +47,8 @@ pub async fn password(
         Some(retrieval) => match retrieval.deciding(&token) {
             Some(AccessRule { allows: false, to }) => {
                 let who = Quoted::new(&principals.name(to)).to_string();
-                let fix = format!("-{RETRIEVERS} GROUP, which writes the list again, without denials");
                 let problem = format!("an entry denies it to {who}, before any that allows it to {user}");
-                return Ok(vec![fixed(refused(RETRIEVERS, problem), set(account, &fix))]);
+                return Ok(vec![fixed(refused(RETRIEVERS, problem), set_retrievers(account, WITHOUT_DENIALS))]);
             }
             decides => decides.map(|_| true),
         },
@@ -102,7 +101,6 @@ fn not_listed(account: &Account, user: &Quoted, principals: &Principals) -> Stri
 
 /// What makes the user one of those who may.
 fn way_in(account: &Account, principals: &Principals) -> Option<String> {
-    const LATER: &str = "; a computer learns of its groups when it restarts";
     let groups = || {
         account.principals().filter_map(|sid| match principals.get(sid) {
             // Who is not in a wide group, such as Domain Computers, is no member that can be added.
@@ -114,9 +112,9 @@ fn way_in(account: &Account, principals: &Principals) -> Option<String> {
         return Some(format!("Add-ADGroupMember {} USER{LATER}", shell::powershell(&group.name)?));
     }
     if let Some(group) = groups().next() {
-        return Some(format!("Set-ADGroup {} -GroupCategory Security{LATER}", shell::powershell(&group.name)?));
+        return to_security(&group.name);
     }
-    set(account, &format!("-{RETRIEVERS} GROUP, a group with the user or the nodes"))
+    set_retrievers(account, "a group with the user or the nodes")
 }
 
 /// The SIDs of the user that is logged on: its own, and those of its groups ([MS-ADTS] 3.1.1.3.2.27).

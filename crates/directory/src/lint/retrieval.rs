@@ -9,7 +9,10 @@ use gmsa_core::{
     quote::{Quoted, shell::powershell},
 };
 
-use super::{LDAPSEARCH, RETRIEVERS, SHOWN, fixed, found, set};
+use super::{
+    LDAPSEARCH, OF_NODES, RETRIEVERS, SHOWN, WITHOUT_DENIALS, finding, fixed, found, quoted, set_retrievers,
+    to_security,
+};
 use crate::{
     AccessRule, Retrieval, Sid, Unknown,
     account::Account,
@@ -34,14 +37,12 @@ pub(super) fn retrieval(account: &Account, principals: &Principals) -> Vec<Diagn
         _ => Some((&rules::ACCOUNT_HOSTS, "denies it to some, and allows it to nobody")),
     };
     if let Some((rule, problem)) = whole {
-        let whole = found(rule, account, RETRIEVERS, problem);
-        if *rule != rules::ACCOUNT_HOSTS {
-            return vec![whole];
-        }
-        // A plugin logs on as a user, which is listed here too.
-        let what = format!("-{RETRIEVERS} GROUP, a group of the nodes, or of the user that the plugin logs on as");
         let why = "no host gets the password, so no container starts with the account";
-        return vec![Diagnostic { consequence: Some(why), ..fixed(whole, set(account, &what)) }];
+        return vec![if *rule == rules::ACCOUNT_HOSTS {
+            finding(rule, account, RETRIEVERS, problem, why, set_retrievers(account, OF_NODES))
+        } else {
+            found(rule, account, RETRIEVERS, problem)
+        }];
     }
     if let Retrieval::Named(names) = retrieval {
         return names.iter().filter_map(|name| named(account, name)).collect();
@@ -54,8 +55,9 @@ pub(super) fn retrieval(account: &Account, principals: &Principals) -> Vec<Diagn
             denied.add(to, principals);
         } else if seen.insert(to) {
             let problem = problem(account, to, &denied, principals);
-            is_given |= problem.as_ref().is_none_or(|(_, gives)| *gives);
-            list.extend(problem.map(|(found, _)| found));
+            is_given |= problem.as_ref().is_none_or(|problem| problem.gives);
+            let found = |one: Problem| fixed(found(one.rule, account, RETRIEVERS, one.message), one.fix);
+            list.extend(problem.map(found));
         }
     }
     // Where nobody else is listed, nobody gets it.
@@ -72,7 +74,7 @@ pub(super) fn retrieval(account: &Account, principals: &Principals) -> Vec<Diagn
             _ => format!("holds an entry for {who} that is not understood (kind {kind})"),
         };
         let why = "it may give the right to retrieve the password, or take it";
-        Diagnostic { consequence: Some(why), ..found(&rules::ACCOUNT_HOSTS_UNKNOWN, account, RETRIEVERS, problem) }
+        finding(&rules::ACCOUNT_HOSTS_UNKNOWN, account, RETRIEVERS, problem, why, None)
     }));
     list
 }
@@ -95,58 +97,62 @@ fn not_printed(account: &Account, retrieval: &Retrieval, principals: &Principals
         let more = if names.len() > SHOWN { format!(" and {} more", names.len() - SHOWN) } else { String::new() };
         format!("{}{more}", names.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", "))
     };
-    let listed = retrieval.rules().iter().map(|rule| &rule.to);
-    let unknown: BTreeSet<String> =
-        listed.clone().filter(|sid| principals.get(sid) == Some(&Principal::NotPrinted)).map(Sid::to_string).collect();
-    let members = listed.filter_map(|sid| match principals.get(sid) {
-        Some(Principal::Group(Group { members: Some(members), .. })) if principals.is_printed => Some(members),
-        _ => None,
-    });
-    let unseen = members.flatten().filter(|member| member.sid.is_none());
-    let unseen: BTreeSet<String> = unseen.map(|member| Quoted::new(&member.name).to_string()).collect();
-    let bare: BTreeSet<String> = retrieval
-        .rules()
-        .iter()
-        .filter_map(|rule| match principals.get(&rule.to) {
-            Some(Principal::Group(Group { name, members: None, wide: None, is_distribution: false, .. })) => Some(name),
-            _ => None,
-        })
-        .filter(|_| principals.is_printed)
-        .map(|name| Quoted::new(name).to_string())
-        .collect();
+    let (mut bare, mut unknown, mut unseen) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    for AccessRule { to, .. } in retrieval.rules() {
+        match principals.get(to) {
+            Some(Principal::NotPrinted) => {
+                unknown.insert(to.to_string());
+            }
+            Some(Principal::Group(group)) if principals.is_printed => match &group.members {
+                Some(members) => {
+                    let by_name = members.iter().filter(|member| member.sid.is_none());
+                    unseen.extend(by_name.map(|member| Quoted::new(&member.name).to_string()));
+                }
+                None if group.wide.is_none() && !group.is_distribution => {
+                    bare.insert(Quoted::new(&group.name).to_string());
+                }
+                None => {}
+            },
+            _ => {}
+        }
+    }
     let mut list = Vec::new();
     if !bare.is_empty() {
-        list.push(note(format!(
-            "the file holds no members of {}, so whether there are any could not be checked",
-            shown(&bare)
-        )));
+        let names = shown(&bare);
+        list.push(note(format!("the file holds no members of {names}, so whether there are any could not be checked")));
     }
     if !unknown.is_empty() {
+        let sids = shown(&unknown);
         list.push(note(format!(
-            "the file does not hold {}, so who may retrieve the password could not be checked",
-            shown(&unknown)
+            "the file does not hold {sids}, so who may retrieve the password could not be checked"
         )));
     }
     if !unseen.is_empty() {
+        let names = shown(&unseen);
         list.push(note(format!(
-            "the file does not hold the members {} of its groups, so whether these are groups could not be checked",
-            shown(&unseen)
+            "the file does not hold the members {names} of its groups, so whether these are groups could not be checked"
         )));
     }
     list
 }
 
-/// Whether an entry gives the right to somebody all the same.
-type Gives = bool;
+/// What is wrong with an entry.
+struct Problem {
+    rule: &'static Rule,
+    message: String,
+    fix: Option<String>,
+    /// Whether it gives the right to somebody all the same.
+    gives: bool,
+}
 
 /// What is wrong with an entry that allows it to this principal, after these denials.
-fn problem(account: &Account, to: &Sid, denied: &Denied<'_>, principals: &Principals) -> Option<(Diagnostic, Gives)> {
-    let found = |rule, problem: String| found(rule, account, RETRIEVERS, problem);
+fn problem(account: &Account, to: &Sid, denied: &Denied<'_>, principals: &Principals) -> Option<Problem> {
+    let problem = |rule, message, fix, gives| Some(Problem { rule, message, fix, gives });
     let principal = principals.get(to);
     if let Some(by) = denied.whole(to, principal) {
         let (who, by) = (Quoted::new(&principals.name(to)).to_string(), Quoted::new(&principals.name(by)).to_string());
-        let problem = format!("allows it to {who}, after it is denied to {by}, so {who} may not");
-        return Some((with_new_list(account, found(&rules::ACCOUNT_HOSTS_DENIED, problem)), false));
+        let message = format!("allows it to {who}, after it is denied to {by}, so {who} may not");
+        return problem(&rules::ACCOUNT_HOSTS_DENIED, message, set_retrievers(account, WITHOUT_DENIALS), false);
     }
     if let Some((name, who)) = principal.and_then(Principal::wide) {
         let holds = match principal {
@@ -155,51 +161,48 @@ fn problem(account: &Account, to: &Sid, denied: &Denied<'_>, principals: &Princi
             }
             _ => format!("holds {name}"),
         };
-        return Some((found(&rules::ACCOUNT_HOSTS_WIDE, format!("{holds}, so {who} may retrieve the password")), true));
-    }
-    if let Some(Principal::WellKnown(known)) = principal.filter(|principal| principal.is_local()) {
-        let problem = format!("holds {}, which nobody has who asks a domain controller over the network", known.name);
-        let what = format!("-{RETRIEVERS} GROUP, a group of the nodes, or of the user that the plugin logs on as");
-        return Some((fixed(found(&rules::ACCOUNT_HOSTS_EMPTY, problem), set(account, &what)), false));
+        let message = format!("{holds}, so {who} may retrieve the password");
+        return problem(&rules::ACCOUNT_HOSTS_WIDE, message, None, true);
     }
     match principal? {
-        Principal::Orphan => Some((found(&rules::ACCOUNT_HOSTS_ORPHANED, format!("{to} no longer exists")), false)),
+        Principal::WellKnown(known) if known.is_local => {
+            let message =
+                format!("holds {}, which nobody has who asks a domain controller over the network", known.name);
+            problem(&rules::ACCOUNT_HOSTS_EMPTY, message, set_retrievers(account, OF_NODES), false)
+        }
+        Principal::Orphan => problem(&rules::ACCOUNT_HOSTS_ORPHANED, format!("{to} no longer exists"), None, false),
         Principal::Group(Group { name, is_distribution: true, .. }) => {
-            let problem =
+            let message =
                 format!("group {} is a distribution group, which gives no access to its members", Quoted::new(name));
-            Some((fixed(found(&rules::ACCOUNT_HOSTS_DISTRIBUTION, problem), to_security(name)), false))
+            problem(&rules::ACCOUNT_HOSTS_DISTRIBUTION, message, to_security(name), false)
         }
-        Principal::Group(Group { name, members: Some(members), distribution: Some(inner), .. }) => {
-            let (name, quoted) = (Quoted::new(name), Quoted::new(inner));
-            let problem =
-                format!("group {name} holds {quoted}, a distribution group, which gives no access to its members");
-            let found = fixed(found(&rules::ACCOUNT_HOSTS_DISTRIBUTION, problem), to_security(inner));
-            let gives = members.iter().any(|member| denied.of_member(member).is_none());
-            Some((found, gives))
-        }
-        Principal::Group(Group { name, members: Some(members), .. }) => {
-            let (without, with): (Vec<&Member>, Vec<&Member>) =
+        Principal::Group(Group { name, members: Some(members), distribution, .. }) => {
+            let (denied, allowed): (Vec<&Member>, Vec<&Member>) =
                 members.iter().partition(|member| denied.of_member(member).is_some());
-            let name = Quoted::new(name);
+            let group = Quoted::new(name);
+            if let Some(inner) = distribution {
+                let message = format!(
+                    "group {group} holds {}, a distribution group, which gives no access to its members",
+                    Quoted::new(inner)
+                );
+                return problem(&rules::ACCOUNT_HOSTS_DISTRIBUTION, message, to_security(inner), !allowed.is_empty());
+            }
             if members.is_empty() {
-                return Some((found(&rules::ACCOUNT_HOSTS_EMPTY, format!("group {name} has no members")), false));
+                return problem(&rules::ACCOUNT_HOSTS_EMPTY, format!("group {group} has no members"), None, false);
             }
             if members.iter().all(|member| member.is_disabled) {
-                let names: Vec<String> =
-                    members.iter().take(SHOWN).map(|member| Quoted::new(&member.name).to_string()).collect();
-                let problem = format!("every member of group {name} is disabled: {}", names.join(", "));
-                return Some((fixed(found(&rules::ACCOUNT_HOSTS_EMPTY, problem), enable(members.first()?)), false));
+                let names = quoted(members.iter().map(|member| member.name.as_str()));
+                let message = format!("every member of group {group} is disabled: {names}");
+                return problem(&rules::ACCOUNT_HOSTS_EMPTY, message, enable(members.first()?), false);
             }
-            let names: Vec<String> =
-                without.iter().take(SHOWN).map(|member| Quoted::new(&member.name).to_string()).collect();
-            let problem =
-                format!("denies it to {} of group {name}, before it is allowed to the group", names.join(", "));
-            let denied = || (with_new_list(account, found(&rules::ACCOUNT_HOSTS_DENIED, problem)), !with.is_empty());
-            (!without.is_empty()).then(denied)
+            let names = quoted(denied.iter().map(|member| member.name.as_str()));
+            let message = format!("denies it to {names} of group {group}, before it is allowed to the group");
+            let fix = set_retrievers(account, WITHOUT_DENIALS);
+            problem(&rules::ACCOUNT_HOSTS_DENIED, message, fix, !allowed.is_empty()).filter(|_| !denied.is_empty())
         }
         Principal::Single(member) if member.is_disabled => {
-            let problem = format!("holds {}, which is disabled, so it cannot log on", Quoted::new(&member.name));
-            Some((fixed(found(&rules::ACCOUNT_HOSTS_EMPTY, problem), enable(member)), false))
+            let message = format!("holds {}, which is disabled, so it cannot log on", Quoted::new(&member.name));
+            problem(&rules::ACCOUNT_HOSTS_EMPTY, message, enable(member), false)
         }
         _ => None,
     }
@@ -208,17 +211,6 @@ fn problem(account: &Account, to: &Sid, denied: &Denied<'_>, principals: &Princi
 /// The fix that lets a user or a computer log on again.
 fn enable(member: &Member) -> Option<String> {
     Some(format!("Enable-ADAccount -Identity {}", powershell(&member.name)?))
-}
-
-/// The fix that makes a group one that gives access.
-fn to_security(group: &str) -> Option<String> {
-    let name = powershell(group)?;
-    Some(format!("Set-ADGroup {name} -GroupCategory Security; a computer learns of its groups when it restarts"))
-}
-
-/// The fix that writes the list again.
-fn with_new_list(account: &Account, found: Diagnostic) -> Diagnostic {
-    fixed(found, set(account, &format!("-{RETRIEVERS} GROUP, which writes the list again, without denials")))
 }
 
 /// Those to whom the entries before have denied it.

@@ -16,7 +16,7 @@ use gmsa_core::{
 use serde_json::Value;
 use time::UtcDateTime;
 
-use super::{class, enabled, expired, fixed, found};
+use super::{class, enabled, expired, finding, quoted};
 use crate::{
     Directory, Error,
     account::{Account, AccountName},
@@ -33,12 +33,9 @@ pub fn against(accounts: &[Account], spec: &Value) -> Vec<Diagnostic> {
     let wanted = join("MachineAccountName");
     let spec_name = Quoted::new(name);
     let Some(account) = accounts.iter().find(|account| account.sam.eq_ignore_ascii_case(wanted)) else {
-        let names: Vec<String> = accounts.iter().take(3).map(|account| Quoted::new(&account.sam).to_string()).collect();
-        let problem = format!(
-            "credential spec {spec_name} is for the account {}, not for {}",
-            Quoted::new(wanted),
-            names.join(", ")
-        );
+        let names = quoted(accounts.iter().take(3).map(|account| account.sam.as_str()));
+        let problem =
+            format!("credential spec {spec_name} is for the account {}, not for {names}", Quoted::new(wanted));
         let fix = accounts.first().map(|account| format!("MachineAccountName: {}", scalar(&account.sam)));
         return vec![Diagnostic {
             object: format!("{KIND} {name}"),
@@ -69,8 +66,7 @@ pub fn against(accounts: &[Account], spec: &Value) -> Vec<Diagnostic> {
 }
 
 fn differs(account: &Account, field: &str, problem: String, why: &'static str, fix: String) -> Diagnostic {
-    let found = found(&rules::ACCOUNT_DIFFERS, account, field, problem);
-    Diagnostic { consequence: Some(why), ..fixed(found, Some(fix)) }
+    finding(&rules::ACCOUNT_DIFFERS, account, field, problem, why, Some(fix))
 }
 
 /// Where the credential spec does not list the account that it is for.

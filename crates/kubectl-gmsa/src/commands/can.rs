@@ -47,39 +47,35 @@ pub struct Options {
 }
 
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
-    let (names, Manifests { documents, mut problems, .. }) = match &options.state {
-        Some(path) => {
-            let found = input::manifests(std::slice::from_ref(path));
-            let specs = found.documents.iter().filter(|document| is_credential_spec(document));
-            (specs.filter_map(|document| spec_name(&document.value)).collect(), found)
-        }
-        None => block_on(async {
-            let snapshot = options.from.open(connection).await?;
+    block_on(async {
+        let mut snapshot = None;
+        let (names, read): (BTreeSet<SpecName>, _) = if let Some(path) = &options.state {
+            let read = input::manifests(std::slice::from_ref(path));
+            let specs = read.documents.iter().filter(|document| is_credential_spec(document));
+            (specs.filter_map(|document| spec_name(&document.value)).collect(), read)
+        } else {
+            let snapshot = snapshot.insert(options.from.open(connection).await?);
             let specs = snapshot.list(&collection()).await?;
-            let names: BTreeSet<SpecName> = specs.iter().filter_map(spec_name).collect();
-            let found = roles_and_bindings(&snapshot).await?;
-            let (rbac, _) = Rbac::from_documents(&found.documents);
-            if !names.iter().any(|name| rbac.grant(&options.serviceaccount, name).is_some()) {
-                let Subject { namespace, service_account } = &options.serviceaccount;
-                let what = format!("namespace {namespace}");
-                names::expect(&snapshot, &what, "/api/v1/namespaces", namespace).await?;
-                let (what, accounts) = (
-                    format!("service account {namespace}:{service_account}"),
-                    format!("/api/v1/namespaces/{namespace}/serviceaccounts"),
-                );
-                names::expect(&snapshot, &what, &accounts, service_account).await?;
-            }
-            Ok((names, found))
-        })?,
-    };
-    let (rbac, refused) = Rbac::from_documents(&documents);
-    problems.extend(refused);
-    let grant = |name: &SpecName| {
-        let grant = rbac.grant(&options.serviceaccount, name)?;
-        Some(Grant { credential_spec: Some(name.to_string()), ..Grant::by(grant.binding) })
-    };
-    let grants = names.iter().filter_map(grant).collect();
-    Grants { found: grants, problems, none: "none".to_owned() }.print(options.output)
+            (specs.iter().filter_map(spec_name).collect(), roles_and_bindings(snapshot).await?)
+        };
+        let Manifests { documents, mut problems, .. } = read;
+        let (rbac, refused) = Rbac::from_documents(&documents);
+        problems.extend(refused);
+        let grant = |name: &SpecName| {
+            let grant = rbac.grant(&options.serviceaccount, name)?;
+            Some(Grant { credential_spec: Some(name.to_string()), ..Grant::by(grant.binding) })
+        };
+        let found: BTreeSet<Grant> = names.iter().filter_map(grant).collect();
+        if let Some(snapshot) = snapshot.filter(|_| found.is_empty()) {
+            let Subject { namespace, service_account } = &options.serviceaccount;
+            let what = format!("namespace {namespace}");
+            names::expect(&snapshot, &what, "/api/v1/namespaces", namespace).await?;
+            let what = format!("service account {namespace}:{service_account}");
+            let accounts = format!("/api/v1/namespaces/{namespace}/serviceaccounts");
+            names::expect(&snapshot, &what, &accounts, service_account).await?;
+        }
+        Grants { found, problems, none: "none".to_owned() }.print(options.output)
+    })
 }
 
 fn spec_name(object: &Value) -> Option<SpecName> {

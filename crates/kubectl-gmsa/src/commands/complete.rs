@@ -21,7 +21,9 @@ pub fn complete(root: &Command, words: &[String]) -> String {
         if option.take().is_some() {
             // The value of the option before it.
         } else if word.starts_with('-') {
-            option = find_option(command, word).filter(|option| takes_next_word(option));
+            option = find_option(command, word).filter(|option| {
+                matches!(option.get_action(), ArgAction::Set | ArgAction::Append) && !option.is_require_equals_set()
+            });
         } else if let Some(below) = command.find_subcommand(word) {
             command = below;
         } else {
@@ -48,10 +50,6 @@ fn find_option<'c>(command: &'c Command, word: &str) -> Option<&'c Arg> {
         Some(name) => argument.get_long() == Some(name),
         None => argument.get_short().is_some_and(|short| word == format!("-{short}")),
     })
-}
-
-fn takes_next_word(option: &Arg) -> bool {
-    matches!(option.get_action(), ArgAction::Set | ArgAction::Append) && !option.is_require_equals_set()
 }
 
 /// The values that an argument can have, each after `start`.

@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs::{File, OpenOptions},
+    fs::OpenOptions,
     io::{self, Write as _},
     path::{Path, PathBuf},
 };
@@ -38,9 +38,6 @@ use gmsa_directory::{
 };
 use serde_json::Value;
 use time::UtcDateTime;
-
-/// The one value that no file about the domain contains.
-const ACCOUNT: &str = "--account";
 
 const EXAMPLES: &str = "Examples:
   # Make a credential spec, and lint it
@@ -150,67 +147,39 @@ struct PluginOptions {
     /// What the plugin reads; not a password
     ///
     /// Its maker documents it
-    #[arg(long, value_name = "TEXT", requires = "plugin")]
+    #[arg(long, value_name = "TEXT", requires = "plugin", conflicts_with_all = ["azure_object_id", "azure_secret_uri",
+        "aws_credential_arn", "rancher_namespace", "rancher_secret"])]
     plugin_input: Option<String>,
     /// azure: object ID of the managed identity that may read the secret
-    #[arg(
-        long,
-        value_name = "GUID",
-        requires = "azure_secret_uri",
-        conflicts_with = "plugin_input",
-        hide_short_help = true
-    )]
+    #[arg(long, value_name = "GUID", requires = "azure_secret_uri", hide_short_help = true)]
     azure_object_id: Option<String>,
     /// azure: address of the secret in the key vault, with https and /secrets/NAME
-    #[arg(
-        long,
-        value_name = "URI",
-        requires = "azure_object_id",
-        conflicts_with = "plugin_input",
-        hide_short_help = true
-    )]
+    #[arg(long, value_name = "URI", requires = "azure_object_id", hide_short_help = true)]
     azure_secret_uri: Option<String>,
     /// aws: ARN of the secret or the parameter
-    #[arg(long, value_name = "ARN", conflicts_with = "plugin_input", hide_short_help = true)]
+    #[arg(long, value_name = "ARN", hide_short_help = true)]
     aws_credential_arn: Option<String>,
     /// rancher: namespace of the account provider
-    #[arg(
-        long,
-        value_name = "NAME",
-        requires = "rancher_secret",
-        conflicts_with = "plugin_input",
-        hide_short_help = true
-    )]
+    #[arg(long, value_name = "NAME", requires = "rancher_secret", hide_short_help = true)]
     rancher_namespace: Option<String>,
     /// rancher: the Secret in that namespace
-    #[arg(
-        long,
-        value_name = "NAME",
-        requires = "rancher_namespace",
-        conflicts_with = "plugin_input",
-        hide_short_help = true
-    )]
+    #[arg(long, value_name = "NAME", requires = "rancher_namespace", hide_short_help = true)]
     rancher_secret: Option<String>,
 }
 
 impl PluginOptions {
-    /// The inputs whose parts were given, each with the plugin that takes it.
-    fn inputs(&self) -> impl Iterator<Item = (KnownPlugin, String)> {
+    /// The plugin, where one is named; flags that it needs and that are not given are missing.
+    fn plugin(&self, missing: &mut Vec<&'static str>) -> anyhow::Result<Option<Plugin>> {
         let azure = self.azure_object_id.as_ref().zip(self.azure_secret_uri.as_ref());
         let rancher = self.rancher_namespace.as_ref().zip(self.rancher_secret.as_ref());
-        [
+        let made = [
             azure.map(|(object_id, secret_uri)| (KnownPlugin::Azure, azure_input(object_id, secret_uri))),
             self.aws_credential_arn.as_ref().map(|arn| (KnownPlugin::Aws, aws_input(arn))),
             rancher.map(|(namespace, secret)| (KnownPlugin::Rancher, rancher_input(namespace, secret))),
-        ]
-        .into_iter()
-        .flatten()
-    }
-
-    /// The plugin, where one is named; flags that it needs and that are not given are missing.
-    fn plugin(&self, missing: &mut Vec<&'static str>) -> anyhow::Result<Option<Plugin>> {
+        ];
+        let mut made = made.into_iter().flatten();
         let Some(typed) = &self.plugin else {
-            missing.extend(self.inputs().next().map(|(known, _)| match known {
+            missing.extend(made.next().map(|(known, _)| match known {
                 KnownPlugin::Azure => "--plugin azure",
                 KnownPlugin::Aws => "--plugin aws",
                 KnownPlugin::Rancher => "--plugin rancher",
@@ -220,11 +189,10 @@ impl PluginOptions {
         let known = KnownPlugin::ALL
             .into_iter()
             .find(|known| known.as_str().eq_ignore_ascii_case(typed) || known.guid().eq_ignore_ascii_case(typed));
-        if let Some((other, _)) = self.inputs().find(|(of, _)| Some(*of) != known) {
+        if let Some((other, _)) = made.clone().find(|(of, _)| Some(*of) != known) {
             bail!("--plugin {typed} takes no --{}-… options", other.as_str());
         }
-        let made = self.inputs().next().map(|(_, input)| input);
-        let Some(input) = self.plugin_input.clone().or(made) else {
+        let Some(input) = self.plugin_input.clone().or_else(|| made.next().map(|(_, input)| input)) else {
             missing.push(match known {
                 Some(KnownPlugin::Azure) => "--azure-object-id and --azure-secret-uri, or --plugin-input",
                 Some(KnownPlugin::Aws) => "--aws-credential-arn, or --plugin-input",
@@ -288,19 +256,19 @@ fn new(options: &NewOptions) -> anyhow::Result<Outcome> {
             }
             vec![draft]
         }
-        None => from_options(options)?,
+        None => drafts(options)?,
     };
     let (mut good, mut is_clean, count) = (Vec::new(), true, drafts.len());
     for draft in drafts {
-        let found = reported(&draft, count > 1)?;
-        is_clean &= found.is_none();
-        if found != Some(Severity::Error) {
+        let worst = reported(&draft, count > 1)?;
+        is_clean &= worst.is_none();
+        if worst != Some(Severity::Error) {
             good.push(draft);
         } else if options.all {
             writeln!(io::stderr(), "{} was left out", one_line(&draft.account))?;
         } else {
-            writeln!(io::stderr(), "nothing was written")?;
-            return Ok(Outcome::Findings);
+            good.clear();
+            break;
         }
     }
     if good.is_empty() {
@@ -376,56 +344,82 @@ fn domain(path: &Path) -> anyhow::Result<Domain> {
         .with_context(|| format!("cannot read the domain from {}", path.display()))
 }
 
-/// The accounts and their domains, from the directory.
-fn from_directory(options: &NewOptions, source: Source) -> anyhow::Result<Vec<Draft>> {
+/// What is to be made: from flags, from a file about the domain, or from the directory.
+fn drafts(options: &NewOptions) -> anyhow::Result<Vec<Draft>> {
+    const DOMAIN: [&str; 5] = ["--domain", "--netbios", "--domain-sid", "--domain-guid", "--forest"];
+    let source = options.directory.source()?;
     let mut missing = Vec::new();
     if options.account.is_empty() && !options.all {
-        missing.push("--account, or --all");
+        missing.push(if source.is_some() { "--account, or --all" } else { "--account" });
     }
+    let domain = match &options.from_ad {
+        _ if source.is_some() => None,
+        Some(path) => Some(domain(path)?),
+        None => Some(typed_domain(options, &mut missing)),
+    };
     let plugin = options.plugin.plugin(&mut missing)?;
-    complete(&missing)?;
-    if options.all || options.account.len() > 1 {
-        expect_none_of_one(options)?;
+    if !missing.is_empty() {
+        let is_of_domain = missing.iter().any(|flag| DOMAIN.contains(flag));
+        let instead = "; or take the domain from the directory: --directory DOMAIN, or from a file: --from-ad FILE, made by: \
+             Get-ADDomain | ConvertTo-Json";
+        bail!("missing: {}{}", missing.join(", "), if is_of_domain { instead } else { "" });
     }
-    block_on(async {
-        let mut directory = source.open().await?;
-        let found = if options.all {
-            let mut all = directory.accounts(options.domain.as_deref()).await?;
-            all.retain(Account::is_group_managed);
-            if all.is_empty() {
-                bail!(
-                    "there is no group Managed Service Account in {}",
-                    options.domain.as_deref().unwrap_or("the directory")
-                );
-            }
-            all.sort_by_key(|account| account.sam.to_lowercase());
-            all
-        } else {
-            let mut typed = Vec::new();
-            for name in &options.account {
-                typed.push(directory.typed(name).await?);
-            }
-            typed
-        };
-        let mut drafts = Vec::new();
-        for account in found {
-            drafts.push(of_account(&mut directory, &account, options, plugin.clone()).await?);
+    if options.all || options.account.len() > 1 {
+        let of_one = [(options.name.is_some(), "NAME"), (!options.additional.is_empty(), "--additional-account")];
+        if let Some((_, flag)) = of_one.into_iter().find(|(is_given, _)| *is_given) {
+            bail!("{flag} goes with one account: make that credential spec alone");
         }
-        Ok(drafts)
-    })
+    }
+    if let Some(source) = source {
+        return block_on(from_directory(options, source, plugin));
+    }
+    let draft = |account: &String, domain: &Domain| {
+        let name = options.name.clone().unwrap_or_else(|| lint::suggest_name(account));
+        Draft::new(name, account.clone(), domain.clone(), &options.additional, plugin.clone())
+    };
+    let of_domain = |domain| options.account.iter().map(move |account| draft(account, domain));
+    Ok(domain.iter().flat_map(of_domain).collect())
 }
 
-/// # Errors
-/// Where flags are given that go with one account alone.
-fn expect_none_of_one(options: &NewOptions) -> anyhow::Result<()> {
-    let flag = if options.name.is_some() {
-        "NAME"
-    } else if !options.additional.is_empty() {
-        "--additional-account"
-    } else {
-        return Ok(());
+/// The domain by its flags; those that are not given are missing.
+fn typed_domain(options: &NewOptions, missing: &mut Vec<&'static str>) -> Domain {
+    let mut given = |value: &Option<String>, flag| {
+        if value.is_none() {
+            missing.push(flag);
+        }
+        value.clone().unwrap_or_default()
     };
-    bail!("{flag} goes with one account: make that credential spec alone")
+    let dns = given(&options.domain, "--domain");
+    let netbios = given(&options.netbios, "--netbios");
+    let sid = given(&options.domain_sid, "--domain-sid");
+    let guid = given(&options.domain_guid, "--domain-guid");
+    // The name of a child domain has three labels or more; most others are the root of their forest.
+    let is_root = options.forest.is_none() && dns.split('.').count() <= 2;
+    let forest = if is_root { dns.clone() } else { given(&options.forest, "--forest") };
+    Domain { dns, forest, netbios, sid, guid }
+}
+
+/// The accounts and their domains, from the directory.
+async fn from_directory(options: &NewOptions, source: Source, plugin: Option<Plugin>) -> anyhow::Result<Vec<Draft>> {
+    let mut directory = source.open().await?;
+    let mut found = Vec::new();
+    if options.all {
+        found = directory.accounts(options.domain.as_deref()).await?;
+        found.retain(Account::is_group_managed);
+        found.sort_by_key(|account| account.sam.to_lowercase());
+        if found.is_empty() {
+            let of = options.domain.as_deref().unwrap_or("the directory");
+            bail!("there is no group Managed Service Account in {of}");
+        }
+    }
+    for name in &options.account {
+        found.push(directory.typed(name).await?);
+    }
+    let mut drafts = Vec::new();
+    for account in found {
+        drafts.push(of_account(&mut directory, &account, options, plugin.clone()).await?);
+    }
+    Ok(drafts)
 }
 
 async fn of_account(
@@ -452,67 +446,8 @@ async fn of_account(
     Ok(Draft::new(name, found.sam.clone(), domain, &options.additional, plugin))
 }
 
-fn from_options(options: &NewOptions) -> anyhow::Result<Vec<Draft>> {
-    if let Some(source) = options.directory.source()? {
-        return from_directory(options, source);
-    }
-    let mut missing = Vec::new();
-    if options.account.is_empty() {
-        missing.push(ACCOUNT);
-    }
-    let domain = if let Some(path) = &options.from_ad {
-        domain(path)?
-    } else {
-        let dns = given(options.domain.as_ref(), "--domain", &mut missing);
-        let netbios = given(options.netbios.as_ref(), "--netbios", &mut missing);
-        let sid = given(options.domain_sid.as_ref(), "--domain-sid", &mut missing);
-        let guid = given(options.domain_guid.as_ref(), "--domain-guid", &mut missing);
-        // The name of a child domain has three labels or more; most others are the root of their forest.
-        let forest = if options.forest.is_some() || dns.split('.').count() > 2 {
-            given(options.forest.as_ref(), "--forest", &mut missing)
-        } else {
-            dns.clone()
-        };
-        Domain { dns, forest, netbios, sid, guid }
-    };
-    let plugin = options.plugin.plugin(&mut missing)?;
-    complete(&missing)?;
-    if options.account.len() > 1 {
-        expect_none_of_one(options)?;
-    }
-    let draft = |account: &String| {
-        let name = options.name.clone().unwrap_or_else(|| lint::suggest_name(account));
-        Draft::new(name, account.clone(), domain.clone(), &options.additional, plugin.clone())
-    };
-    Ok(options.account.iter().map(draft).collect())
-}
-
-/// # Errors
-/// Where flags are missing: all of them, and what stands for those of the domain.
-fn complete(missing: &[&str]) -> anyhow::Result<()> {
-    const DOMAIN: [&str; 5] = ["--domain", "--netbios", "--domain-sid", "--domain-guid", "--forest"];
-    let names = missing.join(", ");
-    if missing.iter().any(|flag| DOMAIN.contains(flag)) {
-        bail!(
-            "missing: {names}; or take the domain from the directory: --directory DOMAIN, or from a file: --from-ad FILE, made by: \
-             Get-ADDomain | ConvertTo-Json"
-        );
-    } else if !missing.is_empty() {
-        bail!("missing: {names}");
-    }
-    Ok(())
-}
-
-/// The value of a flag; where there is none, the flag is one of those that are missing.
-fn given(value: Option<&String>, flag: &'static str, missing: &mut Vec<&'static str>) -> String {
-    value.cloned().unwrap_or_else(|| {
-        missing.push(flag);
-        String::new()
-    })
-}
-
 fn write(path: &Path, yaml: &str, force: bool) -> anyhow::Result<Outcome> {
-    let opened = if force { File::create(path) } else { OpenOptions::new().write(true).create_new(true).open(path) };
+    let opened = OpenOptions::new().write(true).create(true).truncate(true).create_new(!force).open(path);
     let mut file = match opened {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             bail!("{} exists: --force overwrites it", path.display())

@@ -7,6 +7,7 @@
 use std::{path::PathBuf, time::Duration};
 
 use clap::Args;
+use k8s_openapi::api::authorization::v1::ResourceAttributes;
 use tokio::time::Instant;
 
 use crate::shared::{
@@ -15,13 +16,13 @@ use crate::shared::{
     connection::{Connection, block_on},
     directory::DirectoryOptions,
     output::{Filter, Shape},
-    print,
-    rounds::Rounds,
+    print, rounds,
     snapshot::{From, Snapshot},
     walk::Walkthrough,
 };
 use gmsa_core::diagnostic::{Check, Diagnostic, Rule};
 
+mod api_server;
 mod bundle;
 mod call;
 mod certificate;
@@ -30,15 +31,9 @@ mod configuration;
 mod crd;
 mod directory;
 mod dns;
-mod hostnames;
-mod install;
-mod namespaces;
-mod network;
 mod nodes;
-mod own;
 mod parts;
 mod pre;
-mod protection;
 mod replica;
 mod service;
 mod usage;
@@ -117,12 +112,9 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     let mut sources = options.directory.sources()?;
     block_on(async {
         let patience = options.wait.map(Duration::from_secs).or(options.watch.then_some(options.timeout));
-        let rounds = Rounds {
-            snapshot: options.from.open(connection).await?,
-            until: patience.map(|patience| Instant::now() + patience),
-            filter: &options.filter,
-            shape: if options.json { Shape::Json } else { options.output },
-        };
+        let until = patience.map(|patience| Instant::now() + patience);
+        let shape = if options.json { Shape::Json } else { options.output };
+        let snapshot = options.from.open(connection).await?;
         let round = async |snapshot: &Snapshot| {
             let checks = match options.workload.as_ref().or(options.pod.as_ref()) {
                 _ if options.pre => {
@@ -139,12 +131,22 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
             };
             Ok(checks)
         };
-        let (snapshot, outcome) = rounds.run(round).await?;
+        let (snapshot, outcome) = rounds::run(snapshot, until, &options.filter, shape, round).await?;
         if let Some(file) = &options.bundle {
             Box::pin(bundle::write(&snapshot, file)).await?;
         }
         Ok(outcome)
     })
+}
+
+/// A verb on a resource of a group.
+fn permission(verb: &str, group: &str, resource: &str) -> ResourceAttributes {
+    ResourceAttributes {
+        verb: Some(verb.to_owned()),
+        group: Some(group.to_owned()),
+        resource: Some(resource.to_owned()),
+        ..ResourceAttributes::default()
+    }
 }
 
 fn found(about: &'static str, rule: &'static Rule, message: impl Into<String>) -> Check {

@@ -101,10 +101,7 @@ fn for_people(found: &[Explanation], names: &Names<'_>) -> String {
                     let _ = writeln!(text, "  [{id}]{phase}\n    {title}\n    fix: {remedy}");
                 }
             }
-            Meaning::NoFault(what) => {
-                let _ = writeln!(text, "  {what}");
-            }
-            Meaning::Unknown(what) => {
+            Meaning::NoFault(what) | Meaning::Unknown(what) => {
                 let _ = writeln!(text, "  {what}");
             }
         }
@@ -128,9 +125,9 @@ struct Explained<'e> {
 
 #[derive(Serialize)]
 struct Cause {
-    /// Where only one phase can have this cause: `start` or `running`.
+    /// Where only one phase can have this cause.
     #[serde(skip_serializing_if = "Option::is_none")]
-    phase: Option<&'static str>,
+    phase: Option<Phase>,
     rule: &'static str,
     text: &'static str,
     remedy: String,
@@ -138,24 +135,14 @@ struct Cause {
 
 impl<'e> Explained<'e> {
     fn of(Explanation { found, meaning }: &'e Explanation, names: &Names<'_>) -> Self {
-        let (text, causes) = match meaning {
-            Meaning::Fault(rules) => {
-                (None, rules.iter().map(|(phase, rule)| Cause::new(*phase, rule, found, names)).collect())
-            }
-            Meaning::NoFault(what) => (Some(*what), Vec::new()),
-            Meaning::Unknown(what) => (Some(&**what), Vec::new()),
+        let cause = |(phase, rule): &(Option<Phase>, &Rule)| {
+            let Rule { id, title, .. } = rule;
+            Cause { phase: *phase, rule: id, text: title, remedy: remedy(rule, found, names) }
         };
-        Self { found, text, causes }
-    }
-}
-
-impl Cause {
-    fn new(phase: Option<Phase>, rule: &Rule, found: &str, names: &Names<'_>) -> Self {
-        let phase = phase.map(|phase| match phase {
-            Phase::Start => "start",
-            Phase::Running => "running",
-        });
-        Self { phase, rule: rule.id, text: rule.title, remedy: remedy(rule, found, names) }
+        match meaning {
+            Meaning::Fault(rules) => Self { found, text: None, causes: rules.iter().map(cause).collect() },
+            Meaning::NoFault(what) | Meaning::Unknown(what) => Self { found, text: Some(what), causes: Vec::new() },
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! `grant`: the ClusterRole and RoleBinding that let a service account use one credential spec, and nothing else.
 
+use std::fmt::Write as _;
+
 use anyhow::{Context as _, bail};
 use clap::Args;
 use http::{Request, header::CONTENT_TYPE};
@@ -93,15 +95,15 @@ async fn apply_grant(cluster: &Cluster, grant: &GrantObjects<'_>, dry_run: &DryR
         .context("cannot apply the RoleBinding")?;
     let GrantObjects { spec, namespace, service_account } = grant;
     let (role, binding, suffix) = (grant.role(), grant.binding(), dry_run.suffix());
-    let mut lines =
-        vec![format!("clusterrole/{role} applied{suffix}\nrolebinding/{binding} applied in {namespace}{suffix}\n")];
+    let mut text =
+        format!("clusterrole/{role} applied{suffix}\nrolebinding/{binding} applied in {namespace}{suffix}\n");
     if is_absent(cluster, &format!("/api/v1/namespaces/{namespace}/serviceaccounts/{service_account}")).await {
-        lines.push(format!("there is no service account {namespace}:{service_account} yet\n"));
+        let _ = writeln!(text, "there is no service account {namespace}:{service_account} yet");
     }
     if is_absent(cluster, &format!("{}/{spec}", collection())).await {
-        lines.push(format!("there is no credential spec {spec} yet\n"));
+        let _ = writeln!(text, "there is no credential spec {spec} yet");
     }
-    print(lines.concat())
+    print(text)
 }
 
 /// Whether the API server says that there is no such object. Who may not read it is not told.
@@ -141,15 +143,9 @@ async fn revoke(cluster: &Cluster, grant: &GrantObjects<'_>, dry_run: &DryRun) -
     let subject = Subject { namespace: grant.namespace.into(), service_account: grant.service_account.into() };
     let other = rbac.grant(&subject, grant.spec);
     if let Some(other) = &other {
-        let who = format!("{}:{}", grant.namespace, grant.service_account);
-        text.extend([
-            &who,
-            " may still use ",
-            grant.spec.as_str(),
-            ", by ",
-            &one_line(&Grant::by(other.binding).why()),
-            "\n",
-        ]);
+        let (GrantObjects { spec, namespace, service_account }, by) = (grant, Grant::by(other.binding).why());
+        // Writing into a String cannot fail.
+        let _ = writeln!(text, "{namespace}:{service_account} may still use {spec}, by {}", one_line(&by));
     }
     print(text)?;
     Ok(if other.is_some() { Outcome::Findings } else { Outcome::Clean })

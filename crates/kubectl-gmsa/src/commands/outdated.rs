@@ -22,6 +22,8 @@ use crate::shared::{
     pods::{ClusterPod, ContentsState, FIX_UNMATCHED, unparsable},
     print, rules,
     snapshot::{From, Snapshot},
+    start::workload::{is_active, pods_of},
+    workloads::Kind,
 };
 use gmsa_cluster::resolver::live::collection;
 use gmsa_core::{
@@ -32,7 +34,7 @@ use gmsa_core::{
 mod owner;
 mod restart;
 
-use owner::{Owner, Workload};
+use owner::{PodOwner, owner_of};
 use restart::{restart_all, target};
 
 const EXAMPLES: &str = "Examples:
@@ -71,14 +73,14 @@ pub struct Options {
 
 /// Lists the workloads, and restarts them with `--restart`: in the namespace of `--namespace` or of the context, or in all.
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
-    let Found { mut report, workloads } = block_on(async {
+    let (mut report, workloads) = block_on(async {
         let snapshot = options.from.open(connection).await?;
         let namespace = &snapshot.namespace;
         if !options.all_namespaces && !is_dns_label(namespace) {
             bail!("{namespace:?} is not the name of a namespace");
         }
         let found = outdated(&snapshot, (!options.all_namespaces).then_some(namespace)).await?;
-        if !options.all_namespaces && found.report.documents == 0 && connection.asked_namespace().is_some() {
+        if !options.all_namespaces && found.0.documents == 0 && connection.asked_namespace().is_some() {
             names::expect(&snapshot, &format!("namespace {namespace}"), "/api/v1/namespaces", namespace).await?;
         }
         Ok(found)
@@ -90,8 +92,8 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     let of_pods = std::mem::take(&mut report.findings);
     report.findings.extend(findings.chain(of_pods));
     let outcome = report.print(options.output, &options.filter)?;
-    let restartable: Vec<(&Workload, &'static str, &Pods)> =
-        workloads.iter().filter_map(|(workload, pods)| Some((workload, workload.resource?, pods))).collect();
+    let restartable: Vec<(&PodOwner, Kind, &Pods)> =
+        workloads.iter().filter_map(|(workload, pods)| Some((workload, workload.restartable?, pods))).collect();
     if !options.restart || restartable.is_empty() {
         return Ok(outcome);
     }
@@ -108,12 +110,6 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     Ok(restarted.max(incomplete).max(if are_all { Outcome::Clean } else { Outcome::Findings }))
 }
 
-struct Found {
-    /// The pods that use GMSA and have not ended, counted, and what is wrong with those that are of no workload.
-    report: Report,
-    workloads: BTreeMap<Workload, Pods>,
-}
-
 /// The outdated pods of a workload.
 #[derive(Debug)]
 struct Pods {
@@ -122,48 +118,55 @@ struct Pods {
     are_restarted: bool,
 }
 
-async fn outdated(snapshot: &Snapshot, namespace: Option<&String>) -> anyhow::Result<Found> {
+/// The pods that use GMSA and have not ended, counted, with what is wrong with those that are of no workload; and the workloads of outdated pods.
+async fn outdated(
+    snapshot: &Snapshot,
+    namespace: Option<&String>,
+) -> anyhow::Result<(Report, BTreeMap<PodOwner, Pods>)> {
     let specs: Vec<CredentialSpec> = snapshot.list(&collection()).await?;
     let contents = contents_by_name(specs);
-    let path = namespace.map_or("/api/v1/pods".to_owned(), |name| format!("/api/v1/namespaces/{name}/pods"));
-    let pods: Vec<Box<RawValue>> = snapshot.list(&path).await?;
-    let mut found = Found { report: Report::default(), workloads: BTreeMap::new() };
+    let pods: Vec<Box<RawValue>> = snapshot.list(&pods_of(namespace.map(String::as_str))).await?;
+    let (mut report, mut workloads) = (Report::default(), BTreeMap::new());
     for json in &pods {
         let pod = match ClusterPod::read(json) {
             Ok(pod) => pod,
             Err(error) => {
-                found.report.findings.push(unparsable(json, &error));
+                report.findings.push(unparsable(json, &error));
                 continue;
             }
         };
         // A pod that has ended, or is being deleted, needs no replacement.
-        if pod.has_ended() || pod.object.metadata.deletion_timestamp.is_some() {
+        if !is_active(&pod) {
             continue;
         }
         let state = ContentsState::of(&pod.admission, &contents);
-        found.report.documents += usize::from(state != ContentsState::NoGmsa);
+        report.documents += usize::from(state != ContentsState::NoGmsa);
         match state {
-            ContentsState::Outdated => match Owner::of(snapshot, &pod).await {
-                Ok(Owner { workload, is_restarted }) => {
+            ContentsState::Outdated => match owner_of(snapshot, &pod).await {
+                Ok((owner, is_restarted)) => {
                     let none = || Pods { names: Vec::new(), are_restarted: true };
-                    let pods = found.workloads.entry(workload).or_insert_with(none);
+                    let pods = workloads.entry(owner).or_insert_with(none);
                     pods.names.push(pod.place().1.to_owned());
                     pods.are_restarted &= is_restarted;
                 }
-                Err(not_owned) => found.report.findings.push(without_owner(&pod, not_owned)),
+                Err(not_owned) => report.findings.push(without_owner(&pod, not_owned)),
             },
-            ContentsState::Unmatched => found.report.findings.push(without_credential_spec(&pod)),
+            // It is never restarted: the new pod would be refused.
+            ContentsState::Unmatched => {
+                let text = "carries contents, and there is no credential spec to compare them with";
+                report.findings.push(about(&pod, text).with_fix(FIX_UNMATCHED));
+            }
             // A pod without contents is not outdated: `doctor` reports it, because the webhook did not review it.
             ContentsState::NoGmsa | ContentsState::UpToDate | ContentsState::WithoutContents => {}
         }
     }
-    Ok(found)
+    Ok((report, workloads))
 }
 
 const OUTDATED: &str = "carries other contents than its credential spec has now";
 
-fn finding(workload: &Workload, pods: &Pods) -> Diagnostic {
-    let Workload { namespace, kind, name, .. } = workload;
+fn finding(workload: &PodOwner, pods: &Pods) -> Diagnostic {
+    let PodOwner { namespace, kind, name, .. } = workload;
     let message = match kind.as_str() {
         "Pod" => OUTDATED.to_owned(),
         _ => format!(
@@ -185,11 +188,6 @@ fn about(pod: &ClusterPod, message: impl Into<String>) -> Diagnostic {
     Diagnostic { object: format!("Pod {namespace}/{name}"), ..Diagnostic::new(&rules::CONTENTS_OUTDATED, message) }
 }
 
-/// A pod whose contents cannot be compared. It is never restarted: the new one would be refused.
-fn without_credential_spec(pod: &ClusterPod) -> Diagnostic {
-    about(pod, "carries contents, and there is no credential spec to compare them with").with_fix(FIX_UNMATCHED)
-}
-
 /// A pod whose owner is not what the pod says, or cannot be read.
 fn without_owner(pod: &ClusterPod, NotOwned { why, fix }: NotOwned) -> Diagnostic {
     let (namespace, name) = pod.place();
@@ -203,8 +201,8 @@ fn without_owner(pod: &ClusterPod, NotOwned { why, fix }: NotOwned) -> Diagnosti
     about(pod, format!("{OUTDATED}, and {why}")).with_fix(fix)
 }
 
-fn fix(workload: &Workload, pods: &Pods) -> String {
-    let Workload { namespace, kind, name, .. } = workload;
+fn fix(workload: &PodOwner, pods: &Pods) -> String {
+    let PodOwner { namespace, kind, name, .. } = workload;
     let names = &pods.names;
     // An invalid name is not put into a shell command.
     if !is_dns_label(namespace) || !is_dns_subdomain(name) || !names.iter().all(|pod| is_dns_subdomain(pod)) {
@@ -212,18 +210,18 @@ fn fix(workload: &Workload, pods: &Pods) -> String {
     }
     let delete = format!("kubectl delete pod --namespace {namespace} {}", names.join(" "));
     let target = target(workload);
-    match kind.as_str() {
-        _ if workload.resource.is_some() && pods.are_restarted && workload.on_delete => {
-            format!("it was restarted, and replaces a pod only when it is deleted: {delete}")
-        }
-        _ if workload.resource.is_some() && pods.are_restarted => {
-            format!(
+    if workload.restartable.is_some() {
+        return match (pods.are_restarted, workload.on_delete) {
+            (true, true) => format!("it was restarted, and replaces a pod only when it is deleted: {delete}"),
+            (true, false) => format!(
                 "it was restarted, and its pods are being replaced: kubectl rollout status {target} --namespace {namespace}"
-            )
-        }
-        _ if workload.resource.is_some() => format!(
-            "kubectl gmsa outdated --namespace {namespace} --restart, or: kubectl rollout restart {target} --namespace {namespace}"
-        ),
+            ),
+            (false, _) => format!(
+                "kubectl gmsa outdated --namespace {namespace} --restart, or: kubectl rollout restart {target} --namespace {namespace}"
+            ),
+        };
+    }
+    match kind.as_str() {
         "ReplicaSet" | "ReplicationController" => format!("{delete}: it creates new ones"),
         "Job" => format!(
             "wait until it ends, or delete and create it again: kubectl delete job --namespace {namespace} {name}"

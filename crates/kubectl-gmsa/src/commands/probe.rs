@@ -8,7 +8,8 @@
 
 use std::{
     cell::RefCell,
-    collections::BTreeMap,
+    collections::{BTreeMap, hash_map::RandomState},
+    hash::{BuildHasher as _, Hasher as _},
     io::{self, Write as _},
     path::PathBuf,
     time::Duration,
@@ -23,7 +24,7 @@ use crate::shared::{
     args::{service_account, spec_name, timeout},
     confirm::confirmed,
     connection::{Cluster, Connection, block_on, is_missing},
-    not_checked::{Read, Unread, not_checked},
+    not_checked::{Unread, not_checked},
     output::{Filter, Shape, print_checks},
     rules,
     start::is_cause,
@@ -36,13 +37,16 @@ use gmsa_core::{
 };
 
 mod logs;
-mod name;
 mod node;
 mod pod;
 mod start;
 
-use name::PodName;
-use node::Place;
+use node::Target;
+
+const POD: &str = "pod";
+
+/// The container in the pod.
+const CONTAINER: &str = "probe";
 
 /// How many nodes are probed at the same time.
 const AT_ONCE: usize = 4;
@@ -124,11 +128,11 @@ fn patience(text: &str) -> Result<Duration, String> {
 
 /// Probes the nodes, and says of each whether it gives the identity, or the first cause why not.
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
-    if let Some(folder) = &options.logs {
-        logs::prepare(folder)?;
-    }
     let logs_namespace = match &options.logs {
-        Some(_) => Some(block_on(async { logs::namespace(&connection.cluster().await?, options).await })?),
+        Some(folder) => {
+            logs::prepare(folder)?;
+            Some(block_on(async { logs::namespace(&connection.cluster().await?, options).await })?)
+        }
         None => None,
     };
     if let Some(namespace) = &logs_namespace
@@ -168,6 +172,29 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     Ok(if left.is_empty() { outcome } else { outcome.max(Outcome::Incomplete) })
 }
 
+/// A pod of the probe.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct PodName {
+    namespace: String,
+    name: String,
+}
+
+impl PodName {
+    /// One that no other pod has.
+    fn new(namespace: &str, of: &str) -> Self {
+        let name = format!("{of}-{:016x}", RandomState::new().build_hasher().finish());
+        Self { namespace: namespace.to_owned(), name }
+    }
+
+    fn collection(&self) -> String {
+        format!("/api/v1/namespaces/{}/pods", self.namespace)
+    }
+
+    fn path(&self) -> String {
+        format!("{}/{}", self.collection(), self.name)
+    }
+}
+
 /// What is done on behalf of one command.
 struct Probe<'o> {
     options: &'o Options,
@@ -196,10 +223,10 @@ impl Probe<'_> {
     }
 
     /// One node: the first cause, and a check of its logs where they are asked for.
-    async fn at(&self, place: &Place) -> Vec<Check> {
+    async fn at(&self, place: &Target) -> Vec<Check> {
         let mut checks = vec![match &place.fault {
             Some(fault) => Check::found(node::NODE, fault.clone()),
-            None => self.identity(place).await.unwrap_or_else(|error| not_checked(name::POD, &error)),
+            None => self.identity(place).await.unwrap_or_else(|error| not_checked(POD, &error)),
         }];
         if let (Some(folder), Some(namespace), Some(node)) = (&self.options.logs, &self.logs_namespace, &place.node) {
             checks.push(if place.fault.is_some() {
@@ -216,11 +243,6 @@ impl Probe<'_> {
             }
         }
         checks
-    }
-
-    /// What was read, where it may be; why not is kept.
-    fn read<T>(&self, about: &'static str, read: Read<T>) -> Option<T> {
-        read.map_err(|error| self.unread.borrow_mut().insert(about, error)).ok()
     }
 
     /// Deletes a pod that may exist.

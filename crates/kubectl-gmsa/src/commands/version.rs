@@ -45,8 +45,6 @@ struct Versions {
     /// Why there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     unknown: Option<String>,
-    #[serde(skip)]
-    is_at_url: bool,
 }
 
 /// The webhook is no Service of the cluster.
@@ -55,29 +53,17 @@ struct Versions {
 struct AtUrl(String);
 
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
-    let plugin = env!("CARGO_PKG_VERSION");
-    let versions = match block_on(webhook(connection)) {
-        Ok(webhook) => Versions { plugin, webhook, unknown: None, is_at_url: false },
-        Err(error) => Versions {
-            plugin,
-            webhook: Vec::new(),
-            unknown: Some(causes::chain(error.as_ref())),
-            is_at_url: error.is::<AtUrl>(),
-        },
+    let (plugin, found) = (env!("CARGO_PKG_VERSION"), block_on(webhook(connection)));
+    let unknown = found.as_ref().err().map(|error| causes::chain(error.as_ref()));
+    let shown = match (&found, &unknown) {
+        (Err(error), Some(why)) if !error.is::<AtUrl>() => format!("unknown: {why}"),
+        (_, Some(why)) => why.clone(),
+        (found, None) => found.iter().flatten().map(String::as_str).collect::<Vec<_>>().join(", "),
     };
     print(match options.output {
-        Shape::Table => text(&versions),
-        Shape::Json => json::object(Outcome::Clean, &versions)?,
+        Shape::Table => format!("plugin   {plugin}\nwebhook  {}\n", one_line(&shown)),
+        Shape::Json => json::object(Outcome::Clean, Versions { plugin, webhook: found.unwrap_or_default(), unknown })?,
     })
-}
-
-fn text(Versions { plugin, webhook, unknown, is_at_url }: &Versions) -> String {
-    let webhook = match unknown {
-        Some(why) if *is_at_url => why.clone(),
-        Some(why) => format!("unknown: {why}"),
-        None => webhook.join(", "),
-    };
-    format!("plugin   {plugin}\nwebhook  {}\n", one_line(&webhook))
 }
 
 async fn webhook(connection: &Connection) -> anyhow::Result<Vec<String>> {

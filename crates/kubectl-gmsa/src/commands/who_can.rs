@@ -58,32 +58,30 @@ pub struct Options {
 
 /// Lists who may use a credential spec: in one namespace if `--namespace` says so, otherwise in all.
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
-    if options.workloads {
-        return block_on(async {
-            let snapshot = options.from.open(connection).await?;
-            let users = Users::read(&snapshot, &options.name, connection.asked_namespace()).await;
-            if users.is_empty() {
-                expect_spec(&snapshot, &options.name).await?;
+    let (name, namespace) = (&options.name, connection.asked_namespace());
+    block_on(async {
+        let mut snapshot = None;
+        let Manifests { documents, mut problems, .. } = if let Some(path) = &options.state {
+            input::manifests(std::slice::from_ref(path))
+        } else {
+            let snapshot = snapshot.insert(options.from.open(connection).await?);
+            if options.workloads {
+                let users = Users::read(snapshot, name, namespace).await;
+                if users.is_empty() {
+                    expect_spec(snapshot, name).await?;
+                }
+                return users.print(name, options.output);
             }
-            users.print(&options.name, options.output)
-        });
-    }
-    let Manifests { documents, mut problems, .. } = match &options.state {
-        Some(path) => input::manifests(std::slice::from_ref(path)),
-        None => block_on(async {
-            let snapshot = options.from.open(connection).await?;
-            let found = roles_and_bindings(&snapshot).await?;
-            let (rbac, _) = Rbac::from_documents(&found.documents);
-            if grants(&rbac, &options.name, connection.asked_namespace()).is_empty() {
-                expect_spec(&snapshot, &options.name).await?;
-            }
-            Ok(found)
-        })?,
-    };
-    let (rbac, refused) = Rbac::from_documents(&documents);
-    problems.extend(refused);
-    let grants = grants(&rbac, &options.name, connection.asked_namespace());
-    Grants { found: grants, problems, none: format!("no subject may use {}", options.name) }.print(options.output)
+            roles_and_bindings(snapshot).await?
+        };
+        let (rbac, refused) = Rbac::from_documents(&documents);
+        problems.extend(refused);
+        let found = grants(&rbac, name, namespace);
+        if let Some(snapshot) = snapshot.filter(|_| found.is_empty()) {
+            expect_spec(&snapshot, name).await?;
+        }
+        Grants { found, problems, none: format!("no subject may use {name}") }.print(options.output)
+    })
 }
 
 async fn expect_spec(snapshot: &Snapshot, name: &SpecName) -> anyhow::Result<()> {

@@ -12,7 +12,7 @@ use crate::shared::{
     args::timeout,
     connection::{Connection, block_on},
     output::{Filter, Shape},
-    rounds::Rounds,
+    rounds,
     snapshot::{From, Snapshot},
     walk::Walkthrough,
 };
@@ -54,13 +54,10 @@ pub struct Options {
 
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
     block_on(async {
-        let rounds = Rounds {
-            snapshot: options.from.open(connection).await?,
-            until: options.watch.then(|| Instant::now() + options.timeout),
-            filter: &options.filter,
-            shape: options.output,
-        };
-        let (_, outcome) = rounds.run(async |snapshot: &Snapshot| options.target.lines(snapshot).await).await?;
+        let snapshot = options.from.open(connection).await?;
+        let until = options.watch.then(|| Instant::now() + options.timeout);
+        let walk = async |snapshot: &Snapshot| options.target.lines(snapshot).await;
+        let (_, outcome) = rounds::run(snapshot, until, &options.filter, options.output, walk).await?;
         Ok(outcome)
     })
 }

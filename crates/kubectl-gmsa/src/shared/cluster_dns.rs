@@ -25,13 +25,6 @@ pub enum DnsObject {
 }
 
 impl DnsObject {
-    fn kind(self) -> &'static str {
-        match self {
-            Self::CoreDns | Self::Custom | Self::Rke2 | Self::KubeDns => "ConfigMap",
-            Self::OpenShift => "DNS",
-        }
-    }
-
     fn name(self) -> &'static str {
         match self {
             Self::CoreDns => "coredns",
@@ -43,17 +36,16 @@ impl DnsObject {
     }
 
     fn path(self) -> String {
-        let name = self.name();
         match self {
-            Self::OpenShift => format!("/apis/operator.openshift.io/v1/dnses/{name}"),
-            _ => format!("/api/v1/namespaces/kube-system/configmaps/{name}"),
+            Self::OpenShift => format!("/apis/operator.openshift.io/v1/dnses/{}", self.name()),
+            _ => format!("/api/v1/namespaces/kube-system/configmaps/{}", self.name()),
         }
     }
 
     /// For a message: `ConfigMap kube-system/coredns`.
     pub fn place(self) -> String {
-        let namespace = if self == Self::OpenShift { "" } else { "kube-system/" };
-        format!("{} {namespace}{}", self.kind(), self.name())
+        let of = if self == Self::OpenShift { "DNS " } else { "ConfigMap kube-system/" };
+        format!("{of}{}", self.name())
     }
 }
 
@@ -93,7 +85,7 @@ impl ClusterDns {
             let Some(value) = objects.get(&object) else { continue };
             let zones = match object {
                 DnsObject::KubeDns => Zones::Stubs(kube_dns(value).with_context(|| object.place())?),
-                DnsObject::OpenShift => Zones::Stubs(openshift(value).with_context(|| object.place())?),
+                DnsObject::OpenShift => Zones::Stubs(openshift(value)),
                 _ => Zones::Corefile(corefile(value, objects.get(&DnsObject::Custom)).with_context(|| object.place())?),
             };
             return Ok(Some(Self { object, zones }));
@@ -125,18 +117,10 @@ fn corefile(map: &Value, custom: Option<&Value>) -> anyhow::Result<Corefile> {
     let Some((_, text)) = texts(map).find(|(key, _)| *key == "Corefile") else { bail!("it has no Corefile") };
     // AKS and k3s mount `coredns-custom` as the folder `custom`; where it is missing the folder is empty.
     let files = |pattern: &str| {
-        let (folder, file) = pattern.rsplit_once('/')?;
-        let (start, end) = file.split_once('*').unwrap_or((file, ""));
-        let names = |key: &str| {
-            if file.contains('*') {
-                key.len() >= start.len() + end.len() && key.starts_with(start) && key.ends_with(end)
-            } else {
-                key == file
-            }
-        };
-        let is_custom = folder.rsplit('/').next() == Some("custom");
-        let found = custom.into_iter().flat_map(texts).filter(|(key, _)| names(key));
-        is_custom.then(|| found.map(|(_, text)| text.to_owned()).collect())
+        let (_, file) = pattern.rsplit_once('/').filter(|(folder, _)| folder.rsplit('/').next() == Some("custom"))?;
+        let names = glob::Pattern::new(file).ok()?;
+        let found = custom.into_iter().flat_map(texts).filter(|(key, _)| names.matches(key));
+        Some(found.map(|(_, text)| text.to_owned()).collect())
     };
     Ok(Corefile::parse(text, &files)?)
 }
@@ -160,63 +144,31 @@ fn read_json<T: for<'t> Deserialize<'t>>(name: &str, text: &str) -> anyhow::Resu
 }
 
 /// `spec` of `operator.openshift.io/v1`, kind DNS: <https://github.com/openshift/api/blob/master/operator/v1/types_dns.go>.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct DnsSpec {
-    #[serde(default)]
-    servers: Vec<DnsServer>,
-    #[serde(default)]
-    upstream_resolvers: UpstreamResolvers,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct DnsServer {
-    #[serde(default)]
-    zones: Vec<String>,
-    #[serde(default)]
-    forward_plugin: ForwardPlugin,
-}
-
-#[derive(Default, Deserialize)]
-struct ForwardPlugin {
-    #[serde(default)]
-    policy: String,
-    #[serde(default)]
-    upstreams: Vec<String>,
-}
-
-#[derive(Default, Deserialize)]
-struct UpstreamResolvers {
-    #[serde(default)]
-    upstreams: Vec<UpstreamResolver>,
-    #[serde(default)]
-    policy: String,
-}
-
-#[derive(Deserialize)]
-struct UpstreamResolver {
-    address: Option<String>,
-}
-
-fn openshift(object: &Value) -> anyhow::Result<Stubs> {
-    let DnsSpec { servers, upstream_resolvers } = DnsSpec::deserialize(object.get("spec").unwrap_or(&Value::Null))?;
-    let mut forwards = Vec::new();
-    for DnsServer { zones, forward_plugin: ForwardPlugin { policy, upstreams } } in servers {
-        let is_sequential = policy == "Sequential";
-        let forward = |zone| Forward { zone, servers: upstreams.clone(), is_sequential };
-        forwards.extend(zones.into_iter().map(forward));
+fn openshift(object: &Value) -> Stubs {
+    fn list<'v>(value: &'v Value, pointer: &str) -> impl Iterator<Item = &'v Value> {
+        value.pointer(pointer).and_then(Value::as_array).into_iter().flatten()
     }
-    let UpstreamResolvers { upstreams, policy } = upstream_resolvers;
-    let mut root: Vec<String> = upstreams
-        .into_iter()
-        .map(|resolver| resolver.address.unwrap_or_else(|| RESOLVERS_OF_NODE.to_owned()))
-        .collect();
-    if root.is_empty() {
-        root.push(RESOLVERS_OF_NODE.to_owned());
+    fn text<'v>(value: &'v Value, pointer: &str) -> &'v str {
+        value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+    }
+    let mut forwards = Vec::new();
+    for server in list(object, "/spec/servers") {
+        let servers: Vec<String> =
+            list(server, "/forwardPlugin/upstreams").map(|server| text(server, "").to_owned()).collect();
+        let is_sequential = text(server, "/forwardPlugin/policy") == "Sequential";
+        let forward = |zone| Forward { zone: text(zone, "").to_owned(), servers: servers.clone(), is_sequential };
+        forwards.extend(list(server, "/zones").map(forward));
+    }
+    let address = |resolver| match text(resolver, "/address") {
+        "" => RESOLVERS_OF_NODE.to_owned(),
+        address => address.to_owned(),
+    };
+    let mut servers: Vec<String> = list(object, "/spec/upstreamResolvers/upstreams").map(address).collect();
+    if servers.is_empty() {
+        servers.push(RESOLVERS_OF_NODE.to_owned());
     }
     // Sequential is the operator's default for all other names, random that for a zone.
-    let is_sequential = matches!(policy.as_str(), "" | "Sequential");
-    forwards.push(Forward { zone: ".".to_owned(), servers: root, is_sequential });
-    Ok(Stubs(forwards))
+    let is_sequential = matches!(text(object, "/spec/upstreamResolvers/policy"), "" | "Sequential");
+    forwards.push(Forward { zone: ".".to_owned(), servers, is_sequential });
+    Stubs(forwards)
 }

@@ -64,20 +64,11 @@ pub struct Zone {
 pub struct DnsPlugin {
     pub name: String,
     pub arguments: Vec<String>,
-    /// The lines between its braces, where it has some.
-    pub block: Option<Vec<Vec<String>>>,
+    /// The lines between its braces.
+    pub block: Vec<Vec<String>>,
 }
 
 impl Corefile {
-    /// Reads a Corefile. `files` returns the texts of the files that a pattern of `import` names, in the order of their names, or `None`
-    /// where they are not known.
-    ///
-    /// # Errors
-    /// Where CoreDNS would not start with it, or a bound is exceeded.
-    pub fn parse(text: &str, files: &dyn Fn(&str) -> Option<Vec<String>>) -> Result<Self, CorefileError> {
-        parse::Parser::new(text, files)?.corefile()
-    }
-
     /// The port at which pods ask: that of the server block that answers for the cluster itself, which the Service of the DNS leads to.
     /// It is 5353 on OpenShift and 8053 on Gardener. A zone on another port gets no question of a pod.
     pub fn port(&self) -> u16 {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use gmsa_cluster::manifests::Document;
 use gmsa_core::{
     credspec::{Contents, CredentialSpec, GROUP, KIND, lint},
-    diagnostic::{Diagnostic, Location, Position},
+    diagnostic::Diagnostic,
 };
 use serde_json::Value;
 
@@ -28,10 +28,8 @@ pub fn findings(document: &Document) -> impl Iterator<Item = Diagnostic> {
 pub fn located(document: &Document, found: Diagnostic) -> Diagnostic {
     // One without a name is reported by the linter.
     let name = document.value.pointer("/metadata/name").and_then(Value::as_str).unwrap_or("");
-    let Location { file, position } = document.location.clone();
-    let line = document.line_of(&pointer(&found.field));
-    let position = position.map(|position| Position { line, ..position });
-    Diagnostic { object: format!("{KIND} {name}"), ..found }.at(Location { file, position })
+    let location = document.location_of(&pointer(&found.field));
+    Diagnostic { object: format!("{KIND} {name}"), ..found }.at(location)
 }
 
 /// A field's path as a JSON Pointer (RFC 6901): `a.b[0].c` is `/a/b/0/c`.

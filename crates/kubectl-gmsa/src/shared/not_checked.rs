@@ -50,33 +50,25 @@ impl Unread {
             None => Remedy::of_answer(),
         };
         let said = call.and_then(CallError::status).map(|status| status.message.clone()).unwrap_or_default();
-        let cause = causes::chain(error.as_ref());
-        Self { tried: format!("{verb} {path}"), cause, code: call.and_then(CallError::code), said, remedy }
+        let code = call.and_then(CallError::code);
+        Self { code, said, ..Self::because(verb, path, causes::chain(error.as_ref()), remedy) }
     }
 
     /// That an object is not there.
     pub fn missing(path: &str) -> Self {
-        Self {
-            tried: format!("get {path}"),
-            cause: "it does not exist".to_owned(),
-            code: Some(404),
-            said: String::new(),
-            remedy: Remedy::later("Try again."),
-        }
+        let cause = "it does not exist".to_owned();
+        Self { code: Some(404), ..Self::because("get", path, cause, Remedy::later("Try again.")) }
     }
 
     /// That a bundle does not have it.
     pub fn left_out(verb: &str, path: &str) -> Self {
-        Self {
-            tried: format!("{verb} {path}"),
-            cause: format!(
-                "this bundle does not have {}",
-                path.split(['?', '{']).next().unwrap_or_default().trim_end()
-            ),
-            code: None,
-            said: String::new(),
-            remedy: Remedy::new("Ask the cluster itself, or for a bundle by a user who may read it."),
-        }
+        let what = path.split(['?', '{']).next().unwrap_or_default().trim_end();
+        let remedy = Remedy::new("Ask the cluster itself, or for a bundle by a user who may read it.");
+        Self::because(verb, path, format!("this bundle does not have {what}"), remedy)
+    }
+
+    fn because(verb: &str, path: &str, cause: String, remedy: Remedy) -> Self {
+        Self { tried: format!("{verb} {path}"), cause, code: None, said: String::new(), remedy }
     }
 
     /// Whether there is no such object, or no such kind of object.
@@ -135,9 +127,7 @@ fn right_in(said: &str) -> Option<String> {
 
 /// What to do where the API server does not accept the credentials.
 pub fn log_in(error: &anyhow::Error) -> Option<&'static str> {
-    let of_call = |error: &anyhow::Error| error.downcast_ref::<CallError>().and_then(CallError::code);
-    let code = error.downcast_ref::<Unread>().map_or_else(|| of_call(error), |unread| unread.code);
-    (code == Some(401)).then_some(LOG_IN)
+    (Unread::of("read", "", error).code == Some(401)).then_some(LOG_IN)
 }
 
 pub fn not_checked(about: &'static str, error: &anyhow::Error) -> Check {
@@ -208,7 +198,10 @@ impl Remedy {
 
     pub fn of(error: &CallError) -> Self {
         match error {
-            CallError::Refused { code, .. } => Self::of_code(code.as_u16(), is_about_namespace(error)),
+            CallError::Refused { code, .. } => {
+                let details = error.status().and_then(|status| status.details.as_ref());
+                Self::of_code(code.as_u16(), details.is_some_and(|details| details.kind == "namespaces"))
+            }
             // The plugin has no budget for answers: the last is for the server.
             CallError::NoPermit(..) | CallError::QueueFull(_) | CallError::TimedOut(_) | CallError::NoMemory => {
                 Self::later(
@@ -240,11 +233,6 @@ impl Remedy {
             _ => Self::of_answer(),
         }
     }
-}
-
-fn is_about_namespace(error: &CallError) -> bool {
-    let details = error.status().and_then(|status| status.details.as_ref());
-    details.is_some_and(|details| details.kind == "namespaces")
 }
 
 #[cfg(test)]

@@ -38,16 +38,27 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Of checks: what could not be checked is neither a pass nor a fault.
-    pub fn of(checks: &[Check], filter: &Filter) -> Self {
-        let found = || checks.iter().filter_map(|check| check.result.as_ref().err());
-        if found().any(|found| *found.rule != rules::NOT_CHECKED && filter.fails(found)) {
-            Self::Findings
-        } else if found().any(|found| *found.rule == rules::NOT_CHECKED) {
-            Self::Incomplete
-        } else {
-            Self::Clean
+    /// Of what was found. Where something fails and something else is lacking, `first` decides:
+    /// - of checks, what fails comes first, because what is lacking may follow from it;
+    /// - of a report, what is lacking comes first, because it would pass for a whole one.
+    fn of<'f>(
+        found: impl Iterator<Item = &'f Diagnostic>,
+        is_lacking: impl Fn(&Diagnostic) -> bool,
+        filter: &Filter,
+        first: Self,
+    ) -> Self {
+        let (lacking, found): (Vec<_>, Vec<_>) = found.partition(|found| is_lacking(found));
+        match (found.iter().any(|found| filter.fails(found)), lacking.is_empty()) {
+            (true, true) => Self::Findings,
+            (true, false) => first,
+            (false, true) => Self::Clean,
+            (false, false) => Self::Incomplete,
         }
+    }
+
+    fn of_checks(checks: &[Check], filter: &Filter) -> Self {
+        let found = checks.iter().filter_map(|check| check.result.as_ref().err());
+        Self::of(found, |found| *found.rule == rules::NOT_CHECKED, filter, Self::Findings)
     }
 }
 
@@ -91,7 +102,7 @@ pub enum Shape {
 pub fn print_checks(checks: Vec<Check>, shape: Shape, filter: &Filter) -> anyhow::Result<Outcome> {
     let (checks, ignored): (Vec<_>, Vec<_>) =
         checks.into_iter().partition(|check| check.result.as_ref().err().is_none_or(|found| filter.keeps(found)));
-    let outcome = Outcome::of(&checks, filter);
+    let outcome = Outcome::of_checks(&checks, filter);
     print(match shape {
         Shape::Table => table::checks(&checks, Style::of_terminal()),
         Shape::Json => json::checks(outcome, &checks, ignored.len())?,
@@ -102,7 +113,7 @@ pub fn print_checks(checks: Vec<Check>, shape: Shape, filter: &Filter) -> anyhow
 /// Checks as `-o json` prints them.
 #[cfg(test)]
 pub fn checks_json(checks: &[Check], filter: &Filter) -> anyhow::Result<String> {
-    json::checks(Outcome::of(checks, filter), checks, 0)
+    json::checks(Outcome::of_checks(checks, filter), checks, 0)
 }
 
 /// The result for one place that uses GMSA.
@@ -153,13 +164,7 @@ impl Report {
             (!is_incomplete(found), place, std::cmp::Reverse(found.severity))
         });
         let totals = Totals::of(self.documents, &findings, &ignored);
-        let outcome = if findings.iter().any(is_incomplete) {
-            Outcome::Incomplete
-        } else if findings.iter().any(|found| filter.fails(found)) {
-            Outcome::Findings
-        } else {
-            Outcome::Clean
-        };
+        let outcome = Outcome::of(findings.iter(), is_incomplete, filter, Outcome::Incomplete);
         let text = match format {
             Format::Table => self.head + &table::report(&self.places, &folded(&findings), &totals.to_string(), style),
             Format::Json => json::report(outcome, &totals, &self.places, &findings)?,

@@ -3,27 +3,21 @@
 //! Invariant: no `ownerReferences` are believed. A user who may create pods may write them, and the names in them: a name is checked
 //! before it becomes part of a URL, and an owner of a kind that is read counts only where it exists with the same `uid` and selects the pod.
 
-use std::collections::BTreeMap;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, OwnerReference};
-use kube::{
-    api::ObjectMeta,
-    core::{Selector, SelectorExt as _},
+use super::{
+    pods::ClusterPod,
+    snapshot::Snapshot,
+    start::workload::{WorkloadObject, controller},
+    workloads::Kind,
 };
-use serde::Deserialize;
-use serde_json::{Value, json};
-
-use super::{pods::ClusterPod, snapshot::Snapshot};
-use gmsa_core::{
-    admission::pod::Pod,
-    credspec::{is_dns_label, is_dns_subdomain},
-};
+use gmsa_core::credspec::{is_dns_label, is_dns_subdomain};
 
 /// An owner of a pod, as the pod or its `ReplicaSet` names it.
-pub struct Owner {
+pub struct NamedOwner {
     pub reference: OwnerReference,
     /// What it is, where its kind is read.
-    pub read: Option<Controller>,
+    pub read: Option<(Kind, WorkloadObject)>,
 }
 
 /// Why the owner that a pod names cannot be taken for its owner.
@@ -39,36 +33,7 @@ impl From<String> for NotOwned {
     }
 }
 
-/// A workload as the API server describes it.
-#[derive(Clone, Deserialize)]
-pub struct Controller {
-    pub metadata: ObjectMeta,
-    #[serde(default)]
-    pub spec: ControllerSpec,
-    /// The plural name of the resource in `apps/v1`.
-    #[serde(skip)]
-    pub resource: &'static str,
-}
-
-#[derive(Clone, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ControllerSpec {
-    selector: Option<LabelSelector>,
-    #[serde(default)]
-    pub template: Template,
-    #[serde(default)]
-    pub update_strategy: Value,
-}
-
-#[derive(Clone, Default, Deserialize)]
-pub struct Template {
-    #[serde(default)]
-    pub metadata: ObjectMeta,
-    #[serde(default)]
-    spec: Value,
-}
-
-impl Owner {
+impl NamedOwner {
     /// The owners of a pod, from the nearest one on: a `ReplicaSet`, then its Deployment.
     ///
     /// # Errors
@@ -77,11 +42,11 @@ impl Owner {
         let mut owners = Vec::new();
         let mut next = controller(&pod.object.metadata).cloned();
         while let Some(reference) = next.take() {
-            let read = match resource(&reference) {
-                Some(resource) => Some(verified(snapshot, &reference, resource, pod).await?),
+            let read = match kind(&reference) {
+                Some(kind) => Some((kind, verified(snapshot, &reference, kind, pod).await?)),
                 None => None,
             };
-            if let Some(replica_set) = read.as_ref().filter(|read| read.resource == REPLICA_SETS && owners.is_empty()) {
+            if let Some((Kind::ReplicaSet, replica_set)) = read.as_ref().filter(|_| owners.is_empty()) {
                 next = controller(&replica_set.metadata).cloned();
             }
             owners.push(Self { reference, read });
@@ -93,62 +58,36 @@ impl Owner {
 async fn verified(
     snapshot: &Snapshot,
     owner: &OwnerReference,
-    resource: &'static str,
+    of: Kind,
     pod: &ClusterPod,
-) -> Result<Controller, NotOwned> {
+) -> Result<WorkloadObject, NotOwned> {
     let (OwnerReference { kind, name, uid, .. }, (namespace, _)) = (owner, pod.place());
     if !is_dns_label(namespace) || !is_dns_subdomain(name) {
         return Err(format!("names as its owner a {kind} with an invalid name").into());
     }
-    let path = format!("/apis/apps/v1/namespaces/{namespace}/{resource}/{name}");
-    let found: Controller = match snapshot.find(&path).await {
+    let found: WorkloadObject = match snapshot.find(&format!("{}/{name}", of.collection(Some(namespace)))).await {
         Ok(Some(found)) => found,
         Err(error) => {
             return Err(NotOwned {
                 why: format!("names {kind} {name} as its owner, which cannot be read: {error}"),
-                fix: Some(format!("run this as a user who may get {resource} in {namespace}")),
+                fix: Some(format!("run this as a user who may get {} in {namespace}", of.plural())),
             });
         }
         Ok(None) => {
             return Err(format!("names {kind} {name} as its owner, which does not exist").into());
         }
     };
-    let labels: BTreeMap<_, _> = pod.object.metadata.labels.clone().unwrap_or_default();
-    if found.metadata.uid.as_ref() != Some(uid) {
+    if found.uid() != uid {
         return Err(format!("names as its owner a {kind} {name} with another uid than the one that exists").into());
     }
-    if !found.spec.selects(&labels) {
+    if !found.selects(&pod.object.metadata.labels.clone().unwrap_or_default()) {
         return Err(format!("names {kind} {name} as its owner, which does not select it").into());
     }
-    Ok(Controller { resource, ..found })
+    Ok(found)
 }
 
-pub const REPLICA_SETS: &str = "replicasets";
-
-impl ControllerSpec {
-    fn selects(&self, labels: &BTreeMap<String, String>) -> bool {
-        let selector = self.selector.clone().and_then(|selector| Selector::try_from(selector).ok());
-        // An empty selector, which `apps/v1` does not allow, selects everything.
-        selector.is_some_and(|selector| !selector.selects_all() && selector.matches(labels))
-    }
-
-    pub fn uses_gmsa(&self) -> bool {
-        let pod = json!({"metadata": {}, "spec": self.template.spec});
-        Pod::from_json(&pod.to_string()).is_ok_and(|pod| pod.uses_gmsa())
-    }
-}
-
-fn controller(metadata: &ObjectMeta) -> Option<&OwnerReference> {
-    metadata.owner_references.iter().flatten().find(|owner| owner.controller == Some(true))
-}
-
-/// The plural name of a kind whose objects are read.
-fn resource(owner: &OwnerReference) -> Option<&'static str> {
-    match (owner.api_version.as_str(), owner.kind.as_str()) {
-        ("apps/v1", "ReplicaSet") => Some(REPLICA_SETS),
-        ("apps/v1", "Deployment") => Some("deployments"),
-        ("apps/v1", "StatefulSet") => Some("statefulsets"),
-        ("apps/v1", "DaemonSet") => Some("daemonsets"),
-        _ => None,
-    }
+/// A kind whose objects are read.
+fn kind(owner: &OwnerReference) -> Option<Kind> {
+    let is_it = |kind: &Kind| kind.as_str() == owner.kind && !kind.runs_to_completion();
+    Kind::ALL.into_iter().find(is_it).filter(|_| owner.api_version == "apps/v1")
 }

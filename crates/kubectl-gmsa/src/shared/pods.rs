@@ -22,15 +22,14 @@ pub struct ClusterPod {
 
 impl ClusterPod {
     /// Reads the pod that the user named as `NAMESPACE/NAME`, or `NAME` in the namespace of the context.
-    pub async fn find(snapshot: &Snapshot, named: &str) -> anyhow::Result<(String, String, Self)> {
+    pub async fn find(snapshot: &Snapshot, named: &str) -> anyhow::Result<Self> {
         let (namespace, name) = named.split_once('/').unwrap_or((&snapshot.namespace, named));
         if !is_dns_subdomain(namespace) || !is_dns_subdomain(name) {
             bail!("{named:?} is not a pod's NAMESPACE/NAME");
         }
         let json: Option<Box<RawValue>> = snapshot.find(&format!("/api/v1/namespaces/{namespace}/pods/{name}")).await?;
         let json = json.with_context(|| format!("there is no pod {namespace}/{name}"))?;
-        let pod = Self::read(&json).context("the pod cannot be parsed")?;
-        Ok((namespace.to_owned(), name.to_owned(), pod))
+        Self::read(&json).context("the pod cannot be parsed")
     }
 
     pub fn read(json: &RawValue) -> Result<Self, serde_json::Error> {
@@ -45,6 +44,11 @@ impl ClusterPod {
     pub fn place(&self) -> (&str, &str) {
         let v1::Pod { metadata, .. } = &self.object;
         (metadata.namespace.as_deref().unwrap_or(""), metadata.name.as_deref().unwrap_or(""))
+    }
+
+    pub fn condition(&self, name: &str) -> Option<&v1::PodCondition> {
+        let mut conditions = self.object.status.iter().flat_map(|status| status.conditions.iter().flatten());
+        conditions.find(|condition| condition.type_ == name)
     }
 
     /// Whether none of its containers runs, or will.

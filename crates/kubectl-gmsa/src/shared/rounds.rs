@@ -17,37 +17,29 @@ use gmsa_core::diagnostic::{Check, Diagnostic, Severity};
 /// How long it pauses between two rounds.
 const PAUSE: Duration = Duration::from_secs(2);
 
-pub struct Rounds<'f> {
-    /// What the first round reads.
-    pub snapshot: Snapshot,
-    /// Until when to judge again where something fails.
-    pub until: Option<Instant>,
-    pub filter: &'f Filter,
-    pub shape: Shape,
-}
-
-impl Rounds<'_> {
-    /// Judges, and prints the last round; returns what that read. Who waits until nothing fails is not kept waiting by warnings.
-    pub async fn run(
-        self,
-        mut judge: impl AsyncFnMut(&Snapshot) -> anyhow::Result<Vec<Check>>,
-    ) -> anyhow::Result<(Snapshot, Outcome)> {
-        let Self { mut snapshot, until, filter, shape } = self;
-        let mut awaited = Vec::new();
-        loop {
-            let checks = judge(&snapshot).await?;
-            // Nothing is waited for that is ignored.
-            let awaits = |found: &Diagnostic| found.severity == Severity::Error && filter.keeps(found);
-            let fails = checks.iter().any(|check| check.result.as_ref().is_err_and(awaits));
-            if !fails || until.is_none_or(|until| Instant::now() >= until) {
-                let of_errors = filter.of_errors();
-                let outcome = print_checks(checks, shape, if until.is_some() { &of_errors } else { filter })?;
-                return Ok((snapshot, outcome));
-            }
-            awaited = report_waiting(&checks, &awaited)?;
-            sleep(PAUSE).await;
-            snapshot = snapshot.again();
+/// Judges what `snapshot` reads, again where something fails and `until` is not over, and prints the last round; returns what that read. Who waits
+/// until nothing fails is not kept waiting by warnings.
+pub async fn run(
+    mut snapshot: Snapshot,
+    until: Option<Instant>,
+    filter: &Filter,
+    shape: Shape,
+    mut judge: impl AsyncFnMut(&Snapshot) -> anyhow::Result<Vec<Check>>,
+) -> anyhow::Result<(Snapshot, Outcome)> {
+    let mut awaited = Vec::new();
+    loop {
+        let checks = judge(&snapshot).await?;
+        // Nothing is waited for that is ignored.
+        let awaits = |found: &Diagnostic| found.severity == Severity::Error && filter.keeps(found);
+        let fails = checks.iter().any(|check| check.result.as_ref().is_err_and(awaits));
+        if !fails || until.is_none_or(|until| Instant::now() >= until) {
+            let of_errors = filter.of_errors();
+            let outcome = print_checks(checks, shape, if until.is_some() { &of_errors } else { filter })?;
+            return Ok((snapshot, outcome));
         }
+        awaited = report_waiting(&checks, &awaited)?;
+        sleep(PAUSE).await;
+        snapshot = snapshot.again();
     }
 }
 

@@ -4,14 +4,12 @@
 //! - an entry in the file of its family: its id, severity and title, its remedy, and where they are known the words by which others tell of it
 //!   (the API server, the scheduler, a kubelet, CCG, hcsshim, Windows, Kerberos), the remedies of some of these words, and what only its names
 //!   say of the remedy. A rule that the core, the directory or the server finds too has the first four in `diagnostic/rules.rs` of the core,
-//!   and the rest in [`shared`];
+//!   and the rest in [`of_core`];
 //! - the function that finds a breach, or, where others alone tell of it, their text in `tests/messages`;
 //! - a line in `docs/rules.md`, by `UPDATE_SNAPSHOTS=1 cargo test -p kubectl-gmsa`, which writes the messages into `docs/messages.md` too.
 //!
 //! A remedy is a template: [`Names`] fill in what is known for `SPEC`, `NODE` and others in its commands. Every command asks [`fix`], and
 //! [`recognize`] or [`refusal`], so what one of them knows, the others know. An error of our own is matched by its type and code, never here.
-//!
-//! [`shared`]: mod@shared
 
 use std::fmt::Write as _;
 
@@ -21,16 +19,16 @@ pub use gmsa_core::diagnostic::rules::*;
 mod accounts;
 mod api;
 mod clients;
-mod code;
 mod dns;
 mod identity;
 mod installation;
 mod meaning;
 mod names;
 mod number;
+mod of_core;
 mod pods;
-mod shared;
 mod start;
+mod status;
 mod subject;
 mod symbols;
 #[cfg(test)]
@@ -39,15 +37,15 @@ mod text;
 
 pub use self::{
     api::{MANIFEST_INVALID, TIMED_OUT},
-    code::Status,
     dns::*,
     identity::*,
     installation::*,
     meaning::{Explanation, Meaning, Phase},
     names::{Fix, Names},
+    of_core::instead_of,
     pods::*,
-    shared::instead_of,
     start::*,
+    status::Status,
     subject::Subject,
     text::{explain, is_refusal, lacks_right, recognize, refusal, said},
 };
@@ -57,8 +55,6 @@ pub use self::{
 enum Words {
     /// A refusal by the API server, or by what it asks.
     Refusal(&'static str),
-    /// That a user lacks a right.
-    Right(&'static str),
     /// Of a node that starts a container.
     Start(&'static str),
     /// Of anybody else, at any time.
@@ -69,57 +65,73 @@ enum Words {
     Event(&'static str, u32),
     /// Small exit codes of programs.
     Exit(&'static [u32]),
-    /// Statuses while a node starts a container.
-    StartCodes(&'static [u32]),
-    /// Statuses in a container that runs.
-    RunningCodes(&'static [u32]),
-    /// Statuses that mean the same in both.
-    Codes(&'static [u32]),
+    /// Statuses of Windows, by name, while a node starts a container.
+    StartCodes(&'static [&'static str]),
+    /// Those in a container that runs.
+    RunningCodes(&'static [&'static str]),
+    /// Those that mean the same in both.
+    Codes(&'static [&'static str]),
 }
 
 /// What is known of a rule beside what the core says.
 struct RuleEntry {
     rule: &'static Rule,
     words: &'static [Words],
-    /// What to do where a text has these words. The first that it has count.
-    remedies: &'static [(&'static str, &'static str)],
+    /// What to do where a text has one of these words. The first that it has count.
+    remedies: &'static [ByWords],
     /// What to do, where its names say more than can be filled in.
     fix: Option<fn(&Names<'_>) -> Option<Fix>>,
 }
 
+impl RuleEntry {
+    /// Of which nothing more is known.
+    const fn of(rule: &'static Rule) -> Self {
+        Self { rule, words: &[], remedies: &[], fix: None }
+    }
+}
+
+/// Words, and what to do where a text has one of them.
+type ByWords = (&'static [&'static str], &'static str);
+
 /// Entries that belong together.
 struct Family {
-    /// The heading on the page.
+    /// The heading on the page; none where the core has the page's part.
     heading: &'static str,
     entries: &'static [RuleEntry],
 }
 
+/// The rules that are found here, or what is known here of those `of the core`.
 macro_rules! family {
     ($heading:literal { $($name:ident: $id:literal, $severity:ident, $title:literal, $remedy:literal
-            $(, words: [$($words:expr),+ $(,)?])? $(, remedies: { $($of:literal => $what:literal),+ $(,)? })? $(, fix: $fix:path)?;)* }) => {
+            $(, words: $words:tt)? $(, remedies: $remedies:tt)? $(, fix: $fix:ident)?;)* }) => {
         $(
             #[doc = $title]
             pub static $name: Rule = Rule { id: $id, severity: Severity::$severity, title: $title, remedy: $remedy };
         )*
 
+        family! { @ $heading $(($name $(, words: $words)? $(, remedies: $remedies)? $(, fix: $fix)?))* }
+    };
+    (of the core { $($name:ident: $words:tt $(, remedies: $remedies:tt)? $(, fix: $fix:ident)?;)* }) => {
+        family! { @ "" $((gmsa_core::diagnostic::rules::$name, words: $words $(, remedies: $remedies)? $(, fix: $fix)?))* }
+    };
+    (@ $heading:literal $(($rule:path $(, words: $words:tt)? $(, remedies: $remedies:tt)? $(, fix: $fix:ident)?))*) => {
         pub(super) static FAMILY: Family = Family {
             heading: $heading,
             entries: &[$(RuleEntry {
-                rule: &$name,
-                words: &[$($($words),+)?],
-                remedies: &[$($(($of, $what)),+)?],
-                fix: family!(@ $($fix)?),
+                $(words: &$words,)?
+                $(remedies: family!(@ $remedies),)?
+                $(fix: Some($fix),)?
+                ..RuleEntry::of(&$rule)
             }),*],
         };
     };
-    (@) => { None };
-    (@ $fix:path) => { Some($fix) };
+    (@ { $($($words:literal)|+ => $remedy:literal),+ $(,)? }) => { &[$((&[$($words),+], $remedy)),+] };
 }
 use family;
 
 /// The table. Of general words in a text, the first count; so do those of several rules at one place of it.
 static FAMILIES: [&Family; 9] = [
-    &shared::FAMILY,
+    &of_core::FAMILY,
     &start::FAMILY,
     &pods::FAMILY,
     &installation::FAMILY,
@@ -130,24 +142,29 @@ static FAMILIES: [&Family; 9] = [
     &api::FAMILY,
 ];
 
-fn entries() -> impl Iterator<Item = &'static RuleEntry> {
-    FAMILIES.iter().flat_map(|family| family.entries)
-}
-
 /// Each rule with its words.
 fn words() -> impl Iterator<Item = (&'static Rule, Words)> {
-    entries().flat_map(|entry| entry.words.iter().map(|words| (entry.rule, *words)))
+    let entries = FAMILIES.iter().flat_map(|family| family.entries);
+    entries.flat_map(|entry| entry.words.iter().map(|words| (entry.rule, *words)))
 }
 
 /// What to do about a breach of `rule`, as far as these names say more than the rule.
 pub fn fix(rule: &Rule, names: &Names<'_>) -> Option<Fix> {
-    let entry = entries().find(|entry| entry.rule == rule);
-    let of_names = entry.and_then(|entry| entry.fix?(names));
+    let of_names = entry(rule).and_then(|entry| entry.fix?(names));
     of_names.or_else(|| {
-        let of_words = entry.and_then(|entry| text::first_of(names.said, entry.remedies));
+        let of_words = of_words(rule, names.said);
         let remedy = names.filled(of_words.unwrap_or(rule.remedy));
         remedy.or_else(|| of_words.map(str::to_owned)).map(Fix::run)
     })
+}
+
+fn entry(rule: &Rule) -> Option<&'static RuleEntry> {
+    FAMILIES.iter().flat_map(|family| family.entries).find(|entry| entry.rule == rule)
+}
+
+/// What to do about a breach of `rule` of which somebody said this, where the words decide it.
+fn of_words(rule: &Rule, said: &str) -> Option<&'static str> {
+    text::first_of(said, entry(rule)?.remedies)
 }
 
 /// A breach of `rule` in a cluster, with what to do about it. The text can hold what somebody said, which decides between remedies.

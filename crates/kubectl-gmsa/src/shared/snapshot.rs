@@ -76,7 +76,7 @@ enum Answered {
 }
 
 /// The answers by request: its verb and its path.
-type Answers = BTreeMap<(&'static str, String), Rc<OnceCell<Read<Answered>>>>;
+type Answers = BTreeMap<(&'static str, String), Rc<OnceCell<Read<Rc<Answered>>>>>;
 
 pub struct Snapshot {
     source: Origin,
@@ -123,28 +123,22 @@ const CREATE: &str = "create";
 impl Snapshot {
     pub fn of(cluster: Cluster) -> Self {
         let namespace = cluster.namespace.clone();
-        Self { source: Origin::Live(cluster), namespace, kept: RefCell::default(), heard: Cell::default() }
+        Self::new(Origin::Live(cluster), namespace)
     }
 
     fn of_bundle(file: &Path, connection: &Connection) -> anyhow::Result<Self> {
         let bundle = Bundle::read(file)?;
         let namespace = connection.asked_namespace().unwrap_or(&bundle.namespace).to_owned();
-        Ok(Self {
-            source: Origin::Recorded(Rc::new(bundle)),
-            namespace,
-            kept: RefCell::default(),
-            heard: Cell::default(),
-        })
+        Ok(Self::new(Origin::Recorded(Rc::new(bundle)), namespace))
     }
 
     /// One of which nothing is read yet, of the same cluster.
     pub fn again(&self) -> Self {
-        Self {
-            source: self.source.clone(),
-            namespace: self.namespace.clone(),
-            kept: RefCell::default(),
-            heard: Cell::default(),
-        }
+        Self::new(self.source.clone(), self.namespace.clone())
+    }
+
+    fn new(source: Origin, namespace: String) -> Self {
+        Self { source, namespace, kept: RefCell::default(), heard: Cell::default() }
     }
 
     /// The time that it is of.
@@ -178,39 +172,31 @@ impl Snapshot {
 
     /// Reads an object that may not be there.
     pub async fn find<T: DeserializeOwned>(&self, path: &str) -> Read<Option<T>> {
-        self.once(GET, path, async |source| match source {
-            Origin::Live(cluster) => Ok(Answered::Object(cluster.find(path).await?)),
-            Origin::Recorded(bundle) => Ok(Answered::Object(raw(bundle.object(path)?)?)),
+        self.object(GET, path, async |source| match source {
+            Origin::Live(cluster) => cluster.find(path).await,
+            Origin::Recorded(bundle) => raw(bundle.object(path)?),
         })
-        .await;
-        self.read(GET, path, |kept| match kept {
-            Answered::Object(Some(json)) => Ok(Some(serde_json::from_str(json.get())?)),
-            _ => Ok(None),
-        })
+        .await
     }
 
     /// Reads a collection.
     pub async fn list<T: DeserializeOwned>(&self, path: &str) -> Read<Vec<T>> {
-        self.once(LIST, path, async |source| match source {
-            Origin::Live(cluster) => Ok(Answered::List(cluster.list(path).await?)),
-            Origin::Recorded(bundle) => Ok(Answered::List(raw(bundle.list(path)?)?)),
-        })
-        .await;
-        self.read(LIST, path, |kept| match kept {
-            Answered::List(items) => {
-                Ok(items.iter().map(|json| serde_json::from_str(json.get())).collect::<Result<_, _>>()?)
-            }
+        let answered = self.once(LIST, path, async |source| {
+            Ok(Answered::List(match source {
+                Origin::Live(cluster) => cluster.list(path).await?,
+                Origin::Recorded(bundle) => raw(bundle.list(path)?)?,
+            }))
+        });
+        match &*answered.await? {
+            Answered::List(items) => items.iter().map(|json| parsed(LIST, path, json)).collect(),
             _ => Ok(Vec::new()),
-        })
+        }
     }
 
     /// Reads a collection that one caller alone needs, and of which it keeps a part.
     pub async fn list_once<T: DeserializeOwned>(&self, path: &str) -> Read<Vec<T>> {
         let Origin::Live(cluster) = &self.source else { return self.list(path).await };
-        let read = match self.heard.get() {
-            Heard::Nothing(time) => Err(CallError::TimedOut(time).into()),
-            Heard::NotAsked | Heard::Something => cluster.list(path).await,
-        };
+        let read = self.unless_silent(cluster.list(path)).await;
         self.hear(&read);
         read.map_err(|error| Unread::of(LIST, path, &error))
     }
@@ -219,34 +205,28 @@ impl Snapshot {
     pub async fn ask<T: DeserializeOwned>(&self, path: &str, object: &impl Serialize) -> Read<T> {
         let body = serde_json::to_value(object).map_err(|error| Unread::of(CREATE, path, &error.into()))?;
         let request = format!("{path} {body}");
-        self.once(CREATE, &request, async |source| match source {
+        let answer = self.object(CREATE, &request, async |source| match source {
             Origin::Live(cluster) => {
-                let answered = cluster.post(path, &body).await.map_err(|error| Unread::of(CREATE, path, &error))?;
-                Ok(Answered::Object(Some(answered)))
+                Ok(Some(cluster.post(path, &body).await.map_err(|error| Unread::of(CREATE, path, &error))?))
             }
-            Origin::Recorded(bundle) => Ok(Answered::Object(raw(Some(bundle.answer(&request)?))?)),
-        })
-        .await;
-        self.read(CREATE, &request, |kept| match kept {
-            Answered::Object(Some(json)) => Ok(serde_json::from_str(json.get())?),
-            _ => anyhow::bail!("there is no answer"),
-        })
+            Origin::Recorded(bundle) => raw(Some(bundle.answer(&request)?)),
+        });
+        answer.await?.ok_or_else(|| Unread::of(CREATE, &request, &anyhow::anyhow!("there is no answer")))
     }
 
     /// What the API server does with a pod that the webhook should refuse; `None` where the namespace is none.
     pub async fn dry_run(&self, webhook: Webhook, pod: &Value) -> Option<Read<Trial>> {
         let request = format!("{} in {}", webhook.path(), self.namespace);
-        self.once("dry run", &request, async |source| match source {
+        let answered = self.once("dry run", &request, async |source| match source {
             Origin::Live(cluster) => match probe::ask(&cluster.api, &self.namespace, pod, webhook).await {
                 Some(answer) => Ok(Answered::Trial(of_answer(answer))),
                 None => Ok(Answered::Object(None)),
             },
             Origin::Recorded(bundle) => Ok(Answered::Trial(serde_json::from_value(bundle.answer(&request)?)?)),
-        })
-        .await;
-        let answered = self.read("dry run", &request, |kept| match kept {
-            Answered::Trial(answer) => Ok(Some(answer.clone())),
-            _ => Ok(None),
+        });
+        let answered = answered.await.map(|answered| match &*answered {
+            Answered::Trial(answer) => Some(answer.clone()),
+            _ => None,
         });
         answered.transpose()
     }
@@ -255,7 +235,7 @@ impl Snapshot {
     /// though not their values, are among the managed ones.
     pub async fn secret(&self, namespace: &str, name: &str) -> Read<Option<SecretFacts>> {
         let path = format!("/api/v1/namespaces/{namespace}/secrets/{name}");
-        self.once(GET, &path, async |source| match source {
+        self.object(GET, &path, async |source| match source {
             Origin::Live(cluster) => {
                 let request = Request::get(&path).header(ACCEPT, METADATA).body(Vec::new())?;
                 match cluster.api.call(request, cluster.deadline()).await {
@@ -263,34 +243,30 @@ impl Snapshot {
                         let metadata: Value = serde_json::from_slice(&metadata)?;
                         let managed = metadata.pointer("/metadata/managedFields").and_then(Value::as_array);
                         let sets = |entry: &Value| entry.pointer("/fieldsV1/f:immutable").is_some();
-                        let facts = SecretFacts { is_immutable: managed.into_iter().flatten().any(sets) };
-                        Ok(Answered::Object(Some(serde_json::value::to_raw_value(&facts)?)))
+                        raw(SecretFacts { is_immutable: managed.into_iter().flatten().any(sets) })
                     }
-                    Err(error) if error.code() == Some(404) => Ok(Answered::Object(None)),
+                    Err(error) if error.code() == Some(404) => Ok(None),
                     Err(error) => Err(error.into()),
                 }
             }
-            Origin::Recorded(bundle) => Ok(Answered::Object(raw(bundle.object(&path)?)?)),
+            Origin::Recorded(bundle) => raw(bundle.object(&path)?),
         })
-        .await;
-        self.read(GET, &path, |kept| match kept {
-            Answered::Object(Some(json)) => Ok(Some(serde_json::from_str(json.get())?)),
-            _ => Ok(None),
-        })
+        .await
     }
 
     /// What is no JSON, such as a log, or what a pod serves on one of its ports.
     pub async fn text(&self, path: &str) -> Read<String> {
-        self.once(GET, path, async |source| match source {
-            Origin::Live(cluster) if path.contains("/proxy/") => Ok(Answered::Text(cluster.read_from_pod(path).await?)),
-            Origin::Live(cluster) => Ok(Answered::Text(cluster.read_text(path).await?)),
-            Origin::Recorded(bundle) => Ok(Answered::Text(bundle.text(path)?)),
-        })
-        .await;
-        self.read(GET, path, |kept| match kept {
+        let answered = self.once(GET, path, async |source| {
+            Ok(Answered::Text(match source {
+                Origin::Live(cluster) if path.contains("/proxy/") => cluster.read_from_pod(path).await?,
+                Origin::Live(cluster) => cluster.read_text(path).await?,
+                Origin::Recorded(bundle) => bundle.text(path)?,
+            }))
+        });
+        match &*answered.await? {
             Answered::Text(text) => Ok(text.clone()),
             _ => Ok(String::new()),
-        })
+        }
     }
 
     /// What was read, as a file.
@@ -298,26 +274,45 @@ impl Snapshot {
         Bundle::of(self)
     }
 
-    /// Has an answer kept, which is asked for once.
+    /// One object, which is asked for once.
+    async fn object<T: DeserializeOwned>(
+        &self,
+        verb: &'static str,
+        request: &str,
+        ask: impl AsyncFnOnce(&Origin) -> anyhow::Result<Option<Box<RawValue>>>,
+    ) -> Read<Option<T>> {
+        let answered = self.once(verb, request, async |source| Ok(Answered::Object(ask(source).await?))).await?;
+        match &*answered {
+            Answered::Object(Some(json)) => parsed(verb, request, json).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// An answer, which is asked for once and kept.
     async fn once(
         &self,
         verb: &'static str,
         request: &str,
         ask: impl AsyncFnOnce(&Origin) -> anyhow::Result<Answered>,
-    ) {
+    ) -> Read<Rc<Answered>> {
         let cell = Rc::clone(self.kept.borrow_mut().entry((verb, request.to_owned())).or_default());
-        cell.get_or_init(async || {
-            let answer = match self.heard.get() {
-                Heard::Nothing(time) => Err(CallError::TimedOut(time).into()),
-                Heard::NotAsked | Heard::Something => ask(&self.source).await,
-            };
+        let answer = cell.get_or_init(async || {
+            let answer = self.unless_silent(ask(&self.source)).await;
             // The API server, or a proxy before it, may have answered this late.
             if !matches!(answer, Ok(Answered::Trial(Trial::Failed(_)))) {
                 self.hear(&answer);
             }
-            answer.map_err(|error| Unread::of(verb, request, &error))
-        })
-        .await;
+            answer.map(Rc::new).map_err(|error| Unread::of(verb, request, &error))
+        });
+        answer.await.clone()
+    }
+
+    /// The answer, unless the API server has given none within the time of a call.
+    async fn unless_silent<T>(&self, answer: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+        match self.heard.get() {
+            Heard::Nothing(time) => Err(CallError::TimedOut(time).into()),
+            Heard::NotAsked | Heard::Something => answer.await,
+        }
     }
 
     fn hear<T>(&self, answer: &anyhow::Result<T>) {
@@ -332,16 +327,10 @@ impl Snapshot {
             Ok(_) => self.heard.set(Heard::Something),
         }
     }
+}
 
-    /// Reads an answer that is kept.
-    fn read<T>(&self, verb: &'static str, request: &str, read: impl FnOnce(&Answered) -> anyhow::Result<T>) -> Read<T> {
-        let kept = self.kept.borrow().get(&(verb, request.to_owned())).map(Rc::clone);
-        match kept.as_ref().and_then(|cell| cell.get()) {
-            Some(Ok(kept)) => read(kept).map_err(|error| Unread::of(verb, request, &error)),
-            Some(Err(unread)) => Err(unread.clone()),
-            None => Err(Unread::left_out(verb, request)),
-        }
-    }
+fn parsed<T: DeserializeOwned>(verb: &str, request: &str, json: &RawValue) -> Read<T> {
+    serde_json::from_str(json.get()).map_err(|error| Unread::of(verb, request, &error.into()))
 }
 
 fn of_answer(answer: Answer) -> Trial {

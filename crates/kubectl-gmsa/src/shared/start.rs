@@ -11,7 +11,6 @@ pub mod cause;
 pub mod containers;
 pub mod events;
 pub mod placement;
-pub mod refusal;
 pub mod scheduling;
 pub mod workload;
 

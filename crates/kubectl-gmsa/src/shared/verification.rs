@@ -23,7 +23,7 @@ mod user;
 
 use answer::CommandOutput;
 pub use exec::{Execution, Executor, MAX_OUTPUT};
-use steps::Step;
+use steps::Asked;
 use user::User;
 
 const POD: &str = "pod";
@@ -51,12 +51,12 @@ pub async fn of_container(
 }
 
 /// Runs one command after the other: what fails first need not be the cause.
-async fn ask(executor: &Executor, identity: &Identity, service: Option<&str>) -> Vec<(Step, Check)> {
+async fn ask(executor: &Executor, identity: &Identity, service: Option<&str>) -> Vec<(Asked, Check)> {
     let mut checks = Vec::new();
     let mut user = User::Unknown;
-    for step in Step::ALL {
+    for step in Asked::ALL {
         let Some(command) = step.command(identity, &user, service) else {
-            let missed = if step == Step::DomainTicket { user.sees_no_ticket(step.about()) } else { None };
+            let missed = if step == Asked::DomainTicket { user.sees_no_ticket(step.about()) } else { None };
             checks.extend(missed.map(|check| (step, check)));
             continue;
         };
@@ -64,7 +64,7 @@ async fn ask(executor: &Executor, identity: &Identity, service: Option<&str>) ->
         progress::doing(&format!("running {shown} in the container"));
         let check = match executor.run(&command).await {
             Execution::Ended(answer) => {
-                if step == Step::User {
+                if step == Asked::User {
                     user = User::of(&answer);
                 }
                 step.check(&answer, identity, &command)
@@ -76,18 +76,18 @@ async fn ask(executor: &Executor, identity: &Identity, service: Option<&str>) ->
                 let text = format!("{shown} did not end within {} s", executor.limit.as_secs());
                 Check::found(step.about(), Diagnostic::new(&rules::NO_ANSWER, text))
             }
-            Execution::Forbidden(found) => {
-                checks.push((step, Check::found(CONTAINER, *found)));
-                break;
-            }
+            Execution::Forbidden(found) => Check::found(CONTAINER, *found),
             Execution::Failed(why) => {
                 let fix = "Run the command again: this says nothing of the image or the account. `kubectl get nodes` shows whether the node answers.";
                 let text = format!("{shown} could not be run: {why}");
-                checks.push((step, Check::found(CONTAINER, not_checked(&text, fix))));
-                break;
+                Check::found(CONTAINER, not_checked(&text, fix))
             }
         };
+        let is_of_all = check.about == CONTAINER;
         checks.push((step, check));
+        if is_of_all {
+            break;
+        }
     }
     checks
 }
@@ -95,14 +95,14 @@ async fn ask(executor: &Executor, identity: &Identity, service: Option<&str>) ->
 /// The first failure is the cause of those after it, and keeps its remedy. But a container that gets a ticket of its account finds
 /// the domain, whatever `nslookup` says: then Netlogon alone fails, by its ports or by the account (Microsoft: Troubleshoot gMSAs
 /// for Windows containers, *Check the container*).
-fn name_the_cause(mut checks: Vec<(Step, Check)>) -> impl Iterator<Item = Check> {
+fn name_the_cause(mut checks: Vec<(Asked, Check)>) -> impl Iterator<Item = Check> {
     let is_granted =
         |check: &Check| check.result.as_ref().map_or_else(|found| *found.rule == rules::ACCOUNT_ENCRYPTION, |_| true);
-    let gets_ticket = checks.iter().any(|(step, check)| *step == Step::DomainTicket && is_granted(check));
+    let gets_ticket = checks.iter().any(|(step, check)| *step == Asked::DomainTicket && is_granted(check));
     let mut cause: Option<&'static str> = None;
     for (step, check) in &mut checks {
         let Err(found) = &mut check.result else { continue };
-        if gets_ticket && matches!(step, Step::Dns | Step::DnsOverTcp) {
+        if gets_ticket && matches!(step, Asked::Dns | Asked::DnsOverTcp) {
             found.severity = Severity::Warning;
         }
         if found.severity != Severity::Error {
@@ -114,7 +114,7 @@ fn name_the_cause(mut checks: Vec<(Step, Check)>) -> impl Iterator<Item = Check>
         }
         cause = Some(check.about);
         let of_network = [&rules::NO_DOMAIN_CONTROLLER, &rules::NO_SECURE_CHANNEL, &rules::NO_ANSWER];
-        if gets_ticket && matches!(step, Step::SecureChannel | Step::Trust) && of_network.contains(&found.rule) {
+        if gets_ticket && matches!(step, Asked::SecureChannel | Asked::Trust) && of_network.contains(&found.rule) {
             found.fix = Some(NETLOGON_ALONE.to_owned());
         }
     }

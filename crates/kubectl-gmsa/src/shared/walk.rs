@@ -5,8 +5,8 @@
 use std::collections::HashMap;
 
 use super::{
-    admission::{FactFinder, fact_finder},
-    not_checked::{Read, Remedy, because},
+    admission::FactFinder,
+    not_checked::{Remedy, because},
     pods::{ClusterPod, ContentsState, FIX_UNMATCHED},
     rules::{self, Names, Subject},
     snapshot::Snapshot,
@@ -17,9 +17,9 @@ use super::{
         is_cause,
         scheduling::{Nodes, SCHEDULING, node_name},
         steps,
-        workload::Workload,
+        workload::{Workload, controller},
     },
-    webhook::{Configured, DEPLOYMENTS, configured, installer_of},
+    webhook::{Configured, configured, installer},
     workloads::Kind,
 };
 use anyhow::{Context as _, bail};
@@ -58,37 +58,33 @@ impl Walkthrough {
         let word = kind.split('.').next().unwrap_or_default();
         let is_pod = ["pod", "pods", "po"].contains(&word.to_ascii_lowercase().as_str());
         let kind = if is_pod { None } else { Some(Kind::of_word(word).ok_or_else(|| no_kind(word, "pod"))?) };
-        if !is_dns_subdomain(name) {
-            return Err(EXPECTED.to_owned());
-        }
-        Ok(Self { namespace: None, kind, name: name.to_owned() })
+        Ok(Self { kind, ..Self::of(None, name, EXPECTED)? })
     }
 
     /// Reads `NAMESPACE/KIND/NAME`, or `KIND/NAME`, of a workload.
     pub fn parse_workload(text: &str) -> Result<Self, String> {
         let parts: Vec<&str> = text.split('/').collect();
-        let (namespace, kind, name) = match parts.as_slice() {
-            [namespace, kind, name] => (Some((*namespace).to_owned()), *kind, *name),
-            [kind, name] => (None, *kind, *name),
+        let (namespace, kind, name) = match *parts.as_slice() {
+            [namespace, kind, name] => (Some(namespace), kind, name),
+            [kind, name] => (None, kind, name),
             _ => return Err("expected NAMESPACE/KIND/NAME".to_owned()),
         };
-        if namespace.as_ref().is_some_and(|namespace| !is_dns_label(namespace)) || !is_dns_subdomain(name) {
-            return Err("expected NAMESPACE/KIND/NAME, with names in lower case".to_owned());
-        }
+        let named = Self::of(namespace, name, "expected NAMESPACE/KIND/NAME, with names in lower case")?;
         let kind = Kind::of_word(kind).ok_or_else(|| no_kind(kind, "--pod for a pod"))?;
-        Ok(Self { namespace, kind: Some(kind), name: name.to_owned() })
+        Ok(Self { kind: Some(kind), ..named })
     }
 
     /// Reads `NAMESPACE/NAME`, or `NAME`, of a pod.
     pub fn parse_pod(text: &str) -> Result<Self, String> {
-        let (namespace, name) = match text.split_once('/') {
-            Some((namespace, name)) => (Some(namespace.to_owned()), name),
-            None => (None, text),
-        };
-        if namespace.as_ref().is_some_and(|namespace| !is_dns_label(namespace)) || !is_dns_subdomain(name) {
-            return Err("expected NAMESPACE/NAME".to_owned());
+        let (namespace, name) = text.split_once('/').map_or((None, text), |(namespace, name)| (Some(namespace), name));
+        Self::of(namespace, name, "expected NAMESPACE/NAME")
+    }
+
+    fn of(namespace: Option<&str>, name: &str, expected: &str) -> Result<Self, String> {
+        if namespace.is_some_and(|namespace| !is_dns_label(namespace)) || !is_dns_subdomain(name) {
+            return Err(expected.to_owned());
         }
-        Ok(Self { namespace, kind: None, name: name.to_owned() })
+        Ok(Self { namespace: namespace.map(str::to_owned), kind: None, name: name.to_owned() })
     }
 
     /// The lines of the walk.
@@ -122,24 +118,23 @@ async fn workload(snapshot: &Snapshot, namespace: &str, kind: Kind, name: &str) 
     let (workload, events) =
         tokio::join!(Workload::find(snapshot, namespace, kind, name), Events::read(snapshot, Some(namespace)));
     let workload = workload?.with_context(|| format!("there is no {} {namespace}/{name}", kind.as_str()))?;
-    if !workload.uses_gmsa() {
+    if !workload.pod().is_some_and(|pod| pod.uses_gmsa()) {
         let text = "its pod template does not use GMSA: `kubectl gmsa check` finds a field that is misspelt or in the wrong place";
         return Ok(vec![found(TEMPLATE, &rules::NO_CREDENTIAL_SPEC, text)]);
     }
     let subject = workload.subject();
-    let mut finder = fact_finder(snapshot).await;
+    let mut finder = FactFinder::of(snapshot).await;
     let mut checks = decision::checks(snapshot, &mut finder, namespace, &workload.template, subject).await?;
     if checks.iter().any(is_cause) {
         return Ok(with_unreached(checks));
     }
-    let (events, unread) = known(events);
     let pods: Vec<&ClusterPod> = workload.pods().collect();
     let nodes = nodes(snapshot, &pods).await;
     let worst = cause::worst(&workload, &nodes, &events);
     let created = cause::created(&workload, worst.as_ref(), &events);
     // Where no event can be read, the reason may be in one.
     let broken = is_cause(&created) || worst.as_ref().is_some_and(|(_, checks)| checks.iter().any(is_cause));
-    checks.extend(unread.filter(|_| broken));
+    checks.extend(events.lacking().filter(|_| broken));
     if is_cause(&created) {
         checks.push(decision::not_up_to_date(created, &workload));
         return Ok(with_unreached(checks));
@@ -157,9 +152,9 @@ async fn workload(snapshot: &Snapshot, namespace: &str, kind: Kind, name: &str) 
 }
 
 async fn pod(snapshot: &Snapshot, namespace: &str, name: &str) -> anyhow::Result<Vec<Check>> {
-    let (_, _, pod) = ClusterPod::find(snapshot, &format!("{namespace}/{name}")).await?;
+    let pod = ClusterPod::find(snapshot, &format!("{namespace}/{name}")).await?;
     let subject = Subject::Pod { namespace };
-    let (mut checks, mut finder) = (Vec::new(), fact_finder(snapshot).await);
+    let (mut checks, mut finder) = (Vec::new(), FactFinder::of(snapshot).await);
     if pod.admission.uses_gmsa() {
         let template = decision::without_contents(&pod)?;
         checks = decision::checks(snapshot, &mut finder, namespace, &template, subject).await?;
@@ -179,9 +174,8 @@ async fn pod(snapshot: &Snapshot, namespace: &str, name: &str) -> anyhow::Result
     let events = Events::read(snapshot, Some(namespace));
     let pods = [&pod];
     let (events, nodes) = tokio::join!(events, nodes(snapshot, &pods));
-    let (events, unread) = known(events);
     let steps = steps(&pod, subject, &nodes, &events);
-    checks.extend(unread.filter(|_| steps.iter().any(is_cause)));
+    checks.extend(events.lacking().filter(|_| steps.iter().any(is_cause)));
     Ok(walked(&pod, steps, checks, None))
 }
 
@@ -198,14 +192,6 @@ fn walked(pod: &ClusterPod, steps: Vec<Check>, mut checks: Vec<Check>, more: Opt
         checks.push(Check::pass(NEXT, format!("run: kubectl gmsa verify {namespace}/{name}")));
     }
     with_unreached(checks)
-}
-
-/// The events, and a check where they could not be read.
-fn known(events: Read<Events>) -> (Events, Option<Check>) {
-    match events {
-        Ok(events) => (events, None),
-        Err(unread) => (Events::default(), Some(unread.check("events"))),
-    }
 }
 
 /// The nodes of these pods, and the Windows nodes where a pod does not run.
@@ -233,37 +219,34 @@ async fn contents(snapshot: &Snapshot, finder: &mut FactFinder, of: &ClusterPod)
     }
     let outdated = |text: &str| again(of, Diagnostic::new(&rules::CONTENTS_OUTDATED, text));
     let unread = unread.as_ref().and_then(|denial| Remedy::of_denial(denial, ""));
-    match (ContentsState::of(pod, &contents), unread) {
-        (ContentsState::Unmatched, Some((cause, remedy))) => because(ADMISSION, cause, remedy),
-        (ContentsState::NoGmsa, _) => found(ADMISSION, &rules::NO_CREDENTIAL_SPEC, "the pod does not use GMSA"),
-        (ContentsState::UpToDate, _) => Check::pass(ADMISSION, "the pod carries the contents of its credential spec"),
+    let result = match (ContentsState::of(pod, &contents), unread) {
+        (ContentsState::Unmatched, Some((cause, remedy))) => return because(ADMISSION, cause, remedy),
+        (ContentsState::NoGmsa, _) => Err(Diagnostic::new(&rules::NO_CREDENTIAL_SPEC, "the pod does not use GMSA")),
+        (ContentsState::UpToDate, _) => Ok("the pod carries the contents of its credential spec".to_owned()),
         (ContentsState::WithoutContents, _) => {
             let text = "the pod names a credential spec and carries no contents: the webhook did not review it";
             let names = Names { exists: true, ..Names::default() };
-            Check::found(ADMISSION, again(of, rules::found(&rules::NAME_WITHOUT_CONTENTS, text, &names)))
+            Err(again(of, rules::found(&rules::NAME_WITHOUT_CONTENTS, text, &names)))
         }
         (ContentsState::Outdated, _) => {
-            Check::found(ADMISSION, outdated("the pod carries other contents than its credential spec has now"))
+            Err(outdated("the pod carries other contents than its credential spec has now"))
         }
         (ContentsState::Unmatched, None) => {
             let text = "the pod carries contents, and there is no credential spec to compare them with";
-            Check::found(ADMISSION, outdated(text).with_fix(FIX_UNMATCHED))
+            Err(outdated(text).with_fix(FIX_UNMATCHED))
         }
-    }
+    };
+    Check { about: ADMISSION, result }
 }
 
 /// What to do about a pod that must be created again.
 fn again(pod: &ClusterPod, found: Diagnostic) -> Diagnostic {
-    match created_again(pod) {
-        Some(fix) => found.with_fix(fix),
-        None => found,
-    }
+    Diagnostic { fix: created_again(pod).or(found.fix), ..found }
 }
 
 /// How a pod is created again: by its controller, where it has one.
 fn created_again(pod: &ClusterPod) -> Option<String> {
-    let mut owners = pod.object.metadata.owner_references.iter().flatten();
-    if !owners.any(|owner| owner.controller == Some(true)) {
+    if controller(&pod.object.metadata).is_none() {
         let fix = "Create it again from its manifest, because no controller does: `kubectl replace --force -f FILE`.";
         return Some(fix.to_owned());
     }
@@ -283,20 +266,11 @@ async fn unreviewed(snapshot: &Snapshot, pod: &ClusterPod) -> Option<Diagnostic>
     if mutating.is_empty() {
         let text = "the pod names a credential spec and carries no contents: no MutatingWebhookConfiguration sends pods to a GMSA webhook";
         let found = Diagnostic::new(&rules::WEBHOOK_MISSING, text);
-        let of_webhooks = webhooks.iter().find(|found| found.is_of_pods()).map(|found| found.installer.clone());
-        let installer = match of_webhooks {
-            Some(installer) => Some(installer),
-            None => installer_of(&snapshot.list(DEPLOYMENTS).await.unwrap_or_default()),
-        };
-        return Some(match installer {
-            Some(installer) => {
-                let pod = created_again(pod)
-                    .map(|fix| format!(" Pods get contents only when they are created. {fix}"))
-                    .unwrap_or_default();
-                found.with_fix(format!("{} creates it again.{pod}", installer.restore()))
-            }
-            None => found,
-        });
+        let installer = installer(snapshot, &webhooks).await;
+        let pod = created_again(pod).map(|fix| format!(" Pods get contents only when they are created. {fix}"));
+        let fix =
+            installer.map(|installer| format!("{} creates it again.{}", installer.restore(), pod.unwrap_or_default()));
+        return Some(Diagnostic { fix, ..found });
     }
     let of: Namespace = snapshot.get(&format!("/api/v1/namespaces/{namespace}")).await.ok()?;
     let passes_by = mutating.iter().find(|found| found.selects(&of).is_ok_and(|selected| !selected))?;

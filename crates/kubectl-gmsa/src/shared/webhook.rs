@@ -6,7 +6,7 @@ use k8s_openapi::{
     api::{
         admissionregistration::v1::{ServiceReference, ValidatingWebhook},
         apps::v1::Deployment,
-        core::v1::{Namespace, Pod},
+        core::v1::{ContainerPort, Namespace, Pod},
         discovery::v1::{Endpoint, EndpointSlice},
     },
     apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta},
@@ -26,14 +26,6 @@ struct Configuration {
     webhooks: Option<Vec<ValidatingWebhook>>,
 }
 
-/// The Deployments of the webhook, as the chart labels them.
-pub const DEPLOYMENTS: &str = "/apis/apps/v1/deployments?labelSelector=app.kubernetes.io%2Fname%3Dgmsa-webhook";
-
-/// Who installed the webhook, by its Deployments.
-pub fn installer_of(deployments: &[Deployment]) -> Option<Installer> {
-    deployments.first().map(|deployment| Installer::of(&deployment.metadata))
-}
-
 pub struct Configured {
     pub mutating: bool,
     /// The configuration's and the webhook's name.
@@ -49,6 +41,23 @@ pub struct Configured {
 /// Whether a webhook is for GMSA, by its name: those of this chart and of the one that it replaces contain `gmsa`.
 pub fn is_of_gmsa(name: &str) -> bool {
     name.contains("gmsa")
+}
+
+/// The webhooks of pods that AKS does not manage; or all, where it manages all of them.
+pub fn reviewing(webhooks: &[Configured]) -> Vec<&Configured> {
+    let (of_aks, ours): (Vec<_>, Vec<_>) =
+        webhooks.iter().filter(|found| found.is_of_pods()).partition(|found| found.installer == Installer::Aks);
+    if ours.is_empty() { of_aks } else { ours }
+}
+
+/// Who installed the webhook: by its configurations, or by its Deployment, as the chart labels it.
+pub async fn installer(snapshot: &Snapshot, webhooks: &[Configured]) -> Option<Installer> {
+    const DEPLOYMENTS: &str = "/apis/apps/v1/deployments?labelSelector=app.kubernetes.io%2Fname%3Dgmsa-webhook";
+    if let Some(found) = reviewing(webhooks).first() {
+        return Some(found.installer.clone());
+    }
+    let deployments: Vec<Deployment> = snapshot.list(DEPLOYMENTS).await.ok()?;
+    deployments.first().map(|deployment| Installer::of(&deployment.metadata))
 }
 
 /// Every webhook for GMSA.
@@ -157,33 +166,28 @@ pub async fn endpoints(snapshot: &Snapshot, service: &ServiceReference) -> Read<
 /// Whether the webhook gives random host names to all pods that use GMSA: by its first pod, where one can be read.
 pub async fn gives_hostnames(snapshot: &Snapshot) -> bool {
     let read = async {
-        let Some(service) = service_of_webhook(snapshot).await? else { return Ok(None) };
-        let endpoints = endpoints(snapshot, &service).await?;
-        let Some(name) = endpoints.iter().find_map(|endpoint| endpoint.target_ref.as_ref()?.name.as_deref()) else {
-            return Ok(None);
-        };
-        snapshot.find::<Pod>(&format!("/api/v1/namespaces/{}/pods/{name}", service.namespace)).await
+        let service = service_of_webhook(snapshot).await.ok()??;
+        let endpoints = endpoints(snapshot, &service).await.ok()?;
+        let name = endpoints.iter().find_map(pod_name)?;
+        snapshot.get::<Pod>(&format!("/api/v1/namespaces/{}/pods/{name}", service.namespace)).await.ok()
     };
-    let pod: Read<Option<Pod>> = read.await;
-    pod.ok().flatten().is_some_and(|pod| is_set_to_give_hostnames(&pod))
+    read.await.is_some_and(|pod| is_set_to_give_hostnames(&pod))
 }
 
 /// By the variable that both charts set, or by the flag. The words for yes are those of Go (`strconv.ParseBool`).
 fn is_set_to_give_hostnames(pod: &Pod) -> bool {
     let is_yes = |word: &str| matches!(word, "1" | "t" | "T" | "TRUE" | "true" | "True");
     pod.spec.iter().flat_map(|spec| &spec.containers).any(|container| {
-        let by_variable = container
-            .env
-            .iter()
-            .flatten()
-            .any(|variable| variable.name == "RANDOM_HOSTNAME" && variable.value.as_deref().is_some_and(is_yes));
-        by_variable
-            || container.args.iter().flatten().any(|flag| match flag.strip_prefix("--random-hostname") {
-                Some("") => true,
-                Some(value) => value.strip_prefix('=').is_some_and(is_yes),
-                None => false,
-            })
+        let variables = container.env.iter().flatten().filter(|variable| variable.name == "RANDOM_HOSTNAME");
+        let mut flags = container.args.iter().flatten().filter_map(|flag| flag.strip_prefix("--random-hostname"));
+        variables.filter_map(|variable| variable.value.as_deref()).any(is_yes)
+            || flags.any(|value| value.is_empty() || value.strip_prefix('=').is_some_and(is_yes))
     })
+}
+
+/// The name of the pod that an endpoint is.
+pub fn pod_name(endpoint: &Endpoint) -> Option<&str> {
+    endpoint.target_ref.as_ref()?.name.as_deref()
 }
 
 pub fn is_ready(endpoint: &Endpoint) -> bool {
@@ -195,10 +199,14 @@ pub fn image(pod: &Pod) -> Option<&str> {
     pod.spec.as_ref()?.containers.first()?.image.as_deref()
 }
 
+/// The port of this name.
+pub fn port<'p>(pod: &'p Pod, name: &str) -> Option<&'p ContainerPort> {
+    let containers = pod.spec.iter().flat_map(|spec| &spec.containers);
+    containers.flat_map(|container| container.ports.iter().flatten()).find(|port| port.name.as_deref() == Some(name))
+}
+
 /// The metrics of a replica. `None` where the user may not (`pods/proxy`) or the API server does not reach it.
 pub async fn metrics(snapshot: &Snapshot, namespace: &str, name: &str, pod: &Pod) -> Option<String> {
-    let ports =
-        pod.spec.iter().flat_map(|spec| &spec.containers).flat_map(|container| container.ports.iter().flatten());
-    let port = ports.into_iter().find(|port| port.name.as_deref() == Some(ADMIN))?.container_port;
+    let port = port(pod, ADMIN)?.container_port;
     snapshot.text(&format!("/api/v1/namespaces/{namespace}/pods/{name}:{port}/proxy/metrics")).await.ok()
 }

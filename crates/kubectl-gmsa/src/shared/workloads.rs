@@ -16,9 +16,18 @@ impl Kind {
 
     /// The kind of a word: its name, its plural or its short name.
     pub fn of_word(word: &str) -> Option<Self> {
+        /// Those of `kubectl api-resources`; a Job has none.
+        const SHORT: [(&str, Kind); 5] = [
+            ("deploy", Kind::Deployment),
+            ("sts", Kind::StatefulSet),
+            ("ds", Kind::DaemonSet),
+            ("rs", Kind::ReplicaSet),
+            ("cj", Kind::CronJob),
+        ];
         let word = word.to_ascii_lowercase();
-        let name = |kind: &Self| kind.as_str().to_ascii_lowercase();
-        Self::ALL.into_iter().find(|kind| [name(kind), kind.plural(), kind.short().to_owned()].contains(&word))
+        let short = SHORT.iter().find(|(short, _)| *short == word).map(|(_, kind)| *kind);
+        let is_named = |kind: &Self| word == kind.plural() || word == kind.as_str().to_ascii_lowercase();
+        short.or_else(|| Self::ALL.into_iter().find(is_named))
     }
 
     pub fn as_str(self) -> &'static str {
@@ -29,18 +38,6 @@ impl Kind {
             Self::ReplicaSet => "ReplicaSet",
             Self::Job => "Job",
             Self::CronJob => "CronJob",
-        }
-    }
-
-    /// The short name in `kubectl api-resources`; a Job has none.
-    fn short(self) -> &'static str {
-        match self {
-            Self::Deployment => "deploy",
-            Self::StatefulSet => "sts",
-            Self::DaemonSet => "ds",
-            Self::ReplicaSet => "rs",
-            Self::Job => "job",
-            Self::CronJob => "cj",
         }
     }
 

@@ -1,126 +1,159 @@
 //! A simulated cluster in which all is well (`fixtures/healthy.yaml`), for the commands that ask one.
 
-use std::process::Output;
+use std::{path::Path, process::Output};
 
-use serde_json::{Value, json};
+use serde::Deserialize;
+use serde_json::Value;
+use tempfile::NamedTempFile;
 
 use super::{
     program,
     support::{Fault, Kind, SimulatedApi, Table, Verb},
 };
 
-/// Runs the program with a kubeconfig for the server.
-pub async fn run(api: &SimulatedApi, arguments: &[&str]) -> Output {
-    let folder = tempfile::tempdir().unwrap();
-    let kubeconfig = folder.path().join("config");
-    std::fs::write(&kubeconfig, api.kubeconfig()).unwrap();
-    let mut command = program(folder.path());
-    command.arg("--kubeconfig").arg(&kubeconfig).args(arguments);
+/// A kubeconfig for the server.
+pub fn kubeconfig(api: &SimulatedApi) -> NamedTempFile {
+    let file = NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), api.kubeconfig()).unwrap();
+    file
+}
+
+/// Runs the program in a folder, with a kubeconfig for the server.
+pub async fn run_in(folder: &Path, api: &SimulatedApi, arguments: &[&str]) -> Output {
+    let kubeconfig = kubeconfig(api);
+    let mut command = program(folder);
+    command.arg("--kubeconfig").arg(kubeconfig.path()).args(arguments);
     tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap()
 }
 
-pub fn kind(api_version: &'static str, kind: &'static str, plural: &'static str, namespaced: bool) -> Kind {
+/// Runs the program with a kubeconfig for the server.
+pub async fn run(api: &SimulatedApi, arguments: &[&str]) -> Output {
+    run_in(Path::new("."), api, arguments).await
+}
+
+pub const fn kind(api_version: &'static str, kind: &'static str, plural: &'static str, namespaced: bool) -> Kind {
     Kind { api_version, kind, plural, namespaced }
 }
+
+/// What the simulated cluster has lists of.
+pub const KINDS: [Kind; 26] = [
+    kind("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", "mutatingwebhookconfigurations", false),
+    kind("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "validatingwebhookconfigurations", false),
+    kind("apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions", false),
+    kind("apps/v1", "DaemonSet", "daemonsets", true),
+    kind("apps/v1", "Deployment", "deployments", true),
+    kind("apps/v1", "ReplicaSet", "replicasets", true),
+    kind("apps/v1", "StatefulSet", "statefulsets", true),
+    kind("batch/v1", "CronJob", "cronjobs", true),
+    kind("batch/v1", "Job", "jobs", true),
+    kind("discovery.k8s.io/v1", "EndpointSlice", "endpointslices", true),
+    kind("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies", true),
+    kind("node.k8s.io/v1", "RuntimeClass", "runtimeclasses", false),
+    kind("rbac.authorization.k8s.io/v1", "ClusterRole", "clusterroles", false),
+    kind("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "clusterrolebindings", false),
+    kind("rbac.authorization.k8s.io/v1", "Role", "roles", true),
+    kind("rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings", true),
+    kind("v1", "ConfigMap", "configmaps", true),
+    kind("v1", "Event", "events", true),
+    kind("v1", "Namespace", "namespaces", false),
+    kind("v1", "Node", "nodes", false),
+    kind("v1", "Pod", "pods", true),
+    kind("v1", "ReplicationController", "replicationcontrollers", true),
+    kind("v1", "Secret", "secrets", true),
+    kind("v1", "Service", "services", true),
+    kind("v1", "ServiceAccount", "serviceaccounts", true),
+    kind("windows.k8s.io/v1", "GMSACredentialSpec", "gmsacredentialspecs", false),
+];
 
 /// The objects of the healthy cluster.
 pub fn objects() -> Vec<Value> {
     serde_saphyr::from_multiple(include_str!("../fixtures/healthy.yaml")).unwrap()
 }
 
-/// The pod `shop/web` by another name and with other options.
-pub fn pod(name: &str, options: &Value) -> Value {
-    let mut pod = objects().into_iter().find(|object| object["metadata"]["name"] == "web").unwrap();
-    pod["metadata"]["name"] = json!(name);
-    pod["spec"]["securityContext"]["windowsOptions"] = options.clone();
-    pod
+/// A fault of the API server.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Trouble {
+    /// `VERB PATH`, of which the path may be a part.
+    on: String,
+    /// A part of the body as JSON without white space.
+    #[serde(default)]
+    body: String,
+    times: Option<usize>,
+    answer: Answer,
 }
 
-/// Changes the webhook of both configurations.
-pub fn configurations(api: &SimulatedApi, change: impl Fn(&mut Value)) {
-    for plural in ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"] {
-        let mut configuration = api.object(plural, "", "gmsa").unwrap();
-        change(&mut configuration["webhooks"][0]);
-        api.apply(configuration);
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum Answer {
+    Forbidden,
+    TooManyRequests,
+    Cut,
+    Silence,
+    /// A code with a message.
+    Refuse(u16, String),
+    /// A code with a text.
+    Text(u16, String),
+    Object(Value),
+}
+
+impl Trouble {
+    pub fn script(&self, api: &SimulatedApi) {
+        let (verb, path) = asked(&self.on);
+        // As long as the process of the test.
+        let text = |text: &String| -> &'static str { text.clone().leak() };
+        let fault = match &self.answer {
+            Answer::Forbidden => Fault::forbidden(),
+            Answer::TooManyRequests => Fault::too_many_requests(0),
+            Answer::Cut => Fault::Cut,
+            Answer::Silence => Fault::Silence,
+            Answer::Refuse(code, message) => {
+                Fault::Refuse { code: *code, reason: "Whatever", message: text(message), retry_after: Some(0) }
+            }
+            Answer::Text(code, said) => Fault::Text(*code, text(said)),
+            Answer::Object(object) => Fault::Object(object.clone()),
+        };
+        if self.body.is_empty() {
+            api.fault(verb, path, self.times.unwrap_or(usize::MAX), fault);
+        } else {
+            api.fault_of_body(verb, path, &self.body, fault);
+        }
     }
 }
 
-/// What the webhook says to the pods that `doctor` sends as dry runs, through the API server.
-pub const REFUSED: Fault = Fault::Refuse {
-    code: 404,
-    reason: "NotFound",
-    message: "admission webhook \"admission-webhook.windows-gmsa.sigs.k8s.io\" denied the request: cred spec gmsa-webhook-test-does-not-exist does not exist",
-    retry_after: None,
-};
-
-/// What the static policies of a control plane say to the configuration that `doctor` sends as a dry run.
-const PROTECTED: Fault = Fault::Refuse {
-    code: 403,
-    reason: "Forbidden",
-    message: "validatingwebhookconfigurations.admissionregistration.k8s.io \"gmsa-static-policies\" is forbidden: ValidatingAdmissionPolicy \
-              'gmsa-configurations.static.k8s.io' with binding 'gmsa-configurations.static.k8s.io' denied request: the static policies of the GMSA webhook gmsa are in force",
-    retry_after: None,
-};
-
-/// Where `doctor` sends that configuration.
-const PROTECTION: &str = "/validatingwebhookconfigurations?dryRun=All";
-
-/// Where `doctor` sends its pods.
-pub const DRY_RUN: &str = "/pods?dryRun=All";
-
-/// Scripts what the simulated API server cannot do itself: its version, the dry run of pods, and access reviews, which are allowed
-/// but for those whose JSON contains one of `denied`.
-pub fn script(api: &SimulatedApi, dry_run: Fault, denied: &[&str]) {
-    script_each(api, dry_run.clone(), dry_run, denied);
+/// `VERB PATH`.
+pub fn asked(words: &str) -> (Verb, &str) {
+    let (verb, path) = words.split_once(' ').unwrap_or((words, ""));
+    let verb = match verb {
+        "get" => Verb::Get,
+        "list" => Verb::List,
+        "create" => Verb::Create,
+        "update" => Verb::Update,
+        "patch" => Verb::Patch,
+        "delete" => Verb::Delete,
+        other => panic!("no verb: {other}"),
+    };
+    (verb, path)
 }
 
-/// The same, with the answers to the pod that `/mutate` must refuse and to the one that `/validate` must refuse.
-pub fn script_each(api: &SimulatedApi, mutate: Fault, validate: Fault, denied: &[&str]) {
-    script_all(api, mutate, validate, PROTECTED, denied);
-}
-
-/// The same, with the answer to the configuration that static policies must refuse.
-pub fn script_all(api: &SimulatedApi, mutate: Fault, validate: Fault, protection: Fault, denied: &[&str]) {
-    let access = |allowed: bool| Fault::Object(json!({"status": {"allowed": allowed}}));
-    api.heal();
-    api.fault(Verb::Get, "/version", usize::MAX, Fault::Object(json!({"gitVersion": "v1.36.0"})));
-    api.fault_of_body(Verb::Create, DRY_RUN, "\"gmsaCredentialSpec\":", validate);
-    api.fault(Verb::Create, DRY_RUN, usize::MAX, mutate);
-    api.fault(Verb::Create, PROTECTION, usize::MAX, protection);
-    for review in denied {
-        api.fault_of_body(Verb::Create, "/subjectaccessreviews", review, access(false));
+/// Scripts what the simulated API server cannot do itself. What was scripted before comes first.
+pub fn answers(api: &SimulatedApi) {
+    let answers: Vec<Trouble> = serde_saphyr::from_str(include_str!("../fixtures/answers.yaml")).unwrap();
+    for answer in answers {
+        answer.script(api);
     }
-    api.fault(Verb::Create, "/subjectaccessreviews", usize::MAX, access(true));
 }
 
 /// A cluster in which all is well.
 pub async fn healthy() -> SimulatedApi {
     let api = SimulatedApi::start().await;
-    for known in [
-        kind("apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions", false),
-        kind("discovery.k8s.io/v1", "EndpointSlice", "endpointslices", true),
-        kind("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies", true),
-        kind("v1", "Pod", "pods", true),
-        kind("v1", "Node", "nodes", false),
-        kind("v1", "Secret", "secrets", true),
-        kind("apps/v1", "Deployment", "deployments", true),
-        kind("apps/v1", "StatefulSet", "statefulsets", true),
-        kind("apps/v1", "DaemonSet", "daemonsets", true),
-        kind("apps/v1", "ReplicaSet", "replicasets", true),
-        kind("batch/v1", "Job", "jobs", true),
-        kind("batch/v1", "CronJob", "cronjobs", true),
-        kind("v1", "Event", "events", true),
-        kind("node.k8s.io/v1", "RuntimeClass", "runtimeclasses", false),
-        kind("v1", "ServiceAccount", "serviceaccounts", true),
-        kind("v1", "Namespace", "namespaces", false),
-        kind("v1", "ConfigMap", "configmaps", true),
-    ] {
-        api.define(known);
+    for kind in KINDS {
+        api.define(kind);
     }
     for object in objects() {
         api.apply(object);
     }
-    script(&api, REFUSED, &[]);
+    answers(&api);
     api.authorize_by(Table::of(&[("shop", "web", "webapp1")]));
     api
 }

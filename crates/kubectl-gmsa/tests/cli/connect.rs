@@ -1,17 +1,13 @@
 //! How the cluster is found and reached: the kubeconfig, what the flags override, proxies. The proxies are real ones, on the loopback
-//! address; the API server is the simulated one, or one that only writes down who asks.
+//! address.
 
 use std::{
-    convert::Infallible,
     net::SocketAddr,
     path::Path,
     process::Output,
     sync::{Arc, Mutex},
 };
 
-use http::{Request, Response};
-use hyper::{body::Incoming, server::conn::http1, service::service_fn};
-use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional},
@@ -19,9 +15,8 @@ use tokio::{
 };
 
 use super::{
-    assert_printed,
-    cluster::kind,
-    portable, program, shown,
+    cluster::{kind, run},
+    program, simulated,
     support::{Fault, SimulatedApi, Verb},
     text,
 };
@@ -146,6 +141,11 @@ fn assert_clean(output: &Output) {
     assert_eq!((text(&output.stderr), text(&output.stdout), output.status.code()), ("", CLEAN, Some(0)));
 }
 
+/// A folder with a kubeconfig of this server.
+fn insecure(server: &str) -> tempfile::TempDir {
+    folder_with(&kubeconfig(&json!({"server": server, "insecure-skip-tls-verify": true})))
+}
+
 /// A folder with the kubeconfig `config`.
 fn folder_with(config: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -160,7 +160,7 @@ async fn the_environment_s_proxy_leads_to_the_server() {
     let (_api, address) = cluster().await;
     let (at, log) = proxy(Proxy::Http, address).await;
     let server = "https://k8s.example.test:6443";
-    let folder = folder_with(&kubeconfig(&json!({"server": server, "insecure-skip-tls-verify": true})));
+    let folder = insecure(server);
     for (name, url) in [
         ("HTTPS_PROXY", format!("http://{at}")),
         ("https_proxy", format!("http://{at}")),
@@ -183,7 +183,7 @@ async fn no_proxy_is_compared_with_the_server() {
     let (_api, address) = cluster().await;
     let (at, log) = proxy(Proxy::Http, address).await;
     let server = format!("https://0.0.0.0:{}", address.port());
-    let folder = folder_with(&kubeconfig(&json!({"server": server, "insecure-skip-tls-verify": true})));
+    let folder = insecure(&server);
     let url = format!("http://{at}");
     for (no_proxy, used) in [("", true), ("127.0.0.1", true), ("0.0.0.0/8", false), ("0.0.0.0", false), ("*", false)] {
         let output = outdated(folder.path(), &[CONFIG, ("HTTPS_PROXY", &url), ("no_proxy", no_proxy)], &[]).await;
@@ -192,7 +192,7 @@ async fn no_proxy_is_compared_with_the_server() {
     }
     // This machine is never reached by a proxy.
     let server = format!("https://{address}");
-    let folder = folder_with(&kubeconfig(&json!({"server": server, "insecure-skip-tls-verify": true})));
+    let folder = insecure(&server);
     assert_clean(&outdated(folder.path(), &[CONFIG, ("HTTPS_PROXY", &url)], &[]).await);
     assert_eq!(heard(&log).len(), 0);
 }
@@ -234,17 +234,18 @@ async fn a_proxy_that_refuses_is_named() {
     let (at, _) = proxy(Proxy::Locked, address).await;
     let folder = folder_with(&kubeconfig(&json!({"server": "https://k8s.example.test:6443"})));
     let output = outdated(folder.path(), &[CONFIG, ("HTTPS_PROXY", &format!("http://u:s3cret@{at}"))], &[]).await;
-    let mut runs = vec![("it asks for a password", shown(&output).replace(&at.to_string(), "HOST:PORT"))];
-    let output = outdated(folder.path(), &[CONFIG, ("HTTPS_PROXY", "ftp://u:s3cret@p")], &[]).await;
-    runs.push(("it is none", shown(&output)));
-    assert_printed("proxy-refuses", &runs);
+    let said = format!(
+        "error: the API server cannot be reached: client error (Connect): \
+         through the proxy http://{at}: tunnel error: proxy authorization required\n"
+    );
+    assert_eq!((text(&output.stderr), output.status.code()), (&*said, Some(2)));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_kubeconfig_list_may_name_files_that_do_not_exist() {
     let (_api, address) = cluster().await;
     let server = format!("https://{address}");
-    let folder = folder_with(&kubeconfig(&json!({"server": server, "insecure-skip-tls-verify": true})));
+    let folder = insecure(&server);
     let list = std::env::join_paths(["none", "", "config"]).unwrap();
     assert_clean(&outdated(folder.path(), &[("KUBECONFIG", list.to_str().unwrap())], &[]).await);
     std::fs::write(folder.path().join("broken"), "a: [").unwrap();
@@ -253,42 +254,6 @@ async fn a_kubeconfig_list_may_name_files_that_do_not_exist() {
     let said = "error: cannot read the kubeconfig broken: line 1 column 4: unclosed bracket";
     assert!(text(&output.stderr).starts_with(said), "{}", text(&output.stderr));
     assert_eq!(output.status.code(), Some(2));
-    // A file that was asked for must exist.
-    let output = outdated(folder.path(), &[], &["--kubeconfig", "none"]).await;
-    let said = "error: cannot read the kubeconfig none: No such file or directory (os error 2)\n";
-    assert_eq!((portable(text(&output.stderr)).as_str(), output.status.code()), (said, Some(2)));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn without_a_kubeconfig_it_is_the_pod_s_service_account() {
-    let folder = tempfile::tempdir().unwrap();
-    let output = outdated(folder.path(), &[], &[]).await;
-    let mut runs = vec![("no kubeconfig", shown(&output))];
-    // A pod without a mounted service account.
-    let pod = [("KUBERNETES_SERVICE_HOST", "10.0.0.1"), ("KUBERNETES_SERVICE_PORT", "443")];
-    runs.push(("in a pod", shown(&outdated(folder.path(), &pod, &[]).await)));
-    // What is asked for comes first.
-    runs.push(("in a pod, with --context a", shown(&outdated(folder.path(), &pod, &["--context", "a"]).await)));
-    assert_printed("no-kubeconfig", &runs);
-}
-
-/// An API server that has nothing, and writes down who asks for what.
-async fn recorder() -> (String, Heard) {
-    let (listener, heard) = (TcpListener::bind("127.0.0.1:0").await.unwrap(), Heard::default());
-    let (url, log) = (format!("http://{}", listener.local_addr().unwrap()), Arc::clone(&heard));
-    let answer = service_fn(move |request: Request<Incoming>| {
-        let header = |name| request.headers().get(name).map_or("-", |value| value.to_str().unwrap()).to_owned();
-        let line = [header("authorization"), header("impersonate-user"), header("impersonate-group")].join(" ");
-        log.lock().unwrap().push(format!("{} {line}", request.uri().path()));
-        async { Ok::<_, Infallible>(Response::new(json!({"metadata": {}, "items": []}).to_string())) }
-    });
-    tokio::spawn(async move {
-        loop {
-            let (client, _) = listener.accept().await.unwrap();
-            tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(client), answer.clone()));
-        }
-    });
-    (url, heard)
 }
 
 /// Two contexts, clusters and users; only the second cluster exists.
@@ -314,7 +279,18 @@ fn two(url: &str) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn flags_override_the_kubeconfig() {
-    let (url, log) = recorder().await;
+    let api = SimulatedApi::start().await;
+    for verb in [Verb::Get, Verb::List] {
+        api.fault(verb, "", usize::MAX, Fault::Object(json!({"metadata": {}, "items": []})));
+    }
+    let asked = || {
+        let last = api.requests(Verb::Get, "").pop().or_else(|| api.requests(Verb::List, "").pop()).unwrap();
+        api.forget_requests();
+        let [user, group] = last.impersonates.map(|name| name.unwrap_or_else(|| "-".to_owned()));
+        let path = last.path.split('?').next().unwrap();
+        format!("{path} {} {user} {group}", last.authorization.unwrap())
+    };
+    let url = api.url();
     let folder = folder_with(&two(&url));
     let cases: [(&[&str], &str); 9] = [
         (&["--context", "two"], "default/pods Bearer two someone -"),
@@ -328,36 +304,14 @@ async fn flags_override_the_kubeconfig() {
         (&["--context", "two", "--as", "me", "--as-group", "us"], "default/pods Bearer two me us"),
         (&["--context", "two", "-A"], "/pods Bearer two someone -"),
     ];
-    for (flags, asked) in cases {
+    for (flags, expected) in cases {
         assert_clean(&outdated(folder.path(), &[CONFIG], flags).await);
-        let last = heard(&log).pop().unwrap();
-        let scope = if asked.starts_with('/') { "/api/v1" } else { "/api/v1/namespaces/" };
-        assert_eq!(last, format!("{scope}{asked}"), "{flags:?}");
+        let scope = if expected.starts_with('/') { "/api/v1" } else { "/api/v1/namespaces/" };
+        assert_eq!(asked(), format!("{scope}{expected}"), "{flags:?}");
     }
     // Without any kubeconfig.
     assert_clean(&outdated(folder.path(), &[], &["--server", &url, "--token", "mine"]).await);
-    assert_eq!(heard(&log).pop().unwrap(), "/api/v1/namespaces/default/pods Bearer mine - -");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn what_is_asked_for_must_be_in_the_kubeconfig() {
-    let folder = folder_with(&two("http://127.0.0.1:1"));
-    let mut runs = Vec::new();
-    for flags in [
-        ["--context", "x"],
-        ["--cluster", "x"],
-        ["--user", "x"],
-        ["--server", ""],
-        ["--server", "ldap://dc"],
-        ["-n", "a/b"],
-    ] {
-        let output = outdated(folder.path(), &[CONFIG], &flags).await;
-        runs.push((format!("{}={}", flags[0], flags[1]), shown(&output)));
-    }
-    let folder = folder_with("{}");
-    let output = outdated(folder.path(), &[CONFIG], &["--user", "x"]).await;
-    runs.push(("an empty kubeconfig".to_owned(), shown(&output)));
-    assert_printed("not-in-the-kubeconfig", &runs);
+    assert_eq!(asked(), "/api/v1/namespaces/default/pods Bearer mine - -");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -367,82 +321,23 @@ async fn a_certificate_is_verified_unless_it_must_not_be() {
         folder_with(&kubeconfig(&json!({"server": format!("https://{address}"), "certificate-authority": "none"})));
     assert_clean(&outdated(folder.path(), &[CONFIG], &["--insecure-skip-tls-verify"]).await);
     assert_clean(&outdated(folder.path(), &[CONFIG], &["--insecure-skip-tls-verify=true"]).await);
-    let folder =
-        folder_with(&kubeconfig(&json!({"server": format!("https://{address}"), "insecure-skip-tls-verify": true})));
+    let folder = insecure(&format!("https://{address}"));
     let output = outdated(folder.path(), &[CONFIG], &["--insecure-skip-tls-verify=false"]).await;
     assert!(text(&output.stderr).contains("invalid peer certificate"), "{}", text(&output.stderr));
     assert_eq!(output.status.code(), Some(2));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_may_take_as_long_as_it_is_told() {
-    let (api, address) = cluster().await;
-    api.fault(Verb::List, "/pods", usize::MAX, Fault::Silence);
-    let folder =
-        folder_with(&kubeconfig(&json!({"server": format!("https://{address}"), "insecure-skip-tls-verify": true})));
-    let output = outdated(folder.path(), &[CONFIG], &["--request-timeout", "300ms"]).await;
-    let said = "error: no answer from the API server within 0.3 s\n";
-    assert_eq!((text(&output.stderr), output.status.code()), (said, Some(2)));
-    // Beside a load, the time may be over before the call has met its fault.
-    api.heal();
-    assert_clean(&outdated(folder.path(), &[CONFIG], &["--request-timeout", "0"]).await);
-    let output = outdated(folder.path(), &[CONFIG], &["--request-timeout", "soon"]).await;
-    let said = "error: invalid value 'soon' for '--request-timeout <DURATION>': expected a duration such as 1s, 2m or 3h, or 0 for no limit\n";
-    assert!(text(&output.stderr).starts_with(said), "{}", text(&output.stderr));
-}
-
-/// Neither a debug form nor the name of a library's type is for people, and the program that was to be run is named.
-#[tokio::test(flavor = "multi_thread")]
-async fn credentials_that_cannot_be_used_are_said_in_words() {
-    let cluster = json!({"server": "https://127.0.0.1:1", "insecure-skip-tls-verify": true});
-    let exec = |command: &str, arguments: &[&str]| {
-        json!({"exec": {
-            "apiVersion": "client.authentication.k8s.io/v1", "command": command, "args": arguments, "interactiveMode": "Never",
-        }})
-    };
-    let programs = [
-        ("a program that fails", exec("sh", &["-c", "echo one >&2; echo token has expired >&2; exit 3"])),
-        ("a program that prints something else", exec("echo", &["hello"])),
-    ];
-    let others = [
-        ("a program that is not there", exec("aws-none", &[])),
-        ("a file that is not there", json!({"client-certificate": "none.pem", "client-key": "none.key"})),
-        ("no base64", json!({"client-certificate-data": "?", "client-key-data": "?"})),
-        ("a token of two lines", json!({"token": "one\ntwo"})),
-        ("an auth-provider", json!({"auth-provider": {"name": "gcp"}})),
-    ];
-    let run = async |(title, user): (&'static str, Value)| {
-        let mut config: Value = serde_json::from_str(&kubeconfig(&cluster)).unwrap();
-        config["users"] = json!([{"name": "a", "user": user}]);
-        let folder = folder_with(&config.to_string());
-        (title, shown(&outdated(folder.path(), &[], &["--kubeconfig", "config"]).await))
-    };
-    let mut runs = Vec::new();
-    for user in others {
-        runs.push(run(user).await);
-    }
-    assert_printed("credentials", &runs);
-    // Windows has neither program.
-    if cfg!(unix) {
-        runs.clear();
-        for user in programs {
-            runs.push(run(user).await);
-        }
-        assert_printed("credentials-of-programs", &runs);
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn who_is_not_known_is_told_to_log_in() {
-    let (api, address) = cluster().await;
-    let folder =
-        folder_with(&kubeconfig(&json!({"server": format!("https://{address}"), "insecure-skip-tls-verify": true})));
-    api.fault(
-        Verb::List,
-        "",
-        usize::MAX,
-        Fault::Refuse { code: 401, reason: "Unauthorized", message: "Unauthorized", retry_after: None },
-    );
-    let output = outdated(folder.path(), &[], &["--kubeconfig", "config"]).await;
-    assert_printed("not-known", &[("401", shown(&output))]);
+async fn commands_run_through_a_proxy() {
+    let api = simulated::cluster(&simulated::folder("verify")).await;
+    let direct = run(&api, &["verify", "shop/web"]).await;
+    let address = api.url().strip_prefix("http://").unwrap().parse().unwrap();
+    let (at, log) = proxy(Proxy::Socks, address).await;
+    let cluster = json!({"server": "http://k8s.example.test:6443", "proxy-url": format!("socks5://{at}")});
+    let folder = folder_with(&kubeconfig(&cluster));
+    let mut command = program(folder.path());
+    command.args(["--kubeconfig", "config", "verify", "shop/web"]);
+    let output = tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap();
+    assert_eq!((text(&output.stdout), output.status.code()), (text(&direct.stdout), Some(0)));
+    assert_eq!(heard(&log), ["k8s.example.test:6443"]);
 }

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, fmt::Write as _, fs, path::Path};
 
 use serde_json::Value;
 
-use super::{portable, recorded, repository, run, text};
+use super::{portable, recorded, repository, run, text, words};
 
 /// A script for a shell is longer.
 const LINES: usize = 40;
@@ -32,12 +32,6 @@ fn folder() -> tempfile::TempDir {
     }
     fs::write(folder.path().join("gmsa.json"), recorded::healthy().to_string()).unwrap();
     folder
-}
-
-/// The words of a command line, quotes removed.
-fn words(command: &str) -> Vec<&str> {
-    let parts = command.split('"').enumerate();
-    parts.flat_map(|(i, part)| if i % 2 == 1 { vec![part] } else { part.split_whitespace().collect() }).collect()
 }
 
 /// The part of a line of a shell that is a command of this program.

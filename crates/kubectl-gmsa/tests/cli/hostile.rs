@@ -143,20 +143,6 @@ fn nothing_from_a_directory_is_code_or_forges_a_line() {
 }
 
 #[test]
-fn a_grant_is_offered_only_for_names_that_a_shell_takes_as_words() {
-    let folder = tempfile::tempdir().unwrap();
-    let manifest = r#"{"apiVersion": "windows.k8s.io/v1", "kind": "GMSACredentialSpec", "metadata": {"name": "web"}, "credspec": {}}
----
-{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "shop; rm -rf ~"},
- "spec": {"securityContext": {"windowsOptions": {"gmsaCredentialSpecName": "web"}}}}"#;
-    let output = run(folder.path(), &["check", "-f", "-"], manifest.as_bytes());
-    assert!(!text(&output.stdout).contains("kubectl gmsa grant"), "{}", text(&output.stdout));
-    let good = manifest.replace("; rm -rf ~", "");
-    let output = run(folder.path(), &["check", "-f", "-"], good.as_bytes());
-    assert!(text(&output.stdout).contains("kubectl gmsa grant --credspec web --serviceaccount shop:default --apply"));
-}
-
-#[test]
 fn problems_of_one_kind_in_one_file_are_summarised_after_a_hundred() {
     let folder = tempfile::tempdir().unwrap();
     let mut many = String::new();

@@ -1,7 +1,8 @@
 //! `kubectl gmsa` as people run it: the built program, its exact output, its exit code.
 //!
-//! A case is a folder of `tests/cli`: `command` is what is typed, one command a line, `stdin` what is piped in, the rest are its files and what
-//! must come out. With a `bundle.yaml` it is run with `--from` a bundle of the cluster ([`recorded`]). `UPDATE_SNAPSHOTS=1 cargo test -p kubectl-gmsa` writes what comes out now, for a reviewer to read.
+//! A case is a folder of `tests/cli`: `command` is what is typed, one command a line, after the variables that are set; `stdin` is what is piped in, the
+//! rest are its files and what must come out. With a `bundle.yaml` it is run with `--from` a bundle of the cluster ([`recorded`]), and with a file `unix`
+//! only there. Sessions with a cluster that changes are in [`simulated`]. `UPDATE_SNAPSHOTS=1 cargo test -p kubectl-gmsa` writes what comes out now, for a reviewer to read.
 
 #![allow(
     clippy::unwrap_used,
@@ -20,19 +21,19 @@ use std::{
 use gmsa_test_support as support;
 
 mod agreement;
-mod check_cluster;
-mod check_live;
+mod bundle;
+mod calls;
 mod cluster;
+#[cfg(unix)]
 mod complete;
 mod connect;
-mod doctor;
 mod examples;
 mod hostile;
-mod live;
-mod outdated;
+mod nodes;
 mod probe;
 mod readme;
 mod recorded;
+mod simulated;
 #[cfg(unix)]
 mod terminal;
 mod verify;
@@ -50,16 +51,32 @@ fn program(folder: &Path) -> Command {
 }
 
 fn run(folder: &Path, arguments: &[&str], stdin: &[u8]) -> Output {
-    let mut child = program(folder)
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut program = program(folder);
+    program.args(arguments);
+    finished(program, stdin)
+}
+
+/// What comes out of a program that reads this.
+fn finished(mut program: Command, stdin: &[u8]) -> Output {
+    let mut child = program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     // A program that does not read its input closes it.
     let _ = child.stdin.take().unwrap().write_all(stdin);
     child.wait_with_output().unwrap()
+}
+
+/// The words of a command line, quotes removed.
+fn words(command: &str) -> Vec<&str> {
+    let parts = command.split('"').enumerate();
+    parts.flat_map(|(i, part)| if i % 2 == 1 { vec![part] } else { part.split_whitespace().collect() }).collect()
+}
+
+/// The program as it is typed in a folder: variables, which have a `=`, come before the command.
+fn typed(folder: &Path, command: &str) -> Command {
+    let words = words(command);
+    let (variables, arguments) = words.split_at(words.iter().take_while(|word| word.contains('=')).count());
+    let mut program = program(folder);
+    program.envs(variables.iter().filter_map(|word| word.split_once('='))).args(arguments);
+    program
 }
 
 fn text(bytes: &[u8]) -> &str {
@@ -68,20 +85,24 @@ fn text(bytes: &[u8]) -> &str {
 
 /// The output with paths and errors of the system as Unix writes them; on Unix it is the output.
 fn portable(output: &str) -> String {
-    // ERROR_FILE_NOT_FOUND, which is ENOENT, ERROR_PATH_NOT_FOUND and ERROR_FILE_EXISTS.
-    let codes: &[(i32, i32)] = if cfg!(windows) { &[(2, 2), (3, 2), (80, 17)] } else { &[(2, 2), (17, 17)] };
-    let mut output = output.replace(".\\", "./");
-    for (own, code) in codes {
-        let said = if *code == 2 { "No such file or directory" } else { "File exists" };
-        output = output.replace(&io::Error::from_raw_os_error(*own).to_string(), &format!("{said} (os error {code})"));
-    }
-    output
+    // ERROR_FILE_NOT_FOUND, ERROR_PATH_NOT_FOUND, ERROR_FILE_EXISTS and WSAECONNREFUSED.
+    let codes = [
+        (2, "No such file or directory (os error 2)"),
+        (3, "No such file or directory (os error 2)"),
+        (80, "File exists (os error 17)"),
+        (10061, "Connection refused (os error 111)"),
+    ];
+    let of_windows = codes.iter().filter(|_| cfg!(windows));
+    of_windows.fold(output.replace(".\\", "./"), |output, (own, said)| {
+        output.replace(&io::Error::from_raw_os_error(*own).to_string(), said)
+    })
 }
 
 fn cases() -> Vec<PathBuf> {
     let folders = ["tests/cli", "tests/cli/recorded"].map(|folder| Path::new(env!("CARGO_MANIFEST_DIR")).join(folder));
     let entries = folders.iter().flat_map(|folder| fs::read_dir(folder).unwrap()).map(|entry| entry.unwrap().path());
-    let mut cases: Vec<_> = entries.filter(|path| path.join("command").exists()).collect();
+    let is_case = |path: &PathBuf| path.join("command").exists() && (cfg!(unix) || !path.join("unix").exists());
+    let mut cases: Vec<_> = entries.filter(is_case).collect();
     cases.sort();
     cases
 }
@@ -102,21 +123,6 @@ fn shown(output: &Output) -> String {
     format!("{}{}exit {}\n", text(&output.stdout), text(&output.stderr), output.status.code().unwrap())
 }
 
-/// Compares the runs of a test, each under its title, with `tests/printed/NAME`: what no folder can hold, such as the answer to a fault of the API server.
-fn assert_printed(name: &str, runs: &[(impl AsRef<str>, String)]) {
-    let mut found = String::new();
-    for (title, shown) in runs {
-        found.extend(["## ", title.as_ref(), "\n", shown, "\n"]);
-    }
-    assert_text(name, &found);
-}
-
-/// Compares a text with `tests/printed/NAME`.
-fn assert_text(name: &str, found: &str) {
-    let wrong = compare(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/printed"), name, found);
-    assert!(wrong.is_none(), "{}", wrong.unwrap_or_default());
-}
-
 #[test]
 fn every_case_comes_out_as_written() {
     let cases = cases();
@@ -128,8 +134,9 @@ fn every_case_comes_out_as_written() {
         let from = bundle.as_ref().map(|bundle| ["--from", bundle.path().to_str().unwrap()]);
         let (mut stdout, mut stderr, mut code) = (String::new(), String::new(), String::new());
         for command in commands.lines() {
-            let arguments: Vec<&str> = command.split_whitespace().chain(from.into_iter().flatten()).collect();
-            let output = run(case, &arguments, &fs::read(case.join("stdin")).unwrap_or_default());
+            let mut program = typed(case, command);
+            program.args(from.iter().flatten());
+            let output = finished(program, &fs::read(case.join("stdin")).unwrap_or_default());
             if commands.lines().count() > 1 {
                 stdout.extend(["$ kubectl gmsa ", command, "\n"]);
             }
@@ -142,84 +149,6 @@ fn every_case_comes_out_as_written() {
         wrong.extend(compare(case, "code", &code));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-}
-
-#[test]
-fn every_json_is_json() {
-    for (case, arguments) in [
-        ("check-json", ["check", "-f", "manifests.yaml", "-o", "json"]),
-        ("check-sarif", ["check", "-f", "manifests.yaml", "-o", "sarif"]),
-    ] {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli").join(case);
-        let output = run(&folder, &arguments, b"");
-        let value: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-        assert!(value.is_object());
-    }
-}
-
-const DOMAIN: [&str; 8] = [
-    "--domain",
-    "contoso.com",
-    "--netbios",
-    "CONTOSO",
-    "--domain-sid",
-    "S-1-5-21-1-2-3",
-    "--domain-guid",
-    "244818ae-87ac-4fcd-92ec-e79e5252348a",
-];
-
-#[test]
-fn no_file_is_overwritten_without_force() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("spec.yaml");
-    let new = |more: &[&str]| {
-        let arguments =
-            [&["credspec", "new", "--account", "WebApp1", "--out", "spec.yaml"], &DOMAIN[..], more].concat();
-        run(folder.path(), &arguments, b"")
-    };
-    let made = new(&[]);
-    assert_eq!((text(&made.stdout), made.status.code()), ("spec.yaml written\n", Some(0)));
-    let yaml = fs::read_to_string(&file).unwrap();
-    assert!(yaml.starts_with("apiVersion: windows.k8s.io/v1\nkind: GMSACredentialSpec\nmetadata:\n  name: webapp1\n"));
-    fs::write(&file, "mine").unwrap();
-    let refused = new(&[]);
-    assert_eq!(
-        (text(&refused.stderr), refused.status.code()),
-        ("error: spec.yaml exists: --force overwrites it\n", Some(2))
-    );
-    assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
-    assert_eq!(new(&["--force"]).status.code(), Some(0));
-    assert_eq!(fs::read_to_string(&file).unwrap(), yaml);
-}
-
-#[test]
-fn what_is_made_is_linted_checked_and_granted_clean() {
-    let folder = tempfile::tempdir().unwrap();
-    let spec = run(folder.path(), &[&["credspec", "new", "--account", "WebApp1"], &DOMAIN[..]].concat(), b"");
-    let grant = run(folder.path(), &["grant", "--credspec", "webapp1", "--serviceaccount", "shop:web"], b"");
-    let pod = br#"{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "namespace": "shop"}, "spec": {
-        "serviceAccountName": "web", "os": {"name": "windows"}, "runtimeClassName": "windows-2022",
-        "securityContext": {"windowsOptions": {"gmsaCredentialSpecName": "webapp1"}}, "containers": [{"name": "iis"}]}}"#;
-    let all = [&spec.stdout[..], &grant.stdout, pod].join(&b"\n---\n"[..]);
-    let checked = run(folder.path(), &["check", "-f", "-"], &all);
-    assert_eq!(
-        text(&checked.stdout),
-        "OBJECT        SLOT       CREDENTIAL SPEC  RESULT\n\
-         Pod shop/web  pod \"web\"  webapp1          gets its contents\n\n\
-         no problems found in 4 objects\n"
-    );
-    assert_eq!(checked.status.code(), Some(0));
-}
-
-#[test]
-fn an_empty_folder_is_no_success() {
-    let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("notes.txt"), "apiVersion: v1").unwrap();
-    let runs = ["check -f .", "credspec lint -f ."].map(|words| {
-        let arguments: Vec<&str> = words.split(' ').collect();
-        (words, shown(&run(folder.path(), &arguments, b"")))
-    });
-    assert_printed("an-empty-folder", &runs);
 }
 
 /// The parts that a report calls unreadable, each with the reason.
@@ -260,22 +189,6 @@ fn hostile_files_are_reported_and_the_rest_is_checked() {
     let report = portable(text(&output.stdout));
     assert_eq!(unreadable(&report), expected);
     assert!(report.ends_with(&format!("\n{} unreadable parts in 1 object\n", expected.len())));
-}
-
-#[test]
-fn other_files_of_a_folder_are_passed_over_and_said() {
-    let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("a.yaml"), "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n").unwrap();
-    fs::write(folder.path().join("domain.json"), "{\"DNSRoot\": \"contoso.com\"}").unwrap();
-    let check = |file: &str| shown(&run(folder.path(), &["check", "-f", file], b""));
-    let mut runs = vec![("in the folder", check("."))];
-    // Asked for by its name.
-    runs.push(("by its name", check("domain.json")));
-    // Beside Kubernetes objects it is a mistake.
-    fs::write(folder.path().join("a.yaml"), "apiVersion: v1\nkind: ConfigMap\n---\nmetadata: {name: a}\n").unwrap();
-    runs.push(("a document that is none", check("a.yaml")));
-    runs.push(("both in the folder", check(".")));
-    assert_printed("other-files", &runs);
 }
 
 /// Each line repeats the one above nine times.

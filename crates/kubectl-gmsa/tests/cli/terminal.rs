@@ -10,7 +10,8 @@ use std::{
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use super::{
-    program,
+    cluster::kubeconfig,
+    program, simulated,
     support::{Fault, Gate, SimulatedApi, Verb},
     text,
 };
@@ -83,11 +84,12 @@ async fn what_takes_long_is_said_at_a_terminal() {
     let api = SimulatedApi::start().await;
     let gate = Gate::new();
     api.fault(Verb::List, "/gmsacredentialspecs", 1, Fault::Hold(gate.clone()));
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("config"), api.kubeconfig()).unwrap();
+    let kubeconfig = kubeconfig(&api);
     let (mut ours, theirs) = terminal();
-    let mut child = program(folder.path())
-        .args(["--kubeconfig", "config", "can", "shop:web"])
+    let mut child = program(Path::new("."))
+        .arg("--kubeconfig")
+        .arg(kubeconfig.path())
+        .args(["can", "shop:web"])
         .stdout(Stdio::null())
         .stderr(Stdio::from(theirs))
         .spawn()
@@ -100,14 +102,14 @@ async fn what_takes_long_is_said_at_a_terminal() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_restarted_without_a_yes() {
-    let api = super::outdated::behind().await;
-    api.fault(Verb::Patch, "/apis/apps/v1/", usize::MAX, Fault::Object(serde_json::json!({})));
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("config"), api.kubeconfig()).unwrap();
+    let api = simulated::cluster(&simulated::folder("outdated")).await;
+    let kubeconfig = kubeconfig(&api);
     for answer in ["", "n", "y"] {
         let (mut ours, theirs) = terminal();
-        let child = program(folder.path())
-            .args(["--kubeconfig", "config", "outdated", "-A", "--restart"])
+        let child = program(Path::new("."))
+            .arg("--kubeconfig")
+            .arg(kubeconfig.path())
+            .args(["outdated", "-A", "--restart"])
             .stdin(Stdio::from(theirs.try_clone().unwrap()))
             .stderr(Stdio::from(theirs))
             .stdout(Stdio::piped())

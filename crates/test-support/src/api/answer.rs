@@ -68,8 +68,14 @@ fn verb(method: &Method, uri: &Uri, target: Option<&Target>) -> Verb {
 
 /// Records a request, and takes the fault that is scripted for it.
 fn record(world: &World, verb: Verb, path: String, headers: &HeaderMap, body: &Value) -> Option<Fault> {
-    let authorization = headers.get(header::AUTHORIZATION).map(|value| value.to_str().unwrap().to_owned());
-    world.requests.lock().unwrap().push(Recorded { verb, path: path.clone(), body: body.clone(), authorization });
+    let header = |name| headers.get(name).map(|value| value.to_str().unwrap().to_owned());
+    world.requests.lock().unwrap().push(Recorded {
+        verb,
+        path: path.clone(),
+        body: body.clone(),
+        authorization: header("authorization"),
+        impersonates: ["impersonate-user", "impersonate-group"].map(header),
+    });
     world.changed();
     world.script.lock().unwrap().next(verb, &path, body)
 }

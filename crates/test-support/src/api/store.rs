@@ -22,6 +22,12 @@ impl Kind {
         self.api_version.split_once('/').map_or("", |(group, _)| group)
     }
 
+    /// The path of the list of all of them.
+    pub fn list(&self) -> String {
+        let root = if self.group().is_empty() { "api" } else { "apis" };
+        format!("/{root}/{}/{}", self.api_version, self.plural)
+    }
+
     /// The resource as the server's messages name it: `secrets`, `gmsacredentialspecs.windows.k8s.io`.
     pub fn resource(&self) -> String {
         match self.group() {
@@ -136,8 +142,11 @@ impl Store {
         if self.objects.contains_key(key) {
             return Err(Refusal::AlreadyExists);
         }
-        let uid = format!("00000000-0000-4000-8000-{:012}", self.version + 1);
-        object["metadata"]["uid"] = Value::from(uid);
+        // One that a test chose stays, so that its owner references can name it.
+        if object["metadata"]["uid"].is_null() {
+            let uid = format!("00000000-0000-4000-8000-{:012}", self.version + 1);
+            object["metadata"]["uid"] = Value::from(uid);
+        }
         if !key.namespace.is_empty() {
             object["metadata"]["namespace"] = Value::from(key.namespace.clone());
         }

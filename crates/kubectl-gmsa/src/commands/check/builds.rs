@@ -35,15 +35,20 @@ pub(super) async fn findings(
     surroundings: &mut Surroundings,
 ) -> Vec<Diagnostic> {
     // In a virtual machine of its own a container does not depend on the build of the node.
-    if pod.is_linux() || class.is_hyper_v() {
+    if pod.is_linux() || class.hyper_v().is_some() {
         return Vec::new();
     }
     let (images, has_unknown) = images(checked, pod);
     if images.is_empty() && !has_unknown {
         return Vec::new();
     }
-    if let Some(selected) = selected(checked, class) {
-        return images.iter().filter_map(|image| on_selected(checked, image, &selected)).collect();
+    if let Some((by, builds)) = selected(checked, class) {
+        let on_selected = |image: &Image| {
+            let (unfit, Image { container, build, .. }) = (unfit(image, &builds)?, image);
+            let text = format!("{by} selects nodes of {unfit}, which do not run the image of {container}, of {build}");
+            Some(warning(checked, image, text, &build.nodes().collect::<Vec<_>>()))
+        };
+        return images.iter().filter_map(on_selected).collect();
     }
     if pod.pins_build() && !matches!(class, RuntimeClass::Found(_)) {
         return Vec::new();
@@ -60,14 +65,9 @@ pub(super) async fn findings(
 fn images(checked: &CheckedPod<'_>, pod: &Pod) -> (Vec<Image>, bool) {
     let mut slots = pod.slots();
     let of_pod = slots.next().and_then(|slot| slot.host_process);
-    let (mut images, mut has_unknown) = (Vec::new(), false);
-    for slot in slots.filter(|slot| slot.host_process.or(of_pod) != Some(true)) {
-        match image(checked, &slot) {
-            Some(image) => images.push(image),
-            None => has_unknown = true,
-        }
-    }
-    (images, has_unknown)
+    let slots = slots.filter(|slot| slot.host_process.or(of_pod) != Some(true));
+    let (known, unknown): (Vec<_>, Vec<_>) = slots.map(|slot| image(checked, &slot)).partition(Option::is_some);
+    (known.into_iter().flatten().collect(), !unknown.is_empty())
 }
 
 fn image(checked: &CheckedPod<'_>, slot: &Slot<'_>) -> Option<Image> {
@@ -76,21 +76,15 @@ fn image(checked: &CheckedPod<'_>, slot: &Slot<'_>) -> Option<Image> {
     Some(Image { at, container: format!("{} {:?}", slot.kind, slot.owner), build })
 }
 
-/// What keeps a pod on nodes of certain builds.
-struct Selected {
-    by: &'static str,
-    builds: BTreeSet<Build>,
-}
-
-/// The builds of the nodes that the pod selects, or its runtime class for it.
-fn selected(checked: &CheckedPod<'_>, class: &RuntimeClass) -> Option<Selected> {
+/// What keeps the pod on nodes of certain builds, and these: the pod, or its runtime class for it.
+fn selected(checked: &CheckedPod<'_>, class: &RuntimeClass) -> Option<(&'static str, BTreeSet<Build>)> {
     let one = |build: &str| Build::of_label(build).map(|build| BTreeSet::from([build]));
     let by_pod = || checked.text(&format!("/spec/nodeSelector/{}", LABEL.replace('/', "~1"))).and_then(one);
     let by_affinity = || Some(by_affinity(checked)).filter(|builds| !builds.is_empty());
-    if let Some(builds) = class.selected_build().and_then(one) {
-        return Some(Selected { by: "its runtime class", builds });
+    match class.selected_build().and_then(one) {
+        Some(builds) => Some(("its runtime class", builds)),
+        None => Some(("the pod", by_pod().or_else(by_affinity)?)),
     }
-    Some(Selected { by: "the pod", builds: by_pod().or_else(by_affinity)? })
 }
 
 /// The builds of the nodes that the affinity of the pod allows.
@@ -106,13 +100,6 @@ fn by_affinity(checked: &CheckedPod<'_>) -> BTreeSet<Build> {
         .flat_map(|expression| items(expression.get("values")))
         .filter_map(|value| Build::of_label(value.as_str()?))
         .collect()
-}
-
-fn on_selected(checked: &CheckedPod<'_>, image: &Image, Selected { by, builds }: &Selected) -> Option<Diagnostic> {
-    let unfit = unfit(image, builds)?;
-    let message =
-        format!("{by} selects nodes of {unfit}, which do not run the image of {}, of {}", image.container, image.build);
-    Some(warning(checked, image, message, &image.build.nodes().collect::<Vec<_>>()))
 }
 
 fn on_any(checked: &CheckedPod<'_>, image: &Image, nodes: &BTreeSet<Build>) -> Option<Diagnostic> {

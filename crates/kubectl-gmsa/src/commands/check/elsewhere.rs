@@ -4,15 +4,16 @@
 use gmsa_cluster::manifests::Document;
 use gmsa_core::{
     credspec::is_dns_subdomain,
-    diagnostic::{Diagnostic, Location, Position, Rule, Severity},
+    diagnostic::{Diagnostic, Rule, Severity},
     quote::{NAME as QUOTED, quoted},
 };
 use serde_json::Value;
 
 use super::{
     near_miss::{NAME, NO_VALUE, meant},
-    pointer::{Step, dotted, pointer},
-    search::{Found, Search},
+    pointer::{Step, dotted, pointer, walk},
+    search::Search,
+    template::CheckedPod,
 };
 use crate::shared::rules::{self, instead_of};
 
@@ -20,15 +21,24 @@ use crate::shared::rules::{self, instead_of};
 const MAX_FOUND: usize = 100;
 
 /// What is named in an object beside the pods that were found in it.
-pub(super) fn findings(document: &Document, pods: &[Found<'_>], namespace: &str) -> Vec<Diagnostic> {
+pub(super) fn findings(document: &Document, pods: &[CheckedPod<'_>], namespace: &str) -> Vec<Diagnostic> {
     if Search::is_of_none(&document.value) {
         return Vec::new();
     }
     let mut places = Vec::new();
-    walk(&document.value, &mut Vec::new(), &mut places);
-    let roots: Vec<&str> =
-        pods.iter().flat_map(|pod| [Some(&*pod.root), pod.workflow.as_ref().map(|(_, at)| &**at)]).flatten().collect();
-    let is_of_pod = |at: &str| roots.iter().any(|root| at.strip_prefix(root).is_some_and(|rest| rest.starts_with('/')));
+    walk(&document.value, &mut Vec::new(), &mut |path, key, value| {
+        // In the place of the field: a schema has an object there.
+        let is_slip = || matches!(path, [.., Step::Field("windowsOptions"), _]) && meant(key) == Some(NAME);
+        let is_named = !value.is_object() && (key == NAME || is_slip());
+        if is_named {
+            places.push((pointer(path), value));
+        }
+        // What was, and who wrote it.
+        let is_record = path.len() == 1 && matches!(key, "metadata" | "status");
+        !is_named && !is_record
+    });
+    let is_below = |at: &str, around: &str| at.strip_prefix(around).is_some_and(|rest| rest.starts_with('/'));
+    let is_of_pod = |at: &str| pods.iter().any(|pod| is_below(at, &pod.around));
     let text = |at: &str| document.value.pointer(at).and_then(Value::as_str).unwrap_or_default();
     let namespace = Some(text("/metadata/namespace")).filter(|name| !name.is_empty()).unwrap_or(namespace);
     let object = format!("{} {namespace}/{}", document.kind, text("/metadata/name"));
@@ -36,11 +46,9 @@ pub(super) fn findings(document: &Document, pods: &[Found<'_>], namespace: &str)
     let finding = |(at, value): (String, &Value)| {
         let right = kind_of_kubernetes.map(|pod| dotted(&format!("{pod}/spec/securityContext/windowsOptions/{NAME}")));
         let (rule, message, fix) = judge(&at, value, right);
-        let Location { file, position } = document.location.clone();
-        let position = position.map(|position| Position { line: document.line_of(&at), ..position });
         let found = Diagnostic { object: object.clone(), field: dotted(&at), ..Diagnostic::new(rule, message) };
         let severity = if value.is_null() { Severity::Warning } else { rule.severity };
-        Diagnostic { fix, ..found.with_severity(severity) }.at(Location { file, position })
+        Diagnostic { fix, ..found.with_severity(severity) }.at(document.location_of(&at))
     };
     places.into_iter().filter(|(at, _)| !is_of_pod(at)).take(MAX_FOUND).map(finding).collect()
 }
@@ -68,33 +76,5 @@ fn judge(at: &str, value: &Value, right: Option<String>) -> (&'static Rule, Stri
             (&rules::INVALID_SPEC_NAME, message, Some(instead_of(name).in_manifest().unwrap_or_default()))
         }
         _ => (&rules::INVALID_SPEC_NAME, "the API server would refuse the pod: expected a string".to_owned(), None),
-    }
-}
-
-fn walk<'v>(value: &'v Value, path: &mut Vec<Step<'v>>, places: &mut Vec<(String, &'v Value)>) {
-    match value {
-        Value::Object(fields) => {
-            for (key, value) in fields {
-                path.push(Step::Field(key));
-                // In the place of the field: a schema has an object there.
-                let is_slip =
-                    || matches!(path.as_slice(), [.., Step::Field("windowsOptions"), _]) && meant(key) == Some(NAME);
-                match value {
-                    _ if !value.is_object() && (key == NAME || is_slip()) => places.push((pointer(path), value)),
-                    // What was, and who wrote it.
-                    _ if path.len() == 1 && (key == "metadata" || key == "status") => {}
-                    _ => walk(value, path, places),
-                }
-                path.pop();
-            }
-        }
-        Value::Array(items) => {
-            for (index, item) in items.iter().enumerate() {
-                path.push(Step::Item(index));
-                walk(item, path, places);
-                path.pop();
-            }
-        }
-        _ => {}
     }
 }

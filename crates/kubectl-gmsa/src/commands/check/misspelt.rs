@@ -2,66 +2,48 @@
 //! and the fix would grant the credential spec to `default`.
 
 use gmsa_cluster::manifests::Document;
-use gmsa_core::{
-    admission::workload::KINDS,
-    credspec,
-    diagnostic::{Diagnostic, Location, Position},
-};
+use gmsa_core::{admission::workload::KINDS, credspec, diagnostic::Diagnostic};
 use serde_json::Value;
 
 use super::pointer::{Step, pointer};
 use crate::shared::rules;
 
-/// The fields that decisions and advice rest on, and those that are written almost like them, of each object below a pod's spec; the outer
-/// ones first. `*` is every item of a list.
-const LEVELS: &[(&str, &[&str])] = &[
-    (
-        "",
-        &[
-            "serviceAccountName",
-            "serviceAccount",
-            "nodeSelector",
-            "securityContext",
-            "runtimeClassName",
-            "hostname",
-            "affinity",
-            "tolerations",
-            "containers",
-            "initContainers",
-            "ephemeralContainers",
-            "os",
-        ],
-    ),
-    ("os", &["name"]),
-    ("affinity", &["nodeAffinity", "podAffinity", "podAntiAffinity"]),
-    (
-        "affinity/nodeAffinity",
-        &["requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution"],
-    ),
-    ("affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution", &["nodeSelectorTerms"]),
-    (
-        "affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms/*",
-        &["matchExpressions", "matchFields"],
-    ),
-    (
-        "affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms/*/matchExpressions/*",
-        &["key", "operator", "values"],
-    ),
-    ("securityContext", CONTEXT),
-    ("securityContext/windowsOptions", OPTIONS),
-    ("containers/*", CONTAINER),
-    ("containers/*/securityContext", CONTEXT),
-    ("containers/*/securityContext/windowsOptions", OPTIONS),
-    ("initContainers/*", CONTAINER),
-    ("initContainers/*/securityContext", CONTEXT),
-    ("initContainers/*/securityContext/windowsOptions", OPTIONS),
-    ("ephemeralContainers/*", CONTAINER),
-    ("ephemeralContainers/*/securityContext", CONTEXT),
-    ("ephemeralContainers/*/securityContext/windowsOptions", OPTIONS),
+/// The fields that decisions and advice rest on, and those that are written almost like them, below a pod's spec; the outer ones first. `*` is
+/// every item of a list, `containers` each of the three lists of containers.
+const FIELDS: &[&str] = &[
+    "serviceAccountName",
+    "serviceAccount",
+    "nodeSelector",
+    "securityContext",
+    "runtimeClassName",
+    "hostname",
+    "affinity",
+    "tolerations",
+    "containers",
+    "initContainers",
+    "ephemeralContainers",
+    "os",
+    "os/name",
+    "affinity/nodeAffinity",
+    "affinity/podAffinity",
+    "affinity/podAntiAffinity",
+    "affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution",
+    "affinity/nodeAffinity/preferredDuringSchedulingIgnoredDuringExecution",
+    "affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms",
+    "affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms/*/matchExpressions",
+    "affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms/*/matchFields",
+    "affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms/*/matchExpressions/*/key",
+    "affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms/*/matchExpressions/*/operator",
+    "affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms/*/matchExpressions/*/values",
+    "securityContext/windowsOptions",
+    "securityContext/windowsOptions/runAsUserName",
+    "securityContext/windowsOptions/hostProcess",
+    "containers/*/securityContext",
+    "containers/*/image",
+    "containers/*/securityContext/windowsOptions",
+    "containers/*/securityContext/windowsOptions/runAsUserName",
+    "containers/*/securityContext/windowsOptions/hostProcess",
 ];
-const CONTAINER: &[&str] = &["securityContext", "image"];
-const CONTEXT: &[&str] = &["windowsOptions"];
-const OPTIONS: &[&str] = &["runAsUserName", "hostProcess"];
 
 /// A field of a pod that is misspelt.
 pub(super) struct Slip {
@@ -83,41 +65,45 @@ impl Slip {
 /// first.
 pub(super) fn correct(pod: &mut Value) -> Vec<Slip> {
     let mut slips = Vec::new();
-    let Some(spec) = pod.get_mut("spec") else { return slips };
-    for (level, fields) in LEVELS {
-        let steps: Vec<&str> = level.split('/').filter(|step| !step.is_empty()).collect();
-        below(spec, "/spec", &steps, fields, &mut slips);
+    if let Some(spec) = pod.get_mut("spec") {
+        for path in FIELDS {
+            let (around, field) = path.rsplit_once('/').unwrap_or(("", path));
+            let steps: Vec<&str> = around.split('/').filter(|step| !step.is_empty()).collect();
+            rename(spec, "/spec", &steps, field, &mut slips);
+        }
     }
     slips
 }
 
-fn below(value: &mut Value, at: &str, steps: &[&str], fields: &[&'static str], slips: &mut Vec<Slip>) {
+/// Renames what is meant to be this field, in the objects that the steps lead to.
+fn rename(value: &mut Value, at: &str, steps: &[&str], field: &'static str, slips: &mut Vec<Slip>) {
+    let mut below = |value: Option<&mut Value>, step: &str, rest: &[&str]| {
+        if let Some(value) = value {
+            rename(value, &format!("{at}/{step}"), rest, field, slips);
+        }
+    };
     match steps {
-        [] => rename(value, at, fields, slips),
         ["*", rest @ ..] => {
-            for (index, item) in value.as_array_mut().into_iter().flatten().enumerate() {
-                below(item, &format!("{at}/{index}"), rest, fields, slips);
+            let items = value.as_array_mut().into_iter().flatten().enumerate();
+            items.for_each(|(index, item)| below(Some(item), &index.to_string(), rest));
+        }
+        ["containers", rest @ ..] => {
+            for list in ["containers", "initContainers", "ephemeralContainers"] {
+                below(value.get_mut(list), list, rest);
             }
         }
-        [step, rest @ ..] => {
-            if let Some(value) = value.get_mut(step) {
-                below(value, &format!("{at}/{step}"), rest, fields, slips);
+        [step, rest @ ..] => below(value.get_mut(step), step, rest),
+        [] => {
+            let Some(object) = value.as_object_mut() else { return };
+            let is_field = |key: &str| FIELDS.iter().any(|path| path.rsplit('/').next() == Some(key));
+            let wrong = object.keys().filter(|key| is_slip(key, field) && !is_field(key)).cloned();
+            for key in wrong.collect::<Vec<_>>() {
+                if let Some(value) = object.remove(&key) {
+                    object.entry(field).or_insert(value);
+                }
+                slips.push(Slip { at: format!("{at}{}", pointer(&[Step::Field(&key)])), field });
             }
         }
-    }
-}
-
-fn rename(object: &mut Value, at: &str, fields: &[&'static str], slips: &mut Vec<Slip>) {
-    let Some(object) = object.as_object_mut() else { return };
-    let is_right = |key: &String| fields.contains(&key.as_str());
-    let meant =
-        |key: &String| fields.iter().copied().find(|field| is_slip(key, field)).map(|field| (key.clone(), field));
-    let wrong: Vec<(String, &str)> = object.keys().filter(|key| !is_right(key)).filter_map(meant).collect();
-    for (key, field) in wrong {
-        if let Some(value) = object.remove(&key) {
-            object.entry(field).or_insert(value);
-        }
-        slips.push(Slip { at: format!("{at}{}", pointer(&[Step::Field(&key)])), field });
     }
 }
 
@@ -139,11 +125,9 @@ pub(super) fn kind(document: &Document) -> Option<Diagnostic> {
         .chain(others)
         .chain(roles)
         .find(|(known, of)| *of == group && known != kind && known.eq_ignore_ascii_case(kind))?;
-    let Location { file, position } = document.location.clone();
-    let position = position.map(|position| Position { line: document.line_of("/kind"), ..position });
     let message = format!("the API server knows no kind {kind:?}: {meant} is meant");
     let found = Diagnostic { field: "kind".to_owned(), ..Diagnostic::new(&rules::MANIFEST_INVALID, message) };
-    Some(found.with_fix(format!("kind: {meant}")).at(Location { file, position }))
+    Some(found.with_fix(format!("kind: {meant}")).at(document.location_of("/kind")))
 }
 
 #[cfg(test)]

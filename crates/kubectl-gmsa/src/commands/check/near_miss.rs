@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{
     misspelt::Slip,
-    pointer::{Step, dotted, pointer},
+    pointer::{Step, dotted, pointer, walk},
     template::CheckedPod,
 };
 
@@ -30,7 +30,7 @@ const ANNOTATIONS: [(&str, &str); 2] = [
 ];
 
 /// Where a pod, or one of its containers, takes `windowsOptions`.
-struct Place {
+struct OptionsPlace {
     kind: SlotKind,
     /// The name of the container.
     owner: String,
@@ -55,46 +55,59 @@ pub(super) fn slips(checked: &CheckedPod<'_>) -> Vec<Diagnostic> {
     checked.slips.iter().map(finding).collect()
 }
 
-/// A walk over what is about a pod.
-struct Search<'v> {
-    root: &'v str,
-    places: &'v [Place],
-    path: Vec<Step<'v>>,
-    found: Vec<Found<'v>>,
-}
-
-struct Found<'v> {
+struct NearMiss<'v> {
     at: String,
     value: &'v Value,
     /// What is meant.
     field: &'static str,
-    place: &'v Place,
+    place: &'v OptionsPlace,
     is_annotation: bool,
 }
 
 /// Finds the near misses of a pod.
 pub(super) fn findings(checked: &CheckedPod<'_>, pod: &Pod) -> Vec<Diagnostic> {
     const OPTIONS: &str = "/securityContext/windowsOptions";
-    let places: Vec<Place> = pod
+    let places: Vec<OptionsPlace> = pod
         .slots()
         .map(|slot| {
             let around = slot.pointer();
             let around = checked.place(around.strip_suffix(OPTIONS).unwrap_or_default());
             let (options, is_set) = (checked.place(&slot.pointer()), slot.uses_gmsa());
-            Place { kind: slot.kind, owner: slot.owner.to_owned(), around, options, is_set }
+            OptionsPlace { kind: slot.kind, owner: slot.owner.to_owned(), around, options, is_set }
         })
         .collect();
     let Some(value) = checked.document.value.pointer(&checked.root) else { return Vec::new() };
-    let mut search = Search { root: &checked.root, places: &places, path: Vec::new(), found: Vec::new() };
-    search.any(value);
+    let mut found: Vec<NearMiss<'_>> = Vec::new();
+    walk(value, &mut Vec::new(), &mut |path, key, value| {
+        let Some((field, is_annotation, container)) = judge(path, key) else {
+            // Keys that people choose; of annotations, the values are texts.
+            let is_chosen = matches!(key, "labels" | "matchLabels" | "nodeSelector");
+            return !is_chosen && !matches!(path, [.., Step::Field("annotations"), _]);
+        };
+        let at = format!("{}{}", checked.root, pointer(path));
+        let is_right = |place: &OptionsPlace| {
+            at.strip_prefix(&*place.options).is_some_and(|rest| rest.strip_prefix('/') == Some(field))
+        };
+        let is_empty_name = field == NAME && value.is_null();
+        if found.len() == MAX_FOUND || !is_empty_name && places.iter().any(is_right) {
+            return false;
+        }
+        let is_around = |place: &&OptionsPlace| {
+            let is_below = || at.strip_prefix(&*place.around).is_some_and(|rest| rest.starts_with('/'));
+            place.kind != SlotKind::Pod && container.map_or_else(is_below, |name| place.owner == name)
+        };
+        let place = places.iter().find(is_around).or_else(|| places.first());
+        found.extend(place.map(|place| NearMiss { at, value, field, place, is_annotation }));
+        false
+    });
     // A slip around it says the same.
     let is_of_slip =
-        |found: &&Found<'_>| checked.slips.iter().any(|slip| found.at.starts_with(&checked.place(&slip.at)));
-    search.found.iter().filter(|found| !is_of_slip(found)).map(|found| report(checked, found)).collect()
+        |found: &&NearMiss<'_>| checked.slips.iter().any(|slip| found.at.starts_with(&checked.place(&slip.at)));
+    found.iter().filter(|found| !is_of_slip(found)).map(|found| report(checked, found)).collect()
 }
 
-fn report(checked: &CheckedPod<'_>, found: &Found<'_>) -> Diagnostic {
-    let Found { at, value, field, place, is_annotation } = found;
+fn report(checked: &CheckedPod<'_>, found: &NearMiss<'_>) -> Diagnostic {
+    let NearMiss { at, value, field, place, is_annotation } = found;
     let right = dotted(&format!("{}/{field}", place.options));
     if value.is_null() {
         let found = checked.finding_at(&rules::IGNORED_FIELD, at, NO_VALUE).with_severity(Severity::Warning);
@@ -116,81 +129,23 @@ fn report(checked: &CheckedPod<'_>, found: &Found<'_>) -> Diagnostic {
     finding.with_fix(format!("securityContext:\n  windowsOptions:\n    {NAME}: {name}"))
 }
 
-impl<'v> Search<'v> {
-    fn any(&mut self, value: &'v Value) {
-        match value {
-            Value::Object(fields) => {
-                for (key, value) in fields {
-                    self.path.push(Step::Field(key));
-                    self.field(key, value);
-                    self.path.pop();
-                }
-            }
-            Value::Array(items) => {
-                for (index, item) in items.iter().enumerate() {
-                    self.path.push(Step::Item(index));
-                    self.any(item);
-                    self.path.pop();
-                }
-            }
-            _ => {}
+/// What a field is meant to be, and whether it is an annotation, of which the third says the container; `None` where it is another field.
+fn judge<'k>(path: &[Step<'_>], key: &'k str) -> Option<(&'static str, bool, Option<&'k str>)> {
+    match path {
+        [.., Step::Field("annotations"), _] => {
+            let of_version_1 = ANNOTATIONS.iter().find_map(|(end, field)| {
+                let start = key.strip_suffix(end)?;
+                Some((*field, true, start.strip_suffix(".container.")))
+            });
+            of_version_1.or_else(|| Some((meant(key)?, true, None)))
         }
-    }
-
-    fn field(&mut self, key: &'v str, value: &'v Value) {
-        match key {
-            // Keys that people choose.
-            "labels" | "matchLabels" | "nodeSelector" => {}
-            "annotations" => {
-                for (key, value) in value.as_object().into_iter().flatten() {
-                    self.path.push(Step::Field(key));
-                    self.annotation(key, value);
-                    self.path.pop();
-                }
-            }
-            _ => match meant(key).or_else(|| self.is_slip_in_options(key).then_some(NAME)) {
-                Some(field) => self.add(field, None, value, false),
-                None => self.any(value),
-            },
+        // In `windowsOptions`, whose fields are few, what is about credentials is meant so.
+        [.., Step::Field("windowsOptions"), _] => {
+            let lower = key.to_ascii_lowercase();
+            let is_slip = lower.contains("gmsa") || lower.contains("cred");
+            meant(key).or(is_slip.then_some(NAME)).map(|field| (field, false, None))
         }
-    }
-
-    /// Whether the key at hand is in `windowsOptions`, whose fields are few, and is about credentials.
-    fn is_slip_in_options(&self, key: &str) -> bool {
-        let is_option = matches!(self.path.as_slice(), [.., Step::Field("windowsOptions"), _]);
-        let key = key.to_ascii_lowercase();
-        is_option && (key.contains("gmsa") || key.contains("cred"))
-    }
-
-    fn annotation(&mut self, key: &str, value: &'v Value) {
-        for (end, field) in ANNOTATIONS {
-            if let Some(start) = key.strip_suffix(end) {
-                return self.add(field, start.strip_suffix(".container."), value, true);
-            }
-        }
-        if let Some(field) = meant(key) {
-            self.add(field, None, value, true);
-        }
-    }
-
-    /// Adds the value at hand, unless it is where it belongs. An annotation may be about a `container`.
-    fn add(&mut self, field: &'static str, container: Option<&str>, value: &'v Value, is_annotation: bool) {
-        if self.found.len() == MAX_FOUND {
-            return;
-        }
-        let at = format!("{}{}", self.root, pointer(&self.path));
-        let is_right =
-            |place: &Place| at.strip_prefix(&*place.options).is_some_and(|rest| rest.strip_prefix('/') == Some(field));
-        let is_empty_name = field == NAME && value.is_null();
-        if !is_empty_name && self.places.iter().any(is_right) {
-            return;
-        }
-        let is_around = |place: &&Place| {
-            let is_below = || at.strip_prefix(&*place.around).is_some_and(|rest| rest.starts_with('/'));
-            place.kind != SlotKind::Pod && container.map_or_else(is_below, |name| place.owner == name)
-        };
-        let place = self.places.iter().find(is_around).or_else(|| self.places.first());
-        self.found.extend(place.map(|place| Found { at, value, field, place, is_annotation }));
+        _ => meant(key).map(|field| (field, false, None)),
     }
 }
 

@@ -10,46 +10,35 @@ use super::{
     template::CheckedPod,
 };
 use crate::shared::{
-    admission::{Admission, FactFinder, Reviewed, WrongType, admit, is_unchecked, review_of},
+    admission::{Admission, Reviewed, is_unchecked, review_of},
     not_checked::Remedy,
     output::{Place, Report},
     rules::{self, Fix, Names},
 };
 use gmsa_core::admission::{
     Denial, SlotDenial,
-    advice::{Advice, advise, advise_template},
+    advice::{advise, advise_template},
     pod::{Pod, Slot, SlotKind, SlotRef, fields},
 };
 use gmsa_core::diagnostic::{Diagnostic, Rule, Severity};
 
-/// Checks a pod; returns it as it would be stored.
+/// Checks a pod; returns it as it would be stored, where that is its document.
 pub(super) async fn check(
     checked: &CheckedPod<'_>,
-    finder: &mut FactFinder,
-    surroundings: &mut Surroundings,
-    report: &mut Report,
-) -> Option<Value> {
-    match try_check(checked, finder, surroundings, report).await {
-        Ok(stored) => stored,
-        Err(error) => {
-            // Another kind may hold something that only looks like a pod template.
-            let severity = if checked.is_of_kubernetes() { rules::NOT_A_POD.severity } else { Severity::Note };
-            let pointer = error.downcast_ref::<WrongType>().map_or("", |wrong| &wrong.pointer);
-            let found = checked.finding(&rules::NOT_A_POD, pointer, format!("{error:#}"));
-            let fix = (pointer == "/spec/os").then(|| "os: {name: windows}".to_owned());
-            report.findings.push(Diagnostic { fix: fix.or(found.fix.clone()), ..found.with_severity(severity) });
-            None
-        }
-    }
-}
-
-async fn try_check(
-    checked: &CheckedPod<'_>,
-    finder: &mut FactFinder,
     surroundings: &mut Surroundings,
     report: &mut Report,
 ) -> anyhow::Result<Option<Value>> {
-    let review = review_of(&checked.namespace, &checked.pod)?;
+    let review = match review_of(&checked.namespace, &checked.pod) {
+        Ok(review) => review,
+        Err(wrong) => {
+            // Another kind may hold something that only looks like a pod template.
+            let severity = if checked.is_of_kubernetes() { rules::NOT_A_POD.severity } else { Severity::Note };
+            let found = checked.finding(&rules::NOT_A_POD, &wrong.pointer, wrong.to_string()).with_severity(severity);
+            let is_os = wrong.pointer == "/spec/os";
+            report.findings.push(if is_os { found.with_fix("os: {name: windows}") } else { found });
+            return Ok(None);
+        }
+    };
     let Some(pod) = &review.object else { return Ok(None) };
     report.findings.extend(near_miss::findings(checked, pod));
     if !pod.uses_gmsa() && !pod.has_too_many_slots() {
@@ -58,11 +47,32 @@ async fn try_check(
     report.findings.extend(near_miss::slips(checked));
     report.findings.extend(refused::findings(checked));
     let reviewed = surroundings.reviewed(&checked.namespace, &labels(&checked.pod)).await;
-    let Admission { stored, denials } = admit(&review, &checked.pod, &reviewed, finder).await?;
+    let Admission { stored, denials } = surroundings.facts.admit(&review, &checked.pod, &reviewed).await?;
     let of_the_pod = denials.iter().find(|found| found.slot.is_none()).map(|found| &found.denial);
     for slot in pod.slots().filter(Slot::uses_gmsa) {
         let own = denials.iter().find(|found| found.slot == Some((slot.kind, slot.index))).map(|found| &found.denial);
-        explain(checked, &slot, own.or(of_the_pod), &reviewed, report);
+        // Its own denial decides, or that of the pod.
+        let denial = own.or(of_the_pod);
+        let result = match denial {
+            Some(denial) if is_unchecked(denial) => "could not be checked".to_owned(),
+            Some(denial) => format!("refused, {}: {}", denial.code(), denial.reason()),
+            None if slot.contents.is_some() => "carries its contents already".to_owned(),
+            None if !reviewed.mutates() => "is not reviewed: gets no contents".to_owned(),
+            None if reviewed.is_unsure => "gets its contents, if the webhook reviews it".to_owned(),
+            None => "gets its contents".to_owned(),
+        };
+        report.places.push(Place {
+            file: Arc::clone(&checked.document.location.file),
+            line: checked.document.location_of(&checked.place(&pointer(&slot, denial))).line(),
+            object: checked.object.clone(),
+            slot: match &checked.template {
+                Some(template) if slot.kind == SlotKind::Pod => template.clone(),
+                _ => SlotRef::from(&slot).to_string(),
+            },
+            credential_spec: slot.name.map(str::to_owned),
+            admitted: denial.is_none(),
+            result,
+        });
         if let Some(denial) = own {
             let nearest = match denial {
                 Denial::SpecMissing(spec) => surroundings.nearest_spec(spec.as_str()).await,
@@ -77,13 +87,13 @@ async fn try_check(
     if let Some((rule, message, consequence)) = reviewed.problem() {
         let found = checked.finding(rule, "/spec", message);
         report.findings.push(Diagnostic { consequence: Some(consequence), ..found });
-        let later = admit(&review, &checked.pod, &Reviewed::ASSUMED, finder).await?;
+        let later = surroundings.facts.admit(&review, &checked.pod, &Reviewed::ASSUMED).await?;
         report.findings.extend(refused_later(checked, pod, &denials, &later));
     }
     // Of fields that cannot be read, the API server refuses the pod.
     let unsupported = fields::read(&checked.pod.to_string()).unwrap_or_default();
     for advice in advise(pod).into_iter().chain(advise_template(pod, &unsupported, checked.count())) {
-        report.findings.push(advised(checked, advice));
+        report.findings.push(checked.advised_at(&checked.place(&advice.pointer), advice));
     }
     report.findings.extend(hostnames::findings(checked, pod, surroundings).await);
     report.findings.extend(new_ephemeral_containers(checked, pod));
@@ -100,36 +110,6 @@ fn pointer(slot: &Slot<'_>, denial: Option<&Denial>) -> String {
         "gmsaCredentialSpec"
     };
     format!("{}/{field}", slot.pointer())
-}
-
-/// Reports the result for one slot, which its own denial decides, or that of the pod.
-fn explain(
-    checked: &CheckedPod<'_>,
-    slot: &Slot<'_>,
-    denial: Option<&Denial>,
-    reviewed: &Reviewed,
-    report: &mut Report,
-) {
-    let result = match denial {
-        Some(denial) if is_unchecked(denial) => "could not be checked".to_owned(),
-        Some(denial) => format!("refused, {}: {}", denial.code(), denial.reason()),
-        None if slot.contents.is_some() => "carries its contents already".to_owned(),
-        None if !reviewed.mutates() => "is not reviewed: gets no contents".to_owned(),
-        None if reviewed.is_unsure => "gets its contents, if the webhook reviews it".to_owned(),
-        None => "gets its contents".to_owned(),
-    };
-    report.places.push(Place {
-        file: Arc::clone(&checked.document.location.file),
-        line: checked.document.location.line().map(|_| checked.line(&pointer(slot, denial))),
-        object: checked.object.clone(),
-        slot: match &checked.template {
-            Some(template) if slot.kind == SlotKind::Pod => template.clone(),
-            _ => SlotRef::from(slot).to_string(),
-        },
-        credential_spec: slot.name.map(str::to_owned),
-        admitted: denial.is_none(),
-        result,
-    });
 }
 
 fn rule(denial: &Denial) -> &'static Rule {
@@ -187,11 +167,6 @@ fn new_ephemeral_containers(checked: &CheckedPod<'_>, pod: &Pod) -> Option<Diagn
     let list = found.kind.field().unwrap_or_default();
     let text = "a new pod may not have ephemeral containers: the API server refuses it";
     Some(checked.finding(&rules::EPHEMERAL_CONTAINERS, &format!("/spec/{list}"), text).with_fix("remove the field"))
-}
-
-fn advised(checked: &CheckedPod<'_>, advice: Advice) -> Diagnostic {
-    let place = checked.place(&advice.pointer);
-    checked.advised_at(&place, advice)
 }
 
 /// What is wrong with the objects that the pod refers to.

@@ -1,6 +1,8 @@
-//! JSON Pointers (RFC 6901), as programs and as people write them.
+//! JSON Pointers (RFC 6901), as programs and as people write them, and the walk over what is below a value.
 
 use std::fmt::Write as _;
+
+use serde_json::Value;
 
 /// A step from a value to one in it.
 #[derive(Clone, Copy)]
@@ -20,6 +22,33 @@ pub(super) fn pointer(path: &[Step<'_>]) -> String {
         };
     }
     pointer
+}
+
+/// Visits each field below a value, with the way to it. What is below a field follows where `visit` says so.
+pub(super) fn walk<'v>(
+    value: &'v Value,
+    path: &mut Vec<Step<'v>>,
+    visit: &mut impl FnMut(&[Step<'v>], &'v str, &'v Value) -> bool,
+) {
+    match value {
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                path.push(Step::Field(key));
+                if visit(path, key, value) {
+                    walk(value, path, visit);
+                }
+                path.pop();
+            }
+        }
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                path.push(Step::Item(index));
+                walk(item, path, visit);
+                path.pop();
+            }
+        }
+        _ => {}
+    }
 }
 
 /// A JSON Pointer as people write a field: `/spec/containers/0/name` is `spec.containers[0].name`, and a key with a dot or a slash

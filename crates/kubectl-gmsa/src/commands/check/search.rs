@@ -4,12 +4,13 @@
 //! a pod template: the `Rollout` of Argo, the `Service` of Knative, the `ScaledJob` of KEDA, and objects that carry whole manifests.
 //! Invariants: at most [`MAX_TEMPLATES`] of an object are taken; the reader of manifests bounds its depth and its values.
 
-use gmsa_core::admission::workload::template_pointer;
+use gmsa_cluster::manifests::Document;
 use serde_json::Value;
 
 use super::{
     argo,
-    pointer::{Step, pointer},
+    pointer::{Step, dotted, pointer},
+    template::{CheckedPod, Owner, complete},
 };
 
 /// The groups of objects that are records of requests, and create nothing.
@@ -21,68 +22,28 @@ const PATTERNS: [&str; 3] = ["kyverno.io", "gatekeeper.sh", "admissionregistrati
 /// The most pod templates of one object that are checked.
 const MAX_TEMPLATES: usize = 100;
 
-/// An object with a kind.
-#[derive(Clone, Copy)]
-pub(super) struct Owner<'d> {
-    pub value: &'d Value,
-    pub kind: &'d str,
-    group: &'d str,
-    /// How many steps it is below the document.
-    pub depth: usize,
-}
-
-impl<'d> Owner<'d> {
-    fn of(value: &'d Value, depth: usize) -> Option<Self> {
-        let text = |key: &str| value.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
-        let group = text("apiVersion")?.split_once('/').map_or("", |(group, _)| group);
-        Some(Self { value, kind: text("kind")?, group, depth })
-    }
-
-    pub(super) fn is_pod(&self) -> bool {
-        self.kind == "Pod" && self.group.is_empty()
-    }
-
-    /// The place of its template, where it is a kind of Kubernetes.
-    pub(super) fn template(&self) -> Option<&'static str> {
-        let Self { kind, group, .. } = self;
-        if group.is_empty() { template_pointer(kind) } else { template_pointer(&format!("{kind}.{group}")) }
-    }
-
-    /// Whether another object controls it, which is checked itself.
-    fn is_controlled(&self) -> bool {
-        let owners = self.value.pointer("/metadata/ownerReferences").and_then(Value::as_array);
-        owners.into_iter().flatten().any(|owner| owner.get("controller") == Some(&Value::Bool(true)))
-    }
-}
-
-/// A pod, a pod template, or a step of an Argo workflow.
-pub(super) struct Found<'d> {
-    pub value: &'d Value,
-    /// Its place in the document.
-    pub at: String,
-    /// The innermost object with a kind that holds it.
-    pub owner: Owner<'d>,
-    /// The place in the document of everything that is about it.
-    pub root: String,
-    /// The workflow of a step, and its place.
-    pub workflow: Option<(&'d Value, String)>,
-}
-
 /// A walk over a document.
-#[derive(Default)]
 pub(super) struct Search<'d> {
+    document: &'d Document,
+    /// Of objects that name none.
+    namespace: &'d str,
     /// The way from the document to the value at hand.
     path: Vec<Step<'d>>,
-    pub found: Vec<Found<'d>>,
+    /// Pods, pod templates, and steps of Argo workflows.
+    pub pods: Vec<CheckedPod<'d>>,
     /// How many were left out.
     pub more: usize,
 }
 
 impl<'d> Search<'d> {
-    pub(super) fn of(document: &'d Value) -> Self {
-        let mut search = Self::default();
-        if let Some(owner) = Owner::of(document, 0).filter(|owner| !RECORDS.contains(&owner.group)) {
-            search.object(document, owner);
+    /// Of several templates, each is called by its place.
+    pub(super) fn of(document: &'d Document, namespace: &'d str) -> Self {
+        let mut search = Self { document, namespace, path: Vec::new(), pods: Vec::new(), more: 0 };
+        if let Some(owner) = Owner::of(&document.value, 0).filter(|owner| !RECORDS.contains(&owner.group)) {
+            search.object(&document.value, owner);
+        }
+        if let [CheckedPod { template: Some(template), .. }] = search.pods.as_mut_slice() {
+            "pod template".clone_into(template);
         }
         search
     }
@@ -146,12 +107,26 @@ impl<'d> Search<'d> {
 
     /// Adds a pod, which is at `at` below the value at hand; everything about it is at `root` below that.
     fn add(&mut self, value: &'d Value, owner: Owner<'d>, [at, root]: [&str; 2], workflow: Option<&'d Value>) {
-        if self.found.len() == MAX_TEMPLATES {
+        if self.pods.len() == MAX_TEMPLATES {
             self.more += 1;
             return;
         }
         let here = pointer(&self.path);
         let (at, root) = (format!("{here}{at}"), format!("{here}{root}"));
-        self.found.push(Found { value, at, owner, root, workflow: workflow.map(|workflow| (workflow, here)) });
+        let template = (!owner.is_pod()).then(|| format!("pod template {}", dotted(&at)));
+        let (mut pod, places, around) = match workflow {
+            Some(workflow) => {
+                let (pod, places) = argo::pod(value, &at, workflow, &here);
+                (pod, places, here)
+            }
+            None => (value.clone(), vec![(String::new(), at)], root.clone()),
+        };
+        let text = |pointer: &str| owner.value.pointer(pointer).and_then(Value::as_str).filter(|text| !text.is_empty());
+        let name = text("/metadata/name").or_else(|| text("/metadata/generateName")).unwrap_or_default();
+        let namespace = text("/metadata/namespace").unwrap_or(self.namespace).to_owned();
+        let object = format!("{} {namespace}/{name}", owner.kind);
+        let slips = complete(&mut pod, template.is_some().then_some(name));
+        let document = self.document;
+        self.pods.push(CheckedPod { document, owner, root, around, pod, namespace, object, template, places, slips });
     }
 }

@@ -2,48 +2,57 @@
 //! webhooks that review it and the nodes that run it.
 //!
 //! Invariants: each object of a cluster is read once; what could not be read is no finding about a pod, and is kept in
-//! [`Surroundings::unchecked`].
+//! [`Surroundings::unread`].
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    sync::Arc,
+};
 
 use k8s_openapi::api::core::v1::Node;
 use serde_json::Value;
 
-use crate::shared::windows_build::{Build, LABEL};
+use super::Options;
 use crate::shared::{
-    admission::{Labels, Reviewed},
-    names,
+    admission::{FactFinder, Labels, Reviewed},
+    connection::Connection,
+    credspecs, input, names,
     not_checked::Unread,
+    output::{Report, first_five},
+    rules,
     snapshot::Snapshot,
     start::scheduling::Nodes,
     webhook::{Configured, configured, gives_hostnames},
+    windows_build::{Build, LABEL},
 };
-use gmsa_cluster::{manifests::Document, resolver::live::collection};
+use gmsa_cluster::{
+    authorizer::rbac::Rbac,
+    manifests::Document,
+    resolver::{live::collection, manifests::CredentialSpecs},
+};
 use gmsa_core::{
     credspec::{GROUP, KIND, is_dns_subdomain},
-    diagnostic::Severity,
+    diagnostic::{Diagnostic, Location, Severity},
 };
 
-/// Where service accounts, runtime classes and namespaces are looked up.
+/// Where the facts of decisions, and the objects around a pod, are looked up.
 pub(super) struct Surroundings {
-    files: FileObjects,
+    pub facts: FactFinder,
+    /// Of objects that name none.
+    pub namespace: String,
     live: Option<Snapshot>,
+    /// The service accounts of the manifests, by namespace.
+    accounts: HashMap<String, Vec<String>>,
+    /// Their runtime classes.
+    classes: HashMap<String, Value>,
+    /// The names of their credential specs.
+    specs: BTreeSet<String>,
+    /// The labels of their namespaces.
+    namespaces: HashMap<String, Labels>,
     webhooks: Option<Result<Vec<Configured>, NotRead>>,
     builds: Option<Result<BTreeSet<Build>, NotRead>>,
     /// What could not be read, by the causes.
-    pub unchecked: BTreeMap<String, Vec<String>>,
-}
-
-/// The objects of the manifests.
-#[derive(Default)]
-struct FileObjects {
-    /// The service accounts of each namespace.
-    accounts: HashMap<String, Vec<String>>,
-    classes: HashMap<String, Value>,
-    /// The names of the credential specs.
-    specs: BTreeSet<String>,
-    /// The labels of namespaces.
-    namespaces: HashMap<String, Labels>,
+    unread: BTreeMap<String, Vec<String>>,
 }
 
 /// It could not be read, or there is no cluster to read it from.
@@ -52,9 +61,7 @@ struct NotRead;
 
 /// The runtime class of a pod.
 pub(super) enum RuntimeClass {
-    /// The pod names none.
-    None,
-    /// Neither the manifests nor the cluster say anything about it.
+    /// The pod names none, or neither the manifests nor the cluster say anything about it.
     Unknown,
     Missing,
     Found(Value),
@@ -71,10 +78,6 @@ impl RuntimeClass {
         self.text("/handler").filter(|handler| handler.contains("hypervisor"))
     }
 
-    pub(super) fn is_hyper_v(&self) -> bool {
-        self.hyper_v().is_some()
-    }
-
     /// The build of the nodes that it selects.
     pub(super) fn selected_build(&self) -> Option<&str> {
         self.text(&format!("/scheduling/nodeSelector/{}", LABEL.replace('/', "~1")))
@@ -82,35 +85,65 @@ impl RuntimeClass {
 }
 
 impl Surroundings {
-    /// Of manifests, and of a cluster where there is one; objects without a namespace are in `namespace`.
-    pub(super) fn new(documents: &[Document], namespace: &str, live: Option<Snapshot>) -> Self {
-        let mut files = FileObjects::default();
+    /// Of `documents`, or what `--state` names in their place, and of a cluster or a bundle where there is one. What is wrong with the objects that
+    /// are the facts goes to the report.
+    pub(super) async fn read(
+        options: &Options,
+        connection: &Connection,
+        live: Option<Snapshot>,
+        documents: &[Document],
+        report: &mut Report,
+    ) -> Self {
+        let state = options.state.as_ref().map(|path| input::manifests(std::slice::from_ref(path)));
+        report.findings.extend(state.iter().flat_map(|state| state.problems.clone()));
+        let documents = state.as_ref().map_or(documents, |state| &state.documents);
+        let namespace = live.as_ref().map_or(connection.offline_namespace(), |live| &live.namespace).to_owned();
+        let facts = if let Some(live) = &live {
+            FactFinder::of(live).await
+        } else {
+            let (specs, refused_specs) = CredentialSpecs::from_documents(documents);
+            let (rbac, refused_rbac) = Rbac::from_documents(documents);
+            // The linter reports more about a credential spec among the manifests.
+            let linted = if state.is_none() { documents } else { &[] };
+            let linted = linted.iter().filter(|document| credspecs::is_credential_spec(document));
+            let is_error = |found: Diagnostic| found.severity == Severity::Error;
+            let linted = linted.filter(|document| credspecs::findings(document).any(is_error));
+            let linted: HashSet<_> = linted.map(|document| place(&document.location)).collect();
+            let is_new = |found: &Diagnostic| found.location.as_ref().is_none_or(|at| !linted.contains(&place(at)));
+            let refused = refused_specs.into_iter().filter(is_new).chain(refused_rbac);
+            report.findings.extend(refused.map(|found| {
+                let number = found.location.as_ref().and_then(|at| place(at).1);
+                let object = number.map_or_else(String::new, |number| format!("document {number}"));
+                let consequence = Some("the API server refuses the object, so it has no effect here");
+                Diagnostic { object, consequence, ..found }
+            }));
+            FactFinder::new(Arc::new(specs), Arc::new(rbac), connection.timeout())
+        };
+        let (mut accounts, mut classes) = (HashMap::<String, Vec<String>>::new(), HashMap::new());
+        let (mut specs, mut namespaces) = (BTreeSet::new(), HashMap::new());
         for document in documents {
             let text = |pointer: &str| document.value.pointer(pointer).and_then(Value::as_str);
-            let Some(name) = text("/metadata/name") else { continue };
+            let Some(name) = text("/metadata/name").map(str::to_owned) else { continue };
             match (document.group(), document.kind.as_str()) {
                 ("", "ServiceAccount") => {
-                    let namespace = text("/metadata/namespace").unwrap_or(namespace);
-                    files.accounts.entry(namespace.to_owned()).or_default().push(name.to_owned());
+                    let namespace = text("/metadata/namespace").unwrap_or(&namespace);
+                    accounts.entry(namespace.to_owned()).or_default().push(name);
                 }
-                ("", "Namespace") => {
-                    files.namespaces.insert(name.to_owned(), labels(&document.value));
-                }
-                ("node.k8s.io", "RuntimeClass") => {
-                    files.classes.insert(name.to_owned(), document.value.clone());
-                }
-                (GROUP, KIND) if is_dns_subdomain(name) => drop(files.specs.insert(name.to_owned())),
+                ("", "Namespace") => drop(namespaces.insert(name, labels(&document.value))),
+                ("node.k8s.io", "RuntimeClass") => drop(classes.insert(name, document.value.clone())),
+                (GROUP, KIND) if is_dns_subdomain(&name) => drop(specs.insert(name)),
                 _ => {}
             }
         }
-        Self { files, live, webhooks: None, builds: None, unchecked: BTreeMap::new() }
+        let (webhooks, builds, unread) = (None, None, BTreeMap::new());
+        Self { facts, namespace, live, accounts, classes, specs, namespaces, webhooks, builds, unread }
     }
 
     /// The credential spec that may be meant by the name of one that does not exist.
     pub(super) async fn nearest_spec(&self, name: &str) -> Option<String> {
         match &self.live {
             Some(snapshot) => names::nearest_in(snapshot, &collection(), name).await,
-            None => names::nearest(name, self.files.specs.iter().map(String::as_str)).map(str::to_owned),
+            None => names::nearest(name, self.specs.iter().map(String::as_str)).map(str::to_owned),
         }
     }
 
@@ -124,7 +157,7 @@ impl Surroundings {
         if name == "default" || !is_dns_subdomain(namespace) || !is_dns_subdomain(name) {
             return None;
         }
-        let of_files = self.files.accounts.get(namespace);
+        let of_files = self.accounts.get(namespace);
         if of_files.is_some_and(|known| known.iter().any(|known| known == name)) {
             return None;
         }
@@ -139,8 +172,8 @@ impl Surroundings {
 
     /// The runtime class of a name; nothing is said of one that is neither in the manifests nor asked of a cluster.
     pub(super) async fn runtime_class(&mut self, name: Option<&str>) -> RuntimeClass {
-        let Some(name) = name else { return RuntimeClass::None };
-        if let Some(class) = self.files.classes.get(name) {
+        let Some(name) = name else { return RuntimeClass::Unknown };
+        if let Some(class) = self.classes.get(name) {
             return RuntimeClass::Found(class.clone());
         }
         if !is_dns_subdomain(name) {
@@ -161,7 +194,7 @@ impl Surroundings {
             let read = configured(live).await;
             self.webhooks = Some(read.map_err(|unread| self.unread(&unread, "the configurations of the webhooks")));
         }
-        let mut labels = self.files.namespaces.get(namespace).cloned().unwrap_or_default();
+        let mut labels = self.namespaces.get(namespace).cloned().unwrap_or_default();
         if is_dns_subdomain(namespace) {
             let path = format!("/api/v1/namespaces/{namespace}");
             match self.find(&path, &format!("namespace {namespace}")).await {
@@ -200,14 +233,27 @@ impl Surroundings {
         found.map_err(|unread| self.unread(&unread, about))
     }
 
+    /// What could not be read. It is beside the question: the answers about credential specs hold.
+    pub(super) fn unchecked(self) -> impl Iterator<Item = Diagnostic> {
+        self.unread.into_iter().map(|(cause, about)| {
+            let found = Diagnostic::new(&rules::NOT_CHECKED, format!("could not be checked: {cause}"));
+            Diagnostic { object: first_five(&about), ..found.with_severity(Severity::Note) }
+        })
+    }
+
     /// Keeps what could not be read, and why.
     fn unread(&mut self, unread: &Unread, about: &str) -> NotRead {
-        let known = self.unchecked.entry(unread.cause.clone()).or_default();
+        let known = self.unread.entry(unread.cause.clone()).or_default();
         if known.iter().all(|known| known != about) {
             known.push(about.to_owned());
         }
         NotRead
     }
+}
+
+/// The file of an object, and its number there.
+fn place(location: &Location) -> (&str, Option<usize>) {
+    (&location.file, location.position.map(|position| position.document))
 }
 
 /// The labels of an object.

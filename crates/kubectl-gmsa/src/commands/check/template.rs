@@ -1,25 +1,63 @@
-//! A pod or a pod template of a manifest, as its controller and the API server complete it, and where its parts are in the manifest.
+//! A pod or a pod template of a manifest, as its controller and the API server complete it, what holds it, and where its parts are in the manifest.
 
 use gmsa_cluster::manifests::Document;
 use gmsa_core::{
-    admission::advice::{Advice, hostname::Replicas},
-    diagnostic::{Diagnostic, Location, Position, Rule},
+    admission::{
+        advice::{Advice, hostname::Replicas},
+        workload::template_pointer,
+    },
+    diagnostic::{Diagnostic, Rule},
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{
-    argo,
     misspelt::{self, Slip},
     pointer::dotted,
-    search::{Found, Owner},
 };
+
+/// An object with a kind.
+#[derive(Clone, Copy)]
+pub(super) struct Owner<'d> {
+    pub value: &'d Value,
+    pub kind: &'d str,
+    pub group: &'d str,
+    /// How many steps it is below the document.
+    pub depth: usize,
+}
+
+impl<'d> Owner<'d> {
+    pub(super) fn of(value: &'d Value, depth: usize) -> Option<Self> {
+        let text = |key: &str| value.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
+        let group = text("apiVersion")?.split_once('/').map_or("", |(group, _)| group);
+        Some(Self { value, kind: text("kind")?, group, depth })
+    }
+
+    pub(super) fn is_pod(&self) -> bool {
+        self.kind == "Pod" && self.group.is_empty()
+    }
+
+    /// The place of its template, where it is a kind of Kubernetes.
+    pub(super) fn template(&self) -> Option<&'static str> {
+        let Self { kind, group, .. } = self;
+        if group.is_empty() { template_pointer(kind) } else { template_pointer(&format!("{kind}.{group}")) }
+    }
+
+    /// Whether another object controls it, which is checked itself.
+    pub(super) fn is_controlled(&self) -> bool {
+        let owners = self.value.pointer("/metadata/ownerReferences").and_then(Value::as_array);
+        owners.into_iter().flatten().any(|owner| owner.get("controller") == Some(&Value::Bool(true)))
+    }
+}
 
 /// A pod to check, and its place in the manifests.
 pub(super) struct CheckedPod<'d> {
     pub document: &'d Document,
-    owner: Owner<'d>,
+    /// The innermost object with a kind that holds it.
+    pub owner: Owner<'d>,
     /// The place in the document of everything that is about the pod.
     pub root: String,
+    /// That of everything that is about it and the other pods of its workflow.
+    pub around: String,
     pub pod: Value,
     pub namespace: String,
     /// What reports call it: `Rollout shop/web`.
@@ -27,48 +65,26 @@ pub(super) struct CheckedPod<'d> {
     /// What reports call its pod: nothing where it has a name of its own.
     pub template: Option<String>,
     /// Parts of the pod and where each is in the document, as JSON Pointers: the innermost first, the pod itself last.
-    places: Vec<(String, String)>,
+    pub places: Vec<(String, String)>,
     /// The fields of the pod that are misspelt in the document.
     pub slips: Vec<Slip>,
 }
 
-impl<'d> CheckedPod<'d> {
-    /// What was found in a document. Objects without a namespace are in `namespace`; of several templates each is named by its place.
-    pub(super) fn new(document: &'d Document, found: &Found<'d>, namespace: &str, is_only: bool) -> Self {
-        let Found { value, at, owner, root, workflow } = found;
-        let (mut pod, places) = match workflow {
-            Some((workflow, workflow_at)) => argo::pod(value, at, workflow, workflow_at),
-            None => ((*value).clone(), vec![(String::new(), at.clone())]),
-        };
-        let text = |pointer: &str| owner.value.pointer(pointer).and_then(Value::as_str).filter(|text| !text.is_empty());
-        let name = text("/metadata/name").or_else(|| text("/metadata/generateName")).unwrap_or_default();
-        let namespace = text("/metadata/namespace").unwrap_or(namespace).to_owned();
-        let template = (!owner.is_pod()).then(|| {
-            let place = if is_only { String::new() } else { format!(" {}", dotted(at)) };
-            format!("pod template{place}")
-        });
-        if template.is_some()
-            && let Some(pod) = pod.as_object_mut()
-        {
-            name_pod(pod, name);
+/// Completes a pod as its controller, which is named so, and the API server do. Gives the fields that were misspelt.
+pub(super) fn complete(pod: &mut Value, controller: Option<&str>) -> Vec<Slip> {
+    if let (Some(name), Some(pod)) = (controller, pod.as_object_mut()) {
+        let metadata = pod.entry("metadata").or_insert_with(|| json!({}));
+        if !metadata.is_object() {
+            *metadata = json!({});
         }
-        let slips = misspelt::correct(&mut pod);
-        default_service_account_name(&mut pod);
-        let object = format!("{} {namespace}/{name}", owner.kind);
-        Self { document, owner: *owner, root: root.clone(), pod, namespace, object, template, places, slips }
+        if let Some(metadata) = metadata.as_object_mut() {
+            metadata.remove("name");
+            metadata.insert("generateName".to_owned(), Value::from(format!("{name}-")));
+        }
     }
-}
-
-/// Names a pod as its controller does.
-fn name_pod(pod: &mut Map<String, Value>, owner: &str) {
-    let metadata = pod.entry("metadata").or_insert_with(|| json!({}));
-    if !metadata.is_object() {
-        *metadata = json!({});
-    }
-    if let Some(metadata) = metadata.as_object_mut() {
-        metadata.remove("name");
-        metadata.insert("generateName".to_owned(), Value::from(format!("{owner}-")));
-    }
+    let slips = misspelt::correct(pod);
+    default_service_account_name(pod);
+    slips
 }
 
 /// Copies the deprecated `serviceAccount` to `serviceAccountName` where that is empty, as kube-apiserver does before it calls
@@ -133,10 +149,6 @@ impl CheckedPod<'_> {
         found.unwrap_or_else(|| pointer.clone())
     }
 
-    pub(super) fn line(&self, pointer: &str) -> u64 {
-        self.document.line_of(&self.place(pointer))
-    }
-
     /// A finding about a part of the pod.
     pub(super) fn finding(&self, rule: &'static Rule, pointer: &str, message: impl Into<String>) -> Diagnostic {
         self.finding_at(rule, &self.place(pointer), message)
@@ -150,9 +162,7 @@ impl CheckedPod<'_> {
 
     /// A finding about a place in the document.
     pub(super) fn finding_at(&self, rule: &'static Rule, place: &str, message: impl Into<String>) -> Diagnostic {
-        let Location { file, position } = self.document.location.clone();
-        let position = position.map(|position| Position { line: self.document.line_of(place), ..position });
         Diagnostic { object: self.object.clone(), field: dotted(place), ..Diagnostic::new(rule, message) }
-            .at(Location { file, position })
+            .at(self.document.location_of(place))
     }
 }

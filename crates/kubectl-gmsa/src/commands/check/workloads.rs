@@ -103,8 +103,12 @@ pub(super) async fn read(
             }
         }
     }
-    if let Some(name) = namespace.filter(|_| documents.is_empty() && unread.is_empty()) {
-        exists(snapshot, name).await?;
+    // Lists of nothing do not say that there is no such namespace. Who may not read it may still list what is in it.
+    if let Some(name) = namespace.filter(|_| documents.is_empty() && unread.is_empty())
+        && let Err(error) = snapshot.get::<Value>(&format!("/api/v1/namespaces/{name}")).await
+        && error.is_missing()
+    {
+        bail!("there is no namespace {name:?}");
     }
     report.findings.extend(unread.into_iter().map(|((cause, is_forbidden), plurals)| {
         let place = namespace.map_or(String::new(), |name| format!(" in namespace {name}"));
@@ -114,15 +118,6 @@ pub(super) async fn read(
         Diagnostic { object: format!("{}{place}", first_five(&plurals)), fix, ..found }
     }));
     Ok(documents)
-}
-
-/// Fails where there is no such namespace: a list of nothing does not say it.
-async fn exists(snapshot: &Snapshot, name: &str) -> anyhow::Result<()> {
-    match snapshot.get::<Value>(&format!("/api/v1/namespaces/{name}")).await {
-        Err(error) if error.is_missing() => bail!("there is no namespace {name:?}"),
-        // Who may not read it may still list what is in it.
-        _ => Ok(()),
-    }
 }
 
 /// An object as a manifest, at its namespace, kind and name.

@@ -39,34 +39,22 @@ struct Row {
 }
 
 impl Platform {
-    /// The name, as `--platform` takes it.
-    fn name(self) -> &'static str {
-        match self {
-            Self::Kubeadm => "kubeadm",
-            Self::Eks => "eks",
-            Self::Aks => "aks",
-            Self::K3s => "k3s",
-            Self::Rke2 => "rke2",
-            Self::Openshift => "openshift",
-            Self::Gke => "gke",
-        }
-    }
-
     /// What to change, for people.
     pub fn change(self, wanted: &Wanted) -> String {
         let Row { object, place, block, reload, notes, page } = self.row(wanted);
+        let name = self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
         let block = block.replace('\n', "\n    ");
         let notes = notes.map_or(String::new(), |notes| format!("  {notes}\n"));
-        format!("{}: {object}, {place}\n    {block}\n  {reload}\n{notes}  {page}\n", self.name())
+        format!("{name}: {object}, {place}\n    {block}\n  {reload}\n{notes}  {page}\n")
     }
 
     fn row(self, wanted: &Wanted) -> Row {
         let Wanted { domain, servers } = wanted;
-        let coredns = |reload, notes: Option<&str>, page| Row {
+        let coredns = |notes: Option<&str>, page| Row {
             object: "ConfigMap kube-system/coredns",
             place: "at the end of data.Corefile".to_owned(),
             block: wanted.server_block(),
-            reload,
+            reload: RELOAD,
             notes: notes.map(str::to_owned),
             page,
         };
@@ -80,10 +68,9 @@ impl Platform {
         };
         match self {
             Self::Kubeadm => {
-                coredns(RELOAD, None, "https://kubernetes.io/docs/tasks/administer-cluster/dns-custom-nameservers/")
+                coredns(None, "https://kubernetes.io/docs/tasks/administer-cluster/dns-custom-nameservers/")
             }
             Self::Eks => coredns(
-                RELOAD,
                 Some(
                     "An update of the EKS add-on takes it out again where conflicts are overwritten: update with `--resolve-conflicts PRESERVE`.",
                 ),

@@ -16,7 +16,7 @@ use crate::shared::{
     rbac::roles_and_bindings,
     snapshot::Snapshot,
     start::events::Events,
-    webhook::{configured, endpoints, metrics},
+    webhook::{configured, endpoints, metrics, pod_name},
 };
 use gmsa_core::credspec::{is_dns_label, is_dns_subdomain};
 
@@ -62,8 +62,7 @@ async fn replicas(snapshot: &Snapshot, service: &ServiceReference) {
         return;
     }
     let endpoints = endpoints(snapshot, service).await.unwrap_or_default();
-    let names = endpoints.iter().filter_map(|endpoint| endpoint.target_ref.as_ref()?.name.as_deref());
-    for name in names.filter(|name| is_dns_subdomain(name)) {
+    for name in endpoints.iter().filter_map(pod_name).filter(|name| is_dns_subdomain(name)) {
         let path = format!("/api/v1/namespaces/{namespace}/pods/{name}");
         let Ok(Some(pod)) = snapshot.find::<Pod>(&path).await else { continue };
         metrics(snapshot, namespace, name, &pod).await;

@@ -13,10 +13,7 @@ use crate::shared::{
     webhook::{Configured, is_of_gmsa},
 };
 use gmsa_cluster::probe::is_denial;
-use gmsa_core::{
-    admission::Webhook,
-    diagnostic::{Check, Diagnostic},
-};
+use gmsa_core::{admission::Webhook, diagnostic::Check};
 
 const MUTATE: &str = "call of /mutate";
 const VALIDATE: &str = "call of /validate";
@@ -85,7 +82,7 @@ fn failed(
     namespace: &str,
     webhooks: Option<&[Configured]>,
 ) -> Check {
-    let (text, message) = (error.cause.clone(), error.said.as_str());
+    let (text, message) = (error.cause.as_str(), error.said.as_str());
     let is_ours = |name: &str| match webhooks {
         Some(all) => all.iter().any(|found| found.webhook.name == name),
         None => is_of_gmsa(name),
@@ -96,6 +93,7 @@ fn failed(
         );
         because(about, &format!("another webhook {does}: {text}"), Remedy::new(fix))
     };
+    let of_names = |rule| Check::found(about, rules::found(rule, text, &names(webhooks, message)));
     let failing = quoted_after(message, "failed calling webhook ");
     let denying = quoted_after(message, "admission webhook ");
     match (failing, denying) {
@@ -106,25 +104,19 @@ fn failed(
                 let remedy = Remedy::new("Correct the call of /mutate first.");
                 because(about, "/mutate is called first, and fails", remedy)
             }
-            _ => {
-                let found = Diagnostic::new(&rules::WEBHOOK_UNREACHABLE, text);
-                let service = ["no endpoints available", "not found"].iter().any(|words| message.contains(words));
-                Check::found(
-                    about,
-                    if service { rules::found(found.rule, found.message, &names(webhooks, message)) } else { found },
-                )
+            _ if ["no endpoints available", "not found"].iter().any(|words| message.contains(words)) => {
+                of_names(&rules::WEBHOOK_UNREACHABLE)
             }
+            _ => found(about, &rules::WEBHOOK_UNREACHABLE, text),
         },
         (Some(name), _) => other(name, "cannot be called"),
         (None, Some(name)) if is_ours(name) => {
-            if webhook == Webhook::Mutate && is_denial(Webhook::Validate, message) {
-                return not_called(about, namespace);
-            }
-            Check::found(about, rules::found(&rules::WEBHOOK_FAILING, text, &names(webhooks, message)))
+            let is_of_validate = webhook == Webhook::Mutate && is_denial(Webhook::Validate, message);
+            if is_of_validate { not_called(about, namespace) } else { of_names(&rules::WEBHOOK_FAILING) }
         }
         (None, Some(name)) => other(name, "refuses the pod of the dry run"),
         (None, None) => match remedy(error) {
-            Some(remedy) => because(about, &text, remedy),
+            Some(remedy) => because(about, text, remedy),
             None => error.check(about),
         },
     }

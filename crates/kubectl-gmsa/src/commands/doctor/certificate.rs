@@ -34,21 +34,24 @@ pub(super) fn authority(webhook: &str, bundle: &[u8], now: Timestamp) -> Check {
 /// The certificate that a replica serves, from its metrics; `None` where they do not contain it.
 pub(super) fn served(pod: &str, metrics: &str, now: Timestamp) -> Option<Check> {
     // 0 before there is one: the replica is then not ready, which the check of the Service shows.
-    let value = metrics.lines().find_map(|line| line.strip_prefix(EXPIRY)?.strip_prefix(' '))?;
-    let end = value.trim().parse().ok().filter(|end| *end > 0)?;
+    let end = value(metrics, EXPIRY)?.parse().ok().filter(|end| *end > 0)?;
     Some(until(end, now, &format!("the certificate that {pod} serves"), 7))
 }
 
 /// That a replica does not take the certificate that was offered last, from its metrics.
 pub(super) fn refused(namespace: &str, pod: &str, metrics: &str) -> Option<Check> {
-    let value = metrics.lines().find_map(|line| line.strip_prefix(REFUSED)?.strip_prefix(' '))?;
-    let is_refused = value.trim().parse().is_ok_and(|value: f64| value > 0.0);
+    let is_refused = value(metrics, REFUSED)?.parse().is_ok_and(|value: f64| value > 0.0);
     let text =
         format!("{pod} refuses the certificate that was offered last, and serves the one before until it expires");
     let fix = format!(
         "Do not restart the pods: a new one has no certificate to serve. `kubectl logs {pod} -n {namespace}` says what is wrong with the new pair; put a good one into the Secret."
     );
     is_refused.then(|| Check::found(CERTIFICATE, Diagnostic::new(&rules::CERTIFICATE_UNUSABLE, text).with_fix(fix)))
+}
+
+/// The value of a metric without labels.
+fn value<'m>(metrics: &'m str, name: &str) -> Option<&'m str> {
+    metrics.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')).map(str::trim)
 }
 
 /// How long a certificate is valid; less than `enough` days lead to a warning.

@@ -1,18 +1,17 @@
 //! The checks of `doctor`, in the order in which they are printed.
 //!
 //! A new check is:
-//! - an entry here: what it is about, which parts of the cluster it needs, and a pure function from the parts to lines, in the file of its
+//! - an entry here: what it is about, which rights it takes, and a pure function from the parts of the cluster to lines, in the file of its
 //!   subject;
-//! - where it needs what is not read yet, in `parts.rs` a variant of `Part` with its rights and its line in `Parts::unread`, and a field of
-//!   `Parts`; what a bundle keeps of it, in `shared/snapshot/bundle/fields.rs`;
+//! - where it needs what is not read yet, a field of `Parts` in `parts.rs`; what a bundle keeps of it, in `shared/snapshot/bundle/fields.rs`;
 //! - a folder in `tests/cli/recorded`, and its lines in `tests/cli/doctor-list` (`UPDATE_SNAPSHOTS=1 cargo test -p kubectl-gmsa`).
 //!
 //! What could not be read is a `Read`, of which a check gets nothing without `?`: so it is skipped, and cannot say `pass` of what nobody saw.
 
 use super::{
-    call, configuration, crd, directory, dns, install, namespaces, network, nodes, own,
-    parts::{Judged, Part, Parts},
-    protection, service, usage, workloads,
+    api_server, call, configuration, crd, directory, dns, nodes,
+    parts::{Judged, Parts},
+    replica, service, usage, workloads,
 };
 use gmsa_core::diagnostic::Check;
 
@@ -20,118 +19,122 @@ pub(super) struct Checker {
     pub about: &'static str,
     /// What it finds out.
     pub what: &'static str,
-    pub needs: &'static [Part],
+    /// The rights without which it is skipped, or says less.
+    pub takes: &'static [&'static str],
     pub run: fn(&Parts) -> Judged<'_>,
 }
 
+// The rights of what several checks need.
+const WEBHOOKS: &str = "list mutatingwebhookconfigurations and validatingwebhookconfigurations";
+const SERVICES: &str = "in the namespace of the webhook: list endpointslices, get pods, pods/proxy and secrets; create subjectaccessreviews";
+const SPECS: &str = "list gmsacredentialspecs";
+const PODS: &str = "list pods";
+
 pub(super) static CHECKS: [Checker; 15] = [
     Checker {
-        about: install::VERSION,
+        about: api_server::API_SERVER,
         what: "whether it answers, and its version",
-        needs: &[Part::Version],
-        run: install::version,
+        takes: &["get /version"],
+        run: api_server::check,
     },
     Checker {
         about: crd::CRD,
         what: "whether credential specs are served, by this release's definition",
-        needs: &[Part::Crd],
+        takes: &["get customresourcedefinitions"],
         run: crd::check,
     },
     Checker {
-        about: own::WEBHOOK,
+        about: workloads::WEBHOOK,
         what: "the first cause for which the webhook's own pods are not there, or do not run",
-        needs: &[Part::Webhooks, Part::Own],
-        run: own::check,
+        takes: &[WEBHOOKS, "in the namespace of the webhook: get deployments; list replicasets, pods and events"],
+        run: workloads::of_webhook,
     },
     Checker {
         about: configuration::CONFIGURATION,
         what: "what each webhook receives, its selectors, and the authorities that the API server trusts for it",
-        needs: &[Part::Webhooks],
-        run: install::configurations,
+        takes: &[WEBHOOKS],
+        run: configuration::checks,
     },
     Checker {
         about: call::CALLS,
         what: "whether the API server reaches /mutate and /validate, by a dry run",
-        needs: &[Part::DryRuns],
+        takes: &["create pods in the namespace of the dry run"],
         run: call::checks,
     },
     Checker {
-        about: protection::PROTECTION,
+        about: configuration::PROTECTION,
         what: "whether static policies protect the configurations",
-        needs: &[Part::Webhooks, Part::Protection],
-        run: protection::check,
+        takes: &[WEBHOOKS, "create validatingwebhookconfigurations"],
+        run: configuration::protection,
     },
     Checker {
-        about: service::SERVICE,
+        about: replica::SERVICE,
         what: "the endpoints, and of one replica its certificate, permissions and Secrets",
-        needs: &[Part::Webhooks, Part::Services],
+        takes: &[WEBHOOKS, SERVICES],
         run: service::checks,
     },
     Checker {
-        about: network::NETWORK,
+        about: service::NETWORK,
         what: "who can connect to the webhook, by the NetworkPolicies of its namespace",
-        needs: &[Part::Webhooks, Part::Services, Part::Policies],
-        run: network::check,
+        takes: &[WEBHOOKS, SERVICES, "list networkpolicies in the namespace of the webhook"],
+        run: service::network,
     },
     Checker {
-        about: namespaces::NAMESPACES,
+        about: configuration::NAMESPACES,
         what: "in which namespaces pods are reviewed",
-        needs: &[Part::Webhooks, Part::Namespaces],
-        run: namespaces::check,
+        takes: &[WEBHOOKS, "list namespaces"],
+        run: configuration::namespaces,
     },
     Checker {
         about: usage::SPECS,
         what: "what the linter finds in the credential specs",
-        needs: &[Part::Specs],
+        takes: &[SPECS],
         run: usage::check_specs,
     },
     Checker {
         about: usage::PODS,
         what: "whether pods carry what their credential specs hold",
-        needs: &[Part::Specs, Part::Pods],
+        takes: &[SPECS, PODS],
         run: usage::check_pods,
     },
     Checker {
         about: directory::DIRECTORY,
         what: "whether the directory agrees with the credential specs (--directory)",
-        needs: &[Part::Directory],
-        run: directory::check,
+        takes: &[SPECS, "a user of the domain (--directory)"],
+        run: usage::check_directory,
     },
     Checker {
         about: workloads::WORKLOADS,
         what: "the first cause of each workload that lacks pods, or whose pods do not run",
-        needs: &[Part::Pods, Part::Workloads],
+        takes: &[PODS, "list deployments, statefulsets, daemonsets, replicasets, jobs, cronjobs and events; get nodes"],
         run: workloads::check,
     },
     Checker {
         about: dns::DNS,
         what: "whether the DNS of the cluster forwards the domains of the credential specs",
-        needs: &[Part::Specs, Part::Dns],
+        takes: &[SPECS, "get configmaps in namespace kube-system"],
         run: dns::check,
     },
     Checker {
         about: nodes::NODES,
         what: "which Windows nodes there are, and of which builds",
-        needs: &[Part::Nodes],
+        takes: &["list nodes"],
         run: nodes::check,
     },
 ];
 
 impl Checker {
-    /// Its lines; one that says what is lacking, where a part that it needs could not be read.
+    /// Its lines; one that says what is lacking, where something that it needs could not be read.
     pub(super) fn lines(&self, parts: &Parts) -> Vec<Check> {
-        let lacking = self.needs.iter().find_map(|part| parts.unread(*part));
-        let lines = lacking.map_or_else(|| (self.run)(parts), Err);
-        lines.unwrap_or_else(|unread| vec![unread.check(self.about)])
+        (self.run)(parts).unwrap_or_else(|unread| vec![unread.check(self.about)])
     }
 }
 
 /// The table of checks, each with the rights that it takes.
 pub(super) fn list() -> String {
     let width = CHECKS.iter().map(|check| check.about.len()).max().unwrap_or_default();
-    let lines = |Checker { about, what, needs, .. }: &Checker| {
-        let rights: Vec<&str> = needs.iter().map(|part| part.rights()).collect();
-        format!("{about:width$}  {what}\n{:width$}  takes: {}\n", "", rights.join("; "))
+    let lines = |Checker { about, what, takes, .. }: &Checker| {
+        format!("{about:width$}  {what}\n{:width$}  takes: {}\n", "", takes.join("; "))
     };
     CHECKS.iter().map(lines).collect()
 }

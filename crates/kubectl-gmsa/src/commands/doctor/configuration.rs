@@ -1,10 +1,27 @@
-//! One webhook in a webhook configuration: what it receives, what happens without it, whose selectors it has.
+//! The webhook configurations: whether there are both, and of each webhook what it receives, what happens without it, whose selectors it has;
+//! which namespaces they leave out; and whether policies from files of the control plane protect them. Such policies cannot be read; what they
+//! refuse shows that they are in force.
 
-use k8s_openapi::jiff::Timestamp;
+use std::collections::{BTreeMap, BTreeSet};
+
+use k8s_openapi::{
+    api::{admissionregistration::v1::ServiceReference, core::v1::Namespace},
+    jiff::Timestamp,
+};
+use kube::core::ParseExpressionError;
 use serde_json::{Value, json};
 
-use super::{certificate, found};
-use crate::shared::{installer::Installer, rules, webhook::Configured};
+use super::{
+    certificate, found,
+    parts::{Judged, Parts},
+};
+use crate::shared::{
+    installer::Installer,
+    not_checked::{Read, Unread, not_checked},
+    output::first_five,
+    rules,
+    webhook::Configured,
+};
 use gmsa_core::{
     credspec::is_dns_subdomain,
     diagnostic::{Check, Diagnostic, Severity},
@@ -12,9 +29,56 @@ use gmsa_core::{
 };
 
 pub(super) const CONFIGURATION: &str = "configuration";
+pub(super) const PROTECTION: &str = "protection";
+pub(super) const NAMESPACES: &str = "namespaces";
 
-/// Adds the checks of one webhook.
-pub(super) fn add_checks(of: &Configured, now: Timestamp, checks: &mut Vec<Check>) {
+pub(super) fn checks(parts: &Parts) -> Judged<'_> {
+    let webhooks = parts.webhooks.as_ref()?;
+    Ok([true, false].into_iter().flat_map(|mutating| of_kind(mutating, webhooks, parts)).collect())
+}
+
+/// Checks the webhooks in the configurations of one of the two kinds.
+fn of_kind(mutating: bool, webhooks: &[Configured], parts: &Parts) -> Vec<Check> {
+    let kind = if mutating { "MutatingWebhookConfiguration" } else { "ValidatingWebhookConfiguration" };
+    let of_pods: Vec<_> = webhooks.iter().filter(|found| found.mutating == mutating && found.is_of_pods()).collect();
+    let mut checks = Vec::new();
+    if of_pods.is_empty() {
+        let missing = Diagnostic::new(&rules::WEBHOOK_MISSING, format!("no {kind} sends pods to a GMSA webhook"));
+        let fix = parts.installer.as_ref().map(|installer| format!("{} creates it again.", installer.restore()));
+        checks.push(Check::found(CONFIGURATION, Diagnostic { fix, ..missing }));
+    }
+    // Within one installation all webhooks have different names, so equal names mean two installations.
+    let mut by_name: BTreeMap<&str, Vec<&Configured>> = BTreeMap::new();
+    for found in of_pods {
+        checks.extend(of_webhook(found, parts.taken));
+        // That of AKS is not one that somebody forgot to uninstall.
+        if found.installer != Installer::Aks {
+            by_name.entry(&found.webhook.name).or_default().push(found);
+        }
+    }
+    for same in by_name.values().filter(|same| same.len() > 1) {
+        let names: Vec<&String> = same.iter().map(|found| &found.name).collect();
+        let text = format!("{} {kind}s of several installations are for GMSA: {}", same.len(), first_five(&names));
+        let twice = Diagnostic::new(&rules::WEBHOOK_DUPLICATE, text).with_fix(uninstalled(same));
+        checks.push(Check::found(CONFIGURATION, twice));
+    }
+    checks
+}
+
+/// How to end one of several installations.
+fn uninstalled(same: &[&Configured]) -> String {
+    let commands: Vec<String> = same
+        .iter()
+        .map(|found| match &found.installer {
+            Installer::Helm { release, namespace } => format!("`helm uninstall {release} -n {namespace}`"),
+            _ => format!("`kubectl delete` of the manifest of {}, without its custom resource", found.configuration()),
+        })
+        .collect();
+    format!("All of them must admit a Pod. Keep one, and uninstall the others: {}.", commands.join(" or "))
+}
+
+/// The checks of one webhook.
+fn of_webhook(of: &Configured, now: Timestamp) -> Vec<Check> {
     let Configured { mutating, webhook, changed_by, installer, .. } = of;
     let name = &format!("{} ({})", of.name, if *mutating { "mutating" } else { "validating" });
     let unconditional = webhook.match_conditions.iter().flatten().next().is_none();
@@ -25,7 +89,7 @@ pub(super) fn add_checks(of: &Configured, now: Timestamp, checks: &mut Vec<Check
         if webhook.failure_policy.as_deref() == Some("Fail") && unconditional {
             text += ", and while this one does not answer, no pod is created at all";
         }
-        return checks.push(Check::pass(CONFIGURATION, text));
+        return vec![Check::pass(CONFIGURATION, text)];
     }
     let mut wanted = vec![("CREATE", "pods"), ("UPDATE", "pods/ephemeralcontainers")];
     if !mutating {
@@ -36,7 +100,7 @@ pub(super) fn add_checks(of: &Configured, now: Timestamp, checks: &mut Vec<Check
         .filter(|(operation, resource)| !of.covers(operation, resource))
         .map(|(operation, resource)| format!("{operation} {resource}"))
         .collect();
-    let before = checks.len();
+    let mut checks = Vec::new();
     if !missing.is_empty() {
         let severity = if *mutating { Severity::Warning } else { Severity::Error };
         let text = format!("{name} does not receive {}", missing.join(", "));
@@ -52,14 +116,15 @@ pub(super) fn add_checks(of: &Configured, now: Timestamp, checks: &mut Vec<Check
     }
     if !changed_by.is_empty() {
         let text = format!("the selectors of {name} were changed after the installation, by {}", changed_by.join(", "));
-        checks
-            .push(Check::found(CONFIGURATION, Diagnostic::new(&rules::SELECTORS_CHANGED, text).with_fix(restored(of))));
+        let changed = Diagnostic::new(&rules::SELECTORS_CHANGED, text).with_fix(restored(of));
+        checks.push(Check::found(CONFIGURATION, changed));
     }
-    if checks.len() == before {
+    if checks.is_empty() {
         checks.push(Check::pass(CONFIGURATION, format!("{name} is complete")));
     }
     let bundle = webhook.client_config.ca_bundle.as_ref().map_or(&[][..], |bundle| &bundle.0);
     checks.push(certificate::authority(name, bundle, now));
+    checks
 }
 
 /// The commands that bring the selectors back. Server-side apply takes back only fields that are applied: a selector that the
@@ -81,4 +146,119 @@ fn restored(of: &Configured) -> String {
         ),
         None => format!("Remove its selectors, then {apply}, which brings back those of the chart's values."),
     }
+}
+
+/// Whether static policies refuse what only they refuse.
+pub(super) fn protection(parts: &Parts) -> Judged<'_> {
+    parts.webhooks.as_ref()?;
+    let Some((release, answer)) = &parts.protection else { return Ok(Vec::new()) };
+    let unprotected = |text: &str| {
+        found(PROTECTION, &rules::STATIC_POLICIES, format!("{text} the webhook configurations of {release}"))
+    };
+    Ok(vec![match answer {
+        Ok(_) => unprotected("no static policies protect"),
+        Err(unread) if refuses(unread) => {
+            let text =
+                format!("static policies, from files of the control plane, protect the configurations of {release}");
+            Check::pass(PROTECTION, text)
+        }
+        // A user who may not create a configuration cannot try it, and lacks nothing else.
+        Err(unread) if unread.is_forbidden() => unprotected(
+            "you may not create validatingwebhookconfigurations, so it was not tried whether static policies protect",
+        ),
+        Err(unread) => unread.check(PROTECTION),
+    }])
+}
+
+fn refuses(unread: &Unread) -> bool {
+    unread.said.contains("the static policies of the GMSA webhook")
+}
+
+/// The namespaces whose pods the webhook does not review.
+pub(super) fn namespaces(parts: &Parts) -> Judged<'_> {
+    let webhooks = parts.of_pods()?;
+    let namespaces = parts.namespaces.as_ref()?;
+    if webhooks.is_empty() {
+        return Ok(Vec::new());
+    }
+    let excluded = match excluded(namespaces, &webhooks) {
+        Ok(excluded) => excluded,
+        Err(error) => return Ok(vec![not_checked(NAMESPACES, &error.into())]),
+    };
+    // The webhook's own namespaces are excluded on purpose.
+    let own = |name: &str| {
+        let service = |found: &&Configured| found.webhook.client_config.service.clone();
+        let mut services = webhooks.iter().filter_map(service);
+        name == "kube-system" || services.any(|ServiceReference { namespace, .. }| namespace == name)
+    };
+    let others: Vec<&str> = excluded.iter().copied().filter(|name| !own(name)).collect();
+    Ok(vec![if others.is_empty() {
+        let (reviewed, count) = (namespaces.len() - excluded.len(), namespaces.len());
+        Check::pass(NAMESPACES, format!("pods are reviewed in {reviewed} of {count}"))
+    } else {
+        found(NAMESPACES, &rules::NAMESPACES_EXCLUDED, format!("pods are not reviewed in {}", first_five(&others)))
+    }])
+}
+
+/// The namespaces that one of the webhooks does not review.
+pub(super) fn excluded<'n>(
+    namespaces: &'n [Namespace],
+    webhooks: &[&Configured],
+) -> Result<Vec<&'n str>, ParseExpressionError> {
+    let mut excluded = Vec::new();
+    for namespace in namespaces {
+        let selected: Result<Vec<bool>, _> = webhooks.iter().map(|webhook| webhook.selects(namespace)).collect();
+        if selected?.contains(&false) {
+            excluded.extend(namespace.metadata.name.as_deref());
+        }
+    }
+    Ok(excluded)
+}
+
+/// The webhooks for GMSA that an installation finds, of somebody else or of this project: a check for each installation.
+pub(super) fn before_installation(read: Read<Vec<Configured>>) -> Vec<Check> {
+    let webhooks = match read {
+        Ok(webhooks) => webhooks,
+        Err(unread) => return vec![unread.check(CONFIGURATION)],
+    };
+    // The Go webhook has no rule for ephemeral containers.
+    let is_ours = |found: &Configured| found.covers("UPDATE", "pods/ephemeralcontainers");
+    let mut installations: BTreeMap<(&Installer, bool), BTreeSet<&str>> = BTreeMap::new();
+    for found in webhooks.iter().filter(|found| found.is_of_pods()) {
+        installations.entry((&found.installer, is_ours(found))).or_default().insert(found.configuration());
+    }
+    if installations.is_empty() {
+        return vec![Check::pass(CONFIGURATION, "there is no other webhook for GMSA")];
+    }
+    installations
+        .into_iter()
+        .map(|((installer, ours), names)| installed(installer, ours, &Vec::from_iter(names)))
+        .collect()
+}
+
+fn installed(installer: &Installer, ours: bool, names: &[&str]) -> Check {
+    let (owner, fix) = match installer {
+        Installer::Helm { release, namespace } => (
+            format!("the Helm release {release} in {namespace}"),
+            format!(
+                "Upgrade it in place, by docs/migrate.md: `helm upgrade {release} charts/gmsa-webhook -n {namespace}` with the values that it names."
+            ),
+        ),
+        Installer::Aks => (
+            "AKS (--enable-windows-gmsa)".to_owned(),
+            "Keep it: AKS manages it, and the nodes get their plugin and DNS from it. See docs/platforms.md.".to_owned(),
+        ),
+        Installer::Manifest => (
+            "a manifest".to_owned(),
+            "Upgrade it in place, with the same name and namespace: \"An installation by its script\" in docs/migrate.md."
+                .to_owned(),
+        ),
+    };
+    let names = first_five(names);
+    if ours {
+        let text = format!("this webhook is installed already, by {owner} ({names}): `kubectl gmsa doctor` checks it");
+        return Check::pass(CONFIGURATION, text);
+    }
+    let text = format!("another webhook for GMSA is installed, by {owner} ({names}): both must admit a pod");
+    Check::found(CONFIGURATION, Diagnostic::new(&rules::WEBHOOK_PRESENT, text).with_fix(fix))
 }

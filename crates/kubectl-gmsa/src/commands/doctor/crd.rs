@@ -1,12 +1,17 @@
-//! The custom resource for credential specs: whether it is installed, served, and as new as this release.
+//! The custom resource for credential specs: whether it is installed, served, and as new as this release; and before an installation, whose it is.
 
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use std::collections::BTreeSet;
+
+use k8s_openapi::{
+    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
+    apimachinery::pkg::apis::meta::v1::ObjectMeta,
+};
 
 use super::{
     found,
     parts::{Judged, Parts},
 };
-use crate::shared::{installer::Installer, rules};
+use crate::shared::{installer::Installer, not_checked::Read, output::first_five, rules};
 use gmsa_cluster::crd;
 use gmsa_core::{
     credspec::{GROUP, PLURAL, VERSION},
@@ -15,18 +20,24 @@ use gmsa_core::{
 
 pub(super) const CRD: &str = "custom resource";
 
+/// Helm's field manager.
+const HELM: &str = "helm";
+
+/// What brings a custom resource up to date in place, whoever created it; Helm 4 does not replace it otherwise.
+const IN_PLACE: &str = "install with `--skip-crds --set crds.upgrade=true`, which brings it up to date in place";
+
 pub(super) fn check(parts: &Parts) -> Judged<'_> {
-    let installer = parts.installer();
+    let installer = parts.installer.as_ref();
     Ok(vec![if let Some(crd) = parts.crd.as_ref()? {
-        installed(crd, installer.as_ref())
+        installed(crd, installer)
     } else {
         let missing = Diagnostic::new(&rules::CRD_MISSING, format!("{PLURAL}.{GROUP} is not installed"));
-        Check::found(CRD, Diagnostic { fix: installer.as_ref().map(restored), ..missing })
+        Check::found(CRD, Diagnostic { fix: installer.map(restored), ..missing })
     }])
 }
 
 /// Of the one that is there; `installer` installed the webhook, if it is there.
-pub(super) fn installed(crd: &CustomResourceDefinition, installer: Option<&Installer>) -> Check {
+fn installed(crd: &CustomResourceDefinition, installer: Option<&Installer>) -> Check {
     let versions = crd.spec.versions.iter().filter(|version| version.served);
     let served: Vec<&str> = versions.map(|version| version.name.as_str()).collect();
     let is_served = served.contains(&VERSION);
@@ -56,4 +67,93 @@ fn restored(installer: &Installer) -> String {
         Installer::Manifest => "`kubectl apply --server-side -f deploy/gmsa-crd.yaml`",
     };
     format!("{create}, then apply the credential specs again: they were deleted with it.")
+}
+
+/// Whether an installation creates it, finds it, or would change it.
+pub(super) fn before_installation(read: Read<Option<CustomResourceDefinition>>) -> Vec<Check> {
+    let crd = match read {
+        Ok(Some(crd)) => crd,
+        Ok(None) => {
+            return vec![Check::pass(CRD, format!("{PLURAL}.{GROUP} does not exist yet: the installation creates it"))];
+        }
+        Err(unread) => return vec![unread.check(CRD)],
+    };
+    let stored = stored(&crd);
+    let first = match crd::revision(&crd.metadata) {
+        0 => foreign(&crd),
+        of if of != crd::own_revision() => other_revision(&crd),
+        _ => installed(&crd, None),
+    };
+    std::iter::once(first).chain(stored).collect()
+}
+
+/// One of another release, which Helm would change: what another client has applied is a conflict.
+fn other_revision(crd: &CustomResourceDefinition) -> Check {
+    let owners: Vec<&str> = owners(&crd.metadata).into_iter().filter(|name| *name != HELM).collect();
+    if owners.is_empty() {
+        return installed(crd, None);
+    }
+    let (owners, of) = (first_five(&owners), crd::revision(&crd.metadata));
+    let text = format!(
+        "it is of revision {of}, not {}, and {owners} has applied it: `helm install` stops with a conflict",
+        crd::own_revision()
+    );
+    Check::found(CRD, Diagnostic::new(&rules::CRD_OUTDATED, text).with_fix(format!("Instead, {IN_PLACE}.")))
+}
+
+/// A custom resource that is not this project's, and whose it is.
+fn foreign(crd: &CustomResourceDefinition) -> Check {
+    let (owner, fix) = match Installer::of(&crd.metadata) {
+        Installer::Helm { release, namespace } => (
+            format!("of the Helm release {release} in {namespace}"),
+            format!(
+                "`helm uninstall {release} -n {namespace}` would delete it, and with it every credential spec: keep that release, and {IN_PLACE}."
+            ),
+        ),
+        Installer::Aks => (
+            "managed by AKS (--enable-windows-gmsa)".to_owned(),
+            "Keep it as it is: install with `--skip-crds`.".to_owned(),
+        ),
+        Installer::Manifest => (
+            managers(&crd.metadata),
+            format!("Keep it: deleting it deletes every credential spec. Instead, {IN_PLACE}."),
+        ),
+    };
+    let text = format!("{PLURAL}.{GROUP} exists and is not this project's, but {owner}");
+    Check::found(CRD, Diagnostic::new(&rules::CRD_FOREIGN, text).with_fix(fix))
+}
+
+/// The field managers of an object, but for those of its status.
+fn owners(object: &ObjectMeta) -> BTreeSet<&str> {
+    let managers = object.managed_fields.iter().flatten().filter(|entry| entry.subresource.is_none());
+    managers.filter_map(|entry| entry.manager.as_deref()).collect()
+}
+
+/// Who applied an object; the API server itself writes its status.
+fn managers(object: &ObjectMeta) -> String {
+    match Vec::from_iter(owners(object)) {
+        names if names.is_empty() => "applied by an unknown client".to_owned(),
+        names => format!("applied by {}", first_five(&names)),
+    }
+}
+
+/// Whether credential specs may be stored in an old version.
+/// <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definition-versioning/#upgrade-existing-objects-to-a-new-stored-version>
+fn stored(crd: &CustomResourceDefinition) -> Option<Check> {
+    let versions = crd.status.as_ref().and_then(|status| status.stored_versions.as_ref())?;
+    let old: Vec<&String> = versions.iter().filter(|version| *version != VERSION).collect();
+    if old.is_empty() {
+        return None;
+    }
+    let text = format!("credential specs may be stored as {}", first_five(&old));
+    let rewrite = format!("`kubectl get {PLURAL}.{GROUP} -o json | kubectl replace -f -`");
+    let forget = format!(
+        "`kubectl patch crd {PLURAL}.{GROUP} --subresource=status --type=merge -p '{{\"status\":{{\"storedVersions\":[\"{VERSION}\"]}}}}'`"
+    );
+    let is_stored = |version: &str| crd.spec.versions.iter().any(|found| found.storage && found.name == version);
+    let first = if is_stored(VERSION) { "" } else { "after the custom resource has been brought up to date, " };
+    let fix = format!(
+        "`crds.upgrade=true` in the chart does this. By hand: {first}{rewrite} writes each as {VERSION}; then {forget}. The installation does not depend on it."
+    );
+    Some(Check::found(CRD, Diagnostic::new(&rules::STORED_VERSION, text).with_fix(fix)))
 }

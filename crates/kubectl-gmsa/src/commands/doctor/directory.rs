@@ -1,17 +1,67 @@
-//! The credential specs of the cluster against the directory.
+//! What the directories say of the credential specs.
 
-use gmsa_core::diagnostic::Check;
+use gmsa_core::diagnostic::Diagnostic;
+use gmsa_directory::{
+    Directory,
+    account::Account,
+    lint::{self, SAID_OF_SPECS},
+    principal::Principals,
+};
+use serde_json::Value;
+use time::UtcDateTime;
 
-use super::parts::{Judged, Parts};
-use crate::shared::output::plural;
+use crate::shared::{
+    directory::Source,
+    not_checked::{Read, Unread},
+};
 
 pub(super) const DIRECTORY: &str = "directory";
 
-pub(super) fn check(parts: &Parts) -> Judged<'_> {
-    let Some(directory) = &parts.directory else { return Ok(Vec::new()) };
-    let (found, count) = (directory.as_ref()?.clone(), parts.specs.as_ref()?.len());
-    if found.is_empty() {
-        return Ok(vec![Check::pass(DIRECTORY, format!("agrees with {}", plural(count, "credential spec")))]);
+/// Asks the directories whether the account of each credential spec exists, is enabled, and has somebody who may retrieve its password, and
+/// whether all fields are right. Of several, those that cannot be opened are named, and the others are asked.
+pub(super) async fn ask(sources: Vec<Source>, specs: &[Value]) -> Read<Vec<Diagnostic>> {
+    let unread = |error| Unread::of("read", "the directory", &error);
+    let (mut directories, mut closed) = (Vec::new(), Vec::new());
+    for source in sources {
+        match source.open().await {
+            Ok(directory) => directories.push(directory),
+            Err(error) => closed.push(unread(error)),
+        }
     }
-    Ok(found.into_iter().map(|found| Check::found(DIRECTORY, found)).collect())
+    if directories.is_empty()
+        && let Some(first) = closed.first()
+    {
+        return Err(first.clone());
+    }
+    let mut list = found(directories, specs).await.map_err(unread)?;
+    list.extend(closed.iter().filter_map(|unread| unread.check(DIRECTORY).result.err()));
+    Ok(list)
+}
+
+async fn found(mut directories: Vec<Directory>, specs: &[Value]) -> anyhow::Result<Vec<Diagnostic>> {
+    let (mut list, now) = (Vec::new(), UtcDateTime::now());
+    let mut accounts: Vec<Vec<Account>> = directories.iter().map(|_| Vec::new()).collect();
+    for spec in specs {
+        let name = spec.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+        let found = lint::credential_spec(&mut directories, spec, now).await?;
+        list.extend(found.found.into_iter().map(|found| Diagnostic { object: name.to_owned(), ..found }));
+        if let Some((of, account)) =
+            found.account.and_then(|(place, account)| Some((accounts.get_mut(place)?, account)))
+        {
+            of.push(account);
+        }
+    }
+    for (directory, mut accounts) in directories.iter_mut().zip(accounts) {
+        // Several credential specs may be for one account.
+        accounts.sort_by(|one, other| one.name.cmp(&other.name));
+        accounts.dedup_by(|one, other| one.name == other.name);
+        let principals = Principals::of(directory, &accounts).await?;
+        let of_accounts = lint::accounts(directory, &accounts, &principals, &[], now).await?;
+        let of_accounts = of_accounts.into_iter().filter(|found| !SAID_OF_SPECS.contains(&found.rule));
+        list.extend(of_accounts.map(|found| match found.more {
+            0 => found,
+            more => Diagnostic { message: format!("{} (and {more} more like this)", found.message), ..found },
+        }));
+    }
+    Ok(list)
 }

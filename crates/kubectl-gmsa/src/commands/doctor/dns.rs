@@ -22,11 +22,10 @@ pub(super) const DNS: &str = "DNS";
 
 /// A check for each domain.
 pub(super) fn check(parts: &Parts) -> Judged<'_> {
-    let domains = domains(parts.specs.as_ref()?);
+    let (domains, objects) = (domains(parts.specs.as_ref()?), parts.dns.as_ref()?);
     if domains.is_empty() {
         return Ok(Vec::new());
     }
-    let objects = parts.dns.as_ref()?;
     Ok(match ClusterDns::of(objects) {
         Ok(Some(dns)) => domains.iter().map(|domain| of_domain(&dns, domain)).collect(),
         Ok(None) => {
@@ -52,7 +51,6 @@ fn of_domain(dns: &ClusterDns, domain: &str) -> Check {
     }
     if let Zones::Corefile(corefile) = &dns.zones
         && let Some(port) = corefile.other_port(domain)
-        && !corefile.has_zone(domain)
     {
         let asked = corefile.port();
         let text = format!("{domain}: its zone in {place} is at port {port}, and pods ask at port {asked}");
@@ -62,12 +60,8 @@ fn of_domain(dns: &ClusterDns, domain: &str) -> Check {
     match answer {
         Answer::Forwarded(forward) => judged(domain, &forward, &place),
         Answer::NotForwarded(zone) => {
-            let zone = one_line(&zone);
-            missing(
-                domain,
-                Severity::Note,
-                &format!("the zone {zone} of {place} does not forward it, so other plugins answer"),
-            )
+            let text = format!("the zone {} of {place} does not forward it, so other plugins answer", one_line(&zone));
+            missing(domain, Severity::Note, &text)
         }
         Answer::Nowhere => {
             missing(domain, Severity::Error, &format!("no zone of {place} is for it, and none for all other names"))

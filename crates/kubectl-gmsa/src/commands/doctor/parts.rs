@@ -8,8 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use futures::future::{OptionFuture, join_all};
 use k8s_openapi::{
     api::{
-        admissionregistration::v1::{ServiceReference, WebhookClientConfig},
-        apps::v1::Deployment,
+        admissionregistration::v1::ServiceReference,
         core::v1::{Namespace, Node, Pod},
         discovery::v1::Endpoint,
         networking::v1::NetworkPolicy,
@@ -20,7 +19,7 @@ use k8s_openapi::{
 };
 use serde_json::{Value, json, value::RawValue};
 
-use super::replica::Replica;
+use super::{directory, replica::Replica};
 use crate::shared::{
     cluster_dns::{self, Objects},
     directory::Source,
@@ -33,7 +32,7 @@ use crate::shared::{
         scheduling::Nodes,
         workload::{Workload, Workloads},
     },
-    webhook::{Configured, DEPLOYMENTS, configured, endpoints, installer_of, is_ready},
+    webhook::{Configured, configured, endpoints, installer, is_ready, pod_name, reviewing},
     workloads::Kind,
 };
 use gmsa_cluster::{probe, resolver::live::collection};
@@ -43,72 +42,24 @@ use gmsa_core::{
     diagnostic::{Check, Diagnostic},
 };
 
-mod directory;
-
-/// A part, as a check declares that it needs it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
-    Version,
-    Crd,
-    Webhooks,
-    Own,
-    Namespaces,
-    DryRuns,
-    Protection,
-    Services,
-    Policies,
-    Specs,
-    Pods,
-    Workloads,
-    Directory,
-    Dns,
-    Nodes,
-}
-
-impl Part {
-    /// The rights that reading it takes.
-    pub(super) fn rights(self) -> &'static str {
-        match self {
-            Self::Version => "get /version",
-            Self::Crd => "get customresourcedefinitions",
-            Self::Webhooks => "list mutatingwebhookconfigurations and validatingwebhookconfigurations",
-            Self::Own => "in the namespace of the webhook: get deployments; list replicasets, pods and events",
-            Self::Namespaces => "list namespaces",
-            Self::DryRuns => "create pods in the namespace of the dry run",
-            Self::Protection => "create validatingwebhookconfigurations",
-            Self::Services => {
-                "in the namespace of the webhook: list endpointslices, get pods, pods/proxy and secrets; create subjectaccessreviews"
-            }
-            Self::Policies => "list networkpolicies in the namespace of the webhook",
-            Self::Specs => "list gmsacredentialspecs",
-            Self::Pods => "list pods",
-            Self::Workloads => {
-                "list deployments, statefulsets, daemonsets, replicasets, jobs, cronjobs and events; get nodes"
-            }
-            Self::Directory => "list gmsacredentialspecs; a user of the domain (--directory)",
-            Self::Dns => "get configmaps in namespace kube-system",
-            Self::Nodes => "list nodes",
-        }
-    }
-}
-
-/// The Service that a webhook is called by, or its URL.
+/// The Service that a webhook is called by.
 pub(super) struct Service {
-    pub client: WebhookClientConfig,
+    pub named: ServiceReference,
     pub endpoints: Read<Vec<Endpoint>>,
-    /// One of its pods, with its name.
-    pub replica: Option<(String, Read<Replica>)>,
+    /// One of its pods.
+    pub replica: Option<Read<Replica>>,
     /// Those of its namespace.
     pub policies: Read<Vec<NetworkPolicy>>,
+    /// None where its names are none.
+    pub own: Option<Own>,
 }
 
 /// The Deployment that a Service belongs to: the chart gives both one name.
 pub(super) struct Own {
-    pub service: ServiceReference,
     /// None where it was deleted.
     pub namespace: Read<Option<Namespace>>,
     pub workload: Read<Option<Workload>>,
-    pub events: Read<Events>,
+    pub events: Events,
 }
 
 /// The lines of a check, or what it needs and could not be read.
@@ -124,15 +75,14 @@ pub(super) struct Parts {
     pub version: Read<Info>,
     pub crd: Read<Option<CustomResourceDefinition>>,
     pub webhooks: Read<Vec<Configured>>,
-    /// Of the chart.
-    pub deployments: Read<Vec<Deployment>>,
+    /// Who installed the webhook. A user who may read neither configurations nor Deployments gets the remedy for a cluster without one.
+    pub installer: Option<Installer>,
     pub namespaces: Read<Vec<Namespace>>,
     /// Those of the webhooks that are configured.
     pub dry_runs: Vec<(Webhook, TrialMade)>,
     /// What was answered to a configuration that only static policies refuse, and the release whose they are.
     pub protection: Option<(String, Read<Value>)>,
     pub services: Vec<Service>,
-    pub own: Vec<Own>,
     /// None where there is no custom resource.
     pub specs: Read<Vec<Value>>,
     pub pods: Read<Vec<Box<RawValue>>>,
@@ -140,7 +90,7 @@ pub(super) struct Parts {
     pub windows: Read<Vec<Node>>,
     /// With those of the pods that are no Windows nodes.
     pub nodes: Nodes,
-    pub events: Read<Events>,
+    pub events: Events,
     pub dns: Read<Objects>,
     /// What the directory says of the credential specs.
     pub directory: Option<Read<Vec<Diagnostic>>>,
@@ -148,42 +98,52 @@ pub(super) struct Parts {
 
 impl Parts {
     pub(super) async fn read(snapshot: &Snapshot, sources: Vec<Source>) -> Self {
-        let (version, installation, specs, pods, workloads, windows) = tokio::join!(
+        let installation = async {
+            let webhooks = configured(snapshot).await;
+            let known = webhooks.as_deref().unwrap_or_default();
+            let ours: Vec<&Configured> = known.iter().filter(|found| found.is_of_pods() && is_ours(found)).collect();
+            let more = tokio::join!(
+                // Who may create pods can see whether they are refused, also without the configurations.
+                dry_runs(snapshot, &webhooks),
+                protection(snapshot, &ours),
+                services(snapshot, &ours),
+                async { installer(snapshot, webhooks.as_deref().ok()?).await },
+            );
+            (webhooks, more)
+        };
+        let (version, crd, namespaces, installation, (specs, directory), pods, workloads, windows) = tokio::join!(
             snapshot.get("/version"),
-            Box::pin(Installation::read(snapshot)),
+            snapshot.find(gmsa_cluster::crd::PATH),
+            snapshot.list("/api/v1/namespaces"),
+            Box::pin(installation),
             Box::pin(with_directory(snapshot, sources)),
             snapshot.list::<Box<RawValue>>("/api/v1/pods"),
             Workloads::read(snapshot, None),
             snapshot.list(Nodes::WINDOWS),
         );
-        let Installation { crd, webhooks, deployments, namespaces, dry_runs, protection, services, own } = installation;
-        let (specs, directory) = specs;
+        let (webhooks, (dry_runs, protection, services, installer)) = installation;
         let mut nodes = Nodes::of(windows.as_ref().ok().cloned());
         // Who may not list nodes may rarely read one.
         let (dns, ()) = tokio::join!(dns(snapshot, &specs), async {
             if nodes.windows.is_some() {
-                let own = own.iter().filter_map(|own| own.workload.as_ref().ok()?.as_ref());
+                let own = services.iter().filter_map(|service| service.own.as_ref()?.workload.as_ref().ok()?.as_ref());
                 nodes.add(snapshot, workloads.known.iter().chain(own).flat_map(Workload::pods)).await;
             }
         });
         let is_broken = |workload: &Workload| cause::of(workload, &nodes, &Events::default()).is_some();
-        let events = if workloads.known.iter().any(is_broken) {
-            Events::read(snapshot, None).await
-        } else {
-            Ok(Events::default())
-        };
+        let is_broken = workloads.known.iter().any(is_broken);
+        let events = if is_broken { Events::read(snapshot, None).await } else { Events::default() };
         Self {
             taken: snapshot.taken(),
             namespace: snapshot.namespace.clone(),
             version,
             crd,
             webhooks,
-            deployments,
+            installer,
             namespaces,
             dry_runs,
             protection,
             services,
-            own,
             specs,
             pods,
             workloads,
@@ -195,98 +155,10 @@ impl Parts {
         }
     }
 
-    /// Why a part could not be read. One that has several requests answers for each of them itself.
-    pub(super) fn unread(&self, part: Part) -> Option<&Unread> {
-        match part {
-            Part::Version => self.version.as_ref().err(),
-            Part::Crd => self.crd.as_ref().err(),
-            Part::Webhooks => self.webhooks.as_ref().err(),
-            Part::Namespaces => self.namespaces.as_ref().err(),
-            Part::Specs => self.specs.as_ref().err(),
-            Part::Pods => self.pods.as_ref().err(),
-            Part::Directory => self.directory.as_ref().and_then(|found| found.as_ref().err()),
-            Part::Dns => self.dns.as_ref().err(),
-            Part::Nodes => self.windows.as_ref().err(),
-            Part::DryRuns | Part::Own | Part::Protection | Part::Services | Part::Policies | Part::Workloads => None,
-        }
-    }
-
     /// The webhooks of pods that AKS does not manage; or all, where it manages all of them.
-    pub(super) fn of_pods(&self) -> Vec<&Configured> {
-        let of_pods = of_pods(&self.webhooks);
-        let ours: Vec<&Configured> = of_pods.iter().copied().filter(|found| is_ours(found)).collect();
-        if ours.is_empty() { of_pods } else { ours }
+    pub(super) fn of_pods(&self) -> Result<Vec<&Configured>, &Unread> {
+        self.webhooks.as_deref().map(reviewing)
     }
-
-    /// Who installed the webhook, by its configurations or its Deployment. A user who may read neither gets the remedy for a cluster without one.
-    pub(super) fn installer(&self) -> Option<Installer> {
-        let of_configuration = self.of_pods().first().map(|found| found.installer.clone());
-        of_configuration.or_else(|| installer_of(self.deployments.as_ref().ok()?))
-    }
-}
-
-/// What is read of the installation.
-struct Installation {
-    crd: Read<Option<CustomResourceDefinition>>,
-    webhooks: Read<Vec<Configured>>,
-    deployments: Read<Vec<Deployment>>,
-    namespaces: Read<Vec<Namespace>>,
-    dry_runs: Vec<(Webhook, TrialMade)>,
-    protection: Option<(String, Read<Value>)>,
-    services: Vec<Service>,
-    own: Vec<Own>,
-}
-
-impl Installation {
-    async fn read(snapshot: &Snapshot) -> Self {
-        let (crd, webhooks, namespaces) = tokio::join!(
-            snapshot.find(gmsa_cluster::crd::PATH),
-            configured(snapshot),
-            snapshot.list("/api/v1/namespaces"),
-        );
-        let of_pods = of_pods(&webhooks);
-        let ours: Vec<&Configured> = of_pods.iter().copied().filter(|found| is_ours(found)).collect();
-        let validating = ours.iter().find(|found| !found.mutating).map(|found| found.configuration().to_owned());
-        let (dry_runs, protection, services, own, deployments) = tokio::join!(
-            // Who may create pods can see whether they are refused, also without the configurations.
-            dry_runs(snapshot, &webhooks, &of_pods),
-            OptionFuture::from(validating.map(async |release| {
-                let answer = protection(snapshot, &release).await;
-                (release, answer)
-            })),
-            services(snapshot, &ours),
-            own(snapshot, &ours),
-            async {
-                if of_pods.is_empty() && webhooks.is_ok() { snapshot.list(DEPLOYMENTS).await } else { Ok(Vec::new()) }
-            },
-        );
-        Self { crd, webhooks, deployments, namespaces, dry_runs, protection, services, own }
-    }
-}
-
-/// Reads the Deployment of each Service.
-async fn own(snapshot: &Snapshot, webhooks: &[&Configured]) -> Vec<Own> {
-    let services = webhooks.iter().filter_map(|found| found.webhook.client_config.service.as_ref());
-    // They become parts of paths.
-    let named = services.filter(|service| is_dns_label(&service.namespace) && is_dns_subdomain(&service.name));
-    let mut seen = BTreeSet::new();
-    let each = named.filter(|service| seen.insert((&service.namespace, &service.name))).map(async |service| {
-        let namespace = &service.namespace;
-        let path = format!("/api/v1/namespaces/{namespace}");
-        let (of, workload) =
-            tokio::join!(snapshot.find(&path), Workload::find(snapshot, namespace, Kind::Deployment, &service.name),);
-        // Where all is well, no event says why not.
-        let events = match &workload {
-            Ok(Some(_)) => Events::read(snapshot, Some(namespace)).await,
-            _ => Ok(Events::default()),
-        };
-        Own { service: service.clone(), namespace: of, workload, events }
-    });
-    join_all(each).await
-}
-
-fn of_pods(webhooks: &Read<Vec<Configured>>) -> Vec<&Configured> {
-    webhooks.iter().flatten().filter(|found| found.is_of_pods()).collect()
 }
 
 fn is_ours(found: &Configured) -> bool {
@@ -294,14 +166,11 @@ fn is_ours(found: &Configured) -> bool {
 }
 
 /// Has the API server call the webhooks that are configured; both where that is not known.
-async fn dry_runs(
-    snapshot: &Snapshot,
-    webhooks: &Read<Vec<Configured>>,
-    of_pods: &[&Configured],
-) -> Vec<(Webhook, TrialMade)> {
-    let is_configured = |mutating| webhooks.is_err() || of_pods.iter().any(|found| found.mutating == mutating);
-    let beside_aks = webhooks.iter().flatten().any(|found| !is_ours(found));
-    let slot = if beside_aks { probe::INIT_CONTAINER } else { "/spec" };
+async fn dry_runs(snapshot: &Snapshot, webhooks: &Read<Vec<Configured>>) -> Vec<(Webhook, TrialMade)> {
+    let known = || webhooks.iter().flatten();
+    let is_configured =
+        |mutating| webhooks.is_err() || known().any(|found| found.is_of_pods() && found.mutating == mutating);
+    let slot = if known().all(is_ours) { "/spec" } else { probe::INIT_CONTAINER };
     let pods = [
         (Webhook::Mutate, is_configured(true), probe::naming(slot)),
         (Webhook::Validate, is_configured(false), probe::carrying(slot)),
@@ -312,55 +181,57 @@ async fn dry_runs(
 
 /// Tries a configuration of the release with this name, which its static policies refuse to everybody. The name belongs to no configuration, so
 /// that a dry run that is stored by mistake calls no webhook.
-async fn protection(snapshot: &Snapshot, release: &str) -> Read<Value> {
+async fn protection(snapshot: &Snapshot, webhooks: &[&Configured]) -> Option<(String, Read<Value>)> {
     const PATH: &str = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations?dryRun=All";
+    let release = webhooks.iter().find(|found| !found.mutating)?.configuration();
     let probe = json!({
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "ValidatingWebhookConfiguration",
         "metadata": {"name": format!("{release}-static-policies")},
     });
-    snapshot.ask(PATH, &probe).await
+    Some((release.to_owned(), snapshot.ask(PATH, &probe).await))
 }
 
 /// Reads each Service that a webhook is called by.
 async fn services(snapshot: &Snapshot, webhooks: &[&Configured]) -> Vec<Service> {
     let mut seen = BTreeSet::new();
-    let name = |client: &WebhookClientConfig| {
-        client
-            .service
-            .as_ref()
-            .map(|service| (service.namespace.clone(), service.name.clone()))
-            .ok_or(client.url.clone())
-    };
-    let clients = webhooks.iter().map(|found| &found.webhook.client_config);
-    let each = clients.filter(|client| seen.insert(name(client))).map(|client| Service::read(snapshot, client));
-    join_all(each).await
+    let named = webhooks.iter().filter_map(|found| found.webhook.client_config.service.as_ref());
+    let each = named.filter(|named| seen.insert((&named.namespace, &named.name)));
+    join_all(each.map(|named| Service::read(snapshot, named))).await
 }
 
 impl Service {
-    async fn read(snapshot: &Snapshot, client: &WebhookClientConfig) -> Self {
-        let client = client.clone();
-        let Some(service) = &client.service else {
-            return Self { client, endpoints: Ok(Vec::new()), replica: None, policies: Ok(Vec::new()) };
-        };
-        let policies = format!("/apis/networking.k8s.io/v1/namespaces/{}/networkpolicies", service.namespace);
-        let (endpoints, policies) = tokio::join!(endpoints(snapshot, service), snapshot.list(&policies));
+    async fn read(snapshot: &Snapshot, named: &ServiceReference) -> Self {
+        let ServiceReference { namespace, name, .. } = named;
+        let policies = format!("/apis/networking.k8s.io/v1/namespaces/{namespace}/networkpolicies");
+        // They become parts of paths.
+        let are_names = is_dns_label(namespace) && is_dns_subdomain(name);
+        let own = OptionFuture::from(are_names.then(|| Own::read(snapshot, namespace, name)));
+        let (endpoints, policies, own) = tokio::join!(endpoints(snapshot, named), snapshot.list(&policies), own);
         // Where none is ready, one that is not may show why.
-        let known = || endpoints.iter().flatten();
-        let mut pods = known()
-            .filter(|endpoint| is_ready(endpoint))
-            .chain(known())
-            .filter_map(|endpoint| endpoint.target_ref.as_ref()?.name.clone());
-        let replica = OptionFuture::from(pods.next().map(async |name| {
-            let path = format!("/api/v1/namespaces/{}/pods/{name}", service.namespace);
-            let read = match snapshot.get::<Pod>(&path).await {
-                Ok(pod) => Ok(Replica::read(snapshot, &service.namespace, &name, pod).await),
-                Err(unread) => Err(unread),
-            };
-            (name, read)
-        }))
-        .await;
-        Self { client, endpoints, replica, policies }
+        let known = endpoints.iter().flatten();
+        let mut by_use: Vec<&Endpoint> = known.filter(|endpoint| pod_name(endpoint).is_some()).collect();
+        by_use.sort_by_key(|endpoint| !is_ready(endpoint));
+        let read = async |name: &str| {
+            let pod: Pod = snapshot.get(&format!("/api/v1/namespaces/{namespace}/pods/{name}")).await?;
+            Ok(Replica::read(snapshot, namespace, name, pod).await)
+        };
+        let replica = OptionFuture::from(by_use.first().and_then(|first| pod_name(first)).map(read)).await;
+        Self { named: named.clone(), endpoints, replica, policies, own }
+    }
+}
+
+impl Own {
+    async fn read(snapshot: &Snapshot, namespace: &str, name: &str) -> Self {
+        let path = format!("/api/v1/namespaces/{namespace}");
+        let (of, workload) =
+            tokio::join!(snapshot.find(&path), Workload::find(snapshot, namespace, Kind::Deployment, name));
+        // Where all is well, no event says why not.
+        let events = match &workload {
+            Ok(Some(_)) => Events::read(snapshot, Some(namespace)).await,
+            _ => Events::default(),
+        };
+        Self { namespace: of, workload, events }
     }
 }
 

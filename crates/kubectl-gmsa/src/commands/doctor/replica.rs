@@ -2,7 +2,7 @@
 //!
 //! Invariants: nothing of a Secret is read but its metadata.
 
-use std::{collections::BTreeSet, fmt};
+use std::collections::BTreeSet;
 
 use futures::future::join_all;
 use k8s_openapi::{
@@ -13,7 +13,7 @@ use k8s_openapi::{
     jiff::Timestamp,
 };
 
-use super::{certificate, found};
+use super::{certificate, found, permission};
 use crate::shared::{
     not_checked::{Read, Unread},
     output::first_five,
@@ -31,12 +31,14 @@ pub(super) const SERVICE: &str = "service";
 const PERMISSIONS: &str = "permissions";
 const SECRET: &str = "secret";
 
-/// A replica, as it was read.
+/// A pod of the webhook, as it was read.
 pub(super) struct Replica {
+    namespace: String,
+    name: String,
     pub pod: Pod,
     metrics: Option<String>,
     /// Whether its service account has the permissions that it needs.
-    permissions: Vec<(Permission, Read<bool>)>,
+    permissions: Vec<(ResourceAttributes, Read<bool>)>,
     /// Whether the Secrets are there that it needs.
     secrets: Vec<(String, Read<Option<SecretFacts>>)>,
 }
@@ -45,8 +47,8 @@ impl Replica {
     pub(super) async fn read(snapshot: &Snapshot, namespace: &str, name: &str, pod: Pod) -> Self {
         let arguments = Arguments::of(&pod);
         let subject = Subject { namespace: namespace.into(), service_account: account(&pod).into() };
-        let may = async |permission: Permission| {
-            let answer = may(snapshot, &subject, &permission).await;
+        let may = async |permission: ResourceAttributes| {
+            let answer = may(snapshot, &subject, permission.clone()).await;
             (permission, answer)
         };
         let exists = async |(namespace, name): (&str, &str)| {
@@ -57,34 +59,34 @@ impl Replica {
             join_all(arguments.permissions().into_iter().map(may)),
             join_all(arguments.secrets(namespace, &pod).into_iter().map(exists)),
         );
-        Self { pod, metrics, permissions, secrets }
+        Self { namespace: namespace.to_owned(), name: name.to_owned(), pod, metrics, permissions, secrets }
     }
 
-    /// Adds the checks of the replica with this name.
-    pub(super) fn add_checks(&self, namespace: &str, name: &str, now: Timestamp, checks: &mut Vec<Check>) {
-        // Whether the certificate is trusted, the dry run shows.
-        checks.extend(self.metrics.as_deref().and_then(|metrics| certificate::served(name, metrics, now)));
-        checks.extend(self.metrics.as_deref().and_then(|metrics| certificate::refused(namespace, name, metrics)));
-        checks.push(Check::pass(SERVICE, format!("runs {}", image(&self.pod).unwrap_or("no image"))));
-        let trial = Arguments::of(&self.pod).trial();
+    pub(super) fn checks(&self, now: Timestamp) -> Vec<Check> {
+        let Self { namespace, name, pod, metrics, .. } = self;
+        let mut checks = Vec::new();
+        if let Some(metrics) = metrics {
+            // Whether the certificate is trusted, the dry run shows.
+            checks.extend(certificate::served(name, metrics, now));
+            checks.extend(certificate::refused(namespace, name, metrics));
+        }
+        checks.push(Check::pass(SERVICE, format!("runs {}", image(pod).unwrap_or("no image"))));
+        let arguments = Arguments::of(pod);
+        let trial = arguments.trial();
         if !trial.is_empty() {
             let text = format!("denials are not enforced in {}", first_five(&trial));
             checks.push(found(SERVICE, &rules::NOT_ENFORCED, text));
         }
-        let who = format!("{namespace}:{}", account(&self.pod));
+        let who = format!("{namespace}:{}", account(pod));
         checks.push(permissions(&who, &self.permissions).unwrap_or_else(|unread| unread.check(PERMISSIONS)));
-        let arguments = Arguments::of(&self.pod);
         let own_secrets: Vec<String> = arguments.own_secrets().map(|(of, name)| format!("{of}/{name}")).collect();
-        for (secret, read) in &self.secrets {
-            match read {
-                Ok(Some(SecretFacts { is_immutable: true })) if own_secrets.contains(secret) => {
-                    checks.push(immutable(secret));
-                }
-                Ok(Some(_)) => {}
-                Ok(None) => checks.push(found(SECRET, &rules::SECRET_MISSING, format!("{secret} does not exist"))),
-                Err(unread) => checks.push(unread.check(SECRET)),
-            }
-        }
+        checks.extend(self.secrets.iter().filter_map(|(secret, read)| match read {
+            Ok(Some(SecretFacts { is_immutable: true })) if own_secrets.contains(secret) => Some(immutable(secret)),
+            Ok(Some(_)) => None,
+            Ok(None) => Some(found(SECRET, &rules::SECRET_MISSING, format!("{secret} does not exist"))),
+            Err(unread) => Some(unread.check(SECRET)),
+        }));
+        checks
     }
 }
 
@@ -95,25 +97,6 @@ fn account(pod: &Pod) -> &str {
 
 /// The arguments of a pod of the webhook. Those of the Go webhook have no meaning here.
 struct Arguments<'p>(Vec<&'p str>);
-
-/// What a service account needs.
-struct Permission {
-    verb: &'static str,
-    group: &'static str,
-    resource: &'static str,
-    /// The namespace and the name of the object that it is for.
-    object: Option<(String, String)>,
-}
-
-impl fmt::Display for Permission {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { verb, resource, object, .. } = self;
-        match object {
-            Some((_, name)) => write!(f, "{verb} {resource}/{name}"),
-            None => write!(f, "{verb} {resource}"),
-        }
-    }
-}
 
 impl<'p> Arguments<'p> {
     fn of(pod: &'p Pod) -> Self {
@@ -134,21 +117,22 @@ impl<'p> Arguments<'p> {
     }
 
     /// Those that the webhook needs by its arguments, as the chart grants them.
-    fn permissions(&self) -> Vec<Permission> {
-        let needs = |verb, group, resource, object: Option<(&str, &str)>| {
-            let object = object.map(|(namespace, name)| (namespace.to_owned(), name.to_owned()));
-            Permission { verb, group, resource, object }
-        };
+    fn permissions(&self) -> Vec<ResourceAttributes> {
         let mut needed = vec![
-            needs("get", GROUP, PLURAL, None),
-            needs("create", "authorization.k8s.io", "localsubjectaccessreviews", None),
+            permission("get", GROUP, PLURAL),
+            permission("create", "authorization.k8s.io", "localsubjectaccessreviews"),
         ];
         // The Go webhook, which has no such command, keeps no cache.
         if self.0.contains(&"serve") {
-            needed.extend(["list", "watch"].map(|verb| needs(verb, GROUP, PLURAL, None)));
+            needed.extend(["list", "watch"].map(|verb| permission(verb, GROUP, PLURAL)));
         }
-        for secret in self.values("--self-managed-secret") {
-            needed.extend(["get", "watch", "update"].map(|verb| needs(verb, "", "secrets", Some(secret))));
+        let on = |(namespace, name): (&str, &str), needed: ResourceAttributes| ResourceAttributes {
+            namespace: Some(namespace.to_owned()),
+            name: Some(name.to_owned()),
+            ..needed
+        };
+        for secret in self.own_secrets() {
+            needed.extend(["get", "watch", "update"].map(|verb| on(secret, permission(verb, "", "secrets"))));
         }
         for (kind, name) in self.values("--webhook-configuration") {
             let resource = match kind {
@@ -156,7 +140,7 @@ impl<'p> Arguments<'p> {
                 _ => "validatingwebhookconfigurations",
             };
             let group = "admissionregistration.k8s.io";
-            needed.extend(["get", "patch"].map(|verb| needs(verb, group, resource, Some(("", name)))));
+            needed.extend(["get", "patch"].map(|verb| on(("", name), permission(verb, group, resource))));
         }
         needed
     }
@@ -189,7 +173,7 @@ fn immutable(secret: &str) -> Check {
 }
 
 /// Whether the webhook's own service account has the permissions that it needs.
-fn permissions<'a>(who: &str, answers: &'a [(Permission, Read<bool>)]) -> Result<Check, &'a Unread> {
+fn permissions<'a>(who: &str, answers: &'a [(ResourceAttributes, Read<bool>)]) -> Result<Check, &'a Unread> {
     let mut missing = Vec::new();
     for (permission, answer) in answers {
         if !*answer.as_ref()? {
@@ -199,34 +183,29 @@ fn permissions<'a>(who: &str, answers: &'a [(Permission, Read<bool>)]) -> Result
     if missing.is_empty() {
         return Ok(Check::pass(PERMISSIONS, format!("{who} has the permissions that it needs")));
     }
-    let names: Vec<String> = missing.iter().map(ToString::to_string).collect();
+    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    let shown = |ResourceAttributes { verb, resource, name, .. }: &&ResourceAttributes| {
+        let name = name.as_ref().map(|name| format!("/{name}")).unwrap_or_default();
+        format!("{} {}{name}", text(verb), text(resource))
+    };
+    let names: Vec<String> = missing.iter().map(shown).collect();
     let text = format!("{who} may not {}", names.join(", "));
-    let is_of_cache = |permission: &&Permission| permission.group == GROUP && permission.verb != "get";
-    Ok(Check::found(
-        PERMISSIONS,
-        if missing.iter().all(is_of_cache) {
-            let text = format!("{text}: each pod costs a read");
-            Diagnostic::new(&rules::WEBHOOK_PERMISSIONS, text).with_severity(Severity::Warning)
-        } else {
-            Diagnostic::new(&rules::WEBHOOK_PERMISSIONS, text)
-        },
-    ))
+    let is_of_cache = |permission: &&ResourceAttributes| {
+        permission.group.as_deref() == Some(GROUP) && permission.verb.as_deref() != Some("get")
+    };
+    Ok(if missing.iter().all(is_of_cache) {
+        let slow = Diagnostic::new(&rules::WEBHOOK_PERMISSIONS, format!("{text}: each pod costs a read"));
+        Check::found(PERMISSIONS, slow.with_severity(Severity::Warning))
+    } else {
+        found(PERMISSIONS, &rules::WEBHOOK_PERMISSIONS, text)
+    })
 }
 
-async fn may(snapshot: &Snapshot, subject: &Subject, permission: &Permission) -> Read<bool> {
-    let Permission { verb, group, resource, object } = permission;
-    let attributes = ResourceAttributes {
-        verb: Some((*verb).to_owned()),
-        group: Some((*group).to_owned()),
-        resource: Some((*resource).to_owned()),
-        namespace: object.as_ref().map(|(namespace, _)| namespace.clone()),
-        name: object.as_ref().map(|(_, name)| name.clone()),
-        ..ResourceAttributes::default()
-    };
+async fn may(snapshot: &Snapshot, subject: &Subject, permission: ResourceAttributes) -> Read<bool> {
     let spec = SubjectAccessReviewSpec {
         user: Some(subject.user()),
         groups: Some(subject.groups().into()),
-        resource_attributes: Some(attributes),
+        resource_attributes: Some(permission),
         ..SubjectAccessReviewSpec::default()
     };
     let review = SubjectAccessReview { spec, ..SubjectAccessReview::default() };

@@ -1,31 +1,51 @@
-//! The Service of the webhook: its endpoints, and one of the pods behind it.
+//! The Service of the webhook: its endpoints, and who can connect to it, by the `NetworkPolicy` objects of its namespace.
 
-use k8s_openapi::{api::discovery::v1::Endpoint, jiff::Timestamp};
+use std::collections::BTreeSet;
+
+use k8s_openapi::{
+    api::{
+        core::v1::{ContainerPort, Pod},
+        discovery::v1::Endpoint,
+        networking::v1::{NetworkPolicy, NetworkPolicyIngressRule, NetworkPolicyPeer, NetworkPolicyPort},
+    },
+    apimachinery::pkg::util::intstr::IntOrString,
+    jiff::Timestamp,
+};
+use kube::core::ParseExpressionError;
 
 use super::{
     found,
     parts::{Judged, Parts, Service},
+    replica::SERVICE,
 };
-use crate::shared::{rules, webhook::is_ready};
+use crate::shared::{
+    not_checked::not_checked,
+    output::first_five,
+    rules,
+    webhook::{self, is_ready},
+};
 use gmsa_core::{
     credspec::is_dns_label,
     diagnostic::{Check, Diagnostic, Severity},
 };
 
-pub(super) use super::replica::SERVICE;
+pub(super) const NETWORK: &str = "network";
+
+/// The port of the webhook, as the chart names it.
+const PORT: &str = "https";
 
 /// The checks of each Service that a webhook is called by.
 pub(super) fn checks(parts: &Parts) -> Judged<'_> {
-    parts.webhooks.as_ref()?;
-    Ok(parts.services.iter().flat_map(|service| of_service(service, parts.taken)).collect())
+    let clients = parts.of_pods()?.into_iter().map(|found| &found.webhook.client_config);
+    let outside = clients.filter(|client| client.service.is_none());
+    let urls: BTreeSet<&str> = outside.map(|client| client.url.as_deref().unwrap_or_default()).collect();
+    let outside =
+        urls.iter().map(|url| found(SERVICE, &rules::WEBHOOK_URL, format!("the webhook is called at {url:?}")));
+    Ok(outside.chain(parts.services.iter().flat_map(|service| of_service(service, parts.taken))).collect())
 }
 
-fn of_service(Service { client, endpoints, replica, .. }: &Service, now: Timestamp) -> Vec<Check> {
-    let Some(service) = &client.service else {
-        let url = client.url.as_deref().unwrap_or("");
-        return vec![found(SERVICE, &rules::WEBHOOK_URL, format!("the webhook is called at {url:?}"))];
-    };
-    let (namespace, name) = (&service.namespace, &service.name);
+fn of_service(Service { named, endpoints, replica, .. }: &Service, now: Timestamp) -> Vec<Check> {
+    let (namespace, name) = (&named.namespace, &named.name);
     let endpoints = match endpoints {
         Ok(endpoints) => endpoints,
         Err(unread) => return vec![unread.check(SERVICE)],
@@ -42,9 +62,121 @@ fn of_service(Service { client, endpoints, replica, .. }: &Service, now: Timesta
         _ => Check::pass(SERVICE, count),
     }];
     match replica {
-        Some((name, Ok(replica))) => replica.add_checks(namespace, name, now, &mut checks),
-        Some((_, Err(unread))) => checks.push(unread.check(SERVICE)),
+        Some(Ok(replica)) => checks.extend(replica.checks(now)),
+        Some(Err(unread)) => checks.push(unread.check(SERVICE)),
         None => {}
     }
     checks
+}
+
+pub(super) fn network(parts: &Parts) -> Judged<'_> {
+    parts.webhooks.as_ref()?;
+    let mut checks = Vec::new();
+    for Service { named, replica, policies, .. } in &parts.services {
+        let Some(Ok(replica)) = replica else { continue };
+        let judged = judge(&named.namespace, &replica.pod, policies.as_ref()?);
+        checks.push(judged.unwrap_or_else(|error| not_checked(NETWORK, &error.into())));
+    }
+    Ok(checks)
+}
+
+/// What these policies of the namespace of a pod say of connections to its port.
+fn judge(namespace: &str, pod: &Pod, policies: &[NetworkPolicy]) -> Result<Check, ParseExpressionError> {
+    let open =
+        |why: &str| Ok(found(NETWORK, &rules::NETWORK_OPEN, format!("every pod can connect to the webhook: {why}")));
+    if pod.spec.as_ref().is_some_and(|spec| spec.host_network == Some(true)) {
+        return open("its pods use the network of their nodes, where no NetworkPolicy holds");
+    }
+    let mut names = Vec::new();
+    for policy in policies.iter().filter(|policy| is_of_ingress(policy)) {
+        let selector = policy.spec.as_ref().and_then(|spec| spec.pod_selector.as_ref());
+        if webhook::matches(selector, pod.metadata.labels.as_ref())? {
+            let name = format!("{namespace}/{}", policy.metadata.name.as_deref().unwrap_or_default());
+            let mut rules = policy.spec.iter().flat_map(|spec| spec.ingress.iter().flatten());
+            if rules.any(|rule| is_for_everybody(rule) && is_of_port(rule, webhook::port(pod, PORT))) {
+                return open(&format!("NetworkPolicy {name} admits all addresses"));
+            }
+            names.push(name);
+        }
+    }
+    if names.is_empty() {
+        return open(&format!("no NetworkPolicy of {namespace} is about incoming connections of its pods"));
+    }
+    Ok(Check::pass(NETWORK, format!("NetworkPolicy {} says who can connect to the webhook", first_five(&names))))
+}
+
+/// Without types, a policy is about incoming connections.
+fn is_of_ingress(policy: &NetworkPolicy) -> bool {
+    let types = policy.spec.as_ref().and_then(|spec| spec.policy_types.as_ref());
+    types.is_none_or(|types| types.is_empty() || types.iter().any(|one| one == "Ingress"))
+}
+
+fn is_for_everybody(rule: &NetworkPolicyIngressRule) -> bool {
+    let is_all = |peer: &NetworkPolicyPeer| {
+        let block = peer.ip_block.as_ref();
+        block.is_some_and(|block| matches!(block.cidr.as_str(), "0.0.0.0/0" | "::/0") && block.except.is_none())
+    };
+    rule.from.as_ref().is_none_or(|from| from.is_empty() || from.iter().any(is_all))
+}
+
+/// Whether a rule is about the port of the webhook. A rule without ports is about all.
+fn is_of_port(rule: &NetworkPolicyIngressRule, port: Option<&ContainerPort>) -> bool {
+    let is_it = |of_rule: &NetworkPolicyPort| match (&of_rule.port, port) {
+        (Some(IntOrString::String(name)), _) => name == PORT,
+        (Some(IntOrString::Int(first)), Some(port)) => {
+            (*first..=of_rule.end_port.unwrap_or(*first)).contains(&port.container_port)
+        }
+        (None, _) | (Some(IntOrString::Int(_)), None) => true,
+    };
+    rule.ports.as_ref().is_none_or(|ports| ports.is_empty() || ports.iter().any(is_it))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// The severity and the text of the check of a pod with these policies.
+    fn of(host_network: bool, specs: &[Value]) -> (Option<Severity>, String) {
+        let pod = json!({
+            "metadata": {"labels": {"app": "gmsa"}},
+            "spec": {"hostNetwork": host_network, "containers": [{
+                "name": "webhook", "ports": [{"name": "https", "containerPort": 10250}]
+            }]},
+        });
+        let policies =
+            specs.iter().enumerate().map(|(n, spec)| json!({"metadata": {"name": format!("p{n}")}, "spec": spec}));
+        let policies: Vec<_> = policies.map(|policy| serde_json::from_value(policy).unwrap()).collect();
+        let check = judge("gmsa", &serde_json::from_value(pod).unwrap(), &policies).unwrap();
+        (check.severity(), check.result.unwrap_or_else(|found| found.message))
+    }
+
+    #[test]
+    fn a_webhook_that_every_pod_can_connect_to_is_noted() {
+        let from = json!([{"ipBlock": {"cidr": "10.0.0.1/32"}}]);
+        let rule = |port: Value, from: &Value| json!([{"ports": [{"port": port}], "from": from}]);
+        let selected = |ingress: Value| json!({"podSelector": {"matchLabels": {"app": "gmsa"}}, "ingress": ingress});
+        let closed = selected(rule(json!("https"), &from));
+        let all = |why: &str| (Some(Severity::Note), format!("every pod can connect to the webhook: {why}"));
+        let admits = || all("NetworkPolicy gmsa/p0 admits all addresses");
+        let none = || all("no NetworkPolicy of gmsa is about incoming connections of its pods");
+        let passes = |names: &str| (None, format!("NetworkPolicy {names} says who can connect to the webhook"));
+        for (policies, expected) in [
+            (vec![], none()),
+            (vec![closed.clone()], passes("gmsa/p0")),
+            (vec![json!({"podSelector": {}})], passes("gmsa/p0")),
+            (vec![json!({"podSelector": {}, "policyTypes": ["Egress"], "egress": []})], none()),
+            (vec![json!({"podSelector": {"matchLabels": {"app": "web"}}})], none()),
+            (vec![selected(json!([{}]))], admits()),
+            (vec![selected(rule(json!("https"), &json!([])))], admits()),
+            (vec![selected(rule(json!(10250), &json!([{"ipBlock": {"cidr": "0.0.0.0/0"}}])))], admits()),
+            (vec![selected(json!([{"ports": [{"port": 10000, "endPort": 11000}]}]))], admits()),
+            (vec![selected(rule(json!("admin"), &json!([])))], passes("gmsa/p0")),
+            (vec![closed, selected(rule(json!("admin"), &json!([])))], passes("gmsa/p0, gmsa/p1")),
+        ] {
+            assert_eq!(of(false, &policies), expected, "{policies:?}");
+        }
+        assert_eq!(of(true, &[]), all("its pods use the network of their nodes, where no NetworkPolicy holds"));
+    }
 }

@@ -1,12 +1,14 @@
 //! Credential specs, and the pods that use them.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::{
+    configuration::excluded,
+    directory::DIRECTORY,
     found,
-    hostnames::HostNames,
-    namespaces::excluded,
     parts::{Judged, Parts},
 };
 use crate::shared::{
@@ -16,12 +18,14 @@ use crate::shared::{
     rules::{self, Names},
 };
 use gmsa_core::{
+    admission::advice::hostname::distinct,
     credspec::{CredentialSpec, lint},
     diagnostic::{Check, Diagnostic, Severity},
 };
 
 pub(super) const SPECS: &str = "credential specs";
 pub(super) const PODS: &str = "pods";
+const HOST_NAMES: &str = "host names";
 
 pub(super) fn check_specs(parts: &Parts) -> Judged<'_> {
     let (objects, mut checks) = (parts.specs.as_ref()?, Vec::new());
@@ -58,14 +62,23 @@ fn findings(object: &Value) -> Vec<Diagnostic> {
     found.iter().filter_map(finding).collect()
 }
 
+/// Whether the directories agree with the credential specs.
+pub(super) fn check_directory(parts: &Parts) -> Judged<'_> {
+    let Some(directory) = &parts.directory else { return Ok(Vec::new()) };
+    let (found, count) = (directory.as_ref()?.clone(), parts.specs.as_ref()?.len());
+    if found.is_empty() {
+        return Ok(vec![Check::pass(DIRECTORY, format!("agrees with {}", plural(count, "credential spec")))]);
+    }
+    Ok(found.into_iter().map(|found| Check::found(DIRECTORY, found)).collect())
+}
+
 pub(super) fn check_pods(parts: &Parts) -> Judged<'_> {
     let specs = parts.specs.as_ref()?;
     let contents = contents_by_name(specs.iter().filter_map(|spec| CredentialSpec::deserialize(spec).ok()));
-    let excluded = excluded(parts.namespaces.as_deref().unwrap_or_default(), &parts.of_pods()).unwrap_or_default();
-    let mut checks = Vec::new();
-    let (mut up_to_date, mut unparsed) = (0_usize, 0_usize);
-    let (mut outdated, mut unmatched, mut without_contents) = (Vec::new(), Vec::new(), Vec::new());
-    let mut hostnames = HostNames::default();
+    let reviewing = parts.of_pods().unwrap_or_default();
+    let excluded = excluded(parts.namespaces.as_deref().unwrap_or_default(), &reviewing).unwrap_or_default();
+    let mut by_state: BTreeMap<ContentsState, Vec<String>> = BTreeMap::new();
+    let (mut checks, mut unparsed, mut hostnames) = (Vec::new(), 0_usize, HostNames::default());
     for json in parts.pods.as_ref()? {
         let Ok(pod) = ClusterPod::read(json) else {
             unparsed += 1;
@@ -76,40 +89,36 @@ pub(super) fn check_pods(parts: &Parts) -> Judged<'_> {
         }
         hostnames.add(&pod);
         let (namespace, name) = pod.place();
-        let is_excluded = excluded.contains(&namespace);
-        let note = if is_excluded { " (not reviewed by the webhook)" } else { "" };
-        let name = format!("{namespace}/{name}{note}");
-        match ContentsState::of(&pod.admission, &contents) {
-            ContentsState::NoGmsa => {}
-            ContentsState::UpToDate => up_to_date += 1,
-            ContentsState::Outdated => outdated.push(name),
-            ContentsState::Unmatched => unmatched.push(name),
-            ContentsState::WithoutContents => without_contents.push(name),
-        }
+        let note = if excluded.contains(&namespace) { " (not reviewed by the webhook)" } else { "" };
+        let pods = by_state.entry(ContentsState::of(&pod.admission, &contents)).or_default();
+        pods.push(format!("{namespace}/{name}{note}"));
     }
-    if !without_contents.is_empty() {
-        let (count, names) = (without_contents.len(), first_five(&without_contents));
-        let text = format!("{count} name a credential spec and carry no contents: {names}");
-        let names = Names { exists: true, ..Names::default() };
-        checks.push(Check::found(PODS, rules::found(&rules::NAME_WITHOUT_CONTENTS, text, &names)));
-    }
-    if !outdated.is_empty() {
-        let (count, names) = (outdated.len(), first_five(&outdated));
-        let text = format!("{count} carry other contents than their credential spec has now: {names}");
-        checks.push(found(PODS, &rules::CONTENTS_OUTDATED, text));
-    }
-    if !unmatched.is_empty() {
-        let (count, names) = (unmatched.len(), first_five(&unmatched));
-        let text = format!("{count} carry contents, and there is no credential spec to compare them with: {names}");
-        checks.push(Check::found(PODS, Diagnostic::new(&rules::CONTENTS_OUTDATED, text).with_fix(FIX_UNMATCHED)));
+    for (state, pods) in &by_state {
+        let (count, names) = (pods.len(), first_five(pods));
+        checks.push(match state {
+            ContentsState::NoGmsa | ContentsState::UpToDate => continue,
+            ContentsState::WithoutContents => {
+                let text = format!("{count} name a credential spec and carry no contents: {names}");
+                let names = Names { exists: true, ..Names::default() };
+                Check::found(PODS, rules::found(&rules::NAME_WITHOUT_CONTENTS, text, &names))
+            }
+            ContentsState::Outdated => {
+                let text = format!("{count} carry other contents than their credential spec has now: {names}");
+                found(PODS, &rules::CONTENTS_OUTDATED, text)
+            }
+            ContentsState::Unmatched => {
+                let text =
+                    format!("{count} carry contents, and there is no credential spec to compare them with: {names}");
+                Check::found(PODS, Diagnostic::new(&rules::CONTENTS_OUTDATED, text).with_fix(FIX_UNMATCHED))
+            }
+        });
     }
     if unparsed > 0 {
-        let text = format!("{unparsed} could not be parsed");
-        let fix = "use a newer version of kubectl gmsa";
-        checks.push(Check::found(PODS, Diagnostic::new(&rules::NOT_CHECKED, text).with_fix(fix)));
+        let unread = Diagnostic::new(&rules::NOT_CHECKED, format!("{unparsed} could not be parsed"));
+        checks.push(Check::found(PODS, unread.with_fix("use a newer version of kubectl gmsa")));
     }
     if checks.is_empty() {
-        let text = match up_to_date {
+        let text = match by_state.get(&ContentsState::UpToDate).map_or(0, Vec::len) {
             0 => "none uses GMSA yet".to_owned(),
             1 => "1 uses GMSA, with up-to-date contents".to_owned(),
             count => format!("{count} use GMSA, all with up-to-date contents"),
@@ -118,4 +127,34 @@ pub(super) fn check_pods(parts: &Parts) -> Judged<'_> {
     }
     checks.extend(hostnames.check());
     Ok(checks)
+}
+
+/// The pods, by a credential spec and by what counts of their host names. Windows takes for one computer those of which both are the same.
+#[derive(Default)]
+struct HostNames(BTreeMap<(String, String), Vec<String>>);
+
+impl HostNames {
+    fn add(&mut self, pod: &ClusterPod) {
+        let (namespace, name) = pod.place();
+        // Without a host name of its own a pod has its name as one.
+        let hostname = distinct(pod.admission.hostname().unwrap_or(name));
+        let specs: BTreeSet<&str> = pod.admission.slots().filter_map(|slot| slot.name).collect();
+        for spec in specs.into_iter().filter(|_| !pod.admission.is_linux()) {
+            self.0.entry((spec.to_owned(), hostname.clone())).or_default().push(format!("{namespace}/{name}"));
+        }
+    }
+
+    /// Nothing where each host name is its own.
+    fn check(self) -> Option<Check> {
+        let alike: BTreeSet<String> = self.0.into_values().filter(|pods| pods.len() > 1).flatten().collect();
+        if alike.is_empty() {
+            return None;
+        }
+        let (count, names) = (alike.len(), first_five(&Vec::from_iter(alike)));
+        let text = format!(
+            "{count} pods share a credential spec and the first 15 characters of their host names with another, so they can lose their trust: \
+             {names}"
+        );
+        Some(found(HOST_NAMES, &rules::SHARED_HOSTNAME, text))
+    }
 }

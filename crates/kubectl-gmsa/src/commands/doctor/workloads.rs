@@ -1,5 +1,6 @@
-//! All workloads that use GMSA: those that lack pods, or whose pods do not run, each with the first cause.
+//! All workloads that use GMSA, and before them the webhook itself: those that lack pods, or whose pods do not run, each with the first cause.
 
+use k8s_openapi::api::admissionregistration::v1::ServiceReference;
 use serde_json::Value;
 
 use super::{
@@ -7,12 +8,14 @@ use super::{
     parts::{Judged, Parts},
 };
 use crate::shared::{
+    installer::Installer,
     output::first_five,
     rules::{self, Names},
-    start::{cause, events::Events, workload::Workload},
+    start::{cause, workload::Workload},
 };
 use gmsa_core::diagnostic::{Check, Diagnostic};
 
+pub(super) const WEBHOOK: &str = "webhook";
 pub(super) const WORKLOADS: &str = "workloads";
 
 /// The most workloads that have a line of their own.
@@ -30,32 +33,25 @@ pub(super) fn check(parts: &Parts) -> Judged<'_> {
         let result = result.map_err(|found| Diagnostic { object: first_five(&kinds), ..found });
         checks.push(Check { about, result });
     }
-    let none = Events::default();
-    let events = match &parts.events {
-        Ok(events) => events,
-        Err(unread) => {
-            checks.push(unread.check("events"));
-            &none
-        }
-    };
+    checks.extend(parts.events.lacking());
     let mut broken: Vec<Diagnostic> = Vec::new();
     // What makes the pods of a Deployment and of a CronJob is another kind: without it nothing is known of them.
     let is_known =
         |workload: &&Workload| workload.kind.below().is_none_or(|below| unread.iter().all(|(kind, _)| *kind != below));
     for workload in workloads.iter().filter(is_known) {
-        let found = cause::of(workload, &parts.nodes, events);
-        broken.extend(found.map(|found| Diagnostic { object: workload.object(), ..found }));
+        let found = cause::of(workload, &parts.nodes, &parts.events);
+        broken.extend(found.map(|found| Diagnostic { object: workload.title(), ..found }));
     }
     // The pods that run keep what they have, so this shows in none of them.
     if let Ok(specs) = &parts.specs {
         let exists =
             |name: &str| specs.iter().any(|spec| spec.pointer("/metadata/name").and_then(Value::as_str) == Some(name));
-        let of_known = workloads.iter().filter(|workload| broken.iter().all(|found| found.object != workload.object()));
+        let of_known = workloads.iter().filter(|workload| broken.iter().all(|found| found.object != workload.title()));
         let missing = of_known.filter_map(|workload| {
             let spec = workload.credential_specs().into_iter().find(|name| !exists(name))?;
             let text = format!("cred spec {spec} does not exist: pods that run keep theirs, and new ones are refused");
             let names = Names { spec: Some(&spec), ..Names::default() };
-            Some(Diagnostic { object: workload.object(), ..rules::found(&rules::SPEC_MISSING, text, &names) })
+            Some(Diagnostic { object: workload.title(), ..rules::found(&rules::SPEC_MISSING, text, &names) })
         });
         let missing: Vec<Diagnostic> = missing.collect();
         broken.extend(missing);
@@ -81,4 +77,46 @@ pub(super) fn check(parts: &Parts) -> Judged<'_> {
         ));
     }
     Ok(checks)
+}
+
+/// A check of each Deployment that a Service of a webhook belongs to.
+pub(super) fn of_webhook(parts: &Parts) -> Judged<'_> {
+    parts.webhooks.as_ref()?;
+    let mut checks = Vec::new();
+    for service in &parts.services {
+        let Some(own) = &service.own else { continue };
+        if let Ok(None) = own.namespace {
+            checks.push(gone(&service.named, parts.installer.as_ref()));
+            continue;
+        }
+        let workload = match &own.workload {
+            Ok(Some(workload)) => workload,
+            Ok(None) => continue,
+            Err(unread) => {
+                checks.push(unread.check(WEBHOOK));
+                continue;
+            }
+        };
+        if let Some(found) = cause::of(workload, &parts.nodes, &own.events) {
+            checks.extend(own.events.lacking());
+            checks.push(Check::found(WEBHOOK, Diagnostic { object: workload.title(), ..found }));
+        } else {
+            let text =
+                format!("{} has {} of {} pods, and they run", workload.title(), workload.has(), workload.wanted().0);
+            checks.push(Check::pass(WEBHOOK, text));
+        }
+    }
+    Ok(checks)
+}
+
+/// The namespace is deleted, and the configurations, which are in none, remain.
+fn gone(service: &ServiceReference, installer: Option<&Installer>) -> Check {
+    let namespace = service.namespace.as_str();
+    let text =
+        format!("namespace {namespace}, in which the webhook was, does not exist: every pod that uses GMSA is refused");
+    let names = Names { namespace: Some(namespace), installer, ..Names::default() };
+    if installer.is_none() {
+        return found(WEBHOOK, &rules::WEBHOOK_GONE, text);
+    }
+    Check::found(WEBHOOK, rules::found(&rules::WEBHOOK_GONE, text, &names))
 }

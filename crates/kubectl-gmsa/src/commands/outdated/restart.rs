@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 
 use super::{
     Pods,
-    owner::{RESTARTED_AT, Workload},
+    owner::{PodOwner, RESTARTED_AT},
 };
-use crate::shared::{Outcome, args::DryRun, connection::Cluster, print};
+use crate::shared::{Outcome, args::DryRun, connection::Cluster, print, workloads::Kind};
 use gmsa_core::{
     causes,
     credspec::{is_dns_label, is_dns_subdomain},
@@ -18,7 +18,7 @@ use gmsa_core::{
 };
 
 /// The workload, as `kubectl` takes it.
-pub(super) fn target(workload: &Workload) -> String {
+pub(super) fn target(workload: &PodOwner) -> String {
     format!("{}/{}", workload.kind.to_ascii_lowercase(), workload.name)
 }
 
@@ -26,12 +26,12 @@ pub(super) fn target(workload: &Workload) -> String {
 /// all of their pods.
 pub(super) async fn restart_all<'w>(
     cluster: &Cluster,
-    workloads: impl IntoIterator<Item = (&'w Workload, &'static str, &'w Pods)>,
+    workloads: impl IntoIterator<Item = (&'w PodOwner, Kind, &'w Pods)>,
     dry_run: &DryRun,
 ) -> anyhow::Result<Outcome> {
     let mut worst = Outcome::Clean;
-    for (workload, resource, pods) in workloads {
-        let outcome = match restart(cluster, workload, resource, pods, dry_run).await {
+    for (workload, kind, pods) in workloads {
+        let outcome = match restart(cluster, workload, kind, pods, dry_run).await {
             Ok((line, outcome)) => {
                 say(&line)?;
                 if workload.on_delete {
@@ -57,13 +57,13 @@ pub(super) async fn restart_all<'w>(
 /// Restarts one workload, unless that is under way already; returns what to say.
 async fn restart(
     cluster: &Cluster,
-    workload: &Workload,
-    resource: &str,
+    workload: &PodOwner,
+    kind: Kind,
     pods: &Pods,
     dry_run: &DryRun,
 ) -> anyhow::Result<(String, Outcome)> {
-    let Workload { namespace, name, on_delete, .. } = workload;
-    let path = format!("/apis/apps/v1/namespaces/{namespace}/{resource}/{name}");
+    let PodOwner { namespace, name, on_delete, .. } = workload;
+    let path = format!("{}/{name}", kind.collection(Some(namespace)));
     let target = target(workload);
     let object: Value = cluster.get(&path).await?;
     if object.pointer("/spec/paused") == Some(&Value::Bool(true)) {

@@ -10,7 +10,7 @@ use anyhow::{Context as _, bail};
 use json_patch::merge;
 use serde_json::json;
 
-use super::{Options, Probe, name::PodName, node::Place, start};
+use super::{Options, PodName, Probe, node::Target};
 use crate::shared::{
     connection::Cluster, new_file, rules, snapshot::Snapshot, verification::Execution, webhook::service_of_webhook,
 };
@@ -85,7 +85,7 @@ pub(super) fn question(namespace: &str) -> String {
 /// Writes the logs of a node, and says which.
 pub(super) async fn write(
     probe: &Probe<'_>,
-    place: &Place,
+    place: &Target,
     node: &str,
     namespace: &str,
     folder: &Path,
@@ -99,18 +99,7 @@ pub(super) async fn write(
     let mut manifest = probe.on(&pod_name, place);
     let options = json!({"hostProcess": true, "runAsUserName": "NT AUTHORITY\\SYSTEM"});
     merge(&mut manifest, &json!({"spec": {"hostNetwork": true, "securityContext": {"windowsOptions": options}}}));
-    let pod = match probe.create(&pod_name, &manifest).await? {
-        Ok(pod) => pod,
-        Err(refused) => return Ok(Check::found(LOGS, refused)),
-    };
-    let written = match start::until_running(probe, &pod_name, pod).await {
-        Ok(Ok(_)) => read(probe, &pod_name, &folder).await,
-        Ok(Err(found)) => Ok(Probe::without_pod(found, &pod_name)),
-        Err(error) => Err(error),
-    };
-    // What cannot be deleted now is tried again at the end, which says so.
-    let _ = probe.delete(&pod_name).await;
-    written
+    probe.within(&pod_name, &manifest, LOGS, async |_| read(probe, &pod_name, &folder).await).await
 }
 
 async fn read(probe: &Probe<'_>, pod: &PodName, folder: &Path) -> anyhow::Result<Check> {
@@ -119,30 +108,31 @@ async fn read(probe: &Probe<'_>, pod: &PodName, folder: &Path) -> anyhow::Result
     for (file, command) in COMMANDS {
         let command: Vec<String> = command.iter().map(|word| (*word).to_owned()).collect();
         let shown = command.join(" ");
-        match executor.run(&command).await {
-            Execution::Ended(output) if output.exit == NO_SUCH_LOG => {}
+        let (why, fix) = match executor.run(&command).await {
+            Execution::Ended(output) if output.exit == NO_SUCH_LOG => continue,
             Execution::Ended(output) if output.exit != 0 => {
-                return Ok(unread(format!("{shown} ended with exit code {}", output.exit), "Run it on the node."));
+                (format!("{shown} ended with exit code {}", output.exit), "Run it on the node.")
             }
-            Execution::Ended(output) if output.printed.trim().is_empty() => {}
+            Execution::Ended(output) if output.printed.trim().is_empty() => continue,
             Execution::Ended(output) => {
                 let path = folder.join(file);
-                if let Err(error) = new_file::save(&path, output.printed.as_bytes()) {
-                    let why = format!("cannot write {}: {error}", path.display());
-                    return Ok(unread(why, "Choose another folder with --logs, or delete the file."));
-                }
                 let is_cut = output.printed.len() as u64 >= MAX_LOG;
-                files.push(if is_cut { format!("{file} (cut at {} MiB)", MAX_LOG >> 20) } else { file.to_owned() });
+                match new_file::save(&path, output.printed.as_bytes()) {
+                    Ok(()) if is_cut => files.push(format!("{file} (cut at {} MiB)", MAX_LOG >> 20)),
+                    Ok(()) => files.push(file.to_owned()),
+                    Err(error) => {
+                        let why = format!("cannot write {}: {error}", path.display());
+                        return Ok(unread(why, "Choose another folder with --logs, or delete the file."));
+                    }
+                }
+                continue;
             }
-            Execution::Absent => {
-                return Ok(unread(format!("the image cannot run {shown}"), "Choose another with --image."));
-            }
-            Execution::TimedOut => {
-                return Ok(unread(format!("{shown} did not end within {} s", LIMIT.as_secs()), "Try again."));
-            }
+            Execution::Absent => (format!("the image cannot run {shown}"), "Choose another with --image."),
+            Execution::TimedOut => (format!("{shown} did not end within {} s", LIMIT.as_secs()), "Try again."),
             Execution::Forbidden(found) => return Ok(Check::found(LOGS, *found)),
-            Execution::Failed(why) => return Ok(unread(format!("{shown} could not be run: {why}"), "Try again.")),
-        }
+            Execution::Failed(why) => (format!("{shown} could not be run: {why}"), "Try again."),
+        };
+        return Ok(unread(why, fix));
     }
     let files = if files.is_empty() { "none of the logs has an entry".to_owned() } else { files.join(", ") };
     Ok(Check::pass(LOGS, format!("{}: {files}", folder.display())))

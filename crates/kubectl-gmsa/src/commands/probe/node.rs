@@ -7,13 +7,13 @@ use k8s_openapi::api::{
 };
 
 use super::Options;
-use crate::shared::windows_build::{Build, LABEL};
 use crate::shared::{
     connection::Cluster,
     rules::{self, Names},
     start::scheduling::{Nodes, not_ready},
+    windows_build::{Build, LABEL},
 };
-use gmsa_core::diagnostic::{Diagnostic, Rule, Severity};
+use gmsa_core::diagnostic::{Diagnostic, Severity};
 
 pub(super) const NODE: &str = "node";
 
@@ -21,7 +21,7 @@ pub(super) const NODE: &str = "node";
 const SERVER_CORE: &str = "mcr.microsoft.com/windows/servercore";
 
 /// Where a pod is to run.
-pub(super) struct Place {
+pub(super) struct Target {
     /// `None` where the scheduler chooses.
     pub node: Option<String>,
     pub taints: Vec<Taint>,
@@ -30,14 +30,14 @@ pub(super) struct Place {
     pub fault: Option<Diagnostic>,
 }
 
-impl Place {
+impl Target {
     pub fn name(&self) -> &str {
         self.node.as_deref().unwrap_or("a node of the runtime class")
     }
 }
 
 /// The nodes that were asked for.
-pub(super) async fn chosen(cluster: &Cluster, options: &Options) -> anyhow::Result<Vec<Place>> {
+pub(super) async fn chosen(cluster: &Cluster, options: &Options) -> anyhow::Result<Vec<Target>> {
     if let Some(class) = &options.runtime_class {
         return Ok(vec![of_class(cluster, class, options).await?]);
     }
@@ -65,9 +65,8 @@ pub(super) async fn chosen(cluster: &Cluster, options: &Options) -> anyhow::Resu
     Ok(vec![ready.with_context(none)?])
 }
 
-fn place(node: Node, options: &Options) -> anyhow::Result<Place> {
+fn place(node: Node, options: &Options) -> anyhow::Result<Target> {
     let build = node.metadata.labels.as_ref().and_then(|labels| Build::of_label(labels.get(LABEL)?));
-    let fault = |rule: &'static Rule, text: String| Diagnostic::new(rule, text).with_severity(Severity::Error);
     let is_cordoned = node.spec.as_ref().is_some_and(|spec| spec.unschedulable == Some(true));
     let name = node.metadata.name.clone().context("a node has no name")?;
     let names = Names { node: Some(&name), ..Names::default() };
@@ -77,37 +76,34 @@ fn place(node: Node, options: &Options) -> anyhow::Result<Place> {
         let cordoned = Diagnostic::new(&rules::NOT_CHECKED, "is cordoned, so no pod is scheduled to it");
         found = Some(cordoned.with_fix("Uncordon it, or choose another node with --node."));
     }
-    let image = match (&options.image, build.and_then(Build::server_core)) {
-        (Some(image), _) => image.clone(),
-        (None, Some(tag)) => format!("{SERVER_CORE}:{tag}"),
-        (None, None) => {
-            let text = "no image of Windows Server Core is known for its build";
-            found
-                .get_or_insert_with(|| Diagnostic::new(&rules::NOT_CHECKED, text).with_fix("Choose one with --image."));
-            String::new()
-        }
-    };
-    if let (Some(build), Some(of_image)) = (build, Build::of_image(&image))
+    let image = image(options, build);
+    if image.is_none() {
+        let text = "no image of Windows Server Core is known for its build";
+        found.get_or_insert_with(|| Diagnostic::new(&rules::NOT_CHECKED, text).with_fix("Choose one with --image."));
+    }
+    if let (Some(build), Some(of_image)) = (build, image.as_deref().and_then(Build::of_image))
         && !build.runs(of_image)
     {
         let text = format!("is of build {build} and does not run an image of build {of_image}");
-        found.get_or_insert_with(|| fault(&rules::IMAGE_MISMATCH, text));
+        found.get_or_insert_with(|| Diagnostic::new(&rules::IMAGE_MISMATCH, text).with_severity(Severity::Error));
     }
     let taints = node.spec.and_then(|spec| spec.taints).unwrap_or_default();
-    Ok(Place { node: Some(name), taints, image, fault: found })
+    Ok(Target { node: Some(name), taints, image: image.unwrap_or_default(), fault: found })
 }
 
-async fn of_class(cluster: &Cluster, class: &str, options: &Options) -> anyhow::Result<Place> {
+async fn of_class(cluster: &Cluster, class: &str, options: &Options) -> anyhow::Result<Target> {
     let found: Option<RuntimeClass> = cluster.find(&format!("/apis/node.k8s.io/v1/runtimeclasses/{class}")).await?;
     let found = found.with_context(|| format!("there is no runtime class {class}"))?;
     let selector = found.scheduling.and_then(|scheduling| scheduling.node_selector).unwrap_or_default();
     let build = selector.get(LABEL).and_then(|build| Build::of_label(build));
-    let image = match (&options.image, build.and_then(Build::server_core)) {
-        (Some(image), _) => image.clone(),
-        (None, Some(tag)) => format!("{SERVER_CORE}:{tag}"),
-        (None, None) => {
-            bail!("runtime class {class} does not say the build of its nodes: choose an image with --image")
-        }
-    };
-    Ok(Place { node: None, taints: Vec::new(), image, fault: None })
+    let image = image(options, build).with_context(|| {
+        format!("runtime class {class} does not say the build of its nodes: choose an image with --image")
+    })?;
+    Ok(Target { node: None, taints: Vec::new(), image, fault: None })
+}
+
+/// The image that was asked for, or Server Core for this build.
+fn image(options: &Options, build: Option<Build>) -> Option<String> {
+    let of_build = || Some(format!("{SERVER_CORE}:{}", build?.server_core()?));
+    options.image.clone().or_else(of_build)
 }

@@ -6,12 +6,7 @@ use gmsa_cluster::apiserver::CallError;
 use json_patch::merge;
 use serde_json::{Value, json, value::RawValue};
 
-use super::{
-    Probe, first_cause,
-    name::{CONTAINER, POD, PodName},
-    node::Place,
-    start,
-};
+use super::{CONTAINER, POD, PodName, Probe, first_cause, node::Target, start};
 use crate::shared::{
     pods::ClusterPod,
     rules::{self, Names},
@@ -39,28 +34,36 @@ fn is_refusal(code: u16, message: &str) -> bool {
 
 impl Probe<'_> {
     /// Whether a pod on this node gets its identity.
-    pub(super) async fn identity(&self, place: &Place) -> anyhow::Result<Check> {
+    pub(super) async fn identity(&self, place: &Target) -> anyhow::Result<Check> {
         let name = PodName::new(&self.namespace, "gmsa-probe");
-        let pod = match self.create(&name, &self.manifest(&name, place)).await? {
+        let manifest = self.manifest(&name, place);
+        self.within(&name, &manifest, "admission", async |pod| Ok(self.verified(&name, pod).await)).await
+    }
+
+    /// Makes a pod, runs something in its container, and deletes it; `creation` is the check that a refusal fails.
+    pub(super) async fn within(
+        &self,
+        name: &PodName,
+        manifest: &Value,
+        creation: &'static str,
+        run: impl AsyncFnOnce(&ClusterPod) -> anyhow::Result<Check>,
+    ) -> anyhow::Result<Check> {
+        let pod = match self.create(name, manifest).await? {
             Ok(pod) => pod,
-            Err(refused) => return Ok(Check::found("admission", refused)),
+            Err(refused) => return Ok(Check::found(creation, refused)),
         };
-        let check = match start::until_running(self, &name, pod).await {
-            Ok(Ok(pod)) => Ok(self.verified(&name, &pod).await),
-            Ok(Err(found)) => Ok(Self::without_pod(found, &name)),
+        let check = match Box::pin(start::until_running(self, name, pod)).await {
+            Ok(Ok(pod)) => run(&pod).await,
+            Ok(Err(found)) => Ok(Self::without_pod(found, name)),
             Err(error) => Err(error),
         };
         // What cannot be deleted now is tried again at the end, which says so.
-        let _ = self.delete(&name).await;
+        let _ = self.delete(name).await;
         check
     }
 
     /// Creates a pod, which may be refused.
-    pub(super) async fn create(
-        &self,
-        name: &PodName,
-        manifest: &Value,
-    ) -> anyhow::Result<Result<ClusterPod, Diagnostic>> {
+    async fn create(&self, name: &PodName, manifest: &Value) -> anyhow::Result<Result<ClusterPod, Diagnostic>> {
         // It may be created although no answer comes.
         self.pods.borrow_mut().insert(name.clone(), false);
         let created = match self.cluster.post::<Box<RawValue>>(&name.collection(), manifest).await {
@@ -101,22 +104,15 @@ impl Probe<'_> {
     }
 
     /// A remedy that names the pod, which is deleted, leads to its events instead.
-    pub(super) fn without_pod(check: Check, pod: &PodName) -> Check {
-        let Check { about, result } = check;
-        let PodName { namespace, name } = pod;
-        let fix = || {
-            format!(
+    fn without_pod(mut check: Check, PodName { namespace, name }: &PodName) -> Check {
+        if let Err(Diagnostic { fix: Some(fix), .. }) = &mut check.result
+            && fix.contains(name.as_str())
+        {
+            *fix = format!(
                 "`kubectl get events --namespace {namespace} --field-selector involvedObject.name={name}` shows what happened to the pod, which is deleted."
-            )
-        };
-        let result = result.map_err(|found| {
-            if found.fix.as_ref().is_some_and(|fix| fix.contains(name.as_str())) {
-                found.with_fix(fix())
-            } else {
-                found
-            }
-        });
-        Check { about, result }
+            );
+        }
+        check
     }
 
     /// Runs the steps of `verify` in the container.
@@ -137,7 +133,7 @@ impl Probe<'_> {
     }
 
     /// What holds for every pod on a node: that it is there, and that it ends.
-    pub(super) fn on(&self, name: &PodName, place: &Place) -> Value {
+    pub(super) fn on(&self, name: &PodName, place: &Target) -> Value {
         let tolerations: Vec<Value> = place
             .taints
             .iter()
@@ -179,7 +175,7 @@ impl Probe<'_> {
         pod
     }
 
-    fn manifest(&self, name: &PodName, place: &Place) -> Value {
+    fn manifest(&self, name: &PodName, place: &Target) -> Value {
         let mut pod = self.on(name, place);
         // Of a Windows pod, the Pod Security level `restricted` asks for `runAsNonRoot`; NETWORK SERVICE acts as the account.
         let options = json!({

@@ -5,10 +5,7 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 use tokio::time::{Instant, sleep};
 
-use super::{
-    Probe,
-    name::{CONTAINER, POD, PodName},
-};
+use super::{CONTAINER, POD, PodName, Probe};
 use crate::shared::{
     pods::ClusterPod,
     progress,
@@ -77,8 +74,10 @@ fn runs(pod: &ClusterPod) -> bool {
 async fn cause(probe: &Probe<'_>, namespace: &str, pod: &ClusterPod) -> Option<(Check, bool)> {
     // Without the right to read them, the status of the pod says what it can.
     let now = Snapshot::of(probe.cluster.clone());
-    let events = probe.read("events", Events::read(&now, Some(namespace)).await).unwrap_or_default();
-    let mut nodes = Nodes::of(probe.read("Windows nodes", now.list(Nodes::WINDOWS).await));
+    let (events, windows) = tokio::join!(Events::read(&now, Some(namespace)), now.list(Nodes::WINDOWS));
+    let unread = [("events", events.unread.clone()), ("Windows nodes", windows.as_ref().err().cloned())];
+    probe.unread.borrow_mut().extend(unread.into_iter().filter_map(|(about, unread)| Some((about, unread?))));
+    let mut nodes = Nodes::of(windows.ok());
     nodes.add(&now, std::iter::once(pod)).await;
     let subject = Subject::Pod { namespace };
     let check = steps(pod, subject, &nodes, &events).into_iter().find(is_cause)?;

@@ -1,17 +1,36 @@
-//! The facts that a decision needs; each is looked up once in a run.
+//! What the webhooks decide about a pod, made by their own code, and where its facts come from: a cluster, what a bundle has of it, or manifests.
+//! Each fact is looked up once in a run.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
+use anyhow::Context as _;
+use futures::future::{BoxFuture, FutureExt as _, ready};
+use serde_json::Value;
 use tokio::time::Instant;
 
+use super::{Reviewed, review_of};
+use crate::shared::{not_checked::Unread, rbac::roles_and_bindings, snapshot::Snapshot};
 use gmsa_cluster::{
-    authorizer::{Authorization, Authorizer},
-    resolver::{Freshness, Resolved, Resolver},
+    authorizer::{Authorization, Authorizer, rbac::Rbac},
+    manifests::Document,
+    resolver::{Freshness, Resolved, Resolver, live::collection, manifests::CredentialSpecs},
 };
 use gmsa_core::{
-    admission::{Decision, Enforcement, Facts, Review, Settings, Subject, Webhook},
-    credspec::SpecName,
+    admission::{Denial, Enforcement, Facts, Failure, Known, Review, Settings, SlotDenial, Source, Subject},
+    credspec::{GROUP, KIND, SpecName, VERSION},
 };
+
+pub struct Admission {
+    /// The pod as the mutating webhook leaves it.
+    pub stored: Value,
+    /// Every denial, at most one for each slot.
+    pub denials: Vec<SlotDenial>,
+}
+
+/// Whether a look-up failed: the webhook, which makes it as another user and from another place, may succeed.
+pub fn is_unchecked(denial: &Denial) -> bool {
+    matches!(denial, Denial::SpecUnreadable { .. } | Denial::AuthorizationFailed { .. })
+}
 
 /// Looks facts up, and remembers them.
 pub struct FactFinder {
@@ -28,20 +47,66 @@ impl FactFinder {
         Self { resolver, authorizer, timeout, specs: HashMap::new(), uses: HashMap::new() }
     }
 
-    /// What a webhook decides, with every denial. A host name, which the server draws at random, is not given.
-    pub async fn decide(&mut self, webhook: Webhook, review: &Review) -> Decision {
-        let settings = Settings { enforcement: Enforcement::Warn, ..Settings::default() };
-        let (questions, mut facts) = (review.questions(webhook, settings), Facts::default());
-        for question in &questions.all {
-            let name = &question.spec;
-            if question.contents {
-                facts.specs.push((name.clone(), self.spec(name).await));
+    /// Looks facts up where the snapshot is of: of a bundle, permissions follow from its roles and bindings.
+    pub async fn of(snapshot: &Snapshot) -> Self {
+        if let Some(api) = snapshot.api() {
+            return Self::new(api.clone(), api.clone(), snapshot.timeout());
+        }
+        let version = format!("{GROUP}/{VERSION}");
+        let specs: Arc<dyn Resolver> = match snapshot.list(&collection()).await {
+            Ok(specs) => {
+                let documents: Vec<Document> =
+                    specs.into_iter().map(|spec| Document::of_api(KIND, &version, KIND, spec)).collect();
+                Arc::new(CredentialSpecs::from_documents(&documents).0)
             }
-            if let Some(subject) = questions.subject.as_ref().filter(|_| question.may_use) {
-                facts.uses.push((name.clone(), self.may_use(subject, name).await));
+            Err(unread) => Arc::new(LeftOut(unread)),
+        };
+        let rbac: Arc<dyn Authorizer> = match roles_and_bindings(snapshot).await {
+            Ok(found) => Arc::new(Rbac::from_documents(&found.documents).0),
+            Err(unread) => Arc::new(LeftOut(unread)),
+        };
+        Self::new(specs, rbac, snapshot.timeout())
+    }
+
+    /// Sends the pod of `review`, which is `pod`, through the webhooks that review it, as the API server does. A host name, which the server
+    /// draws at random, is not given.
+    pub async fn admit(&mut self, review: &Review, pod: &Value, reviewed: &Reviewed) -> anyhow::Result<Admission> {
+        let settings = Settings { enforcement: Enforcement::Warn, ..Settings::default() };
+        let (mut stored, mut denials, mut patched) = (pod.clone(), Vec::<SlotDenial>::new(), None);
+        for webhook in reviewed.webhooks() {
+            let review = patched.as_ref().unwrap_or(review);
+            let (questions, mut facts) = (review.questions(webhook, settings), Facts::default());
+            for question in &questions.all {
+                let name = &question.spec;
+                if question.contents {
+                    facts.specs.push((name.clone(), self.spec(name).await));
+                }
+                if let Some(subject) = questions.subject.as_ref().filter(|_| question.may_use) {
+                    facts.uses.push((name.clone(), self.may_use(subject, name).await));
+                }
+            }
+            let decision = review.decide(webhook, settings, &facts);
+            for found in decision.denials {
+                match denials.iter_mut().find(|known| known.slot == found.slot) {
+                    None => denials.push(found),
+                    // A refusal says more than what could not be checked.
+                    Some(known)
+                        if is_unchecked(&known.denial) && matches!(found.denial, Denial::NotAuthorized { .. }) =>
+                    {
+                        *known = found;
+                    }
+                    // Why a slot was not filled in says more than that it is empty.
+                    Some(_) => {}
+                }
+            }
+            if let Some(patch) = decision.patch {
+                let patch: json_patch::Patch =
+                    serde_json::from_slice(patch.as_bytes()).context("the patch is not a JSON Patch")?;
+                json_patch::patch(&mut stored, &patch).context("the patch does not fit the pod")?;
+                patched = Some(review_of(&review.namespace, &stored)?);
             }
         }
-        review.decide(webhook, settings, &facts)
+        Ok(Admission { stored, denials })
     }
 
     pub async fn spec(&mut self, name: &SpecName) -> Resolved {
@@ -61,5 +126,27 @@ impl FactFinder {
         let found = self.authorizer.may_use(subject, name, Instant::now() + self.timeout).await;
         self.uses.insert(key, found.clone());
         found
+    }
+}
+
+/// What a bundle does not say.
+struct LeftOut(Unread);
+
+impl LeftOut {
+    fn known<F: From<Failure>>(&self) -> Known<F> {
+        let failure = Failure { refused: self.0.code, ..Failure::new(&*self.0.cause) };
+        Known { fact: failure.into(), source: Source::Files }
+    }
+}
+
+impl Resolver for LeftOut {
+    fn resolve<'a>(&'a self, _: &'a SpecName, _: Freshness, _: Instant) -> BoxFuture<'a, Resolved> {
+        ready(self.known()).boxed()
+    }
+}
+
+impl Authorizer for LeftOut {
+    fn may_use<'a>(&'a self, _: &'a Subject, _: &'a SpecName, _: Instant) -> BoxFuture<'a, Authorization> {
+        ready(self.known()).boxed()
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::{api::core::v1::Namespace, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 
 use crate::shared::{rules, webhook::Configured};
-use gmsa_core::diagnostic::Rule;
+use gmsa_core::{admission::Webhook, diagnostic::Rule};
 
 /// Labels of an object.
 pub type Labels = BTreeMap<String, String>;
@@ -59,8 +59,14 @@ impl Reviewed {
         self.mutating == Coverage::Reviews
     }
 
-    pub fn validates(&self) -> bool {
+    fn validates(&self) -> bool {
         self.validating == Coverage::Reviews
+    }
+
+    /// Those that review it, in their order.
+    pub fn webhooks(&self) -> impl Iterator<Item = Webhook> {
+        let both = [(Webhook::Mutate, self.mutates()), (Webhook::Validate, self.validates())];
+        both.into_iter().filter_map(|(webhook, reviews)| reviews.then_some(webhook))
     }
 
     /// What is wrong where one of the two does not review the pod: the rule, the message, and what follows.

@@ -59,7 +59,8 @@ impl Cluster {
 
     /// Creates an object, and returns the answer.
     pub async fn post<T: DeserializeOwned>(&self, path: &str, object: &impl Serialize) -> anyhow::Result<T> {
-        self.call(creation(path, object)?).await
+        let request = Request::post(path).header(CONTENT_TYPE, "application/json");
+        self.call(request.body(serde_json::to_vec(object)?)?).await
     }
 
     /// Deletes an object.
@@ -86,15 +87,7 @@ impl Cluster {
     }
 }
 
-fn creation(path: &str, object: &impl Serialize) -> anyhow::Result<Request<Vec<u8>>> {
-    Ok(Request::post(path).header(CONTENT_TYPE, "application/json").body(serde_json::to_vec(object)?)?)
-}
-
 /// Whether a call failed because there is no such object, or no such kind of object.
 pub fn is_missing(error: &anyhow::Error) -> bool {
-    code(error) == Some(404)
-}
-
-fn code(error: &anyhow::Error) -> Option<u16> {
-    error.downcast_ref::<CallError>().and_then(CallError::code)
+    error.downcast_ref::<CallError>().and_then(CallError::code) == Some(404)
 }

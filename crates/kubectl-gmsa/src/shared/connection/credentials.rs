@@ -21,15 +21,6 @@ use gmsa_cluster::apiserver::proxy;
 /// The names in the kubeconfig of one context that is made of what was chosen.
 const CHOSEN: &str = "chosen";
 
-/// What the command line and the kubeconfig choose together.
-struct Chosen {
-    namespace: Option<String>,
-    /// That of the cluster.
-    server: Uri,
-    cluster: Cluster,
-    user: AuthInfo,
-}
-
 impl Connection {
     pub(super) async fn config(&self) -> anyhow::Result<kube::Config> {
         let file = self.read_kubeconfig()?;
@@ -44,11 +35,13 @@ impl Connection {
             config.proxy_url = proxy::to(&config.cluster_url, None, variable)?;
             config
         } else {
-            let chosen = self.choose(file)?;
-            let proxy = proxy::to(&chosen.server, chosen.cluster.proxy_url.as_deref(), variable)?;
-            let mut config =
-                chosen.into_config().await.map_err(reason::of_kubeconfig).context("cannot use the kubeconfig")?;
-            config.proxy_url = proxy;
+            let (context, mut cluster, user) = self.choose(file)?;
+            let server = self.override_cluster(&mut cluster)?;
+            let proxy_url = proxy::to(&server, cluster.proxy_url.as_deref(), variable)?;
+            let (chosen, options) = (kubeconfig(context.namespace, cluster, user), KubeConfigOptions::default());
+            let config = kube::Config::from_custom_kubeconfig(chosen, &options).await;
+            let mut config = config.map_err(reason::of_kubeconfig).context("cannot use the kubeconfig")?;
+            config.proxy_url = proxy_url;
             config
         };
         self.override_user(&mut config.auth_info);
@@ -80,7 +73,7 @@ impl Connection {
     }
 
     /// A name of the kubeconfig that the command line asks for must exist. The user of a context need not.
-    fn choose(&self, file: Kubeconfig) -> anyhow::Result<Chosen> {
+    fn choose(&self, file: Kubeconfig) -> anyhow::Result<(Context, Cluster, AuthInfo)> {
         let Kubeconfig { contexts, clusters, auth_infos, current_context, .. } = file;
         let context = match self.context.as_ref().or(current_context.as_ref()) {
             Some(name) => contexts
@@ -93,19 +86,15 @@ impl Connection {
         };
         let named = self.cluster.as_ref().unwrap_or(&context.cluster);
         let cluster = clusters.into_iter().find(|cluster| cluster.name == *named).and_then(|found| found.cluster);
-        let mut cluster = match cluster {
-            None if self.cluster.is_some() || self.server.is_none() => {
-                bail!("there is no cluster {named:?} in the kubeconfig")
-            }
-            cluster => cluster.unwrap_or_default(),
-        };
+        if cluster.is_none() && (self.cluster.is_some() || self.server.is_none()) {
+            bail!("there is no cluster {named:?} in the kubeconfig")
+        }
         let user = self.user.as_ref().or(context.user.as_ref());
         let found = auth_infos.into_iter().find(|known| Some(&known.name) == user).and_then(|found| found.auth_info);
         if let (None, Some(name)) = (&found, &self.user) {
             bail!("there is no user {name:?} in the kubeconfig");
         }
-        let server = self.override_cluster(&mut cluster)?;
-        Ok(Chosen { namespace: context.namespace, server, cluster, user: found.unwrap_or_default() })
+        Ok((context, cluster.unwrap_or_default(), found.unwrap_or_default()))
     }
 
     /// Returns the address of the server.
@@ -161,19 +150,16 @@ fn expect_token(user: &AuthInfo) -> anyhow::Result<()> {
     Ok(())
 }
 
-impl Chosen {
-    async fn into_config(self) -> Result<kube::Config, KubeconfigError> {
-        let Self { namespace, cluster, user, .. } = self;
-        let name = CHOSEN.to_owned();
-        let context = Context { cluster: name.clone(), user: Some(name.clone()), namespace, ..Context::default() };
-        let file = Kubeconfig {
-            clusters: vec![NamedCluster { name: name.clone(), cluster: Some(cluster), ..NamedCluster::default() }],
-            auth_infos: vec![NamedAuthInfo { name: name.clone(), auth_info: Some(user), ..NamedAuthInfo::default() }],
-            contexts: vec![NamedContext { name: name.clone(), context: Some(context), ..NamedContext::default() }],
-            current_context: Some(name),
-            ..Kubeconfig::default()
-        };
-        kube::Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await
+/// One of which the only context is made of these.
+fn kubeconfig(namespace: Option<String>, cluster: Cluster, user: AuthInfo) -> Kubeconfig {
+    let name = CHOSEN.to_owned();
+    let context = Context { cluster: name.clone(), user: Some(name.clone()), namespace, ..Context::default() };
+    Kubeconfig {
+        clusters: vec![NamedCluster { name: name.clone(), cluster: Some(cluster), ..NamedCluster::default() }],
+        auth_infos: vec![NamedAuthInfo { name: name.clone(), auth_info: Some(user), ..NamedAuthInfo::default() }],
+        contexts: vec![NamedContext { name: name.clone(), context: Some(context), ..NamedContext::default() }],
+        current_context: Some(name),
+        ..Kubeconfig::default()
     }
 }
 

@@ -4,10 +4,10 @@ use std::collections::{HashMap, VecDeque};
 
 use super::{
     Corefile, CorefileError, DNS, DNS_PORT, DnsPlugin, MAX_BYTES, MAX_IMPORTS, MAX_WORDS, Server, Zone, lexer,
-    lexer::Word,
+    lexer::Word, route::normal,
 };
 
-pub(super) struct Parser<'f> {
+struct Parser<'f> {
     words: VecDeque<Word>,
     files: &'f dyn Fn(&str) -> Option<Vec<String>>,
     snippets: HashMap<String, Vec<Word>>,
@@ -18,22 +18,24 @@ pub(super) struct Parser<'f> {
     found: Corefile,
 }
 
-impl<'f> Parser<'f> {
-    pub fn new(text: &str, files: &'f dyn Fn(&str) -> Option<Vec<String>>) -> Result<Self, CorefileError> {
-        let snippets = HashMap::new();
-        let mut parser =
-            Self { words: VecDeque::new(), files, snippets, imports: 0, bytes: 0, line: 1, found: Corefile::default() };
+impl Corefile {
+    /// Reads a Corefile. `files` returns the texts of the files that a pattern of `import` names, in the order of their names, or `None`
+    /// where they are not known.
+    ///
+    /// # Errors
+    /// Where CoreDNS would not start with it, or a bound is exceeded.
+    pub fn parse(text: &str, files: &dyn Fn(&str) -> Option<Vec<String>>) -> Result<Self, CorefileError> {
+        let (words, snippets, found) = (VecDeque::new(), HashMap::new(), Self::default());
+        let mut parser = Parser { words, files, snippets, imports: 0, bytes: 0, line: 1, found };
         parser.words = parser.lex(text)?.into();
-        Ok(parser)
-    }
-
-    pub fn corefile(mut self) -> Result<Corefile, CorefileError> {
-        while !self.words.is_empty() {
-            self.block()?;
+        while !parser.words.is_empty() {
+            parser.block()?;
         }
-        Ok(self.found)
+        Ok(parser.found)
     }
+}
 
+impl Parser<'_> {
     /// The words of one more text.
     fn lex(&mut self, text: &str) -> Result<Vec<Word>, CorefileError> {
         self.bytes += text.len();
@@ -46,13 +48,25 @@ impl<'f> Parser<'f> {
         Some(word)
     }
 
-    fn next_if(&mut self, is_wanted: impl Fn(&Word) -> bool) -> Option<Word> {
+    fn take(&mut self, is_wanted: impl Fn(&Word) -> bool) -> Option<Word> {
         if is_wanted(self.words.front()?) { self.next() } else { None }
     }
 
-    /// Whether the next word is this one.
-    fn is_next(&self, text: &str) -> bool {
-        self.words.front().is_some_and(|word| word.text == text)
+    /// Takes the next word where it is wanted. What an import before it names comes in its place.
+    fn next_if(&mut self, is_wanted: impl Fn(&Word) -> bool) -> Result<Option<Word>, CorefileError> {
+        while self.take(|word| word.starts_line && word.text == "import").is_some() {
+            self.import()?;
+        }
+        Ok(self.take(is_wanted))
+    }
+
+    /// Takes the brace before a block, if it is there. What follows starts a line, wherever it stands.
+    fn opens(&mut self) -> bool {
+        let is_open = self.take(|word| word.text == "{").is_some();
+        if let Some(first) = self.words.front_mut().filter(|_| is_open) {
+            first.starts_line = true;
+        }
+        is_open
     }
 
     fn error(&self, problem: &'static str) -> CorefileError {
@@ -68,11 +82,13 @@ impl<'f> Parser<'f> {
         {
             return self.snippet(name.to_owned());
         }
-        let has_braces = self.is_next("{");
-        if has_braces {
-            self.next();
+        let (has_braces, mut is_closed, mut plugins) = (self.opens(), false, Vec::new());
+        while let Some(word) = self.next_if(|_| !is_closed)? {
+            is_closed = word.text == "}";
+            if !is_closed {
+                plugins.push(self.plugin(word.text)?);
+            }
         }
-        let (plugins, is_closed) = self.plugins()?;
         if has_braces && !is_closed {
             return Err(self.error("a server block has no } at its end"));
         }
@@ -87,33 +103,27 @@ impl<'f> Parser<'f> {
     /// What is before the brace: keys, on one line, or on several where a comma ends the line.
     fn keys(&mut self) -> Result<Vec<String>, CorefileError> {
         let (mut keys, mut expects_another) = (Vec::new(), false);
-        while let Some(word) = self.words.front() {
-            if word.text == "import" && word.starts_line {
-                self.next();
-                self.import()?;
-            } else if word.text == "{" {
-                if expects_another {
-                    return Err(self.error("a comma is before a {"));
-                }
-                break;
-            } else if word.starts_line && !keys.is_empty() && !expects_another {
-                break;
-            } else if let Some(word) = self.next() {
-                let key = word.text.strip_suffix(',');
-                if !word.text.is_empty() {
-                    expects_another = key.is_some();
-                    keys.push(key.map_or(word.text.clone(), str::to_owned));
-                }
+        while let Some(Word { text, .. }) = self.next_if(|word| {
+            let is_of_line = !word.starts_line || keys.is_empty() || expects_another;
+            word.text != "{" && is_of_line
+        })? {
+            if !text.is_empty() {
+                let key = text.strip_suffix(',');
+                expects_another = key.is_some();
+                keys.push(key.unwrap_or(&text).to_owned());
             }
         }
-        if expects_another { Err(self.error("a comma is before the end")) } else { Ok(keys) }
+        match self.words.front() {
+            _ if !expects_another => Ok(keys),
+            Some(_) => Err(self.error("a comma is before a {")),
+            None => Err(self.error("a comma is before the end")),
+        }
     }
 
     fn snippet(&mut self, name: String) -> Result<(), CorefileError> {
-        if !self.is_next("{") {
+        if !self.opens() {
             return Err(self.error("a snippet has no { after its name"));
         }
-        self.next();
         let (mut words, mut depth) = (Vec::new(), 1_usize);
         while let Some(word) = self.next() {
             match word.text.as_str() {
@@ -122,10 +132,8 @@ impl<'f> Parser<'f> {
                 _ => {}
             }
             if depth == 0 {
-                return match self.snippets.insert(name, words) {
-                    None => Ok(()),
-                    Some(_) => Err(self.error("a snippet is defined twice")),
-                };
+                let is_first = self.snippets.insert(name, words).is_none();
+                return if is_first { Ok(()) } else { Err(self.error("a snippet is defined twice")) };
             }
             words.push(word);
         }
@@ -134,7 +142,7 @@ impl<'f> Parser<'f> {
 
     /// Puts what an import names in its place. The word `import` itself has been read.
     fn import(&mut self) -> Result<(), CorefileError> {
-        let Some(pattern) = self.next_if(|word| !word.starts_line && !word.text.is_empty()) else {
+        let Some(pattern) = self.take(|word| !word.starts_line && !word.text.is_empty()) else {
             return Err(self.error("an import names no file"));
         };
         if self.words.front().is_some_and(|word| !word.starts_line) {
@@ -161,45 +169,26 @@ impl<'f> Parser<'f> {
         Ok(())
     }
 
-    /// The plugins up to the brace that ends the block, or to the end; and whether it was the brace.
-    fn plugins(&mut self) -> Result<(Vec<DnsPlugin>, bool), CorefileError> {
-        let mut plugins = Vec::new();
-        while let Some(word) = self.next() {
-            match word.text.as_str() {
-                "}" => return Ok((plugins, true)),
-                "import" => self.import()?,
-                _ => plugins.push(self.plugin(word.text)?),
-            }
-        }
-        Ok((plugins, false))
-    }
-
     /// The rest of a plugin, to the end of its line and of the braces that are open there.
     fn plugin(&mut self, name: String) -> Result<DnsPlugin, CorefileError> {
-        let mut plugin = DnsPlugin { name, arguments: Vec::new(), block: None };
+        let mut plugin = DnsPlugin { name, arguments: Vec::new(), block: Vec::new() };
         let mut depth = 0_usize;
-        while let Some(word) = self.next_if(|word| depth > 0 || !word.starts_line || word.text == "{") {
-            let ends = word.text == "}";
-            if ends && depth == 0 {
-                return Err(self.error("a } has no {"));
-            } else if word.text == "import" && word.starts_line {
-                self.import()?;
-                continue;
+        while let Some(word) = self.next_if(|word| depth > 0 || !word.starts_line || word.text == "{")? {
+            let before = depth;
+            match word.text.as_str() {
+                "{" => depth += 1,
+                "}" if depth == 0 => return Err(self.error("a } has no {")),
+                "}" => depth -= 1,
+                _ => {}
             }
-            depth = if ends { depth - 1 } else { depth };
-            match (&mut plugin.block, depth) {
-                (block, 0) if !ends && word.text == "{" => drop(block.get_or_insert_default()),
-                (_, 0) if ends => {}
-                (_, 0) => plugin.arguments.push(word.text.clone()),
-                (block, _) => {
-                    let lines = block.get_or_insert_default();
-                    match lines.last_mut() {
-                        Some(line) if !word.starts_line => line.push(word.text.clone()),
-                        _ => lines.push(vec![word.text.clone()]),
-                    }
-                }
+            match (before.min(depth), word.text.as_str()) {
+                (0, "{" | "}") => {}
+                (0, _) => plugin.arguments.push(word.text),
+                _ => match plugin.block.last_mut() {
+                    Some(line) if !word.starts_line => line.push(word.text),
+                    _ => plugin.block.push(vec![word.text]),
+                },
             }
-            depth += usize::from(word.text == "{");
         }
         if depth > 0 { Err(self.error("a plugin has no } at its end")) } else { Ok(plugin) }
     }
@@ -216,11 +205,11 @@ impl<'f> Parser<'f> {
             }
             _ => (rest, port),
         };
-        let name = name.strip_suffix('.').unwrap_or(name).to_lowercase();
+        let name = normal(name);
         if name.len() > MAX_ZONE {
             return Err(self.error("a zone is longer than 255 characters"));
         }
-        Ok(Zone { name: if name.is_empty() { ".".to_owned() } else { name }, port, transport })
+        Ok(Zone { name, port, transport })
     }
 }
 

@@ -39,16 +39,14 @@ impl Corefile {
         server.forward(domain, zone).map_or_else(|| Answer::NotForwarded(zone.name.clone()), Answer::Forwarded)
     }
 
-    /// The port of a zone of exactly this name at which no pod asks.
+    /// The port of a zone of exactly this name, where none of the name is at the port at which pods ask.
     pub fn other_port(&self, domain: &str) -> Option<u16> {
-        let mut zones = self.servers.iter().flat_map(|server| &server.zones);
-        zones.find(|zone| zone.name == domain && zone.port != self.port()).map(|zone| zone.port)
-    }
-
-    /// Whether a server block has exactly this zone, at the port at which pods ask: CoreDNS does not start with two of them.
-    pub fn has_zone(&self, domain: &str) -> bool {
-        let mut zones = self.servers.iter().flat_map(|server| &server.zones);
-        zones.any(|zone| zone.name == domain && zone.port == self.port() && zone.transport == DNS)
+        let zones = self.servers.iter().flat_map(|server| &server.zones).filter(|zone| zone.name == domain);
+        let is_of_pods = |zone: &Zone| zone.port == self.port() && zone.transport == DNS;
+        if zones.clone().any(is_of_pods) {
+            return None;
+        }
+        zones.map(|zone| zone.port).find(|port| *port != self.port())
     }
 }
 
@@ -74,8 +72,9 @@ impl Server {
 impl DnsPlugin {
     /// What follows this word on the lines of the block that start with it.
     fn lines(&self, word: &str) -> impl Iterator<Item = &[String]> {
-        let lines = self.block.iter().flatten();
-        lines.filter_map(move |line| line.split_first().filter(|(first, _)| *first == word).map(|(_, rest)| rest))
+        self.block
+            .iter()
+            .filter_map(move |line| line.split_first().filter(|(first, _)| *first == word).map(|(_, rest)| rest))
     }
 }
 
@@ -98,7 +97,7 @@ fn most_specific<T>(found: impl Iterator<Item = T>, name: impl Fn(&T) -> &str) -
 }
 
 /// A zone in lower case, without the dot at its end.
-fn normal(zone: &str) -> String {
+pub(super) fn normal(zone: &str) -> String {
     let name = zone.strip_suffix('.').unwrap_or(zone).to_lowercase();
     if name.is_empty() { ".".to_owned() } else { name }
 }

@@ -1,6 +1,9 @@
 //! Which findings count: options that all commands with findings have.
 
-use clap::{Args, ValueEnum};
+use clap::{
+    Args,
+    builder::{PossibleValuesParser, TypedValueParser},
+};
 use gmsa_core::diagnostic::{Diagnostic, Rule, Severity};
 
 use crate::shared::args;
@@ -13,22 +16,21 @@ pub struct Filter {
     /// Fail on error, warning or note
     ///
     /// The least severity that ends in exit code 1
-    #[arg(long, value_enum, value_name = "SEVERITY", default_value = "warning", hide_possible_values = true)]
-    fail_on: Threshold,
+    #[arg(long, value_name = "SEVERITY", default_value = "warning", value_parser = severity(), hide_possible_values = true)]
+    fail_on: Severity,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Threshold {
-    Error,
-    Warning,
-    Note,
+fn severity() -> impl TypedValueParser<Value = Severity> {
+    let all = [Severity::Error, Severity::Warning, Severity::Note];
+    PossibleValuesParser::new(all.map(Severity::as_str))
+        .try_map(move |word| all.into_iter().find(|severity| severity.as_str() == word).ok_or("no severity"))
 }
 
 impl Filter {
     /// The same, where only errors end in exit code 1.
     #[must_use]
     pub fn of_errors(&self) -> Self {
-        Self { fail_on: Threshold::Error, ..self.clone() }
+        Self { fail_on: Severity::Error, ..self.clone() }
     }
 
     /// Whether its rule is not ignored.
@@ -38,11 +40,6 @@ impl Filter {
 
     /// Whether it ends in exit code 1.
     pub fn fails(&self, found: &Diagnostic) -> bool {
-        let least = match self.fail_on {
-            Threshold::Error => Severity::Error,
-            Threshold::Warning => Severity::Warning,
-            Threshold::Note => Severity::Note,
-        };
-        found.severity >= least
+        found.severity >= self.fail_on
     }
 }

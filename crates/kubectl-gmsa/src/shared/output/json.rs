@@ -1,5 +1,7 @@
 //! JSON for programs: one object for every command, which `docs/cli.md` describes. It has all findings.
 
+use std::collections::HashMap;
+
 use gmsa_core::{
     diagnostic::{Check, Diagnostic},
     quote,
@@ -13,7 +15,7 @@ const VERSION: u32 = 1;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Object<B> {
+struct Versioned<B> {
     version: u32,
     exit_code: u8,
     #[serde(flatten)]
@@ -22,17 +24,12 @@ struct Object<B> {
 
 /// What a command prints: `body` with the version and the exit code.
 pub fn object(outcome: Outcome, body: impl Serialize) -> anyhow::Result<String> {
-    text(&Object { version: VERSION, exit_code: outcome as u8, body })
-}
-
-#[derive(Serialize)]
-struct FailureJson<'e> {
-    error: &'e str,
+    text(&Versioned { version: VERSION, exit_code: outcome as u8, body })
 }
 
 /// Of a command that could not do its work.
 pub fn error(error: &str) -> anyhow::Result<String> {
-    object(Outcome::Incomplete, FailureJson { error })
+    object(Outcome::Incomplete, HashMap::from([("error", error)]))
 }
 
 /// A value as JSON, in ASCII where a character would hide something, with a line feed at the end.

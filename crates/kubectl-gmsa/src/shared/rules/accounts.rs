@@ -2,8 +2,6 @@
 
 use gmsa_core::diagnostic::Severity;
 
-#[allow(clippy::wildcard_imports, reason = "a table")]
-use super::code::*;
 use super::{
     Family, Rule, RuleEntry,
     Words::{Codes, General, Message},
@@ -43,7 +41,7 @@ family! { "Work on accounts" {
             Message("insufficient access (50)"),
             Message("new-adserviceaccount : access is denied"),
             Message("set-adserviceaccount : access is denied"),
-            Codes(&[ERROR_DS_INSUFF_ACCESS_RIGHTS]),
+            Codes(&["ERROR_DS_INSUFF_ACCESS_RIGHTS"]),
         ];
     LDAP_CREDENTIALS: "ldap-credentials", Error, "A domain controller does not accept the credentials of an LDAP client.",
         "Correct the user and the password. Behind `data` stands why: 525 no such user, 52e wrong password, 530 hours, 531 workstation, 532 or 773 password expired, 533 disabled, 701 account expired, 775 locked out.",
@@ -76,7 +74,7 @@ family! { "Work on accounts" {
             Message("ldap bind without requesting signing"),
             Message("ldap_strong_auth_required"),
             Message("ldap_confidentiality_required"),
-            Codes(&[ERROR_DS_STRONG_AUTH_REQUIRED]),
+            Codes(&["ERROR_DS_STRONG_AUTH_REQUIRED"]),
         ];
     LDAP_UNREACHABLE: "ldap-unreachable", Error, "An LDAP client reaches no domain controller.",
         "Check the name, and TCP 389 or 636: `nltest /dsgetdc:DOMAIN`, `openssl s_client -connect DC:636`. A certificate that is not trusted looks the same to some clients.",
@@ -94,7 +92,7 @@ family! { "Work on accounts" {
             Message("kdc_err_key_exp"),
             Message("password has expired"),
             Message("account's password has expired"),
-            Codes(&[ERROR_PASSWORD_EXPIRED, ERROR_PASSWORD_MUST_CHANGE, STATUS_PASSWORD_EXPIRED, STATUS_PASSWORD_MUST_CHANGE]),
+            Codes(&["ERROR_PASSWORD_EXPIRED", "ERROR_PASSWORD_MUST_CHANGE", "STATUS_PASSWORD_EXPIRED", "STATUS_PASSWORD_MUST_CHANGE"]),
         ];
     LOGON_RESTRICTED: "logon-restricted", Error, "A policy of the domain restricts where or when the account may log on.",
         "Look at its logon workstations and hours, and at authentication policies and silos: `Get-ADServiceAccount NAME -Properties *`. NTLM can be what is restricted: members of Protected Users have Kerberos alone.",
@@ -102,12 +100,15 @@ family! { "Work on accounts" {
             Message("kdc_err_policy"),
             Message("kdc policy rejects request"),
             Message("domain controller blocked: ntlm authentication"),
-            Codes(&[ERROR_ACCOUNT_RESTRICTION, ERROR_INVALID_WORKSTATION, STATUS_ACCOUNT_RESTRICTION, STATUS_INVALID_WORKSTATION, STATUS_NTLM_BLOCKED]),
+            Codes(&[
+                "ERROR_ACCOUNT_RESTRICTION", "ERROR_INVALID_WORKSTATION", "STATUS_ACCOUNT_RESTRICTION", "STATUS_INVALID_WORKSTATION",
+                "STATUS_NTLM_BLOCKED",
+            ]),
         ];
     LOGON_TYPE: "logon-type", Error, "The account may not log on in this way on this machine.",
         "Give it the right `Log on as a service` (or `as a batch job`) in the local security policy of the machine, and look for a policy that denies it.",
-        words: [Message("does not have the required user right"), Codes(&[ERROR_LOGON_TYPE_NOT_GRANTED, STATUS_LOGON_TYPE_NOT_GRANTED])];
+        words: [Message("does not have the required user right"), Codes(&["ERROR_LOGON_TYPE_NOT_GRANTED", "STATUS_LOGON_TYPE_NOT_GRANTED"])];
     SERVICE_LOGON: "service-logon", Error, "A Windows service cannot log on as its account.",
         "Write the account with `$` and without a password (`CONTOSO\\NAME$`), and run `Test-ADServiceAccount NAME` on the machine: it must say True. In a container, run the service as NETWORK SERVICE.",
-        words: [Message("service was unable to log on as"), Codes(&[ERROR_SERVICE_LOGON_FAILED])];
+        words: [Message("service was unable to log on as"), Codes(&["ERROR_SERVICE_LOGON_FAILED"])];
 } }

@@ -2,12 +2,11 @@
 
 use gmsa_core::diagnostic::Severity;
 
-#[allow(clippy::wildcard_imports, reason = "a table")]
-use super::code::*;
 use super::{
     Family, Rule, RuleEntry,
-    Words::{Codes, General, Message, Right},
+    Words::{Codes, General, Message},
     family,
+    text::MAY_NOT_CREATE_PODS,
 };
 
 family! { "API server and Helm" {
@@ -73,7 +72,7 @@ family! { "API server and Helm" {
     RIGHT_MISSING: "right-missing", Error, "The user lacks a right, so the API server refuses the request.",
         "Have the right granted: `kubectl auth can-i VERB RESOURCE` shows when it is there. What the commands of this program need is in docs/rights.md.",
         words: [
-            Right("cannot create resource \"pods\""),
+            Message(MAY_NOT_CREATE_PODS),
             Message("is forbidden: user * cannot "),
             Message("attempting to grant rbac permissions not currently held"),
         ],
@@ -160,8 +159,7 @@ family! { "API server and Helm" {
         ],
         remedies: {
             "a lowercase rfc 1123" => "Use a lower-case DNS name: letters, digits, `-` and, for credential specs, `.`.",
-            "gmsacredentialspec in version" => "Correct the field of the credential spec that the message names: `kubectl gmsa credspec lint -f FILE` says which is meant.",
-            "validationerror(gmsacredentialspec" => "Correct the field of the credential spec that the message names: `kubectl gmsa credspec lint -f FILE` says which is meant.",
+            "gmsacredentialspec in version" | "validationerror(gmsacredentialspec" => "Correct the field of the credential spec that the message names: `kubectl gmsa credspec lint -f FILE` says which is meant.",
             "gmsacredentialspec" => "Write `gmsaCredentialSpecName` into `securityContext.windowsOptions` of the Pod or of a container. `kubectl gmsa check -f FILE` names the line.",
         };
     IMMUTABLE_FIELD: "immutable-field", Error, "A field that cannot be changed is to be changed.",
@@ -196,7 +194,13 @@ family! { "API server and Helm" {
         ];
     TIMED_OUT: "timed-out", Error, "Something did not answer in time; the words do not say what.",
         "Give the whole message. Before `context deadline exceeded` stands who was asked: a webhook (`failed calling webhook`), an image (`failed to pull image`), the API server, or the container runtime.",
-        words: [General("context deadline exceeded"), General("client.timeout exceeded while awaiting headers"), General("i/o timeout"), General("operation timed out"), Codes(&[ERROR_WINHTTP_TIMEOUT])];
+        words: [
+            General("context deadline exceeded"),
+            General("client.timeout exceeded while awaiting headers"),
+            General("i/o timeout"),
+            General("operation timed out"),
+            Codes(&["ERROR_WINHTTP_TIMEOUT"]),
+        ];
     NAME_UNKNOWN: "name-unknown", Error, "A name is not known in DNS.",
         "Ask for it where it failed: `nslookup NAME` in the Pod or on the node. For names of the domain, the DNS of the cluster must forward the domain: docs/windows-pods.md.",
         words: [
@@ -213,13 +217,13 @@ family! { "API server and Helm" {
             General("could not find host"),
             General("host could not be resolved to an ip address"),
             General("unknownhostexception"),
-            Codes(&[WSAHOST_NOT_FOUND, ERROR_WINHTTP_NAME_NOT_RESOLVED]),
+            Codes(&["WSAHOST_NOT_FOUND", "ERROR_WINHTTP_NAME_NOT_RESOLVED"]),
         ];
     CONNECTION_FAILED: "connection-failed", Error, "A connection was refused or ended; the words do not say by whom.",
         "Give the whole message. `connection refused` means that the address answers and nothing listens at the port; `connection reset` and `EOF` that something on the way ended it.",
         words: [General("connection refused"), General("connection reset by peer"), General("forcibly closed by the remote host"), General("actively refused it"), General("tcp connect to *failed"), General("cannot connect to "),
             Codes(&[
-                ERROR_NETNAME_DELETED, ERROR_CONNECTION_REFUSED, ERROR_NETWORK_UNREACHABLE, ERROR_HOST_UNREACHABLE, WSAENETUNREACH, WSAECONNRESET,
-                WSAECONNREFUSED, WSAEHOSTUNREACH, ERROR_WINHTTP_CANNOT_CONNECT,
+                "ERROR_NETNAME_DELETED", "ERROR_CONNECTION_REFUSED", "ERROR_NETWORK_UNREACHABLE", "ERROR_HOST_UNREACHABLE",
+                "WSAENETUNREACH", "WSAECONNRESET", "WSAECONNREFUSED", "WSAEHOSTUNREACH", "ERROR_WINHTTP_CANNOT_CONNECT",
             ])];
 } }

@@ -2,8 +2,6 @@
 
 use gmsa_core::diagnostic::Severity;
 
-#[allow(clippy::wildcard_imports, reason = "a table")]
-use super::code::*;
 use super::{
     Family, Rule, RuleEntry,
     Words::{Codes, Event, General, Message},
@@ -76,13 +74,17 @@ family! { "Clients of services" {
             General("cached tickets: (0)"),
         ],
         remedies: {
-            "krb5_cc_unknown_type" => "Write `default_ccache_name = FILE:/tmp/krb5cc_%{uid}` into krb5.conf: the container has no such cache.",
-            "unknown credential cache type" => "Write `default_ccache_name = FILE:/tmp/krb5cc_%{uid}` into krb5.conf: the container has no such cache.",
+            "krb5_cc_unknown_type" | "unknown credential cache type" => "Write `default_ccache_name = FILE:/tmp/krb5cc_%{uid}` into krb5.conf: the container has no such cache.",
             "default cache: keyring" => "Write `default_ccache_name = FILE:/tmp/krb5cc_%{uid}` into krb5.conf, as containers have no keyring, then log on with `kinit`.",
         };
     TICKET_EXPIRED: "ticket-expired", Error, "A Kerberos ticket has expired.",
         "Get a new one: `klist purge` on Windows, `kinit` elsewhere. A process that runs long renews it itself, or `kinit -R` does. Compare the clocks too.",
-        words: [Message("krb_ap_err_tkt_expired"), Message("ticket expired"), Message("ticket has expired"), Codes(&[SEC_E_CONTEXT_EXPIRED])];
+        words: [
+            Message("krb_ap_err_tkt_expired"),
+            Message("ticket expired"),
+            Message("ticket has expired"),
+            Codes(&["SEC_E_CONTEXT_EXPIRED"]),
+        ];
     KEYTAB: "keytab", Error, "The keytab of a service lacks the key with which the ticket is encrypted.",
         "Compare `klist -kte` with `msDS-KeyVersionNumber` and the service principal names of the account, and make the keytab again. The keys of a gMSA change with its password, every 30 days.",
         words: [
@@ -133,7 +135,7 @@ family! { "Clients of services" {
             Message("sspi handshake failed*the logon attempt failed"),
             Message("sspi handshake failed"),
             Message("protected by an authentication firewall"),
-            Codes(&[ERROR_AUTHENTICATION_FIREWALL_FAILED, STATUS_AUTHENTICATION_FIREWALL_FAILED]),
+            Codes(&["ERROR_AUTHENTICATION_FIREWALL_FAILED", "STATUS_AUTHENTICATION_FIREWALL_FAILED"]),
             Message("server has rejected the client credentials"),
             Message("caller was not authenticated by the service"),
             General("authentication failed on the remote side"),
@@ -143,8 +145,7 @@ family! { "Clients of services" {
             General("error: 17806"),
         ],
         remedies: {
-            "authentication firewall" => "The trust between the domains uses selective authentication: give the account `Allowed to Authenticate` on the computer account of the server.",
-            "authentication_firewall" => "The trust between the domains uses selective authentication: give the account `Allowed to Authenticate` on the computer account of the server.",
+            "authentication firewall" | "authentication_firewall" => "The trust between the domains uses selective authentication: give the account `Allowed to Authenticate` on the computer account of the server.",
         };
     SQL_LOGIN: "sql-login", Error, "SQL Server knows who the client is, and has no login or no right for it.",
         "Create it: `CREATE LOGIN [CONTOSO\\NAME$] FROM WINDOWS`, then a user in the database. If the message names the computer account of the node, the process does not run with the gMSA: `kubectl gmsa verify`.",
@@ -238,8 +239,8 @@ family! { "Clients of services" {
             Message("import of the transaction failed"),
             Message("transaction manager is not available"),
             Codes(&[
-                XACT_E_TMNOTAVAILABLE, XACT_E_CONNECTION_DOWN, XACT_E_NETWORK_TX_DISABLED, XACT_E_PARTNER_NETWORK_TX_DISABLED,
-                XACT_E_PUSH_COMM_FAILURE, XACT_E_PULL_COMM_FAILURE,
+                "XACT_E_TMNOTAVAILABLE", "XACT_E_CONNECTION_DOWN", "XACT_E_NETWORK_TX_DISABLED", "XACT_E_PARTNER_NETWORK_TX_DISABLED",
+                "XACT_E_PUSH_COMM_FAILURE", "XACT_E_PULL_COMM_FAILURE",
             ]),
         ],
         remedies: {
@@ -261,7 +262,7 @@ family! { "Clients of services" {
             General("pre-login handshake"),
             General("x509: certificate"),
             Message("is not trusted; --directory-ca"),
-            Codes(&[SEC_E_UNTRUSTED_ROOT, SEC_E_CERT_EXPIRED, CERT_E_UNTRUSTEDROOT, ERROR_WINHTTP_SECURE_FAILURE]),
+            Codes(&["SEC_E_UNTRUSTED_ROOT", "SEC_E_CERT_EXPIRED", "CERT_E_UNTRUSTEDROOT", "ERROR_WINHTTP_SECURE_FAILURE"]),
         ];
     HTTP_UNAUTHORIZED: "http-unauthorized", Error, "A web server answers 401: it got no identity that it takes.",
         "Check `kubectl gmsa verify` for the client, and the service principal name (SPN) `HTTP/NAME` of the server (`setspn -Q`): it must be registered once, for the account that the application runs as.",
@@ -310,7 +311,7 @@ family! { "Clients of services" {
             Message("new-smbglobalmapping : the network path was not found"),
             Message("windows cannot access \\\\*network path was not found"),
             General("network path was not found"),
-            Codes(&[ERROR_BAD_NET_NAME, STATUS_BAD_NETWORK_NAME]),
+            Codes(&["ERROR_BAD_NET_NAME", "STATUS_BAD_NETWORK_NAME"]),
         ],
         remedies: {
             "network path was not found" => "The server of the share is not reached by this name: look at DNS and at TCP 445, and try it by address too. If that alone works on containerd, set `EnableCompartmentNamespace` on the node: docs/troubleshooting.md, Network shares.",
@@ -325,5 +326,5 @@ family! { "Clients of services" {
         };
     SHARE_SESSIONS: "share-sessions", Error, "Windows is connected to this server already, as another user.",
         "End the other connection (`net use * /delete`), or use another name of the server for the second one.",
-        words: [Codes(&[ERROR_SESSION_CREDENTIAL_CONFLICT])];
+        words: [Codes(&["ERROR_SESSION_CREDENTIAL_CONFLICT"])];
 } }

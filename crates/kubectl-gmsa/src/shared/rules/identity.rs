@@ -2,8 +2,6 @@
 
 use gmsa_core::diagnostic::Severity;
 
-#[allow(clippy::wildcard_imports, reason = "a table")]
-use super::code::*;
 use super::{
     Family, Rule, RuleEntry,
     Words::{Codes, Event, General, Message, RunningCodes},
@@ -15,17 +13,16 @@ family! { "Identity in a container" {
         "Use a user who may create `pods/exec` in the namespace (`--as`, `--context`), and a node that the API server reaches.",
         words: [Message("error dialing backend"), Message("unable to upgrade connection"), Message(":10250/containerlogs/*dial tcp")],
         remedies: {
-            ":10250/containerlogs" => "The API server does not reach the kubelet of the node (TCP 10250): let the firewall between them through, or restart the node's kubelet or its tunnel (konnectivity).",
-            "dialing backend" => "The API server does not reach the kubelet of the node (TCP 10250): let the firewall between them through, or restart the node's kubelet or its tunnel (konnectivity).",
+            ":10250/containerlogs" | "dialing backend" => "The API server does not reach the kubelet of the node (TCP 10250): let the firewall between them through, or restart the node's kubelet or its tunnel (konnectivity).",
             "container not found" => "The container does not run: `kubectl get pod` shows its state.",
             "pod does not exist" => "The Pod is gone: its controller has made another one.",
         };
     NO_ANSWER: "no-answer", Error, "A command in the container did not end in time: a firewall drops its packets, or a server does not answer.",
         "Let the Pod network reach the domain controllers: TCP and UDP 53, 88 and 389, TCP 135, 445 and the dynamic ports. `--timeout` waits longer.",
-        words: [RunningCodes(&[ERROR_SEM_TIMEOUT, ERROR_TIMEOUT, WSAETIMEDOUT])];
+        words: [RunningCodes(&["ERROR_SEM_TIMEOUT", "ERROR_TIMEOUT", "WSAETIMEDOUT"])];
     NO_CREDENTIALS: "no-credentials", Error, "Windows gave the container no credential spec, or no logon session of the account.",
         "Create the Pod again. If that does not help, the log Microsoft-Windows-Containers-CCG/Admin of the node says why. See docs/troubleshooting.md.",
-        words: [RunningCodes(&[ERROR_NO_SUCH_LOGON_SESSION, SEC_E_NO_CREDENTIALS, STATUS_NO_SUCH_LOGON_SESSION])];
+        words: [RunningCodes(&["ERROR_NO_SUCH_LOGON_SESSION", "SEC_E_NO_CREDENTIALS", "STATUS_NO_SUCH_LOGON_SESSION"])];
     DOMAIN_DNS: "domain-dns", Error, "The container finds no domain controller in DNS.",
         "Forward the domain to its DNS servers in the DNS of the cluster (CoreDNS: a stub domain), and let UDP 53 through.",
         words: [
@@ -50,13 +47,14 @@ family! { "Identity in a container" {
             General("can't find *: no response from server"),
             Message("could not resolve the computer name"),
             Message("could not resolve the user name"),
-            Codes(&[DNS_ERROR_RCODE_SERVER_FAILURE, DNS_ERROR_RCODE_NAME_ERROR, DNS_ERROR_RCODE_REFUSED, DNS_INFO_NO_RECORDS, DNS_ERROR_NO_DNS_SERVERS]),
+            Codes(&[
+                "DNS_ERROR_RCODE_SERVER_FAILURE", "DNS_ERROR_RCODE_NAME_ERROR", "DNS_ERROR_RCODE_REFUSED", "DNS_INFO_NO_RECORDS",
+                "DNS_ERROR_NO_DNS_SERVERS",
+            ]),
         ],
         remedies: {
             "non-existent domain" => "Forward the domain to its DNS servers in the DNS of the cluster (CoreDNS: a stub domain): `kubectl gmsa dns` prints it.",
-            "timeout period expired" => "No DNS server answers: let UDP and TCP 53 through to the DNS of the cluster, and from it to the DNS servers of the domain. `nslookup NAME SERVER` asks each of them.",
-            "timed out" => "No DNS server answers: let UDP and TCP 53 through to the DNS of the cluster, and from it to the DNS servers of the domain. `nslookup NAME SERVER` asks each of them.",
-            "timed-out" => "No DNS server answers: let UDP and TCP 53 through to the DNS of the cluster, and from it to the DNS servers of the domain. `nslookup NAME SERVER` asks each of them.",
+            "timeout period expired" | "timed out" | "timed-out" => "No DNS server answers: let UDP and TCP 53 through to the DNS of the cluster, and from it to the DNS servers of the domain. `nslookup NAME SERVER` asks each of them.",
         };
     DOMAIN_DNS_TCP: "domain-dns-tcp", Error, "The container finds the domain controllers over UDP, but not over TCP.",
         "Let TCP 53 through: Windows repeats long answers over TCP.",
@@ -65,10 +63,10 @@ family! { "Identity in a container" {
         "Let the Pod network reach the domain controllers (TCP and UDP 88 and 389, TCP 135, 445 and the dynamic ports), without NAT.",
         words: [
             RunningCodes(&[
-                ERROR_BAD_NETPATH, ERROR_NO_LOGON_SERVERS, ERROR_NO_SUCH_DOMAIN, EPT_S_NOT_REGISTERED,
-                ERROR_DOMAIN_CONTROLLER_NOT_FOUND, NERR_DCNotFound, SEC_E_NO_AUTHENTICATING_AUTHORITY,
-                STATUS_NO_LOGON_SERVERS, STATUS_NO_SUCH_DOMAIN, STATUS_DOMAIN_CONTROLLER_NOT_FOUND, STATUS_BAD_NETWORK_PATH,
-                ERROR_DS_SERVER_DOWN, ERROR_DS_UNAVAILABLE, SEC_E_DOWNGRADE_DETECTED, STATUS_DOWNGRADE_DETECTED,
+                "ERROR_BAD_NETPATH", "ERROR_NO_LOGON_SERVERS", "ERROR_NO_SUCH_DOMAIN", "EPT_S_NOT_REGISTERED",
+                "ERROR_DOMAIN_CONTROLLER_NOT_FOUND", "NERR_DCNotFound", "SEC_E_NO_AUTHENTICATING_AUTHORITY", "STATUS_NO_LOGON_SERVERS",
+                "STATUS_NO_SUCH_DOMAIN", "STATUS_DOMAIN_CONTROLLER_NOT_FOUND", "STATUS_BAD_NETWORK_PATH", "ERROR_DS_SERVER_DOWN",
+                "ERROR_DS_UNAVAILABLE", "SEC_E_DOWNGRADE_DETECTED", "STATUS_DOWNGRADE_DETECTED",
             ]),
             Message("naming information cannot be located"),
             Message("because your domain isn't available"),
@@ -102,9 +100,7 @@ family! { "Identity in a container" {
     NO_SECURE_CHANNEL: "no-secure-channel", Error, "The container has not logged on to the domain.",
         "Run `nltest /sc_reset:DOMAIN` in it. If that helps, its network came up after its logon; otherwise compare the credential spec with the domain: `kubectl gmsa credspec lint`, `kubectl gmsa account lint`.",
         words: [
-            RunningCodes(&[
-                RPC_S_SERVER_UNAVAILABLE, RPC_S_CALL_FAILED, RPC_NT_SERVER_UNAVAILABLE, RPC_NT_CALL_FAILED,
-            ]),
+            RunningCodes(&["RPC_S_SERVER_UNAVAILABLE", "RPC_S_CALL_FAILED", "RPC_NT_SERVER_UNAVAILABLE", "RPC_NT_CALL_FAILED"]),
             Message("local security authority cannot be contacted"),
             Message("nltest*the rpc server is unavailable"),
             Message("is not responsive. the current rpc call"),
@@ -120,7 +116,9 @@ family! { "Identity in a container" {
         };
     NETLOGON_STOPPED: "netlogon-stopped", Error, "The service Netlogon does not run in the container.",
         "Start it: `net start netlogon`. It runs in images of Server Core and Server, not of Nano Server, and only where the container has a credential spec: `nltest /parentdomain`.",
-        words: [Event("netlogon", 1717), RunningCodes(&[ERROR_NETLOGON_NOT_STARTED, STATUS_NETLOGON_NOT_STARTED, RPC_S_UNKNOWN_IF, RPC_NT_UNKNOWN_IF])];
+        words: [Event("netlogon", 1717), RunningCodes(&[
+            "ERROR_NETLOGON_NOT_STARTED", "STATUS_NETLOGON_NOT_STARTED", "RPC_S_UNKNOWN_IF", "RPC_NT_UNKNOWN_IF",
+        ])];
     LOGON_DENIED: "logon-denied", Error, "The domain denies the logon of the account.",
         "Run `Test-ADServiceAccount NAME` on the node. If it says False, add the node, or the user of the plugin, to `PrincipalsAllowedToRetrieveManagedPassword`, and restart the node. Status 5 of `nltest /sc_verify` says so to administrators alone; to NETWORK SERVICE it says nothing of the account.",
         words: [
@@ -131,8 +129,8 @@ family! { "Identity in a container" {
             Message("kinit: password incorrect"),
             General("unknown user name or bad password"),
             RunningCodes(&[
-                ERROR_ACCESS_DENIED, ERROR_INVALID_PASSWORD, ERROR_LOGON_FAILURE, SEC_E_LOGON_DENIED, STATUS_ACCESS_DENIED,
-                STATUS_WRONG_PASSWORD, STATUS_LOGON_FAILURE,
+                "ERROR_ACCESS_DENIED", "ERROR_INVALID_PASSWORD", "ERROR_LOGON_FAILURE", "SEC_E_LOGON_DENIED", "STATUS_ACCESS_DENIED",
+                "STATUS_WRONG_PASSWORD", "STATUS_LOGON_FAILURE",
             ]),
             Event("kerberos", 4771),
         ],
@@ -150,7 +148,7 @@ family! { "Identity in a container" {
         ];
     ACCOUNT_LOCKED: "account-locked", Error, "The account is locked out.",
         "Unlock it: `Unlock-ADAccount -Identity 'NAME$'`. Its password is made by the domain controllers: somebody tries to guess it, or a node uses an old one.",
-        words: [Message("failure reason: account locked out"), Codes(&[ERROR_ACCOUNT_LOCKED_OUT, STATUS_ACCOUNT_LOCKED_OUT])];
+        words: [Message("failure reason: account locked out"), Codes(&["ERROR_ACCOUNT_LOCKED_OUT", "STATUS_ACCOUNT_LOCKED_OUT"])];
     NETLOGON_INSECURE: "netlogon-insecure", Warning, "A client uses Netlogon without secure RPC, which domain controllers refuse, or tolerate for now.",
         "Update the machine that the event names, or replace it: every Windows that runs containers uses secure RPC. `Allow vulnerable Netlogon secure channel connections` in the group policy is for the time until then.",
         words: [
@@ -161,9 +159,9 @@ family! { "Identity in a container" {
         "Compare `Sid`, `Guid` and `MachineAccountName` of the credential spec with the domain: `kubectl gmsa account lint --credspec`. Where several Pods with one account fail by turns, set `randomHostname` in the chart.",
         words: [
             Codes(&[
-                ERROR_NO_TRUST_LSA_SECRET, ERROR_NO_TRUST_SAM_ACCOUNT, ERROR_TRUSTED_DOMAIN_FAILURE,
-                ERROR_TRUSTED_RELATIONSHIP_FAILURE, STATUS_NO_TRUST_LSA_SECRET, STATUS_NO_TRUST_SAM_ACCOUNT,
-                STATUS_TRUSTED_DOMAIN_FAILURE, STATUS_TRUSTED_RELATIONSHIP_FAILURE,
+                "ERROR_NO_TRUST_LSA_SECRET", "ERROR_NO_TRUST_SAM_ACCOUNT", "ERROR_TRUSTED_DOMAIN_FAILURE",
+                "ERROR_TRUSTED_RELATIONSHIP_FAILURE", "STATUS_NO_TRUST_LSA_SECRET", "STATUS_NO_TRUST_SAM_ACCOUNT",
+                "STATUS_TRUSTED_DOMAIN_FAILURE", "STATUS_TRUSTED_RELATIONSHIP_FAILURE",
             ]),
             Message("does not have a local security database account"),
             Message("security database does not contain a trust account"),
@@ -189,7 +187,7 @@ family! { "Identity in a container" {
             Message("clock skew too great"),
             Message("ticket not yet valid"),
             Message("did not resync because no time data was available"),
-            Codes(&[ERROR_TIME_SKEW, SEC_E_TIME_SKEW, STATUS_TIME_DIFFERENCE_AT_DC]),
+            Codes(&["ERROR_TIME_SKEW", "SEC_E_TIME_SKEW", "STATUS_TIME_DIFFERENCE_AT_DC"]),
         ];
     PRINCIPAL_UNKNOWN: "principal-unknown", Error, "The domain does not know the service that a ticket is asked for, knows it twice, or under another account.",
         "Register the service principal name (SPN) of the service, once only: `setspn -Q SPN` finds it, `setspn -X` lists duplicates.",
@@ -218,14 +216,13 @@ family! { "Identity in a container" {
             General("could not register the spn"),
             General("no service creds"),
             Event("kdc", 11),
-            Codes(&[ERROR_WRONG_TARGET_NAME, SEC_E_TARGET_UNKNOWN, SEC_E_WRONG_PRINCIPAL]),
+            Codes(&["ERROR_WRONG_TARGET_NAME", "SEC_E_TARGET_UNKNOWN", "SEC_E_WRONG_PRINCIPAL"]),
         ],
         remedies: {
             "could not register the service principal name" => "SQL Server may not write its own SPN: register it by hand, `setspn -S MSSQLSvc/HOST.DOMAIN:1433 ACCOUNT`. Until then clients use NTLM.",
             "sspi context" => "Look for the SPN of SQL Server: `setspn -Q MSSQLSvc/HOST.DOMAIN:1433`. It must be registered once, for the account that SQL Server runs as: `setspn -S`. Use the full DNS name in the connection string.",
             "target principal name is incorrect" => "The SPN is registered for another account than the service runs as: `setspn -Q SPN` shows it, `setspn -D` and `setspn -S` move it.",
-            "krb_ap_err_modified" => "The service cannot decrypt the ticket: the SPN is registered for another account than it runs as (`setspn -Q SPN`, `setspn -X`), or the name leads to another host.",
-            "failed to decrypt the ticket" => "The service cannot decrypt the ticket: the SPN is registered for another account than it runs as (`setspn -Q SPN`, `setspn -X`), or the name leads to another host.",
+            "krb_ap_err_modified" | "failed to decrypt the ticket" => "The service cannot decrypt the ticket: the SPN is registered for another account than it runs as (`setspn -Q SPN`, `setspn -X`), or the name leads to another host.",
             "message stream modified" => "The SPN is registered for another account than the service runs as (`setspn -Q SPN`). In Java it also means a realm that is not in upper case in krb5.conf.",
             "integrity check" => "The service cannot decrypt the ticket: its keytab or password is old, or the SPN is registered for another account (`setspn -Q SPN`).",
             "kdc_err_must_use_user2user" => "The SPN belongs to a user, or to no account that runs a service: `setspn -Q SPN`.",
@@ -252,7 +249,7 @@ family! { "Identity in a container" {
             Event("kdc", 26),
             Event("kdc", 27),
             Event("kdc", 42),
-            Codes(&[SEC_E_KDC_UNKNOWN_ETYPE, STATUS_KDC_UNKNOWN_ETYPE, SEC_E_NO_KERB_KEY]),
+            Codes(&["SEC_E_KDC_UNKNOWN_ETYPE", "STATUS_KDC_UNKNOWN_ETYPE", "SEC_E_NO_KERB_KEY"]),
         ];
     OTHER_DOMAIN: "other-domain", Error, "The container is in another domain than its credential spec says.",
         "Create the Pod again. If it is a hostProcess Pod, it has the domain of its node: remove `hostProcess`.";

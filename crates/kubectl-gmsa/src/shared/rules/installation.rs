@@ -7,8 +7,8 @@ use super::{
     Family, Fix, Names, Rule, RuleEntry,
     Words::{General, Message, Refusal},
     family,
-    shared::what_is_asked,
-    text::first_of,
+    of_core::what_is_asked,
+    of_words,
 };
 
 family! { "Installation" {
@@ -76,8 +76,7 @@ family! { "Installation" {
             "no endpoints available" => "The Service of the webhook has no ready endpoint, because no Pod of it is ready: `kubectl get pods -n gmsa-webhook` and `kubectl gmsa doctor` say why.",
             "x509*certificate has expired" => "The certificate of the webhook has expired: `kubectl gmsa doctor` shows it, and docs/certificates.md how each mode renews it. A wrong clock of the API server looks the same.",
             "x509*unknown authority" => "The `caBundle` of the webhook configuration is not of the CA that signed the certificate: `kubectl gmsa doctor` compares them. The webhook itself, cert-manager or `helm upgrade` writes it, by `certificates.mode`.",
-            "x509*use sans instead" => "The certificate of the webhook has no subject alternative name: issue it with `NAME.NAMESPACE.svc` among them. See docs/certificates.md.",
-            "x509*legacy common name" => "The certificate of the webhook has no subject alternative name: issue it with `NAME.NAMESPACE.svc` among them. See docs/certificates.md.",
+            "x509*use sans instead" | "x509*legacy common name" => "The certificate of the webhook has no subject alternative name: issue it with `NAME.NAMESPACE.svc` among them. See docs/certificates.md.",
             "expected webhook response" => "What answers is not this webhook, or a proxy before it: look at the Service that the configuration names, and at its Pods.",
             "x509*is valid for" => "The certificate of the webhook is for another name: issue it for `NAME.NAMESPACE.svc`, the name of its Service.",
             "x509" => "The API server does not take the certificate of the webhook: `kubectl gmsa doctor` compares it with the `caBundle`.",
@@ -92,8 +91,7 @@ family! { "Installation" {
             "address is not allowed" => "The control plane does not reach Pods (EKS with another CNI): set `hostNetwork` in the chart.",
             "service \"*\" not found" => "The Service of the webhook is gone, and its configuration remains: install the chart again, or delete the configuration that the message names with `kubectl delete mutatingwebhookconfiguration,validatingwebhookconfiguration --ignore-not-found NAME`.",
             "no such host" => "The API server cannot resolve the name of the webhook, or its Service is gone: `kubectl gmsa doctor`.",
-            ": eof" => "The connection ended without an answer: a proxy or service mesh on the way ends it, or the Pod was stopped. Exclude the namespace of the webhook from the mesh, and look at the log of its Pods.",
-            "connection reset" => "The connection ended without an answer: a proxy or service mesh on the way ends it, or the Pod was stopped. Exclude the namespace of the webhook from the mesh, and look at the log of its Pods.",
+            ": eof" | "connection reset" => "The connection ended without an answer: a proxy or service mesh on the way ends it, or the Pod was stopped. Exclude the namespace of the webhook from the mesh, and look at the log of its Pods.",
             "http response to https client" => "What answers at the port speaks no TLS: a service mesh or a wrong `targetPort`. Exclude the namespace of the webhook from the mesh.",
             "could not find the requested resource" => "What answers has no such path: the `path` in the configuration, or the Service behind it, is another webhook's.",
         },
@@ -145,27 +143,32 @@ family! { "Installation" {
 
 /// What to do where a webhook is not reached: another one, or its Service is gone or has no Pod.
 fn unreachable(names: &Names<'_>) -> Option<Fix> {
-    other_webhook(names).or_else(|| unreachable_service(names))
-}
-
-/// What to do where the webhook that is not reached is another one: the same, at its place.
-fn other_webhook(names: &Names<'_>) -> Option<Fix> {
-    let name = names.said.split_once("calling webhook \"")?.1.split('"').next()?;
-    if name.contains("gmsa") || name.contains("cert-manager") {
-        return None;
+    let Names { said, installer, webhook, .. } = *names;
+    let is_gone = said.contains("service \"") && said.contains("not found");
+    let called = said.split_once("calling webhook \"").and_then(|(_, rest)| rest.split('"').next());
+    if called.is_some_and(|name| !name.contains("gmsa") && !name.contains("cert-manager")) {
+        if is_gone {
+            return Some(Fix::run(
+                "The message names another webhook than that for GMSA, whose Service is gone: ask its owner. Its configuration remains: \
+                 `kubectl get mutatingwebhookconfigurations,validatingwebhookconfigurations -o 'custom-columns=CONFIGURATION:.metadata.name,WEBHOOKS:.webhooks[*].name'` \
+                 shows which one; `kubectl delete mutatingwebhookconfiguration,validatingwebhookconfiguration --ignore-not-found NAME` ends its checks.",
+            ));
+        }
+        // The same, at its place.
+        let remedy = of_words(&WEBHOOK_UNREACHABLE, said).unwrap_or(WEBHOOK_UNREACHABLE.remedy);
+        let whose = "The message names another webhook than that for GMSA: look at the namespace of that one, and ask its owner.";
+        return Some(Fix::run(format!("{remedy} {whose}")));
     }
-    let of_words = FAMILY.entries.iter().find(|entry| *entry.rule == WEBHOOK_UNREACHABLE).map(|entry| entry.remedies);
-    let remedy = first_of(names.said, of_words.unwrap_or_default()).unwrap_or(WEBHOOK_UNREACHABLE.remedy);
-    if names.said.contains("service \"") && names.said.contains("not found") {
-        return Some(Fix::run(
-            "The message names another webhook than that for GMSA, whose Service is gone: ask its owner. Its configuration remains: \
-             `kubectl get mutatingwebhookconfigurations,validatingwebhookconfigurations -o 'custom-columns=CONFIGURATION:.metadata.name,WEBHOOKS:.webhooks[*].name'` \
-             shows which one; `kubectl delete mutatingwebhookconfiguration,validatingwebhookconfiguration --ignore-not-found NAME` ends its checks.",
-        ));
+    let (namespace, _) = webhook?;
+    if said.contains("no endpoints available") {
+        // The API server does not check what a configuration names.
+        let namespace = if is_dns_label(namespace) { namespace } else { "NAMESPACE" };
+        return Some(Fix::run(format!(
+            "No Pod of the webhook is ready: `kubectl get pods -n {namespace}`. The lines `webhook` and `service` say why."
+        )));
     }
-    let whose =
-        "The message names another webhook than that for GMSA: look at the namespace of that one, and ask its owner.";
-    Some(Fix::run(format!("{remedy} {whose}")))
+    let restore = installer.filter(|_| is_gone)?.restore();
+    Some(Fix::run(format!("{restore} creates the Service again.")))
 }
 
 /// The record of a release was in the namespace: the release is installed again, and takes what remains of it.
@@ -175,20 +178,4 @@ fn installed_again(names: &Names<'_>) -> Option<Fix> {
         "The record of the release was deleted with it. Install it again, with the values of before: \
          `helm install {release} CHART -n {namespace} --create-namespace --force-conflicts`."
     )))
-}
-
-/// What to do where the Service of the webhook is gone, or has no Pod.
-fn unreachable_service(names: &Names<'_>) -> Option<Fix> {
-    let (namespace, _) = names.webhook?;
-    Some(Fix::run(if names.said.contains("no endpoints available") {
-        // The API server does not check what a configuration names.
-        let namespace = if is_dns_label(namespace) { namespace } else { "NAMESPACE" };
-        format!(
-            "No Pod of the webhook is ready: `kubectl get pods -n {namespace}`. The lines `webhook` and `service` say why."
-        )
-    } else if names.said.contains("service \"") && names.said.contains("not found") {
-        format!("{} creates the Service again.", names.installer?.restore())
-    } else {
-        return None;
-    }))
 }

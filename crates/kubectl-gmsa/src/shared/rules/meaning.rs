@@ -2,10 +2,13 @@
 
 use std::fmt;
 
+use serde::Serialize;
+
 use super::Rule;
 
 /// When an error arose: the same status means other things.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Phase {
     /// While the node started the container.
     Start,
@@ -80,12 +83,16 @@ pub enum Meaning {
     /// The rules that are broken, each with its phase where that makes a difference.
     Fault(Vec<(Option<Phase>, &'static Rule)>),
     /// Nothing is wrong: what it says instead.
-    NoFault(&'static str),
+    NoFault(String),
     /// A status of which no cause is known here: what it is, and where to look.
     Unknown(String),
 }
 
 impl Explanation {
+    pub(super) fn is_fault(&self) -> bool {
+        matches!(self.meaning, Meaning::Fault(_))
+    }
+
     /// Whether the other adds nothing: a message and the code in it say the same.
     pub(super) fn says_all_of(&self, other: &Self) -> bool {
         match (&self.meaning, &other.meaning) {

@@ -136,19 +136,14 @@ impl<'n> Names<'n> {
     }
 
     fn filled_words(&self, text: &str) -> String {
-        let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        let mut filled = String::new();
-        // Each part is a word, or what is between two.
-        for part in text.split_inclusive(|c: char| !is_word(c)).flat_map(|part| {
-            let word = part.trim_end_matches(|c: char| !is_word(c));
-            part.split_at_checked(word.len()).into_iter().flat_map(|(word, after)| [word, after])
-        }) {
-            match self.word(part) {
-                Some(name) => filled.push_str(&name),
-                None => filled.push_str(part),
-            }
-        }
-        filled
+        let is_between = |c: char| !c.is_ascii_alphanumeric() && c != '_';
+        // Each part is a word, and what ends it.
+        let filled = |part: &str| {
+            let word = part.trim_end_matches(is_between);
+            let named = self.word(word).zip(part.strip_prefix(word));
+            named.map_or_else(|| part.to_owned(), |(name, end)| name + end)
+        };
+        text.split_inclusive(is_between).map(filled).collect()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Statuses as numbers in a text: `0xc0020017`, `#3489792023`, `-1073610729`, `error 1355`.
 
-use super::{code::Status, symbols::KERBEROS_WORDS};
+use super::{status::Status, symbols::KERBEROS_WORDS};
 
 /// The text as one number.
 pub(super) fn alone(text: &str) -> Option<Status> {
@@ -72,7 +72,7 @@ fn bare(word: &str) -> Option<Status> {
     let is_status =
         word.len() == 8 && ["80", "c0", "d0"].iter().any(|start| word.to_ascii_lowercase().starts_with(start));
     let status = is_status.then(|| u32::from_str_radix(word, 16).ok().map(Status)).flatten()?;
-    status.code().map(|_| status)
+    status.explain(None).map(|_| status)
 }
 
 fn hexadecimal(word: &str) -> Option<Status> {

@@ -2,8 +2,6 @@
 
 use gmsa_core::diagnostic::Severity;
 
-#[allow(clippy::wildcard_imports, reason = "a table")]
-use super::code::*;
 use super::{
     Family, Fix, Names, Rule, RuleEntry, Subject,
     Words::{Codes, Exit, General, Message, Refusal, Start, StartCodes},
@@ -18,7 +16,7 @@ family! { "Pods" {
             Start("hyper-v isolated containers do not support gmsa"),
             Start("no hypervisor is present on this system"),
             Start("hyper-v components are not installed"),
-            StartCodes(&[HCS_E_HYPERV_NOT_INSTALLED]),
+            StartCodes(&["HCS_E_HYPERV_NOT_INSTALLED"]),
             Start("no runtime for \"*hypervisor\" is configured"),
         ];
     SERVICE_ACCOUNT_MISSING: "service-account-missing", Error, "The service account of a Pod does not exist.",
@@ -182,11 +180,10 @@ family! { "Pods" {
             Message("were unschedulable"),
         ],
         remedies: {
-            "condition {unschedulable" => "The node is cordoned: `kubectl uncordon NODE` when its maintenance is over.",
+            "condition {unschedulable" | "were unschedulable" => "The node is cordoned: `kubectl uncordon NODE` when its maintenance is over.",
             "disk-pressure" => "Free disk space on the node, such as by `crictl rmi --prune` there: it takes no Pods until its condition DiskPressure ends (`kubectl describe node NODE`).",
             "memory-pressure" => "Stop what fills the memory of the node, or add a node: it takes no Pods until its condition MemoryPressure ends (`kubectl describe node NODE`).",
             "network-unavailable" => "The CNI plugin of the node has not set up its network yet: look at the Pods of the plugin in `kube-system`, and at `kubectl describe node NODE`.",
-            "were unschedulable" => "The node is cordoned: `kubectl uncordon NODE` when its maintenance is over.",
         };
     POD_NETWORK: "pod-network", Error, "The node cannot give the Pod a network.",
         "Look at the CNI plugin of the node: its Pods in `kube-system`, its log, and free addresses of the subnet. On Windows, restart the service `hns`, or the node.",
@@ -211,8 +208,8 @@ family! { "Pods" {
             Message("cni plugin not initialized"),
             Message("failed to create endpoint"),
             Codes(&[
-                HCN_E_NETWORK_NOT_FOUND, HCN_E_ENDPOINT_NOT_FOUND, HCN_E_NETWORK_ALREADY_EXISTS, HCN_E_ENDPOINT_ALREADY_ATTACHED,
-                HCN_E_NAMESPACE_ATTACH_FAILED,
+                "HCN_E_NETWORK_NOT_FOUND", "HCN_E_ENDPOINT_NOT_FOUND", "HCN_E_NETWORK_ALREADY_EXISTS", "HCN_E_ENDPOINT_ALREADY_ATTACHED",
+                "HCN_E_NAMESPACE_ATTACH_FAILED",
             ]),
         ],
         remedies: {
@@ -278,41 +275,45 @@ family! { "Pods" {
             "manifest unknown" => "The registry has no such tag of the image: correct the tag.",
             "not found" => "The registry has no such image or tag: correct the name and the tag.",
             "errimageneverpull" => "Load the image onto the node, or change `imagePullPolicy`.",
-            "pull" => "Correct the name and the tag of the image, or the access of the node to its registry: an imagePullSecret, its network. `kubectl describe pod POD --namespace NAMESPACE` shows what the registry said.",
+            "pull" | "errimage" => "Correct the name and the tag of the image, or the access of the node to its registry: an imagePullSecret, its network. `kubectl describe pod POD --namespace NAMESPACE` shows what the registry said.",
             "imageinspecterror" => "Correct the name of the image: the container runtime cannot read it as one. `kubectl describe pod POD --namespace NAMESPACE` shows it.",
             "default image tag" => "Correct the name of the image: it is empty, or no name that a registry can have.",
-            "errimage" => "Correct the name and the tag of the image, or the access of the node to its registry: an imagePullSecret, its network. `kubectl describe pod POD --namespace NAMESPACE` shows what the registry said.",
             "oomkilled" => "Raise the memory limit of the container.",
-            "crashloopbackoff" => "`kubectl logs POD --namespace NAMESPACE --previous` says why the container ended; its exit code stands in `kubectl describe pod POD --namespace NAMESPACE`.",
-            "back-off restarting" => "`kubectl logs POD --namespace NAMESPACE --previous` says why the container ended; its exit code stands in `kubectl describe pod POD --namespace NAMESPACE`.",
+            "crashloopbackoff" | "back-off restarting" => "`kubectl logs POD --namespace NAMESPACE --previous` says why the container ended; its exit code stands in `kubectl describe pod POD --namespace NAMESPACE`.",
         };
     EXIT_LIBRARY: "exit-library", Error, "A program in the container ended before it began: a library that it needs is missing, or is for other processors.",
         "Use an image that has what it needs: Server Core in place of Nano Server, the Visual C++ runtime, the .NET runtime, and the same architecture as the program.",
         words: [
             Codes(&[
-                STATUS_DLL_NOT_FOUND, STATUS_ORDINAL_NOT_FOUND, STATUS_ENTRYPOINT_NOT_FOUND, STATUS_INVALID_IMAGE_FORMAT,
-                ERROR_MOD_NOT_FOUND, ERROR_BAD_EXE_FORMAT,
+                "STATUS_DLL_NOT_FOUND", "STATUS_ORDINAL_NOT_FOUND", "STATUS_ENTRYPOINT_NOT_FOUND", "STATUS_INVALID_IMAGE_FORMAT",
+                "ERROR_MOD_NOT_FOUND", "ERROR_BAD_EXE_FORMAT",
             ]),
         ];
     EXIT_INITIALIZATION: "exit-initialization", Error, "A program in the container could not be initialized.",
         "Compare the build of the image with that of the node first: docs/windows-pods.md. Then look at the memory of the node and the number of its containers, whose desktop heaps have a limit; a restart of the node frees them.",
-        words: [Codes(&[STATUS_DLL_INIT_FAILED, ERROR_DLL_INIT_FAILED])];
+        words: [Codes(&["STATUS_DLL_INIT_FAILED", "ERROR_DLL_INIT_FAILED"])];
     EXIT_CRASHED: "exit-crashed", Error, "A program in the container crashed. That is a fault of the program, not of its identity.",
         "`kubectl logs POD --namespace NAMESPACE --previous`, and the event log Application in the container, say where. 0xe0434352 is an exception of .NET that nothing caught.",
-        words: [Codes(&[STATUS_ACCESS_VIOLATION, STATUS_STACK_OVERFLOW, STATUS_HEAP_CORRUPTION, STATUS_STACK_BUFFER_OVERRUN, ERROR_PROCESS_ABORTED, CLR_EXCEPTION,
-            EXCEPTION_COMPLUS, EXCEPTION_MSC, COR_E_FAILFAST, STATUS_BREAKPOINT, STATUS_ILLEGAL_INSTRUCTION, STATUS_INTEGER_DIVIDE_BY_ZERO,
-            STATUS_INVALID_CRUNTIME_PARAMETER, STATUS_ASSERTION_FAILURE, STATUS_FAIL_FAST_EXCEPTION]),
+        words: [Codes(&[
+            "STATUS_ACCESS_VIOLATION", "STATUS_STACK_OVERFLOW", "STATUS_HEAP_CORRUPTION", "STATUS_STACK_BUFFER_OVERRUN",
+            "ERROR_PROCESS_ABORTED", "CLR_EXCEPTION", "EXCEPTION_COMPLUS", "EXCEPTION_MSC", "COR_E_FAILFAST", "STATUS_BREAKPOINT",
+            "STATUS_ILLEGAL_INSTRUCTION", "STATUS_INTEGER_DIVIDE_BY_ZERO", "STATUS_INVALID_CRUNTIME_PARAMETER", "STATUS_ASSERTION_FAILURE",
+            "STATUS_FAIL_FAST_EXCEPTION",
+        ]),
             Exit(&[132, 134, 135, 136, 139, 1067])];
     EXIT_STOPPED: "exit-stopped", Note, "The container was ended from outside: somebody or the kubelet stopped it.",
         "Look for the reason before it in `kubectl describe pod POD --namespace NAMESPACE`: a liveness probe, a rollout, an eviction.",
-        words: [Codes(&[STATUS_CONTROL_C_EXIT, DBG_TERMINATE_PROCESS]), Exit(&[130, 137, 143])],
+        words: [Codes(&["STATUS_CONTROL_C_EXIT", "DBG_TERMINATE_PROCESS"]), Exit(&[130, 137, 143])],
         remedies: {
             "exit code 137" => "`kubectl describe pod POD --namespace NAMESPACE` says which: `OOMKilled` is a memory limit that is too low. Otherwise the container did not end within its grace period after a liveness probe, a rollout or an eviction.",
         };
     NODE_MEMORY: "node-memory", Error, "The node has too little memory, or too small a page file.",
         "Give the Windows node a page file and more memory, or run fewer Pods on it. Set memory requests: Windows does not end processes for want of memory, it refuses more.",
         words: [
-            Codes(&[ERROR_NO_SYSTEM_RESOURCES, ERROR_COMMITMENT_LIMIT, STATUS_NO_MEMORY, STATUS_INSUFFICIENT_RESOURCES, STATUS_COMMITMENT_LIMIT]),
+            Codes(&[
+                "ERROR_NO_SYSTEM_RESOURCES", "ERROR_COMMITMENT_LIMIT", "STATUS_NO_MEMORY", "STATUS_INSUFFICIENT_RESOURCES",
+                "STATUS_COMMITMENT_LIMIT",
+            ]),
         ];
 } }
 

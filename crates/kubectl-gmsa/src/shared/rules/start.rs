@@ -2,8 +2,6 @@
 
 use gmsa_core::diagnostic::Severity;
 
-#[allow(clippy::wildcard_imports, reason = "a table")]
-use super::code::*;
 use super::{
     Family, Rule, RuleEntry,
     Words::{Codes, Event, Exit, General, Start, StartCodes},
@@ -31,7 +29,7 @@ family! { "Containers that do not start" {
         ];
     START_PARAMETER: "start-parameter", Error, "Windows refuses a parameter of the container. In a Pod with GMSA it is mostly a field of the credential spec.",
         "Run `kubectl gmsa credspec lint` on the credential spec: `PluginGUID` with braces, `Guid` without, `Sid` of the domain. Without GMSA, look at its mounts and devices.",
-        words: [StartCodes(&[ERROR_INVALID_PARAMETER, STATUS_INVALID_PARAMETER]), Start("createcomputesystem*the parameter is incorrect")];
+        words: [StartCodes(&["ERROR_INVALID_PARAMETER", "STATUS_INVALID_PARAMETER"]), Start("createcomputesystem*the parameter is incorrect")];
     NODE_OUTDATED: "node-outdated", Error, "Windows on the node lacks updates that the container runtime needs, or a folder of the container is missing on it.",
         "Install the updates of Windows on the node: containerd needs 17763.1817 or later on Windows Server 2019. If it has them, look at the mounts of the Pod.",
         words: [Start("createcomputesystem*the directory name is invalid")];
@@ -40,7 +38,7 @@ family! { "Containers that do not start" {
         words: [
             Start("failed to instantiate the plugin"),
             Event("containers-ccg", 4),
-            StartCodes(&[CO_E_RUNAS_LOGON_FAILURE, REGDB_E_CLASSNOTREG, CO_E_SERVER_EXEC_FAILURE, CLASS_E_CLASSNOTAVAILABLE]),
+            StartCodes(&["CO_E_RUNAS_LOGON_FAILURE", "REGDB_E_CLASSNOTREG", "CO_E_SERVER_EXEC_FAILURE", "CLASS_E_CLASSNOTAVAILABLE"]),
         ];
     PLUGIN_FAILED: "plugin-failed", Error, "The plugin gave the node no user to retrieve the password of the account with.",
         "Correct `PluginInput` of the credential spec, and let the node read the secret that it names: its managed identity or role needs that right.",
@@ -106,19 +104,19 @@ family! { "Containers that do not start" {
             Event("hyper-v-compute", 11507),
             General("container credential guard instance"),
             StartCodes(&[
-                RPC_S_SERVER_UNAVAILABLE, RPC_S_CALL_FAILED, RPC_NT_SERVER_UNAVAILABLE, RPC_NT_CALL_FAILED,
-                ERROR_NETLOGON_NOT_STARTED, STATUS_NETLOGON_NOT_STARTED, ERROR_NO_SUCH_LOGON_SESSION,
-                SEC_E_NO_CREDENTIALS, STATUS_NO_SUCH_LOGON_SESSION, STATUS_BAD_VALIDATION_CLASS,
+                "RPC_S_SERVER_UNAVAILABLE", "RPC_S_CALL_FAILED", "RPC_NT_SERVER_UNAVAILABLE", "RPC_NT_CALL_FAILED",
+                "ERROR_NETLOGON_NOT_STARTED", "STATUS_NETLOGON_NOT_STARTED", "ERROR_NO_SUCH_LOGON_SESSION", "SEC_E_NO_CREDENTIALS",
+                "STATUS_NO_SUCH_LOGON_SESSION", "STATUS_BAD_VALIDATION_CLASS",
             ]),
         ];
     NODE_NO_DOMAIN_CONTROLLER: "node-no-domain-controller", Error, "The node finds no domain controller, or reaches none.",
         "Run `nltest /dsgetdc:DOMAIN` on the node: it must name a domain controller. Let the node resolve the domain by its DNS servers, and reach TCP and UDP 53, 88, 389 and 464, TCP 135, 445 and the dynamic ports.",
         words: [
             StartCodes(&[
-                ERROR_BAD_NETPATH, ERROR_NO_LOGON_SERVERS, ERROR_NO_SUCH_DOMAIN, EPT_S_NOT_REGISTERED,
-                ERROR_DOMAIN_CONTROLLER_NOT_FOUND, NERR_DCNotFound, SEC_E_NO_AUTHENTICATING_AUTHORITY,
-                STATUS_NO_LOGON_SERVERS, STATUS_NO_SUCH_DOMAIN, STATUS_DOMAIN_CONTROLLER_NOT_FOUND, STATUS_BAD_NETWORK_PATH,
-                ERROR_DS_SERVER_DOWN, ERROR_DS_UNAVAILABLE, SEC_E_DOWNGRADE_DETECTED, STATUS_DOWNGRADE_DETECTED,
+                "ERROR_BAD_NETPATH", "ERROR_NO_LOGON_SERVERS", "ERROR_NO_SUCH_DOMAIN", "EPT_S_NOT_REGISTERED",
+                "ERROR_DOMAIN_CONTROLLER_NOT_FOUND", "NERR_DCNotFound", "SEC_E_NO_AUTHENTICATING_AUTHORITY", "STATUS_NO_LOGON_SERVERS",
+                "STATUS_NO_SUCH_DOMAIN", "STATUS_DOMAIN_CONTROLLER_NOT_FOUND", "STATUS_BAD_NETWORK_PATH", "ERROR_DS_SERVER_DOWN",
+                "ERROR_DS_UNAVAILABLE", "SEC_E_DOWNGRADE_DETECTED", "STATUS_DOWNGRADE_DETECTED",
             ]),
             Start("failed to fetch gmsa credentials*the rpc server is unavailable"),
             Start("failed to fetch gmsa credentials*ldap server is unavailable"),
@@ -133,8 +131,8 @@ family! { "Containers that do not start" {
             Start("createprocess*user name or password is incorrect"),
             Start("createcomputesystem*unknown user name or bad password"),
             StartCodes(&[
-                ERROR_LOGON_FAILURE, SEC_E_LOGON_DENIED, STATUS_WRONG_PASSWORD, STATUS_LOGON_FAILURE,
-                ERROR_NONE_MAPPED, STATUS_NONE_MAPPED,
+                "ERROR_LOGON_FAILURE", "SEC_E_LOGON_DENIED", "STATUS_WRONG_PASSWORD", "STATUS_LOGON_FAILURE", "ERROR_NONE_MAPPED",
+                "STATUS_NONE_MAPPED",
             ]),
             Start("failed to map user name to sid"),
             Start("container_user*not found"),
@@ -146,7 +144,7 @@ family! { "Containers that do not start" {
             Start("is incompatible with a * host"),
             Start("no matching manifest for windows"),
             Start("no match for platform in manifest"),
-            StartCodes(&[HCS_E_IMAGE_MISMATCH]),
+            StartCodes(&["HCS_E_IMAGE_MISMATCH"]),
         ],
         remedies: {
             "failed to get sandbox image" => "The pause image has no build for the Windows of this node: set `sandbox_image` in the config.toml of containerd to a version that has, and restart containerd.",
@@ -155,12 +153,11 @@ family! { "Containers that do not start" {
         "Read the log Microsoft-Windows-Hyper-V-Compute-Admin of the node. Too little memory on the node ends so too.",
         words: [
             Start("virtual machine or container exited unexpectedly"),
-            StartCodes(&[HCS_E_TERMINATED_DURING_START, HCS_E_UNEXPECTED_EXIT]),
-            Codes(&[HCS_E_INVALID_STATE, HCS_E_SYSTEM_NOT_FOUND, HCS_E_SYSTEM_ALREADY_STOPPED]),
+            StartCodes(&["HCS_E_TERMINATED_DURING_START", "HCS_E_UNEXPECTED_EXIT"]),
+            Codes(&["HCS_E_INVALID_STATE", "HCS_E_SYSTEM_NOT_FOUND", "HCS_E_SYSTEM_ALREADY_STOPPED"]),
         ],
         remedies: {
-            "hcs_e_invalid_state" => "The container has ended, or has not started yet, so nothing can run in it: `kubectl describe pod POD --namespace NAMESPACE` and `kubectl logs POD --namespace NAMESPACE --previous` say why it ended.",
-            "hcs_e_system_" => "The container has ended, or has not started yet, so nothing can run in it: `kubectl describe pod POD --namespace NAMESPACE` and `kubectl logs POD --namespace NAMESPACE --previous` say why it ended.",
+            "hcs_e_invalid_state" | "hcs_e_system_" => "The container has ended, or has not started yet, so nothing can run in it: `kubectl describe pod POD --namespace NAMESPACE` and `kubectl logs POD --namespace NAMESPACE --previous` say why it ended.",
         };
     START_COMMAND: "start-command", Error, "The command of a container is not in its image.",
         "Correct `command`, or its path in the image.",
@@ -197,6 +194,6 @@ family! { "Containers that do not start" {
             Start("hcsshim::*context deadline exceeded"),
             Start("failed to connect to the host compute service"),
             Start("createcomputesystem*the service cannot be started"),
-            StartCodes(&[HCS_E_CONNECT_FAILED, HCS_E_CONNECTION_TIMEOUT, HCS_E_CONNECTION_CLOSED]),
+            StartCodes(&["HCS_E_CONNECT_FAILED", "HCS_E_CONNECTION_TIMEOUT", "HCS_E_CONNECTION_CLOSED"]),
         ];
 } }

@@ -27,8 +27,7 @@ fn explained(text: &str) -> Vec<String> {
             let rules: Vec<String> = rules.iter().map(one).collect();
             format!("{found} = {}", rules.join(", "))
         }
-        Meaning::NoFault(what) => format!("{found} = {what}"),
-        Meaning::Unknown(what) => format!("{found} = {what}"),
+        Meaning::NoFault(what) | Meaning::Unknown(what) => format!("{found} = {what}"),
     };
     explain(text).into_iter().map(line).collect()
 }

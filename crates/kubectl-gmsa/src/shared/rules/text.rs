@@ -13,10 +13,13 @@
 use std::cmp::Reverse;
 
 use super::{
-    POD_REFUSED, Rule, Words, all, code,
-    code::{CODES, GERMAN, Status},
+    ByWords, POD_REFUSED, Rule,
+    Words::{self, Event, General, Message, Start},
+    all,
     meaning::{Explanation, Meaning, Phase},
-    number, symbols, words,
+    number,
+    status::{self, MESSAGES, Status},
+    symbols, words,
 };
 
 /// How many different errors of one text are explained.
@@ -26,48 +29,49 @@ pub const MAX_FOUND: usize = 16;
 const MAX_BETWEEN: usize = 600;
 
 /// What says that a step succeeded, or is part of every logon.
-static NO_FAULTS: &[(&str, &str)] = &[
-    ("credential guard instantiated the plugin", "The plugin is registered on the node and was started."),
-    ("fetched gmsa credentials for", "The node has the password of the account."),
-    ("is refetching the credentials", "The password of the account has changed, and the node retrieves the new one."),
+static NO_FAULTS: &[(&[Words], &str)] = &[
     (
-        "nt authority\\network service",
+        &[Message("credential guard instantiated the plugin"), Event("containers-ccg", 1)],
+        "The plugin is registered on the node and was started.",
+    ),
+    (
+        &[Message("fetched gmsa credentials for"), Event("containers-ccg", 2)],
+        "The node has the password of the account.",
+    ),
+    (
+        &[Message("is refetching the credentials"), Event("containers-ccg", 7)],
+        "The password of the account has changed, and the node retrieves the new one.",
+    ),
+    (
+        &[Message("nt authority\\network service")],
         "On the network, such a process acts as the gMSA: `klist` and `nltest /sc_verify:DOMAIN` show it.",
     ),
     (
-        "tls handshake error from *: eof",
+        &[Message("tls handshake error from *: eof")],
         "Somebody connected and said nothing, as health checks of load balancers by TCP do.",
     ),
-    ("trust verification status = 0 0x0 nerr_success", "The domain trusts the container."),
-    ("a ticket to krbtgt has been retrieved successfully", "The container logs on to the domain as the account."),
+    (&[Message("trust verification status = 0 0x0 nerr_success")], "The domain trusts the container."),
     (
-        "successfully fetched the password of a group managed",
+        &[Message("a ticket to krbtgt has been retrieved successfully")],
+        "The container logs on to the domain as the account.",
+    ),
+    (
+        &[Message("successfully fetched the password of a group managed")],
         "A domain controller gave somebody the password of the account.",
     ),
     (
-        "kdc_err_preauth_required",
+        &[Message("kdc_err_preauth_required"), Message("additional pre-authentication required")],
         "The first answer of every Kerberos logon: the client repeats its request with a proof of its password.",
     ),
     (
-        "additional pre-authentication required",
-        "The first answer of every Kerberos logon: the client repeats its request with a proof of its password.",
-    ),
-    (
-        "ip addresses don't map to any of the existing sites",
+        &[Message("ip addresses don't map to any of the existing sites")],
         "The addresses of some clients belong to no site of the domain. It works, and they may take a distant domain controller.",
     ),
     (
-        "current logged-on user is not a domain user",
+        &[Message("current logged-on user is not a domain user")],
         "A local user of the container has no such name. SYSTEM and NETWORK SERVICE act as the gMSA on the network all the same: `klist` shows it.",
     ),
-    ("krb_err_response_too_big", "The client repeats its request over TCP: let TCP 88 through."),
-];
-
-/// Events that say so, by a part of the name of their source, and their number.
-static NO_FAULT_EVENTS: &[(&str, u32, &str)] = &[
-    ("containers-ccg", 1, "The plugin is registered on the node and was started."),
-    ("containers-ccg", 2, "The node has the password of the account."),
-    ("containers-ccg", 7, "The password of the account has changed, and the node retrieves the new one."),
+    (&[Message("krb_err_response_too_big")], "The client repeats its request over TCP: let TCP 88 through."),
 ];
 
 /// Explains the errors that a text holds: statuses alone, or messages with statuses in them. The most specific comes first.
@@ -97,10 +101,12 @@ pub fn is_refusal(message: &str) -> bool {
     message.contains("denied the request") || refused(&message, true).is_some()
 }
 
-/// Whether a message says that a user lacks a right (RBAC authorizer of kube-apiserver).
+/// That a user lacks the right to create pods (RBAC authorizer of kube-apiserver).
+pub(super) const MAY_NOT_CREATE_PODS: &str = "cannot create resource \"pods\"";
+
+/// Whether a message says so.
 pub fn lacks_right(message: &str) -> bool {
-    let message = plain(message);
-    words().any(|(_, words)| matches!(words, Words::Right(words) if position(&message, words).is_some()))
+    plain(message).contains(MAY_NOT_CREATE_PODS)
 }
 
 /// The message without the words of the controller: `Error creating: pods "web-" is forbidden: …`.
@@ -143,7 +149,6 @@ fn forms(text: &str) -> impl Iterator<Item = (String, bool)> {
 
 /// Out of a string of JSON, Go or XML.
 fn unescaped(text: &str) -> String {
-    let mut bare = text.to_owned();
     let escapes = [
         ("\\\"", "\""),
         ("\\\\", "\\"),
@@ -153,27 +158,24 @@ fn unescaped(text: &str) -> String {
         ("\\u003c", "<"),
         ("\\u003e", ">"),
         ("\\u0027", "'"),
-    ];
-    for (escape, means) in escapes.into_iter().chain([
         ("&quot;", "\""),
         ("&apos;", "'"),
         ("&#39;", "'"),
         ("&lt;", "<"),
         ("&gt;", ">"),
         ("&amp;", "&"),
-    ]) {
-        bare = bare.replace(escape, means);
-    }
-    plain(&bare)
+    ];
+    plain(&escapes.iter().fold(text.to_owned(), |bare, (escape, means)| bare.replace(escape, means)))
 }
 
-/// What stands beside the first of these words that a text has.
-pub(super) fn first_of<T: Copy>(text: &str, table: &[(&str, T)]) -> Option<T> {
-    if table.is_empty() || text.is_empty() {
+/// What to do by the first of these remedies whose words a text has.
+pub(super) fn first_of(text: &str, remedies: &[ByWords]) -> Option<&'static str> {
+    if remedies.is_empty() || text.is_empty() {
         return None;
     }
-    let in_form = |form: &str| table.iter().find(|(words, _)| position(form, words).is_some());
-    forms(text).find_map(|(form, _)| in_form(&form)).map(|(_, found)| *found)
+    let is_in = |form: &str, of: &[&str]| of.iter().any(|words| position(form, words).is_some());
+    let in_form = |form: &str| remedies.iter().find(|(of, _)| is_in(form, of));
+    forms(text).find_map(|(form, _)| in_form(&form)).map(|(_, remedy)| *remedy)
 }
 
 /// The rules that a text names which this program, or the webhook, has printed.
@@ -189,8 +191,7 @@ fn printed(text: &str) -> Vec<Explanation> {
         };
         text.trim() == id || text.lines().filter(|line| line.contains(id)).any(of_line)
     };
-    let found = all().filter(|rule| names(rule)).take(MAX_FOUND);
-    found.map(|rule| Explanation { found: rule.id.to_owned(), meaning: Meaning::Fault(vec![(None, rule)]) }).collect()
+    all().filter(|rule| names(rule)).take(MAX_FOUND).map(|rule| fault(rule.id.to_owned(), None, rule)).collect()
 }
 
 fn of_others(text: &str) -> Vec<Explanation> {
@@ -220,23 +221,21 @@ fn of_others(text: &str) -> Vec<Explanation> {
     let is_told = is_of_logon(&lower, phase);
     let counts = |status: &Status| status.0 > 0 && (names.is_empty() || status.0 > 0xff);
     // As with sentences, the last is the cause of those before it.
-    let mut statuses: Vec<_> = number::find(text).chain(code::named(text)).filter(counts).collect();
+    let mut statuses: Vec<_> = number::find(text).chain(status::named(text)).filter(counts).collect();
     statuses.reverse();
     // Beside a step that is named, such a status says no more.
     let is_named = phase == Some(Phase::Start) && !found.is_empty();
     let explained = |status: &Status| status.explain(phase).filter(|_| (is_told && !is_named) || !status.is_vague());
     found.extend(statuses.iter().filter_map(explained).take(MAX_FOUND));
-    if !found.iter().any(|found| matches!(found.meaning, Meaning::Fault(_))) {
+    if !found.iter().any(Explanation::is_fault) {
         // Why the kubelet or the system ended it is known.
         let is_ended = ["oomkilled", "liveness probe", "startup probe"].iter().any(|reason| lower.contains(reason));
         let exited = exited(&lower).filter(|_| !is_ended);
-        let (known, unknown): (Vec<_>, Vec<_>) =
-            exited.into_iter().partition(|found| matches!(found.meaning, Meaning::Fault(_)));
-        found.extend(known.into_iter().chain(general));
+        found.extend(exited.clone().filter(Explanation::is_fault).into_iter().chain(general));
         if found.is_empty() {
-            found.extend(unknown);
+            found.extend(exited);
         }
-        let by_name: Vec<_> = code::named(text).collect();
+        let by_name: Vec<_> = status::named(text).collect();
         let is_of_windows = lower.contains("system error") || lower.contains("win32");
         let is_called_error = |Status(value): &Status| {
             // A number between is that of an answer by HTTP.
@@ -255,8 +254,8 @@ fn of_others(text: &str) -> Vec<Explanation> {
             found.extend(names.iter().copied().chain(written).map(symbols::explain));
         }
     }
-    let has_fault = found.iter().any(|found| matches!(found.meaning, Meaning::Fault(_)));
-    different(found.into_iter().filter(|found| !has_fault || matches!(found.meaning, Meaning::Fault(_))))
+    let has_fault = found.iter().any(Explanation::is_fault);
+    different(found.into_iter().filter(|found| !has_fault || found.is_fault()))
 }
 
 /// Whether a node starts a container, or a logon failed, so that a status counts which says little elsewhere.
@@ -268,13 +267,10 @@ fn is_of_logon(text: &str, phase: Option<Phase>) -> bool {
 /// What the small exit code of a program means: by convention, some are those of a shell or of a signal.
 fn exited(text: &str) -> Option<Explanation> {
     let code = number::exit(text)?;
-    let rule = words().find_map(|(rule, words)| match words {
-        Words::Exit(codes) if codes.contains(&code) => Some(rule),
-        _ => None,
-    });
+    let rule = words().find(|(_, words)| matches!(words, Words::Exit(codes) if codes.contains(&code)));
     let meaning = match rule {
-        Some(rule) => Meaning::Fault(vec![(None, rule)]),
-        None if code == 0 => Meaning::NoFault("The program ended by itself, without an error."),
+        Some((rule, _)) => Meaning::Fault(vec![(None, rule)]),
+        None if code == 0 => Meaning::NoFault("The program ended by itself, without an error.".to_owned()),
         None => Meaning::Unknown(
             "It is of the program, and no status of Windows: only its own documentation and its log say what it means. \
              `kubectl logs POD --namespace NAMESPACE --previous` shows the log of a container that was started again."
@@ -303,31 +299,20 @@ fn sentences(text: &str, is_quoted: bool, phase: Option<Phase>) -> (Vec<Explanat
     let (mut specific, mut general) = (Vec::new(), None);
     for (rule, words) in words() {
         match words {
-            Words::Start(of) | Words::Message(of) | Words::Right(of) => {
-                let phase = matches!(words, Words::Start(_)).then_some(Phase::Start);
-                specific.extend(span(text, of).map(|at| (at, fault(of, phase, rule))));
+            Start(of) | Message(of) => {
+                let phase = matches!(words, Start(_)).then_some(Phase::Start);
+                specific.extend(span(text, of).map(|at| (at, fault(quoted(of), phase, rule))));
             }
-            Words::General(of) if general.is_none() => {
-                general = position(text, of).map(|_| fault(of, None, rule));
+            General(_) | Event(..) if general.is_none() => {
+                general = found(text, words).map(|found| fault(found, None, rule));
             }
-            Words::Event(source, number) if general.is_none() && event(text, source, number) => {
-                let found = format!("event {number} of {source}");
-                general = Some(Explanation { found, meaning: Meaning::Fault(vec![(None, rule)]) });
-            }
-            Words::General(_)
-            | Words::Exit(_)
-            | Words::Event(..)
-            | Words::Refusal(_)
-            | Words::StartCodes(_)
-            | Words::RunningCodes(_)
-            | Words::Codes(_) => {}
+            _ => {}
         }
     }
-    let messages = CODES.iter().filter(|code| !code.message.is_empty()).map(|code| (code.message, code.value));
-    let of_windows = messages.chain(GERMAN.iter().copied()).filter_map(|(message, value)| {
+    let of_windows = MESSAGES.iter().filter_map(|(name, message)| {
         let at = span(text, message)?;
-        let status = Some(Status(value)).filter(|status| is_of_logon(text, phase) || !status.is_vague())?;
-        let explained = status.explain(phase)?;
+        let status = Status(symbols::value(name)?);
+        let explained = status.explain(phase).filter(|_| is_of_logon(text, phase) || !status.is_vague())?;
         Some((at, Explanation { found: format!("{}: {}", quoted(message), explained.found), ..explained }))
     });
     specific.extend(of_windows);
@@ -337,18 +322,22 @@ fn sentences(text: &str, is_quoted: bool, phase: Option<Phase>) -> (Vec<Explanat
     let is_part = |(start, end): (usize, usize)| {
         spans.iter().any(|(from, to)| *from <= start && end <= *to && end - start < to - from)
     };
-    let refusal = refused(text, is_quoted).map(|(words, rule)| fault(words, None, rule));
+    let refusal = refused(text, is_quoted).map(|(words, rule)| fault(quoted(words), None, rule));
     let specific = specific.into_iter().filter(|(span, _)| !is_part(*span)).map(|(_, found)| found);
-    let no_fault = NO_FAULTS.iter().filter_map(|(words, what)| {
-        position(text, words).map(|_| Explanation { found: quoted(words), meaning: Meaning::NoFault(what) })
+    let no_faults = NO_FAULTS.iter().flat_map(|(words, what)| words.iter().map(move |words| (*words, *what)));
+    let no_faults = no_faults.filter_map(|(words, what)| {
+        Some(Explanation { found: found(text, words)?, meaning: Meaning::NoFault(what.to_owned()) })
     });
-    let no_fault_event = NO_FAULT_EVENTS.iter().filter(|(source, number, _)| event(text, source, *number)).map(
-        |(source, number, what)| Explanation {
-            found: format!("event {number} of {source}"),
-            meaning: Meaning::NoFault(what),
-        },
-    );
-    (refusal.into_iter().chain(specific).chain(no_fault).chain(no_fault_event).collect(), general)
+    (refusal.into_iter().chain(specific).chain(no_faults).collect(), general)
+}
+
+/// What a text has of a sentence or an event that is recognized wherever it stands.
+fn found(text: &str, words: Words) -> Option<String> {
+    match words {
+        Message(of) | General(of) => position(text, of).map(|_| quoted(of)),
+        Event(source, number) => event(text, source, number).then(|| format!("event {number} of {source}")),
+        _ => None,
+    }
 }
 
 /// Whether a text tells of an event of this source with this number.
@@ -418,8 +407,8 @@ fn part(text: &str, words: &str) -> Option<(usize, usize)> {
     })
 }
 
-fn fault(words: &str, phase: Option<Phase>, rule: &'static Rule) -> Explanation {
-    Explanation { found: quoted(words), meaning: Meaning::Fault(vec![(phase, rule)]) }
+fn fault(found: String, phase: Option<Phase>, rule: &'static Rule) -> Explanation {
+    Explanation { found, meaning: Meaning::Fault(vec![(phase, rule)]) }
 }
 
 fn quoted(words: &str) -> String {

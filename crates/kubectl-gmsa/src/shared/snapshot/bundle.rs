@@ -71,13 +71,15 @@ impl Bundle {
             texts: BTreeMap::new(),
             unread: BTreeMap::new(),
         };
-        let specs = snapshot.read(LIST, &collection(), |kept| match kept {
-            Answered::List(specs) => {
-                Ok(specs.iter().filter_map(|spec| serde_json::from_str(spec.get()).ok()).collect())
+        let of_specs = (LIST, collection());
+        let specs = snapshot.kept.borrow().get(&of_specs).and_then(|cell| cell.get()?.clone().ok());
+        let specs = match specs.as_deref() {
+            Some(Answered::List(specs)) => {
+                specs.iter().filter_map(|spec| serde_json::from_str(spec.get()).ok()).collect()
             }
-            _ => Ok(Vec::<CredentialSpec>::new()),
-        });
-        let contents = contents_by_name(specs.unwrap_or_default());
+            _ => Vec::<CredentialSpec>::new(),
+        };
+        let contents = contents_by_name(specs);
         for ((verb, request), cell) in snapshot.kept.borrow().iter() {
             match cell.get() {
                 Some(Ok(kept)) => bundle.add(verb, request, kept, &contents)?,

@@ -1,11 +1,14 @@
 //! The first cause for which a workload does not have the pods that it wants, or for which they do not run.
 
-use gmsa_core::diagnostic::{Check, Diagnostic, Severity};
+use gmsa_core::{
+    admission::pod::Pod,
+    diagnostic::{Check, Diagnostic, Severity},
+};
 
 use super::{
     containers::CONTAINERS,
     events::Events,
-    is_cause, refusal,
+    is_cause,
     scheduling::Nodes,
     steps,
     workload::{Idle, Maker, Workload, is_active},
@@ -35,48 +38,60 @@ pub fn worst<'w>(workload: &'w Workload, nodes: &Nodes, events: &Events) -> Opti
         walked.min_by(|(one, _), (other, _)| one.cmp(other)).map(|(_, walked)| walked)
     };
     let (active, failed) = (|| first(is_active), || first(|pod| pod.phase() == "Failed"));
-    if workload.given_up.is_some() {
+    if workload.given_up().is_some() {
         return failed().or_else(active);
     }
-    active().or_else(|| if workload.wanted > 0 { failed() } else { None })
+    active().or_else(|| if workload.wanted().0 > 0 { failed() } else { None })
 }
 
 /// The step: whether its pods were created, and if not, what the API server said.
 pub fn created(workload: &Workload, worst: Option<&Walked<'_>>, events: &Events) -> Check {
-    let Workload { wanted, given_up, .. } = workload;
-    if let Some(why) = given_up {
-        let fails = worst.is_some_and(|(_, checks)| checks.iter().any(is_cause));
-        let text = format!("it has failed: {why}");
-        return if fails { Check::pass(ADMISSION, text) } else { Check::found(ADMISSION, over(workload, why, text)) };
-    }
-    if *wanted == 0 {
-        return idle(workload);
-    }
-    let count = format!("{} of {wanted} pods", workload.has());
+    let (wanted, idle) = workload.wanted();
     let is_broken = worst.is_some_and(|(_, checks)| checks.iter().any(is_cause));
-    if !workload.lacks() {
-        return match &workload.stuck {
+    if wanted == 0 && workload.given_up().is_none() {
+        return without_pods(workload, idle);
+    }
+    let (count, is_paused) = (format!("{} of {wanted} pods", workload.has()), workload.object.is_paused());
+    let all_created = format!("{count} were created");
+    let result = if let Some(why) = workload.given_up() {
+        let text = format!("it has failed: {why}");
+        if is_broken { Ok(text) } else { Err(over(workload, why, text)) }
+    } else if !workload.lacks() {
+        match workload.object.stuck() {
             Some(why) if !is_broken => {
-                Check::found(ADMISSION, missing(workload, format!("{count}, and its rollout does not go on: {why}")))
+                Err(missing(workload, format!("{count}, and its rollout does not go on: {why}")))
             }
-            _ if workload.is_paused => Check::found(ADMISSION, paused(workload, &count).with_severity(Severity::Note)),
-            _ => Check::pass(ADMISSION, format!("{count} were created")),
-        };
-    }
-    match refused(workload, events) {
-        Some(message) => Check::found(ADMISSION, refusal::found(workload, &count, message)),
-        // A StatefulSet, and a rolling update, waits for the pods that are there.
-        None if is_broken && workload.is_paused => {
-            Check::found(ADMISSION, paused(workload, &count).with_severity(Severity::Warning))
+            _ if is_paused => Err(paused(workload, &count).with_severity(Severity::Note)),
+            _ => Ok(all_created),
         }
-        None if is_broken => Check::pass(ADMISSION, format!("{count} were created")),
-        None if workload.is_paused => Check::found(ADMISSION, paused(workload, &count)),
-        None => match workload.pods().find(|pod| pod.object.metadata.deletion_timestamp.is_some()) {
+    } else if let Some(message) = refused(workload, events) {
+        Err(refusal(workload, &count, message))
+    } else {
+        let ended = workload.pods().find(|pod| pod.object.metadata.deletion_timestamp.is_some());
+        match ended {
+            // A StatefulSet, and a rolling update, waits for the pods that are there.
+            _ if is_broken && is_paused => Err(paused(workload, &count).with_severity(Severity::Warning)),
+            _ if is_broken => Ok(all_created),
+            _ if is_paused => Err(paused(workload, &count)),
             // A StatefulSet creates a pod of the same name when that one is gone.
-            Some(pod) => Check::found(ADMISSION, ending(workload, pod, &count)),
-            None => Check::found(ADMISSION, missing(workload, format!("{count}, and no event says why"))),
-        },
-    }
+            Some(pod) => Err(ending(workload, pod, &count)),
+            None => Err(missing(workload, format!("{count}, and no event says why"))),
+        }
+    };
+    Check { about: ADMISSION, result }
+}
+
+/// The API server refuses its pods with this message.
+fn refusal(workload: &Workload, count: &str, message: &str) -> Diagnostic {
+    let (said, pod) = (rules::said(message), workload.pod());
+    let names = Names {
+        namespace: Some(&workload.namespace),
+        service_account: pod.as_ref().map(Pod::service_account),
+        pod: pod.as_ref(),
+        subject: Some(workload.subject()),
+        ..Names::of_refusal(said)
+    };
+    rules::found(rules::refusal(said), format!("{count}: {said}"), &names)
 }
 
 /// A pod that is being deleted and is still there.
@@ -93,27 +108,22 @@ fn ending(workload: &Workload, pod: &ClusterPod, count: &str) -> Diagnostic {
     };
     let list = if finalizers.is_empty() { String::new() } else { format!(": {}", first_five(&finalizers)) };
     let found = missing(workload, format!("{count}, and pod {name} is being deleted, but {why}{list}"));
-    match command {
-        Some(command) => found.with_fix(format!("{what}: {command}.")),
-        None => found,
-    }
+    fixed(found, command.map(|command| format!("{what}: {command}.")))
 }
 
 /// A Job that has failed, of whose pods none shows why any more.
 fn over(workload: &Workload, why: &str, text: String) -> Diagnostic {
     let found = missing(workload, text);
     let again = workload.subject().command("delete job", &workload.name, "");
-    match again.filter(|_| workload.kind == Kind::Job && why.contains("deadline")) {
-        Some(delete) => found.with_fix(format!(
-            "Raise activeDeadlineSeconds in its manifest, or leave it out. Then start the Job again: {delete}, and apply the manifest."
-        )),
-        None => found,
-    }
+    let again = again.filter(|_| workload.kind == Kind::Job && why.contains("deadline"));
+    fixed(found, again.map(|delete| format!(
+        "Raise activeDeadlineSeconds in its manifest, or leave it out. Then start the Job again: {delete}, and apply the manifest."
+    )))
 }
 
 /// A workload that wants no pod, and what has it want some.
-fn idle(workload: &Workload) -> Check {
-    let Workload { kind, name, idle, .. } = workload;
+fn without_pods(workload: &Workload, idle: Idle) -> Check {
+    let Workload { kind, name, .. } = workload;
     let text = format!("no pod is wanted: {}", idle.as_str());
     let (subject, word) = (workload.subject(), kind.as_str().to_ascii_lowercase());
     let (rule, severity, fix) = match idle {
@@ -128,22 +138,19 @@ fn idle(workload: &Workload) -> Check {
         Idle::NoJobYet | Idle::Complete | Idle::NothingLeft => return Check::pass(ADMISSION, text),
     };
     let found = Diagnostic::new(rule, text).with_severity(severity);
-    Check::found(
-        ADMISSION,
-        match fix {
-            Some(command) => found.with_fix(format!("{command}.")),
-            None => found,
-        },
-    )
+    Check::found(ADMISSION, fixed(found, fix.map(|command| format!("{command}."))))
 }
 
 /// A Deployment whose controller rolls out no change.
 fn paused(workload: &Workload, count: &str) -> Diagnostic {
     let found = missing(workload, format!("{count}, and it is paused: its controller rolls out no change"));
-    match workload.subject().command("rollout resume deployment", &workload.name, "") {
-        Some(resume) => found.with_fix(format!("{resume}.")),
-        None => found,
-    }
+    let resume = workload.subject().command("rollout resume deployment", &workload.name, "");
+    fixed(found, resume.map(|resume| format!("{resume}.")))
+}
+
+/// With what to do about it, where that can be said; otherwise with what the rule says.
+fn fixed(found: Diagnostic, fix: Option<String>) -> Diagnostic {
+    Diagnostic { fix: fix.or(found.fix), ..found }
 }
 
 fn missing(workload: &Workload, text: String) -> Diagnostic {
@@ -154,14 +161,14 @@ fn missing(workload: &Workload, text: String) -> Diagnostic {
 fn refused<'w>(workload: &'w Workload, events: &'w Events) -> Option<&'w str> {
     let lacking = || workload.makers.iter().filter(|maker| maker.lacks());
     let event = |maker: &Maker| {
-        let newest = events.newest(&maker.uid, |event| event.reason == "FailedCreate")?;
+        let newest = events.newest(maker.uid(), |event| event.reason == "FailedCreate")?;
         let pods = maker.pods.iter().filter_map(|pod| pod.object.metadata.creation_timestamp.as_ref());
         // One from before the newest pod was overcome, unless the condition says that it is not.
-        let is_past = maker.failure.is_none() && pods.map(|created| created.0).max() >= newest.at();
+        let is_past = maker.failure().is_none() && pods.map(|created| created.0).max() >= newest.at;
         (!is_past || maker.pods.is_empty()).then_some(newest)
     };
-    let newest = lacking().filter_map(event).max_by_key(|event| event.at()).map(|event| event.message.as_str());
-    newest.or_else(|| lacking().find_map(Maker::says))
+    let newest = lacking().filter_map(event).max_by_key(|event| event.at).map(|event| event.message.as_str());
+    newest.or_else(|| lacking().filter_map(Maker::failure).find(|message| !message.is_empty()))
 }
 
 /// Pods that have failed, beside those that the workload wants and has.
@@ -169,7 +176,7 @@ pub fn leftovers(workload: &Workload, nodes: &Nodes, events: &Events) -> Option<
     // The failed pods of a Job are what it counts, and a StatefulSet and a DaemonSet delete theirs.
     let mut failed =
         workload.pods().filter(|pod| pod.phase() == "Failed" && pod.object.metadata.deletion_timestamp.is_none());
-    if workload.given_up.is_some() || workload.wanted == 0 || workload.kind.runs_to_completion() {
+    if workload.given_up().is_some() || workload.wanted().0 == 0 || workload.kind.runs_to_completion() {
         return None;
     }
     let pod = failed.next()?;

@@ -1,6 +1,6 @@
 //! What a kubelet has made of a pod: its sandbox, its init containers, its containers.
 
-use k8s_openapi::api::core::v1::{ContainerState, ContainerStatus, PodStatus};
+use k8s_openapi::api::core::v1::{ContainerState, ContainerStateWaiting, ContainerStatus, PodStatus};
 use serde_json::json;
 
 use super::{
@@ -66,8 +66,7 @@ impl<'p> Seen<'p> {
 
     /// Whether some container was tried, which needs a sandbox.
     fn has_sandbox(&self) -> bool {
-        let mut conditions = self.status().into_iter().flat_map(|status| status.conditions.iter().flatten());
-        conditions.any(|condition| condition.type_ == "PodReadyToStartContainers" && condition.status == "True")
+        self.pod.condition("PodReadyToStartContainers").is_some_and(|condition| condition.status == "True")
             || self.init().iter().chain(self.containers()).any(was_tried)
             || matches!(self.pod.phase(), "Running" | "Succeeded" | "Failed")
     }
@@ -77,20 +76,12 @@ impl<'p> Seen<'p> {
         if self.has_sandbox() {
             return Check::pass(SANDBOX, "was created");
         }
-        let event = self.of_sandbox();
-        let place = self.place();
-        Check::found(
-            SANDBOX,
-            match event {
-                Some(event) => {
-                    self.explained(format!("{place}: {}: {}", event.reason, event.message), || self.see_events())
-                }
-                // A status that says nothing of containers is of a kubelet that has not seen the pod.
-                None => {
-                    self.explained(format!("{place}: its kubelet has created no sandbox yet"), || self.see_events())
-                }
-            },
-        )
+        let text = match self.of_sandbox() {
+            Some(event) => format!("{}: {}: {}", self.place(), event.reason, event.message),
+            // A status that says nothing of containers is of a kubelet that has not seen the pod.
+            None => format!("{}: its kubelet has created no sandbox yet", self.place()),
+        };
+        Check::found(SANDBOX, self.explained(text, || self.see_events()))
     }
 
     /// What keeps the kubelet from creating the sandbox.
@@ -111,8 +102,8 @@ impl<'p> Seen<'p> {
 
     /// Whether nothing is wrong but that the kubelet has not done it yet: it creates the sandbox, or pulls an image.
     pub fn waits(&self) -> bool {
-        let troubles = self.init().iter().chain(self.containers()).find_map(trouble);
-        self.pod.phase() == "Pending" && troubles.is_none() && (self.has_sandbox() || self.of_sandbox().is_none())
+        let is_broken = troubles(self.init()).chain(troubles(self.containers())).next().is_some();
+        self.pod.phase() == "Pending" && !is_broken && (self.has_sandbox() || self.of_sandbox().is_none())
     }
 
     /// Whether it is an init container that goes on beside the others.
@@ -129,44 +120,38 @@ impl<'p> Seen<'p> {
     /// The step: the first init container that has not ended well.
     pub fn init_containers(&self) -> Check {
         let init = self.init();
-        match init.iter().find_map(|container| Some((container, trouble(container)?))) {
-            Some((container, trouble)) => Check::found(INIT, self.broken("init container", container, &trouble)),
-            None if init.is_empty() => {
-                let spec = self.pod.object.spec.as_ref();
-                let are_none = spec.is_none_or(|spec| spec.init_containers.iter().flatten().next().is_none());
-                Check::pass(INIT, if are_none { "there are none" } else { "the kubelet has reported nothing of them" })
-            }
-            None => match init.iter().find(|container| is_running(container) && !self.is_sidecar(container)) {
-                Some(container) => Check::found(
-                    INIT,
-                    self.explained(format!("init container {:?} has not ended yet", container.name), || {
-                        self.see_logs(container)
-                    }),
-                ),
-                None => Check::pass(INIT, "have ended well"),
-            },
+        if let Some((container, trouble)) = troubles(init).next() {
+            return Check::found(INIT, self.broken("init container", container, &trouble));
         }
+        if init.is_empty() {
+            let spec = self.pod.object.spec.as_ref();
+            let are_none = spec.is_none_or(|spec| spec.init_containers.iter().flatten().next().is_none());
+            return Check::pass(
+                INIT,
+                if are_none { "there are none" } else { "the kubelet has reported nothing of them" },
+            );
+        }
+        let Some(container) = init.iter().find(|container| is_running(container) && !self.is_sidecar(container)) else {
+            return Check::pass(INIT, "have ended well");
+        };
+        let text = format!("init container {:?} has not ended yet", container.name);
+        Check::found(INIT, self.explained(text, || self.see_logs(container)))
     }
 
     /// The step: the containers run, or have ended well.
     pub fn containers_run(&self) -> Check {
         let place = self.place();
-        let troubles: Vec<(&ContainerStatus, String)> =
-            self.containers().iter().filter_map(|container| Some((container, trouble(container)?))).collect();
-        if self.pod.phase() == "Failed" {
-            return Check::found(CONTAINERS, self.failed(&place, &troubles));
-        }
-        match troubles.first() {
-            Some((container, trouble)) => Check::found(CONTAINERS, self.broken("container", container, trouble)),
-            None if self.pod.phase() == "Pending" => Check::found(
-                CONTAINERS,
-                self.explained(format!("{place}: its kubelet has started no container yet"), || self.see_events()),
-            ),
-            None => match self.not_ready(&place) {
-                Some(found) => Check::found(CONTAINERS, found),
-                None => Check::pass(CONTAINERS, place),
-            },
-        }
+        let troubles: Vec<_> = troubles(self.containers()).collect();
+        let found = match troubles.first() {
+            _ if self.pod.phase() == "Failed" => Some(self.failed(&place, &troubles)),
+            Some((container, trouble)) => Some(self.broken("container", container, trouble)),
+            None if self.pod.phase() == "Pending" => {
+                let text = format!("{place}: its kubelet has started no container yet");
+                Some(self.explained(text, || self.see_events()))
+            }
+            None => self.not_ready(&place),
+        };
+        found.map_or_else(|| Check::pass(CONTAINERS, place), |found| Check::found(CONTAINERS, found))
     }
 
     /// Why a pod that runs is not ready, so that its Services send it nothing.
@@ -176,18 +161,17 @@ impl<'p> Seen<'p> {
         }
         let sidecars = self.init().iter().filter(|init| self.is_sidecar(init));
         let unready = sidecars.chain(self.containers()).find(|container| is_running(container) && !container.ready);
-        if let Some(container) = unready {
+        let text = if let Some(container) = unready {
             let is_probe = |event: &Event| event.reason == "Unhealthy" && event.may_be_of_container(&container.name);
             let why = self.newest(is_probe).map_or("no event says why yet", |event| event.message.as_str());
-            let text = format!("{place}, and container {:?} is not ready: {why}", container.name);
-            return Some(self.of_rule(&rules::POD_NOT_READY, text, || None));
-        }
-        let mut conditions = self.status().into_iter().flat_map(|status| status.conditions.iter().flatten());
-        // A container that has ended is not ready.
-        let all_run = !self.containers().is_empty() && self.containers().iter().all(|container| container.ready);
-        let ready = conditions.find(|condition| condition.type_ == "Ready" && condition.status != "True" && all_run)?;
-        let why = words([&ready.reason, &ready.message]);
-        Some(self.of_rule(&rules::POD_NOT_READY, format!("{place}, and the pod is not ready: {why}"), || None))
+            format!("container {:?} is not ready: {why}", container.name)
+        } else {
+            // A container that has ended is not ready.
+            let all_run = !self.containers().is_empty() && self.containers().iter().all(|container| container.ready);
+            let ready = self.pod.condition("Ready").filter(|condition| condition.status != "True" && all_run)?;
+            format!("the pod is not ready: {}", words([&ready.reason, &ready.message]))
+        };
+        Some(self.of_rule(&rules::POD_NOT_READY, format!("{place}, and {text}"), || None))
     }
 
     /// A pod that was evicted has a reason of its own; otherwise its containers say why it failed.
@@ -206,21 +190,19 @@ impl<'p> Seen<'p> {
                      creates, a new Pod; this one is only a record: {delete}."
                 ))
             })?;
-            Some(match self.subject {
-                // Its template cannot be changed, and it starts no pod any more once it has failed.
-                Subject::Workload { kind: Kind::Job, name, .. } => match self.subject.command("delete job", name, "") {
-                    Some(delete) => format!("{fix} Then start the Job again: {delete}, and apply its manifest."),
-                    None => fix,
-                },
-                _ => fix,
-            })
+            // Its template cannot be changed, and it starts no pod any more once it has failed.
+            let again = match self.subject {
+                Subject::Workload { kind: Kind::Job, name, .. } => self.subject.command("delete job", name, ""),
+                _ => None,
+            };
+            let again = again.map(|delete| format!(" Then start the Job again: {delete}, and apply its manifest."));
+            Some(fix + &again.unwrap_or_default())
         })
     }
 
     /// A container that does not start, or that has ended.
     fn broken(&self, kind: &str, container: &ContainerStatus, trouble: &str) -> Diagnostic {
-        let waiting = container.state.as_ref().and_then(|state| state.waiting.as_ref());
-        let reason = waiting.and_then(|waiting| waiting.reason.as_deref()).unwrap_or_default();
+        let reason = waiting(container).and_then(|waiting| waiting.reason.as_deref()).unwrap_or_default();
         let is_pull = PULL.contains(&reason);
         let is_liveness = |event: &Event| {
             event.reason == "Unhealthy" && !event.message.starts_with("Readiness") && reason == "CrashLoopBackOff"
@@ -251,37 +233,27 @@ impl<'p> Seen<'p> {
 
     /// What to do where a container was ended because it uses more memory than it may.
     fn more_memory(&self, container: &ContainerStatus) -> Option<String> {
-        let ended = [&container.state, &container.last_state]
-            .into_iter()
-            .flatten()
-            .filter_map(|state| state.terminated.as_ref());
-        let mut reasons = ended.filter_map(|ended| ended.reason.as_deref());
-        let Subject::Workload { kind, name, .. } = self.subject else { return None };
-        if !reasons.any(|reason| reason == "OOMKilled")
-            || matches!(kind, Kind::Job | Kind::ReplicaSet)
-            || !is_dns_label(&container.name)
-        {
-            return None;
-        }
-        let verb = format!("set resources {}", kind.as_str().to_ascii_lowercase());
+        let states = [&container.state, &container.last_state].into_iter().flatten();
+        let mut ended = states.filter_map(|state| state.terminated.as_ref());
+        ended.find(|ended| ended.reason.as_deref() == Some("OOMKilled"))?;
         let more = format!(" --containers={} --limits=memory=SIZE", container.name);
-        let set = self.subject.command(&verb, name, &more)?;
+        let set = self.set("resources", container, &more)?;
         Some(format!("It uses more memory than its limit: raise that: {set}."))
     }
 
     fn other_image(&self, container: &ContainerStatus) -> String {
         let text =
             "Correct the name and the tag of the image, or the access of the node to its registry (imagePullSecrets)";
-        let set = match self.subject {
-            // The template of a Job cannot be changed, and the pods of a ReplicaSet keep their image.
-            Subject::Workload { kind, name, .. } if !matches!(kind, Kind::Job | Kind::ReplicaSet) => {
-                let verb = format!("set image {}", kind.as_str().to_ascii_lowercase());
-                let more = format!(" {}=IMAGE", container.name);
-                self.subject.command(&verb, name, &more).filter(|_| is_dns_label(&container.name))
-            }
-            _ => None,
-        };
+        let set = self.set("image", container, &format!(" {}=IMAGE", container.name));
         set.map_or_else(|| format!("{text}."), |set| format!("{text}: {set}."))
+    }
+
+    /// The command that changes a container of a template. That of a Job cannot be changed, and the pods of a ReplicaSet keep what they have.
+    fn set(&self, what: &str, container: &ContainerStatus, more: &str) -> Option<String> {
+        let Subject::Workload { kind, name, .. } = self.subject else { return None };
+        let can_change = !matches!(kind, Kind::Job | Kind::ReplicaSet) && is_dns_label(&container.name);
+        let verb = format!("set {what} {}", kind.as_str().to_ascii_lowercase());
+        if can_change { self.subject.command(&verb, name, more) } else { None }
     }
 
     fn see_logs(&self, container: &ContainerStatus) -> Option<String> {
@@ -328,22 +300,28 @@ impl<'p> Seen<'p> {
 
 /// Whether the kubelet has tried to start it.
 fn was_tried(container: &ContainerStatus) -> bool {
-    let waiting = container.state.as_ref().and_then(|state| state.waiting.as_ref());
-    let is_first =
-        waiting.is_none_or(|waiting| waiting.reason.as_deref().is_some_and(|reason| NOT_TRIED.contains(&reason)));
+    let is_first = waiting(container)
+        .is_none_or(|waiting| waiting.reason.as_deref().is_some_and(|reason| NOT_TRIED.contains(&reason)));
     let has_state = container.state.as_ref().is_some_and(|state| state.running.is_some() || state.terminated.is_some());
     has_state || !is_first || container.last_state.as_ref().is_some_and(|last| last.terminated.is_some())
+}
+
+fn waiting(container: &ContainerStatus) -> Option<&ContainerStateWaiting> {
+    container.state.as_ref()?.waiting.as_ref()
 }
 
 pub fn is_running(container: &ContainerStatus) -> bool {
     container.state.as_ref().is_some_and(|state| state.running.is_some())
 }
 
+/// The containers that do not run, with why.
+fn troubles(all: &[ContainerStatus]) -> impl Iterator<Item = (&ContainerStatus, String)> {
+    all.iter().filter_map(|container| Some((container, trouble(container)?)))
+}
+
 /// What keeps a container from running, or ended it. `None` where it runs, has ended well, or waits for others.
 fn trouble(container: &ContainerStatus) -> Option<String> {
-    let Some(waiting) = container.state.as_ref().and_then(|state| state.waiting.as_ref()) else {
-        return ended(container.state.as_ref());
-    };
+    let Some(waiting) = waiting(container) else { return ended(container.state.as_ref()) };
     let reason = waiting.reason.as_deref().unwrap_or_default();
     let last = ended(container.last_state.as_ref()).or_else(|| {
         // Its workload wants it to go on.

@@ -5,12 +5,13 @@
 use std::collections::HashMap;
 
 use k8s_openapi::{
+    api::core::v1,
     apimachinery::pkg::apis::meta::v1::{MicroTime, Time},
     jiff::Timestamp,
 };
-use serde::{Deserialize, Deserializer};
 
-use crate::shared::{not_checked::Read, snapshot::Snapshot};
+use crate::shared::{not_checked::Unread, snapshot::Snapshot};
+use gmsa_core::diagnostic::Check;
 
 /// The reasons that say why a pod is not there or does not run: of controllers (`pkg/controller/controller_utils.go` of Kubernetes), the
 /// scheduler, and kubelets (`pkg/kubelet/events/event.go`).
@@ -31,98 +32,84 @@ const REASONS: [&str; 14] = [
     "Unhealthy",
 ];
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+/// What something could not do.
 pub struct Event {
-    involved_object: Involved,
-    #[serde(default, deserialize_with = "text")]
     pub reason: String,
-    #[serde(default, deserialize_with = "text")]
     pub message: String,
-    last_timestamp: Option<Time>,
-    #[serde(rename = "eventTime")]
-    precise: Option<MicroTime>,
-    series: Option<Series>,
-    metadata: Metadata,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Involved {
-    #[serde(default, deserialize_with = "text")]
-    uid: String,
     /// `spec.containers{iis}`
-    #[serde(default, deserialize_with = "text")]
     field_path: String,
+    /// When it was last seen.
+    pub at: Option<Timestamp>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Series {
-    last_observed_time: Option<MicroTime>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Metadata {
-    creation_timestamp: Option<Time>,
-}
-
-/// A text; null is an empty one.
-fn text<'de, D: Deserializer<'de>>(input: D) -> Result<String, D::Error> {
-    Option::deserialize(input).map(Option::unwrap_or_default)
+impl From<v1::Event> for Event {
+    fn from(event: v1::Event) -> Self {
+        let of_series = event.series.and_then(|series| series.last_observed_time);
+        let precise = of_series.or(event.event_time).map(|MicroTime(at)| at);
+        let last = event.last_timestamp.or(event.metadata.creation_timestamp).map(|Time(at)| at);
+        Self {
+            reason: event.reason.unwrap_or_default(),
+            message: event.message.unwrap_or_default(),
+            field_path: event.involved_object.field_path.unwrap_or_default(),
+            at: precise.max(last),
+        }
+    }
 }
 
 impl Event {
-    /// When it was last seen.
-    pub fn at(&self) -> Option<Timestamp> {
-        let of_series = self.series.as_ref().and_then(|series| series.last_observed_time.as_ref());
-        let precise = of_series.or(self.precise.as_ref()).map(|MicroTime(at)| *at);
-        let last = self.last_timestamp.as_ref().or(self.metadata.creation_timestamp.as_ref()).map(|Time(at)| *at);
-        precise.max(last)
-    }
-
     /// Whether it is about a container of this name.
     pub fn is_of_container(&self, name: &str) -> bool {
-        self.involved_object.field_path.ends_with(&format!("{{{name}}}"))
+        self.field_path.ends_with(&format!("{{{name}}}"))
     }
 
     /// The same, or about no container by name.
     pub fn may_be_of_container(&self, name: &str) -> bool {
-        self.involved_object.field_path.is_empty() || self.is_of_container(name)
+        self.field_path.is_empty() || self.is_of_container(name)
     }
 }
 
 #[derive(Default)]
-pub struct Events(HashMap<String, Vec<Event>>);
+pub struct Events {
+    by_object: HashMap<String, Vec<Event>>,
+    /// Why none could be read.
+    pub unread: Option<Unread>,
+}
 
 impl Events {
     /// Reads those of a namespace, or of all.
-    pub async fn read(snapshot: &Snapshot, namespace: Option<&str>) -> Read<Self> {
+    pub async fn read(snapshot: &Snapshot, namespace: Option<&str>) -> Self {
         let namespace = namespace.map(|name| format!("namespaces/{name}/")).unwrap_or_default();
         let path = format!("/api/v1/{namespace}events?fieldSelector=type%3DWarning");
         let mut kept = Self::default();
-        for event in snapshot.list::<Event>(&path).await? {
-            kept.add(event);
+        match snapshot.list::<v1::Event>(&path).await {
+            Ok(events) => events.into_iter().for_each(|event| kept.add(event)),
+            Err(unread) => kept.unread = Some(unread),
         }
-        Ok(kept)
+        kept
     }
 
-    fn add(&mut self, event: Event) {
+    /// The line of what could not be read: the cause of something may be in it.
+    pub fn lacking(&self) -> Option<Check> {
+        self.unread.as_ref().map(|unread| unread.check("events"))
+    }
+
+    fn add(&mut self, event: v1::Event) {
+        let uid = event.involved_object.uid.clone().unwrap_or_default();
+        let event = Event::from(event);
         if !REASONS.contains(&event.reason.as_str()) {
             return;
         }
-        let of_object = self.0.entry(event.involved_object.uid.clone()).or_default();
+        let of_object = self.by_object.entry(uid).or_default();
         // A pull that fails has two events of one reason: what it says, and that it failed. So have volumes: of each, and of all.
         let is_same = |known: &&mut Event| {
             known.reason == event.reason
-                && known.involved_object.field_path == event.involved_object.field_path
+                && known.field_path == event.field_path
                 && ["Error: ", "Unable to attach"]
                     .iter()
                     .all(|start| known.message.starts_with(start) == event.message.starts_with(start))
         };
         match of_object.iter_mut().find(is_same) {
-            Some(known) if known.at() > event.at() => {}
+            Some(known) if known.at > event.at => {}
             Some(known) => *known = event,
             None => of_object.push(event),
         }
@@ -130,6 +117,6 @@ impl Events {
 
     /// The newest one about an object.
     pub fn newest(&self, uid: &str, is_meant: impl Fn(&Event) -> bool) -> Option<&Event> {
-        self.0.get(uid)?.iter().filter(|event| is_meant(event)).max_by_key(|event| event.at())
+        self.by_object.get(uid)?.iter().filter(|event| is_meant(event)).max_by_key(|event| event.at)
     }
 }

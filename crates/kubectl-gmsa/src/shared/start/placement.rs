@@ -5,7 +5,11 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::core::v1::{Node, NodeSelectorRequirement, NodeSelectorTerm, PodSpec, Taint, Toleration};
+use k8s_openapi::{
+    api::core::v1::{Node, NodeSelectorRequirement, NodeSelectorTerm, PodSpec, Taint, Toleration},
+    apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement},
+};
+use kube::core::{Selector, SelectorExt as _};
 
 /// The labels of a node.
 pub fn labels(node: &Node) -> BTreeMap<String, String> {
@@ -26,16 +30,10 @@ fn affinity_selects(spec: &PodSpec, labels: &BTreeMap<String, String>) -> bool {
 }
 
 fn requires(requirement: &NodeSelectorRequirement, labels: &BTreeMap<String, String>) -> bool {
-    let NodeSelectorRequirement { key, operator, values } = requirement;
-    let value = labels.get(key);
-    let is_listed = || value.is_some_and(|value| values.iter().flatten().any(|listed| listed == value));
-    match operator.as_str() {
-        "In" => is_listed(),
-        "NotIn" => !is_listed(),
-        "Exists" => value.is_some(),
-        "DoesNotExist" => value.is_none(),
-        _ => true,
-    }
+    let NodeSelectorRequirement { key, operator, values } = requirement.clone();
+    let requirement = LabelSelectorRequirement { key, operator, values };
+    let selector = LabelSelector { match_expressions: Some(vec![requirement]), ..LabelSelector::default() };
+    Selector::try_from(selector).map_or(true, |selector| selector.matches(labels))
 }
 
 /// The taints that keep the pod from a node.

@@ -79,42 +79,38 @@ pub fn node_name(pod: &ClusterPod) -> Option<&str> {
 pub fn check(pod: &ClusterPod, subject: Subject<'_>, nodes: &Nodes, events: &Events) -> Check {
     let Some(name) = node_name(pod) else {
         // A pod that has ended without a node says itself why.
-        return if pod.has_ended() {
-            Check::pass(SCHEDULING, "not on a node")
-        } else {
-            Check::found(SCHEDULING, unscheduled::why(pod, subject, nodes, events))
-        };
+        if pod.has_ended() {
+            return Check::pass(SCHEDULING, "not on a node");
+        }
+        return Check::found(SCHEDULING, unscheduled::why(pod, subject, nodes, events));
     };
     // What has ended there does not depend on how the node is now.
     if pod.has_ended() {
         return Check::pass(SCHEDULING, format!("on {name}"));
     }
-    match nodes.find(name) {
+    let found = match nodes.find(name) {
         Ok(None) if pod.phase() == "Pending" && !was_scheduled(pod) => {
             let text = format!("the pod asks for {name} by `nodeName`, and no such node exists");
             let fix = subject.change(&json!({"nodeName": null}));
-            Check::found(
-                SCHEDULING,
-                Diagnostic::new(&rules::NODE_NOT_READY, text).with_fix(format!("Let the scheduler choose: {fix}")),
-            )
+            Diagnostic::new(&rules::NODE_NOT_READY, text).with_fix(format!("Let the scheduler choose: {fix}"))
         }
         Ok(None) => {
             let gone = format!("the pod is on {name}, which does not exist any more");
-            Check::found(SCHEDULING, Diagnostic::new(&rules::NODE_NOT_READY, gone).with_fix(GONE))
+            Diagnostic::new(&rules::NODE_NOT_READY, gone).with_fix(GONE)
         }
         Ok(Some(node)) => match on_node(pod, subject, name, node, nodes) {
-            Some(found) => Check::found(SCHEDULING, found),
-            None => Check::pass(SCHEDULING, format!("on {name}{}", of_build(node))),
+            Some(found) => found,
+            None => return Check::pass(SCHEDULING, format!("on {name}{}", of_build(node))),
         },
-        Err(Some(unread)) => unread.check(SCHEDULING),
-        Err(None) => Check::pass(SCHEDULING, format!("on {name}")),
-    }
+        Err(Some(unread)) => return unread.check(SCHEDULING),
+        Err(None) => return Check::pass(SCHEDULING, format!("on {name}")),
+    };
+    Check::found(SCHEDULING, found)
 }
 
 /// Whether a scheduler has put the pod on its node, and not its template.
 fn was_scheduled(pod: &ClusterPod) -> bool {
-    let mut conditions = pod.object.status.iter().flat_map(|status| status.conditions.iter().flatten());
-    conditions.any(|condition| condition.type_ == "PodScheduled" && condition.status == "True")
+    pod.condition("PodScheduled").is_some_and(|condition| condition.status == "True")
 }
 
 fn of_build(node: &Node) -> String {
@@ -181,13 +177,11 @@ fn other_build(pod: &ClusterPod, subject: Subject<'_>, name: &str, build: Build,
     let text = format!("the pod is on {name} of {build}, which does not run the image of {container}, of {image}");
     let fits = |node: &Build| images.iter().all(|(_, image)| node.runs(*image));
     let builds: BTreeSet<Build> = nodes.windows.iter().flatten().filter_map(build_of).filter(fits).collect();
-    let found = error(&rules::WINDOWS_BUILD, text);
-    Some(match builds.into_iter().next_back() {
-        Some(fit) => {
-            found.with_fix(subject.change(&json!({"nodeSelector": {(OS): "windows", (LABEL): fit.to_string()}})))
-        }
-        None => found.with_fix(format!("Use an image of {build}, or add a node that runs one of {image}.")),
-    })
+    let fix = match builds.last() {
+        Some(fit) => subject.change(&json!({"nodeSelector": {(OS): "windows", (LABEL): fit.to_string()}})),
+        None => format!("Use an image of {build}, or add a node that runs one of {image}."),
+    };
+    Some(error(&rules::WINDOWS_BUILD, text).with_fix(fix))
 }
 
 fn build_of(node: &Node) -> Option<Build> {

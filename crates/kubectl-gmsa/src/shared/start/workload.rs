@@ -3,11 +3,13 @@
 //! Invariants: an object that another known workload controls is no workload of its own; of a `CronJob` only its newest Job counts. A pod
 //! belongs to what it names as its controller, by the `uid`, in the same namespace.
 
-use std::collections::{BTreeSet, HashMap};
+use std::{
+    collections::{BTreeSet, HashMap},
+    rc::Rc,
+};
 
 use futures::future::join_all;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
-use serde::Deserialize;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Value, value::RawValue};
 
 use crate::shared::{
@@ -21,32 +23,34 @@ use gmsa_core::admission::pod::Pod;
 
 mod object;
 
-use object::Metadata;
-pub use object::{Idle, Object};
+use object::Owned;
+pub use object::{Idle, WorkloadObject, controller};
 
 /// What creates pods: the workload itself, a ReplicaSet of a Deployment, or a Job of a `CronJob`.
 pub struct Maker {
-    pub uid: String,
-    wanted: usize,
-    /// The message of its condition `ReplicaFailure`.
-    pub failure: Option<String>,
+    kind: Kind,
+    object: Rc<WorkloadObject>,
     pub pods: Vec<ClusterPod>,
 }
 
 impl Maker {
-    fn of(kind: Kind, object: &Object) -> Self {
-        let failure = object.condition("ReplicaFailure").map(|found| found.message.clone().unwrap_or_default());
-        Self { uid: object.metadata.uid.clone(), wanted: object.wanted(kind).0, failure, pods: Vec::new() }
+    fn of(kind: Kind, object: &Rc<WorkloadObject>) -> Self {
+        Self { kind, object: Rc::clone(object), pods: Vec::new() }
+    }
+
+    pub fn uid(&self) -> &str {
+        self.object.uid()
+    }
+
+    /// The message of its condition `ReplicaFailure`.
+    pub fn failure(&self) -> Option<&str> {
+        self.object.says("ReplicaFailure")
     }
 
     /// Whether it still has to create a pod, or cannot.
     pub fn lacks(&self) -> bool {
-        self.wanted > 0
-            && (self.failure.is_some() || self.pods.iter().filter(|pod| is_active(pod)).count() < self.wanted)
-    }
-
-    pub fn says(&self) -> Option<&str> {
-        self.failure.as_deref().filter(|message| !message.is_empty())
+        let (wanted, _) = self.object.wanted(self.kind);
+        wanted > 0 && (self.failure().is_some() || self.pods.iter().filter(|pod| is_active(pod)).count() < wanted)
     }
 }
 
@@ -60,25 +64,16 @@ pub struct Workload {
     pub kind: Kind,
     pub namespace: String,
     pub name: String,
-    uid: String,
     /// A pod of its template, as its controller would create it.
     pub template: Value,
-    pub wanted: usize,
-    /// Why it wants no pod.
-    pub idle: Idle,
-    /// Whether its controller rolls out no change.
-    pub is_paused: bool,
-    /// Why its rollout does not go on.
-    pub stuck: Option<String>,
-    /// Why it has given up: the message of a Job that has failed.
-    pub given_up: Option<String>,
+    pub object: Rc<WorkloadObject>,
     /// The newest is the last.
     pub makers: Vec<Maker>,
 }
 
 impl Workload {
     /// `Deployment shop/web`
-    pub fn object(&self) -> String {
+    pub fn title(&self) -> String {
         format!("{} {}/{}", self.kind.as_str(), self.namespace, self.name)
     }
 
@@ -98,51 +93,52 @@ impl Workload {
 
     /// Reads one; `None` where there is none of this name.
     pub async fn find(snapshot: &Snapshot, namespace: &str, kind: Kind, name: &str) -> Read<Option<Self>> {
-        let top: Option<Object> = snapshot.find(&format!("{}/{name}", kind.collection(Some(namespace)))).await?;
+        let top: Option<WorkloadObject> =
+            snapshot.find(&format!("{}/{name}", kind.collection(Some(namespace)))).await?;
         let Some(top) = top else { return Ok(None) };
-        let mut objects = vec![(kind, top)];
+        let mut objects = vec![(kind, Rc::new(top))];
         if let Some(below) = kind.below() {
-            let read: Vec<Object> = snapshot.list(&below.collection(Some(namespace))).await?;
-            objects.extend(read.into_iter().map(|object| (below, object)));
+            let read: Vec<WorkloadObject> = snapshot.list(&below.collection(Some(namespace))).await?;
+            objects.extend(read.into_iter().map(|object| (below, Rc::new(object))));
         }
         let pods: Vec<Box<RawValue>> = snapshot.list(&pods_of(Some(namespace))).await?;
         let workloads = assemble(objects, &pods, |_, _| true);
         Ok(workloads.into_iter().find(|workload| workload.kind == kind && workload.name == name))
     }
 
-    /// Whether its pod template uses GMSA.
-    pub fn uses_gmsa(&self) -> bool {
-        Pod::from_json(&self.template.to_string()).is_ok_and(|pod| pod.uses_gmsa())
+    /// A pod of its template, where it can be parsed.
+    pub fn pod(&self) -> Option<Pod> {
+        Pod::from_json(&self.template.to_string()).ok()
     }
 
     /// The credential specs that its pod template names.
     pub fn credential_specs(&self) -> BTreeSet<String> {
-        let pod = Pod::from_json(&self.template.to_string()).ok();
+        let pod = self.pod();
         let names = pod.iter().flat_map(Pod::slots).filter_map(|slot| slot.name.map(str::to_owned));
         names.collect()
     }
 
-    pub fn lacks(&self) -> bool {
-        self.wanted > 0 && (self.has() < self.wanted || self.makers.iter().any(Maker::lacks))
+    /// How many pods it wants, and why that is none.
+    pub fn wanted(&self) -> (usize, Idle) {
+        let (kind, object) = self.running();
+        object.wanted(kind)
     }
 
-    fn new(kind: Kind, object: &Object, template: Value) -> Self {
-        let Metadata { namespace, name, uid, .. } = &object.metadata;
-        let (wanted, idle) = object.wanted(kind);
-        let failed = (kind == Kind::Job).then(|| object.condition("Failed")).flatten();
-        Self {
-            kind,
-            namespace: namespace.clone(),
-            name: name.clone(),
-            uid: uid.clone(),
-            template,
-            wanted,
-            idle,
-            is_paused: object.is_paused(),
-            stuck: object.stuck(),
-            given_up: failed.map(|failed| failed.message.clone().unwrap_or_default()),
-            makers: Vec::new(),
-        }
+    /// Why it has given up: the message of a Job that has failed.
+    pub fn given_up(&self) -> Option<&str> {
+        let (kind, object) = self.running();
+        if kind == Kind::Job { object.says("Failed") } else { None }
+    }
+
+    /// Itself, or the newest Job of a `CronJob`.
+    fn running(&self) -> (Kind, &WorkloadObject) {
+        let job = self.makers.last().filter(|_| self.kind == Kind::CronJob);
+        job.map_or((self.kind, &*self.object), |job| (job.kind, &*job.object))
+    }
+
+    pub fn lacks(&self) -> bool {
+        let (wanted, _) = self.wanted();
+        wanted > 0 && (self.has() < wanted || self.makers.iter().any(Maker::lacks))
     }
 }
 
@@ -160,13 +156,14 @@ pub struct Workloads {
 impl Workloads {
     /// Reads those of a namespace, or of all. Without the pods, nothing is known of their number.
     pub async fn read(snapshot: &Snapshot, namespace: Option<&str>) -> Self {
-        let kinds = Kind::ALL.map(async |kind| (kind, snapshot.list::<Object>(&kind.collection(namespace)).await));
+        let kinds =
+            Kind::ALL.map(async |kind| (kind, snapshot.list::<WorkloadObject>(&kind.collection(namespace)).await));
         let pods = pods_of(namespace);
         let (kinds, pods) = tokio::join!(join_all(kinds), snapshot.list(&pods));
         let (mut objects, mut unread) = (Vec::new(), Vec::new());
         for (kind, read) in kinds {
             match read {
-                Ok(read) => objects.extend(read.into_iter().map(|object| (kind, object))),
+                Ok(read) => objects.extend(read.into_iter().map(|object| (kind, Rc::new(object)))),
                 Err(error) => unread.push((kind, error)),
             }
         }
@@ -177,28 +174,24 @@ impl Workloads {
 
 /// The workloads among these objects that are meant, with their pods.
 fn assemble(
-    objects: Vec<(Kind, Object)>,
+    objects: Vec<(Kind, Rc<WorkloadObject>)>,
     pods: &[Box<RawValue>],
-    is_meant: impl Fn(Kind, &Object) -> bool,
+    is_meant: impl Fn(Kind, &WorkloadObject) -> bool,
 ) -> Vec<Workload> {
-    let uids: HashMap<String, String> =
-        objects.iter().map(|(_, object)| (object.metadata.uid.clone(), object.metadata.namespace.clone())).collect();
-    let is_below = |object: &Object| object.controller().is_some_and(|owner| uids.contains_key(owner));
+    let uids: BTreeSet<String> = objects.iter().map(|(_, object)| object.uid().to_owned()).collect();
+    let is_below =
+        |object: &WorkloadObject| controller(&object.metadata).is_some_and(|owner| uids.contains(&owner.uid));
     let (below, top): (Vec<_>, Vec<_>) = objects.into_iter().partition(|(_, object)| is_below(object));
     let mut workloads: Vec<Workload> = top
-        .iter()
+        .into_iter()
         .filter(|(kind, object)| is_meant(*kind, object))
         .filter_map(|(kind, object)| {
-            let mut workload = Workload::new(*kind, object, object.pod(*kind)?);
-            if !matches!(kind, Kind::Deployment | Kind::CronJob) {
-                workload.makers.push(Maker::of(*kind, object));
-            }
-            Some(workload)
+            let ObjectMeta { namespace, name, .. } = object.metadata.clone();
+            let makers = if kind.below().is_none() { vec![Maker::of(kind, &object)] } else { Vec::new() };
+            Some(Workload { kind, namespace: namespace?, name: name?, template: object.pod(kind)?, object, makers })
         })
         .collect();
-    let by_uid: HashMap<String, usize> =
-        workloads.iter().enumerate().map(|(index, workload)| (workload.uid.clone(), index)).collect();
-    add_makers(&mut workloads, &by_uid, below, &top);
+    add_makers(&mut workloads, below);
     add_pods(&mut workloads, pods);
     workloads
         .sort_by(|one, other| (&one.namespace, one.kind, &one.name).cmp(&(&other.namespace, other.kind, &other.name)));
@@ -206,66 +199,40 @@ fn assemble(
 }
 
 /// Adds each ReplicaSet of a Deployment, and the newest Job of a `CronJob`.
-fn add_makers(
-    workloads: &mut [Workload],
-    by_uid: &HashMap<String, usize>,
-    mut below: Vec<(Kind, Object)>,
-    top: &[(Kind, Object)],
-) {
+fn add_makers(workloads: &mut [Workload], mut below: Vec<(Kind, Rc<WorkloadObject>)>) {
     below.sort_by(|(_, one), (_, other)| one.age().cmp(&other.age()));
+    let mut by_uid: HashMap<String, &mut Workload> =
+        workloads.iter_mut().map(|workload| (workload.object.uid().to_owned(), workload)).collect();
     for (kind, object) in below {
-        let owner = object.controller().and_then(|owner| by_uid.get(owner)).copied();
-        let Some(workload) = owner.and_then(|index| workloads.get_mut(index)) else { continue };
-        if workload.namespace != object.metadata.namespace {
+        let owner = controller(&object.metadata).and_then(|owner| by_uid.get_mut(&owner.uid));
+        let Some(workload) = owner.filter(|owner| Some(&owner.namespace) == object.metadata.namespace.as_ref()) else {
             continue;
-        }
+        };
         if workload.kind == Kind::CronJob {
             // The one before it is over, or is replaced.
             workload.makers.clear();
-            (workload.wanted, workload.idle) = object.wanted(kind);
-            let failed = object.condition("Failed");
-            workload.given_up = failed.map(|failed| failed.message.clone().unwrap_or_default());
         }
         workload.makers.push(Maker::of(kind, &object));
     }
     // A Deployment that cannot create a ReplicaSet has the condition itself.
-    for (kind, object) in top.iter().filter(|(kind, _)| *kind == Kind::Deployment) {
-        let Some(workload) = by_uid.get(&object.metadata.uid).and_then(|index| workloads.get_mut(*index)) else {
-            continue;
-        };
+    for workload in workloads.iter_mut().filter(|workload| workload.kind == Kind::Deployment) {
         if workload.makers.is_empty() {
-            workload.makers.push(Maker::of(*kind, object));
+            workload.makers.push(Maker::of(workload.kind, &workload.object));
         }
     }
 }
 
-#[derive(Deserialize)]
-struct Owned {
-    metadata: OwnedMetadata,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct OwnedMetadata {
-    #[serde(default)]
-    namespace: String,
-    #[serde(default)]
-    owner_references: Vec<OwnerReference>,
-}
-
 /// Adds each pod to its maker. One that cannot be parsed is reported by another check.
 fn add_pods(workloads: &mut [Workload], pods: &[Box<RawValue>]) {
-    let mut makers: HashMap<String, (String, &mut Vec<ClusterPod>)> = HashMap::new();
-    for workload in workloads {
-        let namespace = &workload.namespace;
-        makers
-            .extend(workload.makers.iter_mut().map(|maker| (maker.uid.clone(), (namespace.clone(), &mut maker.pods))));
+    let mut makers: HashMap<String, (&String, &mut Vec<ClusterPod>)> = HashMap::new();
+    for Workload { namespace, makers: of_workload, .. } in workloads {
+        makers.extend(of_workload.iter_mut().map(|maker| (maker.uid().to_owned(), (&*namespace, &mut maker.pods))));
     }
     for json in pods {
         let Ok(Owned { metadata }) = serde_json::from_str(json.get()) else { continue };
-        let owner = metadata.owner_references.iter().find(|owner| owner.controller == Some(true));
-        let Some((namespace, pods)) = owner.and_then(|owner| makers.get_mut(&owner.uid)) else { continue };
-        if *namespace == metadata.namespace {
+        let maker = controller(&metadata).and_then(|owner| makers.get_mut(&owner.uid));
+        let Some((namespace, pods)) = maker else { continue };
+        if Some(*namespace) == metadata.namespace.as_ref() {
             pods.extend(ClusterPod::read(json));
         }
     }

@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use futures::future::OptionFuture;
 use k8s_openapi::{api::core::v1, apimachinery::pkg::apis::meta::v1::Status};
 use kube::{
     Api, Error,
@@ -85,10 +86,10 @@ impl Executor {
 /// Waits for the end of a command.
 async fn ended(mut process: AttachedProcess, max_output: u64) -> Execution {
     let (stdout, stderr) = (process.stdout(), process.stderr());
-    let status = status(&mut process);
+    let status = OptionFuture::from(process.take_status());
     let (stdout, stderr, status) = tokio::join!(text(stdout, max_output), text(stderr, max_output), status);
     let printed = format!("{stdout}\n{stderr}");
-    let Some(status) = status else {
+    let Some(status) = status.flatten() else {
         return Execution::Failed("the connection to the container broke off".to_owned());
     };
     if status.status.as_deref() == Some("Success") {
@@ -110,13 +111,6 @@ const STATUS_DLL_NOT_FOUND: i64 = 0xc000_0135;
 /// language of the node and whose number is not.
 fn is_absent(message: &str) -> bool {
     message.contains("(0x2)") || message.contains("(0x3)")
-}
-
-async fn status(process: &mut AttachedProcess) -> Option<Status> {
-    match process.take_status() {
-        Some(status) => status.await,
-        None => None,
-    }
 }
 
 /// Reads a stream and keeps a bounded part. Bytes that are not UTF-8 are in translated text, which does not matter.

@@ -1,12 +1,12 @@
 //! The commands, in the order in which their answers depend on each other, and what the answers mean.
 
 use super::{CommandOutput, Identity, not_checked, user::User};
-use crate::shared::rules::{self, Names, Status};
+use crate::shared::rules::{self, Names, Phase, Status};
 use gmsa_core::diagnostic::{Check, Diagnostic, Rule};
 
-/// One check in the container.
+/// What a container is asked, one check each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum Asked {
     /// As whom commands run in it.
     User,
     /// Whether Windows gave it a credential spec, and of which domain.
@@ -25,7 +25,7 @@ pub enum Step {
     ServiceTicket,
 }
 
-impl Step {
+impl Asked {
     pub const ALL: [Self; 8] = [
         Self::User,
         Self::CredentialSpec,
@@ -139,18 +139,15 @@ impl Step {
 /// The port of LDAP, which a service record of a domain controller has.
 const LDAP: &str = "389";
 
-fn found_by_code(step: Step, code: u32, identity: &Identity, command: &[String]) -> Check {
+fn found_by_code(step: Asked, code: u32, identity: &Identity, command: &[String]) -> Check {
     let number = if code < 0x1_0000 { code.to_string() } else { format!("{code:#x}") };
-    let known = Status(code).code().and_then(|code| Some((code.running()?, code.name)));
-    let (rule, name) = match (step, known) {
+    let name = Status(code).name();
+    let rule = match (step, Status(code).rule(Phase::Running)) {
         // Without a credential spec there is no NETLOGON to answer (Kubernetes: Configure GMSA, troubleshooting).
-        (Step::CredentialSpec, Some((rule, name))) if *rule == rules::NO_SECURE_CHANNEL => {
-            (&rules::NO_CREDENTIALS, name)
-        }
+        (Asked::CredentialSpec, Some(rule)) if *rule == rules::NO_SECURE_CHANNEL => &rules::NO_CREDENTIALS,
         // `klist` answers so where the directory has no such service principal name.
-        (Step::ServiceTicket, Some((rule, name))) if *rule == rules::TRUST_FAILED => (&rules::PRINCIPAL_UNKNOWN, name),
-        (_, Some(known)) => known,
-        (_, None) => (&rules::UNKNOWN_STATUS, Status(code).name()),
+        (Asked::ServiceTicket, Some(rule)) if *rule == rules::TRUST_FAILED => &rules::PRINCIPAL_UNKNOWN,
+        (_, rule) => rule.unwrap_or(&rules::UNKNOWN_STATUS),
     };
     let Identity { domain, account, .. } = identity;
     let principal = command.last().map(String::as_str);

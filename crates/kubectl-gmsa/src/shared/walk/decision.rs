@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use serde_json::Value;
 
 use crate::shared::{
-    admission::{FactFinder, Reviewed, admit, review_of},
+    admission::{FactFinder, Reviewed, review_of},
     names,
     not_checked::{Read, Remedy, because},
     pods::ClusterPod,
@@ -35,13 +35,14 @@ pub async fn checks(
 ) -> anyhow::Result<Vec<Check>> {
     let review = review_of(namespace, pod).context("the pod template cannot be parsed")?;
     let parsed = review.object.as_ref().context("there is no pod template")?;
-    let denials = admit(&review, pod, &Reviewed::ASSUMED, finder).await?.denials;
+    let denials = finder.admit(&review, pod, &Reviewed::ASSUMED).await?.denials;
     let mut denials: Vec<Denial> = denials.into_iter().map(|found| found.denial).collect();
     denials.extend(left_out(finder, &denials, namespace, parsed).await);
     let (of_permission, of_template): (Vec<&Denial>, Vec<&Denial>) = denials
         .iter()
         .partition(|denial| matches!(denial, Denial::NotAuthorized { .. } | Denial::AuthorizationFailed { .. }));
-    let specs = specs(parsed);
+    let specs: BTreeSet<&str> = parsed.slots().filter_map(|slot| slot.name).collect();
+    let specs = Vec::from_iter(specs).join(", ");
     let missing = denials.iter().find_map(|denial| match denial {
         Denial::SpecMissing(spec) => Some(spec.as_str()),
         _ => None,
@@ -55,27 +56,28 @@ pub async fn checks(
         |denials: &[&Denial], about| Some(denied(denials.first()?, parsed, about, namespace, (subject, nearest)));
     let template = first(&of_template, TEMPLATE);
     let is_denied = template.as_ref().is_some_and(is_cause);
-    let (class, unread) = match missing_class(snapshot, pod).await {
-        Ok(found) => (found.filter(|_| !is_denied).map(|found| Check::found(TEMPLATE, found)), None),
-        Err(unread) => (None, Some(unread.check("runtime class"))),
-    };
-    let mut checks: Vec<Check> = unread.into_iter().collect();
-    let is_denied = is_denied || class.is_some();
-    checks.push(class.or(template).unwrap_or_else(|| Check::pass(TEMPLATE, format!("names {specs}"))));
-    if is_denied {
+    let mut checks = Vec::new();
+    let class = known(missing_class(snapshot, pod).await, "runtime class", &mut checks).filter(|_| !is_denied);
+    let template = class.map(|found| Check::found(TEMPLATE, found)).or(template);
+    checks.push(template.unwrap_or_else(|| Check::pass(TEMPLATE, format!("names {specs}"))));
+    if checks.iter().any(is_cause) {
         return Ok(checks);
     }
     let account = parsed.service_account();
-    let (permission, lacking) = match missing_account(snapshot, namespace, account).await {
-        Ok(None) => (None, None),
-        Ok(Some(found)) => (Some(Check::found(PERMISSION, found)), None),
-        Err(unread) => (None, Some(unread.check("service account"))),
-    };
-    checks.extend(lacking);
+    let missing = known(missing_account(snapshot, namespace, account).await, "service account", &mut checks);
+    let permission = missing.map(|found| Check::found(PERMISSION, found));
     let permission = permission.or_else(|| first(&of_permission, PERMISSION));
     checks
         .push(permission.unwrap_or_else(|| Check::pass(PERMISSION, format!("{namespace}:{account} may use {specs}"))));
     Ok(checks)
+}
+
+/// What was found; a check that says why it could not be read.
+fn known(read: Read<Option<Diagnostic>>, about: &'static str, checks: &mut Vec<Check>) -> Option<Diagnostic> {
+    read.unwrap_or_else(|unread| {
+        checks.push(unread.check(about));
+        None
+    })
 }
 
 /// What the decision left out: that a credential spec could not be read, where its use is denied as well, and whether the service account may use
@@ -97,14 +99,6 @@ async fn left_out(finder: &mut FactFinder, denials: &[Denial], namespace: &str, 
     }
     found.retain(|found| !denials.contains(found));
     found
-}
-
-/// The names of the credential specs of a pod, each once.
-fn specs(pod: &Pod) -> String {
-    let mut names: Vec<&str> = pod.slots().filter_map(|slot| slot.name).collect();
-    names.sort_unstable();
-    names.dedup();
-    names.join(", ")
 }
 
 async fn missing_class(snapshot: &Snapshot, pod: &Value) -> Read<Option<Diagnostic>> {

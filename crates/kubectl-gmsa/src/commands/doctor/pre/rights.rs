@@ -5,8 +5,12 @@ use std::collections::BTreeMap;
 use futures::future::join_all;
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec};
 
-use super::super::found;
-use crate::shared::{not_checked::Read, rules, snapshot::Snapshot};
+use super::super::{found, permission};
+use crate::shared::{
+    not_checked::{Read, Unread},
+    rules,
+    snapshot::Snapshot,
+};
 use gmsa_core::{
     credspec::{GROUP, PLURAL},
     diagnostic::Check,
@@ -62,13 +66,10 @@ pub(super) async fn check(snapshot: &Snapshot, namespace: &str, no_namespace: bo
     }
     needed.push((CRDS, None));
     needed.extend(IN_NAMESPACE.map(|rights| (rights, Some(namespace))));
-    let missing = match missing(snapshot, &needed).await {
+    let missing = async { Ok([missing(snapshot, &needed).await?, missing_to_give(snapshot).await?]) };
+    let [missing, given] = match missing.await {
         Ok(missing) => missing,
-        Err(unread) => return unread.check(RIGHTS),
-    };
-    let given = match missing_to_give(snapshot).await {
-        Ok(given) => given,
-        Err(unread) => return unread.check(RIGHTS),
+        Err::<_, Unread>(unread) => return unread.check(RIGHTS),
     };
     let parts = [("you may not", missing), ("you may not give the webhook what you lack yourself:", given)];
     let parts = parts.iter().filter(|(_, rights)| !rights.is_empty());
@@ -117,14 +118,8 @@ async fn missing(snapshot: &Snapshot, needed: &[(Rights, Option<&str>)]) -> Read
 }
 
 async fn may(snapshot: &Snapshot, (verb, group, resource): (&str, &str, &str), namespace: Option<&str>) -> Read<bool> {
-    let attributes = ResourceAttributes {
-        verb: Some(verb.to_owned()),
-        group: Some(group.to_owned()),
-        resource: Some(resource.to_owned()),
-        namespace: namespace.map(str::to_owned),
-        ..ResourceAttributes::default()
-    };
-    let spec = SelfSubjectAccessReviewSpec { resource_attributes: Some(attributes), ..Default::default() };
+    let right = ResourceAttributes { namespace: namespace.map(str::to_owned), ..permission(verb, group, resource) };
+    let spec = SelfSubjectAccessReviewSpec { resource_attributes: Some(right), ..Default::default() };
     let review = SelfSubjectAccessReview { spec, ..Default::default() };
     let answer: SelfSubjectAccessReview =
         snapshot.ask("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", &review).await?;

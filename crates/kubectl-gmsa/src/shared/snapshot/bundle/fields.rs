@@ -14,7 +14,7 @@ use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 use x509_parser::pem::Pem;
 
-use crate::shared::rules;
+use crate::shared::{rules, workloads::Kind};
 
 /// What stands where contents of a credential spec were.
 pub const LEFT_OUT: &str = "leftOut";
@@ -82,17 +82,11 @@ const ARGUMENTS: [&str; 6] = [
 
 /// Whether of this resource only those are taken that have to do with GMSA.
 pub fn is_partial(resource: &str) -> bool {
-    matches!(
-        resource,
-        "pods" | "replicationcontrollers" | "mutatingwebhookconfigurations" | "validatingwebhookconfigurations"
-    ) || is_workload(resource)
+    resource == "pods" || resource.ends_with("webhookconfigurations") || is_workload(resource)
 }
 
 fn is_workload(resource: &str) -> bool {
-    matches!(
-        resource,
-        "deployments" | "statefulsets" | "daemonsets" | "replicasets" | "jobs" | "cronjobs" | "replicationcontrollers"
-    )
+    resource == "replicationcontrollers" || Kind::ALL.iter().any(|kind| kind.plural() == resource)
 }
 
 /// Whether an object of a list is taken: of pods, workloads and webhooks those that name GMSA.

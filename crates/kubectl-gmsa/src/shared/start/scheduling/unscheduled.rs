@@ -12,11 +12,11 @@ use super::{
     },
     Nodes, OS, build_of, error, linux_node, not_ready,
 };
-use crate::shared::windows_build::{Build, LABEL};
 use crate::shared::{
     output::first_five,
     pods::ClusterPod,
     rules::{self, Names, Phase, Subject},
+    windows_build::{Build, LABEL},
 };
 use gmsa_core::{
     credspec::is_dns_subdomain,
@@ -48,14 +48,10 @@ pub fn why(pod: &ClusterPod, subject: Subject<'_>, nodes: &Nodes, events: &Event
     }
     let is_cordoned = |node: &&&Node| node.spec.as_ref().is_some_and(|spec| spec.unschedulable == Some(true));
     let cordoned = selected.iter().find(is_cordoned).and_then(|node| node.metadata.name.as_deref());
-    let keep_away: Vec<(&Node, Vec<&Taint>)> = selected
-        .into_iter()
-        .map(|node| (node, untolerated(spec, node)))
-        .filter(|(_, taints)| !taints.is_empty())
-        .collect();
-    let others = windows.iter().filter(|node| selects(spec, &labels(node))).count() - keep_away.len();
+    let taints = selected.iter().map(|node| (*node, untolerated(spec, node)));
+    let keep_away: Vec<(&Node, Vec<&Taint>)> = taints.filter(|(_, taints)| !taints.is_empty()).collect();
     match keep_away.first() {
-        Some((node, taints)) if others == 0 => tainted(pod, node, taints, &text, subject),
+        Some((node, taints)) if keep_away.len() == selected.len() => tainted(pod, node, taints, &text, subject),
         // The scheduler says so of a node that would take the pod; others may be cordoned, or tainted.
         _ if said.contains("Insufficient ") => {
             rules::found(&rules::NODE_RESOURCES, text, &Names::default()).with_severity(Severity::Error)
@@ -75,22 +71,18 @@ fn held(pod: &ClusterPod, subject: Subject<'_>, events: &Events) -> Option<Diagn
             "the pod is not on a node: no scheduler tries it before its gates are removed: {}",
             first_five(&gates)
         );
-        let fix = subject.change(&json!({"schedulingGates": null}));
-        return Some(
-            error(&rules::NOT_SCHEDULED, text)
-                .with_fix(format!("Its controller removes them when it is time. To do without: {fix}")),
-        );
+        let change = subject.change(&json!({"schedulingGates": null}));
+        let fix = format!("Its controller removes them when it is time. To do without: {change}");
+        return Some(error(&rules::NOT_SCHEDULED, text).with_fix(fix));
     }
     let name = spec.scheduler_name.as_deref().filter(|name| !["", "default-scheduler"].contains(name))?;
     if !is_untried(pod, events) {
         return None;
     }
     let text = format!("the pod is not on a node: its scheduler, {name:?}, has not tried it");
-    let fix = subject.change(&json!({"schedulerName": "default-scheduler"}));
-    Some(
-        error(&rules::NOT_SCHEDULED, text)
-            .with_fix(format!("Start that scheduler, or use the one of Kubernetes: {fix}")),
-    )
+    let change = subject.change(&json!({"schedulerName": "default-scheduler"}));
+    let fix = format!("Start that scheduler, or use the one of Kubernetes: {change}");
+    Some(error(&rules::NOT_SCHEDULED, text).with_fix(fix))
 }
 
 /// What the words of the scheduler alone say. `node` is one that it can mean.
@@ -109,9 +101,10 @@ fn of_words(pod: &ClusterPod, subject: Subject<'_>, mut text: String, node: Opti
 }
 
 fn scheduler_says<'e>(pod: &'e ClusterPod, events: &'e Events) -> Option<&'e str> {
-    let mut conditions = pod.object.status.iter().flat_map(|status| status.conditions.iter().flatten());
-    let condition = conditions.find(|condition| condition.type_ == "PodScheduled");
-    let said = condition.and_then(|condition| condition.message.as_deref()).filter(|said| !said.is_empty());
+    let said = pod
+        .condition("PodScheduled")
+        .and_then(|condition| condition.message.as_deref())
+        .filter(|said| !said.is_empty());
     let uid = pod.object.metadata.uid.as_deref().unwrap_or_default();
     let event = || events.newest(uid, |event| event.reason == "FailedScheduling").map(|event| event.message.as_str());
     said.or_else(event)
@@ -137,24 +130,23 @@ fn unselected(spec: &PodSpec, windows: &[Node], text: &str, subject: Subject<'_>
         (!windows.iter().any(has)).then(|| format!("{key}={value}"))
     };
     let missing: Vec<String> = selector.iter().filter_map(missing).collect();
-    let found = Diagnostic::new(&rules::NOT_SCHEDULED, format!("{text}; it selects none of the Windows nodes"));
-    match missing.first().filter(|label| label.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_./=".contains(&b))) {
-        Some(label) => found.with_fix(format!(
+    let is_plain = |label: &&String| label.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_./=".contains(&b));
+    let fix = match missing.first().filter(is_plain) {
+        Some(label) => format!(
             "No Windows node has the label {label}: correct the node selector, or label a node that is meant: `kubectl label node NODE {label}`."
-        )),
-        None => found.with_fix(
-            "Correct its node affinity and its node selector, or label a node that is meant: `kubectl get nodes -l kubernetes.io/os=windows --show-labels` \
-             shows the labels.",
         ),
-    }
+        None => "Correct its node affinity and its node selector, or label a node that is meant: \
+             `kubectl get nodes -l kubernetes.io/os=windows --show-labels` shows the labels."
+            .to_owned(),
+    };
+    Diagnostic::new(&rules::NOT_SCHEDULED, format!("{text}; it selects none of the Windows nodes")).with_fix(fix)
 }
 
 /// All Windows nodes that the pod selects have a taint that it does not tolerate: what to do about that of the first.
 fn tainted(pod: &ClusterPod, node: &Node, taints: &[&Taint], text: &str, subject: Subject<'_>) -> Diagnostic {
     let name = node.metadata.name.as_deref().unwrap_or_default();
     // Kubernetes sets these by itself, for as long as the node is like this (Taint based Evictions, Taint Nodes by Condition).
-    let of_condition = taints.iter().find_map(|taint| Some((taint, taint.key.strip_prefix("node.kubernetes.io/")?)));
-    match of_condition.map(|(_, condition)| condition) {
+    match taints.iter().find_map(|taint| taint.key.strip_prefix("node.kubernetes.io/")) {
         Some("unschedulable") => {
             let found = Diagnostic::new(&rules::NODE_TAINT, format!("{text}; {name} is cordoned"));
             let fix = is_dns_subdomain(name).then(|| format!("`kubectl uncordon {name}`."));

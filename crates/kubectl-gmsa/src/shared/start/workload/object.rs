@@ -1,8 +1,12 @@
 //! A workload as the API server describes it: what it wants, and its pod template.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{OwnerReference, Time};
+use k8s_openapi::{
+    api::apps::v1::DeploymentCondition,
+    apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta, OwnerReference, Time},
+};
+use kube::core::{Selector, SelectorExt as _};
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 
@@ -11,26 +15,13 @@ use gmsa_core::admission::pod::Pod;
 
 /// The fields that are needed.
 #[derive(Deserialize)]
-pub struct Object {
-    pub metadata: Metadata,
+pub struct WorkloadObject {
+    #[serde(default)]
+    pub metadata: ObjectMeta,
     #[serde(default)]
     spec: Spec,
     #[serde(default)]
-    status: Status,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Metadata {
-    pub namespace: String,
-    pub name: String,
-    #[serde(default)]
-    pub uid: String,
-    #[serde(default)]
-    owner_references: Vec<OwnerReference>,
-    creation_timestamp: Option<Time>,
-    #[serde(default)]
-    annotations: HashMap<String, String>,
+    status: Reported,
 }
 
 #[derive(Default, Deserialize)]
@@ -43,36 +34,31 @@ struct Spec {
     suspend: bool,
     #[serde(default)]
     paused: bool,
+    selector: Option<LabelSelector>,
+    #[serde(default)]
+    update_strategy: Value,
     template: Option<Box<RawValue>>,
-    job_template: Option<JobTemplate>,
-}
-
-#[derive(Deserialize)]
-struct JobTemplate {
-    spec: JobSpec,
-}
-
-#[derive(Deserialize)]
-struct JobSpec {
-    template: Option<Box<RawValue>>,
+    /// A Job without a name.
+    job_template: Option<Box<WorkloadObject>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Status {
+struct Reported {
     #[serde(default)]
-    conditions: Vec<Condition>,
+    conditions: Vec<DeploymentCondition>,
     desired_number_scheduled: Option<usize>,
     succeeded: Option<usize>,
 }
 
+/// An object of any kind, as far as it says what it is and what controls it.
 #[derive(Deserialize)]
-pub struct Condition {
-    #[serde(rename = "type")]
-    type_: String,
-    status: String,
-    reason: Option<String>,
-    pub message: Option<String>,
+pub struct Owned {
+    pub metadata: ObjectMeta,
+}
+
+pub fn controller(of: &ObjectMeta) -> Option<&OwnerReference> {
+    of.owner_references.iter().flatten().find(|owner| owner.controller == Some(true))
 }
 
 /// Why a workload wants no pod.
@@ -99,32 +85,49 @@ impl Idle {
     }
 }
 
-impl Object {
-    pub fn condition(&self, name: &str) -> Option<&Condition> {
+impl WorkloadObject {
+    pub fn uid(&self) -> &str {
+        self.metadata.uid.as_deref().unwrap_or_default()
+    }
+
+    fn condition(&self, name: &str) -> Option<&DeploymentCondition> {
         self.status.conditions.iter().find(|condition| condition.type_ == name && condition.status == "True")
     }
 
-    /// The message of a rollout that does not go on (`progressDeadlineSeconds`).
-    pub fn stuck(&self) -> Option<String> {
-        let is_stuck = |condition: &&Condition| {
-            condition.type_ == "Progressing" && condition.reason.as_deref() == Some("ProgressDeadlineExceeded")
-        };
-        self.status.conditions.iter().find(is_stuck).map(|found| found.message.clone().unwrap_or_default())
+    /// The message of a condition that holds.
+    pub fn says(&self, condition: &str) -> Option<&str> {
+        self.condition(condition).map(|found| found.message.as_deref().unwrap_or_default())
     }
 
+    /// The message of a rollout that does not go on (`progressDeadlineSeconds`).
+    pub fn stuck(&self) -> Option<&str> {
+        let is_stuck = |condition: &&DeploymentCondition| {
+            condition.type_ == "Progressing" && condition.reason.as_deref() == Some("ProgressDeadlineExceeded")
+        };
+        self.status.conditions.iter().find(is_stuck).map(|found| found.message.as_deref().unwrap_or_default())
+    }
+
+    /// Whether its controller rolls out no change.
     pub fn is_paused(&self) -> bool {
         self.spec.paused
     }
 
-    /// By what those of one owner are in order: a rollback makes an old ReplicaSet the newest.
-    pub fn age(&self) -> (Option<u64>, Option<&Time>) {
-        let revision = self.metadata.annotations.get("deployment.kubernetes.io/revision");
-        (revision.and_then(|revision| revision.parse().ok()), self.metadata.creation_timestamp.as_ref())
+    /// Whether it replaces a pod only when somebody deletes it.
+    pub fn replaces_on_delete(&self) -> bool {
+        self.spec.update_strategy.get("type").is_some_and(|strategy| strategy == "OnDelete")
     }
 
-    pub fn controller(&self) -> Option<&str> {
-        let mut owners = self.metadata.owner_references.iter();
-        owners.find(|owner| owner.controller == Some(true)).map(|owner| owner.uid.as_str())
+    /// Whether its selector is of these labels. An empty one, which `apps/v1` does not allow, selects everything.
+    pub fn selects(&self, labels: &BTreeMap<String, String>) -> bool {
+        let selector = self.spec.selector.clone().and_then(|selector| Selector::try_from(selector).ok());
+        selector.is_some_and(|selector| !selector.selects_all() && selector.matches(labels))
+    }
+
+    /// By what those of one owner are in order: a rollback makes an old ReplicaSet the newest.
+    pub fn age(&self) -> (Option<u64>, Option<&Time>) {
+        let annotations = self.metadata.annotations.as_ref();
+        let revision = annotations.and_then(|all| all.get("deployment.kubernetes.io/revision"));
+        (revision.and_then(|revision| revision.parse().ok()), self.metadata.creation_timestamp.as_ref())
     }
 
     /// How many pods it creates, and why that is none.
@@ -143,6 +146,12 @@ impl Object {
                 (spec.completions.map_or(at_once, |all| left(all).min(at_once)), Idle::NothingLeft)
             }
         }
+    }
+
+    /// The metadata of its pod template.
+    pub fn of_template(&self, kind: Kind) -> Option<ObjectMeta> {
+        let template: Owned = serde_json::from_str(self.template(kind)?.get()).ok()?;
+        Some(template.metadata)
     }
 
     fn template(&self, kind: Kind) -> Option<&RawValue> {
@@ -164,7 +173,8 @@ impl Object {
         let mut pod: Value = serde_json::from_str(template.get()).ok()?;
         // Its controller names it.
         let labels = pod.pointer("/metadata/labels").cloned().unwrap_or_default();
-        *pod.get_mut("metadata")? = json!({"generateName": format!("{}-", self.metadata.name), "labels": labels});
+        *pod.get_mut("metadata")? =
+            json!({"generateName": format!("{}-", self.metadata.name.as_deref()?), "labels": labels});
         Some(pod)
     }
 }

@@ -1,0 +1,247 @@
+//! What is known of the rules that the core, the directory or the server finds too, beside what `diagnostic/rules.rs` of the core says: the words
+//! of the webhook, and the remedies that names say more of.
+
+use serde_json::json;
+
+use super::{
+    Family, Fix, Names, RuleEntry,
+    Words::{Codes, Event, General, Message, Refusal, RunningCodes, Start, StartCodes},
+    family,
+};
+use crate::shared::{grant::GrantObjects, installer::Installer};
+use gmsa_core::{
+    admission::pod::{Pod, Slot},
+    credspec::{SpecName, is_dns_label, is_dns_subdomain, lint::suggest_name},
+};
+
+family! { of the core {
+    UNEXPECTED_KIND: [Refusal("expected a *object, got a")];
+    CREDENTIAL_SPEC_WRONG: [Refusal("the gmsa cred spec cannot work")];
+    UNEXPECTED_OPERATION: [Refusal("expected a create or update operation, got")];
+    NO_OBJECT: [Refusal("the admissionreview of a pod * has no request.")];
+    INVALID_NAMESPACE: [Refusal("the admissionreview has no valid request.namespace")];
+    INVALID_SPEC_NAME: [Refusal("gmsa cred spec name *is not a lower-case dns subdomain")], fix: other_name;
+    INVALID_SERVICE_ACCOUNT: [Refusal("service account name *is not a lower-case dns subdomain")];
+    TOO_MANY_SLOTS: [Refusal("containers, init containers and ephemeral containers together")];
+    TOO_MANY_SPECS: [Refusal("distinct gmsa cred specs"), Refusal("different gmsa cred specs in one pod")];
+    PATCH_TOO_LARGE: [Refusal("the gmsa cred spec contents of this pod would take")];
+    SPEC_MISSING: [Refusal("cred spec ? does not exist"), Message("gmsacredentialspecs.windows.k8s.io \"*\" not found")], fix: nearest_name;
+    SPEC_UNUSABLE: [Refusal("does not have a credspec key")];
+    SPEC_UNREADABLE: [Refusal("unable to retrieve the contents of cred spec")], fix: what_is_asked;
+    // The second are the words of the chart's guard.
+    CONTENTS_WITHOUT_NAME: [
+        Refusal("but does not define the name of the corresponding resource"),
+        Refusal("contents are set without the name of their cred spec"),
+    ], fix: name_instead;
+    NOT_AUTHORIZED: [
+        Refusal("is not authorized to `use`"),
+        Refusal("is not authorized `use`"),
+        Message("cannot use resource \"gmsacredentialspecs\""),
+    ], fix: grant;
+    AUTHORIZATION_FAILED: [Refusal("unable to check whether service account")], fix: what_is_asked;
+    CONTENTS_DIFFER: [Refusal("does not match the contents of gmsa resource")];
+    // The second are the words of the chart's guard.
+    NAME_WITHOUT_CONTENTS: [Refusal("but does not carry its contents"), Refusal("a gmsa cred spec name has no contents")], fix: with_contents;
+    MODIFIED: [Refusal("cannot update an existing pod's gmsa settings")];
+    LINUX_NODE: [Message("windows options cannot be set for a linux pod")], fix: on_windows;
+    PLUGIN_GUID: [Start("failed to parse the plugin guid"), Event("containers-ccg", 9), StartCodes(&["CO_E_CLASSSTRING"])];
+    ACCOUNT_DISABLED: [
+        Message("failure reason: account currently disabled"),
+        Codes(&["ERROR_ACCOUNT_DISABLED", "STATUS_ACCOUNT_DISABLED"]),
+    ];
+    ACCOUNT_EXPIRED: [
+        Message("kdc_err_name_exp"),
+        Message("kdc_err_service_exp"),
+        Message("entry in database has expired"),
+        Message("specified user account has expired"),
+        Codes(&["STATUS_ACCOUNT_EXPIRED", "ERROR_ACCOUNT_EXPIRED"]),
+    ];
+    ACCOUNT_UNKNOWN: [
+        Message("kdc_err_c_principal_unknown"),
+        Message("client not found in kerberos database"),
+        Message("client '*' not found in kerberos database"),
+        Message("cannot find an object with identity"),
+        Message("finddomainforaccount*unable to locate account"),
+        Message("a referral was returned from the server"),
+        Start("failed to fetch gmsa credentials*specified account does not exist"),
+        Start("failed to fetch gmsa credentials*no such object"),
+        Codes(&["ERROR_DS_NO_SUCH_OBJECT", "ERROR_DS_OBJ_NOT_FOUND"]),
+        Codes(&["ERROR_NO_SUCH_USER", "STATUS_NO_SUCH_USER"]),
+        RunningCodes(&["ERROR_NONE_MAPPED", "STATUS_NONE_MAPPED"]),
+    ];
+    KDS_ROOT_KEY: [
+        Message("new-adserviceaccount*key does not exist"),
+        Message("no kds root key"),
+        Message("add-kdsrootkey : "),
+        Message("group key distribution service cannot"),
+        Codes(&["NTE_NO_KEY"]),
+    ], remedies: {
+        "request is not supported" => "Run `Add-KdsRootKey` on a domain controller, as a member of Domain Admins or Enterprise Admins; elsewhere it answers that the request is not supported.",
+        "add-kdsrootkey : access is denied" => "Run `Add-KdsRootKey` on a domain controller as a member of Domain Admins or Enterprise Admins, in a PowerShell that runs as administrator.",
+    };
+    ACCOUNT_PASSWORD: [
+        Message("cannot install service account"),
+        Message("provided context did not match the target"),
+        Message("test failed for managed service account"),
+        Message("permission to use the group msa"),
+        Message("fetch the password of a group managed service account failed"),
+        Message("could not retrieve passwords for the group managed service account"),
+        Message("test-adserviceaccount*false"),
+        Event("directoryservice", 2947),
+    ], remedies: {
+        "did not match the target" => "Install the account on a machine of its own domain, whose supported encryption types (`msDS-SupportedEncryptionTypes`) are those of the account.",
+        "service account" => "Make the machine a member of a group in `PrincipalsAllowedToRetrieveManagedPassword`, then restart it, or run `klist -li 0x3e7 purge`: it learns of its groups by a new ticket. Compare the encryption types too.",
+    };
+    ACCOUNT_NAME: [Message("not a properly formed account name")];
+    ACCOUNT_SPN_DUPLICATE: [
+        Message("duplicate spn found"),
+        Message("spn value provided for addition/modification is not unique"),
+        Message("groups of duplicate spns"),
+        Message("is registered on multiple accounts which"),
+        Message("encountered duplicate names while processing a kerberos"),
+    ];
+    API_VERSION: [Message("windows.k8s.io/v1alpha1 gmsacredentialspec is deprecated")];
+    LINUX_ONLY: [Message("cannot be set for a windows pod")];
+    HOST_PROCESS: [Message("contains any hostprocess containers")];
+    SIZE: [Message("gmsacredentialspec*size must be under")];
+    NOT_A_POD: [General("pod \"*\" is invalid: "), General("the deployment \"*\" is invalid: ")];
+    RUN_AS_USER: [
+        Message("current security context is not associated with an active directory domain"),
+        Message("user manager\\container"),
+        General("containeruser"),
+        General("containeradministrator"),
+    ];
+    CA_BUNDLE: [Message("unable to load root certificates"), Message("invalid value*cabundle")];
+    CERTIFICATE_NOT_TRUSTED: [
+        Message("gmsawebhookhandshakesfail"),
+        Message("remote error: tls: bad certificate"),
+        Message("received fatal alert: badcertificate"),
+        Message("received fatal alert: unknownca"),
+        Message("tls: unknown certificate authority"),
+    ];
+    CERTIFICATE_EXPIRY: [Message("gmsawebhookcertificateexpires"), Message("the certificate expired at")];
+    CERTIFICATE_UNUSABLE: [
+        Message("gmsawebhookcertificaterefused"),
+        Message("the certificate is not valid before"),
+        Message("no dns name and no ip address among its subject alternative names"),
+        Message("the certificate is not valid pem"),
+        Message("is not an x.509 certificate"),
+        Message("there is no pem section certificate"),
+        Message("the certificate is empty"),
+        General("cannot serve the new certificate"),
+    ];
+    PRIVATE_KEY: [
+        Message("the private key is "),
+        Message("no pem section with a private key"),
+        Message("tls: private key does not match public key"),
+        Message("tls: failed to find any pem data in key input"),
+    ];
+    REFUSED_OBJECT: [Message("the gmsacredentialspec \"*\" is invalid")], remedies: {
+        "a lowercase rfc 1123" => "Use a lower-case DNS name: letters, digits, `-` and `.`. Pods write the same name in `gmsaCredentialSpecName`.",
+    };
+} }
+
+/// The same grant, as a command and as objects.
+fn grant(names: &Names<'_>) -> Option<Fix> {
+    let (spec, namespace, service_account) = (SpecName::parse(names.spec?)?, names.namespace?, names.service_account?);
+    if !is_dns_label(namespace) || !is_dns_subdomain(service_account) {
+        return None;
+    }
+    let command =
+        format!("kubectl gmsa grant --credspec {spec} --serviceaccount {namespace}:{service_account} --apply");
+    let yaml = GrantObjects { spec: &spec, namespace, service_account }.yaml();
+    Some(Fix::write(format!("# or: {command}\n{yaml}")).or_run(Some(format!("`{command}`."))))
+}
+
+/// A name that a credential spec can have, in the slot that has none.
+fn other_name(names: &Names<'_>) -> Option<Fix> {
+    let is_wrong = |name: &str| suggest_name(name) != name;
+    let mut slots = names.slot.copied().into_iter().chain(names.pod.into_iter().flat_map(Pod::slots));
+    let slot = slots.find(|slot| slot.name.is_some_and(is_wrong))?;
+    let name = slot.name?;
+    let is_name = !is_placeholder(name) && name.contains(|c: char| c.is_ascii_alphanumeric());
+    Some(if is_name { renamed(&slot, &suggest_name(name), names) } else { instead_of(name) })
+}
+
+/// The name of the credential spec that is meant, where one of nearly that name exists.
+fn nearest_name(names: &Names<'_>) -> Option<Fix> {
+    let mut slots = names.slot.copied().into_iter().chain(names.pod.into_iter().flat_map(Pod::slots));
+    let slot = slots.find(|slot| slot.name == names.spec)?;
+    Some(renamed(&slot, names.nearest?, names))
+}
+
+/// How to have a slot name this credential spec.
+fn renamed(slot: &Slot<'_>, name: &str, names: &Names<'_>) -> Fix {
+    let context = json!({"windowsOptions": {"gmsaCredentialSpecName": name}});
+    let spec = match slot.kind.field() {
+        None => json!({"securityContext": context}),
+        Some(list) => json!({(list): [{"name": slot.owner, "securityContext": context}]}),
+    };
+    let fix = Fix::write(format!("gmsaCredentialSpecName: {name}"));
+    fix.or_run(names.subject.map(|subject| subject.change(&spec)))
+}
+
+/// What a tool fills in before a manifest is applied.
+fn is_placeholder(name: &str) -> bool {
+    ["{{", "${", "$(", "<%"].iter().any(|start| name.contains(start))
+}
+
+/// What to write in the place of a name that no credential spec can have.
+pub fn instead_of(name: &str) -> Fix {
+    if is_placeholder(name) {
+        return Fix::run(
+            "Render the template, and check what comes out: `helm template CHART | kubectl gmsa check -f -`.",
+        );
+    }
+    let name = Some(suggest_name(name)).filter(|_| name.contains(|c: char| c.is_ascii_alphanumeric()));
+    Fix::write(format!("gmsaCredentialSpecName: {}", name.as_deref().unwrap_or("NAME")))
+}
+
+fn name_instead(names: &Names<'_>) -> Option<Fix> {
+    let yaml = "windowsOptions:\n  gmsaCredentialSpecName: NAME  # instead of gmsaCredentialSpec";
+    names.slot.map(|_| Fix::write(yaml))
+}
+
+fn with_contents(names: &Names<'_>) -> Option<Fix> {
+    if names.pod.is_some_and(Pod::is_linux) {
+        return Some(Fix::run("Remove `spec.os.name: linux`, or the name: the webhook leaves Linux Pods alone."));
+    }
+    let fix = "Delete the Pod, which has no identity: its controller creates a new one; a Pod without a controller must be created again. \
+               `kubectl gmsa doctor` checks the webhook.";
+    names.exists.then(|| Fix::run(fix))
+}
+
+fn on_windows(names: &Names<'_>) -> Option<Fix> {
+    let spec = json!({"os": {"name": "windows"}, "nodeSelector": {"kubernetes.io/os": "windows"}});
+    Some(Fix::run(names.subject?.change(&spec)))
+}
+
+/// What to do where the API server refuses what the webhook asks; `None` where only its log says more. The webhook, which is another process and may be of another version, says why in words alone.
+pub(super) fn what_is_asked(names: &Names<'_>) -> Option<Fix> {
+    let Names { said, installer, webhook, .. } = names;
+    let restore = installer.map_or_else(
+        || "`helm upgrade`, or `kubectl apply --server-side -f` with the manifest that installed it,".to_owned(),
+        Installer::restore,
+    );
+    let fix = if said.contains("CustomResourceDefinition") {
+        "Install the custom resource again; the check of it in `kubectl gmsa doctor` says how.".to_owned()
+    } else if said.contains("answered 401") {
+        // The API server does not check what a configuration names.
+        let webhook = webhook.filter(|(namespace, name)| is_dns_label(namespace) && is_dns_subdomain(name));
+        let restart = webhook.map_or_else(
+            || "a restart of its Deployment".to_owned(),
+            |(namespace, name)| format!("`kubectl rollout restart deployment/{name} -n {namespace}`"),
+        );
+        format!(
+            "The API server does not accept the token of the webhook's service account. {restore} creates the account again if it was deleted; then \
+             {restart} replaces the Pods, whose tokens are dead."
+        )
+    } else if said.contains("answered 403") {
+        format!(
+            "The service account of the webhook has lost its permissions: {restore} creates its ClusterRole and the binding again."
+        )
+    } else {
+        return None;
+    };
+    Some(Fix::run(fix))
+}

@@ -1,0 +1,67 @@
+//! `doctor --bundle`: what is in the file, and above all what is not.
+
+use std::{fs, path::Path, process::Output};
+
+use serde_json::{Value, json};
+
+use super::{
+    cluster::run_in,
+    compare, program,
+    simulated::{cluster, folder},
+    support::{Fault, SimulatedApi, Verb},
+    text,
+};
+
+async fn bundle(api: &SimulatedApi, folder: &Path) -> Output {
+    run_in(folder, api, &["doctor", "--bundle", "gmsa.json"]).await
+}
+
+/// All that it holds of the planted cluster is in `tests/cli/simulated/bundle/gmsa.json`.
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_secret_is_in_it_and_nothing_else_than_these_fields() {
+    let api = cluster(&folder("bundle")).await;
+    let temporary = tempfile::tempdir().unwrap();
+    let output = bundle(&api, temporary.path()).await;
+    assert_eq!(text(&output.stderr), "gmsa.json written: read it before you send it to anybody\n");
+    assert_eq!(output.status.code(), Some(1), "the credential spec is wrong");
+    let file = temporary.path().join("gmsa.json");
+    let mut written: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    written["taken"] = json!("TIME");
+    let written = format!("{written:#}\n");
+    for secret in ["PLANTED", "244818ae", "CmsPlugins"] {
+        assert!(!written.contains(secret), "{secret}: {written}");
+    }
+    let wrong = compare(&folder("bundle"), "gmsa.json", &written);
+    assert!(wrong.is_none(), "{}", wrong.unwrap_or_default());
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bundle_is_judged_as_the_cluster_was() {
+    let api = cluster(&folder("bundle")).await;
+    api.fault(Verb::List, "/api/v1/nodes", usize::MAX, Fault::forbidden());
+    let folder = tempfile::tempdir().unwrap();
+    let live = bundle(&api, folder.path()).await;
+    let recorded = program(folder.path()).args(["doctor", "--from", "gmsa.json"]).output().unwrap();
+    // What is wrong with the contents is said, and nothing of them; the domains in them are what the DNS is asked for.
+    let comparable = |output: &Output| {
+        let lines = text(&output.stdout).lines();
+        lines
+            .filter(|line| ["webapp1: ", "  DNS  ", "-> "].iter().all(|of| !line.contains(of)))
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    assert!(comparable(&live).iter().any(|line| line.starts_with("skip  Windows nodes")), "{live:?}");
+    let (lines, found) = (comparable(&live), comparable(&recorded));
+    let differ: Vec<_> = lines.iter().filter(|line| !found.contains(line)).collect();
+    assert!(differ.is_empty(), "{differ:#?}\n{found:#?}");
+    assert_eq!(recorded.status.code(), live.status.code());
+    for command in [&["why", "pod/web", "-n", "shop"][..], &["outdated", "-A"], &["check", "-A"]] {
+        let output = program(folder.path()).args(command).args(["--from", "gmsa.json"]).output().unwrap();
+        assert_ne!(text(&output.stdout), "", "{command:?}: {}", text(&output.stderr));
+    }
+}
