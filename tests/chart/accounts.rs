@@ -3,7 +3,7 @@
 use gmsa_core::credspec::lint;
 use serde_json::{Value, json};
 
-use crate::{helm::Helm, snapshot::assert_file};
+use crate::{files::objects, helm::Helm, snapshot::assert_file};
 
 /// The chart, from the root of the package, where tests run.
 pub const ACCOUNTS: &str = "charts/gmsa-accounts";
@@ -25,7 +25,7 @@ fn the_list_renders_as_recorded() {
 
 #[test]
 fn the_linter_has_nothing_to_say_of_what_is_rendered() {
-    let objects: Vec<Value> = serde_saphyr::from_multiple(&render(&[])).unwrap();
+    let objects = objects(&render(&[]));
     let specs: Vec<&Value> = objects.iter().filter(|object| object["kind"] == "GMSACredentialSpec").collect();
     assert_eq!(specs.len(), 4);
     for spec in specs {
@@ -38,8 +38,7 @@ fn the_linter_has_nothing_to_say_of_what_is_rendered() {
 #[test]
 fn grants_go_with_their_entry_and_credential_specs_stay() {
     for (more, expected) in [(&[][..], Value::Null), (&["--set", "keepGrants=true"], json!("keep"))] {
-        let objects: Vec<Value> = serde_saphyr::from_multiple(&render(more)).unwrap();
-        for object in objects {
+        for object in objects(&render(more)) {
             let policy = &object["metadata"]["annotations"]["helm.sh/resource-policy"];
             let expected = if object["kind"] == "RoleBinding" { &expected } else { &json!("keep") };
             assert_eq!(policy, expected, "{object}");
@@ -52,8 +51,7 @@ fn grants_go_with_their_entry_and_credential_specs_stay() {
 #[test]
 fn labels_and_annotations_are_on_every_object_and_none_replaces_the_charts_own() {
     let more = ["--set", "commonLabels.team=identity,commonLabels.app\\.kubernetes\\.io/name=x,commonAnnotations.a=b"];
-    let objects: Vec<Value> = serde_saphyr::from_multiple(&render(&more)).unwrap();
-    for object in objects {
+    for object in objects(&render(&more)) {
         assert_eq!(object["metadata"]["labels"]["team"], "identity");
         assert_eq!(object["metadata"]["labels"]["app.kubernetes.io/name"], "gmsa-accounts");
         assert_eq!(object["metadata"]["annotations"]["a"], "b");

@@ -4,13 +4,7 @@ use std::{collections::BTreeSet, fs, path::Path, process::Command};
 
 use serde_json::Value;
 
-fn text(file: &str) -> String {
-    fs::read_to_string(file).unwrap()
-}
-
-fn yaml(file: &str) -> Value {
-    serde_saphyr::from_str(&text(file)).unwrap()
-}
+use crate::files::{executable, text, yaml};
 
 /// The address of the repository until it has one: that of a release that is made without being told another.
 const SOURCE: &str = "https://localhost/gmsa-webhook";
@@ -34,31 +28,7 @@ fn each_text(value: &Value, path: &str, found: &mut impl FnMut(&str, &str)) {
 fn the_security_insights_are_complete_and_lead_to_files() {
     let insights = yaml("SECURITY-INSIGHTS.yml");
     assert_eq!(insights["header"]["schema-version"], "2.0.0");
-    for field in [
-        "/header/last-updated",
-        "/header/last-reviewed",
-        "/header/url",
-        "/project/name",
-        "/project/administrators/0/name",
-        "/project/administrators/0/primary",
-        "/project/repositories/0/name",
-        "/project/repositories/0/url",
-        "/project/repositories/0/comment",
-        "/project/vulnerability-reporting/reports-accepted",
-        "/project/vulnerability-reporting/bug-bounty-available",
-        "/repository/url",
-        "/repository/status",
-        "/repository/accepts-change-request",
-        "/repository/accepts-automated-change-request",
-        "/repository/core-team/0/name",
-        "/repository/core-team/0/primary",
-        "/repository/license/url",
-        "/repository/license/expression",
-        "/repository/security/assessments/self/comment",
-        "/repository/release/automated-pipeline",
-        "/repository/release/distribution-points/0/uri",
-        "/repository/release/distribution-points/0/comment",
-    ] {
+    for field in include_str!("insights").lines() {
         assert!(insights.pointer(field).is_some_and(|value| !value.is_null()), "{field} is missing");
     }
     for field in ["last-updated", "last-reviewed"] {
@@ -108,7 +78,7 @@ fn artifact_hub_leaves_out_what_is_tried_before_a_release() {
 fn the_forms_ask_for_what_is_needed_and_send_security_problems_elsewhere() {
     assert_eq!(yaml(".github/ISSUE_TEMPLATE/config.yml")["blank_issues_enabled"], false);
     for form in ["bug", "idea"] {
-        let form = yaml(&format!(".github/ISSUE_TEMPLATE/{form}.yml"));
+        let form = yaml(format!(".github/ISSUE_TEMPLATE/{form}.yml"));
         let fields = form["body"].as_array().unwrap();
         let ids: Vec<&str> = fields.iter().filter_map(|field| field["id"].as_str()).collect();
         assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len(), "{ids:?}");
@@ -153,8 +123,7 @@ fn reported(advisories: &str, fuzz: &str, open: &str) -> String {
     let script =
         "#!/bin/bash\nif [ \"$2\" = list ]; then printf '%s' \"$OPEN\"; else printf '%s|' \"$@\" >>created; fi\n";
     let gh = folder.path().join("gh");
-    fs::write(&gh, script).unwrap();
-    fs::set_permissions(&gh, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    executable(&gh, script);
     let nightly = yaml(".github/workflows/nightly.yml");
     let step = nightly["jobs"]["report"]["steps"][0]["run"].as_str().unwrap().to_owned();
     let path = format!("{}:/usr/bin:/bin", folder.path().display());
@@ -200,7 +169,7 @@ fn the_night_fuzzes_every_target_by_the_tools_of_ci() {
 /// What Renovate looks for in files that it has no manager for is there.
 #[test]
 fn renovate_finds_the_versions_of_tools() {
-    let renovate: Value = serde_json::from_str(&text("renovate.json")).unwrap();
+    let renovate = yaml("renovate.json");
     for manager in renovate["customManagers"].as_array().unwrap() {
         let file = manager["managerFilePatterns"][0]
             .as_str()

@@ -6,15 +6,12 @@ use std::fs;
 use serde_json::{Map, Value, json};
 
 use crate::{
+    files::{text, yaml},
     helm::{CHART, Helm},
     snapshot::assert_file,
 };
 
 const FOLDER: &str = "deploy/schemas";
-
-fn crd() -> Value {
-    serde_saphyr::from_str(&fs::read_to_string(format!("{CHART}/crds/gmsacredentialspecs.yaml")).unwrap()).unwrap()
-}
 
 /// What a rule of the CRD is in JSON schema: its keyword and what stands behind it.
 fn keyword(rule: &str) -> (&'static str, Value) {
@@ -60,7 +57,7 @@ fn converted(schema: &Value) -> Value {
 
 #[test]
 fn each_version_of_the_crd_has_a_json_schema() {
-    let crd = crd();
+    let crd = yaml(format!("{CHART}/crds/gmsacredentialspecs.yaml"));
     let (group, kind) = (crd["spec"]["group"].as_str().unwrap(), crd["spec"]["names"]["kind"].as_str().unwrap());
     for version in crd["spec"]["versions"].as_array().unwrap() {
         let name = version["name"].as_str().unwrap();
@@ -81,10 +78,7 @@ fn complaint(credential_spec: &str) -> Option<String> {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
     write("Chart.yaml", "{apiVersion: v2, name: a, version: 0.0.0}");
-    write(
-        "values.schema.json",
-        &fs::read_to_string(format!("{FOLDER}/windows.k8s.io/gmsacredentialspec_v1.json")).unwrap(),
-    );
+    write("values.schema.json", &text(format!("{FOLDER}/windows.k8s.io/gmsacredentialspec_v1.json")));
     write("credspec.yaml", credential_spec);
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let output = Helm::new().run(["template", &path(""), "--values", &path("credspec.yaml")]);
@@ -96,7 +90,7 @@ fn complaint(credential_spec: &str) -> Option<String> {
 
 #[test]
 fn the_json_schema_refuses_what_the_api_server_refuses_or_drops() {
-    let example = fs::read_to_string("examples/credspec.yaml").unwrap();
+    let example = text("examples/credspec.yaml");
     assert_eq!(complaint(&example), None);
     let account = "MachineAccountName: WebApp1";
     let mut found = String::new();

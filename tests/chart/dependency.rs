@@ -5,6 +5,7 @@ use std::{collections::BTreeSet, fs, path::Path};
 use serde_json::Value;
 
 use crate::{
+    files::{objects, text},
     helm::{CHART, Helm},
     notes::copy,
 };
@@ -26,11 +27,6 @@ dependencies:
     fs::write(folder.path().join("values.yaml"), "second: {enabled: false}\n").unwrap();
     copy(Path::new(CHART), &folder.path().join("charts/gmsa-webhook"));
     folder
-}
-
-fn objects(rendered: &str) -> Vec<Value> {
-    let documents = rendered.split("\n---\n").filter(|document| document.contains("\nkind: "));
-    documents.map(|document| serde_saphyr::from_str(document).unwrap()).collect()
 }
 
 /// Kind, namespace and name: what may be there once.
@@ -93,7 +89,7 @@ fn a_dependency_refuses_unknown_keys_by_name_and_takes_blank_ones() {
         complaint.contains("gmsa-webhook:\n- at '': additional properties 'replicaCuont' not allowed\n"),
         "{complaint}"
     );
-    let blank = fs::read_to_string("tests/chart/values/blank.yaml").unwrap();
+    let blank = text("tests/chart/values/blank.yaml");
     let lines = blank.lines().filter(|line| !line.starts_with("global:"));
     let blank = lines.fold("gmsa-webhook:\n".to_owned(), |text, line| text + "  " + line + "\n");
     // In the parent's own values and in the user's file: Helm treats blanks differently there.

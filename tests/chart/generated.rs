@@ -1,9 +1,8 @@
 //! Files that are made from the chart: its hidden copy of the values, its README, and what `deploy/` applies without Helm.
 
-use std::fs;
-
 use crate::{
     accounts::ACCOUNTS,
+    files::text,
     helm::{CHART, Helm},
     readme,
     snapshot::assert_file,
@@ -11,21 +10,19 @@ use crate::{
 
 #[test]
 fn templates_can_read_the_values_that_helm_hides_from_them() {
-    assert_file(format!("{CHART}/files/values.yaml"), &fs::read_to_string(format!("{CHART}/values.yaml")).unwrap());
+    assert_file(format!("{CHART}/files/values.yaml"), &text(format!("{CHART}/values.yaml")));
 }
 
 #[test]
 fn the_readme_lists_every_value() {
-    let values = fs::read_to_string(format!("{CHART}/values.yaml")).unwrap();
-    assert_file(format!("{CHART}/README.md"), &readme::of(readme::WEBHOOK, &values));
-    let values = fs::read_to_string(format!("{ACCOUNTS}/values.yaml")).unwrap();
-    assert_file(format!("{ACCOUNTS}/README.md"), &readme::of(readme::ACCOUNTS, &values));
+    for chart in [CHART, ACCOUNTS] {
+        assert_file(format!("{chart}/README.md"), &readme::of(chart));
+    }
 }
 
 #[test]
 fn the_crd_is_the_same_everywhere() {
-    let crd = fs::read_to_string(format!("{CHART}/crds/gmsacredentialspecs.yaml")).unwrap();
-    assert_file("deploy/gmsa-crd.yaml", &crd);
+    assert_file("deploy/gmsa-crd.yaml", &text(format!("{CHART}/crds/gmsacredentialspecs.yaml")));
 }
 
 #[test]
@@ -84,24 +81,9 @@ fn template(head: &str, self_managed: &[String], secret: &[String]) -> String {
     template
 }
 
-const HEAD: &str = "\
-## Made from charts/gmsa-webhook by UPDATE_SNAPSHOTS=1 cargo test --test chart; deploy-gmsa-webhook.sh fills it in.
-## An object marked \"when:\" is for that kind of certificate only; the namespace, for one that the script made.
----
-# when: namespace
-apiVersion: v1
-kind: Namespace
-metadata:
-  name: ${NAMESPACE}
-  labels:
-    app.kubernetes.io/managed-by: deploy-gmsa-webhook.sh
-    pod-security.kubernetes.io/enforce: restricted
-";
-
-const STATIC_HEAD: &str = "\
-## Made from charts/gmsa-webhook by UPDATE_SNAPSHOTS=1 cargo test --test chart; deploy-gmsa-webhook.sh fills it in.
-## Policies for files of the control plane, which no API server takes as objects.
-";
+/// How the two templates begin.
+const HEAD: &str = include_str!("generated/gmsa-webhook.yml");
+const STATIC_HEAD: &str = include_str!("generated/gmsa-static-policies.yml");
 
 /// Kind and name.
 fn identity(document: &str) -> (&str, &str) {

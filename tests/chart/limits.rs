@@ -1,20 +1,12 @@
 //! Numbers that the chart repeats because it cannot ask the program for them.
 
-use serde_json::Value;
-
-use crate::helm::Helm;
+use crate::{files::objects, helm::Helm};
 
 #[test]
 fn the_guard_takes_as_many_names_as_the_webhook() {
-    let rendered = Helm::new().template([
-        "--namespace",
-        "windows",
-        "--set",
-        "guard.enabled=true",
-        "--show-only",
-        "templates/guard.yaml",
-    ]);
-    let policy: Value = serde_saphyr::from_multiple(&rendered).unwrap().remove(0);
+    let guard = ["--set", "guard.enabled=true", "--show-only", "templates/guard.yaml"];
+    let rendered = Helm::new().template(["--namespace", "windows"].into_iter().chain(guard));
+    let policy = objects(&rendered).remove(0);
     let limit = gmsa_core::admission::MAX_SPECS_PER_POD;
     let validations = policy["spec"]["validations"].as_array().unwrap();
     let bound = validations.iter().find(|one| one["expression"] == format!("variables.names{limit}.size() == 0"));

@@ -17,6 +17,7 @@ mod accounts;
 mod community;
 mod crd_schema;
 mod dependency;
+mod files;
 mod generated;
 mod limits;
 mod notes;

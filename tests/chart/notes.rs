@@ -6,45 +6,17 @@
 use std::{fs, path::Path};
 
 use crate::{
+    files::text,
     helm::{CHART, Helm},
     snapshot::assert_file,
 };
-
-/// A case, and the arguments of `helm template`.
-const CASES: [(&str, &[&str]); 7] = [
-    ("install", &["--set", "image.repository=registry.example.com/gmsa-webhook"]),
-    ("upgrade", &["--is-upgrade", "--set", "global.systemDefaultRegistry=registry.example.com"]),
-    ("own-certificate", &["--set", "certificates.mode=secret,containerPort=443,replicaCount=0"]),
-    ("opt-out-label", &["--set", "certificates.mode=cert-manager,webhooks.optOutLabel=windows.k8s.io/disabled"]),
-    (
-        "trial",
-        &[
-            "--values",
-            "tests/chart/values/trial.yaml",
-            "--set",
-            "image.digest=sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
-            "--set",
-            "hostNetwork=true,containerPort=8443,networkPolicy.enabled=true,rbac.create=false,guard.enabled=false",
-        ],
-    ),
-    (
-        "static-policies",
-        &[
-            "--values",
-            "tests/chart/values/static-policies.yaml",
-            "--set",
-            "image.repository=registry.example.com/gmsa-webhook",
-        ],
-    ),
-    ("old-kubernetes", &["--kube-version", "1.29.0", "--set", "image.repository=registry.example.com/gmsa-webhook"]),
-];
 
 /// The chart, with its notes in a template.
 fn chart_with_notes() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     copy(Path::new(CHART), folder.path());
     let templates = folder.path().join("templates");
-    let notes = fs::read_to_string(templates.join("NOTES.txt")).unwrap();
+    let notes = text(templates.join("NOTES.txt"));
     fs::write(templates.join("_notes.tpl"), format!("{{{{- define \"notes\" -}}}}\n{notes}{{{{- end -}}}}")).unwrap();
     let template = "notes: |\n  {{- include \"notes\" . | trim | nindent 2 }}\n";
     fs::write(templates.join("notes.yaml"), template).unwrap();
@@ -69,10 +41,13 @@ pub fn copy(from: &Path, to: &Path) {
 fn notes_are_said_as_recorded() {
     let chart = chart_with_notes();
     let helm = Helm::new();
-    for (name, args) in CASES {
+    let cases = text("tests/chart/notes/cases");
+    for case in cases.lines().filter(|line| !line.starts_with('#')) {
+        let mut args = case.split(' ');
+        let name = args.next().unwrap();
         let template = ["template", "gmsa", chart.path().to_str().unwrap(), "--namespace", "windows"];
         let shown = ["--show-only", "templates/notes.yaml"];
-        let rendered = helm.prints(template.iter().chain(&shown).chain(args).copied());
+        let rendered = helm.prints(template.into_iter().chain(shown).chain(args));
         let (_, notes) = rendered.split_once("notes: |\n").unwrap();
         let notes: String = notes.split_inclusive('\n').map(|line| line.strip_prefix("  ").unwrap_or(line)).collect();
         assert_file(format!("tests/chart/notes/{name}.txt"), &notes);

@@ -12,6 +12,7 @@ use gmsa_webhook::metrics::{Metrics, negotiate};
 use serde_json::{Value, json};
 
 use crate::{
+    files::text,
     helm::Helm,
     promql::{self, Fault},
     reference::{self, families, families_asked},
@@ -56,18 +57,18 @@ fn the_reference_lists_what_a_scrape_shows_and_what_is_made_of_it() {
 fn alerts_section(rules: &Value) -> String {
     let mut out = ALERTS.to_owned();
     for alert in alerts(rules) {
-        let text = |value: &Value| value.as_str().unwrap().to_owned();
-        let annotation = |name: &str| plain(&text(&alert["annotations"][name]));
+        let said = |value: &Value| value.as_str().unwrap().to_owned();
+        let annotation = |name: &str| plain(&said(&alert["annotations"][name]));
         write!(
             out,
             "\n### {}\n\n{}, {} after {}. {}\n\n{}\n\n```promql\n{}\n```\n",
-            text(&alert["alert"]),
+            said(&alert["alert"]),
             annotation("summary"),
-            text(&alert["labels"]["severity"]),
-            text(&alert["for"]),
+            said(&alert["labels"]["severity"]),
+            said(&alert["for"]),
             annotation("description"),
             annotation("action"),
-            text(&alert["expr"]).replace(SCOPE, "…"),
+            said(&alert["expr"]).replace(SCOPE, "…"),
         )
         .unwrap();
     }
@@ -97,35 +98,9 @@ fn dashboard_section(dashboard: &Value) -> String {
 /// The matchers of the pods of the release `gmsa` in the namespace `windows`.
 const SCOPE: &str = r#"namespace="windows",pod=~"gmsa-[a-z0-9]+(-[a-z0-9]+)?""#;
 
-const ALERTS: &str = "\
-## Alerts
-
-`prometheusRule.enabled` in the chart creates a PrometheusRule with these alerts. Each is about the pods of its own release, by their namespace and their
-name (`…` below), apart from `GmsaWebhookCallsFail`, which asks for a metric of the API server: where Prometheus does not scrape the API server, it never fires. The `runbook_url`
-of an alert leads to its section here; in the chart of the source tree set `prometheusRule.runbookUrl` to the address at which your people read this page.
-
-`prometheusRule.thresholds` changes the numbers; those below are the defaults. `prometheusRule.alertLabels` adds labels to all alerts, and `prometheusRule.alerts` changes single
-ones:
-
-```yaml
-prometheusRule:
-  enabled: true
-  alertLabels: {team: windows}
-  alerts:
-    GmsaWebhookAbsent: {severity: page, labels: {area: admission}, for: 10m}
-    GmsaWebhookSlow: {enabled: false}
-```
-";
-
-const DASHBOARD: &str = "\
-## Dashboard
-
-`dashboard.enabled` creates a ConfigMap with a Grafana dashboard, which Grafana's sidecar finds by `dashboard.labels`. It shows the pods of its own release; a variable
-chooses the data source.
-
-| Panel | What it shows |
-|---|---|
-";
+/// How the two sections begin.
+const ALERTS: &str = include_str!("metrics/alerts.md");
+const DASHBOARD: &str = include_str!("metrics/dashboard.md");
 
 #[test]
 fn every_alert_asks_for_metrics_that_exist() {
@@ -144,7 +119,7 @@ fn every_alert_asks_for_metrics_that_exist() {
 #[test]
 fn every_alert_leads_to_its_section_and_is_about_its_own_release() {
     let rules = rendered_rules("prometheusRule.runbookUrl=https://git.example.com/metrics.md");
-    let page = fs::read_to_string("docs/metrics.md").unwrap();
+    let page = text("docs/metrics.md");
     for alert in alerts(&rules) {
         let name = alert["alert"].as_str().unwrap();
         let anchor = name.to_lowercase();
@@ -219,7 +194,7 @@ fn each_alert_fires_when_it_must_and_only_then() {
     fs::write(folder.path().join("rules.yaml"), bare.to_string()).unwrap();
     fs::copy("tests/chart/alerts.yaml", folder.path().join("tests.yaml")).unwrap();
     assert!(promtool(&["test", "rules", "tests.yaml"]).contains("SUCCESS"));
-    let tested = fs::read_to_string("tests/chart/alerts.yaml").unwrap();
+    let tested = text("tests/chart/alerts.yaml");
     for alert in alerts(&bare) {
         let name = format!("alertname: {}, exp_alerts: ", alert["alert"].as_str().unwrap());
         assert!(

@@ -4,22 +4,16 @@ use std::{collections::BTreeSet, fs, path::PathBuf};
 
 use serde_json::Value;
 
-use crate::helm::{CHART, Helm};
+use crate::{
+    files::{objects, text},
+    rendered::rendered_with,
+};
 
 /// The blocks of a page in this language.
 fn blocks(page: &str, language: &str) -> Vec<String> {
-    let text = fs::read_to_string(page).unwrap();
+    let page = text(page);
     let fence = format!("```{language}\n");
-    text.split(&fence).skip(1).map(|rest| rest.split("```").next().unwrap().to_owned()).collect()
-}
-
-fn renders(values: &Value) {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("values.yaml");
-    fs::write(&file, values.to_string()).unwrap();
-    let template =
-        ["template", "gmsa-webhook", CHART, "--namespace", "gmsa-webhook", "--values", file.to_str().unwrap()];
-    Helm::new().prints(template);
+    page.split(&fence).skip(1).map(|rest| rest.split("```").next().unwrap().to_owned()).collect()
 }
 
 #[test]
@@ -30,7 +24,7 @@ fn the_values_that_pages_print_are_taken() {
             let values: Value = serde_saphyr::from_str(&block).unwrap();
             // Objects are no values, and what a parent chart says is below its key.
             if values.get("kind").is_none() && values.get("gmsa-webhook").is_none() {
-                renders(&values);
+                rendered_with(&values);
                 taken += 1;
             }
         }
@@ -42,11 +36,11 @@ fn the_values_that_pages_print_are_taken() {
 fn argo_cd_and_flux_get_values_that_are_taken_and_a_namespace_that_there_is() {
     let blocks = blocks("docs/gitops.md", "yaml");
     let application: Value = serde_saphyr::from_str(&blocks[0]).unwrap();
-    renders(&application["spec"]["source"]["helm"]["valuesObject"]);
+    rendered_with(&application["spec"]["source"]["helm"]["valuesObject"]);
     let flux = blocks.iter().find(|block| block.contains("kind: HelmRelease")).unwrap();
-    let objects: Vec<Value> = serde_saphyr::from_multiple(flux).unwrap();
+    let objects = objects(flux);
     let release = objects.iter().find(|object| object["kind"] == "HelmRelease").unwrap();
-    renders(&release["spec"]["values"]);
+    rendered_with(&release["spec"]["values"]);
     assert_eq!(release["spec"]["chart"]["spec"]["reconcileStrategy"], "Revision");
     assert!(
         objects
@@ -88,8 +82,8 @@ fn every_link_between_pages_leads_to_a_section() {
     assert!(pages.len() > 20, "{pages:?}");
     let mut lost = BTreeSet::new();
     for page in &pages {
-        let text = fs::read_to_string(page).unwrap();
-        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+        let links = text(page);
+        for link in links.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
             let (file, section) = link.split_once('#').unwrap_or((link, ""));
             if link.contains("://") || link.contains(char::is_whitespace) {
                 continue;
@@ -109,7 +103,7 @@ fn every_link_between_pages_leads_to_a_section() {
 /// The root key: without a parameter it is used after ten days, and there is one for the forest.
 #[test]
 fn the_quickstart_says_what_there_is_to_know_of_the_root_key() {
-    let text = fs::read_to_string("docs/quickstart.md").unwrap();
-    assert!(text.contains("Add-KdsRootKey -EffectiveImmediately"));
-    assert!(text.to_lowercase().contains("once per forest") && !text.contains("Once a domain"));
+    let page = text("docs/quickstart.md");
+    assert!(page.contains("Add-KdsRootKey -EffectiveImmediately"));
+    assert!(page.to_lowercase().contains("once per forest") && !page.contains("Once a domain"));
 }

@@ -1,17 +1,17 @@
 //! The form of Rancher's Apps: it asks for values that the chart has, and submitted as it is, it changes nothing.
 
-use std::fs;
-
 use serde_json::{Value, json};
 
 use crate::{
+    files::{text, values, yaml},
     helm::{CHART, Helm},
     refused::unframed,
+    rendered::{put, rendered_with},
 };
 
 /// The questions and those below them.
 fn questions() -> Vec<Value> {
-    let form: Value = serde_saphyr::from_str(&fs::read_to_string(format!("{CHART}/questions.yaml")).unwrap()).unwrap();
+    let form = yaml(format!("{CHART}/questions.yaml"));
     let mut found = Vec::new();
     for question in form["questions"].as_array().unwrap() {
         found.push(question.clone());
@@ -20,22 +20,8 @@ fn questions() -> Vec<Value> {
     found
 }
 
-/// `value` at the path `a.b.c` of `values`.
-fn put(values: &mut Value, path: &str, value: &Value) {
-    let at = path.split('.').fold(values, |at, key| {
-        if at.is_null() {
-            *at = json!({});
-        }
-        &mut at[key]
-    });
-    *at = value.clone();
-}
-
-fn rendered(values: &Value) -> String {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("values.yaml");
-    fs::write(&file, values.to_string()).unwrap();
-    Helm::new().template(["--namespace", "windows", "--kube-version", "1.36", "--values", file.to_str().unwrap()])
+fn path(question: &Value) -> Vec<&str> {
+    question["variable"].as_str().unwrap().split('.').collect()
 }
 
 #[test]
@@ -43,16 +29,15 @@ fn a_form_submitted_as_it_is_changes_nothing() {
     let mut submitted = json!({});
     for question in questions() {
         if !question["default"].is_null() && question["show_if"].is_null() {
-            put(&mut submitted, question["variable"].as_str().unwrap(), &question["default"]);
+            put(&mut submitted, &path(&question), &question["default"]);
         }
     }
-    assert_eq!(rendered(&submitted), fs::read_to_string("tests/chart/rendered/defaults.yaml").unwrap());
+    assert_eq!(rendered_with(&submitted), text("tests/chart/rendered/defaults.yaml"));
 }
 
 #[test]
 fn every_question_is_about_a_value_of_its_type() {
-    let schema: Value =
-        serde_json::from_str(&fs::read_to_string(format!("{CHART}/values.schema.json")).unwrap()).unwrap();
+    let schema = yaml(format!("{CHART}/values.schema.json"));
     for question in questions() {
         let variable = question["variable"].as_str().unwrap();
         let property = variable.split('.').fold(&schema, |at, key| &at["properties"][key]);
@@ -72,8 +57,8 @@ fn every_choice_renders() {
     for question in questions() {
         for option in question["options"].as_array().into_iter().flatten() {
             let mut submitted = json!({});
-            put(&mut submitted, question["variable"].as_str().unwrap(), option);
-            assert!(rendered(&submitted).contains("kind: Deployment"), "{question} {option}");
+            put(&mut submitted, &path(&question), option);
+            assert!(rendered_with(&submitted).contains("kind: Deployment"), "{question} {option}");
         }
     }
 }
@@ -81,8 +66,7 @@ fn every_choice_renders() {
 /// What the form calls required is what the chart refuses to go without.
 #[test]
 fn what_is_required_is_what_the_chart_refuses_to_miss() {
-    let full: Value =
-        serde_saphyr::from_str(&fs::read_to_string("tests/chart/values/rancher-form.yaml").unwrap()).unwrap();
+    let full = yaml("tests/chart/values/rancher-form.yaml");
     let required = questions().into_iter().filter(|question| question["required"] == true);
     let below_credential: Vec<_> = required
         .map(|question| question["variable"].as_str().unwrap().to_owned())
@@ -91,11 +75,9 @@ fn what_is_required_is_what_the_chart_refuses_to_miss() {
     assert_eq!(below_credential.len(), 9);
     for variable in below_credential {
         let mut submitted = full.clone();
-        put(&mut submitted, &variable, &json!(""));
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("values.yaml");
-        fs::write(&file, submitted.to_string()).unwrap();
-        let refused = Helm::new().refuses(["template", "gmsa", CHART, "--values", file.to_str().unwrap()]);
+        put(&mut submitted, &variable.split('.').collect::<Vec<_>>(), &json!(""));
+        let (_file, name) = values(&submitted);
+        let refused = Helm::new().refuses(["template", "gmsa", CHART, "--values", &name]);
         let because =
             if variable.contains(".hostAccountConfig.") { "hostAccountConfig is set" } else { "enabled is true" };
         assert_eq!(unframed(&refused), format!("credential.{because}, but {variable} is empty"));

@@ -43,25 +43,8 @@ pub fn families_asked() -> Vec<Family> {
     families().into_iter().chain([of_api_server]).collect()
 }
 
-/// What the states of the watch mean: the word alone does not say.
-const WATCH_STATES: [(&str, &str); 4] = [
-    (
-        "starting",
-        "the first list of credential specs is under way. The replica is ready when the API server has answered and the list is read, or \
-         takes longer than 10 s; until then each credential spec is read from the API server.",
-    ),
-    ("synced", "answers come from memory, which a watch keeps up to date. This is the state to be in."),
-    (
-        "stale",
-        "the last watch or list failed. Each credential spec is read from the API server until the watch \
-         works again. Answers stay right, and become slow.",
-    ),
-    (
-        "live",
-        "the API server refuses `list` or `watch`, or does not know the kind: the right is missing, or the CRD is. Each credential spec \
-         is read from the API server. With the role of the Go webhook's chart, which grants `get` alone, this is normal.",
-    ),
-];
+/// What the states of the watch mean, a line each: the word alone does not say.
+const WATCH_STATES: &str = include_str!("metrics/states.md");
 
 /// Every family, as Markdown.
 pub fn markdown(families: &[Family]) -> String {
@@ -81,9 +64,9 @@ pub fn markdown(families: &[Family]) -> String {
             writeln!(out, "| `{label}` | {values} |").unwrap();
         }
         for state in family.labels.get("state").into_iter().flatten() {
-            let explained = WATCH_STATES.iter().find(|(name, _)| name == state);
-            let (_, meaning) = explained.unwrap_or_else(|| panic!("{} has the state {state}: explain it", family.name));
-            write!(out, "\n- `{state}`: {meaning}").unwrap();
+            let explained = WATCH_STATES.lines().find(|line| line.starts_with(&format!("- `{state}`: ")));
+            out.push('\n');
+            out += explained.unwrap_or_else(|| panic!("{} has the state {state}: explain it", family.name));
         }
         if family.labels.contains_key("state") {
             out.push('\n');
@@ -92,13 +75,7 @@ pub fn markdown(families: &[Family]) -> String {
     out
 }
 
-const HEAD: &str = "# Metrics
-
-Made from the registry by `UPDATE_SNAPSHOTS=1 cargo test --test chart`: do not edit.
-
-`/metrics` on the admin port answers with OpenMetrics where `Accept` names it, and otherwise with Prometheus' text format. Denials and errors of pods, and what else is counted by reason or code,
-are shown from the start, with 0; other reviews once they have happened. No label takes its value from what a client sends, so their number is bounded.
-";
+const HEAD: &str = include_str!("metrics/head.md");
 
 /// Takes a scrape apart. It is this process's own: what does not look like one is left out.
 fn read(scrape: &str) -> Vec<Family> {

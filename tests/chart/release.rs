@@ -1,11 +1,15 @@
 //! What a release adds to the chart, and the manifests that it is made of: addresses, Artifact Hub's metadata, the manifests of
 //! krew, scoop and winget, checksums. `deploy/stamp.py` and `deploy/finish.sh` make them.
 
-use std::{env, fs, os::unix::fs::PermissionsExt, path::Path, process::Command};
+use std::{env, fs, path::Path, process::Command};
 
 use serde_json::{Value, json};
 
-use crate::helm::Helm;
+use crate::{
+    files::{executable, objects, text, yaml},
+    helm::Helm,
+    snapshot::assert_file,
+};
 
 const IMAGE: &str = "registry.example.com/gmsa/gmsa-webhook";
 const SOURCE: &str = "https://example.com/gmsa";
@@ -14,10 +18,6 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 fn succeeds(command: &mut Command) {
     let output = command.output().unwrap();
     assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
-}
-
-fn yaml(file: &Path) -> Value {
-    serde_saphyr::from_str(&fs::read_to_string(file).unwrap()).unwrap()
 }
 
 fn stamped() -> tempfile::TempDir {
@@ -30,17 +30,14 @@ fn stamped() -> tempfile::TempDir {
 fn the_released_chart_names_the_released_image() {
     let folder = stamped();
     let chart = folder.path().join("gmsa-webhook");
-    assert_eq!(yaml(&chart.join("values.yaml"))["image"]["repository"], IMAGE);
-    let schema = yaml(&chart.join("values.schema.json"));
+    assert_eq!(yaml(chart.join("values.yaml"))["image"]["repository"], IMAGE);
+    let schema = yaml(chart.join("values.schema.json"));
     assert_eq!(schema["properties"]["image"]["properties"]["repository"]["default"], IMAGE);
-    let manifest = fs::read_to_string(folder.path().join("gmsa-webhook.yaml")).unwrap();
+    let manifest = text(folder.path().join("gmsa-webhook.yaml"));
     let images: Vec<&str> = manifest.lines().filter_map(|line| line.trim().strip_prefix("image: \"")).collect();
     assert_eq!(images, [format!("{IMAGE}:{VERSION}\"")]);
-    let kinds: Vec<String> = serde_saphyr::from_multiple::<Value>(&manifest)
-        .unwrap()
-        .iter()
-        .map(|object| object["kind"].as_str().unwrap().to_owned())
-        .collect();
+    let kinds: Vec<String> =
+        objects(&manifest).iter().map(|object| object["kind"].as_str().unwrap().to_owned()).collect();
     for kind in ["Namespace", "Deployment", "ValidatingWebhookConfiguration"] {
         assert!(kinds.iter().any(|found| found == kind), "{kind} is missing: {kinds:?}");
     }
@@ -51,11 +48,10 @@ fn the_released_chart_names_the_released_image() {
 #[test]
 fn the_released_static_policies_are_for_the_released_manifest() {
     let folder = stamped();
-    let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+    let read = |name: &str| text(folder.path().join(name));
     let (policies, manifest) = (read("gmsa-static-policies.yaml"), read("gmsa-webhook.yaml"));
     assert!(policies.contains("in [\"kubeadm:cluster-admins\"]") && !policies.contains("placeholder"), "{policies}");
-    let names: Vec<String> = serde_saphyr::from_multiple::<Value>(&policies)
-        .unwrap()
+    let names: Vec<String> = objects(&policies)
         .iter()
         .map(|object| format!("{}/{}", object["kind"].as_str().unwrap(), object["metadata"]["name"].as_str().unwrap()))
         .collect();
@@ -89,7 +85,7 @@ fn the_runbooks_of_the_released_chart_are_addresses() {
 #[test]
 fn the_released_chart_says_what_artifact_hub_shows() {
     let folder = stamped();
-    let described = yaml(&folder.path().join("gmsa-webhook/Chart.yaml"));
+    let described = yaml(folder.path().join("gmsa-webhook/Chart.yaml"));
     assert_eq!(described["home"], SOURCE);
     assert_eq!(described["sources"], json!([SOURCE]));
     assert_eq!(described["maintainers"], json!([{"name": "The gmsa-webhook maintainers", "url": SOURCE}]));
@@ -109,7 +105,7 @@ fn the_released_chart_says_what_artifact_hub_shows() {
 
 /// What Artifact Hub shows as the changes of a chart, of a version.
 fn changes(folder: &Path, chart: &str) -> Vec<Value> {
-    let described = yaml(&folder.join(chart).join("Chart.yaml"));
+    let described = yaml(folder.join(chart).join("Chart.yaml"));
     serde_saphyr::from_str(described["annotations"]["artifacthub.io/changes"].as_str().unwrap()).unwrap()
 }
 
@@ -140,7 +136,7 @@ fn the_changes_of_a_chart_are_of_its_version() {
 #[test]
 fn the_released_chart_s_readme_installs_the_release() {
     let folder = stamped();
-    let readme = fs::read_to_string(folder.path().join("gmsa-webhook/README.md")).unwrap();
+    let readme = text(folder.path().join("gmsa-webhook/README.md"));
     let install: Vec<&str> = readme.lines().filter(|line| line.contains("helm install")).collect();
     let chart = "oci://registry.example.com/gmsa/charts/gmsa-webhook";
     assert_eq!(
@@ -148,21 +144,21 @@ fn the_released_chart_s_readme_installs_the_release() {
         [format!("helm install gmsa-webhook {chart} --version {VERSION} --namespace gmsa-webhook --create-namespace")]
     );
     assert!(!readme.contains("--set image.repository"), "{readme}");
-    let readme = fs::read_to_string(folder.path().join("gmsa-accounts/README.md")).unwrap();
+    let readme = text(folder.path().join("gmsa-accounts/README.md"));
     let install: Vec<&str> = readme.lines().filter(|line| line.starts_with("helm install")).collect();
     let chart = "oci://registry.example.com/gmsa/charts/gmsa-accounts";
     assert_eq!(
         install,
         [format!("helm install accounts {chart} --version {VERSION} --namespace gmsa-webhook -f accounts.yaml")]
     );
-    let described = yaml(&folder.path().join("gmsa-accounts/Chart.yaml"));
+    let described = yaml(folder.path().join("gmsa-accounts/Chart.yaml"));
     assert_eq!((&described["home"], &described["version"]), (&json!(SOURCE), &json!(VERSION)));
 }
 
 #[test]
 fn no_link_leads_out_of_the_released_chart() {
     let folder = stamped();
-    let readme = fs::read_to_string(folder.path().join("gmsa-webhook/README.md")).unwrap();
+    let readme = text(folder.path().join("gmsa-webhook/README.md"));
     for link in readme.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
         let file = link.split('#').next().unwrap();
         let stays =
@@ -174,60 +170,45 @@ fn no_link_leads_out_of_the_released_chart() {
     }
 }
 
-/// The plugin's archives: system, architecture, ending, program.
-const ARCHIVES: [(&str, &str, &str, &str); 5] = [
-    ("darwin", "amd64", "tar.gz", "kubectl-gmsa"),
-    ("darwin", "arm64", "tar.gz", "kubectl-gmsa"),
-    ("linux", "amd64", "tar.gz", "kubectl-gmsa"),
-    ("linux", "arm64", "tar.gz", "kubectl-gmsa"),
-    ("windows", "amd64", "zip", "kubectl-gmsa.exe"),
-];
+/// The plugin's archives, without the version.
+const ARCHIVES: [&str; 5] =
+    ["darwin-amd64.tar.gz", "darwin-arm64.tar.gz", "linux-amd64.tar.gz", "linux-arm64.tar.gz", "windows-amd64.zip"];
 /// Of "abc", which stands for each.
 const CHECKSUM: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
-
-fn archive(system: &str, arch: &str, end: &str) -> String {
-    format!("kubectl-gmsa-{VERSION}-{system}-{arch}.{end}")
-}
 
 /// The folder of a release, finished.
 fn finished() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    for (system, arch, end, _) in ARCHIVES {
-        fs::write(folder.path().join(archive(system, arch, end)), "abc").unwrap();
+    for archive in ARCHIVES {
+        fs::write(folder.path().join(format!("kubectl-gmsa-{VERSION}-{archive}")), "abc").unwrap();
     }
     succeeds(Command::new("deploy/finish.sh").arg(folder.path()).arg(format!("{SOURCE}/")));
     folder
 }
 
+/// Krew, scoop and winget: `release/` has each file, with `VERSION` for the version.
 #[test]
-fn krew_gets_each_archive_with_its_checksum() {
+fn each_package_manager_gets_the_archives_with_their_checksums() {
     let folder = finished();
-    let plugin = yaml(&folder.path().join("gmsa.krew.yaml"));
-    assert_eq!(plugin["apiVersion"], "krew.googlecontainertools.github.com/v1alpha2");
-    assert_eq!((&plugin["kind"], &plugin["metadata"]["name"]), (&json!("Plugin"), &json!("gmsa")));
-    assert_eq!(plugin["spec"]["version"], format!("v{VERSION}"));
-    // Krew links the program alone.
-    let caveats = plugin["spec"]["caveats"].as_str().unwrap();
-    let krew = "${KREW_ROOT:-$HOME/.krew}";
-    let copy = format!("cp \"{krew}/store/gmsa/v{VERSION}/kubectl_complete-gmsa\" \"{krew}/bin/\"\n");
-    assert!(caveats.ends_with(&copy), "{caveats}");
+    for file in [
+        "gmsa.krew.yaml",
+        "kubectl-gmsa.json",
+        "GMSA-Webhook.kubectl-gmsa.yaml",
+        "GMSA-Webhook.kubectl-gmsa.installer.yaml",
+        "GMSA-Webhook.kubectl-gmsa.locale.en-US.yaml",
+    ] {
+        let made = text(folder.path().join(file)).replace(VERSION, "VERSION");
+        assert_file(format!("tests/chart/release/{file}"), &made);
+    }
     // Krew's index refuses a longer one.
-    assert!(plugin["spec"]["shortDescription"].as_str().unwrap().len() <= 50);
-    let expected = ARCHIVES.map(|(system, arch, end, program)| {
-        json!({
-            "selector": {"matchLabels": {"os": system, "arch": arch}},
-            "uri": format!("{SOURCE}/releases/download/v{VERSION}/{}", archive(system, arch, end)),
-            "sha256": CHECKSUM,
-            "bin": program,
-        })
-    });
-    assert_eq!(plugin["spec"]["platforms"], json!(expected));
+    let krew = yaml(folder.path().join("gmsa.krew.yaml"));
+    assert!(krew["spec"]["shortDescription"].as_str().unwrap().len() <= 50);
 }
 
 #[test]
 fn everything_is_in_the_checksums() {
     let folder = finished();
-    let sums = fs::read_to_string(folder.path().join("SHA256SUMS")).unwrap();
+    let sums = text(folder.path().join("SHA256SUMS"));
     let mut named: Vec<&str> = sums.lines().map(|line| line.split_once("  ").unwrap().1).collect();
     named.push("SHA256SUMS");
     named.sort_unstable();
@@ -239,74 +220,18 @@ fn everything_is_in_the_checksums() {
     succeeds(Command::new("sha256sum").args(["--check", "--quiet", "SHA256SUMS"]).current_dir(folder.path()));
 }
 
-#[test]
-fn scoop_and_winget_get_the_program_for_windows() {
-    let folder = finished();
-    let url = format!("{SOURCE}/releases/download/v{VERSION}/{}", archive("windows", "amd64", "zip"));
-    let scoop: Value =
-        serde_json::from_str(&fs::read_to_string(folder.path().join("kubectl-gmsa.json")).unwrap()).unwrap();
-    let expected = json!({
-        "version": VERSION,
-        "description": "Check, grant and make GMSA credential specs: the kubectl plugin \"kubectl gmsa\"",
-        "homepage": SOURCE,
-        "license": "Apache-2.0",
-        "architecture": {"64bit": {"url": url, "hash": CHECKSUM}},
-        "bin": ["kubectl-gmsa.exe", "kubectl_complete-gmsa.cmd"],
-    });
-    assert_eq!(scoop, expected);
-
-    let winget = |name: &str| yaml(&folder.path().join(format!("GMSA-Webhook.kubectl-gmsa{name}.yaml")));
-    let of = |kind: &str, rest: Value| {
-        let mut whole = json!({
-            "PackageIdentifier": "GMSA-Webhook.kubectl-gmsa", "PackageVersion": VERSION, "ManifestType": kind, "ManifestVersion": "1.10.0",
-        });
-        whole.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
-        whole
-    };
-    assert_eq!(winget(""), of("version", json!({"DefaultLocale": "en-US"})));
-    let installer = json!({
-        "InstallerType": "zip",
-        "NestedInstallerType": "portable",
-        "NestedInstallerFiles": [{"RelativeFilePath": "kubectl-gmsa.exe", "PortableCommandAlias": "kubectl-gmsa"}],
-        "Commands": ["kubectl-gmsa"],
-        "Installers": [{"Architecture": "x64", "InstallerUrl": url, "InstallerSha256": CHECKSUM.to_uppercase()}],
-    });
-    assert_eq!(winget(".installer"), of("installer", installer));
-    let locale = json!({
-        "PackageLocale": "en-US",
-        "Publisher": "The gmsa-webhook maintainers",
-        "PackageName": "kubectl-gmsa",
-        "PackageUrl": SOURCE,
-        "License": "Apache-2.0",
-        "ShortDescription": "Check, grant and make GMSA credential specs",
-    });
-    assert_eq!(winget(".locale.en-US"), of("defaultLocale", locale));
-}
-
 /// With stand-ins for buildah and helm, which write down what they are asked for and give a digest for each push.
 #[test]
 fn both_images_and_both_charts_are_pushed() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log");
-    let stand_in = format!(
-        r#"#!/usr/bin/env bash
-echo "$(basename "$0") $*" >>{}
-for argument in "$@"; do
-  if [[ $before == --digestfile ]]; then printf 'sha256:%s' "${{@: -1}}" >"$argument"; fi
-  before=$argument
-done
-[[ $1 != push ]] || echo "Digest: sha256:$2" >&2
-"#,
-        log.display()
-    );
     for name in ["buildah", "helm"] {
-        let file = folder.path().join(name);
-        fs::write(&file, &stand_in).unwrap();
-        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+        executable(folder.path().join(name), include_str!("release/pushing"));
     }
     let path = format!("{}:{}", folder.path().display(), env::var("PATH").unwrap());
     let charts = "registry.example.com/gmsa/charts";
-    let output = Command::new("deploy/publish.sh").args(["release", IMAGE, charts]).env("PATH", path).output().unwrap();
+    let mut publish = Command::new("deploy/publish.sh");
+    let output = publish.args(["release", IMAGE, charts]).env("PATH", path).env("ASKED", &log).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let plugin = "registry.example.com/gmsa/kubectl-gmsa";
     let expected = format!(
@@ -314,7 +239,7 @@ done
          chart=sha256:release/gmsa-webhook-{VERSION}.tgz\naccounts=sha256:release/gmsa-accounts-{VERSION}.tgz\n"
     );
     assert_eq!(String::from_utf8(output.stdout).unwrap(), expected);
-    let asked = fs::read_to_string(log).unwrap();
+    let asked = text(log);
     let added: Vec<&str> = asked.lines().filter_map(|line| line.strip_prefix("buildah manifest add --arch ")).collect();
     let of = |image: &str, program: &str, arch: &str| {
         format!("{arch} --os linux {image}:{VERSION} oci-archive:release/{program}-{VERSION}-{arch}.oci.tar")

@@ -5,35 +5,24 @@ use std::{fs, process::Command};
 use serde_json::{Value, json};
 
 use crate::{
+    files::{self, objects, text, yaml},
     helm::{CHART, Helm},
     snapshot::assert_file,
 };
 
-/// A set of values and the other arguments of `helm template`: namespace and Kubernetes version.
-const CASES: [(&str, &str, &str); 22] = [
-    ("defaults", "windows", "1.36"),
-    ("go-chart", "windows", "1.36"),
-    ("go-chart-own-certificate", "windows", "1.36"),
-    ("go-chart-reused", "windows", "1.36"),
-    ("rancher-chart", "windows", "1.36"),
-    ("rancher-form", "windows", "1.36"),
-    ("cert-manager", "windows", "1.36"),
-    ("secret", "windows", "1.36"),
-    ("everything", "windows", "1.36"),
-    ("blank", "windows", "1.36"),
-    ("issuer", "windows", "1.36"),
-    ("names", "windows", "1.36"),
-    ("trial", "windows", "1.36"),
-    ("static-policies", "windows", "1.36"),
-    ("own-rights", "windows", "1.36"),
-    ("monitoring", "windows", "1.36"),
-    ("nothing", "windows", "1.36"),
-    ("host-network", "windows", "1.36"),
-    ("spread", "windows", "1.36"),
-    ("low-port", "windows", "1.36"),
-    ("old-kubernetes", "windows", "1.27"),
-    ("oldest-kubernetes", "kube-system", "1.25"),
-];
+/// Each set of values by its name, with the other arguments of `helm template`: namespace and Kubernetes version.
+fn cases() -> Vec<(String, &'static str, &'static str)> {
+    let files = fs::read_dir("tests/chart/values").unwrap().map(|entry| entry.unwrap().path());
+    let names = files.map(|file| file.file_stem().unwrap().to_str().unwrap().to_owned());
+    let case = |name: String| match name.as_str() {
+        "old-kubernetes" => (name, "windows", "1.27"),
+        "oldest-kubernetes" => (name, "kube-system", "1.25"),
+        _ => (name, "windows", "1.36"),
+    };
+    let cases: Vec<_> = names.map(case).collect();
+    assert!(cases.len() > 20, "{cases:?}");
+    cases
+}
 
 fn values(name: &str) -> String {
     format!("tests/chart/values/{name}.yaml")
@@ -46,8 +35,8 @@ fn render(name: &str, namespace: &str, kubernetes: &str) -> String {
 #[test]
 fn lint_is_clean_for_every_set_of_values() {
     let helm = Helm::new();
-    for (name, _, kubernetes) in CASES {
-        let report = helm.prints(["lint", "--strict", CHART, "--kube-version", kubernetes, "--values", &values(name)]);
+    for (name, _, kubernetes) in cases() {
+        let report = helm.prints(["lint", "--strict", CHART, "--kube-version", kubernetes, "--values", &values(&name)]);
         assert!(report.contains("1 chart(s) linted, 0 chart(s) failed"), "{name}: {report}");
     }
 }
@@ -57,16 +46,16 @@ fn every_set_of_values_renders_as_recorded() {
     let folder = tempfile::tempdir().unwrap();
     let defaults = folder.path().join("defaults");
     fs::write(&defaults, render("defaults", "windows", "1.36")).unwrap();
-    for (name, namespace, kubernetes) in CASES {
-        let rendered = render(name, namespace, kubernetes);
+    for (name, namespace, kubernetes) in cases() {
+        let rendered = render(&name, namespace, kubernetes);
         if name == "defaults" {
             assert_file("tests/chart/rendered/defaults.yaml", &rendered);
             continue;
         }
-        let other = folder.path().join(name);
+        let other = folder.path().join(&name);
         fs::write(&other, rendered).unwrap();
         let difference = Command::new("diff")
-            .args(["--unified=1", "--label=defaults", "--label", name, "--show-function-line=^kind: "])
+            .args(["--unified=1", "--label=defaults", "--label", &name, "--show-function-line=^kind: "])
             .args([&defaults, &other])
             .output()
             .unwrap();
@@ -75,44 +64,36 @@ fn every_set_of_values_renders_as_recorded() {
     }
 }
 
-#[test]
-fn every_file_of_values_is_a_case() {
-    let mut files: Vec<_> = fs::read_dir("tests/chart/values")
-        .unwrap()
-        .map(|entry| entry.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned())
-        .collect();
-    files.sort();
-    let mut cases: Vec<_> = CASES.iter().map(|(name, ..)| (*name).to_owned()).collect();
-    cases.sort();
-    assert_eq!(files, cases);
-}
-
 /// A blank value means the default, for every key: one file that has every key blank, and each key by itself below `--set`.
 #[test]
 fn blank_values_mean_the_defaults() {
-    let values: Value = serde_saphyr::from_str(&fs::read_to_string(format!("{CHART}/values.yaml")).unwrap()).unwrap();
     let defaults = render("defaults", "windows", "1.36");
     assert_eq!(render("blank", "windows", "1.36"), defaults);
-    let helm = Helm::new();
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("values.yaml");
-    let paths = blanks(&values);
+    let paths = blanks(&yaml(format!("{CHART}/values.yaml")));
     assert!(paths.len() > 140, "{}", paths.len());
     // All leaves at once: one key may not hide another.
     let mut all = json!({});
     for path in &paths {
-        let mut at = &mut all;
-        for key in path {
-            if at.is_null() {
-                *at = json!({});
-            }
-            at = &mut at[key.as_str()];
-        }
+        put(&mut all, path, &Value::Null);
     }
-    fs::write(&file, all.to_string()).unwrap();
-    let template = ["template", "gmsa", CHART, "--namespace", "windows", "--kube-version", "1.36", "--values"];
-    let rendered = helm.prints(template.into_iter().chain([file.to_str().unwrap()]));
-    assert_eq!(rendered, defaults);
+    assert_eq!(rendered_with(&all), defaults);
+}
+
+/// `value` at a path of `values`.
+pub fn put(values: &mut Value, path: &[impl AsRef<str>], value: &Value) {
+    let at = path.iter().fold(values, |at, key| {
+        if at.is_null() {
+            *at = json!({});
+        }
+        &mut at[key.as_ref()]
+    });
+    *at = value.clone();
+}
+
+/// What the chart renders with these values.
+pub fn rendered_with(values: &Value) -> String {
+    let (_file, name) = files::values(values);
+    Helm::new().template(["--namespace", "windows", "--kube-version", "1.36", "--values", &name])
 }
 
 /// The path of every key that has no keys below it.
@@ -152,7 +133,7 @@ fn an_upgrade_renders_what_an_install_renders() {
     let mut asking = Vec::new();
     for entry in fs::read_dir(format!("{CHART}/templates")).unwrap() {
         let path = entry.unwrap().path();
-        if path.is_file() && fs::read_to_string(&path).unwrap().contains("lookup \"") {
+        if path.is_file() && text(&path).contains("lookup \"") {
             asking.push(path.file_name().unwrap().to_str().unwrap().to_owned());
         }
     }
@@ -171,7 +152,7 @@ fn names_that_look_like_something_else_stay_text() {
         ["serviceMonitor", "podMonitor"].map(|monitor| {
             let flags = format!("{flags},{monitor}.enabled=true");
             let args = ["template", release, CHART, "--namespace", namespace, "--set-string", &texts, "--set", &flags];
-            let mut objects: Vec<Value> = serde_saphyr::from_multiple(&Helm::new().prints(args)).unwrap();
+            let mut objects = objects(&Helm::new().prints(args));
             // The name of the Job ends in a part of the checksum of its pod.
             for job in objects.iter_mut().filter(|object| object["kind"] == "Job") {
                 job["metadata"]["name"].take();
@@ -201,7 +182,7 @@ fn without_rbac_no_role_is_made_whatever_else_is_asked() {
 #[test]
 fn the_test_of_the_release_tries_again_for_a_while() {
     let rendered = Helm::new().template(["--namespace", "windows", "--show-only", "templates/tests/test.yaml"]);
-    let pod = serde_saphyr::from_multiple::<Value>(&rendered).unwrap().pop().unwrap();
+    let pod = objects(&rendered).pop().unwrap();
     assert_eq!((&pod["kind"], &pod["spec"]["restartPolicy"]), (&json!("Pod"), &json!("OnFailure")));
     assert_eq!(pod["spec"]["activeDeadlineSeconds"], 45);
 }

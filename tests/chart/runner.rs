@@ -5,12 +5,13 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     env, fs,
-    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::Command,
 };
 
 use serde_json::Value;
+
+use crate::files::{executable, text, yaml};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -22,90 +23,23 @@ const CONTEXT: [(&str, &str); 4] = [
     ("github.token", "token"),
 ];
 
-/// What `deploy/dist.sh` leaves in `target/release-VERSION`, apart from what `finish.sh` adds.
-const MADE_BY_DIST: [&str; 20] = [
-    "gmsa-accounts-VERSION.tgz",
-    "gmsa-crd.yaml",
-    "gmsa-static-policies-VERSION.yaml",
-    "gmsa-webhook-VERSION-amd64.cdx.json",
-    "gmsa-webhook-VERSION-amd64.oci.tar",
-    "gmsa-webhook-VERSION-arm64.cdx.json",
-    "gmsa-webhook-VERSION-arm64.oci.tar",
-    "gmsa-webhook-VERSION.tgz",
-    "gmsa-webhook-VERSION.yaml",
-    "gmsacredentialspec_v1.json",
-    "gmsacredentialspec_v1alpha1.json",
-    "kubectl-gmsa-VERSION-amd64.oci.tar",
-    "kubectl-gmsa-VERSION-arm64.oci.tar",
-    "kubectl-gmsa-VERSION-linux-amd64.cdx.json",
-    "kubectl-gmsa-VERSION-linux-amd64.tar.gz",
-    "kubectl-gmsa-VERSION-linux-arm64.cdx.json",
-    "kubectl-gmsa-VERSION-linux-arm64.tar.gz",
-    "kubectl-gmsa-VERSION-windows-amd64.cdx.json",
-    "kubectl-gmsa-VERSION-windows-amd64.zip",
-    "kustomization.yaml",
-];
-/// What the job for macOS adds.
-const MADE_ON_MACOS: [&str; 4] = [
-    "kubectl-gmsa-VERSION-darwin-amd64.cdx.json",
-    "kubectl-gmsa-VERSION-darwin-amd64.tar.gz",
-    "kubectl-gmsa-VERSION-darwin-arm64.cdx.json",
-    "kubectl-gmsa-VERSION-darwin-arm64.tar.gz",
-];
-/// What `finish.sh` and the signing add.
-const ADDED: [&str; 7] = [
-    "GMSA-Webhook.kubectl-gmsa.installer.yaml",
-    "GMSA-Webhook.kubectl-gmsa.locale.en-US.yaml",
-    "GMSA-Webhook.kubectl-gmsa.yaml",
-    "SHA256SUMS",
-    "SHA256SUMS.sigstore.json",
-    "gmsa.krew.yaml",
-    "kubectl-gmsa.json",
-];
+/// What `deploy/dist.sh` leaves in `target/release-VERSION`, apart from what `finish.sh` adds; what the job for macOS adds; and what `finish.sh` and the signing add.
+const MADE_BY_DIST: &str = include_str!("runner/made-by-dist");
+const MADE_ON_MACOS: &str = include_str!("runner/made-on-macos");
+const ADDED: &str = include_str!("runner/added");
 
 /// Programs that do nothing here.
 const SILENT: [&str; 3] = ["apt-get", "git", "rustup"];
 /// Programs that write down what they are asked for, and fail where it names a file that there is not.
 const RECORDED: [&str; 4] = ["buildah", "cosign", "gh", "helm"];
-const RECORD: &str = r#"#!/usr/bin/env bash
-set -euo pipefail
-say() { echo "$(basename "$0"): no file $1" >&2; exit 1; }
-echo "$(basename "$0") $*" >>"$ASKED"
-before=
-for argument in "$@"; do
-  case $argument in oci-archive:*) [[ -f ${argument#oci-archive:} ]] || say "$argument" ;; esac
-  case $before in
-    --predicate | --notes-file) [[ -f $argument ]] || say "$argument" ;;
-    --digestfile) printf 'sha256:%s' "$(sha256sum <<<"${@: -1}" | cut -c 1-64)" >"$argument" ;;
-    --bundle) echo '{}' >"$argument" ;;
-  esac
-  before=$argument
-done
-case "$(basename "$0") $1" in
-  "cosign sign-blob") [[ -f ${@: -1} ]] || say "${@: -1}" ;;
-  "helm push") [[ -f $2 ]] || say "$2"; echo "Digest: sha256:$(sha256sum "$2" | cut -c 1-64)" >&2 ;;
-  "gh release") for file in "${@:9}"; do [[ -f $file ]] || say "$file"; done ;;
-esac
-"#;
-const SUDO: &str = "#!/usr/bin/env bash\nwhile [[ $1 == -* ]]; do shift; done\nexec \"$@\"\n";
-/// The same files by the same arguments.
-const DIST: &str = "#!/usr/bin/env bash\nset -eu\n[[ $# == 2 ]]\nmkdir -p target/release-VERSION\ncd target/release-VERSION\nfor file in FILES; do echo \"$file\" >\"$file\"; done\n";
-const PLUGIN: &str = r#"#!/usr/bin/env bash
-set -eu
-for end in tar.gz cdx.json; do echo "$1" >"$2/kubectl-gmsa-VERSION-$1.$end"; done
-case $1 in darwin-arm64) target=aarch64 ;; *) target=x86_64 ;; esac
-mkdir -p "target/$target-apple-darwin/dist-plugin"
-printf '#!/bin/sh\n' >"target/$target-apple-darwin/dist-plugin/kubectl-gmsa"
-chmod +x "target/$target-apple-darwin/dist-plugin/kubectl-gmsa"
-"#;
+const RECORD: &str = include_str!("runner/record");
+const SUDO: &str = include_str!("runner/sudo");
+/// They make the same files by the same arguments.
+const DIST: &str = include_str!("runner/dist.sh");
+const PLUGIN: &str = include_str!("runner/plugin.sh");
 
-fn of_this_version(names: &[&str]) -> BTreeSet<String> {
-    names.iter().map(|name| name.replace("VERSION", VERSION)).collect()
-}
-
-fn executable(file: &Path, text: &str) {
-    fs::write(file, text.replace("VERSION", VERSION)).unwrap();
-    fs::set_permissions(file, fs::Permissions::from_mode(0o755)).unwrap();
+fn of_this_version(text: &str) -> String {
+    text.replace("VERSION", VERSION)
 }
 
 /// All files below a folder, by their path in it.
@@ -191,13 +125,13 @@ impl Runner {
         let programs = folder.path().join("programs");
         fs::create_dir(&programs).unwrap();
         for name in SILENT {
-            executable(&programs.join(name), "#!/bin/sh\n");
+            executable(programs.join(name), "#!/bin/sh\n");
         }
         for name in RECORDED {
-            executable(&programs.join(name), RECORD);
+            executable(programs.join(name), RECORD);
         }
-        executable(&programs.join("sudo"), SUDO);
-        let workflow = serde_saphyr::from_str(&fs::read_to_string(".github/workflows/release.yml").unwrap()).unwrap();
+        executable(programs.join("sudo"), SUDO);
+        let workflow = yaml(".github/workflows/release.yml");
         Self { folder, workflow, artifacts: BTreeMap::new(), attested: Vec::new() }
     }
 
@@ -213,9 +147,12 @@ impl Runner {
             format!("# Changelog\n\n## [{VERSION}] - 2026-01-01\n\n### Added\n\n- All of it.\n"),
         )
         .unwrap();
-        assert!(fs::read_to_string("deploy/dist.sh").unwrap().contains("\nfolder=$target_folder/release-$version\n"));
-        executable(&workspace.join("deploy/dist.sh"), &DIST.replace("FILES", &MADE_BY_DIST.join(" ")));
-        executable(&workspace.join("deploy/plugin.sh"), PLUGIN);
+        assert!(text("deploy/dist.sh").contains("\nfolder=$target_folder/release-$version\n"));
+        executable(
+            workspace.join("deploy/dist.sh"),
+            &of_this_version(&DIST.replace("FILES", &MADE_BY_DIST.trim_end().replace('\n', " "))),
+        );
+        executable(workspace.join("deploy/plugin.sh"), &of_this_version(PLUGIN));
     }
 
     /// The text with its expressions evaluated.
@@ -300,7 +237,7 @@ impl Runner {
         let output = bash.output().unwrap();
         assert!(output.status.success(), "{}: {}", step["run"], String::from_utf8_lossy(&output.stderr));
         let id = step["id"].as_str().unwrap_or_default();
-        for line in fs::read_to_string(&written).unwrap().lines() {
+        for line in text(&written).lines() {
             let (name, value) = line.split_once('=').unwrap();
             outputs.insert(format!("steps.{id}.outputs.{name}"), value.to_owned());
         }
@@ -315,20 +252,21 @@ fn a_release_is_published_with_everything_in_it() {
         runner.walk(job);
     }
     assert_eq!(runner.workflow["jobs"].as_object().unwrap().len(), 4);
-    let all: Vec<&str> = [&MADE_BY_DIST[..], &MADE_ON_MACOS, &ADDED].concat();
+    let all = of_this_version(&[MADE_BY_DIST, MADE_ON_MACOS, ADDED].concat());
+    let all: BTreeSet<String> = all.lines().map(str::to_owned).collect();
     let release = runner.folder.path().join("publish/release");
-    assert_eq!(files(&release).into_keys().collect::<BTreeSet<_>>(), of_this_version(&all));
+    assert_eq!(files(&release).into_keys().collect::<BTreeSet<_>>(), all);
     // Every file but the checksums and their signature is in the checksums.
-    let sums = fs::read_to_string(release.join("SHA256SUMS")).unwrap();
+    let sums = text(release.join("SHA256SUMS"));
     assert_eq!(sums.lines().count(), all.len() - 2);
 
-    let asked = fs::read_to_string(runner.folder.path().join("asked")).unwrap();
+    let asked = text(runner.folder.path().join("asked"));
     let asked_of = |start: &str| -> Vec<&str> { asked.lines().filter_map(|line| line.strip_prefix(start)).collect() };
     let created = asked_of("gh release create ");
     assert_eq!(created.len(), 1);
     let files: BTreeSet<String> =
         created[0].split(' ').filter_map(|word| word.strip_prefix("release/")).map(str::to_owned).collect();
-    assert_eq!(files, of_this_version(&all));
+    assert_eq!(files, all);
 
     let registry = "registry.example.com/gmsa";
     let published = ["gmsa-webhook", "kubectl-gmsa", "charts/gmsa-webhook", "charts/gmsa-accounts"]
@@ -352,7 +290,7 @@ fn a_release_is_published_with_everything_in_it() {
 /// docs/install.md says for each of them how it is verified.
 #[test]
 fn what_is_attached_can_be_verified_by_a_line_of_the_page() {
-    let page = fs::read_to_string("docs/install.md").unwrap();
+    let page = text("docs/install.md");
     for line in [
         "cosign verify REGISTRY/gmsa-webhook:",
         "cosign verify REGISTRY/kubectl-gmsa:",

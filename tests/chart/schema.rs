@@ -1,14 +1,17 @@
 //! The schema knows the values of the chart, no others, and takes a blank for each. Types and limits are written in it by hand; descriptions and defaults are those
 //! of `values.yaml`.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fs,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::{accounts::ACCOUNTS, helm::CHART, readme, snapshot::assert_file};
+use crate::{
+    accounts::ACCOUNTS,
+    files::{text, yaml},
+    helm::CHART,
+    readme,
+    snapshot::assert_file,
+};
 
 /// Taken, but no values: what a parent chart turns this one on by, what it has for all charts, and what releases of before carry along.
 const SILENT: [(&str, &str); 3] = [
@@ -48,9 +51,7 @@ fn keys(values: &Value, path: &str, found: &mut BTreeSet<String>) {
 
 #[test]
 fn the_schema_has_the_keys_of_the_values_and_takes_a_blank_for_each() {
-    let schema: Value =
-        serde_json::from_str(&fs::read_to_string(format!("{CHART}/values.schema.json")).unwrap()).unwrap();
-    let values: Value = serde_saphyr::from_str(&fs::read_to_string(format!("{CHART}/values.yaml")).unwrap()).unwrap();
+    let (schema, values) = (yaml(format!("{CHART}/values.schema.json")), yaml(format!("{CHART}/values.yaml")));
     let mut in_schema = Vec::new();
     properties(&schema, "", &mut in_schema);
     let not_nullable: Vec<_> = in_schema.iter().filter(|(_, nullable)| !nullable).collect();
@@ -71,8 +72,8 @@ fn the_schema_has_the_keys_of_the_values_and_takes_a_blank_for_each() {
 fn the_schema_describes_every_value_as_the_values_do() {
     for chart in [CHART, ACCOUNTS] {
         let file = format!("{chart}/values.schema.json");
-        let mut schema: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
-        let text = fs::read_to_string(format!("{chart}/values.yaml")).unwrap();
+        let mut schema: Value = serde_json::from_str(&text(&file)).unwrap();
+        let text = text(format!("{chart}/values.yaml"));
         let values: Value = serde_saphyr::from_str(&text).unwrap();
         let comments =
             readme::entries(&text).into_iter().map(|entry| (format!("/{}", entry.path.join("/")), entry.comment));

@@ -1,6 +1,8 @@
 //! The scripts under `deploy/` and `certs/` with hostile input: what is refused before anything is done, and what reaches a terminal. No cluster is needed.
 
-use std::{fs, os::unix::fs::PermissionsExt, process::Command};
+use std::{fs, process::Command};
+
+use crate::files::executable;
 
 const OWN_CA: &str = "certs/own-ca/issue-certificate.sh";
 const CSR: &str = "certs/csr/request-certificate.sh";
@@ -59,8 +61,7 @@ fn what_a_server_says_reaches_no_terminal_as_an_escape() {
     let folder = tempfile::tempdir().unwrap();
     let kubectl = folder.path().join("kubectl");
     let script = "#!/bin/sh\nprintf 'error: no \\033]0;title\\007\\033[2Jrights\\302\\2332J\\r\\n' >&2\nexit 1\n";
-    fs::write(&kubectl, script).unwrap();
-    fs::set_permissions(&kubectl, fs::Permissions::from_mode(0o755)).unwrap();
+    executable(&kubectl, script);
     let mut deploy = Command::new("deploy/deploy-gmsa-webhook.sh");
     let ran = run(deploy.arg("--file").arg(folder.path().join("m.yml")).env("KUBECTL", &kubectl));
     let said = "deploy-gmsa-webhook.sh: no cluster: no ]0;title[2Jrights2J\n";

@@ -4,8 +4,10 @@ use std::{fs, path::Path, process::Command};
 
 use serde_json::{Value, json};
 
+use crate::files::yaml;
+
 fn workflow(name: &str) -> Value {
-    serde_saphyr::from_str(&fs::read_to_string(format!(".github/workflows/{name}.yml")).unwrap()).unwrap()
+    yaml(format!(".github/workflows/{name}.yml"))
 }
 
 /// Runs git in a folder, which must succeed.
@@ -73,7 +75,7 @@ fn what_the_workflows_run_is_pinned_to_a_commit() {
         files += 1;
     }
     assert!(files >= 4, "{files}");
-    let action: Value = serde_saphyr::from_str(&fs::read_to_string("action.yml").unwrap()).unwrap();
+    let action = yaml("action.yml");
     let installer = actions(&action["runs"]["steps"]);
     // A release is verified by the cosign that signed it.
     assert!(installer.len() == 1 && used.contains(&installer[0]), "{installer:?}");

@@ -1,0 +1,34 @@
+//! What tests read and make: pages, YAML and JSON, programs that stand in for others, files of values.
+
+use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
+
+use serde_json::Value;
+use tempfile::NamedTempFile;
+
+pub fn text(file: impl AsRef<Path>) -> String {
+    let file = file.as_ref();
+    fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+}
+
+/// A document of YAML, or of JSON.
+pub fn yaml(file: impl AsRef<Path>) -> Value {
+    serde_saphyr::from_str(&text(file)).unwrap()
+}
+
+/// The objects of a manifest.
+pub fn objects(manifest: &str) -> Vec<Value> {
+    serde_saphyr::from_multiple(manifest).unwrap()
+}
+
+pub fn executable(file: impl AsRef<Path>, text: &str) {
+    fs::write(&file, text).unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// A file with these values, and its name.
+pub fn values(values: &Value) -> (NamedTempFile, String) {
+    let file = NamedTempFile::new().unwrap();
+    fs::write(file.path(), values.to_string()).unwrap();
+    let name = file.path().to_str().unwrap().to_owned();
+    (file, name)
+}
