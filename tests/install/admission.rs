@@ -4,10 +4,10 @@
 use serde_json::{Value, json};
 
 use crate::{
-    cluster::Cluster,
-    helm::{CHART, Helm},
-    objects::define_kinds,
-    pods::{KINDS, NAMESPACE, Options, complaint, creation, crowd, debugging, pod},
+    cluster::{Cluster, complaint},
+    helm::Helm,
+    objects::{CRD, define_foreign_kinds},
+    pods::{KINDS, NAMESPACE, Options, creation, crowd, debugging, pod},
 };
 
 /// The webhook of the first mutating and of the validating configuration.
@@ -18,26 +18,29 @@ const LAST: &str = "last.windows-gmsa.sigs.k8s.io";
 #[test]
 fn a_webhook_that_is_down_blocks_nothing_but_pods_that_use_gmsa() {
     let cluster = Cluster::start();
-    define_kinds(&cluster);
+    cluster.define(CRD);
+    define_foreign_kinds(&cluster);
     cluster.create_namespace(NAMESPACE);
     cluster.create_namespace("windows");
     // Pods from before the webhook: an update of theirs is what is judged later.
     for (name, options) in [("plain", Options::Other), ("running", Options::Both)] {
         cluster.apply(&pod(name, "container", options, "webapp1").to_string());
     }
-    let configurations = configurations();
+    let render = |template: &str| Helm::new().template(["-n", "windows", "-s", template]);
+    let mutating = render("templates/mutatingwebhook.yaml");
+    let (first, last) = mutating.rsplit_once("---\n").unwrap();
 
-    cluster.apply(&configurations.mutating);
-    asks(&cluster, FIRST, "mutate", |options| matches!(options, Options::Name | Options::Contents | Options::Both));
+    cluster.apply(first);
+    asks(&cluster, FIRST, "mutate", uses_gmsa);
     ephemeral_containers(&cluster, "mutate");
-    cluster.kubectl_prints(["delete", "mutatingwebhookconfiguration", "gmsa"]);
+    cluster.prints("delete mutatingwebhookconfiguration gmsa");
 
-    cluster.apply(&configurations.last);
+    cluster.apply(last);
     asks(&cluster, LAST, "mutate", |options| options == Options::Name);
-    cluster.kubectl_prints(["delete", "mutatingwebhookconfiguration", "zz-gmsa"]);
+    cluster.prints("delete mutatingwebhookconfiguration zz-gmsa");
 
-    cluster.apply(&configurations.validating);
-    asks(&cluster, FIRST, "validate", |options| matches!(options, Options::Name | Options::Contents | Options::Both));
+    cluster.apply(&render("templates/validatingwebhook.yaml"));
+    asks(&cluster, FIRST, "validate", uses_gmsa);
     ephemeral_containers(&cluster, "validate");
     updates(&cluster);
     workloads(&cluster);
@@ -45,48 +48,29 @@ fn a_webhook_that_is_down_blocks_nothing_but_pods_that_use_gmsa() {
     invalid_pods(&cluster);
 }
 
-/// The rendered configurations, one by one.
-struct Configurations {
-    mutating: String,
-    last: String,
-    validating: String,
+fn uses_gmsa(options: Options) -> bool {
+    matches!(options, Options::Name | Options::Contents | Options::Both)
 }
 
-fn configurations() -> Configurations {
-    let render =
-        |template: &str| Helm::new().prints(["template", "gmsa", CHART, "--namespace", "windows", "-s", template]);
-    let mutating = render("templates/mutatingwebhook.yaml");
-    let (first, last) = mutating.rsplit_once("---\n").unwrap();
-    Configurations {
-        mutating: first.to_owned(),
-        last: last.to_owned(),
-        validating: render("templates/validatingwebhook.yaml"),
-    }
-}
-
-/// What a refusal says when this webhook was asked, and is not there.
-fn refusal(webhook: &str, path: &str) -> String {
-    format!(
+/// The call was tried exactly where it was `expected`, and refused because this webhook is not there.
+fn assert_asked(said: Option<&str>, expected: bool, webhook: &str, path: &str, case: &str) {
+    let refusal = format!(
         "failed calling webhook \"{webhook}\": failed to call webhook: \
          Post \"https://gmsa.windows.svc:443/{path}?timeout=5s\": service \"gmsa\" not found"
-    )
+    );
+    assert_eq!(said.map(|said| said.ends_with(&refusal)), expected.then_some(true), "{webhook}: {case}: {said:?}");
 }
 
 /// Every kind of slot with every kind of options: refused exactly where `expected`, and by this webhook.
 fn asks(cluster: &Cluster, webhook: &str, path: &str, expected: impl Fn(Options) -> bool) {
-    let refusal = refusal(webhook, path);
+    let said = |kind: &str, options: Options| creation(cluster, &pod("p", kind, options, "webapp1"));
     cluster.until("the configuration is in force", || {
-        creation(cluster, &pod("p", "pod", Options::Name, "webapp1"))
-            .is_some_and(|complaint| complaint.contains(webhook))
+        said("pod", Options::Name).is_some_and(|complaint| complaint.contains(webhook))
     });
     for kind in KINDS {
         for options in Options::ALL {
-            let said = creation(cluster, &pod("p", kind, options, "webapp1"));
-            let case = format!("{webhook}: {kind} with {options:?}: {said:?}");
-            match said {
-                Some(complaint) => assert!(expected(options) && complaint.ends_with(&refusal), "{case}"),
-                None => assert!(!expected(options), "{case}"),
-            }
+            let case = format!("{kind} with {options:?}");
+            assert_asked(said(kind, options).as_deref(), expected(options), webhook, path, &case);
         }
     }
 }
@@ -94,66 +78,35 @@ fn asks(cluster: &Cluster, webhook: &str, path: &str, expected: impl Fn(Options)
 /// The fourth kind of slot comes by its own subresource.
 fn ephemeral_containers(cluster: &Cluster, path: &str) {
     for options in Options::ALL {
-        let said = debugging(cluster, "plain", "debug", options, "webapp1");
-        let case = format!("{path}: ephemeral container with {options:?}: {said:?}");
-        match said {
-            Some(complaint) => {
-                assert!(matches!(options, Options::Name | Options::Contents | Options::Both), "{case}");
-                assert!(complaint.ends_with(&refusal(FIRST, path)), "{case}");
-            }
-            None => assert!(matches!(options, Options::Absent | Options::Other), "{case}"),
-        }
+        let said = debugging(cluster, "plain", options, "webapp1");
+        assert_asked(said.as_deref(), uses_gmsa(options), FIRST, path, &format!("{options:?}"));
     }
-    let said = debugging(cluster, "running", "debug", Options::Absent, "");
-    assert!(said.as_deref().is_some_and(|complaint| complaint.ends_with(&refusal(FIRST, path))), "{said:?}");
+    let said = debugging(cluster, "running", Options::Absent, "");
+    assert_asked(said.as_deref(), true, FIRST, path, "running");
 }
 
 /// A pod that runs must be able to be labelled and to end, whatever the webhook does; what could change its identity waits.
 fn updates(cluster: &Cluster) {
-    let patch = |pod: &str, patch: &Value| {
-        complaint(cluster.kubectl(["patch", "pod", pod, "--namespace", NAMESPACE, "--patch", &patch.to_string()]))
-    };
+    let patch = |pod: &str, patch: &Value| cluster.patch(&format!("pod {pod} -n apps"), patch);
     let image = json!({"spec": {"containers": [{"name": "main", "image": "other"}]}});
     assert_eq!(patch("plain", &image), None);
     assert_eq!(patch("running", &json!({"metadata": {"labels": {"a": "b"}}})), None);
     assert_eq!(patch("running", &json!({"metadata": {"finalizers": ["example.com/wait"]}})), None);
-    let said = patch("running", &image);
-    assert!(said.as_deref().is_some_and(|complaint| complaint.ends_with(&refusal(FIRST, "validate"))), "{said:?}");
+    assert_asked(patch("running", &image).as_deref(), true, FIRST, "validate", "another image");
     let status = json!({"status": {"message": "still there"}});
-    cluster.kubectl_prints([
-        "patch",
-        "pod",
-        "running",
-        "--namespace",
-        NAMESPACE,
-        "--subresource=status",
-        "--patch",
-        &status.to_string(),
-    ]);
+    assert_eq!(patch("running --subresource=status", &status), None);
     // As a controller does it: deletion first, then the finalizer, which is an update of a GMSA pod.
-    cluster.kubectl_prints([
-        "delete",
-        "pod",
-        "running",
-        "--namespace",
-        NAMESPACE,
-        "--wait=false",
-        "--grace-period=0",
-        "--force",
-    ]);
+    cluster.prints("delete pod running -n apps --wait=false --grace-period=0 --force");
     assert_eq!(patch("running", &json!({"metadata": {"finalizers": null}})), None);
-    cluster.until("the pod is gone", || {
-        cluster.kubectl_prints(["get", "pods", "--namespace", NAMESPACE, "-o", "name"]) == "pod/plain\n"
-    });
+    cluster.until("the pod is gone", || cluster.names("pods -n apps") == "pod/plain\n");
 }
 
 /// Workloads are never blocked, whatever their kind. The API server counts what it let pass unasked: those that use GMSA.
 fn workloads(cluster: &Cluster) {
     let before = passed_unasked(cluster);
     for options in [Options::Absent, Options::Name] {
-        let mut template = pod("p", "init container", options, "webapp1");
-        template["metadata"] = json!({"labels": {"app": "w"}});
-        let template = json!({"metadata": template["metadata"], "spec": template["spec"]});
+        let template = pod("p", "init container", options, "webapp1");
+        let template = json!({"metadata": {"labels": {"app": "w"}}, "spec": template["spec"]});
         let mut once = template.clone();
         once["spec"]["restartPolicy"] = json!("Never");
         let selector = json!({"matchLabels": {"app": "w"}});
@@ -171,24 +124,14 @@ fn workloads(cluster: &Cluster) {
             assert_eq!(creation(cluster, &workload), None, "{kind} with {options:?}");
         }
     }
-    let owned = json!({
-        "apiVersion": "apps/v1",
-        "kind": "ReplicaSet",
-        "metadata": {"name": "w", "namespace": NAMESPACE, "ownerReferences": [
-            {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d", "uid": "u", "controller": true}
-        ]},
-        "spec": {"selector": {"matchLabels": {"app": "w"}}, "template": {
-            "metadata": {"labels": {"app": "w"}},
-            "spec": {"securityContext": Options::Name.context("webapp1"), "containers": [{"name": "c", "image": "i"}]}
-        }}
-    });
+    let owned: Value = serde_json::from_str(include_str!("objects/owned.json")).unwrap();
     assert_eq!(creation(cluster, &owned), None);
     assert_eq!(passed_unasked(cluster) - before, 7, "one for each workload that uses GMSA and has no controller");
 }
 
 /// How often the API server went on without the webhook for workloads.
 fn passed_unasked(cluster: &Cluster) -> u64 {
-    let metrics = cluster.kubectl_prints(["get", "--raw", "/metrics"]);
+    let metrics = cluster.prints("get --raw /metrics");
     let counter =
         "apiserver_admission_webhook_fail_open_count{name=\"workloads.windows-gmsa.sigs.k8s.io\",type=\"validating\"} ";
     metrics.lines().find_map(|line| line.strip_prefix(counter)).map_or(0, |count| count.parse().unwrap())
@@ -198,15 +141,15 @@ fn passed_unasked(cluster: &Cluster) -> u64 {
 fn large_pods(cluster: &Cluster) {
     assert_eq!(creation(cluster, &crowd("large", &[], 500)), None);
     let said = creation(cluster, &crowd("large", &["webapp1".to_owned()], 500));
-    assert!(said.as_deref().is_some_and(|complaint| complaint.ends_with(&refusal(FIRST, "validate"))), "{said:?}");
+    assert_asked(said.as_deref(), true, FIRST, "validate", "a large pod");
 }
 
 /// A pod that the API server refuses anyway gets the API server's own words.
 fn invalid_pods(cluster: &Cluster) {
     for spec in [json!({}), json!({"containers": null}), json!({"containers": []})] {
         let invalid = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "invalid"}, "spec": spec});
-        let path = format!("/api/v1/namespaces/{NAMESPACE}/pods");
-        let said = complaint(cluster.kubectl_with(["create", "--raw", &path, "-f", "-"], &invalid.to_string()));
+        let create = "create --raw /api/v1/namespaces/apps/pods -f -";
+        let said = complaint(cluster.kubectl_with(create, &invalid.to_string()));
         assert_eq!(said.as_deref(), Some("The Pod \"invalid\" is invalid: spec.containers: Required value"));
     }
 }

@@ -1,6 +1,7 @@
-//! The control plane as people use it: by kubectl. There is no node, so pods are stored and never run.
+//! The control plane as people use it: by kubectl, helm and the plugin. There is no node, so pods are stored and never run.
 
 use std::{
+    env, fs,
     io::Write,
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
@@ -8,10 +9,14 @@ use std::{
     time::{Duration, Instant},
 };
 
+use serde_json::Value;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
-use crate::control_plane::{Binaries, ControlPlane, PATIENCE, tails};
+use crate::{
+    control_plane::{Binaries, ControlPlane, PATIENCE, tails},
+    helm::Helm,
+};
 
 /// How often a condition is looked at.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
@@ -22,6 +27,21 @@ pub struct Cluster {
     control_plane: ControlPlane,
     runtime: Runtime,
     folder: TempDir,
+}
+
+/// The built plugin.
+pub fn plugin() -> PathBuf {
+    // Built beside the server: `just e2e-install` does that.
+    let plugin = Path::new(env!("CARGO_BIN_EXE_gmsa-webhook")).with_file_name("kubectl-gmsa");
+    assert!(plugin.is_file(), "cargo build -p kubectl-gmsa must come first");
+    plugin
+}
+
+/// The path of this process with the plugin on it.
+pub fn path_with_plugin() -> std::ffi::OsString {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let folder = plugin().parent().unwrap().to_owned();
+    env::join_paths([folder].into_iter().chain(env::split_paths(&path))).unwrap()
 }
 
 impl Cluster {
@@ -66,40 +86,91 @@ impl Cluster {
         self.folder.path().join("admin.kubeconfig")
     }
 
-    /// A program that finds the cluster by `KUBECONFIG`, as the administrator.
+    /// A new kubeconfig of a service account.
+    pub fn kubeconfig_of(&self, namespace: &str, account: &str) -> PathBuf {
+        let credentials = self.runtime.block_on(self.control_plane.kubeconfig_of(namespace, account));
+        let file = self.folder.path().join(format!("{account}.kubeconfig"));
+        fs::write(&file, credentials.to_string()).unwrap();
+        file
+    }
+
+    /// A program that finds the cluster by `KUBECONFIG`, as the administrator, and the plugin on its path.
     pub fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         // kubectl keeps its cache at home.
-        command.env("KUBECONFIG", self.kubeconfig()).env("HOME", self.folder.path());
+        command.env("KUBECONFIG", self.kubeconfig()).env("HOME", self.folder.path()).env("PATH", path_with_plugin());
         command
     }
 
     /// Creates a namespace, and waits until it takes pods.
     pub fn create_namespace(&self, namespace: &str) {
-        self.kubectl_prints(["create", "namespace", namespace]);
+        self.prints(&format!("create namespace {namespace}"));
         self.until_pods_are_taken(namespace);
     }
 
     fn until_pods_are_taken(&self, namespace: &str) {
-        self.until("the namespace has its service account", || {
-            self.kubectl(["get", "serviceaccount", "default", "--namespace", namespace]).status.success()
-        });
+        let account = format!("serviceaccount default -n {namespace}");
+        self.until("the namespace has its service account", || self.exists(&account));
     }
 
-    /// Runs `kubectl`.
-    pub fn kubectl<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> Output {
-        self.command("kubectl").args(args).output().expect("`kubectl` must be on the PATH; .ci/run installs it")
+    /// Applies a CRD of ours or of before, and waits until its kind is served.
+    pub fn define(&self, crd: &str) {
+        self.apply(crd);
+        self.until("the kind is served", || self.exists("gmsacredentialspecs"));
+    }
+
+    /// Runs `kubectl` with the words of this line.
+    pub fn kubectl(&self, line: &str) -> Output {
+        self.kubectl_with(line, "")
     }
 
     /// What `kubectl` prints, where it must succeed.
-    pub fn kubectl_prints<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> String {
-        printed(self.kubectl(args))
+    pub fn prints(&self, line: &str) -> String {
+        printed(self.kubectl(line))
+    }
+
+    /// What `kubectl get` shows of this.
+    pub fn get(&self, line: &str) -> Value {
+        serde_json::from_str(&self.prints(&format!("get {line} -o json"))).unwrap()
+    }
+
+    /// The items of what `kubectl get` shows of this.
+    pub fn list(&self, line: &str) -> Vec<Value> {
+        self.get(line)["items"].as_array().cloned().unwrap()
+    }
+
+    /// The names of what `kubectl get` finds, a line each.
+    pub fn names(&self, line: &str) -> String {
+        self.prints(&format!("get {line} -o name"))
+    }
+
+    /// Whether `kubectl get` finds it.
+    pub fn exists(&self, line: &str) -> bool {
+        self.kubectl(&format!("get {line}")).status.success()
+    }
+
+    /// The identity of an object: another one of the same name has another.
+    pub fn uid(&self, line: &str) -> Value {
+        self.get(line)["metadata"]["uid"].clone()
+    }
+
+    /// What `kubectl` complains of where it changes an object: an array is a JSON patch.
+    pub fn patch(&self, line: &str, change: &Value) -> Option<String> {
+        let kind = change.is_array().then_some("--type=json");
+        let mut command = self.command("kubectl");
+        command.arg("patch").args(line.split_whitespace()).args(kind).args(["--patch", &change.to_string()]);
+        complaint(command.output().unwrap())
+    }
+
+    /// Changes an object, which must succeed.
+    pub fn change(&self, line: &str, change: &Value) {
+        assert_eq!(self.patch(line, change), None, "{line}: {change}");
     }
 
     /// Runs `kubectl` with this on its standard input.
-    pub fn kubectl_with<'a>(&self, args: impl IntoIterator<Item = &'a str>, input: &str) -> Output {
+    pub fn kubectl_with(&self, line: &str, input: &str) -> Output {
         let mut command = self.command("kubectl");
-        command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.args(line.split_whitespace()).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("`kubectl` must be on the PATH; .ci/run installs it");
         child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
         child.wait_with_output().unwrap()
@@ -107,19 +178,30 @@ impl Cluster {
 
     /// Applies these objects, which must succeed.
     pub fn apply(&self, objects: &str) -> String {
-        printed(self.kubectl_with(["apply", "-f", "-"], objects))
+        printed(self.kubectl_with("apply -f -", objects))
+    }
+
+    /// Runs `helm` with the words of this line.
+    pub fn helm(&self, line: &str) -> Output {
+        Helm::of_cluster(&self.kubeconfig()).run(line.split_whitespace())
+    }
+
+    /// What `helm` prints, where it must succeed.
+    pub fn helm_prints(&self, line: &str) -> String {
+        printed(self.helm(line))
+    }
+
+    /// What `helm` complains of, where it must fail: what the chart says, without Helm's words before it.
+    pub fn helm_refuses(&self, line: &str) -> String {
+        let said = complaint(self.helm(line)).unwrap_or_else(|| panic!("helm accepted it: {line}"));
+        said.rsplit_once("): ").map_or(said.clone(), |(_, said)| said.to_owned())
     }
 
     /// Waits until it is so, and fails with the end of every log where it does not come.
     pub fn until(&self, what: &str, holds: impl Fn() -> bool) {
         let start = Instant::now();
         while !holds() {
-            assert!(
-                start.elapsed() < PATIENCE,
-                "waited {} s in vain: {what}\n{}",
-                PATIENCE.as_secs(),
-                tails(self.folder())
-            );
+            assert!(start.elapsed() < PATIENCE, "waited {PATIENCE:?} in vain: {what}\n{}", tails(self.folder()));
             sleep(BETWEEN_LOOKS);
         }
     }
@@ -130,4 +212,10 @@ pub fn printed(output: Output) -> String {
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{}: {errors}", output.status);
     String::from_utf8(output.stdout).unwrap()
+}
+
+/// What it complains of, or `None` where it succeeded.
+pub fn complaint(output: Output) -> Option<String> {
+    let errors = String::from_utf8(output.stderr).unwrap();
+    (!output.status.success()).then(|| errors.trim().to_owned())
 }

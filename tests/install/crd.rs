@@ -1,86 +1,46 @@
 //! The CRD: what its schema refuses, that objects from before stay editable, and how a release brings it up to date, no matter who owns it.
 
-use std::{fs, process::Stdio, thread};
+use std::thread;
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use serde_json::{Value, json};
 
 use crate::{
-    cluster::Cluster,
-    helm::{CHART, Helm},
-    pods::complaint,
-    release::{Container, RELEASE_NAMESPACE},
+    cluster::{Cluster, complaint, printed},
+    desk::cases,
+    helm::CHART,
+    objects::CRD,
+    pods::SPEC,
+    release::{BINARY, RELEASE_NAMESPACE, container},
 };
 
 /// The CRD of the Go webhook's chart, as far as it differs: nothing is checked, and there is no revision.
-const BEFORE: &str = "tests/install/go-release/crds/crd.yaml";
-const OURS: &str = "charts/gmsa-webhook/crds/gmsacredentialspecs.yaml";
+pub const CRD_BEFORE: &str = include_str!("go-release/crds/crd.yaml");
 
-const SPEC: &str = include_str!("credential-spec.yaml");
-
-const SID: &str = "must be the domain's SID: S-1-5-21 and three numbers (an account's has one more)";
-const ACCOUNT: &str = "must be the account's name alone (sAMAccountName): no domain, and no trailing $";
-const OF_ACCOUNT: (&str, &str) = ("DomainJoinConfig.MachineAccountName", "MachineAccountName: WebApp1");
-const OF_PLUGIN: &str = "ActiveDirectoryConfig.HostAccountConfig.PluginGUID";
-const GUID: &str = "244818ae-87ac-4fcd-92ec-e79e5252348a";
-
-/// What replaces what in the credential spec, and the field and the message of the refusal.
-const MISTAKES: [(&str, &str, &str, &str); 12] = [
-    ("3094792973", "3094792973-1104", "DomainJoinConfig.Sid", SID),
-    ("S-1-5-21-", "S-1-5-32-", "DomainJoinConfig.Sid", SID),
-    (OF_ACCOUNT.1, "MachineAccountName: WebApp1$", OF_ACCOUNT.0, ACCOUNT),
-    (OF_ACCOUNT.1, r"MachineAccountName: CORP\WebApp1", OF_ACCOUNT.0, ACCOUNT),
-    (OF_ACCOUNT.1, "MachineAccountName: WebApp1@corp.example.com", OF_ACCOUNT.0, ACCOUNT),
-    (OF_ACCOUNT.1, "MachineAccountName: web.", OF_ACCOUNT.0, ACCOUNT),
-    (
-        "NetBiosName: CORP",
-        r"NetBiosName: CORP\X",
-        "DomainJoinConfig.NetBiosName",
-        "must be a NetBIOS name, not a DNS name or a path",
-    ),
-    (
-        "NetBiosName: CORP",
-        "NetBiosName: CORP-EXAMPLE-COM",
-        "DomainJoinConfig.NetBiosName",
-        "Too long: may not be more than 15 bytes",
-    ),
-    (GUID, "'{244818ae-87ac-4fcd-92ec-e79e5252348a}'", "DomainJoinConfig.Guid", "must be a GUID without braces"),
-    ("[ActiveDirectory]", "[DirectoryActive]", "CmsPlugins", "must contain \"ActiveDirectory\""),
-    (
-        "PluginGUID: \"{CCC2A336-D7F3-4818-A213-272B7924213E}\"",
-        "PluginGUID: CCC2A336-D7F3-4818-A213-272B7924213E",
-        OF_PLUGIN,
-        "must be in braces",
-    ),
-    (
-        "PortableCcgVersion: \"1\"",
-        "PortableCcgVersion: \"01\"",
-        "ActiveDirectoryConfig.HostAccountConfig.PortableCcgVersion",
-        "must be \"1\"",
-    ),
-];
+const NAME: &str = "crd gmsacredentialspecs.windows.k8s.io";
+const WEBAPP1: &str = "gmsacredentialspec webapp1";
 
 #[test]
 fn the_schema_refuses_what_can_never_work_and_keeps_stored_objects_editable() {
     let cluster = Cluster::start();
-    cluster.apply(&fs::read_to_string(BEFORE).unwrap());
-    cluster.kubectl_prints(["wait", "--for=condition=Established", "--timeout=60s", "crd", "--all"]);
+    let cases = cases("refused/schema");
+    assert_eq!(cases.len(), 12);
+    let mistakes: Vec<_> = cases.iter().map(|(mistake, _)| mistake.split_once(" => ").unwrap()).collect();
+    cluster.define(CRD_BEFORE);
     // From before there were rules: every field is wrong at once.
-    let wrong = MISTAKES.iter().fold(SPEC.to_owned(), |text, (right, wrong, ..)| text.replacen(right, wrong, 1));
-    cluster.until("the kind is served", || cluster.kubectl(["get", "gmsacredentialspecs"]).status.success());
-    cluster.apply(&wrong);
+    cluster.apply(&mistakes.iter().fold(SPEC.to_owned(), |text, (right, wrong)| text.replacen(right, wrong, 1)));
 
-    cluster.apply(&fs::read_to_string(OURS).unwrap());
-    cluster.until("the rules are in force", || {
-        let mistake = SPEC.replace("name: webapp1", "name: probe").replace("S-1-5-21-", "S-1-5-32-");
-        let output = cluster.kubectl_with(["create", "--dry-run=server", "-f", "-"], &mistake);
-        String::from_utf8_lossy(&output.stderr).contains("must be the domain's SID")
-    });
-    for (right, wrong, field, message) in MISTAKES {
-        let text = SPEC.replace("name: webapp1", "name: other").replacen(right, wrong, 1);
-        assert!(text.contains(wrong), "{right} is not in the credential spec");
-        let said = complaint(cluster.kubectl_with(["create", "--dry-run=server", "-f", "-"], &text)).unwrap();
+    cluster.apply(CRD);
+    let create = |text: &str| {
+        let text = text.replace("name: webapp1", "name: other");
+        complaint(cluster.kubectl_with("create --dry-run=server -f -", &text))
+    };
+    cluster.until("the rules are in force", || create(&SPEC.replace("S-1-5-21-", "S-1-5-32-")).is_some());
+    for ((right, wrong), (_, expected)) in mistakes.iter().zip(&cases) {
+        assert!(SPEC.contains(right), "{right} is not in the credential spec");
+        let said = create(&SPEC.replacen(right, wrong, 1)).unwrap();
         // The value is between the two.
+        let (field, message) = expected.split_once(": ").unwrap();
         assert!(said.contains(&format!("credspec.{field}: ")) && said.contains(message), "{wrong}: {said}");
     }
     for fine in [
@@ -89,72 +49,54 @@ fn the_schema_refuses_what_can_never_work_and_keeps_stored_objects_editable() {
         SPEC.replace("WebApp1", "Wéb App-1_x"),
         // An account's name may hold a dot, and must not end with one (MS-SAMR 3.1.1.6).
         SPEC.replace("WebApp1", "web.app"),
-        "apiVersion: windows.k8s.io/v1\nkind: GMSACredentialSpec\nmetadata: {name: other}\ncredspec: {}\n".to_owned(),
+        "{apiVersion: windows.k8s.io/v1, kind: GMSACredentialSpec, metadata: {name: a}, credspec: {}}".to_owned(),
     ] {
-        let fine = fine.replace("name: webapp1", "name: other");
-        assert_eq!(complaint(cluster.kubectl_with(["create", "--dry-run=server", "-f", "-"], &fine)), None);
+        assert_eq!(create(&fine), None);
     }
 
     // What was stored before stays editable where it is wrong already, and may not become wrong in another way.
-    let patch = |patch: &serde_json::Value| {
-        complaint(cluster.kubectl([
-            "patch",
-            "gmsacredentialspec",
-            "webapp1",
-            "--type=merge",
-            "--patch",
-            &patch.to_string(),
-        ]))
-    };
+    let patch = |patch: &Value| cluster.patch(&format!("{WEBAPP1} --type=merge"), patch);
+    let of_domain = |field: &str, value: &str| patch(&json!({"credspec": {"DomainJoinConfig": {field: value}}}));
     assert_eq!(patch(&json!({"metadata": {"labels": {"a": "b"}}})), None);
-    assert_eq!(patch(&json!({"credspec": {"DomainJoinConfig": {"DnsTreeName": "other.example.com"}}})), None);
-    assert_eq!(
-        patch(&json!({"credspec": {"DomainJoinConfig": {"Guid": "244818ae-87ac-4fcd-92ec-e79e5252348a"}}})),
-        None
-    );
-    let said = patch(&json!({"credspec": {"DomainJoinConfig": {"Sid": "S-1-5"}}})).unwrap();
+    assert_eq!(of_domain("DnsTreeName", "other.example.com"), None);
+    assert_eq!(of_domain("Guid", "244818ae-87ac-4fcd-92ec-e79e5252348a"), None);
+    let said = of_domain("Sid", "S-1-5").unwrap();
     assert!(said.contains("must be the domain's SID"), "{said}");
-    cluster.kubectl_prints(["delete", "gmsacredentialspec", "webapp1"]);
+    cluster.prints(&format!("delete {WEBAPP1}"));
 }
 
 /// `crds.upgrade`, with this test for a kubelet and a Job controller: the Job's container runs, and its end is reported.
 #[test]
 fn a_release_brings_the_crd_up_to_date_whatever_owns_it() {
     let cluster = Cluster::start();
-    let before = fs::read_to_string(BEFORE).unwrap();
     // Another release of Helm's owns it, as its annotations say.
-    cluster.apply(&before);
-    let owner = ["annotate", "crd", CRD, "meta.helm.sh/release-name=other", "meta.helm.sh/release-namespace=elsewhere"];
-    cluster.kubectl_prints(owner);
-    cluster.kubectl_prints(["label", "crd", CRD, "app.kubernetes.io/managed-by=Helm"]);
-    cluster.until("the kind is served", || cluster.kubectl(["get", "gmsacredentialspecs"]).status.success());
+    cluster.define(CRD_BEFORE);
+    let owner = "meta.helm.sh/release-name=other meta.helm.sh/release-namespace=elsewhere";
+    cluster.prints(&format!("annotate {NAME} {owner}"));
+    cluster.prints(&format!("label {NAME} app.kubernetes.io/managed-by=Helm"));
     cluster.apply(SPEC);
-    let spec = || {
-        cluster.kubectl_prints(["get", "gmsacredentialspec", "webapp1", "-o", "jsonpath={.metadata.uid}{.credspec}"])
-    };
-    let uid = || cluster.kubectl_prints(["get", "crd", CRD, "-o", "jsonpath={.metadata.uid}"]);
-    let (spec_before, uid_before) = (spec(), uid());
+    let state = || (cluster.uid(NAME), cluster.uid(WEBAPP1), cluster.get(WEBAPP1)["credspec"].clone());
+    let before = state();
     cluster.create_namespace(RELEASE_NAMESPACE);
 
     // Helm 4 applies crds/ at an install, and names a conflict where another manager has other text in it: the Job does not.
-    let said = with_jobs(&cluster, &["install", "gmsa", CHART, "--skip-crds"]);
+    let said = with_jobs(&cluster, "install --skip-crds");
     assert_eq!(said, "the CRD is at revision 2 now; it was at revision 0\n");
-    cluster.until("the short name is known", || cluster.kubectl(["get", "gmsa"]).status.success());
-    assert_eq!((spec(), uid()), (spec_before.clone(), uid_before.clone()));
+    cluster.until("the short name is known", || cluster.exists("gmsa"));
+    assert_eq!(state(), before);
 
-    let said = with_jobs(&cluster, &["upgrade", "gmsa", CHART]);
+    let said = with_jobs(&cluster, "upgrade");
     assert_eq!(said, "the CRD is at revision 2 now; it was at revision 2\n");
-    cluster.kubectl_prints(["annotate", "--overwrite", "crd", CRD, "gmsa-webhook/crd-revision=7"]);
-    let said = with_jobs(&cluster, &["upgrade", "gmsa", CHART]);
+    cluster.prints(&format!("annotate --overwrite {NAME} gmsa-webhook/crd-revision=7"));
+    let said = with_jobs(&cluster, "upgrade");
     assert_eq!(said, "the CRD is newer (revision 7) than this release's (revision 2): left as it is\n");
 
-    Helm::of_cluster(&cluster.kubeconfig()).prints(["uninstall", "gmsa", "--namespace", RELEASE_NAMESPACE]);
-    assert_eq!((spec(), uid()), (spec_before, uid_before));
+    cluster.helm_prints("uninstall gmsa -n windows");
+    assert_eq!(state(), before);
     for kind in ["clusterrole/gmsa-crd", "clusterrolebinding/gmsa-crd", "serviceaccount/gmsa-crd"] {
-        let left = cluster.kubectl(["get", kind, "--namespace", RELEASE_NAMESPACE]);
-        assert!(!left.status.success(), "{kind} is left");
+        assert!(!cluster.exists(&format!("{kind} -n windows")), "{kind} is left");
     }
-    assert_eq!(cluster.kubectl_prints(["get", "jobs", "--namespace", RELEASE_NAMESPACE, "-o", "name"]), "");
+    assert_eq!(cluster.names("jobs -n windows"), "");
 }
 
 /// The versions in which etcd holds the credential specs, of each.
@@ -174,21 +116,18 @@ fn stored(cluster: &Cluster) -> Vec<String> {
 fn what_is_stored_in_an_old_version_is_stored_in_the_new_one() {
     const COUNT: usize = 120;
     let cluster = Cluster::start();
-    let before = fs::read_to_string(BEFORE).unwrap();
-    let swapped = before.replace("storage: true", "storage: x").replace("storage: false", "storage: true");
-    cluster.apply(&swapped.replace("storage: x", "storage: false"));
-    cluster.until("the kind is served", || cluster.kubectl(["get", "gmsacredentialspecs"]).status.success());
-    let specs: String =
-        (0..COUNT).map(|at| SPEC.replace("name: webapp1", &format!("name: spec-{at:03}")) + "---\n").collect();
+    let swapped = CRD_BEFORE.replace("storage: true", "storage: x").replace("storage: false", "storage: true");
+    cluster.define(&swapped.replace("storage: x", "storage: false"));
+    let named = |at: usize| SPEC.replace("name: webapp1", &format!("name: spec-{at:03}")) + "---\n";
+    let specs: String = (0..COUNT).map(named).collect();
     // One is of before there were rules.
     cluster.apply(&specs.replacen("S-1-5-21-", "S-1-5-32-", 1));
     assert_eq!(stored(&cluster), ["windows.k8s.io/v1alpha1"; COUNT]);
-    let versions = || cluster.kubectl_prints(["get", "crd", CRD, "-o", "jsonpath={.status.storedVersions}"]);
-    assert_eq!(versions(), r#"["v1alpha1"]"#);
+    let versions = || cluster.get(NAME)["status"]["storedVersions"].clone();
+    assert_eq!(versions(), json!(["v1alpha1"]));
     let objects = || {
-        let list = cluster.kubectl_prints(["get", "gmsacredentialspecs", "--show-managed-fields", "-o", "json"]);
-        let mut list: Value = serde_json::from_str(&list).unwrap();
-        for spec in list["items"].as_array_mut().unwrap() {
+        let mut list = cluster.list("gmsacredentialspecs --show-managed-fields");
+        for spec in &mut list {
             spec["metadata"].as_object_mut().unwrap().remove("resourceVersion");
         }
         list
@@ -196,72 +135,47 @@ fn what_is_stored_in_an_old_version_is_stored_in_the_new_one() {
     let before = objects();
     cluster.create_namespace(RELEASE_NAMESPACE);
 
-    let said = with_jobs(&cluster, &["install", "gmsa", CHART, "--skip-crds"]);
-    let expected = "the CRD is at revision 2 now; it was at revision 0; 120 credential specs were written again, and all are stored as v1\n";
+    let said = with_jobs(&cluster, "install --skip-crds");
+    let expected = "the CRD is at revision 2 now; it was at revision 0; \
+                    120 credential specs were written again, and all are stored as v1\n";
     assert_eq!(said, expected);
     assert_eq!(stored(&cluster), ["windows.k8s.io/v1"; COUNT]);
-    assert_eq!(versions(), r#"["v1"]"#);
+    assert_eq!(versions(), json!(["v1"]));
     assert_eq!(objects(), before);
 
     // What cannot be written again is named, and holds nothing up.
-    let both = json!({"status": {"storedVersions": ["v1alpha1", "v1"]}}).to_string();
-    cluster.kubectl_prints(["patch", "crd", CRD, "--subresource=status", "--type=merge", "--patch", &both]);
-    cluster.apply(STUBBORN);
-    let patch = ["patch", "gmsacredentialspec", "spec-111", "--type=merge", "--patch", "{}"];
-    cluster.until("the policy is in force", || !cluster.kubectl(patch).status.success());
-    let said = with_jobs(&cluster, &["upgrade", "gmsa", CHART]);
-    let expected = "the CRD is at revision 2 now; it was at revision 2; credential specs may still be stored as v1alpha1: cannot write spec-111 again: the API server \
-                    answered 422: gmsacredentialspecs.windows.k8s.io \"spec-111\" is forbidden: \
+    let both = json!({"status": {"storedVersions": ["v1alpha1", "v1"]}});
+    cluster.change(&format!("{NAME} --subresource=status --type=merge"), &both);
+    cluster.apply(include_str!("objects/stubborn.yaml"));
+    let one = "gmsacredentialspec spec-111 --type=merge";
+    cluster.until("the policy is in force", || cluster.patch(one, &json!({})).is_some());
+    let said = with_jobs(&cluster, "upgrade");
+    let expected = "the CRD is at revision 2 now; it was at revision 2; credential specs may still be stored as v1alpha1: \
+                    cannot write spec-111 again: the API server answered 422: \
+                    gmsacredentialspecs.windows.k8s.io \"spec-111\" is forbidden: \
                     ValidatingAdmissionPolicy 'stubborn' with binding 'stubborn' denied request: frozen\n";
     assert_eq!(said, expected);
-    assert_eq!(versions(), r#"["v1alpha1","v1"]"#);
+    assert_eq!(versions(), json!(["v1alpha1", "v1"]));
 }
 
-/// Refuses every change of one credential spec.
-const STUBBORN: &str = r"
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicy
-metadata: {name: stubborn}
-spec:
-  matchConstraints:
-    resourceRules: [{operations: [UPDATE], apiGroups: [windows.k8s.io], apiVersions: ['*'], resources: [gmsacredentialspecs]}]
-  validations: [{expression: object.metadata.name != 'spec-111', message: frozen}]
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicyBinding
-metadata: {name: stubborn}
-spec: {policyName: stubborn, validationActions: [Deny]}
-";
-
-const CRD: &str = "gmsacredentialspecs.windows.k8s.io";
-
 /// Runs helm, and the Job that it creates; gives back what the Job printed.
-fn with_jobs(cluster: &Cluster, args: &[&str]) -> String {
-    let helm = Helm::of_cluster(&cluster.kubeconfig());
-    let jobs = || -> Value {
-        let list = cluster.kubectl_prints(["get", "jobs", "--namespace", RELEASE_NAMESPACE, "-o", "json"]);
-        serde_json::from_str(&list).unwrap()
-    };
-    let more = ["--namespace", RELEASE_NAMESPACE, "--set", "crds.upgrade=true", "--timeout", "60s"];
+fn with_jobs(cluster: &Cluster, command: &str) -> String {
+    let line = format!("{command} gmsa {CHART} -n windows --set crds.upgrade=true --timeout 60s");
     thread::scope(|scope| {
-        let ran = scope.spawn(|| helm.prints(args.iter().copied().chain(more)));
-        cluster.until("helm has created the Job", || jobs()["items"][0].is_object());
-        let created = jobs()["items"][0].clone();
-        let name = created["metadata"]["name"].as_str().unwrap();
-        let spec = &created["spec"]["template"]["spec"];
-        let account = spec["serviceAccountName"].as_str().unwrap();
-        let mut command = Container::of(spec).command(cluster, account);
-        let output = command.stdin(Stdio::null()).output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let ran = scope.spawn(|| cluster.helm_prints(&line));
+        cluster.until("helm has created the Job", || !cluster.names("jobs -n windows").is_empty());
+        let job = cluster.list("jobs -n windows").remove(0);
+        let spec = &job["spec"]["template"]["spec"];
+        let said = printed(container(cluster, RELEASE_NAMESPACE, spec, 0, BINARY.as_ref()).output().unwrap());
         let now = "2026-01-01T00:00:00Z";
         let condition = |kind: &str| json!({"type": kind, "status": "True", "lastTransitionTime": now});
-        let status = json!({"status": {
+        let status = json!({
             "startTime": now, "completionTime": now, "succeeded": 1, "ready": 0, "terminating": 0, "uncountedTerminatedPods": {},
             "conditions": [condition("SuccessCriteriaMet"), condition("Complete")],
-        }});
-        let patch = ["patch", "job", name, "--namespace", RELEASE_NAMESPACE, "--subresource=status", "--patch"];
-        cluster.kubectl_prints(patch.into_iter().chain([status.to_string().as_str()]));
+        });
+        let name = job["metadata"]["name"].as_str().unwrap();
+        cluster.change(&format!("job {name} -n windows --subresource=status"), &json!({"status": status}));
         ran.join().unwrap();
-        String::from_utf8(output.stdout).unwrap()
+        said
     })
 }

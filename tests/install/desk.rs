@@ -1,36 +1,98 @@
-//! `deploy/deploy-gmsa-webhook.sh` at work: a folder to run it in, and what a node would do for what it installs.
+//! A folder of its own for a cluster, as on the desk of its administrator: the files there, and the commands that are run there.
 
 use std::{
-    fs,
+    env, fs,
+    os::unix::fs::symlink,
     path::{Path, PathBuf},
-    process::Output,
+    process::{Output, Stdio},
     sync::atomic::{AtomicBool, Ordering},
     thread,
     time::Duration,
 };
 
+use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::cluster::{Cluster, printed};
+use crate::{
+    cluster::{Cluster, printed},
+    helm::CHART,
+};
 
-/// The script, from the root of the package, where tests run.
+/// The script that installs, from the root of the package, where tests run.
 pub const SCRIPT: &str = "deploy/deploy-gmsa-webhook.sh";
 /// A CA certificate as far as the API server looks into one, in base64.
-pub const CA: &str = include_str!("ca.pem.base64").trim_ascii_end();
+pub const CA: &str = include_str!("objects/ca.pem.base64").trim_ascii_end();
 
-/// The script, in a folder of its own.
-pub struct Desk<'a> {
+/// Where tests read what they do, and what they expect.
+const DATA: &str = "tests/install";
+
+/// The cases of a file: a line, and below it, indented, what is said.
+pub fn cases(file: &str) -> Vec<(String, String)> {
+    let text = fs::read_to_string(Path::new(DATA).join(file)).unwrap();
+    let lines: Vec<_> = text.lines().filter(|line| !line.starts_with('#')).collect();
+    assert_eq!(lines.len() % 2, 0, "{file}: a case is two lines");
+    lines.chunks(2).map(|case| (case[0].to_owned(), case[1].trim_start().to_owned())).collect()
+}
+
+/// A block of commands on a page, with this text in it.
+pub fn block(page: &str, text: &str) -> String {
+    let found = blocks(page, "sh").into_iter().find(|block| block.contains(text));
+    found.unwrap_or_else(|| panic!("{page} has no block with {text}"))
+}
+
+/// The blocks of a page in this language.
+pub fn blocks(page: &str, language: &str) -> Vec<String> {
+    let text = fs::read_to_string(page).unwrap();
+    let start = format!("```{language}\n");
+    text.split(&start).skip(1).map(|rest| rest.split("```").next().unwrap().to_owned()).collect()
+}
+
+/// A line of `doctor`, `why` and `probe`.
+#[derive(Deserialize)]
+pub struct Line {
+    pub status: String,
+    pub about: String,
+    pub text: String,
+    #[serde(default)]
+    pub rule: String,
+    #[serde(default)]
+    pub remedy: String,
+}
+
+impl Line {
+    /// What it says without its sentence: those are asserted by the folders in `crates/kubectl-gmsa/tests/cli`.
+    pub fn outcome(&self) -> String {
+        format!("{} {} {}", self.status, self.about, self.rule).trim_end().to_owned()
+    }
+
+    /// Whether it complains: a note does not.
+    pub fn is_complaint(&self) -> bool {
+        self.status != "pass" && self.status != "note"
+    }
+}
+
+/// The folder, and its cluster.
+pub struct Desk<'c> {
     /// The cluster that it is for.
-    pub cluster: &'a Cluster,
+    pub cluster: &'c Cluster,
     folder: tempfile::TempDir,
 }
 
-impl<'a> Desk<'a> {
+impl<'c> Desk<'c> {
     /// An empty one.
-    pub fn new(cluster: &'a Cluster) -> Self {
+    pub fn new(cluster: &'c Cluster) -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("tmp")).unwrap();
         Self { cluster, folder }
+    }
+
+    /// One with the repository's folders.
+    pub fn in_repository(cluster: &'c Cluster) -> Self {
+        let desk = Self::new(cluster);
+        for name in ["charts", "deploy", "certs", "examples", "tests"] {
+            symlink(fs::canonicalize(name).unwrap(), desk.path(name)).unwrap();
+        }
+        desk
     }
 
     /// Where a file of this name is.
@@ -38,22 +100,14 @@ impl<'a> Desk<'a> {
         self.folder.path().join(name)
     }
 
-    /// Runs the script there.
-    pub fn run(&self, args: &[&str]) -> Output {
-        let script = fs::canonicalize(SCRIPT).unwrap();
-        let mut command = self.cluster.command("bash");
-        command.arg(script).args(args).current_dir(self.folder.path()).env("TMPDIR", self.path("tmp"));
-        command.output().unwrap()
+    /// Reads a file.
+    pub fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap()
     }
 
-    /// What the script prints, where it must succeed.
-    pub fn prints(&self, args: &[&str]) -> String {
-        printed(self.run(args))
-    }
-
-    /// The one line with which it gives up.
-    pub fn gives_up(&self, args: &[&str]) -> String {
-        line_of_giving_up(&self.run(args))
+    /// Writes a file.
+    pub fn write(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).unwrap();
     }
 
     /// What is in its folder, temporary files included.
@@ -67,15 +121,85 @@ impl<'a> Desk<'a> {
         files
     }
 
-    /// An object of the cluster, or of the script's own namespace.
-    pub fn get(&self, object: &str) -> Value {
-        serde_json::from_str(&self.cluster.kubectl_prints(["get", object, "--namespace", "gmsa-webhook", "-o", "json"]))
-            .unwrap()
+    /// Runs commands in a shell.
+    pub fn shell(&self, commands: &str) -> Output {
+        let mut command = self.cluster.command("bash");
+        command.args(["-euo", "pipefail", "-c", commands]).current_dir(self.folder.path()).stdin(Stdio::null());
+        command.output().unwrap()
     }
 
-    /// Whether there is such an object.
-    pub fn exists(&self, object: &str) -> bool {
-        self.cluster.kubectl(["get", object, "--namespace", "gmsa-webhook"]).status.success()
+    /// What commands print, where they must succeed.
+    pub fn run(&self, commands: &str) -> String {
+        printed(self.shell(commands))
+    }
+
+    /// Runs the commands in backquotes, with these words for the placeholders.
+    pub fn follow(&self, remedy: &str, words: &[(&str, &str)]) {
+        for command in remedy.split('`').skip(1).step_by(2) {
+            let words = [("CHART", CHART)].iter().chain(words);
+            let command = words.fold(command.to_owned(), |command, (from, to)| command.replace(from, to));
+            let output = self.shell(&command);
+            assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+        }
+    }
+
+    /// Runs the script that installs.
+    pub fn script(&self, args: &[&str]) -> Output {
+        self.script_with(args, &[])
+    }
+
+    /// The same, with this environment besides.
+    pub fn script_with(&self, args: &[&str], env: &[(&str, &str)]) -> Output {
+        let mut command = self.cluster.command("bash");
+        command.arg(fs::canonicalize(SCRIPT).unwrap()).args(args).current_dir(self.folder.path());
+        command.env("TMPDIR", self.path("tmp")).envs(env.iter().copied()).output().unwrap()
+    }
+
+    /// What the script prints, where it must succeed.
+    pub fn installs(&self, args: &[&str]) -> String {
+        printed(self.script(args))
+    }
+
+    /// `kubectl gmsa`.
+    pub fn plugin(&self, line: &str) -> Output {
+        let mut command = self.cluster.command("kubectl");
+        command.arg("gmsa").args(line.split_whitespace()).current_dir(self.folder.path()).stdin(Stdio::null());
+        command.output().unwrap()
+    }
+
+    /// What `kubectl gmsa` prints, and its exit code; it must have nothing to complain of, but may say what it waits for.
+    pub fn gmsa(&self, line: &str) -> (String, i32) {
+        let output = self.plugin(line);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        let waits = |said: &str| line.contains("--wait") && said.starts_with("waiting: ");
+        assert!(errors.lines().all(waits), "kubectl gmsa {line}: {errors}");
+        (String::from_utf8(output.stdout).unwrap(), output.status.code().unwrap())
+    }
+
+    /// The findings of `kubectl gmsa`, each by its level, its rule and its object, and the exit code.
+    pub fn finds(&self, line: &str) -> (Vec<String>, i32) {
+        let (report, code) = self.gmsa(&format!("{line} -o json"));
+        let report: Value = serde_json::from_str(&report).unwrap();
+        let words = |found: &Value| ["level", "rule", "object"].map(|field| found[field].as_str().unwrap()).join(" ");
+        (report["findings"].as_array().unwrap().iter().map(words).collect(), code)
+    }
+
+    /// The lines of `doctor`, `why` or `probe`, and the exit code.
+    pub fn lines(&self, line: &str) -> (Vec<Line>, i32) {
+        let (report, code) = self.gmsa(&format!("{line} -o json"));
+        let mut report: Value = serde_json::from_str(&report).unwrap();
+        (serde_json::from_value(report["checks"].take()).unwrap(), code)
+    }
+
+    /// The outcome of each line, and the exit code, are those of this file. `UPDATE_SNAPSHOTS` writes it.
+    pub fn assert_outcomes(&self, line: &str, file: &str) {
+        let (lines, code) = self.lines(line);
+        let outcomes: String = lines.iter().map(|line| line.outcome() + "\n").collect();
+        let (file, found) = (Path::new(DATA).join("outcomes").join(file), format!("{outcomes}exit {code}\n"));
+        if env::var_os("UPDATE_SNAPSHOTS").is_some() {
+            fs::write(&file, &found).unwrap();
+        }
+        assert_eq!(found, fs::read_to_string(&file).unwrap(), "{line}: {}", file.display());
     }
 }
 
@@ -87,8 +211,8 @@ pub fn line_of_giving_up(output: &Output) -> String {
     line.trim_end().strip_prefix("deploy-gmsa-webhook.sh: ").unwrap().to_owned()
 }
 
-/// While `work` goes on, every pod of the namespace becomes ready, as a node would make it.
-pub fn with_a_node<T>(cluster: &Cluster, namespace: &str, work: impl FnOnce() -> T) -> T {
+/// While `work` goes on, every pod of the namespace `gmsa-webhook` becomes ready, as a node would make it.
+pub fn with_a_node<T>(cluster: &Cluster, work: impl FnOnce() -> T) -> T {
     struct Done<'a>(&'a AtomicBool);
     impl Drop for Done<'_> {
         fn drop(&mut self) {
@@ -98,23 +222,13 @@ pub fn with_a_node<T>(cluster: &Cluster, namespace: &str, work: impl FnOnce() ->
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
-            let ready = json!({"status": {"phase": "Running", "conditions": [
-                {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
-            ]}})
-            .to_string();
+            let condition = json!({"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"});
+            let ready = json!({"status": {"phase": "Running", "conditions": [condition]}});
             while !done.load(Ordering::Acquire) {
                 // Pods come and go meanwhile: what fails now is made up for in the next round.
-                let pods = cluster.kubectl(["get", "pods", "--namespace", namespace, "-o", "name"]);
+                let pods = cluster.kubectl("get pods -n gmsa-webhook -o name");
                 for pod in String::from_utf8(pods.stdout).unwrap().lines() {
-                    cluster.kubectl([
-                        "patch",
-                        pod,
-                        "--namespace",
-                        namespace,
-                        "--subresource=status",
-                        "--patch",
-                        &ready,
-                    ]);
+                    cluster.patch(&format!("{pod} -n gmsa-webhook --subresource=status"), &ready);
                 }
                 thread::sleep(Duration::from_millis(300));
             }

@@ -4,6 +4,8 @@
 //!
 //! `just e2e-install` runs this, never `cargo test`: it needs kube-apiserver, etcd and kube-controller-manager in the folder that
 //! `KUBEBUILDER_ASSETS` names, and `helm`, `kubectl` and `pre-commit` on the PATH. Each test has a control plane of its own.
+//!
+//! `objects/` holds what tests apply, `refused/` what is refused and in which words, `outcomes/` what `doctor` finds (`UPDATE_SNAPSHOTS=1` writes these).
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -16,8 +18,6 @@ use gmsa_test_support::{control_plane, helm};
 
 mod accounts;
 mod admission;
-mod alerted;
-mod autoscaling;
 mod before;
 mod certificates;
 mod cluster;
@@ -29,9 +29,7 @@ mod doctor;
 mod gitops;
 mod guard;
 mod handover;
-mod inspected;
 mod installed;
-mod manifest;
 mod nodes;
 mod objects;
 mod pages;
@@ -47,7 +45,6 @@ mod script;
 mod sources;
 mod static_policies;
 mod system_namespaces;
-mod tool;
 mod trial;
 mod upgrade;
 mod warnings;

@@ -6,12 +6,13 @@ use base64::prelude::{BASE64_STANDARD, Engine as _};
 use serde_json::{Value, json};
 
 use crate::{
-    cluster::Cluster,
+    cluster::{Cluster, printed},
     control_plane::{Process, free_addresses},
-    helm::Helm,
-    pods::{NAMESPACE, Options, creation, grant, pod},
-    release::Release,
-    tool::Tool,
+    desk::{CA, Desk, Line},
+    guard::{NO_NAME, denied},
+    helm::{CHART, Helm},
+    pods::{Options, creation, creation_in, grant, pod},
+    release::{BINARY, GO_RELEASE, Release, install, own_ca},
 };
 
 const WEBHOOK: &str = "admission-webhook.windows-gmsa.sigs.k8s.io";
@@ -27,26 +28,20 @@ impl<'c> Managed<'c> {
     fn install(cluster: &'c Cluster) -> Self {
         let [address] = free_addresses();
         let folder = cluster.folder().join("managed");
-        let mut certificate = Command::new(env!("CARGO_BIN_EXE_gmsa-webhook"));
+        let mut certificate = Command::new(BINARY);
         certificate.args(["certs", "issue"]).arg(&folder).args(["--name", "aks-gmsa.kube-system.svc"]);
-        assert!(certificate.output().unwrap().status.success());
+        printed(certificate.output().unwrap());
         let ca = BASE64_STANDARD.encode(fs::read(folder.join("ca.crt")).unwrap());
-        let values = format!("certificates.certManager.enabled=false,certificates.caBundle={ca}");
-        let chart = ["template", "aks-gmsa", "tests/install/go-release", "--namespace", "kube-system", "--set"];
-        let objects = Helm::new().prints(chart.into_iter().chain([values.as_str()]));
+        let values = own_ca().replace(CA, &ca);
+        let template = ["template", "aks-gmsa", GO_RELEASE, "-n", "kube-system"];
+        let objects = Helm::new().prints(template.into_iter().chain(values.split(' ')));
         for object in objects.split("---\n").filter(|object| object.contains("WebhookConfiguration")) {
             let mut object: Value = serde_saphyr::from_str(object).unwrap();
             object["metadata"]["labels"] = json!({"kubernetes.azure.com/managedby": "aks"});
             object["webhooks"][0]["clientConfig"]["service"]["port"] = address.port().into();
             cluster.apply(&object.to_string());
         }
-        let service = json!({
-            "apiVersion": "v1",
-            "kind": "Service",
-            "metadata": {"name": "aks-gmsa", "namespace": "kube-system"},
-            "spec": {"type": "ExternalName", "externalName": "localhost"},
-        });
-        cluster.apply(&service.to_string());
+        cluster.prints("create service externalname aks-gmsa -n kube-system --external-name localhost");
         Self { cluster, port: address.port() }
     }
 
@@ -55,7 +50,7 @@ impl<'c> Managed<'c> {
         let [admin] = free_addresses();
         let specs = folder.join("specs");
         fs::create_dir(&specs).unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_gmsa-webhook"));
+        let mut command = Command::new(BINARY);
         command.args(["serve", "--standalone"]).arg(&specs).env_clear();
         command.arg("--listen").arg(format!("127.0.0.1:{}", self.port)).arg("--admin-listen").arg(admin.to_string());
         command.arg("--tls-cert").arg(folder.join("tls.crt")).arg("--tls-key").arg(folder.join("tls.key"));
@@ -66,78 +61,63 @@ impl<'c> Managed<'c> {
 #[test]
 fn the_managed_webhook_of_aks_stands_beside_this_one() {
     let cluster = Cluster::start();
-    let release = Release::install(&cluster);
-    release.route_to_loopback();
-    cluster.create_namespace(NAMESPACE);
-    cluster.apply(include_str!("credential-spec.yaml"));
+    let release = Release::install_for_pods(&cluster, "");
     grant(&cluster, "default", &["webapp1".to_owned()]);
     let mut ours = release.start_replica();
-    let [plain, allowed, missing] =
-        [(Options::Absent, "webapp1"), (Options::Name, "webapp1"), (Options::Name, "no-such")]
-            .map(|(options, spec)| pod("p", "pod", options, spec));
-    cluster.until("this webhook fills in", || creation(&cluster, &allowed).is_none());
+    let said = |options: Options, spec: &str| creation(&cluster, &pod("p", "pod", options, spec));
+    let plain = || said(Options::Absent, "");
+    let allowed = || said(Options::Name, "webapp1");
+    cluster.until("this webhook fills in", || allowed().is_none());
 
     // Theirs is down: it stops every pod, and ours none of them.
     let managed = Managed::install(&cluster);
-    cluster.until("the other is asked too", || creation(&cluster, &plain).is_some());
-    let url = format!("https://aks-gmsa.kube-system.svc:{}", managed.port);
-    for pod in [&plain, &allowed] {
-        let said = creation(&cluster, pod).unwrap();
-        let expected = format!(
-            "Error from server (InternalError): error when creating \"STDIN\": Internal error occurred: failed calling webhook \"{WEBHOOK}\": failed to call webhook: Post \"{url}/mutate?timeout=10s\": \
-             dial tcp 127.0.0.1:{}: connect: connection refused",
-            managed.port
-        );
-        assert_eq!(said.replace("[::1]", "127.0.0.1"), expected);
+    cluster.until("the other is asked too", || plain().is_some());
+    let port = managed.port;
+    let url = format!("https://aks-gmsa.kube-system.svc:{port}/mutate?timeout=10s");
+    let expected = format!(
+        "failed calling webhook \"{WEBHOOK}\": failed to call webhook: Post \"{url}\": \
+         dial tcp 127.0.0.1:{port}: connect: connection refused"
+    );
+    for said in [plain().unwrap(), allowed().unwrap()] {
+        assert!(said.replace("[::1]", "127.0.0.1").ends_with(&expected), "{said}");
     }
     // What they leave out by a label, they leave out alone: this one still judges there.
-    let label = |value: &str| {
-        cluster.kubectl_prints([
-            "label",
-            "namespace",
-            NAMESPACE,
-            "--overwrite",
-            &format!("windows.k8s.io/disabled={value}"),
-        ]);
-    };
-    label("true");
-    cluster.until("the other leaves the namespace out", || creation(&cluster, &plain).is_none());
-    assert_eq!(creation(&cluster, &allowed), None);
-    let denied = format!("admission webhook \"{WEBHOOK}\" denied the request: cred spec no-such does not exist");
-    let said = creation(&cluster, &missing).unwrap();
-    assert!(said.contains(&denied), "{said}");
-    label("false");
+    cluster.prints("label namespace apps windows.k8s.io/disabled=true");
+    cluster.until("the other leaves the namespace out", || plain().is_none());
+    assert_eq!(allowed(), None);
+    let denied = format!("admission webhook \"{WEBHOOK}\" denied the request: cred spec");
+    let missing = said(Options::Name, "no-such").unwrap();
+    assert!(missing.contains(&format!("{denied} no-such does not exist")), "{missing}");
+    cluster.prints("label namespace apps --overwrite windows.k8s.io/disabled=false");
 
     // Both answer: both must admit, and the refusal does not say whose it is. The log does.
     let theirs = managed.start();
-    cluster.until("the other answers", || creation(&cluster, &plain).is_none());
+    cluster.until("the other answers", || plain().is_none());
     let before = ours.log().matches("denied").count();
-    let said = creation(&cluster, &allowed).unwrap();
-    let denied = format!("admission webhook \"{WEBHOOK}\" denied the request: cred spec webapp1 does not exist");
-    assert!(said.contains(&denied), "{said}");
+    let refused = allowed().unwrap();
+    assert!(refused.contains(&format!("{denied} webapp1 does not exist")), "{refused}");
     assert_eq!(ours.log().matches("denied").count(), before, "{}", ours.log());
     assert!(theirs.log().contains("denied"), "{}", theirs.log());
 
     // The Go webhook passes over init containers. So does the stand-in now, and the doctor, which asks about one, is not taken in by its answer.
     for kind in ["mutatingwebhookconfiguration", "validatingwebhookconfiguration"] {
-        let expression =
-            "!object.spec.?initContainers.orValue([]).exists(c, c.?securityContext.?windowsOptions.hasValue())";
-        let condition = json!([{"op": "add", "path": "/webhooks/0/matchConditions", "value": [{"name": "go", "expression": expression}]}]);
-        cluster.kubectl_prints(["patch", kind, "aks-gmsa", "--type=json", "--patch", &condition.to_string()]);
+        let uses = "exists(c, c.?securityContext.?windowsOptions.hasValue())";
+        let expression = format!("!object.spec.?initContainers.orValue([]).{uses}");
+        let conditions = json!([{"name": "go", "expression": expression}]);
+        let change = json!([{"op": "add", "path": "/webhooks/0/matchConditions", "value": conditions}]);
+        cluster.change(&format!("{kind} aks-gmsa"), &change);
     }
-    let tool = Tool::new(&cluster);
-    let called = |report: &str| -> Vec<String> {
-        report.lines().filter(|line| line.contains("  call of /")).map(str::to_owned).collect()
-    };
-    let works = |of: &str| {
-        format!("pass  call of {of}the API server reaches it and trusts its certificate (dry run in default)")
+    let desk = Desk::new(&cluster);
+    let called = || -> Vec<String> {
+        let (lines, _) = desk.lines("doctor");
+        lines.iter().filter(|line| line.about.starts_with("call of /")).map(Line::outcome).collect()
     };
     cluster.until("this webhook answers for init containers", || {
-        called(&tool.gmsa("doctor").0) == [works("/mutate    "), works("/validate  ")]
+        called() == ["pass call of /mutate", "pass call of /validate"]
     });
     ours.end();
     cluster.until("the doctor misses this webhook", || {
-        called(&tool.gmsa("doctor").0).first().is_some_and(|line| line.starts_with("fail  call of /mutate"))
+        called().first().is_some_and(|line| line.starts_with("fail call of /mutate"))
     });
 }
 
@@ -148,41 +128,20 @@ fn what_kube_system_is_left_out_of_the_guard_judges() {
     let page = fs::read_to_string("docs/platforms.md").unwrap();
     let (_, rest) = page.split_once("`webhooks.namespaceSelector: ").unwrap();
     let selector: Value = serde_saphyr::from_str(rest.split('`').next().unwrap()).unwrap();
-    let selector = format!("webhooks.namespaceSelector={selector}");
-    let helm = Helm::of_cluster(&cluster.kubeconfig());
-    let install = ["install", "gmsa", "charts/gmsa-webhook", "--namespace", "windows", "--create-namespace"];
-    helm.prints(install.into_iter().chain(["--set", "guard.enabled=true", "--set-json", &selector]));
-    let asked = |namespace: &str, options: Options| {
-        let mut pod = pod("p", "pod", options, "webapp1");
-        pod["metadata"]["namespace"] = namespace.into();
-        creation(&cluster, &pod)
-    };
+    let values = format!("--set guard.enabled=true --set-json webhooks.namespaceSelector={selector}");
+    install(&cluster, "gmsa", CHART, &values);
+    let asked =
+        |namespace: &str, options: Options| creation_in(&cluster, namespace, &pod("p", "pod", options, "webapp1"));
     // Nothing answers for the webhook.
     cluster.until("pods elsewhere are refused", || asked("default", Options::Name).is_some());
     assert_eq!(asked("kube-system", Options::Absent), None);
-    let guard = "ValidatingAdmissionPolicy 'gmsa-guard' with binding 'gmsa-guard' denied request";
     cluster.until("the guard is in force", || asked("kube-system", Options::Both).is_some());
-    for (options, expected) in [
-        (
-            Options::Name,
-            format!(
-                "The pods \"p\" is invalid: : {guard}: a GMSA cred spec name has no contents, so the container would start without its identity; \
-                 the mutating webhook did not run, or another one added the name after it"
-            ),
-        ),
-        (
-            Options::Contents,
-            format!(
-                "The pods \"p\" is invalid: : {guard}: GMSA cred spec contents are set without the name of their cred spec"
-            ),
-        ),
-        (
-            Options::Both,
-            format!(
-                "Error from server (Forbidden): error when creating \"STDIN\": pods \"p\" is forbidden: {guard}: service account \"default\" is not authorized to `use` GMSA cred spec \"webapp1\""
-            ),
-        ),
+    for (options, message) in [
+        (Options::Name, "a GMSA cred spec name has no contents"),
+        (Options::Contents, NO_NAME),
+        (Options::Both, "service account \"default\" is not authorized to `use` GMSA cred spec \"webapp1\""),
     ] {
-        assert_eq!(asked("kube-system", options), Some(expected), "{options:?}");
+        let said = asked("kube-system", options).unwrap();
+        assert!(said.contains(&(denied("gmsa-guard") + message)), "{options:?}: {said}");
     }
 }

@@ -2,10 +2,13 @@
 
 use serde_json::{Value, json};
 
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, complaint};
 
 /// The namespace that the pods are in.
 pub const NAMESPACE: &str = "apps";
+
+/// A credential spec that is in order, `webapp1`.
+pub const SPEC: &str = include_str!("objects/credential-spec.yaml");
 
 /// The kinds of slots that a new pod can have.
 pub const KINDS: [&str; 3] = ["pod", "container", "init container"];
@@ -84,49 +87,41 @@ fn slot<'a>(spec: &'a mut Value, kind: &str) -> &'a mut Value {
 
 /// Lets a service account use these credential specs, in [`NAMESPACE`] only.
 pub fn grant(cluster: &Cluster, service_account: &str, specs: &[String]) {
-    let group = "rbac.authorization.k8s.io";
-    let name = format!("use-specs-{service_account}");
-    let role = json!({
-        "apiVersion": format!("{group}/v1"),
-        "kind": "ClusterRole",
-        "metadata": {"name": name},
-        "rules": [{"apiGroups": ["windows.k8s.io"], "resources": ["gmsacredentialspecs"], "resourceNames": specs, "verbs": ["use"]}],
-    });
+    let metadata = json!({"name": format!("use-specs-{service_account}"), "namespace": NAMESPACE});
+    let (group, version) = ("rbac.authorization.k8s.io", "rbac.authorization.k8s.io/v1");
+    let uses = json!({"apiGroups": ["windows.k8s.io"], "resources": ["gmsacredentialspecs"], "resourceNames": specs, "verbs": ["use"]});
+    let role = json!({"apiVersion": version, "kind": "Role", "metadata": metadata, "rules": [uses]});
     let binding = json!({
-        "apiVersion": format!("{group}/v1"),
+        "apiVersion": version,
         "kind": "RoleBinding",
-        "metadata": {"name": name, "namespace": NAMESPACE},
-        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": name},
+        "metadata": metadata,
+        "roleRef": {"apiGroup": group, "kind": "Role", "name": metadata["name"]},
         "subjects": [{"kind": "ServiceAccount", "name": service_account, "namespace": NAMESPACE}],
     });
     cluster.apply(&format!("{role}\n---\n{binding}"));
 }
 
-/// What the API server says to the creation of a pod, as a dry run: `None` where it would be created.
-pub fn creation(cluster: &Cluster, pod: &Value) -> Option<String> {
-    complaint(cluster.kubectl_with(["create", "--dry-run=server", "-f", "-"], &pod.to_string()))
+/// Has a namespace `enforce` the strictest Pod Security level, or `warn` of it.
+pub fn restrict(cluster: &Cluster, namespace: &str, mode: &str) {
+    cluster.prints(&format!("label namespace {namespace} pod-security.kubernetes.io/{mode}=restricted"));
+}
+
+/// What the API server says to the creation of an object, as a dry run: `None` where it would be created.
+pub fn creation(cluster: &Cluster, object: &Value) -> Option<String> {
+    complaint(cluster.kubectl_with("create --dry-run=server -f -", &object.to_string()))
+}
+
+/// The same for a pod in another namespace.
+pub fn creation_in(cluster: &Cluster, namespace: &str, pod: &Value) -> Option<String> {
+    let mut pod = pod.clone();
+    pod["metadata"]["namespace"] = namespace.into();
+    creation(cluster, &pod)
 }
 
 /// What the API server says to an ephemeral container with these options in this pod, as a dry run.
-pub fn debugging(cluster: &Cluster, pod: &str, container: &str, options: Options, spec: &str) -> Option<String> {
-    let patch = json!({"spec": {"ephemeralContainers": [
-        {"name": container, "image": "i", "securityContext": options.context(spec)}
-    ]}});
-    complaint(cluster.kubectl([
-        "patch",
-        "pod",
-        pod,
-        "--namespace",
-        NAMESPACE,
-        "--subresource=ephemeralcontainers",
-        "--dry-run=server",
-        "--patch",
-        &patch.to_string(),
-    ]))
-}
-
-/// What `kubectl` complains of, or `None` where it succeeded.
-pub fn complaint(output: std::process::Output) -> Option<String> {
-    let errors = String::from_utf8(output.stderr).unwrap();
-    (!output.status.success()).then(|| errors.trim().to_owned())
+pub fn debugging(cluster: &Cluster, pod: &str, options: Options, spec: &str) -> Option<String> {
+    let container = json!({"name": "debug", "image": "i", "securityContext": options.context(spec)});
+    let patch = json!({"spec": {"ephemeralContainers": [container]}});
+    let line = format!("pod {pod} -n {NAMESPACE} --subresource=ephemeralcontainers --dry-run=server");
+    cluster.patch(&line, &patch)
 }

@@ -5,14 +5,12 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::{
-    cluster::Cluster,
+    cluster::{Cluster, complaint},
+    desk::Desk,
     helm::{CHART, Helm},
-    pods::complaint,
-    release::{RELEASE_NAMESPACE, Release},
-    tool::Tool,
+    release::{KINDS, Release},
 };
 
-const NAMESPACE: &str = "windows";
 /// The API groups of what the table names, apart from the core one.
 const GROUPS: [(&str, &str); 13] = [
     ("clusterroles", "rbac.authorization.k8s.io"),
@@ -54,17 +52,14 @@ fn rules(place: &str) -> Vec<Value> {
 fn allow(cluster: &Cluster, in_cluster: &[Value], in_namespace: &[Value]) {
     let group = "rbac.authorization.k8s.io";
     let subjects = json!([{"kind": "ServiceAccount", "name": "installer", "namespace": "default"}]);
-    let objects = [("installer", in_cluster, None), ("installer-in-namespace", in_namespace, Some(NAMESPACE))].map(
+    let objects = [("installer", in_cluster, None), ("installer-in-namespace", in_namespace, Some("windows"))].map(
         |(name, rules, namespace)| {
-            let role = json!({"apiVersion": format!("{group}/v1"), "kind": "ClusterRole", "metadata": {"name": name}, "rules": rules});
+            let (api, metadata) = (format!("{group}/v1"), json!({"name": name, "namespace": namespace}));
+            let role = json!({"apiVersion": api, "kind": "ClusterRole", "metadata": {"name": name}, "rules": rules});
             let kind = namespace.map_or("ClusterRoleBinding", |_| "RoleBinding");
-            let binding = json!({
-                "apiVersion": format!("{group}/v1"),
-                "kind": kind,
-                "metadata": {"name": name, "namespace": namespace},
-                "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": name},
-                "subjects": subjects,
-            });
+            let of = json!({"apiGroup": group, "kind": "ClusterRole", "name": name});
+            let binding =
+                json!({"apiVersion": api, "kind": kind, "metadata": metadata, "roleRef": of, "subjects": subjects});
             format!("{role}\n---\n{binding}")
         },
     );
@@ -74,35 +69,31 @@ fn allow(cluster: &Cluster, in_cluster: &[Value], in_namespace: &[Value]) {
 #[test]
 fn who_has_the_rights_of_the_table_and_no_others_installs_upgrades_rolls_back_and_uninstalls() {
     let cluster = Cluster::start();
-    cluster.create_namespace(NAMESPACE);
-    cluster.kubectl_prints(["create", "serviceaccount", "installer", "--namespace", "default"]);
+    cluster.create_namespace("windows");
+    cluster.prints("create serviceaccount installer -n default");
     let (in_cluster, in_namespace) = (rules("in the cluster"), rules("in the namespace"));
     allow(&cluster, &in_cluster, &in_namespace);
-    let (control_plane, runtime) = cluster.control_plane();
-    let credentials = runtime.block_on(control_plane.kubeconfig_of("default", "installer"));
-    let kubeconfig = cluster.folder().join("installer.kubeconfig");
-    fs::write(&kubeconfig, credentials.to_string()).unwrap();
+    let kubeconfig = cluster.kubeconfig_of("default", "installer");
     let helm = Helm::of_cluster(&kubeconfig);
-    let run = |args: &[&str]| helm.run(args.iter().chain(&["--namespace", NAMESPACE]).copied());
-    cluster.until("the rights are in force", || run(&["list"]).status.success());
+    let run = |line: &str| complaint(helm.run(line.split(' ').chain(["-n", "windows"])));
+    let upgrade = format!("upgrade gmsa {CHART}");
+    cluster.until("the rights are in force", || run("list").is_none());
 
-    let tool = Tool::new(&cluster);
-    let pre = |rights: &str| {
-        let (report, _) =
-            tool.gmsa(&format!("doctor --pre --namespace {NAMESPACE} --kubeconfig {}", kubeconfig.display()));
-        report.contains(&format!("  your rights      {rights}"))
+    let desk = Desk::new(&cluster);
+    let pre = |outcome: &str| {
+        let (lines, _) = desk.lines(&format!("doctor --pre --namespace windows --kubeconfig {}", kubeconfig.display()));
+        let rights = lines.into_iter().find(|line| line.about == "your rights").unwrap();
+        (rights.outcome() == outcome).then_some(rights.text)
     };
-    let in_all = format!("you may create what the installation consists of, in {NAMESPACE} and in the cluster\n");
-    cluster.until("doctor says that the rights suffice", || pre(&in_all));
-    assert_eq!(complaint(run(&["install", "gmsa", CHART])), None);
-    assert_eq!(complaint(run(&["upgrade", "gmsa", CHART, "--set", "replicaCount=3"])), None);
-    assert_eq!(complaint(run(&["rollback", "gmsa", "1"])), None);
+    cluster.until("doctor says that the rights suffice", || pre("pass your rights").is_some());
+    assert_eq!(run(&format!("install gmsa {CHART}")), None);
+    assert_eq!(run(&format!("{upgrade} --set replicaCount=3")), None);
+    assert_eq!(run("rollback gmsa 1"), None);
     // What the chart may not look at is named.
     let lacks = |values: &str, resource: &str| {
-        let said = complaint(run(&["upgrade", "gmsa", CHART, "--dry-run=server", "--set", values])).unwrap_or_default();
-        said.contains(&format!(
-            "User \"system:serviceaccount:default:installer\" cannot get resource \"{resource}\" in API group"
-        ))
+        let said = run(&format!("{upgrade} --dry-run=server --set {values}")).unwrap_or_default();
+        let user = "User \"system:serviceaccount:default:installer\"";
+        said.contains(&format!("{user} cannot get resource \"{resource}\" in API group"))
     };
     let policies = "staticPolicies.enabled=true,staticPolicies.admins.users={a}";
     assert!(lacks(policies, "namespaces") && !lacks("replicaCount=2", "deployments"));
@@ -112,35 +103,29 @@ fn who_has_the_rights_of_the_table_and_no_others_installs_upgrades_rolls_back_an
     }
     allow(&cluster, &in_cluster, &without);
     cluster.until("the right that is lacking is named", || lacks("replicaCount=2", "deployments"));
-    assert!(pre(&format!("you may not get deployments in {NAMESPACE} [install-permissions]\n")));
+    let lacking = pre("fail your rights install-permissions").unwrap();
+    assert_eq!(lacking, "you may not get deployments in windows");
     allow(&cluster, &in_cluster, &in_namespace);
-    cluster.until("it is uninstalled", || run(&["uninstall", "gmsa", "--ignore-not-found"]).status.success());
-    for kind in ["validatingwebhookconfigurations", "mutatingwebhookconfigurations", "deployments"] {
-        assert_eq!(cluster.kubectl_prints(["get", kind, "--all-namespaces", "-o", "name"]), "", "{kind}");
-    }
+    cluster.until("it is uninstalled", || run("uninstall gmsa --ignore-not-found").is_none());
+    assert_eq!(cluster.names(&format!("{KINDS} -A -l app.kubernetes.io/instance=gmsa")), "");
 }
 
 /// Who may do everything in the namespace and nothing in the cluster: Helm would delete the pods, and leave the configurations that refuse pods without them.
 #[test]
 fn an_administrator_of_the_namespace_uninstalls_nothing() {
     let cluster = Cluster::start();
-    let release = Release::install(&cluster);
-    let role = ["create", "rolebinding", "team", "--clusterrole=cluster-admin", "--user=team"];
-    cluster.kubectl_prints(role.into_iter().chain(["--namespace", RELEASE_NAMESPACE]));
-    let kinds = "deployments,services,secrets,validatingwebhookconfigurations,mutatingwebhookconfigurations";
-    let list = ["get", kinds, "--namespace", RELEASE_NAMESPACE, "-l", "app.kubernetes.io/instance=gmsa"];
-    let objects = || cluster.kubectl_prints(list.into_iter().chain(["-o", "jsonpath={.items[*].metadata.uid}"]));
+    let _release = Release::install(&cluster, "");
+    cluster.prints("create rolebinding team --clusterrole=cluster-admin --user=team -n windows");
+    let objects = || {
+        let made = cluster.list(&format!("{KINDS} -n windows -l app.kubernetes.io/instance=gmsa"));
+        made.into_iter().map(|object| object["metadata"]["uid"].clone()).collect::<Vec<_>>()
+    };
     let before = objects();
-    assert_eq!(before.split(' ').count(), 6);
-    let uninstall = ["uninstall", "gmsa", "--namespace", RELEASE_NAMESPACE];
-    let said = complaint(release.helm().run(uninstall.into_iter().chain(["--kube-as-user", "team"]))).unwrap();
-    assert!(
-        said.contains(
-            "\"validatingwebhookconfigurations\" in API group \"admissionregistration.k8s.io\" at the cluster scope"
-        ),
-        "{said}"
-    );
+    assert!(before.len() > 6, "{before:?}");
+    let said = cluster.helm_refuses("uninstall gmsa -n windows --kube-as-user team");
+    let group = "in API group \"admissionregistration.k8s.io\" at the cluster scope";
+    assert!(said.contains(&format!("\"validatingwebhookconfigurations\" {group}")), "{said}");
     assert_eq!(objects(), before);
-    release.helm().prints(uninstall);
-    assert_eq!(objects(), "");
+    cluster.helm_prints("uninstall gmsa -n windows");
+    assert!(objects().is_empty());
 }

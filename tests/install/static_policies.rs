@@ -1,170 +1,92 @@
 //! Policies from a file of the control plane, against those who may do everything in the API, and against the webhook's own token.
 
-use std::fs;
+use std::{collections::BTreeMap, fs};
 
 use serde_json::{Value, json};
 
 use crate::{
-    cluster::Cluster,
-    guard::static_policies,
-    pods::{NAMESPACE, Options, complaint, creation, grant, pod},
-    release::{RELEASE_NAMESPACE, Release},
-    tool::Tool,
+    cluster::{Cluster, complaint},
+    desk::Desk,
+    guard::{ADMINISTRATORS, OTHER, denied, static_policies},
+    pods::{Options, creation, grant, pod},
+    release::{CONFIGURATIONS, Release},
 };
 
-/// Somebody who may do everything, and is no administrator of the release.
-const OTHER: [&str; 2] = ["--as=other", "--as-group=system:masters"];
 /// The webhook's own service account.
-const TOKEN: [&str; 1] = ["--as=system:serviceaccount:windows:gmsa"];
+const TOKEN: &str = "--as=system:serviceaccount:windows:gmsa";
 
-const CONFIGURATIONS: [&str; 3] = [
-    "mutatingwebhookconfigurations/gmsa",
-    "mutatingwebhookconfigurations/zz-gmsa",
-    "validatingwebhookconfigurations/gmsa",
-];
-
-/// What the policy of this name says, with the API server's words around it.
-fn refusal(policy: &str, object: &str, message: &str) -> String {
+/// What the policy for the configurations says, with the API server's words around it: this user may not do this.
+fn refusal(object: &str, user: &str, what: &str) -> String {
     let (resource, name) = object.split_once('/').unwrap();
-    format!(
-        "Error from server (Forbidden): {resource}.admissionregistration.k8s.io \"{name}\" is forbidden: ValidatingAdmissionPolicy '{policy}' with binding \
-         '{policy}' denied request: {message}: only the administrators that the static policies of the control plane name may"
-    )
+    let policy = denied("gmsa-configurations.static.k8s.io");
+    let forbidden = format!("{resource}.admissionregistration.k8s.io \"{name}\" is forbidden");
+    format!("Error from server (Forbidden): {forbidden}: {policy}user \"{user}\" may not {what}: {ADMINISTRATORS}")
 }
 
-fn of_configurations(object: &str, message: &str) -> String {
-    refusal("gmsa-configurations.static.k8s.io", object, message)
-}
-
-/// What the API server says to a JSON patch as a dry run.
-fn patch(cluster: &Cluster, object: &str, patch: &Value, user: &[&str]) -> Option<String> {
-    let patch = patch.to_string();
-    let args = ["patch", object, "--type=json", "--dry-run=server", "--patch", &patch];
-    complaint(cluster.kubectl(args.iter().chain(user).copied()))
-}
-
-/// Changes of a configuration with several webhooks; each must be refused where anybody else than an administrator makes it.
-fn attacks() -> Vec<(&'static str, Value)> {
-    let replace =
-        |field: &str, value: Value| json!([{"op": "add", "path": format!("/webhooks/0/{field}"), "value": value}]);
-    let metadata =
-        |field: &str, value: Value| json!([{"op": "add", "path": format!("/metadata/{field}"), "value": value}]);
-    let rule =
-        json!({"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*/*"], "scope": "*"});
-    vec![
-        ("other rules", replace("rules", json!([rule]))),
-        ("more rules", replace("rules/-", rule)),
-        ("a URL", replace("clientConfig", json!({"url": "https://evil.example.com/mutate"}))),
-        ("another service", replace("clientConfig/service/name", json!("evil"))),
-        ("another namespace", replace("clientConfig/service/namespace", json!("evil"))),
-        ("another path", replace("clientConfig/service/path", json!("/evil"))),
-        ("another port", replace("clientConfig/service/port", json!(1))),
-        ("a namespace selector", replace("namespaceSelector", json!({"matchLabels": {"a": "b"}}))),
-        ("an object selector", replace("objectSelector", json!({"matchLabels": {"a": "b"}}))),
-        ("other conditions", replace("matchConditions", json!([{"name": "never", "expression": "false"}]))),
-        ("no conditions", json!([{"op": "remove", "path": "/webhooks/0/matchConditions"}])),
-        ("a failure policy", replace("failurePolicy", json!("Ignore"))),
-        ("a match policy", replace("matchPolicy", json!("Exact"))),
-        ("a time-out", replace("timeoutSeconds", json!(1))),
-        ("side effects", replace("sideEffects", json!("NoneOnDryRun"))),
-        ("other versions", replace("admissionReviewVersions", json!(["v1"]))),
-        ("another name", replace("name", json!("evil.example.com"))),
-        (
-            "one more entry",
-            json!([
-                {"op": "copy", "from": "/webhooks/0", "path": "/webhooks/1"},
-                {"op": "replace", "path": "/webhooks/1/name", "value": "evil.example.com"},
-            ]),
-        ),
-        ("no entry", json!([{"op": "replace", "path": "/webhooks", "value": []}])),
-        ("an annotation", metadata("annotations/cert-manager.io~1inject-ca-from", json!("evil/evil"))),
-        ("a label", metadata("labels/a", json!("b"))),
-        ("a finalizer", metadata("finalizers", json!(["example.com/evil"]))),
-        (
-            "an owner",
-            metadata("ownerReferences", json!([{"apiVersion": "v1", "kind": "Namespace", "name": "evil", "uid": "1"}])),
-        ),
-        (
-            "a CA and more",
-            json!([
-                {"op": "add", "path": "/webhooks/0/clientConfig/caBundle", "value": "LS0tLS1CRUdJTi0tLS0t"},
-                {"op": "replace", "path": "/webhooks/0/failurePolicy", "value": "Ignore"},
-            ]),
-        ),
-    ]
-}
-
-fn token_changes_nothing_but_the_ca(cluster: &Cluster) {
-    for object in CONFIGURATIONS {
-        for (what, attack) in attacks() {
-            let said = patch(cluster, object, &attack, &TOKEN);
-            let message =
-                format!("user \"system:serviceaccount:windows:gmsa\" may not change {object} except for its caBundle");
-            assert_eq!(said, Some(of_configurations(object, &message)), "{object}: {what}");
-            let said = patch(cluster, object, &attack, &OTHER);
-            let message = format!("user \"other\" may not change {object}");
-            assert_eq!(said, Some(of_configurations(object, &message)), "{object}: {what}");
-        }
+/// Each change of a configuration is refused where anybody else than an administrator makes it; the webhook's own token changes nothing but the CA.
+fn changes_are_refused(cluster: &Cluster) {
+    let patch = |object: &str, attack: &Value, user: &str| {
+        cluster.patch(&format!("{object} --dry-run=server {user}"), attack).unwrap_or_default()
+    };
+    let assert_refused = |object: &str, attack: &Value| {
+        let webhook = "system:serviceaccount:windows:gmsa";
+        let message = format!("change {object} except for its caBundle");
+        assert_eq!(patch(object, attack, TOKEN), refusal(object, webhook, &message), "{attack}");
+        let message = format!("change {object}");
+        assert_eq!(patch(object, attack, OTHER), refusal(object, "other", &message), "{attack}");
+    };
+    let attacks: Vec<Value> = serde_json::from_str(include_str!("objects/attacks.json")).unwrap();
+    assert_eq!(attacks.len(), 24);
+    for (object, attack) in CONFIGURATIONS.iter().flat_map(|object| attacks.iter().map(move |attack| (object, attack)))
+    {
+        assert_refused(object, attack);
     }
     // The order of the entries, and one of several: the validating configuration has three.
-    let object = CONFIGURATIONS[2];
-    let message =
-        format!("user \"system:serviceaccount:windows:gmsa\" may not change {object} except for its caBundle");
-    for attack in [
-        json!([{"op": "move", "from": "/webhooks/2", "path": "/webhooks/0"}]),
-        json!([{"op": "remove", "path": "/webhooks/0"}]),
-        json!([{"op": "remove", "path": "/webhooks/2"}]),
-        json!([{"op": "copy", "from": "/webhooks/1/clientConfig/service", "path": "/webhooks/0/clientConfig/service"}]),
-    ] {
-        assert_eq!(patch(cluster, object, &attack, &TOKEN), Some(of_configurations(object, &message)), "{attack}");
+    let of_one: BTreeMap<String, Vec<Value>> =
+        serde_json::from_str(include_str!("objects/attacks-of-one.json")).unwrap();
+    for (object, attacks) in &of_one {
+        for attack in attacks {
+            assert_refused(object, attack);
+        }
     }
-    let reinvocation = json!([{"op": "replace", "path": "/webhooks/0/reinvocationPolicy", "value": "Never"}]);
-    let message = "user \"system:serviceaccount:windows:gmsa\" may not change mutatingwebhookconfigurations/zz-gmsa except for its caBundle";
-    assert_eq!(
-        patch(cluster, CONFIGURATIONS[1], &reinvocation, &TOKEN),
-        Some(of_configurations(CONFIGURATIONS[1], message))
-    );
+    let binding = "validatingadmissionpolicybindings/gmsa-guard";
+    let audit = json!([{"op": "replace", "path": "/spec/validationActions", "value": ["Audit"]}]);
+    assert_eq!(patch(binding, &audit, OTHER), refusal(binding, "other", &format!("change {binding}")));
+    let [.., object] = CONFIGURATIONS;
+    let bundle = "/webhooks/0/clientConfig/caBundle";
+    let ca = json!([{"op": "add", "path": bundle, "value": "LS0tLS1CRUdJTi0tLS0t"}]);
+    assert_eq!(patch(object, &ca, OTHER), refusal(object, "other", &format!("change {object}")));
 }
 
 fn who_administers_the_cluster_deletes_and_creates_nothing(cluster: &Cluster) {
-    let as_other = |args: &[&str]| complaint(cluster.kubectl(args.iter().chain(&OTHER).copied()));
+    let as_other = |line: &str| complaint(cluster.kubectl(&format!("{line} {OTHER}")));
     let policies = ["validatingadmissionpolicies/gmsa-guard", "validatingadmissionpolicybindings/gmsa-guard"];
     for object in CONFIGURATIONS.into_iter().chain(policies) {
-        let message = format!("user \"other\" may not delete {object}");
-        assert_eq!(as_other(&["delete", object]), Some(of_configurations(object, &message)));
+        assert_eq!(as_other(&format!("delete {object}")), Some(refusal(object, "other", &format!("delete {object}"))));
     }
     // All at once: each of them is asked about.
     let all = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
-    let said = as_other(&["delete", "--raw", all]).unwrap();
-    assert!(
-        said.contains("user \"other\" may not delete validatingwebhookconfigurations/gmsa: only the administrators"),
-        "{said}"
-    );
-    let binding = json!([{"op": "replace", "path": "/spec/validationActions", "value": ["Audit"]}]);
-    let message = format!("user \"other\" may not change {}", policies[1]);
-    assert_eq!(patch(cluster, policies[1], &binding, &OTHER), Some(of_configurations(policies[1], &message)));
-    let ca = json!([{"op": "add", "path": "/webhooks/0/clientConfig/caBundle", "value": "LS0tLS1CRUdJTi0tLS0t"}]);
-    let message = format!("user \"other\" may not change {}", CONFIGURATIONS[2]);
-    assert_eq!(patch(cluster, CONFIGURATIONS[2], &ca, &OTHER), Some(of_configurations(CONFIGURATIONS[2], &message)));
-    let probe = json!({
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": "ValidatingWebhookConfiguration",
-        "metadata": {"name": "gmsa-static-policies"},
-    });
+    let said = as_other(&format!("delete --raw {all}")).unwrap();
+    let refused = "user \"other\" may not delete validatingwebhookconfigurations/gmsa: only the administrators";
+    assert!(said.contains(refused), "{said}");
     // Not even an administrator.
-    let said = complaint(cluster.kubectl_with(["create", "-f", "-"], &probe.to_string())).unwrap();
+    let create = |name: &str, user: &str| {
+        let probe = json!({
+            "apiVersion": "admissionregistration.k8s.io/v1",
+            "kind": "ValidatingWebhookConfiguration",
+            "metadata": {"name": name},
+        });
+        complaint(cluster.kubectl_with(&format!("create -f - {user}"), &probe.to_string()))
+    };
+    let said = create("gmsa-static-policies", "").unwrap();
     assert!(said.ends_with("denied request: the static policies of the GMSA webhook gmsa are in force"), "{said}");
-    let secret = "user \"other\" may not write the Secret gmsa-tls: only the administrators that the static policies of the control plane name may";
-    let annotate = ["annotate", "secret", "gmsa-tls", "a=b", "--namespace", RELEASE_NAMESPACE];
-    let said = as_other(&annotate).unwrap();
-    assert!(said.ends_with(secret), "{said}");
+    let said = as_other("annotate secret gmsa-tls a=b -n windows").unwrap();
+    assert!(said.contains("user \"other\" may not write the Secret gmsa-tls: only the administrators"), "{said}");
     // Other configurations, and Secrets, are everybody's who may write them.
-    assert_eq!(as_other(&["create", "secret", "generic", "mine", "--namespace", RELEASE_NAMESPACE]), None);
-    assert_eq!(as_other(&["label", "secret", "mine", "a=b", "--namespace", RELEASE_NAMESPACE]), None);
-    let mut mine = probe.clone();
-    mine["metadata"]["name"] = json!("mine");
-    assert_eq!(complaint(cluster.kubectl_with(["create", "-f", "-", OTHER[0], OTHER[1]], &mine.to_string())), None);
-    assert_eq!(as_other(&["delete", "validatingwebhookconfiguration", "mine"]), None);
+    assert_eq!(as_other("create secret generic mine -n windows"), None);
+    assert_eq!(as_other("label secret mine a=b -n windows"), None);
+    assert_eq!(create("mine", OTHER), None);
+    assert_eq!(as_other("delete validatingwebhookconfiguration mine"), None);
 }
 
 #[test]
@@ -172,76 +94,67 @@ fn nobody_but_an_administrator_of_the_release_changes_what_protects_the_pods() {
     let mut cluster = Cluster::start();
     let manifest = static_policies(&[]);
     let file = cluster.load_static_policies(&manifest);
-    let release = Release::install_with(&cluster, &["guard.enabled=true"]);
-    release.route_to_loopback();
-    cluster.create_namespace(NAMESPACE);
-    cluster.apply(include_str!("credential-spec.yaml"));
+    let release = Release::install_for_pods(&cluster, "--set guard.enabled=true");
     grant(&cluster, "default", &["webapp1".to_owned()]);
 
-    token_changes_nothing_but_the_ca(&cluster);
+    changes_are_refused(&cluster);
     who_administers_the_cluster_deletes_and_creates_nothing(&cluster);
 
     // The webhook writes its own CA with its own token, into every configuration, and keeps its Secret.
     let replica = release.start_replica();
     let asked = pod("p", "pod", Options::Name, "webapp1");
     cluster.until("the API server trusts the webhook", || creation(&cluster, &asked).is_none());
-    let (report, _) = Tool::new(&cluster).gmsa("doctor");
-    for line in [
-        "pass  guard             gmsa-guard.static.k8s.io, from a file of the control plane, refuses a pod with contents of its own before /validate is \
-         asked (dry run in default)\n",
-        "pass  protection        static policies, from files of the control plane, protect the configurations of gmsa\n",
-    ] {
-        assert!(report.contains(line), "{report}");
+    let (lines, _) = Desk::new(&cluster).lines("doctor");
+    for (about, start) in [("guard", "gmsa-guard.static.k8s.io, from a file"), ("protection", "static policies, from")]
+    {
+        let line = lines.iter().find(|line| line.about == about).unwrap();
+        assert!(line.status == "pass" && line.text.starts_with(start), "{}", line.text);
     }
 
     // What an administrator does goes on to work: an upgrade, a way back, an uninstall.
     release.upgrade("webhooks.timeoutSeconds=7");
-    release.helm().prints(["rollback", "gmsa", "1", "--namespace", RELEASE_NAMESPACE]);
+    cluster.helm_prints("rollback gmsa 1 -n windows");
     cluster.until("the pod is admitted as before", || creation(&cluster, &asked).is_none());
 
-    // A manifest that cannot be read changes nothing; one that can is in force at once.
-    let delete = || complaint(cluster.kubectl(["delete", CONFIGURATIONS[2], "--dry-run=server", OTHER[0], OTHER[1]]));
+    a_new_file_is_in_force_at_once(&cluster, &manifest, &file);
+
+    drop(replica);
+    cluster.helm_prints("uninstall gmsa -n windows");
+    // And without any webhook and any policy in the cluster, the guard of the file stands.
+    let brought = || creation(&cluster, &pod("p", "pod", Options::Contents, ""));
+    let said = brought().unwrap();
+    assert!(said.contains("ValidatingAdmissionPolicy 'gmsa-guard.static.k8s.io'"), "{said}");
+    // It goes with its file, and not with anything that the API can do.
+    fs::remove_file(&file).unwrap();
+    cluster.until("the guard is gone", || brought().is_none());
+}
+
+/// A manifest that cannot be read changes nothing; one that can is in force at once.
+fn a_new_file_is_in_force_at_once(cluster: &Cluster, manifest: &str, file: &std::path::Path) {
+    let [.., object] = CONFIGURATIONS;
+    let delete = |user: &str| complaint(cluster.kubectl(&format!("delete {object} --dry-run=server {user}")));
+    let refused = |user: &str| refusal(object, user, &format!("delete {object}"));
     let failures = || {
-        cluster
-            .kubectl_prints(["get", "--raw", "/metrics"])
-            .lines()
-            .filter(|line| {
-                line.starts_with("apiserver_manifest_admission_config_controller_automatic_reloads_total")
-                    && line.contains("\"failure\"")
-            })
-            .count()
+        let counter = "apiserver_manifest_admission_config_controller_automatic_reloads_total";
+        let metrics = cluster.prints("get --raw /metrics");
+        metrics.lines().filter(|line| line.starts_with(counter) && line.contains("\"failure\"")).count()
     };
     // In one step: the API server would read a file that is being written, and take one that is still empty for one without policies.
     let replace = |text: &str| {
         let new = file.with_extension("new");
         fs::write(&new, text).unwrap();
-        fs::rename(new, &file).unwrap();
+        fs::rename(new, file).unwrap();
     };
     replace("broken: [");
     cluster.until("the API server has read it", || failures() == 1);
-    let message = format!("user \"other\" may not delete {}", CONFIGURATIONS[2]);
-    assert_eq!(delete(), Some(of_configurations(CONFIGURATIONS[2], &message)));
+    assert_eq!(delete(OTHER), Some(refused("other")));
     // A release's manifest names a group alone. A user with its name is none of it.
     let users = r#"["admin","O'Neill \"\u003cx\u003e\""]"#;
     assert!(manifest.contains(users), "{manifest}");
     replace(&manifest.replace(users, "[]"));
-    let delete_as = |user: &[&str]| {
-        complaint(cluster.kubectl(["delete", CONFIGURATIONS[2], "--dry-run=server"].iter().chain(user).copied()))
-    };
-    cluster.until("the users are no administrators", || delete_as(&[]).is_some());
-    assert_eq!(delete_as(&["--as=other", "--as-group=system:masters", "--as-group=platform"]), None);
-    let message = format!("user \"platform\" may not delete {}", CONFIGURATIONS[2]);
-    let refused = Some(of_configurations(CONFIGURATIONS[2], &message));
-    assert_eq!(delete_as(&["--as=platform", "--as-group=system:masters"]), refused);
+    cluster.until("the users are no administrators", || delete("").is_some());
+    assert_eq!(delete(&format!("{OTHER} --as-group=platform")), None);
+    assert_eq!(delete("--as=platform --as-group=system:masters"), Some(refused("platform")));
     replace(&manifest.replace("[\"admin\"", "[\"admin\",\"other\""));
-    cluster.until("the other one is an administrator", || delete().is_none());
-
-    drop(replica);
-    release.helm().prints(["uninstall", "gmsa", "--namespace", RELEASE_NAMESPACE]);
-    // And without any webhook and any policy in the cluster, the guard of the file stands.
-    let brought = creation(&cluster, &pod("p", "pod", Options::Contents, "")).unwrap();
-    assert!(brought.contains("ValidatingAdmissionPolicy 'gmsa-guard.static.k8s.io'"), "{brought}");
-    // It goes with its file, and not with anything that the API can do.
-    fs::remove_file(&file).unwrap();
-    cluster.until("the guard is gone", || creation(&cluster, &pod("p", "pod", Options::Contents, "")).is_none());
+    cluster.until("the other one is an administrator", || delete(OTHER).is_none());
 }

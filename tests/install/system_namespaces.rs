@@ -7,64 +7,49 @@ use std::fs;
 use crate::{
     cluster::Cluster,
     helm::Helm,
-    pods::{Options, creation, pod},
-    release::{RELEASE_NAMESPACE, Release},
+    pods::{Options, creation_in, pod},
+    release::{CONFIGURATIONS, RELEASE_NAMESPACE, Release},
 };
 
 #[test]
 fn pods_of_system_namespaces_are_validated_while_the_webhook_answers() {
     let cluster = Cluster::start();
-    let release = Release::install(&cluster);
+    let release = Release::install(&cluster, "");
     release.route_to_loopback();
-    let service = release.get("service/gmsa");
-    let port = format!("service.port={}", service["spec"]["ports"][0]["port"]);
+    let port = format!("service.port={}", release.get("service/gmsa")["spec"]["ports"][0]["port"]);
     let mut replica = release.start_replica();
-    cluster.until("there is a CA", || {
+    let bundle = || {
         let configuration = release.get("validatingwebhookconfiguration/gmsa");
-        configuration["webhooks"][0]["clientConfig"]["caBundle"].is_string()
-    });
-    let bundle = release.get("validatingwebhookconfiguration/gmsa")["webhooks"][0]["clientConfig"]["caBundle"].take();
+        configuration["webhooks"][0]["clientConfig"]["caBundle"].as_str().map(str::to_owned)
+    };
+    cluster.until("there is a CA", || bundle().is_some());
 
     // As the chart renders it for 1.29, with the CA that the webhook has published already.
     let ca = cluster.folder().join("ca.txt");
-    fs::write(&ca, bundle.as_str().unwrap()).unwrap();
-    let configuration = Helm::new().template([
-        "--namespace",
-        RELEASE_NAMESPACE,
-        "--kube-version",
-        "1.29",
-        "--set",
-        &port,
-        "--set",
-        "certificates.mode=secret",
-        "--set-file",
-        &format!("certificates.caBundle={}", ca.display()),
-        "--show-only",
-        "templates/validatingwebhook.yaml",
-    ]);
-    cluster.kubectl_prints(["delete", "mutatingwebhookconfigurations", "--all"]);
-    cluster.kubectl_prints(["delete", "validatingwebhookconfigurations", "--all"]);
+    fs::write(&ca, bundle().unwrap()).unwrap();
+    let ca = format!("certificates.caBundle={}", ca.display());
+    let args = ["-n", "windows", "--kube-version", "1.29", "--set", &port, "--set", "certificates.mode=secret"];
+    let more = ["--set-file", &ca, "--show-only", "templates/validatingwebhook.yaml"];
+    let configuration = Helm::new().template(args.into_iter().chain(more));
+    cluster.prints(&format!("delete {}", CONFIGURATIONS.join(" ")));
     cluster.apply(&configuration);
 
     let asked = |namespace: &str, options: Options| {
-        let mut pod = pod("p", "container", options, "webapp1");
-        pod["metadata"]["namespace"] = namespace.into();
-        creation(&cluster, &pod)
+        creation_in(&cluster, namespace, &pod("p", "container", options, "webapp1"))
+    };
+    let denied = |namespace: &str, webhook: &str| {
+        let said = asked(namespace, Options::Contents).unwrap();
+        let webhook = format!("admission webhook \"{webhook}.windows-gmsa.sigs.k8s.io\"");
+        assert!(said.contains(&format!("{webhook} denied the request: container \"main\" has")), "{said}");
     };
     for namespace in ["kube-system", RELEASE_NAMESPACE] {
         cluster.until("the API server asks", || asked(namespace, Options::Contents).is_some());
-        let said = asked(namespace, Options::Contents).unwrap();
-        let denial = "admission webhook \"system-namespaces.windows-gmsa.sigs.k8s.io\" denied the request: container \"main\" has a GMSA cred spec set";
-        assert!(said.contains(denial), "{said}");
+        denied(namespace, "system-namespaces");
         let said = asked(namespace, Options::Name).unwrap();
         assert!(said.contains("denied the request: "), "{said}");
         assert_eq!(asked(namespace, Options::Absent), None);
     }
-    let said = asked("default", Options::Contents).unwrap();
-    assert!(
-        said.contains("admission webhook \"admission-webhook.windows-gmsa.sigs.k8s.io\" denied the request: "),
-        "{said}"
-    );
+    denied("default", "admission-webhook");
 
     replica.end();
     cluster.until("the webhook is missed", || {

@@ -3,182 +3,116 @@
 use serde_json::{Value, json};
 
 use crate::{
-    cluster::Cluster,
-    installed::test_the_release,
-    pods::{NAMESPACE, Options, creation, grant, pod},
+    cluster::{Cluster, printed},
+    desk::{Desk, Line},
+    guard::denied,
+    installed::{contents, the_test_of_the_release_passes},
+    pods::{Options, creation, creation_in, grant, pod},
     release::Release,
-    tool::Tool,
 };
 
-const WARNING: &str =
-    "Warning: GMSA, not enforced: service account \"default\" is not authorized to `use` GMSA cred spec \"webapp1\"";
+const DENIED: &str = "service account \"default\" is not authorized to `use` GMSA cred spec \"webapp1\"";
 
-/// What `kubectl` shows beside a pod that is created as a dry run.
-fn warnings(cluster: &Cluster, pod: &Value) -> String {
-    let output = cluster.kubectl_with(["create", "--dry-run=server", "-f", "-"], &pod.to_string());
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stderr).unwrap()
+/// The pod as the API server would store it, and what `kubectl` shows beside it.
+fn created(cluster: &Cluster, pod: &Value) -> (Value, String) {
+    let output = cluster.kubectl_with("create --dry-run=server -o json -f -", &pod.to_string());
+    let warnings = String::from_utf8(output.stderr.clone()).unwrap();
+    (serde_json::from_str(&printed(output)).unwrap(), warnings)
 }
 
-/// The pod as the API server would store it.
-fn stored(cluster: &Cluster, pod: &Value) -> Value {
-    let output = cluster.kubectl_with(["create", "--dry-run=server", "-o", "json", "-f", "-"], &pod.to_string());
-    serde_json::from_slice(&output.stdout).unwrap_or_default()
-}
-
-/// The length of the host name of a pod, where it has one, with this value of the annotation that asks for a random one.
-fn hostname(cluster: &Cluster, asked: &Value, value: &str) -> Option<usize> {
-    let mut pod = asked.clone();
-    pod["metadata"]["annotations"] = json!({"gmsa-webhook/random-hostname": value});
-    stored(cluster, &pod)["spec"]["hostname"].as_str().map(str::len)
-}
-
-fn contents(cluster: &Cluster, pod: &Value) -> Value {
-    let pod = stored(cluster, pod);
-    let contents = pod["spec"]["securityContext"]["windowsOptions"]["gmsaCredentialSpec"].as_str();
-    contents.map_or(Value::Null, |text| serde_json::from_str(text).unwrap())
+/// The account in the contents of the pod as it would be stored.
+fn account(cluster: &Cluster, pod: &Value) -> Option<Value> {
+    creation(cluster, pod)
+        .is_none()
+        .then(|| contents(&created(cluster, pod).0)["DomainJoinConfig"]["MachineAccountName"].take())
 }
 
 #[test]
 fn a_trial_admits_with_a_warning_what_would_be_refused_and_ends_by_an_upgrade() {
     let cluster = Cluster::start();
-    let release = Release::install_with(&cluster, &["webhooks.enforcement=Warn"]);
-    release.route_to_loopback();
-    cluster.create_namespace(NAMESPACE);
-    cluster.apply(include_str!("credential-spec.yaml"));
+    let release = Release::install_for_pods(&cluster, "--set webhooks.enforcement=Warn");
     let replica = release.start_replica();
     let asked = pod("p", "pod", Options::Name, "webapp1");
-    cluster.until("the API server trusts the webhook", || {
-        let output = cluster.kubectl_with(["create", "--dry-run=server", "-f", "-"], &asked.to_string());
-        output.status.success()
-    });
-    let said = warnings(&cluster, &asked);
-    assert!(said.lines().any(|line| line.starts_with(WARNING)), "{said}");
-    assert_eq!(contents(&cluster, &asked)["DomainJoinConfig"]["MachineAccountName"], "WebApp1");
-    assert_eq!((hostname(&cluster, &asked, "true"), hostname(&cluster, &asked, "false")), (Some(15), None));
-    let missing = warnings(&cluster, &pod("p", "pod", Options::Name, "no-such-spec"));
-    assert!(missing.contains("Warning: GMSA, not enforced: cred spec no-such-spec does not exist"), "{missing}");
-    let (report, tested) = test_the_release(&release);
-    assert!(tested.status.success() && report.lines().all(|line| line.starts_with("pass  ")), "{report}");
-    let (report, _) = Tool::new(&cluster).gmsa("doctor");
-    for about in ["call of /mutate    ", "call of /validate  "] {
-        let line = format!(
-            "warn  {about}the API server reaches it, but denials are not enforced (dry run in default) [not-enforced]\n"
-        );
-        assert!(report.contains(&line), "{report}");
+    cluster.until("the API server trusts the webhook", || creation(&cluster, &asked).is_none());
+    let warning = format!("Warning: GMSA, not enforced: {DENIED}");
+    let (stored, said) = created(&cluster, &asked);
+    assert!(said.lines().any(|line| line.starts_with(&warning)), "{said}");
+    assert_eq!(contents(&stored)["DomainJoinConfig"]["MachineAccountName"], "WebApp1");
+    for (value, length) in [("true", Some(15)), ("false", None)] {
+        let mut asked = asked.clone();
+        asked["metadata"]["annotations"] = json!({"gmsa-webhook/random-hostname": value});
+        let (stored, _) = created(&cluster, &asked);
+        assert_eq!(stored["spec"]["hostname"].as_str().map(str::len), length);
     }
+    let (_, said) = created(&cluster, &pod("p", "pod", Options::Name, "no-such-spec"));
+    assert!(said.contains("GMSA, not enforced: cred spec no-such-spec does not exist"), "{said}");
+    the_test_of_the_release_passes(&release);
+    let (lines, _) = Desk::new(&cluster).lines("doctor");
+    let called: Vec<_> = lines.iter().filter(|line| line.rule == "not-enforced").map(Line::outcome).collect();
+    assert_eq!(called, ["warn call of /mutate not-enforced", "warn call of /validate not-enforced"]);
 
     drop(replica);
     release.upgrade("webhooks.enforcement=Enforce");
     let _replica = release.start_replica();
-    cluster.until("denials are enforced", || {
-        creation(&cluster, &asked).is_some_and(|said| said.contains("is not authorized to `use`"))
-    });
+    cluster.until("denials are enforced", || creation(&cluster, &asked).is_some_and(|said| said.contains(DENIED)));
 }
 
 /// `webhooks.warnNamespaces`: a trial in one namespace, while every other one is protected, by the webhook and by the guard.
 #[test]
 fn a_trial_in_one_namespace_leaves_the_others_protected() {
     let cluster = Cluster::start();
-    let release = Release::install_with(&cluster, &["webhooks.warnNamespaces={apps}", "guard.enabled=true"]);
-    release.route_to_loopback();
-    cluster.create_namespace(NAMESPACE);
+    let values = "--set webhooks.warnNamespaces={apps}";
+    let release = Release::install_for_pods(&cluster, &format!("{values} --set guard.enabled=true"));
     cluster.create_namespace("shop");
-    cluster.apply(include_str!("credential-spec.yaml"));
     let _replica = release.start_replica();
     let asked = pod("p", "pod", Options::Name, "webapp1");
     cluster.until("the API server trusts the webhook", || creation(&cluster, &asked).is_none());
-    let denied = "service account \"default\" is not authorized to `use` GMSA cred spec \"webapp1\"";
     // The guard, the webhook on both of its paths and the advice each warn; the API server shows equal warnings once.
-    let said = warnings(&cluster, &asked);
-    for line in [
-        format!("Warning: GMSA, not enforced: {denied}"),
-        format!(
-            "Warning: Validation failed for ValidatingAdmissionPolicy 'gmsa-guard' with binding 'gmsa-guard-trial': {denied}"
-        ),
-    ] {
-        assert!(said.lines().any(|said| said == line), "{line}\n{said}");
+    let (stored, said) = created(&cluster, &asked);
+    let guard = "Warning: Validation failed for ValidatingAdmissionPolicy 'gmsa-guard' with binding 'gmsa-guard-trial'";
+    for warning in ["Warning: GMSA, not enforced", guard] {
+        assert!(said.lines().any(|line| line == format!("{warning}: {DENIED}")), "{warning}\n{said}");
     }
-    assert_eq!(contents(&cluster, &asked)["DomainJoinConfig"]["MachineAccountName"], "WebApp1");
+    assert_eq!(contents(&stored)["DomainJoinConfig"]["MachineAccountName"], "WebApp1");
 
-    let mut elsewhere = asked.clone();
-    elsewhere["metadata"]["namespace"] = json!("shop");
-    let by_guard =
-        "pods \"p\" is forbidden: ValidatingAdmissionPolicy 'gmsa-guard' with binding 'gmsa-guard' denied request: ";
-    let said = creation(&cluster, &elsewhere).unwrap();
-    assert!(said.ends_with(&format!("{by_guard}{denied}")), "{said}");
+    let elsewhere = || creation_in(&cluster, "shop", &asked);
+    let said = elsewhere().unwrap();
+    assert!(said.ends_with(&format!("pods \"p\" is forbidden: {}{DENIED}", denied("gmsa-guard"))), "{said}");
     // A namespace's owner cannot join the trial by a label.
-    cluster.kubectl(["label", "namespace", "shop", "--overwrite", "kubernetes.io/metadata.name=apps"]);
-    assert!(creation(&cluster, &elsewhere).is_some());
+    cluster.kubectl("label namespace shop --overwrite kubernetes.io/metadata.name=apps");
+    assert!(elsewhere().is_some());
     // Without the guard, it is the webhook that refuses.
     release.upgrade("webhooks.warnNamespaces={apps}");
-    cluster.until("the guard is gone", || {
-        creation(&cluster, &elsewhere).is_some_and(|said| {
-            said.ends_with(&format!(
-                "admission webhook \"admission-webhook.windows-gmsa.sigs.k8s.io\" denied the request: {denied}"
-            ))
-        })
-    });
+    let denied = format!("\"admission-webhook.windows-gmsa.sigs.k8s.io\" denied the request: {DENIED}");
+    cluster.until("the guard is gone", || elsewhere().is_some_and(|said| said.ends_with(&denied)));
     assert!(creation(&cluster, &asked).is_none());
-    let (report, tested) = test_the_release(&release);
-    assert!(tested.status.success() && report.lines().all(|line| line.starts_with("pass  ")), "{report}");
+    the_test_of_the_release_passes(&release);
 }
 
 /// `webhooks.first.enabled=false`: the configuration that sorts last does the work of both, also for names that the pod did not come with.
 #[test]
 fn one_mutating_configuration_does_the_work_of_two() {
     let cluster = Cluster::start();
-    let release = Release::install_with(&cluster, &["webhooks.first.enabled=false"]);
-    release.route_to_loopback();
-    cluster.create_namespace(NAMESPACE);
-    cluster.apply(include_str!("credential-spec.yaml"));
-    let names = || cluster.kubectl_prints(["get", "mutatingwebhookconfigurations", "-o", "name"]);
+    let release = Release::install_for_pods(&cluster, "--set webhooks.first.enabled=false");
+    let names = || cluster.names("mutatingwebhookconfigurations");
     assert_eq!(names(), "mutatingwebhookconfiguration.admissionregistration.k8s.io/zz-gmsa\n");
     grant(&cluster, "default", &["webapp1".to_owned()]);
     let _replica = release.start_replica();
     let asked = pod("p", "pod", Options::Name, "webapp1");
-    cluster.until("the API server trusts the webhook", || creation(&cluster, &asked).is_none());
-    assert_eq!(contents(&cluster, &asked)["DomainJoinConfig"]["MachineAccountName"], "WebApp1");
-    let (report, tested) = test_the_release(&release);
-    assert!(tested.status.success() && report.lines().all(|line| line.starts_with("pass  ")), "{report}");
+    cluster.until("the API server trusts the webhook", || account(&cluster, &asked).is_some());
+    assert_eq!(account(&cluster, &asked), Some(json!("WebApp1")));
+    the_test_of_the_release_passes(&release);
 
-    // Another one adds the name: a policy that mutates, which the API server runs before the webhooks, and a pod that names nothing itself.
-    let policy = json!({
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": "MutatingAdmissionPolicy",
-        "metadata": {"name": "names"},
-        "spec": {
-            "matchConstraints": {"resourceRules": [
-                {"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}
-            ]},
-            "matchConditions": [{"name": "asks", "expression": "has(object.metadata.labels) && 'gmsa' in object.metadata.labels"}],
-            "failurePolicy": "Fail",
-            "reinvocationPolicy": "IfNeeded",
-            "mutations": [{"patchType": "ApplyConfiguration", "applyConfiguration": {"expression":
-                "Object{spec: Object.spec{securityContext: Object.spec.securityContext{windowsOptions: \
-                 Object.spec.securityContext.windowsOptions{gmsaCredentialSpecName: 'webapp1'}}}}"}}],
-        },
-    });
-    let binding = json!({
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": "MutatingAdmissionPolicyBinding",
-        "metadata": {"name": "names"},
-        "spec": {"policyName": "names"},
-    });
-    cluster.apply(&policy.to_string());
-    cluster.apply(&binding.to_string());
+    // Another one adds the name, and the pod names nothing itself.
+    cluster.apply(include_str!("objects/adds-names.yaml"));
     let mut labelled = pod("p", "pod", Options::Absent, "");
     labelled["metadata"]["labels"] = json!({"gmsa": "webapp1"});
-    cluster.until("the name is added, and filled in", || {
-        contents(&cluster, &labelled)["DomainJoinConfig"]["MachineAccountName"] == "WebApp1"
-    });
+    cluster.until("the name is added, and filled in", || account(&cluster, &labelled) == Some(json!("WebApp1")));
 
     // And back to two, and to one again, while it serves: once the API server has heard of it, no pod is refused that was admitted before.
-    for first in ["true", "false"] {
+    for (first, count) in [("true", 2), ("false", 1)] {
         release.upgrade(&format!("webhooks.first.enabled={first}"));
-        assert_eq!(names().lines().count(), if first == "true" { 2 } else { 1 });
-        if first == "false" {
-            cluster.until("the pod is admitted", || creation(&cluster, &asked).is_none());
-        }
+        assert_eq!(names().lines().count(), count);
     }
+    cluster.until("the pod is admitted", || creation(&cluster, &asked).is_none());
 }

@@ -7,7 +7,7 @@
 use serde_json::{Value, json};
 
 use crate::{
-    cluster::Cluster,
+    cluster::{Cluster, printed},
     nodes::{bind, report},
 };
 
@@ -37,11 +37,10 @@ impl<'c> WindowsNode<'c> {
     /// Sets its condition `Ready`, and the taint that the node lifecycle controller keeps for it: kube-apiserver gives it to each new node.
     pub fn becomes(&self, ready: &str, reason: &str, message: &str) {
         let condition = json!({"type": "Ready", "status": ready, "reason": reason, "message": message});
-        let status =
-            json!({"status": {"conditions": [condition], "nodeInfo": {"operatingSystem": "windows"}}}).to_string();
-        self.cluster.kubectl_prints(["patch", "node", self.name, "--subresource=status", "--patch", &status]);
-        let taint = format!("node.kubernetes.io/not-ready:NoSchedule{}", if ready == "True" { "-" } else { "" });
-        self.cluster.kubectl_prints(["taint", "nodes", self.name, &taint]);
+        let status = json!({"conditions": [condition], "nodeInfo": {"operatingSystem": "windows"}});
+        self.cluster.change(&format!("node {} --subresource=status", self.name), &json!({"status": status}));
+        let end = if ready == "True" { "-" } else { "" };
+        self.cluster.prints(&format!("taint nodes {} node.kubernetes.io/not-ready:NoSchedule{end}", self.name));
     }
 
     /// Takes a pod.
@@ -51,17 +50,15 @@ impl<'c> WindowsNode<'c> {
 
     /// Runs a pod that it has: all containers, ready.
     pub fn run(&self, namespace: &str, pod: &str) {
-        report(
-            self.cluster,
-            namespace,
-            pod,
-            &json!({"status": {
-                "phase": "Running",
-                "conditions": [{"type": "Ready", "status": "True"}, {"type": "PodReadyToStartContainers", "status": "True"}],
-                "initContainerStatuses": null,
-                "containerStatuses": [container("main", &json!({"running": {"startedAt": "2026-01-01T00:00:00Z"}}), None)],
-            }}),
-        );
+        let conditions = ["Ready", "PodReadyToStartContainers"].map(|kind| json!({"type": kind, "status": "True"}));
+        let runs = container("main", &json!({"running": {"startedAt": "2026-01-01T00:00:00Z"}}), None);
+        let status = json!({
+            "phase": "Running",
+            "conditions": conditions,
+            "initContainerStatuses": null,
+            "containerStatuses": [runs],
+        });
+        report(self.cluster, namespace, pod, &status);
     }
 }
 
@@ -76,21 +73,20 @@ pub fn container(name: &str, state: &Value, ended: Option<i32>) -> Value {
 
 /// Makes a warning about a pod, or about one of its containers.
 pub fn event(cluster: &Cluster, namespace: &str, pod: &str, container: Option<&str>, reason: &str, message: &str) {
-    let uid = ["get", "pod", pod, "--namespace", namespace, "-o", "jsonpath={.metadata.uid}"];
-    let uid = cluster.kubectl_prints(uid);
+    let uid = cluster.uid(&format!("pod {pod} -n {namespace}"));
     let path = container.map(|name| format!("spec.containers{{{name}}}"));
     let component = if reason == "FailedScheduling" { "default-scheduler" } else { "kubelet" };
+    let about =
+        json!({"apiVersion": "v1", "kind": "Pod", "namespace": namespace, "name": pod, "uid": uid, "fieldPath": path});
     let event = json!({
         "apiVersion": "v1",
         "kind": "Event",
         "metadata": {"generateName": format!("{pod}."), "namespace": namespace},
-        "involvedObject":
-            {"apiVersion": "v1", "kind": "Pod", "namespace": namespace, "name": pod, "uid": uid, "fieldPath": path},
+        "involvedObject": about,
         "type": "Warning",
         "reason": reason,
         "message": message,
         "source": {"component": component},
     });
-    let created = cluster.kubectl_with(["create", "-f", "-"], &event.to_string());
-    assert!(created.status.success(), "{}", String::from_utf8_lossy(&created.stderr));
+    printed(cluster.kubectl_with("create -f -", &event.to_string()));
 }
