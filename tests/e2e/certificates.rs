@@ -20,11 +20,11 @@ use crate::{
     BINARY,
     chaos::balancer::Balancer,
     control_plane::{
-        Account, CALLER, Client, ControlPlane, LIFETIME, Registration, SERVICE, Webhook, free_addresses, grant,
-        namespace, service_account, until,
+        Account, CALLER, Client, ControlPlane, LIFETIME, SERVICE, Webhook, free_addresses, grant, namespace,
+        service_account, until,
     },
     pods::{filled, gmsa, pod, slots},
-    world::{USER, WEB, World},
+    world::{self, USER, WEB, World},
 };
 
 /// The namespace of the pods, the name of the Service, of both configurations, of the account and its roles.
@@ -79,16 +79,8 @@ async fn register(client: &Client, name: &str, port: u16, ca_pem: &str) {
     namespace(client, name, &json!({})).await;
     service_account(client, name, USER).await;
     grant(client, name, USER, &["web"]).await;
-    let service = json!({
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {"name": name},
-        "spec": {"type": "ExternalName", "externalName": "localhost"},
-    });
-    client.create(&format!("/api/v1/namespaces/{SERVICE}/services"), &service).await.unwrap();
-    let location = |path: &str| json!({"service": {"name": name, "namespace": SERVICE, "port": port, "path": path}});
     let namespaces = json!({"matchLabels": {"kubernetes.io/metadata.name": name}});
-    Registration { name, location: &location, ca_pem, namespaces }.create(client).await;
+    world::register(client, name, port, ca_pem, namespaces).await;
 }
 
 async fn unregister(client: &Client, name: &str) {

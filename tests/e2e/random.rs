@@ -182,19 +182,7 @@ async fn install(world: &World) {
     }
     assert!(installed >= 4, "the chart has {installed} webhooks");
     // The last of them that the API server learns of may be any.
-    let unknown = pod("asked", USER, &json!({"securityContext": gmsa("unknown")}));
-    let unnamed = json!({"windowsOptions": {"gmsaCredentialSpec": "{}"}});
-    let unnamed = pod("asked", USER, &json!({"containers": [container("main", &unnamed)]}));
-    for (pod, code) in [(unknown, 404), (unnamed, 422)] {
-        until("the API server asks the webhook", async || {
-            client
-                .create(&format!("{}?dryRun=All", pods::PATH), &pod)
-                .await
-                .err()
-                .filter(|refusal| refusal.code == code)
-        })
-        .await;
-    }
+    world.until_asked().await;
     let warned = deployment("asked", &pod("asked", VISITOR, &json!({"securityContext": gmsa("web")})));
     until("the API server asks about workloads", async || {
         let (_, warnings) = client.create_warned(&format!("{DEPLOYMENTS}?dryRun=All"), &warned).await.unwrap();

@@ -61,7 +61,9 @@ impl World {
         let webhook =
             Webhook::start(BINARY, control_plane.folder(), "gmsa-webhook", &kubeconfig, &certificate, 0).await;
         let world = Self { webhook, control_plane, certificate, ca };
-        world.register().await;
+        let port = world.webhook.address.port();
+        register(world.client(), SERVICE, port, world.ca.cert_pem(), json!({})).await;
+        world.until_asked().await;
         world
     }
 
@@ -79,24 +81,8 @@ impl World {
         .await;
     }
 
-    /// Registers the webhook through a Service: that is how the names in its certificate come to matter.
-    async fn register(&self) {
-        let port = self.webhook.address.port();
-        let service = json!({
-            "apiVersion": "v1",
-            "kind": "Service",
-            "metadata": {"name": SERVICE},
-            "spec": {"type": "ExternalName", "externalName": "localhost"},
-        });
-        self.client().create(&format!("/api/v1/namespaces/{SERVICE}/services"), &service).await.unwrap();
-        let location = |path: &str| {
-            // Of a Service with an external name the API server takes the port from here.
-            json!({"service": {"name": SERVICE, "namespace": SERVICE, "port": port, "path": path}})
-        };
-        let (name, ca_pem) = (SERVICE, self.ca.cert_pem());
-        let registration = Registration { name, location: &location, ca_pem, namespaces: json!({}) };
-        registration.create(self.client()).await;
-        // One that only the mutating webhook refuses, and one that only the validating webhook does.
+    /// Waits until the API server asks the mutating webhook, which alone refuses the first pod, and the validating one, which alone refuses the second.
+    pub async fn until_asked(&self) {
         let unknown = pod("asked", USER, &json!({"securityContext": gmsa("unknown")}));
         let unnamed = json!({"windowsOptions": {"gmsaCredentialSpec": "{}"}});
         let unnamed = pod("asked", USER, &json!({"containers": [container("main", &unnamed)]}));
@@ -108,6 +94,20 @@ impl World {
             .await;
         }
     }
+}
+
+/// Registers a webhook through a Service of this name, without pods: that is how the names in its certificate come to matter.
+pub async fn register(client: &Client, name: &str, port: u16, ca_pem: &str, namespaces: Value) {
+    let service = json!({
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": name},
+        "spec": {"type": "ExternalName", "externalName": "localhost"},
+    });
+    client.create(&format!("/api/v1/namespaces/{SERVICE}/services"), &service).await.unwrap();
+    // Of a Service with an external name the API server takes the port from here.
+    let location = |path: &str| json!({"service": {"name": name, "namespace": SERVICE, "port": port, "path": path}});
+    Registration { name, location: &location, ca_pem, namespaces }.create(client).await;
 }
 
 /// A control plane with both credential specs and both service accounts, without the webhook.
