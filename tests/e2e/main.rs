@@ -138,7 +138,7 @@ async fn run(binaries: Binaries, folder: &Path, part: &str) -> bool {
     let quiet_folder = folder.join("quiet");
     let quiet = if with_quiet {
         fs::create_dir(&quiet_folder).unwrap();
-        let Some(world) = start(World::start(binaries.clone(), &quiet_folder), &quiet_folder).await else {
+        let Some(world) = Box::pin(start(World::start(binaries.clone(), &quiet_folder), &quiet_folder)).await else {
             return false;
         };
         Some(world)
@@ -150,7 +150,7 @@ async fn run(binaries: Binaries, folder: &Path, part: &str) -> bool {
         if picked.is_empty() {
             return failed;
         }
-        let Some(mut world) = start(World::start(binaries, folder), folder).await else { return 1 };
+        let Some(mut world) = Box::pin(start(World::start(binaries, folder), folder)).await else { return 1 };
         let (version, seconds) = (&world.control_plane.version, begin.elapsed().as_secs_f64());
         println!("kube-apiserver {version} has the webhook after {seconds:.1} s");
         for scenario in &picked {
