@@ -139,7 +139,8 @@ fn objects(variant: Variant) -> Vec<Value> {
 }
 
 fn collection(object: &Value) -> String {
-    let plural = format!("{}s", object["kind"].as_str().unwrap().to_lowercase()).replace("policys", "policies");
+    let kind = object["kind"].as_str().unwrap().to_lowercase();
+    let plural = kind.strip_suffix('y').map_or_else(|| format!("{kind}s"), |stem| format!("{stem}ies"));
     format!("/apis/admissionregistration.k8s.io/v1/{plural}")
 }
 
