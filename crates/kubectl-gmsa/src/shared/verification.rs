@@ -74,7 +74,7 @@ async fn ask(executor: &Executor, identity: &Identity, service: Option<&str>) ->
             }
             Execution::TimedOut => {
                 let text = format!("{shown} did not end within {} s", executor.limit.as_secs());
-                Check::found(step.about(), Diagnostic::new(&rules::NO_ANSWER, text))
+                Check::breach(step.about(), &rules::NO_ANSWER, text)
             }
             Execution::Forbidden(found) => Check::found(CONTAINER, *found),
             Execution::Failed(why) => {

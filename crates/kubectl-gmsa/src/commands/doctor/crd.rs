@@ -7,10 +7,7 @@ use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::ObjectMeta,
 };
 
-use super::{
-    found,
-    parts::{Judged, Parts},
-};
+use super::parts::{Judged, Parts};
 use crate::shared::{installer::Installer, not_checked::Read, output::first_five, rules};
 use gmsa_cluster::crd;
 use gmsa_core::{
@@ -46,12 +43,12 @@ fn installed(crd: &CustomResourceDefinition, installer: Option<&Installer>) -> C
     let is_established = conditions.any(|condition| condition.type_ == "Established" && condition.status == "True");
     let (revision, own) = (crd::revision(&crd.metadata), crd::own_revision());
     if !is_served {
-        found(CRD, &rules::CRD_NOT_SERVED, format!("{VERSION} is not served, only: {served}"))
+        Check::breach(CRD, &rules::CRD_NOT_SERVED, format!("{VERSION} is not served, only: {served}"))
     } else if !is_established {
-        found(CRD, &rules::CRD_NOT_SERVED, "it is not established")
+        Check::breach(CRD, &rules::CRD_NOT_SERVED, "it is not established")
     } else if revision < own && installer != Some(&Installer::Aks) {
         let text = format!("serves {served}, but is older than this release's (revision {revision}, not {own})");
-        found(CRD, &rules::CRD_OUTDATED, text)
+        Check::breach(CRD, &rules::CRD_OUTDATED, text)
     } else {
         Check::pass(CRD, format!("serves {served}"))
     }

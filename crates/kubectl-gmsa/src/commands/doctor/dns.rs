@@ -7,10 +7,7 @@ use gmsa_core::{
     quote::one_line,
 };
 
-use super::{
-    found,
-    parts::{Judged, Parts, domains},
-};
+use super::parts::{Judged, Parts, domains};
 use crate::shared::{
     cluster_dns::{self, ClusterDns, Zones},
     corefile::{Answer, Forward, Upstream},
@@ -34,7 +31,7 @@ pub(super) fn check(parts: &Parts) -> Judged<'_> {
             vec![because(DNS, cause, Remedy::new(remedy))]
         }
         Err(error) if cluster_dns::is_too_large(&error) => vec![not_checked(DNS, &error)],
-        Err(error) => vec![found(DNS, &rules::DNS_CONFIGURATION, format!("{error:#}"))],
+        Err(error) => vec![Check::breach(DNS, &rules::DNS_CONFIGURATION, format!("{error:#}"))],
     })
 }
 
@@ -108,7 +105,7 @@ fn judged(domain: &str, forward: &Forward, place: &str) -> Check {
         );
         return missing(domain, Severity::Note, &of_node);
     } else if all < 2 {
-        return found(DNS, &rules::DNS_SERVERS, text);
+        return Check::breach(DNS, &rules::DNS_SERVERS, text);
     }
     Check::pass(DNS, text)
 }

@@ -8,7 +8,7 @@ use k8s_openapi::{
     apimachinery::pkg::version::Info,
 };
 
-use super::{api_server, configuration, crd, found};
+use super::{api_server, configuration, crd};
 use crate::shared::{not_checked::Read, rules, snapshot::Snapshot, webhook::configured};
 use gmsa_core::{credspec::is_dns_subdomain, diagnostic::Check};
 
@@ -52,7 +52,7 @@ fn namespace(name: &str, read: Read<Option<Namespace>>) -> Check {
         Err(unread) => return unread.check(NAMESPACE_CHECK),
     };
     if namespace.metadata.deletion_timestamp.is_some() {
-        return found(NAMESPACE_CHECK, &rules::NAMESPACE_UNUSABLE, format!("{name} is being deleted"));
+        return Check::breach(NAMESPACE_CHECK, &rules::NAMESPACE_UNUSABLE, format!("{name} is being deleted"));
     }
     let level = namespace.metadata.labels.as_ref().and_then(|labels| labels.get(LEVEL));
     let enforced = level.map_or("no Pod Security level".to_owned(), |level| format!("the Pod Security level {level}"));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use futures::future::join_all;
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec};
 
-use super::super::{found, permission};
+use super::super::permission;
 use crate::shared::{
     not_checked::{Read, Unread},
     rules,
@@ -78,7 +78,7 @@ pub(super) async fn check(snapshot: &Snapshot, namespace: &str, no_namespace: bo
         let text = format!("you may create what the installation consists of, in {namespace} and in the cluster");
         return Check::pass(RIGHTS, text);
     }
-    found(RIGHTS, &rules::INSTALL_PERMISSIONS, text.join("; "))
+    Check::breach(RIGHTS, &rules::INSTALL_PERMISSIONS, text.join("; "))
 }
 
 /// The rights of the webhook that the user lacks and may not give all the same.
