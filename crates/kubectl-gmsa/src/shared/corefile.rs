@@ -12,7 +12,7 @@ mod route;
 mod tests;
 mod upstream;
 
-pub use route::{Answer, Forward, Stubs};
+pub use route::{Answer, Forward};
 pub use upstream::Upstream;
 
 /// The longest text, in bytes, its imports included: an object of Kubernetes is not longer.

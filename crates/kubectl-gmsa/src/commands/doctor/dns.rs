@@ -9,7 +9,7 @@ use gmsa_core::{
 
 use super::parts::{Judged, Parts, domains};
 use crate::shared::{
-    cluster_dns::{self, ClusterDns, Zones},
+    cluster_dns::{self, ClusterDns},
     corefile::{Answer, Forward, Upstream},
     not_checked::{Remedy, because, not_checked},
     rules,
@@ -36,26 +36,21 @@ pub(super) fn check(parts: &Parts) -> Judged<'_> {
 }
 
 fn of_domain(dns: &ClusterDns, domain: &str) -> Check {
-    let place = dns.object.place();
-    let answer = dns.answer(domain);
+    let ClusterDns { place, corefile } = dns;
+    let answer = corefile.answer(domain);
     let is_of_domain = matches!(&answer, Answer::Forwarded(forward) if forward.zone != ".");
-    if let Zones::Corefile(corefile) = &dns.zones
-        && let Some(unread) = corefile.unread.first()
-        && !is_of_domain
-    {
+    if let Some(unread) = corefile.unread.first().filter(|_| !is_of_domain) {
         let cause = format!("the Corefile of {place} has {:?}, which may be about {domain}", one_line(unread));
         return because(DNS, &cause, Remedy::new("Look there for a zone of the domain. See docs/windows-pods.md."));
     }
-    if let Zones::Corefile(corefile) = &dns.zones
-        && let Some(port) = corefile.other_port(domain)
-    {
+    if let Some(port) = corefile.other_port(domain) {
         let asked = corefile.port();
         let text = format!("{domain}: its zone in {place} is at port {port}, and pods ask at port {asked}");
         let moved = Diagnostic::new(&rules::DNS_ZONE, text).with_severity(Severity::Warning);
         return Check::found(DNS, moved.with_fix(format!("Write the zone as `{domain}:{asked}`.")));
     }
     match answer {
-        Answer::Forwarded(forward) => judged(domain, &forward, &place),
+        Answer::Forwarded(forward) => judged(domain, &forward, place),
         Answer::NotForwarded(zone) => {
             let text = format!("the zone {} of {place} does not forward it, so other plugins answer", one_line(&zone));
             missing(domain, Severity::Note, &text)
