@@ -6,7 +6,7 @@ use std::io::{self, Write as _};
 
 use clap::{Args, ValueEnum as _};
 
-use crate::shared::{Outcome, corefile::Upstream, print};
+use crate::shared::{Outcome, corefile::is_public, print};
 
 mod platform;
 mod wanted;
@@ -41,7 +41,7 @@ pub struct Options {
 
 pub fn run(options: &Options) -> anyhow::Result<Outcome> {
     let wanted = Wanted::parse(&options.domain, &options.server)?;
-    for server in wanted.servers.iter().filter(|server| Upstream::of(server) == Upstream::Public) {
+    for server in wanted.servers.iter().filter(|server| is_public(server)) {
         writeln!(io::stderr(), "note: {server} is a public resolver, which knows no domain of Active Directory")?;
     }
     if wanted.servers.len() == 1 {

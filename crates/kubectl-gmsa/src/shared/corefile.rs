@@ -13,7 +13,7 @@ mod tests;
 mod upstream;
 
 pub use route::{Answer, Forward};
-pub use upstream::Upstream;
+pub use upstream::{is_of_node, is_public};
 
 /// The longest text, in bytes, its imports included: an object of Kubernetes is not longer.
 pub const MAX_BYTES: usize = 1024 * 1024;

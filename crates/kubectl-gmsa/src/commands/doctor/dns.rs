@@ -10,7 +10,7 @@ use gmsa_core::{
 use super::parts::{Judged, Parts, domains};
 use crate::shared::{
     cluster_dns::{self, ClusterDns},
-    corefile::{Answer, Forward, Upstream},
+    corefile::{Answer, Forward, is_of_node, is_public},
     not_checked::{Remedy, because, not_checked},
     rules,
 };
@@ -73,8 +73,8 @@ fn missing(domain: &str, severity: Severity, text: &str) -> Check {
 
 /// What to say of the servers that get the questions about a domain.
 fn judged(domain: &str, forward: &Forward, place: &str) -> Check {
-    let is = |wanted: Upstream| forward.servers.iter().filter(|server| Upstream::of(server) == wanted).count();
-    let (public, of_node, all) = (is(Upstream::Public), is(Upstream::OfNode), forward.servers.len());
+    let count = |is: fn(&str) -> bool| forward.servers.iter().filter(|server| is(server)).count();
+    let (public, of_node, all) = (count(is_public), count(is_of_node), forward.servers.len());
     let is_root = forward.zone == ".";
     let servers = forward.servers.iter().map(|server| one_line(server)).collect::<Vec<_>>().join(", ");
     let zone = if is_root {

@@ -367,7 +367,7 @@ proptest! {
             prop_assert!(plugins.map(words).sum::<usize>() <= MAX_WORDS * (MAX_IMPORTS + 1));
             for domain in ["contoso.com", "cluster.local", "."] {
                 if let Answer::Forwarded(forward) = read.answer(domain) {
-                    let _ = forward.servers.iter().map(|server| Upstream::of(server)).collect::<Vec<_>>();
+                    let _ = forward.servers.iter().filter(|server| is_public(server) || is_of_node(server)).count();
                 }
             }
         }
