@@ -13,7 +13,7 @@ use crate::shared::{
     print,
     rules::{self, Explanation, Fix, Meaning, Names, Phase, Rule, explain, fix},
 };
-use gmsa_core::quote::one_line;
+use gmsa_core::quote::{VALUE, one_line, quoted};
 
 const EXAMPLES: &str = "Examples:
   # Explain a status code
@@ -50,7 +50,7 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
         bail!(
             "no error that is known here in {}: give a status code, or the whole message. `kubectl gmsa doctor` looks at the cluster, \
              and docs/messages.md lists messages{}",
-            one_line(&shortened(&text)),
+            one_line(&quoted(text.trim(), VALUE)),
             if text.is_ascii() {
                 ""
             } else {
@@ -66,14 +66,6 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
         Shape::Json => json::object(outcome, HashMap::from([("explanations", explanations)]))?,
     })?;
     Ok(outcome)
-}
-
-fn shortened(text: &str) -> String {
-    let text = text.trim();
-    match text.char_indices().nth(60) {
-        Some((end, _)) => format!("{:?}…", text.get(..end).unwrap_or(text)),
-        None => format!("{text:?}"),
-    }
 }
 
 fn for_people(explanations: &[Explained<'_>]) -> String {
