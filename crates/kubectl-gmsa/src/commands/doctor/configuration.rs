@@ -17,7 +17,7 @@ use super::{
 };
 use crate::shared::{
     installer::Installer,
-    not_checked::{Read, Unread, not_checked},
+    not_checked::{Unread, not_checked},
     output::first_five,
     rules,
     webhook::Configured,
@@ -217,11 +217,7 @@ pub(super) fn excluded<'n>(
 }
 
 /// The webhooks for GMSA that an installation finds, of somebody else or of this project: a check for each installation.
-pub(super) fn before_installation(read: Read<Vec<Configured>>) -> Vec<Check> {
-    let webhooks = match read {
-        Ok(webhooks) => webhooks,
-        Err(unread) => return vec![unread.check(CONFIGURATION)],
-    };
+pub(super) fn before_installation(webhooks: &[Configured]) -> Vec<Check> {
     // The Go webhook has no rule for ephemeral containers.
     let is_ours = |found: &Configured| found.covers("UPDATE", "pods/ephemeralcontainers");
     let mut installations: BTreeMap<(&Installer, bool), BTreeSet<&str>> = BTreeMap::new();

@@ -8,7 +8,7 @@ use k8s_openapi::{
 };
 
 use super::parts::{Judged, Parts};
-use crate::shared::{installer::Installer, not_checked::Read, output::first_five, rules};
+use crate::shared::{installer::Installer, output::first_five, rules};
 use gmsa_cluster::crd;
 use gmsa_core::{
     credspec::{GROUP, PLURAL, VERSION},
@@ -67,13 +67,9 @@ fn restored(installer: &Installer) -> String {
 }
 
 /// Whether an installation creates it, finds it, or would change it.
-pub(super) fn before_installation(read: Read<Option<CustomResourceDefinition>>) -> Vec<Check> {
-    let crd = match read {
-        Ok(Some(crd)) => crd,
-        Ok(None) => {
-            return vec![Check::pass(CRD, format!("{PLURAL}.{GROUP} does not exist yet: the installation creates it"))];
-        }
-        Err(unread) => return vec![unread.check(CRD)],
+pub(super) fn before_installation(crd: Option<CustomResourceDefinition>) -> Vec<Check> {
+    let Some(crd) = crd else {
+        return vec![Check::pass(CRD, format!("{PLURAL}.{GROUP} does not exist yet: the installation creates it"))];
     };
     let stored = stored(&crd);
     let first = match crd::revision(&crd.metadata) {
