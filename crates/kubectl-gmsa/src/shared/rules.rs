@@ -61,8 +61,8 @@ enum Words {
     Message(&'static str),
     /// What counts only in a text that nothing else explains: it stands around the cause, or has several.
     General(&'static str),
-    /// An event of Windows: a part of the name of its source, and its number.
-    Event(&'static str, u32),
+    /// Events of Windows: a part of the name of their source, and their numbers.
+    Event(&'static str, &'static [u32]),
     /// Small exit codes of programs.
     Exit(&'static [u32]),
     /// Statuses of Windows, by name, while a node starts a container.

@@ -14,7 +14,7 @@ use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Answered, CREATE, GET, LIST, Snapshot};
+use super::{Answered, CREATE, DRY_RUN, GET, LIST, Snapshot};
 use crate::shared::{
     credspecs::contents_by_name,
     not_checked::{Read, Unread},
@@ -73,13 +73,9 @@ impl Bundle {
         };
         let of_specs = (LIST, collection());
         let specs = snapshot.kept.borrow().get(&of_specs).and_then(|cell| cell.get()?.clone().ok());
-        let specs = match specs.as_deref() {
-            Some(Answered::List(specs)) => {
-                specs.iter().filter_map(|spec| serde_json::from_str(spec.get()).ok()).collect()
-            }
-            _ => Vec::<CredentialSpec>::new(),
-        };
-        let contents = contents_by_name(specs);
+        let specs = specs.iter().flat_map(|specs| specs.iter());
+        let contents =
+            contents_by_name(specs.filter_map(|spec| serde_json::from_str::<CredentialSpec>(spec.get()).ok()));
         for ((verb, request), cell) in snapshot.kept.borrow().iter() {
             match cell.get() {
                 Some(Ok(kept)) => bundle.add(verb, request, kept, &contents)?,
@@ -100,26 +96,26 @@ impl Bundle {
         kept: &Answered,
         contents: &HashMap<String, Contents>,
     ) -> anyhow::Result<()> {
-        match kept {
-            Answered::List(items) => {
-                let (of, objects) = (resource(request, false), self.lists.entry(request.to_owned()).or_default());
-                for item in items {
-                    let item: Value = serde_json::from_str(item.get())?;
-                    if fields::is_taken(of, &item) {
-                        objects.insert(key(&item), fields::taken(of, &item, contents));
-                    }
+        let name = request.to_owned();
+        if verb == LIST {
+            let (of, objects) = (resource(request, false), self.lists.entry(name).or_default());
+            for item in kept {
+                let item: Value = serde_json::from_str(item.get())?;
+                if fields::is_taken(of, &item) {
+                    objects.insert(key(&item), fields::taken(of, &item, contents));
                 }
             }
-            Answered::Object(object) => {
-                let object: Option<Value> = object.as_ref().map(|json| serde_json::from_str(json.get())).transpose()?;
-                let asked = request.split(' ').next().unwrap_or_default();
-                let of = resource(asked, verb != CREATE);
-                let taken = object.map_or(Value::Null, |object| fields::taken(of, &object, contents));
+            return Ok(());
+        }
+        let of = resource(path_of(request), verb != CREATE);
+        match kept.first().map(|json| serde_json::from_str(json.get())).transpose()?.unwrap_or_default() {
+            answer if verb == DRY_RUN => drop(self.answers.insert(name, answer)),
+            Value::String(text) => drop(self.texts.insert(name, text)),
+            Value::Null => drop(self.objects.insert(name, Value::Null)),
+            object => {
                 let known = if verb == CREATE { &mut self.answers } else { &mut self.objects };
-                known.insert(request.to_owned(), taken);
+                known.insert(name, fields::taken(of, &object, contents));
             }
-            Answered::Text(text) => drop(self.texts.insert(request.to_owned(), text.clone())),
-            Answered::Trial(answer) => drop(self.answers.insert(request.to_owned(), serde_json::to_value(answer)?)),
         }
         Ok(())
     }
