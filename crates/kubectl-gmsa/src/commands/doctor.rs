@@ -91,6 +91,9 @@ pub struct Options {
     /// Print table or json
     #[arg(long, short, value_enum, default_value = "table", hide_possible_values = true)]
     output: Shape,
+    /// The same as -o json
+    #[arg(long, hide = true)]
+    json: bool,
     #[command(flatten)]
     from: From,
     #[command(flatten)]
@@ -109,6 +112,7 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     block_on(async {
         let patience = options.wait.map(Duration::from_secs).or(options.watch.then_some(options.timeout));
         let until = patience.map(|patience| Instant::now() + patience);
+        let shape = if options.json { Shape::Json } else { options.output };
         let snapshot = options.from.open(connection).await?;
         let round = async |snapshot: &Snapshot| {
             let checks = match options.workload.as_ref().or(options.pod.as_ref()) {
@@ -126,7 +130,7 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
             };
             Ok(checks)
         };
-        let (snapshot, outcome) = rounds::run(snapshot, until, &options.filter, options.output, round).await?;
+        let (snapshot, outcome) = rounds::run(snapshot, until, &options.filter, shape, round).await?;
         if let Some(file) = &options.bundle {
             Box::pin(bundle::write(&snapshot, file)).await?;
         }
