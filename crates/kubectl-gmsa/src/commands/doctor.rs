@@ -35,7 +35,7 @@ mod parts;
 mod pre;
 mod replica;
 mod service;
-mod usage;
+mod specs_and_pods;
 mod workloads;
 
 use checks::CHECKS;

@@ -27,7 +27,7 @@ use tokio::sync::OnceCell;
 
 use super::{
     connection::{Cluster, Connection},
-    not_checked::{Read, Unread},
+    unread::{Read, Unread},
 };
 
 mod bundle;

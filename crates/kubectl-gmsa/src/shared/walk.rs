@@ -6,7 +6,6 @@ use std::collections::HashMap;
 
 use super::{
     admission::FactFinder,
-    not_checked::{Remedy, because},
     pods::{ClusterPod, ContentsState, FIX_UNMATCHED},
     rules::{self, Names, Subject},
     snapshot::Snapshot,
@@ -19,6 +18,7 @@ use super::{
         steps,
         workload::{Workload, controller},
     },
+    unread::{Remedy, because},
     webhook::{Configured, configured, installer},
     workloads::Kind,
 };

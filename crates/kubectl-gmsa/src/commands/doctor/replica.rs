@@ -15,10 +15,10 @@ use k8s_openapi::{
 
 use super::{certificate, permission};
 use crate::shared::{
-    not_checked::{Read, Unread},
     output::first_five,
     rules,
     snapshot::{SecretFacts, Snapshot},
+    unread::{Read, Unread},
     webhook::{image, metrics},
 };
 use gmsa_core::{

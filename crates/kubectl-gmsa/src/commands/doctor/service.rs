@@ -18,9 +18,9 @@ use super::{
     replica::SERVICE,
 };
 use crate::shared::{
-    not_checked::not_checked,
     output::first_five,
     rules,
+    unread::not_checked,
     webhook::{self, is_ready},
 };
 use gmsa_core::{

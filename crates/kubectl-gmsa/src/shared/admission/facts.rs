@@ -9,7 +9,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::{Reviewed, review_of};
-use crate::shared::{not_checked::Unread, rbac::roles_and_bindings, snapshot::Snapshot};
+use crate::shared::{rbac::roles_and_bindings, snapshot::Snapshot, unread::Unread};
 use gmsa_cluster::{
     authorizer::{Authorization, Authorizer, rbac::Rbac},
     manifests::Document,

@@ -17,7 +17,7 @@ use serde_json::Value;
 use super::{Answered, CREATE, DRY_RUN, GET, LIST, Snapshot};
 use crate::shared::{
     credspecs::contents_by_name,
-    not_checked::{Read, Unread},
+    unread::{Read, Unread},
 };
 use gmsa_cluster::resolver::live::collection;
 use gmsa_core::credspec::{Contents, CredentialSpec};
