@@ -47,6 +47,14 @@ pub fn ca_bundles(cluster: &Cluster) -> Vec<Value> {
     webhooks.map(|webhook| webhook["clientConfig"]["caBundle"].clone()).collect()
 }
 
+/// Writes this bundle into every webhook of a configuration, as the webhook does it.
+pub fn publish(cluster: &Cluster, configuration: &str, bundle: &str) {
+    let webhooks = cluster.get(configuration)["webhooks"].as_array().unwrap().len();
+    let field = |index| format!("/webhooks/{index}/clientConfig/caBundle");
+    let patch: Value = (0..webhooks).map(|index| json!({"op": "add", "path": field(index), "value": bundle})).collect();
+    cluster.change(&format!("{configuration} --field-manager=gmsa-webhook"), &patch);
+}
+
 /// The release `gmsa` of the chart.
 pub struct Release<'c> {
     /// The cluster that it is in.
@@ -108,7 +116,7 @@ impl<'c> Release<'c> {
         let replica = Process::start(&name, self.cluster.folder(), &mut command);
         let (_, runtime) = self.cluster.control_plane();
         let _in_runtime = runtime.enter();
-        let client = Client::with(kube::Config::new(format!("http://{admin}").parse().unwrap()));
+        let client = Client::of_port(admin);
         self.cluster.until("the replica is ready", || runtime.block_on(client.text("/readyz")).is_ok());
         replica
     }

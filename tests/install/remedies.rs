@@ -30,9 +30,9 @@ struct Scene<'c> {
 }
 
 impl Scene<'_> {
-    /// What `doctor` complains of.
+    /// What `doctor` complains of: a note is no complaint.
     fn complaints(&self) -> Vec<Line> {
-        self.desk.lines("doctor").0.into_iter().filter(Line::is_complaint).collect()
+        self.desk.lines("doctor").0.into_iter().filter(|line| line.status != "pass" && line.status != "note").collect()
     }
 
     /// Deletes these, waits until this is the first complaint, and does what it says to do.
@@ -121,10 +121,7 @@ fn a_validating_webhook_that_alone_is_broken_is_found_in_a_restricted_namespace(
     let _replica = scene.release.start_replica();
     scene.is_in_order();
     restrict(&cluster, "apps", "enforce");
-    let calls = || -> Vec<String> {
-        let (lines, _) = scene.desk.lines("doctor --namespace apps");
-        lines.iter().filter(|line| line.about.starts_with("call of /")).map(Line::outcome).collect()
-    };
+    let calls = || scene.desk.outcomes("doctor --namespace apps", "call of /");
     let reached = ["pass call of /mutate", "pass call of /validate"];
     assert_eq!(calls(), reached);
 
