@@ -1,7 +1,6 @@
 //! The chart installed, with the built binary behind its Service: what runs in the pods, but on loopback.
 
 use std::{
-    cell::Cell,
     path::Path,
     process::{Command, Stdio},
 };
@@ -60,7 +59,6 @@ pub struct Release<'c> {
     /// The cluster that it is in.
     pub cluster: &'c Cluster,
     ports: String,
-    replicas: Cell<usize>,
 }
 
 impl<'c> Release<'c> {
@@ -68,7 +66,7 @@ impl<'c> Release<'c> {
     pub fn install(cluster: &'c Cluster, values: &str) -> Self {
         let [address] = free_addresses();
         let ports = format!("--set service.port={0},containerPort={0}", address.port());
-        let release = Self { cluster, ports, replicas: Cell::new(0) };
+        let release = Self { cluster, ports };
         install(cluster, "gmsa", CHART, &format!("{} {values}", release.ports));
         release
     }
@@ -111,9 +109,7 @@ impl<'c> Release<'c> {
         let [admin] = free_addresses();
         let mut command = container(self.cluster, RELEASE_NAMESPACE, &spec, 0, BINARY.as_ref());
         command.arg("--listen").arg(format!("127.0.0.1:{port}")).env("ADMIN_LISTEN", admin.to_string());
-        self.replicas.set(self.replicas.get() + 1);
-        let name = format!("replica-{}", self.replicas.get());
-        let replica = Process::start(&name, self.cluster.folder(), &mut command);
+        let replica = Process::start("replica", self.cluster.folder(), &mut command);
         let (_, runtime) = self.cluster.control_plane();
         let _in_runtime = runtime.enter();
         let client = Client::of_port(admin);

@@ -98,12 +98,6 @@ impl<'c> Scene<'c> {
         found().unwrap().1.remedy
     }
 
-    fn assert_checked(&self, name: &str, rule: &str) {
-        let (found, _) = self.desk.finds("check -A");
-        let wanted = format!(" {rule} Deployment {NAMESPACE}/{name}");
-        assert!(found.iter().any(|found| found.ends_with(&wanted)), "{wanted}: {found:?}");
-    }
-
     /// What to do where the first step of the walk does not pass by this rule.
     fn first_cause(&self, name: &str, step: &str, rule: &str) -> String {
         let (lines, code) = self.desk.lines(&format!("why deploy/{name} -n apps"));
@@ -115,11 +109,6 @@ impl<'c> Scene<'c> {
         first.remedy
     }
 
-    /// The pods of a Deployment.
-    fn pods(&self, name: &str) -> Vec<Value> {
-        self.cluster.list(&format!("pods -n apps -l app={name}"))
-    }
-
     /// The name of the one pod that nobody has put on a node.
     fn new_pod(&self, of: &str) -> String {
         let is_new = |pod: &Value| pod["spec"]["nodeName"].is_null() && pod["metadata"]["deletionTimestamp"].is_null();
@@ -127,7 +116,7 @@ impl<'c> Scene<'c> {
     }
 
     fn until_pod(&self, of: &str, is_wanted: impl Fn(&Value) -> bool) -> String {
-        let pod = || self.pods(of).into_iter().find(&is_wanted);
+        let pod = || self.cluster.list(&format!("pods -n apps -l app={of}")).into_iter().find(&is_wanted);
         self.cluster.until(&format!("{of} has a pod"), || pod().is_some());
         name(&pod().unwrap()).to_owned()
     }
@@ -178,7 +167,9 @@ impl<'c> Scene<'c> {
             });
             let remedy = self.until_listed(name, pod.as_deref(), &case.rule);
             if case.checked {
-                self.assert_checked(name, &case.rule);
+                let (found, _) = self.desk.finds("check -A");
+                let wanted = format!(" {} Deployment {NAMESPACE}/{name}", case.rule);
+                assert!(found.iter().any(|found| found.ends_with(&wanted)), "{wanted}: {found:?}");
             }
             if let Some(step) = &case.step {
                 assert_eq!(self.first_cause(name, step, &case.rule), remedy);

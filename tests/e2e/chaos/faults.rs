@@ -74,7 +74,8 @@ impl Fault {
             fs::write(&time, "-100d\n").unwrap();
             deployment.start.clock = Some((library, time));
             // Those that know the right time would make certificates of today.
-            let replicas = deployment.remove_all();
+            let ended = deployment.replicas.drain(..);
+            let replicas = ended.map(|replica| deployment.balancer.remove(replica.address)).count();
             deployment.client().merge(SECRET, &json!({"data": null})).await.unwrap();
             for _ in 0..replicas {
                 deployment.add().await;

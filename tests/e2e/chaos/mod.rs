@@ -186,12 +186,6 @@ impl Deployment {
         }
     }
 
-    /// Ends all replicas at once, and says how many there were.
-    pub fn remove_all(&mut self) -> usize {
-        let ended = self.replicas.drain(..);
-        ended.map(|replica| self.balancer.remove(replica.address)).count()
-    }
-
     /// Changes the credential spec that changes.
     pub async fn change(&mut self, traffic: &Traffic) -> Instant {
         let change = json!({"credspec": edition(self.edition + 1).0});

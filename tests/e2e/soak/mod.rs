@@ -95,7 +95,6 @@ pub async fn run(binaries: Binaries, folder: &Path, arguments: &[String]) -> Exi
 
 async fn sample(deployment: &mut Deployment, traffic: &Traffic, load: &Load, whole: Duration) -> Vec<Value> {
     let begun = Instant::now();
-    let addresses: Vec<_> = deployment.replicas.iter().map(|replica| replica.address).collect();
     let (mut samples, mut events) = (Vec::new(), EVENTS.iter());
     let mut event = events.next();
     let mut next = begun + PERIOD;
@@ -117,6 +116,7 @@ async fn sample(deployment: &mut Deployment, traffic: &Traffic, load: &Load, who
                 Event::ApiServerRestart => {
                     load.tolerate(true);
                     deployment.control_plane.restart_api_server().await;
+                    let addresses: Vec<_> = deployment.replicas.iter().map(|replica| replica.address).collect();
                     reviews::until_right(&addresses).await;
                     load.tolerate(false);
                 }

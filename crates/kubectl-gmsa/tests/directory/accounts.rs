@@ -92,12 +92,3 @@ fn membership_through_groups_counts_and_ends() {
     let answer = said(gmsa("account test NestApp", nested), 1);
     assert!(answer.contains("it holds group \"NestOuter\" [account-password]\n"), "{answer}");
 }
-
-#[test]
-fn an_account_that_is_not_there_is_an_error() {
-    for name in ["Nobody", "CN=Nobody,DC=contoso,DC=com"] {
-        let nobody = gmsa(&format!("account lint {name}"), ADMIN);
-        let error = format!("error: there is no account {name} in contoso.com\n");
-        assert_eq!((nobody.stderr, nobody.code), (error, Some(2)));
-    }
-}
