@@ -18,9 +18,10 @@ fn created(cluster: &Cluster, pod: &Value) -> (Value, String) {
     (serde_json::from_str(&printed(output)).unwrap(), warnings)
 }
 
-/// Whether the contents of the pod as it would be stored are filled in.
+/// Whether the pod as it would be stored has its contents.
 fn is_filled(cluster: &Cluster, pod: &Value) -> bool {
-    creation(cluster, pod).is_none() && !contents(&created(cluster, pod).0).is_null()
+    creation(cluster, pod).is_none()
+        && contents(&created(cluster, pod).0)["DomainJoinConfig"]["MachineAccountName"] == "WebApp1"
 }
 
 #[test]
