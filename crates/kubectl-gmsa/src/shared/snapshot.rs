@@ -119,6 +119,7 @@ pub struct SecretFacts {
 const LIST: &str = "list";
 const GET: &str = "get";
 const CREATE: &str = "create";
+const DRY_RUN: &str = "dry run";
 
 impl Snapshot {
     pub fn of(cluster: Cluster) -> Self {
@@ -209,7 +210,7 @@ impl Snapshot {
             Origin::Live(cluster) => {
                 Ok(Some(cluster.post(path, &body).await.map_err(|error| Unread::of(CREATE, path, &error))?))
             }
-            Origin::Recorded(bundle) => raw(Some(bundle.answer(&request)?)),
+            Origin::Recorded(bundle) => raw(Some(bundle.answer(CREATE, &request)?)),
         });
         answer.await?.ok_or_else(|| Unread::of(CREATE, &request, &anyhow::anyhow!("there is no answer")))
     }
@@ -217,12 +218,12 @@ impl Snapshot {
     /// What the API server does with a pod that the webhook should refuse; `None` where the namespace is none.
     pub async fn dry_run(&self, webhook: Webhook, pod: &Value) -> Option<Read<Trial>> {
         let request = format!("{} in {}", webhook.path(), self.namespace);
-        let answered = self.once("dry run", &request, async |source| match source {
+        let answered = self.once(DRY_RUN, &request, async |source| match source {
             Origin::Live(cluster) => match probe::ask(&cluster.api, &self.namespace, pod, webhook).await {
                 Some(answer) => Ok(Answered::Trial(of_answer(answer))),
                 None => Ok(Answered::Object(None)),
             },
-            Origin::Recorded(bundle) => Ok(Answered::Trial(serde_json::from_value(bundle.answer(&request)?)?)),
+            Origin::Recorded(bundle) => Ok(Answered::Trial(serde_json::from_value(bundle.answer(DRY_RUN, &request)?)?)),
         });
         let answered = answered.await.map(|answered| match &*answered {
             Answered::Trial(answer) => Some(answer.clone()),
