@@ -73,7 +73,8 @@ impl Asked {
     pub fn check(self, answer: &CommandOutput, identity: &Identity, command: &[String]) -> Check {
         let domain = &identity.domain;
         let about = self.about();
-        let found = |rule: &'static Rule, text: String| Check::found(about, Diagnostic::new(rule, text));
+        let found =
+            |rule: &'static Rule, text: String| Check::found(about, rules::found(rule, text, &identity.names()));
         match self {
             Self::User => User::of(answer).check(about),
             Self::Dns if !answer.assigns(LDAP) => {
@@ -100,7 +101,7 @@ impl Asked {
     /// The command succeeded. What it printed can still be about another account or domain.
     fn success(self, answer: &CommandOutput, identity: &Identity) -> Result<String, Box<Diagnostic>> {
         let Identity { domain, net_bios, account } = identity;
-        let wrong = |rule, text: String| Err(Box::new(Diagnostic::new(rule, text)));
+        let wrong = |rule, text: String| Err(Box::new(rules::found(rule, text, &identity.names())));
         match self {
             Self::CredentialSpec => {
                 let is_own = |parent: &str| [domain, net_bios].iter().any(|own| own.eq_ignore_ascii_case(parent));
@@ -149,8 +150,6 @@ fn found_by_code(step: Asked, code: u32, identity: &Identity, command: &[String]
         (Asked::ServiceTicket, Some(rule)) if *rule == rules::TRUST_FAILED => &rules::PRINCIPAL_UNKNOWN,
         (_, rule) => rule.unwrap_or(&rules::UNKNOWN_STATUS),
     };
-    let Identity { domain, account, .. } = identity;
-    let principal = command.last().map(String::as_str);
-    let names = Names { account: Some(account), domain: Some(domain), principal, ..Names::default() };
+    let names = Names { principal: command.last().map(String::as_str), ..identity.names() };
     Check::found(step.about(), rules::found(rule, format!("{}: {number} ({name})", command.join(" ")), &names))
 }
