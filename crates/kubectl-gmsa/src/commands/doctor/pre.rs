@@ -34,7 +34,11 @@ pub(super) async fn checks(snapshot: &Snapshot, namespace: &str) -> anyhow::Resu
         configured(snapshot),
         snapshot.find::<Namespace>(&path),
     );
-    let mut checks = vec![api_server::installable(&info?.git_version)];
+    let mut checks = vec![match info {
+        Ok(info) => api_server::installable(&info.git_version),
+        Err(unread) if unread.is_forbidden() => unread.check(api_server::API_SERVER),
+        Err(unread) => return Err(unread.into()),
+    }];
     checks.push(rights::check(snapshot, namespace, matches!(read, Ok(None))).await);
     checks.push(self::namespace(namespace, read));
     checks.extend(crd::before_installation(definition));

@@ -9,6 +9,7 @@ use super::{
 };
 use crate::shared::{
     installer::Installer,
+    not_checked::{Remedy, because},
     output::first_five,
     rules::{self, Names},
     start::{cause, workload::Workload},
@@ -34,11 +35,13 @@ pub(super) fn check(parts: &Parts) -> Judged<'_> {
         checks.push(Check { about, result });
     }
     checks.extend(parts.events.lacking());
+    let unparsed = workloads.iter().filter_map(Workload::unparsed);
+    checks.extend(unparsed.map(|cause| because(WORKLOADS, &cause, Remedy::newer())));
     let mut broken: Vec<Diagnostic> = Vec::new();
     // What makes the pods of a Deployment and of a CronJob is another kind: without it nothing is known of them.
     let is_known =
         |workload: &&Workload| workload.kind.below().is_none_or(|below| unread.iter().all(|(kind, _)| *kind != below));
-    for workload in workloads.iter().filter(is_known) {
+    for workload in workloads.iter().filter(is_known).filter(|workload| workload.pod().is_some()) {
         let found = cause::of(workload, &parts.nodes, &parts.events);
         broken.extend(found.map(|found| Diagnostic { object: workload.title(), ..found }));
     }
