@@ -35,6 +35,10 @@ pub(super) fn check(parts: &Parts) -> Judged<'_> {
         checks.push(Check { about, result });
     }
     checks.extend(parts.events.lacking());
+    // A pod that is said to run may be on a node that is gone.
+    let lacks_nodes = parts.windows.as_ref().err().or(parts.nodes.unread());
+    let have_pods = workloads.iter().any(|workload| workload.pods().next().is_some());
+    checks.extend(lacks_nodes.filter(|_| have_pods).map(|unread| unread.check(WORKLOADS)));
     let unparsed = workloads.iter().filter_map(Workload::unparsed);
     checks.extend(unparsed.map(|cause| because(WORKLOADS, &cause, Remedy::newer())));
     let mut broken: Vec<Diagnostic> = Vec::new();

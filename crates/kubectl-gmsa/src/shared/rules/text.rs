@@ -122,6 +122,10 @@ fn plain(text: &str) -> String {
     let lower = text.to_lowercase().replace(['\u{2018}', '\u{2019}'], "'").replace(['\u{201c}', '\u{201d}'], "\"");
     let words: Vec<&str> = lower.split_whitespace().filter(|word| !matches!(*word, ">" | "|" | "+" | "│")).collect();
     let mut plain = words.join(" ").replace("plug-in", "plugin");
+    // As YAML writes what is between single quotes.
+    for word in ["n''t", "''s "] {
+        plain = plain.replace(word, &word.replace("''", "'"));
+    }
     for role in ["control-plane", "master"] {
         plain = plain.replace(&format!("untolerated taint {{node-role.kubernetes.io/{role}: }}"), "");
     }
@@ -136,25 +140,29 @@ fn plain(text: &str) -> String {
     plain
 }
 
-/// The forms of a text that are tried one after the other: as it is, wrapped inside words, and out of a string of JSON, Go, YAML or XML.
-fn forms(text: &str) -> impl Iterator<Item = String> {
-    let unwrapped = || plain(&text.lines().map(str::trim).collect::<String>());
-    (0..3).map(move |form| match form {
-        0 => plain(text),
-        1 => unwrapped(),
-        _ => plain(&unescaped(text)),
-    })
+/// The forms of a text that are tried one after the other: as it is, out of single quotes of YAML, wrapped inside words, and out of a string of
+/// JSON, Go or XML.
+fn forms(text: &str) -> Vec<String> {
+    let mut forms = vec![plain(text)];
+    if text.contains("''") {
+        forms.push(plain(&text.replace("''", "'")));
+    }
+    forms.push(plain(&text.lines().map(str::trim).collect::<String>()));
+    forms.push(plain(&unescaped(text)));
+    // Of a string, all is between quotes.
+    if text.contains("\\\"") && forms.first().is_some_and(|form| refused(form).is_none()) {
+        forms.rotate_right(1);
+    }
+    forms
 }
 
-/// Out of a string of JSON, Go, YAML or XML, and so without the quotes around it.
+/// Out of a string of JSON, Go or XML, and so without the quotes around it.
 fn unescaped(text: &str) -> String {
     const QUOTE: &str = "\0";
     let escapes = [
         ("\\\"", QUOTE),
         ("\\u0022", QUOTE),
         ("&quot;", QUOTE),
-        // Between single quotes, YAML writes one as two.
-        ("''", "'"),
         ("\"", ""),
         (QUOTE, "\""),
         ("\\\\", "\\"),
@@ -190,7 +198,7 @@ pub(super) fn first_of(text: &str, remedies: &[ByWords]) -> Option<&'static str>
     }
     let is_in = |form: &str, of: &[&str]| of.iter().any(|words| position(form, words).is_some());
     let in_form = |form: &str| remedies.iter().find(|(of, _)| is_in(form, of));
-    forms(text).find_map(|form| in_form(&form)).map(|(_, remedy)| *remedy)
+    forms(text).iter().find_map(|form| in_form(form)).map(|(_, remedy)| *remedy)
 }
 
 /// The rules that a text names which this program, or the webhook, has printed.
@@ -228,12 +236,7 @@ fn of_others(text: &str) -> Vec<Explanation> {
     names.truncate(MAX_FOUND);
     let phase = Phase::of(&lower);
     let (mut found, mut general) = (Vec::new(), None);
-    let mut forms: Vec<_> = forms(&format!("{text} {}", names.join(" "))).collect();
-    // Of a string, all is between quotes: that it holds a refusal shows in another form.
-    if text.contains("\\\"") {
-        forms.sort_by_key(|form| refused(form).is_none());
-    }
-    for form in forms {
+    for form in forms(&format!("{text} {}", names.join(" "))) {
         let (of_form, of_form_general) = sentences(&form, phase);
         found = of_form;
         general = general.or(of_form_general);
