@@ -20,7 +20,6 @@ use crate::shared::{
     snapshot::{From, Snapshot},
     walk::Walkthrough,
 };
-use gmsa_core::diagnostic::{Check, Diagnostic, Rule};
 
 mod api_server;
 mod bundle;
@@ -36,7 +35,7 @@ mod parts;
 mod pre;
 mod replica;
 mod service;
-mod usage;
+mod specs_and_pods;
 mod workloads;
 
 use checks::CHECKS;
@@ -152,8 +151,4 @@ fn permission(verb: &str, group: &str, resource: &str) -> ResourceAttributes {
         resource: Some(resource.to_owned()),
         ..ResourceAttributes::default()
     }
-}
-
-fn found(about: &'static str, rule: &'static Rule, message: impl Into<String>) -> Check {
-    Check::found(about, Diagnostic::new(rule, message))
 }

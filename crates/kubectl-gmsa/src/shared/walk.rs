@@ -6,7 +6,6 @@ use std::collections::HashMap;
 
 use super::{
     admission::FactFinder,
-    not_checked::because,
     pods::{ClusterPod, ContentsState, FIX_UNMATCHED},
     rules::{self, Names, Subject},
     snapshot::Snapshot,
@@ -19,6 +18,7 @@ use super::{
         steps,
         workload::{Workload, controller},
     },
+    unread::because,
     webhook::{Configured, configured, installer},
     workloads::{Kind, is_pod},
 };
@@ -26,7 +26,7 @@ use anyhow::{Context as _, bail};
 use gmsa_core::{
     admission::{Denial, SpecFact, advice::advise},
     credspec::{Contents, SpecName, is_dns_label, is_dns_subdomain},
-    diagnostic::{Check, Diagnostic, Rule, Severity},
+    diagnostic::{Check, Diagnostic, Severity},
 };
 use k8s_openapi::api::core::v1::Namespace;
 
@@ -117,7 +117,7 @@ async fn workload(snapshot: &Snapshot, namespace: &str, kind: Kind, name: &str) 
     let workload = workload?.with_context(|| format!("there is no {} {namespace}/{name}", kind.as_str()))?;
     if !workload.pod().context("its pod template cannot be parsed")?.uses_gmsa() {
         let text = "its pod template does not use GMSA: `kubectl gmsa check` finds a field that is misspelt or in the wrong place";
-        return Ok(vec![found(TEMPLATE, &rules::NO_CREDENTIAL_SPEC, text)]);
+        return Ok(vec![Check::breach(TEMPLATE, &rules::NO_CREDENTIAL_SPEC, text)]);
     }
     let subject = workload.subject();
     let mut finder = FactFinder::of(snapshot).await;
@@ -166,7 +166,7 @@ async fn pod(snapshot: &Snapshot, namespace: &str, name: &str) -> anyhow::Result
     }
     checks.push(contents(snapshot, &mut finder, &pod).await);
     for advice in advise(&pod.admission) {
-        checks.push(found(ADMISSION, advice.rule, advice.text));
+        checks.push(Check::breach(ADMISSION, advice.rule, advice.text));
     }
     let events = Events::read(snapshot, Some(namespace));
     let pods = [&pod];
@@ -275,10 +275,6 @@ async fn unreviewed(snapshot: &Snapshot, pod: &ClusterPod) -> Option<Diagnostic>
     let text =
         format!("the pod names a credential spec and carries no contents: {name} does not review pods in {namespace}");
     Some(Diagnostic::new(&rules::NAMESPACES_EXCLUDED, text).with_severity(Severity::Error))
-}
-
-fn found(about: &'static str, rule: &'static Rule, message: impl Into<String>) -> Check {
-    Check::found(about, Diagnostic::new(rule, message))
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use k8s_openapi::{
 use kube::core::{ParseExpressionError, Selector, SelectorExt as _};
 use serde::Deserialize;
 
-use super::{installer::Installer, not_checked::Read, snapshot::Snapshot};
+use super::{installer::Installer, snapshot::Snapshot, unread::Read};
 
 /// The chart's name for the port of `/metrics`.
 const ADMIN: &str = "admin";

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{
-    builds, hostnames, near_miss, refused,
+    builds, gmsa_fields, hostnames,
+    other_fields::Slip,
+    refused,
     surroundings::{RuntimeClass, Surroundings, labels},
     template::CheckedPod,
 };
@@ -39,11 +41,11 @@ pub(super) async fn check(
         }
     };
     let Some(pod) = &review.object else { return Ok(None) };
-    report.findings.extend(near_miss::findings(checked, pod));
+    report.findings.extend(gmsa_fields::findings(checked, pod));
     if !pod.uses_gmsa() && !pod.has_too_many_slots() {
         return Ok(None);
     }
-    report.findings.extend(near_miss::slips(checked));
+    report.findings.extend(misspelt(checked));
     report.findings.extend(refused::findings(checked));
     let reviewed = surroundings.reviewed(&checked.namespace, &labels(&checked.pod)).await;
     let Admission { stored, denials } = surroundings.facts.admit(&review, &checked.pod, &reviewed).await?;
@@ -192,4 +194,18 @@ async fn refers(checked: &CheckedPod<'_>, pod: &Pod, surroundings: &mut Surround
         report.findings.push(checked.finding(&rules::HYPER_V, "/spec/runtimeClassName", text));
     }
     report.findings.extend(builds::findings(checked, pod, &class, surroundings).await);
+}
+
+/// The other fields that were misspelt, with what is meant.
+fn misspelt(checked: &CheckedPod<'_>) -> Vec<Diagnostic> {
+    let finding = |Slip { at, field }: &Slip| {
+        let message = format!(
+            "Kubernetes does not know this field: {field} is meant, and the rest is checked as if it were written"
+        );
+        let value = at.rsplit_once('/').map(|(around, _)| format!("{around}/{field}")).unwrap_or_default();
+        let value = checked.pod.pointer(&value).and_then(Value::as_str);
+        let fix = value.map_or_else(|| format!("name it {field}"), |value| format!("{field}: {value}"));
+        checked.finding(&rules::IGNORED_FIELD, at, message).with_fix(fix)
+    };
+    checked.slips.iter().map(finding).collect()
 }

@@ -13,12 +13,12 @@ use k8s_openapi::{
     jiff::Timestamp,
 };
 
-use super::{certificate, found, permission};
+use super::{certificate, permission};
 use crate::shared::{
-    not_checked::{Read, Unread},
     output::first_five,
     rules,
     snapshot::{SecretFacts, Snapshot},
+    unread::{Read, Unread},
     webhook::{image, metrics},
 };
 use gmsa_core::{
@@ -80,7 +80,7 @@ impl Replica {
         let trial = arguments.trial();
         if !trial.is_empty() {
             let text = format!("denials are not enforced in {}", first_five(&trial));
-            checks.push(found(SERVICE, &rules::NOT_ENFORCED, text));
+            checks.push(Check::breach(SERVICE, &rules::NOT_ENFORCED, text));
         }
         let who = format!("{namespace}:{}", account(pod));
         checks.push(permissions(&who, &self.permissions).unwrap_or_else(|unread| unread.check(PERMISSIONS)));
@@ -88,7 +88,7 @@ impl Replica {
         checks.extend(self.secrets.iter().filter_map(|(secret, read)| match read {
             Ok(Some(SecretFacts { is_immutable: true })) if own_secrets.contains(secret) => Some(immutable(secret)),
             Ok(Some(_)) => None,
-            Ok(None) => Some(found(SECRET, &rules::SECRET_MISSING, format!("{secret} does not exist"))),
+            Ok(None) => Some(Check::breach(SECRET, &rules::SECRET_MISSING, format!("{secret} does not exist"))),
             Err(unread) => Some(unread.check(SECRET)),
         }));
         checks
@@ -202,7 +202,7 @@ fn permissions<'a>(who: &str, answers: &'a [(ResourceAttributes, Read<bool>)]) -
         let slow = Diagnostic::new(&rules::WEBHOOK_PERMISSIONS, format!("{text}: each pod costs a read"));
         Check::found(PERMISSIONS, slow.with_severity(Severity::Warning))
     } else {
-        found(PERMISSIONS, &rules::WEBHOOK_PERMISSIONS, text)
+        Check::breach(PERMISSIONS, &rules::WEBHOOK_PERMISSIONS, text)
     })
 }
 

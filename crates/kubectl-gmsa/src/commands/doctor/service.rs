@@ -14,14 +14,13 @@ use k8s_openapi::{
 use kube::core::ParseExpressionError;
 
 use super::{
-    found,
     parts::{Judged, Parts, Service},
     replica::SERVICE,
 };
 use crate::shared::{
-    not_checked::{Unread, not_checked},
     output::first_five,
     rules,
+    unread::{Unread, not_checked},
     webhook::{self, is_ready},
 };
 use gmsa_core::{
@@ -40,7 +39,7 @@ pub(super) fn checks(parts: &Parts) -> Judged<'_> {
     let outside = clients.filter(|client| client.service.is_none());
     let urls: BTreeSet<&str> = outside.map(|client| client.url.as_deref().unwrap_or_default()).collect();
     let outside =
-        urls.iter().map(|url| found(SERVICE, &rules::WEBHOOK_URL, format!("the webhook is called at {url:?}")));
+        urls.iter().map(|url| Check::breach(SERVICE, &rules::WEBHOOK_URL, format!("the webhook is called at {url:?}")));
     Ok(outside.chain(parts.services.iter().flat_map(|service| of_service(service, parts.taken))).collect())
 }
 
@@ -85,8 +84,9 @@ fn network_of(Service { named, endpoints, replica, policies, .. }: &Service) -> 
 
 /// What these policies of the namespace of a pod say of connections to its port.
 fn judge(namespace: &str, pod: &Pod, policies: &[NetworkPolicy]) -> Result<Check, ParseExpressionError> {
-    let open =
-        |why: &str| Ok(found(NETWORK, &rules::NETWORK_OPEN, format!("every pod can connect to the webhook: {why}")));
+    let open = |why: &str| {
+        Ok(Check::breach(NETWORK, &rules::NETWORK_OPEN, format!("every pod can connect to the webhook: {why}")))
+    };
     if pod.spec.as_ref().is_some_and(|spec| spec.host_network == Some(true)) {
         return open("its pods use the network of their nodes, where no NetworkPolicy holds");
     }

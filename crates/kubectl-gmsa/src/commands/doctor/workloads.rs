@@ -3,16 +3,13 @@
 use k8s_openapi::api::admissionregistration::v1::ServiceReference;
 use serde_json::Value;
 
-use super::{
-    found,
-    parts::{Judged, Parts},
-};
+use super::parts::{Judged, Parts};
 use crate::shared::{
     installer::Installer,
-    not_checked::{Remedy, because},
     output::first_five,
     rules::{self, Names},
     start::{cause, workload::Workload},
+    unread::{Remedy, because},
 };
 use gmsa_core::diagnostic::{Check, Diagnostic};
 
@@ -67,7 +64,7 @@ pub(super) fn check(parts: &Parts) -> Judged<'_> {
     broken.truncate(MOST);
     checks.extend(broken.into_iter().map(|found| Check::found(WORKLOADS, found)));
     if more > 0 {
-        checks.push(found(
+        checks.push(Check::breach(
             WORKLOADS,
             &rules::PODS_MISSING,
             format!("{more} more workloads lack pods, or have pods that do not run"),
@@ -123,7 +120,7 @@ fn gone(service: &ServiceReference, installer: Option<&Installer>) -> Check {
         format!("namespace {namespace}, in which the webhook was, does not exist: every pod that uses GMSA is refused");
     let names = Names { namespace: Some(namespace), installer, ..Names::default() };
     if installer.is_none() {
-        return found(WEBHOOK, &rules::WEBHOOK_GONE, text);
+        return Check::breach(WEBHOOK, &rules::WEBHOOK_GONE, text);
     }
     Check::found(WEBHOOK, rules::found(&rules::WEBHOOK_GONE, text, &names))
 }

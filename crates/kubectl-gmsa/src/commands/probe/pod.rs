@@ -122,7 +122,7 @@ impl Probe<'_> {
     async fn verified(&self, name: &PodName, pod: &ClusterPod) -> Check {
         let mut containers = pod.admission.slots().filter(|slot| slot.kind == SlotKind::Container);
         let Some(container) = containers.find(|slot| slot.owner == CONTAINER) else {
-            return Check::found(POD, Diagnostic::new(&rules::NOT_STARTED, "the pod has no container of the probe"));
+            return Check::breach(POD, &rules::NOT_STARTED, "the pod has no container of the probe");
         };
         let executor = self.executor(name, COMMAND, MAX_OUTPUT);
         let checks = of_container(pod, &container, &executor, None).await;

@@ -8,12 +8,12 @@ use serde_json::value::RawValue;
 
 use crate::shared::{
     Outcome,
-    not_checked::{Read, Unread},
     output::{Shape, json, plural, table::table},
     pods::{ClusterPod, unparsable},
     print,
     snapshot::Snapshot,
     start::workload::{Workload, Workloads, pods_of},
+    unread::{Read, Unread},
     workloads::Kind,
 };
 use gmsa_core::{credspec::SpecName, diagnostic::Diagnostic, quote::one_line};

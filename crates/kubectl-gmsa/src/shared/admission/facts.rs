@@ -10,9 +10,9 @@ use tokio::time::Instant;
 
 use super::{Reviewed, review_of};
 use crate::shared::{
-    not_checked::{Remedy, Unread},
     rbac::roles_and_bindings,
     snapshot::Snapshot,
+    unread::{Remedy, Unread},
 };
 use gmsa_cluster::{
     authorizer::{Authorization, Authorizer, rbac::Rbac},

@@ -31,15 +31,15 @@ const MAX_BETWEEN: usize = 600;
 /// What says that a step succeeded, or is part of every logon.
 static NO_FAULTS: &[(&[Words], &str)] = &[
     (
-        &[Message("credential guard instantiated the plugin"), Event("containers-ccg", 1)],
+        &[Message("credential guard instantiated the plugin"), Event("containers-ccg", &[1])],
         "The plugin is registered on the node and was started.",
     ),
     (
-        &[Message("fetched gmsa credentials for"), Event("containers-ccg", 2)],
+        &[Message("fetched gmsa credentials for"), Event("containers-ccg", &[2])],
         "The node has the password of the account.",
     ),
     (
-        &[Message("is refetching the credentials"), Event("containers-ccg", 7)],
+        &[Message("is refetching the credentials"), Event("containers-ccg", &[7])],
         "The password of the account has changed, and the node retrieves the new one.",
     ),
     (
@@ -361,7 +361,10 @@ fn sentences(text: &str, phase: Option<Phase>) -> (Vec<Explanation>, Option<Expl
 fn found(text: &str, words: Words) -> Option<String> {
     match words {
         Message(of) | General(of) => position(text, of).map(|_| quoted(of)),
-        Event(source, number) => event(text, source, number).then(|| format!("event {number} of {source}")),
+        Event(source, numbers) => {
+            let number = numbers.iter().find(|number| event(text, source, **number))?;
+            Some(format!("event {number} of {source}"))
+        }
         _ => None,
     }
 }

@@ -13,11 +13,11 @@ use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Answered, CREATE, GET, LIST, Snapshot};
+use super::{Answered, CREATE, DRY_RUN, GET, LIST, Snapshot};
 use crate::shared::{
     credspecs::contents_by_name,
     input,
-    not_checked::{Read, Unread},
+    unread::{Read, Unread},
 };
 use gmsa_cluster::resolver::live::collection;
 use gmsa_core::credspec::{Contents, CredentialSpec};
@@ -76,22 +76,16 @@ impl Bundle {
         };
         let of_specs = (LIST, collection());
         let specs = snapshot.kept.borrow().get(&of_specs).and_then(|cell| cell.get()?.clone().ok());
-        let specs = match specs.as_deref() {
-            Some(Answered::List(specs)) => {
-                specs.iter().filter_map(|spec| serde_json::from_str(spec.get()).ok()).collect()
-            }
-            _ => Vec::<CredentialSpec>::new(),
-        };
-        let contents = contents_by_name(specs);
+        let specs = specs.iter().flat_map(|specs| specs.iter());
+        let contents =
+            contents_by_name(specs.filter_map(|spec| serde_json::from_str::<CredentialSpec>(spec.get()).ok()));
         let kept = snapshot.kept.borrow();
         let mut lists = Vec::new();
-        for ((_, request), cell) in kept.iter() {
-            let Some(Ok(known)) = cell.get() else { continue };
-            if let Answered::List(items) = &**known {
-                let of = resource(request, false);
-                let items = items.iter().map(|item| Ok((of, serde_json::from_str(item.get())?)));
-                lists.push((request, items.collect::<anyhow::Result<Vec<(&str, Value)>>>()?));
-            }
+        for ((_, request), cell) in kept.iter().filter(|((verb, _), _)| *verb == LIST) {
+            let Some(Ok(items)) = cell.get() else { continue };
+            let of = resource(request, false);
+            let items = items.iter().map(|item| Ok((of, serde_json::from_str(item.get())?)));
+            lists.push((request, items.collect::<anyhow::Result<Vec<(&str, Value)>>>()?));
         }
         let related = related(lists.iter().flat_map(|(_, items)| items));
         for (request, items) in &lists {
@@ -101,6 +95,7 @@ impl Bundle {
         }
         for ((verb, request), cell) in kept.iter() {
             match cell.get() {
+                Some(Ok(_)) if *verb == LIST => {}
                 Some(Ok(kept)) => bundle.add(verb, request, kept, &contents)?,
                 Some(Err(unread)) => drop(bundle.unread.insert(format!("{verb} {request}"), unread.clone())),
                 None => {}
@@ -119,19 +114,16 @@ impl Bundle {
         kept: &Answered,
         contents: &HashMap<String, Contents>,
     ) -> anyhow::Result<()> {
-        match kept {
-            // They are taken together.
-            Answered::List(_) => {}
-            Answered::Object(object) => {
-                let object: Option<Value> = object.as_ref().map(|json| serde_json::from_str(json.get())).transpose()?;
-                let asked = request.split(' ').next().unwrap_or_default();
-                let of = resource(asked, verb != CREATE);
-                let taken = object.map_or(Value::Null, |object| fields::taken(of, &object, contents));
+        let name = request.to_owned();
+        let of = resource(path_of(request), verb != CREATE);
+        match kept.first().map(|json| serde_json::from_str(json.get())).transpose()?.unwrap_or_default() {
+            answer if verb == DRY_RUN => drop(self.answers.insert(name, answer)),
+            Value::String(text) => drop(self.texts.insert(name, text)),
+            Value::Null => drop(self.objects.insert(name, Value::Null)),
+            object => {
                 let known = if verb == CREATE { &mut self.answers } else { &mut self.objects };
-                known.insert(request.to_owned(), taken);
+                known.insert(name, fields::taken(of, &object, contents));
             }
-            Answered::Text(text) => drop(self.texts.insert(request.to_owned(), text.clone())),
-            Answered::Trial(answer) => drop(self.answers.insert(request.to_owned(), serde_json::to_value(answer)?)),
         }
         Ok(())
     }

@@ -7,10 +7,10 @@ use serde_json::json;
 
 use super::{events::Events, placement::labels};
 use crate::shared::{
-    not_checked::{Read, Unread},
     pods::ClusterPod,
     rules::{self, Names, Subject},
     snapshot::Snapshot,
+    unread::{Read, Unread},
     windows_build::{Build, LABEL},
 };
 use gmsa_core::{

@@ -13,10 +13,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Value, value::RawValue};
 
 use crate::shared::{
-    not_checked::{Read, Unread},
     pods::ClusterPod,
     rules::Subject,
     snapshot::Snapshot,
+    unread::{Read, Unread},
     workloads::Kind,
 };
 use gmsa_core::admission::pod::Pod;

@@ -8,11 +8,11 @@ use serde_json::Value;
 use crate::shared::{
     admission::{FactFinder, Reviewed, review_of},
     names,
-    not_checked::{Read, because},
     pods::ClusterPod,
     rules::{self, Names, Subject},
     snapshot::Snapshot,
     start::{is_cause, workload::Workload},
+    unread::{Read, because},
     workloads::Kind,
 };
 use gmsa_cluster::resolver::live::collection;
