@@ -10,8 +10,7 @@ use gmsa_core::{
 };
 
 use super::{
-    LDAPSEARCH, OF_NODES, RETRIEVERS, SHOWN, WITHOUT_DENIALS, finding, fixed, found, quoted, set_retrievers,
-    to_security,
+    LDAPSEARCH, OF_NODES, RETRIEVERS, SHOWN, WITHOUT_DENIALS, finding, found, quoted, set_retrievers, to_security,
 };
 use crate::{
     AccessRule, Retrieval, Sid, Unknown,
@@ -56,7 +55,7 @@ pub(super) fn retrieval(account: &Account, principals: &Principals) -> Vec<Diagn
         } else if seen.insert(to) {
             let problem = problem(account, to, &denied, principals);
             is_given |= problem.as_ref().is_none_or(|problem| problem.gives);
-            let found = |one: Problem| fixed(found(one.rule, account, RETRIEVERS, one.message), one.fix);
+            let found = |one: Problem| found(one.rule, account, RETRIEVERS, one.message).fixed(one.fix);
             list.extend(problem.map(found));
         }
     }

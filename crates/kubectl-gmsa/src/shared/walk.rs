@@ -217,7 +217,7 @@ async fn contents(snapshot: &Snapshot, finder: &mut FactFinder, of: &ClusterPod)
             SpecFact::Missing | SpecFact::Unusable => {}
         }
     }
-    let outdated = |text: &str| again(of, Diagnostic::new(&rules::CONTENTS_OUTDATED, text));
+    let outdated = |text: &str| Diagnostic::new(&rules::CONTENTS_OUTDATED, text).fixed(created_again(of));
     let unread = unread.as_ref().and_then(|denial| Remedy::of_denial(denial, ""));
     let result = match (ContentsState::of(pod, &contents), unread) {
         (ContentsState::Unmatched, Some((cause, remedy))) => return because(ADMISSION, cause, remedy),
@@ -226,7 +226,7 @@ async fn contents(snapshot: &Snapshot, finder: &mut FactFinder, of: &ClusterPod)
         (ContentsState::WithoutContents, _) => {
             let text = "the pod names a credential spec and carries no contents: the webhook did not review it";
             let names = Names { exists: true, ..Names::default() };
-            Err(again(of, rules::found(&rules::NAME_WITHOUT_CONTENTS, text, &names)))
+            Err(rules::found(&rules::NAME_WITHOUT_CONTENTS, text, &names).fixed(created_again(of)))
         }
         (ContentsState::Outdated, _) => {
             Err(outdated("the pod carries other contents than its credential spec has now"))
@@ -237,11 +237,6 @@ async fn contents(snapshot: &Snapshot, finder: &mut FactFinder, of: &ClusterPod)
         }
     };
     Check { about: ADMISSION, result }
-}
-
-/// What to do about a pod that must be created again.
-fn again(pod: &ClusterPod, found: Diagnostic) -> Diagnostic {
-    Diagnostic { fix: created_again(pod).or(found.fix), ..found }
 }
 
 /// How a pod is created again: by its controller, where it has one.
