@@ -280,14 +280,6 @@ fn leave_no_core_dump() {
 }
 
 impl Source {
-    /// The user, for messages, where it can be asked.
-    pub fn user(&self) -> Option<&str> {
-        match self {
-            Self::Live(access) => Some(&access.credentials.user),
-            Self::Printed(_) => None,
-        }
-    }
-
     /// Opens it.
     ///
     /// # Errors
