@@ -2,7 +2,7 @@
 //!
 //! Invariants: nothing is changed without `--restart` and a confirmation, or `--yes`; a restart changes one annotation of the pod
 //! template, as `kubectl rollout restart` does; only Deployments, StatefulSets and DaemonSets that own their pods by
-//! [`owner`]'s rules are restarted, each once for the same pods, and pods of anything else are reported.
+//! the rules of [`owners`](crate::shared::owners) are restarted, each once for the same pods, and pods of anything else are reported.
 
 use std::collections::BTreeMap;
 
@@ -31,11 +31,9 @@ use gmsa_core::{
     diagnostic::Diagnostic,
 };
 
-mod owner;
 mod restart;
 
-use owner::{PodOwner, owner_of};
-use restart::{restart_all, target};
+use restart::{PodOwner, owner_of, restart_all, target};
 
 const EXAMPLES: &str = "Examples:
   # List the workloads of all namespaces
