@@ -15,7 +15,7 @@ use crate::shared::{
     output::{Shape, json},
     print,
     snapshot::Snapshot,
-    webhook::{Configured, configured, endpoints, image, is_ready, metrics},
+    webhook::{Configured, configured, endpoints, image, is_ready, metrics, pod_name},
 };
 use gmsa_core::{causes, quote::one_line};
 
@@ -93,7 +93,7 @@ async fn versions(snapshot: &Snapshot, service: &ServiceReference) -> anyhow::Re
     let endpoints = endpoints(snapshot, service).await?;
     let mut found = BTreeSet::new();
     for endpoint in endpoints.iter().filter(|endpoint| is_ready(endpoint)) {
-        let Some(name) = endpoint.target_ref.as_ref().and_then(|pod| pod.name.as_deref()) else { continue };
+        let Some(name) = pod_name(endpoint) else { continue };
         // It may have been deleted meanwhile.
         let path = format!("/api/v1/namespaces/{}/pods/{name}", service.namespace);
         let Some(pod) = snapshot.find::<Pod>(&path).await? else { continue };
