@@ -26,6 +26,7 @@ mod style;
 pub mod table;
 
 pub use filter::Filter;
+pub use gmsa_core::quote::first_five;
 pub use style::Style;
 
 /// How a command ended: the exit code.
@@ -272,13 +273,4 @@ fn also(others: &[&str]) -> Option<String> {
 
 pub fn plural(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
-}
-
-/// Up to five names, and the number of the others.
-pub fn first_five<S: AsRef<str>>(names: &[S]) -> String {
-    let shown: Vec<&str> = names.iter().take(5).map(AsRef::as_ref).collect();
-    match names.len().saturating_sub(shown.len()) {
-        0 => shown.join(", "),
-        more => format!("{} and {more} more", shown.join(", ")),
-    }
 }
