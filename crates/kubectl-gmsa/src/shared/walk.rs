@@ -268,7 +268,8 @@ async fn unreviewed(snapshot: &Snapshot, pod: &ClusterPod) -> Option<Diagnostic>
         return Some(Diagnostic { fix, ..found });
     }
     let of: Namespace = snapshot.get(&format!("/api/v1/namespaces/{namespace}")).await.ok()?;
-    let passes_by = mutating.iter().find(|found| found.selects(&of).is_ok_and(|selected| !selected))?;
+    let passes_by =
+        mutating.iter().find(|found| found.selects(of.metadata.labels.as_ref()).is_ok_and(|selected| !selected))?;
     let name = &passes_by.name;
     let text =
         format!("the pod names a credential spec and carries no contents: {name} does not review pods in {namespace}");

@@ -1,6 +1,6 @@
 //! `doctor --bundle`: what was read of the cluster, in one file of JSON, for a support case and for `--from`.
 //!
-//! Invariants: what goes into the file is decided in [`Bundle`](crate::shared::snapshot::Bundle) alone; no file is overwritten.
+//! Invariants: what goes into the file is decided in [`Bundle`] alone; no file is overwritten.
 
 use std::{
     io::{self, Write as _},
@@ -14,7 +14,7 @@ use k8s_openapi::api::{admissionregistration::v1::ServiceReference, core::v1::Po
 use crate::shared::{
     new_file,
     rbac::roles_and_bindings,
-    snapshot::Snapshot,
+    snapshot::{Bundle, Snapshot},
     start::events::Events,
     webhook::{configured, endpoints, metrics, pod_name},
 };
@@ -48,7 +48,7 @@ pub(super) async fn write(snapshot: &Snapshot, file: &Path) -> anyhow::Result<()
     for service in services {
         replicas(snapshot, service).await;
     }
-    let text = serde_json::to_string_pretty(&snapshot.bundle()?)? + "\n";
+    let text = serde_json::to_string_pretty(&Bundle::of(snapshot)?)? + "\n";
     new_file::save(file, text.as_bytes()).with_context(|| format!("cannot write {}", file.display()))?;
     writeln!(io::stderr(), "{} written: read it before you send it to anybody", file.display())?;
     Ok(())

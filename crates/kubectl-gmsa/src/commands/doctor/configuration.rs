@@ -208,7 +208,8 @@ pub(super) fn excluded<'n>(
 ) -> Result<Vec<&'n str>, ParseExpressionError> {
     let mut excluded = Vec::new();
     for namespace in namespaces {
-        let selected: Result<Vec<bool>, _> = webhooks.iter().map(|webhook| webhook.selects(namespace)).collect();
+        let labels = namespace.metadata.labels.as_ref();
+        let selected: Result<Vec<bool>, _> = webhooks.iter().map(|webhook| webhook.selects(labels)).collect();
         if selected?.contains(&false) {
             excluded.extend(namespace.metadata.name.as_deref());
         }

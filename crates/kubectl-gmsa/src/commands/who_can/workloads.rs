@@ -19,7 +19,7 @@ use crate::shared::{
 use gmsa_core::{credspec::SpecName, quote::one_line};
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-struct NamingWorkload {
+pub(super) struct NamingWorkload {
     namespace: String,
     kind: &'static str,
     name: String,
@@ -30,7 +30,7 @@ struct NamingWorkload {
 /// What names a credential spec, and what could not be read.
 #[derive(Serialize)]
 pub(super) struct Users {
-    workloads: BTreeSet<NamingWorkload>,
+    pub workloads: BTreeSet<NamingWorkload>,
     /// Such as `jobs: the API server answered 403`.
     #[serde(rename = "notRead")]
     not_read: Vec<String>,
@@ -57,10 +57,6 @@ impl Users {
         });
         users.extend(own.map(NamingWorkload::of_pod));
         Self { workloads: users, not_read: unread }
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.workloads.is_empty()
     }
 
     pub(super) fn print(&self, name: &SpecName, shape: Shape) -> anyhow::Result<Outcome> {
