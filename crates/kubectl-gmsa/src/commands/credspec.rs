@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
 use clap::{Args, Subcommand, ValueEnum};
 
 use crate::shared::{
@@ -428,9 +428,7 @@ async fn of_account(
     options: &NewOptions,
     plugin: Option<Plugin>,
 ) -> anyhow::Result<Draft> {
-    if !found.is_group_managed() {
-        bail!("{} is no group Managed Service Account", found.name);
-    }
+    ensure!(found.is_group_managed(), "{} is no group Managed Service Account", found.name);
     let forest = directory.forest.as_ref().ok_or(Error::NoDomains)?;
     let of_account = forest.of_object(&found.name).map(|of| of.domain.clone());
     let domain = of_account.with_context(|| format!("{} is in no domain of the forest", found.name))?;
@@ -438,9 +436,7 @@ async fn of_account(
         let name = AccountName::Sam(additional.clone(), Some(domain.dns.clone()));
         let found = directory.account(&name).await?;
         let found = found.with_context(|| format!("there is no account {additional} in {}", domain.dns))?;
-        if !found.is_group_managed() {
-            bail!("{} is no group Managed Service Account", found.name);
-        }
+        ensure!(found.is_group_managed(), "{} is no group Managed Service Account", found.name);
     }
     let name = options.name.clone().unwrap_or_else(|| lint::suggest_name(&found.sam));
     Ok(Draft::new(name, found.sam.clone(), domain, &options.additional, plugin))

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::bail;
+use anyhow::ensure;
 use clap::Args;
 use serde_json::value::RawValue;
 
@@ -74,9 +74,7 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     let (mut report, workloads) = block_on(async {
         let snapshot = options.from.open(connection).await?;
         let namespace = &snapshot.namespace;
-        if !options.all_namespaces && !is_dns_label(namespace) {
-            bail!("{namespace:?} is not the name of a namespace");
-        }
+        ensure!(options.all_namespaces || is_dns_label(namespace), "{namespace:?} is not the name of a namespace");
         let found = outdated(&snapshot, (!options.all_namespaces).then_some(namespace)).await?;
         if !options.all_namespaces && found.0.documents == 0 && connection.asked_namespace().is_some() {
             names::expect(&snapshot, &format!("namespace {namespace}"), "/api/v1/namespaces", namespace).await?;

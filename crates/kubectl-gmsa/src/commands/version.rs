@@ -4,7 +4,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
 use clap::Args;
 use k8s_openapi::api::{admissionregistration::v1::ServiceReference, core::v1::Pod};
 use serde::Serialize;
@@ -76,9 +76,7 @@ async fn webhook(connection: &Connection) -> anyhow::Result<Vec<String>> {
             return Err(AtUrl(client.url.unwrap_or_default()).into());
         };
         let found = versions(&snapshot, &service).await?;
-        if found.is_empty() {
-            bail!("no replica of {}/{} is ready", service.namespace, service.name)
-        }
+        ensure!(!found.is_empty(), "no replica of {}/{} is ready", service.namespace, service.name);
         Ok(found.into_iter().collect())
     };
     match tokio::time::timeout(PATIENCE, asked).await {

@@ -22,7 +22,7 @@ use super::{
     webhook::{Configured, configured, installer},
     workloads::Kind,
 };
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, ensure};
 use gmsa_core::{
     admission::{Denial, SpecFact, advice::advise},
     credspec::{Contents, SpecName, is_dns_label, is_dns_subdomain},
@@ -90,9 +90,7 @@ impl Walkthrough {
     /// The lines of the walk.
     pub async fn lines(&self, snapshot: &Snapshot) -> anyhow::Result<Vec<Check>> {
         let namespace = self.namespace.as_deref().unwrap_or(&snapshot.namespace);
-        if !is_dns_label(namespace) {
-            bail!("{namespace:?} is not the name of a namespace");
-        }
+        ensure!(is_dns_label(namespace), "{namespace:?} is not the name of a namespace");
         match self.kind {
             Some(kind) => workload(snapshot, namespace, kind, &self.name).await,
             None => pod(snapshot, namespace, &self.name).await,

@@ -7,7 +7,7 @@ use std::{
     path::Path,
 };
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, ensure};
 use futures::future::join_all;
 use k8s_openapi::api::{admissionregistration::v1::ServiceReference, core::v1::Pod};
 
@@ -29,9 +29,7 @@ const MORE: [&str; 3] =
 
 /// Fails early where the file cannot be a new one.
 pub(super) fn check_path(file: &Path) -> anyhow::Result<()> {
-    if file.symlink_metadata().is_ok() {
-        bail!("{} exists: --bundle overwrites no file", file.display());
-    }
+    ensure!(file.symlink_metadata().is_err(), "{} exists: --bundle overwrites no file", file.display());
     Ok(())
 }
 
