@@ -12,8 +12,7 @@ use serde::Serialize;
 use crate::shared::{
     Outcome,
     connection::{Connection, block_on},
-    output::{Shape, json},
-    print,
+    output::{Shape, print_as},
     snapshot::Snapshot,
     webhook::{Configured, configured, endpoints, image, is_ready, metrics, pod_name},
 };
@@ -60,10 +59,9 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
         (_, Some(why)) => why.clone(),
         (found, None) => found.iter().flatten().map(String::as_str).collect::<Vec<_>>().join(", "),
     };
-    print(match options.output {
-        Shape::Table => format!("plugin   {plugin}\nwebhook  {}\n", one_line(&shown)),
-        Shape::Json => json::object(Outcome::Clean, Versions { plugin, webhook: found.unwrap_or_default(), unknown })?,
-    })
+    let table = || format!("plugin   {plugin}\nwebhook  {}\n", one_line(&shown));
+    let body = Versions { plugin, webhook: found.unwrap_or_default(), unknown };
+    print_as(options.output, Outcome::Clean, table, body)
 }
 
 async fn webhook(connection: &Connection) -> anyhow::Result<Vec<String>> {

@@ -9,9 +9,8 @@ use serde_json::value::RawValue;
 use crate::shared::{
     Outcome,
     not_checked::{Read, Unread},
-    output::{Shape, json, plural, table::table},
+    output::{Shape, plural, print_as, table::table},
     pods::ClusterPod,
-    print,
     snapshot::Snapshot,
     start::workload::{Workload, Workloads, pods_of},
     workloads::Kind,
@@ -61,11 +60,7 @@ impl Users {
 
     pub(super) fn print(&self, name: &SpecName, shape: Shape) -> anyhow::Result<Outcome> {
         let outcome = if self.not_read.is_empty() { Outcome::Clean } else { Outcome::Incomplete };
-        print(match shape {
-            Shape::Table => self.table(name),
-            Shape::Json => json::object(outcome, self)?,
-        })?;
-        Ok(outcome)
+        print_as(shape, outcome, || self.table(name), self)
     }
 
     fn table(&self, name: &SpecName) -> String {
