@@ -52,9 +52,8 @@ pub(super) fn retrieval(account: &Account, principals: &Principals) -> Vec<Diagn
             denied.add(to, principals);
         } else if seen.insert(to) {
             let problem = problem(account, to, &denied, principals);
-            is_given |= problem.as_ref().is_none_or(|problem| problem.gives);
-            let found = |one: Problem| found(one.rule, account, RETRIEVERS, one.message).fixed(one.fix);
-            list.extend(problem.map(found));
+            is_given |= problem.as_ref().is_none_or(|(_, gives)| *gives);
+            list.extend(problem.map(|(found, _)| found));
         }
     }
     // Where nobody else is listed, nobody gets it.
@@ -118,18 +117,11 @@ fn not_printed(account: &Account, retrieval: &Retrieval, principals: &Principals
     notes.into_iter().filter(|(names, _)| !names.is_empty()).map(|(_, problem)| note(problem)).collect()
 }
 
-/// What is wrong with an entry.
-struct Problem {
-    rule: &'static Rule,
-    message: String,
-    fix: Option<String>,
-    /// Whether it gives the right to somebody all the same.
-    gives: bool,
-}
-
-/// What is wrong with an entry that allows it to this principal, after these denials.
-fn problem(account: &Account, to: &Sid, denied: &Denied<'_>, principals: &Principals) -> Option<Problem> {
-    let problem = |rule, message, fix, gives| Some(Problem { rule, message, fix, gives });
+/// What is wrong with an entry that allows it to this principal, after these denials; and whether it gives the right to somebody all the same.
+fn problem(account: &Account, to: &Sid, denied: &Denied<'_>, principals: &Principals) -> Option<(Diagnostic, bool)> {
+    let problem = |rule: &'static Rule, message: String, fix: Option<String>, gives: bool| {
+        Some((found(rule, account, RETRIEVERS, message).fixed(fix), gives))
+    };
     let principal = principals.get(to);
     if let Some(by) = denied.whole(to, principal) {
         let (who, by) = (Quoted::new(&principals.name(to)).to_string(), Quoted::new(&principals.name(by)).to_string());

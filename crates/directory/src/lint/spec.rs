@@ -135,17 +135,12 @@ async fn of_forest(
     let at_account = |problem: Diagnostic| Diagnostic { field: MACHINE.to_owned(), ..problem };
     let Some(account) = account else {
         let place = meant.map_or_else(|| directory.places(), |of| of.domain.dns.clone());
-        found.push(at_account(match directory.incomplete() {
-            Some(why) => Diagnostic::new(
-                &rules::NOT_CHECKED,
-                format!("there is no account {} in the file, and {why}", Quoted::new(sam)),
-            )
-            .with_fix(super::LDAPSEARCH),
-            None => {
-                Diagnostic::new(&rules::ACCOUNT_UNKNOWN, format!("there is no account {} in {place}", Quoted::new(sam)))
-                    .with_fix(rules::ACCOUNT_UNKNOWN.remedy)
-            }
-        }));
+        let missing = format!("there is no account {} in", Quoted::new(sam));
+        let (rule, problem, fix) = match directory.incomplete() {
+            Some(why) => (&rules::NOT_CHECKED, format!("{missing} the file, and {why}"), super::LDAPSEARCH),
+            None => (&rules::ACCOUNT_UNKNOWN, format!("{missing} {place}"), rules::ACCOUNT_UNKNOWN.remedy),
+        };
+        found.push(at_account(Diagnostic::new(rule, problem).with_fix(fix)));
         return Ok((found, None));
     };
     let of_account: Vec<Diagnostic> = if let Some(class) = class(&account) {
