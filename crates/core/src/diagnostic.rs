@@ -122,6 +122,12 @@ impl Diagnostic {
         self
     }
 
+    /// With what to do about it, where that is known; otherwise it keeps what it has.
+    #[must_use]
+    pub fn fixed(self, fix: Option<String>) -> Self {
+        Self { fix: fix.or(self.fix), ..self }
+    }
+
     /// What to do about it: the fix, or the remedy of the rule.
     pub fn remedy(&self) -> &str {
         self.fix.as_deref().unwrap_or(self.rule.remedy)

@@ -54,6 +54,16 @@ pub fn remark(text: &str) -> String {
     shorten(text.trim(), MESSAGE).replace(char::is_control, " ")
 }
 
+/// Up to five names, and the number of the others.
+pub fn first_five<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> String {
+    let mut names = names.into_iter();
+    let shown: Vec<String> = names.by_ref().take(5).map(|name| name.as_ref().to_owned()).collect();
+    match names.count() {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
 /// A string from a pod as it is put into a message, up to [`NAME`] characters of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quoted(String);

@@ -73,7 +73,8 @@ impl Directory {
         let address = connection.address().to_owned();
         let root = connection.search(&ROOT).await?.pop().unwrap_or_default();
         let (facts, configuration) = Facts::of(&root, &address)?;
-        let references = connection.search_extended(&Forest::search(&Forest::references(&configuration))).await?;
+        let partitions = format!("CN=Partitions,{configuration}");
+        let references = connection.search_with(&Forest::search(&partitions), true).await?;
         let forest = Some(Forest::of(&address, configuration, &references, &[], Some(facts))?);
         let live = Live { way, connection, others: BTreeMap::new() };
         Ok(Self { backend: Backend::Live(Box::new(live)), budget, forest })

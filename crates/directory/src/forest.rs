@@ -69,16 +69,12 @@ impl Facts {
 }
 
 impl Forest {
-    /// The references to domains (`crossRef`, [MS-ADTS] 6.1.1.2.1.1.4), below the configuration.
-    pub(crate) fn references(configuration: &str) -> String {
-        format!("CN=Partitions,{configuration}")
-    }
-
-    pub(crate) fn search(references: &str) -> LdapSearch<'_> {
+    /// The references to domains (`crossRef`, [MS-ADTS] 6.1.1.2.1.1.4), which are below the partitions of the configuration.
+    pub(crate) fn search(partitions: &str) -> LdapSearch<'_> {
         let filter =
             LdapFilter::All(vec![LdapFilter::equals("objectClass", "crossRef"), LdapFilter::Present("nETBIOSName")]);
         LdapSearch {
-            base: references,
+            base: partitions,
             scope: SearchScope::Subtree,
             filter,
             attributes: &["nCName", "dnsRoot", "nETBIOSName", "objectClass"],

@@ -66,12 +66,7 @@ fn finding(
     consequence: &'static str,
     fix: Option<String>,
 ) -> Diagnostic {
-    Diagnostic { consequence: Some(consequence), ..fixed(found(rule, account, field, problem), fix) }
-}
-
-/// With a fix that fits, where there is one; otherwise what the rule says stays.
-fn fixed(found: Diagnostic, fix: Option<String>) -> Diagnostic {
-    Diagnostic { fix: fix.or(found.fix), ..found }
+    Diagnostic { consequence: Some(consequence), ..found(rule, account, field, problem).fixed(fix) }
 }
 
 /// The command that changes the account.

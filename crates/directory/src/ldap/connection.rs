@@ -148,6 +148,10 @@ impl LdapConnection {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> LdapConnection<S> {
+    pub(crate) fn new(stream: S, address: &str, budget: Arc<Budget>) -> Self {
+        Self { stream, address: address.to_owned(), budget, number: 0, received: Zeroizing::default() }
+    }
+
     /// The stream, on which TLS may begin.
     async fn start_tls(mut self) -> Result<S, Error> {
         let number = self.send(&message::start_tls(), &[]).await?;
@@ -157,12 +161,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> LdapConnection<S> {
         }
         // What came after the answer was not protected by TLS.
         if self.received.is_empty() { Ok(self.stream) } else { Err(Error::Malformed(self.address)) }
-    }
-}
-
-impl<S: AsyncRead + AsyncWrite + Unpin> LdapConnection<S> {
-    pub(crate) fn new(stream: S, address: &str, budget: Arc<Budget>) -> Self {
-        Self { stream, address: address.to_owned(), budget, number: 0, received: Zeroizing::default() }
     }
 
     pub fn address(&self) -> &str {
@@ -206,15 +204,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> LdapConnection<S> {
         self.search_with(search, false).await
     }
 
-    /// All entries that fit, with names that hold the GUID and the SID of their object: `<GUID=…>;<SID=…>;DC=…`.
+    /// The same, with names that hold the GUID and the SID of their object where they are to be extended: `<GUID=…>;<SID=…>;DC=…`.
     ///
     /// # Errors
     /// As [`Self::search`].
-    pub async fn search_extended(&mut self, search: &LdapSearch<'_>) -> Result<Vec<Entry>, Error> {
-        self.search_with(search, true).await
-    }
-
-    async fn search_with(&mut self, search: &LdapSearch<'_>, extended_names: bool) -> Result<Vec<Entry>, Error> {
+    pub async fn search_with(&mut self, search: &LdapSearch<'_>, extended_names: bool) -> Result<Vec<Entry>, Error> {
         let (address, budget) = (self.address.clone(), Arc::clone(&self.budget));
         budget
             .within(&address, async {

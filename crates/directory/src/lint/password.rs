@@ -8,7 +8,7 @@ use gmsa_core::{
 };
 use time::UtcDateTime;
 
-use super::{LATER, RETRIEVERS, SHOWN, WITHOUT_DENIALS, class, fixed, found, root_key, set_retrievers, to_security};
+use super::{LATER, RETRIEVERS, SHOWN, WITHOUT_DENIALS, class, found, root_key, set_retrievers, to_security};
 use crate::{
     AccessRule, Directory, Error, LdapSearch, Retrieval, Sid,
     account::{Account, PASSWORD},
@@ -48,17 +48,15 @@ pub async fn password(
             Some(AccessRule { allows: false, to }) => {
                 let who = Quoted::new(&principals.name(to)).to_string();
                 let problem = format!("an entry denies it to {who}, before any that allows it to {user}");
-                return Ok(vec![fixed(refused(RETRIEVERS, problem), set_retrievers(account, WITHOUT_DENIALS))]);
+                return Ok(vec![refused(RETRIEVERS, problem).fixed(set_retrievers(account, WITHOUT_DENIALS))]);
             }
             decides => decides.map(|_| true),
         },
         None => None,
     };
     if decides.is_none() {
-        return Ok(vec![fixed(
-            refused(RETRIEVERS, not_listed(account, &user, &principals)),
-            way_in(account, &principals),
-        )]);
+        let problem = not_listed(account, &user, &principals);
+        return Ok(vec![refused(RETRIEVERS, problem).fixed(way_in(account, &principals))]);
     }
     let mut list = root_key(directory, &[account], now).await?;
     let (why, fix) = match &account.root_key {

@@ -6,13 +6,10 @@ use std::collections::BTreeSet;
 
 use gmsa_core::{
     diagnostic::{Diagnostic, Severity, rules, rules::Rule},
-    quote::{Quoted, shell::powershell},
+    quote::{Quoted, first_five, shell::powershell},
 };
 
-use super::{
-    LDAPSEARCH, OF_NODES, RETRIEVERS, SHOWN, WITHOUT_DENIALS, finding, fixed, found, quoted, set_retrievers,
-    to_security,
-};
+use super::{LDAPSEARCH, OF_NODES, RETRIEVERS, WITHOUT_DENIALS, finding, found, quoted, set_retrievers, to_security};
 use crate::{
     AccessRule, Retrieval, Sid, Unknown,
     account::Account,
@@ -55,9 +52,8 @@ pub(super) fn retrieval(account: &Account, principals: &Principals) -> Vec<Diagn
             denied.add(to, principals);
         } else if seen.insert(to) {
             let problem = problem(account, to, &denied, principals);
-            is_given |= problem.as_ref().is_none_or(|problem| problem.gives);
-            let found = |one: Problem| fixed(found(one.rule, account, RETRIEVERS, one.message), one.fix);
-            list.extend(problem.map(found));
+            is_given |= problem.as_ref().is_none_or(|(_, gives)| *gives);
+            list.extend(problem.map(|(found, _)| found));
         }
     }
     // Where nobody else is listed, nobody gets it.
@@ -89,14 +85,6 @@ fn named(account: &Account, name: &str) -> Option<Diagnostic> {
 
 /// What could not be seen, because a file does not hold it.
 fn not_printed(account: &Account, retrieval: &Retrieval, principals: &Principals) -> Vec<Diagnostic> {
-    let note = |problem: String| {
-        let note = found(&rules::NOT_CHECKED, account, RETRIEVERS, problem).with_fix(LDAPSEARCH);
-        note.with_severity(Severity::Note)
-    };
-    let shown = |names: &BTreeSet<String>| {
-        let more = if names.len() > SHOWN { format!(" and {} more", names.len() - SHOWN) } else { String::new() };
-        format!("{}{more}", names.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", "))
-    };
     let (mut bare, mut unknown, mut unseen) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     for AccessRule { to, .. } in retrieval.rules() {
         match principals.get(to) {
@@ -116,38 +104,24 @@ fn not_printed(account: &Account, retrieval: &Retrieval, principals: &Principals
             _ => {}
         }
     }
-    let mut list = Vec::new();
-    if !bare.is_empty() {
-        let names = shown(&bare);
-        list.push(note(format!("the file holds no members of {names}, so whether there are any could not be checked")));
-    }
-    if !unknown.is_empty() {
-        let sids = shown(&unknown);
-        list.push(note(format!(
-            "the file does not hold {sids}, so who may retrieve the password could not be checked"
-        )));
-    }
-    if !unseen.is_empty() {
-        let names = shown(&unseen);
-        list.push(note(format!(
-            "the file does not hold the members {names} of its groups, so whether these are groups could not be checked"
-        )));
-    }
-    list
+    let [members, others, groups] = [bare, unknown, unseen].map(|names| first_five(&names));
+    let notes = [
+        (&members, format!("holds no members of {members}, so whether there are any")),
+        (&others, format!("does not hold {others}, so who may retrieve the password")),
+        (&groups, format!("does not hold the members {groups} of its groups, so whether these are groups")),
+    ];
+    let note = |problem: String| {
+        let problem = format!("the file {problem} could not be checked");
+        found(&rules::NOT_CHECKED, account, RETRIEVERS, problem).with_fix(LDAPSEARCH).with_severity(Severity::Note)
+    };
+    notes.into_iter().filter(|(names, _)| !names.is_empty()).map(|(_, problem)| note(problem)).collect()
 }
 
-/// What is wrong with an entry.
-struct Problem {
-    rule: &'static Rule,
-    message: String,
-    fix: Option<String>,
-    /// Whether it gives the right to somebody all the same.
-    gives: bool,
-}
-
-/// What is wrong with an entry that allows it to this principal, after these denials.
-fn problem(account: &Account, to: &Sid, denied: &Denied<'_>, principals: &Principals) -> Option<Problem> {
-    let problem = |rule, message, fix, gives| Some(Problem { rule, message, fix, gives });
+/// What is wrong with an entry that allows it to this principal, after these denials; and whether it gives the right to somebody all the same.
+fn problem(account: &Account, to: &Sid, denied: &Denied<'_>, principals: &Principals) -> Option<(Diagnostic, bool)> {
+    let problem = |rule: &'static Rule, message: String, fix: Option<String>, gives: bool| {
+        Some((found(rule, account, RETRIEVERS, message).fixed(fix), gives))
+    };
     let principal = principals.get(to);
     if let Some(by) = denied.whole(to, principal) {
         let (who, by) = (Quoted::new(&principals.name(to)).to_string(), Quoted::new(&principals.name(by)).to_string());

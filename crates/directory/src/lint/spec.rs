@@ -135,17 +135,16 @@ async fn of_forest(
     let at_account = |problem: Diagnostic| Diagnostic { field: MACHINE.to_owned(), ..problem };
     let Some(account) = account else {
         let place = meant.map_or_else(|| directory.places(), |of| of.domain.dns.clone());
-        let problem = format!("there is no account {} in", Quoted::new(sam));
-        found.push(at_account(if let Some(why) = directory.incomplete() {
-            Diagnostic::new(&rules::NOT_CHECKED, format!("{problem} the file, and {why}")).with_fix(super::LDAPSEARCH)
-        } else {
-            let domain = meant.map(|of| of.domain.dns.as_str());
-            Diagnostic::new(&rules::ACCOUNT_UNKNOWN, format!("{problem} {place}")).with_fix(super::remedy(
-                &rules::ACCOUNT_UNKNOWN,
-                sam,
-                domain,
-            ))
-        }));
+        let missing = format!("there is no account {} in", Quoted::new(sam));
+        let domain = meant.map(|of| of.domain.dns.as_str());
+        let (rule, problem, fix) = match directory.incomplete() {
+            Some(why) => (&rules::NOT_CHECKED, format!("{missing} the file, and {why}"), super::LDAPSEARCH.to_owned()),
+            None => {
+                let fix = super::remedy(&rules::ACCOUNT_UNKNOWN, sam, domain);
+                (&rules::ACCOUNT_UNKNOWN, format!("{missing} {place}"), fix)
+            }
+        };
+        found.push(at_account(Diagnostic::new(rule, problem).with_fix(fix)));
         return Ok((found, None));
     };
     let of_account: Vec<Diagnostic> = if let Some(class) = class(&account) {

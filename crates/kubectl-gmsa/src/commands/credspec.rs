@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
 use clap::{Args, Subcommand, ValueEnum};
 
 use crate::shared::{
@@ -169,7 +169,7 @@ struct PluginOptions {
 
 impl PluginOptions {
     /// The plugin, where one is named; flags that it needs and that are not given are missing.
-    fn plugin(&self, missing: &mut Vec<&'static str>) -> anyhow::Result<Option<Plugin>> {
+    fn plugin(&self, missing: &mut Vec<String>) -> anyhow::Result<Option<Plugin>> {
         let azure = self.azure_object_id.as_ref().zip(self.azure_secret_uri.as_ref());
         let rancher = self.rancher_namespace.as_ref().zip(self.rancher_secret.as_ref());
         let made = [
@@ -179,11 +179,7 @@ impl PluginOptions {
         ];
         let mut made = made.into_iter().flatten();
         let Some(typed) = &self.plugin else {
-            missing.extend(made.next().map(|(known, _)| match known {
-                KnownPlugin::Azure => "--plugin azure",
-                KnownPlugin::Aws => "--plugin aws",
-                KnownPlugin::Rancher => "--plugin rancher",
-            }));
+            missing.extend(made.next().map(|(known, _)| format!("--plugin {}", known.as_str())));
             return Ok(None);
         };
         let known = KnownPlugin::ALL
@@ -193,12 +189,13 @@ impl PluginOptions {
             bail!("--plugin {typed} takes no --{}-… options", other.as_str());
         }
         let Some(input) = self.plugin_input.clone().or_else(|| made.next().map(|(_, input)| input)) else {
-            missing.push(match known {
-                Some(KnownPlugin::Azure) => "--azure-object-id and --azure-secret-uri, or --plugin-input",
-                Some(KnownPlugin::Aws) => "--aws-credential-arn, or --plugin-input",
-                Some(KnownPlugin::Rancher) => "--rancher-namespace and --rancher-secret, or --plugin-input",
-                None => "--plugin-input",
-            });
+            let others = match known {
+                Some(KnownPlugin::Azure) => "--azure-object-id and --azure-secret-uri, or ",
+                Some(KnownPlugin::Aws) => "--aws-credential-arn, or ",
+                Some(KnownPlugin::Rancher) => "--rancher-namespace and --rancher-secret, or ",
+                None => "",
+            };
+            missing.push(format!("{others}--plugin-input"));
             return Ok(None);
         };
         Ok(Some(Plugin { guid: known.map_or(typed.clone(), |known| known.guid().to_owned()), input }))
@@ -329,13 +326,11 @@ fn expect_names(drafts: &[Draft]) -> anyhow::Result<()> {
 /// Where they are of several domains: a release of the chart has one.
 fn expect_one_domain(drafts: &[Draft]) -> anyhow::Result<()> {
     let domains: BTreeSet<&str> = drafts.iter().map(|draft| draft.domain.dns.as_str()).collect();
-    if domains.len() > 1 {
-        let domains: Vec<&str> = domains.into_iter().collect();
-        bail!(
-            "the accounts are of several domains, {}, and a release of the chart gmsa-accounts has one: run this for each, with --all --domain DOMAIN",
-            domains.join(", ")
-        );
-    }
+    let (count, domains) = (domains.len(), Vec::from_iter(domains).join(", "));
+    ensure!(
+        count < 2,
+        "the accounts are of several domains, {domains}, and a release of the chart gmsa-accounts has one: run this for each, with --all --domain DOMAIN"
+    );
     Ok(())
 }
 
@@ -350,7 +345,7 @@ fn drafts(options: &NewOptions) -> anyhow::Result<Vec<Draft>> {
     let source = options.directory.source()?;
     let mut missing = Vec::new();
     if options.account.is_empty() && !options.all {
-        missing.push(if source.is_some() { "--account, or --all" } else { "--account" });
+        missing.push(if source.is_some() { "--account, or --all" } else { "--account" }.to_owned());
     }
     let domain = match &options.from_ad {
         _ if source.is_some() => None,
@@ -359,7 +354,7 @@ fn drafts(options: &NewOptions) -> anyhow::Result<Vec<Draft>> {
     };
     let plugin = options.plugin.plugin(&mut missing)?;
     if !missing.is_empty() {
-        let is_of_domain = missing.iter().any(|flag| DOMAIN.contains(flag));
+        let is_of_domain = missing.iter().any(|flag| DOMAIN.contains(&flag.as_str()));
         let instead = "; or take the domain from the directory: --directory DOMAIN, or from a file: --from-ad FILE, made by: \
              Get-ADDomain | ConvertTo-Json";
         bail!("missing: {}{}", missing.join(", "), if is_of_domain { instead } else { "" });
@@ -382,10 +377,10 @@ fn drafts(options: &NewOptions) -> anyhow::Result<Vec<Draft>> {
 }
 
 /// The domain by its flags; those that are not given are missing.
-fn typed_domain(options: &NewOptions, missing: &mut Vec<&'static str>) -> Domain {
-    let mut given = |value: &Option<String>, flag| {
+fn typed_domain(options: &NewOptions, missing: &mut Vec<String>) -> Domain {
+    let mut given = |value: &Option<String>, flag: &str| {
         if value.is_none() {
-            missing.push(flag);
+            missing.push(flag.to_owned());
         }
         value.clone().unwrap_or_default()
     };
@@ -428,9 +423,7 @@ async fn of_account(
     options: &NewOptions,
     plugin: Option<Plugin>,
 ) -> anyhow::Result<Draft> {
-    if !found.is_group_managed() {
-        bail!("{} is no group Managed Service Account", found.name);
-    }
+    ensure!(found.is_group_managed(), "{} is no group Managed Service Account", found.name);
     let forest = directory.forest.as_ref().ok_or(Error::NoDomains)?;
     let of_account = forest.of_object(&found.name).map(|of| of.domain.clone());
     let domain = of_account.with_context(|| format!("{} is in no domain of the forest", found.name))?;
@@ -438,9 +431,7 @@ async fn of_account(
         let name = AccountName::Sam(additional.clone(), Some(domain.dns.clone()));
         let found = directory.account(&name).await?;
         let found = found.with_context(|| format!("there is no account {additional} in {}", domain.dns))?;
-        if !found.is_group_managed() {
-            bail!("{} is no group Managed Service Account", found.name);
-        }
+        ensure!(found.is_group_managed(), "{} is no group Managed Service Account", found.name);
     }
     let name = options.name.clone().unwrap_or_else(|| lint::suggest_name(&found.sam));
     Ok(Draft::new(name, found.sam.clone(), domain, &options.additional, plugin))

@@ -9,8 +9,7 @@ use serde::Serialize;
 
 use crate::shared::{
     Outcome, input,
-    output::{Shape, json},
-    print,
+    output::{Shape, print_as},
     rules::{self, Explanation, Fix, Meaning, Names, Phase, Rule, explain, fix},
 };
 use gmsa_core::quote::{VALUE, one_line, quoted};
@@ -61,11 +60,8 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
     let is_unknown = |found: &Explanation| matches!(found.meaning, Meaning::Unknown(_));
     let outcome = if found.iter().all(is_unknown) { Outcome::Findings } else { Outcome::Clean };
     let explanations: Vec<Explained<'_>> = found.iter().map(|found| Explained::of(found, &names)).collect();
-    print(match options.output {
-        Shape::Table => for_people(&explanations),
-        Shape::Json => json::object(outcome, HashMap::from([("explanations", explanations)]))?,
-    })?;
-    Ok(outcome)
+    let body = HashMap::from([("explanations", &explanations)]);
+    print_as(options.output, outcome, || for_people(&explanations), body)
 }
 
 fn for_people(explanations: &[Explained<'_>]) -> String {

@@ -2,11 +2,11 @@
 //!
 //! Invariants: nothing is changed without `--restart` and a confirmation, or `--yes`; a restart changes one annotation of the pod
 //! template, as `kubectl rollout restart` does; only Deployments, StatefulSets and DaemonSets that own their pods by
-//! [`owner`]'s rules are restarted, each once for the same pods, and pods of anything else are reported.
+//! the rules of [`owners`](crate::shared::owners) are restarted, each once for the same pods, and pods of anything else are reported.
 
 use std::collections::BTreeMap;
 
-use anyhow::bail;
+use anyhow::ensure;
 use clap::Args;
 use serde_json::value::RawValue;
 
@@ -31,11 +31,9 @@ use gmsa_core::{
     diagnostic::Diagnostic,
 };
 
-mod owner;
 mod restart;
 
-use owner::{PodOwner, owner_of};
-use restart::{restart_all, target};
+use restart::{PodOwner, owner_of, restart_all, target};
 
 const EXAMPLES: &str = "Examples:
   # List the workloads of all namespaces
@@ -76,9 +74,7 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     let (mut report, workloads) = block_on(async {
         let snapshot = options.from.open(connection).await?;
         let namespace = &snapshot.namespace;
-        if !options.all_namespaces && !is_dns_label(namespace) {
-            bail!("{namespace:?} is not the name of a namespace");
-        }
+        ensure!(options.all_namespaces || is_dns_label(namespace), "{namespace:?} is not the name of a namespace");
         let found = outdated(&snapshot, (!options.all_namespaces).then_some(namespace)).await?;
         if !options.all_namespaces && found.0.documents == 0 && connection.asked_namespace().is_some() {
             names::expect(&snapshot, &format!("namespace {namespace}"), "/api/v1/namespaces", namespace).await?;

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
 use clap::Args;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, OwnerReference};
 use kube::core::{Request, Selector, params::ListParams};
@@ -126,9 +126,7 @@ async fn find(snapshot: &Snapshot, named: &str) -> anyhow::Result<ClusterPod> {
 }
 
 async fn of_workload(snapshot: &Snapshot, named: &str, kind: Kind, name: &str) -> anyhow::Result<ClusterPod> {
-    if !is_dns_subdomain(name) {
-        bail!("{named:?} is not KIND/NAME");
-    }
+    ensure!(is_dns_subdomain(name), "{named:?} is not KIND/NAME");
     let namespace = &snapshot.namespace;
     let workload: Option<Value> = snapshot.find(&format!("{}/{name}", kind.collection(Some(namespace)))).await?;
     let workload = workload.with_context(|| format!("there is no {named} in namespace {namespace}"))?;

@@ -4,7 +4,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
 use clap::Args;
 use k8s_openapi::api::{admissionregistration::v1::ServiceReference, core::v1::Pod};
 use serde::Serialize;
@@ -12,10 +12,9 @@ use serde::Serialize;
 use crate::shared::{
     Outcome,
     connection::{Connection, block_on},
-    output::{Shape, json},
-    print,
+    output::{Shape, print_as},
     snapshot::Snapshot,
-    webhook::{Configured, configured, endpoints, image, is_ready, metrics},
+    webhook::{Configured, configured, endpoints, image, is_ready, metrics, pod_name},
 };
 use gmsa_core::{causes, quote::one_line};
 
@@ -60,10 +59,9 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
         (_, Some(why)) => why.clone(),
         (found, None) => found.iter().flatten().map(String::as_str).collect::<Vec<_>>().join(", "),
     };
-    print(match options.output {
-        Shape::Table => format!("plugin   {plugin}\nwebhook  {}\n", one_line(&shown)),
-        Shape::Json => json::object(Outcome::Clean, Versions { plugin, webhook: found.unwrap_or_default(), unknown })?,
-    })
+    let table = || format!("plugin   {plugin}\nwebhook  {}\n", one_line(&shown));
+    let body = Versions { plugin, webhook: found.unwrap_or_default(), unknown };
+    print_as(options.output, Outcome::Clean, table, body)
 }
 
 async fn webhook(connection: &Connection) -> anyhow::Result<Vec<String>> {
@@ -76,9 +74,7 @@ async fn webhook(connection: &Connection) -> anyhow::Result<Vec<String>> {
             return Err(AtUrl(client.url.unwrap_or_default()).into());
         };
         let found = versions(&snapshot, &service).await?;
-        if found.is_empty() {
-            bail!("no replica of {}/{} is ready", service.namespace, service.name)
-        }
+        ensure!(!found.is_empty(), "no replica of {}/{} is ready", service.namespace, service.name);
         Ok(found.into_iter().collect())
     };
     match tokio::time::timeout(PATIENCE, asked).await {
@@ -93,7 +89,7 @@ async fn versions(snapshot: &Snapshot, service: &ServiceReference) -> anyhow::Re
     let endpoints = endpoints(snapshot, service).await?;
     let mut found = BTreeSet::new();
     for endpoint in endpoints.iter().filter(|endpoint| is_ready(endpoint)) {
-        let Some(name) = endpoint.target_ref.as_ref().and_then(|pod| pod.name.as_deref()) else { continue };
+        let Some(name) = pod_name(endpoint) else { continue };
         // It may have been deleted meanwhile.
         let path = format!("/api/v1/namespaces/{}/pods/{name}", service.namespace);
         let Some(pod) = snapshot.find::<Pod>(&path).await? else { continue };

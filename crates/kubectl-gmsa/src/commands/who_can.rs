@@ -67,7 +67,7 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
             let snapshot = snapshot.insert(options.from.open(connection).await?);
             if options.workloads {
                 let users = Users::read(snapshot, name, namespace).await;
-                if users.is_empty() {
+                if users.workloads.is_empty() {
                     expect_spec(snapshot, name).await?;
                 }
                 return users.print(name, options.output);

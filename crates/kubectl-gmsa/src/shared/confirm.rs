@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 
-use anyhow::bail;
+use anyhow::ensure;
 use gmsa_core::quote::one_line;
 
 pub fn has_terminal() -> bool {
@@ -14,9 +14,7 @@ pub fn has_terminal() -> bool {
 /// # Errors
 /// Where there is no terminal.
 pub fn confirmed(question: &str) -> anyhow::Result<bool> {
-    if !has_terminal() {
-        bail!("there is no terminal to ask for confirmation: use --yes");
-    }
+    ensure!(has_terminal(), "there is no terminal to ask for confirmation: use --yes");
     write!(io::stderr(), "{} [y/N] ", one_line(question))?;
     io::stderr().flush()?;
     let mut answer = String::new();

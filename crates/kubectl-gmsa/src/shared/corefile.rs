@@ -10,10 +10,8 @@ mod parse;
 mod route;
 #[cfg(test)]
 mod tests;
-mod upstream;
 
-pub use route::{Answer, Forward};
-pub use upstream::{is_of_node, is_public};
+pub use route::{Answer, Forward, is_of_node, is_public};
 
 /// The longest text, in bytes, its imports included: an object of Kubernetes is not longer.
 pub const MAX_BYTES: usize = 1024 * 1024;

@@ -10,7 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
 use clap::Args;
 use gmsa_directory::{Access, Address, Confirm, Controller, Credentials, Directory, NameServers, entry, ldif};
 use zeroize::Zeroizing;
@@ -167,9 +167,7 @@ impl Place {
 fn printed(named: &str) -> anyhow::Result<Source> {
     let text = input::text(Path::new(named))?;
     let entries = ldif::read(&text).with_context(|| format!("cannot read {named}"))?;
-    if entries.is_empty() {
-        bail!("no entry in {named}");
-    }
+    ensure!(!entries.is_empty(), "no entry in {named}");
     Ok(Source::Printed(Box::new(Directory::printed(&text)?)))
 }
 
@@ -239,9 +237,7 @@ fn password_of(input: impl io::Read) -> anyhow::Result<Zeroizing<String>> {
     // Never moved while it is read, so that nothing of it stays behind.
     let mut bytes = Zeroizing::new(Vec::with_capacity(MAX_PASSWORD + 1));
     input.take(MAX_PASSWORD as u64 + 1).read_to_end(&mut bytes)?;
-    if bytes.len() > MAX_PASSWORD {
-        bail!("it is longer than {MAX_PASSWORD} bytes");
-    }
+    ensure!(bytes.len() <= MAX_PASSWORD, "it is longer than {MAX_PASSWORD} bytes");
     let mut text = Zeroizing::new(String::with_capacity(2 * MAX_PASSWORD));
     let mut units = |bytes: &[u8], unit: fn([u8; 2]) -> u16| {
         let units =
@@ -280,14 +276,6 @@ fn leave_no_core_dump() {
 }
 
 impl Source {
-    /// The user, for messages, where it can be asked.
-    pub fn user(&self) -> Option<&str> {
-        match self {
-            Self::Live(access) => Some(&access.credentials.user),
-            Self::Printed(_) => None,
-        }
-    }
-
     /// Opens it.
     ///
     /// # Errors

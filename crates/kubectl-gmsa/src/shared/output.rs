@@ -26,6 +26,7 @@ mod style;
 pub mod table;
 
 pub use filter::Filter;
+pub use gmsa_core::quote::first_five;
 pub use style::Style;
 
 /// How a command ended: the exit code.
@@ -99,22 +100,33 @@ pub enum Shape {
     Json,
 }
 
+/// Prints what was found, for people or for programs.
+pub fn print_as(
+    shape: Shape,
+    outcome: Outcome,
+    table: impl FnOnce() -> String,
+    body: impl Serialize,
+) -> anyhow::Result<Outcome> {
+    print(match shape {
+        Shape::Table => table(),
+        Shape::Json => json::object(outcome, body)?,
+    })?;
+    Ok(outcome)
+}
+
 /// Prints checks, but for those that break a rule that is ignored.
 pub fn print_checks(checks: Vec<Check>, shape: Shape, filter: &Filter) -> anyhow::Result<Outcome> {
     let (checks, ignored): (Vec<_>, Vec<_>) =
         checks.into_iter().partition(|check| check.result.as_ref().err().is_none_or(|found| filter.keeps(found)));
     let outcome = Outcome::of_checks(&checks, filter);
-    print(match shape {
-        Shape::Table => table::checks(&checks, Style::of_terminal()),
-        Shape::Json => json::checks(outcome, &checks, ignored.len())?,
-    })?;
-    Ok(outcome)
+    let body = json::checks(&checks, ignored.len());
+    print_as(shape, outcome, || table::checks(&checks, Style::of_terminal()), body)
 }
 
 /// Checks as `-o json` prints them.
 #[cfg(test)]
 pub fn checks_json(checks: &[Check], filter: &Filter) -> anyhow::Result<String> {
-    json::checks(Outcome::of_checks(checks, filter), checks, 0)
+    json::object(Outcome::of_checks(checks, filter), json::checks(checks, 0))
 }
 
 /// The result for one place that uses GMSA.
@@ -273,13 +285,4 @@ fn also(others: &[&str]) -> Option<String> {
 
 pub fn plural(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
-}
-
-/// Up to five names, and the number of the others.
-pub fn first_five<S: AsRef<str>>(names: &[S]) -> String {
-    let shown: Vec<&str> = names.iter().take(5).map(AsRef::as_ref).collect();
-    match names.len().saturating_sub(shown.len()) {
-        0 => shown.join(", "),
-        more => format!("{} and {more} more", shown.join(", ")),
-    }
 }

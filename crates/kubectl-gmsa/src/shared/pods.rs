@@ -2,7 +2,7 @@
 
 use std::{borrow::Borrow, collections::HashMap};
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, ensure};
 use k8s_openapi::api::core::v1;
 use serde_json::{Value, value::RawValue};
 
@@ -24,9 +24,7 @@ impl ClusterPod {
     /// Reads the pod that the user named as `NAMESPACE/NAME`, or `NAME` in the namespace of the context.
     pub async fn find(snapshot: &Snapshot, named: &str) -> anyhow::Result<Self> {
         let (namespace, name) = named.split_once('/').unwrap_or((&snapshot.namespace, named));
-        if !is_dns_subdomain(namespace) || !is_dns_subdomain(name) {
-            bail!("{named:?} is not a pod's NAMESPACE/NAME");
-        }
+        ensure!(is_dns_subdomain(namespace) && is_dns_subdomain(name), "{named:?} is not a pod's NAMESPACE/NAME");
         let json: Option<Box<RawValue>> = snapshot.find(&format!("/api/v1/namespaces/{namespace}/pods/{name}")).await?;
         let json = json.with_context(|| format!("there is no pod {namespace}/{name}"))?;
         Self::read(&json).context("the pod cannot be parsed")

@@ -37,17 +37,13 @@ pub async fn run(
             let outcome = print_checks(checks, shape, if until.is_some() { &of_errors } else { filter })?;
             return Ok((snapshot, outcome));
         }
-        awaited = report_waiting(&checks, &awaited)?;
+        let waiting: Vec<String> = table::failing(&checks).iter().map(|line| format!("waiting: {line}")).collect();
+        // What is waited for is said whenever it has changed.
+        if waiting != awaited {
+            io::stderr().write_all(waiting.concat().as_bytes())?;
+            awaited = waiting;
+        }
         sleep(PAUSE).await;
         snapshot = snapshot.again();
     }
-}
-
-/// Writes to standard error which checks fail, whenever that has changed; returns them.
-fn report_waiting(checks: &[Check], reported: &[String]) -> io::Result<Vec<String>> {
-    let awaited: Vec<String> = table::failing(checks).into_iter().map(|line| format!("waiting: {line}")).collect();
-    if awaited != reported {
-        io::stderr().write_all(awaited.concat().as_bytes())?;
-    }
-    Ok(awaited)
 }

@@ -7,7 +7,7 @@
 use std::{
     cell::{Cell, RefCell},
     collections::BTreeMap,
-    path::{Path, PathBuf},
+    path::PathBuf,
     rc::Rc,
     sync::Arc,
     time::Duration,
@@ -55,7 +55,11 @@ impl From {
     /// The bundle, or the cluster of the connection.
     pub async fn open(&self, connection: &Connection) -> anyhow::Result<Snapshot> {
         match &self.from {
-            Some(file) => Snapshot::of_bundle(file, connection),
+            Some(file) => {
+                let bundle = Bundle::read(file)?;
+                let namespace = connection.asked_namespace().unwrap_or(&bundle.namespace).to_owned();
+                Ok(Snapshot::new(Origin::Recorded(Rc::new(bundle)), namespace))
+            }
             None => Ok(Snapshot::of(connection.cluster().await?)),
         }
     }
@@ -120,12 +124,6 @@ impl Snapshot {
     pub fn of(cluster: Cluster) -> Self {
         let namespace = cluster.namespace.clone();
         Self::new(Origin::Live(cluster), namespace)
-    }
-
-    fn of_bundle(file: &Path, connection: &Connection) -> anyhow::Result<Self> {
-        let bundle = Bundle::read(file)?;
-        let namespace = connection.asked_namespace().unwrap_or(&bundle.namespace).to_owned();
-        Ok(Self::new(Origin::Recorded(Rc::new(bundle)), namespace))
     }
 
     /// One of which nothing is read yet, of the same cluster.
@@ -252,11 +250,6 @@ impl Snapshot {
             Origin::Recorded(bundle) => raw(bundle.text(path)?),
         });
         Ok(text.await?.unwrap_or_default())
-    }
-
-    /// What was read, as a file.
-    pub fn bundle(&self) -> anyhow::Result<Bundle> {
-        Bundle::of(self)
     }
 
     /// One object, which is asked for once.

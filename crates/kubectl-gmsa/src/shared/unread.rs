@@ -148,7 +148,7 @@ pub fn because(about: &'static str, cause: &str, remedy: Remedy) -> Check {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Remedy {
-    text: String,
+    pub text: String,
     /// Whether the same call may succeed later.
     may_pass: bool,
 }
@@ -189,10 +189,6 @@ impl Remedy {
             None => Self::later("Try again."),
         };
         Some((&failure.cause, remedy))
-    }
-
-    pub fn into_text(self) -> String {
-        self.text
     }
 
     /// An object could not be parsed.

@@ -22,7 +22,7 @@ use super::{
     webhook::{Configured, configured, installer},
     workloads::{Kind, is_pod},
 };
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, ensure};
 use gmsa_core::{
     admission::{Denial, SpecFact, advice::advise},
     credspec::{Contents, SpecName, is_dns_label, is_dns_subdomain},
@@ -87,9 +87,7 @@ impl Walkthrough {
     /// The lines of the walk.
     pub async fn lines(&self, snapshot: &Snapshot) -> anyhow::Result<Vec<Check>> {
         let namespace = self.namespace.as_deref().unwrap_or(&snapshot.namespace);
-        if !is_dns_label(namespace) {
-            bail!("{namespace:?} is not the name of a namespace");
-        }
+        ensure!(is_dns_label(namespace), "{namespace:?} is not the name of a namespace");
         match self.kind {
             Some(kind) => workload(snapshot, namespace, kind, &self.name).await,
             None => pod(snapshot, namespace, &self.name).await,
@@ -214,7 +212,7 @@ async fn contents(snapshot: &Snapshot, finder: &mut FactFinder, of: &ClusterPod)
             SpecFact::Missing | SpecFact::Unusable => {}
         }
     }
-    let outdated = |text: &str| again(of, Diagnostic::new(&rules::CONTENTS_OUTDATED, text));
+    let outdated = |text: &str| Diagnostic::new(&rules::CONTENTS_OUTDATED, text).fixed(created_again(of));
     let unread = unread.as_ref().and_then(|denial| finder.lacking(denial, ""));
     let result = match (ContentsState::of(pod, &contents), unread) {
         (ContentsState::Unmatched, Some((cause, remedy))) => return because(ADMISSION, cause, remedy),
@@ -223,7 +221,7 @@ async fn contents(snapshot: &Snapshot, finder: &mut FactFinder, of: &ClusterPod)
         (ContentsState::WithoutContents, _) => {
             let text = "the pod names a credential spec and carries no contents: the webhook did not review it";
             let names = Names { exists: true, ..Names::default() };
-            Err(again(of, rules::found(&rules::NAME_WITHOUT_CONTENTS, text, &names)))
+            Err(rules::found(&rules::NAME_WITHOUT_CONTENTS, text, &names).fixed(created_again(of)))
         }
         (ContentsState::Outdated, _) => {
             Err(outdated("the pod carries other contents than its credential spec has now"))
@@ -234,11 +232,6 @@ async fn contents(snapshot: &Snapshot, finder: &mut FactFinder, of: &ClusterPod)
         }
     };
     Check { about: ADMISSION, result }
-}
-
-/// What to do about a pod that must be created again.
-fn again(pod: &ClusterPod, found: Diagnostic) -> Diagnostic {
-    Diagnostic { fix: created_again(pod).or(found.fix), ..found }
 }
 
 /// How a pod is created again: by its controller, where it has one.
@@ -270,7 +263,8 @@ async fn unreviewed(snapshot: &Snapshot, pod: &ClusterPod) -> Option<Diagnostic>
         return Some(Diagnostic { fix, ..found });
     }
     let of: Namespace = snapshot.get(&format!("/api/v1/namespaces/{namespace}")).await.ok()?;
-    let passes_by = mutating.iter().find(|found| found.selects(&of).is_ok_and(|selected| !selected))?;
+    let passes_by =
+        mutating.iter().find(|found| found.selects(of.metadata.labels.as_ref()).is_ok_and(|selected| !selected))?;
     let name = &passes_by.name;
     let text =
         format!("the pod names a credential spec and carries no contents: {name} does not review pods in {namespace}");

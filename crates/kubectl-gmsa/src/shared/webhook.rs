@@ -6,7 +6,7 @@ use k8s_openapi::{
     api::{
         admissionregistration::v1::{ServiceReference, ValidatingWebhook},
         apps::v1::Deployment,
-        core::v1::{ContainerPort, Namespace, Pod},
+        core::v1::{ContainerPort, Pod},
         discovery::v1::{Endpoint, EndpointSlice},
     },
     apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta},
@@ -128,13 +128,9 @@ impl Configured {
         self.covers("CREATE", "pods") && !self.webhook.name.starts_with("system-namespaces.")
     }
 
-    pub fn selects(&self, namespace: &Namespace) -> Result<bool, ParseExpressionError> {
-        matches(self.webhook.namespace_selector.as_ref(), namespace.metadata.labels.as_ref())
-    }
-
-    /// Whether a pod with these labels is selected.
-    pub fn selects_labels(&self, pod: &BTreeMap<String, String>) -> Result<bool, ParseExpressionError> {
-        matches(self.webhook.object_selector.as_ref(), Some(pod))
+    /// Whether a namespace with these labels is selected.
+    pub fn selects(&self, labels: Option<&BTreeMap<String, String>>) -> Result<bool, ParseExpressionError> {
+        matches(self.webhook.namespace_selector.as_ref(), labels)
     }
 }
 

@@ -73,17 +73,11 @@ impl Build {
             .or_else(|| is_windows.then(of_windows).flatten())
     }
 
-    /// The oldest image that a node of this build runs.
-    fn oldest_image(self) -> Self {
-        if self <= LTSC2022 {
-            return self;
-        }
-        STABLE.into_iter().find(|release| *release < self).unwrap_or(LTSC2022)
-    }
-
     /// Whether a node of this build runs an image of build `image`.
     pub fn runs(self, image: Self) -> bool {
-        self.oldest_image() <= image && image <= self
+        // The release before it, since nodes run images of earlier ones.
+        let oldest = STABLE.into_iter().find(|release| *release < self).unwrap_or(self);
+        oldest <= image && image <= self
     }
 
     /// The newest image that nodes of all these builds run.

@@ -94,8 +94,7 @@ fn retriever(sid: &Sid, principals: &Principals) -> String {
             format!("group {name} (no members)")
         }
         Some(Principal::Group(Group { name, members: Some(members), .. })) => {
-            let members: Vec<&str> = members.iter().map(|member| member.name.as_str()).collect();
-            format!("group {name} ({})", first_five(&members))
+            format!("group {name} ({})", first_five(members.iter().map(|member| &member.name)))
         }
         Some(Principal::Orphan) => format!("{sid} (no longer exists)"),
         _ => principals.name(sid),

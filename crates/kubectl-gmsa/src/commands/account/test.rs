@@ -12,7 +12,7 @@ use crate::shared::{
     directory::{DirectoryOptions, Source},
     output::{Filter, Shape, print_checks},
 };
-use gmsa_directory::lint;
+use gmsa_directory::{Directory, lint};
 
 const ABOUT: &str = "password";
 
@@ -41,13 +41,12 @@ pub struct Options {
 }
 
 pub fn run(options: &Options) -> anyhow::Result<Outcome> {
-    let source = options.directory.source()?;
-    let user = source.as_ref().and_then(Source::user).map(str::to_owned);
+    let Some(Source::Live(access)) = options.directory.source()? else {
+        anyhow::bail!("missing: --directory ldaps://HOST or DOMAIN, with --directory-user, the user to test");
+    };
+    let user = access.credentials.user.clone();
     let checks = block_on(async {
-        let Some((source, user)) = source.zip(user) else {
-            anyhow::bail!("missing: --directory ldaps://HOST or DOMAIN, with --directory-user, the user to test");
-        };
-        let mut opened = source.open().await?;
+        let mut opened = Directory::connect(*access).await?;
         let account = opened.typed(&options.name).await?;
         let found = lint::password(&mut opened, &account, &user, UtcDateTime::now()).await?;
         if found.is_empty() {

@@ -40,15 +40,6 @@ struct OptionsPlace {
     is_set: bool,
 }
 
-struct NearMiss<'v> {
-    at: String,
-    value: &'v Value,
-    /// What is meant.
-    field: &'static str,
-    place: &'v OptionsPlace,
-    is_annotation: bool,
-}
-
 /// Finds the near misses of a pod.
 pub(super) fn findings(checked: &CheckedPod<'_>, pod: &Pod) -> Vec<Diagnostic> {
     const OPTIONS: &str = "/securityContext/windowsOptions";
@@ -62,7 +53,7 @@ pub(super) fn findings(checked: &CheckedPod<'_>, pod: &Pod) -> Vec<Diagnostic> {
         })
         .collect();
     let Some(value) = checked.document.value.pointer(&checked.root) else { return Vec::new() };
-    let mut found: Vec<NearMiss<'_>> = Vec::new();
+    let mut found = Vec::new();
     walk(value, &mut Vec::new(), &mut |path, key, value| {
         let Some((field, is_annotation, container)) = judge(path, key) else {
             // Keys that people choose; of annotations, the values are texts.
@@ -81,36 +72,40 @@ pub(super) fn findings(checked: &CheckedPod<'_>, pod: &Pod) -> Vec<Diagnostic> {
             let is_below = || at.strip_prefix(&*place.around).is_some_and(|rest| rest.starts_with('/'));
             place.kind != SlotKind::Pod && container.map_or_else(is_below, |name| place.owner == name)
         };
-        let place = places.iter().find(is_around).or_else(|| places.first());
-        found.extend(place.map(|place| NearMiss { at, value, field, place, is_annotation }));
+        // A slip around it says the same.
+        let is_of_slip = checked.slips.iter().any(|slip| at.starts_with(&checked.place(&slip.at)));
+        let place = places.iter().find(is_around).or_else(|| places.first()).filter(|_| !is_of_slip);
+        found.extend(place.map(|place| report(checked, (&at, value), (field, is_annotation), place)));
         false
     });
-    // A slip around it says the same.
-    let is_of_slip =
-        |found: &&NearMiss<'_>| checked.slips.iter().any(|slip| found.at.starts_with(&checked.place(&slip.at)));
-    found.iter().filter(|found| !is_of_slip(found)).map(|found| report(checked, found)).collect()
+    found
 }
 
-fn report(checked: &CheckedPod<'_>, found: &NearMiss<'_>) -> Diagnostic {
-    let NearMiss { at, value, field, place, is_annotation } = found;
+/// A field, or an annotation, is meant and stands elsewhere than at its place.
+fn report(
+    checked: &CheckedPod<'_>,
+    (at, value): (&str, &Value),
+    (field, is_annotation): (&str, bool),
+    place: &OptionsPlace,
+) -> Diagnostic {
     let right = dotted(&format!("{}/{field}", place.options));
     if value.is_null() {
         let found = checked.finding_at(&rules::IGNORED_FIELD, at, NO_VALUE).with_severity(Severity::Warning);
         return found.with_fix(format!("{field}: NAME"));
     }
-    let message = if *is_annotation {
+    let message = if is_annotation {
         format!("Kubernetes ignores this annotation: the field {right} has replaced it")
     } else {
         format!("Kubernetes ignores this field: its place is {right}")
     };
     // An old annotation beside the field does no harm.
-    let is_harmless = *is_annotation && place.is_set;
+    let is_harmless = is_annotation && place.is_set;
     let severity = if is_harmless { Severity::Note } else { rules::IGNORED_FIELD.severity };
     let finding = checked.finding_at(&rules::IGNORED_FIELD, at, message).with_severity(severity);
     if is_harmless {
         return finding.with_fix("remove the annotation");
     }
-    let name = value.as_str().filter(|name| *field == NAME && is_dns_subdomain(name)).unwrap_or("NAME");
+    let name = value.as_str().filter(|name| field == NAME && is_dns_subdomain(name)).unwrap_or("NAME");
     finding.with_fix(format!("securityContext:\n  windowsOptions:\n    {NAME}: {name}"))
 }
 

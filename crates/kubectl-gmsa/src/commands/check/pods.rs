@@ -135,7 +135,7 @@ fn denied(
         ..Names::of_denial(denial)
     };
     let fix = match facts.lacking(denial, namespace) {
-        Some((_, remedy)) => remedy.into_text(),
+        Some((_, remedy)) => remedy.text,
         None => rules::fix(rule, &names).and_then(Fix::in_manifest).unwrap_or_else(|| rule.remedy.to_owned()),
     };
     checked.finding(self::rule(denial), &pointer(slot, Some(denial)), denial.to_string()).with_fix(fix)

@@ -1,20 +1,20 @@
 //! `doctor --bundle`: what was read of the cluster, in one file of JSON, for a support case and for `--from`.
 //!
-//! Invariants: what goes into the file is decided in [`Bundle`](crate::shared::snapshot::Bundle) alone; no file is overwritten.
+//! Invariants: what goes into the file is decided in [`Bundle`] alone; no file is overwritten.
 
 use std::{
     io::{self, Write as _},
     path::Path,
 };
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, ensure};
 use futures::future::join_all;
 use k8s_openapi::api::{admissionregistration::v1::ServiceReference, core::v1::Pod};
 
 use crate::shared::{
     new_file,
     rbac::roles_and_bindings,
-    snapshot::Snapshot,
+    snapshot::{Bundle, Snapshot},
     start::events::Events,
     webhook::{configured, endpoints, metrics, pod_name},
 };
@@ -29,9 +29,7 @@ const MORE: [&str; 3] =
 
 /// Fails early where the file cannot be a new one.
 pub(super) fn check_path(file: &Path) -> anyhow::Result<()> {
-    if file.symlink_metadata().is_ok() {
-        bail!("{} exists: --bundle overwrites no file", file.display());
-    }
+    ensure!(file.symlink_metadata().is_err(), "{} exists: --bundle overwrites no file", file.display());
     Ok(())
 }
 
@@ -48,7 +46,7 @@ pub(super) async fn write(snapshot: &Snapshot, file: &Path) -> anyhow::Result<()
     for service in services {
         replicas(snapshot, service).await;
     }
-    let text = serde_json::to_string_pretty(&snapshot.bundle()?)? + "\n";
+    let text = serde_json::to_string_pretty(&Bundle::of(snapshot)?)? + "\n";
     new_file::save(file, text.as_bytes()).with_context(|| format!("cannot write {}", file.display()))?;
     writeln!(io::stderr(), "{} written: read it before you send it to anybody", file.display())?;
     Ok(())

@@ -57,8 +57,8 @@ fn of_kind(mutating: bool, webhooks: &[Configured], parts: &Parts) -> Vec<Check>
         }
     }
     for same in by_name.values().filter(|same| same.len() > 1) {
-        let names: Vec<&String> = same.iter().map(|found| &found.name).collect();
-        let text = format!("{} {kind}s of several installations are for GMSA: {}", same.len(), first_five(&names));
+        let names = first_five(same.iter().map(|found| &found.name));
+        let text = format!("{} {kind}s of several installations are for GMSA: {names}", same.len());
         let twice = Diagnostic::new(&rules::WEBHOOK_DUPLICATE, text).with_fix(uninstalled(same));
         checks.push(Check::found(CONFIGURATION, twice));
     }
@@ -208,7 +208,8 @@ pub(super) fn excluded<'n>(
 ) -> Result<Vec<&'n str>, ParseExpressionError> {
     let mut excluded = Vec::new();
     for namespace in namespaces {
-        let selected: Result<Vec<bool>, _> = webhooks.iter().map(|webhook| webhook.selects(namespace)).collect();
+        let labels = namespace.metadata.labels.as_ref();
+        let selected: Result<Vec<bool>, _> = webhooks.iter().map(|webhook| webhook.selects(labels)).collect();
         if selected?.contains(&false) {
             excluded.extend(namespace.metadata.name.as_deref());
         }
@@ -227,13 +228,10 @@ pub(super) fn before_installation(webhooks: &[Configured]) -> Vec<Check> {
     if installations.is_empty() {
         return vec![Check::pass(CONFIGURATION, "there is no other webhook for GMSA")];
     }
-    installations
-        .into_iter()
-        .map(|((installer, ours), names)| installed(installer, ours, &Vec::from_iter(names)))
-        .collect()
+    installations.into_iter().map(|((installer, ours), names)| installed(installer, ours, &first_five(names))).collect()
 }
 
-fn installed(installer: &Installer, ours: bool, names: &[&str]) -> Check {
+fn installed(installer: &Installer, ours: bool, names: &str) -> Check {
     let (owner, fix) = match installer {
         Installer::Helm { release, namespace } => (
             format!("the Helm release {release} in {namespace}"),
@@ -251,7 +249,6 @@ fn installed(installer: &Installer, ours: bool, names: &[&str]) -> Check {
                 .to_owned(),
         ),
     };
-    let names = first_five(names);
     if ours {
         let text = format!("this webhook is installed already, by {owner} ({names}): `kubectl gmsa doctor` checks it");
         return Check::pass(CONFIGURATION, text);

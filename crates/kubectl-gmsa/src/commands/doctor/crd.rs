@@ -124,9 +124,9 @@ fn owners(object: &ObjectMeta) -> BTreeSet<&str> {
 
 /// Who applied an object; the API server itself writes its status.
 fn managers(object: &ObjectMeta) -> String {
-    match Vec::from_iter(owners(object)) {
-        names if names.is_empty() => "applied by an unknown client".to_owned(),
-        names => format!("applied by {}", first_five(&names)),
+    match first_five(owners(object)).as_str() {
+        "" => "applied by an unknown client".to_owned(),
+        names => format!("applied by {names}"),
     }
 }
 

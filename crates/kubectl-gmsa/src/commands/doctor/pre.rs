@@ -2,7 +2,7 @@
 //!
 //! Invariants: nothing is created but access reviews, and no webhook is called.
 
-use anyhow::bail;
+use anyhow::ensure;
 use k8s_openapi::{
     api::core::v1::Namespace, apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
     apimachinery::pkg::version::Info,
@@ -24,9 +24,7 @@ const LEVEL: &str = "pod-security.kubernetes.io/enforce";
 
 /// The checks; `namespace` is the one to install into.
 pub(super) async fn checks(snapshot: &Snapshot, namespace: &str) -> anyhow::Result<Vec<Check>> {
-    if namespace.contains('.') || !is_dns_subdomain(namespace) {
-        bail!("{namespace:?} is not the name of a namespace");
-    }
+    ensure!(!namespace.contains('.') && is_dns_subdomain(namespace), "{namespace:?} is not the name of a namespace");
     let path = format!("/api/v1/namespaces/{namespace}");
     let (info, definition, webhooks, read) = tokio::join!(
         snapshot.get::<Info>("/version"),

@@ -149,7 +149,7 @@ impl HostNames {
         if alike.is_empty() {
             return None;
         }
-        let (count, names) = (alike.len(), first_five(&Vec::from_iter(alike)));
+        let (count, names) = (alike.len(), first_five(alike));
         let text = format!(
             "{count} pods share a credential spec and the first 15 characters of their host names with another, so they can lose their trust: \
              {names}"

@@ -26,9 +26,9 @@ pub(super) fn check(parts: &Parts) -> Judged<'_> {
     let mut checks = Vec::new();
     let (workloads, unread) = (&parts.workloads.known, &parts.workloads.unread);
     if let Some((_, first)) = unread.first() {
-        let kinds: Vec<&str> = unread.iter().map(|(kind, _)| kind.as_str()).collect();
+        let kinds = first_five(unread.iter().map(|(kind, _)| kind.as_str()));
         let Check { about, result } = first.check(WORKLOADS);
-        let result = result.map_err(|found| Diagnostic { object: first_five(&kinds), ..found });
+        let result = result.map_err(|found| Diagnostic { object: kinds, ..found });
         checks.push(Check { about, result });
     }
     checks.extend(parts.events.lacking());

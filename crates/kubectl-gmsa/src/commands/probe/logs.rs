@@ -6,7 +6,7 @@
 
 use std::{fs, path::Path, time::Duration};
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
 use json_patch::merge;
 use serde_json::json;
 
@@ -90,9 +90,7 @@ pub(super) async fn write(
     namespace: &str,
     folder: &Path,
 ) -> anyhow::Result<Check> {
-    if !is_dns_subdomain(node) {
-        bail!("{node:?} is not the name of a node");
-    }
+    ensure!(is_dns_subdomain(node), "{node:?} is not the name of a node");
     let folder = folder.join(node);
     fs::create_dir_all(&folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
     let pod_name = PodName::new(namespace, "gmsa-logs");

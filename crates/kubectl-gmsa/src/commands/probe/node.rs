@@ -1,6 +1,6 @@
 //! The nodes that are probed, and with which image.
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, ensure};
 use k8s_openapi::api::{
     core::v1::{Node, Taint},
     node::v1::RuntimeClass,
@@ -45,16 +45,13 @@ pub(super) async fn chosen(cluster: &Cluster, options: &Options) -> anyhow::Resu
         let node: Option<Node> = cluster.find(&format!("/api/v1/nodes/{name}")).await?;
         let node = node.with_context(|| format!("there is no node {name}"))?;
         let labels = node.metadata.labels.as_ref();
-        if labels.and_then(|labels| labels.get("kubernetes.io/os")).is_none_or(|os| os != "windows") {
-            bail!("{name} is no Windows node (label kubernetes.io/os)");
-        }
+        let os = labels.and_then(|labels| labels.get("kubernetes.io/os"));
+        ensure!(os.is_some_and(|os| os == "windows"), "{name} is no Windows node (label kubernetes.io/os)");
         return Ok(vec![place(node, options)?]);
     }
     let mut nodes: Vec<Node> = cluster.list(Nodes::WINDOWS).await?;
     nodes.sort_by(|one, other| one.metadata.name.cmp(&other.metadata.name));
-    if nodes.is_empty() {
-        bail!("the cluster has no Windows node");
-    }
+    ensure!(!nodes.is_empty(), "the cluster has no Windows node");
     let places = nodes.into_iter().map(|node| place(node, options)).collect::<anyhow::Result<Vec<_>>>()?;
     if options.all_nodes {
         return Ok(places);

@@ -59,9 +59,7 @@ pub(super) async fn until_running(
             anyhow::bail!("pod {namespace}/{pod_name} was deleted by somebody else");
         };
         pod = ClusterPod::read(&json)?;
-        if pod.object.metadata.uid != uid {
-            anyhow::bail!("pod {namespace}/{pod_name} was replaced by somebody else");
-        }
+        anyhow::ensure!(pod.object.metadata.uid == uid, "pod {namespace}/{pod_name} was replaced by somebody else");
     }
 }
 

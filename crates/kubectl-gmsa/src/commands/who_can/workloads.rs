@@ -8,9 +8,8 @@ use serde_json::value::RawValue;
 
 use crate::shared::{
     Outcome,
-    output::{Shape, json, plural, table::table},
+    output::{Shape, plural, print_as, table::table},
     pods::{ClusterPod, unparsable},
-    print,
     snapshot::Snapshot,
     start::workload::{Workload, Workloads, pods_of},
     unread::{Read, Unread},
@@ -19,7 +18,7 @@ use crate::shared::{
 use gmsa_core::{credspec::SpecName, diagnostic::Diagnostic, quote::one_line};
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-struct NamingWorkload {
+pub(super) struct NamingWorkload {
     namespace: String,
     kind: &'static str,
     name: String,
@@ -30,7 +29,7 @@ struct NamingWorkload {
 /// What names a credential spec, and what could not be read.
 #[derive(Serialize)]
 pub(super) struct Users {
-    workloads: BTreeSet<NamingWorkload>,
+    pub workloads: BTreeSet<NamingWorkload>,
     /// Such as `jobs: the API server answered 403`.
     #[serde(rename = "notRead")]
     not_read: Vec<String>,
@@ -70,17 +69,9 @@ impl Users {
         Self { workloads: users, not_read: unread }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.workloads.is_empty()
-    }
-
     pub(super) fn print(&self, name: &SpecName, shape: Shape) -> anyhow::Result<Outcome> {
         let outcome = if self.not_read.is_empty() { Outcome::Clean } else { Outcome::Incomplete };
-        print(match shape {
-            Shape::Table => self.table(name),
-            Shape::Json => json::object(outcome, self)?,
-        })?;
-        Ok(outcome)
+        print_as(shape, outcome, || self.table(name), self)
     }
 
     fn table(&self, name: &SpecName) -> String {

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::{api::core::v1::Namespace, apimachinery::pkg::apis::meta::v1::ObjectMeta};
-
-use crate::shared::{rules, webhook::Configured};
+use crate::shared::{
+    rules,
+    webhook::{Configured, matches},
+};
 use gmsa_core::{admission::Webhook, diagnostic::Rule};
 
 /// Labels of an object.
@@ -38,8 +39,6 @@ impl Reviewed {
 
     /// What the webhooks of a cluster do with a pod with these labels, in a namespace with those.
     pub fn of(webhooks: &[Configured], namespace: &Labels, pod: &Labels) -> Self {
-        let labels = Some(namespace.clone());
-        let namespace = Namespace { metadata: ObjectMeta { labels, ..ObjectMeta::default() }, ..Namespace::default() };
         let coverage = |mutating: bool| {
             let mut of_pods =
                 webhooks.iter().filter(|found| found.mutating == mutating && found.is_of_pods()).peekable();
@@ -48,7 +47,8 @@ impl Reviewed {
             }
             // The API server refuses a selector that cannot be read.
             let reviews = |found: &Configured| {
-                found.selects(&namespace).unwrap_or(true) && found.selects_labels(pod).unwrap_or(true)
+                let of_pod = matches(found.webhook.object_selector.as_ref(), Some(pod));
+                found.selects(Some(namespace)).unwrap_or(true) && of_pod.unwrap_or(true)
             };
             if of_pods.any(reviews) { Coverage::Reviews } else { Coverage::LeavesOut }
         };

@@ -15,7 +15,9 @@ pub(super) fn of_kubeconfig(error: KubeconfigError) -> Error {
     match error {
         KubeconfigError::ReadConfig(error, _) => error.into(),
         // The lines after the first show the file.
-        KubeconfigError::Parse(error) => anyhow!(first_line(&error.to_string())),
+        KubeconfigError::Parse(error) => {
+            anyhow!(error.to_string().lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned())
+        }
         KubeconfigError::LoadCertificateAuthority(error) => of_data("certificate-authority", error),
         KubeconfigError::LoadClientCertificate(error) => of_data("client-certificate", error),
         KubeconfigError::LoadClientKey(error) => of_data("client-key", error),
@@ -73,8 +75,4 @@ fn of_user(error: AuthError, user: &AuthInfo) -> Error {
             None => Error::from(other).context("the credentials of the kubeconfig cannot be used"),
         },
     }
-}
-
-fn first_line(text: &str) -> String {
-    text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned()
 }

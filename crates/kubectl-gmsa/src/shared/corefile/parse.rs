@@ -94,7 +94,9 @@ impl Parser<'_> {
         }
         if !keys.is_empty() {
             let zones = keys.iter().map(|key| self.zone(key)).collect::<Result<_, _>>()?;
-            self.found.unread.extend(keys.into_iter().filter(|key| has_variable(key)));
+            // CoreDNS replaces a part of it by the value of a variable.
+            let has_variable = |key: &String| key.contains("{$") || key.contains("{%");
+            self.found.unread.extend(keys.into_iter().filter(has_variable));
             self.found.servers.push(Server { zones, plugins });
         }
         Ok(())
@@ -218,8 +220,3 @@ const MAX_ZONE: usize = 255;
 /// `plugin/pkg/transport` of CoreDNS.
 const TRANSPORTS: [(&str, u16); 6] =
     [(DNS, DNS_PORT), ("tls", 853), ("quic", 853), ("grpc", 443), ("https3", 443), ("https", 443)];
-
-/// Whether CoreDNS replaces a part of it by the value of a variable.
-fn has_variable(word: &str) -> bool {
-    word.contains("{$") || word.contains("{%")
-}

@@ -6,7 +6,7 @@ use gmsa_cluster::authorizer::rbac::{Binding, Holder};
 use gmsa_core::diagnostic::Diagnostics;
 use serde::Serialize;
 
-use super::{Outcome, Shape, json, print, table::table};
+use super::{Outcome, Shape, json, print_as, table::table};
 
 /// A grant: the credential spec or the subject is the one that was asked about, and is left out.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -77,14 +77,8 @@ impl Grants {
     /// Prints the grants below what could not be read.
     pub fn print(&self, shape: Shape) -> anyhow::Result<Outcome> {
         let outcome = if self.problems.is_empty() { Outcome::Clean } else { Outcome::Incomplete };
-        print(match shape {
-            Shape::Table => self.table(),
-            Shape::Json => {
-                let findings = json::findings(self.problems.as_slice());
-                json::object(outcome, Shown { grants: &self.found, findings })?
-            }
-        })?;
-        Ok(outcome)
+        let findings = json::findings(self.problems.as_slice());
+        print_as(shape, outcome, || self.table(), Shown { grants: &self.found, findings })
     }
 
     fn table(&self) -> String {

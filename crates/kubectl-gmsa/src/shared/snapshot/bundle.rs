@@ -62,7 +62,7 @@ pub struct Bundle {
 
 impl Bundle {
     /// What a bundle has of what was read.
-    pub(super) fn of(snapshot: &Snapshot) -> anyhow::Result<Self> {
+    pub fn of(snapshot: &Snapshot) -> anyhow::Result<Self> {
         let mut bundle = Self {
             version: VERSION,
             plugin: env!("CARGO_PKG_VERSION").to_owned(),

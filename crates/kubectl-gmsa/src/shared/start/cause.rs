@@ -108,7 +108,7 @@ fn ending(workload: &Workload, pod: &ClusterPod, count: &str) -> Diagnostic {
     };
     let list = if finalizers.is_empty() { String::new() } else { format!(": {}", first_five(&finalizers)) };
     let found = missing(workload, format!("{count}, and pod {name} is being deleted, but {why}{list}"));
-    fixed(found, command.map(|command| format!("{what}: {command}.")))
+    found.fixed(command.map(|command| format!("{what}: {command}.")))
 }
 
 /// A Job that has failed, of whose pods none shows why any more.
@@ -116,7 +116,7 @@ fn over(workload: &Workload, why: &str, text: String) -> Diagnostic {
     let found = missing(workload, text);
     let again = workload.subject().command("delete job", &workload.name, "");
     let again = again.filter(|_| workload.kind == Kind::Job && why.contains("deadline"));
-    fixed(found, again.map(|delete| format!(
+    found.fixed(again.map(|delete| format!(
         "Raise activeDeadlineSeconds in its manifest, or leave it out. Then start the Job again: {delete}, and apply the manifest."
     )))
 }
@@ -138,19 +138,14 @@ fn without_pods(workload: &Workload, idle: Idle) -> Check {
         Idle::NoJobYet | Idle::Complete | Idle::NothingLeft => return Check::pass(ADMISSION, text),
     };
     let found = Diagnostic::new(rule, text).with_severity(severity);
-    Check::found(ADMISSION, fixed(found, fix.map(|command| format!("{command}."))))
+    Check::found(ADMISSION, found.fixed(fix.map(|command| format!("{command}."))))
 }
 
 /// A Deployment whose controller rolls out no change.
 fn paused(workload: &Workload, count: &str) -> Diagnostic {
     let found = missing(workload, format!("{count}, and it is paused: its controller rolls out no change"));
     let resume = workload.subject().command("rollout resume deployment", &workload.name, "");
-    fixed(found, resume.map(|resume| format!("{resume}.")))
-}
-
-/// With what to do about it, where that can be said; otherwise with what the rule says.
-fn fixed(found: Diagnostic, fix: Option<String>) -> Diagnostic {
-    Diagnostic { fix: fix.or(found.fix), ..found }
+    found.fixed(resume.map(|resume| format!("{resume}.")))
 }
 
 fn missing(workload: &Workload, text: String) -> Diagnostic {

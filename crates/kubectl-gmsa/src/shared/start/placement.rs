@@ -19,14 +19,11 @@ pub fn labels(node: &Node) -> BTreeMap<String, String> {
 /// Whether the pod selects the node by its labels.
 pub fn selects(spec: &PodSpec, labels: &BTreeMap<String, String>) -> bool {
     let mut by_selector = spec.node_selector.iter().flatten();
-    by_selector.all(|(key, value)| labels.get(key) == Some(value)) && affinity_selects(spec, labels)
-}
-
-fn affinity_selects(spec: &PodSpec, labels: &BTreeMap<String, String>) -> bool {
     let of_nodes = spec.affinity.as_ref().and_then(|affinity| affinity.node_affinity.as_ref());
     let required = of_nodes.and_then(|of_nodes| of_nodes.required_during_scheduling_ignored_during_execution.as_ref());
     let holds = |term: &NodeSelectorTerm| term.match_expressions.iter().flatten().all(|one| requires(one, labels));
-    required.is_none_or(|required| required.node_selector_terms.iter().any(holds))
+    by_selector.all(|(key, value)| labels.get(key) == Some(value))
+        && required.is_none_or(|required| required.node_selector_terms.iter().any(holds))
 }
 
 fn requires(requirement: &NodeSelectorRequirement, labels: &BTreeMap<String, String>) -> bool {

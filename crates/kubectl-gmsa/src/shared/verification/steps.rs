@@ -73,7 +73,8 @@ impl Asked {
             Self::DnsOverTcp => Check::pass(about, "the same over TCP"),
             _ => match answer.failure() {
                 Some(code) => found_by_code((self, about), code, identity, command),
-                None if self.needs_a_status() && !answer.succeeded() => {
+                // Of these, a success has a code too.
+                None if matches!(self, Self::SecureChannel | Self::Trust) && !answer.succeeded() => {
                     let text = format!("{} printed no status code", command.join(" "));
                     Check::breach(about, &rules::UNKNOWN_STATUS, text)
                 }
@@ -116,11 +117,6 @@ impl Asked {
                 ))),
             },
         }
-    }
-
-    /// Whether a success has a code too.
-    fn needs_a_status(self) -> bool {
-        matches!(self, Self::SecureChannel | Self::Trust)
     }
 }
 

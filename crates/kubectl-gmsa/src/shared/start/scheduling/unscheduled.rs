@@ -151,8 +151,8 @@ fn tainted(pod: &ClusterPod, node: &Node, taints: &[&Taint], text: &str, subject
         let text = format!("{text}; {name} has the condition {condition}{why}");
         return rules::found(&rules::NODE_NOT_READY, text, &names);
     }
-    let names: Vec<String> = taints.iter().map(|taint| shown(taint)).collect();
-    let text = format!("{text}; {name} has the taint {}, which it does not tolerate", first_five(&names));
+    let names = first_five(taints.iter().map(|taint| shown(taint)));
+    let text = format!("{text}; {name} has the taint {names}, which it does not tolerate");
     let tolerated = subject.change(&json!({"tolerations": tolerations(pod, taints)}));
     Diagnostic::new(&rules::NODE_TAINT, text).with_fix(tolerated)
 }
