@@ -7,7 +7,10 @@ use std::{
     time::Duration,
 };
 
-use gmsa_test_support::exec::{kubelet, transcript};
+use gmsa_test_support::{
+    SimulatedApi,
+    exec::{answer_each, transcript},
+};
 use serde_json::{Value, json};
 
 use crate::{
@@ -49,11 +52,11 @@ fn serve(cluster: &Cluster, nodes: &[WindowsNode<'_>], is_over: &AtomicBool) {
     }
 }
 
-/// Has the kubelet of a node answer `exec` on this port.
-fn answers(cluster: &Cluster, node: &str, port: u16) {
+/// Has the kubelet of a node answer `exec` there.
+fn answers(cluster: &Cluster, node: &str, kubelet: &SimulatedApi) {
     let status = json!({
         "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
-        "daemonEndpoints": {"kubeletEndpoint": {"Port": port}},
+        "daemonEndpoints": {"kubeletEndpoint": {"Port": kubelet.address.port()}},
         "declaredFeatures": ["ExtendWebSocketsToKubelet"],
     });
     cluster.change(&format!("node {node} --subresource=status"), &json!({"status": status}));
@@ -76,11 +79,12 @@ fn three_nodes_are_probed_and_each_has_its_first_cause() {
     let nodes =
         ["win-1", "win-2", "win-3"].map(|name| WindowsNode::join(&cluster, name, "10.0.20348", ("pool", "main")));
     let (_, runtime) = cluster.control_plane();
-    for (node, case) in [("win-1", "network-service"), ("win-3", "no-secure-channel")] {
-        let transcript = transcript(case);
-        let _in_runtime = runtime.enter();
-        answers(&cluster, node, kubelet(move |_, command| transcript.get(command).cloned()));
-    }
+    let _kubelets = [("win-1", "network-service"), ("win-3", "no-secure-channel")].map(|(node, case)| {
+        let (kubelet, transcript) = (runtime.block_on(SimulatedApi::start_with_tls()), transcript(case));
+        answer_each(&kubelet, move |_, command| transcript.get(command).cloned());
+        answers(&cluster, node, &kubelet);
+        kubelet
+    });
     let probe = "probe --credspec webapp1 --serviceaccount apps:web";
     let outcomes = |lines: &[Line]| lines.iter().map(Line::outcome).collect::<Vec<_>>();
 

@@ -17,7 +17,7 @@ use std::{
 use axum::body::Body;
 use gmsa_cluster::authorizer::Authorizer;
 use http::{Request, Response};
-use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper::{body::Incoming, service::service_fn};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo},
     server::conn::auto,
@@ -111,7 +111,7 @@ impl World {
 
 /// The server. It stops when it is dropped.
 pub struct SimulatedApi {
-    address: SocketAddr,
+    pub address: SocketAddr,
     world: Arc<World>,
     server: Option<JoinHandle<()>>,
     /// Bound while the server is stopped, so that nobody else gets the port.
@@ -159,16 +159,16 @@ impl SimulatedApi {
                 let answer = service_fn(move |request: Request<Incoming>| answer::answer(Arc::clone(&world), request));
                 // An error is a client that went away, or a scripted cut.
                 let serve = async move {
-                    if let Some(acceptor) = acceptor {
-                        let Ok(stream) = acceptor.accept(stream).await else { return };
-                        let mut http = auto::Builder::new(TokioExecutor::new());
-                        // Calls that are given up early do not end a connection: on a busy machine they come all at once.
-                        http.http2().max_pending_accept_reset_streams(10_000).max_local_error_reset_streams(None);
-                        let _ = http.serve_connection(TokioIo::new(stream), answer).await;
-                    } else {
-                        let _ =
-                            http1::Builder::new().serve_connection(TokioIo::new(stream), answer).with_upgrades().await;
-                    }
+                    let mut http = auto::Builder::new(TokioExecutor::new());
+                    // Calls that are given up early do not end a connection: on a busy machine they come all at once.
+                    http.http2().max_pending_accept_reset_streams(10_000).max_local_error_reset_streams(None);
+                    let _ = match acceptor {
+                        None => http.serve_connection_with_upgrades(TokioIo::new(stream), answer).await,
+                        Some(acceptor) => match acceptor.accept(stream).await {
+                            Ok(stream) => http.serve_connection_with_upgrades(TokioIo::new(stream), answer).await,
+                            Err(_) => return,
+                        },
+                    };
                 };
                 connections.spawn(async move {
                     let mut serve = pin!(serve);
