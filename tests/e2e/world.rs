@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use crate::{
     BINARY,
     control_plane::{
-        Account, Binaries, Client, ControlPlane, LIFETIME, Registration, SERVICE, SPECS, Webhook, grant, install,
-        namespace, service_account, until,
+        Account, Binaries, Client, ControlPlane, LIFETIME, Registration, SERVICE, SPECS, Webhook, certificate_flags,
+        grant, install, namespace, service_account, until,
     },
     pods::{self, container, gmsa, pod},
 };
@@ -58,8 +58,8 @@ impl World {
         let certificate = ca.issue(&[format!("{SERVICE}.{SERVICE}.svc")], SystemTime::now(), LIFETIME).unwrap();
         let account = Account { name: "gmsa-webhook", verbs: &["get", "list", "watch"] };
         let kubeconfig = account.create(&control_plane).await;
-        let webhook =
-            Webhook::start(BINARY, control_plane.folder(), "gmsa-webhook", &kubeconfig, &certificate, 0).await;
+        let flags = certificate_flags(&control_plane.folder().join("gmsa-webhook"), &certificate);
+        let webhook = Webhook::start(BINARY, control_plane.folder(), "gmsa-webhook", &kubeconfig, &flags, 0).await;
         let world = Self { webhook, control_plane, certificate, ca };
         let port = world.webhook.address.port();
         register(world.client(), SERVICE, port, world.ca.cert_pem(), json!({})).await;

@@ -15,7 +15,6 @@ use std::{
 };
 
 use axum::body::Body;
-use gmsa_cluster::authorizer::Authorizer;
 use http::{Request, Response};
 use hyper::{body::Incoming, service::service_fn};
 use hyper_util::{
@@ -37,7 +36,6 @@ mod tls;
 mod watches;
 mod wire;
 
-pub use access::Table;
 pub use faults::{Fault, Gate};
 pub use store::Kind;
 pub use tls::Tls;
@@ -81,8 +79,8 @@ struct World {
     store: Mutex<store::Store>,
     script: Mutex<faults::Script>,
     requests: Mutex<Vec<Recorded>>,
-    /// Who answers access reviews; they are denied where nobody does.
-    access: Mutex<Option<Arc<dyn Authorizer>>>,
+    /// What access reviews allow.
+    grants: Mutex<access::Grants>,
     /// Rises with every change, bookmark and request.
     changes: watch::Sender<u64>,
     /// Rises whenever watches are to be cut.
@@ -305,9 +303,12 @@ impl SimulatedApi {
         *self.world.withheld.lock().unwrap() = Some(name.to_owned());
     }
 
-    /// Answers access reviews by what `authorizer` says.
-    pub fn authorize_by(&self, authorizer: impl Authorizer) {
-        *self.world.access.lock().unwrap() = Some(Arc::new(authorizer));
+    /// Allows in access reviews what is among these, and nothing else: `(namespace, service account, credential spec)`.
+    pub fn grant_only(&self, grants: &[(&str, &str, &str)]) {
+        let owned = grants
+            .iter()
+            .map(|(namespace, account, spec)| ((*namespace).to_owned(), (*account).to_owned(), (*spec).to_owned()));
+        *self.world.grants.lock().unwrap() = owned.collect();
     }
 
     /// Answers requests for another protocol, unless a fault is scripted for them.

@@ -18,7 +18,7 @@ use super::{
     Duration, NO_DEFINITION, NO_MEMORY, REVIEWS, SOON, SPECS, connect, failed, refused, spec, spec_name, subject,
     timed_out, within,
 };
-use crate::support::{Fault, PATIENCE, SimulatedApi, Table, Verb, credential_spec};
+use crate::support::{Fault, PATIENCE, SimulatedApi, Verb, credential_spec};
 
 async fn read(api: &SimulatedApi, time: Duration) -> SpecFact {
     let Resolved { fact, source } = connect(api).resolve(&spec_name("web"), Freshness::Any, within(time)).await;
@@ -141,7 +141,7 @@ async fn the_second_try_counts_and_waits_as_long_as_the_api_server_asks() {
 
 /// Asks whether `till` in the namespace `shop` may use `web`, which is so.
 async fn ask(api: &SimulatedApi) -> UseFact {
-    api.authorize_by(Table::of(&[("shop", "till", "web")]));
+    api.grant_only(&[("shop", "till", "web")]);
     let Authorization { fact, source } =
         connect(api).may_use(&subject("shop", "till"), &spec_name("web"), within(SOON)).await;
     assert_eq!(source, Source::Api);

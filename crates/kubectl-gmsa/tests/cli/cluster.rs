@@ -8,7 +8,7 @@ use tempfile::NamedTempFile;
 
 use super::{
     program,
-    support::{Fault, Kind, SimulatedApi, Table, Verb},
+    support::{Fault, Kind, SimulatedApi, Verb},
 };
 
 /// A kubeconfig for the server.
@@ -154,6 +154,6 @@ pub async fn healthy() -> SimulatedApi {
         api.apply(object);
     }
     answers(&api);
-    api.authorize_by(Table::of(&[("shop", "web", "webapp1")]));
+    api.grant_only(&[("shop", "web", "webapp1")]);
     api
 }
