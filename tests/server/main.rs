@@ -11,7 +11,6 @@ use gmsa_test_support as support;
 
 // Tests start in the order of their names. Those of certificates wait longest, so it is good that they are the first.
 mod certificates;
-mod client;
 mod cluster;
 mod contract;
 mod http;

@@ -15,10 +15,9 @@ use serde_json::{Value, json};
 use socket2::SockRef;
 
 use crate::{
-    client::NAME,
     https::{authority, leaf},
     reviews::{created, slot},
-    support::SimulatedApi,
+    support::{SimulatedApi, https::NAME},
 };
 
 mod commands;

@@ -26,6 +26,8 @@ pub mod flood;
 pub mod golden;
 pub mod helm;
 pub mod hostile;
+#[cfg(feature = "control-plane")]
+pub mod https;
 pub mod oracle;
 pub mod page;
 mod slow_json;

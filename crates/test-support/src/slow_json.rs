@@ -92,14 +92,21 @@ pub fn printed(tree: &Tree) -> String {
     }
 }
 
-/// The shortest number that reads back the same, with an exponent where it is very small or very large.
+/// The shortest number that reads back the same, of two that are equally near the even one; with an exponent where it is very small
+/// or very large.
 fn printed_float(float: f64) -> String {
-    if float == 0.0 {
-        "0".to_owned()
-    } else if (1e-6..1e21).contains(&float.abs()) {
-        float.to_string()
-    } else {
-        format!("{float:e}").replace('e', "e+").replace("e+-", "e-")
+    let shortest = format!("{float:e}");
+    let (mantissa, exponent) = shortest.split_once('e').unwrap();
+    let exponent: i32 = exponent.parse().unwrap();
+    let precision = mantissa.split_once('.').map_or(0, |(_, fraction)| fraction.len());
+    // Rust takes the even one only where it is told how many digits there are.
+    let (even, places) = (format!("{float:.precision$e}"), i32::try_from(precision).unwrap() - exponent);
+    let (mantissa, _) = even.split_once('e').unwrap();
+    match usize::try_from(places) {
+        _ if float == 0.0 => "0".to_owned(),
+        _ if !(-6..21).contains(&exponent) => format!("{mantissa}e{exponent:+}"),
+        Ok(places) => format!("{float:.places$}"),
+        Err(_) => mantissa.replace('.', "") + &"0".repeat(places.unsigned_abs() as usize),
     }
 }
 

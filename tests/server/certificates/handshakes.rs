@@ -22,9 +22,12 @@ use tokio::{
 
 use super::webhook;
 use crate::{
-    client::{Client, NAME},
     https::{DAY, Server, Setup, authority, key_pair, leaf, served},
-    support::{PATIENCE, control_plane::until},
+    support::{
+        PATIENCE,
+        control_plane::until,
+        https::{Client, NAME},
+    },
 };
 
 /// A `ClientHello` in the layout of RFC 5246 section 7.4.1.2, with the signature algorithms as its only extension.

@@ -1,19 +1,17 @@
 //! What a request must be: paths, methods, content types, bodies that are reviews, one after the other, by HTTP/1.1.
 
-use bytes::Bytes;
 use gmsa_webhook::limits::Limits;
-use http::{Request, StatusCode};
-use http_body_util::Full;
+use http::StatusCode;
 use serde_json::json;
 use tokio::io::AsyncWriteExt as _;
 
-use super::{answers_to, create, limited, read_answer, refused, request};
-use crate::client::Answer;
+use super::{answers_to, create, limited, read_answer, refused};
+use crate::support::https::{Answer, post};
 
 #[tokio::test]
 async fn paths_methods_and_content_types() {
     let server = limited(Limits::default());
-    assert_eq!(server.get("/health").await, Answer { status: StatusCode::NO_CONTENT, body: Bytes::new() });
+    assert_eq!(server.get("/health").await, Answer { status: StatusCode::NO_CONTENT, body: Vec::new() });
     let info = server.get("/info").await;
     assert_eq!((info.status, info.json()), (StatusCode::OK, json!({"version": env!("CARGO_PKG_VERSION")})));
     let paths = "/mutate, /validate, /validate-workload, /validate-credspec, /health and /info";
@@ -24,19 +22,18 @@ async fn paths_methods_and_content_types() {
     let wrong = server.post("/mutate?timeout=soon", "{}").await;
     let units = "a duration above 0 with units, such as 10s, 1m30s or 500ms";
     assert_eq!(wrong, refused(400, &format!("the query parameter timeout must be {units}")));
-    let post = async |content_type: Option<&str>, body: String| {
-        let mut request = Request::post("/validate").header("host", "localhost");
-        if let Some(content_type) = content_type {
-            request = request.header("content-type", content_type);
-        }
-        server.send(request.body(Full::from(body)).unwrap()).await
+    let posted = async |content_type: &str, body: &str| {
+        let head =
+            format!("POST /validate HTTP/1.1\r\nhost: l\r\n{content_type}content-length: {}\r\n\r\n", body.len());
+        server.send((head + body).as_bytes()).await
     };
-    for content_type in [Some("text/plain"), Some("application/jsonp"), None] {
-        let answer = post(content_type, "{}".to_owned()).await;
+    for content_type in ["content-type: text/plain\r\n", "content-type: application/jsonp\r\n", ""] {
+        let answer = posted(content_type, "{}").await;
         assert_eq!(answer, refused(415, "the content type must be application/json"), "{content_type:?}");
     }
     let review = create(&json!({})).to_string();
-    assert_eq!(post(Some("Application/JSON; charset=utf-8"), review).await.status, StatusCode::OK);
+    let answer = posted("content-type: Application/JSON; charset=utf-8\r\n", &review).await;
+    assert_eq!(answer.status, StatusCode::OK);
 }
 
 #[tokio::test]
@@ -78,7 +75,7 @@ async fn reviews_that_come_close_together_are_answered_in_order() {
     let review = |number: u8| {
         let mut review = create(&json!({}));
         review["request"]["uid"] = json!(format!("u-{number}"));
-        request(review.to_string().as_bytes())
+        post("/mutate", review.to_string().as_bytes())
     };
     let reviews = [review(1), review(2), review(3)].concat();
     let (first, rest) = reviews.split_at(review(1).len() + 20);
