@@ -200,7 +200,7 @@ impl Snapshot {
             Origin::Live(cluster) => {
                 Ok(Some(cluster.post(path, &body).await.map_err(|error| Unread::of(CREATE, path, &error))?))
             }
-            Origin::Recorded(bundle) => raw(Some(bundle.answer(&request)?)),
+            Origin::Recorded(bundle) => raw(Some(bundle.answer(CREATE, &request)?)),
         });
         answer.await?.ok_or_else(|| Unread::of(CREATE, &request, &anyhow::anyhow!("there is no answer")))
     }
@@ -217,7 +217,7 @@ impl Snapshot {
                 }
                 raw(answer.map(of_answer))
             }
-            Origin::Recorded(bundle) => raw(bundle.answer(&request)?),
+            Origin::Recorded(bundle) => raw(bundle.answer(DRY_RUN, &request)?),
         });
         answer.await.transpose()
     }

@@ -12,10 +12,9 @@ use super::{
     template::CheckedPod,
 };
 use crate::shared::{
-    admission::{Admission, Reviewed, is_unchecked, review_of},
+    admission::{Admission, FactFinder, Reviewed, is_unchecked, review_of},
     output::{Place, Report},
     rules::{self, Fix, Names},
-    unread::Remedy,
 };
 use gmsa_core::admission::{
     Denial, SlotDenial,
@@ -80,7 +79,7 @@ pub(super) async fn check(
                 Denial::SpecMissing(spec) => surroundings.nearest_spec(spec.as_str()).await,
                 _ => None,
             };
-            report.findings.push(denied(checked, pod, (&slot, nearest.as_deref()), denial));
+            report.findings.push(denied(checked, pod, (&slot, nearest.as_deref()), denial, &surroundings.facts));
         }
     }
     if let Some(denial) = of_the_pod {
@@ -90,7 +89,7 @@ pub(super) async fn check(
         let found = checked.finding(rule, "/spec", message);
         report.findings.push(Diagnostic { consequence: Some(consequence), ..found });
         let later = surroundings.facts.admit(&review, &checked.pod, &Reviewed::ASSUMED).await?;
-        report.findings.extend(refused_later(checked, pod, &denials, &later));
+        report.findings.extend(refused_later(checked, pod, &denials, &later, &surroundings.facts));
     }
     // Of fields that cannot be read, the API server refuses the pod.
     let unsupported = fields::read(&checked.pod.to_string()).unwrap_or_default();
@@ -124,6 +123,7 @@ fn denied(
     pod: &Pod,
     (slot, nearest): (&Slot<'_>, Option<&str>),
     denial: &Denial,
+    facts: &FactFinder,
 ) -> Diagnostic {
     let (namespace, rule) = (&checked.namespace, denial.rule());
     let names = Names {
@@ -134,7 +134,7 @@ fn denied(
         nearest,
         ..Names::of_denial(denial)
     };
-    let fix = match Remedy::of_denial(denial, namespace) {
+    let fix = match facts.lacking(denial, namespace) {
         Some((_, remedy)) => remedy.into_text(),
         None => rules::fix(rule, &names).and_then(Fix::in_manifest).unwrap_or_else(|| rule.remedy.to_owned()),
     };
@@ -147,12 +147,13 @@ fn refused_later(
     pod: &Pod,
     now: &[SlotDenial],
     later: &Admission,
+    facts: &FactFinder,
 ) -> impl Iterator<Item = Diagnostic> {
     let is_new = |found: &&SlotDenial| now.iter().all(|known| known.slot != found.slot);
     later.denials.iter().filter(is_new).map(|found| {
         let slot = pod.slots().find(|slot| found.slot == Some((slot.kind, slot.index)));
         let finding = match &slot {
-            Some(slot) => denied(checked, pod, (slot, None), &found.denial),
+            Some(slot) => denied(checked, pod, (slot, None), &found.denial, facts),
             None => checked.finding(rule(&found.denial), "/spec", found.denial.to_string()),
         };
         let message = format!("once the webhook reviews this pod: {}", finding.message);

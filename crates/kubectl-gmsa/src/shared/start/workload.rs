@@ -111,6 +111,12 @@ impl Workload {
         Pod::from_json(&self.template.to_string()).ok()
     }
 
+    /// That its template cannot be parsed, so that nothing is known of what it names.
+    pub fn unparsed(&self) -> Option<String> {
+        let is_unparsed = self.pod().is_none();
+        is_unparsed.then(|| format!("the pod template of {} cannot be parsed", self.title()))
+    }
+
     /// The credential specs that its pod template names.
     pub fn credential_specs(&self) -> BTreeSet<String> {
         let pod = self.pod();
