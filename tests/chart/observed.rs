@@ -183,32 +183,18 @@ fn every_panel_asks_for_metrics_that_exist() {
     }
 }
 
+/// `queries` has a query on a line, and below it, indented, what it names that does not exist.
 #[test]
 fn a_query_for_what_does_not_exist_is_found() {
-    let fault = |name: &str, what: &'static str| vec![Fault { name: name.to_owned(), what }];
-    for (query, found) in [
-        ("gmsa_webhook_reviews", fault("gmsa_webhook_reviews", "is no metric")),
-        ("rate(gmsa_webhook_review_total[5m])", fault("gmsa_webhook_review_total", "is no metric")),
-        ("gmsa_webhook_reviews_total{result=\"x\"}", fault("result", "is no label of that metric")),
-        ("gmsa_webhook_reviews_total{outcome=\"errors\"}", fault("errors", "is no value of that label")),
-        ("gmsa_webhook_reviews_total{outcome=~\"error|errors\"}", fault("errors", "is no value of that label")),
-        (
-            "sum by (state) (rate(gmsa_webhook_reviews_total{namespace=~\"$namespace\"}[5m]))",
-            fault("state", "is no label of the metrics of that query"),
-        ),
-        ("sum(gmsa_webhook_specs_known) without (le)", fault("le", "is no label of the metrics of that query")),
-        ("label_values(gmsa_webhook_build_info, node)", fault("node", "is no label of the metrics of that query")),
-        ("up == 0", fault("up", "is no metric")),
-    ] {
-        assert_eq!(promql::faults(query, &families()), found, "{query}");
+    let file = "tests/chart/metrics/queries";
+    let mut found = String::new();
+    for query in text(file).lines().filter(|line| !line.starts_with(' ')) {
+        found += &format!("{query}\n");
+        for Fault { name, what } in promql::faults(query, &families()) {
+            found += &format!("    {name} {what}\n");
+        }
     }
-    for query in [
-        "histogram_quantile(0.99, sum by (le, path, pod) (rate(gmsa_webhook_review_duration_seconds_bucket[5m])))",
-        "gmsa_webhook_spec_watch_state{state=~\"stale|live\"} == 1 unless on (pod) process_open_fds offset 1h > 5e3",
-        "label_values(gmsa_webhook_build_info, namespace)",
-    ] {
-        assert_eq!(promql::faults(query, &families()), [], "{query}");
-    }
+    assert_file(file, &found);
 }
 
 fn faults(queries: &[String]) -> Vec<(String, Fault)> {

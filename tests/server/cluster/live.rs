@@ -155,25 +155,8 @@ async fn the_review_is_made_in_the_pods_namespace_for_its_account_and_exactly_tw
     let requests = api.requests(Verb::Create, "");
     assert_eq!(requests.len(), 1);
     assert_eq!(requests[0].path, "/apis/authorization.k8s.io/v1/namespaces/shop/localsubjectaccessreviews");
-    assert_eq!(
-        requests[0].body,
-        json!({
-            "apiVersion": "authorization.k8s.io/v1",
-            "kind": "LocalSubjectAccessReview",
-            "metadata": {"namespace": "shop"},
-            "spec": {
-                "user": "system:serviceaccount:shop:till",
-                "groups": ["system:serviceaccounts", "system:serviceaccounts:shop"],
-                "resourceAttributes": {
-                    "namespace": "shop",
-                    "verb": "use",
-                    "group": "windows.k8s.io",
-                    "resource": "gmsacredentialspecs",
-                    "name": "web",
-                },
-            },
-        })
-    );
+    let review: Value = serde_json::from_str(include_str!("access_review.json")).unwrap();
+    assert_eq!(requests[0].body, review);
 }
 
 /// What is answered, what is made of it, and how often it is asked.
