@@ -40,7 +40,7 @@ pub use faults::{Fault, Gate};
 pub use store::Kind;
 pub use tls::Tls;
 
-/// The longest that a test waits for something that must happen.
+/// The longest that a test waits for something that must happen. Far more than it needs: machines are busy at times.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What is done to a resource, in the words of RBAC.
@@ -358,14 +358,22 @@ impl SimulatedApi {
     }
 }
 
-/// Waits until `condition` holds.
-pub async fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
-    let waiting = async {
-        while !condition() {
+/// Looks until there is something to give back; `what` is what is waited for.
+pub async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
+    let looking = async {
+        loop {
+            if let Some(found) = look().await {
+                return found;
+            }
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, waiting).await.unwrap_or_else(|_| panic!("it never came to this: {what}"));
+    tokio::time::timeout(PATIENCE, looking).await.unwrap_or_else(|_| panic!("waited {PATIENCE:?} in vain: {what}"))
+}
+
+/// Waits until `condition` holds.
+pub async fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
+    until(what, async || condition().then_some(())).await;
 }
 
 pub fn credential_spec(name: &str, credspec: Value) -> Value {
