@@ -3,6 +3,7 @@
 
 use std::{path::Path, time::SystemTime};
 
+use gmsa_test_support::credential_spec;
 use gmsa_webhook::tls::issue::{Ca, Issued};
 use serde_json::{Value, json};
 
@@ -115,16 +116,6 @@ pub async fn cluster(binaries: Binaries, folder: &Path) -> ControlPlane {
     web["metadata"]["name"] = json!("web");
     client.create(SPECS, &web).await.unwrap();
     let sql = serde_json::from_str(SQL).unwrap();
-    client.create(SPECS, &credential_spec("sql", &sql)).await.unwrap();
+    client.create(SPECS, &credential_spec("sql", sql)).await.unwrap();
     control_plane
-}
-
-/// A credential spec.
-pub fn credential_spec(name: &str, contents: &Value) -> Value {
-    json!({
-        "apiVersion": "windows.k8s.io/v1",
-        "kind": "GMSACredentialSpec",
-        "metadata": {"name": name},
-        "credspec": contents,
-    })
 }

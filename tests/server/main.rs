@@ -7,7 +7,7 @@
     reason = "a test that cannot go on must fail"
 )]
 
-use gmsa_test_support as support;
+use gmsa_test_support::{self as support, reviews};
 
 // Tests start in the order of their names. Those of certificates wait longest, so it is good that they are the first.
 mod certificates;
@@ -17,5 +17,4 @@ mod http;
 mod https;
 mod layout;
 mod record;
-mod reviews;
 mod serve;

@@ -30,6 +30,7 @@ pub mod hostile;
 pub mod https;
 pub mod oracle;
 pub mod page;
+pub mod reviews;
 mod slow_json;
 
 #[cfg(feature = "api")]
