@@ -2,19 +2,14 @@
 
 use std::{fs, process::Command};
 
+use gmsa_test_support::run;
+
 use crate::{
     files::{executable, text},
     snapshot::assert_file,
 };
 
 const OWN_CA: &str = "certs/own-ca/issue-certificate.sh";
-
-/// Exit code, standard output and standard error.
-fn run(command: &mut Command) -> (i32, String, String) {
-    let output = command.output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
-}
 
 /// Each of them gave a certificate or a request that asked for more. `refused-by-scripts` has a command on a line, and below it, indented, its exit code
 /// and what it says.
