@@ -11,12 +11,12 @@ use std::{
 };
 
 use serde::Deserialize;
-use tokio::io::AsyncWriteExt as _;
 
 use super::{
-    client::{Answer, Client, PATIENCE, connect, read_answer},
+    client::{Answer, Client, PATIENCE},
     report::Figure,
     reviews,
+    support::https::{connect, exchange},
 };
 
 /// Its address, where the attack has another one.
@@ -117,7 +117,7 @@ impl Bystander {
                     };
                     seen.took.push(begun.elapsed());
                     let right = match question {
-                        Question::Ready => matches!(answer.0, Some((200, _))),
+                        Question::Ready => answer.word() == "200",
                         Question::Review | Question::KeptReview | Question::NewAccount => answer.word() == "allowed",
                     };
                     if !right {
@@ -140,10 +140,5 @@ impl Bystander {
 }
 
 async fn ready(source: Ipv4Addr, admin: SocketAddr) -> Answer {
-    let exchange = async {
-        let mut stream = connect(source, admin).await?;
-        stream.write_all(READY).await?;
-        read_answer(&mut stream).await
-    };
-    Answer::within(PATIENCE, exchange).await
+    Answer::within(PATIENCE, async { exchange(&mut connect(source, admin).await?, READY).await }).await
 }

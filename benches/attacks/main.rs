@@ -29,7 +29,7 @@ use gmsa_test_support::{
 };
 use gmsa_webhook::tls::issue::{Ca, Issued};
 use report::Figure;
-use support::{Fault, SimulatedApi, Table, Verb};
+use support::{Fault, SimulatedApi, Verb};
 
 mod bystander;
 mod cases;
@@ -127,7 +127,7 @@ async fn api_server() -> SimulatedApi {
     api.apply(example());
     let accounts: Vec<String> = (0..reviews::ACCOUNTS).map(reviews::account).collect();
     let entries: Vec<_> = accounts.iter().map(|account| (reviews::NAMESPACE, account.as_str(), SPEC)).collect();
-    api.authorize_by(Table::of(&entries));
+    api.grant_only(&entries);
     api.fault(Verb::Get, "gmsacredentialspecs/unknown", usize::MAX, Fault::Delay(API_DELAY));
     api.fault(Verb::Create, "localsubjectaccessreviews", usize::MAX, Fault::Delay(API_DELAY));
     api

@@ -2,7 +2,10 @@
 
 use bytes::Bytes;
 use gmsa_core::credspec::Contents;
-use gmsa_test_support::control_plane::{SPEC, example};
+use gmsa_test_support::{
+    control_plane::{SPEC, example},
+    reviews::created,
+};
 use serde_json::{Value, json};
 
 pub const NAMESPACE: &str = "attacks";
@@ -150,18 +153,10 @@ fn pod(spec: &Value) -> Value {
 }
 
 fn review(group: &str, kind: &str, object: &Value) -> Value {
-    json!({
-        "apiVersion": "admission.k8s.io/v1",
-        "kind": "AdmissionReview",
-        "request": {
-            "uid": "76aeff47-d12f-4771-8157-d6cc03c88718",
-            "kind": {"group": group, "version": "v1", "kind": kind},
-            "subResource": "",
-            "namespace": NAMESPACE,
-            "operation": "CREATE",
-            "object": object,
-        },
-    })
+    let mut review = created(NAMESPACE, object);
+    review["request"]["kind"] = json!({"group": group, "version": "v1", "kind": kind});
+    review["request"]["subResource"] = json!("");
+    review
 }
 
 fn bytes(review: &Value) -> Bytes {

@@ -25,8 +25,8 @@ use std::{
 
 use clap::Parser as _;
 use control_plane::{
-    Account, Binaries, ControlPlane, LIFETIME, Process, SPEC, UNTHROTTLED as NO_THROTTLE, Webhook, example,
-    free_addresses, other_webhook, pod, register_for, tails, tenants, until, until_asked, write_certificate,
+    Account, Binaries, ControlPlane, LIFETIME, Process, SPEC, UNTHROTTLED as NO_THROTTLE, Webhook, certificate_flags,
+    example, free_addresses, other_webhook, pod, register_for, tails, tenants, until, until_asked, write_certificate,
 };
 use futures::{FutureExt as _, future::join_all};
 use gmsa_core::credspec::Contents;
@@ -84,12 +84,8 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let args = Args::parse();
-    let binaries = match Binaries::find() {
-        Ok(binaries) => binaries,
-        Err(missing) => {
-            eprintln!("error: {missing}");
-            return ExitCode::from(2);
-        }
+    let Ok(binaries) = Binaries::find().inspect_err(|missing| eprintln!("error: {missing}")) else {
+        return ExitCode::from(2);
     };
     let folder = tempfile::Builder::new().prefix("gmsa-bench-").tempdir().unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
@@ -162,9 +158,9 @@ impl Lab {
         let certificate = ca.issue(&["127.0.0.1".to_owned()], SystemTime::now(), LIFETIME).unwrap();
         let account = Account { name: "gmsa-webhook", verbs: &["get", "list", "watch"] };
         let kubeconfig = account.create(&control_plane).await;
-        let webhook =
-            Webhook::start(env!("CARGO_BIN_EXE_gmsa-webhook"), folder, "gmsa-webhook", &kubeconfig, &certificate, 0)
-                .await;
+        let (binary, name) = (env!("CARGO_BIN_EXE_gmsa-webhook"), "gmsa-webhook");
+        let flags = certificate_flags(&folder.join(name), &certificate);
+        let webhook = Webhook::start(binary, folder, name, &kubeconfig, &flags, 0).await;
         let patch = folder.join("patch.json");
         fs::write(&patch, patch_of(&example())).unwrap();
         let mut commands: Vec<(usize, SocketAddr, Command)> = Vec::new();

@@ -127,12 +127,8 @@ fn main() -> ExitCode {
         eprintln!("error: unshare cannot be started: {error}");
         return ExitCode::from(2);
     }
-    let binaries = match Binaries::find() {
-        Ok(binaries) => binaries,
-        Err(missing) => {
-            eprintln!("error: {missing}");
-            return ExitCode::from(2);
-        }
+    let Ok(binaries) = Binaries::find().inspect_err(|missing| eprintln!("error: {missing}")) else {
+        return ExitCode::from(2);
     };
     raise_open_files(u64::MAX);
     let folder = tempfile::Builder::new().prefix("gmsa-storm-").tempdir().unwrap();

@@ -8,6 +8,7 @@ use crate::{
     files::{objects, text},
     helm::{CHART, Helm},
     notes::copy,
+    rendered::assert_difference,
 };
 
 /// A parent chart with this chart in it twice: by its name, and as `second`.
@@ -59,23 +60,20 @@ fn below(key: &str, sets: &str) -> String {
     sets.split(',').map(|set| format!("{key}.{set}")).collect::<Vec<_>>().join(",")
 }
 
+/// It has the names of a release `shop-gmsa-webhook`, and the values below its key.
 #[test]
 fn a_dependency_is_named_and_selected_apart_from_its_siblings() {
     let parent = parent();
     let chart = parent.path().to_str().unwrap();
-    let objects = template(chart, "shop", "windows", &[&below("gmsa-webhook", "replicaCount=5,image.tag=two")]);
-    let name = "shop-gmsa-webhook";
-    assert_eq!(find(&objects, "Service")["metadata"]["name"], name);
-    assert_eq!(find(&objects, "Service")["spec"]["selector"]["app"], name);
-    let deployment = find(&objects, "Deployment");
-    assert_eq!(deployment["spec"]["selector"]["matchLabels"]["app"], name);
-    assert_eq!(deployment["spec"]["replicas"], 5);
-    let container = &deployment["spec"]["template"]["spec"]["containers"][0];
-    assert_eq!(container["image"], "gmsa-webhook:two");
-    for object in &objects {
-        let name = object["metadata"]["name"].as_str().unwrap();
-        assert!(name.trim_start_matches("zz-").starts_with("shop-gmsa-webhook"), "{name}");
-    }
+    let render = |release, chart, more: &[&str]| {
+        let args = ["template", release, chart, "--namespace", "windows", "--kube-version", "1.36"];
+        let rendered = Helm::new().prints(args.iter().chain(more).copied());
+        let lines = rendered.lines().filter(|line| !line.starts_with("# Source: "));
+        lines.fold(String::new(), |text, line| text + line + "\n")
+    };
+    let alone = render("shop-gmsa-webhook", CHART, &[]);
+    let set = below("gmsa-webhook", "replicaCount=5,image.tag=two");
+    assert_difference("dependency", "alone", &alone, &render("shop", chart, &["--set", &set]));
     let output = Helm::new().run(["template", "shop", chart, "--set", "gmsa-webhook.enabled=false"]);
     assert!(output.status.success() && output.stdout.trim_ascii().is_empty(), "{output:?}");
 }
@@ -119,20 +117,18 @@ fn two_in_one_parent_and_two_releases_share_no_object() {
         let two = template(CHART, release, namespace, &[ALL, more]);
         let shared: Vec<_> = identities(&one).intersection(&identities(&two)).cloned().collect();
         assert!(shared.is_empty(), "{release}: {shared:?}");
+        let secrets = |objects: &[Value]| {
+            let certificates = objects.iter().filter(|object| object["kind"] == "Certificate");
+            certificates.map(|one| one["spec"]["secretName"].to_string()).collect::<BTreeSet<_>>()
+        };
+        assert!(secrets(&one).is_disjoint(&secrets(&two)));
         // Grafana tells dashboards apart by uid and title, its sidecar by the name of the file.
         let [one, two] = [&one, &two].map(|objects| {
-            let map = objects.iter().find(|object| object["kind"] == "ConfigMap").unwrap();
-            let (file, json) = map["data"].as_object().unwrap().iter().next().unwrap();
+            let (file, json) = find(objects, "ConfigMap")["data"].as_object().unwrap().iter().next().unwrap();
             let dashboard: Value = serde_json::from_str(json.as_str().unwrap()).unwrap();
             [file.clone(), dashboard["uid"].to_string(), dashboard["title"].to_string()]
         });
         assert!(one.iter().zip(&two).all(|(one, two)| one != two), "{one:?} {two:?}");
-        let secret = |objects: &[Value]| {
-            let certificates = objects.iter().filter(|object| object["kind"] == "Certificate");
-            certificates.map(|one| one["spec"]["secretName"].to_string()).collect::<BTreeSet<_>>()
-        };
-        let both = template(CHART, release, namespace, &[ALL, more]);
-        assert!(secret(&template(CHART, "one", "windows", &[ALL])).is_disjoint(&secret(&both)));
     }
 }
 

@@ -32,3 +32,14 @@ pub fn values(values: &Value) -> (NamedTempFile, String) {
     let name = file.path().to_str().unwrap().to_owned();
     (file, name)
 }
+
+/// What programs were asked for, without what differs from run to run: the version, digests and temporary files.
+pub fn asked(log: &str) -> String {
+    let word = |word: &str| match word.split_once("@sha256:") {
+        Some((name, _)) => format!("{name}@DIGEST"),
+        None if word.starts_with('/') => "FILE".to_owned(),
+        None => word.replace(env!("CARGO_PKG_VERSION"), "VERSION"),
+    };
+    let line = |line: &str| line.split(' ').map(word).collect::<Vec<_>>().join(" ") + "\n";
+    log.lines().map(line).collect()
+}

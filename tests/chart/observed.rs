@@ -9,7 +9,7 @@ use std::{
 };
 
 use gmsa_webhook::metrics::{Metrics, negotiate};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::{
     files::text,
@@ -133,47 +133,6 @@ fn every_alert_leads_to_its_section_and_is_about_its_own_release() {
 }
 
 #[test]
-fn thresholds_are_those_of_the_values() {
-    let changed = "prometheusRule.thresholds.certificateDays=7,prometheusRule.thresholds.slowSeconds=0.25,\
-                   prometheusRule.thresholds.failuresPerSecond=0.1,prometheusRule.thresholds.failedSteps=9,\
-                   prometheusRule.thresholds.failedCalls=3,prometheusRule.thresholds.failedHandshakes=50";
-    let rules = rendered_rules(changed);
-    let thresholds = ["> 3", "> 50", "> 0.1", "> 0.1", "> 0.1", "< 7 * 86400", "> 9", "> 0.25"];
-    let changed: Vec<_> = strings(&rules, "expr")
-        .into_iter()
-        .zip(strings(&rendered_rules(""), "expr"))
-        .filter(|(changed, default)| changed != default)
-        .map(|(changed, _)| changed)
-        .collect();
-    assert_eq!(changed.len(), thresholds.len(), "{changed:?}");
-    for (expr, threshold) in changed.iter().zip(thresholds) {
-        assert!(expr.ends_with(threshold), "{expr}");
-    }
-}
-
-#[test]
-fn labels_severity_and_wait_of_single_alerts_are_those_of_the_values() {
-    let rules = rendered_rules(
-        "prometheusRule.alertLabels.team=windows,prometheusRule.alerts.GmsaWebhookAbsent.severity=page,\
-         prometheusRule.alerts.GmsaWebhookAbsent.for=15m,prometheusRule.alerts.GmsaWebhookAbsent.labels.area=admission,\
-         prometheusRule.alerts.GmsaWebhookSlow.enabled=false,prometheusRule.alerts.GmsaWebhookWatchStale.enabled=true",
-    );
-    let default = rendered_rules("");
-    assert_eq!(alerts(&rules).len(), alerts(&default).len() - 1);
-    for alert in alerts(&rules) {
-        let before = alerts(&default).iter().find(|one| one["alert"] == alert["alert"]).unwrap();
-        let mut expected = before.clone();
-        expected["labels"]["team"] = json!("windows");
-        if alert["alert"] == "GmsaWebhookAbsent" {
-            expected["labels"] = json!({"severity": "page", "team": "windows", "area": "admission"});
-            expected["for"] = json!("15m");
-        }
-        assert_eq!(*alert, expected);
-        assert_ne!(alert["alert"], "GmsaWebhookSlow");
-    }
-}
-
-#[test]
 fn each_alert_fires_when_it_must_and_only_then() {
     let folder = tempfile::tempdir().unwrap();
     let rules = rendered_rules("");
@@ -224,32 +183,18 @@ fn every_panel_asks_for_metrics_that_exist() {
     }
 }
 
+/// `queries` has a query on a line, and below it, indented, what it names that does not exist.
 #[test]
 fn a_query_for_what_does_not_exist_is_found() {
-    let fault = |name: &str, what: &'static str| vec![Fault { name: name.to_owned(), what }];
-    for (query, found) in [
-        ("gmsa_webhook_reviews", fault("gmsa_webhook_reviews", "is no metric")),
-        ("rate(gmsa_webhook_review_total[5m])", fault("gmsa_webhook_review_total", "is no metric")),
-        ("gmsa_webhook_reviews_total{result=\"x\"}", fault("result", "is no label of that metric")),
-        ("gmsa_webhook_reviews_total{outcome=\"errors\"}", fault("errors", "is no value of that label")),
-        ("gmsa_webhook_reviews_total{outcome=~\"error|errors\"}", fault("errors", "is no value of that label")),
-        (
-            "sum by (state) (rate(gmsa_webhook_reviews_total{namespace=~\"$namespace\"}[5m]))",
-            fault("state", "is no label of the metrics of that query"),
-        ),
-        ("sum(gmsa_webhook_specs_known) without (le)", fault("le", "is no label of the metrics of that query")),
-        ("label_values(gmsa_webhook_build_info, node)", fault("node", "is no label of the metrics of that query")),
-        ("up == 0", fault("up", "is no metric")),
-    ] {
-        assert_eq!(promql::faults(query, &families()), found, "{query}");
+    let file = "tests/chart/metrics/queries";
+    let mut found = String::new();
+    for query in text(file).lines().filter(|line| !line.starts_with(' ')) {
+        found += &format!("{query}\n");
+        for Fault { name, what } in promql::faults(query, &families()) {
+            found += &format!("    {name} {what}\n");
+        }
     }
-    for query in [
-        "histogram_quantile(0.99, sum by (le, path, pod) (rate(gmsa_webhook_review_duration_seconds_bucket[5m])))",
-        "gmsa_webhook_spec_watch_state{state=~\"stale|live\"} == 1 unless on (pod) process_open_fds offset 1h > 5e3",
-        "label_values(gmsa_webhook_build_info, namespace)",
-    ] {
-        assert_eq!(promql::faults(query, &families()), [], "{query}");
-    }
+    assert_file(file, &found);
 }
 
 fn faults(queries: &[String]) -> Vec<(String, Fault)> {

@@ -2,52 +2,29 @@
 
 use std::{fs, process::Command};
 
-use crate::files::executable;
+use gmsa_test_support::run;
+
+use crate::{
+    files::{executable, text},
+    snapshot::assert_file,
+};
 
 const OWN_CA: &str = "certs/own-ca/issue-certificate.sh";
-const CSR: &str = "certs/csr/request-certificate.sh";
 
-/// Exit code, standard output and standard error.
-fn run(command: &mut Command) -> (i32, String, String) {
-    let output = command.output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
-}
-
-/// Each of them gave a certificate or a request that asked for more.
+/// Each of them gave a certificate or a request that asked for more. `refused-by-scripts` has a command on a line, and below it, indented, its exit code
+/// and what it says.
 #[test]
 fn names_that_would_become_lines_of_a_configuration_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let folder_argument = ["--folder", folder.path().to_str().unwrap(), "--no-apply"];
-    let signer = ["--signer", "example.com/signer"];
-    let ca = "web\nbasicConstraints = critical, CA:TRUE";
-    let quoted = r"$'web\nbasicConstraints = critical, CA:TRUE'";
-    for (script, more) in [(OWN_CA, &folder_argument[..]), (CSR, &signer[..])] {
-        for (option, value, said) in [
-            ("--service", ca, format!("--service {quoted} is not a lower-case DNS label")),
-            (
-                "--service",
-                "web,DNS:example.com",
-                r"--service web\,DNS:example.com is not a lower-case DNS label".to_owned(),
-            ),
-            ("--service", "", "--service '' is not a lower-case DNS label".to_owned()),
-            ("--service", &"a".repeat(64), format!("--service {} is not a lower-case DNS label", "a".repeat(64))),
-            ("--namespace", ca, format!("--namespace {quoted} is not a lower-case DNS label")),
-            ("--secret", ca, format!("--secret {quoted} is not a Secret's name")),
-        ] {
-            let ran = run(Command::new(script).args(more).args([option, value]));
-            assert_eq!(ran, (2, String::new(), format!("error: {said}\n")), "{script}");
-        }
+    let file = "tests/chart/refused-by-scripts";
+    let mut found = String::new();
+    for line in text(file).lines().filter(|line| !line.starts_with(' ')) {
+        let (code, printed, said) = run(Command::new("bash").args(["-c", line]).env("FOLDER", folder.path()));
+        assert_eq!(printed, "", "{line}");
+        found += &format!("{line}\n    {code} {said}");
     }
-    for (value, said) in [
-        ("example.com/a\nspec: {}", r"$'example.com/a\nspec: {}'"),
-        ("example.com", "example.com"),
-        ("example.com/a/b", "example.com/a/b"),
-    ] {
-        let ran = run(Command::new(CSR).args(["--signer", value]));
-        let said = format!("error: --signer {said} is not a signer's name, such as example.com/my-signer\n");
-        assert_eq!(ran, (2, String::new(), said));
-    }
+    assert_file(file, &found);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     let (code, ..) = run(Command::new(OWN_CA).args(folder_argument).args(["--service", "web", "--namespace", "apps"]));
     assert_eq!(code, 0);

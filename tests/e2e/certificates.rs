@@ -86,7 +86,7 @@ pub fn flags() -> Vec<String> {
 /// A replica, which the Service passes connections on to when it is ready.
 async fn replica(folder: &Path, credentials: &Value, balancer: &Balancer, name: &str) -> Webhook {
     let flags = [flags(), vec!["--shutdown-delay=500ms".to_owned()]].concat();
-    let webhook = Webhook::start_with(BINARY, folder, name, credentials, &flags, 0).await;
+    let webhook = Webhook::start(BINARY, folder, name, credentials, &flags, 0).await;
     balancer.add(webhook.address, webhook.admin.clone());
     webhook
 }
@@ -247,7 +247,7 @@ pub async fn only_the_api_server_may_call(world: &mut World) {
         [vec![cert, key, "--shutdown-delay=0s".to_owned()], client.to_vec()].concat()
     };
     let credentials = Account { name: GUARDED, verbs: &["get", "list", "watch"] }.create(&world.control_plane).await;
-    let webhook = Webhook::start_with(BINARY, &folder, GUARDED, &credentials, &flags(CALLER), port).await;
+    let webhook = Webhook::start(BINARY, &folder, GUARDED, &credentials, &flags(CALLER), port).await;
     let client = world.client();
     register(client, GUARDED, port, world.ca.cert_pem()).await;
     until("the API server asks the webhook", async || create(client, GUARDED).await.ok()).await;
@@ -257,7 +257,7 @@ pub async fn only_the_api_server_may_call(world: &mut World) {
 
     // Another name than the one in the API server's certificate: the same authority is not enough.
     let flags = flags("kube-controller-manager");
-    let other = Webhook::start_with(BINARY, &folder, "guarded-other", &credentials, &flags, port).await;
+    let other = Webhook::start(BINARY, &folder, "guarded-other", &credentials, &flags, port).await;
     until("the API server says that it was turned away", async || {
         let refusal = create(client, GUARDED).await.unwrap_err();
         // With TLS 1.3 it sends its request before it hears of it, and may say then that it could not write it.

@@ -1,11 +1,12 @@
 //! Credential specs that come and change while pods are created.
 
+use gmsa_test_support::credential_spec;
 use serde_json::{Value, json};
 
 use crate::{
     control_plane::{SPECS, until},
     pods::{self, filled, gmsa, pod, slots},
-    world::{USER, World, credential_spec},
+    world::{USER, World},
 };
 
 /// Contents that differ by a number, and how they stand in pods.
@@ -18,7 +19,7 @@ pub fn edition(number: u32) -> (Value, String) {
 /// Creates a credential spec of the first edition.
 pub async fn create_first(world: &World, name: &str) -> String {
     let (contents, text) = edition(1);
-    world.client().create(SPECS, &credential_spec(name, &contents)).await.unwrap();
+    world.client().create(SPECS, &credential_spec(name, contents)).await.unwrap();
     text
 }
 

@@ -82,12 +82,8 @@ const SCENARIOS: &[Scenario] = scenarios![
 ];
 
 fn main() -> ExitCode {
-    let binaries = match Binaries::find() {
-        Ok(binaries) => binaries,
-        Err(missing) => {
-            eprintln!("error: {missing}");
-            return ExitCode::from(2);
-        }
+    let Ok(binaries) = Binaries::find().inspect_err(|missing| eprintln!("error: {missing}")) else {
+        return ExitCode::from(2);
     };
     let arguments: Vec<String> = env::args().skip(1).collect();
     let word = arguments.iter().find(|argument| !argument.starts_with('-')).cloned().unwrap_or_default();

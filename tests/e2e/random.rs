@@ -10,6 +10,7 @@ use std::{
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use futures::{StreamExt as _, stream};
+use gmsa_test_support::credential_spec;
 use serde_json::{Value, json};
 
 use crate::{
@@ -17,7 +18,7 @@ use crate::{
     helm::{CHART, Helm},
     oracle::{self, Outcome, Slot, created, is_valid_name},
     pods::{self, container, gmsa, pod},
-    world::{NAMESPACE, SQL, USER, VISITOR, WEB, World, credential_spec},
+    world::{NAMESPACE, SQL, USER, VISITOR, WEB, World},
 };
 
 /// How many objects are tried, and how many at once.
@@ -135,7 +136,7 @@ pub async fn run(binaries: Binaries, folder: &Path, arguments: &[String]) -> Exi
 /// Puts the chart's own configurations in the place of those of the scenarios.
 async fn install(world: &World) {
     let client = world.client();
-    client.create(SPECS, &credential_spec("closed", &json!({"CmsPlugins": ["ActiveDirectory"]}))).await.unwrap();
+    client.create(SPECS, &credential_spec("closed", json!({"CmsPlugins": ["ActiveDirectory"]}))).await.unwrap();
     let path = |kind: &str| format!("/apis/admissionregistration.k8s.io/v1/{kind}webhookconfigurations");
     for kind in ["mutating", "validating"] {
         client.delete(&format!("{}/{SERVICE}", path(kind))).await.unwrap();

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::{
     BINARY,
     change::{change_to_second, create_first, user_of},
-    control_plane::{Account, Webhook, grant},
+    control_plane::{Account, Webhook, certificate_flags, grant},
     pods::{filled, gmsa, not_authorized, pod, slots},
     world::{NAMESPACE, USER, VISITOR, World},
 };
@@ -16,7 +16,8 @@ pub async fn minimal_roles_of_the_go_chart_suffice(world: &mut World) {
     let port = world.webhook.address.port();
     world.webhook.kill();
     let folder = world.control_plane.folder();
-    world.webhook = Webhook::start(BINARY, folder, "go-chart", &kubeconfig, &world.certificate, port).await;
+    let flags = certificate_flags(&folder.join("go-chart"), &world.certificate);
+    world.webhook = Webhook::start(BINARY, folder, "go-chart", &kubeconfig, &flags, port).await;
 
     let text = create_first(world, "live").await;
     grant(world.client(), NAMESPACE, USER, &["live"]).await;

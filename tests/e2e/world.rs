@@ -3,14 +3,15 @@
 
 use std::{path::Path, time::SystemTime};
 
+use gmsa_test_support::credential_spec;
 use gmsa_webhook::tls::issue::{Ca, Issued};
 use serde_json::{Value, json};
 
 use crate::{
     BINARY,
     control_plane::{
-        Account, Binaries, Client, ControlPlane, LIFETIME, Registration, SERVICE, SPECS, Webhook, grant, install,
-        namespace, service_account, until,
+        Account, Binaries, Client, ControlPlane, LIFETIME, Registration, SERVICE, SPECS, Webhook, certificate_flags,
+        grant, install, namespace, service_account, until,
     },
     pods::{self, container, gmsa, pod},
 };
@@ -50,8 +51,8 @@ impl World {
         let certificate = ca.issue(&[format!("{SERVICE}.{SERVICE}.svc")], SystemTime::now(), LIFETIME).unwrap();
         let account = Account { name: "gmsa-webhook", verbs: &["get", "list", "watch"] };
         let kubeconfig = account.create(&control_plane).await;
-        let webhook =
-            Webhook::start(BINARY, control_plane.folder(), "gmsa-webhook", &kubeconfig, &certificate, 0).await;
+        let flags = certificate_flags(&control_plane.folder().join("gmsa-webhook"), &certificate);
+        let webhook = Webhook::start(BINARY, control_plane.folder(), "gmsa-webhook", &kubeconfig, &flags, 0).await;
         let world = Self { webhook, control_plane, certificate, ca };
         let port = world.webhook.address.port();
         register(world.client(), SERVICE, port, world.ca.cert_pem(), json!({})).await;
@@ -115,16 +116,6 @@ pub async fn cluster(binaries: Binaries, folder: &Path) -> ControlPlane {
     web["metadata"]["name"] = json!("web");
     client.create(SPECS, &web).await.unwrap();
     let sql = serde_json::from_str(SQL).unwrap();
-    client.create(SPECS, &credential_spec("sql", &sql)).await.unwrap();
+    client.create(SPECS, &credential_spec("sql", sql)).await.unwrap();
     control_plane
-}
-
-/// A credential spec.
-pub fn credential_spec(name: &str, contents: &Value) -> Value {
-    json!({
-        "apiVersion": "windows.k8s.io/v1",
-        "kind": "GMSACredentialSpec",
-        "metadata": {"name": name},
-        "credspec": contents,
-    })
 }

@@ -1,7 +1,10 @@
 //! `kubectl gmsa probe` on a real control plane: two Windows nodes, the second with a fault. The API server passes `exec` on to their kubelets, which
 //! answer from transcripts.
 
-use gmsa_test_support::exec::{kubelet, transcript};
+use gmsa_test_support::{
+    SimulatedApi,
+    exec::{answer_each, transcript},
+};
 use serde_json::{Value, json};
 
 use crate::{
@@ -43,18 +46,18 @@ fn nodes_are_probed_and_each_has_its_first_cause() {
     cluster.prints("create serviceaccount web -n apps");
     let desk = Desk::new(&cluster);
     let (_, runtime) = cluster.control_plane();
-    for (node, case) in [("win-1", "network-service"), ("win-2", "no-secure-channel")] {
+    let _kubelets = [("win-1", "network-service"), ("win-2", "no-secure-channel")].map(|(node, case)| {
         join_windows(&cluster, node, "10.0.20348", "main");
-        let transcript = transcript(case);
-        let _in_runtime = runtime.enter();
-        let port = kubelet(move |_, command| transcript.get(command).cloned());
+        let (kubelet, transcript) = (runtime.block_on(SimulatedApi::start_with_tls()), transcript(case));
+        answer_each(&kubelet, move |_, command| transcript.get(command).cloned());
         let status = json!({
             "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
-            "daemonEndpoints": {"kubeletEndpoint": {"Port": port}},
+            "daemonEndpoints": {"kubeletEndpoint": {"Port": kubelet.address.port()}},
             "declaredFeatures": ["ExtendWebSocketsToKubelet"],
         });
         cluster.change(&format!("node {node} --subresource=status"), &json!({"status": status}));
-    }
+        kubelet
+    });
     let probe = "probe --credspec webapp1 --serviceaccount apps:web";
     let outcomes = |lines: &[Line]| lines.iter().map(Line::outcome).collect::<Vec<_>>();
 

@@ -10,8 +10,8 @@ use gmsa_webhook::{metrics, tls::Served};
 use prometheus_client::registry::Registry;
 
 use crate::{
-    client::Client,
     https::{Server, Setup},
+    support::https::Client,
 };
 
 /// A webhook that serves what `served` holds, with the examples' credential specs.

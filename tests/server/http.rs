@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use futures::future::BoxFuture;
 use gmsa_cluster::resolver::{Freshness, Resolved, Resolver};
 use gmsa_core::{
@@ -20,9 +19,9 @@ use tokio::{
 };
 
 use crate::{
-    client::Answer,
     https::{Server, Setup},
     reviews::{created, slot},
+    support::https::{self, Answer, post},
 };
 
 mod limits;
@@ -46,7 +45,7 @@ fn create(spec: &Value) -> Value {
 }
 
 fn refused(status: u16, line: &str) -> Answer {
-    Answer { status: StatusCode::from_u16(status).unwrap(), body: Bytes::from(format!("{line}\n")) }
+    Answer { status: StatusCode::from_u16(status).unwrap(), body: format!("{line}\n").into_bytes() }
 }
 
 /// A resolver whose every credential spec holds one text of 60 KiB.
@@ -149,19 +148,9 @@ fn same_containers(count: usize) -> Vec<u8> {
     containers(count, |_| "s".to_owned())
 }
 
-/// The head of a review's request with a body of this many bytes.
-fn post_head(length: usize) -> String {
-    format!("POST /mutate HTTP/1.1\r\nhost: l\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n")
-}
-
-/// A whole request.
-fn request(body: &[u8]) -> Vec<u8> {
-    [post_head(body.len()).as_bytes(), body].concat()
-}
-
 /// A review that is allowed without a look-up.
 fn plain_review() -> Vec<u8> {
-    request(create(&json!({})).to_string().as_bytes())
+    post("/mutate", create(&json!({})).to_string().as_bytes())
 }
 
 /// Sends these bytes, and reads until the server closes the connection.
@@ -173,23 +162,9 @@ async fn answers_to(stream: &mut (impl AsyncReadExt + AsyncWriteExt + Unpin), by
     String::from_utf8(answer).unwrap()
 }
 
-/// The head of an answer, empty where the connection is closed.
-async fn read_head(stream: &mut (impl AsyncReadExt + Unpin)) -> String {
-    let mut head = Vec::new();
-    while !head.ends_with(b"\r\n\r\n") {
-        let Ok(byte) = stream.read_u8().await else { return String::new() };
-        head.push(byte);
-    }
-    String::from_utf8(head).unwrap()
-}
-
-/// The head and the body of one answer; `None` where the connection is closed.
+/// The head of one answer, and what is in its body; `None` where the connection is closed.
 async fn read_answer(stream: &mut (impl AsyncReadExt + Unpin)) -> Option<(String, Value)> {
-    let head = read_head(stream).await;
-    let length = head.lines().find_map(|line| line.strip_prefix("content-length: "))?.parse().unwrap();
-    let mut body = vec![0; length];
-    stream.read_exact(&mut body).await.ok()?;
-    Some((head, serde_json::from_slice(&body).unwrap()))
+    https::read_answer(stream).await.ok().map(|(head, answer)| (head, answer.json()))
 }
 
 /// Whether a server allows a review on this connection.

@@ -7,16 +7,14 @@
     reason = "a test that cannot go on must fail"
 )]
 
-use gmsa_test_support as support;
+use gmsa_test_support::{self as support, reviews};
 
 // Tests start in the order of their names. Those of certificates wait longest, so it is good that they are the first.
 mod certificates;
-mod client;
 mod cluster;
 mod contract;
 mod http;
 mod https;
 mod layout;
 mod record;
-mod reviews;
 mod serve;

@@ -5,7 +5,7 @@ use std::{
     io::{BufRead, BufReader, Read, Write},
     net::{Shutdown, SocketAddr, TcpStream},
     path::Path,
-    process::{Child, Command, Output, Stdio},
+    process::{Child, Command, Stdio},
     thread::yield_now,
     time::Duration,
 };
@@ -15,10 +15,9 @@ use serde_json::{Value, json};
 use socket2::SockRef;
 
 use crate::{
-    client::NAME,
     https::{authority, leaf},
     reviews::{created, slot},
-    support::SimulatedApi,
+    support::{SimulatedApi, https::NAME, run},
 };
 
 mod commands;
@@ -129,12 +128,6 @@ impl Drop for Serving {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-/// Its exit code, what it printed and what it complained of.
-fn run(command: &mut Command) -> (i32, String, String) {
-    let Output { status, stdout, stderr } = command.output().unwrap();
-    (status.code().unwrap(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
 }
 
 /// Runs it with a kubeconfig for a simulated API server or without any.

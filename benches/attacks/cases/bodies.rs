@@ -8,9 +8,10 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::{Figure, Target};
 use crate::{
-    client::{Answer, PATIENCE, head, read_answer, request},
+    client::{Answer, PATIENCE, head, request},
     report::Words,
     reviews::MAX_BODY,
+    support::https::read_answer,
 };
 
 /// How often an attack is repeated, so that a bystander's review falls into it.
@@ -75,7 +76,7 @@ pub async fn over_the_limit(target: &Target<'_>) -> Vec<Figure> {
     for (kind, request) in [("announced", announced), ("in chunks", chunked)] {
         let mut words = Words::default();
         for _ in 0..EACH {
-            let exchange = async { read_answer(&mut target.client.send(&request).await?).await };
+            let exchange = async { Ok(read_answer(&mut target.client.send(&request).await?).await?.1) };
             words.extend([Answer::within(PATIENCE, exchange).await.word()]);
         }
         let all = words.are_all("413");

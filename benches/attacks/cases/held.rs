@@ -21,8 +21,9 @@ use tokio::{
 
 use super::{Figure, HOLD, Target};
 use crate::{
-    client::{head, read_answer, request},
+    client::{head, request},
     reviews::{self, MAX_BODY},
+    support::https::read_answer,
 };
 
 /// How long a connection may take to be opened and written to.

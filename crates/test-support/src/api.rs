@@ -15,9 +15,8 @@ use std::{
 };
 
 use axum::body::Body;
-use gmsa_cluster::authorizer::Authorizer;
 use http::{Request, Response};
-use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper::{body::Incoming, service::service_fn};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo},
     server::conn::auto,
@@ -37,12 +36,11 @@ mod tls;
 mod watches;
 mod wire;
 
-pub use access::Table;
 pub use faults::{Fault, Gate};
 pub use store::Kind;
 pub use tls::Tls;
 
-/// The longest that a test waits for something that must happen.
+/// The longest that a test waits for something that must happen. Far more than it needs: machines are busy at times.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What is done to a resource, in the words of RBAC.
@@ -81,8 +79,8 @@ struct World {
     store: Mutex<store::Store>,
     script: Mutex<faults::Script>,
     requests: Mutex<Vec<Recorded>>,
-    /// Who answers access reviews; they are denied where nobody does.
-    access: Mutex<Option<Arc<dyn Authorizer>>>,
+    /// What access reviews allow.
+    grants: Mutex<access::Grants>,
     /// Rises with every change, bookmark and request.
     changes: watch::Sender<u64>,
     /// Rises whenever watches are to be cut.
@@ -111,7 +109,7 @@ impl World {
 
 /// The server. It stops when it is dropped.
 pub struct SimulatedApi {
-    address: SocketAddr,
+    pub address: SocketAddr,
     world: Arc<World>,
     server: Option<JoinHandle<()>>,
     /// Bound while the server is stopped, so that nobody else gets the port.
@@ -159,16 +157,16 @@ impl SimulatedApi {
                 let answer = service_fn(move |request: Request<Incoming>| answer::answer(Arc::clone(&world), request));
                 // An error is a client that went away, or a scripted cut.
                 let serve = async move {
-                    if let Some(acceptor) = acceptor {
-                        let Ok(stream) = acceptor.accept(stream).await else { return };
-                        let mut http = auto::Builder::new(TokioExecutor::new());
-                        // Calls that are given up early do not end a connection: on a busy machine they come all at once.
-                        http.http2().max_pending_accept_reset_streams(10_000).max_local_error_reset_streams(None);
-                        let _ = http.serve_connection(TokioIo::new(stream), answer).await;
-                    } else {
-                        let _ =
-                            http1::Builder::new().serve_connection(TokioIo::new(stream), answer).with_upgrades().await;
-                    }
+                    let mut http = auto::Builder::new(TokioExecutor::new());
+                    // Calls that are given up early do not end a connection: on a busy machine they come all at once.
+                    http.http2().max_pending_accept_reset_streams(10_000).max_local_error_reset_streams(None);
+                    let _ = match acceptor {
+                        None => http.serve_connection_with_upgrades(TokioIo::new(stream), answer).await,
+                        Some(acceptor) => match acceptor.accept(stream).await {
+                            Ok(stream) => http.serve_connection_with_upgrades(TokioIo::new(stream), answer).await,
+                            Err(_) => return,
+                        },
+                    };
                 };
                 connections.spawn(async move {
                     let mut serve = pin!(serve);
@@ -305,9 +303,12 @@ impl SimulatedApi {
         *self.world.withheld.lock().unwrap() = Some(name.to_owned());
     }
 
-    /// Answers access reviews by what `authorizer` says.
-    pub fn authorize_by(&self, authorizer: impl Authorizer) {
-        *self.world.access.lock().unwrap() = Some(Arc::new(authorizer));
+    /// Allows in access reviews what is among these, and nothing else: `(namespace, service account, credential spec)`.
+    pub fn grant_only(&self, grants: &[(&str, &str, &str)]) {
+        let owned = grants
+            .iter()
+            .map(|(namespace, account, spec)| ((*namespace).to_owned(), (*account).to_owned(), (*spec).to_owned()));
+        *self.world.grants.lock().unwrap() = owned.collect();
     }
 
     /// Answers requests for another protocol, unless a fault is scripted for them.
@@ -357,14 +358,22 @@ impl SimulatedApi {
     }
 }
 
-/// Waits until `condition` holds.
-pub async fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
-    let waiting = async {
-        while !condition() {
+/// Looks until there is something to give back; `what` is what is waited for.
+pub async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
+    let looking = async {
+        loop {
+            if let Some(found) = look().await {
+                return found;
+            }
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, waiting).await.unwrap_or_else(|_| panic!("it never came to this: {what}"));
+    tokio::time::timeout(PATIENCE, looking).await.unwrap_or_else(|_| panic!("waited {PATIENCE:?} in vain: {what}"))
+}
+
+/// Waits until `condition` holds.
+pub async fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
+    until(what, async || condition().then_some(())).await;
 }
 
 pub fn credential_spec(name: &str, credspec: Value) -> Value {

@@ -3,24 +3,20 @@
 //! A transcript is what `kubectl exec` shows: `> COMMAND`, what it prints, and `exit CODE` where that is not 0; `hangs` is a command
 //! that never ends. A command that is not there is one that the image does not have.
 
-use std::{collections::HashMap, fs, net::TcpListener, sync::Arc};
+use std::{collections::HashMap, fs};
 
 use axum::body::Body;
 use futures::SinkExt as _;
-use http::{HeaderValue, Response, header};
+use http::{Response, header};
+use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
 use serde_json::json;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_tungstenite::{
-    WebSocketStream, accept_hdr_async,
-    tungstenite::{
-        Message,
-        handshake::{derive_accept_key, server::Request},
-        protocol::Role,
-    },
+    WebSocketStream,
+    tungstenite::{Message, handshake::derive_accept_key, protocol::Role},
 };
 
-use crate::{SimulatedApi, Tls, repository};
+use crate::{SimulatedApi, repository};
 
 /// The protocol of Kubernetes for the channels of a command.
 const PROTOCOL: &str = "v5.channel.k8s.io";
@@ -75,7 +71,8 @@ fn command(query: &str) -> String {
     pairs.map(|(_, word)| word.into_owned()).collect::<Vec<_>>().join(" ")
 }
 
-/// Lets each container answer: `answer` takes the path of the request, which names the pod, and the command.
+/// Lets each container answer: `answer` takes the path of the request, which names the pod, and the command. A server with TLS can be a
+/// kubelet: the API server passes a web socket on to a node that declares the feature `ExtendWebSocketsToKubelet` (Kubernetes 1.36).
 pub fn answer_each(api: &SimulatedApi, answer: impl Fn(&str, &str) -> Option<Answer> + Send + Sync + 'static) {
     api.upgrade_by(move |mut request| {
         let command = command(request.uri().query().unwrap());
@@ -98,11 +95,7 @@ pub fn answer_each(api: &SimulatedApi, answer: impl Fn(&str, &str) -> Option<Ans
 }
 
 /// Sends what a command prints and how it ends, in the channels of [`PROTOCOL`]: 1 is standard output, 3 the status.
-async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
-    mut socket: WebSocketStream<S>,
-    command: &str,
-    answer: Option<Answer>,
-) {
+async fn serve(mut socket: WebSocketStream<TokioIo<Upgraded>>, command: &str, answer: Option<Answer>) {
     let (printed, ending) = answer.map_or((Vec::new(), None), |(printed, ending)| (printed, Some(ending)));
     let status = match ending {
         Some(Ending::Hangs) => std::future::pending().await,
@@ -121,37 +114,6 @@ async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     let _ = socket.send(Message::binary([&[1][..], &printed].concat())).await;
     let _ = socket.send(Message::binary([&[3][..], status.to_string().as_bytes()].concat())).await;
     let _ = socket.close(None).await;
-}
-
-/// Starts what a kubelet has for `exec`, on loopback, and gives back its port. It needs a runtime, and ends with it.
-///
-/// The API server passes a web socket on to a node that declares the feature `ExtendWebSocketsToKubelet` (Kubernetes 1.36).
-pub fn kubelet(answer: impl Fn(&str, &str) -> Option<Answer> + Send + Sync + 'static) -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    listener.set_nonblocking(true).unwrap();
-    let (listener, tls) = (tokio::net::TcpListener::from_std(listener).unwrap(), Tls::new().acceptor());
-    let answer = Arc::new(answer);
-    tokio::spawn(async move {
-        while let Ok((stream, _)) = listener.accept().await {
-            let (tls, answer) = (tls.clone(), Arc::clone(&answer));
-            tokio::spawn(async move {
-                let Ok(stream) = tls.accept(stream).await else { return };
-                let mut asked = None;
-                let header = |request: &Request, mut response: http::Response<()>| {
-                    asked = Some(request.uri().clone());
-                    response.headers_mut().insert(header::SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(PROTOCOL));
-                    Ok(response)
-                };
-                let Ok(socket) = accept_hdr_async(stream, header).await else { return };
-                let asked = asked.unwrap();
-                let command = command(asked.query().unwrap());
-                let answer = answer(asked.path(), &command);
-                serve(socket, &command, answer).await;
-            });
-        }
-    });
-    port
 }
 
 pub fn transcript(case: &str) -> Transcript {

@@ -11,6 +11,8 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use gmsa_core::admission::Enforcement;
 use serde_json::{Map, Value, json};
 
+use crate::oracle;
+
 /// A review, the cluster that it happens in, and what each webhook must answer.
 pub struct Case {
     /// The folder, and the kind of slot where the case was made for one.
@@ -24,14 +26,6 @@ pub struct Case {
     /// answers, with the patch decoded.
     pub answers: Vec<(String, Value)>,
 }
-
-/// The kinds of slot: the list that holds it, and how messages call it.
-const LEVELS: [(Option<&str>, &str); 4] = [
-    (None, "pod"),
-    (Some("containers"), "container"),
-    (Some("initContainers"), "init container"),
-    (Some("ephemeralContainers"), "ephemeral container"),
-];
 
 /// The name of the container whose slot a case is about.
 const SLOT: &str = "slot";
@@ -124,12 +118,13 @@ fn read(folder: &Path) -> Vec<Case> {
         // As it was captured, byte for byte.
         return vec![case(name.to_owned(), text, &answers, (String::new(), String::new()))];
     }
-    let levels = LEVELS.iter().map(|(list, kind)| {
+    let lists = oracle::LISTS.map(|(list, kind)| (Some(list), kind));
+    let levels = [(None, "pod")].into_iter().chain(lists).map(|(list, kind)| {
         let (mut review, mut answers) = (review.clone(), answers.clone());
         let mut place = (String::new(), String::new());
         for object in ["oldObject", "object"].map(|field| format!("/request/{field}")) {
             if let Some(pod) = review.pointer_mut(&object).filter(|pod| pod.is_object()) {
-                place = put_slot(pod, *list, kind);
+                place = put_slot(pod, list, kind);
             }
         }
         replace(&mut answers, &[("$slot", &place.0), ("$path", &place.1)]);

@@ -163,7 +163,7 @@ pub fn contents(credspec: &[u8]) {
     if let Some(tree) = std::str::from_utf8(credspec).ok().and_then(slow_json::read)
         && !slow_json::has_duplicate_key(&tree)
     {
-        assert_eq!(slow_json::after_printed(contents.text(), &tree), Some(""), "{contents:?}");
+        assert_eq!(contents.text(), slow_json::printed(&tree));
     }
     // White space and the order of keys are all that pretty printing changes. Not of what was read first: Go prints a large
     // float64 as an integer, which is compared as one.

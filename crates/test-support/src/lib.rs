@@ -14,6 +14,8 @@
     reason = "a test ends where its surroundings fail, and reads best with values and Kubernetes' own words"
 )]
 
+use std::process::{Command, Output};
+
 #[cfg(feature = "api")]
 mod api;
 pub mod cgroup;
@@ -26,8 +28,11 @@ pub mod flood;
 pub mod golden;
 pub mod helm;
 pub mod hostile;
+#[cfg(feature = "control-plane")]
+pub mod https;
 pub mod oracle;
 pub mod page;
+pub mod reviews;
 mod slow_json;
 
 #[cfg(feature = "api")]
@@ -36,6 +41,12 @@ pub use api::*;
 /// The folder of the whole project.
 pub fn repository() -> &'static std::path::Path {
     std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}
+
+/// The exit code of a program, what it printed and what it complained of.
+pub fn run(command: &mut Command) -> (i32, String, String) {
+    let Output { status, stdout, stderr } = command.output().unwrap();
+    (status.code().unwrap(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
 }
 
 /// A kubeconfig for a cluster, as somebody.

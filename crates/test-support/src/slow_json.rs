@@ -1,5 +1,5 @@
 //! JSON compared and printed a second time, slowly and without the code under test: `serde_json` reads texts into trees, which are
-//! compared, and a text is checked for being what Go's `encoding/json` prints of a tree.
+//! compared, and printed as Go's `encoding/json` prints them.
 
 use std::fmt;
 
@@ -74,62 +74,40 @@ pub fn equal(one: &Tree, other: &Tree) -> bool {
     }
 }
 
-/// What is left of `text` behind what Go prints of a tree without duplicate keys; `None` where it prints something else.
-pub fn after_printed<'t>(text: &'t str, tree: &Tree) -> Option<&'t str> {
+/// A tree without duplicate keys as Go prints it.
+pub fn printed(tree: &Tree) -> String {
     match tree {
-        Tree::Null => text.strip_prefix("null"),
-        Tree::Bool(value) => text.strip_prefix(&value.to_string()),
-        Tree::Int(int) => text.strip_prefix(&int.to_string()),
-        Tree::Float(float) => {
-            let end = text.find(|c: char| !matches!(c, '0'..='9' | '+' | '-' | '.' | 'e')).unwrap_or(text.len());
-            let (number, rest) = text.split_at(end);
-            is_printed_float(number, *float).then_some(rest)
-        }
-        Tree::Text(value) => text.strip_prefix(&quoted(value)),
-        Tree::List(items) => {
-            let mut rest = text.strip_prefix('[')?;
-            for (at, item) in items.iter().enumerate() {
-                rest = after_printed(if at > 0 { rest.strip_prefix(',')? } else { rest }, item)?;
-            }
-            rest.strip_prefix(']')
-        }
+        Tree::Null => "null".to_owned(),
+        Tree::Bool(value) => value.to_string(),
+        Tree::Int(int) => int.to_string(),
+        Tree::Float(float) => printed_float(*float),
+        Tree::Text(text) => quoted(text),
+        Tree::List(items) => format!("[{}]", items.iter().map(printed).collect::<Vec<_>>().join(",")),
         Tree::Object(entries) => {
             let mut sorted: Vec<_> = entries.iter().collect();
-            sorted.sort_by(|one, other| one.0.as_bytes().cmp(other.0.as_bytes()));
-            let mut rest = text.strip_prefix('{')?;
-            for (at, (key, value)) in sorted.into_iter().enumerate() {
-                rest = if at > 0 { rest.strip_prefix(',')? } else { rest };
-                rest = after_printed(rest.strip_prefix(&quoted(key))?.strip_prefix(':')?, value)?;
-            }
-            rest.strip_prefix('}')
+            sorted.sort_by(|one, other| one.0.cmp(&other.0));
+            let fields: Vec<_> = sorted.iter().map(|(key, value)| quoted(key) + ":" + &printed(value)).collect();
+            format!("{{{}}}", fields.join(","))
         }
     }
 }
 
-/// The shortest number that reads back the same. Where two are equally short, which one it is is not said here.
-fn is_printed_float(text: &str, float: f64) -> bool {
-    if float == 0.0 {
-        return text == "0";
+/// The shortest number that reads back the same, of two that are equally near the even one; with an exponent where it is very small
+/// or very large.
+fn printed_float(float: f64) -> String {
+    let shortest = format!("{float:e}");
+    let (mantissa, exponent) = shortest.split_once('e').unwrap();
+    let exponent: i32 = exponent.parse().unwrap();
+    let precision = mantissa.split_once('.').map_or(0, |(_, fraction)| fraction.len());
+    // Rust takes the even one only where it is told how many digits there are.
+    let (even, places) = (format!("{float:.precision$e}"), i32::try_from(precision).unwrap() - exponent);
+    let (mantissa, _) = even.split_once('e').unwrap();
+    match usize::try_from(places) {
+        _ if float == 0.0 => "0".to_owned(),
+        _ if !(-6..21).contains(&exponent) => format!("{mantissa}e{exponent:+}"),
+        Ok(places) => format!("{float:.places$}"),
+        Err(_) => mantissa.replace('.', "") + &"0".repeat(places.unsigned_abs() as usize),
     }
-    let shortest = format!("{:e}", float.abs());
-    let count = |number: &str| {
-        let mantissa = number.split('e').next().unwrap_or_default().replace('.', "");
-        mantissa.trim_start_matches('0').trim_end_matches('0').len()
-    };
-    let plain = text.strip_prefix('-').unwrap_or(text);
-    let by_exponent = !(1e-6..1e21).contains(&float.abs());
-    let exponent = plain.split_once('e');
-    text.parse() == Ok(float)
-        && text.starts_with('-') == float.is_sign_negative()
-        && count(plain) == count(&shortest)
-        && by_exponent == exponent.is_some()
-        && !plain.split('e').next().unwrap_or_default().ends_with('.')
-        && (!plain.contains('.') || !plain.split('e').next().unwrap_or_default().ends_with('0'))
-        && exponent.is_none_or(|(mantissa, exponent)| {
-            let digits = exponent.strip_prefix(['+', '-']).unwrap_or_default();
-            !digits.starts_with('0') && mantissa.find('.').unwrap_or(mantissa.len()) == 1
-        })
-        && (by_exponent || !plain.starts_with('0') || plain.starts_with("0."))
 }
 
 fn quoted(text: &str) -> String {

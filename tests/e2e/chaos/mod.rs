@@ -13,6 +13,7 @@ use std::{
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use clap::Parser;
+use gmsa_test_support::credential_spec;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
@@ -21,7 +22,7 @@ use crate::{
     change::edition,
     control_plane::{Binaries, Client, ControlPlane, SPECS, Scrape, grant, service_account, until},
     page,
-    world::{USER, VISITOR, cluster, credential_spec},
+    world::{USER, VISITOR, cluster},
 };
 use balancer::Balancer;
 use faults::FAULTS;
@@ -117,7 +118,7 @@ impl Deployment {
     pub async fn start(binaries: Binaries, folder: &Path, binary: &Path, replicas: usize) -> Self {
         let control_plane = cluster(binaries, folder).await;
         let client = &control_plane.client;
-        client.create(SPECS, &credential_spec(CHANGING, &edition(1).0)).await.unwrap();
+        client.create(SPECS, &credential_spec(CHANGING, edition(1).0)).await.unwrap();
         let balancer = Balancer::start().await;
         let proxy = Proxy::start(control_plane.address()).await;
         let mut credentials = certificates::install(&control_plane, balancer.port).await;

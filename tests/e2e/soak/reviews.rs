@@ -11,6 +11,7 @@ use std::{
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use futures::future::join_all;
+use gmsa_test_support::reviews::created;
 use serde_json::{Value, json};
 use tokio::{task::JoinSet, time::Instant};
 
@@ -35,21 +36,8 @@ struct Case {
 }
 
 fn cases() -> Vec<Case> {
-    let review = |pod: Value| {
-        json!({
-            "apiVersion": "admission.k8s.io/v1",
-            "kind": "AdmissionReview",
-            "request": {
-                "uid": "c0ffee00-0000-4000-8000-000000000001",
-                "kind": {"group": "", "version": "v1", "kind": "Pod"},
-                "namespace": NAME,
-                "operation": "CREATE",
-                "object": pod,
-                "oldObject": null,
-            },
-        })
-    };
-    let with = |account: &str, context: Value| review(pod("soaked", account, &json!({"securityContext": context})));
+    let with =
+        |account: &str, context: Value| created(NAME, &pod("soaked", account, &json!({"securityContext": context})));
     let case = |path, body, code| Case { path, body, is_patched: false, code };
     vec![
         Case { is_patched: true, ..case("/mutate", with(USER, gmsa("web")), Ok(200)) },

@@ -30,9 +30,8 @@ use tokio::{
 
 use super::{sample, webhook};
 use crate::{
-    client::Client,
     https::{DAY, Server},
-    support::{PATIENCE, SimulatedApi, Verb, eventually},
+    support::{PATIENCE, SimulatedApi, Verb, eventually, https::Client},
 };
 
 pub const SECRET: &str = "/api/v1/namespaces/gmsa/secrets/gmsa-webhook-tls";

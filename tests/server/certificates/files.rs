@@ -22,9 +22,11 @@ use tokio::task::JoinSet;
 
 use super::{sample, webhook};
 use crate::{
-    client::{Client, NAME},
     https::{DAY, authority, key_pair, leaf},
-    support::eventually,
+    support::{
+        eventually,
+        https::{Client, NAME},
+    },
 };
 
 /// Longer than any test: what happens then happens because of the watch.

@@ -22,9 +22,12 @@ use tokio::{
 
 use super::webhook;
 use crate::{
-    client::{Client, NAME},
     https::{DAY, Server, Setup, authority, key_pair, leaf, served},
-    support::{PATIENCE, control_plane::until},
+    support::{
+        PATIENCE,
+        control_plane::{client_certificate, until},
+        https::{Client, NAME},
+    },
 };
 
 /// A `ClientHello` in the layout of RFC 5246 section 7.4.1.2, with the signature algorithms as its only extension.
@@ -122,19 +125,6 @@ impl Guarded {
         let error = anyhow::Error::from(client.review(self.server.address).await.unwrap_err());
         assert!(format!("{error:#}").contains(alert), "{alert}: {error:#}");
     }
-}
-
-/// A client's certificate, as `openssl` would sign one.
-fn client_certificate(ca: &Ca, common_name: &str, dns_names: &[&str]) -> Issued {
-    let key = rcgen::KeyPair::generate().unwrap();
-    let dns_names: Vec<String> = dns_names.iter().map(|name| (*name).to_owned()).collect();
-    let mut params = rcgen::CertificateParams::new(dns_names).unwrap();
-    params.distinguished_name = rcgen::DistinguishedName::new();
-    params.distinguished_name.push(rcgen::DnType::CommonName, common_name);
-    params.extended_key_usages = vec![rcgen::ExtendedKeyUsagePurpose::ClientAuth];
-    let signing = rcgen::KeyPair::from_pem(&ca.key_pem()).unwrap();
-    let issuer = rcgen::Issuer::from_ca_cert_pem(ca.cert_pem(), signing).unwrap();
-    Issued { cert: params.signed_by(&key, &issuer).unwrap().pem(), key: key.serialize_pem() }
 }
 
 #[tokio::test]

@@ -11,9 +11,8 @@ use tokio::time::timeout;
 
 use super::cluster::{CONFIGURATIONS, Cluster, Load, Replica, SECRET, certificates, settings};
 use crate::{
-    client::NAME,
     https::{DAY, authority},
-    support::{Fault, PATIENCE, Verb, eventually},
+    support::{Fault, PATIENCE, Verb, eventually, https::NAME},
 };
 
 fn count(replicas: &[Replica], step: &str) -> u64 {

@@ -24,7 +24,7 @@ use super::{
 };
 use crate::{
     reviews::slot,
-    support::{Fault, Gate, PATIENCE, SimulatedApi, Table, Verb},
+    support::{Fault, Gate, PATIENCE, SimulatedApi, Verb},
 };
 
 const UNKNOWN: &str = "/gmsacredentialspecs/unknown-";
@@ -152,7 +152,7 @@ async fn a_thousand_reviews_of_unknown_names_hold_no_other_up() {
     // No read of an unknown name ever ends.
     let gate = Gate::new();
     replica.api.fault(Verb::Get, UNKNOWN, usize::MAX, Fault::Hold(gate.clone()));
-    replica.api.authorize_by(Table::of(&[("crowd", "till", "web"), ("crowd", "till", "db")]));
+    replica.api.grant_only(&[("crowd", "till", "web"), ("crowd", "till", "db")]);
     let mut flood = flood(&replica, MUTATE, None);
     replica.api.wait_for(Verb::Get, UNKNOWN, 8).await;
     // From memory; with an access review in the very namespace of the flood; with a read of a known name.
@@ -173,7 +173,7 @@ async fn a_thousand_reviews_of_unknown_names_hold_no_other_up() {
 async fn a_thousand_reviews_for_one_account_leave_access_reviews_to_the_others() {
     let replica = Setup::replica().await;
     // The same name in another namespace is another account.
-    replica.api.authorize_by(Table::of(&[("shop", "default", "web"), ("shop", "default", "db")]));
+    replica.api.grant_only(&[("shop", "default", "web"), ("shop", "default", "db")]);
     let gate = Gate::new();
     replica.api.fault(Verb::Create, "/namespaces/crowd/", usize::MAX, Fault::Hold(gate.clone()));
     let mut flood = flood(&replica, Webhook::Validate, Some(WEB));

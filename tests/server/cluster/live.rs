@@ -18,7 +18,7 @@ use super::{
     Duration, NO_DEFINITION, NO_MEMORY, REVIEWS, SOON, SPECS, connect, failed, refused, spec, spec_name, subject,
     timed_out, within,
 };
-use crate::support::{Fault, PATIENCE, SimulatedApi, Table, Verb, credential_spec};
+use crate::support::{Fault, PATIENCE, SimulatedApi, Verb, credential_spec};
 
 async fn read(api: &SimulatedApi, time: Duration) -> SpecFact {
     let Resolved { fact, source } = connect(api).resolve(&spec_name("web"), Freshness::Any, within(time)).await;
@@ -141,7 +141,7 @@ async fn the_second_try_counts_and_waits_as_long_as_the_api_server_asks() {
 
 /// Asks whether `till` in the namespace `shop` may use `web`, which is so.
 async fn ask(api: &SimulatedApi) -> UseFact {
-    api.authorize_by(Table::of(&[("shop", "till", "web")]));
+    api.grant_only(&[("shop", "till", "web")]);
     let Authorization { fact, source } =
         connect(api).may_use(&subject("shop", "till"), &spec_name("web"), within(SOON)).await;
     assert_eq!(source, Source::Api);
@@ -155,25 +155,8 @@ async fn the_review_is_made_in_the_pods_namespace_for_its_account_and_exactly_tw
     let requests = api.requests(Verb::Create, "");
     assert_eq!(requests.len(), 1);
     assert_eq!(requests[0].path, "/apis/authorization.k8s.io/v1/namespaces/shop/localsubjectaccessreviews");
-    assert_eq!(
-        requests[0].body,
-        json!({
-            "apiVersion": "authorization.k8s.io/v1",
-            "kind": "LocalSubjectAccessReview",
-            "metadata": {"namespace": "shop"},
-            "spec": {
-                "user": "system:serviceaccount:shop:till",
-                "groups": ["system:serviceaccounts", "system:serviceaccounts:shop"],
-                "resourceAttributes": {
-                    "namespace": "shop",
-                    "verb": "use",
-                    "group": "windows.k8s.io",
-                    "resource": "gmsacredentialspecs",
-                    "name": "web",
-                },
-            },
-        })
-    );
+    let review: Value = serde_json::from_str(include_str!("access_review.json")).unwrap();
+    assert_eq!(requests[0].body, review);
 }
 
 /// What is answered, what is made of it, and how often it is asked.

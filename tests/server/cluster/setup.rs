@@ -25,7 +25,7 @@ use super::{BUDGET, Duration, REVIEWS, SOON, SPECS, connect, spec, spec_name, wi
 use crate::{
     https::reviewer,
     reviews::{created, slot},
-    support::{Fault, PATIENCE, SimulatedApi, Table, Verb, control_plane::until, eventually},
+    support::{Fault, PATIENCE, SimulatedApi, Verb, control_plane::until, eventually},
 };
 
 pub const MUTATE: Webhook = Webhook::Mutate;
@@ -76,12 +76,12 @@ impl Setup {
         for name in ["web", "db"] {
             api.apply(spec(name, name));
         }
-        api.authorize_by(Table::of(&[
+        api.grant_only(&[
             ("shop", "till", "web"),
             ("shop", "till", "db"),
             ("shop", "clerk", "web"),
             ("mall", "till", "web"),
-        ]));
+        ]);
         Self::synced_on(api, &[]).await
     }
 

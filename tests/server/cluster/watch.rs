@@ -64,12 +64,7 @@ async fn a_missing_definition_is_named_and_its_installation_noticed() {
         setup.ready().await;
         let Resolved { fact, source } = setup.ask("web", Freshness::Any).await;
         assert_eq!((fact, source), (SpecFact::Failed(failed(NO_DEFINITION)), Source::Api));
-        setup.api.define(Kind {
-            api_version: "windows.k8s.io/v1",
-            kind: "GMSACredentialSpec",
-            plural: "gmsacredentialspecs",
-            namespaced: false,
-        });
+        setup.api.define(Kind::new("windows.k8s.io/v1", "GMSACredentialSpec", "gmsacredentialspecs"));
         setup.apply("web", "second");
         pass(Duration::from_secs(30)).await;
         setup.becomes("synced").await;

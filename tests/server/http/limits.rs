@@ -18,10 +18,16 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Gated, Large, allows, answers_to, containers, limited, one_pod, plain_review, post_head, read_answer, read_head,
-    refused, request, same_containers, with,
+    Gated, Large, allows, answers_to, containers, limited, one_pod, plain_review, read_answer, refused,
+    same_containers, with,
 };
-use crate::{https::Setup, support::eventually};
+use crate::{
+    https::Setup,
+    support::{
+        eventually,
+        https::{post, post_head, read_head},
+    },
+};
 
 const BUSY: &str = "this replica is reviewing as many requests as it may at once: try again";
 
@@ -43,7 +49,7 @@ async fn over_its_limit_reviews_wait_and_are_answered_with_503_where_they_wait_i
 async fn over_its_limit_of_connections_a_client_waits_and_answers_end_theirs() {
     let (gated, server) = Gated::start(Limits { connections: 1, reviews: 1, ..Limits::default() });
     let mut first = server.connect().await;
-    first.write_all(&request(&one_pod(0))).await.unwrap();
+    first.write_all(&post("/mutate", &one_pod(0))).await.unwrap();
     gated.entered().await;
     let mut waiting = JoinSet::new();
     for _ in 0..20 {
@@ -61,7 +67,7 @@ async fn over_its_limit_of_connections_a_client_waits_and_answers_end_theirs() {
 async fn a_request_that_begins_behind_another_one_occupies_no_place() {
     let server = limited(Limits { connections: 1, ..Limits::default() });
     let mut first = server.connect().await;
-    first.write_all(&[plain_review(), (post_head(5) + "ab").into_bytes()].concat()).await.unwrap();
+    first.write_all(&[plain_review(), (post_head("/mutate", 5) + "ab").into_bytes()].concat()).await.unwrap();
     assert_eq!(read_answer(&mut first).await.unwrap().1["response"]["allowed"], true);
     let mut second = server.connect().await;
     assert_eq!(answers_to(&mut first, "").await, "");
@@ -93,9 +99,9 @@ async fn a_connection_whose_answer_is_not_read_makes_room() {
     let limits = Limits { connections: 2, ..Limits::default() };
     let server = Setup { limits, ..with(Large::new()) }.start();
     let mut unread = server.connect().await;
-    unread.write_all(&request(&same_containers(30)).repeat(3)).await.unwrap();
+    unread.write_all(&post("/mutate", &same_containers(30)).repeat(3)).await.unwrap();
     // The first answer has begun.
-    assert!(read_head(&mut unread).await.starts_with("HTTP/1.1 200 OK\r\n"));
+    assert!(read_head(&mut unread).await.unwrap().starts_with("HTTP/1.1 200 OK\r\n"));
     let mut second = server.connect().await;
     assert!(allows(&mut second).await);
     assert!(allows(&mut server.connect().await).await);
@@ -111,7 +117,7 @@ async fn announced_lengths_take_nothing_and_bodies_that_do_not_arrive_keep_no_sm
     let mut announcing = Vec::new();
     for _ in 0..64 {
         let mut stream = server.connect().await;
-        stream.write_all(post_head(8_388_608).as_bytes()).await.unwrap();
+        stream.write_all(post_head("/mutate", 8_388_608).as_bytes()).await.unwrap();
         announcing.push(stream);
     }
     assert_eq!(server.post("/mutate", one_pod(3 << 20)).await.status, StatusCode::OK);
@@ -119,7 +125,7 @@ async fn announced_lengths_take_nothing_and_bodies_that_do_not_arrive_keep_no_sm
     for (count, length) in [(10, 60 << 10), (1, 2 << 20)] {
         for _ in 0..count {
             let mut stream = server.connect().await;
-            stream.write_all((post_head(length + 1) + &" ".repeat(length)).as_bytes()).await.unwrap();
+            stream.write_all((post_head("/mutate", length + 1) + &" ".repeat(length)).as_bytes()).await.unwrap();
             stalled.push(stream);
         }
     }
@@ -128,7 +134,7 @@ async fn announced_lengths_take_nothing_and_bodies_that_do_not_arrive_keep_no_sm
     }
     for stream in &mut stalled {
         stream.write_all(b" ").await.unwrap();
-        let answer = read_head(stream).await;
+        let answer = read_head(stream).await.unwrap();
         assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
     }
     assert_eq!(server.post("/mutate", one_pod(2 << 20)).await.status, StatusCode::OK);

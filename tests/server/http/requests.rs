@@ -1,56 +1,29 @@
 //! What a request must be: paths, methods, content types, bodies that are reviews, one after the other, by HTTP/1.1.
 
-use bytes::Bytes;
 use gmsa_webhook::limits::Limits;
-use http::{Request, StatusCode};
-use http_body_util::Full;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 
-use super::{answers_to, create, limited, read_answer, refused, request};
-use crate::client::Answer;
+use super::{answers_to, create, limited, read_answer, refused};
+use crate::support::https::post;
 
+/// `requests.yaml` has what is sent and what is answered.
 #[tokio::test]
-async fn paths_methods_and_content_types() {
+async fn paths_methods_content_types_and_bodies() {
     let server = limited(Limits::default());
-    assert_eq!(server.get("/health").await, Answer { status: StatusCode::NO_CONTENT, body: Bytes::new() });
-    let info = server.get("/info").await;
-    assert_eq!((info.status, info.json()), (StatusCode::OK, json!({"version": env!("CARGO_PKG_VERSION")})));
-    let paths = "/mutate, /validate, /validate-workload, /validate-credspec, /health and /info";
-    let missing = format!("there is no path \"/nothing\": this webhook serves {paths}");
-    assert_eq!(server.get("/nothing?x=y").await, refused(404, &missing));
-    assert_eq!(server.get("/mutate").await, refused(405, "/mutate does not take GET"));
-    assert_eq!(server.post("/health", "").await, refused(405, "/health does not take POST"));
-    let wrong = server.post("/mutate?timeout=soon", "{}").await;
-    let units = "a duration above 0 with units, such as 10s, 1m30s or 500ms";
-    assert_eq!(wrong, refused(400, &format!("the query parameter timeout must be {units}")));
-    let post = async |content_type: Option<&str>, body: String| {
-        let mut request = Request::post("/validate").header("host", "localhost");
-        if let Some(content_type) = content_type {
-            request = request.header("content-type", content_type);
-        }
-        server.send(request.body(Full::from(body)).unwrap()).await
-    };
-    for content_type in [Some("text/plain"), Some("application/jsonp"), None] {
-        let answer = post(content_type, "{}".to_owned()).await;
-        assert_eq!(answer, refused(415, "the content type must be application/json"), "{content_type:?}");
+    let rows: Vec<Value> = serde_saphyr::from_str(include_str!("requests.yaml")).unwrap();
+    for row in rows {
+        let text = |field: &str| row[field].as_str().unwrap_or_default();
+        let (body, content_type) = (text("body"), row["type"].as_str().map(|kind| format!("content-type: {kind}\r\n")));
+        let (request, length) = (text("request"), body.len());
+        let head = format!("{request} HTTP/1.1\r\nhost: l\r\n{}", content_type.unwrap_or_default());
+        let answer = server.send(format!("{head}content-length: {length}\r\n\r\n{body}").as_bytes()).await;
+        let said = String::from_utf8(answer.body).unwrap().replace(env!("CARGO_PKG_VERSION"), "VERSION");
+        assert_eq!((json!(answer.status.as_u16()), said.trim_end()), (row["code"].clone(), text("said")), "{row}");
     }
-    let review = create(&json!({})).to_string();
-    assert_eq!(post(Some("Application/JSON; charset=utf-8"), review).await.status, StatusCode::OK);
-}
-
-#[tokio::test]
-async fn bodies_that_are_not_reviews_are_400() {
-    const START: &str = "the body is not an AdmissionReview (admission.k8s.io/v1 or v1beta1): ";
-    let server = limited(Limits::default());
-    let without_uid = create(&json!({})).to_string().replace("u-1", "");
-    for (body, message) in [
-        (b"".to_vec(), format!("{START}EOF while parsing a value at line 1 column 0")),
-        (b"{\"apiVersion\":\"\xff\"}".to_vec(), format!("{START}it is not UTF-8 from byte 15 on")),
-        (without_uid.into_bytes(), "the request.uid of the AdmissionReview is not of 1 to 128 bytes".to_owned()),
-    ] {
-        assert_eq!(server.post("/mutate", body).await, refused(400, &message));
-    }
+    let start = "the body is not an AdmissionReview (admission.k8s.io/v1 or v1beta1): ";
+    let answer = server.post("/mutate", b"{\"apiVersion\":\"\xff\"}").await;
+    assert_eq!(answer, refused(400, &format!("{start}it is not UTF-8 from byte 15 on")));
 }
 
 /// Announced, met while reading, and where the client writes all of it before it reads.
@@ -78,7 +51,7 @@ async fn reviews_that_come_close_together_are_answered_in_order() {
     let review = |number: u8| {
         let mut review = create(&json!({}));
         review["request"]["uid"] = json!(format!("u-{number}"));
-        request(review.to_string().as_bytes())
+        post("/mutate", review.to_string().as_bytes())
     };
     let reviews = [review(1), review(2), review(3)].concat();
     let (first, rest) = reviews.split_at(review(1).len() + 20);

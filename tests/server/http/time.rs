@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use axum::{Router, routing::post};
+use axum::{Router, routing};
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use gmsa_webhook::{
     limits::Limits,
@@ -14,15 +14,21 @@ use tokio::{io::AsyncWriteExt as _, net::TcpStream, task::yield_now};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Gated, Large, MISSING, TOO_LATE, allows, answers_to, limited, one_pod, plain_review, post_head, read_answer,
-    request, same_containers, with,
+    Gated, Large, MISSING, TOO_LATE, allows, answers_to, limited, one_pod, plain_review, read_answer, same_containers,
+    with,
 };
-use crate::{client, https::Setup, support::eventually};
+use crate::{
+    https::Setup,
+    support::{
+        eventually,
+        https::{post, post_head},
+    },
+};
 
 #[tokio::test]
 async fn a_slow_body_is_408() {
     let server = limited(Limits::default());
-    let half = post_head(10).replace("/mutate", "/mutate?timeout=1s") + "{";
+    let half = post_head("/mutate?timeout=1s", 10) + "{";
     let answer = answers_to(&mut server.connect().await, half).await;
     assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
     assert!(answer.ends_with("\r\n\r\nthe body did not arrive within the time limit\n"), "{answer}");
@@ -33,7 +39,7 @@ async fn a_connection_that_brings_no_whole_head_in_time_is_closed() {
     let serving = Serving::new(10, 10, Duration::from_millis(500));
     let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), serving).unwrap();
     let address = listener.address();
-    let router = Router::new().route("/", post(async || "answered"));
+    let router = Router::new().route("/", routing::post(async || "answered"));
     tokio::spawn(listener.serve(router, CancellationToken::new(), Duration::ZERO));
     let whole = "POST / HTTP/1.1\r\nhost: l\r\ncontent-length: 0\r\n\r\n";
     for (sent, answers) in [("", 0), ("POST / HT", 0), (whole, 1), (&format!("{whole}POST / HT"), 1)] {
@@ -70,7 +76,7 @@ async fn an_answer_is_whole_however_slowly_it_is_read() {
     let server = with(Large::new()).start();
     let mut stream = server.connect().await;
     for close in [false, true] {
-        stream.write_all(&request(&same_containers(30))).await.unwrap();
+        stream.write_all(&post("/mutate", &same_containers(30))).await.unwrap();
         if close {
             // The server's own end of the connection comes with the answer.
             server.closing.cancel();
@@ -97,7 +103,7 @@ async fn a_drain_answers_what_is_in_flight_and_closes_what_rests() {
     let mut resting = server.connect().await;
     assert!(allows(&mut resting).await);
     let mut kept = server.client.keep_alive(server.address).await.unwrap();
-    let in_flight = tokio::spawn(async move { kept.send(client::post("/mutate", one_pod(0))).await.unwrap() });
+    let in_flight = tokio::spawn(async move { kept.send(&post("/mutate", &one_pod(0))).await.unwrap() });
     gated.entered().await;
 
     server.closing.cancel();
@@ -128,7 +134,7 @@ async fn a_drain_drops_what_does_not_finish_in_time() {
     let gated = Gated::new();
     let server = Setup { drain: Duration::from_millis(100), ..with(gated.clone()) }.start();
     let mut stream = server.connect().await;
-    stream.write_all(&request(&one_pod(0))).await.unwrap();
+    stream.write_all(&post("/mutate", &one_pod(0))).await.unwrap();
     gated.entered().await;
     server.closing.cancel();
     assert_eq!(server.task.await.unwrap(), 1, "connections dropped");

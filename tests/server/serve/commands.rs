@@ -12,9 +12,8 @@ use serde_json::{Value, json};
 
 use super::{binary, run, server_program};
 use crate::{
-    client::NAME,
     https::{DAY, authority},
-    support::{Fault, SimulatedApi, Verb},
+    support::{Fault, SimulatedApi, Verb, https::NAME},
 };
 
 const FILES: [&str; 3] = ["tls.crt", "tls.key", "ca.crt"];

@@ -11,7 +11,7 @@ use std::{
 
 use rustls::{ClientConnection, StreamOwned, pki_types::ServerName};
 
-use crate::client::Client;
+use crate::support::https::Client;
 
 /// How long an answer may take: less than an export of traces takes to give up.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -47,7 +47,7 @@ pub fn post(ca: &str, host: &str, address: impl ToSocketAddrs, path: &str, heade
     let stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let client = Client::trusting(&fs::read_to_string(ca).unwrap());
-    let connection = ClientConnection::new(client.0, ServerName::try_from(host.to_owned()).unwrap()).unwrap();
+    let connection = ClientConnection::new(client.config, ServerName::try_from(host.to_owned()).unwrap()).unwrap();
     let mut stream = StreamOwned::new(connection, stream);
     let head = format!("POST {path} HTTP/1.1\r\nhost: localhost\r\n{headers}content-length: {}\r\n\r\n", body.len());
     stream.write_all(&[head.as_bytes(), body].concat()).unwrap();

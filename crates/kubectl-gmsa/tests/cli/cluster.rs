@@ -8,7 +8,7 @@ use tempfile::NamedTempFile;
 
 use super::{
     program,
-    support::{Fault, Kind, SimulatedApi, Table, Verb},
+    support::{Fault, Kind, SimulatedApi, Verb},
 };
 
 /// A kubeconfig for the server.
@@ -31,38 +31,34 @@ pub async fn run(api: &SimulatedApi, arguments: &[&str]) -> Output {
     run_in(Path::new("."), api, arguments).await
 }
 
-pub const fn kind(api_version: &'static str, kind: &'static str, plural: &'static str, namespaced: bool) -> Kind {
-    Kind { api_version, kind, plural, namespaced }
-}
-
 /// What the simulated cluster has lists of.
 pub const KINDS: [Kind; 26] = [
-    kind("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", "mutatingwebhookconfigurations", false),
-    kind("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "validatingwebhookconfigurations", false),
-    kind("apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions", false),
-    kind("apps/v1", "DaemonSet", "daemonsets", true),
-    kind("apps/v1", "Deployment", "deployments", true),
-    kind("apps/v1", "ReplicaSet", "replicasets", true),
-    kind("apps/v1", "StatefulSet", "statefulsets", true),
-    kind("batch/v1", "CronJob", "cronjobs", true),
-    kind("batch/v1", "Job", "jobs", true),
-    kind("discovery.k8s.io/v1", "EndpointSlice", "endpointslices", true),
-    kind("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies", true),
-    kind("node.k8s.io/v1", "RuntimeClass", "runtimeclasses", false),
-    kind("rbac.authorization.k8s.io/v1", "ClusterRole", "clusterroles", false),
-    kind("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "clusterrolebindings", false),
-    kind("rbac.authorization.k8s.io/v1", "Role", "roles", true),
-    kind("rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings", true),
-    kind("v1", "ConfigMap", "configmaps", true),
-    kind("v1", "Event", "events", true),
-    kind("v1", "Namespace", "namespaces", false),
-    kind("v1", "Node", "nodes", false),
-    kind("v1", "Pod", "pods", true),
-    kind("v1", "ReplicationController", "replicationcontrollers", true),
-    kind("v1", "Secret", "secrets", true),
-    kind("v1", "Service", "services", true),
-    kind("v1", "ServiceAccount", "serviceaccounts", true),
-    kind("windows.k8s.io/v1", "GMSACredentialSpec", "gmsacredentialspecs", false),
+    Kind::new("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", "mutatingwebhookconfigurations"),
+    Kind::new("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "validatingwebhookconfigurations"),
+    Kind::new("apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions"),
+    Kind::new("apps/v1", "DaemonSet", "daemonsets"),
+    Kind::new("apps/v1", "Deployment", "deployments"),
+    Kind::new("apps/v1", "ReplicaSet", "replicasets"),
+    Kind::new("apps/v1", "StatefulSet", "statefulsets"),
+    Kind::new("batch/v1", "CronJob", "cronjobs"),
+    Kind::new("batch/v1", "Job", "jobs"),
+    Kind::new("discovery.k8s.io/v1", "EndpointSlice", "endpointslices"),
+    Kind::new("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies"),
+    Kind::new("node.k8s.io/v1", "RuntimeClass", "runtimeclasses"),
+    Kind::new("rbac.authorization.k8s.io/v1", "ClusterRole", "clusterroles"),
+    Kind::new("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "clusterrolebindings"),
+    Kind::new("rbac.authorization.k8s.io/v1", "Role", "roles"),
+    Kind::new("rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings"),
+    Kind::new("v1", "ConfigMap", "configmaps"),
+    Kind::new("v1", "Event", "events"),
+    Kind::new("v1", "Namespace", "namespaces"),
+    Kind::new("v1", "Node", "nodes"),
+    Kind::new("v1", "Pod", "pods"),
+    Kind::new("v1", "ReplicationController", "replicationcontrollers"),
+    Kind::new("v1", "Secret", "secrets"),
+    Kind::new("v1", "Service", "services"),
+    Kind::new("v1", "ServiceAccount", "serviceaccounts"),
+    Kind::new("windows.k8s.io/v1", "GMSACredentialSpec", "gmsacredentialspecs"),
 ];
 
 /// The objects of the healthy cluster.
@@ -154,6 +150,6 @@ pub async fn healthy() -> SimulatedApi {
         api.apply(object);
     }
     answers(&api);
-    api.authorize_by(Table::of(&[("shop", "web", "webapp1")]));
+    api.grant_only(&[("shop", "web", "webapp1")]);
     api
 }

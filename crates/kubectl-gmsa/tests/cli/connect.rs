@@ -15,9 +15,9 @@ use tokio::{
 };
 
 use super::{
-    cluster::{kind, run},
+    cluster::run,
     program, simulated,
-    support::{Fault, SimulatedApi, Verb},
+    support::{Fault, Kind, SimulatedApi, Verb},
     text,
 };
 
@@ -115,7 +115,7 @@ async fn socks(client: &mut TcpStream) -> std::io::Result<String> {
 /// A cluster over TLS, with a kind of pods, and its address.
 async fn cluster() -> (SimulatedApi, SocketAddr) {
     let api = SimulatedApi::start_with_tls().await;
-    api.define(kind("v1", "Pod", "pods", true));
+    api.define(Kind::new("v1", "Pod", "pods"));
     let address = api.url().strip_prefix("https://").unwrap().parse().unwrap();
     (api, address)
 }
@@ -218,7 +218,7 @@ async fn the_kubeconfig_s_proxy_leads_to_every_server() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_without_tls_is_reached_by_http_proxy() {
     let api = SimulatedApi::start().await;
-    api.define(kind("v1", "Pod", "pods", true));
+    api.define(Kind::new("v1", "Pod", "pods"));
     let address = api.url().strip_prefix("http://").unwrap().parse().unwrap();
     let (at, log) = proxy(Proxy::Http, address).await;
     let folder = tempfile::tempdir().unwrap();

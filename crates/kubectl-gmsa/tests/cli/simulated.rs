@@ -22,7 +22,7 @@ use super::{
     nodes::{Fate, created, kubelets},
     shown,
     support::{
-        Recorded, SimulatedApi, Table, Verb,
+        Recorded, SimulatedApi, Verb,
         exec::{answer_each, transcript},
     },
     words,
@@ -95,7 +95,7 @@ impl Step {
         if let Some(allowed) = &self.allowed {
             let entries: Vec<Vec<&str>> = allowed.iter().map(|entry| entry.split(' ').collect()).collect();
             let entries: Vec<_> = entries.iter().map(|entry| (entry[0], entry[1], entry[2])).collect();
-            api.authorize_by(Table::of(&entries));
+            api.grant_only(&entries);
         }
         if let Some(faults) = &self.faults {
             api.heal();

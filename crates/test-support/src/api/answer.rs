@@ -12,7 +12,7 @@ use hyper::body::Incoming;
 use serde_json::{Value, json};
 
 use super::{
-    Recorded, Table, Verb, World, access,
+    Recorded, Verb, World, access,
     faults::Fault,
     store::{Key, Kind, Refusal, key},
     watches,
@@ -95,18 +95,18 @@ pub(super) async fn answer(world: Arc<World>, request: Request<Incoming>) -> Res
     let verb = verb(&head.method, &head.uri, target.as_ref());
     let _answering = Arc::clone(&world.answering);
     let fault = record(&world, verb, head.uri.to_string(), &head.headers, &body);
-    let proper = async || match &target {
+    let proper = || match &target {
         None => page_not_found(),
-        Some(target) => route(&world, verb, &head, target, &body).await,
+        Some(target) => route(&world, verb, &head, target, &body),
     };
     let answer = match fault {
-        None => proper().await,
+        None => proper(),
         Some(Fault::Delay(delay)) => {
             tokio::time::sleep(delay).await;
-            proper().await
+            proper()
         }
         Some(Fault::Hold(gate)) => {
-            let answer = proper().await;
+            let answer = proper();
             gate.passed().await;
             answer
         }
@@ -141,15 +141,9 @@ fn metadata_only(list: &mut Value) {
     }
 }
 
-async fn route(
-    world: &Arc<World>,
-    verb: Verb,
-    head: &http::request::Parts,
-    target: &Target,
-    body: &Value,
-) -> Response<Body> {
+fn route(world: &Arc<World>, verb: Verb, head: &http::request::Parts, target: &Target, body: &Value) -> Response<Body> {
     if target.api_version == "authorization.k8s.io/v1" && target.plural == "localsubjectaccessreviews" {
-        return review(world, target, body).await;
+        return review(world, target, body);
     }
     let Some(kind) = world.store().kind(&target.api_version, &target.plural) else { return page_not_found() };
     if verb == Verb::Watch {
@@ -207,10 +201,9 @@ fn change(
     }
 }
 
-async fn review(world: &World, target: &Target, body: &Value) -> Response<Body> {
-    let authorizer = world.access.lock().unwrap().clone().unwrap_or_else(|| Arc::new(Table::default()));
+fn review(world: &World, target: &Target, body: &Value) -> Response<Body> {
     let namespace = target.namespace.as_deref().unwrap_or_default();
-    match access::status(&*authorizer, namespace, &body["spec"]).await {
+    match access::status(&world.grants.lock().unwrap(), namespace, &body["spec"]) {
         Err(message) => status(422, "Invalid", &message, Value::Null),
         Ok(status) => {
             let mut answer = body.clone();

@@ -55,7 +55,6 @@ pub struct Gate(watch::Sender<bool>);
 
 impl Gate {
     /// A closed gate.
-    #[allow(clippy::new_without_default, reason = "whether a gate starts closed is not obvious")]
     pub fn new() -> Self {
         Self(watch::Sender::new(false))
     }

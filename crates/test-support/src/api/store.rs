@@ -5,6 +5,7 @@ use std::{
     sync::Arc,
 };
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 /// A kind that the server knows.
@@ -14,10 +15,13 @@ pub struct Kind {
     pub api_version: &'static str,
     pub kind: &'static str,
     pub plural: &'static str,
-    pub namespaced: bool,
 }
 
 impl Kind {
+    pub const fn new(api_version: &'static str, kind: &'static str, plural: &'static str) -> Self {
+        Self { api_version, kind, plural }
+    }
+
     pub fn group(&self) -> &'static str {
         self.api_version.split_once('/').map_or("", |(group, _)| group)
     }
@@ -38,17 +42,17 @@ impl Kind {
 }
 
 fn known_kinds() -> Vec<Kind> {
-    let kind = |api_version, kind, plural, namespaced| Kind { api_version, kind, plural, namespaced };
     let admission = "admissionregistration.k8s.io/v1";
     vec![
-        kind("windows.k8s.io/v1", "GMSACredentialSpec", "gmsacredentialspecs", false),
-        kind("v1", "Secret", "secrets", true),
-        kind(admission, "MutatingWebhookConfiguration", "mutatingwebhookconfigurations", false),
-        kind(admission, "ValidatingWebhookConfiguration", "validatingwebhookconfigurations", false),
+        Kind::new("windows.k8s.io/v1", "GMSACredentialSpec", "gmsacredentialspecs"),
+        Kind::new("v1", "Secret", "secrets"),
+        Kind::new(admission, "MutatingWebhookConfiguration", "mutatingwebhookconfigurations"),
+        Kind::new(admission, "ValidatingWebhookConfiguration", "validatingwebhookconfigurations"),
     ]
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "UPPERCASE")]
 pub enum ChangeKind {
     Added,
     Modified,

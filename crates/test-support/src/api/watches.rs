@@ -83,22 +83,16 @@ impl Watch {
     }
 
     fn event(&self, change: &Change) -> Option<Value> {
-        let what = match change.what {
-            ChangeKind::Bookmark if !self.bookmarks => return None,
-            ChangeKind::Bookmark => {
-                let metadata = json!({"resourceVersion": change.version.to_string()});
-                let object = json!({"apiVersion": self.kind.api_version, "kind": self.kind.kind, "metadata": metadata});
-                return Some(json!({"type": "BOOKMARK", "object": object}));
-            }
-            ChangeKind::Added => "ADDED",
-            ChangeKind::Modified => "MODIFIED",
-            ChangeKind::Deleted => "DELETED",
-        };
+        if change.what == ChangeKind::Bookmark {
+            let metadata = json!({"resourceVersion": change.version.to_string()});
+            let object = json!({"apiVersion": self.kind.api_version, "kind": self.kind.kind, "metadata": metadata});
+            return self.bookmarks.then(|| json!({"type": change.what, "object": object}));
+        }
         let withheld = self.world.withheld.lock().unwrap();
         let wanted = change.key.plural == self.kind.plural
             && withheld.as_ref() != Some(&change.key.name)
             && self.namespace.as_ref().is_none_or(|namespace| *namespace == change.key.namespace);
-        wanted.then(|| json!({"type": what, "object": *change.object}))
+        wanted.then(|| json!({"type": change.what, "object": *change.object}))
     }
 }
 

@@ -5,8 +5,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use gmsa_webhook::tls::issue::Ca;
-use rcgen::{CertificateParams, DnType, ExtendedKeyUsagePurpose, Issuer, KeyPair};
+use gmsa_webhook::tls::issue::{Ca, Issued};
+use rcgen::{CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, Issuer, KeyPair};
 use serde_json::json;
 
 /// The common name of the certificate.
@@ -25,17 +25,24 @@ pub fn authority(folder: &Path) -> PathBuf {
     folder.join("caller-ca.crt")
 }
 
-/// Writes what the API server is to read, and its certificate, signed by `ca`.
-pub(super) fn write(folder: &Path, ca: &Ca) {
+/// A client's certificate, as `openssl` would sign one.
+pub fn client_certificate(ca: &Ca, common_name: &str, dns_names: &[&str]) -> Issued {
     let key = KeyPair::generate().unwrap();
-    let mut params = CertificateParams::default();
-    params.distinguished_name.push(DnType::CommonName, CALLER);
+    let dns_names: Vec<_> = dns_names.iter().map(|name| (*name).to_owned()).collect();
+    let mut params = CertificateParams::new(dns_names).unwrap();
+    params.distinguished_name = DistinguishedName::new();
+    params.distinguished_name.push(DnType::CommonName, common_name);
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
     let signer = KeyPair::from_pem(&ca.key_pem()).unwrap();
     let issuer = Issuer::from_ca_cert_pem(ca.cert_pem(), signer).unwrap();
-    let certificate = params.signed_by(&key, &issuer).unwrap();
-    fs::write(folder.join(CERT), certificate.pem()).unwrap();
-    fs::write(folder.join(KEY), key.serialize_pem()).unwrap();
+    Issued { cert: params.signed_by(&key, &issuer).unwrap().pem(), key: key.serialize_pem() }
+}
+
+/// Writes what the API server is to read, and its certificate, signed by `ca`.
+pub(super) fn write(folder: &Path, ca: &Ca) {
+    let Issued { cert, key } = client_certificate(ca, CALLER, &[]);
+    fs::write(folder.join(CERT), cert).unwrap();
+    fs::write(folder.join(KEY), key).unwrap();
     fs::write(authority(folder), ca.cert_pem()).unwrap();
     show_to(folder, &[]);
 }

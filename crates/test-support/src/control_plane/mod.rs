@@ -16,7 +16,6 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gmsa_webhook::tls::issue::Ca;
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use tokio::time::{Instant, sleep};
 
 mod binaries;
 mod caller;
@@ -27,7 +26,7 @@ mod registration;
 mod webhook;
 
 pub use binaries::Binaries;
-pub use caller::CALLER;
+pub use caller::{CALLER, client_certificate};
 pub use client::{Client, Refusal};
 pub use installation::{
     Account, SERVICE, SPEC, SPECS, USER, create_role, example, grant, install, namespace, pod, register_for,
@@ -37,24 +36,10 @@ pub use process::{Process, log_of, raise_open_files, tails};
 pub use registration::Registration;
 pub use webhook::{Scrape, Start, UNTHROTTLED, Webhook, certificate_flags, other_webhook, write_certificate};
 
-/// How long anything may take to come true. Far more than it needs: machines are busy at times.
-pub const PATIENCE: Duration = Duration::from_secs(60);
-/// How often a condition is looked at.
-const BETWEEN_LOOKS: Duration = Duration::from_millis(25);
+pub use crate::api::{PATIENCE, until};
+
 /// How long the certificates and tokens of a run are valid.
 pub const LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
-
-/// Looks until there is something to give back; `what` is what is waited for.
-pub async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        if let Some(found) = look().await {
-            return found;
-        }
-        assert!(Instant::now() < deadline, "waited {} s in vain: {what}", PATIENCE.as_secs());
-        sleep(BETWEEN_LOOKS).await;
-    }
-}
 
 /// A control plane that is up. It ends when it is dropped.
 pub struct ControlPlane {

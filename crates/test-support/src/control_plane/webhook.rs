@@ -63,22 +63,9 @@ pub struct Webhook {
 }
 
 impl Webhook {
-    /// Starts the webhook with somebody's credentials and a serving certificate, and waits until it is ready. What is its
-    /// own goes into `NAME` in `folder`, its log to `NAME.log`. Port 0 is a free one.
+    /// Starts the webhook with somebody's credentials and these flags, and waits until it is ready. What is its own goes into
+    /// `NAME` in `folder`, its log to `NAME.log`. Port 0 is a free one.
     pub async fn start(
-        binary: &str,
-        folder: &Path,
-        name: &str,
-        kubeconfig: &Value,
-        certificate: &Issued,
-        port: u16,
-    ) -> Self {
-        let flags = certificate_flags(&folder.join(name), certificate);
-        Self::start_with(binary, folder, name, kubeconfig, &flags, port).await
-    }
-
-    /// Starts the webhook with somebody's credentials and these flags, and waits until it is ready.
-    pub async fn start_with(
         binary: &str,
         folder: &Path,
         name: &str,
