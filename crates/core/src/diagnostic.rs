@@ -160,6 +160,11 @@ impl Check {
         Self { about, result: Err(diagnostic) }
     }
 
+    /// Found a breach of `rule`, as bad as the rule says.
+    pub fn breach(about: &'static str, rule: &'static Rule, message: impl Into<String>) -> Self {
+        Self::found(about, Diagnostic::new(rule, message))
+    }
+
     /// How bad it is; `None`, which is less than any severity, where nothing is wrong.
     pub fn severity(&self) -> Option<Severity> {
         self.result.as_ref().err().map(|found| found.severity)

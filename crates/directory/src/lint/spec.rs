@@ -135,16 +135,16 @@ async fn of_forest(
     let at_account = |problem: Diagnostic| Diagnostic { field: MACHINE.to_owned(), ..problem };
     let Some(account) = account else {
         let place = meant.map_or_else(|| directory.places(), |of| of.domain.dns.clone());
-        found.push(at_account(match directory.incomplete() {
-            Some(why) => Diagnostic::new(
-                &rules::NOT_CHECKED,
-                format!("there is no account {} in the file, and {why}", Quoted::new(sam)),
-            )
-            .with_fix(super::LDAPSEARCH),
-            None => {
-                Diagnostic::new(&rules::ACCOUNT_UNKNOWN, format!("there is no account {} in {place}", Quoted::new(sam)))
-                    .with_fix(rules::ACCOUNT_UNKNOWN.remedy)
-            }
+        let problem = format!("there is no account {} in", Quoted::new(sam));
+        found.push(at_account(if let Some(why) = directory.incomplete() {
+            Diagnostic::new(&rules::NOT_CHECKED, format!("{problem} the file, and {why}")).with_fix(super::LDAPSEARCH)
+        } else {
+            let domain = meant.map(|of| of.domain.dns.as_str());
+            Diagnostic::new(&rules::ACCOUNT_UNKNOWN, format!("{problem} {place}")).with_fix(super::remedy(
+                &rules::ACCOUNT_UNKNOWN,
+                sam,
+                domain,
+            ))
         }));
         return Ok((found, None));
     };

@@ -4,15 +4,13 @@
 
 use std::io::{self, Write as _};
 
-use clap::{Args, ValueEnum as _};
+use clap::{Args, ValueEnum};
 
-use crate::shared::{Outcome, corefile::Upstream, print};
+use crate::shared::{Outcome, corefile::is_public, print};
 
-mod platform;
 mod wanted;
 
-use platform::Platform;
-use wanted::Wanted;
+use wanted::{PORT, Wanted, service_name};
 
 const EXAMPLES: &str = "Examples:
   # For AKS
@@ -41,7 +39,7 @@ pub struct Options {
 
 pub fn run(options: &Options) -> anyhow::Result<Outcome> {
     let wanted = Wanted::parse(&options.domain, &options.server)?;
-    for server in wanted.servers.iter().filter(|server| Upstream::of(server) == Upstream::Public) {
+    for server in wanted.servers.iter().filter(|server| is_public(server)) {
         writeln!(io::stderr(), "note: {server} is a public resolver, which knows no domain of Active Directory")?;
     }
     if wanted.servers.len() == 1 {
@@ -49,9 +47,128 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
     }
     let all = Platform::value_variants().iter().copied();
     let platforms = all.filter(|platform| options.platform.is_none_or(|wanted| wanted == *platform));
-    let parts: Vec<String> = platforms.map(|platform| platform.change(&wanted)).collect();
+    let parts: Vec<String> = platforms.map(|platform| platform.row(&wanted).change(platform)).collect();
     print(format!(
         "{}\nThen `kubectl gmsa doctor` shows where the domain goes, and `kubectl gmsa verify` tests it from a container.\n",
         parts.join("\n")
     ))
+}
+
+/// How a cluster was made: where its DNS is configured, what to add there, and how it is read again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Platform {
+    /// ConfigMap coredns
+    Kubeadm,
+    /// ConfigMap coredns
+    Eks,
+    /// ConfigMap coredns-custom
+    Aks,
+    /// ConfigMap coredns-custom
+    K3s,
+    /// HelmChartConfig rke2-coredns
+    Rke2,
+    /// dns.operator.openshift.io/default
+    Openshift,
+    /// ConfigMap kube-dns
+    Gke,
+}
+
+const RESTART: &str = "CoreDNS reads it when it restarts: `kubectl rollout restart deployment coredns -n kube-system`.";
+const RELOAD: &str = "With the plugin reload, CoreDNS reads it again within two minutes: `kubectl logs -l k8s-app=kube-dns -n kube-system` \
+    says so. Without it: `kubectl rollout restart deployment coredns -n kube-system`.";
+
+/// What changes on a platform, and how.
+struct Row {
+    object: &'static str,
+    /// Where in the object.
+    place: String,
+    block: String,
+    reload: &'static str,
+    /// What else has to be known.
+    notes: Option<String>,
+    page: &'static str,
+}
+
+impl Row {
+    /// For people.
+    fn change(self, of: Platform) -> String {
+        let Self { object, place, block, reload, notes, page } = self;
+        let name = of.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
+        let block = block.replace('\n', "\n    ");
+        let notes = notes.map_or(String::new(), |notes| format!("  {notes}\n"));
+        format!("{name}: {object}, {place}\n    {block}\n  {reload}\n{notes}  {page}\n")
+    }
+}
+
+impl Platform {
+    fn row(self, wanted: &Wanted) -> Row {
+        let Wanted { domain, servers } = wanted;
+        let quoted =
+            |between: &str| servers.iter().map(|server| format!("{server:?}")).collect::<Vec<_>>().join(between);
+        let coredns = Row {
+            object: "ConfigMap kube-system/coredns",
+            place: "at the end of data.Corefile".to_owned(),
+            block: wanted.server_block(),
+            reload: RELOAD,
+            notes: None,
+            page: "https://kubernetes.io/docs/tasks/administer-cluster/dns-custom-nameservers/",
+        };
+        let custom = Row {
+            object: "ConfigMap kube-system/coredns-custom",
+            place: format!("as data.\"{domain}.server\""),
+            block: wanted.server_block(),
+            reload: RESTART,
+            notes: None,
+            page: "https://docs.k3s.io/advanced#configuring-dns-resolution",
+        };
+        match self {
+            Self::Kubeadm => coredns,
+            Self::Eks => Row {
+                notes: Some("An update of the EKS add-on takes it out again where conflicts are overwritten: update with `--resolve-conflicts PRESERVE`.".to_owned()),
+                page: "https://docs.aws.amazon.com/eks/latest/userguide/managing-coredns.html",
+                ..coredns
+            },
+            Self::Aks => Row { page: "https://learn.microsoft.com/azure/aks/coredns-custom", ..custom },
+            Self::K3s => custom,
+            Self::Rke2 => Row {
+                object: "HelmChartConfig kube-system/rke2-coredns",
+                place: "in the list servers of spec.valuesContent".to_owned(),
+                // As a value of the chart of CoreDNS: `servers` of <https://github.com/coredns/helm>.
+                block: format!(
+                    "- zones:\n  - zone: {domain}\n  port: {PORT}\n  plugins:\n  - name: errors\n  - name: cache\n    parameters: \"30\"\n  \
+                     - name: forward\n    parameters: . {}",
+                    servers.join(" ")
+                ),
+                reload: "RKE2 installs CoreDNS again with it: `kubectl rollout status deployment rke2-coredns-rke2-coredns -n kube-system`.",
+                notes: Some(
+                    "The list replaces that of the chart, so it must hold the chart's own server block too.".to_owned(),
+                ),
+                page: "https://docs.rke2.io/networking/networking_services#coredns",
+            },
+            Self::Openshift => Row {
+                object: "dns.operator.openshift.io/default",
+                place: "in the list spec.servers".to_owned(),
+                block: format!(
+                    "- name: {}\n  zones:\n  - {domain}\n  forwardPlugin:\n    policy: Random\n    upstreams:\n    - {}",
+                    service_name(domain),
+                    quoted("\n    - ")
+                ),
+                reload: "The operator writes it into the Corefile: `kubectl get configmap dns-default -n openshift-dns -o yaml` shows it.",
+                notes: None,
+                page: "https://docs.redhat.com/en/documentation/openshift_container_platform/latest/html/networking_operators/dns-operator",
+            },
+            Self::Gke => Row {
+                object: "ConfigMap kube-system/kube-dns",
+                place: "in the JSON of data.stubDomains".to_owned(),
+                block: format!("\"{domain}\": [{}]", quoted(", ")),
+                reload: "kube-dns reads it by itself.",
+                notes: Some(format!(
+                    "With Cloud DNS for GKE nothing reads this ConfigMap: create a private zone instead that forwards {domain}. to {} \
+                     (`gcloud dns managed-zones create`, `--forwarding-targets`).",
+                    servers.join(",")
+                )),
+                page: "https://cloud.google.com/kubernetes-engine/docs/how-to/kube-dns",
+            },
+        }
+    }
 }

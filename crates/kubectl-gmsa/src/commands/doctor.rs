@@ -20,7 +20,6 @@ use crate::shared::{
     snapshot::{From, Snapshot},
     walk::Walkthrough,
 };
-use gmsa_core::diagnostic::{Check, Diagnostic, Rule};
 
 mod api_server;
 mod bundle;
@@ -36,7 +35,7 @@ mod parts;
 mod pre;
 mod replica;
 mod service;
-mod usage;
+mod specs_and_pods;
 mod workloads;
 
 use checks::CHECKS;
@@ -66,7 +65,7 @@ pub struct Options {
     #[arg(long, hide = true, value_name = "NAMESPACE/NAME", value_parser = Walkthrough::parse_pod, group = "walked", conflicts_with = "directory")]
     pod: Option<Walkthrough>,
     /// The name of this release for why --watch
-    #[arg(long, hide = true, conflicts_with = "wait", requires = "walked")]
+    #[arg(long, hide = true, conflicts_with_all = ["wait", "from"], requires = "walked")]
     watch: bool,
     /// The name of this release for why --timeout
     #[arg(long, hide = true, value_name = "DURATION", default_value = "5m", value_parser = timeout, requires = "watch")]
@@ -124,8 +123,13 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
                 Some(walk) => Box::pin(walk.lines(snapshot)).await?,
                 None => {
                     let parts = Box::pin(Parts::read(snapshot, std::mem::take(&mut sources))).await;
-                    // Who cannot ask for the version cannot ask for anything.
-                    parts.version.as_ref().map_err(Clone::clone)?;
+                    // Who gets no answer to this gets none to anything.
+                    if let Err(unread) = parts.version.as_ref()
+                        && !unread.is_forbidden()
+                        && !options.from.is_named()
+                    {
+                        return Err(unread.clone().into());
+                    }
                     CHECKS.iter().flat_map(|check| check.lines(&parts)).collect()
                 }
             };
@@ -147,8 +151,4 @@ fn permission(verb: &str, group: &str, resource: &str) -> ResourceAttributes {
         resource: Some(resource.to_owned()),
         ..ResourceAttributes::default()
     }
-}
-
-fn found(about: &'static str, rule: &'static Rule, message: impl Into<String>) -> Check {
-    Check::found(about, Diagnostic::new(rule, message))
 }

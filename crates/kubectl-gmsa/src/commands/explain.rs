@@ -1,7 +1,7 @@
 //! `explain`: an error of a Windows node, of a command in a container, the refusal of a pod, or what another command found, in words. It asks no
 //! cluster. What it knows is in `shared/rules/`; the head of `shared/rules.rs` says where a new message goes.
 
-use std::{fmt::Write as _, path::Path};
+use std::{collections::HashMap, path::Path};
 
 use anyhow::bail;
 use clap::Args;
@@ -13,7 +13,7 @@ use crate::shared::{
     print,
     rules::{self, Explanation, Fix, Meaning, Names, Phase, Rule, explain, fix},
 };
-use gmsa_core::quote::one_line;
+use gmsa_core::quote::{VALUE, one_line, quoted};
 
 const EXAMPLES: &str = "Examples:
   # Explain a status code
@@ -50,7 +50,7 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
         bail!(
             "no error that is known here in {}: give a status code, or the whole message. `kubectl gmsa doctor` looks at the cluster, \
              and docs/messages.md lists messages{}",
-            one_line(&shortened(&text)),
+            one_line(&quoted(text.trim(), VALUE)),
             if text.is_ascii() {
                 ""
             } else {
@@ -58,60 +58,26 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
             }
         );
     }
-    let outcome = if found.iter().all(|explanation| matches!(explanation.meaning, Meaning::Unknown(_))) {
-        Outcome::Findings
-    } else {
-        Outcome::Clean
-    };
+    let is_unknown = |found: &Explanation| matches!(found.meaning, Meaning::Unknown(_));
+    let outcome = if found.iter().all(is_unknown) { Outcome::Findings } else { Outcome::Clean };
+    let explanations: Vec<Explained<'_>> = found.iter().map(|found| Explained::of(found, &names)).collect();
     print(match options.output {
-        Shape::Table => for_people(&found, &names),
-        Shape::Json => json::object(
-            outcome,
-            Explanations { explanations: found.iter().map(|found| Explained::of(found, &names)).collect() },
-        )?,
+        Shape::Table => for_people(&explanations),
+        Shape::Json => json::object(outcome, HashMap::from([("explanations", explanations)]))?,
     })?;
     Ok(outcome)
 }
 
-/// What to do, with the names that the text holds, where this was found in it.
-fn remedy(rule: &Rule, found: &str, names: &Names<'_>) -> String {
-    let said = format!("{found}\n{}", names.said);
-    fix(rule, &Names { said: &said, ..*names }).and_then(Fix::in_cluster).unwrap_or_else(|| rule.remedy.to_owned())
-}
-
-fn shortened(text: &str) -> String {
-    let text = text.trim();
-    match text.char_indices().nth(60) {
-        Some((end, _)) => format!("{:?}…", text.get(..end).unwrap_or(text)),
-        None => format!("{text:?}"),
-    }
-}
-
-fn for_people(found: &[Explanation], names: &Names<'_>) -> String {
-    let mut text = String::new();
-    for (index, Explanation { found, meaning }) in found.iter().enumerate() {
-        let separator = if index == 0 { "" } else { "\n" };
-        // Writing into a String cannot fail.
-        let _ = writeln!(text, "{separator}{found}");
-        match meaning {
-            Meaning::Fault(rules) => {
-                for (phase, rule) in rules {
-                    let (Rule { id, title, .. }, remedy) = (rule, remedy(rule, found, names));
-                    let phase = phase.map(|phase| format!(" {phase}")).unwrap_or_default();
-                    let _ = writeln!(text, "  [{id}]{phase}\n    {title}\n    fix: {remedy}");
-                }
-            }
-            Meaning::NoFault(what) | Meaning::Unknown(what) => {
-                let _ = writeln!(text, "  {what}");
-            }
-        }
-    }
-    text
-}
-
-#[derive(Serialize)]
-struct Explanations<'e> {
-    explanations: Vec<Explained<'e>>,
+fn for_people(explanations: &[Explained<'_>]) -> String {
+    let part = |Explained { found, text, causes }: &Explained<'_>| {
+        let causes = causes.iter().map(|Cause { phase, rule, text, remedy }| {
+            let phase = phase.map(|phase| format!(" {phase}")).unwrap_or_default();
+            format!("  [{rule}]{phase}\n    {text}\n    fix: {remedy}\n")
+        });
+        let text = text.map(|text| format!("  {text}\n")).unwrap_or_default();
+        format!("{found}\n{text}{}", causes.collect::<String>())
+    };
+    explanations.iter().map(part).collect::<Vec<_>>().join("\n")
 }
 
 #[derive(Serialize)]
@@ -135,9 +101,12 @@ struct Cause {
 
 impl<'e> Explained<'e> {
     fn of(Explanation { found, meaning }: &'e Explanation, names: &Names<'_>) -> Self {
+        // The names that the text holds count where this was found in it.
+        let said = format!("{found}\n{}", names.said);
         let cause = |(phase, rule): &(Option<Phase>, &Rule)| {
-            let Rule { id, title, .. } = rule;
-            Cause { phase: *phase, rule: id, text: title, remedy: remedy(rule, found, names) }
+            let fix = fix(rule, &Names { said: &said, ..*names }).and_then(Fix::in_cluster);
+            let Rule { id, title, remedy, .. } = rule;
+            Cause { phase: *phase, rule: id, text: title, remedy: fix.unwrap_or_else(|| (*remedy).to_owned()) }
         };
         match meaning {
             Meaning::Fault(rules) => Self { found, text: None, causes: rules.iter().map(cause).collect() },

@@ -28,8 +28,6 @@ rule in a file, the last of them says in `more` how many were left out |
 | `grants` | `who-can`, `can` | each with `binding` and `role` (`kind`, `name` and, in one namespace, `namespace`), and `subject` or `credentialSpec` |
 | `explanations` | `explain` | each with `found` and `causes`, which have `phase` (`start`, `running`) where it makes a difference, `rule`, `text` and `remedy`; \
 where it is no fault, or not known, `text` says so |
-| `accounts` | `account lint` | each with `name`, `domain`, `distinguishedName`, `class`, `enabled`, `sid`, `guid`, `dnsHostName`, `servicePrincipalNames`, `encryptionTypes`, \
-`passwordInterval` (days), `passwordLastSet` (UTC) and `mayRetrieve` (`null` where it is not known): `sid`, `name`, `kind` (`user`, `group`, `wellKnown`, `missing`, `unknown`) and, of a group, `members` |
 | `plugin`, `webhook` | `version` | their versions; `webhook` is a list, which has two during a rollout, and `unknown` says why it is empty |
 
 `credspec new`, `grant` and `check --patched` print manifests, as YAML.

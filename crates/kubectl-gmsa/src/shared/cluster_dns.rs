@@ -4,101 +4,63 @@
 
 use std::collections::BTreeMap;
 
-use super::corefile::{Answer, Corefile, CorefileError, Forward, Stubs};
+use super::corefile::{Corefile, CorefileError, Forward};
 use anyhow::{Context as _, bail};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{not_checked::Read, snapshot::Snapshot};
+use super::{snapshot::Snapshot, unread::Read};
 
-/// Where a DNS is configured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum DnsObject {
-    /// The Corefile of kubeadm, EKS, AKS and k3s.
-    CoreDns,
-    /// What that of AKS and k3s imports.
-    Custom,
-    Rke2,
-    /// On GKE. CoreDNS does not read it.
-    KubeDns,
-    OpenShift,
-}
+/// The Corefile of kubeadm, EKS, AKS and k3s.
+const COREDNS: &str = "coredns";
+/// What that of AKS and k3s imports.
+const CUSTOM: &str = "coredns-custom";
+const RKE2: &str = "rke2-coredns-rke2-coredns";
+/// On GKE. CoreDNS does not read it.
+const KUBE_DNS: &str = "kube-dns";
+/// Of the operator of OpenShift; the others are ConfigMaps.
+const OPENSHIFT: &str = "default";
 
-impl DnsObject {
-    fn name(self) -> &'static str {
-        match self {
-            Self::CoreDns => "coredns",
-            Self::Custom => "coredns-custom",
-            Self::Rke2 => "rke2-coredns-rke2-coredns",
-            Self::KubeDns => "kube-dns",
-            Self::OpenShift => "default",
-        }
-    }
-
-    fn path(self) -> String {
-        match self {
-            Self::OpenShift => format!("/apis/operator.openshift.io/v1/dnses/{}", self.name()),
-            _ => format!("/api/v1/namespaces/kube-system/configmaps/{}", self.name()),
-        }
-    }
-
-    /// For a message: `ConfigMap kube-system/coredns`.
-    pub fn place(self) -> String {
-        let of = if self == Self::OpenShift { "DNS " } else { "ConfigMap kube-system/" };
-        format!("{of}{}", self.name())
-    }
-}
-
-/// Those of the objects that there are.
-pub type Objects = BTreeMap<DnsObject, Value>;
+/// Those of the objects that there are, by their names.
+pub type Objects = BTreeMap<&'static str, Value>;
 
 /// Reads the objects of a cluster. The API of OpenShift is asked only where there is no other DNS: a user who may not read what no
 /// other platform has must not fail there.
 pub async fn objects(snapshot: &Snapshot) -> Read<Objects> {
-    let paths = [DnsObject::CoreDns, DnsObject::Custom, DnsObject::Rke2, DnsObject::KubeDns];
-    let read = paths.map(|object| async move { Ok((object, snapshot.find(&object.path()).await?)) });
-    let read: Vec<(DnsObject, Option<Value>)> = futures::future::try_join_all(read).await?;
-    let mut found: Objects = read.into_iter().filter_map(|(object, value)| Some((object, value?))).collect();
+    let read = [COREDNS, CUSTOM, RKE2, KUBE_DNS].map(|name| async move {
+        Ok((name, snapshot.find(&format!("/api/v1/namespaces/kube-system/configmaps/{name}")).await?))
+    });
+    let read: Vec<(&str, Option<Value>)> = futures::future::try_join_all(read).await?;
+    let mut found: Objects = read.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
     if found.is_empty() {
-        let openshift = snapshot.find(&DnsObject::OpenShift.path()).await?;
-        found.extend(openshift.map(|value| (DnsObject::OpenShift, value)));
+        let openshift = snapshot.find(&format!("/apis/operator.openshift.io/v1/dnses/{OPENSHIFT}")).await?;
+        found.extend(openshift.map(|value| (OPENSHIFT, value)));
     }
     Ok(found)
 }
 
 /// What the DNS of a cluster does with questions of pods.
 pub struct ClusterDns {
-    /// The object that says it.
-    pub object: DnsObject,
-    pub zones: Zones,
-}
-
-pub enum Zones {
-    Corefile(Corefile),
-    Stubs(Stubs),
+    /// The object that says it, for messages: `ConfigMap kube-system/coredns`.
+    pub place: String,
+    pub corefile: Corefile,
 }
 
 impl ClusterDns {
     /// `None` where none of the objects is there.
     pub fn of(objects: &Objects) -> anyhow::Result<Option<Self>> {
-        for object in [DnsObject::CoreDns, DnsObject::Rke2, DnsObject::KubeDns, DnsObject::OpenShift] {
-            let Some(value) = objects.get(&object) else { continue };
-            let zones = match object {
-                DnsObject::KubeDns => Zones::Stubs(kube_dns(value).with_context(|| object.place())?),
-                DnsObject::OpenShift => Zones::Stubs(openshift(value)),
-                _ => Zones::Corefile(corefile(value, objects.get(&DnsObject::Custom)).with_context(|| object.place())?),
+        for name in [COREDNS, RKE2, KUBE_DNS, OPENSHIFT] {
+            let Some(value) = objects.get(name) else { continue };
+            let of = if name == OPENSHIFT { "DNS " } else { "ConfigMap kube-system/" };
+            let place = format!("{of}{name}");
+            let corefile = match name {
+                KUBE_DNS => kube_dns(value),
+                OPENSHIFT => Ok(openshift(value)),
+                _ => corefile(value, objects.get(CUSTOM)),
             };
-            return Ok(Some(Self { object, zones }));
+            return Ok(Some(Self { corefile: corefile.with_context(|| place.clone())?, place }));
         }
         Ok(None)
-    }
-
-    /// Where a question about a domain goes.
-    pub fn answer(&self, domain: &str) -> Answer {
-        match &self.zones {
-            Zones::Corefile(corefile) => corefile.answer(domain),
-            Zones::Stubs(stubs) => stubs.answer(domain),
-        }
     }
 }
 
@@ -130,13 +92,13 @@ const RESOLVERS_OF_NODE: &str = "/etc/resolv.conf";
 
 /// `stubDomains` and `upstreamNameservers`, each JSON in a text:
 /// <https://github.com/kubernetes/dns/blob/master/docs/specification.md> and `pkg/dns/config/config.go` there.
-fn kube_dns(map: &Value) -> anyhow::Result<Stubs> {
+fn kube_dns(map: &Value) -> anyhow::Result<Corefile> {
     let text = |wanted: &str| texts(map).find(|(key, _)| *key == wanted).map(|(_, text)| text);
     let stubs: BTreeMap<String, Vec<String>> = read_json("stubDomains", text("stubDomains").unwrap_or("{}"))?;
     let upstream: Vec<String> = read_json("upstreamNameservers", text("upstreamNameservers").unwrap_or("[]"))?;
     let root = if upstream.is_empty() { vec![RESOLVERS_OF_NODE.to_owned()] } else { upstream };
     let zones = stubs.into_iter().chain([(".".to_owned(), root)]);
-    Ok(Stubs(zones.map(|(zone, servers)| Forward { zone, servers, is_sequential: false }).collect()))
+    Ok(Corefile::of_forwards(zones.map(|(zone, servers)| Forward { zone, servers, is_sequential: false })))
 }
 
 fn read_json<T: for<'t> Deserialize<'t>>(name: &str, text: &str) -> anyhow::Result<T> {
@@ -144,7 +106,7 @@ fn read_json<T: for<'t> Deserialize<'t>>(name: &str, text: &str) -> anyhow::Resu
 }
 
 /// `spec` of `operator.openshift.io/v1`, kind DNS: <https://github.com/openshift/api/blob/master/operator/v1/types_dns.go>.
-fn openshift(object: &Value) -> Stubs {
+fn openshift(object: &Value) -> Corefile {
     fn list<'v>(value: &'v Value, pointer: &str) -> impl Iterator<Item = &'v Value> {
         value.pointer(pointer).and_then(Value::as_array).into_iter().flatten()
     }
@@ -170,5 +132,5 @@ fn openshift(object: &Value) -> Stubs {
     // Sequential is the operator's default for all other names, random that for a zone.
     let is_sequential = matches!(text(object, "/spec/upstreamResolvers/policy"), "" | "Sequential");
     forwards.push(Forward { zone: ".".to_owned(), servers, is_sequential });
-    Stubs(forwards)
+    Corefile::of_forwards(forwards)
 }

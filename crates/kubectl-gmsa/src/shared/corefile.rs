@@ -12,8 +12,8 @@ mod route;
 mod tests;
 mod upstream;
 
-pub use route::{Answer, Forward, Stubs};
-pub use upstream::Upstream;
+pub use route::{Answer, Forward};
+pub use upstream::{is_of_node, is_public};
 
 /// The longest text, in bytes, its imports included: an object of Kubernetes is not longer.
 pub const MAX_BYTES: usize = 1024 * 1024;

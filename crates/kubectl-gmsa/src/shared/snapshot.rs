@@ -27,7 +27,7 @@ use tokio::sync::OnceCell;
 
 use super::{
     connection::{Cluster, Connection},
-    not_checked::{Read, Unread},
+    unread::{Read, Unread},
 };
 
 mod bundle;
@@ -67,13 +67,8 @@ enum Origin {
     Recorded(Rc<Bundle>),
 }
 
-/// What was answered to one request.
-enum Answered {
-    List(Vec<Box<RawValue>>),
-    Object(Option<Box<RawValue>>),
-    Text(String),
-    Trial(Trial),
-}
+/// What was answered to one request, as JSON: the items of a list, or one value, which may not be there.
+type Answered = Vec<Box<RawValue>>;
 
 /// The answers by request: its verb and its path.
 type Answers = BTreeMap<(&'static str, String), Rc<OnceCell<Read<Rc<Answered>>>>>;
@@ -119,6 +114,7 @@ pub struct SecretFacts {
 const LIST: &str = "list";
 const GET: &str = "get";
 const CREATE: &str = "create";
+const DRY_RUN: &str = "dry run";
 
 impl Snapshot {
     pub fn of(cluster: Cluster) -> Self {
@@ -181,16 +177,11 @@ impl Snapshot {
 
     /// Reads a collection.
     pub async fn list<T: DeserializeOwned>(&self, path: &str) -> Read<Vec<T>> {
-        let answered = self.once(LIST, path, async |source| {
-            Ok(Answered::List(match source {
-                Origin::Live(cluster) => cluster.list(path).await?,
-                Origin::Recorded(bundle) => raw(bundle.list(path)?)?,
-            }))
+        let answered = self.once(LIST, path, async |source| match source {
+            Origin::Live(cluster) => cluster.list(path).await,
+            Origin::Recorded(bundle) => raw(bundle.list(path)?),
         });
-        match &*answered.await? {
-            Answered::List(items) => items.iter().map(|json| parsed(LIST, path, json)).collect(),
-            _ => Ok(Vec::new()),
-        }
+        answered.await?.iter().map(|json| parsed(LIST, path, json)).collect()
     }
 
     /// Reads a collection that one caller alone needs, and of which it keeps a part.
@@ -209,7 +200,7 @@ impl Snapshot {
             Origin::Live(cluster) => {
                 Ok(Some(cluster.post(path, &body).await.map_err(|error| Unread::of(CREATE, path, &error))?))
             }
-            Origin::Recorded(bundle) => raw(Some(bundle.answer(&request)?)),
+            Origin::Recorded(bundle) => raw(Some(bundle.answer(CREATE, &request)?)),
         });
         answer.await?.ok_or_else(|| Unread::of(CREATE, &request, &anyhow::anyhow!("there is no answer")))
     }
@@ -217,18 +208,18 @@ impl Snapshot {
     /// What the API server does with a pod that the webhook should refuse; `None` where the namespace is none.
     pub async fn dry_run(&self, webhook: Webhook, pod: &Value) -> Option<Read<Trial>> {
         let request = format!("{} in {}", webhook.path(), self.namespace);
-        let answered = self.once("dry run", &request, async |source| match source {
-            Origin::Live(cluster) => match probe::ask(&cluster.api, &self.namespace, pod, webhook).await {
-                Some(answer) => Ok(Answered::Trial(of_answer(answer))),
-                None => Ok(Answered::Object(None)),
-            },
-            Origin::Recorded(bundle) => Ok(Answered::Trial(serde_json::from_value(bundle.answer(&request)?)?)),
+        let answer = self.object(DRY_RUN, &request, async |source| match source {
+            Origin::Live(cluster) => {
+                let answer = probe::ask(&cluster.api, &self.namespace, pod, webhook).await;
+                // The API server, or a proxy before it, may have answered with a failure late.
+                if !matches!(answer, Some(Answer::Failed(_))) {
+                    self.heard.set(Heard::Something);
+                }
+                raw(answer.map(of_answer))
+            }
+            Origin::Recorded(bundle) => raw(bundle.answer(DRY_RUN, &request)?),
         });
-        let answered = answered.await.map(|answered| match &*answered {
-            Answered::Trial(answer) => Some(answer.clone()),
-            _ => None,
-        });
-        answered.transpose()
+        answer.await.transpose()
     }
 
     /// What is known of a Secret; `None` where it does not exist. Nothing of it is read but its metadata, of which one fact is kept: its fields,
@@ -256,17 +247,11 @@ impl Snapshot {
 
     /// What is no JSON, such as a log, or what a pod serves on one of its ports.
     pub async fn text(&self, path: &str) -> Read<String> {
-        let answered = self.once(GET, path, async |source| {
-            Ok(Answered::Text(match source {
-                Origin::Live(cluster) if path.contains("/proxy/") => cluster.read_from_pod(path).await?,
-                Origin::Live(cluster) => cluster.read_text(path).await?,
-                Origin::Recorded(bundle) => bundle.text(path)?,
-            }))
+        let text = self.object(GET, path, async |source| match source {
+            Origin::Live(cluster) => raw(cluster.read_text(path).await?),
+            Origin::Recorded(bundle) => raw(bundle.text(path)?),
         });
-        match &*answered.await? {
-            Answered::Text(text) => Ok(text.clone()),
-            _ => Ok(String::new()),
-        }
+        Ok(text.await?.unwrap_or_default())
     }
 
     /// What was read, as a file.
@@ -281,11 +266,8 @@ impl Snapshot {
         request: &str,
         ask: impl AsyncFnOnce(&Origin) -> anyhow::Result<Option<Box<RawValue>>>,
     ) -> Read<Option<T>> {
-        let answered = self.once(verb, request, async |source| Ok(Answered::Object(ask(source).await?))).await?;
-        match &*answered {
-            Answered::Object(Some(json)) => parsed(verb, request, json).map(Some),
-            _ => Ok(None),
-        }
+        let answered = self.once(verb, request, async |source| Ok(Vec::from_iter(ask(source).await?))).await?;
+        answered.first().map(|json| parsed(verb, request, json)).transpose()
     }
 
     /// An answer, which is asked for once and kept.
@@ -298,8 +280,7 @@ impl Snapshot {
         let cell = Rc::clone(self.kept.borrow_mut().entry((verb, request.to_owned())).or_default());
         let answer = cell.get_or_init(async || {
             let answer = self.unless_silent(ask(&self.source)).await;
-            // The API server, or a proxy before it, may have answered this late.
-            if !matches!(answer, Ok(Answered::Trial(Trial::Failed(_)))) {
+            if verb != DRY_RUN {
                 self.hear(&answer);
             }
             answer.map(Rc::new).map_err(|error| Unread::of(verb, request, &error))

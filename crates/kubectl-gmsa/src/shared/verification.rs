@@ -54,9 +54,9 @@ pub async fn of_container(
 async fn ask(executor: &Executor, identity: &Identity, service: Option<&str>) -> Vec<(Asked, Check)> {
     let mut checks = Vec::new();
     let mut user = User::Unknown;
-    for step in Asked::ALL {
+    for (step, about) in Asked::ALL {
         let Some(command) = step.command(identity, &user, service) else {
-            let missed = if step == Asked::DomainTicket { user.sees_no_ticket(step.about()) } else { None };
+            let missed = if step == Asked::DomainTicket { user.sees_no_ticket(about) } else { None };
             checks.extend(missed.map(|check| (step, check)));
             continue;
         };
@@ -67,14 +67,14 @@ async fn ask(executor: &Executor, identity: &Identity, service: Option<&str>) ->
                 if step == Asked::User {
                     user = User::of(&answer);
                 }
-                step.check(&answer, identity, &command)
+                step.check(about, &answer, identity, &command)
             }
             Execution::Absent => {
-                Check::found(step.about(), not_checked(&format!("the image cannot run {shown}"), OTHER_IMAGE))
+                Check::found(about, not_checked(&format!("the image cannot run {shown}"), OTHER_IMAGE))
             }
             Execution::TimedOut => {
                 let text = format!("{shown} did not end within {} s", executor.limit.as_secs());
-                Check::found(step.about(), Diagnostic::new(&rules::NO_ANSWER, text))
+                Check::breach(about, &rules::NO_ANSWER, text)
             }
             Execution::Forbidden(found) => Check::found(CONTAINER, *found),
             Execution::Failed(why) => {
@@ -138,6 +138,12 @@ struct Identity {
     domain: String,
     net_bios: String,
     account: String,
+}
+
+impl Identity {
+    fn names(&self) -> Names<'_> {
+        Names { account: Some(&self.account), domain: Some(&self.domain), ..Names::default() }
+    }
 }
 
 /// Reads the contents that a container gets: its own, or the pod's.

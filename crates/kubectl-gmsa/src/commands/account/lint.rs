@@ -88,11 +88,12 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
         options.directory.expect_one()?;
     }
     let sources = options.directory.sources()?;
-    block_on(async {
+    let head = block_on(async {
+        let mut head = String::new();
         for directory in opened(sources).await? {
-            linted.directory(directory, options).await?;
+            head += &linted.directory(directory, None, options).await?;
         }
-        anyhow::Ok(())
+        anyhow::Ok(head)
     })?;
     for path in &options.files {
         let name = if path == Path::new(input::STDIN) { "<stdin>".into() } else { path.to_string_lossy() };
@@ -101,7 +102,7 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
             linted.findings.push(found.at(Location::file(&name)));
         }
     }
-    let Linted { head, accounts, file, mut findings } = linted;
+    let Linted { accounts, file, mut findings } = linted;
     if accounts.is_empty() && findings.is_empty() {
         bail!("no account in the {}", if options.files.is_empty() { "directory" } else { "files" });
     }
@@ -124,8 +125,6 @@ fn located(found: Diagnostic, file: Option<&str>) -> Diagnostic {
 /// The accounts, and what is wrong with them.
 #[derive(Default)]
 struct Linted {
-    /// What the directory holds of them.
-    head: String,
     accounts: Vec<Account>,
     /// The file that the first one is in.
     file: Option<String>,
@@ -133,7 +132,13 @@ struct Linted {
 }
 
 impl Linted {
-    async fn directory(&mut self, mut directory: Directory, options: &Options) -> anyhow::Result<()> {
+    /// Adds those of a directory that are asked for; gives what it holds of them.
+    async fn directory(
+        &mut self,
+        mut directory: Directory,
+        file: Option<&str>,
+        options: &Options,
+    ) -> anyhow::Result<String> {
         let mut accounts = Vec::new();
         for name in &options.names {
             accounts.push(directory.typed(name).await?);
@@ -142,42 +147,36 @@ impl Linted {
             accounts = directory.accounts(None).await?;
         }
         let principals = Principals::of(&mut directory, &accounts).await?;
-        self.head += &match accounts.as_slice() {
+        let head = match accounts.as_slice() {
             [one] if !options.names.is_empty() => head::properties(one, &principals) + "\n",
             [] => String::new(),
             all => head::list(all, &principals) + "\n",
         };
         let now = UtcDateTime::now();
-        self.findings.extend(lint::accounts(&mut directory, &accounts, &principals, &options.services, now).await?);
-        self.accounts.extend(accounts);
-        Ok(())
+        let found = lint::accounts(&mut directory, &accounts, &principals, &options.services, now).await?;
+        self.add(accounts, found, file);
+        Ok(head)
     }
 
     fn file(&mut self, path: &Path, name: &str, options: &Options) -> anyhow::Result<()> {
         let text = input::text(path)?;
-        let now = UtcDateTime::now();
-        let (accounts, findings) = if ldif::is_ldif(&text) {
-            let mut directory = Directory::printed(&text)?;
-            block_on(async {
-                let accounts = directory.accounts(None).await?;
-                let principals = Principals::of(&mut directory, &accounts).await?;
-                let findings = lint::accounts(&mut directory, &accounts, &principals, &options.services, now).await?;
-                anyhow::Ok((accounts, findings))
-            })?
-        } else {
-            let accounts = powershell::read(&text)?;
-            let mut findings = Diagnostics::default();
-            for account in &accounts {
-                findings.extend(lint::account(account, &Principals::default(), &options.services, now));
-            }
-            (accounts, findings)
-        };
-        self.findings.extend(findings.into_iter().map(|found| located(found, Some(name))));
+        if ldif::is_ldif(&text) {
+            let directory = Directory::printed(&text)?;
+            return block_on(self.directory(directory, Some(name), options)).map(drop);
+        }
+        let (accounts, now) = (powershell::read(&text)?, UtcDateTime::now());
+        let of_account = |account| lint::account(account, &Principals::default(), &options.services, now);
+        let found: Vec<Diagnostic> = accounts.iter().flat_map(of_account).collect();
+        self.add(accounts, found, Some(name));
+        Ok(())
+    }
+
+    fn add(&mut self, accounts: Vec<Account>, found: impl IntoIterator<Item = Diagnostic>, file: Option<&str>) {
+        self.findings.extend(found.into_iter().map(|found| located(found, file)));
         if self.accounts.is_empty() && !accounts.is_empty() {
-            self.file = Some(name.to_owned());
+            self.file = file.map(str::to_owned);
         }
         self.accounts.extend(accounts);
-        Ok(())
     }
 }
 

@@ -6,7 +6,7 @@ use anyhow::bail;
 use gmsa_core::credspec::is_dns_subdomain;
 
 /// The port of DNS.
-const PORT: u16 = 53;
+pub const PORT: u16 = 53;
 /// The domain of the cluster itself.
 const CLUSTER: &str = "cluster.local";
 
@@ -41,37 +41,10 @@ impl Wanted {
         let Self { domain, servers } = self;
         format!("{domain}:{PORT} {{\n    errors\n    cache 30\n    forward . {}\n}}", servers.join(" "))
     }
-
-    /// The same as a value of the chart of CoreDNS: `servers` of <https://github.com/coredns/helm>.
-    pub fn chart_server(&self) -> String {
-        let Self { domain, servers } = self;
-        format!(
-            "- zones:\n  - zone: {domain}\n  port: {PORT}\n  plugins:\n  - name: errors\n  - name: cache\n    parameters: \"30\"\n  \
-             - name: forward\n    parameters: . {}",
-            servers.join(" ")
-        )
-    }
-
-    /// `spec.servers` of the DNS operator of OpenShift.
-    pub fn operator_server(&self) -> String {
-        let Self { domain, servers } = self;
-        let upstreams: Vec<String> = servers.iter().map(|server| format!("    - {server:?}")).collect();
-        let name = service_name(domain);
-        format!(
-            "- name: {name}\n  zones:\n  - {domain}\n  forwardPlugin:\n    policy: Random\n    upstreams:\n{}",
-            upstreams.join("\n")
-        )
-    }
-
-    /// `stubDomains` of kube-dns.
-    pub fn stub_domain(&self) -> String {
-        let servers: Vec<String> = self.servers.iter().map(|server| format!("{server:?}")).collect();
-        format!("\"{}\": [{}]", self.domain, servers.join(", "))
-    }
 }
 
 /// A name for a server: the operator takes a service name of RFC 6335, of at most 15 letters, digits and hyphens, one of them a letter.
-fn service_name(domain: &str) -> String {
+pub fn service_name(domain: &str) -> String {
     const LONGEST: usize = 15;
     let name: String = format!("ad-{}", domain.replace('.', "-")).chars().take(LONGEST).collect();
     // No two hyphens side by side, and none at the end.

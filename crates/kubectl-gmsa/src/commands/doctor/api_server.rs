@@ -1,9 +1,6 @@
 //! The API server: whether it answers, and its version.
 
-use super::{
-    found,
-    parts::{Judged, Parts},
-};
+use super::parts::{Judged, Parts};
 use crate::shared::rules;
 use gmsa_core::diagnostic::{Check, Diagnostic, Severity};
 
@@ -30,7 +27,7 @@ pub(super) fn installable(text: &str) -> Check {
     let (major, minor) = (numbers.next().flatten(), numbers.next().flatten());
     let (Some(major), Some(minor)) = (major, minor) else {
         let text = format!("could not be checked: {text:?} is not a version of Kubernetes");
-        return found(API_SERVER, &rules::NOT_CHECKED, text);
+        return Check::breach(API_SERVER, &rules::NOT_CHECKED, text);
     };
     if (major, minor) >= (1, MATCH_CONDITIONS) {
         return Check::pass(API_SERVER, format!("answers, {text}"));
@@ -43,7 +40,7 @@ pub(super) fn installable(text: &str) -> Check {
         let older = Diagnostic::new(&rules::KUBERNETES_VERSION, text).with_severity(Severity::Warning).with_fix(fix);
         return Check::found(API_SERVER, older);
     }
-    found(
+    Check::breach(
         API_SERVER,
         &rules::KUBERNETES_VERSION,
         format!("{text} is older than 1.{OLDEST}, the oldest that the chart installs on"),

@@ -2,14 +2,11 @@
 //! `/validate` must refuse. A denial means that the API server reached the webhook and trusts its certificate, and that the webhook
 //! could ask the API server.
 
-use super::{
-    found,
-    parts::{Judged, Parts},
-};
+use super::parts::{Judged, Parts};
 use crate::shared::{
-    not_checked::{Read, Remedy, Unread, because},
     rules::{self, Names},
     snapshot::Trial,
+    unread::{Read, Remedy, Unread, because},
     webhook::{Configured, is_of_gmsa},
 };
 use gmsa_cluster::probe::is_denial;
@@ -56,7 +53,7 @@ fn judged(webhook: Webhook, made: Option<&Read<Trial>>, namespace: &str, webhook
         }
         Trial::Warned => {
             let text = format!("the API server reaches it, but denials are not enforced (dry run in {namespace})");
-            found(about, &rules::NOT_ENFORCED, text)
+            Check::breach(about, &rules::NOT_ENFORCED, text)
         }
         Trial::Guarded(policy) if webhook == Webhook::Validate => {
             let from = if policy.ends_with(STATIC) { "a file of the control plane" } else { "the cluster" };
@@ -67,9 +64,11 @@ fn judged(webhook: Webhook, made: Option<&Read<Trial>>, namespace: &str, webhook
         }
         Trial::Guarded(policy) => {
             let text = format!("{what} would get no contents in {namespace}: the policy {policy} refuses it");
-            found(about, &rules::WEBHOOK_NOT_CALLED, text)
+            Check::breach(about, &rules::WEBHOOK_NOT_CALLED, text)
         }
-        Trial::Admitted => found(about, &rules::WEBHOOK_NOT_CALLED, format!("{what} would be created in {namespace}")),
+        Trial::Admitted => {
+            Check::breach(about, &rules::WEBHOOK_NOT_CALLED, format!("{what} would be created in {namespace}"))
+        }
         Trial::Failed(unread) => failed(about, webhook, unread, namespace, webhooks),
     }
 }
@@ -107,7 +106,7 @@ fn failed(
             _ if ["no endpoints available", "not found"].iter().any(|words| message.contains(words)) => {
                 of_names(&rules::WEBHOOK_UNREACHABLE)
             }
-            _ => found(about, &rules::WEBHOOK_UNREACHABLE, text),
+            _ => Check::breach(about, &rules::WEBHOOK_UNREACHABLE, text),
         },
         (Some(name), _) => other(name, "cannot be called"),
         (None, Some(name)) if is_ours(name) => {
@@ -137,7 +136,7 @@ fn names<'w>(webhooks: Option<&'w [Configured]>, said: &'w str) -> Names<'w> {
 
 fn not_called(about: &'static str, namespace: &str) -> Check {
     let text = format!("/validate gets a pod in {namespace} that /mutate did not get");
-    found(about, &rules::WEBHOOK_NOT_CALLED, text)
+    Check::breach(about, &rules::WEBHOOK_NOT_CALLED, text)
 }
 
 /// Whether the URL in the API server's message is that of `webhook`.

@@ -4,11 +4,10 @@
 use k8s_openapi::jiff::Timestamp;
 use x509_parser::pem::Pem;
 
-use super::found;
 use crate::shared::rules;
 use gmsa_core::diagnostic::{Check, Diagnostic, Severity};
 
-const CERTIFICATE: &str = "certificate";
+pub(super) const CERTIFICATE: &str = "certificate";
 const DAY: i64 = 24 * 60 * 60;
 
 /// The server's metric, in seconds since 1970.
@@ -20,14 +19,15 @@ const REFUSED: &str = "gmsa_webhook_certificate_refused";
 /// The certificate authorities that the API server trusts for a webhook.
 pub(super) fn authority(webhook: &str, bundle: &[u8], now: Timestamp) -> Check {
     if bundle.is_empty() {
-        return found(CERTIFICATE, &rules::CA_BUNDLE, format!("{webhook} has no caBundle"));
+        return Check::breach(CERTIFICATE, &rules::CA_BUNDLE, format!("{webhook} has no caBundle"));
     }
+    let what = format!("the caBundle of {webhook}");
     let ends = Pem::iter_from_buffer(bundle)
         .filter_map(Result::ok)
         .filter_map(|pem| pem.parse_x509().ok().map(|found| found.validity().not_after.timestamp()));
     match ends.max() {
-        None => found(CERTIFICATE, &rules::CA_BUNDLE, format!("the caBundle of {webhook} contains no certificate")),
-        Some(end) => until(end, now, &format!("the caBundle of {webhook}"), 14),
+        None => Check::breach(CERTIFICATE, &rules::CA_BUNDLE, format!("{what} contains no certificate")),
+        Some(end) => until(end, now, &what, 14),
     }
 }
 

@@ -12,14 +12,14 @@ use kube::core::ParseExpressionError;
 use serde_json::{Value, json};
 
 use super::{
-    certificate, found,
+    certificate,
     parts::{Judged, Parts},
 };
 use crate::shared::{
     installer::Installer,
-    not_checked::{Read, Unread, not_checked},
     output::first_five,
     rules,
+    unread::{Unread, not_checked},
     webhook::Configured,
 };
 use gmsa_core::{
@@ -108,11 +108,11 @@ fn of_webhook(of: &Configured, now: Timestamp) -> Vec<Check> {
     }
     if webhook.failure_policy.as_deref() != Some("Fail") {
         let text = format!("{name} has failurePolicy Ignore: pods pass while the webhook is down");
-        checks.push(found(CONFIGURATION, &rules::FAILURE_POLICY, text));
+        checks.push(Check::breach(CONFIGURATION, &rules::FAILURE_POLICY, text));
     }
     if unconditional {
         let text = format!("{name} has no matchConditions: every pod waits for the webhook");
-        checks.push(found(CONFIGURATION, &rules::MATCH_CONDITIONS, text));
+        checks.push(Check::breach(CONFIGURATION, &rules::MATCH_CONDITIONS, text));
     }
     if !changed_by.is_empty() {
         let text = format!("the selectors of {name} were changed after the installation, by {}", changed_by.join(", "));
@@ -153,7 +153,7 @@ pub(super) fn protection(parts: &Parts) -> Judged<'_> {
     parts.webhooks.as_ref()?;
     let Some((release, answer)) = &parts.protection else { return Ok(Vec::new()) };
     let unprotected = |text: &str| {
-        found(PROTECTION, &rules::STATIC_POLICIES, format!("{text} the webhook configurations of {release}"))
+        Check::breach(PROTECTION, &rules::STATIC_POLICIES, format!("{text} the webhook configurations of {release}"))
     };
     Ok(vec![match answer {
         Ok(_) => unprotected("no static policies protect"),
@@ -196,7 +196,8 @@ pub(super) fn namespaces(parts: &Parts) -> Judged<'_> {
         let (reviewed, count) = (namespaces.len() - excluded.len(), namespaces.len());
         Check::pass(NAMESPACES, format!("pods are reviewed in {reviewed} of {count}"))
     } else {
-        found(NAMESPACES, &rules::NAMESPACES_EXCLUDED, format!("pods are not reviewed in {}", first_five(&others)))
+        let text = format!("pods are not reviewed in {}", first_five(&others));
+        Check::breach(NAMESPACES, &rules::NAMESPACES_EXCLUDED, text)
     }])
 }
 
@@ -216,11 +217,7 @@ pub(super) fn excluded<'n>(
 }
 
 /// The webhooks for GMSA that an installation finds, of somebody else or of this project: a check for each installation.
-pub(super) fn before_installation(read: Read<Vec<Configured>>) -> Vec<Check> {
-    let webhooks = match read {
-        Ok(webhooks) => webhooks,
-        Err(unread) => return vec![unread.check(CONFIGURATION)],
-    };
+pub(super) fn before_installation(webhooks: &[Configured]) -> Vec<Check> {
     // The Go webhook has no rule for ephemeral containers.
     let is_ours = |found: &Configured| found.covers("UPDATE", "pods/ephemeralcontainers");
     let mut installations: BTreeMap<(&Installer, bool), BTreeSet<&str>> = BTreeMap::new();

@@ -7,11 +7,8 @@ use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::ObjectMeta,
 };
 
-use super::{
-    found,
-    parts::{Judged, Parts},
-};
-use crate::shared::{installer::Installer, not_checked::Read, output::first_five, rules};
+use super::parts::{Judged, Parts};
+use crate::shared::{installer::Installer, output::first_five, rules};
 use gmsa_cluster::crd;
 use gmsa_core::{
     credspec::{GROUP, PLURAL, VERSION},
@@ -46,12 +43,12 @@ fn installed(crd: &CustomResourceDefinition, installer: Option<&Installer>) -> C
     let is_established = conditions.any(|condition| condition.type_ == "Established" && condition.status == "True");
     let (revision, own) = (crd::revision(&crd.metadata), crd::own_revision());
     if !is_served {
-        found(CRD, &rules::CRD_NOT_SERVED, format!("{VERSION} is not served, only: {served}"))
+        Check::breach(CRD, &rules::CRD_NOT_SERVED, format!("{VERSION} is not served, only: {served}"))
     } else if !is_established {
-        found(CRD, &rules::CRD_NOT_SERVED, "it is not established")
+        Check::breach(CRD, &rules::CRD_NOT_SERVED, "it is not established")
     } else if revision < own && installer != Some(&Installer::Aks) {
         let text = format!("serves {served}, but is older than this release's (revision {revision}, not {own})");
-        found(CRD, &rules::CRD_OUTDATED, text)
+        Check::breach(CRD, &rules::CRD_OUTDATED, text)
     } else {
         Check::pass(CRD, format!("serves {served}"))
     }
@@ -70,13 +67,9 @@ fn restored(installer: &Installer) -> String {
 }
 
 /// Whether an installation creates it, finds it, or would change it.
-pub(super) fn before_installation(read: Read<Option<CustomResourceDefinition>>) -> Vec<Check> {
-    let crd = match read {
-        Ok(Some(crd)) => crd,
-        Ok(None) => {
-            return vec![Check::pass(CRD, format!("{PLURAL}.{GROUP} does not exist yet: the installation creates it"))];
-        }
-        Err(unread) => return vec![unread.check(CRD)],
+pub(super) fn before_installation(crd: Option<CustomResourceDefinition>) -> Vec<Check> {
+    let Some(crd) = crd else {
+        return vec![Check::pass(CRD, format!("{PLURAL}.{GROUP} does not exist yet: the installation creates it"))];
     };
     let stored = stored(&crd);
     let first = match crd::revision(&crd.metadata) {

@@ -7,15 +7,12 @@ use gmsa_core::{
     quote::one_line,
 };
 
-use super::{
-    found,
-    parts::{Judged, Parts, domains},
-};
+use super::parts::{Judged, Parts, domains};
 use crate::shared::{
-    cluster_dns::{self, ClusterDns, Zones},
-    corefile::{Answer, Forward, Upstream},
-    not_checked::{Remedy, because, not_checked},
+    cluster_dns::{self, ClusterDns},
+    corefile::{Answer, Forward, is_of_node, is_public},
     rules,
+    unread::{Remedy, because, not_checked},
 };
 
 pub(super) const DNS: &str = "DNS";
@@ -34,31 +31,26 @@ pub(super) fn check(parts: &Parts) -> Judged<'_> {
             vec![because(DNS, cause, Remedy::new(remedy))]
         }
         Err(error) if cluster_dns::is_too_large(&error) => vec![not_checked(DNS, &error)],
-        Err(error) => vec![found(DNS, &rules::DNS_CONFIGURATION, format!("{error:#}"))],
+        Err(error) => vec![Check::breach(DNS, &rules::DNS_CONFIGURATION, format!("{error:#}"))],
     })
 }
 
 fn of_domain(dns: &ClusterDns, domain: &str) -> Check {
-    let place = dns.object.place();
-    let answer = dns.answer(domain);
+    let ClusterDns { place, corefile } = dns;
+    let answer = corefile.answer(domain);
     let is_of_domain = matches!(&answer, Answer::Forwarded(forward) if forward.zone != ".");
-    if let Zones::Corefile(corefile) = &dns.zones
-        && let Some(unread) = corefile.unread.first()
-        && !is_of_domain
-    {
+    if let Some(unread) = corefile.unread.first().filter(|_| !is_of_domain) {
         let cause = format!("the Corefile of {place} has {:?}, which may be about {domain}", one_line(unread));
         return because(DNS, &cause, Remedy::new("Look there for a zone of the domain. See docs/windows-pods.md."));
     }
-    if let Zones::Corefile(corefile) = &dns.zones
-        && let Some(port) = corefile.other_port(domain)
-    {
+    if let Some(port) = corefile.other_port(domain) {
         let asked = corefile.port();
         let text = format!("{domain}: its zone in {place} is at port {port}, and pods ask at port {asked}");
         let moved = Diagnostic::new(&rules::DNS_ZONE, text).with_severity(Severity::Warning);
         return Check::found(DNS, moved.with_fix(format!("Write the zone as `{domain}:{asked}`.")));
     }
     match answer {
-        Answer::Forwarded(forward) => judged(domain, &forward, &place),
+        Answer::Forwarded(forward) => judged(domain, &forward, place),
         Answer::NotForwarded(zone) => {
             let text = format!("the zone {} of {place} does not forward it, so other plugins answer", one_line(&zone));
             missing(domain, Severity::Note, &text)
@@ -81,8 +73,8 @@ fn missing(domain: &str, severity: Severity, text: &str) -> Check {
 
 /// What to say of the servers that get the questions about a domain.
 fn judged(domain: &str, forward: &Forward, place: &str) -> Check {
-    let is = |wanted: Upstream| forward.servers.iter().filter(|server| Upstream::of(server) == wanted).count();
-    let (public, of_node, all) = (is(Upstream::Public), is(Upstream::OfNode), forward.servers.len());
+    let count = |is: fn(&str) -> bool| forward.servers.iter().filter(|server| is(server)).count();
+    let (public, of_node, all) = (count(is_public), count(is_of_node), forward.servers.len());
     let is_root = forward.zone == ".";
     let servers = forward.servers.iter().map(|server| one_line(server)).collect::<Vec<_>>().join(", ");
     let zone = if is_root {
@@ -108,7 +100,7 @@ fn judged(domain: &str, forward: &Forward, place: &str) -> Check {
         );
         return missing(domain, Severity::Note, &of_node);
     } else if all < 2 {
-        return found(DNS, &rules::DNS_SERVERS, text);
+        return Check::breach(DNS, &rules::DNS_SERVERS, text);
     }
     Check::pass(DNS, text)
 }

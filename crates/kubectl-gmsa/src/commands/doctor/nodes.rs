@@ -2,10 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{
-    found,
-    parts::{Judged, Parts},
-};
+use super::parts::{Judged, Parts};
 use crate::shared::{
     rules,
     windows_build::{Build, LABEL},
@@ -26,7 +23,7 @@ pub(super) fn check(parts: &Parts) -> Judged<'_> {
     let known: Option<Vec<Build>> = builds.keys().map(|build| Build::of_label(build)).collect();
     let image = known.and_then(|builds| Build::image_for_all(builds.into_iter()));
     Ok(vec![match (builds.len(), image) {
-        (0, _) => found(NODES, &rules::WINDOWS_NODES, "there are none"),
+        (0, _) => Check::breach(NODES, &rules::WINDOWS_NODES, "there are none"),
         (1, _) => Check::pass(NODES, listed),
         (_, Some(image)) => Check::pass(NODES, format!("{listed}; all of them run images of {image}")),
         (_, None) => {

@@ -8,8 +8,8 @@ use k8s_openapi::{
     apimachinery::pkg::version::Info,
 };
 
-use super::{api_server, configuration, crd, found};
-use crate::shared::{not_checked::Read, rules, snapshot::Snapshot, webhook::configured};
+use super::{api_server, configuration, crd};
+use crate::shared::{rules, snapshot::Snapshot, webhook::configured};
 use gmsa_core::{credspec::is_dns_subdomain, diagnostic::Check};
 
 mod rights;
@@ -34,25 +34,30 @@ pub(super) async fn checks(snapshot: &Snapshot, namespace: &str) -> anyhow::Resu
         configured(snapshot),
         snapshot.find::<Namespace>(&path),
     );
-    let mut checks = vec![api_server::installable(&info?.git_version)];
-    checks.push(rights::check(snapshot, namespace, matches!(read, Ok(None))).await);
-    checks.push(self::namespace(namespace, read));
-    checks.extend(crd::before_installation(definition));
-    checks.extend(configuration::before_installation(webhooks));
-    Ok(checks)
+    let version = match info {
+        // Who gets no answer to this gets none to anything.
+        Err(unread) if !unread.is_forbidden() => return Err(unread.into()),
+        version => version,
+    };
+    let is_missing = matches!(read, Ok(None));
+    let judged = [
+        (api_server::API_SERVER, version.map(|info| vec![api_server::installable(&info.git_version)])),
+        (rights::RIGHTS, rights::check(snapshot, namespace, is_missing).await),
+        (NAMESPACE_CHECK, read.map(|read| vec![self::namespace(namespace, read)])),
+        (crd::CRD, definition.map(crd::before_installation)),
+        (configuration::CONFIGURATION, webhooks.map(|webhooks| configuration::before_installation(&webhooks))),
+    ];
+    let lines = judged.into_iter().map(|(about, judged)| judged.unwrap_or_else(|unread| vec![unread.check(about)]));
+    Ok(lines.flatten().collect())
 }
 
 /// Checks the namespace: the webhook runs under every Pod Security level, so it must only be there to stay.
-fn namespace(name: &str, read: Read<Option<Namespace>>) -> Check {
-    let namespace = match read {
-        Ok(Some(namespace)) => namespace,
-        Ok(None) => {
-            return Check::pass(NAMESPACE_CHECK, format!("{name} does not exist yet: --create-namespace creates it"));
-        }
-        Err(unread) => return unread.check(NAMESPACE_CHECK),
+fn namespace(name: &str, namespace: Option<Namespace>) -> Check {
+    let Some(namespace) = namespace else {
+        return Check::pass(NAMESPACE_CHECK, format!("{name} does not exist yet: --create-namespace creates it"));
     };
     if namespace.metadata.deletion_timestamp.is_some() {
-        return found(NAMESPACE_CHECK, &rules::NAMESPACE_UNUSABLE, format!("{name} is being deleted"));
+        return Check::breach(NAMESPACE_CHECK, &rules::NAMESPACE_UNUSABLE, format!("{name} is being deleted"));
     }
     let level = namespace.metadata.labels.as_ref().and_then(|labels| labels.get(LEVEL));
     let enforced = level.map_or("no Pod Security level".to_owned(), |level| format!("the Pod Security level {level}"));

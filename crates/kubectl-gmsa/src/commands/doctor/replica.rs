@@ -13,12 +13,12 @@ use k8s_openapi::{
     jiff::Timestamp,
 };
 
-use super::{certificate, found, permission};
+use super::{certificate, permission};
 use crate::shared::{
-    not_checked::{Read, Unread},
     output::first_five,
     rules,
     snapshot::{SecretFacts, Snapshot},
+    unread::{Read, Unread},
     webhook::{image, metrics},
 };
 use gmsa_core::{
@@ -36,7 +36,7 @@ pub(super) struct Replica {
     namespace: String,
     name: String,
     pub pod: Pod,
-    metrics: Option<String>,
+    metrics: Option<Read<String>>,
     /// Whether its service account has the permissions that it needs.
     permissions: Vec<(ResourceAttributes, Read<bool>)>,
     /// Whether the Secrets are there that it needs.
@@ -65,17 +65,22 @@ impl Replica {
     pub(super) fn checks(&self, now: Timestamp) -> Vec<Check> {
         let Self { namespace, name, pod, metrics, .. } = self;
         let mut checks = Vec::new();
-        if let Some(metrics) = metrics {
-            // Whether the certificate is trusted, the dry run shows.
-            checks.extend(certificate::served(name, metrics, now));
-            checks.extend(certificate::refused(namespace, name, metrics));
+        match metrics {
+            Some(Ok(metrics)) => {
+                // Whether the certificate is trusted, the dry run shows.
+                checks.extend(certificate::served(name, metrics, now));
+                checks.extend(certificate::refused(namespace, name, metrics));
+            }
+            // Many API servers reach no other port of a pod than that of the webhook: nobody lacks anything there.
+            Some(Err(unread)) if unread.is_forbidden() => checks.push(unread.check(certificate::CERTIFICATE)),
+            Some(Err(_)) | None => {}
         }
         checks.push(Check::pass(SERVICE, format!("runs {}", image(pod).unwrap_or("no image"))));
         let arguments = Arguments::of(pod);
         let trial = arguments.trial();
         if !trial.is_empty() {
             let text = format!("denials are not enforced in {}", first_five(&trial));
-            checks.push(found(SERVICE, &rules::NOT_ENFORCED, text));
+            checks.push(Check::breach(SERVICE, &rules::NOT_ENFORCED, text));
         }
         let who = format!("{namespace}:{}", account(pod));
         checks.push(permissions(&who, &self.permissions).unwrap_or_else(|unread| unread.check(PERMISSIONS)));
@@ -83,7 +88,7 @@ impl Replica {
         checks.extend(self.secrets.iter().filter_map(|(secret, read)| match read {
             Ok(Some(SecretFacts { is_immutable: true })) if own_secrets.contains(secret) => Some(immutable(secret)),
             Ok(Some(_)) => None,
-            Ok(None) => Some(found(SECRET, &rules::SECRET_MISSING, format!("{secret} does not exist"))),
+            Ok(None) => Some(Check::breach(SECRET, &rules::SECRET_MISSING, format!("{secret} does not exist"))),
             Err(unread) => Some(unread.check(SECRET)),
         }));
         checks
@@ -197,7 +202,7 @@ fn permissions<'a>(who: &str, answers: &'a [(ResourceAttributes, Read<bool>)]) -
         let slow = Diagnostic::new(&rules::WEBHOOK_PERMISSIONS, format!("{text}: each pod costs a read"));
         Check::found(PERMISSIONS, slow.with_severity(Severity::Warning))
     } else {
-        found(PERMISSIONS, &rules::WEBHOOK_PERMISSIONS, text)
+        Check::breach(PERMISSIONS, &rules::WEBHOOK_PERMISSIONS, text)
     })
 }
 

@@ -14,14 +14,13 @@ use k8s_openapi::{
 use kube::core::ParseExpressionError;
 
 use super::{
-    found,
     parts::{Judged, Parts, Service},
     replica::SERVICE,
 };
 use crate::shared::{
-    not_checked::not_checked,
     output::first_five,
     rules,
+    unread::{Unread, not_checked},
     webhook::{self, is_ready},
 };
 use gmsa_core::{
@@ -40,7 +39,7 @@ pub(super) fn checks(parts: &Parts) -> Judged<'_> {
     let outside = clients.filter(|client| client.service.is_none());
     let urls: BTreeSet<&str> = outside.map(|client| client.url.as_deref().unwrap_or_default()).collect();
     let outside =
-        urls.iter().map(|url| found(SERVICE, &rules::WEBHOOK_URL, format!("the webhook is called at {url:?}")));
+        urls.iter().map(|url| Check::breach(SERVICE, &rules::WEBHOOK_URL, format!("the webhook is called at {url:?}")));
     Ok(outside.chain(parts.services.iter().flat_map(|service| of_service(service, parts.taken))).collect())
 }
 
@@ -71,19 +70,23 @@ fn of_service(Service { named, endpoints, replica, .. }: &Service, now: Timestam
 
 pub(super) fn network(parts: &Parts) -> Judged<'_> {
     parts.webhooks.as_ref()?;
-    let mut checks = Vec::new();
-    for Service { named, replica, policies, .. } in &parts.services {
-        let Some(Ok(replica)) = replica else { continue };
-        let judged = judge(&named.namespace, &replica.pod, policies.as_ref()?);
-        checks.push(judged.unwrap_or_else(|error| not_checked(NETWORK, &error.into())));
-    }
-    Ok(checks)
+    let of = |service| network_of(service).unwrap_or_else(|unread| Some(unread.check(NETWORK)));
+    Ok(parts.services.iter().filter_map(of).collect())
+}
+
+/// Nothing where no pod is behind the Service.
+fn network_of(Service { named, endpoints, replica, policies, .. }: &Service) -> Result<Option<Check>, &Unread> {
+    endpoints.as_ref()?;
+    let Some(replica) = replica else { return Ok(None) };
+    let judged = judge(&named.namespace, &replica.as_ref()?.pod, policies.as_ref()?);
+    Ok(Some(judged.unwrap_or_else(|error| not_checked(NETWORK, &error.into()))))
 }
 
 /// What these policies of the namespace of a pod say of connections to its port.
 fn judge(namespace: &str, pod: &Pod, policies: &[NetworkPolicy]) -> Result<Check, ParseExpressionError> {
-    let open =
-        |why: &str| Ok(found(NETWORK, &rules::NETWORK_OPEN, format!("every pod can connect to the webhook: {why}")));
+    let open = |why: &str| {
+        Ok(Check::breach(NETWORK, &rules::NETWORK_OPEN, format!("every pod can connect to the webhook: {why}")))
+    };
     if pod.spec.as_ref().is_some_and(|spec| spec.host_network == Some(true)) {
         return open("its pods use the network of their nodes, where no NetworkPolicy holds");
     }

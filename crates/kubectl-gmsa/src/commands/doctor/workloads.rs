@@ -3,15 +3,13 @@
 use k8s_openapi::api::admissionregistration::v1::ServiceReference;
 use serde_json::Value;
 
-use super::{
-    found,
-    parts::{Judged, Parts},
-};
+use super::parts::{Judged, Parts};
 use crate::shared::{
     installer::Installer,
     output::first_five,
     rules::{self, Names},
     start::{cause, workload::Workload},
+    unread::{Remedy, because},
 };
 use gmsa_core::diagnostic::{Check, Diagnostic};
 
@@ -34,11 +32,17 @@ pub(super) fn check(parts: &Parts) -> Judged<'_> {
         checks.push(Check { about, result });
     }
     checks.extend(parts.events.lacking());
+    // A pod that is said to run may be on a node that is gone.
+    let lacks_nodes = parts.windows.as_ref().err().or(parts.nodes.unread());
+    let have_pods = workloads.iter().any(|workload| workload.pods().next().is_some());
+    checks.extend(lacks_nodes.filter(|_| have_pods).map(|unread| unread.check(WORKLOADS)));
+    let unparsed = workloads.iter().filter_map(Workload::unparsed);
+    checks.extend(unparsed.map(|cause| because(WORKLOADS, &cause, Remedy::newer())));
     let mut broken: Vec<Diagnostic> = Vec::new();
     // What makes the pods of a Deployment and of a CronJob is another kind: without it nothing is known of them.
     let is_known =
         |workload: &&Workload| workload.kind.below().is_none_or(|below| unread.iter().all(|(kind, _)| *kind != below));
-    for workload in workloads.iter().filter(is_known) {
+    for workload in workloads.iter().filter(is_known).filter(|workload| workload.pod().is_some()) {
         let found = cause::of(workload, &parts.nodes, &parts.events);
         broken.extend(found.map(|found| Diagnostic { object: workload.title(), ..found }));
     }
@@ -60,7 +64,7 @@ pub(super) fn check(parts: &Parts) -> Judged<'_> {
     broken.truncate(MOST);
     checks.extend(broken.into_iter().map(|found| Check::found(WORKLOADS, found)));
     if more > 0 {
-        checks.push(found(
+        checks.push(Check::breach(
             WORKLOADS,
             &rules::PODS_MISSING,
             format!("{more} more workloads lack pods, or have pods that do not run"),
@@ -116,7 +120,7 @@ fn gone(service: &ServiceReference, installer: Option<&Installer>) -> Check {
         format!("namespace {namespace}, in which the webhook was, does not exist: every pod that uses GMSA is refused");
     let names = Names { namespace: Some(namespace), installer, ..Names::default() };
     if installer.is_none() {
-        return found(WEBHOOK, &rules::WEBHOOK_GONE, text);
+        return Check::breach(WEBHOOK, &rules::WEBHOOK_GONE, text);
     }
     Check::found(WEBHOOK, rules::found(&rules::WEBHOOK_GONE, text, &names))
 }

@@ -52,7 +52,8 @@ fn every_message_is_known_with_the_word_that_helps() {
             Some(Meaning::Unknown(_)) => "none",
             Some(Meaning::NoFault(_)) | None => "",
         };
-        let answer = for_people(&found, &Names::of_refusal(rules::said(&text)));
+        let names = Names::of_refusal(rules::said(&text));
+        let answer = for_people(&found.iter().map(|found| Explained::of(found, &names)).collect::<Vec<_>>());
         if first != rule || !answer.contains(&word) {
             let _ = writeln!(wrong, "{text}\n  expected {rule} and {word:?}:\n{answer}");
         }

@@ -19,7 +19,7 @@ use crate::shared::{
         steps,
     },
 };
-use gmsa_core::diagnostic::{Check, Diagnostic, Rule};
+use gmsa_core::diagnostic::{Check, Rule};
 
 const INTERVAL: Duration = Duration::from_secs(1);
 /// How many times in a row the same cause is seen before it counts: a kubelet, a scheduler and a registry try again.
@@ -51,7 +51,7 @@ pub(super) async fn until_running(
         }
         if is_over {
             let text = format!("its container does not run after {} s", limit.as_secs());
-            return Ok(Err(Check::found(POD, Diagnostic::new(&rules::NOT_STARTED, text))));
+            return Ok(Err(Check::breach(POD, &rules::NOT_STARTED, text)));
         }
         progress::doing(&format!("waiting until pod {namespace}/{pod_name} runs: {}", pod.phase()));
         sleep(INTERVAL).await;

@@ -73,17 +73,11 @@ impl Cluster {
         Ok(serde_json::from_slice(&self.api.call(request, self.deadline()).await?)?)
     }
 
-    /// Reads what is no JSON, such as a log.
+    /// Reads what is no JSON: a log, or what a pod serves in plain HTTP on one of its ports, through the API server.
     pub async fn read_text(&self, path: &str) -> anyhow::Result<String> {
-        let answer = self.api.call(Request::get(path).body(Vec::new())?, self.deadline()).await?;
+        let limit = if path.contains("/proxy/") { POD_CALL.min(self.timeout) } else { self.timeout };
+        let answer = self.api.call(Request::get(path).body(Vec::new())?, Instant::now() + limit).await?;
         Ok(String::from_utf8_lossy(&answer).into_owned())
-    }
-
-    /// Reads what a pod serves in plain HTTP on one of its ports, through the API server.
-    pub async fn read_from_pod(&self, path: &str) -> anyhow::Result<String> {
-        let answer =
-            self.api.call(Request::get(path).body(Vec::new())?, Instant::now() + POD_CALL.min(self.timeout)).await?;
-        Ok(String::from_utf8(answer.into())?)
     }
 }
 

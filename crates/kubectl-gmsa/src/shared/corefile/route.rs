@@ -1,7 +1,7 @@
 //! Where a question about a domain goes: the most specific zone wins, as in CoreDNS (`ServeDNS` in `core/dnsserver/server.go`) and
 //! in kube-dns.
 
-use super::{Corefile, DNS, DnsPlugin, Server, Zone};
+use super::{Corefile, DNS, DNS_PORT, DnsPlugin, Server, Zone};
 
 /// To which servers the questions of a zone are forwarded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,12 +30,28 @@ fn is_within(name: &str, zone: &str) -> bool {
 }
 
 impl Corefile {
+    /// That of a DNS with one table of forwards: `stubDomains` of kube-dns, `spec.servers` of OpenShift.
+    pub fn of_forwards(forwards: impl IntoIterator<Item = Forward>) -> Self {
+        let server = |Forward { zone, servers, is_sequential }: Forward| {
+            let arguments = std::iter::once(".".to_owned()).chain(servers).collect();
+            let block =
+                if is_sequential { vec![vec!["policy".to_owned(), "sequential".to_owned()]] } else { Vec::new() };
+            let plugins = vec![DnsPlugin { name: "forward".to_owned(), arguments, block }];
+            Server { zones: vec![Zone { name: normal(&zone), port: DNS_PORT, transport: DNS }], plugins }
+        };
+        Self { servers: forwards.into_iter().map(server).collect(), unread: Vec::new() }
+    }
+
     /// Where a question of a pod about the domain goes. The domain is in lower case, without a dot at its end.
     pub fn answer(&self, domain: &str) -> Answer {
         let of_pods = |zone: &&Zone| zone.transport == DNS && zone.port == self.port() && is_within(domain, &zone.name);
         let zones = self.servers.iter().flat_map(|server| server.zones.iter().map(move |zone| (server, zone)));
-        let matching = zones.filter(|(_, zone)| of_pods(zone));
-        let Some((server, zone)) = most_specific(matching, |(_, zone)| &zone.name) else { return Answer::Nowhere };
+        // The first of the longest: of zones that contain the same name, the longer one has more labels. The root is the shortest.
+        let length = |zone: &Zone| if zone.is_root() { 0 } else { zone.name.len() };
+        let most_specific = zones
+            .filter(|(_, zone)| of_pods(zone))
+            .reduce(|best, next| if length(next.1) > length(best.1) { next } else { best });
+        let Some((server, zone)) = most_specific else { return Answer::Nowhere };
         server.forward(domain, zone).map_or_else(|| Answer::NotForwarded(zone.name.clone()), Answer::Forwarded)
     }
 
@@ -76,24 +92,6 @@ impl DnsPlugin {
             .iter()
             .filter_map(move |line| line.split_first().filter(|(first, _)| *first == word).map(|(_, rest)| rest))
     }
-}
-
-/// The forwards of a DNS that has one table of them: `stubDomains` of kube-dns, `spec.servers` of OpenShift.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Stubs(pub Vec<Forward>);
-
-impl Stubs {
-    pub fn answer(&self, domain: &str) -> Answer {
-        let matching = self.0.iter().filter(|forward| is_within(domain, &normal(&forward.zone)));
-        most_specific(matching, |forward| &forward.zone)
-            .map_or(Answer::Nowhere, |found| Answer::Forwarded(found.clone()))
-    }
-}
-
-/// The first of the longest: of zones that contain the same name, the longer one has more labels. The root is the shortest.
-fn most_specific<T>(found: impl Iterator<Item = T>, name: impl Fn(&T) -> &str) -> Option<T> {
-    let length = |item: &T| if name(item) == "." { 0 } else { name(item).len() };
-    found.reduce(|best, next| if length(&next) > length(&best) { next } else { best })
 }
 
 /// A zone in lower case, without the dot at its end.

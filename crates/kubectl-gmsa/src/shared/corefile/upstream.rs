@@ -2,28 +2,15 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// A server of `forward`: `10.0.0.4`, `[fd00::4]:5353`, `tls://9.9.9.9%dns.quad9.net`, `/etc/resolv.conf`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Upstream {
-    /// A resolver of the public Internet, which knows no domain of Active Directory.
-    Public,
-    /// Any other address.
-    Address,
-    /// The resolvers of the node that the DNS of the cluster runs on.
-    OfNode,
-    /// An environment variable, a name, a socket.
-    Unknown,
+/// Whether a server of `forward` (`10.0.0.4`, `tls://9.9.9.9%dns.quad9.net`) is a resolver of the public Internet, which knows no domain of
+/// Active Directory.
+pub fn is_public(written: &str) -> bool {
+    address(written).is_some_and(|address| PUBLIC.contains(&address))
 }
 
-impl Upstream {
-    pub fn of(written: &str) -> Self {
-        match address(written) {
-            Some(address) if PUBLIC.contains(&address) => Self::Public,
-            Some(_) => Self::Address,
-            None if written.starts_with('/') => Self::OfNode,
-            None => Self::Unknown,
-        }
-    }
+/// Whether it is the file of the resolvers of the node that the DNS of the cluster runs on: `/etc/resolv.conf`.
+pub fn is_of_node(written: &str) -> bool {
+    written.starts_with('/')
 }
 
 /// The address of a server, without its transport, port and name.
@@ -58,19 +45,20 @@ mod tests {
 
     #[test]
     fn servers_are_known_by_how_they_are_written() {
-        for (written, is) in [
-            ("10.0.0.4", Upstream::Address),
-            ("10.0.0.4:5353", Upstream::Address),
-            ("dns://[fd00::4]:53", Upstream::Address),
-            ("[fd00::4]", Upstream::Address),
-            ("8.8.8.8:53", Upstream::Public),
-            ("tls://9.9.9.9%dns.quad9.net", Upstream::Public),
-            ("tls://[2606:4700:4700::1111]:853", Upstream::Public),
-            ("/etc/resolv.conf", Upstream::OfNode),
-            ("{$DNS}", Upstream::Unknown),
-            ("", Upstream::Unknown),
-        ] {
-            assert_eq!(Upstream::of(written), is, "{written}");
-        }
+        let all = [
+            "10.0.0.4",
+            "10.0.0.4:5353",
+            "dns://[fd00::4]:53",
+            "[fd00::4]",
+            "8.8.8.8:53",
+            "tls://9.9.9.9%dns.quad9.net",
+            "tls://[2606:4700:4700::1111]:853",
+            "/etc/resolv.conf",
+            "{$DNS}",
+            "",
+        ];
+        let those = |is: fn(&str) -> bool| all.into_iter().filter(|written| is(written)).collect::<Vec<_>>();
+        assert_eq!(those(is_public), ["8.8.8.8:53", "tls://9.9.9.9%dns.quad9.net", "tls://[2606:4700:4700::1111]:853"]);
+        assert_eq!(those(is_of_node), ["/etc/resolv.conf"]);
     }
 }

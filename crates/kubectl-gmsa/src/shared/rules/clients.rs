@@ -298,7 +298,7 @@ family! { "Clients of services" {
         words: [General("unspecified gss failure"), General("gssapi operation failed"), General("error from accept_sec_context"), General("generic error (see e-text)"), General("miscellaneous failure (see text)"), General("identifier doesn't match expected value"), General("gss_init_sec_context() failed"), General("failure unspecified at gss-api level")];
     APPLICATION_POOL: "application-pool", Error, "IIS cannot start an application pool with its identity.",
         "Let the pool run as ApplicationPoolIdentity or NetworkService in the container: both act as the gMSA on the network. The gMSA itself cannot be the identity of a pool there.",
-        words: [Message("identity of application pool * is invalid"), Message("application pool * has been disabled"), Message("is being automatically disabled due to a series of failures"), General("http error 503. the service is unavailable"), Event("was", 5021), Event("was", 5057), Event("was", 5059)];
+        words: [Message("identity of application pool * is invalid"), Message("application pool * has been disabled"), Message("is being automatically disabled due to a series of failures"), General("http error 503. the service is unavailable"), Event("was", &[5021, 5057, 5059])];
     SHARE_NAME: "share-name", Error, "A share is not found under its name.",
         "Try it by address too. If that alone works on containerd, set `EnableCompartmentNamespace` on the node: docs/troubleshooting.md, Network shares.",
         words: [

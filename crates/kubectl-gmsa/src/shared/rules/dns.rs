@@ -34,7 +34,7 @@ family! { "DNS of the cluster" {
             Message("dynamic registration or deregistration of one or more dns records failed"),
             Message("failed to register host (a or aaaa) resource records"),
             Message("failed to register pointer (ptr) resource records"),
-            Event("netlogon", 5774), Event("netlogon", 5775), Event("netlogon", 5781),
+            Event("netlogon", &[5774, 5775, 5781]),
         ],
         remedies: {
             "resource records" => "In a container ignore it: its address needs no record. On a node, correct its DNS servers and its right to update the zone.",

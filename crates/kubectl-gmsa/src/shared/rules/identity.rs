@@ -10,8 +10,8 @@ use super::{
 
 family! { "Identity in a container" {
     EXEC_REFUSED: "exec-refused", Error, "The API server does not run a command in the container.",
-        "Use a user who may create `pods/exec` in the namespace (`--as`, `--context`), and a node that the API server reaches.",
-        words: [Message("error dialing backend"), Message("unable to upgrade connection"), Message(":10250/containerlogs/*dial tcp")],
+        "Have `create` on `pods/exec` granted in the namespace: `kubectl create role gmsa-verify --namespace NAMESPACE --verb=create,get --resource=pods/exec`, then bind it.",
+        words: [Message("is forbidden: user * cannot ? resource \"pods/exec\""), Message("error dialing backend"), Message("unable to upgrade connection"), Message(":10250/containerlogs/*dial tcp")],
         remedies: {
             ":10250/containerlogs" | "dialing backend" => "The API server does not reach the kubelet of the node (TCP 10250): let the firewall between them through, or restart the node's kubelet or its tunnel (konnectivity).",
             "container not found" => "The container does not run: `kubectl get pod` shows its state.",
@@ -24,7 +24,7 @@ family! { "Identity in a container" {
         "Create the Pod again. If that does not help, the log Microsoft-Windows-Containers-CCG/Admin of the node says why. See docs/troubleshooting.md.",
         words: [RunningCodes(&["ERROR_NO_SUCH_LOGON_SESSION", "SEC_E_NO_CREDENTIALS", "STATUS_NO_SUCH_LOGON_SESSION"])];
     DOMAIN_DNS: "domain-dns", Error, "The container finds no domain controller in DNS.",
-        "Forward the domain to its DNS servers in the DNS of the cluster (CoreDNS: a stub domain), and let UDP 53 through.",
+        "Forward the domain to its DNS servers in the DNS of the cluster (CoreDNS: a stub domain): `kubectl gmsa dns --domain DOMAIN --server IP` prints it. Let UDP 53 through.",
         words: [
             Message("can't find _ldap._tcp"),
             Message("can't find _kerberos._tcp"),
@@ -53,7 +53,7 @@ family! { "Identity in a container" {
             ]),
         ],
         remedies: {
-            "non-existent domain" => "Forward the domain to its DNS servers in the DNS of the cluster (CoreDNS: a stub domain): `kubectl gmsa dns` prints it.",
+            "non-existent domain" => "Forward the domain to its DNS servers in the DNS of the cluster (CoreDNS: a stub domain): `kubectl gmsa dns --domain DOMAIN --server IP` prints it. Let UDP 53 through.",
             "timeout period expired" | "timed out" | "timed-out" => "No DNS server answers: let UDP and TCP 53 through to the DNS of the cluster, and from it to the DNS servers of the domain. `nslookup NAME SERVER` asks each of them.",
         };
     DOMAIN_DNS_TCP: "domain-dns-tcp", Error, "The container finds the domain controllers over UDP, but not over TCP.",
@@ -89,8 +89,8 @@ family! { "Identity in a container" {
             General("not able to set up a secure session with a domain controller"),
             General("not able to set up a secure session with a dc"),
             General("windows cannot obtain the domain controller name"),
-            Event("netlogon", 5719),
-            Event("grouppolicy", 1129),
+            Event("netlogon", &[5719]),
+            Event("grouppolicy", &[1129]),
         ],
         remedies: {
             "timed out before it could be sent" => "The domain controller answers too slowly for the logons that wait: look at its load, and at `MaxConcurrentApi` of Netlogon on both sides. Kerberos in place of NTLM avoids it.",
@@ -107,7 +107,7 @@ family! { "Identity in a container" {
             Message("some or all identity references could not be translated"),
             Message("cannot verify the secure channel"),
             Message("test-computersecurechannel*false"),
-            Event("netlogon", 5783),
+            Event("netlogon", &[5783]),
         ],
         remedies: {
             "identity references could not be translated" => "Windows translates names by the secure channel: `nltest /sc_verify:DOMAIN` in the container must answer 0. If it does, look for the flag WORKSTATION_TRUST_ACCOUNT of the account: `kubectl gmsa account lint`.",
@@ -116,7 +116,7 @@ family! { "Identity in a container" {
         };
     NETLOGON_STOPPED: "netlogon-stopped", Error, "The service Netlogon does not run in the container.",
         "Start it: `net start netlogon`. It runs in images of Server Core and Server, not of Nano Server, and only where the container has a credential spec: `nltest /parentdomain`.",
-        words: [Event("netlogon", 1717), RunningCodes(&[
+        words: [Event("netlogon", &[1717]), RunningCodes(&[
             "ERROR_NETLOGON_NOT_STARTED", "STATUS_NETLOGON_NOT_STARTED", "RPC_S_UNKNOWN_IF", "RPC_NT_UNKNOWN_IF",
         ])];
     LOGON_DENIED: "logon-denied", Error, "The domain denies the logon of the account.",
@@ -132,7 +132,7 @@ family! { "Identity in a container" {
                 "ERROR_ACCESS_DENIED", "ERROR_INVALID_PASSWORD", "ERROR_LOGON_FAILURE", "SEC_E_LOGON_DENIED", "STATUS_ACCESS_DENIED",
                 "STATUS_WRONG_PASSWORD", "STATUS_LOGON_FAILURE",
             ]),
-            Event("kerberos", 4771),
+            Event("kerberos", &[4771]),
         ],
         remedies: {
             "status_wrong_password" => "The password is not the current one. That of a gMSA changes every 30 days, and a node fetches it again: run `Test-ADServiceAccount NAME` on the node. What holds a copy of a password, such as a keytab, needs a new one.",
@@ -153,7 +153,7 @@ family! { "Identity in a container" {
         "Update the machine that the event names, or replace it: every Windows that runs containers uses secure RPC. `Allow vulnerable Netlogon secure channel connections` in the group policy is for the time until then.",
         words: [
             Message("vulnerable netlogon secure channel connection"),
-            Event("netlogon", 5827), Event("netlogon", 5828), Event("netlogon", 5829), Event("netlogon", 5830), Event("netlogon", 5831),
+            Event("netlogon", &[5827, 5828, 5829, 5830, 5831]),
         ];
     TRUST_FAILED: "trust-failed", Error, "The domain controller does not trust the container.",
         "Compare `Sid`, `Guid` and `MachineAccountName` of the credential spec with the domain: `kubectl gmsa account lint --credspec`. Where several Pods with one account fail by turns, set `randomHostname` in the chart.",
@@ -168,11 +168,7 @@ family! { "Identity in a container" {
             Message("session setup from the computer * failed to authenticate"),
             Message("session setup from computer '*' failed"),
             Message("this computer could not authenticate with"),
-            Event("netlogon", 3210),
-            Event("netlogon", 5720),
-            Event("netlogon", 5722),
-            Event("netlogon", 5723),
-            Event("netlogon", 5805),
+            Event("netlogon", &[3210, 5720, 5722, 5723, 5805]),
         ],
         remedies: {
             "session setup from" => "Several containers with one account and one host name displace each other: set `randomHostname` in the chart. If it is always the same one, its password is not that of the domain: `Test-ADServiceAccount NAME` on the node.",
@@ -215,7 +211,7 @@ family! { "Identity in a container" {
             General("create windows sspi auth"),
             General("could not register the spn"),
             General("no service creds"),
-            Event("kdc", 11),
+            Event("kdc", &[11]),
             Codes(&["ERROR_WRONG_TARGET_NAME", "SEC_E_TARGET_UNKNOWN", "SEC_E_WRONG_PRINCIPAL"]),
         ],
         remedies: {
@@ -241,14 +237,9 @@ family! { "Identity in a container" {
             Message("not all the supported encryption types"),
             Message("key distribution center * detected ? usage that will be unsupported"),
             Message("blocked cipher usage"),
-            Event("kdcsvc", 201),
-            Event("kdcsvc", 203),
+            Event("kdcsvc", &[201, 203]),
             Message("kdc_err_null_key"),
-            Event("kdc", 14),
-            Event("kdc", 16),
-            Event("kdc", 26),
-            Event("kdc", 27),
-            Event("kdc", 42),
+            Event("kdc", &[14, 16, 26, 27, 42]),
             Codes(&["SEC_E_KDC_UNKNOWN_ETYPE", "STATUS_KDC_UNKNOWN_ETYPE", "SEC_E_NO_KERB_KEY"]),
         ];
     OTHER_DOMAIN: "other-domain", Error, "The container is in another domain than its credential spec says.",

@@ -44,7 +44,7 @@ family! { of the core {
     NAME_WITHOUT_CONTENTS: [Refusal("but does not carry its contents"), Refusal("a gmsa cred spec name has no contents")], fix: with_contents;
     MODIFIED: [Refusal("cannot update an existing pod's gmsa settings")];
     LINUX_NODE: [Message("windows options cannot be set for a linux pod")], fix: on_windows;
-    PLUGIN_GUID: [Start("failed to parse the plugin guid"), Event("containers-ccg", 9), StartCodes(&["CO_E_CLASSSTRING"])];
+    PLUGIN_GUID: [Start("failed to parse the plugin guid"), Event("containers-ccg", &[9]), StartCodes(&["CO_E_CLASSSTRING"])];
     ACCOUNT_DISABLED: [
         Message("failure reason: account currently disabled"),
         Codes(&["ERROR_ACCOUNT_DISABLED", "STATUS_ACCOUNT_DISABLED"]),
@@ -87,7 +87,7 @@ family! { of the core {
         Message("fetch the password of a group managed service account failed"),
         Message("could not retrieve passwords for the group managed service account"),
         Message("test-adserviceaccount*false"),
-        Event("directoryservice", 2947),
+        Event("directoryservice", &[2947]),
     ], remedies: {
         "did not match the target" => "Install the account on a machine of its own domain, whose supported encryption types (`msDS-SupportedEncryptionTypes`) are those of the account.",
         "service account" => "Make the machine a member of a group in `PrincipalsAllowedToRetrieveManagedPassword`, then restart it, or run `klist -li 0x3e7 purge`: it learns of its groups by a new ticket. Compare the encryption types too.",

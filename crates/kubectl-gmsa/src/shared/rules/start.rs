@@ -11,7 +11,7 @@ use super::{
 family! { "Containers that do not start" {
     CONTENTS_REJECTED: "contents-rejected", Error, "The node cannot parse the contents of the credential spec.",
         "Run `kubectl gmsa credspec lint` on the credential spec, correct it, and create the Pod again.",
-        words: [Start("failed to parse the credential spec"), Start("failed to parse credential spec"), Event("containers-ccg", 3), Start("error parsing credential spec")];
+        words: [Start("failed to parse the credential spec"), Start("failed to parse credential spec"), Event("containers-ccg", &[3]), Start("error parsing credential spec")];
     CREDENTIAL_SPEC_FILE: "credential-spec-file", Error, "Docker does not find the credential spec, or its option is written wrongly.",
         "Write `--security-opt \"credentialspec=file://NAME.json\"`: NAME.json is in the folder `CredentialSpecs` of Docker (`C:\\ProgramData\\docker\\CredentialSpecs`), and never an absolute path.",
         words: [
@@ -37,12 +37,12 @@ family! { "Containers that do not start" {
         "Register the plugin on the node: its GUID must be a key of `HKLM:\\SYSTEM\\CurrentControlSet\\Control\\CCG\\COMClasses`, and its COM server must start as the user that it is registered with.",
         words: [
             Start("failed to instantiate the plugin"),
-            Event("containers-ccg", 4),
+            Event("containers-ccg", &[4]),
             StartCodes(&["CO_E_RUNAS_LOGON_FAILURE", "REGDB_E_CLASSNOTREG", "CO_E_SERVER_EXEC_FAILURE", "CLASS_E_CLASSNOTAVAILABLE"]),
         ];
     PLUGIN_FAILED: "plugin-failed", Error, "The plugin gave the node no user to retrieve the password of the account with.",
         "Correct `PluginInput` of the credential spec, and let the node read the secret that it names: its managed identity or role needs that right.",
-        words: [Start("failed to fetch credentials from the plugin"), Event("containers-ccg", 6),
+        words: [Start("failed to fetch credentials from the plugin"), Event("containers-ccg", &[6]),
             Start("does not have secrets get permission"),
             Start("not authorized to perform: secretsmanager:getsecretvalue"),
             Start("not authorized to perform: ssm:getparameter"),
@@ -91,8 +91,8 @@ family! { "Containers that do not start" {
             Start("failed to fetch gmsa credentials*insufficient rights"),
             Start("netlogon failed to retrieve the password for account"),
             Start("cannot be used as managed service account on the local"),
-            Event("containers-ccg", 8),
-            Event("netlogon", 9000),
+            Event("containers-ccg", &[8]),
+            Event("netlogon", &[9000]),
         ],
         remedies: {
             "failed to fetch gmsa credentials*local error" => "The LDAP client of the node failed before the domain controller answered. Write the user in the secret of the plugin with the DNS name of the domain (`contoso.com\\USER`), compare the clocks, and let the node reach a domain controller: `nltest /dsgetdc:DOMAIN`, TCP and UDP 88 and 389.",
@@ -101,7 +101,7 @@ family! { "Containers that do not start" {
         "The log Microsoft-Windows-Containers-CCG/Admin of the node says which step failed; `kubectl gmsa explain` reads its messages. Without a message there, the credential spec, its plugin or the path to a domain controller is at fault.",
         words: [
             General("failed to setup the external credentials"),
-            Event("hyper-v-compute", 11507),
+            Event("hyper-v-compute", &[11507]),
             General("container credential guard instance"),
             StartCodes(&[
                 "RPC_S_SERVER_UNAVAILABLE", "RPC_S_CALL_FAILED", "RPC_NT_SERVER_UNAVAILABLE", "RPC_NT_CALL_FAILED",

@@ -2,7 +2,7 @@
 
 use super::{CommandOutput, Identity, not_checked, user::User};
 use crate::shared::rules::{self, Names, Phase, Status};
-use gmsa_core::diagnostic::{Check, Diagnostic, Rule};
+use gmsa_core::diagnostic::{Check, Diagnostic};
 
 /// What a container is asked, one check each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,30 +26,17 @@ pub enum Asked {
 }
 
 impl Asked {
-    pub const ALL: [Self; 8] = [
-        Self::User,
-        Self::CredentialSpec,
-        Self::Dns,
-        Self::DnsOverTcp,
-        Self::SecureChannel,
-        Self::Trust,
-        Self::DomainTicket,
-        Self::ServiceTicket,
+    /// In their order, each with what it is about.
+    pub const ALL: [(Self, &str); 8] = [
+        (Self::User, "user"),
+        (Self::CredentialSpec, "credential spec"),
+        (Self::Dns, "DNS"),
+        (Self::DnsOverTcp, "DNS over TCP"),
+        (Self::SecureChannel, "secure channel"),
+        (Self::Trust, "trust"),
+        (Self::DomainTicket, "ticket of the domain"),
+        (Self::ServiceTicket, "ticket of the service"),
     ];
-
-    /// What it is about, for people.
-    pub fn about(self) -> &'static str {
-        match self {
-            Self::User => "user",
-            Self::CredentialSpec => "credential spec",
-            Self::Dns => "DNS",
-            Self::DnsOverTcp => "DNS over TCP",
-            Self::SecureChannel => "secure channel",
-            Self::Trust => "trust",
-            Self::DomainTicket => "ticket of the domain",
-            Self::ServiceTicket => "ticket of the service",
-        }
-    }
 
     /// The command; `None` where the answer to this user would say nothing of the account.
     pub fn command(self, identity: &Identity, user: &User, service: Option<&str>) -> Option<Vec<String>> {
@@ -70,24 +57,25 @@ impl Asked {
         Some(words.iter().map(|word| (*word).to_owned()).collect())
     }
 
-    pub fn check(self, answer: &CommandOutput, identity: &Identity, command: &[String]) -> Check {
+    pub fn check(self, about: &'static str, answer: &CommandOutput, identity: &Identity, command: &[String]) -> Check {
         let domain = &identity.domain;
-        let about = self.about();
-        let found = |rule: &'static Rule, text: String| Check::found(about, Diagnostic::new(rule, text));
         match self {
             Self::User => User::of(answer).check(about),
             Self::Dns if !answer.assigns(LDAP) => {
-                found(&rules::DOMAIN_DNS, format!("the container finds no domain controller of {domain} in DNS"))
+                let text = format!("the container finds no domain controller of {domain} in DNS");
+                Check::found(about, rules::found(&rules::DOMAIN_DNS, text, &identity.names()))
             }
             Self::DnsOverTcp if !answer.assigns(LDAP) => {
-                found(&rules::DOMAIN_DNS_TCP, format!("the container finds no domain controller of {domain} over TCP"))
+                let text = format!("the container finds no domain controller of {domain} over TCP");
+                Check::breach(about, &rules::DOMAIN_DNS_TCP, text)
             }
             Self::Dns => Check::pass(about, format!("names the domain controllers of {domain}")),
             Self::DnsOverTcp => Check::pass(about, "the same over TCP"),
             _ => match answer.failure() {
-                Some(code) => found_by_code(self, code, identity, command),
+                Some(code) => found_by_code((self, about), code, identity, command),
                 None if self.needs_a_status() && !answer.succeeded() => {
-                    found(&rules::UNKNOWN_STATUS, format!("{} printed no status code", command.join(" ")))
+                    let text = format!("{} printed no status code", command.join(" "));
+                    Check::breach(about, &rules::UNKNOWN_STATUS, text)
                 }
                 None => match self.success(answer, identity) {
                     Ok(text) => Check::pass(about, text),
@@ -100,7 +88,7 @@ impl Asked {
     /// The command succeeded. What it printed can still be about another account or domain.
     fn success(self, answer: &CommandOutput, identity: &Identity) -> Result<String, Box<Diagnostic>> {
         let Identity { domain, net_bios, account } = identity;
-        let wrong = |rule, text: String| Err(Box::new(Diagnostic::new(rule, text)));
+        let wrong = |rule, text: String| Err(Box::new(rules::found(rule, text, &identity.names())));
         match self {
             Self::CredentialSpec => {
                 let is_own = |parent: &str| [domain, net_bios].iter().any(|own| own.eq_ignore_ascii_case(parent));
@@ -139,7 +127,7 @@ impl Asked {
 /// The port of LDAP, which a service record of a domain controller has.
 const LDAP: &str = "389";
 
-fn found_by_code(step: Asked, code: u32, identity: &Identity, command: &[String]) -> Check {
+fn found_by_code((step, about): (Asked, &'static str), code: u32, identity: &Identity, command: &[String]) -> Check {
     let number = if code < 0x1_0000 { code.to_string() } else { format!("{code:#x}") };
     let name = Status(code).name();
     let rule = match (step, Status(code).rule(Phase::Running)) {
@@ -149,8 +137,6 @@ fn found_by_code(step: Asked, code: u32, identity: &Identity, command: &[String]
         (Asked::ServiceTicket, Some(rule)) if *rule == rules::TRUST_FAILED => &rules::PRINCIPAL_UNKNOWN,
         (_, rule) => rule.unwrap_or(&rules::UNKNOWN_STATUS),
     };
-    let Identity { domain, account, .. } = identity;
-    let principal = command.last().map(String::as_str);
-    let names = Names { account: Some(account), domain: Some(domain), principal, ..Names::default() };
-    Check::found(step.about(), rules::found(rule, format!("{}: {number} ({name})", command.join(" ")), &names))
+    let names = Names { principal: command.last().map(String::as_str), ..identity.names() };
+    Check::found(about, rules::found(rule, format!("{}: {number} ({name})", command.join(" ")), &names))
 }

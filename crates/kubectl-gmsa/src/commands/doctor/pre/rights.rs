@@ -5,18 +5,14 @@ use std::collections::BTreeMap;
 use futures::future::join_all;
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec};
 
-use super::super::{found, permission};
-use crate::shared::{
-    not_checked::{Read, Unread},
-    rules,
-    snapshot::Snapshot,
-};
+use super::super::permission;
+use crate::shared::{rules, snapshot::Snapshot, unread::Read};
 use gmsa_core::{
     credspec::{GROUP, PLURAL},
     diagnostic::Check,
 };
 
-const RIGHTS: &str = "your rights";
+pub(super) const RIGHTS: &str = "your rights";
 const RBAC: &str = "rbac.authorization.k8s.io";
 const ADMISSION: &str = "admissionregistration.k8s.io";
 
@@ -59,26 +55,23 @@ const GIVEN: [Rights; 3] = [
 const ESCALATE: Rights = (&["escalate"], RBAC, &["clusterroles"]);
 
 /// Checks the rights; the namespace must be created only where it is missing.
-pub(super) async fn check(snapshot: &Snapshot, namespace: &str, no_namespace: bool) -> Check {
+pub(super) async fn check(snapshot: &Snapshot, namespace: &str, no_namespace: bool) -> Read<Vec<Check>> {
     let mut needed: Vec<(Rights, Option<&str>)> = IN_CLUSTER.map(|rights| (rights, None)).into();
     if no_namespace {
         needed.push((NAMESPACES, None));
     }
     needed.push((CRDS, None));
     needed.extend(IN_NAMESPACE.map(|rights| (rights, Some(namespace))));
-    let missing = async { Ok([missing(snapshot, &needed).await?, missing_to_give(snapshot).await?]) };
-    let [missing, given] = match missing.await {
-        Ok(missing) => missing,
-        Err::<_, Unread>(unread) => return unread.check(RIGHTS),
-    };
+    let (missing, given) = (missing(snapshot, &needed).await?, missing_to_give(snapshot).await?);
     let parts = [("you may not", missing), ("you may not give the webhook what you lack yourself:", given)];
     let parts = parts.iter().filter(|(_, rights)| !rights.is_empty());
     let text: Vec<String> = parts.map(|(what, rights)| format!("{what} {}", rights.join("; "))).collect();
-    if text.is_empty() {
+    Ok(vec![if text.is_empty() {
         let text = format!("you may create what the installation consists of, in {namespace} and in the cluster");
-        return Check::pass(RIGHTS, text);
-    }
-    found(RIGHTS, &rules::INSTALL_PERMISSIONS, text.join("; "))
+        Check::pass(RIGHTS, text)
+    } else {
+        Check::breach(RIGHTS, &rules::INSTALL_PERMISSIONS, text.join("; "))
+    }])
 }
 
 /// The rights of the webhook that the user lacks and may not give all the same.

@@ -8,7 +8,6 @@ use serde_json::Value;
 use super::{
     configuration::excluded,
     directory::DIRECTORY,
-    found,
     parts::{Judged, Parts},
 };
 use crate::shared::{
@@ -18,7 +17,7 @@ use crate::shared::{
     rules::{self, Names},
 };
 use gmsa_core::{
-    admission::advice::hostname::distinct,
+    admission::advice::same_computer::distinct,
     credspec::{CredentialSpec, lint},
     diagnostic::{Check, Diagnostic, Severity},
 };
@@ -104,7 +103,7 @@ pub(super) fn check_pods(parts: &Parts) -> Judged<'_> {
             }
             ContentsState::Outdated => {
                 let text = format!("{count} carry other contents than their credential spec has now: {names}");
-                found(PODS, &rules::CONTENTS_OUTDATED, text)
+                Check::breach(PODS, &rules::CONTENTS_OUTDATED, text)
             }
             ContentsState::Unmatched => {
                 let text =
@@ -155,6 +154,6 @@ impl HostNames {
             "{count} pods share a credential spec and the first 15 characters of their host names with another, so they can lose their trust: \
              {names}"
         );
-        Some(found(HOST_NAMES, &rules::SHARED_HOSTNAME, text))
+        Some(Check::breach(HOST_NAMES, &rules::SHARED_HOSTNAME, text))
     }
 }
