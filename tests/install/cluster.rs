@@ -199,8 +199,16 @@ impl Cluster {
 
     /// Waits until it is so, and fails with the end of every log where it does not come.
     pub fn until(&self, what: &str, holds: impl Fn() -> bool) {
+        self.found(what, || holds().then_some(()));
+    }
+
+    /// The same, until there is something to give back.
+    pub fn found<T>(&self, what: &str, look: impl Fn() -> Option<T>) -> T {
         let start = Instant::now();
-        while !holds() {
+        loop {
+            if let Some(found) = look() {
+                return found;
+            }
             assert!(start.elapsed() < PATIENCE, "waited {PATIENCE:?} in vain: {what}\n{}", tails(self.folder()));
             sleep(BETWEEN_LOOKS);
         }

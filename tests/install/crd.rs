@@ -162,8 +162,7 @@ fn with_jobs(cluster: &Cluster, command: &str) -> String {
     let line = format!("{command} gmsa {CHART} -n windows --set crds.upgrade=true --timeout 60s");
     thread::scope(|scope| {
         let ran = scope.spawn(|| cluster.helm_prints(&line));
-        cluster.until("helm has created the Job", || !cluster.names("jobs -n windows").is_empty());
-        let job = cluster.list("jobs -n windows").remove(0);
+        let job = cluster.found("helm has created the Job", || cluster.list("jobs -n windows").pop());
         let spec = &job["spec"]["template"]["spec"];
         let said = printed(container(cluster, RELEASE_NAMESPACE, spec, 0, BINARY.as_ref()).output().unwrap());
         let now = "2026-01-01T00:00:00Z";

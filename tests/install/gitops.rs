@@ -64,14 +64,13 @@ fn the_audit_policy_records_the_annotations_and_no_body() {
     let events = || -> Vec<Value> {
         fs::read_to_string(&log).unwrap().lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
     };
-    let refused = |event: &Value| event["responseStatus"]["code"] == 403;
-    cluster.until("the refusal is recorded", || events().iter().any(refused));
+    let refused = || events().into_iter().find(|event| event["responseStatus"]["code"] == 403);
+    let event = cluster.found("the refusal is recorded", refused);
     for event in events() {
         assert_eq!((&event["level"], &event["stage"]), (&Value::from("Metadata"), &Value::from("ResponseComplete")));
         assert_eq!(event["objectRef"]["resource"], "pods", "{event}");
         assert!(event.get("requestObject").is_none() && event.get("responseObject").is_none(), "{event}");
     }
-    let event = events().into_iter().find(refused).unwrap();
     let mut annotations = event["annotations"].as_object().unwrap().keys();
     let ours = "admission-webhook.windows-gmsa.sigs.k8s.io/validate-";
     assert!(annotations.any(|key| key.starts_with(ours)), "{event}");

@@ -37,9 +37,8 @@ impl Scene<'_> {
     /// Deletes these, waits until this is the first complaint, and does what it says to do.
     fn breaks_and_follows(&self, objects: &str, outcome: &str) {
         self.desk.cluster.prints(&format!("delete {objects}"));
-        let first = || self.complaints().into_iter().next();
-        self.desk.cluster.until(outcome, || first().is_some_and(|first| first.outcome() == outcome));
-        self.desk.follow(&first().unwrap().remedy, &[]);
+        let first = || self.complaints().into_iter().next().filter(|first| first.outcome() == outcome);
+        self.desk.follow(&self.desk.cluster.found(outcome, first).remedy, &[]);
     }
 
     /// The pods of before are reached again.

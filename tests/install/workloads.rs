@@ -92,10 +92,11 @@ impl<'c> Scene<'c> {
     /// Waits until `doctor` lists a cause of this rule, of this pod if there is one; gives back what to do.
     fn until_listed(&self, name: &str, pod: Option<&str>, rule: &str) -> String {
         let start = pod.map_or_else(|| "0 of 1 pods".to_owned(), |pod| format!("pod {pod}: "));
-        let found = || self.listed(name).filter(|(text, line)| text.starts_with(&start) && line.rule == rule);
         let said = self.listed(name).map(|(text, _)| text);
-        self.cluster.until(&format!("doctor says {rule} of {name}; it says {said:?}"), || found().is_some());
-        found().unwrap().1.remedy
+        let (_, line) = self.cluster.found(&format!("doctor says {rule} of {name}; it says {said:?}"), || {
+            self.listed(name).filter(|(text, line)| text.starts_with(&start) && line.rule == rule)
+        });
+        line.remedy
     }
 
     /// What to do where the first step of the walk does not pass by this rule.
@@ -117,8 +118,7 @@ impl<'c> Scene<'c> {
 
     fn until_pod(&self, of: &str, is_wanted: impl Fn(&Value) -> bool) -> String {
         let pod = || self.cluster.list(&format!("pods -n apps -l app={of}")).into_iter().find(&is_wanted);
-        self.cluster.until(&format!("{of} has a pod"), || pod().is_some());
-        name(&pod().unwrap()).to_owned()
+        name(&self.cluster.found(&format!("{of} has a pod"), pod)).to_owned()
     }
 
     /// A pod of the Deployment comes to this node.
@@ -218,8 +218,7 @@ fn missing_classes(scene: &Scene<'_>) {
 
     scene.deploy("no-priority", &json!({"priorityClassName": "gold"}));
     let refused = || scene.listed("no-priority").filter(|(_, line)| line.rule == "pod-refused");
-    scene.cluster.until("the pod is refused", || refused().is_some());
-    let (text, line) = refused().unwrap();
+    let (text, line) = scene.cluster.found("the pod is refused", refused);
     assert!(text.contains("no PriorityClass with name gold was found"), "{text}");
     scene.desk.follow(&line.remedy, &[]);
     scene.runs_at_last("no-priority", NODE);

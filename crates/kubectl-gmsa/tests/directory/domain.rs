@@ -118,7 +118,7 @@ pub fn gmsa_there(folder: &Path, command: &str, (user, password): (&str, &str)) 
     gmsa_in(folder, &format!("{command} {}", directory("10.0.0.1", user)), Some(password), "")
 }
 
-/// Runs the plugin at a terminal, which `script` makes, up to this question; then `answer` has its turn. Everything that is shown, and the exit code.
+/// Runs the plugin at a terminal, which `script` makes, up to this question; then `answer` goes on. Everything that is shown, and the exit code.
 pub fn at_terminal(
     line: &str,
     password: Option<&str>,
