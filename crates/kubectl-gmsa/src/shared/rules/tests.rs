@@ -206,7 +206,10 @@ fn answers_of_commands_are_explained() {
 
 #[test]
 fn a_text_without_end_gives_a_few_explanations() {
-    let numbers = |start: &str| (0..50_000_u32).map(|number| format!("{start}{number:x} ")).collect::<String>();
+    let numbers = |start: &str| {
+        let numbers: Vec<String> = (0..50_000_u32).map(|number| format!("{start}{number:x}")).collect();
+        numbers.join(" ")
+    };
     // One that took a look at all of it for each number would not end.
     for text in [numbers("0x"), format!("kerberos {}", numbers("error code: 0x"))] {
         let found = explain(&text);

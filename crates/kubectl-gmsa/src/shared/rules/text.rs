@@ -231,8 +231,8 @@ fn of_others(text: &str) -> Vec<Explanation> {
     // Behind an escape, as in `Result Code:\t0x12` of JSON, a number is no word.
     let numbers = || number::find(&bare);
     let of_protocol = symbols::of_protocol(&lower);
-    let named = |Status(value)| of_protocol(value).or_else(|| symbols::of_mit(value));
-    let names: Vec<_> = numbers().filter_map(named).take(MAX_FOUND).collect();
+    let symbol = |Status(value)| of_protocol(value).or_else(|| symbols::of_mit(value));
+    let names: Vec<_> = numbers().filter_map(symbol).take(MAX_FOUND).collect();
     let phase = Phase::of(&lower);
     let (mut found, mut general) = (Vec::new(), None);
     for form in forms(&format!("{text} {}", names.join(" "))) {
