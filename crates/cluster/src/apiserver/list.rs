@@ -34,7 +34,7 @@ pub enum ListError {
 
 #[derive(Deserialize)]
 struct ListPage<T> {
-    #[serde(default)]
+    // What has none is no list, such as an answer of a proxy.
     metadata: ListMeta,
     // A list without items is null.
     items: Option<Vec<T>>,

@@ -10,7 +10,7 @@ use super::{
 
 family! { "Identity in a container" {
     EXEC_REFUSED: "exec-refused", Error, "The API server does not run a command in the container.",
-        "Have `create` on `pods/exec` granted in the namespace: `kubectl create role gmsa-verify --namespace NAMESPACE --verb=create,get --resource=pods/exec`, then bind it.",
+        "Have `create` on `pods/exec` granted in the namespace: `kubectl create role gmsa-verify --namespace NAMESPACE --verb=create,get --resource=pods/exec`, then bind it. The API server must also reach the kubelet of the node.",
         words: [Message("is forbidden: user * cannot ? resource \"pods/exec\""), Message("error dialing backend"), Message("unable to upgrade connection"), Message(":10250/containerlogs/*dial tcp")],
         remedies: {
             ":10250/containerlogs" | "dialing backend" => "The API server does not reach the kubelet of the node (TCP 10250): let the firewall between them through, or restart the node's kubelet or its tunnel (konnectivity).",

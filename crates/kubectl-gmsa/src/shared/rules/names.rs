@@ -65,19 +65,15 @@ impl<'n> Names<'n> {
     /// The names that a refusal, a line of this program or what `kubectl describe pod` prints holds.
     pub fn of_refusal(said: &'n str) -> Self {
         let after = |start: &str, end: &[char]| said.split_once(start)?.1.split(end).next();
-        // The columns of a description begin at the margin. Of several Pods, none is meant.
-        let described = |key: &str| {
-            let mut values = said.lines().filter_map(|line| line.strip_prefix(key)?.split_whitespace().next());
-            let first = values.next()?;
-            values.all(|value| value == first).then_some(first)
-        };
+        // The columns of a description begin at the margin.
+        let described =
+            |key: &str| only(said.lines().filter_map(|line| line.strip_prefix(key)?.split_whitespace().next()));
         // `Deployment shop/web: pod web-1-a: …`
-        let of_workload = || {
-            let is_kind = |word: &str| Kind::ALL.iter().any(|kind| kind.as_str() == word);
-            let words = || said.split_whitespace();
-            let mut named = words().zip(words().skip(1)).filter(|(kind, _)| is_kind(kind));
-            named.find_map(|(_, name)| name.strip_suffix(':')?.split_once('/'))
-        };
+        let is_kind = |word: &str| Kind::ALL.iter().any(|kind| kind.as_str() == word);
+        let words = || said.split_whitespace();
+        let of_workloads = words().zip(words().skip(1)).filter(|(kind, _)| is_kind(kind));
+        let of_workload = only(of_workloads.filter_map(|(_, name)| Some(name.strip_suffix(':')?.split_once('/')?.0)));
+        let of_pod = only(said.split(": pod ").skip(1).filter_map(|rest| rest.split(':').next()));
         // `shop:web may not use webapp1`
         let of_permission = || said.split_once(" may not use ")?.0.split_whitespace().next_back()?.split_once(':');
         let account = after("error looking up service account ", &[':', ' ']).and_then(|name| name.split_once('/'));
@@ -88,13 +84,13 @@ impl<'n> Names<'n> {
         let node = described("Node:").and_then(|node| node.split('/').next());
         Self {
             spec,
-            namespace: namespace.or_else(|| of_workload().map(|(namespace, _)| namespace)),
+            namespace: namespace.or(of_workload),
             service_account: service_account
                 .or_else(|| after("service account \"", &['"']))
                 .or_else(|| described("Service Account:")),
             node,
             // Other objects have a name and no node.
-            pod_name: node.and(described("Name:")).or_else(|| after(": pod ", &[':'])),
+            pod_name: node.and(described("Name:")).or(of_pod),
             said,
             ..Self::default()
         }
@@ -172,6 +168,12 @@ impl<'n> Names<'n> {
         };
         text.split_inclusive(is_between).map(filled).collect()
     }
+}
+
+/// The name that all of these are: where several Pods are told of, none is meant.
+fn only<'n>(mut names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    let first = names.next()?;
+    names.all(|name| name == first).then_some(first)
 }
 
 /// Whether a ConfigMap can have such a key.

@@ -140,13 +140,14 @@ pub(super) const KERBEROS_WORDS: [&str; 8] = [
 ];
 
 /// The name of a number in a text that is about Kerberos or LDAP, and about nothing else.
-pub(super) fn of_protocol(lower_text: &str, value: u32) -> Option<&'static str> {
+pub(super) fn of_protocol(lower_text: &str) -> impl Fn(u32) -> Option<&'static str> {
     let is_about = |words: &[&str]| words.iter().any(|word| lower_text.contains(word));
-    match (is_about(&KERBEROS_WORDS), is_about(&["ldap"])) {
-        (true, false) => named(KERBEROS, value),
-        (false, true) => named(LDAP, value),
-        _ => None,
-    }
+    let table = match (is_about(&KERBEROS_WORDS), is_about(&["ldap"])) {
+        (true, false) => KERBEROS,
+        (false, true) => LDAP,
+        _ => &[],
+    };
+    move |value| named(table, value)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@
 //! Invariants: a text of any length and content gives at most [`MAX_FOUND`] explanations; nothing is guessed: a number counts only
 //! where its form or the word before it says that it is a status. Of a refusal, what stands first counts, and nothing that it quotes.
 
-use std::cmp::Reverse;
+use std::{cmp::Reverse, collections::HashSet};
 
 use super::{
     ByWords, POD_REFUSED, Rule,
@@ -230,10 +230,9 @@ fn of_others(text: &str) -> Vec<Explanation> {
     let (lower, bare) = (plain(text), unescaped(text));
     // Behind an escape, as in `Result Code:\t0x12` of JSON, a number is no word.
     let numbers = || number::find(&bare);
-    let mut names: Vec<_> = numbers()
-        .filter_map(|Status(value)| symbols::of_protocol(&lower, value).or_else(|| symbols::of_mit(value)))
-        .collect();
-    names.truncate(MAX_FOUND);
+    let of_protocol = symbols::of_protocol(&lower);
+    let symbol = |Status(value)| of_protocol(value).or_else(|| symbols::of_mit(value));
+    let names: Vec<_> = numbers().filter_map(symbol).take(MAX_FOUND).collect();
     let phase = Phase::of(&lower);
     let (mut found, mut general) = (Vec::new(), None);
     for form in forms(&format!("{text} {}", names.join(" "))) {
@@ -249,6 +248,8 @@ fn of_others(text: &str) -> Vec<Explanation> {
     // As with sentences, the last is the cause of those before it.
     let mut statuses: Vec<_> = numbers().chain(status::named(text)).filter(counts).collect();
     statuses.reverse();
+    let mut seen = HashSet::new();
+    statuses.retain(|Status(value)| seen.insert(*value));
     // Beside a step that is named, such a status says no more.
     let is_named = phase == Some(Phase::Start) && !found.is_empty();
     let explained = |status: &Status| status.explain(phase).filter(|_| (is_told && !is_named) || !status.is_vague());
@@ -261,18 +262,16 @@ fn of_others(text: &str) -> Vec<Explanation> {
         if found.is_empty() {
             found.extend(exited);
         }
-        let by_name: Vec<_> = status::named(text).collect();
+        let by_name: HashSet<u32> = status::named(text).map(|Status(value)| value).collect();
+        let called = called_errors(&lower);
         let is_of_windows = lower.contains("system error") || lower.contains("win32");
         let is_called_error = |Status(value): &Status| {
             // A number between is that of an answer by HTTP.
-            let is_status = is_of_windows || !(400..600).contains(value);
-            is_status
-                && ["error", "error:", "error code", "error code:"]
-                    .iter()
-                    .any(|word| lower.contains(&format!("{word} {value}")))
+            (is_of_windows || !(400..600).contains(value)) && called.contains(value)
         };
         let unknown = statuses.iter().filter(|status| {
-            (status.is_failure() || by_name.contains(status) || is_called_error(status)) && explained(status).is_none()
+            (status.is_failure() || by_name.contains(&status.0) || is_called_error(status))
+                && explained(status).is_none()
         });
         found.extend(unknown.take(MAX_FOUND).map(|status| status.unknown()));
         if found.is_empty() {
@@ -282,6 +281,17 @@ fn of_others(text: &str) -> Vec<Explanation> {
     }
     let has_fault = found.iter().any(Explanation::is_fault);
     different(found.into_iter().filter(|found| !has_fault || found.is_fault()))
+}
+
+/// The numbers behind `error`, `error code` and the like.
+fn called_errors(text: &str) -> HashSet<u32> {
+    let number = |(at, word): (usize, &str)| {
+        let rest = text.get(at + word.len()..)?;
+        let rest = rest.strip_prefix(" code").unwrap_or(rest);
+        let rest = rest.strip_prefix(':').unwrap_or(rest).strip_prefix(' ')?;
+        rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+    };
+    text.match_indices("error").filter_map(number).collect()
 }
 
 /// Whether a node starts a container, or a logon failed, so that a status counts which says little elsewhere.
