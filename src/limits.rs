@@ -28,7 +28,7 @@ pub struct Limits {
     pub reviews: usize,
     /// The bytes that large reviews may take together: bodies, what parsing them costs, and answers; and large answers of the API
     /// server. Over it, a review is answered with 503, and a look-up fails.
-    pub large_reviews: usize,
+    pub large_bytes: usize,
     /// The bytes of credential specs in memory, a quarter of it for contents that only reviews hold. Those over it are read from the API
     /// server.
     pub credential_specs: usize,
@@ -63,7 +63,7 @@ impl Limits {
             connections,
             waiting: bytes / 7 / PER_WAITING,
             reviews: connections,
-            large_reviews: bytes / 6,
+            large_bytes: bytes / 6,
             credential_specs: bytes / 13,
         }
     }
@@ -71,7 +71,7 @@ impl Limits {
     /// The memory of what is large, of which a permit is a byte.
     #[must_use]
     pub fn large_memory(&self) -> Arc<Semaphore> {
-        Arc::new(Semaphore::new(self.large_reviews))
+        Arc::new(Semaphore::new(self.large_bytes))
     }
 }
 

@@ -17,9 +17,9 @@ use crate::{
 
 mod connection;
 pub(crate) mod deadline;
-mod hostname;
 pub mod listener;
 mod places;
+mod random_hostname;
 mod refusal;
 pub mod reviewer;
 pub mod routes;

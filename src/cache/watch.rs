@@ -109,6 +109,9 @@ pub(super) struct Watch {
     state: WatchState,
     /// Failures since a watch worked.
     failures: u32,
+    /// Refused permissions since both were granted. They are counted apart: an API server that comes back after many failures refuses
+    /// everything for a moment, and the pause after that is short.
+    refusals: u32,
     /// Whether the API server has ever answered.
     answered: bool,
 }
@@ -122,6 +125,7 @@ impl Watch {
             list_due: Instant::now(),
             state: WatchState::Starting,
             failures: 0,
+            refusals: 0,
             answered: false,
         }
     }
@@ -149,7 +153,8 @@ impl Watch {
         let request = Request::new(collection()).watch(&params, &version);
         let body = timeout(PATIENCE, self.send(request)).await.map_err(|_| CallError::TimedOut(PATIENCE))??;
         let began = Instant::now();
-        // There is a list, and the watch after it is connected.
+        // There is a list, and the watch after it is connected: both are permitted.
+        self.refusals = 0;
         self.memory.change(|store| store.synced = true);
         if self.enter(WatchState::Synced) {
             tracing::info!(specs = self.memory.store.read().held(), "credential specs are answered from memory");
@@ -273,8 +278,9 @@ impl Watch {
 
     /// What the failure of a list or a watch means, and how long to wait before the next.
     fn judge(&mut self, error: WatchError) -> Duration {
-        let failures = self.failures;
-        self.failures = failures.saturating_add(1);
+        let count = if matches!(error, WatchError::Refused(_)) { &mut self.refusals } else { &mut self.failures };
+        let failures = *count;
+        *count = failures.saturating_add(1);
         if self.answered {
             (self.ready)();
         }
@@ -338,7 +344,10 @@ fn kept(object: &SpecObject<'_>) -> Option<(SpecName, Version, Option<SpecFact>)
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use gmsa_cluster::apiserver::ApiServer;
+
+    use super::{super::Reads, *};
+    use crate::metrics::Metrics;
 
     #[test]
     fn pauses_double_up_to_the_longest() {
@@ -346,6 +355,26 @@ mod tests {
         for (failures, longest) in [(0, 1), (1, 2), (2, 3), (u32::MAX, 3)] {
             let (pause, longest) = (pause(range, failures), Duration::from_secs(longest));
             assert!((longest / 2..=longest).contains(&pause), "{failures}: {pause:?}");
+        }
+    }
+    #[tokio::test]
+    async fn a_refusal_after_many_failures_pauses_as_the_first_of_its_kind() {
+        let config = kube::Config::new("http://127.0.0.1:1".parse().unwrap());
+        let memory = Memory {
+            api: Arc::new(ApiServer::new(config).unwrap()),
+            store: parking_lot::RwLock::new(Store::new(0)),
+            for_decisions: Reads::new(None, 0),
+            for_advice: Reads::new(None, 0),
+            metrics: Metrics::new("test").0,
+        };
+        let mut watch = Watch::new(Arc::new(memory), Box::new(|| ()));
+        let mut pause = |code| watch.judge(WatchError::of(code, String::new()));
+        for _ in 0..10 {
+            pause(500);
+        }
+        for (code, longest) in [(403, 5), (403, 10), (500, 30), (403, 20)] {
+            let (pause, longest) = (pause(code), Duration::from_secs(longest));
+            assert!((longest / 2..=longest).contains(&pause), "{code}: {pause:?}");
         }
     }
 }

@@ -23,7 +23,7 @@ fn worst_cases(limits: &Limits, cores: usize) -> [(&'static str, usize); 13] {
         ("connections that are served", limits.connections * PER_CONNECTION),
         ("connections that wait", limits.waiting * PER_WAITING),
         ("small reviews", limits.reviews * SMALL),
-        ("large bodies and answers", limits.large_reviews),
+        ("large bodies and answers", limits.large_bytes),
         ("credential specs", limits.credential_specs),
         ("look-ups that wait", limits.reviews * WAITING_CALL),
         ("small answers of the API server", calls.iter().sum::<usize>() * SMALL),
@@ -53,7 +53,7 @@ fn every_bound_follows_from_the_memory_limit() {
         connections: 189,
         waiting: 2080,
         reviews: 189,
-        large_reviews: 128 * MIB / 6,
+        large_bytes: 128 * MIB / 6,
         credential_specs: 128 * MIB / 13,
     };
     assert_eq!(limits(128), expected);
@@ -62,5 +62,5 @@ fn every_bound_follows_from_the_memory_limit() {
     assert_eq!(limits(16), limits(64));
     assert_eq!(limits(1 << 20), limits(1024));
     // The largest body, with what parsing it costs.
-    assert!(limits(120).large_reviews >= MAX_BODY / 2 * 5);
+    assert!(limits(120).large_bytes >= MAX_BODY / 2 * 5);
 }

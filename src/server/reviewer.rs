@@ -18,7 +18,7 @@ use gmsa_core::{
 use tokio::time::Instant;
 use tracing::{Instrument as _, Level, Span};
 
-use super::{hostname::random_hostname, threads::Thread};
+use super::{random_hostname::random_hostname, threads::Thread};
 use crate::{
     limits::ADVICE_TIMEOUT,
     metrics::{self, Metrics},

@@ -2,7 +2,6 @@
 //! everything else is restarted.
 
 use std::{
-    fs,
     path::Path,
     sync::{
         Arc,
@@ -20,8 +19,8 @@ use crate::{
     BINARY,
     chaos::balancer::Balancer,
     control_plane::{
-        Account, CALLER, Client, ControlPlane, LIFETIME, SERVICE, Webhook, free_addresses, grant, namespace,
-        service_account, until,
+        Account, CALLER, Client, ControlPlane, LIFETIME, SERVICE, Webhook, certificate_flags, create_role,
+        free_addresses, grant, namespace, service_account, until,
     },
     pods::{filled, gmsa, pod, slots},
     world::{self, USER, WEB, World},
@@ -42,32 +41,16 @@ pub async fn install(control_plane: &ControlPlane, port: u16) -> Value {
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "managed-tls"}, "type": "Opaque"});
     client.create(&format!("/api/v1/namespaces/{SERVICE}/secrets"), &secret).await.unwrap();
 
-    let rbac = "/apis/rbac.authorization.k8s.io/v1";
-    let roles = format!("{rbac}/namespaces/{SERVICE}/roles");
-    let bindings = format!("{rbac}/namespaces/{SERVICE}/rolebindings");
-    let subjects = json!([{"kind": "ServiceAccount", "name": NAME, "namespace": SERVICE}]);
-    let reference =
-        |kind: &str, name: &str| json!({"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name});
-    let allowed = json!([{
+    let rules = json!([{
         "apiGroups": [""], "resources": ["secrets"], "resourceNames": ["managed-tls"],
         "verbs": ["get", "watch", "update"],
     }]);
-    let role = json!({"metadata": {"name": NAME}, "rules": allowed});
-    client.create(&roles, &role).await.unwrap();
-    let binding = json!({"metadata": {"name": NAME}, "roleRef": reference("Role", NAME), "subjects": subjects});
-    client.create(&bindings, &binding).await.unwrap();
-    let configurations = "managed-configurations";
-    let allowed = json!([{
-        "apiGroups": ["admissionregistration.k8s.io"],
-        "resources": CONFIGURATIONS,
-        "resourceNames": [NAME],
+    create_role(client, &format!("/namespaces/{SERVICE}"), "Role", NAME, rules, (SERVICE, NAME)).await;
+    let rules = json!([{
+        "apiGroups": ["admissionregistration.k8s.io"], "resources": CONFIGURATIONS, "resourceNames": [NAME],
         "verbs": ["get", "patch"],
     }]);
-    let role = json!({"metadata": {"name": configurations}, "rules": allowed});
-    client.create(&format!("{rbac}/clusterroles"), &role).await.unwrap();
-    let role = reference("ClusterRole", configurations);
-    let binding = json!({"metadata": {"name": configurations}, "roleRef": role, "subjects": subjects});
-    client.create(&format!("{rbac}/clusterrolebindings"), &binding).await.unwrap();
+    create_role(client, "", "ClusterRole", "managed-configurations", rules, (SERVICE, NAME)).await;
 
     register(client, NAME, port, "").await;
     Account { name: NAME, verbs: &["get", "list", "watch"] }.create(control_plane).await
@@ -205,10 +188,8 @@ pub async fn rotation_while_everything_restarts(world: &mut World) {
     let balancer = Balancer::start().await;
     let folder = world.control_plane.folder().to_owned();
     let credentials = install(&world.control_plane, balancer.port).await;
-    let (first, second) = tokio::join!(
-        replica(&folder, &credentials, &balancer, "managed-1"),
-        replica(&folder, &credentials, &balancer, "managed-2"),
-    );
+    let replica = async |name: &str| replica(&folder, &credentials, &balancer, name).await;
+    let (first, second) = tokio::join!(replica("managed-1"), replica("managed-2"));
     let client = world.client().clone();
     until("the API server asks the webhook", async || create(&client, NAME).await.ok()).await;
     let load = Load::start(client.clone());
@@ -224,9 +205,9 @@ pub async fn rotation_while_everything_restarts(world: &mut World) {
     // One replica after the other goes in the middle of a rotation.
     let before = ask(&client, "three").await;
     end(first, &balancer).await;
-    let third = replica(&folder, &credentials, &balancer, "managed-3").await;
+    let third = replica("managed-3").await;
     end(second, &balancer).await;
-    let fourth = replica(&folder, &credentials, &balancer, "managed-4").await;
+    let fourth = replica("managed-4").await;
     until_another_signs(&client, &before).await;
     load.more(20).await;
 
@@ -234,8 +215,7 @@ pub async fn rotation_while_everything_restarts(world: &mut World) {
     let before = ask(&client, "four").await;
     end(third, &balancer).await;
     world.control_plane.kill_api_server();
-    let (fifth, ()) =
-        tokio::join!(replica(&folder, &credentials, &balancer, "managed-5"), world.control_plane.restart_api_server(),);
+    let (fifth, ()) = tokio::join!(replica("managed-5"), world.control_plane.restart_api_server());
     until_another_signs(&client, &before).await;
     load.more(20).await;
     load.finish().await;
@@ -257,17 +237,14 @@ pub async fn only_the_api_server_may_call(world: &mut World) {
     const GUARDED: &str = "guarded";
     let folder = world.control_plane.folder().to_owned();
     let leaf = world.ca.issue(&[format!("{GUARDED}.{SERVICE}.svc")], SystemTime::now(), LIFETIME).unwrap();
-    let (cert, key) = (folder.join("guarded.crt"), folder.join("guarded.key"));
-    fs::write(&cert, &leaf.cert).unwrap();
-    fs::write(&key, &leaf.key).unwrap();
     let [address] = free_addresses();
     let port = address.port();
     // Before that it shows none.
     let authority = world.control_plane.show_a_certificate_to(&[&format!("{GUARDED}.{SERVICE}.svc:{port}")]).await;
     let flags = |client_name: &str| {
-        let files = [("--tls-cert", &cert), ("--tls-key", &key), ("--client-ca", &authority)];
-        let files = files.map(|(flag, file)| format!("{flag}={}", file.display()));
-        [files.to_vec(), vec![format!("--client-name={client_name}"), "--shutdown-delay=0s".to_owned()]].concat()
+        let client = [format!("--client-ca={}", authority.display()), format!("--client-name={client_name}")];
+        let [cert, key] = certificate_flags(&folder.join(GUARDED), &leaf);
+        [vec![cert, key, "--shutdown-delay=0s".to_owned()], client.to_vec()].concat()
     };
     let credentials = Account { name: GUARDED, verbs: &["get", "list", "watch"] }.create(&world.control_plane).await;
     let webhook = Webhook::start_with(BINARY, &folder, GUARDED, &credentials, &flags(CALLER), port).await;

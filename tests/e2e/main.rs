@@ -33,20 +33,17 @@ use tokio::{
 };
 use world::World;
 
-mod access;
 mod certificates;
 mod change;
 mod chaos;
-mod ephemeral;
-mod expansion;
 mod metrics;
 mod outage;
 mod pods;
 mod quiet;
 mod random;
 mod roles;
+mod slots;
 mod soak;
-mod workload;
 mod world;
 
 /// Far more than a whole run takes: machines are busy at times.
@@ -71,22 +68,17 @@ macro_rules! scenarios {
 const BINARY: &str = env!("CARGO_BIN_EXE_gmsa-webhook");
 
 const SCENARIOS: &[Scenario] = scenarios![
-    expansion::several_containers_and_specs,
-    expansion::sidecar,
-    expansion::pod_without_gmsa_costs_no_call,
-    ephemeral::added_expanded_and_authorized,
-    ephemeral::refused_where_not_authorized,
-    access::use_granted_a_second_ago,
-    workload::pods_of_a_deployment,
-    workload::replica_set_says_why_it_has_no_pods,
-    change::spec_created_and_used_at_once,
-    change::spec_changed_then_used,
+    slots::several_containers_and_specs,
+    slots::pod_without_gmsa_costs_no_call,
+    slots::ephemeral_container_expanded_and_authorized,
+    slots::ephemeral_container_refused_where_not_authorized,
+    slots::use_granted_a_second_ago,
+    change::spec_created_used_and_changed,
     outage::api_server_restarted,
     certificates::rotation_while_everything_restarts,
     certificates::only_the_api_server_may_call,
     metrics::every_family_has_sensible_values,
     roles::minimal_roles_of_the_go_chart_suffice,
-    outage::webhook_killed,
 ];
 
 fn main() -> ExitCode {
@@ -134,48 +126,30 @@ async fn run(binaries: Binaries, folder: &Path, part: &str) -> bool {
     let begin = Instant::now();
     let picked: Vec<&Scenario> = SCENARIOS.iter().filter(|scenario| scenario.name.contains(part)).collect();
     let with_quiet = quiet::NAME.contains(part);
-    // One after the other: ports that are free for one must not be free for the other.
-    let quiet_folder = folder.join("quiet");
-    let quiet = if with_quiet {
-        fs::create_dir(&quiet_folder).unwrap();
-        let Some(world) = Box::pin(start(World::start(binaries.clone(), &quiet_folder), &quiet_folder)).await else {
-            return false;
-        };
-        Some(world)
-    } else {
-        None
-    };
     let others = async {
         let mut failed = 0;
-        if picked.is_empty() {
-            return failed;
-        }
-        let Some(mut world) = Box::pin(start(World::start(binaries, folder), folder)).await else { return 1 };
-        let (version, seconds) = (&world.control_plane.version, begin.elapsed().as_secs_f64());
-        println!("kube-apiserver {version} has the webhook after {seconds:.1} s");
-        for scenario in &picked {
-            failed += usize::from(!holds(scenario.name, folder, (scenario.run)(&mut world)).await);
+        if !picked.is_empty() {
+            let mut world = World::start(binaries.clone(), folder).await;
+            let (version, seconds) = (&world.control_plane.version, begin.elapsed().as_secs_f64());
+            println!("kube-apiserver {version} has the webhook after {seconds:.1} s");
+            for scenario in &picked {
+                failed += usize::from(!holds(scenario.name, folder, (scenario.run)(&mut world)).await);
+            }
         }
         failed
     }
     .boxed_local();
+    let quiet_folder = folder.join("quiet");
     let quiet = async {
-        let Some(world) = quiet else { return 0 };
-        usize::from(!holds(quiet::NAME, &quiet_folder, quiet::eight_minutes_cost_at_most_one_read(&world)).await)
+        fs::create_dir(&quiet_folder).unwrap();
+        let scenario = quiet::eight_minutes_cost_at_most_one_read(binaries.clone(), &quiet_folder).boxed_local();
+        usize::from(with_quiet && !holds(quiet::NAME, &quiet_folder, scenario).await)
     }
     .boxed_local();
     let (others, quiet) = join(others, quiet).await;
     let (run, failed) = (picked.len() + usize::from(with_quiet), others + quiet);
     println!("{run} scenarios, {failed} failed, {:.1} s", begin.elapsed().as_secs_f64());
     run > 0 && failed == 0
-}
-
-async fn start(starting: impl Future<Output = World>, folder: &Path) -> Option<World> {
-    let started = AssertUnwindSafe(starting).catch_unwind().await;
-    if started.is_err() {
-        println!("FAILED  to start\n{}", tails(folder));
-    }
-    started.ok()
 }
 
 /// Says whether a scenario holds.

@@ -53,6 +53,11 @@ pub fn denied(code: u16, message: &str) -> Refusal {
     Refusal { code, message: format!("admission webhook {WEBHOOK:?} denied the request: {message}") }
 }
 
+/// The refusal where a service account may not use a credential spec.
+pub fn not_authorized(service_account: &str, spec: &str) -> Refusal {
+    denied(403, &format!("service account {service_account:?} is not authorized to `use` GMSA cred spec {spec:?}"))
+}
+
 impl World {
     /// Creates a pod, and reads what was stored.
     pub async fn stored(&self, pod: &Value) -> Value {

@@ -1,13 +1,13 @@
 //! A cluster in which nothing changes, on a control plane of its own, beside the other scenarios: it takes minutes, because
 //! what it looks for shows only then.
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
 use serde_json::json;
 use tokio::time::sleep;
 
 use crate::{
-    control_plane::Scrape,
+    control_plane::{Binaries, Scrape},
     pods::{self, filled, gmsa, pod, slots},
     world::{USER, WEB, World},
 };
@@ -20,8 +20,9 @@ const REVIEWS: usize = 24;
 const BETWEEN: Duration = Duration::from_secs(20);
 
 /// Eight quiet minutes cost the API server at most one read of a credential spec.
-pub async fn eight_minutes_cost_at_most_one_read(world: &World) {
-    let before = reads(world).await;
+pub async fn eight_minutes_cost_at_most_one_read(binaries: Binaries, folder: &Path) {
+    let world = World::start(binaries, folder).await;
+    let before = reads(&world).await;
     let dry_run = format!("{}?dryRun=All", pods::PATH);
     for number in 0..REVIEWS {
         sleep(BETWEEN).await;
@@ -29,7 +30,7 @@ pub async fn eight_minutes_cost_at_most_one_read(world: &World) {
         let created = world.client().create(&dry_run, &pod).await.unwrap();
         assert_eq!(slots(&created), json!({"pod": filled("web", WEB)}));
     }
-    let reads = reads(world).await - before;
+    let reads = reads(&world).await - before;
     let scrape = world.webhook.scrape().await;
     let state = |state: &str| scrape.sum("gmsa_webhook_spec_watch_state", &[state]);
     assert_eq!((state(r#"state="synced""#), state(r#"state="stale""#)), (1.0, 0.0));

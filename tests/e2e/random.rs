@@ -3,7 +3,6 @@
 
 use std::{
     collections::BTreeSet,
-    fmt,
     path::Path,
     process::ExitCode,
     time::{Instant, SystemTime},
@@ -102,34 +101,12 @@ enum Trial {
     Workload,
 }
 
-impl fmt::Display for Trial {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Pod => "pod",
-            Self::DryRun => "pod, dry run",
-            Self::Label => "pod whose label changes",
-            Self::Ephemeral => "pod that gets an ephemeral container",
-            Self::Workload => "Deployment",
-        })
-    }
-}
-
 /// What it came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Result {
     Stored,
     Refused(u16),
     Warned,
-}
-
-impl fmt::Display for Result {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Stored => f.write_str("stored"),
-            Self::Refused(code) => write!(f, "refused, {code}"),
-            Self::Warned => f.write_str("stored with a warning"),
-        }
-    }
 }
 
 /// Runs all of them, and fails at the first that is not as the oracle says.
@@ -144,7 +121,7 @@ pub async fn run(binaries: Binaries, folder: &Path, arguments: &[String]) -> Exi
     let all: Vec<(Trial, Result)> = trials.collect().await;
     println!("| | objects |\n|---|---|");
     for kind in all.iter().collect::<BTreeSet<_>>() {
-        println!("| {}: {} | {} |", kind.0, kind.1, all.iter().filter(|one| *one == kind).count());
+        println!("| {:?}: {:?} | {} |", kind.0, kind.1, all.iter().filter(|one| *one == kind).count());
     }
     println!(
         "\n{} objects in {:.0} s with seed {seed}, kube-apiserver {}: each as the oracle predicts.",
@@ -193,13 +170,9 @@ async fn install(world: &World) {
 
 /// What the oracle knows of the cluster, for this service account.
 fn imagined(account: &str) -> oracle::World {
-    let specs = json!({
-        "web": serde_json::from_str::<Value>(WEB).unwrap(),
-        "sql": serde_json::from_str::<Value>(SQL).unwrap(),
-        "closed": {"CmsPlugins": ["ActiveDirectory"]},
-    });
+    let specs = ["web", "sql", "closed"].map(|name| (name.to_owned(), serde_json::from_str(text(name)).unwrap()));
     let allowed = if account == USER { ["web", "sql", "fresh"].map(str::to_owned).to_vec() } else { Vec::new() };
-    oracle::World { specs: specs.as_object().unwrap().clone(), allowed, unknown: Vec::new() }
+    oracle::World { specs: specs.into_iter().collect(), allowed, unknown: Vec::new() }
 }
 
 /// How pods carry the credential spec.

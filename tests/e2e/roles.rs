@@ -6,7 +6,7 @@ use crate::{
     BINARY,
     change::{change_to_second, create_first, user_of},
     control_plane::{Account, Webhook, grant},
-    pods::{denied, filled, gmsa, pod, slots},
+    pods::{filled, gmsa, not_authorized, pod, slots},
     world::{NAMESPACE, USER, VISITOR, World},
 };
 
@@ -27,8 +27,7 @@ pub async fn minimal_roles_of_the_go_chart_suffice(world: &mut World) {
     let stored = world.stored(&user_of("live", "live-after")).await;
     assert_eq!(slots(&stored), json!({"pod": filled("live", &text)}));
     let refusal = world.refused(&pod("live-denied", VISITOR, &json!({"securityContext": gmsa("live")}))).await;
-    let message = r#"service account "visitor" is not authorized to `use` GMSA cred spec "live""#;
-    assert_eq!(refusal, denied(403, message));
+    assert_eq!(refusal, not_authorized(VISITOR, "live"));
 
     let scrape = world.webhook.scrape().await;
     assert_eq!(scrape.sum("gmsa_webhook_spec_watch_state", &[r#"state="live""#]), 1.0);

@@ -25,17 +25,9 @@ pub const VISITOR: &str = "visitor";
 pub const WEBHOOK: &str = "admission-webhook.windows-gmsa.sigs.k8s.io";
 
 /// The credential spec `web`, which is that of the examples, as pods hold it.
-pub const WEB: &str = concat!(
-    r#"{"ActiveDirectoryConfig":{"GroupManagedServiceAccounts":[{"Name":"WebApp1","Scope":"contoso.com"},"#,
-    r#"{"Name":"WebApp1","Scope":"CONTOSO"}]},"CmsPlugins":["ActiveDirectory"],"DomainJoinConfig":"#,
-    r#"{"DnsName":"contoso.com","DnsTreeName":"contoso.com","Guid":"244818ae-87ac-4fcd-92ec-e79e5252348a","#,
-    r#""MachineAccountName":"WebApp1","NetBiosName":"CONTOSO","Sid":"S-1-5-21-2126449477-2524075714-3094792973"}}"#
-);
+pub const WEB: &str = include_str!("web.json").trim_ascii_end();
 /// The credential spec `sql`, as pods hold it: with the characters that Go escapes.
-pub const SQL: &str = concat!(
-    r#"{"ActiveDirectoryConfig":{"HostAccountConfig":{"PluginInput":"a\u003cb\u003ec\u0026d"}},"#,
-    r#""CmsPlugins":["ActiveDirectory"]}"#
-);
+pub const SQL: &str = include_str!("sql.json").trim_ascii_end();
 
 /// The cluster, and the webhook in it.
 pub struct World {
@@ -122,10 +114,7 @@ pub async fn cluster(binaries: Binaries, folder: &Path) -> ControlPlane {
     let mut web: Value = serde_saphyr::from_str(include_str!("../../examples/credspec.yaml")).unwrap();
     web["metadata"]["name"] = json!("web");
     client.create(SPECS, &web).await.unwrap();
-    let sql = json!({
-        "CmsPlugins": ["ActiveDirectory"],
-        "ActiveDirectoryConfig": {"HostAccountConfig": {"PluginInput": "a<b>c&d"}},
-    });
+    let sql = serde_json::from_str(SQL).unwrap();
     client.create(SPECS, &credential_spec("sql", &sql)).await.unwrap();
     control_plane
 }

@@ -119,7 +119,7 @@ fn what_would_end_in_the_middle_or_refuse_pods_is_refused_with_its_entry() {
     }
 
     // What is kept and in no list.
-    let kept = block(PAGE, "comm -23").replace("=accounts namespace=gmsa-webhook", "=a namespace=shop");
+    let kept = block(PAGE, "sh", "comm -23").replace("=accounts namespace=gmsa-webhook", "=a namespace=shop");
     let names = "gmsacredentialspec.windows.k8s.io/db\ngmsacredentialspec.windows.k8s.io/web\n";
     assert_eq!(desk.run(&kept), names);
 

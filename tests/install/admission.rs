@@ -109,20 +109,9 @@ fn workloads(cluster: &Cluster) {
         let template = json!({"metadata": {"labels": {"app": "w"}}, "spec": template["spec"]});
         let mut once = template.clone();
         once["spec"]["restartPolicy"] = json!("Never");
-        let selector = json!({"matchLabels": {"app": "w"}});
-        let workloads = [
-            ("apps/v1", "Deployment", json!({"selector": selector, "template": template})),
-            ("apps/v1", "StatefulSet", json!({"selector": selector, "serviceName": "w", "template": template})),
-            ("apps/v1", "DaemonSet", json!({"selector": selector, "template": template})),
-            ("apps/v1", "ReplicaSet", json!({"selector": selector, "template": template})),
-            ("v1", "ReplicationController", json!({"selector": {"app": "w"}, "template": template})),
-            ("batch/v1", "Job", json!({"template": once})),
-            ("batch/v1", "CronJob", json!({"schedule": "0 0 1 1 *", "jobTemplate": {"spec": {"template": once}}})),
-        ];
-        for (version, kind, spec) in workloads {
-            let workload = json!({"apiVersion": version, "kind": kind, "metadata": {"name": "w", "namespace": NAMESPACE}, "spec": spec});
-            assert_eq!(creation(cluster, &workload), None, "{kind} with {options:?}");
-        }
+        let workloads = include_str!("objects/every-kind.yaml").replace("ONCE", &once.to_string());
+        let workloads = workloads.replace("TEMPLATE", &template.to_string());
+        assert_eq!(complaint(cluster.kubectl_with("create --dry-run=server -f -", &workloads)), None, "{options:?}");
     }
     let owned: Value = serde_json::from_str(include_str!("objects/owned.json")).unwrap();
     assert_eq!(creation(cluster, &owned), None);

@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// How often a condition is looked at.
-const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
+pub const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
 
 /// A control plane of its own. It ends with this value.
 pub struct Cluster {

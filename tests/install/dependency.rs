@@ -1,23 +1,14 @@
 //! The chart as a dependency of another chart, beside a sibling that has the label of old, and two releases in one namespace: install, upgrade, rollback,
 //! uninstall.
 
-use std::collections::BTreeSet;
-
 use crate::{
     cluster::Cluster,
     desk::Desk,
     helm::CHART,
-    nodes::{join, run_pods},
+    nodes::{endpoints, join, run_pods},
     objects::define_foreign_kinds,
     release::KINDS,
 };
-
-/// The names of the pods that the Service sends calls to.
-fn endpoints(cluster: &Cluster, service: &str) -> BTreeSet<String> {
-    let names = "jsonpath={.items[*].endpoints[*].targetRef.name}";
-    let slices = format!("get endpointslices -n shop -l kubernetes.io/service-name={service} -o {names}");
-    cluster.prints(&slices).split_whitespace().map(str::to_owned).collect()
-}
 
 /// Everything of these releases, in the cluster and in the namespace, what hooks leave included; but not what the garbage collector removes, which does not run
 /// here: the pods of a Deployment that is gone.
@@ -36,7 +27,7 @@ fn a_dependency_gets_the_calls_and_its_sibling_does_not() {
     run("install shop ./platform --create-namespace");
     join(&cluster, "linux-1", "linux");
     run_pods(&cluster, "shop", "linux-1", 5);
-    let called = || endpoints(&cluster, "shop-gmsa-webhook");
+    let called = || endpoints(&cluster, "shop", "shop-gmsa-webhook");
     cluster.until("the Service has its endpoints", || called().len() == 3);
     assert!(called().iter().all(|pod| pod.starts_with("shop-gmsa-webhook-")));
     let configuration = cluster.get("validatingwebhookconfiguration/shop-gmsa-webhook");

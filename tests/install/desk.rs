@@ -5,21 +5,18 @@ use std::{
     os::unix::fs::symlink,
     path::{Path, PathBuf},
     process::{Output, Stdio},
-    sync::atomic::{AtomicBool, Ordering},
+    sync::mpsc::{self, RecvTimeoutError},
     thread,
-    time::Duration,
 };
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
-    cluster::{Cluster, printed},
+    cluster::{BETWEEN_LOOKS, Cluster, printed},
     helm::CHART,
 };
 
-/// The script that installs, from the root of the package, where tests run.
-pub const SCRIPT: &str = "deploy/deploy-gmsa-webhook.sh";
 /// A CA certificate as far as the API server looks into one, in base64.
 pub const CA: &str = include_str!("objects/ca.pem.base64").trim_ascii_end();
 
@@ -34,9 +31,9 @@ pub fn cases(file: &str) -> Vec<(String, String)> {
     lines.chunks(2).map(|case| (case[0].to_owned(), case[1].trim_start().to_owned())).collect()
 }
 
-/// A block of commands on a page, with this text in it.
-pub fn block(page: &str, text: &str) -> String {
-    let found = blocks(page, "sh").into_iter().find(|block| block.contains(text));
+/// The first block of a page in this language with this text in it.
+pub fn block(page: &str, language: &str, text: &str) -> String {
+    let found = blocks(page, language).into_iter().find(|block| block.contains(text));
     found.unwrap_or_else(|| panic!("{page} has no block with {text}"))
 }
 
@@ -63,11 +60,6 @@ impl Line {
     /// What it says without its sentence: those are asserted by the folders in `crates/kubectl-gmsa/tests/cli`.
     pub fn outcome(&self) -> String {
         format!("{} {} {}", self.status, self.about, self.rule).trim_end().to_owned()
-    }
-
-    /// Whether it complains: a note does not.
-    pub fn is_complaint(&self) -> bool {
-        self.status != "pass" && self.status != "note"
     }
 }
 
@@ -151,7 +143,10 @@ impl<'c> Desk<'c> {
     /// The same, with this environment besides.
     pub fn script_with(&self, args: &[&str], env: &[(&str, &str)]) -> Output {
         let mut command = self.cluster.command("bash");
-        command.arg(fs::canonicalize(SCRIPT).unwrap()).args(args).current_dir(self.folder.path());
+        command
+            .arg(fs::canonicalize("deploy/deploy-gmsa-webhook.sh").unwrap())
+            .args(args)
+            .current_dir(self.folder.path());
         command.env("TMPDIR", self.path("tmp")).envs(env.iter().copied()).output().unwrap()
     }
 
@@ -191,6 +186,12 @@ impl<'c> Desk<'c> {
         (serde_json::from_value(report["checks"].take()).unwrap(), code)
     }
 
+    /// The outcomes of the lines that begin so.
+    pub fn outcomes(&self, line: &str, about: &str) -> Vec<String> {
+        let (lines, _) = self.lines(line);
+        lines.iter().filter(|line| line.about.starts_with(about)).map(Line::outcome).collect()
+    }
+
     /// The outcome of each line, and the exit code, are those of this file. `UPDATE_SNAPSHOTS` writes it.
     pub fn assert_outcomes(&self, line: &str, file: &str) {
         let (lines, code) = self.lines(line);
@@ -213,27 +214,29 @@ pub fn line_of_giving_up(output: &Output) -> String {
 
 /// While `work` goes on, every pod of the namespace `gmsa-webhook` becomes ready, as a node would make it.
 pub fn with_a_node<T>(cluster: &Cluster, work: impl FnOnce() -> T) -> T {
-    struct Done<'a>(&'a AtomicBool);
-    impl Drop for Done<'_> {
-        fn drop(&mut self) {
-            self.0.store(true, Ordering::Release);
+    let condition = json!({"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"});
+    let ready = json!({"status": {"phase": "Running", "conditions": [condition]}});
+    let run_pods = || {
+        // Pods come and go meanwhile: what fails now is made up for in the next round.
+        let pods = cluster.kubectl("get pods -n gmsa-webhook -o name");
+        for pod in String::from_utf8(pods.stdout).unwrap().lines() {
+            cluster.patch(&format!("{pod} -n gmsa-webhook --subresource=status"), &ready);
         }
-    }
-    let done = AtomicBool::new(false);
+    };
+    alongside(run_pods, work)
+}
+
+/// While `work` goes on, does this again and again.
+pub fn alongside<T>(again: impl Fn() + Send, work: impl FnOnce() -> T) -> T {
+    let (working, is_over) = mpsc::channel::<()>();
     thread::scope(|scope| {
-        scope.spawn(|| {
-            let condition = json!({"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"});
-            let ready = json!({"status": {"phase": "Running", "conditions": [condition]}});
-            while !done.load(Ordering::Acquire) {
-                // Pods come and go meanwhile: what fails now is made up for in the next round.
-                let pods = cluster.kubectl("get pods -n gmsa-webhook -o name");
-                for pod in String::from_utf8(pods.stdout).unwrap().lines() {
-                    cluster.patch(&format!("{pod} -n gmsa-webhook --subresource=status"), &ready);
-                }
-                thread::sleep(Duration::from_millis(300));
+        scope.spawn(move || {
+            while is_over.recv_timeout(BETWEEN_LOOKS) == Err(RecvTimeoutError::Timeout) {
+                again();
             }
         });
-        let _done = Done(&done);
+        // It goes with a panic too.
+        let _working = working;
         work()
     })
 }

@@ -4,7 +4,7 @@
 use crate::{
     cluster::Cluster,
     desk::Desk,
-    nodes::{join, run_pods},
+    nodes::{endpoints, join, run_pods},
     pods::{NAMESPACE, Options, SPEC, creation, pod},
     release::{RELEASE_NAMESPACE, Release},
 };
@@ -14,10 +14,7 @@ pub fn put_in_service(release: &Release<'_>) {
     let cluster = release.cluster;
     join(cluster, "linux-1", "linux");
     run_pods(cluster, RELEASE_NAMESPACE, "linux-1", 2);
-    let ready = "jsonpath={.items[*].endpoints[?(@.conditions.ready==true)].targetRef.name}";
-    let slices = format!("get endpointslices -n windows -o {ready}");
-    let endpoints = || cluster.prints(&slices).split_whitespace().count();
-    cluster.until("the Service has its endpoints", || endpoints() == 2);
+    cluster.until("the Service has its endpoints", || endpoints(cluster, RELEASE_NAMESPACE, "gmsa").len() == 2);
     release.route_to_loopback();
 }
 
@@ -37,7 +34,12 @@ fn an_install_is_green_and_what_is_not_is_said() {
     cluster.create_namespace(NAMESPACE);
     cluster.apply(SPEC);
     cluster.apply(include_str!("objects/coredns.yaml"));
-    one_pod(&desk);
+    desk.gmsa("grant --credspec webapp1 --serviceaccount apps:default --apply");
+    let pod = pod("web", "pod", Options::Name, "webapp1");
+    cluster.until("the grant is in force", || creation(&cluster, &pod).is_none());
+    cluster.apply(&pod.to_string());
+    join(&cluster, "windows-1", "windows");
+    run_pods(&cluster, NAMESPACE, "windows-1", 1);
     desk.assert_outcomes("doctor", "used");
 
     // `--as` goes along with every request.
@@ -49,23 +51,7 @@ fn an_install_is_green_and_what_is_not_is_said() {
     // The webhook is gone, and its pods still count as ready: only the API server's own call shows it.
     replica.end();
     cluster.until("the webhook is missed", || {
-        let said = creation(&cluster, &pod("p", "pod", Options::Name, "webapp1"));
-        said.is_some_and(|said| said.contains("failed calling"))
+        creation(&cluster, &pod).is_some_and(|said| said.contains("failed calling"))
     });
     desk.assert_outcomes("doctor", "down");
-}
-
-/// A pod from its refusal to its node.
-fn one_pod(desk: &Desk<'_>) {
-    let cluster = desk.cluster;
-    let pod = pod("web", "pod", Options::Name, "webapp1");
-    assert!(creation(cluster, &pod).is_some_and(|said| said.contains("is not authorized to")));
-    assert_eq!(desk.gmsa("grant --credspec webapp1 --serviceaccount apps:default --apply").1, 0);
-    cluster.until("the grant is in force", || creation(cluster, &pod).is_none());
-    cluster.apply(&pod.to_string());
-    desk.assert_outcomes("doctor --pod apps/web", "pod-pending");
-
-    join(cluster, "windows-1", "windows");
-    run_pods(cluster, NAMESPACE, "windows-1", 1);
-    desk.assert_outcomes("doctor --pod web --namespace apps --wait 60", "pod-running");
 }

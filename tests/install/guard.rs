@@ -18,7 +18,7 @@ const OPT_OUT: &str = "webhooks.optOutLabel=windows.k8s.io/disabled";
 pub const ADMINISTRATORS: &str = "only the administrators that the static policies of the control plane name may";
 
 /// What is said to contents alone.
-pub const NO_NAME: &str = "GMSA cred spec contents are set without the name of their cred spec";
+const NO_NAME: &str = "GMSA cred spec contents are set without the name of their cred spec";
 const NO_CONTENTS: &str = "a GMSA cred spec name has no contents, so the container would start without its identity; \
                            the mutating webhook did not run, or another one added the name after it";
 

@@ -16,6 +16,8 @@ use crate::{
     release::{BINARY, RELEASE_NAMESPACE, Release, ca_bundles, container},
 };
 
+/// What is said to a pod whose service account may not use the credential spec.
+pub const DENIED: &str = "service account \"default\" is not authorized to `use` GMSA cred spec \"webapp1\"";
 /// The matchers of the metric that alerts ask the API server for, apart from the name of the webhook.
 const COUNTED: &str = "apiserver_admission_webhook_rejection_count{error_type=\"calling_webhook_error\",";
 
@@ -27,13 +29,7 @@ fn the_installed_configuration_is_what_admits_pods() {
     failed_calls_are_counted(&cluster);
 
     let mut replica = release.start_replica();
-    cluster.until("the API server trusts the webhook", || {
-        asked().is_some_and(|said| said.contains("is not authorized to"))
-    });
-    let denial = "admission webhook \"admission-webhook.windows-gmsa.sigs.k8s.io\" denied the request: \
-                  service account \"default\" is not authorized to `use` GMSA cred spec \"webapp1\"";
-    let said = asked().unwrap();
-    assert!(said.contains(denial), "{said}");
+    cluster.until("the API server trusts the webhook", || asked().is_some_and(|said| said.contains(DENIED)));
     grant(&cluster, "default", &["webapp1".to_owned()]);
     cluster.until("the grant is in force", || asked().is_none());
     cluster.apply(&pod("web", "pod", Options::Name, "webapp1").to_string());
@@ -62,8 +58,7 @@ pub fn contents(pod: &Value) -> Value {
 
 /// What alerts ask the API server for is what it counts while no replica runs.
 fn failed_calls_are_counted(cluster: &Cluster) {
-    let calls = ["--set", "prometheusRule.enabled=true", "--show-only", "templates/prometheusrule.yaml"];
-    let rules = Helm::new().template(calls);
+    let rules = Helm::new().template(["--set", "prometheusRule.enabled=true", "-s", "templates/prometheusrule.yaml"]);
     assert!(rules.contains(&format!("{COUNTED}name=~\".+[.]windows-gmsa[.]sigs[.]k8s[.]io\"")), "{rules}");
     cluster.until("the API server asks", || {
         let said = creation(cluster, &pod("p", "pod", Options::Name, "webapp1"));
@@ -134,13 +129,8 @@ pub fn the_test_of_the_release_passes(release: &Release<'_>) {
 fn the_test_of_the_release_fails(release: &Release<'_>) {
     let (report, tested) = test_the_release(release);
     assert!(report.len() == 5 && report[0] == "pass  a pod without GMSA", "{report:?}");
-    let called = "failed calling webhook \"admission-webhook.windows-gmsa.sigs.k8s.io\": failed to call webhook: Post";
     for line in &report[1..] {
-        assert!(
-            line.starts_with("FAIL  ")
-                && line.contains(&format!(" was refused with 500: Internal error occurred: {called}")),
-            "{line}"
-        );
+        assert!(line.starts_with("FAIL  ") && line.contains(" was refused with 500: "), "{line}");
         assert!(line.ends_with("connect: connection refused"), "{line}");
     }
     let said = complaint(tested).unwrap();

@@ -5,7 +5,8 @@
 //! `just e2e-install` runs this, never `cargo test`: it needs kube-apiserver, etcd and kube-controller-manager in the folder that
 //! `KUBEBUILDER_ASSETS` names, and `helm`, `kubectl` and `pre-commit` on the PATH. Each test has a control plane of its own.
 //!
-//! `objects/` holds what tests apply, `refused/` what is refused and in which words, `outcomes/` what `doctor` finds (`UPDATE_SNAPSHOTS=1` writes these).
+//! `objects/` holds what tests apply, `refused/` what is refused and in which words, `outcomes/` what `doctor` finds (`UPDATE_SNAPSHOTS=1` writes these),
+//! `commands` how each block of commands on the pages is tried.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -21,14 +22,12 @@ mod admission;
 mod before;
 mod certificates;
 mod cluster;
-mod complaints;
 mod crd;
 mod dependency;
 mod desk;
 mod doctor;
 mod gitops;
 mod guard;
-mod handover;
 mod installed;
 mod nodes;
 mod objects;
@@ -49,5 +48,4 @@ mod trial;
 mod upgrade;
 mod warnings;
 mod ways;
-mod windows_node;
 mod workloads;

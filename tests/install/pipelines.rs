@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::{
     cluster::{Cluster, path_with_plugin, plugin, printed},
-    desk::{Desk, blocks},
+    desk::{self, Desk},
     helm::CHART,
     objects::CRD,
     pods::{Options, SPEC, pod},
@@ -24,10 +24,7 @@ const DEPLOYMENT: &str = include_str!("objects/check.yaml");
 
 /// The manifests of the page's block with this text in it.
 fn block(text: &str) -> String {
-    let mut found = blocks("docs/pipelines.md", "yaml");
-    found.retain(|block| block.contains(text));
-    assert_eq!(found.len(), 1, "{text}");
-    found.remove(0)
+    desk::block("docs/pipelines.md", "yaml", text)
 }
 
 /// A cluster with the CRD, a credential spec and the namespace `shop`.
@@ -184,9 +181,10 @@ impl Runner {
         let release = folder.path().join(format!("releases/v{VERSION}"));
         fs::create_dir_all(&release).unwrap();
         fs::create_dir(folder.path().join("work")).unwrap();
-        let built = plugin();
-        let pack = format!("tar --create --directory {} kubectl-gmsa", built.parent().unwrap().display());
-        let pack = format!("{pack} | gzip -1 >kubectl-gmsa-{VERSION}-linux-amd64.tar.gz; {SUMS}");
+        let pack = format!(
+            "tar --create --directory {} kubectl-gmsa | gzip -1 >kubectl-gmsa-{VERSION}-linux-amd64.tar.gz; {SUMS}",
+            plugin().parent().unwrap().display()
+        );
         printed(Command::new("bash").args(["-euc", &pack]).current_dir(&release).output().unwrap());
         fs::create_dir(folder.path().join("tools")).unwrap();
         // In place of cosign.
@@ -215,43 +213,35 @@ impl Runner {
             let given = inputs.iter().find(|(given, _)| *given == name).map(|(_, value)| *value);
             given.unwrap_or_else(|| action["inputs"][name]["default"].as_str().unwrap()).to_owned()
         };
-        let path_file = self.folder.path().join("path");
-        let _ = fs::remove_file(&path_file);
+        let at = |name: &str| self.folder.path().join(name);
+        let _ = fs::remove_file(at("path"));
         let mut said = String::new();
         for step in action["runs"]["steps"].as_array().unwrap() {
             // The tool that another action installs is here.
             if !step["uses"].is_null() || (step["if"] == "inputs.files != ''" && input("files").is_empty()) {
                 continue;
             }
-            let output = self.step(step, &input, &path_file);
-            let (code, more) = outcome(&output);
+            let added = fs::read_to_string(at("path")).unwrap_or_default();
+            let mut command = Command::new("bash");
+            command.args(["--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"].as_str().unwrap()]);
+            for (name, value) in step["env"].as_object().unwrap() {
+                let value = value.as_str().unwrap();
+                match value.strip_prefix("${{ inputs.").and_then(|rest| rest.strip_suffix(" }}")) {
+                    Some(of) => command.env(name, input(of)),
+                    None if name == "WORKFLOW" => command.env(name, WORKFLOW),
+                    None => command.env(name, &self.releases),
+                };
+            }
+            command.env("PATH", format!("{}:{}:{}", added.trim(), at("tools").display(), env::var("PATH").unwrap()));
+            command.env("GITHUB_ACTION_PATH", fs::canonicalize(".").unwrap()).env("GITHUB_PATH", at("path"));
+            command.env("RUNNER_OS", "Linux").env("RUNNER_ARCH", "X64").env("RUNNER_TEMP", at("temp"));
+            let (code, more) = outcome(&command.current_dir(at("work")).output().unwrap());
             said += &more;
             if code != 0 {
                 return (code, said);
             }
         }
         (0, said)
-    }
-
-    fn step(&self, step: &Value, input: &dyn Fn(&str) -> String, path_file: &Path) -> Output {
-        let added = fs::read_to_string(path_file).unwrap_or_default();
-        let tools = self.folder.path().join("tools");
-        let path = format!("{}:{}:{}", added.trim(), tools.display(), env::var("PATH").unwrap());
-        let mut command = Command::new("bash");
-        command.args(["--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"].as_str().unwrap()]);
-        command.current_dir(self.folder.path().join("work")).env("PATH", path);
-        for (name, value) in step["env"].as_object().unwrap() {
-            let value = value.as_str().unwrap();
-            let value = match value.strip_prefix("${{ inputs.").and_then(|rest| rest.strip_suffix(" }}")) {
-                Some(of) => input(of),
-                None if name == "WORKFLOW" => WORKFLOW.to_owned(),
-                None => self.releases.clone(),
-            };
-            command.env(name, value);
-        }
-        command.env("GITHUB_ACTION_PATH", fs::canonicalize(".").unwrap()).env("GITHUB_PATH", path_file);
-        command.env("RUNNER_OS", "Linux").env("RUNNER_ARCH", "X64").env("RUNNER_TEMP", self.folder.path().join("temp"));
-        command.output().unwrap()
     }
 }
 
@@ -287,10 +277,8 @@ fn the_action_runs_nothing_that_is_not_of_the_release() {
     let unsigned =
         format!("::error::SHA256SUMS is not signed by {identity}: Error: none of the expected identities matched[0m\n");
     assert_eq!(runner.run(&[]), (1, unsigned.clone()));
-    for other in
-        ["https://github.com/other/gmsa/.github/workflows/release.yml@refs/tags/v", &format!("{WORKFLOW}@refs/heads/v")]
-    {
-        runner.sign(&format!("{other}{VERSION}"));
+    for (from, to) in [("/example/", "/other/"), ("/tags/", "/heads/")] {
+        runner.sign(&identity.replace(from, to));
         assert_eq!(runner.run(&[]), (1, unsigned.clone()));
     }
     fs::remove_file(runner.folder.path().join("tools/cosign")).unwrap();

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use crate::{
     cluster::{Cluster, printed},
     control_plane::{Process, free_addresses},
-    desk::{CA, Desk, Line},
-    guard::{NO_NAME, denied},
+    desk::{CA, Desk},
+    guard::denied,
     helm::{CHART, Helm},
     pods::{Options, creation, creation_in, grant, pod},
     release::{BINARY, GO_RELEASE, Release, install, own_ca},
@@ -72,14 +72,9 @@ fn the_managed_webhook_of_aks_stands_beside_this_one() {
     // Theirs is down: it stops every pod, and ours none of them.
     let managed = Managed::install(&cluster);
     cluster.until("the other is asked too", || plain().is_some());
-    let port = managed.port;
-    let url = format!("https://aks-gmsa.kube-system.svc:{port}/mutate?timeout=10s");
-    let expected = format!(
-        "failed calling webhook \"{WEBHOOK}\": failed to call webhook: Post \"{url}\": \
-         dial tcp 127.0.0.1:{port}: connect: connection refused"
-    );
+    let theirs = format!("Post \"https://aks-gmsa.kube-system.svc:{}/mutate?timeout=10s\": ", managed.port);
     for said in [plain().unwrap(), allowed().unwrap()] {
-        assert!(said.replace("[::1]", "127.0.0.1").ends_with(&expected), "{said}");
+        assert!(said.contains(&theirs) && said.ends_with("connect: connection refused"), "{said}");
     }
     // What they leave out by a label, they leave out alone: this one still judges there.
     cluster.prints("label namespace apps windows.k8s.io/disabled=true");
@@ -108,10 +103,7 @@ fn the_managed_webhook_of_aks_stands_beside_this_one() {
         cluster.change(&format!("{kind} aks-gmsa"), &change);
     }
     let desk = Desk::new(&cluster);
-    let called = || -> Vec<String> {
-        let (lines, _) = desk.lines("doctor");
-        lines.iter().filter(|line| line.about.starts_with("call of /")).map(Line::outcome).collect()
-    };
+    let called = || desk.outcomes("doctor", "call of /");
     cluster.until("this webhook answers for init containers", || {
         called() == ["pass call of /mutate", "pass call of /validate"]
     });
@@ -136,12 +128,8 @@ fn what_kube_system_is_left_out_of_the_guard_judges() {
     cluster.until("pods elsewhere are refused", || asked("default", Options::Name).is_some());
     assert_eq!(asked("kube-system", Options::Absent), None);
     cluster.until("the guard is in force", || asked("kube-system", Options::Both).is_some());
-    for (options, message) in [
-        (Options::Name, "a GMSA cred spec name has no contents"),
-        (Options::Contents, NO_NAME),
-        (Options::Both, "service account \"default\" is not authorized to `use` GMSA cred spec \"webapp1\""),
-    ] {
+    for options in [Options::Name, Options::Contents, Options::Both] {
         let said = asked("kube-system", options).unwrap();
-        assert!(said.contains(&(denied("gmsa-guard") + message)), "{options:?}: {said}");
+        assert!(said.contains(&denied("gmsa-guard")), "{options:?}: {said}");
     }
 }

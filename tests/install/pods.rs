@@ -56,7 +56,13 @@ pub fn pod(name: &str, kind: &str, options: Options, spec: &str) -> Value {
             "initContainers": [{"name": "init", "image": "i"}],
         }
     });
-    *slot(&mut pod["spec"], kind) = options.context(spec);
+    let slot = match kind {
+        "pod" => &mut pod["spec"],
+        "container" => &mut pod["spec"]["containers"][0],
+        "init container" => &mut pod["spec"]["initContainers"][0],
+        _ => panic!("no kind of slot in a new pod: {kind}"),
+    };
+    slot["securityContext"] = options.context(spec);
     pod
 }
 
@@ -65,9 +71,8 @@ pub fn crowd(name: &str, specs: &[String], plain: usize) -> Value {
     let mut pod = pod(name, "pod", Options::Absent, "");
     let containers = pod["spec"]["containers"].as_array_mut().unwrap();
     for (index, spec) in specs.iter().enumerate() {
-        containers.push(
-            json!({"name": format!("gmsa-{index}"), "image": "i", "securityContext": Options::Both.context(spec)}),
-        );
+        let context = Options::Both.context(spec);
+        containers.push(json!({"name": format!("gmsa-{index}"), "image": "i", "securityContext": context}));
     }
     let env: Vec<_> = (0..30).map(|index| json!({"name": format!("E{index}"), "value": "v".repeat(50)})).collect();
     for index in 0..plain {
@@ -76,29 +81,10 @@ pub fn crowd(name: &str, specs: &[String], plain: usize) -> Value {
     pod
 }
 
-fn slot<'a>(spec: &'a mut Value, kind: &str) -> &'a mut Value {
-    match kind {
-        "pod" => &mut spec["securityContext"],
-        "container" => &mut spec["containers"][0]["securityContext"],
-        "init container" => &mut spec["initContainers"][0]["securityContext"],
-        _ => panic!("no kind of slot in a new pod: {kind}"),
-    }
-}
-
 /// Lets a service account use these credential specs, in [`NAMESPACE`] only.
 pub fn grant(cluster: &Cluster, service_account: &str, specs: &[String]) {
-    let metadata = json!({"name": format!("use-specs-{service_account}"), "namespace": NAMESPACE});
-    let (group, version) = ("rbac.authorization.k8s.io", "rbac.authorization.k8s.io/v1");
-    let uses = json!({"apiGroups": ["windows.k8s.io"], "resources": ["gmsacredentialspecs"], "resourceNames": specs, "verbs": ["use"]});
-    let role = json!({"apiVersion": version, "kind": "Role", "metadata": metadata, "rules": [uses]});
-    let binding = json!({
-        "apiVersion": version,
-        "kind": "RoleBinding",
-        "metadata": metadata,
-        "roleRef": {"apiGroup": group, "kind": "Role", "name": metadata["name"]},
-        "subjects": [{"kind": "ServiceAccount", "name": service_account, "namespace": NAMESPACE}],
-    });
-    cluster.apply(&format!("{role}\n---\n{binding}"));
+    let grant = include_str!("objects/grant.yaml").replace("ACCOUNT", service_account);
+    cluster.apply(&grant.replace("SPECS", &json!(specs).to_string()));
 }
 
 /// Has a namespace `enforce` the strictest Pod Security level, or `warn` of it.

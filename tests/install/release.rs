@@ -1,7 +1,6 @@
 //! The chart installed, with the built binary behind its Service: what runs in the pods, but on loopback.
 
 use std::{
-    cell::Cell,
     path::Path,
     process::{Command, Stdio},
 };
@@ -47,12 +46,19 @@ pub fn ca_bundles(cluster: &Cluster) -> Vec<Value> {
     webhooks.map(|webhook| webhook["clientConfig"]["caBundle"].clone()).collect()
 }
 
+/// Writes this bundle into every webhook of a configuration, as the webhook does it.
+pub fn publish(cluster: &Cluster, configuration: &str, bundle: &str) {
+    let webhooks = cluster.get(configuration)["webhooks"].as_array().unwrap().len();
+    let field = |index| format!("/webhooks/{index}/clientConfig/caBundle");
+    let patch: Value = (0..webhooks).map(|index| json!({"op": "add", "path": field(index), "value": bundle})).collect();
+    cluster.change(&format!("{configuration} --field-manager=gmsa-webhook"), &patch);
+}
+
 /// The release `gmsa` of the chart.
 pub struct Release<'c> {
     /// The cluster that it is in.
     pub cluster: &'c Cluster,
     ports: String,
-    replicas: Cell<usize>,
 }
 
 impl<'c> Release<'c> {
@@ -60,7 +66,7 @@ impl<'c> Release<'c> {
     pub fn install(cluster: &'c Cluster, values: &str) -> Self {
         let [address] = free_addresses();
         let ports = format!("--set service.port={0},containerPort={0}", address.port());
-        let release = Self { cluster, ports, replicas: Cell::new(0) };
+        let release = Self { cluster, ports };
         install(cluster, "gmsa", CHART, &format!("{} {values}", release.ports));
         release
     }
@@ -103,12 +109,10 @@ impl<'c> Release<'c> {
         let [admin] = free_addresses();
         let mut command = container(self.cluster, RELEASE_NAMESPACE, &spec, 0, BINARY.as_ref());
         command.arg("--listen").arg(format!("127.0.0.1:{port}")).env("ADMIN_LISTEN", admin.to_string());
-        self.replicas.set(self.replicas.get() + 1);
-        let name = format!("replica-{}", self.replicas.get());
-        let replica = Process::start(&name, self.cluster.folder(), &mut command);
+        let replica = Process::start("replica", self.cluster.folder(), &mut command);
         let (_, runtime) = self.cluster.control_plane();
         let _in_runtime = runtime.enter();
-        let client = Client::with(kube::Config::new(format!("http://{admin}").parse().unwrap()));
+        let client = Client::of_port(admin);
         self.cluster.until("the replica is ready", || runtime.block_on(client.text("/readyz")).is_ok());
         replica
     }

@@ -24,22 +24,21 @@ fn in_order(cluster: &Cluster) -> Release<'_> {
 
 /// The release, and a desk to mend it at.
 struct Scene<'c> {
-    cluster: &'c Cluster,
     release: Release<'c>,
     desk: Desk<'c>,
 }
 
 impl Scene<'_> {
-    /// What `doctor` complains of.
+    /// What `doctor` complains of: a note is no complaint.
     fn complaints(&self) -> Vec<Line> {
-        self.desk.lines("doctor").0.into_iter().filter(Line::is_complaint).collect()
+        self.desk.lines("doctor").0.into_iter().filter(|line| line.status != "pass" && line.status != "note").collect()
     }
 
     /// Deletes these, waits until this is the first complaint, and does what it says to do.
     fn breaks_and_follows(&self, objects: &str, outcome: &str) {
-        self.cluster.prints(&format!("delete {objects}"));
+        self.desk.cluster.prints(&format!("delete {objects}"));
         let first = || self.complaints().into_iter().next();
-        self.cluster.until(outcome, || first().is_some_and(|first| first.outcome() == outcome));
+        self.desk.cluster.until(outcome, || first().is_some_and(|first| first.outcome() == outcome));
         self.desk.follow(&first().unwrap().remedy, &[]);
     }
 
@@ -50,14 +49,14 @@ impl Scene<'_> {
     }
 
     fn is_in_order(&self) {
-        self.cluster.until("everything is in order again", || self.complaints().is_empty());
+        self.desk.cluster.until("everything is in order again", || self.complaints().is_empty());
     }
 }
 
 #[test]
 fn what_doctor_says_to_do_mends_what_is_missing() {
     let cluster = Cluster::start();
-    let scene = Scene { cluster: &cluster, release: in_order(&cluster), desk: Desk::in_repository(&cluster) };
+    let scene = Scene { release: in_order(&cluster), desk: Desk::in_repository(&cluster) };
     let mut replica = scene.release.start_replica();
     scene.is_in_order();
 
@@ -103,8 +102,8 @@ fn selectors_role_and_secret(scene: &Scene<'_>) {
     configuration["webhooks"][0]["namespaceSelector"] =
         json!({"matchExpressions": [{"key": "control-plane", "operator": "DoesNotExist"}]});
     let replace = "replace --field-manager admissionsenforcer -f -";
-    printed(scene.cluster.kubectl_with(replace, &configuration.to_string()));
-    scene.cluster.prints("delete role/gmsa secret/gmsa-tls -n windows");
+    printed(scene.desk.cluster.kubectl_with(replace, &configuration.to_string()));
+    scene.desk.cluster.prints("delete role/gmsa secret/gmsa-tls -n windows");
     let found = scene.complaints();
     let outcomes: Vec<_> = found.iter().map(|line| format!("{} {}", line.about, line.rule)).collect();
     let expected = ["configuration selectors-changed", "permissions webhook-permissions", "secret secret-missing"];
@@ -117,14 +116,11 @@ fn selectors_role_and_secret(scene: &Scene<'_>) {
 #[test]
 fn a_validating_webhook_that_alone_is_broken_is_found_in_a_restricted_namespace() {
     let cluster = Cluster::start();
-    let scene = Scene { cluster: &cluster, release: in_order(&cluster), desk: Desk::new(&cluster) };
+    let scene = Scene { release: in_order(&cluster), desk: Desk::new(&cluster) };
     let _replica = scene.release.start_replica();
     scene.is_in_order();
     restrict(&cluster, "apps", "enforce");
-    let calls = || -> Vec<String> {
-        let (lines, _) = scene.desk.lines("doctor --namespace apps");
-        lines.iter().filter(|line| line.about.starts_with("call of /")).map(Line::outcome).collect()
-    };
+    let calls = || scene.desk.outcomes("doctor --namespace apps", "call of /");
     let reached = ["pass call of /mutate", "pass call of /validate"];
     assert_eq!(calls(), reached);
 

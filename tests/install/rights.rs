@@ -11,23 +11,6 @@ use crate::{
     release::{KINDS, Release},
 };
 
-/// The API groups of what the table names, apart from the core one.
-const GROUPS: [(&str, &str); 13] = [
-    ("clusterroles", "rbac.authorization.k8s.io"),
-    ("clusterrolebindings", "rbac.authorization.k8s.io"),
-    ("roles", "rbac.authorization.k8s.io"),
-    ("rolebindings", "rbac.authorization.k8s.io"),
-    ("mutatingwebhookconfigurations", "admissionregistration.k8s.io"),
-    ("validatingwebhookconfigurations", "admissionregistration.k8s.io"),
-    ("customresourcedefinitions", "apiextensions.k8s.io"),
-    ("deployments", "apps"),
-    ("poddisruptionbudgets", "policy"),
-    ("gmsacredentialspecs", "windows.k8s.io"),
-    ("localsubjectaccessreviews", "authorization.k8s.io"),
-    ("namespaces", ""),
-    ("secrets", ""),
-];
-
 /// The words in backticks.
 fn words(cell: &str) -> Vec<&str> {
     cell.split('`').skip(1).step_by(2).collect()
@@ -41,29 +24,16 @@ fn rules(place: &str) -> Vec<Value> {
         rows.take_while(|line| line.starts_with('|')).map(|row| row.split('|').map(str::trim).collect::<Vec<_>>());
     let rows: Vec<_> = rows.filter(|row| row[3].starts_with(place)).collect();
     assert!(!rows.is_empty(), "docs/rights.md has no rights {place}");
-    let of = |resource: &&str| GROUPS.iter().find(|(name, _)| name == resource).map_or("", |(_, group)| group);
     rows.iter()
         .flat_map(|row| words(row[2]).into_iter().map(|resource| (words(row[1]), resource)))
-        .map(|(verbs, resource)| json!({"apiGroups": [of(&resource)], "resources": [resource], "verbs": verbs}))
+        .map(|(verbs, resource)| json!({"apiGroups": ["*"], "resources": [resource], "verbs": verbs}))
         .collect()
 }
 
 /// Gives the installer these rules, and no others.
 fn allow(cluster: &Cluster, in_cluster: &[Value], in_namespace: &[Value]) {
-    let group = "rbac.authorization.k8s.io";
-    let subjects = json!([{"kind": "ServiceAccount", "name": "installer", "namespace": "default"}]);
-    let objects = [("installer", in_cluster, None), ("installer-in-namespace", in_namespace, Some("windows"))].map(
-        |(name, rules, namespace)| {
-            let (api, metadata) = (format!("{group}/v1"), json!({"name": name, "namespace": namespace}));
-            let role = json!({"apiVersion": api, "kind": "ClusterRole", "metadata": {"name": name}, "rules": rules});
-            let kind = namespace.map_or("ClusterRoleBinding", |_| "RoleBinding");
-            let of = json!({"apiGroup": group, "kind": "ClusterRole", "name": name});
-            let binding =
-                json!({"apiVersion": api, "kind": kind, "metadata": metadata, "roleRef": of, "subjects": subjects});
-            format!("{role}\n---\n{binding}")
-        },
-    );
-    cluster.apply(&objects.join("\n---\n"));
+    let rights = include_str!("objects/rights.yaml").replace("IN_CLUSTER", &json!(in_cluster).to_string());
+    cluster.apply(&rights.replace("IN_NAMESPACE", &json!(in_namespace).to_string()));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The script from an empty cluster on: dry runs, installs, upgrades, certificates, removal.
+//! The script: from an empty cluster on, from the Go webhook's script and on to Helm, and where it gives up.
 
 use std::fs;
 
@@ -7,10 +7,11 @@ use serde_json::{Value, json};
 use crate::{
     cluster::Cluster,
     crd::CRD_BEFORE,
-    desk::{CA, Desk, line_of_giving_up, with_a_node},
+    desk::{CA, Desk, cases, line_of_giving_up, with_a_node},
     helm::{CHART, Helm},
+    pages::objects,
     pods::SPEC,
-    release::KINDS,
+    release::{KINDS, publish},
 };
 
 const CRD: &str = "crd/gmsacredentialspecs.windows.k8s.io";
@@ -73,11 +74,6 @@ fn the_policies_for_the_control_plane_are_those_of_the_chart() {
         let admins = "staticPolicies.admins.groups={a:b},staticPolicies.admins.users={Jane Doe,joe}";
         let values = format!("{values},staticPolicies.enabled=true,{admins}");
         let chart = ["template", "hook", CHART, "-n", "win", "--set", &values, "-s", "templates/static-policies.yaml"];
-        let objects = |text: &str| {
-            let mut objects: Vec<Value> = serde_saphyr::from_multiple(text).unwrap();
-            objects.sort_by_key(|object| (object["kind"].to_string(), object["metadata"]["name"].to_string()));
-            objects
-        };
         assert_eq!(objects(&written), objects(&Helm::new().prints(chart)));
     }
 }
@@ -125,8 +121,7 @@ fn installs_again(desk: &Desk<'_>) {
     let cluster = desk.cluster;
     let written = json!({"data": {"ca.key": "a2V5"}});
     cluster.change("secret gmsa-webhook-tls -n gmsa-webhook", &written);
-    let bundle = json!([{"op": "add", "path": "/webhooks/0/clientConfig/caBundle", "value": CA}]);
-    cluster.change("mutatingwebhookconfiguration/gmsa-webhook", &bundle);
+    publish(cluster, "mutatingwebhookconfiguration/gmsa-webhook", CA);
     let generation = || get(cluster, "deployment/gmsa-webhook")["metadata"]["generation"].take();
     let before = generation();
 
@@ -175,4 +170,76 @@ fn serves_a_certificate_from_a_folder(desk: &Desk<'_>) {
         line_of_giving_up(&desk.script(&overwrite)),
         "certs/ca.crt has no ca.key beside it to sign a certificate with: put tls.crt and tls.key there yourself"
     );
+}
+
+/// Every way in which it gives up before it has changed anything: one line, exit status 2.
+#[test]
+fn what_is_missing_is_said_in_one_line() {
+    let cluster = Cluster::start();
+    let desk = Desk::new(&cluster);
+    for (args, said) in cases("refused/script") {
+        let output = desk.script(&args.split('|').collect::<Vec<_>>());
+        assert_eq!(line_of_giving_up(&output), said, "{args}");
+    }
+    let help = desk.installs(&["--help"]);
+    let options = "--file --name --namespace --image --certs-dir --static-policies --admins --dry-run --overwrite";
+    for option in options.split(' ').chain(["--tolerate-master"]) {
+        assert!(help.lines().any(|line| line.trim_start().starts_with(option)), "{option} is not in the help");
+    }
+
+    cluster.prints("create serviceaccount installer -n default");
+    fs::copy(cluster.kubeconfig_of("default", "installer"), desk.path("tmp/kubeconfig")).unwrap();
+    let run = |env: (&str, &str)| line_of_giving_up(&desk.script_with(&["--file", "/dev/null"], &[env]));
+    for (env, said) in cases("refused/script-with") {
+        assert_eq!(run(env.split_once('=').unwrap()), said, "{env}");
+    }
+    cluster.apply(include_str!("objects/installer.yaml"));
+    let account = "--as=system:serviceaccount:default:installer";
+    let asked = format!("auth can-i get namespaces {account}");
+    cluster.until("the role is in force", || cluster.kubectl(&asked).status.success());
+    assert_eq!(
+        run(("KUBECONFIG", "tmp/kubeconfig")),
+        "no rights to list customresourcedefinitions, create clusterroles, patch clusterroles, create clusterrolebindings, patch clusterrolebindings, \
+         list deployments, watch deployments, create roles, patch roles, create rolebindings, patch rolebindings"
+    );
+    fs::remove_file(desk.path("tmp/kubeconfig")).unwrap();
+    assert_eq!(desk.files(), Vec::<String>::new());
+}
+
+/// In place: from the Go webhook's script to this one, and from this one to Helm.
+#[test]
+fn an_installation_of_the_go_script_is_upgraded_in_place() {
+    let cluster = Cluster::start();
+    cluster.apply(&include_str!("objects/go-script.yaml").replace("caBundle: CA", &format!("caBundle: {CA}")));
+    let desk = Desk::new(&cluster);
+    let get = |object: &str| get(&cluster, object);
+    let uid = || cluster.uid("deployment/gmsa-webhook -n gmsa-webhook");
+    let bundle = || get("mutatingwebhookconfiguration/gmsa-webhook")["webhooks"][0]["clientConfig"]["caBundle"].take();
+    let before = uid();
+    let printed = with_a_node(&cluster, || desk.installs(&["--file", "manifests.yml"]));
+
+    assert_eq!(uid(), before);
+    assert_eq!(get("deployment/gmsa-webhook")["spec"]["template"]["spec"].get("volumes"), None);
+    assert_eq!(bundle(), CA, "the old pods are no longer trusted");
+    assert_eq!(get("mutatingwebhookconfiguration/gmsa-webhook")["webhooks"][0]["namespaceSelector"], json!({}));
+    let left = "objects that nothing uses any more. To remove them:\n  \
+                kubectl delete clusterrolebinding/gmsa-webhook-gmsa-webhook-binding-to-gmsa-webhook-gmsa-webhook-rbac-role \
+                clusterrole/gmsa-webhook-gmsa-webhook-rbac-role\n  kubectl --namespace gmsa-webhook delete secret/gmsa-webhook\n";
+    assert!(printed.contains(left), "{printed}");
+    // The namespace was there before: removing the webhook must not remove it.
+    assert!(!desk.read("manifests.yml").contains("kind: Namespace"));
+
+    // Helm takes over, as the documentation says it, with what the webhook has written since.
+    let written = json!({"data": {"ca.key": "a2V5"}});
+    cluster.change("secret gmsa-webhook-tls -n gmsa-webhook", &written);
+    let release = format!("gmsa-webhook {CHART} -n gmsa-webhook --set image.repository=registry.example.com/gmsa");
+    cluster.helm_prints(&format!("install --take-ownership --server-side=false {release}"));
+    cluster.helm_prints(&format!("upgrade --set replicaCount=3 {release}"));
+
+    assert_eq!(uid(), before);
+    let spec = &get("deployment/gmsa-webhook")["spec"];
+    assert_eq!(spec["replicas"], 3);
+    assert_eq!(spec["template"]["spec"]["containers"][0]["image"], "registry.example.com/gmsa:0.1.0");
+    assert_eq!(get("secret/gmsa-webhook-tls")["data"], written["data"]);
+    assert_eq!(bundle(), CA);
 }

@@ -5,14 +5,14 @@ use std::time::{Duration, SystemTime};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gmsa_webhook::tls::issue::Ca;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::{
     cluster::{Cluster, complaint},
     desk::{CA, cases},
     helm::CHART,
     objects::define_foreign_kinds,
-    release::{CONFIGURATIONS, ca_bundles},
+    release::{CONFIGURATIONS, ca_bundles, publish},
 };
 
 const PUBLISHED: &str = "certificates.mode=cert-manager,certificates.certManager.injectCa=false";
@@ -52,17 +52,6 @@ fn uninstall(cluster: &Cluster) {
     cluster.helm_prints("uninstall gmsa -n windows --wait");
 }
 
-/// Writes this bundle into every webhook, as the webhook does it.
-fn publish(cluster: &Cluster, bundle: &str) {
-    for name in CONFIGURATIONS {
-        let webhooks = cluster.get(name)["webhooks"].as_array().unwrap().len();
-        let field = |index| format!("/webhooks/{index}/clientConfig/caBundle");
-        let patch: Value =
-            (0..webhooks).map(|index| json!({"op": "add", "path": field(index), "value": bundle})).collect();
-        cluster.change(&format!("{name} --field-manager=gmsa-webhook"), &patch);
-    }
-}
-
 /// Waits until the Deployment controller has seen the Deployment.
 fn until_observed(cluster: &Cluster) {
     cluster.until("the Deployment is observed", || {
@@ -91,7 +80,9 @@ fn changes_that_would_leave_pods_refused_are_not_rendered() {
     for (from, values) in SOURCES {
         assert_eq!(helm(&cluster, "install", values), None, "{from}");
         if from == "cert-manager" {
-            publish(&cluster, CA);
+            for name in CONFIGURATIONS {
+                publish(&cluster, name, CA);
+            }
         }
         until_observed(&cluster);
         for (to, values) in SOURCES {
@@ -117,7 +108,9 @@ fn the_steps_keep_what_old_pods_are_trusted_by() {
     every(CA);
     upgrade(&cluster, "certificates.mode=self-managed,certificates.formerCaBundle=");
     every(CA);
-    publish(&cluster, &both);
+    for name in CONFIGURATIONS {
+        publish(&cluster, name, &both);
+    }
     upgrade(&cluster, "certificates.mode=self-managed");
     every(&both);
 
@@ -209,7 +202,9 @@ fn another_ca_and_another_secret_take_the_steps_that_are_named() {
     // cert-manager's CA changes with its issuer.
     let issued = "certificates.mode=cert-manager";
     assert_eq!(helm(&cluster, "install", issued), None);
-    publish(&cluster, CA);
+    for name in CONFIGURATIONS {
+        publish(&cluster, name, CA);
+    }
     let named = format!("{issued},certificates.certManager.issuerRef.name=corporate");
     assert_eq!(try_upgrade(&cluster, issued), None);
     assert_eq!(try_upgrade(&cluster, &named).as_deref(), Some("another-issuer"));

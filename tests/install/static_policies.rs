@@ -15,9 +15,9 @@ use crate::{
 /// The webhook's own service account.
 const TOKEN: &str = "--as=system:serviceaccount:windows:gmsa";
 
-/// What the policy for the configurations says, with the API server's words around it: this user may not do this.
-fn refusal(object: &str, user: &str, what: &str) -> String {
-    let (resource, name) = object.split_once('/').unwrap();
+/// What the policy for the configurations says, with the API server's words around it: this user may not do this, `VERB RESOURCE/NAME` and more.
+fn refusal(user: &str, what: &str) -> String {
+    let (resource, name) = what.split(' ').nth(1).unwrap().split_once('/').unwrap();
     let policy = denied("gmsa-configurations.static.k8s.io");
     let forbidden = format!("{resource}.admissionregistration.k8s.io \"{name}\" is forbidden");
     format!("Error from server (Forbidden): {forbidden}: {policy}user \"{user}\" may not {what}: {ADMINISTRATORS}")
@@ -29,40 +29,32 @@ fn changes_are_refused(cluster: &Cluster) {
         cluster.patch(&format!("{object} --dry-run=server {user}"), attack).unwrap_or_default()
     };
     let assert_refused = |object: &str, attack: &Value| {
-        let webhook = "system:serviceaccount:windows:gmsa";
-        let message = format!("change {object} except for its caBundle");
-        assert_eq!(patch(object, attack, TOKEN), refusal(object, webhook, &message), "{attack}");
-        let message = format!("change {object}");
-        assert_eq!(patch(object, attack, OTHER), refusal(object, "other", &message), "{attack}");
+        let what = format!("change {object}");
+        let by_webhook = refusal("system:serviceaccount:windows:gmsa", &format!("{what} except for its caBundle"));
+        assert_eq!(patch(object, attack, TOKEN), by_webhook, "{attack}");
+        assert_eq!(patch(object, attack, OTHER), refusal("other", &what), "{attack}");
     };
-    let attacks: Vec<Value> = serde_json::from_str(include_str!("objects/attacks.json")).unwrap();
-    assert_eq!(attacks.len(), 24);
-    for (object, attack) in CONFIGURATIONS.iter().flat_map(|object| attacks.iter().map(move |attack| (object, attack)))
-    {
-        assert_refused(object, attack);
-    }
-    // The order of the entries, and one of several: the validating configuration has three.
-    let of_one: BTreeMap<String, Vec<Value>> =
-        serde_json::from_str(include_str!("objects/attacks-of-one.json")).unwrap();
-    for (object, attacks) in &of_one {
-        for attack in attacks {
+    // On each of them; and on one, the order of the entries, and one of several: the validating configuration has three.
+    let attacks: BTreeMap<String, Vec<Value>> = serde_json::from_str(include_str!("objects/attacks.json")).unwrap();
+    for object in CONFIGURATIONS {
+        for attack in attacks["all"].iter().chain(attacks.get(object).into_iter().flatten()) {
             assert_refused(object, attack);
         }
     }
     let binding = "validatingadmissionpolicybindings/gmsa-guard";
     let audit = json!([{"op": "replace", "path": "/spec/validationActions", "value": ["Audit"]}]);
-    assert_eq!(patch(binding, &audit, OTHER), refusal(binding, "other", &format!("change {binding}")));
+    assert_eq!(patch(binding, &audit, OTHER), refusal("other", &format!("change {binding}")));
     let [.., object] = CONFIGURATIONS;
     let bundle = "/webhooks/0/clientConfig/caBundle";
     let ca = json!([{"op": "add", "path": bundle, "value": "LS0tLS1CRUdJTi0tLS0t"}]);
-    assert_eq!(patch(object, &ca, OTHER), refusal(object, "other", &format!("change {object}")));
+    assert_eq!(patch(object, &ca, OTHER), refusal("other", &format!("change {object}")));
 }
 
 fn who_administers_the_cluster_deletes_and_creates_nothing(cluster: &Cluster) {
     let as_other = |line: &str| complaint(cluster.kubectl(&format!("{line} {OTHER}")));
     let policies = ["validatingadmissionpolicies/gmsa-guard", "validatingadmissionpolicybindings/gmsa-guard"];
     for object in CONFIGURATIONS.into_iter().chain(policies) {
-        assert_eq!(as_other(&format!("delete {object}")), Some(refusal(object, "other", &format!("delete {object}"))));
+        assert_eq!(as_other(&format!("delete {object}")), Some(refusal("other", &format!("delete {object}"))));
     }
     // All at once: each of them is asked about.
     let all = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
@@ -133,7 +125,7 @@ fn nobody_but_an_administrator_of_the_release_changes_what_protects_the_pods() {
 fn a_new_file_is_in_force_at_once(cluster: &Cluster, manifest: &str, file: &std::path::Path) {
     let [.., object] = CONFIGURATIONS;
     let delete = |user: &str| complaint(cluster.kubectl(&format!("delete {object} --dry-run=server {user}")));
-    let refused = |user: &str| refusal(object, user, &format!("delete {object}"));
+    let refused = |user: &str| refusal(user, &format!("delete {object}"));
     let failures = || {
         let counter = "apiserver_manifest_admission_config_controller_automatic_reloads_total";
         let metrics = cluster.prints("get --raw /metrics");

@@ -4,11 +4,13 @@
 
 use std::fs;
 
+use serde_json::Value;
+
 use crate::{
     cluster::Cluster,
     helm::Helm,
     pods::{Options, creation_in, pod},
-    release::{CONFIGURATIONS, RELEASE_NAMESPACE, Release},
+    release::{CONFIGURATIONS, RELEASE_NAMESPACE, Release, ca_bundles},
 };
 
 #[test]
@@ -18,15 +20,11 @@ fn pods_of_system_namespaces_are_validated_while_the_webhook_answers() {
     release.route_to_loopback();
     let port = format!("service.port={}", release.get("service/gmsa")["spec"]["ports"][0]["port"]);
     let mut replica = release.start_replica();
-    let bundle = || {
-        let configuration = release.get("validatingwebhookconfiguration/gmsa");
-        configuration["webhooks"][0]["clientConfig"]["caBundle"].as_str().map(str::to_owned)
-    };
-    cluster.until("there is a CA", || bundle().is_some());
+    cluster.until("there is a CA", || ca_bundles(&cluster).iter().all(Value::is_string));
 
     // As the chart renders it for 1.29, with the CA that the webhook has published already.
     let ca = cluster.folder().join("ca.txt");
-    fs::write(&ca, bundle().unwrap()).unwrap();
+    fs::write(&ca, ca_bundles(&cluster)[0].as_str().unwrap()).unwrap();
     let ca = format!("certificates.caBundle={}", ca.display());
     let args = ["-n", "windows", "--kube-version", "1.29", "--set", &port, "--set", "certificates.mode=secret"];
     let more = ["--set-file", &ca, "--show-only", "templates/validatingwebhook.yaml"];

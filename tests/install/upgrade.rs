@@ -7,90 +7,66 @@ use crate::{
     desk::CA,
     helm::CHART,
     objects::define_foreign_kinds,
-    release::{GO_RELEASE, install, own_ca},
+    release::{GO_RELEASE, install, own_ca, publish},
 };
 
 const IMAGE: &str = "--values tests/install/objects/image.yaml";
 /// A credential spec of the release's own.
 const CREDENTIAL: &str = "--values tests/install/objects/go-credential.yaml";
-/// What this chart and the other one both make, under the name of the release.
-const KEPT: [&str; 7] = [
-    "deployment",
-    "service",
-    "serviceaccount",
-    "clusterrole",
-    "clusterrolebinding",
-    "mutatingwebhookconfiguration",
-    "validatingwebhookconfiguration",
-];
+/// What this chart and the other one both make.
+const KEPT: &str = "deployment/gmsa service/gmsa serviceaccount/gmsa clusterrole/gmsa clusterrolebinding/gmsa \
+                    mutatingwebhookconfiguration/gmsa validatingwebhookconfiguration/gmsa";
 /// What only the Go webhook's chart makes, with cert-manager and a credential spec.
-const WITH_CERT_MANAGER: [&str; 4] = [
-    "issuers.cert-manager.io/gmsa",
-    "certificates.cert-manager.io/gmsa",
-    "certificates.cert-manager.io/gmsa-ca",
-    "gmsacredentialspec/web-app1",
-];
+const WITH_CERT_MANAGER: &str = "issuers.cert-manager.io/gmsa certificates.cert-manager.io/gmsa \
+                                 certificates.cert-manager.io/gmsa-ca gmsacredentialspec/web-app1";
 
-/// A release, by its name.
-struct Release<'a> {
-    cluster: &'a Cluster,
-    name: &'static str,
-}
+/// The release `gmsa`, of the Go webhook's chart at first.
+struct Release<'a>(&'a Cluster);
 
 impl<'a> Release<'a> {
-    fn install(cluster: &'a Cluster, name: &'static str, args: &str) -> Self {
-        install(cluster, name, GO_RELEASE, args);
-        Self { cluster, name }
+    fn install(cluster: &'a Cluster, args: &str) -> Self {
+        install(cluster, "gmsa", GO_RELEASE, args);
+        Self(cluster)
     }
 
     fn upgrade(&self, args: &str) {
-        self.cluster.helm_prints(&format!("upgrade {} {CHART} -n windows {args}", self.name));
+        self.0.helm_prints(&format!("upgrade gmsa {CHART} -n windows {args}"));
     }
 
     fn get(&self, object: &str) -> Value {
-        self.cluster.get(&format!("{object} -n windows"))
+        self.0.get(&format!("{object} -n windows"))
     }
 
     fn exists(&self, object: &str) -> bool {
-        self.cluster.exists(&format!("{object} -n windows"))
+        self.0.exists(&format!("{object} -n windows"))
     }
 
     fn spec(&self) -> Value {
-        self.get(&format!("deployment/{}", self.name))["spec"].take()
+        self.get("deployment/gmsa")["spec"].take()
     }
 
     /// The ports of its Service.
     fn ports(&self) -> Value {
-        self.get(&format!("service/{}", self.name))["spec"]["ports"].take()
+        self.get("service/gmsa")["spec"]["ports"].take()
     }
 
     /// What must still be the same objects after an upgrade.
-    fn identities(&self, more: &[&str]) -> Vec<Value> {
-        let kept = KEPT.map(|kind| format!("{kind}/{}", self.name));
-        let objects = kept.into_iter().chain(more.iter().map(|object| (*object).to_owned()));
-        objects.map(|object| self.cluster.uid(&format!("{object} -n windows"))).collect()
-    }
-
-    fn configuration(&self, kind: &str) -> Value {
-        self.get(&format!("{kind}webhookconfiguration/{}", self.name))
+    fn identities(&self, more: &str) -> Vec<Value> {
+        let objects = self.0.list(&format!("{KEPT} {more} -n windows"));
+        objects.into_iter().map(|mut object| object["metadata"]["uid"].take()).collect()
     }
 
     /// The API server trusts what it trusted.
     fn assert_trusted(&self) {
         for kind in ["mutating", "validating"] {
-            assert_eq!(self.configuration(kind)["webhooks"][0]["clientConfig"]["caBundle"], CA, "{kind}");
+            let configuration = self.get(&format!("{kind}webhookconfiguration/gmsa"));
+            assert_eq!(configuration["webhooks"][0]["clientConfig"]["caBundle"], CA, "{kind}");
         }
     }
 
     fn uninstall(&self) {
-        self.cluster.helm_prints(&format!("uninstall {} -n windows", self.name));
+        self.0.helm_prints("uninstall gmsa -n windows");
     }
-}
-
-/// Writes a `caBundle` as cert-manager and the webhook do.
-fn inject_ca(cluster: &Cluster, configuration: &str) {
-    let patch = json!([{"op": "add", "path": "/webhooks/0/clientConfig/caBundle", "value": CA}]);
-    cluster.change(configuration, &patch);
 }
 
 #[test]
@@ -104,13 +80,13 @@ fn a_release_of_the_go_chart_is_upgraded_in_place() {
 }
 
 fn with_cert_manager_and_reused_values(cluster: &Cluster) {
-    let release = Release::install(cluster, "gmsa", CREDENTIAL);
-    let identities = || release.identities(&WITH_CERT_MANAGER);
+    let release = Release::install(cluster, CREDENTIAL);
+    let identities = || release.identities(WITH_CERT_MANAGER);
     let before = identities();
     let credspec = || release.get("gmsacredentialspec/web-app1")["credspec"].take();
     let credspec_before = credspec();
     for kind in ["mutating", "validating"] {
-        inject_ca(cluster, &format!("{kind}webhookconfiguration/gmsa"));
+        publish(cluster, &format!("{kind}webhookconfiguration/gmsa"), CA);
     }
 
     let refused = cluster.helm_refuses(&format!("upgrade gmsa {CHART} -n windows --reuse-values"));
@@ -137,7 +113,7 @@ fn with_cert_manager_and_reused_values(cluster: &Cluster) {
     // Pods of the Go webhook, which have no named port, stay reachable while they are replaced.
     let port = json!([{"name": "https", "port": 443, "protocol": "TCP", "targetPort": 443}]);
     assert_eq!(release.ports(), port);
-    let webhook = release.configuration("mutating")["webhooks"][0].take();
+    let webhook = release.get("mutatingwebhookconfiguration/gmsa")["webhooks"][0].take();
     assert_eq!(webhook["namespaceSelector"], json!({}));
     assert_eq!(webhook["matchConditions"][0]["name"], "uses-gmsa");
     assert!(release.exists("mutatingwebhookconfiguration/zz-gmsa"));
@@ -159,14 +135,14 @@ fn with_cert_manager_and_reused_values(cluster: &Cluster) {
     // To the webhook's own certificate: what the old pods are trusted by stays until the webhook itself takes it away.
     release.upgrade(&format!("--reset-values {IMAGE} {CREDENTIAL}"));
     release.assert_trusted();
-    let annotations = release.configuration("mutating")["metadata"]["annotations"].take();
+    let annotations = release.get("mutatingwebhookconfiguration/gmsa")["metadata"]["annotations"].take();
     assert_eq!(annotations.get("cert-manager.io/inject-ca-from"), None);
     assert!(!release.exists("certificates.cert-manager.io/gmsa") && release.exists("secret/gmsa-tls"));
 
     // The Secret's data and the bundles are the webhook's: an upgrade leaves them alone.
     let written = json!({"data": {"ca.key": "a2V5"}});
     cluster.change("secret gmsa-tls -n windows", &written);
-    inject_ca(cluster, "mutatingwebhookconfiguration/zz-gmsa");
+    publish(cluster, "mutatingwebhookconfiguration/zz-gmsa", CA);
     release.upgrade(&format!("{IMAGE} --set replicaCount=3"));
     assert_eq!(release.get("secret/gmsa-tls")["data"], written["data"]);
     let last = release.get("mutatingwebhookconfiguration/zz-gmsa");
@@ -182,16 +158,16 @@ fn with_cert_manager_and_reused_values(cluster: &Cluster) {
 
 fn without_cert_manager_and_reset_values(cluster: &Cluster) {
     let bundle = own_ca();
-    let release = Release::install(cluster, "own", &format!("{bundle} --set containerPort=8443"));
-    let before = release.identities(&[]);
+    let release = Release::install(cluster, &format!("{bundle} --set containerPort=8443"));
+    let before = release.identities("");
 
     release.upgrade(&format!("--reset-values {bundle} --set-string containerPort=8443 {IMAGE}"));
-    assert_eq!(release.identities(&[]), before);
+    assert_eq!(release.identities(""), before);
     release.assert_trusted();
     assert_eq!(release.ports()[0]["targetPort"], "https");
 
-    cluster.helm_prints("rollback own -n windows");
-    assert_eq!(release.identities(&[]), before);
+    cluster.helm_prints("rollback gmsa -n windows");
+    assert_eq!(release.identities(""), before);
     assert_eq!(release.ports(), json!([{"port": 443, "protocol": "TCP", "targetPort": 8443}]));
     release.uninstall();
 }
@@ -199,10 +175,10 @@ fn without_cert_manager_and_reset_values(cluster: &Cluster) {
 /// Values that the Go webhook's chart took with nothing behind them: they mean the defaults, whether they are reset or reused.
 fn with_blank_values(cluster: &Cluster) {
     let blank = "--values tests/install/objects/blank.yaml";
-    let release = Release::install(cluster, "blank", "--set replicaCount=1");
-    let before = release.identities(&[]);
+    let release = Release::install(cluster, "--set replicaCount=1");
+    let before = release.identities("");
     release.upgrade(&format!("--reset-values --set containerPort=443 {blank} {IMAGE}"));
-    assert_eq!(release.identities(&[]), before);
+    assert_eq!(release.identities(""), before);
     let reset = release.spec();
     assert_eq!(reset["replicas"], 2);
     assert_eq!(reset["template"]["spec"]["terminationGracePeriodSeconds"], 30);
@@ -210,8 +186,8 @@ fn with_blank_values(cluster: &Cluster) {
         release.upgrade(&format!("--reuse-values {reused}"));
         assert_eq!(release.spec(), reset, "{reused}");
     }
-    cluster.helm_prints("rollback blank 1 -n windows");
-    assert_eq!(release.identities(&[]), before);
+    cluster.helm_prints("rollback gmsa 1 -n windows");
+    assert_eq!(release.identities(""), before);
     release.uninstall();
 }
 

@@ -1,6 +1,6 @@
 //! Workloads that do not run, on a real control plane: `doctor` names the rule of the first cause of each, and what it says to do, followed to the letter, mends
 //! it; the sentences are in the folders of `crates/kubectl-gmsa/tests/cli/recorded`. Refusals are those of kube-apiserver and kube-controller-manager; what comes
-//! from the scheduler or from a node is worded as they word it (see `windows_node`).
+//! from the scheduler or from a node is worded as they word it (see `nodes`).
 
 use std::collections::BTreeMap;
 
@@ -8,20 +8,21 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
-    cluster::{Cluster, complaint},
+    cluster::Cluster,
     desk::{Desk, Line},
-    nodes::{bind, join, name, report},
+    nodes::{becomes, bind, event, join, join_windows, name, report, run},
     path::DOMAIN,
     pods::NAMESPACE,
     release::Release,
-    windows_node::{WindowsNode, event},
 };
 
-/// The cluster, and the nodes that the pods of this test come to.
+/// The node that pods come to, where it is no other.
+const NODE: &str = "windows-2022";
+
+/// The cluster, and a desk to mend it at.
 struct Scene<'c> {
     cluster: &'c Cluster,
     desk: Desk<'c>,
-    node: WindowsNode<'c>,
 }
 
 /// A workload of `objects/causes.yaml`.
@@ -31,7 +32,8 @@ struct Case {
     name: String,
     #[serde(default)]
     change: BTreeMap<String, Value>,
-    /// What the node reports of the pod, where it comes to one.
+    /// The node that the pod comes to, where it is created, and what that reports of it.
+    node: Option<String>,
     status: Option<Value>,
     #[serde(default)]
     events: Vec<Event>,
@@ -47,6 +49,8 @@ struct Case {
     words: Vec<(String, String)>,
     #[serde(default)]
     replaced: bool,
+    /// The node of the new pod.
+    then: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -60,11 +64,13 @@ impl<'c> Scene<'c> {
     /// With the release, whose replica the caller starts.
     fn new(cluster: &'c Cluster) -> Self {
         cluster.prints("create serviceaccount web -n apps");
-        let node = WindowsNode::join(cluster, "windows-2022", "10.0.20348", ("pool", "main"));
+        join(cluster, "linux-1", "linux");
+        join_windows(cluster, "windows-2019", "10.0.17763", "old");
+        join_windows(cluster, NODE, "10.0.20348", "main");
         let desk = Desk::new(cluster);
         desk.write("domain.json", DOMAIN);
         desk.write("settings.json", "{}");
-        Self { cluster, desk, node }
+        Self { cluster, desk }
     }
 
     fn grant(&self, spec: &str, account: &str) {
@@ -92,12 +98,6 @@ impl<'c> Scene<'c> {
         found().unwrap().1.remedy
     }
 
-    fn assert_checked(&self, name: &str, rule: &str) {
-        let (found, _) = self.desk.finds("check -A");
-        let wanted = format!(" {rule} Deployment {NAMESPACE}/{name}");
-        assert!(found.iter().any(|found| found.ends_with(&wanted)), "{wanted}: {found:?}");
-    }
-
     /// What to do where the first step of the walk does not pass by this rule.
     fn first_cause(&self, name: &str, step: &str, rule: &str) -> String {
         let (lines, code) = self.desk.lines(&format!("why deploy/{name} -n apps"));
@@ -109,11 +109,6 @@ impl<'c> Scene<'c> {
         first.remedy
     }
 
-    /// The pods of a Deployment.
-    fn pods(&self, name: &str) -> Vec<Value> {
-        self.cluster.list(&format!("pods -n apps -l app={name}"))
-    }
-
     /// The name of the one pod that nobody has put on a node.
     fn new_pod(&self, of: &str) -> String {
         let is_new = |pod: &Value| pod["spec"]["nodeName"].is_null() && pod["metadata"]["deletionTimestamp"].is_null();
@@ -121,21 +116,21 @@ impl<'c> Scene<'c> {
     }
 
     fn until_pod(&self, of: &str, is_wanted: impl Fn(&Value) -> bool) -> String {
-        let pod = || self.pods(of).into_iter().find(&is_wanted);
+        let pod = || self.cluster.list(&format!("pods -n apps -l app={of}")).into_iter().find(&is_wanted);
         self.cluster.until(&format!("{of} has a pod"), || pod().is_some());
         name(&pod().unwrap()).to_owned()
     }
 
     /// A pod of the Deployment comes to this node.
-    fn taken(&self, name: &str, node: &WindowsNode<'_>) -> String {
+    fn taken(&self, name: &str, node: &str) -> String {
         let pod = self.new_pod(name);
-        node.take(NAMESPACE, &pod);
+        bind(self.cluster, NAMESPACE, &pod, node);
         pod
     }
 
     /// The pod runs on its node, and `doctor` no longer lists its Deployment; the walk passes every step.
     fn runs(&self, name: &str, pod: &str) {
-        self.node.run(NAMESPACE, pod);
+        run(self.cluster, NAMESPACE, pod);
         self.until_mended(name, pod);
     }
 
@@ -148,7 +143,7 @@ impl<'c> Scene<'c> {
     }
 
     /// A pod is there, comes to a node and runs: the new one of a template that was changed, or one that was refused before.
-    fn runs_at_last(&self, name: &str, node: &WindowsNode<'_>) {
+    fn runs_at_last(&self, name: &str, node: &str) {
         let pod = self.taken(name, node);
         self.runs(name, &pod);
     }
@@ -159,9 +154,11 @@ impl<'c> Scene<'c> {
         for case in all.remove(cases).unwrap() {
             let name = case.name.as_str();
             self.deploy(name, &json!(case.change));
-            let pod = case.status.map(|status| {
-                let pod = self.taken(name, &self.node);
-                report(self.cluster, NAMESPACE, &pod, &status);
+            let pod = case.node.map(|node| {
+                let pod = self.taken(name, &node);
+                if let Some(status) = &case.status {
+                    report(self.cluster, NAMESPACE, &pod, status);
+                }
                 for Event { container, reason, message } in &case.events {
                     let message = message.replace("POD", &pod);
                     event(self.cluster, NAMESPACE, &pod, container.as_deref(), reason, &message);
@@ -170,7 +167,9 @@ impl<'c> Scene<'c> {
             });
             let remedy = self.until_listed(name, pod.as_deref(), &case.rule);
             if case.checked {
-                self.assert_checked(name, &case.rule);
+                let (found, _) = self.desk.finds("check -A");
+                let wanted = format!(" {} Deployment {NAMESPACE}/{name}", case.rule);
+                assert!(found.iter().any(|found| found.ends_with(&wanted)), "{wanted}: {found:?}");
             }
             if let Some(step) = &case.step {
                 assert_eq!(self.first_cause(name, step, &case.rule), remedy);
@@ -181,7 +180,7 @@ impl<'c> Scene<'c> {
             }
             match pod.filter(|_| !case.replaced) {
                 Some(pod) => self.runs(name, &pod),
-                None => self.runs_at_last(name, &self.node),
+                None => self.runs_at_last(name, case.then.as_deref().unwrap_or(NODE)),
             }
         }
     }
@@ -206,7 +205,6 @@ fn workloads_that_are_refused_are_explained_and_mended() {
     scene.grant("webapp1", "apps:absent");
     scene.grant("later", "apps:web");
     scene.explain_and_mend("refused");
-    wrong_case(&scene);
     missing_classes(&scene);
     held_back(&scene);
 }
@@ -216,7 +214,7 @@ fn missing_classes(scene: &Scene<'_>) {
     scene.deploy("no-class", &json!({"runtimeClassName": "windows-2022"}));
     let remedy = scene.first_cause("no-class", "template", "runtime-class-missing");
     scene.desk.follow(&remedy, &[]);
-    scene.runs_at_last("no-class", &scene.node);
+    scene.runs_at_last("no-class", NODE);
 
     scene.deploy("no-priority", &json!({"priorityClassName": "gold"}));
     let refused = || scene.listed("no-priority").filter(|(_, line)| line.rule == "pod-refused");
@@ -224,7 +222,7 @@ fn missing_classes(scene: &Scene<'_>) {
     let (text, line) = refused().unwrap();
     assert!(text.contains("no PriorityClass with name gold was found"), "{text}");
     scene.desk.follow(&line.remedy, &[]);
-    scene.runs_at_last("no-priority", &scene.node);
+    scene.runs_at_last("no-priority", NODE);
 }
 
 /// What the template itself keeps from the nodes: the pod of the changed one is put on its node.
@@ -243,26 +241,6 @@ fn held_back(scene: &Scene<'_>) {
     }
 }
 
-/// kube-apiserver does not store such a Deployment at all, so it is no workload of the cluster: `check` says it of the file.
-fn wrong_case(scene: &Scene<'_>) {
-    let named = |spec: &str| {
-        let options = json!({"windowsOptions": {"gmsaCredentialSpecName": spec}});
-        deployment("wrong-case", &json!({"securityContext": options})).to_string()
-    };
-    let wrong = named("WebApp1");
-    let said = complaint(scene.cluster.kubectl_with("apply -f -", &wrong)).unwrap();
-    let invalid = "gmsaCredentialSpecName: Invalid value: \"WebApp1\": a lowercase RFC 1123 subdomain";
-    assert!(said.contains(invalid), "{said}");
-    assert!(scene.listed("wrong-case").is_none());
-    let walk = scene.desk.plugin("why deploy/wrong-case -n apps");
-    assert_eq!(String::from_utf8(walk.stderr).unwrap(), "error: there is no Deployment apps/wrong-case\n");
-    scene.desk.write("wrong.json", &wrong);
-    let (report, _) = scene.desk.gmsa("check -f wrong.json --live");
-    let (_, fix) = report.split_once("  fix: gmsaCredentialSpecName: ").expect(&report);
-    scene.cluster.apply(&named(fix.lines().next().unwrap()));
-    scene.runs_at_last("wrong-case", &scene.node);
-}
-
 #[test]
 fn workloads_that_do_not_run_are_explained_and_mended() {
     let cluster = Cluster::start();
@@ -270,8 +248,6 @@ fn workloads_that_do_not_run_are_explained_and_mended() {
     let _replica = release.start_replica();
     let scene = Scene::new(&cluster);
     scene.grant("webapp1", "apps:web");
-    linux_node(&scene);
-    wrong_build(&scene);
     node_that_is_not_ready(&scene);
     taint(&scene);
     scene.explain_and_mend("on-a-node");
@@ -279,43 +255,23 @@ fn workloads_that_do_not_run_are_explained_and_mended() {
     paused(&scene);
 }
 
-fn linux_node(scene: &Scene<'_>) {
-    join(scene.cluster, "linux-1", "linux");
-    scene.deploy("on-linux", &json!({"os": null, "nodeSelector": null}));
-    let pod = scene.new_pod("on-linux");
-    bind(scene.cluster, NAMESPACE, &pod, "linux-1");
-    let remedy = scene.until_listed("on-linux", Some(&pod), "linux-node");
-    scene.assert_checked("on-linux", "linux-node");
-    scene.desk.follow(&remedy, &[]);
-    scene.runs_at_last("on-linux", &scene.node);
-}
-
-fn wrong_build(scene: &Scene<'_>) {
-    let old = WindowsNode::join(scene.cluster, "windows-2019", "10.0.17763", ("pool", "old"));
-    let main = json!({"name": "main", "image": "registry.example.com/shop:4.2-ltsc2019"});
-    scene.deploy("old-image", &json!({"containers": [main]}));
-    let pod = scene.taken("old-image", &scene.node);
-    let remedy = scene.until_listed("old-image", Some(&pod), "windows-build");
-    scene.assert_checked("old-image", "windows-build");
-    scene.desk.follow(&remedy, &[]);
-    scene.runs_at_last("old-image", &old);
-}
-
 fn node_that_is_not_ready(scene: &Scene<'_>) {
-    let down = WindowsNode::join(scene.cluster, "windows-down", "10.0.20348", ("pool", "down"));
+    let ready =
+        |ready: &str, reason: &str, message: &str| becomes(scene.cluster, "windows-down", ready, reason, message);
+    join_windows(scene.cluster, "windows-down", "10.0.20348", "down");
     scene.deploy("away", &json!({}));
-    let pod = scene.taken("away", &down);
-    down.run(NAMESPACE, &pod);
+    let pod = scene.taken("away", "windows-down");
+    run(scene.cluster, NAMESPACE, &pod);
     // The words of the node lifecycle controller.
-    down.becomes("Unknown", "NodeStatusUnknown", "Kubelet stopped posting node status.");
+    ready("Unknown", "NodeStatusUnknown", "Kubelet stopped posting node status.");
     let remedy = scene.until_listed("away", Some(&pod), "node-not-ready");
     scene.desk.follow(&remedy, &[]);
-    down.becomes("True", "KubeletReady", "kubelet is posting ready status");
+    ready("True", "KubeletReady", "kubelet is posting ready status");
     scene.until_mended("away", &pod);
 }
 
 fn taint(scene: &Scene<'_>) {
-    let tainted = WindowsNode::join(scene.cluster, "windows-tainted", "10.0.20348", ("pool", "tainted"));
+    join_windows(scene.cluster, "windows-tainted", "10.0.20348", "tainted");
     scene.cluster.prints("taint nodes windows-tainted os=windows:NoSchedule");
     scene.deploy("tainted", &json!({"nodeSelector": {"kubernetes.io/os": "windows", "pool": "tainted"}}));
     let pod = scene.new_pod("tainted");
@@ -327,19 +283,19 @@ fn taint(scene: &Scene<'_>) {
     // The pod of the old template is there until that of the new one runs.
     let new = scene.until_pod("tainted", |pod| pod["spec"]["tolerations"].to_string().contains("\"os\""));
     assert_ne!(new, pod);
-    tainted.take(NAMESPACE, &new);
+    bind(scene.cluster, NAMESPACE, &new, "windows-tainted");
     scene.runs("tainted", &new);
 }
 
 fn eviction(scene: &Scene<'_>) {
     scene.deploy("evicted", &json!({}));
-    let pod = scene.taken("evicted", &scene.node);
+    let pod = scene.taken("evicted", NODE);
     let message = "The node was low on resource: memory. ";
     let status = json!({"phase": "Failed", "reason": "Evicted", "message": message});
     report(scene.cluster, NAMESPACE, &pod, &status);
     // Its controller has created another.
-    let other = scene.taken("evicted", &scene.node);
-    scene.node.run(NAMESPACE, &other);
+    let other = scene.taken("evicted", NODE);
+    run(scene.cluster, NAMESPACE, &other);
     let remedy = scene.until_listed("evicted", Some(&pod), "pod-failed");
     scene.desk.follow(&remedy, &[]);
     scene.until_mended("evicted", &other);
@@ -351,5 +307,5 @@ fn paused(scene: &Scene<'_>) {
     scene.cluster.apply(&deployment.to_string());
     let remedy = scene.until_listed("paused", None, "pods-missing");
     scene.desk.follow(&remedy, &[]);
-    scene.runs_at_last("paused", &scene.node);
+    scene.runs_at_last("paused", NODE);
 }

@@ -5,6 +5,7 @@
 
 use gmsa_core::{
     causes,
+    credspec::is_dns_subdomain,
     diagnostic::{Diagnostic, Diagnostics, rules, rules::Rule},
     quote::{Quoted, shell::powershell},
 };
@@ -40,7 +41,16 @@ const SHOWN: usize = 5;
 
 /// A finding on an account, with what its rule says to do.
 fn found(rule: &'static Rule, account: &Account, field: &str, problem: impl Into<String>) -> Diagnostic {
-    Diagnostic { field: field.to_owned(), ..about(format!("account {}", account.sam), rule, problem) }
+    let found = about(format!("account {}", account.sam), rule, problem);
+    Diagnostic { field: field.to_owned(), ..found.with_fix(remedy(rule, &account.sam, None)) }
+}
+
+/// What the rule says to do, with the names of the account and of its domain in its commands.
+fn remedy(rule: &Rule, sam: &str, domain: Option<&str>) -> String {
+    let domain = domain.filter(|domain| is_dns_subdomain(&domain.to_ascii_lowercase())).unwrap_or("DOMAIN");
+    let name = powershell(sam).unwrap_or_else(|| "NAME".to_owned());
+    let named = rule.remedy.replace("-Server DOMAIN", &format!("-Server {domain}"));
+    named.replace("ADServiceAccount NAME", &format!("ADServiceAccount {name}"))
 }
 
 fn about(object: String, rule: &'static Rule, problem: impl Into<String>) -> Diagnostic {

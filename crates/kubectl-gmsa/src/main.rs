@@ -23,9 +23,8 @@ use gmsa_core::{causes, quote::one_line};
 use shared::{
     Outcome,
     connection::{Connection, HEADING},
-    not_checked,
     output::json,
-    print, rules,
+    print, rules, unread,
 };
 
 /// The last lines of every help.
@@ -156,7 +155,7 @@ fn main() -> ExitCode {
         // The reader of the output has closed it (`| head`).
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            let error = match not_checked::log_in(&error) {
+            let error = match unread::log_in(&error) {
                 Some(remedy) => format!("{}. {remedy}", causes::chain(error.as_ref())),
                 None => causes::chain(error.as_ref()),
             };

@@ -93,7 +93,7 @@ fn of_connections() -> Vec<LimitRow> {
         ("time to take what is sent", time(UNREAD_TIMEOUT), "closed"),
         (
             "bodies and answers over the size of a small review",
-            part("a sixth", &bytes(limits.large_reviews)),
+            part("a sixth", &bytes(limits.large_bytes)),
             "503; a look-up fails, and its pod is denied with 500",
         ),
         ("small review: takes no permit and no thread of its own", bytes(SMALL), "counted, and parsed apart"),

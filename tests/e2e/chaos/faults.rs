@@ -2,11 +2,17 @@
 
 use std::{fs, path::PathBuf, time::Duration};
 
+use futures::future::join_all;
 use rustix::process::Signal;
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
-use super::{Deployment, proxy::Watches, replica::Log, traffic::Traffic};
+use super::{
+    Deployment,
+    proxy::Watches,
+    replica::{Log, Replica},
+    traffic::Traffic,
+};
 use crate::{
     certificates::{SECRET, ask, signing, until_another_signs},
     control_plane::{SERVICE, until},
@@ -68,7 +74,8 @@ impl Fault {
             fs::write(&time, "-100d\n").unwrap();
             deployment.start.clock = Some((library, time));
             // Those that know the right time would make certificates of today.
-            let replicas = deployment.remove_all();
+            let ended = deployment.replicas.drain(..);
+            let replicas = ended.map(|replica| deployment.balancer.remove(replica.address)).count();
             deployment.client().merge(SECRET, &json!({"data": null})).await.unwrap();
             for _ in 0..replicas {
                 deployment.add().await;
@@ -126,12 +133,9 @@ impl Fault {
                 until_signing(deployment).await;
             }
             Self::LogNotRead => {
-                for hold in [true, false] {
-                    deployment.replicas.iter().for_each(|replica| replica.hold_log(hold));
-                    if hold {
-                        sleep(LONG).await;
-                    }
-                }
+                let held = join_all(deployment.replicas.iter().map(Replica::hold_log)).await;
+                sleep(LONG).await;
+                drop(held);
             }
             Self::LogDiskFull => {
                 deployment.start.log = Log::FullDisk;

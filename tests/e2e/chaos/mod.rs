@@ -69,13 +69,8 @@ struct Args {
 
 /// Runs the faults that the arguments pick.
 pub async fn run(binaries: Binaries, folder: &Path, arguments: &[String]) -> ExitCode {
-    let args = match Args::try_parse_from(arguments) {
-        Ok(args) => args,
-        Err(error) => {
-            eprint!("{error}");
-            return ExitCode::from(2);
-        }
-    };
+    let parsed = Args::try_parse_from(arguments).inspect_err(|error| eprint!("{error}"));
+    let Ok(args) = parsed else { return ExitCode::from(2) };
     let mut deployment = Deployment::start(binaries, folder, &args.binary, usize::from(args.replicas)).await;
     let traffic = Traffic::start(deployment.client().clone(), deployment.edition, BETWEEN_PODS);
     let mut rows = Vec::new();
@@ -189,12 +184,6 @@ impl Deployment {
         for _ in 0..number {
             self.add().await;
         }
-    }
-
-    /// Ends all replicas at once, and says how many there were.
-    pub fn remove_all(&mut self) -> usize {
-        let ended = self.replicas.drain(..);
-        ended.map(|replica| self.balancer.remove(replica.address)).count()
     }
 
     /// Changes the credential spec that changes.

@@ -6,13 +6,11 @@ use std::{
     net::SocketAddr,
     path::PathBuf,
     process::{Command, Stdio},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::Arc,
     thread,
-    time::Duration,
 };
+
+use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use crate::control_plane::{Client, Process, free_addresses, log_of, until};
 
@@ -44,7 +42,8 @@ pub struct Replica {
     pub process: Process,
     pub address: SocketAddr,
     pub admin: Client,
-    hold_log: Arc<AtomicBool>,
+    /// Locked while its log is not read.
+    log: Arc<Mutex<()>>,
 }
 
 impl Replica {
@@ -62,12 +61,12 @@ impl Replica {
             command.env("FAKETIME_CACHE_DURATION", "1").env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
         }
         command.stdin(Stdio::null()).stdout(Stdio::null());
-        let hold_log = Arc::<AtomicBool>::default();
+        let not_read = Arc::<Mutex<()>>::default();
         match start.log {
             Log::Read => {
                 let (pipe, writer) = io::pipe().unwrap();
                 command.stderr(writer);
-                let (log, held) = (File::create(log_of(name, &start.folder)).unwrap(), Arc::clone(&hold_log));
+                let (log, held) = (File::create(log_of(name, &start.folder)).unwrap(), Arc::clone(&not_read));
                 thread::spawn(move || copy(pipe, log, &held));
             }
             Log::FullDisk => {
@@ -81,7 +80,7 @@ impl Replica {
             admin.text("/readyz").await.ok()
         })
         .await;
-        Self { process, address, admin, hold_log }
+        Self { process, address, admin, log: not_read }
     }
 
     /// Asks it to end, and waits until it has.
@@ -90,27 +89,20 @@ impl Replica {
         until("the replica has ended", async || self.process.has_ended().then_some(())).await;
     }
 
-    /// Whether its log is no longer read.
-    pub fn hold_log(&self, hold: bool) {
-        self.hold_log.store(hold, Ordering::Relaxed);
+    /// Its log is not read while this is held.
+    pub async fn hold_log(&self) -> OwnedMutexGuard<()> {
+        Arc::clone(&self.log).lock_owned().await
     }
 }
 
 /// Reads a log while it is not held.
-fn copy(mut pipe: io::PipeReader, mut log: File, held: &AtomicBool) {
+fn copy(mut pipe: io::PipeReader, mut log: File, held: &Mutex<()>) {
     let (mut bytes, mut room) = ([0; 4096], MAX_LOG);
-    loop {
-        while held.load(Ordering::Relaxed) {
-            thread::sleep(Duration::from_millis(20));
-        }
-        match pipe.read(&mut bytes) {
-            Ok(0) | Err(_) => return,
-            Ok(read) => {
-                room = room.saturating_sub(read);
-                if room > 0 {
-                    log.write_all(&bytes[..read]).unwrap();
-                }
-            }
+    while let Ok(read @ 1..) = pipe.read(&mut bytes) {
+        let _not_held = held.blocking_lock();
+        room = room.saturating_sub(read);
+        if room > 0 {
+            log.write_all(&bytes[..read]).unwrap();
         }
     }
 }

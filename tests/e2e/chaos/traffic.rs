@@ -66,30 +66,33 @@ pub fn count<'a>(attempts: impl IntoIterator<Item = &'a Attempt>, this: fn(&Outc
 
 /// It stops when it is dropped.
 pub struct Traffic {
-    attempts: Arc<Mutex<Vec<Attempt>>>,
-    /// The pods that are being created: since when.
-    under_way: Arc<Mutex<BTreeMap<usize, Instant>>>,
-    edition: Arc<AtomicU32>,
+    state: Arc<State>,
     _task: JoinSet<()>,
+}
+
+struct State {
+    attempts: Mutex<Vec<Attempt>>,
+    /// The pods that are being created: since when.
+    under_way: Mutex<BTreeMap<usize, Instant>>,
+    edition: AtomicU32,
 }
 
 impl Traffic {
     /// Begins to create pods, one each `between`; the changing credential spec has this edition.
     pub fn start(client: Client, current: u32, between: Duration) -> Self {
-        let attempts = Arc::<Mutex<Vec<Attempt>>>::default();
-        let edition = Arc::new(AtomicU32::new(current));
-        let under_way = Arc::<Mutex<BTreeMap<usize, Instant>>>::default();
-        let (seen, now, waiting) = (Arc::clone(&attempts), Arc::clone(&edition), Arc::clone(&under_way));
+        let edition = AtomicU32::new(current);
+        let state = Arc::new(State { attempts: Mutex::default(), under_way: Mutex::default(), edition });
+        let shared = Arc::clone(&state);
         let task = steadily(between, move |number| {
             let kind = match number % 4 {
                 0 | 2 => Kind::Steady,
-                1 => Kind::Changing(now.load(Ordering::SeqCst)),
+                1 => Kind::Changing(shared.edition.load(Ordering::SeqCst)),
                 _ => Kind::Forbidden,
             };
-            let (client, seen, waiting) = (client.clone(), Arc::clone(&seen), Arc::clone(&waiting));
+            let (client, state) = (client.clone(), Arc::clone(&shared));
             Some(async move {
                 let began = Instant::now();
-                waiting.lock().unwrap().insert(number, began);
+                state.under_way.lock().unwrap().insert(number, began);
                 let name = format!("pod-{number}");
                 let answer = client.create(PODS, &wanted(&name, kind)).await;
                 let ended = Instant::now();
@@ -98,26 +101,26 @@ impl Traffic {
                     // What is left is deleted in the end.
                     let _ = client.delete(&format!("{PODS}/{name}")).await;
                 }
-                waiting.lock().unwrap().remove(&number);
-                seen.lock().unwrap().push(Attempt { kind, began, ended, outcome });
+                state.under_way.lock().unwrap().remove(&number);
+                state.attempts.lock().unwrap().push(Attempt { kind, began, ended, outcome });
             })
         });
-        Self { attempts, under_way, edition, _task: task }
+        Self { state, _task: task }
     }
 
     /// From now on the changing credential spec has this edition.
     pub fn expect_edition(&self, edition: u32) {
-        self.edition.store(edition, Ordering::SeqCst);
+        self.state.edition.store(edition, Ordering::SeqCst);
     }
 
     /// For how long the oldest of the pods that are being created has been.
     pub fn oldest(&self) -> Duration {
-        self.under_way.lock().unwrap().first_key_value().map_or(Duration::ZERO, |(_, began)| began.elapsed())
+        self.state.under_way.lock().unwrap().first_key_value().map_or(Duration::ZERO, |(_, began)| began.elapsed())
     }
 
     /// What became of the pods since the last call.
     pub fn take(&self) -> Vec<Attempt> {
-        std::mem::take(&mut self.attempts.lock().unwrap())
+        std::mem::take(&mut self.state.attempts.lock().unwrap())
     }
 }
 

@@ -11,7 +11,7 @@ use std::{
 
 use clap::Parser;
 use serde_json::{Value, json};
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep_until};
 
 use crate::{
     certificates::{ask, until_another_signs},
@@ -69,13 +69,8 @@ const EVENTS: [(f64, Event); 4] = [
 
 /// Runs it, and fails where an answer or a pod was wrong or memory grows.
 pub async fn run(binaries: Binaries, folder: &Path, arguments: &[String]) -> ExitCode {
-    let args = match Args::try_parse_from(arguments) {
-        Ok(args) => args,
-        Err(error) => {
-            eprint!("{error}");
-            return ExitCode::from(2);
-        }
-    };
+    let parsed = Args::try_parse_from(arguments).inspect_err(|error| eprint!("{error}"));
+    let Ok(args) = parsed else { return ExitCode::from(2) };
     // Now, rather than after an hour.
     if let Some(Err(error)) = args.samples.parent().map(fs::create_dir_all) {
         eprintln!("error: {}: {error}", args.samples.display());
@@ -121,7 +116,8 @@ async fn sample(deployment: &mut Deployment, traffic: &Traffic, load: &Load, who
                 Event::ApiServerRestart => {
                     load.tolerate(true);
                     deployment.control_plane.restart_api_server().await;
-                    sleep(Duration::from_secs(5)).await;
+                    let addresses: Vec<_> = deployment.replicas.iter().map(|replica| replica.address).collect();
+                    reviews::until_right(&addresses).await;
                     load.tolerate(false);
                 }
             }

@@ -17,7 +17,7 @@ use tokio::{task::JoinSet, time::Instant};
 use crate::{
     certificates::NAME,
     chaos::traffic::steadily,
-    control_plane::{Client, Refusal},
+    control_plane::{Client, Refusal, until},
     pods::{filled, gmsa, pod},
     world::{USER, VISITOR, WEB},
 };
@@ -113,6 +113,15 @@ pub async fn measure(addresses: &[SocketAddr]) -> f64 {
     f64::from(u32::try_from(answered.into_inner()).unwrap()) / begun.elapsed().as_secs_f64()
 }
 
+/// Waits until each replica has answered each case as it must.
+pub async fn until_right(addresses: &[SocketAddr]) {
+    for client in clients(addresses) {
+        for case in cases() {
+            until("the replicas answer again", async || post(&client, &case).await.ok()).await;
+        }
+    }
+}
+
 /// What became of reviews.
 #[derive(Default)]
 pub struct Tally {
@@ -125,55 +134,58 @@ pub struct Tally {
 
 /// Reviews at a steady rate. It stops when it is dropped.
 pub struct Load {
-    tally: Arc<Mutex<Tally>>,
-    pause: Arc<AtomicBool>,
-    tolerate: Arc<AtomicBool>,
+    state: Arc<State>,
     _task: JoinSet<()>,
+}
+
+#[derive(Default)]
+struct State {
+    tally: Mutex<Tally>,
+    pause: AtomicBool,
+    tolerate: AtomicBool,
 }
 
 impl Load {
     pub fn start(addresses: &[SocketAddr], rate: f64) -> Self {
-        let (tally, pause, tolerate) =
-            (Arc::<Mutex<Tally>>::default(), Arc::<AtomicBool>::default(), Arc::<AtomicBool>::default());
-        let (seen, paused, tolerated) = (Arc::clone(&tally), Arc::clone(&pause), Arc::clone(&tolerate));
-        let (clients, cases) = (clients(addresses), Arc::new(cases()));
+        let state = Arc::<State>::default();
+        let (shared, clients, cases) = (Arc::clone(&state), clients(addresses), Arc::new(cases()));
         let task = steadily(Duration::from_secs_f64(1.0 / rate), move |number| {
-            if paused.load(Ordering::Relaxed) {
+            if shared.pause.load(Ordering::Relaxed) {
                 return None;
             }
             let client = clients[number % clients.len()].clone();
-            let (cases, seen, tolerated) = (Arc::clone(&cases), Arc::clone(&seen), Arc::clone(&tolerated));
+            let (cases, state) = (Arc::clone(&cases), Arc::clone(&shared));
             Some(async move {
                 let begun = Instant::now();
                 // A question that began or ends while the API server is away may fail.
-                let before = tolerated.load(Ordering::Relaxed);
+                let before = state.tolerate.load(Ordering::Relaxed);
                 let answer = post(&client, &cases[number / 2 % cases.len()]).await;
-                let may_fail = before || tolerated.load(Ordering::Relaxed);
-                let mut seen = seen.lock().unwrap();
+                let may_fail = before || state.tolerate.load(Ordering::Relaxed);
+                let mut tally = state.tally.lock().unwrap();
                 match answer {
-                    Ok(()) => seen.micros.push(u32::try_from(begun.elapsed().as_micros()).unwrap_or(u32::MAX)),
+                    Ok(()) => tally.micros.push(u32::try_from(begun.elapsed().as_micros()).unwrap_or(u32::MAX)),
                     Err(Ok(answer)) if may_fail && answer["response"]["status"]["code"].as_u64() >= Some(500) => {
-                        seen.unavailable += 1;
+                        tally.unavailable += 1;
                     }
-                    Err(answer) => seen.wrong.push(format!("{answer:?}")),
+                    Err(answer) => tally.wrong.push(format!("{answer:?}")),
                 }
             })
         });
-        Self { tally, pause, tolerate, _task: task }
+        Self { state, _task: task }
     }
 
     /// Whether nothing is sent.
     pub fn pause(&self, pause: bool) {
-        self.pause.store(pause, Ordering::Relaxed);
+        self.state.pause.store(pause, Ordering::Relaxed);
     }
 
     /// Whether a review may fail because the API server is away.
     pub fn tolerate(&self, tolerate: bool) {
-        self.tolerate.store(tolerate, Ordering::Relaxed);
+        self.state.tolerate.store(tolerate, Ordering::Relaxed);
     }
 
     /// What became of the reviews since the last call.
     pub fn take(&self) -> Tally {
-        std::mem::take(&mut self.tally.lock().unwrap())
+        std::mem::take(&mut self.state.tally.lock().unwrap())
     }
 }

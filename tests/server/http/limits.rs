@@ -107,7 +107,7 @@ async fn a_connection_whose_answer_is_not_read_makes_room() {
 
 #[tokio::test]
 async fn announced_lengths_take_nothing_and_bodies_that_do_not_arrive_keep_no_small_review_out() {
-    let server = limited(Limits { large_reviews: 9 << 20, ..Limits::default() });
+    let server = limited(Limits { large_bytes: 9 << 20, ..Limits::default() });
     let mut announcing = Vec::new();
     for _ in 0..64 {
         let mut stream = server.connect().await;
@@ -138,7 +138,7 @@ async fn announced_lengths_take_nothing_and_bodies_that_do_not_arrive_keep_no_sm
 
 #[tokio::test]
 async fn a_large_answer_for_which_there_is_no_memory_is_503() {
-    let limits = Limits { large_reviews: 1 << 20, ..Limits::default() };
+    let limits = Limits { large_bytes: 1 << 20, ..Limits::default() };
     let server = Setup { limits, ..with(Large::new()) }.start();
     assert_eq!(server.post("/mutate", same_containers(20)).await, refused(503, BUSY));
     assert_eq!(server.post("/mutate", same_containers(10)).await.status, StatusCode::OK);

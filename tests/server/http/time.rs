@@ -10,14 +10,14 @@ use gmsa_webhook::{
 };
 use http::StatusCode;
 use serde_json::{Value, json};
-use tokio::{io::AsyncWriteExt as _, net::TcpStream};
+use tokio::{io::AsyncWriteExt as _, net::TcpStream, task::yield_now};
 use tokio_util::sync::CancellationToken;
 
 use super::{
     Gated, Large, MISSING, TOO_LATE, allows, answers_to, limited, one_pod, plain_review, post_head, read_answer,
     request, same_containers, with,
 };
-use crate::{client, https::Setup};
+use crate::{client, https::Setup, support::eventually};
 
 #[tokio::test]
 async fn a_slow_body_is_408() {
@@ -75,7 +75,13 @@ async fn an_answer_is_whole_however_slowly_it_is_read() {
             // The server's own end of the connection comes with the answer.
             server.closing.cancel();
         }
-        tokio::time::sleep(Duration::from_millis(200)).await;
+        let answered =
+            format!("gmsa_webhook_review_duration_seconds_count{{path=\"mutate\"}} {}", 1 + i32::from(close));
+        eventually("the review is answered", || server.shows(&answered)).await;
+        // The server runs on this thread: it writes what has room, and waits for the reader.
+        for _ in 0..1000 {
+            yield_now().await;
+        }
         let (head, answer) = read_answer(&mut stream).await.unwrap();
         assert_eq!(answer["response"]["allowed"], true);
         let patch = BASE64_STANDARD.decode(answer["response"]["patch"].as_str().unwrap()).unwrap();

@@ -1,8 +1,8 @@
 //! Warnings about a pod that uses GMSA: it is admitted, but may not get its identity.
 //!
-//! Warnings, never denials: each of these can be intended.
+//! Warnings, never denials: each of these can be intended. The webhook calls [`on_pod`] alone.
 
-pub mod hostname;
+pub mod same_computer;
 
 use super::{
     Review,

@@ -22,7 +22,7 @@
 //! - `gmsa-webhook.cel.slots` in the chart's `_cel.tpl`, and `guard.yaml`, which lists what an update may add;
 //! - `SLOT_LISTS` in `tests/server/layout.rs`, which keeps this the only walk;
 //! - in `kubectl gmsa`, the fields that a bundle keeps (`POD` in `bundle/fields.rs`), those that may be misspelt (`LEVELS` in
-//!   `check/misspelt.rs`), and `commands/verify.rs`, which takes a `Container` where it is asked for none.
+//!   `check/other_fields.rs`), and `commands/verify.rs`, which takes a `Container` where it is asked for none.
 
 use serde::{Deserialize, Deserializer};
 

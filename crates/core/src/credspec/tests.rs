@@ -326,11 +326,28 @@ fn a_name_is_looked_up_by_its_text() {
     assert_eq!((known.get("web"), known.get("other")), (Some(&7), None));
 }
 
+/// Contents whose text has this many bytes.
+fn contents_of(bytes: usize) -> Contents {
+    let text = "x".repeat(bytes - r#"{"a":""}"#.len());
+    Contents::of(json!({ "a": text }).as_object().unwrap())
+}
+
+#[test]
+fn contents_are_equal_by_their_text_and_return_their_permit() {
+    let permit = Arc::new(());
+    let with_permit = contents_of(9).with_permit(Arc::clone(&permit));
+    assert!(with_permit == contents_of(9) && with_permit != contents_of(10));
+    assert_eq!(Arc::strong_count(&permit), 2);
+    drop(with_permit);
+    assert_eq!(Arc::strong_count(&permit), 1);
+}
+
 #[test]
 fn what_is_too_long_is_one_byte_more_than_a_pod_can_carry_and_equal_to_no_text() {
     let too_long = Contents::too_long();
     assert_eq!(too_long.text().len(), MAX_CONTENTS_BYTES + 1);
-    assert!(too_long.is_too_long() && Arc::ptr_eq(&too_long, &Contents::too_long()));
+    assert!(Arc::ptr_eq(&too_long, &Contents::too_long()));
+    assert!(too_long.is_too_long() && !contents_of(MAX_CONTENTS_BYTES).is_too_long());
     assert_eq!(compare(too_long.text(), &too_long), Err(Difference::TooLong));
     assert_eq!(compare("{ }", &too_long), Err(Difference::Value { as_injected: false }));
     assert_eq!(compare("{}", &too_long), Err(Difference::Value { as_injected: true }));

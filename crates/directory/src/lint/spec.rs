@@ -136,9 +136,14 @@ async fn of_forest(
     let Some(account) = account else {
         let place = meant.map_or_else(|| directory.places(), |of| of.domain.dns.clone());
         let missing = format!("there is no account {} in", Quoted::new(sam));
+        let domain = meant.map(|of| of.domain.dns.as_str());
         let (rule, problem, fix) = match directory.incomplete() {
-            Some(why) => (&rules::NOT_CHECKED, format!("{missing} the file, and {why}"), super::LDAPSEARCH),
-            None => (&rules::ACCOUNT_UNKNOWN, format!("{missing} {place}"), rules::ACCOUNT_UNKNOWN.remedy),
+            Some(why) => (&rules::NOT_CHECKED, format!("{missing} the file, and {why}"), super::LDAPSEARCH.to_owned()),
+            None => (
+                &rules::ACCOUNT_UNKNOWN,
+                format!("{missing} {place}"),
+                super::remedy(&rules::ACCOUNT_UNKNOWN, sam, domain),
+            ),
         };
         found.push(at_account(Diagnostic::new(rule, problem).with_fix(fix)));
         return Ok((found, None));

@@ -27,9 +27,9 @@ use gmsa_cluster::manifests::Document;
 mod argo;
 mod builds;
 mod elsewhere;
+mod gmsa_fields;
 mod hostnames;
-mod misspelt;
-mod near_miss;
+mod other_fields;
 mod pods;
 mod pointer;
 mod refused;
@@ -123,7 +123,7 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
         // The pods that would be stored differently, by the position of their document.
         let mut stored = HashMap::new();
         for (place, document) in documents.iter().enumerate() {
-            report.findings.extend(misspelt::kind(document));
+            report.findings.extend(other_fields::kind(document));
             if credspecs::is_credential_spec(document) {
                 report.findings.extend(credspecs::findings(document));
                 continue;

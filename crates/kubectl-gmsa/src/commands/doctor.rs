@@ -35,7 +35,7 @@ mod parts;
 mod pre;
 mod replica;
 mod service;
-mod usage;
+mod specs_and_pods;
 mod workloads;
 
 use checks::CHECKS;
@@ -65,7 +65,7 @@ pub struct Options {
     #[arg(long, hide = true, value_name = "NAMESPACE/NAME", value_parser = Walkthrough::parse_pod, group = "walked", conflicts_with = "directory")]
     pod: Option<Walkthrough>,
     /// The name of this release for why --watch
-    #[arg(long, hide = true, conflicts_with = "wait", requires = "walked")]
+    #[arg(long, hide = true, conflicts_with_all = ["wait", "from"], requires = "walked")]
     watch: bool,
     /// The name of this release for why --timeout
     #[arg(long, hide = true, value_name = "DURATION", default_value = "5m", value_parser = timeout, requires = "watch")]
@@ -91,6 +91,9 @@ pub struct Options {
     /// Print table or json
     #[arg(long, short, value_enum, default_value = "table", hide_possible_values = true)]
     output: Shape,
+    /// The same as -o json
+    #[arg(long, hide = true)]
+    json: bool,
     #[command(flatten)]
     from: From,
     #[command(flatten)]
@@ -109,6 +112,7 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     block_on(async {
         let patience = options.wait.map(Duration::from_secs).or(options.watch.then_some(options.timeout));
         let until = patience.map(|patience| Instant::now() + patience);
+        let shape = if options.json { Shape::Json } else { options.output };
         let snapshot = options.from.open(connection).await?;
         let round = async |snapshot: &Snapshot| {
             let checks = match options.workload.as_ref().or(options.pod.as_ref()) {
@@ -119,14 +123,19 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
                 Some(walk) => Box::pin(walk.lines(snapshot)).await?,
                 None => {
                     let parts = Box::pin(Parts::read(snapshot, std::mem::take(&mut sources))).await;
-                    // Who cannot ask for the version cannot ask for anything.
-                    parts.version.as_ref().map_err(Clone::clone)?;
+                    // Who gets no answer to this gets none to anything.
+                    if let Err(unread) = parts.version.as_ref()
+                        && !unread.is_forbidden()
+                        && !options.from.is_named()
+                    {
+                        return Err(unread.clone().into());
+                    }
                     CHECKS.iter().flat_map(|check| check.lines(&parts)).collect()
                 }
             };
             Ok(checks)
         };
-        let (snapshot, outcome) = rounds::run(snapshot, until, &options.filter, options.output, round).await?;
+        let (snapshot, outcome) = rounds::run(snapshot, until, &options.filter, shape, round).await?;
         if let Some(file) = &options.bundle {
             Box::pin(bundle::write(&snapshot, file)).await?;
         }

@@ -24,10 +24,10 @@ use crate::shared::{
     args::{service_account, spec_name, timeout},
     confirm::confirmed,
     connection::{Cluster, Connection, block_on, is_missing},
-    not_checked::{Unread, not_checked},
     output::{Filter, Shape, print_checks},
     rules,
     start::is_cause,
+    unread::{Unread, not_checked},
 };
 use gmsa_core::{
     admission::Subject,

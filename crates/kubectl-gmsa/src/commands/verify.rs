@@ -18,7 +18,7 @@ use crate::shared::{
     pods::ClusterPod,
     snapshot::Snapshot,
     verification::{Executor, MAX_OUTPUT, of_container, word},
-    workloads::Kind,
+    workloads::{Kind, is_pod},
 };
 use gmsa_core::{
     admission::pod::{Slot, SlotKind},
@@ -117,14 +117,12 @@ fn containers<'p>(pod: &'p ClusterPod, options: &Options) -> anyhow::Result<Vec<
 
 /// Finds the pod: `NAMESPACE/POD`, `POD`, `pod/NAME`, or `KIND/NAME` of a workload, of which a running pod is taken.
 async fn find(snapshot: &Snapshot, named: &str) -> anyhow::Result<ClusterPod> {
-    let word = named.split_once('/').map(|(first, name)| (first.to_ascii_lowercase(), name));
-    if let Some((kind, name)) = &word
-        && let Some(kind) = Kind::of_word(kind).filter(|kind| *kind != Kind::CronJob)
-    {
-        return of_workload(snapshot, named, kind, name).await;
+    let Some((word, name)) = named.split_once('/') else { return ClusterPod::find(snapshot, named).await };
+    match Kind::of_word(word) {
+        Some(Kind::CronJob) => bail!("{named} starts Jobs: name one of them, such as job/NAME"),
+        Some(kind) => of_workload(snapshot, named, kind, name).await,
+        None => ClusterPod::find(snapshot, if is_pod(word) { name } else { named }).await,
     }
-    let of_pods = word.filter(|(kind, _)| ["pod", "pods", "po"].contains(&kind.as_str()));
-    ClusterPod::find(snapshot, of_pods.map_or(named, |(_, name)| name)).await
 }
 
 async fn of_workload(snapshot: &Snapshot, named: &str, kind: Kind, name: &str) -> anyhow::Result<ClusterPod> {

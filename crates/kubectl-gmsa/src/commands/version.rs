@@ -94,7 +94,7 @@ async fn versions(snapshot: &Snapshot, service: &ServiceReference) -> anyhow::Re
         let path = format!("/api/v1/namespaces/{}/pods/{name}", service.namespace);
         let Some(pod) = snapshot.find::<Pod>(&path).await? else { continue };
         let metrics = metrics(snapshot, &service.namespace, name, &pod).await;
-        found.extend(metrics.as_deref().and_then(built).or_else(|| tag(&pod)));
+        found.extend(metrics.and_then(Result::ok).as_deref().and_then(built).or_else(|| tag(&pod)));
     }
     Ok(found)
 }

@@ -9,7 +9,7 @@ use anyhow::{Context as _, bail};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{not_checked::Read, snapshot::Snapshot};
+use super::{snapshot::Snapshot, unread::Read};
 
 /// The Corefile of kubeadm, EKS, AKS and k3s.
 const COREDNS: &str = "coredns";

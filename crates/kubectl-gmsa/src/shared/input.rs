@@ -146,16 +146,21 @@ fn parse(name: &str, read: io::Result<Option<Vec<u8>>>) -> Manifests {
     }
 }
 
-/// Reads a small text, in the encodings in which Windows PowerShell writes one: UTF-8 or UTF-16, with or without a mark.
+/// Reads a small text.
 pub fn text(path: &Path) -> anyhow::Result<String> {
+    text_within(path, MAX_TEXT)
+}
+
+/// Reads a text of at most this many bytes, in the encodings in which Windows PowerShell writes one: UTF-8 or UTF-16, with or without a mark.
+pub fn text_within(path: &Path, limit: u64) -> anyhow::Result<String> {
     let name = path.display();
     let bytes = if path == Path::new(STDIN) {
-        read_standard_input(MAX_TEXT)
+        read_standard_input(limit)
     } else {
-        File::open(path).and_then(|mut file| read(&mut file, MAX_TEXT))
+        File::open(path).and_then(|mut file| read(&mut file, limit))
     };
     let Some(bytes) = bytes.with_context(|| format!("cannot read {name}"))? else {
-        bail!("{name} is larger than {MAX_TEXT} bytes")
+        bail!("{name} is larger than {limit} bytes")
     };
     decode(bytes).ok().with_context(|| format!("{name} is neither UTF-8 nor UTF-16 text"))
 }

@@ -70,7 +70,7 @@ async fn verified(
         Err(error) => {
             return Err(NotOwned {
                 why: format!("names {kind} {name} as its owner, which cannot be read: {error}"),
-                fix: Some(format!("run this as a user who may get {} in {namespace}", of.plural())),
+                fix: Some(error.remedy().to_owned()),
             });
         }
         Ok(None) => {

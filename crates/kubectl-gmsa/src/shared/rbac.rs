@@ -3,7 +3,7 @@
 use futures::future::join_all;
 use gmsa_cluster::manifests::{Document, Manifests};
 
-use super::{not_checked::Read, snapshot::Snapshot};
+use super::{snapshot::Snapshot, unread::Read};
 
 const API_VERSION: &str = "rbac.authorization.k8s.io/v1";
 

@@ -5,7 +5,7 @@
 //!   (the API server, the scheduler, a kubelet, CCG, hcsshim, Windows, Kerberos), the remedies of some of these words, and what only its names
 //!   say of the remedy. A rule that the core, the directory or the server finds too has the first four in `diagnostic/rules.rs` of the core,
 //!   and the rest in [`of_core`];
-//! - the function that finds a breach, or, where others alone tell of it, their text in `tests/messages`;
+//! - the function that finds a breach, or, where others alone tell of it, their text in `tests/messages`, which `commands/explain/tests.rs` reads;
 //! - a line in `docs/rules.md`, by `UPDATE_SNAPSHOTS=1 cargo test -p kubectl-gmsa`, which writes the messages into `docs/messages.md` too.
 //!
 //! A remedy is a template: [`Names`] fill in what is known for `SPEC`, `NODE` and others in its commands. Every command asks [`fix`], and

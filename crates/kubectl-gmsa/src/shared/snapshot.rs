@@ -27,7 +27,7 @@ use tokio::sync::OnceCell;
 
 use super::{
     connection::{Cluster, Connection},
-    not_checked::{Read, Unread},
+    unread::{Read, Unread},
 };
 
 mod bundle;
@@ -198,7 +198,7 @@ impl Snapshot {
             Origin::Live(cluster) => {
                 Ok(Some(cluster.post(path, &body).await.map_err(|error| Unread::of(CREATE, path, &error))?))
             }
-            Origin::Recorded(bundle) => raw(Some(bundle.answer(&request)?)),
+            Origin::Recorded(bundle) => raw(Some(bundle.answer(CREATE, &request)?)),
         });
         answer.await?.ok_or_else(|| Unread::of(CREATE, &request, &anyhow::anyhow!("there is no answer")))
     }
@@ -215,7 +215,7 @@ impl Snapshot {
                 }
                 raw(answer.map(of_answer))
             }
-            Origin::Recorded(bundle) => raw(bundle.answer(&request)?),
+            Origin::Recorded(bundle) => raw(bundle.answer(DRY_RUN, &request)?),
         });
         answer.await.transpose()
     }

@@ -140,6 +140,12 @@ struct Identity {
     account: String,
 }
 
+impl Identity {
+    fn names(&self) -> Names<'_> {
+        Names { account: Some(&self.account), domain: Some(&self.domain), ..Names::default() }
+    }
+}
+
 /// Reads the contents that a container gets: its own, or the pod's.
 fn identity(pod: &ClusterPod, container: &Slot<'_>) -> Result<Identity, Box<Diagnostic>> {
     let of_pod = pod.admission.slots().next();

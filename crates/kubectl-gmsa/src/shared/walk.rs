@@ -6,7 +6,6 @@ use std::collections::HashMap;
 
 use super::{
     admission::FactFinder,
-    not_checked::{Remedy, because},
     pods::{ClusterPod, ContentsState, FIX_UNMATCHED},
     rules::{self, Names, Subject},
     snapshot::Snapshot,
@@ -19,8 +18,9 @@ use super::{
         steps,
         workload::{Workload, controller},
     },
+    unread::because,
     webhook::{Configured, configured, installer},
-    workloads::Kind,
+    workloads::{Kind, is_pod},
 };
 use anyhow::{Context as _, ensure};
 use gmsa_core::{
@@ -53,11 +53,8 @@ impl Walkthrough {
     /// Reads `TYPE/NAME`, as `kubectl` has it.
     pub fn parse(text: &str) -> Result<Self, String> {
         const EXPECTED: &str = "expected TYPE/NAME, such as deploy/web or pod/web-0";
-        let (kind, name) = text.split_once('/').ok_or(EXPECTED)?;
-        // As in `deployment.apps/web`.
-        let word = kind.split('.').next().unwrap_or_default();
-        let is_pod = ["pod", "pods", "po"].contains(&word.to_ascii_lowercase().as_str());
-        let kind = if is_pod { None } else { Some(Kind::of_word(word).ok_or_else(|| no_kind(word, "pod"))?) };
+        let (word, name) = text.split_once('/').ok_or(EXPECTED)?;
+        let kind = if is_pod(word) { None } else { Some(Kind::of_word(word).ok_or_else(|| no_kind(word, "pod"))?) };
         Ok(Self { kind, ..Self::of(None, name, EXPECTED)? })
     }
 
@@ -116,7 +113,7 @@ async fn workload(snapshot: &Snapshot, namespace: &str, kind: Kind, name: &str) 
     let (workload, events) =
         tokio::join!(Workload::find(snapshot, namespace, kind, name), Events::read(snapshot, Some(namespace)));
     let workload = workload?.with_context(|| format!("there is no {} {namespace}/{name}", kind.as_str()))?;
-    if !workload.pod().is_some_and(|pod| pod.uses_gmsa()) {
+    if !workload.pod().context("its pod template cannot be parsed")?.uses_gmsa() {
         let text = "its pod template does not use GMSA: `kubectl gmsa check` finds a field that is misspelt or in the wrong place";
         return Ok(vec![Check::breach(TEMPLATE, &rules::NO_CREDENTIAL_SPEC, text)]);
     }
@@ -216,7 +213,7 @@ async fn contents(snapshot: &Snapshot, finder: &mut FactFinder, of: &ClusterPod)
         }
     }
     let outdated = |text: &str| Diagnostic::new(&rules::CONTENTS_OUTDATED, text).fixed(created_again(of));
-    let unread = unread.as_ref().and_then(|denial| Remedy::of_denial(denial, ""));
+    let unread = unread.as_ref().and_then(|denial| finder.lacking(denial, ""));
     let result = match (ContentsState::of(pod, &contents), unread) {
         (ContentsState::Unmatched, Some((cause, remedy))) => return because(ADMISSION, cause, remedy),
         (ContentsState::NoGmsa, _) => Err(Diagnostic::new(&rules::NO_CREDENTIAL_SPEC, "the pod does not use GMSA")),
@@ -285,6 +282,7 @@ mod tests {
         };
         assert_eq!(Walkthrough::parse("deploy/web"), named(None, Some(Kind::Deployment)));
         assert_eq!(Walkthrough::parse("StatefulSet.apps/web"), named(None, Some(Kind::StatefulSet)));
+        assert_eq!(Walkthrough::parse("deployments.v1.apps/web"), named(None, Some(Kind::Deployment)));
         assert_eq!(Walkthrough::parse("po/web"), named(None, None));
         assert_eq!(Walkthrough::parse_workload("shop/deploy/web"), named(Some("shop"), Some(Kind::Deployment)));
         assert_eq!(Walkthrough::parse_workload("sts/web"), named(None, Some(Kind::StatefulSet)));
@@ -293,6 +291,10 @@ mod tests {
             ("web", "expected TYPE/NAME, such as deploy/web or pod/web-0"),
             ("deploy/Web", "expected TYPE/NAME, such as deploy/web or pod/web-0"),
             ("shop/deploy/web", "\"shop\" is none of deploy, sts, ds, rs, job, cronjob and pod"),
+            (
+                "deployment.example.com/web",
+                "\"deployment.example.com\" is none of deploy, sts, ds, rs, job, cronjob and pod",
+            ),
             ("svc/web", "\"svc\" is none of deploy, sts, ds, rs, job, cronjob and pod"),
         ] {
             assert_eq!(Walkthrough::parse(text), Err(error.to_owned()), "{text}");

@@ -14,7 +14,7 @@ use k8s_openapi::{
 use kube::core::{ParseExpressionError, Selector, SelectorExt as _};
 use serde::Deserialize;
 
-use super::{installer::Installer, not_checked::Read, snapshot::Snapshot};
+use super::{installer::Installer, snapshot::Snapshot, unread::Read};
 
 /// The chart's name for the port of `/metrics`.
 const ADMIN: &str = "admin";
@@ -201,8 +201,8 @@ pub fn port<'p>(pod: &'p Pod, name: &str) -> Option<&'p ContainerPort> {
     containers.flat_map(|container| container.ports.iter().flatten()).find(|port| port.name.as_deref() == Some(name))
 }
 
-/// The metrics of a replica. `None` where the user may not (`pods/proxy`) or the API server does not reach it.
-pub async fn metrics(snapshot: &Snapshot, namespace: &str, name: &str, pod: &Pod) -> Option<String> {
+/// The metrics of a replica. `None` where it has no port for them.
+pub async fn metrics(snapshot: &Snapshot, namespace: &str, name: &str, pod: &Pod) -> Option<Read<String>> {
     let port = port(pod, ADMIN)?.container_port;
-    snapshot.text(&format!("/api/v1/namespaces/{namespace}/pods/{name}:{port}/proxy/metrics")).await.ok()
+    Some(snapshot.text(&format!("/api/v1/namespaces/{namespace}/pods/{name}:{port}/proxy/metrics")).await)
 }

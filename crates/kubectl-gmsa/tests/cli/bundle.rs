@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{
     cluster::run_in,
-    compare, program,
+    compare, program, shown,
     simulated::{cluster, folder},
     support::{Fault, SimulatedApi, Verb},
     text,
@@ -60,8 +60,28 @@ async fn a_bundle_is_judged_as_the_cluster_was() {
     let differ: Vec<_> = lines.iter().filter(|line| !found.contains(line)).collect();
     assert!(differ.is_empty(), "{differ:#?}\n{found:#?}");
     assert_eq!(recorded.status.code(), live.status.code());
-    for command in [&["why", "pod/web", "-n", "shop"][..], &["outdated", "-A"], &["check", "-A"]] {
-        let output = program(folder.path()).args(command).args(["--from", "gmsa.json"]).output().unwrap();
-        assert_ne!(text(&output.stdout), "", "{command:?}: {}", text(&output.stderr));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_asked_of_a_bundle_is_answered_as_by_the_cluster() {
+    let api = cluster(&folder("bundle")).await;
+    let folder = tempfile::tempdir().unwrap();
+    bundle(&api, folder.path()).await;
+    for command in [
+        "why pod/web -n shop",
+        "why deploy/api -n shop",
+        "outdated -A",
+        "check -A",
+        "who-can webapp1",
+        "who-can webapp1 --workloads",
+        "can shop:web",
+    ] {
+        let words: Vec<&str> = command.split(' ').collect();
+        let live = run_in(folder.path(), &api, &words).await;
+        let recorded = program(folder.path()).args(words).args(["--from", "gmsa.json"]).output().unwrap();
+        // A bundle has no objects that have nothing to do with GMSA.
+        let said =
+            |output: &Output| shown(output).lines().filter(|line| !line.ends_with(" objects")).collect::<String>();
+        assert_eq!(said(&recorded), said(&live), "{command}");
     }
 }

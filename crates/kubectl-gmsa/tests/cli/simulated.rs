@@ -216,7 +216,8 @@ async fn every_session_prints_what_is_written() {
     let mut cases: Vec<PathBuf> = fs::read_dir(folder("")).unwrap().map(|entry| entry.unwrap().path()).collect();
     cases.sort();
     assert!(cases.len() > 20, "the sessions are gone: {cases:?}");
-    let printed = futures::stream::iter(&cases).map(|case| played(case)).buffered(4).collect::<Vec<_>>().await;
+    // Most of them wait for a second to pass.
+    let printed = futures::stream::iter(&cases).map(|case| played(case)).buffered(16).collect::<Vec<_>>().await;
     let wrong: Vec<String> =
         cases.iter().zip(printed).filter_map(|(case, printed)| compare(case, "printed", &printed)).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

@@ -1,23 +1,10 @@
 //! Accounts: shown, tested, and in one go to a pod that is checked.
 
+use std::fs;
+
 use tempfile::tempdir;
 
-use crate::domain::{
-    ADMIN, account, administer, domain_guid, domain_sid, gmsa, gmsa_in, gmsa_there, said, user, write,
-};
-
-const POD: &str = "\
-apiVersion: v1
-kind: Pod
-metadata: {name: web, namespace: shop}
-spec:
-  serviceAccountName: web
-  os: {name: windows}
-  nodeSelector: {kubernetes.io/os: windows, node.kubernetes.io/windows-build: 10.0.20348}
-  securityContext: {windowsOptions: {gmsaCredentialSpecName: quick}}
-  containers:
-  - {name: iis, image: 'mcr.microsoft.com/windows/servercore/iis:windowsservercore-ltsc2022'}
-";
+use crate::domain::{ADMIN, account, administer, gmsa, gmsa_in, gmsa_there, of_domain, said, user};
 
 #[test]
 fn an_account_becomes_the_identity_of_a_pod_as_the_quickstart_prints_it() {
@@ -57,24 +44,23 @@ fn an_account_becomes_the_identity_of_a_pod_as_the_quickstart_prints_it() {
     assert!(shown.contains(", changes every 30 days\n"), "{shown}");
     let written = gmsa_there(folder.path(), "credspec new --account Quick --out quick.yaml", ADMIN);
     assert_eq!(said(written, 0), "quick.yaml written\n");
-    let spec = std::fs::read_to_string(folder.path().join("quick.yaml")).unwrap();
-    let values: Vec<&str> = spec.lines().filter_map(|line| line.trim().split("  # ").next()).collect();
-    let (sid, guid) = (domain_sid(), domain_guid());
+    let spec = fs::read_to_string(folder.path().join("quick.yaml")).unwrap();
+    let values: Vec<String> =
+        spec.lines().filter_map(|line| Some(line.trim().split("  # ").next()?.replace('"', ""))).collect();
     for value in [
         "DnsName: contoso.com".to_owned(),
         "DnsTreeName: contoso.com".to_owned(),
-        format!("Guid: \"{guid}\""),
+        format!("Guid: {}", of_domain("objectGUID")),
         "MachineAccountName: Quick".to_owned(),
         "NetBiosName: CONTOSO".to_owned(),
-        format!("Sid: {sid}"),
+        format!("Sid: {}", of_domain("objectSid")),
     ] {
-        let plain = value.replace('"', "");
-        assert!(values.contains(&value.as_str()) || values.contains(&plain.as_str()), "{value} is not in {spec}");
+        assert!(values.contains(&value), "{value} is not in {spec}");
     }
-    let grant = gmsa_in(folder.path(), &["grant", "--credspec", "quick", "--serviceaccount", "shop:web"], None, "");
-    write(folder.path(), "grant.yaml", &said(grant, 0));
-    write(folder.path(), "pod.yaml", POD);
-    let checked = gmsa_in(folder.path(), &["check", "-f", "."], None, "");
+    let grant = gmsa_in(folder.path(), "grant --credspec quick --serviceaccount shop:web", None, "");
+    fs::write(folder.path().join("grant.yaml"), said(grant, 0)).unwrap();
+    fs::write(folder.path().join("pod.yaml"), include_str!("pod.yaml")).unwrap();
+    let checked = gmsa_in(folder.path(), "check -f .", None, "");
     assert_eq!(
         said(checked, 0),
         "OBJECT        SLOT       CREDENTIAL SPEC  RESULT\nPod shop/web  pod \"web\"  quick            gets its contents\n\n\
@@ -103,19 +89,6 @@ fn membership_through_groups_counts_and_ends() {
     let shown = said(gmsa("account lint NestApp", ADMIN), 0);
     assert!(shown.contains("\nPassword for:  group NestOuter (nestuser)\n"), "{shown}");
     administer("group removemembers NestMiddle NestInner");
-    assert_eq!(
-        said(gmsa("account test NestApp", nested), 1),
-        "fail  password  account NestApp: PrincipalsAllowedToRetrieveManagedPassword: \"nestuser@contoso.com\" is neither listed nor a member: \
-         it holds group \"NestOuter\" [account-password]\n                \
-         -> Add-ADGroupMember 'NestOuter' USER; a computer learns of its groups when it restarts\n"
-    );
-}
-
-#[test]
-fn an_account_that_is_not_there_is_an_error() {
-    for name in ["Nobody", "CN=Nobody,DC=contoso,DC=com"] {
-        let nobody = gmsa(&format!("account lint {name}"), ADMIN);
-        let error = format!("error: there is no account {name} in contoso.com\n");
-        assert_eq!((nobody.stderr, nobody.code), (error, Some(2)));
-    }
+    let answer = said(gmsa("account test NestApp", nested), 1);
+    assert!(answer.contains("it holds group \"NestOuter\" [account-password]\n"), "{answer}");
 }

@@ -1,10 +1,10 @@
 //! The domain, and the program as its users run it.
 
 use std::{
-    env, fs,
-    io::Write as _,
+    env,
+    io::{Read as _, Write as _},
     path::{Path, PathBuf},
-    process::{Command, Output, Stdio},
+    process::{Child, Command, Output, Stdio},
     sync::LazyLock,
 };
 
@@ -16,36 +16,25 @@ static ROOT: LazyLock<PathBuf> =
 
 pub const ADMIN: (&str, &str) = ("administrator@contoso.com", "Passw0rd!Admin");
 
-/// Runs a command where the controller is installed; its output.
-fn within(command: &[&str], stdin: &str) -> Output {
-    let mut child = Command::new("chroot")
-        .arg(&*ROOT)
-        .args(command)
-        .env("LDAPTLS_CACERT", "/tls/ca.pem")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    // What does not read its input closes it.
+/// Runs a command with this on its standard input.
+fn fed(command: &mut Command, stdin: &str) -> Output {
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // A program that does not read its input closes it.
     let _ = child.stdin.take().unwrap().write_all(stdin.as_bytes());
     child.wait_with_output().unwrap()
 }
 
-/// What a command there prints; it must succeed.
+/// What a command prints where the controller is installed; it must succeed.
 pub fn prints(command: &[&str], stdin: &str) -> String {
-    let output = within(command, stdin);
+    let output = fed(Command::new("chroot").arg(&*ROOT).args(command).env("LDAPTLS_CACERT", "/tls/ca.pem"), stdin);
     assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
 
 /// Administers the domain, as `samba-tool` does it.
 pub fn administer(command: &str) {
-    let words: Vec<&str> = command.split(' ').collect();
-    prints(
-        &[&["samba-tool"], words.as_slice(), &["--configfile=/dc/etc/smb.conf", "-H", "/dc/private/sam.ldb"]].concat(),
-        "",
-    );
+    let database = ["--configfile=/dc/etc/smb.conf", "-H", "/dc/private/sam.ldb"];
+    prints(&["samba-tool"].into_iter().chain(command.split(' ')).chain(database).collect::<Vec<_>>(), "");
 }
 
 /// Changes objects of the domain, as LDIF says it, in the database itself: a controller refuses some faults that domains have.
@@ -93,6 +82,15 @@ pub fn tls() -> PathBuf {
     ROOT.parent().unwrap().join("tls")
 }
 
+/// The options for the domain, whose controller this DNS names, as one of its users.
+pub fn directory(dns: &str, user: &str) -> String {
+    let authority = tls().join("ca.pem");
+    format!(
+        "--directory contoso.com --directory-dns {dns} --directory-user {user} --directory-ca {}",
+        authority.display()
+    )
+}
+
 /// What a command of the plugin ended with.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Ended {
@@ -101,32 +99,46 @@ pub struct Ended {
     pub code: Option<i32>,
 }
 
-/// Runs the plugin in a folder, without a terminal.
-pub fn gmsa_in(folder: &Path, arguments: &[&str], password: Option<&str>, stdin: &str) -> Ended {
+/// Runs the plugin with the words of this line in a folder, without a terminal.
+pub fn gmsa_in(folder: &Path, line: &str, password: Option<&str>, stdin: &str) -> Ended {
     let mut command = Command::new(env!("CARGO_BIN_EXE_kubectl-gmsa"));
-    command.args(arguments).current_dir(folder).env_clear().env("HOME", "/nonexistent");
-    command.envs(password.map(|password| ("GMSA_DIRECTORY_PASSWORD", password)));
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // A program that does not read its input closes it.
-    let _ = child.stdin.take().unwrap().write_all(stdin.as_bytes());
-    let output = child.wait_with_output().unwrap();
+    command.args(line.split(' ')).current_dir(folder).env_clear().env("HOME", "/nonexistent");
+    let output = fed(command.envs(password.map(|password| ("GMSA_DIRECTORY_PASSWORD", password))), stdin);
     let text = |bytes| String::from_utf8(bytes).unwrap();
     Ended { stdout: text(output.stdout), stderr: text(output.stderr), code: output.status.code() }
 }
 
 /// Runs the plugin against the domain, whose controller the DNS names, as one of its users.
-pub fn gmsa(command: &str, (user, password): (&str, &str)) -> Ended {
-    let folder = tempfile::tempdir().unwrap();
-    gmsa_there(folder.path(), command, (user, password))
+pub fn gmsa(command: &str, user: (&str, &str)) -> Ended {
+    gmsa_there(tempfile::tempdir().unwrap().path(), command, user)
 }
 
 /// As [`gmsa`], in a folder.
 pub fn gmsa_there(folder: &Path, command: &str, (user, password): (&str, &str)) -> Ended {
-    let authority = tls().join("ca.pem");
-    let directory = ["--directory", "contoso.com", "--directory-dns", "10.0.0.1", "--directory-user", user];
-    let trusted = ["--directory-ca", authority.to_str().unwrap()];
-    let words: Vec<&str> = command.split(' ').collect();
-    gmsa_in(folder, &[words.as_slice(), &directory, &trusted].concat(), Some(password), "")
+    gmsa_in(folder, &format!("{command} {}", directory("10.0.0.1", user)), Some(password), "")
+}
+
+/// Runs the plugin at a terminal, which `script` makes, up to this question; then `answer` has its turn. Everything that is shown, and the exit code.
+pub fn at_terminal(
+    line: &str,
+    password: Option<&str>,
+    echo: &str,
+    question: &str,
+    answer: impl FnOnce(&mut Child),
+) -> (String, Option<i32>) {
+    let line = format!("{} {line}", env!("CARGO_BIN_EXE_kubectl-gmsa"));
+    let mut command = Command::new("script");
+    command.args(["--quiet", "--return", "--echo", echo, "--command", &line, "/dev/null"]);
+    command.envs(password.map(|password| ("GMSA_DIRECTORY_PASSWORD", password)));
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let (mut shown, mut terminal, mut byte) = (String::new(), child.stdout.take().unwrap(), [0]);
+    while !shown.ends_with(question) {
+        terminal.read_exact(&mut byte).unwrap();
+        shown.push(char::from(byte[0]));
+    }
+    answer(&mut child);
+    terminal.read_to_string(&mut shown).unwrap();
+    (shown.replace('\r', ""), child.wait().unwrap().code())
 }
 
 /// What a command prints that ends with this code and complains of nothing.
@@ -135,32 +147,13 @@ pub fn said(ended: Ended, code: i32) -> String {
     ended.stdout
 }
 
-/// The text with the random parts of the domain's identifiers as words, and without times.
-pub fn steady(text: &str) -> String {
-    let sid = domain_sid();
-    text.replace(&sid, "S-1-5-21-DOMAIN")
-}
-
-/// The SID of the domain, as its controller says it.
-pub fn domain_sid() -> String {
-    let shown =
-        prints(&["ldbsearch", "-H", "/dc/private/sam.ldb", "-s", "base", "-b", "DC=contoso,DC=com", "objectSid"], "");
-    field(&shown, "objectSid")
-}
-
-/// The GUID of the domain, as its controller says it.
-pub fn domain_guid() -> String {
-    let shown =
-        prints(&["ldbsearch", "-H", "/dc/private/sam.ldb", "-s", "base", "-b", "DC=contoso,DC=com", "objectGUID"], "");
-    field(&shown, "objectGUID")
+/// An attribute of the domain of the domain, as its controller says it.
+pub fn of_domain(attribute: &str) -> String {
+    let read = ["ldbsearch", "-H", "/dc/private/sam.ldb", "-s", "base", "-b", "DC=contoso,DC=com", attribute];
+    field(&prints(&read, ""), attribute)
 }
 
 fn field(shown: &str, name: &str) -> String {
     let line = shown.lines().find_map(|line| line.strip_prefix(&format!("{name}: ")));
     line.unwrap_or_else(|| panic!("no {name} in {shown}")).to_owned()
-}
-
-/// A file of a test.
-pub fn write(folder: &Path, name: &str, text: &str) {
-    fs::write(folder.join(name), text).unwrap();
 }

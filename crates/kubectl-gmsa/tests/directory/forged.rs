@@ -12,7 +12,7 @@ use simple_dns::{
     rdata::{A, RData, SRV},
 };
 
-use crate::domain::{ADMIN, Ended, gmsa_in, tls};
+use crate::domain::{ADMIN, Ended, at_terminal, directory, gmsa_in, tls};
 
 const HOST: &str = "ws42.contoso.com";
 
@@ -61,12 +61,8 @@ fn sent(mut server: Child) -> Vec<u8> {
     bytes
 }
 
-fn words(dns: SocketAddr) -> Vec<String> {
-    let authority = tls().join("ca.pem");
-    let dns = dns.to_string();
-    let words = ["account", "lint", "Forged", "--directory", "contoso.com", "--directory-dns", &dns, "--directory-ca"];
-    let more = [authority.to_str().unwrap(), "--directory-user", ADMIN.0];
-    words.into_iter().chain(more).map(str::to_owned).collect()
+fn lint(dns: SocketAddr) -> String {
+    format!("account lint Forged {}", directory(&dns.to_string(), ADMIN.0))
 }
 
 const UNPROVEN: &str = "error: the DNS names ldaps://ws42.contoso.com as a domain controller of contoso.com, and its certificate does not have the \
@@ -77,37 +73,22 @@ const UNPROVEN: &str = "error: the DNS names ldaps://ws42.contoso.com as a domai
 fn without_a_person_a_workstation_gets_no_password() {
     let address = Ipv4Addr::new(127, 0, 0, 2);
     let (dns, folder) = (forged_dns(address), tempfile::tempdir().unwrap());
-    for (more, password, stdin) in [(&[][..], Some(ADMIN.1), ""), (&["--directory-password-file", "-"], None, ADMIN.1)]
-    {
+    for (more, password, stdin) in [("", Some(ADMIN.1), ""), (" --directory-password-file -", None, ADMIN.1)] {
         let server = workstation(address, 1);
-        let words = words(dns);
-        let words: Vec<&str> = words.iter().map(String::as_str).chain(more.iter().copied()).collect();
-        let ended = gmsa_in(folder.path(), &words, password, stdin);
+        let ended = gmsa_in(folder.path(), &(lint(dns) + more), password, stdin);
         assert_eq!(ended, Ended { stdout: String::new(), stderr: UNPROVEN.to_owned(), code: Some(2) });
         assert_eq!(sent(server), b"");
     }
 }
 
-/// Runs the command at a terminal, which `script` makes, and answers the question; what is shown.
+/// Runs the command at a terminal, and answers the question; what is shown.
 fn answered(dns: SocketAddr, answer: &str, then: impl FnOnce()) -> String {
-    let line = format!("{} {}", env!("CARGO_BIN_EXE_kubectl-gmsa"), words(dns).join(" "));
-    let mut child = Command::new("script")
-        .args(["--quiet", "--return", "--echo", "never", "--command", &line, "/dev/null"])
-        .env("GMSA_DIRECTORY_PASSWORD", ADMIN.1)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let (mut shown, mut terminal, mut byte) = (String::new(), child.stdout.take().unwrap(), [0]);
-    while !shown.ends_with("[y/N] ") {
-        terminal.read_exact(&mut byte).unwrap();
-        shown.push(char::from(byte[0]));
-    }
-    writeln!(child.stdin.take().unwrap(), "{answer}").unwrap();
-    then();
-    terminal.read_to_string(&mut shown).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(2));
-    shown.replace('\r', "")
+    let (shown, code) = at_terminal(&lint(dns), Some(ADMIN.1), "never", "[y/N] ", |script| {
+        writeln!(script.stdin.take().unwrap(), "{answer}").unwrap();
+        then();
+    });
+    assert_eq!(code, Some(2));
+    shown
 }
 
 #[test]

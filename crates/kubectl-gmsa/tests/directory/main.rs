@@ -1,6 +1,7 @@
 //! `kubectl gmsa` and a real Active Directory domain: the built program, its exact output, its exit code. `tests/directory.sh` makes the domain.
 
 #![allow(
+    clippy::expect_used,
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,

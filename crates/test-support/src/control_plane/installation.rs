@@ -93,7 +93,7 @@ pub async fn grant(client: &Client, namespace: &str, service_account: &str, spec
 }
 
 /// Creates a role and its binding to one service account, which is given with its namespace.
-async fn create_role(client: &Client, place: &str, kind: &str, name: &str, rules: Value, subject: (&str, &str)) {
+pub async fn create_role(client: &Client, place: &str, kind: &str, name: &str, rules: Value, subject: (&str, &str)) {
     let role = json!({"metadata": {"name": name}, "rules": rules});
     let binding = json!({
         "metadata": {"name": name},

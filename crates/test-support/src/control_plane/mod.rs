@@ -30,8 +30,8 @@ pub use binaries::Binaries;
 pub use caller::CALLER;
 pub use client::{Client, Refusal};
 pub use installation::{
-    Account, SERVICE, SPEC, SPECS, USER, example, grant, install, namespace, pod, register_for, service_account,
-    tenants, until_asked,
+    Account, SERVICE, SPEC, SPECS, USER, create_role, example, grant, install, namespace, pod, register_for,
+    service_account, tenants, until_asked,
 };
 pub use process::{Process, log_of, raise_open_files, tails};
 pub use registration::Registration;
@@ -170,10 +170,6 @@ impl ControlPlane {
     /// Stops the API server's store, or lets it go on.
     pub fn signal_etcd(&self, signal: Signal) {
         self.etcd.signal(signal);
-    }
-
-    pub fn has_controllers(&self) -> bool {
-        self.controller_manager.is_some()
     }
 
     /// Credentials for what runs as this service account, which must exist.

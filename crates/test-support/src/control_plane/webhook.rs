@@ -172,11 +172,6 @@ impl Scrape {
         Self(text)
     }
 
-    /// The families, each with its type, in their order.
-    pub fn families(&self) -> Vec<(&str, &str)> {
-        self.0.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' ')).collect()
-    }
-
     /// The samples of this name that have all of these labels (`path="mutate"`): their labels, and their values.
     pub fn samples(&self, name: &str, labels: &[&str]) -> impl Iterator<Item = (&str, f64)> {
         self.0.lines().filter_map(move |line| {

@@ -41,12 +41,21 @@ fn without_enforcement_a_failure_still_denies() {
 }
 
 #[test]
+fn without_enforcement_what_was_not_asked_is_a_warning() {
+    let failure = SpecFact::Failed(Failure { kind: FailureKind::NotAsked, ..Failure::new("too much to do") });
+    let facts = Facts { specs: vec![(name("a"), known(failure, Source::Api))], ..Facts::default() };
+    let decision = warned(MUTATE, &create(&json!({"securityContext": named("a")})), &facts);
+    let Verdict::WouldDeny(denial) = &decision.verdict else { panic!("{decision:?}") };
+    assert_eq!(denial.to_string(), "unable to retrieve the contents of cred spec a: too much to do");
+}
+
+#[test]
 fn without_enforcement_a_cached_spec_is_read_live_too() {
     let unusable = |spec: &str| (name(spec), known(SpecFact::Unusable, Source::Cache));
     let missing = (name("a"), known(SpecFact::Missing, Source::Api));
     let facts = Facts { specs: vec![missing, unusable("b")], ..Facts::default() };
-    let containers =
-        json!([{"name": "c", "securityContext": named("a")}, {"name": "d", "securityContext": named("b")}]);
+    // Once, however many slots name it.
+    let containers = ["a", "b", "b"].map(|spec| json!({"securityContext": named(spec)}));
     let pod = create(&json!({"containers": containers}));
     assert_eq!(warned(MUTATE, &pod, &facts).unconfirmed, [name("b")]);
 }

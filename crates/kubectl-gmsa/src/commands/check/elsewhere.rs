@@ -10,7 +10,7 @@ use gmsa_core::{
 use serde_json::Value;
 
 use super::{
-    near_miss::{NAME, NO_VALUE, meant},
+    gmsa_fields::{NAME, NO_VALUE, meant},
     pointer::{Step, dotted, pointer, walk},
     search::Search,
     template::CheckedPod,

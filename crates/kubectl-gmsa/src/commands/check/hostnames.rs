@@ -3,7 +3,7 @@
 use crate::shared::rules;
 use gmsa_core::{
     admission::{
-        advice::hostname::advise_replicas,
+        advice::same_computer::advise_replicas,
         pod::{Pod, RANDOM_HOSTNAME},
     },
     diagnostic::{Diagnostic, Severity},

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{
-    builds, hostnames, near_miss, refused,
+    builds, gmsa_fields, hostnames,
+    other_fields::Slip,
+    refused,
     surroundings::{RuntimeClass, Surroundings, labels},
     template::CheckedPod,
 };
 use crate::shared::{
-    admission::{Admission, Reviewed, is_unchecked, review_of},
-    not_checked::Remedy,
+    admission::{Admission, FactFinder, Reviewed, is_unchecked, review_of},
     output::{Place, Report},
     rules::{self, Fix, Names},
 };
@@ -40,11 +41,11 @@ pub(super) async fn check(
         }
     };
     let Some(pod) = &review.object else { return Ok(None) };
-    report.findings.extend(near_miss::findings(checked, pod));
+    report.findings.extend(gmsa_fields::findings(checked, pod));
     if !pod.uses_gmsa() && !pod.has_too_many_slots() {
         return Ok(None);
     }
-    report.findings.extend(near_miss::slips(checked));
+    report.findings.extend(misspelt(checked));
     report.findings.extend(refused::findings(checked));
     let reviewed = surroundings.reviewed(&checked.namespace, &labels(&checked.pod)).await;
     let Admission { stored, denials } = surroundings.facts.admit(&review, &checked.pod, &reviewed).await?;
@@ -78,7 +79,7 @@ pub(super) async fn check(
                 Denial::SpecMissing(spec) => surroundings.nearest_spec(spec.as_str()).await,
                 _ => None,
             };
-            report.findings.push(denied(checked, pod, (&slot, nearest.as_deref()), denial));
+            report.findings.push(denied(checked, pod, (&slot, nearest.as_deref()), denial, &surroundings.facts));
         }
     }
     if let Some(denial) = of_the_pod {
@@ -88,7 +89,7 @@ pub(super) async fn check(
         let found = checked.finding(rule, "/spec", message);
         report.findings.push(Diagnostic { consequence: Some(consequence), ..found });
         let later = surroundings.facts.admit(&review, &checked.pod, &Reviewed::ASSUMED).await?;
-        report.findings.extend(refused_later(checked, pod, &denials, &later));
+        report.findings.extend(refused_later(checked, pod, &denials, &later, &surroundings.facts));
     }
     // Of fields that cannot be read, the API server refuses the pod.
     let unsupported = fields::read(&checked.pod.to_string()).unwrap_or_default();
@@ -122,6 +123,7 @@ fn denied(
     pod: &Pod,
     (slot, nearest): (&Slot<'_>, Option<&str>),
     denial: &Denial,
+    facts: &FactFinder,
 ) -> Diagnostic {
     let (namespace, rule) = (&checked.namespace, denial.rule());
     let names = Names {
@@ -132,7 +134,7 @@ fn denied(
         nearest,
         ..Names::of_denial(denial)
     };
-    let fix = match Remedy::of_denial(denial, namespace) {
+    let fix = match facts.lacking(denial, namespace) {
         Some((_, remedy)) => remedy.text,
         None => rules::fix(rule, &names).and_then(Fix::in_manifest).unwrap_or_else(|| rule.remedy.to_owned()),
     };
@@ -145,12 +147,13 @@ fn refused_later(
     pod: &Pod,
     now: &[SlotDenial],
     later: &Admission,
+    facts: &FactFinder,
 ) -> impl Iterator<Item = Diagnostic> {
     let is_new = |found: &&SlotDenial| now.iter().all(|known| known.slot != found.slot);
     later.denials.iter().filter(is_new).map(|found| {
         let slot = pod.slots().find(|slot| found.slot == Some((slot.kind, slot.index)));
         let finding = match &slot {
-            Some(slot) => denied(checked, pod, (slot, None), &found.denial),
+            Some(slot) => denied(checked, pod, (slot, None), &found.denial, facts),
             None => checked.finding(rule(&found.denial), "/spec", found.denial.to_string()),
         };
         let message = format!("once the webhook reviews this pod: {}", finding.message);
@@ -191,4 +194,18 @@ async fn refers(checked: &CheckedPod<'_>, pod: &Pod, surroundings: &mut Surround
         report.findings.push(checked.finding(&rules::HYPER_V, "/spec/runtimeClassName", text));
     }
     report.findings.extend(builds::findings(checked, pod, &class, surroundings).await);
+}
+
+/// The other fields that were misspelt, with what is meant.
+fn misspelt(checked: &CheckedPod<'_>) -> Vec<Diagnostic> {
+    let finding = |Slip { at, field }: &Slip| {
+        let message = format!(
+            "Kubernetes does not know this field: {field} is meant, and the rest is checked as if it were written"
+        );
+        let value = at.rsplit_once('/').map(|(around, _)| format!("{around}/{field}")).unwrap_or_default();
+        let value = checked.pod.pointer(&value).and_then(Value::as_str);
+        let fix = value.map_or_else(|| format!("name it {field}"), |value| format!("{field}: {value}"));
+        checked.finding(&rules::IGNORED_FIELD, at, message).with_fix(fix)
+    };
+    checked.slips.iter().map(finding).collect()
 }

@@ -17,11 +17,11 @@ use crate::shared::{
     admission::{FactFinder, Labels, Reviewed},
     connection::Connection,
     credspecs, input, names,
-    not_checked::Unread,
     output::{Report, first_five},
     rules,
     snapshot::Snapshot,
     start::scheduling::Nodes,
+    unread::Unread,
     webhook::{Configured, configured, gives_hostnames},
     windows_build::{Build, LABEL},
 };

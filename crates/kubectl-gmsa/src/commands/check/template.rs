@@ -3,7 +3,7 @@
 use gmsa_cluster::manifests::Document;
 use gmsa_core::{
     admission::{
-        advice::{Advice, hostname::Replicas},
+        advice::{Advice, same_computer::Replicas},
         workload::template_pointer,
     },
     diagnostic::{Diagnostic, Rule},
@@ -11,7 +11,7 @@ use gmsa_core::{
 use serde_json::{Value, json};
 
 use super::{
-    misspelt::{self, Slip},
+    other_fields::{self, Slip},
     pointer::dotted,
 };
 
@@ -82,7 +82,7 @@ pub(super) fn complete(pod: &mut Value, controller: Option<&str>) -> Vec<Slip> {
             metadata.insert("generateName".to_owned(), Value::from(format!("{name}-")));
         }
     }
-    let slips = misspelt::correct(pod);
+    let slips = other_fields::correct(pod);
     default_service_account_name(pod);
     slips
 }

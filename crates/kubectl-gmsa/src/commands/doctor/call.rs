@@ -4,9 +4,9 @@
 
 use super::parts::{Judged, Parts};
 use crate::shared::{
-    not_checked::{Read, Remedy, Unread, because},
     rules::{self, Names},
     snapshot::Trial,
+    unread::{Read, Remedy, Unread, because},
     webhook::{Configured, is_of_gmsa},
 };
 use gmsa_cluster::probe::is_denial;

@@ -7,7 +7,7 @@ use x509_parser::pem::Pem;
 use crate::shared::rules;
 use gmsa_core::diagnostic::{Check, Diagnostic, Severity};
 
-const CERTIFICATE: &str = "certificate";
+pub(super) const CERTIFICATE: &str = "certificate";
 const DAY: i64 = 24 * 60 * 60;
 
 /// The server's metric, in seconds since 1970.

@@ -1,17 +1,18 @@
 //! The checks of `doctor`, in the order in which they are printed.
 //!
 //! A new check is:
-//! - an entry here: what it is about, which rights it takes, and a pure function from the parts of the cluster to lines, in the file of its
-//!   subject;
+//! - an entry here, and its number: what it is about, which rights it takes, and a pure function from the parts of the cluster to lines, in
+//!   the file of its subject;
 //! - where it needs what is not read yet, a field of `Parts` in `parts.rs`; what a bundle keeps of it, in `shared/snapshot/bundle/fields.rs`;
 //! - a folder in `tests/cli/recorded`, and its lines in `tests/cli/doctor-list` (`UPDATE_SNAPSHOTS=1 cargo test -p kubectl-gmsa`).
 //!
-//! What could not be read is a `Read`, of which a check gets nothing without `?`: so it is skipped, and cannot say `pass` of what nobody saw.
+//! What could not be read is a `Read`, of which a check gets nothing without `?`: so the check is skipped, and cannot say `pass` of what was not
+//! read.
 
 use super::{
     api_server, call, configuration, crd, directory, dns, nodes,
     parts::{Judged, Parts},
-    replica, service, usage, workloads,
+    replica, service, specs_and_pods, workloads,
 };
 use gmsa_core::diagnostic::Check;
 
@@ -86,22 +87,22 @@ pub(super) static CHECKS: [Checker; 15] = [
         run: configuration::namespaces,
     },
     Checker {
-        about: usage::SPECS,
+        about: specs_and_pods::SPECS,
         what: "what the linter finds in the credential specs",
         takes: &[SPECS],
-        run: usage::check_specs,
+        run: specs_and_pods::check_specs,
     },
     Checker {
-        about: usage::PODS,
+        about: specs_and_pods::PODS,
         what: "whether pods carry what their credential specs hold",
         takes: &[SPECS, PODS],
-        run: usage::check_pods,
+        run: specs_and_pods::check_pods,
     },
     Checker {
         about: directory::DIRECTORY,
         what: "whether the directory agrees with the credential specs (--directory)",
         takes: &[SPECS, "a user of the domain (--directory)"],
-        run: usage::check_directory,
+        run: specs_and_pods::check_directory,
     },
     Checker {
         about: workloads::WORKLOADS,

@@ -17,9 +17,9 @@ use super::{
 };
 use crate::shared::{
     installer::Installer,
-    not_checked::{Unread, not_checked},
     output::first_five,
     rules,
+    unread::{Unread, not_checked},
     webhook::Configured,
 };
 use gmsa_core::{

@@ -12,7 +12,7 @@ use time::UtcDateTime;
 
 use crate::shared::{
     directory::Source,
-    not_checked::{Read, Unread},
+    unread::{Read, Unread},
 };
 
 pub(super) const DIRECTORY: &str = "directory";

@@ -11,8 +11,8 @@ use super::parts::{Judged, Parts, domains};
 use crate::shared::{
     cluster_dns::{self, ClusterDns},
     corefile::{Answer, Forward, is_of_node, is_public},
-    not_checked::{Remedy, because, not_checked},
     rules,
+    unread::{Remedy, because, not_checked},
 };
 
 pub(super) const DNS: &str = "DNS";

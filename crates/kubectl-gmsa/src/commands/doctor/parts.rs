@@ -24,7 +24,6 @@ use crate::shared::{
     cluster_dns::{self, Objects},
     directory::Source,
     installer::Installer,
-    not_checked::{Read, Unread},
     snapshot::{LEFT_OUT, Snapshot, Trial},
     start::{
         cause,
@@ -32,6 +31,7 @@ use crate::shared::{
         scheduling::Nodes,
         workload::{Workload, Workloads},
     },
+    unread::{Read, Unread},
     webhook::{Configured, configured, endpoints, installer, is_ready, pod_name, reviewing},
     workloads::Kind,
 };

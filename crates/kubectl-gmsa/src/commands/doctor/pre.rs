@@ -32,9 +32,14 @@ pub(super) async fn checks(snapshot: &Snapshot, namespace: &str) -> anyhow::Resu
         configured(snapshot),
         snapshot.find::<Namespace>(&path),
     );
+    let version = match info {
+        // Who gets no answer to this gets none to anything.
+        Err(unread) if !unread.is_forbidden() => return Err(unread.into()),
+        version => version,
+    };
     let is_missing = matches!(read, Ok(None));
     let judged = [
-        (api_server::API_SERVER, Ok(vec![api_server::installable(&info?.git_version)])),
+        (api_server::API_SERVER, version.map(|info| vec![api_server::installable(&info.git_version)])),
         (rights::RIGHTS, rights::check(snapshot, namespace, is_missing).await),
         (NAMESPACE_CHECK, read.map(|read| vec![self::namespace(namespace, read)])),
         (crd::CRD, definition.map(crd::before_installation)),

@@ -15,10 +15,10 @@ use k8s_openapi::{
 
 use super::{certificate, permission};
 use crate::shared::{
-    not_checked::{Read, Unread},
     output::first_five,
     rules,
     snapshot::{SecretFacts, Snapshot},
+    unread::{Read, Unread},
     webhook::{image, metrics},
 };
 use gmsa_core::{
@@ -36,7 +36,7 @@ pub(super) struct Replica {
     namespace: String,
     name: String,
     pub pod: Pod,
-    metrics: Option<String>,
+    metrics: Option<Read<String>>,
     /// Whether its service account has the permissions that it needs.
     permissions: Vec<(ResourceAttributes, Read<bool>)>,
     /// Whether the Secrets are there that it needs.
@@ -65,10 +65,15 @@ impl Replica {
     pub(super) fn checks(&self, now: Timestamp) -> Vec<Check> {
         let Self { namespace, name, pod, metrics, .. } = self;
         let mut checks = Vec::new();
-        if let Some(metrics) = metrics {
-            // Whether the certificate is trusted, the dry run shows.
-            checks.extend(certificate::served(name, metrics, now));
-            checks.extend(certificate::refused(namespace, name, metrics));
+        match metrics {
+            Some(Ok(metrics)) => {
+                // Whether the certificate is trusted, the dry run shows.
+                checks.extend(certificate::served(name, metrics, now));
+                checks.extend(certificate::refused(namespace, name, metrics));
+            }
+            // Many API servers reach no other port of a pod than that of the webhook: nobody lacks anything there.
+            Some(Err(unread)) if unread.is_forbidden() => checks.push(unread.check(certificate::CERTIFICATE)),
+            Some(Err(_)) | None => {}
         }
         checks.push(Check::pass(SERVICE, format!("runs {}", image(pod).unwrap_or("no image"))));
         let arguments = Arguments::of(pod);

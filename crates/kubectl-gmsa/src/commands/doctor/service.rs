@@ -18,9 +18,9 @@ use super::{
     replica::SERVICE,
 };
 use crate::shared::{
-    not_checked::not_checked,
     output::first_five,
     rules,
+    unread::{Unread, not_checked},
     webhook::{self, is_ready},
 };
 use gmsa_core::{
@@ -70,13 +70,16 @@ fn of_service(Service { named, endpoints, replica, .. }: &Service, now: Timestam
 
 pub(super) fn network(parts: &Parts) -> Judged<'_> {
     parts.webhooks.as_ref()?;
-    let mut checks = Vec::new();
-    for Service { named, replica, policies, .. } in &parts.services {
-        let Some(Ok(replica)) = replica else { continue };
-        let judged = judge(&named.namespace, &replica.pod, policies.as_ref()?);
-        checks.push(judged.unwrap_or_else(|error| not_checked(NETWORK, &error.into())));
-    }
-    Ok(checks)
+    let of = |service| network_of(service).unwrap_or_else(|unread| Some(unread.check(NETWORK)));
+    Ok(parts.services.iter().filter_map(of).collect())
+}
+
+/// Nothing where no pod is behind the Service.
+fn network_of(Service { named, endpoints, replica, policies, .. }: &Service) -> Result<Option<Check>, &Unread> {
+    endpoints.as_ref()?;
+    let Some(replica) = replica else { return Ok(None) };
+    let judged = judge(&named.namespace, &replica.as_ref()?.pod, policies.as_ref()?);
+    Ok(Some(judged.unwrap_or_else(|error| not_checked(NETWORK, &error.into()))))
 }
 
 /// What these policies of the namespace of a pod say of connections to its port.

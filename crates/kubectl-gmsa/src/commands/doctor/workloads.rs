@@ -9,6 +9,7 @@ use crate::shared::{
     output::first_five,
     rules::{self, Names},
     start::{cause, workload::Workload},
+    unread::{Remedy, because},
 };
 use gmsa_core::diagnostic::{Check, Diagnostic};
 
@@ -31,11 +32,17 @@ pub(super) fn check(parts: &Parts) -> Judged<'_> {
         checks.push(Check { about, result });
     }
     checks.extend(parts.events.lacking());
+    // A pod that is said to run may be on a node that is gone.
+    let lacks_nodes = parts.windows.as_ref().err().or(parts.nodes.unread());
+    let have_pods = workloads.iter().any(|workload| workload.pods().next().is_some());
+    checks.extend(lacks_nodes.filter(|_| have_pods).map(|unread| unread.check(WORKLOADS)));
+    let unparsed = workloads.iter().filter_map(Workload::unparsed);
+    checks.extend(unparsed.map(|cause| because(WORKLOADS, &cause, Remedy::newer())));
     let mut broken: Vec<Diagnostic> = Vec::new();
     // What makes the pods of a Deployment and of a CronJob is another kind: without it nothing is known of them.
     let is_known =
         |workload: &&Workload| workload.kind.below().is_none_or(|below| unread.iter().all(|(kind, _)| *kind != below));
-    for workload in workloads.iter().filter(is_known) {
+    for workload in workloads.iter().filter(is_known).filter(|workload| workload.pod().is_some()) {
         let found = cause::of(workload, &parts.nodes, &parts.events);
         broken.extend(found.map(|found| Diagnostic { object: workload.title(), ..found }));
     }

@@ -75,6 +75,9 @@ impl Probe<'_> {
                     if is_refusal(code.as_u16(), &status.message) =>
                 {
                     self.pods.borrow_mut().remove(name);
+                    if rules::lacks_right(&status.message) {
+                        return Err(error);
+                    }
                     return Ok(Err(self.refused(&name.namespace, &status.message)));
                 }
                 _ => return Err(error),
@@ -86,10 +89,6 @@ impl Probe<'_> {
 
     /// What the message of a refusal in this namespace means.
     fn refused(&self, namespace: &str, message: &str) -> Diagnostic {
-        if rules::lacks_right(message) {
-            let fix = format!("Use a user who may create pods in {namespace}.");
-            return Diagnostic::new(&rules::NOT_CHECKED, message).with_fix(fix);
-        }
         let (rule, said) = (rules::refusal(message), rules::said(message));
         if namespace != self.namespace {
             return Diagnostic::new(rule, said).with_fix(FIX_REFUSED);
@@ -105,12 +104,16 @@ impl Probe<'_> {
 
     /// A remedy that names the pod, which is deleted, leads to its events instead.
     fn without_pod(mut check: Check, PodName { namespace, name }: &PodName) -> Check {
-        if let Err(Diagnostic { fix: Some(fix), .. }) = &mut check.result
-            && fix.contains(name.as_str())
-        {
-            *fix = format!(
-                "`kubectl get events --namespace {namespace} --field-selector involvedObject.name={name}` shows what happened to the pod, which is deleted."
-            );
+        if let Err(Diagnostic { fix: Some(fix), .. }) = &mut check.result {
+            let describe = format!("`kubectl describe pod {name} --namespace {namespace}`");
+            let events =
+                format!("`kubectl get events --namespace {namespace} --field-selector involvedObject.name={name}`");
+            let other = fix.replace(&describe, "");
+            *fix = if other.contains(name.as_str()) {
+                format!("{events} shows what happened to the pod, which is deleted.")
+            } else {
+                fix.replace(&describe, &events)
+            };
         }
         check
     }

@@ -8,14 +8,14 @@ use serde_json::value::RawValue;
 
 use crate::shared::{
     Outcome,
-    not_checked::{Read, Unread},
     output::{Shape, plural, print_as, table::table},
-    pods::ClusterPod,
+    pods::{ClusterPod, unparsable},
     snapshot::Snapshot,
     start::workload::{Workload, Workloads, pods_of},
+    unread::{Read, Unread},
     workloads::Kind,
 };
-use gmsa_core::{credspec::SpecName, quote::one_line};
+use gmsa_core::{credspec::SpecName, diagnostic::Diagnostic, quote::one_line};
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub(super) struct NamingWorkload {
@@ -49,8 +49,19 @@ impl Users {
         let of = |workload: &Workload| NamingWorkload::of(workload, is_counted(workload));
         let mut users: BTreeSet<NamingWorkload> = workloads.known.iter().filter(names).map(of).collect();
         let controlled: BTreeSet<&str> = workloads.known.iter().flat_map(Workload::pods).filter_map(uid).collect();
-        let pods: Vec<ClusterPod> = pods.iter().flatten().filter_map(|json| ClusterPod::read(json).ok()).collect();
-        let own = pods.iter().filter(|pod| {
+        unread.extend(workloads.known.iter().filter_map(Workload::unparsed));
+        let mut read = Vec::new();
+        for json in pods.iter().flatten() {
+            match ClusterPod::read(json) {
+                Ok(pod) => read.push(pod),
+                Err(error) if json.get().contains("gmsaCredentialSpec") => {
+                    let Diagnostic { object, message, .. } = unparsable(json, &error);
+                    unread.push(format!("{object} {message}"));
+                }
+                Err(_) => {}
+            }
+        }
+        let own = read.iter().filter(|pod| {
             let is_named = pod.admission.slots().any(|slot| slot.name == Some(name.as_str()));
             is_named && !pod.has_ended() && uid(pod).is_none_or(|uid| !controlled.contains(uid))
         });

@@ -9,7 +9,11 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::{Reviewed, review_of};
-use crate::shared::{not_checked::Unread, rbac::roles_and_bindings, snapshot::Snapshot};
+use crate::shared::{
+    rbac::roles_and_bindings,
+    snapshot::Snapshot,
+    unread::{Remedy, Unread},
+};
 use gmsa_cluster::{
     authorizer::{Authorization, Authorizer, rbac::Rbac},
     manifests::Document,
@@ -38,13 +42,15 @@ pub struct FactFinder {
     authorizer: Arc<dyn Authorizer>,
     /// How long one call may take.
     timeout: Duration,
+    /// Whether there is no cluster to ask.
+    is_recorded: bool,
     specs: HashMap<SpecName, Resolved>,
     uses: HashMap<(Subject, SpecName), Authorization>,
 }
 
 impl FactFinder {
     pub fn new(resolver: Arc<dyn Resolver>, authorizer: Arc<dyn Authorizer>, timeout: Duration) -> Self {
-        Self { resolver, authorizer, timeout, specs: HashMap::new(), uses: HashMap::new() }
+        Self { resolver, authorizer, timeout, is_recorded: false, specs: HashMap::new(), uses: HashMap::new() }
     }
 
     /// Looks facts up where the snapshot is of: of a bundle, permissions follow from its roles and bindings.
@@ -65,7 +71,13 @@ impl FactFinder {
             Ok(found) => Arc::new(Rbac::from_documents(&found.documents).0),
             Err(unread) => Arc::new(LeftOut(unread)),
         };
-        Self::new(specs, rbac, snapshot.timeout())
+        Self { is_recorded: true, ..Self::new(specs, rbac, snapshot.timeout()) }
+    }
+
+    /// Of a fact that was not told, so that a decision lacks it: the cause, and what to do. `None` for other denials.
+    pub fn lacking<'d>(&self, denial: &'d Denial, namespace: &str) -> Option<(&'d str, Remedy)> {
+        let (cause, remedy) = Remedy::of_denial(denial, namespace)?;
+        Some((cause, if self.is_recorded { Remedy::of_bundle() } else { remedy }))
     }
 
     /// Sends the pod of `review`, which is `pod`, through the webhooks that review it, as the API server does. A host name, which the server

@@ -77,7 +77,6 @@ family! { "API server and Helm" {
             Message("attempting to grant rbac permissions not currently held"),
         ],
         remedies: {
-            "cannot * resource \"pods/exec\"" => "Have `create` on `pods/exec` granted in the namespace: `verify` and `probe` run commands in the container.",
             "cannot ? resource \"gmsacredentialspecs\"" => "Set `viewerRole=true` in the chart, which lets all who have the role `view` read credential specs. Pods need no right to read them, only `use`, which `kubectl gmsa grant` gives.",
             "cannot * resource \"localsubjectaccessreviews\"" => "Have `create` on `localsubjectaccessreviews` granted in the namespace: `check --live` asks by it whether a service account may use a credential spec.",
             "attempting to grant rbac permissions not currently held" => "Run it as a user who has these rights or the verbs `bind` and `escalate`, such as a cluster administrator: nobody can grant what one does not have.",

@@ -10,8 +10,8 @@ use super::{
 
 family! { "Identity in a container" {
     EXEC_REFUSED: "exec-refused", Error, "The API server does not run a command in the container.",
-        "Use a user who may create `pods/exec` in the namespace (`--as`, `--context`), and a node that the API server reaches.",
-        words: [Message("error dialing backend"), Message("unable to upgrade connection"), Message(":10250/containerlogs/*dial tcp")],
+        "Have `create` on `pods/exec` granted in the namespace: `kubectl create role gmsa-verify --namespace NAMESPACE --verb=create,get --resource=pods/exec`, then bind it.",
+        words: [Message("is forbidden: user * cannot ? resource \"pods/exec\""), Message("error dialing backend"), Message("unable to upgrade connection"), Message(":10250/containerlogs/*dial tcp")],
         remedies: {
             ":10250/containerlogs" | "dialing backend" => "The API server does not reach the kubelet of the node (TCP 10250): let the firewall between them through, or restart the node's kubelet or its tunnel (konnectivity).",
             "container not found" => "The container does not run: `kubectl get pod` shows its state.",
@@ -24,7 +24,7 @@ family! { "Identity in a container" {
         "Create the Pod again. If that does not help, the log Microsoft-Windows-Containers-CCG/Admin of the node says why. See docs/troubleshooting.md.",
         words: [RunningCodes(&["ERROR_NO_SUCH_LOGON_SESSION", "SEC_E_NO_CREDENTIALS", "STATUS_NO_SUCH_LOGON_SESSION"])];
     DOMAIN_DNS: "domain-dns", Error, "The container finds no domain controller in DNS.",
-        "Forward the domain to its DNS servers in the DNS of the cluster (CoreDNS: a stub domain), and let UDP 53 through.",
+        "Forward the domain to its DNS servers in the DNS of the cluster (CoreDNS: a stub domain): `kubectl gmsa dns --domain DOMAIN --server IP` prints it. Let UDP 53 through.",
         words: [
             Message("can't find _ldap._tcp"),
             Message("can't find _kerberos._tcp"),
@@ -53,7 +53,7 @@ family! { "Identity in a container" {
             ]),
         ],
         remedies: {
-            "non-existent domain" => "Forward the domain to its DNS servers in the DNS of the cluster (CoreDNS: a stub domain): `kubectl gmsa dns` prints it.",
+            "non-existent domain" => "Forward the domain to its DNS servers in the DNS of the cluster (CoreDNS: a stub domain): `kubectl gmsa dns --domain DOMAIN --server IP` prints it. Let UDP 53 through.",
             "timeout period expired" | "timed out" | "timed-out" => "No DNS server answers: let UDP and TCP 53 through to the DNS of the cluster, and from it to the DNS servers of the domain. `nslookup NAME SERVER` asks each of them.",
         };
     DOMAIN_DNS_TCP: "domain-dns-tcp", Error, "The container finds the domain controllers over UDP, but not over TCP.",

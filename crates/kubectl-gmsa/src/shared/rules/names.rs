@@ -13,7 +13,7 @@ use gmsa_core::{
 use serde_json::Value;
 
 use super::Subject;
-use crate::shared::installer::Installer;
+use crate::shared::{installer::Installer, workloads::Kind};
 
 /// What is known of the objects that a breach is about. They can be from any source.
 #[derive(Clone, Copy, Default)]
@@ -62,15 +62,42 @@ impl<'n> Names<'n> {
         Self { spec, ..Self::default() }
     }
 
-    /// The names that a refusal holds.
+    /// The names that a refusal, a line of this program or what `kubectl describe pod` prints holds.
     pub fn of_refusal(said: &'n str) -> Self {
         let after = |start: &str, end: &[char]| said.split_once(start)?.1.split(end).next();
-        let (namespace, service_account) =
-            after("error looking up service account ", &[':', ' ']).and_then(|name| name.split_once('/')).unzip();
+        // The columns of a description begin at the margin. Of several Pods, none is meant.
+        let described = |key: &str| {
+            let mut values = said.lines().filter_map(|line| line.strip_prefix(key)?.split_whitespace().next());
+            let first = values.next()?;
+            values.all(|value| value == first).then_some(first)
+        };
+        // `Deployment shop/web: pod web-1-a: …`
+        let of_workload = || {
+            let is_kind = |word: &str| Kind::ALL.iter().any(|kind| kind.as_str() == word);
+            let words = || said.split_whitespace();
+            let mut named = words().zip(words().skip(1)).filter(|(kind, _)| is_kind(kind));
+            named.find_map(|(_, name)| name.strip_suffix(':')?.split_once('/'))
+        };
+        // `shop:web may not use webapp1`
+        let of_permission = || said.split_once(" may not use ")?.0.split_whitespace().next_back()?.split_once(':');
+        let account = after("error looking up service account ", &[':', ' ']).and_then(|name| name.split_once('/'));
+        let (namespace, service_account) = account.or_else(of_permission).unzip();
+        let namespace = namespace.or_else(|| after("in the namespace \"", &['"'])).or_else(|| described("Namespace:"));
         let spec = after("GMSA cred spec \"", &['"']).or_else(|| after("GMSA resource \"", &['"']));
-        let spec = spec.or_else(|| after("cred spec ", &[' ', ':']));
-        let service_account = service_account.or_else(|| after("service account \"", &['"']));
-        Self { spec, namespace, service_account, said, ..Self::default() }
+        let spec = spec.or_else(|| after("cred spec ", &[' ', ':'])).or_else(|| after(" may not use ", &[' ', '\n']));
+        let node = described("Node:").and_then(|node| node.split('/').next());
+        Self {
+            spec,
+            namespace: namespace.or_else(|| of_workload().map(|(namespace, _)| namespace)),
+            service_account: service_account
+                .or_else(|| after("service account \"", &['"']))
+                .or_else(|| described("Service Account:")),
+            node,
+            // Other objects have a name and no node.
+            pod_name: node.and(described("Name:")).or_else(|| after(": pod ", &[':'])),
+            said,
+            ..Self::default()
+        }
     }
 
     /// With the account and the domain that the contents of a pod are for: `contents` as JSON.

@@ -48,7 +48,7 @@ family! { "Pods" {
         "Set `gmsaCredentialSpecName` in its `windowsOptions`.",
         words: [Start("credential spec is empty")];
     CONTENTS_OUTDATED: "contents-outdated", Warning, "A Pod carries contents that are not the current ones of a credential spec.",
-        "Delete the Pod: its controller creates a new one.";
+        "`kubectl gmsa outdated -A` lists the workloads to restart, and `--restart` restarts them. Or delete the Pod: its controller creates a new one.";
     POD_REFUSED: "pod-refused", Error, "The API server refuses the Pods of a workload, for another reason than GMSA.",
         "Do what the message says: it is that of a quota, of the Pod Security level of the namespace, of a policy, or of another webhook.",
         words: [
@@ -257,13 +257,13 @@ family! { "Pods" {
             General("failed to get sandbox image"),
             General("failed to reserve sandbox name"),
             General("unable to retrieve some image pull secrets"),
-            General("runasnonroot and image will run as root"),
-            General("breaks non-root policy"),
+            Message("runasnonroot and image will run as root"),
+            Message("non-root policy"),
         ],
         remedies: {
             "createcomputesystem" => "Windows on the node failed: the log Microsoft-Windows-Hyper-V-Compute-Admin there says more. A restart of the service `vmcompute`, or of the node after a drain, clears what an earlier container left.",
             "image pull secrets" => "Create the imagePullSecret that the Pod or its service account names: `kubectl create secret docker-registry OBJECT --namespace NAMESPACE --docker-server=REGISTRY --docker-username=USER --docker-password=PASSWORD`.",
-            "root" => "Set `runAsUserName: ContainerUser` or `NT AUTHORITY\\NETWORK SERVICE`: with `runAsNonRoot`, the kubelet refuses ContainerAdministrator.",
+            "runasnonroot" | "non-root policy" => "Set `runAsUserName: ContainerUser` or `NT AUTHORITY\\NETWORK SERVICE`: with `runAsNonRoot`, the kubelet refuses ContainerAdministrator.",
             "is waiting to start" => "`kubectl describe pod POD --namespace NAMESPACE` shows what it waits for: its events name the image, the volume or the sandbox that fails.",
             "toomanyrequests" => "The registry limits pulls: log on to it with an imagePullSecret, or use a mirror.",
             "unauthorized" => "Let the node log on to the registry: an imagePullSecret in the namespace and on the service account, or the identity of the node.",

@@ -255,11 +255,39 @@ fn each_denial_is_recognized() {
     assert_eq!(rules, Denial::RULES);
     for denial in denials {
         let event = format!("Error creating: admission webhook \"gmsa\" denied the request: {denial}");
-        for text in [denial.to_string(), event] {
-            assert_eq!(refusal(&text).id, denial.reason(), "{text}");
+        for text in [&denial.to_string(), &event] {
+            assert_eq!(refusal(text).id, denial.reason(), "{text}");
+        }
+        for text in [denial.to_string()].into_iter().chain(pasted(&event)) {
             assert_eq!(first(&text), Some(denial.reason()), "{text}");
         }
     }
+}
+
+/// A message as people paste it.
+fn pasted(message: &str) -> Vec<String> {
+    let escaped = serde_json::json!(message).to_string();
+    let words: Vec<&str> = message.split(' ').collect();
+    let lines = |start: &str| {
+        let lines: Vec<String> = words.chunks(5).map(|line| format!("{start}{}", line.join(" "))).collect();
+        lines.join("\n")
+    };
+    vec![
+        message.to_owned(),
+        format!("Error from server (Forbidden): error when creating \"x.yaml\": {message}"),
+        format!("Warning: {message}"),
+        format!("Error: INSTALLATION FAILED: 1 error occurred:\n\t* {message}\n"),
+        format!(
+            "  Normal   Scheduled     5m                  default-scheduler      assigned\n  Warning  FailedCreate  10s (x14 over 51s)  replicaset-controller  {message}"
+        ),
+        format!("{{\"kind\": \"Event\", \"reason\": \"FailedCreate\", \"message\": {escaped}}}"),
+        format!("{{\"message\": {}}}", escaped.replace("\\\"", "\\u0022").replace('\'', "\\u0027")),
+        format!("E1125 07:00:00.000000       1 replica_set.go:557] \"Unhandled Error\" err={escaped} logger=\"x\""),
+        format!("    message: '{}'\n    reason: FailedCreate", message.replace('\'', "''")),
+        lines("      "),
+        lines("> "),
+        lines("│ "),
+    ]
 }
 
 /// The first rule that a text is explained by.

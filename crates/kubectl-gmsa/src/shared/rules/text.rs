@@ -92,13 +92,13 @@ pub fn recognize(text: &str, phase: Phase) -> Option<&'static Rule> {
 
 /// The rule that a message is about with which the API server refuses a pod.
 pub fn refusal(message: &str) -> &'static Rule {
-    refused(&plain(message), true).map_or(&POD_REFUSED, |(_, rule)| rule)
+    refused(&plain(message)).map_or(&POD_REFUSED, |(_, rule)| rule)
 }
 
 /// Whether a message says that something refused a pod, with whatever code: a webhook chooses its own.
 pub fn is_refusal(message: &str) -> bool {
     let message = plain(message);
-    message.contains("denied the request") || refused(&message, true).is_some()
+    message.contains("denied the request") || refused(&message).is_some()
 }
 
 /// That a user lacks the right to create pods (RBAC authorizer of kube-apiserver).
@@ -120,8 +120,12 @@ pub fn said(message: &str) -> &str {
 /// write `plugin`. That pods stay away from the nodes of the control plane is no cause, and the taint of a condition is none of an administrator.
 fn plain(text: &str) -> String {
     let lower = text.to_lowercase().replace(['\u{2018}', '\u{2019}'], "'").replace(['\u{201c}', '\u{201d}'], "\"");
-    let words: Vec<&str> = lower.split_whitespace().filter(|word| !matches!(*word, ">" | "|" | "+")).collect();
+    let words: Vec<&str> = lower.split_whitespace().filter(|word| !matches!(*word, ">" | "|" | "+" | "│")).collect();
     let mut plain = words.join(" ").replace("plug-in", "plugin");
+    // As YAML writes what is between single quotes.
+    for word in ["n''t", "''s "] {
+        plain = plain.replace(word, &word.replace("''", "'"));
+    }
     for role in ["control-plane", "master"] {
         plain = plain.replace(&format!("untolerated taint {{node-role.kubernetes.io/{role}: }}"), "");
     }
@@ -136,36 +140,55 @@ fn plain(text: &str) -> String {
     plain
 }
 
-/// The forms of a text that are tried one after the other: as it is, out of a string of JSON, Go or XML, and wrapped inside words. With each
-/// whether what is in quotes is a name, or the words of somebody else.
-fn forms(text: &str) -> impl Iterator<Item = (String, bool)> {
-    let unwrapped = || plain(&text.lines().map(str::trim).collect::<String>());
-    (0..3).map(move |form| match form {
-        0 => (plain(text), true),
-        1 => (unescaped(text), false),
-        _ => (unwrapped(), true),
-    })
+/// The forms of a text that are tried one after the other: as it is, out of single quotes of YAML, wrapped inside words, and out of a string of
+/// JSON, Go or XML.
+fn forms(text: &str) -> Vec<String> {
+    let mut forms = vec![plain(text)];
+    if text.contains("''") {
+        forms.push(plain(&text.replace("''", "'")));
+    }
+    forms.push(plain(&text.lines().map(str::trim).collect::<String>()));
+    forms.push(plain(&unescaped(text)));
+    // Of a string, all is between quotes.
+    if text.contains("\\\"") && forms.first().is_some_and(|form| refused(form).is_none()) {
+        forms.rotate_right(1);
+    }
+    forms
 }
 
-/// Out of a string of JSON, Go or XML.
+/// Out of a string of JSON, Go or XML, and so without the quotes around it.
 fn unescaped(text: &str) -> String {
+    const QUOTE: &str = "\0";
     let escapes = [
-        ("\\\"", "\""),
+        ("\\\"", QUOTE),
+        ("\\u0022", QUOTE),
+        ("&quot;", QUOTE),
+        ("\"", ""),
+        (QUOTE, "\""),
         ("\\\\", "\\"),
         ("\\r", " "),
         ("\\n", " "),
         ("\\t", " "),
-        ("\\u003c", "<"),
-        ("\\u003e", ">"),
-        ("\\u0027", "'"),
-        ("&quot;", "\""),
         ("&apos;", "'"),
         ("&#39;", "'"),
         ("&lt;", "<"),
         ("&gt;", ">"),
         ("&amp;", "&"),
     ];
-    plain(&escapes.iter().fold(text.to_owned(), |bare, (escape, means)| bare.replace(escape, means)))
+    let bare = escapes.iter().fold(text.to_owned(), |bare, (escape, means)| bare.replace(escape, means));
+    // `\u0027`
+    let mut parts = bare.split("\\u");
+    let mut bare = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let character = part.get(..4).and_then(|digits| char::from_u32(u32::from_str_radix(digits, 16).ok()?));
+        if let Some((character, rest)) = character.zip(part.get(4..)) {
+            bare.push(character);
+            bare.push_str(rest);
+        } else {
+            bare.extend(["\\u", part]);
+        }
+    }
+    bare
 }
 
 /// What to do by the first of these remedies whose words a text has.
@@ -175,7 +198,7 @@ pub(super) fn first_of(text: &str, remedies: &[ByWords]) -> Option<&'static str>
     }
     let is_in = |form: &str, of: &[&str]| of.iter().any(|words| position(form, words).is_some());
     let in_form = |form: &str| remedies.iter().find(|(of, _)| is_in(form, of));
-    forms(text).find_map(|(form, _)| in_form(&form)).map(|(_, remedy)| *remedy)
+    forms(text).iter().find_map(|form| in_form(form)).map(|(_, remedy)| *remedy)
 }
 
 /// The rules that a text names which this program, or the webhook, has printed.
@@ -183,10 +206,11 @@ fn printed(text: &str) -> Vec<Explanation> {
     let names = |rule: &Rule| {
         let id = rule.id;
         let of_line = |line: &str| {
-            let line = line.trim_end();
             ["note", "warning", "error"].iter().any(|severity| line.contains(&format!("{severity}[{id}]")))
-                || line.ends_with(&format!(" [{id}]"))
-                || ["rule", "ruleId"].iter().any(|key| line.contains(&format!("\"{key}\": \"{id}\"")))
+                || line.trim_end().trim_end_matches(['"', ',']).ends_with(&format!(" [{id}]"))
+                || ["rule", "ruleId"]
+                    .iter()
+                    .any(|key| [": ", ":"].iter().any(|colon| line.contains(&format!("\"{key}\"{colon}\"{id}\""))))
                 || line.contains(&format!("title={id}::"))
         };
         text.trim() == id || text.lines().filter(|line| line.contains(id)).any(of_line)
@@ -203,15 +227,17 @@ fn of_others(text: &str) -> Vec<Explanation> {
         let explained = statuses.into_iter().map(|status| status.explain(None).unwrap_or_else(|| status.unknown()));
         return different(explained);
     }
-    let lower = plain(text);
-    let mut names: Vec<_> = number::find(text)
+    let (lower, bare) = (plain(text), unescaped(text));
+    // Behind an escape, as in `Result Code:\t0x12` of JSON, a number is no word.
+    let numbers = || number::find(&bare);
+    let mut names: Vec<_> = numbers()
         .filter_map(|Status(value)| symbols::of_protocol(&lower, value).or_else(|| symbols::of_mit(value)))
         .collect();
     names.truncate(MAX_FOUND);
     let phase = Phase::of(&lower);
     let (mut found, mut general) = (Vec::new(), None);
-    for (form, is_quoted) in forms(&format!("{text} {}", names.join(" "))) {
-        let (of_form, of_form_general) = sentences(&form, is_quoted, phase);
+    for form in forms(&format!("{text} {}", names.join(" "))) {
+        let (of_form, of_form_general) = sentences(&form, phase);
         found = of_form;
         general = general.or(of_form_general);
         if !found.is_empty() {
@@ -221,7 +247,7 @@ fn of_others(text: &str) -> Vec<Explanation> {
     let is_told = is_of_logon(&lower, phase);
     let counts = |status: &Status| status.0 > 0 && (names.is_empty() || status.0 > 0xff);
     // As with sentences, the last is the cause of those before it.
-    let mut statuses: Vec<_> = number::find(text).chain(status::named(text)).filter(counts).collect();
+    let mut statuses: Vec<_> = numbers().chain(status::named(text)).filter(counts).collect();
     statuses.reverse();
     // Beside a step that is named, such a status says no more.
     let is_named = phase == Some(Phase::Start) && !found.is_empty();
@@ -295,7 +321,7 @@ fn different(found: impl Iterator<Item = Explanation>) -> Vec<Explanation> {
 
 /// What the sentences of a text say, which is plain: a refusal, then the others, of which the last is the cause of those before it; and what
 /// counts where there is none of them. A sentence that is a part of another one is not said on its own.
-fn sentences(text: &str, is_quoted: bool, phase: Option<Phase>) -> (Vec<Explanation>, Option<Explanation>) {
+fn sentences(text: &str, phase: Option<Phase>) -> (Vec<Explanation>, Option<Explanation>) {
     let (mut specific, mut general) = (Vec::new(), None);
     for (rule, words) in words() {
         match words {
@@ -322,7 +348,7 @@ fn sentences(text: &str, is_quoted: bool, phase: Option<Phase>) -> (Vec<Explanat
     let is_part = |(start, end): (usize, usize)| {
         spans.iter().any(|(from, to)| *from <= start && end <= *to && end - start < to - from)
     };
-    let refusal = refused(text, is_quoted).map(|(words, rule)| fault(quoted(words), None, rule));
+    let refusal = refused(text).map(|(words, rule)| fault(quoted(words), None, rule));
     let specific = specific.into_iter().filter(|(span, _)| !is_part(*span)).map(|(_, found)| found);
     let no_faults = NO_FAULTS.iter().flat_map(|(words, what)| words.iter().map(move |words| (*words, *what)));
     let no_faults = no_faults.filter_map(|(words, what)| {
@@ -358,8 +384,8 @@ fn event(text: &str, source: &str, number: u32) -> bool {
 }
 
 /// The words of a refusal that stand first, and their rule. What is in quotes is a name, or the words of somebody else.
-fn refused(text: &str, is_quoted: bool) -> Option<(&'static str, &'static Rule)> {
-    let text = &if is_quoted { unquoted(text) } else { text.to_owned() };
+fn refused(text: &str) -> Option<(&'static str, &'static Rule)> {
+    let text = &unquoted(text);
     let found = words().filter_map(|(rule, words)| match words {
         Words::Refusal(words) => Some((position(text, words)?, words, rule)),
         _ => None,

@@ -5,7 +5,6 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
-    fs,
     path::Path,
 };
 
@@ -17,7 +16,8 @@ use serde_json::Value;
 use super::{Answered, CREATE, DRY_RUN, GET, LIST, Snapshot};
 use crate::shared::{
     credspecs::contents_by_name,
-    not_checked::{Read, Unread},
+    input,
+    unread::{Read, Unread},
 };
 use gmsa_cluster::resolver::live::collection;
 use gmsa_core::credspec::{Contents, CredentialSpec};
@@ -29,6 +29,9 @@ pub use fields::LEFT_OUT;
 
 /// The version of the file. It rises when a field goes or means something else.
 const VERSION: u32 = 2;
+
+/// The largest file that is read, in bytes.
+const MAX_BYTES: u64 = 256 * 1024 * 1024;
 
 /// The objects of a list by namespace and name, or by name.
 type Items = BTreeMap<String, Value>;
@@ -76,8 +79,23 @@ impl Bundle {
         let specs = specs.iter().flat_map(|specs| specs.iter());
         let contents =
             contents_by_name(specs.filter_map(|spec| serde_json::from_str::<CredentialSpec>(spec.get()).ok()));
-        for ((verb, request), cell) in snapshot.kept.borrow().iter() {
+        let kept = snapshot.kept.borrow();
+        let mut lists = Vec::new();
+        for ((_, request), cell) in kept.iter().filter(|((verb, _), _)| *verb == LIST) {
+            let Some(Ok(items)) = cell.get() else { continue };
+            let of = resource(request, false);
+            let items = items.iter().map(|item| Ok((of, serde_json::from_str(item.get())?)));
+            lists.push((request, items.collect::<anyhow::Result<Vec<(&str, Value)>>>()?));
+        }
+        let related = related(lists.iter().flat_map(|(_, items)| items));
+        for (request, items) in &lists {
+            let taken = items.iter().filter(|(of, item)| fields::is_taken(of, item) || related.contains(uid(item)));
+            let taken = taken.map(|(of, item)| (key(item), fields::taken(of, item, &contents)));
+            bundle.lists.insert((*request).clone(), taken.collect());
+        }
+        for ((verb, request), cell) in kept.iter() {
             match cell.get() {
+                Some(Ok(_)) if *verb == LIST => {}
                 Some(Ok(kept)) => bundle.add(verb, request, kept, &contents)?,
                 Some(Err(unread)) => drop(bundle.unread.insert(format!("{verb} {request}"), unread.clone())),
                 None => {}
@@ -97,16 +115,6 @@ impl Bundle {
         contents: &HashMap<String, Contents>,
     ) -> anyhow::Result<()> {
         let name = request.to_owned();
-        if verb == LIST {
-            let (of, objects) = (resource(request, false), self.lists.entry(name).or_default());
-            for item in kept {
-                let item: Value = serde_json::from_str(item.get())?;
-                if fields::is_taken(of, &item) {
-                    objects.insert(key(&item), fields::taken(of, &item, contents));
-                }
-            }
-            return Ok(());
-        }
         let of = resource(path_of(request), verb != CREATE);
         match kept.first().map(|json| serde_json::from_str(json.get())).transpose()?.unwrap_or_default() {
             answer if verb == DRY_RUN => drop(self.answers.insert(name, answer)),
@@ -135,13 +143,17 @@ impl Bundle {
     }
 
     pub fn read(file: &Path) -> anyhow::Result<Self> {
-        let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-        let known: Self =
-            serde_json::from_str(&text).with_context(|| format!("{} is no bundle of this version", file.display()))?;
-        if known.version != VERSION {
-            bail!("{} is a bundle of version {}, and this program reads {VERSION}", file.display(), known.version);
+        #[derive(Deserialize)]
+        struct Versioned {
+            version: u32,
         }
-        Ok(known)
+        let (name, text) = (file.display(), input::text_within(file, MAX_BYTES)?);
+        let is_none = || format!("{name} is no bundle of kubectl gmsa doctor --bundle");
+        let Versioned { version } = serde_json::from_str(&text).with_context(is_none)?;
+        if version != VERSION {
+            bail!("{name} is a bundle of version {version}, and this program reads {VERSION}");
+        }
+        serde_json::from_str(&text).with_context(is_none)
     }
 
     pub(super) fn taken(&self) -> Timestamp {
@@ -192,10 +204,10 @@ impl Bundle {
     }
 
     /// What was answered to a request that is no read.
-    pub(super) fn answer(&self, request: &str) -> Read<Value> {
-        self.fails("create", request)?;
+    pub(super) fn answer(&self, verb: &str, request: &str) -> Read<Value> {
+        self.fails(verb, request)?;
         let known = self.answers.get(request).or_else(|| self.answers.get(path_of(request)));
-        known.cloned().ok_or_else(|| Unread::left_out("create", request))
+        known.cloned().ok_or_else(|| Unread::left_out(verb, request))
     }
 
     pub(super) fn text(&self, path: &str) -> Read<String> {
@@ -220,6 +232,36 @@ fn key(object: &Value) -> String {
     match text("/metadata/namespace") {
         "" => text("/metadata/name").to_owned(),
         namespace => format!("{namespace}/{}", text("/metadata/name")),
+    }
+}
+
+fn uid(object: &Value) -> &str {
+    object.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The workloads and pods, by uid, that are taken for what controls them, or what they control: pods of before a rollout may not name GMSA.
+fn related<'o>(objects: impl Iterator<Item = &'o (&'o str, Value)>) -> BTreeSet<&'o str> {
+    let objects: Vec<_> = objects.filter(|(of, _)| fields::is_partial(of)).collect();
+    let listed: BTreeSet<&str> = objects.iter().map(|(_, object)| uid(object)).collect();
+    let link = |(of, object): &&'o (&str, Value)| {
+        let owners = object.pointer("/metadata/ownerReferences").and_then(Value::as_array);
+        let mut controllers =
+            owners.into_iter().flatten().filter(|owner| owner.get("controller") == Some(&true.into()));
+        let owner = controllers.find_map(|owner| owner.get("uid")?.as_str()).filter(|owner| listed.contains(owner));
+        (fields::is_taken(of, object), [Some(uid(object)).filter(|uid| !uid.is_empty()), owner])
+    };
+    let links: Vec<_> = objects.iter().map(link).collect();
+    let mut related = BTreeSet::new();
+    loop {
+        let known = related.len();
+        for (is_taken, uids) in &links {
+            if *is_taken || uids.iter().flatten().any(|uid| related.contains(uid)) {
+                related.extend(uids.iter().flatten());
+            }
+        }
+        if related.len() == known {
+            return related;
+        }
     }
 }
 

@@ -81,7 +81,7 @@ impl<'p> Seen<'p> {
             // A status that says nothing of containers is of a kubelet that has not seen the pod.
             None => format!("{}: its kubelet has created no sandbox yet", self.place()),
         };
-        Check::found(SANDBOX, self.explained(text, || self.see_events()))
+        Check::found(SANDBOX, self.explained(text, || None))
     }
 
     /// What keeps the kubelet from creating the sandbox.
@@ -147,7 +147,7 @@ impl<'p> Seen<'p> {
             Some((container, trouble)) => Some(self.broken("container", container, trouble)),
             None if self.pod.phase() == "Pending" => {
                 let text = format!("{place}: its kubelet has started no container yet");
-                Some(self.explained(text, || self.see_events()))
+                Some(self.explained(text, || None))
             }
             None => self.not_ready(&place),
         };
@@ -217,16 +217,14 @@ impl<'p> Seen<'p> {
         let more = event.filter(|event| !trouble.contains(event.message.trim_start_matches("Error: ")));
         let more = more.map(|event| format!("; {}", event.message)).unwrap_or_default();
         let text = format!("{}, {kind} {:?} {trouble}{more}", self.place(), container.name);
-        if no_secret.is_some() {
-            return self.explained(text, || None);
-        }
-        self.explained(text, || match reason {
+        self.explained(text.clone(), || match reason {
+            _ if no_secret.is_some() => None,
             "ErrImageNeverPull" => {
                 let list = if kind == "container" { "containers" } else { "initContainers" };
                 let change = json!({(list): [{"name": container.name, "imagePullPolicy": "IfNotPresent"}]});
                 Some(format!("Load the image onto the node, or let the node pull it: {}", self.subject.change(&change)))
             }
-            _ if is_pull => Some(self.other_image(container)),
+            _ if is_pull => self.other_image(container, &text),
             _ => self.more_memory(container).or_else(|| self.see_logs(container)),
         })
     }
@@ -241,11 +239,11 @@ impl<'p> Seen<'p> {
         Some(format!("It uses more memory than its limit: raise that: {set}."))
     }
 
-    fn other_image(&self, container: &ContainerStatus) -> String {
-        let text =
-            "Correct the name and the tag of the image, or the access of the node to its registry (imagePullSecrets)";
-        let set = self.set("image", container, &format!(" {}=IMAGE", container.name));
-        set.map_or_else(|| format!("{text}."), |set| format!("{text}: {set}."))
+    /// What to do by the words of the registry, and the command that names another image.
+    fn other_image(&self, container: &ContainerStatus, text: &str) -> Option<String> {
+        let set = self.set("image", container, &format!(" {}=IMAGE", container.name))?;
+        let found = rules::found(&rules::NOT_STARTED, text, &self.names());
+        Some(format!("{} {set} sets another image.", found.remedy()))
     }
 
     /// The command that changes a container of a template. That of a Job cannot be changed, and the pods of a ReplicaSet keep what they have.
@@ -257,12 +255,17 @@ impl<'p> Seen<'p> {
     }
 
     fn see_logs(&self, container: &ContainerStatus) -> Option<String> {
-        let has_run = container.last_state.as_ref().is_some_and(|last| last.terminated.is_some());
-        let was_started = container.state.as_ref().is_some_and(|state| state.waiting.is_none());
-        if !(has_run || was_started) || !is_dns_label(&container.name) {
-            return self.see_events();
+        // One that containerd could not start has no log.
+        let has_log = |state: &ContainerState| {
+            let ended = state.terminated.as_ref();
+            state.running.is_some() || ended.is_some_and(|ended| ended.reason.as_deref() != Some("StartError"))
+        };
+        let (now, before) =
+            (container.state.as_ref().is_some_and(has_log), container.last_state.as_ref().is_some_and(has_log));
+        if !(now || before) || !is_dns_label(&container.name) {
+            return None;
         }
-        let previous = if has_run && !was_started { " --previous" } else { "" };
+        let previous = if now { "" } else { " --previous" };
         let logs = self.subject.command("logs", self.name(), &format!(" --container {}{previous}", container.name))?;
         Some(format!("{logs} says why: correct the container, or what it needs."))
     }
@@ -280,21 +283,18 @@ impl<'p> Seen<'p> {
             return Diagnostic::new(rule, text).with_fix(fix);
         }
         let contents = self.pod.admission.slots().find_map(|slot| serde_json::from_str(slot.contents?).ok());
-        let contents = contents.unwrap_or_default();
+        rules::found(rule, text, &self.names().of_contents(&contents.unwrap_or_default()))
+    }
+
+    fn names(&self) -> Names<'_> {
         let (namespace, name) = self.pod.place();
-        let names = Names {
+        Names {
             node: node_name(self.pod),
             subject: Some(self.subject),
             namespace: Some(namespace),
             pod_name: Some(name),
             ..Names::default()
-        };
-        rules::found(rule, text, &names.of_contents(&contents))
-    }
-
-    fn see_events(&self) -> Option<String> {
-        let describe = self.subject.command("describe pod", self.name(), "")?;
-        Some(format!("{describe} shows all events; `kubectl gmsa explain` explains the text of one."))
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use k8s_openapi::{
     jiff::Timestamp,
 };
 
-use crate::shared::{not_checked::Unread, snapshot::Snapshot};
+use crate::shared::{snapshot::Snapshot, unread::Unread};
 use gmsa_core::diagnostic::Check;
 
 /// The reasons that say why a pod is not there or does not run: of controllers (`pkg/controller/controller_utils.go` of Kubernetes), the

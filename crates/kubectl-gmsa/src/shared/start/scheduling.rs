@@ -1,16 +1,16 @@
 //! Whether a pod is on a node that can run it, and if it is on none, what keeps it from the Windows nodes.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::core::v1::Node;
 use serde_json::json;
 
 use super::{events::Events, placement::labels};
 use crate::shared::{
-    not_checked::{Read, Unread},
     pods::ClusterPod,
     rules::{self, Names, Subject},
     snapshot::Snapshot,
+    unread::{Read, Unread},
     windows_build::{Build, LABEL},
 };
 use gmsa_core::{
@@ -38,7 +38,7 @@ pub struct Nodes {
     /// `None` where they were not asked for, or may not be read.
     pub windows: Option<Vec<Node>>,
     /// The nodes of pods that are none of these: `None` for one that does not exist.
-    others: HashMap<String, Read<Option<Node>>>,
+    others: BTreeMap<String, Read<Option<Node>>>,
 }
 
 impl Nodes {
@@ -46,7 +46,7 @@ impl Nodes {
 
     /// With the Windows nodes, where they were read.
     pub fn of(windows: Option<Vec<Node>>) -> Self {
-        Self { windows, others: HashMap::new() }
+        Self { windows, others: BTreeMap::new() }
     }
 
     /// Reads the nodes that these pods are on and that are not among the Windows nodes.
@@ -58,6 +58,11 @@ impl Nodes {
                 self.others.insert(name.to_owned(), read);
             }
         }
+    }
+
+    /// Why the node of a pod could not be read.
+    pub fn unread(&self) -> Option<&Unread> {
+        self.others.values().find_map(|read| read.as_ref().err())
     }
 
     fn find(&self, name: &str) -> Result<Option<&Node>, Option<&Unread>> {

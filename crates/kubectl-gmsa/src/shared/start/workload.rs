@@ -13,10 +13,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Value, value::RawValue};
 
 use crate::shared::{
-    not_checked::{Read, Unread},
     pods::ClusterPod,
     rules::Subject,
     snapshot::Snapshot,
+    unread::{Read, Unread},
     workloads::Kind,
 };
 use gmsa_core::admission::pod::Pod;
@@ -109,6 +109,12 @@ impl Workload {
     /// A pod of its template, where it can be parsed.
     pub fn pod(&self) -> Option<Pod> {
         Pod::from_json(&self.template.to_string()).ok()
+    }
+
+    /// That its template cannot be parsed, so that nothing is known of what it names.
+    pub fn unparsed(&self) -> Option<String> {
+        let is_unparsed = self.pod().is_none();
+        is_unparsed.then(|| format!("the pod template of {} cannot be parsed", self.title()))
     }
 
     /// The credential specs that its pod template names.

@@ -16,8 +16,8 @@ use tokio::{
 };
 
 use super::CommandOutput;
-use crate::shared::rules;
-use gmsa_core::{causes, credspec::is_dns_label, diagnostic::Diagnostic, quote};
+use crate::shared::rules::{self, Names};
+use gmsa_core::{causes, diagnostic::Diagnostic, quote};
 
 /// The most bytes of an output that are read: what `nltest` and `klist` print is far shorter.
 pub const MAX_OUTPUT: u64 = 64 * 1024;
@@ -72,14 +72,10 @@ impl Executor {
     }
 
     fn forbidden(&self, message: &str) -> Diagnostic {
-        // Which of the two verbs is checked depends on the version of the API server.
-        let namespace = if is_dns_label(&self.namespace) { &self.namespace } else { "NAMESPACE" };
-        let fix = format!(
-            "the permission create pods/exec is needed: kubectl create role gmsa-verify --namespace {namespace} --verb=create,get \
-             --resource=pods/exec, then bind it"
-        );
         let text = format!("the API server runs no command in the container, 403: {}", quote::remark(message));
-        Diagnostic::new(&rules::EXEC_REFUSED, text).with_fix(fix)
+        // Which of the two verbs is checked depends on the version of the API server.
+        let names = Names { namespace: Some(&self.namespace), said: message, ..Names::default() };
+        rules::found(&rules::EXEC_REFUSED, text, &names)
     }
 }
 

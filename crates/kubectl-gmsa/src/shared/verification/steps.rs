@@ -63,7 +63,7 @@ impl Asked {
             Self::User => User::of(answer).check(about),
             Self::Dns if !answer.assigns(LDAP) => {
                 let text = format!("the container finds no domain controller of {domain} in DNS");
-                Check::breach(about, &rules::DOMAIN_DNS, text)
+                Check::found(about, rules::found(&rules::DOMAIN_DNS, text, &identity.names()))
             }
             Self::DnsOverTcp if !answer.assigns(LDAP) => {
                 let text = format!("the container finds no domain controller of {domain} over TCP");
@@ -89,7 +89,7 @@ impl Asked {
     /// The command succeeded. What it printed can still be about another account or domain.
     fn success(self, answer: &CommandOutput, identity: &Identity) -> Result<String, Box<Diagnostic>> {
         let Identity { domain, net_bios, account } = identity;
-        let wrong = |rule, text: String| Err(Box::new(Diagnostic::new(rule, text)));
+        let wrong = |rule, text: String| Err(Box::new(rules::found(rule, text, &identity.names())));
         match self {
             Self::CredentialSpec => {
                 let is_own = |parent: &str| [domain, net_bios].iter().any(|own| own.eq_ignore_ascii_case(parent));
@@ -133,8 +133,6 @@ fn found_by_code((step, about): (Asked, &'static str), code: u32, identity: &Ide
         (Asked::ServiceTicket, Some(rule)) if *rule == rules::TRUST_FAILED => &rules::PRINCIPAL_UNKNOWN,
         (_, rule) => rule.unwrap_or(&rules::UNKNOWN_STATUS),
     };
-    let Identity { domain, account, .. } = identity;
-    let principal = command.last().map(String::as_str);
-    let names = Names { account: Some(account), domain: Some(domain), principal, ..Names::default() };
+    let names = Names { principal: command.last().map(String::as_str), ..identity.names() };
     Check::found(about, rules::found(rule, format!("{}: {number} ({name})", command.join(" ")), &names))
 }

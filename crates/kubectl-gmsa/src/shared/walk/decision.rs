@@ -8,11 +8,11 @@ use serde_json::Value;
 use crate::shared::{
     admission::{FactFinder, Reviewed, review_of},
     names,
-    not_checked::{Read, Remedy, because},
     pods::ClusterPod,
     rules::{self, Names, Subject},
     snapshot::Snapshot,
     start::{is_cause, workload::Workload},
+    unread::{Read, because},
     workloads::Kind,
 };
 use gmsa_cluster::resolver::live::collection;
@@ -52,8 +52,11 @@ pub async fn checks(
         None => None,
     };
     let nearest = nearest.as_deref();
-    let first =
-        |denials: &[&Denial], about| Some(denied(denials.first()?, parsed, about, namespace, (subject, nearest)));
+    let first = |denials: &[&Denial], about| {
+        let denial = denials.first()?;
+        let lacking = finder.lacking(denial, namespace).map(|(cause, remedy)| because(about, cause, remedy));
+        Some(lacking.unwrap_or_else(|| denied(denial, parsed, about, namespace, (subject, nearest))))
+    };
     let template = first(&of_template, TEMPLATE);
     let is_denied = template.as_ref().is_some_and(is_cause);
     let mut checks = Vec::new();
@@ -132,9 +135,6 @@ fn denied(
     namespace: &str,
     (subject, nearest): (Subject<'_>, Option<&str>),
 ) -> Check {
-    if let Some((cause, remedy)) = Remedy::of_denial(denial, namespace) {
-        return because(about, cause, remedy);
-    }
     let account = pod.service_account();
     let names = Names {
         namespace: Some(namespace),

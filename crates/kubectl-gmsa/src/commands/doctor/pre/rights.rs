@@ -6,7 +6,7 @@ use futures::future::join_all;
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec};
 
 use super::super::permission;
-use crate::shared::{not_checked::Read, rules, snapshot::Snapshot};
+use crate::shared::{rules, snapshot::Snapshot, unread::Read};
 use gmsa_core::{
     credspec::{GROUP, PLURAL},
     diagnostic::Check,

@@ -6,7 +6,11 @@
 use std::collections::HashMap;
 
 use gmsa_core::{
-    credspec::{Contents, PLURAL, compare::compare, lint},
+    credspec::{
+        Contents, PLURAL,
+        compare::{Difference, compare},
+        lint,
+    },
     diagnostic::Diagnostic,
 };
 use k8s_openapi::ByteString;
@@ -80,6 +84,11 @@ const ARGUMENTS: [&str; 6] = [
     "--random-hostname",
 ];
 
+/// Whether an argument of the webhook is one of these.
+pub fn holds_names(argument: &str) -> bool {
+    ARGUMENTS.iter().any(|known| argument.starts_with(known))
+}
+
 /// Whether of this resource only those are taken that have to do with GMSA.
 pub fn is_partial(resource: &str) -> bool {
     resource == "pods" || resource.ends_with("webhookconfigurations") || is_workload(resource)
@@ -142,19 +151,15 @@ fn clean(value: &mut Value, contents: &HashMap<String, Contents>) {
         Value::Object(fields) => {
             if let Some(carried) = fields.get("gmsaCredentialSpec").and_then(Value::as_str) {
                 let name = fields.get("gmsaCredentialSpecName").and_then(Value::as_str);
-                // Whether they are those of the credential spec is all that is said of them.
-                let same = name.filter(|name| contents.get(*name).is_some_and(|of| compare(carried, of).is_ok()));
-                let left = json!({LEFT_OUT: same.unwrap_or("other contents")});
-                fields.insert("gmsaCredentialSpec".to_owned(), left.to_string().into());
+                let left = without_contents(carried, name, contents);
+                fields.insert("gmsaCredentialSpec".to_owned(), left.into());
             }
             let mut only = |key: &str, is_taken: &dyn Fn(&Value) -> bool| {
                 if let Some(Value::Array(items)) = fields.get_mut(key) {
                     items.retain(is_taken);
                 }
             };
-            only("args", &|argument| {
-                argument.as_str().is_some_and(|argument| ARGUMENTS.iter().any(|known| argument.starts_with(known)))
-            });
+            only("args", &|argument| argument.as_str().is_some_and(holds_names));
             only("env", &|variable| variable.get("name").is_some_and(|name| name == "RANDOM_HOSTNAME"));
             only("rules", &|rule| rule.get("verbs").is_none() || is_of_gmsa(rule));
             if fields.get("caBundle").is_some_and(|bundle| !is_of_certificates(bundle)) {
@@ -166,6 +171,18 @@ fn clean(value: &mut Value, contents: &HashMap<String, Contents>) {
             fields.values_mut().for_each(|field| clean(field, contents));
         }
         _ => {}
+    }
+}
+
+/// Contents that differ in the same way from those of the credential spec: that is all that is said of them.
+fn without_contents(carried: &str, name: Option<&str>, contents: &HashMap<String, Contents>) -> String {
+    let other = format!("\"{LEFT_OUT}\":\"other contents\"");
+    match name.and_then(|name| Some((name, compare(carried, contents.get(name)?)))) {
+        Some((name, Ok(()))) => json!({LEFT_OUT: name}).to_string(),
+        Some((_, Err(Difference::TooLong | Difference::NotJson))) => LEFT_OUT.to_owned(),
+        Some((_, Err(Difference::DuplicateKey))) => format!("{{{other},{other}}}"),
+        Some((_, Err(Difference::Value { as_injected: false }))) => format!("{{ {other} }}"),
+        Some((_, Err(Difference::Value { as_injected: true }))) | None => format!("{{{other}}}"),
     }
 }
 
@@ -193,4 +210,22 @@ fn credential_spec(spec: &Value) -> Value {
     let findings: Vec<Value> = lint::object(spec).into_iter().map(finding).collect();
     let credspec = spec.get("credspec").filter(|credspec| credspec.is_object()).map(|_| json!({LEFT_OUT: name}));
     json!({"metadata": {"name": name}, "credspec": credspec, "findings": findings})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contents_that_are_left_out_compare_as_they_did() {
+        let of = |value: Value| Contents::of(value.as_object().unwrap());
+        let contents = HashMap::from([("webapp1".to_owned(), of(json!({"a": 1, "b": 2})))]);
+        let left_out = of(json!({LEFT_OUT: "webapp1"}));
+        for carried in
+            [r#"{"a":1,"b":2}"#, r#"{"b": 2, "a": 1}"#, r#"{"a":1}"#, r#"{"a": 1}"#, r#"{"a":1,"a":1}"#, "{", ""]
+        {
+            let left = without_contents(carried, Some("webapp1"), &contents);
+            assert_eq!(compare(&left, &left_out), compare(carried, &contents["webapp1"]), "{carried}: {left}");
+        }
+    }
 }

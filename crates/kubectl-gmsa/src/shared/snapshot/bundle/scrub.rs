@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use super::fields;
+
 /// What stands where something was taken out.
 const LEFT_OUT: &str = "<left out>";
 
@@ -34,34 +36,47 @@ fn scrubbed(text: &str) -> String {
 /// A line without JSON Web Tokens, which start with `eyJ`, and without what follows a word that names a secret.
 fn without_tokens(line: &str) -> String {
     let is_of_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '+' | '/' | '=');
+    let is_end = |c: char| c.is_whitespace() || "\"'`;,&<>()[]{}".contains(c);
     let mut out = String::with_capacity(line.len());
     let (mut rest, mut is_secret) = (line, false);
     while let Some(first) = rest.chars().next() {
         let end = rest.find(|c: char| is_of_word(c) != is_of_word(first)).unwrap_or(rest.len());
         let (word, after) = rest.split_at(end);
+        // A password is of any characters.
+        let after_secret = || after.trim_start_matches(|c| !is_end(c));
         rest = after;
-        if !is_of_word(first) {
+        if !is_of_word(first) || (is_secret && word == "=") {
             out.push_str(word);
             continue;
         }
         let lower = word.to_lowercase();
         if is_secret || (word.starts_with("eyJ") && word.len() > 20) {
             out.push_str(LEFT_OUT);
+            rest = after_secret();
             is_secret = lower == "bearer";
         } else if let Some((name, _)) = word.split_once('=').filter(|(name, _)| names_secret(&name.to_lowercase())) {
-            out.push_str(name);
-            out.push('=');
-            out.push_str(LEFT_OUT);
+            // Which Secret the webhook has is no secret.
+            let is_name = fields::holds_names(word);
+            out.push_str(if is_name { word } else { name });
+            out.push_str(if is_name { "" } else { "=<left out>" });
+            rest = if is_name { after } else { after_secret() };
         } else {
             out.push_str(word);
-            is_secret = lower == "bearer" || lower == "password:" || lower == "password";
+            // `couldn't find key password in Secret shop/db` has none.
+            let is_given =
+                word.starts_with('-') || after.trim_start_matches(['"', '\'', '\\', ' ']).starts_with([':', '=']);
+            is_secret = lower == "bearer" || (is_given && is_password(&lower));
         }
     }
     out
 }
 
+fn is_password(name: &str) -> bool {
+    ["password", "passwd", "pwd"].iter().any(|word| name.ends_with(word))
+}
+
 fn names_secret(name: &str) -> bool {
-    ["token", "password", "secret"].iter().any(|word| name.ends_with(word))
+    is_password(name) || ["token", "secret", "apikey", "api_key", "api-key"].iter().any(|word| name.ends_with(word))
 }
 
 #[cfg(test)]
@@ -76,6 +91,12 @@ mod tests {
             ("Authorization: Bearer abc.def-1", "Authorization: Bearer <left out>"),
             ("got eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJ4In0.c2ln end", "got <left out> end"),
             ("?token=abc&x=1", "?token=<left out>&x=1"),
+            ("Server=db;Password=a!b$c;x=1", "Server=db;Password=<left out>;x=1"),
+            ("db_password = a#b, --pwd a.b!c x", "db_password = <left out>, --pwd <left out> x"),
+            ("{\"apiPassword\":\"a+b!\",\"x\":1}", "{\"apiPassword\":\"<left out>\",\"x\":1}"),
+            ("couldn't find key db.password in Secret shop/db", "couldn't find key db.password in Secret shop/db"),
+            ("--self-managed-secret=gmsa/webhook-tls", "--self-managed-secret=gmsa/webhook-tls"),
+            ("--client-secret=abc", "--client-secret=<left out>"),
             ("a\n-----BEGIN KEY-----\nMIIB\n-----END KEY-----\nb", "a\n<left out>\n<left out>\n<left out>\nb"),
             ("one\nInvalid value: \"{\\\"CmsPlugins\\\":[]}\"\ntwo", "one\n<left out>\ntwo"),
         ] {

@@ -18,10 +18,7 @@ use crate::shared::{
     rules::{self, Names, Phase, Subject},
     windows_build::{Build, LABEL},
 };
-use gmsa_core::{
-    credspec::is_dns_subdomain,
-    diagnostic::{Diagnostic, Severity},
-};
+use gmsa_core::diagnostic::{Diagnostic, Severity};
 
 /// Whether no scheduler has tried to find a node for the pod.
 pub fn is_untried(pod: &ClusterPod, events: &Events) -> bool {
@@ -146,25 +143,18 @@ fn unselected(spec: &PodSpec, windows: &[Node], text: &str, subject: Subject<'_>
 fn tainted(pod: &ClusterPod, node: &Node, taints: &[&Taint], text: &str, subject: Subject<'_>) -> Diagnostic {
     let name = node.metadata.name.as_deref().unwrap_or_default();
     // Kubernetes sets these by itself, for as long as the node is like this (Taint based Evictions, Taint Nodes by Condition).
-    match taints.iter().find_map(|taint| taint.key.strip_prefix("node.kubernetes.io/")) {
-        Some("unschedulable") => {
-            let found = Diagnostic::new(&rules::NODE_TAINT, format!("{text}; {name} is cordoned"));
-            let fix = is_dns_subdomain(name).then(|| format!("`kubectl uncordon {name}`."));
-            Diagnostic { fix, ..found }
-        }
-        Some(condition) => {
-            let why = not_ready(node).map(|why| format!(": {why}")).unwrap_or_default();
-            let names = Names { node: Some(name), ..Names::default() };
-            let text = format!("{text}; {name} has the condition {condition}{why}");
-            rules::found(&rules::NODE_NOT_READY, text, &names)
-        }
-        None => {
-            let names = first_five(taints.iter().map(|taint| shown(taint)));
-            let text = format!("{text}; {name} has the taint {names}, which it does not tolerate");
-            Diagnostic::new(&rules::NODE_TAINT, text)
-                .with_fix(subject.change(&json!({"tolerations": tolerations(pod, taints)})))
-        }
+    if let Some(condition) = taints.iter().find_map(|taint| taint.key.strip_prefix("node.kubernetes.io/")) {
+        let why = not_ready(node).map(|why| format!(": {why}")).unwrap_or_default();
+        // As the scheduler says it.
+        let said = format!("untolerated taint {{node.kubernetes.io/{condition}: }}");
+        let names = Names { node: Some(name), said: &said, ..Names::default() };
+        let text = format!("{text}; {name} has the condition {condition}{why}");
+        return rules::found(&rules::NODE_NOT_READY, text, &names);
     }
+    let names = first_five(taints.iter().map(|taint| shown(taint)));
+    let text = format!("{text}; {name} has the taint {names}, which it does not tolerate");
+    let tolerated = subject.change(&json!({"tolerations": tolerations(pod, taints)}));
+    Diagnostic::new(&rules::NODE_TAINT, text).with_fix(tolerated)
 }
 
 /// As `kubectl taint` has it.

@@ -161,9 +161,9 @@ impl WorkloadObject {
         }
     }
 
-    /// Whether its pod template uses GMSA.
+    /// Whether its pod template uses GMSA, as far as is known: one that names it and cannot be parsed may.
     pub fn uses_gmsa(&self, kind: Kind) -> bool {
-        let uses = |template: &RawValue| Pod::from_json(template.get()).is_ok_and(|pod| pod.uses_gmsa());
+        let uses = |template: &RawValue| Pod::from_json(template.get()).map_or(true, |pod| pod.uses_gmsa());
         self.template(kind).is_some_and(|template| template.get().contains("gmsaCredentialSpec") && uses(template))
     }
 

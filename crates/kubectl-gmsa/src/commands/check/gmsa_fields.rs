@@ -9,7 +9,6 @@ use gmsa_core::{
 use serde_json::Value;
 
 use super::{
-    misspelt::Slip,
     pointer::{Step, dotted, pointer, walk},
     template::CheckedPod,
 };
@@ -39,20 +38,6 @@ struct OptionsPlace {
     /// That of its `windowsOptions`.
     options: String,
     is_set: bool,
-}
-
-/// What was misspelt, with what is meant.
-pub(super) fn slips(checked: &CheckedPod<'_>) -> Vec<Diagnostic> {
-    let finding = |Slip { at, field }: &Slip| {
-        let message = format!(
-            "Kubernetes does not know this field: {field} is meant, and the rest is checked as if it were written"
-        );
-        let value = at.rsplit_once('/').map(|(around, _)| format!("{around}/{field}")).unwrap_or_default();
-        let value = checked.pod.pointer(&value).and_then(Value::as_str);
-        let fix = value.map_or_else(|| format!("name it {field}"), |value| format!("{field}: {value}"));
-        checked.finding(&rules::IGNORED_FIELD, at, message).with_fix(fix)
-    };
-    checked.slips.iter().map(finding).collect()
 }
 
 /// Finds the near misses of a pod.

@@ -1,4 +1,4 @@
-//! Misspelt fields of a pod, corrected before a decision: `serviceaccountName` would otherwise be found as a service account without a grant,
+//! Misspelt fields of a pod but those of GMSA, which are corrected before a decision: `serviceaccountName` would otherwise be found as a service account without a grant,
 //! and the fix would grant the credential spec to `default`.
 
 use gmsa_cluster::manifests::Document;

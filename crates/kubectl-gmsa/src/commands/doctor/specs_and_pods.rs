@@ -17,7 +17,7 @@ use crate::shared::{
     rules::{self, Names},
 };
 use gmsa_core::{
-    admission::advice::hostname::distinct,
+    admission::advice::same_computer::distinct,
     credspec::{CredentialSpec, lint},
     diagnostic::{Check, Diagnostic, Severity},
 };

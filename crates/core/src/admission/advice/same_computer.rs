@@ -13,7 +13,7 @@ use super::{Advice, Pod};
 use crate::diagnostic::{Severity, rules};
 
 /// How much of a host name tells a computer from another one.
-const DISTINCT: usize = 15;
+const COMPUTER_NAME_LENGTH: usize = 15;
 
 /// The most pods of a workload whose names are compared.
 const MAX_COMPARED: usize = 1000;
@@ -32,7 +32,7 @@ const SHORTER: &str = "give it a name of at most 12 characters: a StatefulSet se
 
 /// The part of a host name that tells a computer from another one, without case.
 pub fn distinct(hostname: &str) -> String {
-    hostname.chars().take(DISTINCT).map(|c| c.to_ascii_lowercase()).collect()
+    hostname.chars().take(COMPUTER_NAME_LENGTH).map(|c| c.to_ascii_lowercase()).collect()
 }
 
 /// A workload of Kubernetes, as far as the names of its pods follow from it.
@@ -65,7 +65,11 @@ pub fn advise_replicas(pod: &Pod, replicas: Replicas<'_>, gives_hostnames: bool)
         _ => return None,
     };
     let is_of_many = count.is_some() || kind == "DaemonSet";
-    if !is_of_many || common < DISTINCT || pod.hostname().is_some() || gives_hostnames || pod.asks_for_random_hostname()
+    if !is_of_many
+        || common < COMPUTER_NAME_LENGTH
+        || pod.hostname().is_some()
+        || gives_hostnames
+        || pod.asks_for_random_hostname()
     {
         return None;
     }

@@ -63,8 +63,7 @@ impl Unread {
     /// That a bundle does not have it.
     pub fn left_out(verb: &str, path: &str) -> Self {
         let what = path.split(['?', '{']).next().unwrap_or_default().trim_end();
-        let remedy = Remedy::new("Ask the cluster itself, or for a bundle by a user who may read it.");
-        Self::because(verb, path, format!("this bundle does not have {what}"), remedy)
+        Self::because(verb, path, format!("this bundle does not have {what}"), Remedy::of_bundle())
     }
 
     fn because(verb: &str, path: &str, cause: String, remedy: Remedy) -> Self {
@@ -78,6 +77,11 @@ impl Unread {
 
     pub fn is_forbidden(&self) -> bool {
         self.code == Some(403)
+    }
+
+    /// What to do about it.
+    pub fn remedy(&self) -> &str {
+        &self.remedy.text
     }
 
     /// The line of what could not be checked without it.
@@ -185,6 +189,16 @@ impl Remedy {
             None => Self::later("Try again."),
         };
         Some((&failure.cause, remedy))
+    }
+
+    /// An object could not be parsed.
+    pub fn newer() -> Self {
+        Self::new("Use a newer version of kubectl gmsa.")
+    }
+
+    /// Of what a bundle does not have.
+    pub fn of_bundle() -> Self {
+        Self::new("Ask the cluster itself, or for a bundle by a user who may read it.")
     }
 
     /// There was an answer, and it could not be read.
