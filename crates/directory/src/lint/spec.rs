@@ -139,10 +139,11 @@ async fn of_forest(
         let domain = meant.map(|of| of.domain.dns.as_str());
         let (rule, problem, fix) = match directory.incomplete() {
             Some(why) => (&rules::NOT_CHECKED, format!("{missing} the file, and {why}"), super::LDAPSEARCH.to_owned()),
-            None => {
-                let fix = super::remedy(&rules::ACCOUNT_UNKNOWN, sam, domain);
-                (&rules::ACCOUNT_UNKNOWN, format!("{missing} {place}"), fix)
-            }
+            None => (
+                &rules::ACCOUNT_UNKNOWN,
+                format!("{missing} {place}"),
+                super::remedy(&rules::ACCOUNT_UNKNOWN, sam, domain),
+            ),
         };
         found.push(at_account(Diagnostic::new(rule, problem).with_fix(fix)));
         return Ok((found, None));

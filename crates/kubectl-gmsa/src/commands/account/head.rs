@@ -20,7 +20,7 @@ pub fn list(accounts: &[Account], principals: &Principals) -> String {
             one.domain().unwrap_or_default(),
             enabled.to_owned(),
             encryption_names(one.encryption.unwrap_or_default()).join(", "),
-            first_five(&retrievers(one, principals)),
+            first_five(retrievers(one, principals)),
         ]
     };
     table(
