@@ -34,7 +34,7 @@ pub(super) fn retrieval(account: &Account, principals: &Principals) -> Vec<Diagn
         }
         _ if !retrieval.is_empty() => None,
         _ if retrieval.rules().is_empty() => Some((&rules::ACCOUNT_HOSTS, "is empty")),
-        _ => Some((&rules::ACCOUNT_HOSTS, "denies it to some, and allows it to nobody")),
+        _ => Some((&rules::ACCOUNT_HOSTS, "denies it to some and allows it to none")),
     };
     if let Some((rule, problem)) = whole {
         let why = "no host gets the password, so no container starts with the account";
@@ -68,7 +68,7 @@ pub(super) fn retrieval(account: &Account, principals: &Principals) -> Vec<Diagn
     }
     list.extend(not_printed(account, retrieval, principals));
     list.extend(retrieval.unknown().iter().map(|Unknown { kind, to }| {
-        let who = to.as_ref().map_or("somebody".to_owned(), |sid| Quoted::new(&principals.name(sid)).to_string());
+        let who = to.as_ref().map_or("a principal".to_owned(), |sid| Quoted::new(&principals.name(sid)).to_string());
         let problem = match kind {
             0 | 1 => format!("holds an entry for {who} with generic rights alone, which an access check need not map"),
             _ => format!("holds an entry for {who} that is not understood (kind {kind})"),
@@ -166,8 +166,7 @@ fn problem(account: &Account, to: &Sid, denied: &Denied<'_>, principals: &Princi
     }
     match principal? {
         Principal::WellKnown(known) if known.is_local => {
-            let message =
-                format!("holds {}, which nobody has who asks a domain controller over the network", known.name);
+            let message = format!("holds {}, which no client has that logs on over the network", known.name);
             problem(&rules::ACCOUNT_HOSTS_EMPTY, message, set_retrievers(account, OF_NODES), false)
         }
         Principal::Orphan => problem(&rules::ACCOUNT_HOSTS_ORPHANED, format!("{to} no longer exists"), None, false),

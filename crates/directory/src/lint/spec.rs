@@ -57,8 +57,7 @@ pub fn against(accounts: &[Account], spec: &Value) -> Vec<Diagnostic> {
     same("DistinguishedName", account.domain(), "DnsName");
     same("SID", account.domain_sid().map(|sid| sid.to_string()), "Sid");
     if account.guid.as_deref().is_some_and(|guid| guid.eq_ignore_ascii_case(join("Guid"))) {
-        let problem =
-            format!("credential spec {spec_name} has the GUID of the account where that of the domain belongs");
+        let problem = format!("credential spec {spec_name} has the GUID of the account instead of the domain");
         let fix = "Guid: (Get-ADDomain).ObjectGUID".to_owned();
         list.push(differs(account, "ObjectGUID", problem, WRONG_DOMAIN, fix));
     }

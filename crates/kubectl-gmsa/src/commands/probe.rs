@@ -90,13 +90,13 @@ pub struct Options {
     timeout: Duration,
     /// Write the logs of each node here
     ///
-    /// CCG, Hyper-V-Compute and kubelet. A hostProcess pod reads them, which may do on the node what an administrator may. So it asks before, and makes
-    /// that pod in another namespace than that of the service account
+    /// CCG, Hyper-V-Compute and kubelet. A hostProcess pod reads them and has an administrator's rights on the node. So the command asks first, and
+    /// creates that pod in another namespace than the service account's
     #[arg(long, value_name = "DIR", conflicts_with = "runtime_class")]
     logs: Option<PathBuf>,
     /// Namespace of the pods that read logs
     ///
-    /// Its users may do on the nodes what an administrator may [default: that of the webhook]
+    /// Its users can gain an administrator's rights on the nodes [default: the webhook's namespace]
     #[arg(long, value_name = "NAMESPACE", value_parser = namespace_name, requires = "logs")]
     logs_namespace: Option<String>,
     /// Do not ask before the logs are read

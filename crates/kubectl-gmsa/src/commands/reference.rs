@@ -19,7 +19,7 @@ Every command that takes `-o json` prints one object on standard output, also wh
 | `version` | all | of this shape: 1. It rises when a field goes or means something else; new fields may come without |
 | `exitCode` | all | the exit code of the command |
 | `error` | all | why the command could not do its work; nothing but `version` and `exitCode` is then there |
-| `totals` | reports, checks | how many objects, findings or checks there are, by severity or result; `ignored` counts those that `--ignore` left out |
+| `totals` | reports, checks | how many objects, findings or checks there are, by severity or result; `ignored` counts what `--ignore` left out |
 | `findings` | reports, grants | each with `level`, `rule`, `file`, `object`, `field`, `message` and, where there is one, `line`, `consequence` and `fix`. Of more than 100 of a \
 rule in a file, the last of them says in `more` how many were left out |
 | `places` | `check` | each place that names a credential spec, with `file`, `line`, `object`, `slot`, `credentialSpec`, `admitted` and `result`. Of an object of the cluster \

@@ -56,7 +56,7 @@ pub struct DirectoryOptions {
     directory_password_file: Vec<PathBuf>,
     /// File of its certificate authority, PEM or DER
     ///
-    /// [default: those that the system trusts]
+    /// [default: the CAs of the system]
     #[arg(long, value_name = "FILE", requires = "directory")]
     directory_ca: Vec<PathBuf>,
     /// A DNS server that knows the domain

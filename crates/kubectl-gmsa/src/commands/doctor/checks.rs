@@ -118,7 +118,7 @@ pub(super) static CHECKS: [Checker; 15] = [
     },
     Checker {
         about: nodes::NODES,
-        what: "which Windows nodes there are, and of which builds",
+        what: "which Windows nodes there are, and their builds",
         takes: &["list nodes"],
         run: nodes::check,
     },

@@ -56,11 +56,11 @@ pub(super) async fn until_running(
         progress::doing(&format!("waiting until pod {namespace}/{pod_name} runs: {}", pod.phase()));
         sleep(INTERVAL).await;
         let Some(json) = probe.cluster.find::<Box<RawValue>>(&name.path()).await? else {
-            anyhow::bail!("pod {namespace}/{pod_name} was deleted by somebody else");
+            anyhow::bail!("pod {namespace}/{pod_name} was deleted by another client");
         };
         pod = ClusterPod::read(&json)?;
         if pod.object.metadata.uid != uid {
-            anyhow::bail!("pod {namespace}/{pod_name} was replaced by somebody else");
+            anyhow::bail!("pod {namespace}/{pod_name} was replaced by another client");
         }
     }
 }

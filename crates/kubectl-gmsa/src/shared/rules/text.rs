@@ -48,7 +48,7 @@ static NO_FAULTS: &[(&[Words], &str)] = &[
     ),
     (
         &[Message("tls handshake error from *: eof")],
-        "Somebody connected and said nothing, as health checks of load balancers by TCP do.",
+        "A client connected and sent nothing, as TCP health checks of load balancers do.",
     ),
     (&[Message("trust verification status = 0 0x0 nerr_success")], "The domain trusts the container."),
     (
@@ -57,7 +57,7 @@ static NO_FAULTS: &[(&[Words], &str)] = &[
     ),
     (
         &[Message("successfully fetched the password of a group managed")],
-        "A domain controller gave somebody the password of the account.",
+        "A domain controller sent a client the password of the account.",
     ),
     (
         &[Message("kdc_err_preauth_required"), Message("additional pre-authentication required")],

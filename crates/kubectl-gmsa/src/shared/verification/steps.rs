@@ -98,7 +98,7 @@ impl Asked {
                         format!("nltest /parentdomain names another domain than {domain}"),
                     );
                 }
-                Ok(format!("Windows gave the container that of {account}"))
+                Ok(format!("Windows gave the container the one for {account}"))
             }
             Self::SecureChannel => Ok(format!("the container has logged on to {domain}")),
             Self::Trust => Ok(format!("a domain controller of {domain} confirms it")),
