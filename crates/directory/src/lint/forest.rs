@@ -43,7 +43,7 @@ pub(super) async fn forest(
     Ok(list)
 }
 
-/// What is wrong with the root keys, of which passwords are made.
+/// Problems of the KDS root keys, from which passwords are generated.
 pub(super) async fn root_key(
     directory: &mut Directory,
     accounts: &[&Account],

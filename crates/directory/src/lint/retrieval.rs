@@ -60,7 +60,7 @@ pub(super) fn retrieval(account: &Account, principals: &Principals) -> Vec<Diagn
             list.extend(problem.map(found));
         }
     }
-    // Where nobody else is listed, nobody gets it.
+    // If no other principal is listed, no principal gets it.
     let is_nobody = !is_given && retrieval.unknown().is_empty() && !seen.is_empty();
     for found in list.iter_mut().filter(|_| is_nobody) {
         found.severity = Severity::Error;
@@ -79,7 +79,7 @@ pub(super) fn retrieval(account: &Account, principals: &Principals) -> Vec<Diagn
     list
 }
 
-/// What is wrong with somebody of whom PowerShell printed the name.
+/// The problem of a principal that PowerShell printed by name.
 fn named(account: &Account, name: &str) -> Option<Diagnostic> {
     let known = foreign(name).as_ref().and_then(Sid::well_known);
     let known = known.or_else(|| wide_by_name(&first_value(name), parts(name).nth(1)?))?;
@@ -141,7 +141,7 @@ struct Problem {
     rule: &'static Rule,
     message: String,
     fix: Option<String>,
-    /// Whether it gives the right to somebody all the same.
+    /// Whether it still gives the right to a principal.
     gives: bool,
 }
 
@@ -244,7 +244,7 @@ impl<'a> Denied<'a> {
         member.sid.iter().chain(&member.primary_group).find_map(|sid| self.of(sid))
     }
 
-    /// The one by whose denial nobody of a principal may.
+    /// The SID whose denial excludes all members of a principal.
     fn whole(&self, to: &Sid, principal: Option<&Principal>) -> Option<&'a Sid> {
         let members = match principal {
             Some(Principal::Group(Group { members: Some(members), wide: None, is_distribution: false, .. })) => {

@@ -46,7 +46,7 @@ pub fn against(accounts: &[Account], spec: &Value) -> Vec<Diagnostic> {
         }];
     };
     let mut list: Vec<Diagnostic> = listed(account, spec).into_iter().collect();
-    // A domain of the account that differs from that of the credential spec.
+    // The account's domain differs from the credential spec's.
     let mut same = |field: &str, own: Option<String>, key: &str| {
         if let Some(own) = own.filter(|own| !own.eq_ignore_ascii_case(join(key))) {
             let named = Quoted::new(join(key));
@@ -175,7 +175,7 @@ fn elsewhere(spec: &Value) -> Diagnostic {
     Diagnostic { field: "credspec.DomainJoinConfig".to_owned(), ..found }
 }
 
-/// Whether no field of the domain is that of one of the forest. Two forests may have one NetBIOS name, so that proves nothing beside others.
+/// Whether no field of the domain matches a domain of the forest. Two forests may share a NetBIOS name, so its match alone proves nothing.
 fn is_elsewhere(spec: &Value, forest: &Forest) -> bool {
     let written =
         |key: &str| Some(text(spec, &format!("/credspec/DomainJoinConfig/{key}"))).filter(|text| !text.is_empty());

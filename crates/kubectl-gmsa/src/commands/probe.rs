@@ -201,9 +201,9 @@ struct Probe<'o> {
     cluster: Cluster,
     /// For `exec`.
     client: kube::Client,
-    /// That of the service account.
+    /// The namespace of the service account.
     namespace: String,
-    /// That of the pods that read logs, where they are asked for.
+    /// The namespace of the pods that read logs, with `--logs`.
     logs_namespace: Option<String>,
     /// The pods that may exist, and whether the API server said that they do.
     pods: RefCell<BTreeMap<PodName, bool>>,
@@ -264,7 +264,7 @@ impl Probe<'_> {
         for name in &names {
             if let Err(error) = self.delete(name).await {
                 let line = format!("error: cannot delete pod {}: {error:#}", name.name);
-                // Where nothing can be written, nobody reads the command either.
+                // If stderr cannot be written, the command cannot be shown either.
                 let _ = writeln!(io::stderr(), "{}", one_line(&line));
             }
         }

@@ -39,7 +39,7 @@ pub fn options(cluster: Command) -> String {
     format!("Every command that asks a cluster takes these options:\n\n{}", only.render_help())
 }
 
-/// Every command with its options, as Markdown. The options that several commands share stand once, as do those that all have.
+/// Every command with its options, as Markdown. Options that several or all commands share are listed once.
 pub fn reference(root: &Command, cluster: &str, footer: &str) -> String {
     let mut below = root.clone().mut_subcommands(bare);
     below.build();

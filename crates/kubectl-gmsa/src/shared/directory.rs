@@ -187,8 +187,8 @@ fn is_user(text: &str) -> bool {
     entry::domain_of(text).is_some() && entry::parts(text).all(is_part)
 }
 
-/// The question before the password goes to a host that only the DNS says to be a controller. Where the password comes from a file, or without
-/// a terminal, nobody answers it.
+/// Asks before the password goes to a host that only the DNS names as a controller. `None` if the password comes from a file, or without
+/// a terminal.
 fn confirm(user: &str, has_file: bool) -> Option<Confirm> {
     let user = user.to_owned();
     let is_asked = !has_file && has_terminal();

@@ -59,7 +59,7 @@ pub fn manifests(paths: &[PathBuf]) -> Manifests {
     found
 }
 
-/// The paths that one stands for, as for `kubectl`: those between commas, and those that fit a pattern.
+/// The paths of one argument, as for `kubectl`: split at commas, with patterns expanded.
 fn expand(path: &Path) -> Vec<PathBuf> {
     let text = path.to_string_lossy();
     if path.exists() || text.contains("://") {

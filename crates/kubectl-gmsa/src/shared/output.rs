@@ -99,7 +99,7 @@ pub enum Shape {
     Json,
 }
 
-/// Prints checks, but for those that break a rule that is ignored.
+/// Prints checks, without findings of ignored rules.
 pub fn print_checks(checks: Vec<Check>, shape: Shape, filter: &Filter) -> anyhow::Result<Outcome> {
     let (checks, ignored): (Vec<_>, Vec<_>) =
         checks.into_iter().partition(|check| check.result.as_ref().err().is_none_or(|found| filter.keeps(found)));
@@ -176,7 +176,7 @@ impl Report {
     }
 }
 
-/// How much was read, and how many findings there are, those that are left out in their files included.
+/// How much was read, and how many findings there are, including omitted ones.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Totals {
@@ -221,7 +221,7 @@ impl fmt::Display for Totals {
     }
 }
 
-/// A finding, and the objects of which later notes say the same.
+/// A finding, and the objects with the same note.
 type Folded<'f> = (&'f Diagnostic, Vec<&'f str>);
 
 /// Each finding; notes that say the same of other objects are not repeated.
@@ -266,7 +266,7 @@ fn left_out(found: &Diagnostic) -> Option<String> {
     (found.more > 0).then(|| format!("{} more of rule {} in this file are left out", found.more, found.rule.id))
 }
 
-/// The objects of which the same is said.
+/// The other objects with the same finding.
 fn also(others: &[&str]) -> Option<String> {
     (!others.is_empty()).then(|| format!("also: {}", first_five(others)))
 }

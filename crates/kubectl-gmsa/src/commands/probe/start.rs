@@ -70,7 +70,7 @@ fn runs(pod: &ClusterPod) -> bool {
     statuses.into_iter().any(|status| status.name == CONTAINER && is_running(status))
 }
 
-/// What keeps it from running now, and whether that may pass without that anybody does something.
+/// Why it does not run now, and whether the cause may pass by itself.
 async fn cause(probe: &Probe<'_>, namespace: &str, pod: &ClusterPod) -> Option<(Check, bool)> {
     // Without the right to read them, the status of the pod says what it can.
     let now = Snapshot::of(probe.cluster.clone());

@@ -43,7 +43,7 @@ family! { "API server and Helm" {
             Message("kubernetes cluster unreachable*x509"),
         ];
     API_CREDENTIALS: "api-credentials", Error, "The API server does not accept the credentials of the kubeconfig, or there are none.",
-        "Log in again: the token or the certificate has expired, or the kubeconfig has no user. `kubectl auth whoami` shows your identity.",
+        "Log on again: the token or the certificate has expired, or the kubeconfig has no user. `kubectl auth whoami` shows your identity.",
         words: [
             Message("you must be logged in to the server"),
             Message("server has asked for the client to provide credentials"),

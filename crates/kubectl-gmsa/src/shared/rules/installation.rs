@@ -70,7 +70,7 @@ family! { "Installation" {
             Message("gmsawebhookcallsfail"),
         ],
         remedies: {
-            "webhook\" failed to complete" => "An admission webhook used up the time of the request, and the message does not name it: `kubectl get mutatingwebhookconfigurations,validatingwebhookconfigurations` lists them. `kubectl gmsa doctor` calls the GMSA webhook.",
+            "webhook\" failed to complete" => "An admission webhook took the time of the whole request, and the message does not name it: `kubectl get mutatingwebhookconfigurations,validatingwebhookconfigurations` lists them. `kubectl gmsa doctor` calls the GMSA webhook.",
             "proxyconnect" => "The API server calls through a proxy: add `.svc` and the address range of Services to its `NO_PROXY`.",
             "webhook.cert-manager.io" => "cert-manager itself is not ready: wait for its webhook (`kubectl get pods -n cert-manager`), then try again.",
             "no endpoints available" => "The Service of the webhook has no ready endpoint, because no Pod of it is ready: `kubectl get pods -n gmsa-webhook` and `kubectl gmsa doctor` say why.",

@@ -9,7 +9,7 @@ use gmsa_core::diagnostic::{Check, Diagnostic};
 pub enum Asked {
     /// As whom commands run in it.
     User,
-    /// Whether Windows gave it a credential spec, and of which domain.
+    /// Whether Windows gave it a credential spec, and the domain.
     CredentialSpec,
     /// Whether it finds the domain controllers, over UDP.
     Dns,
