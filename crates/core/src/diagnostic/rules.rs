@@ -72,7 +72,7 @@ rules! {
             "Take it from `(Get-ADDomain).DomainSID.Value`.";
         GUID: "guid", Error, "`Guid` is not the GUID of the domain.",
             "Take it from `(Get-ADDomain).ObjectGUID`, without braces.";
-        ACCOUNT: "account", Error, "An account is written with more than its SAM name.",
+        ACCOUNT: "account", Error, "An account is not written as its SAM name alone.",
             "Write the SAM name without `$` and without the domain.";
         DNS_NAME: "dns-name", Error, "`DnsName` is not the DNS name of the domain.",
             "Take it from `(Get-ADDomain).DNSRoot`.";
@@ -127,7 +127,7 @@ rules! {
         ACCOUNT_HOSTS_WIDE: "account-hosts-wide", Warning, "Too many principals may retrieve the password of the account, such as all users or all computers of the domain.",
             "Set `PrincipalsAllowedToRetrieveManagedPassword` to a group that holds the nodes, or the user that the plugin logs on as, and no other.";
         ACCOUNT_SPN_DUPLICATE: "account-spn-duplicate", Error, "Several accounts have the same service principal name.",
-            "Keep it on one account: `setspn -X -F` lists duplicates, `setspn -D NAME ACCOUNT` removes one.";
+            "Keep it only on the account that serves it: `setspn -X -F` lists duplicates, `setspn -D NAME ACCOUNT` removes one.";
         ACCOUNT_PASSWORD: "account-password", Error, "The user may not retrieve the password of the account, or the domain makes none.",
             "Make the user a member of a group in `PrincipalsAllowedToRetrieveManagedPassword`.";
         KDS_ROOT_KEY: "kds-root-key", Error, "The forest has no KDS root key that can be used, so no group Managed Service Account has a password.",

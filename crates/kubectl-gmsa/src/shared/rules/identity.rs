@@ -147,7 +147,7 @@ family! { "Identity in a container" {
             Message("credentials for server have been revoked"),
         ];
     ACCOUNT_LOCKED: "account-locked", Error, "The account is locked out.",
-        "Unlock it: `Unlock-ADAccount -Identity 'NAME$'`. Domain controllers generate its password: an attacker guesses it, or a node uses an old one.",
+        "Unlock it: `Unlock-ADAccount -Identity 'NAME$'`. Domain controllers generate its password: an attacker tries to guess it, or a node uses an old one.",
         words: [Message("failure reason: account locked out"), Codes(&["ERROR_ACCOUNT_LOCKED_OUT", "STATUS_ACCOUNT_LOCKED_OUT"])];
     NETLOGON_INSECURE: "netlogon-insecure", Warning, "A client uses Netlogon without secure RPC, which domain controllers refuse, or tolerate for now.",
         "Update the machine that the event names, or replace it: every Windows that runs containers uses secure RPC. `Allow vulnerable Netlogon secure channel connections` in the group policy is for the time until then.",
