@@ -88,7 +88,7 @@ fn not_listed(account: &Account, user: &Quoted, principals: &Principals) -> Stri
         .collect();
     let unknown = account.retrieval.as_ref().map_or(0, |retrieval| retrieval.unknown().len());
     let problem = match (names.as_slice(), unknown) {
-        ([], 0) => format!("is empty, so {user} may not retrieve the password, nor may anybody"),
+        ([], 0) => format!("is empty, so no user may retrieve the password, not even {user}"),
         ([], _) => format!("{user} is neither listed nor a member"),
         (names, _) => format!("{user} is neither listed nor a member: it holds {}", names.join(", ")),
     };
