@@ -131,7 +131,7 @@ impl Account {
         let encryption = entry.number("msDS-SupportedEncryptionTypes").and_then(|types| u64::try_from(types).ok());
         let is_whole = is_live || entry.value("whenCreated").is_some();
         let shown = |attribute| is_whole || entry.value(attribute).is_some();
-        // Without a value, nobody is listed.
+        // Without a value, the list is empty.
         let listed = |descriptor: Option<&[u8]>| descriptor.map_or(Retrieval::listed(Vec::new()), Retrieval::read);
         let services = || entry.texts("servicePrincipalName").map(str::to_owned).collect();
         // Others have no password that is retrieved.

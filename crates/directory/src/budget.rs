@@ -45,7 +45,7 @@ impl Budget {
         if before >= MAX_SEARCHES { Err(exhausted(address, "10,000 searches")) } else { Ok(()) }
     }
 
-    /// Runs an operation within its time limit, and what is left of that of the command.
+    /// Runs an operation within its time limit and the time left for the command.
     pub(crate) async fn within<T>(
         &self,
         address: &str,

@@ -37,7 +37,7 @@ pub enum Retrieval {
         rules: Vec<AccessRule>,
         unknown: BTreeSet<Unknown>,
     },
-    /// Those that PowerShell printed, by their names.
+    /// The names that PowerShell printed.
     Named(Vec<String>),
     /// It is no security descriptor.
     Unreadable,
@@ -96,7 +96,7 @@ impl Retrieval {
         if let Self::Listed { rules, .. } = self { rules } else { &[] }
     }
 
-    /// Whether it is certain that nobody may.
+    /// Whether certainly no principal may retrieve the password.
     pub fn is_empty(&self) -> bool {
         match self {
             Self::Everybody | Self::Unreadable => false,
@@ -314,7 +314,7 @@ pub(crate) mod made {
         entry
     }
 
-    #[expect(clippy::cast_possible_truncation, reason = "a list of the principals that somebody typed")]
+    #[expect(clippy::cast_possible_truncation, reason = "a short list of typed principals")]
     pub fn length(length: usize) -> [u8; 2] {
         (length as u16).to_le_bytes()
     }

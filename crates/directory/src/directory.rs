@@ -21,10 +21,10 @@ pub struct Access {
     pub address: Address,
     /// A DNS server that knows the domain, where the system's do not.
     pub resolver: Option<NameServers>,
-    /// A file with the authority that made the certificates of the controllers; `None` for those that the system trusts.
+    /// A file with the CA of the controllers' certificates; `None` for the CAs of the system.
     pub authority: Option<PathBuf>,
     pub credentials: Credentials,
-    /// `None` where nobody can be asked: then no host gets the password that the DNS alone says to be a controller.
+    /// `None` without a user to ask: then a host that only the DNS names as a controller does not get the password.
     pub confirm: Option<Confirm>,
 }
 
@@ -156,7 +156,7 @@ impl Directory {
         Ok(found)
     }
 
-    /// Whether an object has a value of this attribute, of which nothing is kept; `None` where there is no such object.
+    /// Whether an object has a value of this attribute, without keeping the value; `None` if the object does not exist.
     ///
     /// # Errors
     /// As [`Self::search`].
@@ -191,8 +191,8 @@ impl Live {
 }
 
 impl Way {
-    /// A connection to the first controller of a domain that can be reached and whose certificate has the name of the domain, as that of
-    /// the template Kerberos Authentication has. Every host of a domain can have a certificate for its own name, and the DNS can be forged.
+    /// A connection to the first reachable controller of a domain whose certificate has the name of the domain. The template Kerberos
+    /// Authentication adds that name. Any host of a domain can have a certificate for its own name, and the DNS can be forged.
     async fn to_domain(&self, domain: &str) -> Result<LdapConnection, Error> {
         let not_located = |why| Error::NotLocated { domain: domain.to_owned(), why };
         let resolver = match &self.access.resolver {

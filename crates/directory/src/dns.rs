@@ -110,7 +110,7 @@ pub fn controllers(answer: &[u8], domain: &str) -> Result<Vec<String>, Error> {
     let mut offers = read(answer, offer).map_err(not_located)?;
     offers.sort();
     let hosts: Vec<String> = offers.into_iter().map(|(_, _, host)| host).take(MAX_HOSTS).collect();
-    // Whoever answers for the DNS must not choose who gets the password: any host can have a certificate for its own name.
+    // A forged DNS answer must not choose which host gets the password: any host can have a certificate for its own name.
     if let Some(host) = hosts.iter().find(|host| !is_in(host, domain)) {
         return Err(Error::OtherDomain { domain: domain.to_owned(), host: host.clone() });
     }
@@ -153,7 +153,7 @@ async fn by_datagram(server: SocketAddr, query: &[u8], number: u16) -> io::Resul
     loop {
         let length = socket.recv(&mut answer).await?;
         let bytes = answer.get(..length).unwrap_or_default();
-        // Another one may be an answer to nothing, from somebody else.
+        // A datagram with another number is no answer to this query.
         if header_buffer::id(bytes).is_ok_and(|found| found == number) {
             let is_cut = header_buffer::has_flags(bytes, PacketFlag::TRUNCATION).unwrap_or(true);
             return Ok((!is_cut).then(|| bytes.to_vec()));

@@ -33,8 +33,8 @@ pub enum Error {
     #[error("cannot read the authority's certificates in {0}")]
     Authority(String, #[source] io::Error),
     #[error(
-        "there is no certificate in {0}: expected that of the authority, in PEM or DER (of a .p7b, `openssl pkcs7 -print_certs -inform der -in FILE` \
-         prints those that it holds)"
+        "there is no certificate in {0}: expected a CA certificate in PEM or DER (`openssl pkcs7 -print_certs -inform der -in FILE` \
+         prints the certificates of a .p7b file)"
     )]
     NoAuthority(String),
     #[error("the system has no trusted authorities: --directory-ca FILE names one")]

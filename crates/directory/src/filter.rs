@@ -69,7 +69,7 @@ impl LdapSearch<'_> {
         LdapSearch { base: name, scope: SearchScope::Base, filter: LdapFilter::Present("objectClass"), attributes }
     }
 
-    /// Of these entries those that fit.
+    /// The entries that match.
     pub(crate) fn within(&self, entries: &[Entry]) -> Vec<Entry> {
         let is_in_scope = |entry: &&Entry| match self.scope {
             SearchScope::Base => entry.name.eq_ignore_ascii_case(self.base),

@@ -65,7 +65,7 @@ impl Sid {
     /// Who is behind a SID that is the same everywhere ([MS-DTYP] 2.4.2.4).
     pub fn well_known(&self) -> Option<&'static WellKnown> {
         let known = WELL_KNOWN.iter().find(|known| known.authority == self.authority && known.parts == self.parts);
-        // What a user has of several, and nobody types.
+        // SIDs known by their prefix alone. Users do not type them.
         known.or(match (self.authority, self.parts.as_slice()) {
             (5, [5, ..]) => Some(&LOGON_SESSION),
             // From `SECURITY_SERVICE_ID_BASE_RID` to `SECURITY_MAX_BASE_RID`.
@@ -81,7 +81,7 @@ impl Sid {
         self.authority == 5 && self.parts.first() == Some(&32)
     }
 
-    /// Of a group that has the same number in every domain and holds more than somebody chose.
+    /// The wide group that has this number in every domain.
     pub fn wide_group(&self) -> Option<&'static WellKnown> {
         let (_, number) = self.split().filter(|_| self.is_of_domain())?;
         WIDE_GROUPS.iter().find(|known| known.parts == [number])
@@ -94,9 +94,9 @@ pub struct WellKnown {
     authority: u64,
     parts: &'static [u32],
     pub name: &'static str,
-    /// Who has it, where that is more than a few who were chosen.
+    /// Who has it, if the group is wide: every user of a domain, for example.
     pub wide: Option<&'static str>,
-    /// It is only of those who are on the machine itself: nobody has it who asks a domain controller over the network.
+    /// Only local logons have it. A client that asks a domain controller over the network never has it.
     pub is_local: bool,
 }
 
@@ -210,7 +210,7 @@ static WIDE_GROUPS: [WellKnown; 3] = [
     wide(5, &[515], "Domain Computers", EVERY_COMPUTER),
 ];
 
-/// A name that PowerShell prints, of more than those who were chosen: that of the group, and who is behind it.
+/// The wide group that PowerShell prints by this name and place.
 pub fn wide_by_name(name: &str, place: &str) -> Option<&'static WellKnown> {
     let named = |known: &&WellKnown| known.name.eq_ignore_ascii_case(name) && known.wide.is_some();
     match place.to_ascii_lowercase().as_str() {

@@ -81,8 +81,8 @@ pub fn read(text: &str) -> Result<Vec<Entry>, LdifError> {
     Ok(entries)
 }
 
-/// Why a text does not hold all that there is, where that shows: in the result that `ldapsearch` prints, in a number of entries at which
-/// domain controllers end, and in values of which they gave a part.
+/// Why a text is incomplete. Signs are an error in the result line of `ldapsearch`, a number of entries at which domain
+/// controllers stop, and partial lists of values.
 pub fn incomplete(text: &str, entries: &[Entry]) -> Option<String> {
     // `MaxPageSize` of domain controllers ([MS-ADTS] 3.1.1.3.4.6).
     const PAGE: usize = 1000;
@@ -107,7 +107,7 @@ pub fn incomplete(text: &str, entries: &[Entry]) -> Option<String> {
     ))
 }
 
-/// The lines with their numbers, in which those that were folded are whole again. An empty one ends each entry.
+/// The lines with their numbers, folded lines joined again. An empty line ends each entry.
 fn unfolded(text: &str) -> impl Iterator<Item = (usize, String)> {
     let mut lines = text.lines().map(|line| line.trim_end_matches('\r')).enumerate().peekable();
     std::iter::from_fn(move || {

@@ -1,8 +1,8 @@
 //! Active Directory, as a client of LDAP sees it: the domains of a forest, accounts, and who may retrieve a managed password.
 //!
-//! Invariants: nothing goes over the network without TLS and a verified certificate; the password goes to the domain controllers that the user
-//! names, or to those that the DNS names and whose certificate has the name of the domain; what is read is bounded, for each search and for
-//! a whole command, and of a managed password nothing is kept.
+//! Invariants: nothing goes over the network without TLS and a verified certificate; the password goes only to domain controllers that the
+//! user names, or that the DNS names and whose certificate has the name of the domain; each search and each command read a bounded
+//! amount; no managed password is kept.
 
 pub mod account;
 mod address;

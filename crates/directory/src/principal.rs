@@ -1,7 +1,7 @@
 //! Those who may retrieve a password, by name, and who is behind their groups.
 //!
-//! Invariants: a group holds those that give the right to the same object: no member of a distribution group, also of one in another group;
-//! of a domain that could not be asked, and of a trusted one, members are known by name alone, and count.
+//! Invariants: a group holds only members that get its rights, so none of a distribution group, nested ones included.
+//! Members from trusted domains, or from domains that could not be asked, are known by name alone, and count.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -45,7 +45,7 @@ pub struct Group {
     pub members: Option<Vec<Member>>,
     /// The groups in it, itself included.
     pub groups: BTreeSet<Sid>,
-    /// It is, or holds, more than somebody chose: the name of that group, and who is behind it.
+    /// It is, or holds, a wide group: its name, and who is in it.
     pub wide: Option<(String, &'static str)>,
     /// It is for mail alone, and gives no access.
     pub is_distribution: bool,
@@ -82,7 +82,7 @@ impl Member {
 }
 
 impl Principal {
-    /// Who is behind it, where that is more than somebody chose: the name of that, and who.
+    /// The wide group that it is or holds: its name, and who is in it.
     pub fn wide(&self) -> Option<(&str, &'static str)> {
         match self {
             Self::Group(group) => group.wide.as_ref().map(|(name, who)| (name.as_str(), *who)),
@@ -271,7 +271,7 @@ fn absent(sid: &Sid, directory: &Directory) -> Principal {
     }
 }
 
-/// The name of a SID that holds more than somebody chose, whatever its members are, and who that is.
+/// The name of a SID that is wide by definition, and who has it.
 fn wide_of(sid: &Sid, directory: &Directory) -> Option<(String, &'static str)> {
     if let Some(known) = sid.well_known() {
         return Some((known.name.to_owned(), known.wide?));

@@ -1,5 +1,5 @@
-//! The rules of what the core, the directory and the server find. Those that only `kubectl gmsa` finds are in its `shared/rules.rs`, whose head says
-//! what a new rule is, and which makes `docs/rules.md` of all of them.
+//! The rules of the core, the directory and the server. Rules of `kubectl gmsa` alone are in its `shared/rules.rs`, which also explains how to add
+//! a rule and generates `docs/rules.md` from all rules.
 //!
 //! A remedy is a template: `kubectl gmsa` fills in the names that it knows for `SPEC`, `NAMESPACE`, `NODE` and others in its commands.
 
@@ -11,7 +11,7 @@ pub struct Rule {
     /// Its name in output: lower-case words joined by hyphens. It never changes.
     pub id: &'static str,
     pub severity: Severity,
-    /// What is wrong where it is broken: one sentence.
+    /// What is wrong, in one sentence.
     pub title: &'static str,
     pub remedy: &'static str,
 }
@@ -42,10 +42,10 @@ rules! {
     "Files" {
         UNREADABLE: "unreadable", Error, "A file, or a document in it, cannot be read.",
             "Correct the syntax on the line that the message names. A template must be rendered first.";
-        DUPLICATE_KEY: "duplicate-key", Warning, "A key stands twice in an object of a file.",
+        DUPLICATE_KEY: "duplicate-key", Warning, "An object in a file has the same key twice.",
             "Remove one of them. kubectl and the API server take the last.";
         NOT_KUBERNETES: "not-kubernetes", Note, "A document has neither `apiVersion` nor `kind`, so it is skipped.",
-            "Nothing, if it is not meant for Kubernetes; otherwise add both.";
+            "If it is meant for Kubernetes, add both. Otherwise ignore it.";
         REFUSED_OBJECT: "refused-object", Error, "The API server would refuse a credential spec, role or binding, so it has no effect.",
             "Correct the field that the message names.";
         NOT_A_POD: "not-a-pod", Error, "The API server would refuse the Pod, or the Pod template.",
@@ -92,7 +92,7 @@ rules! {
             "Write one string, as the maker of the plugin documents it. Keep passwords in the vault of the plugin.";
     }
     "Accounts in the directory" {
-        ACCOUNT_INCOMPLETE: "account-incomplete", Warning, "The account was printed without the properties that are checked.",
+        ACCOUNT_INCOMPLETE: "account-incomplete", Warning, "The printed account lacks properties that the check needs.",
             "Print it with `Get-ADServiceAccount NAME -Properties * | ConvertTo-Json`.";
         ACCOUNT_UNKNOWN: "account-unknown", Error, "The domain does not know the account.",
             "`Get-ADServiceAccount NAME -Server DOMAIN` shows whether it is there: correct `MachineAccountName` in the credential spec, or create the account.";
@@ -116,18 +116,18 @@ rules! {
             "Correct the credential spec, or use the account that it names.";
         ACCOUNT_HOSTS_EMPTY: "account-hosts-empty", Warning, "A group that may retrieve the password of the account has no members, or none that can log on over the network.",
             "Add the nodes, or the user that the plugin logs on as: `Add-ADGroupMember`. A node learns of its groups when it restarts.";
-        ACCOUNT_HOSTS_DISTRIBUTION: "account-hosts-distribution", Warning, "A distribution group, which gives no access, is to retrieve the password of the account.",
+        ACCOUNT_HOSTS_DISTRIBUTION: "account-hosts-distribution", Warning, "A distribution group is listed to retrieve the password, but it gives no access.",
             "Make it a security group: `Set-ADGroup GROUP -GroupCategory Security`. A node learns of its groups when it restarts.";
-        ACCOUNT_HOSTS_DENIED: "account-hosts-denied", Warning, "An entry denies the password of the account to somebody who is allowed it later in the list.",
-            "Write the list again, which leaves denials out: `Set-ADServiceAccount NAME -PrincipalsAllowedToRetrieveManagedPassword GROUP`.";
+        ACCOUNT_HOSTS_DENIED: "account-hosts-denied", Warning, "An entry denies the password to a principal that a later entry allows.",
+            "Write the list again without denials: `Set-ADServiceAccount NAME -PrincipalsAllowedToRetrieveManagedPassword GROUP`.";
         ACCOUNT_HOSTS_ORPHANED: "account-hosts-orphaned", Warning, "A principal that may retrieve the password of the account no longer exists.",
             "Set `PrincipalsAllowedToRetrieveManagedPassword` again, to a group that exists.";
-        ACCOUNT_HOSTS_UNKNOWN: "account-hosts-unknown", Warning, "An entry of the list of those who may retrieve the password of the account is not understood.",
-            "Look at it: `(Get-ADServiceAccount NAME -Properties msDS-GroupMSAMembership).'msDS-GroupMSAMembership'.Access`. `Set-ADServiceAccount NAME -PrincipalsAllowedToRetrieveManagedPassword GROUP` writes the list again, without it.";
-        ACCOUNT_HOSTS_WIDE: "account-hosts-wide", Warning, "More than those who were chosen may retrieve the password of the account: every user or every computer of the domain, for instance.",
-            "Set `PrincipalsAllowedToRetrieveManagedPassword` to a group that holds the nodes, or the user that the plugin logs on as, and nobody else.";
+        ACCOUNT_HOSTS_UNKNOWN: "account-hosts-unknown", Warning, "An entry in the list of principals that may retrieve the password cannot be interpreted.",
+            "Inspect it: `(Get-ADServiceAccount NAME -Properties msDS-GroupMSAMembership).'msDS-GroupMSAMembership'.Access`. `Set-ADServiceAccount NAME -PrincipalsAllowedToRetrieveManagedPassword GROUP` writes the list again, without it.";
+        ACCOUNT_HOSTS_WIDE: "account-hosts-wide", Warning, "Too many principals may retrieve the password of the account, such as all users or all computers of the domain.",
+            "Set `PrincipalsAllowedToRetrieveManagedPassword` to a group that holds the nodes, or the user that the plugin logs on as, and no other.";
         ACCOUNT_SPN_DUPLICATE: "account-spn-duplicate", Error, "Several accounts have the same service principal name.",
-            "Remove it from those that do not serve it: `setspn -X -F` lists them, `setspn -D NAME ACCOUNT` removes one.";
+            "Keep it only on the account that serves it: `setspn -X -F` lists duplicates, `setspn -D NAME ACCOUNT` removes one.";
         ACCOUNT_PASSWORD: "account-password", Error, "The user may not retrieve the password of the account, or the domain makes none.",
             "Make the user a member of a group in `PrincipalsAllowedToRetrieveManagedPassword`.";
         KDS_ROOT_KEY: "kds-root-key", Error, "The forest has no KDS root key that can be used, so no group Managed Service Account has a password.",
@@ -135,12 +135,12 @@ rules! {
         DIRECTORY_LEVEL: "directory-level", Error, "The domain controller is older than Windows Server 2012, the first that makes passwords of group Managed Service Accounts.",
             "Ask a newer one, and have one in each domain.";
         DIRECTORY_CLOCK: "directory-clock", Warning, "The clocks of this machine and of the domain controller differ by more than the 5 minutes that Kerberos allows.",
-            "Compare both with a time server. Where the one of the domain controller is wrong, `w32tm /resync` on it.";
+            "Compare both with a time server. If the domain controller is wrong, run `w32tm /resync` on it.";
     }
     "Denials" {
         UNEXPECTED_KIND: "unexpected-kind", Error, "A webhook is registered for a kind that it does not review.",
             "Install the webhook configurations of the chart.";
-        CREDENTIAL_SPEC_WRONG: "credential-spec-wrong", Error, "A credential spec cannot work, and the webhook is configured to refuse such.",
+        CREDENTIAL_SPEC_WRONG: "credential-spec-wrong", Error, "A credential spec cannot work, and the webhook is configured to refuse it.",
             "Correct it: `kubectl gmsa credspec lint` lists what is wrong.";
         UNEXPECTED_OPERATION: "unexpected-operation", Error, "A webhook is registered for an operation that it does not review.",
             "Install the webhook configurations of the chart.";
@@ -188,7 +188,7 @@ rules! {
             "Set `runAsUserName: NT AUTHORITY\\NETWORK SERVICE`, or remove it.";
         LINUX_ONLY: "linux-only", Warning, "A Pod that uses GMSA sets a field that Windows does not have.",
             "Remove the field. docs/windows-pods.md lists these fields, and what happens instead.";
-        NANO_SERVER: "nano-server", Warning, "A container on Nano Server runs as `ContainerUser`, with which Kerberos does not work.",
+        NANO_SERVER: "nano-server", Warning, "A container on Nano Server runs as `ContainerUser`, which cannot use Kerberos.",
             "Set `runAsUserName: NT AUTHORITY\\NETWORK SERVICE`, or use an image on Server Core.";
         SHARED_HOSTNAME: "shared-hostname", Warning, "Several Pods with one account have the same host name, or the same first 15 characters of it.",
             "Remove `hostname`, and have the webhook give random host names: by `randomHostname` in the chart, or by the annotation `gmsa-webhook/random-hostname: \"true\"` of the \
@@ -198,7 +198,7 @@ rules! {
         WEBHOOK_MISSING: "webhook-missing", Error, "No webhook configuration sends Pods to the webhook.",
             "Install the chart: `helm install gmsa-webhook charts/gmsa-webhook -n gmsa-webhook --create-namespace`.";
         NOT_CHECKED: "not-checked", Warning, "A part of the cluster could not be checked.",
-            "Run the command as a user who may read it (`--as`, `--context`).";
+            "Run the command as a user with read access (`--as`, `--context`).";
     }
     "Certificates" {
         CA_BUNDLE: "ca-bundle", Error, "A webhook configuration has no usable `caBundle`.",

@@ -117,7 +117,7 @@ fn number(bytes: &[u8]) -> Option<u32> {
     is_number.then(|| u32::try_from(number).ok()).flatten()
 }
 
-/// The tag of a value, the length of its header and that of its content; `None` where there are not yet enough bytes.
+/// The tag of a value and the lengths of its header and its content; `None` if more bytes are needed.
 ///
 /// # Errors
 /// Where the length is indefinite or takes more than four bytes, or the tag more than one: LDAP has none of them.

@@ -246,7 +246,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> LdapConnection<S> {
             .await
     }
 
-    /// Whether an object has a value of this attribute, of which nothing is kept; `None` where there is no such object.
+    /// Whether an object has a value of this attribute, without keeping the value; `None` if the object does not exist.
     ///
     /// # Errors
     /// As [`Self::search`].
@@ -477,7 +477,7 @@ mod tests {
         assert_eq!(searched(pages, false).await, Err("ldaps://dc1 answers with more than 64 MiB".to_owned()));
     }
 
-    /// A stream that TLS ends without saying so, of which its library says more than a user needs.
+    /// A stream that ends without a TLS close. The library's error has a link that users do not need.
     struct Cut;
 
     impl AsyncRead for Cut {

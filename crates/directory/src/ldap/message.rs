@@ -67,7 +67,7 @@ pub struct Ending {
 pub enum LdapAnswer<'m> {
     /// An entry, whose values are still in the message.
     Entry(FoundEntry<'m>),
-    /// Where more may be, which nobody asked for.
+    /// A referral to another server, which the search does not follow.
     Reference,
     /// The end, and where the next page begins; empty after the last one.
     Done(Ending, &'m [u8]),

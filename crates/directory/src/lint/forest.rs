@@ -35,7 +35,7 @@ pub(super) async fn forest(
         if let Some(difference) = facts.time.map(|time| now - time).filter(|difference| difference.abs() > MAX_SKEW) {
             let word = if difference.is_negative() { "ahead of" } else { "behind" };
             let minutes = difference.abs().whole_minutes();
-            let problem = format!("its clock is {minutes} minutes {word} that of this machine");
+            let problem = format!("its clock is {minutes} minutes {word} this machine's clock");
             list.push(about(directory.address().to_owned(), &rules::DIRECTORY_CLOCK, problem));
         }
     }
@@ -43,7 +43,7 @@ pub(super) async fn forest(
     Ok(list)
 }
 
-/// What is wrong with the root keys, of which passwords are made.
+/// Problems of the KDS root keys, from which passwords are generated.
 pub(super) async fn root_key(
     directory: &mut Directory,
     accounts: &[&Account],

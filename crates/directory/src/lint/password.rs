@@ -62,7 +62,7 @@ pub async fn password(
     let (why, fix) = match &account.root_key {
         _ if !list.is_empty() => (": see the root key".to_owned(), ""),
         // By default, only administrators of the domain see it.
-        Some(key) => (format!("; probably it cannot use the KDS root key {key}, of which the password is made"), LOOK),
+        Some(key) => (format!("; probably it cannot use the KDS root key {key} of the password"), LOOK),
         None => (said, LOOK),
     };
     let problem = format!("{user} may retrieve the password, but the domain controller makes none{why}");
@@ -86,7 +86,7 @@ fn not_listed(account: &Account, user: &Quoted, principals: &Principals) -> Stri
         .collect();
     let unknown = account.retrieval.as_ref().map_or(0, |retrieval| retrieval.unknown().len());
     let problem = match (names.as_slice(), unknown) {
-        ([], 0) => format!("is empty, so {user} may not retrieve the password, nor may anybody"),
+        ([], 0) => format!("is empty, so no user may retrieve the password, not even {user}"),
         ([], _) => format!("{user} is neither listed nor a member"),
         (names, _) => format!("{user} is neither listed nor a member: it holds {}", names.join(", ")),
     };

@@ -31,7 +31,7 @@ pub(super) fn retrieval(account: &Account, principals: &Principals) -> Vec<Diagn
         }
         _ if !retrieval.is_empty() => None,
         _ if retrieval.rules().is_empty() => Some((&rules::ACCOUNT_HOSTS, "is empty")),
-        _ => Some((&rules::ACCOUNT_HOSTS, "denies it to some, and allows it to nobody")),
+        _ => Some((&rules::ACCOUNT_HOSTS, "denies it to some and allows it to none")),
     };
     if let Some((rule, problem)) = whole {
         let why = "no host gets the password, so no container starts with the account";
@@ -56,7 +56,7 @@ pub(super) fn retrieval(account: &Account, principals: &Principals) -> Vec<Diagn
             list.extend(problem.map(|(found, _)| found));
         }
     }
-    // Where nobody else is listed, nobody gets it.
+    // If no other principal is listed, no principal gets it.
     let is_nobody = !is_given && retrieval.unknown().is_empty() && !seen.is_empty();
     for found in list.iter_mut().filter(|_| is_nobody) {
         found.severity = Severity::Error;
@@ -64,7 +64,7 @@ pub(super) fn retrieval(account: &Account, principals: &Principals) -> Vec<Diagn
     }
     list.extend(not_printed(account, retrieval, principals));
     list.extend(retrieval.unknown().iter().map(|Unknown { kind, to }| {
-        let who = to.as_ref().map_or("somebody".to_owned(), |sid| Quoted::new(&principals.name(sid)).to_string());
+        let who = to.as_ref().map_or("a principal".to_owned(), |sid| Quoted::new(&principals.name(sid)).to_string());
         let problem = match kind {
             0 | 1 => format!("holds an entry for {who} with generic rights alone, which an access check need not map"),
             _ => format!("holds an entry for {who} that is not understood (kind {kind})"),
@@ -75,7 +75,7 @@ pub(super) fn retrieval(account: &Account, principals: &Principals) -> Vec<Diagn
     list
 }
 
-/// What is wrong with somebody of whom PowerShell printed the name.
+/// The problem of a principal that PowerShell printed by name.
 fn named(account: &Account, name: &str) -> Option<Diagnostic> {
     let known = foreign(name).as_ref().and_then(Sid::well_known);
     let known = known.or_else(|| wide_by_name(&first_value(name), parts(name).nth(1)?))?;
@@ -117,7 +117,7 @@ fn not_printed(account: &Account, retrieval: &Retrieval, principals: &Principals
     notes.into_iter().filter(|(names, _)| !names.is_empty()).map(|(_, problem)| note(problem)).collect()
 }
 
-/// What is wrong with an entry that allows it to this principal, after these denials; and whether it gives the right to somebody all the same.
+/// What is wrong with an entry that allows it to this principal, after these denials; and whether it still gives the right to a principal.
 fn problem(account: &Account, to: &Sid, denied: &Denied<'_>, principals: &Principals) -> Option<(Diagnostic, bool)> {
     let problem = |rule: &'static Rule, message: String, fix: Option<String>, gives: bool| {
         Some((found(rule, account, RETRIEVERS, message).fixed(fix), gives))
@@ -140,8 +140,7 @@ fn problem(account: &Account, to: &Sid, denied: &Denied<'_>, principals: &Princi
     }
     match principal? {
         Principal::WellKnown(known) if known.is_local => {
-            let message =
-                format!("holds {}, which nobody has who asks a domain controller over the network", known.name);
+            let message = format!("holds {}, which no client has that logs on over the network", known.name);
             problem(&rules::ACCOUNT_HOSTS_EMPTY, message, set_retrievers(account, OF_NODES), false)
         }
         Principal::Orphan => problem(&rules::ACCOUNT_HOSTS_ORPHANED, format!("{to} no longer exists"), None, false),
@@ -219,7 +218,7 @@ impl<'a> Denied<'a> {
         member.sid.iter().chain(&member.primary_group).find_map(|sid| self.of(sid))
     }
 
-    /// The one by whose denial nobody of a principal may.
+    /// The SID whose denial excludes all members of a principal.
     fn whole(&self, to: &Sid, principal: Option<&Principal>) -> Option<&'a Sid> {
         let members = match principal {
             Some(Principal::Group(Group { members: Some(members), wide: None, is_distribution: false, .. })) => {

@@ -46,7 +46,7 @@ pub fn against(accounts: &[Account], spec: &Value) -> Vec<Diagnostic> {
         }];
     };
     let mut list: Vec<Diagnostic> = listed(account, spec).into_iter().collect();
-    // A domain of the account that differs from that of the credential spec.
+    // The account's domain differs from the credential spec's.
     let mut same = |field: &str, own: Option<String>, key: &str| {
         if let Some(own) = own.filter(|own| !own.eq_ignore_ascii_case(join(key))) {
             let named = Quoted::new(join(key));
@@ -57,8 +57,7 @@ pub fn against(accounts: &[Account], spec: &Value) -> Vec<Diagnostic> {
     same("DistinguishedName", account.domain(), "DnsName");
     same("SID", account.domain_sid().map(|sid| sid.to_string()), "Sid");
     if account.guid.as_deref().is_some_and(|guid| guid.eq_ignore_ascii_case(join("Guid"))) {
-        let problem =
-            format!("credential spec {spec_name} has the GUID of the account where that of the domain belongs");
+        let problem = format!("credential spec {spec_name} has the GUID of the account instead of the domain");
         let fix = "Guid: (Get-ADDomain).ObjectGUID".to_owned();
         list.push(differs(account, "ObjectGUID", problem, WRONG_DOMAIN, fix));
     }
@@ -176,7 +175,7 @@ fn elsewhere(spec: &Value) -> Diagnostic {
     Diagnostic { field: "credspec.DomainJoinConfig".to_owned(), ..found }
 }
 
-/// Whether no field of the domain is that of one of the forest. Two forests may have one NetBIOS name, so that proves nothing beside others.
+/// Whether no field of the domain matches a domain of the forest. Two forests may share a NetBIOS name, so its match alone proves nothing.
 fn is_elsewhere(spec: &Value, forest: &Forest) -> bool {
     let written =
         |key: &str| Some(text(spec, &format!("/credspec/DomainJoinConfig/{key}"))).filter(|text| !text.is_empty());

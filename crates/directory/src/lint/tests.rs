@@ -175,7 +175,7 @@ fn the_credential_spec_is_of_the_same_account_and_domain() {
         ),
         (
             join("Guid", "850AD035-f87e-4846-b6bf-403235381858"),
-            "error account-differs ObjectGUID: credential spec \"webapp1\" has the GUID of the account where that of the domain belongs -> Guid: (Get-ADDomain).ObjectGUID",
+            "error account-differs ObjectGUID: credential spec \"webapp1\" has the GUID of the account instead of the domain -> Guid: (Get-ADDomain).ObjectGUID",
         ),
         (
             spec(|spec| spec["credspec"]["ActiveDirectoryConfig"] = Value::Null),

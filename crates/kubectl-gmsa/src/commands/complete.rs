@@ -1,6 +1,6 @@
 //! `__complete`: what may follow in a command line, for `kubectl gmsa <TAB>`.
 //!
-//! kubectl runs `kubectl_complete-gmsa` with the words after `kubectl gmsa`, the last of which is to be completed, and reads a candidate on
+//! kubectl runs `kubectl_complete-gmsa` with the words after `kubectl gmsa`, to complete the last one. It reads a candidate on
 //! each line, with a description after a tab, and a last line `:DIRECTIVE`: `GetPluginCompletions` in kubectl's `pkg/cmd/plugin`, and
 //! `ShellCompDirective` in cobra.
 

@@ -376,7 +376,7 @@ fn drafts(options: &NewOptions) -> anyhow::Result<Vec<Draft>> {
     Ok(domain.iter().flat_map(of_domain).collect())
 }
 
-/// The domain by its flags; those that are not given are missing.
+/// The domain from its flags; adds the flags that are not set to `missing`.
 fn typed_domain(options: &NewOptions, missing: &mut Vec<String>) -> Domain {
     let mut given = |value: &Option<String>, flag: &str| {
         if value.is_none() {

@@ -141,7 +141,7 @@ impl Platform {
                 ),
                 reload: "RKE2 installs CoreDNS again with it: `kubectl rollout status deployment rke2-coredns-rke2-coredns -n kube-system`.",
                 notes: Some(
-                    "The list replaces that of the chart, so it must hold the chart's own server block too.".to_owned(),
+                    "The list replaces the chart's list, so it must hold the chart's own server block too.".to_owned(),
                 ),
                 page: "https://docs.rke2.io/networking/networking_services#coredns",
             },

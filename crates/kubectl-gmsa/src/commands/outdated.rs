@@ -114,7 +114,7 @@ struct Pods {
     are_restarted: bool,
 }
 
-/// The pods that use GMSA and have not ended, counted, with what is wrong with those that are of no workload; and the workloads of outdated pods.
+/// The number of GMSA pods that have not ended, findings about pods without a workload, and the workloads of outdated pods.
 async fn outdated(
     snapshot: &Snapshot,
     namespace: Option<&String>,

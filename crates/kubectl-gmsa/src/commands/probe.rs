@@ -90,13 +90,13 @@ pub struct Options {
     timeout: Duration,
     /// Write the logs of each node here
     ///
-    /// CCG, Hyper-V-Compute and kubelet. A hostProcess pod reads them, which may do on the node what an administrator may. So it asks before, and makes
-    /// that pod in another namespace than that of the service account
+    /// CCG, Hyper-V-Compute and kubelet. A hostProcess pod reads them and has an administrator's rights on the node. So the command asks first, and
+    /// creates that pod in another namespace than the service account's
     #[arg(long, value_name = "DIR", conflicts_with = "runtime_class")]
     logs: Option<PathBuf>,
     /// Namespace of the pods that read logs
     ///
-    /// Its users may do on the nodes what an administrator may [default: that of the webhook]
+    /// Its users can gain an administrator's rights on the nodes [default: the webhook's namespace]
     #[arg(long, value_name = "NAMESPACE", value_parser = namespace_name, requires = "logs")]
     logs_namespace: Option<String>,
     /// Do not ask before the logs are read
@@ -201,9 +201,9 @@ struct Probe<'o> {
     cluster: Cluster,
     /// For `exec`.
     client: kube::Client,
-    /// That of the service account.
+    /// The namespace of the service account.
     namespace: String,
-    /// That of the pods that read logs, where they are asked for.
+    /// The namespace of the pods that read logs, with `--logs`.
     logs_namespace: Option<String>,
     /// The pods that may exist, and whether the API server said that they do.
     pods: RefCell<BTreeMap<PodName, bool>>,
@@ -264,7 +264,7 @@ impl Probe<'_> {
         for name in &names {
             if let Err(error) = self.delete(name).await {
                 let line = format!("error: cannot delete pod {}: {error:#}", name.name);
-                // Where nothing can be written, nobody reads the command either.
+                // If stderr cannot be written, the command cannot be shown either.
                 let _ = writeln!(io::stderr(), "{}", one_line(&line));
             }
         }

@@ -19,7 +19,7 @@ Every command that takes `-o json` prints one object on standard output, also wh
 | `version` | all | of this shape: 1. It rises when a field goes or means something else; new fields may come without |
 | `exitCode` | all | the exit code of the command |
 | `error` | all | why the command could not do its work; nothing but `version` and `exitCode` is then there |
-| `totals` | reports, checks | how many objects, findings or checks there are, by severity or result; `ignored` counts those that `--ignore` left out |
+| `totals` | reports, checks | how many objects, findings or checks there are, by severity or result; `ignored` counts what `--ignore` left out |
 | `findings` | reports, grants | each with `level`, `rule`, `file`, `object`, `field`, `message` and, where there is one, `line`, `consequence` and `fix`. Of more than 100 of a \
 rule in a file, the last of them says in `more` how many were left out |
 | `places` | `check` | each place that names a credential spec, with `file`, `line`, `object`, `slot`, `credentialSpec`, `admitted` and `result`. Of an object of the cluster \
@@ -39,7 +39,7 @@ pub fn options(cluster: Command) -> String {
     format!("Every command that asks a cluster takes these options:\n\n{}", only.render_help())
 }
 
-/// Every command with its options, as Markdown. The options that several commands share stand once, as do those that all have.
+/// Every command with its options, as Markdown. Options that several or all commands share are listed once.
 pub fn reference(root: &Command, cluster: &str, footer: &str) -> String {
     let mut below = root.clone().mut_subcommands(bare);
     below.build();

@@ -115,7 +115,7 @@ fn containers<'p>(pod: &'p ClusterPod, options: &Options) -> anyhow::Result<Vec<
     Ok(vec![first.context("the pod has no container")?])
 }
 
-/// Finds the pod: `NAMESPACE/POD`, `POD`, `pod/NAME`, or `KIND/NAME` of a workload, of which a running pod is taken.
+/// Finds the pod: `NAMESPACE/POD`, `POD`, `pod/NAME`, or `KIND/NAME` for a running pod of a workload.
 async fn find(snapshot: &Snapshot, named: &str) -> anyhow::Result<ClusterPod> {
     let Some((word, name)) = named.split_once('/') else { return ClusterPod::find(snapshot, named).await };
     match Kind::of_word(word) {

@@ -12,7 +12,7 @@ use gmsa_core::{
     diagnostic::Rule,
 };
 
-/// No limit: longer than anybody waits, and short enough to be added to a point in time.
+/// No limit in practice, and short enough to add to a point in time.
 const UNLIMITED: Duration = Duration::from_secs(u32::MAX as u64);
 
 /// A time-out as client-go reads it (`clientcmd.ParseTimeout`): a number of seconds, or a number with its unit.

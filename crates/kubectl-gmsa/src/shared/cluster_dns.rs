@@ -13,7 +13,7 @@ use super::{snapshot::Snapshot, unread::Read};
 
 /// The Corefile of kubeadm, EKS, AKS and k3s.
 const COREDNS: &str = "coredns";
-/// What that of AKS and k3s imports.
+/// The `ConfigMap` that the Corefiles of AKS and k3s import.
 const CUSTOM: &str = "coredns-custom";
 const RKE2: &str = "rke2-coredns-rke2-coredns";
 /// On GKE. CoreDNS does not read it.

@@ -1,7 +1,7 @@
 //! A Corefile, the configuration of CoreDNS: which zones it serves, and to which servers it forwards them.
 //!
-//! Invariants: pure and bounded, whatever the text is; files that it imports come in as values, and an import of a file that is not
-//! known is in [`Corefile::unread`]. The grammar is that of CoreDNS, at `caddyfile/lexer.go` and `caddyfile/parse.go` of
+//! Invariants: pure and bounded for any text; files that it imports come in as values, and an import of a file that is not
+//! known is in [`Corefile::unread`]. The grammar is CoreDNS's, at `caddyfile/lexer.go` and `caddyfile/parse.go` of
 //! <https://github.com/coredns/caddy>; `core/dnsserver/register.go` and `plugin/normalize.go` of <https://github.com/coredns/coredns> read
 //! the keys of a server block. An environment variable (`{$NAME}`) stays as it is written: only CoreDNS knows its value.
 
@@ -67,7 +67,7 @@ pub struct DnsPlugin {
 }
 
 impl Corefile {
-    /// The port at which pods ask: that of the server block that answers for the cluster itself, which the Service of the DNS leads to.
+    /// The port that pods query: the Service of the DNS leads to the server block that answers for the cluster itself.
     /// It is 5353 on OpenShift and 8053 on Gardener. A zone on another port gets no question of a pod.
     pub fn port(&self) -> u16 {
         let port = |server: &Server| server.zones.iter().find(|zone| zone.transport == DNS).map(|zone| zone.port);

@@ -56,7 +56,7 @@ pub struct DirectoryOptions {
     directory_password_file: Vec<PathBuf>,
     /// File of its certificate authority, PEM or DER
     ///
-    /// [default: those that the system trusts]
+    /// [default: the CAs of the system]
     #[arg(long, value_name = "FILE", requires = "directory")]
     directory_ca: Vec<PathBuf>,
     /// A DNS server that knows the domain
@@ -185,8 +185,8 @@ fn is_user(text: &str) -> bool {
     entry::domain_of(text).is_some() && entry::parts(text).all(is_part)
 }
 
-/// The question before the password goes to a host that only the DNS says to be a controller. Where the password comes from a file, or without
-/// a terminal, nobody answers it.
+/// Asks before the password goes to a host that only the DNS names as a controller. `None` if the password comes from a file, or without
+/// a terminal.
 fn confirm(user: &str, has_file: bool) -> Option<Confirm> {
     let user = user.to_owned();
     let is_asked = !has_file && has_terminal();

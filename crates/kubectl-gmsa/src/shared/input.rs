@@ -59,7 +59,7 @@ pub fn manifests(paths: &[PathBuf]) -> Manifests {
     found
 }
 
-/// The paths that one stands for, as for `kubectl`: those between commas, and those that fit a pattern.
+/// The paths of one argument, as for `kubectl`: split at commas, with patterns expanded.
 fn expand(path: &Path) -> Vec<PathBuf> {
     let text = path.to_string_lossy();
     if path.exists() || text.contains("://") {
@@ -107,7 +107,7 @@ fn without_rendered(root: &Path, found: Manifests) -> Manifests {
     kept.problems.extend(found.problems.into_iter().filter(|problem| !is_rendered(problem.location.as_ref())));
     for (folder, command) in rendered {
         let name = folder.display().to_string();
-        let message = format!("not checked as it stands: `{command}` changes these manifests before they are applied");
+        let message = format!("not checked: `{command}` changes these manifests before they are applied");
         // What a shell on Windows takes too, without quotes.
         let fix = posix(&name.replace(MAIN_SEPARATOR, "/"))
             .map(|folder| format!("{command} {folder} | kubectl gmsa check -f -"));

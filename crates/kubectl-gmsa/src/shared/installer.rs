@@ -1,4 +1,4 @@
-//! Who installed an object: a release of Helm, AKS, or somebody who applied a manifest.
+//! Who installed an object: a Helm release, AKS, or a user who applied a manifest.
 
 use gmsa_core::credspec::is_dns_subdomain;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -28,7 +28,7 @@ impl Installer {
         match (annotation("meta.helm.sh/release-name"), annotation("meta.helm.sh/release-namespace")) {
             // AKS installs its features as releases of this name.
             (Some(release), _) if release.starts_with("aks-managed-") => Self::Aks,
-            // They become part of commands, and anybody who may annotate the object chooses them.
+            // They become part of commands, and any user who may annotate the object can set them.
             (Some(release), Some(namespace)) if is_dns_subdomain(&release) && is_dns_subdomain(&namespace) => {
                 Self::Helm { release, namespace }
             }

@@ -114,7 +114,7 @@ pub fn print_as(
     Ok(outcome)
 }
 
-/// Prints checks, but for those that break a rule that is ignored.
+/// Prints checks, without findings of ignored rules.
 pub fn print_checks(checks: Vec<Check>, shape: Shape, filter: &Filter) -> anyhow::Result<Outcome> {
     let (checks, ignored): (Vec<_>, Vec<_>) =
         checks.into_iter().partition(|check| check.result.as_ref().err().is_none_or(|found| filter.keeps(found)));
@@ -188,7 +188,7 @@ impl Report {
     }
 }
 
-/// How much was read, and how many findings there are, those that are left out in their files included.
+/// How much was read, and how many findings there are, including omitted ones.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Totals {
@@ -233,7 +233,7 @@ impl fmt::Display for Totals {
     }
 }
 
-/// A finding, and the objects of which later notes say the same.
+/// A finding, and the objects with the same note.
 type Folded<'f> = (&'f Diagnostic, Vec<&'f str>);
 
 /// Each finding; notes that say the same of other objects are not repeated.
@@ -278,7 +278,7 @@ fn left_out(found: &Diagnostic) -> Option<String> {
     (found.more > 0).then(|| format!("{} more of rule {} in this file are left out", found.more, found.rule.id))
 }
 
-/// The objects of which the same is said.
+/// The other objects with the same finding.
 fn also(others: &[&str]) -> Option<String> {
     (!others.is_empty()).then(|| format!("also: {}", first_five(others)))
 }

@@ -59,7 +59,7 @@ impl ClusterPod {
 pub fn unparsable(json: &RawValue, error: &serde_json::Error) -> Diagnostic {
     let pod: Value = serde_json::from_str(json.get()).unwrap_or_default();
     let field = |pointer| pod.pointer(pointer).and_then(Value::as_str).unwrap_or("?");
-    // The line and the column are those of an answer that nobody sees.
+    // The line and the column are in an answer that the user does not see.
     let error = error.to_string();
     let error = error.split_once(" at line ").map_or(error.as_str(), |(error, _)| error);
     let object = format!("Pod {}/{}", field("/metadata/namespace"), field("/metadata/name"));

@@ -53,13 +53,13 @@ pub use self::{
 /// How others tell of the breach of a rule. Texts are in lower case; in them `*` is for anything, `?` for one word.
 #[derive(Clone, Copy, Debug)]
 enum Words {
-    /// A refusal by the API server, or by what it asks.
+    /// A refusal by the API server or by a webhook that it calls.
     Refusal(&'static str),
-    /// Of a node that starts a container.
+    /// A message from a node that starts a container.
     Start(&'static str),
-    /// Of anybody else, at any time.
+    /// Any other message, at any time.
     Message(&'static str),
-    /// What counts only in a text that nothing else explains: it stands around the cause, or has several.
+    /// Words that count only in a text without other known words: they surround the cause, or have several causes.
     General(&'static str),
     /// Events of Windows: a part of the name of their source, and their numbers.
     Event(&'static str, &'static [u32]),
@@ -67,9 +67,9 @@ enum Words {
     Exit(&'static [u32]),
     /// Statuses of Windows, by name, while a node starts a container.
     StartCodes(&'static [&'static str]),
-    /// Those in a container that runs.
+    /// Statuses in a running container.
     RunningCodes(&'static [&'static str]),
-    /// Those that mean the same in both.
+    /// Statuses that mean the same in both.
     Codes(&'static [&'static str]),
 }
 
@@ -84,7 +84,7 @@ struct RuleEntry {
 }
 
 impl RuleEntry {
-    /// Of which nothing more is known.
+    /// An entry for a rule without words.
     const fn of(rule: &'static Rule) -> Self {
         Self { rule, words: &[], remedies: &[], fix: None }
     }
@@ -162,12 +162,12 @@ fn entry(rule: &Rule) -> Option<&'static RuleEntry> {
     FAMILIES.iter().flat_map(|family| family.entries).find(|entry| entry.rule == rule)
 }
 
-/// What to do about a breach of `rule` of which somebody said this, where the words decide it.
+/// The remedy for `rule` that the words of this message select.
 fn of_words(rule: &Rule, said: &str) -> Option<&'static str> {
     text::first_of(said, entry(rule)?.remedies)
 }
 
-/// A breach of `rule` in a cluster, with what to do about it. The text can hold what somebody said, which decides between remedies.
+/// A finding in a cluster, with its remedy. A message quoted in the text can select the remedy.
 pub fn found(rule: &'static Rule, text: impl Into<String>, names: &Names<'_>) -> Diagnostic {
     let text = text.into();
     let said = if names.said.is_empty() { text.as_str() } else { names.said };

@@ -79,7 +79,7 @@ type Answers = BTreeMap<(&'static str, String), Rc<OnceCell<Read<Rc<Answered>>>>
 
 pub struct Snapshot {
     source: Origin,
-    /// That of objects that name none.
+    /// The namespace of objects that name none.
     pub namespace: String,
     kept: RefCell<Answers>,
     heard: Cell<Heard>,
@@ -110,7 +110,7 @@ pub enum Trial {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SecretFacts {
-    /// Whether its field `immutable` is set, so that nobody can change it.
+    /// Whether its field `immutable` is set, so that its data cannot change.
     #[serde(default)]
     pub is_immutable: bool,
 }
@@ -126,7 +126,7 @@ impl Snapshot {
         Self::new(Origin::Live(cluster), namespace)
     }
 
-    /// One of which nothing is read yet, of the same cluster.
+    /// A new snapshot of the same cluster, with nothing read yet.
     pub fn again(&self) -> Self {
         Self::new(self.source.clone(), self.namespace.clone())
     }
@@ -182,7 +182,7 @@ impl Snapshot {
         answered.await?.iter().map(|json| parsed(LIST, path, json)).collect()
     }
 
-    /// Reads a collection that one caller alone needs, and of which it keeps a part.
+    /// Reads a collection that only one caller needs, which keeps a part of it.
     pub async fn list_once<T: DeserializeOwned>(&self, path: &str) -> Read<Vec<T>> {
         let Origin::Live(cluster) = &self.source else { return self.list(path).await };
         let read = self.unless_silent(cluster.list(path)).await;
@@ -220,8 +220,8 @@ impl Snapshot {
         answer.await.transpose()
     }
 
-    /// What is known of a Secret; `None` where it does not exist. Nothing of it is read but its metadata, of which one fact is kept: its fields,
-    /// though not their values, are among the managed ones.
+    /// What is known of a Secret; `None` if it does not exist. Only its metadata is read: its managed fields show whether
+    /// `immutable` is set, without values.
     pub async fn secret(&self, namespace: &str, name: &str) -> Read<Option<SecretFacts>> {
         let path = format!("/api/v1/namespaces/{namespace}/secrets/{name}");
         self.object(GET, &path, async |source| match source {

@@ -93,7 +93,7 @@ async fn ask(executor: &Executor, identity: &Identity, service: Option<&str>) ->
 }
 
 /// The first failure is the cause of those after it, and keeps its remedy. But a container that gets a ticket of its account finds
-/// the domain, whatever `nslookup` says: then Netlogon alone fails, by its ports or by the account (Microsoft: Troubleshoot gMSAs
+/// the domain, even if `nslookup` fails: then Netlogon alone fails, by its ports or by the account (Microsoft: Troubleshoot gMSAs
 /// for Windows containers, *Check the container*).
 fn name_the_cause(mut checks: Vec<(Asked, Check)>) -> impl Iterator<Item = Check> {
     let is_granted =

@@ -1,6 +1,6 @@
 //! One workload, or one pod, from its template to its containers, as far as the first cause.
 //!
-//! Invariant: each step has a line, also those that are not reached because a step before them fails.
+//! Invariant: each step has a line, even if an earlier step fails and it is not reached.
 
 use std::collections::HashMap;
 
@@ -42,7 +42,7 @@ const STEPS: [&str; 8] = [TEMPLATE, PERMISSION, ADMISSION, SCHEDULING, SANDBOX, 
 /// What is walked through: a workload, or a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Walkthrough {
-    /// Where none is named, that of the context.
+    /// `None` for the namespace of the context.
     namespace: Option<String>,
     /// `None` for a pod.
     kind: Option<Kind>,
@@ -153,7 +153,7 @@ async fn pod(snapshot: &Snapshot, namespace: &str, name: &str) -> anyhow::Result
     if pod.admission.uses_gmsa() {
         let template = decision::without_contents(&pod)?;
         checks = decision::checks(snapshot, &mut finder, namespace, &template, subject).await?;
-        // Nobody has asked for the permission of a pod that no webhook reviewed.
+        // No webhook has checked the permission of a pod that none reviewed.
         if let Some(unreviewed) = unreviewed(snapshot, &pod).await {
             checks.retain(|check| !is_cause(check));
             checks.push(Check::found(ADMISSION, unreviewed));

@@ -1,4 +1,4 @@
-//! Builds of Windows: that of a node, that of an image, and which nodes run which images.
+//! Windows builds of nodes and images, and which nodes run which images.
 //!
 //! The rule is Microsoft's (Windows container version compatibility), as hcsshim enforces it (`CheckHostAndContainerCompat` in
 //! `osversion/platform_compat_windows.go`): before Windows Server 2022 both builds must be equal; since then a node runs images

@@ -22,7 +22,7 @@ async fn nothing_secret_is_in_it_and_nothing_else_than_these_fields() {
     let api = cluster(&folder("bundle")).await;
     let temporary = tempfile::tempdir().unwrap();
     let output = bundle(&api, temporary.path()).await;
-    assert_eq!(text(&output.stderr), "gmsa.json written: read it before you send it to anybody\n");
+    assert_eq!(text(&output.stderr), "gmsa.json written: read it before you share it\n");
     assert_eq!(output.status.code(), Some(1), "the credential spec is wrong");
     let file = temporary.path().join("gmsa.json");
     let mut written: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();

@@ -75,8 +75,9 @@ async fn a_pod_that_somebody_replaces_is_not_asked() {
         name
     };
     let (output, name) = tokio::join!(run(&api, &PROBE), replaced);
-    let expected =
-        format!("skip  pod  win1: could not be checked: pod shop/{name} was replaced by somebody else [not-checked]\n");
+    let expected = format!(
+        "skip  pod  win1: could not be checked: pod shop/{name} was replaced by another client [not-checked]\n"
+    );
     assert!(text(&output.stdout).starts_with(&expected), "{}", text(&output.stdout));
     assert_eq!((output.status.code(), api.count(Verb::Get, "/exec")), (Some(2), 0));
 }

@@ -95,8 +95,8 @@ fn what_is_said_of_each_principal_is_what_the_domain_gives() {
         ("A:S-1-5-32-554", true, "\"Pre-Windows 2000 Compatible Access\", in which Authenticated Users is"),
         ("A:DU", true, "holds Domain Users, so every user of the domain"),
         ("A:DC", false, "holds Domain Computers, so every computer of the domain"),
-        ("A:S-1-5-18", false, "holds Local System, which nobody has"),
-        ("A:S-1-5-4", false, "holds Interactive, which nobody has"),
+        ("A:S-1-5-18", false, "holds Local System, which no client has"),
+        ("A:S-1-5-4", false, "holds Interactive, which no client has"),
         ("D:DU A:S-1-5-11", false, ""),
         ("A:S-1-5-11 D:DU", true, "holds Authenticated Users"),
     ] {

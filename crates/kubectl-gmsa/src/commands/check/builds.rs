@@ -1,5 +1,5 @@
-//! Whether the nodes on which a pod may be started run its images, as far as their builds of Windows are known: that of an image by its
-//! tag, those of nodes by what the pod selects, or in a cluster by their labels.
+//! Whether the nodes that a pod may start on run its images, as far as Windows builds are known. The tag gives the build of an image.
+//! The pod's selectors, or in a cluster the labels of nodes, give the builds of nodes.
 
 use std::collections::BTreeSet;
 
@@ -127,7 +127,7 @@ fn warning(checked: &CheckedPod<'_>, image: &Image, message: String, fit: &[Buil
     Diagnostic { fix: selector(fit), ..found }
 }
 
-/// A note, since it is not known what nodes there are, or of which build an image is.
+/// A note, since the nodes or the build of an image are unknown.
 fn not_selected(checked: &CheckedPod<'_>, images: &[Image]) -> Diagnostic {
     let text = "no node.kubernetes.io/windows-build selector: where nodes differ in build, the container may not start";
     let run_all = |node: &Build| images.iter().all(|image| node.runs(image.build));

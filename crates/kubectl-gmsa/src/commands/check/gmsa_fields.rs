@@ -35,7 +35,7 @@ struct OptionsPlace {
     owner: String,
     /// The place of the pod or the container in the document.
     around: String,
-    /// That of its `windowsOptions`.
+    /// The place of its `windowsOptions`.
     options: String,
     is_set: bool,
 }
@@ -109,7 +109,7 @@ fn report(
     finding.with_fix(format!("securityContext:\n  windowsOptions:\n    {NAME}: {name}"))
 }
 
-/// What a field is meant to be, and whether it is an annotation, of which the third says the container; `None` where it is another field.
+/// The intended field, whether it is an annotation, and the annotation's container; `None` for any other field.
 fn judge<'k>(path: &[Step<'_>], key: &'k str) -> Option<(&'static str, bool, Option<&'k str>)> {
     match path {
         [.., Step::Field("annotations"), _] => {

@@ -1,4 +1,4 @@
-//! The host names of a workload's pods: those that Windows takes for one computer, and requests for random ones that have no effect.
+//! The host names of a workload's pods: names that Windows takes for one computer, and requests for random names without effect.
 
 use crate::shared::rules;
 use gmsa_core::{

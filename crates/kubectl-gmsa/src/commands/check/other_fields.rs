@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::pointer::{Step, pointer};
 use crate::shared::rules;
 
-/// The fields that decisions and advice rest on, and those that are written almost like them, below a pod's spec; the outer ones first. `*` is
-/// every item of a list, `containers` each of the three lists of containers.
+/// The fields below a pod's spec that decisions and advice use, for which misspellings are searched; outer fields first. `*` is every item
+/// of a list, `containers` each of the three lists of containers.
 const FIELDS: &[&str] = &[
     "serviceAccountName",
     "serviceAccount",

@@ -52,7 +52,7 @@ pub(super) async fn check(
     let of_the_pod = denials.iter().find(|found| found.slot.is_none()).map(|found| &found.denial);
     for slot in pod.slots().filter(Slot::uses_gmsa) {
         let own = denials.iter().find(|found| found.slot == Some((slot.kind, slot.index))).map(|found| &found.denial);
-        // Its own denial decides, or that of the pod.
+        // Its own denial decides, or else the pod's.
         let denial = own.or(of_the_pod);
         let result = match denial {
             Some(denial) if is_unchecked(denial) => "could not be checked".to_owned(),

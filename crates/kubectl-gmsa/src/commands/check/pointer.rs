@@ -52,7 +52,7 @@ pub(super) fn walk<'v>(
 }
 
 /// A JSON Pointer as people write a field: `/spec/containers/0/name` is `spec.containers[0].name`, and a key with a dot or a slash
-/// stands in brackets.
+/// is in brackets.
 pub(super) fn dotted(pointer: &str) -> String {
     let mut field = String::with_capacity(pointer.len());
     for step in pointer.split('/').skip(1) {

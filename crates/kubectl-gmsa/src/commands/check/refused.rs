@@ -81,7 +81,7 @@ fn toleration(checked: &CheckedPod<'_>, at: &str, value: &Value) -> Option<Diagn
         })
 }
 
-/// A text that is none of those that are allowed, with the one that is meant where only its case, or its last letter, differs.
+/// A value that is not allowed, with the intended one if only the case or the last letter differs.
 fn unknown(checked: &CheckedPod<'_>, at: &str, found: &str, allowed: &[&str]) -> Option<Diagnostic> {
     if allowed.contains(&found) {
         return None;

@@ -1,6 +1,6 @@
-//! Where the pods and pod templates of a manifest are, whatever its kind.
+//! Finds the pods and pod templates of a manifest of any kind.
 //!
-//! A kind of Kubernetes has its template in a known place. In any other object, whatever has a `spec` with a list of `containers` is
+//! A kind of Kubernetes has its template in a known place. In any other object, each value that has a `spec` with a list of `containers` is
 //! a pod template: the `Rollout` of Argo, the `Service` of Knative, the `ScaledJob` of KEDA, and objects that carry whole manifests.
 //! Invariants: at most [`MAX_TEMPLATES`] of an object are taken; the reader of manifests bounds its depth and its values.
 
@@ -83,7 +83,7 @@ impl<'d> Search<'d> {
             return;
         }
         if is_owner && let Some(at) = owner.template() {
-            // All fields of a kind of Kubernetes are known, so one that is not is a mistake wherever it stands.
+            // All fields of Kubernetes kinds are known, so an unknown one is always a mistake.
             return value.pointer(at).into_iter().for_each(|pod| self.add(pod, owner, [at, ""], None));
         }
         let containers = value.pointer("/spec/containers").and_then(Value::as_array);

@@ -73,7 +73,7 @@ impl RuntimeClass {
         class.pointer(pointer).and_then(Value::as_str)
     }
 
-    /// Its handler, where that isolates containers by Hyper-V: `runhcs-wcow-hypervisor` is that of containerd (containerd: cri, Windows).
+    /// Its handler, if it isolates containers by Hyper-V: containerd's is `runhcs-wcow-hypervisor` (containerd: cri, Windows).
     pub(super) fn hyper_v(&self) -> Option<&str> {
         self.text("/handler").filter(|handler| handler.contains("hypervisor"))
     }

@@ -56,7 +56,7 @@ pub(super) struct CheckedPod<'d> {
     pub owner: Owner<'d>,
     /// The place in the document of everything that is about the pod.
     pub root: String,
-    /// That of everything that is about it and the other pods of its workflow.
+    /// The place of everything about it and the other pods of its workflow.
     pub around: String,
     pub pod: Value,
     pub namespace: String,

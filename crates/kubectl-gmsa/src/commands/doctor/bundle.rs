@@ -48,7 +48,7 @@ pub(super) async fn write(snapshot: &Snapshot, file: &Path) -> anyhow::Result<()
     }
     let text = serde_json::to_string_pretty(&Bundle::of(snapshot)?)? + "\n";
     new_file::save(file, text.as_bytes()).with_context(|| format!("cannot write {}", file.display()))?;
-    writeln!(io::stderr(), "{} written: read it before you send it to anybody", file.display())?;
+    writeln!(io::stderr(), "{} written: read it before you share it", file.display())?;
     Ok(())
 }
 

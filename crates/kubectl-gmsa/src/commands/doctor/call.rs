@@ -139,7 +139,7 @@ fn not_called(about: &'static str, namespace: &str) -> Check {
     Check::breach(about, &rules::WEBHOOK_NOT_CALLED, text)
 }
 
-/// Whether the URL in the API server's message is that of `webhook`.
+/// Whether the API server's message has the URL of `webhook`.
 fn calls(message: &str, webhook: Webhook) -> bool {
     message.contains(&format!("{}?timeout=", webhook.path()))
 }

@@ -6,8 +6,8 @@
 //! - where it needs what is not read yet, a field of `Parts` in `parts.rs`; what a bundle keeps of it, in `shared/snapshot/bundle/fields.rs`;
 //! - a folder in `tests/cli/recorded`, and its lines in `tests/cli/doctor-list` (`UPDATE_SNAPSHOTS=1 cargo test -p kubectl-gmsa`).
 //!
-//! What could not be read is a `Read`, of which a check gets nothing without `?`: so the check is skipped, and cannot say `pass` of what was not
-//! read.
+//! An object that may be unread is a `Read`. A check gets its value only by `?`, so a check of an unread object is skipped and cannot
+//! `pass`.
 
 use super::{
     api_server, call, configuration, crd, directory, dns, nodes,
@@ -118,7 +118,7 @@ pub(super) static CHECKS: [Checker; 15] = [
     },
     Checker {
         about: nodes::NODES,
-        what: "which Windows nodes there are, and of which builds",
+        what: "which Windows nodes there are, and their builds",
         takes: &["list nodes"],
         run: nodes::check,
     },

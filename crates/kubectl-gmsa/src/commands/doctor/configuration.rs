@@ -51,7 +51,7 @@ fn of_kind(mutating: bool, webhooks: &[Configured], parts: &Parts) -> Vec<Check>
     let mut by_name: BTreeMap<&str, Vec<&Configured>> = BTreeMap::new();
     for found in of_pods {
         checks.extend(of_webhook(found, parts.taken));
-        // That of AKS is not one that somebody forgot to uninstall.
+        // The webhook of AKS is not a forgotten installation.
         if found.installer != Installer::Aks {
             by_name.entry(&found.webhook.name).or_default().push(found);
         }
@@ -217,7 +217,7 @@ pub(super) fn excluded<'n>(
     Ok(excluded)
 }
 
-/// The webhooks for GMSA that an installation finds, of somebody else or of this project: a check for each installation.
+/// The existing webhooks for GMSA, of this project or another: a check for each installation.
 pub(super) fn before_installation(webhooks: &[Configured]) -> Vec<Check> {
     // The Go webhook has no rule for ephemeral containers.
     let is_ours = |found: &Configured| found.covers("UPDATE", "pods/ephemeralcontainers");

@@ -20,7 +20,7 @@ pub(super) const CRD: &str = "custom resource";
 /// Helm's field manager.
 const HELM: &str = "helm";
 
-/// What brings a custom resource up to date in place, whoever created it; Helm 4 does not replace it otherwise.
+/// Updates a custom resource in place, for any creator. Otherwise, Helm 4 does not replace it.
 const IN_PLACE: &str = "install with `--skip-crds --set crds.upgrade=true`, which brings it up to date in place";
 
 pub(super) fn check(parts: &Parts) -> Judged<'_> {

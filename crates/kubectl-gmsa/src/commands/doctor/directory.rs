@@ -17,8 +17,8 @@ use crate::shared::{
 
 pub(super) const DIRECTORY: &str = "directory";
 
-/// Asks the directories whether the account of each credential spec exists, is enabled, and has somebody who may retrieve its password, and
-/// whether all fields are right. Of several, those that cannot be opened are named, and the others are asked.
+/// Asks the directories whether the account of each credential spec exists, is enabled, and has a principal that may retrieve its
+/// password, and whether all fields are right. Names the directories that cannot be opened, and asks the others.
 pub(super) async fn ask(sources: Vec<Source>, specs: &[Value]) -> Read<Vec<Diagnostic>> {
     let unread = |error| Unread::of("read", "the directory", &error);
     let (mut directories, mut closed) = (Vec::new(), Vec::new());

@@ -1,4 +1,4 @@
-//! The Windows nodes: whether there are any, and of which builds.
+//! Whether there are Windows nodes, and their builds.
 
 use std::collections::BTreeMap;
 

@@ -70,7 +70,7 @@ pub(super) type TrialMade = Option<Read<Trial>>;
 
 pub(super) struct Parts {
     pub taken: Timestamp,
-    /// That of the dry runs.
+    /// The namespace of the dry runs.
     pub namespace: String,
     pub version: Read<Info>,
     pub crd: Read<Option<CustomResourceDefinition>>,

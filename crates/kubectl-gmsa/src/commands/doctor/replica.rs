@@ -71,7 +71,7 @@ impl Replica {
                 checks.extend(certificate::served(name, metrics, now));
                 checks.extend(certificate::refused(namespace, name, metrics));
             }
-            // Many API servers reach no other port of a pod than that of the webhook: nobody lacks anything there.
+            // Many API servers reach only the webhook's port of a pod: that is no missing right.
             Some(Err(unread)) if unread.is_forbidden() => checks.push(unread.check(certificate::CERTIFICATE)),
             Some(Err(_)) | None => {}
         }
@@ -121,7 +121,7 @@ impl<'p> Arguments<'p> {
         lists.flat_map(|list| list.split(',')).collect()
     }
 
-    /// Those that the webhook needs by its arguments, as the chart grants them.
+    /// The permissions that the webhook needs for its arguments, as the chart grants them.
     fn permissions(&self) -> Vec<ResourceAttributes> {
         let mut needed = vec![
             permission("get", GROUP, PLURAL),
@@ -150,7 +150,7 @@ impl<'p> Arguments<'p> {
         needed
     }
 
-    /// Those that the webhook writes itself.
+    /// The Secrets that the webhook writes.
     fn own_secrets(&self) -> impl Iterator<Item = (&'p str, &'p str)> {
         self.values("--self-managed-secret")
     }

@@ -128,7 +128,7 @@ pub(super) fn check_pods(parts: &Parts) -> Judged<'_> {
     Ok(checks)
 }
 
-/// The pods, by a credential spec and by what counts of their host names. Windows takes for one computer those of which both are the same.
+/// The pods by credential spec and by the significant part of their host names. Windows takes pods with the same two for one computer.
 #[derive(Default)]
 struct HostNames(BTreeMap<(String, String), Vec<String>>);
 

@@ -1,4 +1,4 @@
-//! All workloads that use GMSA, and before them the webhook itself: those that lack pods, or whose pods do not run, each with the first cause.
+//! The webhook, and then all workloads that use GMSA: each that lacks pods, or whose pods do not run, with the first cause.
 
 use k8s_openapi::api::admissionregistration::v1::ServiceReference;
 use serde_json::Value;

@@ -16,7 +16,7 @@ const HEAD: &str = "# Messages
 
 Made of `crates/kubectl-gmsa/tests/messages` by `UPDATE_SNAPSHOTS=1 cargo test -p kubectl-gmsa`: do not edit.
 
-What `kubectl gmsa explain` knows, as it stands in events, logs and answers. Names, addresses and numbers in them are examples. A rule says what its message means and
+What `kubectl gmsa explain` knows, as it appears in events, logs and answers. Names, addresses and numbers in them are examples. A rule says what its message means and
 what to do; `explain` says more, by the words of the message. [Troubleshooting](troubleshooting.md) begins with what you see.
 ";
 

@@ -55,7 +55,7 @@ pub(super) fn prepare(folder: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))
 }
 
-/// The namespace of the pods: the one that was asked for, or that of the webhook.
+/// The namespace of the pods: the requested one, or the webhook's.
 pub(super) async fn namespace(cluster: &Cluster, options: &Options) -> anyhow::Result<String> {
     const CHOOSE: &str = "choose a namespace for administrators alone, with --logs-namespace";
     let namespace = if let Some(asked) = &options.logs_namespace {

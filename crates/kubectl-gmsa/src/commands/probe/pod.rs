@@ -24,7 +24,7 @@ const FIX_REFUSED: &str = "Choose a namespace for administrators alone that allo
 
 /// How long each command in it may take.
 const COMMAND: Duration = Duration::from_secs(15);
-/// How much longer than it may take to start, and than all commands take, a pod that nobody deletes lives.
+/// How much longer than `--timeout` a pod lives if it is not deleted: enough for all commands.
 const MARGIN: Duration = Duration::from_secs(300);
 
 /// Whether an answer says that no pod was created, and why: a webhook can refuse with any code.
@@ -140,7 +140,7 @@ impl Probe<'_> {
         let tolerations: Vec<Value> = place
             .taints
             .iter()
-            // Those that the control plane sets say that nothing can run there.
+            // Taints of the control plane mean that nothing can run there.
             .filter(|taint| !taint.key.starts_with("node.kubernetes.io/"))
             .map(|taint| json!({"key": taint.key, "effect": taint.effect, "operator": "Exists"}))
             .collect();

@@ -56,10 +56,10 @@ pub(super) async fn until_running(
         progress::doing(&format!("waiting until pod {namespace}/{pod_name} runs: {}", pod.phase()));
         sleep(INTERVAL).await;
         let Some(json) = probe.cluster.find::<Box<RawValue>>(&name.path()).await? else {
-            anyhow::bail!("pod {namespace}/{pod_name} was deleted by somebody else");
+            anyhow::bail!("pod {namespace}/{pod_name} was deleted by another client");
         };
         pod = ClusterPod::read(&json)?;
-        anyhow::ensure!(pod.object.metadata.uid == uid, "pod {namespace}/{pod_name} was replaced by somebody else");
+        anyhow::ensure!(pod.object.metadata.uid == uid, "pod {namespace}/{pod_name} was replaced by another client");
     }
 }
 
@@ -68,7 +68,7 @@ fn runs(pod: &ClusterPod) -> bool {
     statuses.into_iter().any(|status| status.name == CONTAINER && is_running(status))
 }
 
-/// What keeps it from running now, and whether that may pass without that anybody does something.
+/// Why it does not run now, and whether the cause may pass by itself.
 async fn cause(probe: &Probe<'_>, namespace: &str, pod: &ClusterPod) -> Option<(Check, bool)> {
     // Without the right to read them, the status of the pod says what it can.
     let now = Snapshot::of(probe.cluster.clone());

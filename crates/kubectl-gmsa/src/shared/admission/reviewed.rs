@@ -1,4 +1,4 @@
-//! Which webhooks review a pod: both of them where manifests are checked without a cluster, otherwise those that the cluster has.
+//! Which webhooks review a pod: both if manifests are checked without a cluster, otherwise the webhooks of the cluster.
 
 use std::collections::BTreeMap;
 
@@ -63,7 +63,7 @@ impl Reviewed {
         self.validating == Coverage::Reviews
     }
 
-    /// Those that review it, in their order.
+    /// The webhooks that review it, in order.
     pub fn webhooks(&self) -> impl Iterator<Item = Webhook> {
         let both = [(Webhook::Mutate, self.mutates()), (Webhook::Validate, self.validates())];
         both.into_iter().filter_map(|(webhook, reviews)| reviews.then_some(webhook))

@@ -52,7 +52,7 @@ impl Connection {
         Ok(config)
     }
 
-    /// The file that was asked for; otherwise those of `KUBECONFIG`, or `~/.kube/config`, of which none has to exist.
+    /// The requested file, otherwise the files of `KUBECONFIG` or `~/.kube/config`, which need not exist.
     fn read_kubeconfig(&self) -> anyhow::Result<Kubeconfig> {
         let read = |path: &Path| {
             Kubeconfig::read_from(path)
@@ -150,7 +150,7 @@ fn expect_token(user: &AuthInfo) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// One of which the only context is made of these.
+/// A kubeconfig with one context, made of these.
 fn kubeconfig(namespace: Option<String>, cluster: Cluster, user: AuthInfo) -> Kubeconfig {
     let name = CHOSEN.to_owned();
     let context = Context { cluster: name.clone(), user: Some(name.clone()), namespace, ..Context::default() };
@@ -178,7 +178,7 @@ fn in_cluster() -> anyhow::Result<kube::Config> {
         bail!("there is no kubeconfig: set KUBECONFIG, or give --kubeconfig or --server");
     }
     let mut config = kube::Config::incluster().context("cannot use the service account of this pod")?;
-    // As in `kubectl`, it comes before that of the mounted service account.
+    // As in `kubectl`, it overrides the namespace of the mounted service account.
     if let Some(namespace) = env::var("POD_NAMESPACE").ok().filter(|namespace| !namespace.is_empty()) {
         config.default_namespace = namespace;
     }

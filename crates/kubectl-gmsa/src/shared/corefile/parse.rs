@@ -60,7 +60,7 @@ impl Parser<'_> {
         Ok(self.take(is_wanted))
     }
 
-    /// Takes the brace before a block, if it is there. What follows starts a line, wherever it stands.
+    /// Takes the brace before a block, if it is there. The next word counts as the start of a line.
     fn opens(&mut self) -> bool {
         let is_open = self.take(|word| word.text == "{").is_some();
         if let Some(first) = self.words.front_mut().filter(|_| is_open) {

@@ -32,7 +32,7 @@ fn is_within(name: &str, zone: &str) -> bool {
 }
 
 impl Corefile {
-    /// That of a DNS with one table of forwards: `stubDomains` of kube-dns, `spec.servers` of OpenShift.
+    /// The Corefile of a DNS with one table of forwards: `stubDomains` of kube-dns, `spec.servers` of OpenShift.
     pub fn of_forwards(forwards: impl IntoIterator<Item = Forward>) -> Self {
         let server = |Forward { zone, servers, is_sequential }: Forward| {
             let arguments = std::iter::once(".".to_owned()).chain(servers).collect();

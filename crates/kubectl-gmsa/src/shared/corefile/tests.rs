@@ -268,7 +268,7 @@ hostname.bind:5353 {
     assert_eq!(read.port(), 5353);
     assert_eq!(read.answer("emea.contoso.com"), forwarded("emea.contoso.com", &["10.0.0.4", "10.0.0.5:5353"]));
     assert_eq!(read.answer("hostname.bind"), Answer::NotForwarded("hostname.bind".to_owned()));
-    // A zone that somebody added at the port of DNS.
+    // A zone that was added at the port of DNS.
     let read = super::Corefile::parse(&format!("{openshift}corp.local {{\n forward . 10.0.0.4\n}}"), NO_FILES).unwrap();
     assert_eq!((read.other_port("corp.local"), read.other_port("contoso.com")), (Some(53), None));
 }

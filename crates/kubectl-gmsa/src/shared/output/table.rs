@@ -157,8 +157,8 @@ pub fn checks(checks: &[Check], style: Style) -> String {
     checks.iter().map(row).collect()
 }
 
-/// The text in lines that a terminal of this many columns shows whole, the first of which begins at `indent`, as the others do. A command in
-/// backquotes is one word, so that it can be copied.
+/// Wraps the text for a terminal of this many columns, with every line indented by `indent`. A command in backquotes is one word, so that
+/// it can be copied.
 fn wrapped(text: &str, indent: usize, columns: Option<usize>) -> String {
     const NARROWEST: usize = 30;
     let Some(room) = columns.and_then(|columns| columns.checked_sub(indent)).filter(|room| *room >= NARROWEST) else {

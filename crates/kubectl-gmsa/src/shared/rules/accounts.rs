@@ -25,8 +25,8 @@ family! { "Work on accounts" {
             Message("the term '*ad*' is not recognized as the name of a cmdlet"),
             Message("module 'activedirectory' was not loaded"),
         ];
-    PRINCIPAL_UNRESOLVED: "principal-unresolved", Error, "A group or computer that is named for an account does not exist under this name.",
-        "Write the name of a group, or that of a computer with `$` behind it: `-PrincipalsAllowedToRetrieveManagedPassword 'NODE$'`. `Get-ADGroup` and `Get-ADComputer` show names.",
+    PRINCIPAL_UNRESOLVED: "principal-unresolved", Error, "A group or computer that a cmdlet names for an account does not exist.",
+        "Write the name of a group, or of a computer followed by `$`: `-PrincipalsAllowedToRetrieveManagedPassword 'NODE$'`. `Get-ADGroup` and `Get-ADComputer` show names.",
         words: [Message("could not be resolved. reason: 'cannot find an object with identity"), Message("identity info provided in the extended attribute")];
     ACCOUNT_EXISTS: "account-exists", Error, "An account of this name exists already in the domain.",
         "Use it, or choose another name: computers, users and service accounts share one list of names. `Get-ADObject -Filter 'sAMAccountName -like \"NAME*\"'` finds it.",
@@ -44,7 +44,7 @@ family! { "Work on accounts" {
             Codes(&["ERROR_DS_INSUFF_ACCESS_RIGHTS"]),
         ];
     LDAP_CREDENTIALS: "ldap-credentials", Error, "A domain controller does not accept the credentials of an LDAP client.",
-        "Correct the user and the password. Behind `data` stands why: 525 no such user, 52e wrong password, 530 hours, 531 workstation, 532 or 773 password expired, 533 disabled, 701 account expired, 775 locked out.",
+        "Correct the user and the password. The code after `data` says why: 525 no such user, 52e wrong password, 530 hours, 531 workstation, 532 or 773 password expired, 533 disabled, 701 account expired, 775 locked out.",
         words: [
             Message("acceptsecuritycontext error"),
             Message("supplied credential is invalid"),
@@ -95,7 +95,7 @@ family! { "Work on accounts" {
             Codes(&["ERROR_PASSWORD_EXPIRED", "ERROR_PASSWORD_MUST_CHANGE", "STATUS_PASSWORD_EXPIRED", "STATUS_PASSWORD_MUST_CHANGE"]),
         ];
     LOGON_RESTRICTED: "logon-restricted", Error, "A policy of the domain restricts where or when the account may log on.",
-        "Look at its logon workstations and hours, and at authentication policies and silos: `Get-ADServiceAccount NAME -Properties *`. NTLM can be what is restricted: members of Protected Users have Kerberos alone.",
+        "Look at its logon workstations and hours, and at authentication policies and silos: `Get-ADServiceAccount NAME -Properties *`. NTLM can be the cause: members of Protected Users can use only Kerberos.",
         words: [
             Message("kdc_err_policy"),
             Message("kdc policy rejects request"),

@@ -10,8 +10,8 @@ use super::{
 };
 
 family! { "API server and Helm" {
-    API_UNREACHABLE: "api-unreachable", Error, "The API server of the cluster is not reached.",
-        "Check the network, the VPN and the proxy to the address in the kubeconfig: `kubectl cluster-info`. `kubectl config current-context` shows which cluster is asked.",
+    API_UNREACHABLE: "api-unreachable", Error, "The API server cannot be reached.",
+        "Check the network, the VPN and the proxy to the address in the kubeconfig: `kubectl cluster-info`. `kubectl config current-context` shows the cluster in use.",
         words: [
             Message("the connection to the server * was refused"),
             Message("unable to connect to the server: dial tcp"),
@@ -35,7 +35,7 @@ family! { "API server and Helm" {
             "etcdserver" => "The API server waits for etcd: try again, and look at etcd's disk and members. `kubectl cluster-info` and `kubectl get --raw /readyz?verbose` show the state.",
         };
     API_CERTIFICATE: "api-certificate", Error, "The certificate of the API server is not trusted by this kubeconfig.",
-        "Fetch the kubeconfig again from the provider of the cluster: `certificate-authority-data` in it is that of another cluster, or a proxy on the way ends TLS.",
+        "Fetch the kubeconfig again from the provider of the cluster: its `certificate-authority-data` is for another cluster, or a proxy terminates TLS.",
         words: [
             Message("unable to connect to the server: x509"),
             Message("unable to connect to the server: tls: failed to verify certificate"),
@@ -43,7 +43,7 @@ family! { "API server and Helm" {
             Message("kubernetes cluster unreachable*x509"),
         ];
     API_CREDENTIALS: "api-credentials", Error, "The API server does not accept the credentials of the kubeconfig, or there are none.",
-        "Log on again: the token or the certificate has expired, or the kubeconfig has no user. `kubectl auth whoami` shows whom the API server sees.",
+        "Log on again: the token or the certificate has expired, or the kubeconfig has no user. `kubectl auth whoami` shows your identity.",
         words: [
             Message("you must be logged in to the server"),
             Message("server has asked for the client to provide credentials"),
@@ -79,9 +79,9 @@ family! { "API server and Helm" {
         remedies: {
             "cannot ? resource \"gmsacredentialspecs\"" => "Set `viewerRole=true` in the chart, which lets all who have the role `view` read credential specs. Pods need no right to read them, only `use`, which `kubectl gmsa grant` gives.",
             "cannot * resource \"localsubjectaccessreviews\"" => "Have `create` on `localsubjectaccessreviews` granted in the namespace: `check --live` asks by it whether a service account may use a credential spec.",
-            "attempting to grant rbac permissions not currently held" => "Run it as a user who has these rights or the verbs `bind` and `escalate`, such as a cluster administrator: nobody can grant what one does not have.",
-            "cannot * mutatingwebhookconfigurations" => "Install as a cluster administrator: webhook configurations are of the whole cluster. docs/rights.md lists the rights.",
-            "cannot * customresourcedefinitions" => "Install as a cluster administrator: the custom resource is of the whole cluster. docs/rights.md lists the rights.",
+            "attempting to grant rbac permissions not currently held" => "Run it as a user who has these rights or the verbs `bind` and `escalate`, such as a cluster administrator: users can grant only rights that they have.",
+            "cannot * mutatingwebhookconfigurations" => "Install as a cluster administrator: webhook configurations are cluster-scoped. docs/rights.md lists the rights.",
+            "cannot * customresourcedefinitions" => "Install as a cluster administrator: the custom resource is cluster-scoped. docs/rights.md lists the rights.",
         };
     NAMESPACE_MISSING: "namespace-missing", Error, "A namespace does not exist.",
         "Create it: `kubectl create namespace NAMESPACE`, or `helm install --create-namespace`. Or correct the name.",
@@ -92,8 +92,8 @@ family! { "API server and Helm" {
     ALREADY_EXISTS: "already-exists", Error, "An object of that name exists already.",
         "Use `kubectl apply` in place of `create`, or another name. For a release of Helm: `helm upgrade --install`.",
         words: [Message("error from server (alreadyexists)"), Message("cannot re-use a name that is still in use")];
-    FIELD_CONFLICT: "field-conflict", Error, "Another manager owns a field that is to be changed, so server-side apply stops.",
-        "Repeat it with `--force-conflicts` where your value shall win, or leave the field to its owner, which the message names.",
+    FIELD_CONFLICT: "field-conflict", Error, "Another manager owns a field of the change, so server-side apply stops.",
+        "Repeat it with `--force-conflicts` to use your value, or leave the field to the owner that the message names.",
         words: [
             Message("apply failed with * conflict"),
             Message("conflict occurred while applying"),
@@ -102,10 +102,10 @@ family! { "API server and Helm" {
             Message("please review the fields above--they currently have other managers"),
         ];
     FOREIGN_OBJECT: "foreign-object", Error, "An object that the chart makes exists already, and does not belong to this release.",
-        "Add `--take-ownership` to `helm upgrade --install`, with `--force-conflicts` where kubectl made the object. Or delete the object; never the custom resource, whose deletion deletes all credential specs.",
+        "Add `--take-ownership` to `helm upgrade --install`, with `--force-conflicts` where kubectl made the object. Or delete the object, but never the custom resource: that deletes all credential specs.",
         words: [Message("invalid ownership metadata"), Message("cannot be imported into the current release")];
     RELEASE_STUCK: "release-stuck", Error, "A release of Helm is not in a state that can be upgraded.",
-        "`helm history RELEASE -n NAMESPACE` shows its revisions. `helm rollback RELEASE` leads back to the last one that was deployed; where there is none, `helm uninstall` it and install again.",
+        "`helm history RELEASE -n NAMESPACE` shows its revisions. `helm rollback RELEASE` restores the last deployed one. If there is none, `helm uninstall` it and install again.",
         words: [Message("another operation (install/upgrade/rollback) is in progress"), Message("has no deployed releases")];
     RELEASE_TIMEOUT: "release-timeout", Error, "What was installed or rolled out did not become ready in time.",
         "`kubectl gmsa doctor` says why. By hand: `kubectl get pods,events -n gmsa-webhook`. Images, quotas and Secrets are the usual causes.",
@@ -161,13 +161,13 @@ family! { "API server and Helm" {
             "gmsacredentialspec in version" | "validationerror(gmsacredentialspec" => "Correct the field of the credential spec that the message names: `kubectl gmsa credspec lint -f FILE` says which is meant.",
             "gmsacredentialspec" => "Write `gmsaCredentialSpecName` into `securityContext.windowsOptions` of the Pod or of a container. `kubectl gmsa check -f FILE` names the line.",
         };
-    IMMUTABLE_FIELD: "immutable-field", Error, "A field that cannot be changed is to be changed.",
-        "Delete the object and create it again. Of Pods and Jobs, GMSA settings are such fields; of a Deployment, the selector.",
+    IMMUTABLE_FIELD: "immutable-field", Error, "The change is to an immutable field.",
+        "Delete the object and create it again. GMSA settings of Pods and Jobs are immutable, and so is the selector of a Deployment.",
         words: [Message("field is immutable"), Message("pod updates may not change fields other than")];
     OBJECT_TOO_LARGE: "object-too-large", Error, "An object is larger than the API server, or an annotation of kubectl, can hold.",
         "Apply custom resource definitions with `kubectl apply --server-side`, which writes no annotation.",
         words: [Message("metadata.annotations: too long"), Message("etcdserver: request is too large"), Message("request entity too large: limit is")];
-    OBJECT_CHANGED: "object-changed", Error, "Somebody else changed the object at the same time.",
+    OBJECT_CHANGED: "object-changed", Error, "Another client changed the object at the same time.",
         "Read the object and try again.",
         words: [General("the object has been modified; please apply your changes to the latest version")];
     CERTIFICATE_REQUEST: "certificate-request", Error, "A `CertificateSigningRequest` is not signed, so there is no serving certificate.",
@@ -192,7 +192,7 @@ family! { "API server and Helm" {
             General("secret \"gmsa-webhook-tls\" not found"),
         ];
     TIMED_OUT: "timed-out", Error, "Something did not answer in time; the words do not say what.",
-        "Give the whole message. Before `context deadline exceeded` stands who was asked: a webhook (`failed calling webhook`), an image (`failed to pull image`), the API server, or the container runtime.",
+        "Give the whole message. The words before `context deadline exceeded` name it: a webhook (`failed calling webhook`), an image (`failed to pull image`), the API server, or the container runtime.",
         words: [
             General("context deadline exceeded"),
             General("client.timeout exceeded while awaiting headers"),
@@ -201,7 +201,7 @@ family! { "API server and Helm" {
             Codes(&["ERROR_WINHTTP_TIMEOUT"]),
         ];
     NAME_UNKNOWN: "name-unknown", Error, "A name is not known in DNS.",
-        "Ask for it where it failed: `nslookup NAME` in the Pod or on the node. For names of the domain, the DNS of the cluster must forward the domain: docs/windows-pods.md.",
+        "Query it where it failed: `nslookup NAME` in the Pod or on the node. For names of the domain, the DNS of the cluster must forward the domain: docs/windows-pods.md.",
         words: [
             General("no such host"),
             General("name or service not known"),
@@ -219,7 +219,7 @@ family! { "API server and Helm" {
             Codes(&["WSAHOST_NOT_FOUND", "ERROR_WINHTTP_NAME_NOT_RESOLVED"]),
         ];
     CONNECTION_FAILED: "connection-failed", Error, "A connection was refused or ended; the words do not say by whom.",
-        "Give the whole message. `connection refused` means that the address answers and nothing listens at the port; `connection reset` and `EOF` that something on the way ended it.",
+        "Give the whole message. `connection refused` means that nothing listens at the port. `connection reset` and `EOF` mean that the peer or a device in between closed it.",
         words: [General("connection refused"), General("connection reset by peer"), General("forcibly closed by the remote host"), General("actively refused it"), General("tcp connect to *failed"), General("cannot connect to "),
             Codes(&[
                 "ERROR_NETNAME_DELETED", "ERROR_CONNECTION_REFUSED", "ERROR_NETWORK_UNREACHABLE", "ERROR_HOST_UNREACHABLE",

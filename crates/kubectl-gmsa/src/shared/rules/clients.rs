@@ -127,7 +127,7 @@ family! { "Clients of services" {
     ANONYMOUS_LOGON: "anonymous-logon", Error, "The server saw an anonymous client: its process has no identity on the network, or the identity was lost on a second hop.",
         "In a container run the process as `NT AUTHORITY\\NETWORK SERVICE` (`runAsUserName`), and check `kubectl gmsa verify`. If it acts for its users, give the account delegation, and register its service principal names.",
         words: [Message("nt authority\\anonymous logon"), Message("nt authority\\anonymous"), Message("nt-autorität\\anonymous-anmeldung")];
-    UNTRUSTED_LOGIN: "untrusted-login", Error, "SQL Server, or another server, does not accept the identity of the client: it came without one of a domain that the server trusts.",
+    UNTRUSTED_LOGIN: "untrusted-login", Error, "SQL Server, or another server, refuses the client: its identity is not from a domain that the server trusts.",
         "In a container run the process as NETWORK SERVICE (`runAsUserName`) and check `kubectl gmsa verify`. Then look at the service principal name (`setspn -L`), and at the trust between the domains.",
         words: [
             Message("login is from an untrusted domain"),
@@ -147,8 +147,8 @@ family! { "Clients of services" {
         remedies: {
             "authentication firewall" | "authentication_firewall" => "The trust between the domains uses selective authentication: give the account `Allowed to Authenticate` on the computer account of the server.",
         };
-    SQL_LOGIN: "sql-login", Error, "SQL Server knows who the client is, and has no login or no right for it.",
-        "Create it: `CREATE LOGIN [CONTOSO\\NAME$] FROM WINDOWS`, then a user in the database. If the message names the computer account of the node, the process does not run with the gMSA: `kubectl gmsa verify`.",
+    SQL_LOGIN: "sql-login", Error, "SQL Server knows the client, but has no login or no right for it.",
+        "Create it: `CREATE LOGIN [CONTOSO\\NAME$] FROM WINDOWS`, then a user in the database. If the message names the computer account of the node, the process does not run as the gMSA: `kubectl gmsa verify`.",
         words: [
             General("login failed for user "),
             General("fehler bei der anmeldung für den benutzer"),
@@ -264,7 +264,7 @@ family! { "Clients of services" {
             Message("is not trusted; --directory-ca"),
             Codes(&["SEC_E_UNTRUSTED_ROOT", "SEC_E_CERT_EXPIRED", "CERT_E_UNTRUSTEDROOT", "ERROR_WINHTTP_SECURE_FAILURE"]),
         ];
-    HTTP_UNAUTHORIZED: "http-unauthorized", Error, "A web server answers 401: it got no identity that it takes.",
+    HTTP_UNAUTHORIZED: "http-unauthorized", Error, "A web server answers 401: it got no identity that it accepts.",
         "Check `kubectl gmsa verify` for the client, and the service principal name (SPN) `HTTP/NAME` of the server (`setspn -Q`): it must be registered once, for the account that the application runs as.",
         words: [
             Message("unauthorized with client authentication scheme"),
@@ -289,12 +289,12 @@ family! { "Clients of services" {
             "401.3" => "The identity is known and may not read the file: give it the right in the file system of the application.",
             "access is denied due to server configuration" => "Enable Windows authentication in IIS for the application (feature Web-Windows-Auth in the image), with the providers Negotiate and NTLM.",
         };
-    HTTP_TOKEN_SIZE: "http-token-size", Error, "The Kerberos ticket makes the headers of the request longer than the server takes.",
+    HTTP_TOKEN_SIZE: "http-token-size", Error, "The Kerberos ticket makes the headers of the request too long for the server.",
         "Raise `MaxFieldLength` and `MaxRequestBytes` of HTTP.sys (registry, in the image) or the limit of the proxy, or take the user out of groups.",
         words: [Message("size of the request headers is too long"), Message("request header or cookie too large"),
             Message("generated an output token of size"), Message("request header fields too large")];
     GSS_FAILURE: "gss-failure", Error, "A Kerberos library failed; the words do not say why.",
-        "Give the whole message: the reason stands behind `Minor code`. Where it is missing, look at `klist`, the service principal name (`setspn -Q`) and the clocks. `KRB5_TRACE=/dev/stderr` has MIT Kerberos say more.",
+        "Give the whole message: the reason follows `Minor code`. If it is missing, look at `klist`, the service principal name (`setspn -Q`) and the clocks. `KRB5_TRACE=/dev/stderr` has MIT Kerberos say more.",
         words: [General("unspecified gss failure"), General("gssapi operation failed"), General("error from accept_sec_context"), General("generic error (see e-text)"), General("miscellaneous failure (see text)"), General("identifier doesn't match expected value"), General("gss_init_sec_context() failed"), General("failure unspecified at gss-api level")];
     APPLICATION_POOL: "application-pool", Error, "IIS cannot start an application pool with its identity.",
         "Let the pool run as ApplicationPoolIdentity or NetworkService in the container: both act as the gMSA on the network. The gMSA itself cannot be the identity of a pool there.",
@@ -316,7 +316,7 @@ family! { "Clients of services" {
         remedies: {
             "network path was not found" => "The server of the share is not reached by this name: look at DNS and at TCP 445, and try it by address too. If that alone works on containerd, set `EnableCompartmentNamespace` on the node: docs/troubleshooting.md, Network shares.",
         };
-    SHARE_DENIED: "share-denied", Error, "The identity reaches a share, and may not open it.",
+    SHARE_DENIED: "share-denied", Error, "The identity reaches a share but may not open it.",
         "Give `CONTOSO\\NAME$` the right in both places: the permissions of the share, and those of the file system behind it. Open it by its DNS name: an address leads to NTLM.",
         words: [Message("access to the path '\\\\*' is denied"), Message("\\\\* is not accessible. you might not have permission"),
             Message("system error 5 has occurred"), Message("systemfehler 5 aufgetreten"), Message("new-smbglobalmapping : access is denied"),

@@ -10,17 +10,17 @@ use super::{
 
 family! { "DNS of the cluster" {
     DNS_ZONE: "dns-zone", Note, "No zone of the DNS of the cluster forwards the domain of a credential spec.",
-        "`kubectl gmsa dns` prints the change. It is not needed where the servers that get all other questions know the domain. See docs/windows-pods.md.";
-    DNS_SERVERS: "dns-servers", Warning, "Questions about a domain are forwarded to a single server.",
+        "`kubectl gmsa dns` prints the change. You can skip it if the servers for all other queries know the domain. See docs/windows-pods.md.";
+    DNS_SERVERS: "dns-servers", Warning, "Queries for a domain are forwarded to a single server.",
         "Add a second DNS server of the domain to the `forward` of its zone: with one server, no Pod can log on while that server restarts.";
-    DNS_RESOLVERS: "dns-resolvers", Error, "Questions about a domain are forwarded to resolvers that do not know it.",
-        "Forward the domain only to its own DNS servers: CoreDNS asks a random one of the list, and takes the answer that a name does not exist from any of them.",
+    DNS_RESOLVERS: "dns-resolvers", Error, "Queries for a domain are forwarded to resolvers that do not know it.",
+        "Forward the domain only to its own DNS servers: CoreDNS asks a random server of the list, and accepts NXDOMAIN from any of them.",
         words: [Message("plugin/errors: 2 * i/o timeout"), Message("plugin/errors: 2 * connection refused"), Message("unreachable backend")],
         remedies: {
             "i/o timeout" => "Let CoreDNS reach the DNS servers of the domain over UDP and TCP 53; a NetworkPolicy, firewall or security group drops its packets. `kubectl gmsa dns` prints the zone.",
             "connection refused" => "No DNS server listens at the address that CoreDNS asks: correct the `forward` of its zone.",
         };
-    DNS_CONFIGURATION: "dns-configuration", Error, "The configuration of the DNS of the cluster cannot be read as such.",
+    DNS_CONFIGURATION: "dns-configuration", Error, "The configuration of the cluster DNS cannot be parsed.",
         "Correct it: CoreDNS keeps its old configuration while it runs, and does not start again.",
         words: [Message("plugin/loop: loop"), Message("corefile:* - error during parsing"), Message("error during parsing: unknown directive"), Message("no nameservers found")],
         remedies: {

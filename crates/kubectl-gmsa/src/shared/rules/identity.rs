@@ -135,8 +135,8 @@ family! { "Identity in a container" {
             Event("kerberos", &[4771]),
         ],
         remedies: {
-            "status_wrong_password" => "The password is not the current one. That of a gMSA changes every 30 days, and a node fetches it again: run `Test-ADServiceAccount NAME` on the node. What holds a copy of a password, such as a keytab, needs a new one.",
-            "pre" => "The password, or the keytab, is not the current one. That of a gMSA changes every 30 days: a host fetches it again, a keytab must be made again. On a node, run `Test-ADServiceAccount NAME`.",
+            "status_wrong_password" => "The password is not the current one. A gMSA's password changes every 30 days, and nodes fetch it again: run `Test-ADServiceAccount NAME` on the node. Renew each copy of the password, such as a keytab.",
+            "pre" => "The password, or the keytab, is not the current one. A gMSA's password changes every 30 days: hosts fetch it again, but you must renew keytabs. On a node, run `Test-ADServiceAccount NAME`.",
         };
     ACCOUNT_REVOKED: "account-revoked", Error, "The account is disabled, locked out or has expired: Kerberos does not say which.",
         "`Get-ADServiceAccount NAME -Properties Enabled,LockedOut,AccountExpirationDate` says it. Then `Enable-ADAccount`, `Unlock-ADAccount` or `Clear-ADAccountExpiration`.",
@@ -147,7 +147,7 @@ family! { "Identity in a container" {
             Message("credentials for server have been revoked"),
         ];
     ACCOUNT_LOCKED: "account-locked", Error, "The account is locked out.",
-        "Unlock it: `Unlock-ADAccount -Identity 'NAME$'`. Its password is made by the domain controllers: somebody tries to guess it, or a node uses an old one.",
+        "Unlock it: `Unlock-ADAccount -Identity 'NAME$'`. Domain controllers generate its password: an attacker tries to guess it, or a node uses an old one.",
         words: [Message("failure reason: account locked out"), Codes(&["ERROR_ACCOUNT_LOCKED_OUT", "STATUS_ACCOUNT_LOCKED_OUT"])];
     NETLOGON_INSECURE: "netlogon-insecure", Warning, "A client uses Netlogon without secure RPC, which domain controllers refuse, or tolerate for now.",
         "Update the machine that the event names, or replace it: every Windows that runs containers uses secure RPC. `Allow vulnerable Netlogon secure channel connections` in the group policy is for the time until then.",
@@ -171,7 +171,7 @@ family! { "Identity in a container" {
             Event("netlogon", &[3210, 5720, 5722, 5723, 5805]),
         ],
         remedies: {
-            "session setup from" => "Several containers with one account and one host name displace each other: set `randomHostname` in the chart. If it is always the same one, its password is not that of the domain: `Test-ADServiceAccount NAME` on the node.",
+            "session setup from" => "Several containers with one account and one host name displace each other: set `randomHostname` in the chart. If it is always the same one, its password differs from the domain's: `Test-ADServiceAccount NAME` on the node.",
         };
     CLOCK_SKEW: "clock-skew", Error, "The clocks of the node and of the domain controller differ too much for Kerberos.",
         "Correct the clock of the node: `w32tm /query /status`, `w32tm /resync`. Kerberos allows 5 minutes.",

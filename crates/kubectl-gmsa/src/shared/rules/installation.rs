@@ -70,7 +70,7 @@ family! { "Installation" {
             Message("gmsawebhookcallsfail"),
         ],
         remedies: {
-            "webhook\" failed to complete" => "One of the admission webhooks took the time of the whole request, and the message does not say which: `kubectl get mutatingwebhookconfigurations,validatingwebhookconfigurations` lists them. `kubectl gmsa doctor` calls that of GMSA.",
+            "webhook\" failed to complete" => "An admission webhook took the time of the whole request, and the message does not name it: `kubectl get mutatingwebhookconfigurations,validatingwebhookconfigurations` lists them. `kubectl gmsa doctor` calls the GMSA webhook.",
             "proxyconnect" => "The API server calls through a proxy: add `.svc` and the address range of Services to its `NO_PROXY`.",
             "webhook.cert-manager.io" => "cert-manager itself is not ready: wait for its webhook (`kubectl get pods -n cert-manager`), then try again.",
             "no endpoints available" => "The Service of the webhook has no ready endpoint, because no Pod of it is ready: `kubectl get pods -n gmsa-webhook` and `kubectl gmsa doctor` say why.",
@@ -135,7 +135,7 @@ family! { "Installation" {
             Message("user \"system:serviceaccount:*webhook*\" cannot "),
         ];
     SECRET_MISSING: "secret-missing", Error, "A Secret that the Pods of the webhook need does not exist.",
-        "Create it again: `helm upgrade` creates that of a self-managed certificate, which the webhook fills in; cert-manager creates its own; yours is in docs/certificates.md.",
+        "Create it again. `helm upgrade` creates it for a self-managed certificate, and the webhook fills it in. cert-manager creates its own. For your own, see docs/certificates.md.",
         words: [Message("the secret * does not exist: install it again, empty"), Message("gmsawebhookcertificatesnotmanaged")];
     WINDOWS_NODES: "windows-nodes", Warning, "The cluster has no Windows node.",
         "Add one: until then, Pods that use GMSA stay Pending.";

@@ -84,7 +84,7 @@ pub enum Meaning {
     Fault(Vec<(Option<Phase>, &'static Rule)>),
     /// Nothing is wrong: what it says instead.
     NoFault(String),
-    /// A status of which no cause is known here: what it is, and where to look.
+    /// A status without a known cause: what it is, and where to look.
     Unknown(String),
 }
 

@@ -204,12 +204,12 @@ impl Fix {
         Self { run: text, ..self }
     }
 
-    /// For somebody who has the cluster.
+    /// For a user with access to the cluster.
     pub fn in_cluster(self) -> Option<String> {
         self.run
     }
 
-    /// For somebody who has the manifest.
+    /// For a user with the manifest.
     pub fn in_manifest(self) -> Option<String> {
         self.write.or(self.run)
     }

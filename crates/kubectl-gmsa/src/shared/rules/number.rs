@@ -14,9 +14,9 @@ pub(super) fn alone(text: &str) -> Option<Status> {
     })
 }
 
-/// The numbers that the text gives as a status: hexadecimal ones, those that are negative or have the highest bit as every failed HRESULT
-/// and NTSTATUS has, and small ones behind words as in `System error 53`; in a text about Kerberos or LDAP also in `error code 49`. Small
-/// hexadecimal ones need such a word too, or the same number before them: the others are addresses and flags.
+/// The numbers that the text gives as a status: hexadecimal ones, negative ones, ones with the highest bit as in every failed HRESULT
+/// and NTSTATUS, and small ones after words as in `System error 53`. In a text about Kerberos or LDAP, `error code 49` counts too. A small
+/// hexadecimal number needs such a word, or the same number before it: others are addresses and flags.
 pub(super) fn find(text: &str) -> impl Iterator<Item = Status> {
     let lower = text.to_ascii_lowercase();
     let has_codes = KERBEROS_WORDS.iter().chain(&["ldap"]).any(|protocol| lower.contains(protocol));

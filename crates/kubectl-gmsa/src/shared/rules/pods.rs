@@ -50,7 +50,7 @@ family! { "Pods" {
     CONTENTS_OUTDATED: "contents-outdated", Warning, "A Pod carries contents that are not the current ones of a credential spec.",
         "`kubectl gmsa outdated -A` lists the workloads to restart, and `--restart` restarts them. Or delete the Pod: its controller creates a new one.";
     POD_REFUSED: "pod-refused", Error, "The API server refuses the Pods of a workload, for another reason than GMSA.",
-        "Do what the message says: it is that of a quota, of the Pod Security level of the namespace, of a policy, or of another webhook.",
+        "Do what the message says: it is from a quota, the Pod Security level of the namespace, a policy, or another webhook.",
         words: [
             Refusal("violates podsecurity"),
             Refusal("exceeded quota"),
@@ -72,7 +72,7 @@ family! { "Pods" {
             "failed quota" => "Set requests and limits on every container: the ResourceQuota that the message names demands them. A LimitRange sets defaults.",
             "violates podsecurity" => "Change the fields that the message names, or the label `pod-security.kubernetes.io/enforce` of the namespace. GMSA itself passes the level `restricted`; `hostProcess` needs `privileged`.",
             "usage per" => "Stay within the LimitRange of the namespace: `kubectl describe limitrange -n NAMESPACE`.",
-            "takes pods out of the gmsa webhook" => "Let somebody do it who may update the webhook configurations: the label frees Pods from all checks.",
+            "takes pods out of the gmsa webhook" => "Have a user do it who may update the webhook configurations: the label exempts Pods from all checks.",
             "static policies of the" => "Let a user or group do it that `staticPolicies.admins` names: docs/static-policies.md.",
             "validatingadmissionpolicy '" => "Do what the message of the ValidatingAdmissionPolicy says, or ask its owner: `kubectl get validatingadmissionpolicy`. It is no check of GMSA.",
             "security context constraint" => "Give the service account a SecurityContextConstraint for Windows Pods: `oc adm policy add-scc-to-user`.",
@@ -279,7 +279,7 @@ family! { "Pods" {
             "imageinspecterror" => "Correct the name of the image: the container runtime cannot read it as one. `kubectl describe pod POD --namespace NAMESPACE` shows it.",
             "default image tag" => "Correct the name of the image: it is empty, or no name that a registry can have.",
             "oomkilled" => "Raise the memory limit of the container.",
-            "crashloopbackoff" | "back-off restarting" => "`kubectl logs POD --namespace NAMESPACE --previous` says why the container ended; its exit code stands in `kubectl describe pod POD --namespace NAMESPACE`.",
+            "crashloopbackoff" | "back-off restarting" => "`kubectl logs POD --namespace NAMESPACE --previous` says why the container ended; its exit code is in `kubectl describe pod POD --namespace NAMESPACE`.",
         };
     EXIT_LIBRARY: "exit-library", Error, "A program in the container ended before it began: a library that it needs is missing, or is for other processors.",
         "Use an image that has what it needs: Server Core in place of Nano Server, the Visual C++ runtime, the .NET runtime, and the same architecture as the program.",
@@ -290,7 +290,7 @@ family! { "Pods" {
             ]),
         ];
     EXIT_INITIALIZATION: "exit-initialization", Error, "A program in the container could not be initialized.",
-        "Compare the build of the image with that of the node first: docs/windows-pods.md. Then look at the memory of the node and the number of its containers, whose desktop heaps have a limit; a restart of the node frees them.",
+        "Compare the builds of the image and the node first: docs/windows-pods.md. Then look at the memory of the node and the number of its containers, whose desktop heaps have a limit; a restart of the node frees them.",
         words: [Codes(&["STATUS_DLL_INIT_FAILED", "ERROR_DLL_INIT_FAILED"])];
     EXIT_CRASHED: "exit-crashed", Error, "A program in the container crashed. That is a fault of the program, not of its identity.",
         "`kubectl logs POD --namespace NAMESPACE --previous`, and the event log Application in the container, say where. 0xe0434352 is an exception of .NET that nothing caught.",
@@ -301,7 +301,7 @@ family! { "Pods" {
             "STATUS_FAIL_FAST_EXCEPTION",
         ]),
             Exit(&[132, 134, 135, 136, 139, 1067])];
-    EXIT_STOPPED: "exit-stopped", Note, "The container was ended from outside: somebody or the kubelet stopped it.",
+    EXIT_STOPPED: "exit-stopped", Note, "The container was stopped from outside: by a user or the kubelet.",
         "Look for the reason before it in `kubectl describe pod POD --namespace NAMESPACE`: a liveness probe, a rollout, an eviction.",
         words: [Codes(&["STATUS_CONTROL_C_EXIT", "DBG_TERMINATE_PROCESS"]), Exit(&[130, 137, 143])],
         remedies: {

@@ -58,7 +58,7 @@ impl Status {
             (start, running) => {
                 let known = [(Phase::Start, start), (Phase::Running, running)];
                 let known = known.into_iter().filter_map(|(of, rule)| Some((Some(of), rule?)));
-                // A code that has no meaning in the phase of the text keeps that of the other, which is named.
+                // A code without a meaning in the phase of the text keeps its meaning in the other phase, which is named.
                 let other = known.clone().all(|(of, _)| of != phase);
                 known.filter(|(of, _)| phase.is_none() || other || *of == phase).collect()
             }
@@ -78,7 +78,7 @@ impl Status {
         .contains(&self.name())
     }
 
-    /// Whether it has the form of a failed HRESULT or NTSTATUS, so that it is one wherever it stands.
+    /// Whether it has the form of a failed HRESULT or NTSTATUS, and so is one at any place in a text.
     pub(super) fn is_failure(self) -> bool {
         self.0 > i32::MAX as u32
     }
@@ -112,7 +112,7 @@ impl Status {
         }
     }
 
-    /// As the text has it, with its name, and the other status that it stands for: `0xd0020017: RPC_NT_SERVER_UNAVAILABLE (NTSTATUS 0xc0020017)`.
+    /// As the text has it, with its name, and the status that it wraps: `0xd0020017: RPC_NT_SERVER_UNAVAILABLE (NTSTATUS 0xc0020017)`.
     fn found(self) -> String {
         let written = if self.0 <= 0xffff { self.0.to_string() } else { format!("{:#010x}", self.0) };
         let form = match self.normal() {

@@ -24,7 +24,7 @@ impl Subject<'_> {
         }
     }
 
-    /// How to have the fields of `spec` in the spec of its pods. Lists in it replace those that are there, but for containers.
+    /// How to set the fields of `spec` in the spec of its pods. Lists, except of containers, replace existing lists.
     pub fn change(&self, spec: &Value) -> String {
         let yaml = spec.to_string();
         let Self::Workload { kind, namespace, name } = self else {

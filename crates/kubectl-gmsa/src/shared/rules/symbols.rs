@@ -86,7 +86,7 @@ pub(super) fn facility(value: u32) -> &'static str {
         (0xc, _) => "an NTSTATUS of another facility than the system's",
         (8, 0) => "an HRESULT of COM",
         (8, 1) => "an HRESULT of RPC",
-        (8, 4) => "an HRESULT of the interface that returned it, such as that of a CCG plugin",
+        (8, 4) => "an HRESULT of the interface that returned it, such as a CCG plugin",
         (8, 9) => "an HRESULT of security (SSPI, cryptography)",
         (8, 11) => "an HRESULT of certificates",
         (8, 0x13) => "an HRESULT of .NET",

@@ -48,7 +48,7 @@ static NO_FAULTS: &[(&[Words], &str)] = &[
     ),
     (
         &[Message("tls handshake error from *: eof")],
-        "Somebody connected and said nothing, as health checks of load balancers by TCP do.",
+        "A client connected and sent nothing, as TCP health checks of load balancers do.",
     ),
     (&[Message("trust verification status = 0 0x0 nerr_success")], "The domain trusts the container."),
     (
@@ -57,7 +57,7 @@ static NO_FAULTS: &[(&[Words], &str)] = &[
     ),
     (
         &[Message("successfully fetched the password of a group managed")],
-        "A domain controller gave somebody the password of the account.",
+        "A domain controller sent a client the password of the account.",
     ),
     (
         &[Message("kdc_err_preauth_required"), Message("additional pre-authentication required")],
@@ -95,7 +95,7 @@ pub fn refusal(message: &str) -> &'static Rule {
     refused(&plain(message)).map_or(&POD_REFUSED, |(_, rule)| rule)
 }
 
-/// Whether a message says that something refused a pod, with whatever code: a webhook chooses its own.
+/// Whether a message says that a pod was refused, with any code: a webhook chooses its own.
 pub fn is_refusal(message: &str) -> bool {
     let message = plain(message);
     message.contains("denied the request") || refused(&message).is_some()
@@ -116,7 +116,7 @@ pub fn said(message: &str) -> &str {
     rest.split_once(" failed error: ").map_or(rest, |(_, said)| said)
 }
 
-/// As words have it: in lower case, with one space between words, whatever wrapped the lines. Microsoft's page writes `plug-in`, the events
+/// As words have it: in lower case, with one space between words and no line breaks. Microsoft's page writes `plug-in`, the events
 /// write `plugin`. That pods stay away from the nodes of the control plane is no cause, and the taint of a condition is none of an administrator.
 fn plain(text: &str) -> String {
     let lower = text.to_lowercase().replace(['\u{2018}', '\u{2019}'], "'").replace(['\u{201c}', '\u{201d}'], "\"");
@@ -266,7 +266,7 @@ fn of_others(text: &str) -> Vec<Explanation> {
         let called = called_errors(&lower);
         let is_of_windows = lower.contains("system error") || lower.contains("win32");
         let is_called_error = |Status(value): &Status| {
-            // A number between is that of an answer by HTTP.
+            // A number in this range is an HTTP status.
             (is_of_windows || !(400..600).contains(value)) && called.contains(value)
         };
         let unknown = statuses.iter().filter(|status| {
@@ -317,7 +317,7 @@ fn exited(text: &str) -> Option<Explanation> {
     Some(Explanation { found: format!("exit code {code}"), meaning })
 }
 
-/// Each once. The first of those that say the same is the most specific one.
+/// Without duplicates. The first of several equal ones is the most specific.
 fn different(found: impl Iterator<Item = Explanation>) -> Vec<Explanation> {
     let mut different: Vec<Explanation> = Vec::new();
     for explanation in found {
@@ -329,8 +329,8 @@ fn different(found: impl Iterator<Item = Explanation>) -> Vec<Explanation> {
     different
 }
 
-/// What the sentences of a text say, which is plain: a refusal, then the others, of which the last is the cause of those before it; and what
-/// counts where there is none of them. A sentence that is a part of another one is not said on its own.
+/// The explanations of the sentences of a plain text: a refusal, then the others, whose last one causes those before it. The second value
+/// counts if there are none. A sentence within another one is not explained on its own.
 fn sentences(text: &str, phase: Option<Phase>) -> (Vec<Explanation>, Option<Explanation>) {
     let (mut specific, mut general) = (Vec::new(), None);
     for (rule, words) in words() {
@@ -367,7 +367,7 @@ fn sentences(text: &str, phase: Option<Phase>) -> (Vec<Explanation>, Option<Expl
     (refusal.into_iter().chain(specific).chain(no_faults).collect(), general)
 }
 
-/// What a text has of a sentence or an event that is recognized wherever it stands.
+/// The match of a sentence or an event at any place in a text.
 fn found(text: &str, words: Words) -> Option<String> {
     match words {
         Message(of) | General(of) => position(text, of).map(|_| quoted(of)),
@@ -388,12 +388,12 @@ fn event(text: &str, source: &str, number: u32) -> bool {
     let mut words = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     words.any(|word| {
         let before = std::mem::replace(&mut before, word);
-        // Large numbers are numbers of events wherever they stand beside their source.
+        // Large numbers are event numbers at any place in a text with their source.
         word == number && (number.len() > 2 || matches!(before, "event" | "id" | "eventid" | "number" | "ccg"))
     })
 }
 
-/// The words of a refusal that stand first, and their rule. What is in quotes is a name, or the words of somebody else.
+/// The first words of a refusal, and their rule. Text in quotes is a name, or a quotation.
 fn refused(text: &str) -> Option<(&'static str, &'static Rule)> {
     let text = &unquoted(text);
     let found = words().filter_map(|(rule, words)| match words {

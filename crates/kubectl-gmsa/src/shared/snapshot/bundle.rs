@@ -221,7 +221,7 @@ impl Bundle {
     }
 }
 
-/// The path of a request, for which a bundle that is written by hand has one answer, whatever the body.
+/// The path of a request. A handwritten bundle has one answer per path, for any body.
 fn path_of(request: &str) -> &str {
     request.split(' ').next().unwrap_or_default()
 }

@@ -25,8 +25,8 @@ pub const ADMISSION: &str = "admission";
 /// A pod, and its steps.
 pub type Walked<'w> = (&'w ClusterPod, Vec<Check>);
 
-/// The pod of a workload that comes least far, of the newest template that has one that fails, or else one that runs. Those that have ended
-/// count where the workload has no other, or has given up.
+/// The pod of a workload that got least far, from the newest template with a failing pod, or else a running one. Ended pods count only if
+/// the workload has no other, or has given up.
 pub fn worst<'w>(workload: &'w Workload, nodes: &Nodes, events: &Events) -> Option<Walked<'w>> {
     let first = |counts: fn(&ClusterPod) -> bool| {
         let makers = workload.makers.iter().rev().enumerate();
@@ -166,7 +166,7 @@ fn refused<'w>(workload: &'w Workload, events: &'w Events) -> Option<&'w str> {
     newest.or_else(|| lacking().filter_map(Maker::failure).find(|message| !message.is_empty()))
 }
 
-/// Pods that have failed, beside those that the workload wants and has.
+/// Failed pods, beside the pods that the workload wants and has.
 pub fn leftovers(workload: &Workload, nodes: &Nodes, events: &Events) -> Option<Check> {
     // The failed pods of a Job are what it counts, and a StatefulSet and a DaemonSet delete theirs.
     let mut failed =

@@ -246,7 +246,7 @@ impl<'p> Seen<'p> {
         Some(format!("{} {set} sets another image.", found.remedy()))
     }
 
-    /// The command that changes a container of a template. That of a Job cannot be changed, and the pods of a ReplicaSet keep what they have.
+    /// The command that changes a container of a template. A Job's template is immutable, and existing pods of a ReplicaSet keep theirs.
     fn set(&self, what: &str, container: &ContainerStatus, more: &str) -> Option<String> {
         let Subject::Workload { kind, name, .. } = self.subject else { return None };
         let can_change = !matches!(kind, Kind::Job | Kind::ReplicaSet) && is_dns_label(&container.name);

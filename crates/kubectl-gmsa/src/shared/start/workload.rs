@@ -153,7 +153,7 @@ pub fn pods_of(namespace: Option<&str>) -> String {
     namespace.map_or_else(|| "/api/v1/pods".to_owned(), |namespace| format!("/api/v1/namespaces/{namespace}/pods"))
 }
 
-/// The workloads of a cluster that use GMSA, and of which kinds they could not be read.
+/// The workloads of a cluster that use GMSA, and the kinds that could not be read.
 pub struct Workloads {
     pub known: Vec<Workload>,
     pub unread: Vec<(Kind, Unread)>,

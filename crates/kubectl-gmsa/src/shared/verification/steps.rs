@@ -9,7 +9,7 @@ use gmsa_core::diagnostic::{Check, Diagnostic};
 pub enum Asked {
     /// As whom commands run in it.
     User,
-    /// Whether Windows gave it a credential spec, and of which domain.
+    /// Whether Windows gave it a credential spec, and the domain.
     CredentialSpec,
     /// Whether it finds the domain controllers, over UDP.
     Dns,
@@ -99,7 +99,7 @@ impl Asked {
                         format!("nltest /parentdomain names another domain than {domain}"),
                     );
                 }
-                Ok(format!("Windows gave the container that of {account}"))
+                Ok(format!("Windows gave the container the one for {account}"))
             }
             Self::SecureChannel => Ok(format!("the container has logged on to {domain}")),
             Self::Trust => Ok(format!("a domain controller of {domain} confirms it")),

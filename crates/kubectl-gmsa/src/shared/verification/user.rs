@@ -43,7 +43,7 @@ impl User {
         Some(words.iter().map(|word| (*word).to_owned()).collect())
     }
 
-    /// What `about` says of the user. Services and the application pools of IIS act as the account whatever this user is, so
+    /// What `about` says of the user. Services and the application pools of IIS act as the account with any user, so
     /// no user is a fault.
     pub fn check(&self, about: &'static str) -> Check {
         let name = match self {

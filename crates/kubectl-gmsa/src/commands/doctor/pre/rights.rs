@@ -44,7 +44,7 @@ const IN_NAMESPACE: [Rights; 5] = [
     (&["get", "list", "watch", "create", "update", "patch", "delete"], "", &["secrets"]),
 ];
 
-/// What the webhook's role holds beside that: nobody may give a right that they lack, unless they may `escalate`.
+/// The other rights of the webhook's role: a user may grant only rights that they have, unless they may `escalate`.
 /// <https://kubernetes.io/docs/reference/access-authn-authz/rbac/#privilege-escalation-prevention-and-bootstrapping>
 const GIVEN: [Rights; 3] = [
     (&["get", "list", "watch"], GROUP, &[PLURAL]),
@@ -83,7 +83,7 @@ async fn missing_to_give(snapshot: &Snapshot) -> Read<Vec<String>> {
     Ok(missing_rights)
 }
 
-/// Those that the user lacks, as `get, create deployments in NAMESPACE`, for each verb or verbs that lack together.
+/// The rights that the user lacks, as `get, create deployments in NAMESPACE`: verbs missing together share one text.
 async fn missing(snapshot: &Snapshot, needed: &[(Rights, Option<&str>)]) -> Read<Vec<String>> {
     let each = needed.iter().flat_map(|((verbs, group, resources), namespace)| {
         resources.iter().flat_map(move |resource| verbs.iter().map(move |verb| (*verb, *group, *resource, *namespace)))

@@ -1,7 +1,7 @@
-//! Which fields of which objects a bundle has.
+//! Which fields of objects a bundle has.
 //!
-//! Invariant: what is not named here is left out. So no annotation, no argument, no value of an environment variable and no contents of a
-//! credential spec gets in, but for those that are needed and hold no secret.
+//! Invariant: fields that are not named here are left out. So annotations, arguments, values of environment variables and contents of
+//! credential specs are left out, except the needed ones that hold no secret.
 
 use std::collections::HashMap;
 
@@ -98,7 +98,7 @@ fn is_workload(resource: &str) -> bool {
     resource == "replicationcontrollers" || Kind::ALL.iter().any(|kind| kind.plural() == resource)
 }
 
-/// Whether an object of a list is taken: of pods, workloads and webhooks those that name GMSA.
+/// Whether a list keeps an object: pods, workloads and webhooks only if they name GMSA.
 pub fn is_taken(resource: &str, object: &Value) -> bool {
     let of = if resource.ends_with("webhookconfigurations") { Some(object) } else { object.get("spec") };
     !is_partial(resource) || of.is_some_and(|of| of.to_string().to_ascii_lowercase().contains("gmsa"))

@@ -139,7 +139,7 @@ fn unselected(spec: &PodSpec, windows: &[Node], text: &str, subject: Subject<'_>
     Diagnostic::new(&rules::NOT_SCHEDULED, format!("{text}; it selects none of the Windows nodes")).with_fix(fix)
 }
 
-/// All Windows nodes that the pod selects have a taint that it does not tolerate: what to do about that of the first.
+/// All Windows nodes that the pod selects have a taint that it does not tolerate: the remedy for the first node's taint.
 fn tainted(pod: &ClusterPod, node: &Node, taints: &[&Taint], text: &str, subject: Subject<'_>) -> Diagnostic {
     let name = node.metadata.name.as_deref().unwrap_or_default();
     // Kubernetes sets these by itself, for as long as the node is like this (Taint based Evictions, Taint Nodes by Condition).
@@ -163,7 +163,7 @@ fn shown(Taint { key, value, effect, .. }: &Taint) -> String {
     format!("{key}{value}:{effect}")
 }
 
-/// The tolerations of the pod and those for these taints. Those that Kubernetes adds by itself are left to it.
+/// The tolerations of the pod, and new ones for these taints, without the tolerations that Kubernetes adds by itself.
 fn tolerations(pod: &ClusterPod, taints: &[&Taint]) -> Vec<Value> {
     let own = pod.object.spec.iter().flat_map(|spec| spec.tolerations.iter().flatten());
     let is_own = |key: Option<&String>| key.is_none_or(|key| !key.starts_with("node.kubernetes.io/"));

@@ -112,7 +112,7 @@ impl WorkloadObject {
         self.spec.paused
     }
 
-    /// Whether it replaces a pod only when somebody deletes it.
+    /// Whether it replaces a pod only after the pod is deleted.
     pub fn replaces_on_delete(&self) -> bool {
         self.spec.update_strategy.get("type").is_some_and(|strategy| strategy == "OnDelete")
     }
