@@ -197,11 +197,11 @@ impl Cluster {
         said.rsplit_once("): ").map_or(said.clone(), |(_, said)| said.to_owned())
     }
 
-    /// Waits until it is so, and fails with the end of every log where it does not come.
+    /// Waits until `holds` is true; on a timeout, fails with the end of every log.
     pub fn until(&self, what: &str, holds: impl Fn() -> bool) {
         let start = Instant::now();
         while !holds() {
-            assert!(start.elapsed() < PATIENCE, "waited {PATIENCE:?} in vain: {what}\n{}", tails(self.folder()));
+            assert!(start.elapsed() < PATIENCE, "timed out after {PATIENCE:?}: {what}\n{}", tails(self.folder()));
             sleep(BETWEEN_LOOKS);
         }
     }

@@ -81,7 +81,7 @@ struct World {
     store: Mutex<store::Store>,
     script: Mutex<faults::Script>,
     requests: Mutex<Vec<Recorded>>,
-    /// Who answers access reviews; they are denied where nobody does.
+    /// Answers access reviews; without it they are denied.
     access: Mutex<Option<Arc<dyn Authorizer>>>,
     /// Rises with every change, bookmark and request.
     changes: watch::Sender<u64>,
@@ -114,7 +114,7 @@ pub struct SimulatedApi {
     address: SocketAddr,
     world: Arc<World>,
     server: Option<JoinHandle<()>>,
-    /// Bound while the server is stopped, so that nobody else gets the port.
+    /// Bound while the server is stopped, so that no other process gets the port.
     placeholder: Option<TcpSocket>,
     tls: Option<Tls>,
 }
@@ -174,7 +174,7 @@ impl SimulatedApi {
                     let mut serve = pin!(serve);
                     tokio::select! {
                         () = &mut serve => {}
-                        // Nobody reads or writes any more. What arrives stays in the kernel, which acknowledges it.
+                        // No task reads or writes any more. What arrives stays in the kernel, which acknowledges it.
                         _ = freezes.changed() => std::future::pending().await,
                     }
                 });

@@ -38,7 +38,7 @@ pub fn repository() -> &'static std::path::Path {
     std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 
-/// A kubeconfig for a cluster, as somebody.
+/// A kubeconfig for a cluster and a user.
 #[cfg(feature = "api")]
 fn kubeconfig(cluster: serde_json::Value, user: serde_json::Value) -> serde_json::Value {
     serde_json::json!({

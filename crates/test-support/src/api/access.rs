@@ -1,4 +1,4 @@
-//! Access reviews: whatever [`Authorizer`] the test chose is asked.
+//! Access reviews: the [`Authorizer`] of the test answers them.
 
 use std::collections::HashSet;
 

@@ -63,8 +63,8 @@ pub struct Webhook {
 }
 
 impl Webhook {
-    /// Starts the webhook with somebody's credentials and a serving certificate, and waits until it is ready. What is its
-    /// own goes into `NAME` in `folder`, its log to `NAME.log`. Port 0 is a free one.
+    /// Starts the webhook with this kubeconfig and serving certificate, and waits until it is ready. Its files
+    /// are in `NAME` in `folder`, its log is `NAME.log`. Port 0 is a free one.
     pub async fn start(
         binary: &str,
         folder: &Path,
@@ -77,7 +77,7 @@ impl Webhook {
         Self::start_with(binary, folder, name, kubeconfig, &flags, port).await
     }
 
-    /// Starts the webhook with somebody's credentials and these flags, and waits until it is ready.
+    /// Starts the webhook with this kubeconfig and these flags, and waits until it is ready.
     pub async fn start_with(
         binary: &str,
         folder: &Path,
