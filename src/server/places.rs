@@ -70,8 +70,8 @@ struct Connections {
 type Queue = BTreeMap<u64, oneshot::Sender<Place>>;
 
 impl Connections {
-    /// The index of the idle connection that makes room first, if its time has come: one that never brought a request, or else the
-    /// one that is idle longest.
+    /// The index of the idle connection that makes room first, if its time has come: one that never brought a request,
+    /// or else the one that is idle longest.
     fn first_to_go(&self) -> Option<usize> {
         let first = self.idle.iter().position(|idle| !idle.is_proven).unwrap_or_default();
         self.idle.get(first).filter(|idle| idle.since.elapsed() >= PATIENCE).map(|_| first)
@@ -198,8 +198,8 @@ impl State {
         Some((*source, tell))
     }
 
-    /// Drops the oldest waiting connection of the address with the most. Silent connections go first where they are at least as many: an
-    /// honest client sends something at once. Of ready connections the oldest is missed least: Go's
+    /// Drops the oldest waiting connection of the address with the most. Silent connections go first where they are at
+    /// least as many: an honest client sends something at once. Of ready connections the oldest is missed least: Go's
     /// client connects for each request, and sends the request that waits longest on the next connection that is free.
     fn drop_one(&mut self) {
         let are_silent = self.silent >= self.ready;
@@ -286,10 +286,11 @@ impl Place {
         Busy(Arc::clone(self))
     }
 
-    /// Whether the connection should end with its answer: a connection with more right to its place waits. It is from an
-    /// address that holds less than half as many: between addresses that hold about the same, places would only change hands, each
-    /// at the price of a handshake. While others of its own address wait, three quarters are kept: an API server uses a kept
-    /// connection at once for what waits there, and clients behind one address that have brought a request stay connected.
+    /// Whether the connection should end with its answer: a connection with more right to its place waits. It is from
+    /// an address that holds less than half as many: between addresses that hold about the same, places would only
+    /// change hands, each at the price of a handshake. While others of its own address wait, three quarters are kept:
+    /// an API server uses a kept connection at once for what waits there, and clients behind one address that have
+    /// brought a request stay connected.
     pub fn is_wanted(&self) -> bool {
         let state = self.places.0.lock();
         let Some(own) = state.sources.get(&self.source) else { return false };

@@ -1,8 +1,9 @@
 //! The log: tracing-subscriber's formatters over tracing-appender's thread.
 //!
-//! Invariants: code that logs never waits for the reader of the log; at most [`LINES`] lines of at most [`LONGEST`] bytes wait to be
-//! written, further ones are dropped and counted; an event is always one line, because control characters in its values are
-//! escaped; when the guard is dropped, the lines that wait are written, or given up after a second if nothing reads them.
+//! Invariants: code that logs never waits for the reader of the log; at most [`LINES`] lines of at most [`LONGEST`]
+//! bytes wait to be written, further ones are dropped and counted; an event is always one line, because control
+//! characters in its values are escaped; when the guard is dropped, the lines that wait are written, or given up after
+//! a second if nothing reads them.
 
 use std::{
     fmt::{self, Write as _},

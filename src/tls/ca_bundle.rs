@@ -87,8 +87,8 @@ impl CaBundle {
         }
     }
 
-    /// Removes the certificates for which `may_remove` is true, and appends the desired ones that are missing. If the bundle
-    /// is too large then, the first that are not desired go. `None` where nothing changes.
+    /// Removes the certificates for which `may_remove` is true, and appends the desired ones that are missing. If the
+    /// bundle is too large then, the first that are not desired go. `None` where nothing changes.
     #[must_use]
     pub fn revised(
         &self,

@@ -128,7 +128,8 @@ fn an_immutable_secret_is_replaced() {
     assert_eq!(cluster.get(secret).get("immutable"), None);
 }
 
-/// A cluster administrator whom the static policies do not name changes nothing: neither half an upgrade nor half an uninstall.
+/// A cluster administrator whom the static policies do not name changes nothing: neither half an upgrade nor half an
+/// uninstall.
 #[test]
 fn who_is_no_administrator_of_the_static_policies_changes_nothing() {
     let mut cluster = Cluster::start();

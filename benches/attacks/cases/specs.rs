@@ -47,8 +47,8 @@ pub fn by_authors(api: &SimulatedApi) {
     api.fault(Verb::Get, SLOW, usize::MAX, Fault::Delay(Duration::from_secs(5)));
 }
 
-/// Posts `deployments` that name 24 of the large credential specs, and as many that name 24 of the longest. On each of `connections`
-/// it posts one of a few kilobytes, with a slow look-up and as many and as small containers as possible.
+/// Posts `deployments` that name 24 of the large credential specs, and as many that name 24 of the longest. On each of
+/// `connections` it posts one of a few kilobytes, with a slow look-up and as many and as small containers as possible.
 pub async fn named_by(target: &Target<'_>, deployments: usize, connections: usize) -> Vec<Figure> {
     const NAMES: usize = 24;
     let named = |kind: &str, number: usize, of: usize| {

@@ -1,13 +1,13 @@
 //! Limits on the calls to the API server: how many of each kind are in flight, and how many wait for that.
 //!
 //! Invariants: a flood of one kind of call, such as reads of names that do not exist, takes no permit from another
-//! kind, and what is asked for warnings takes none from decisions; a flood for one service account leaves most permits, and half of the
-//! queue, to the others. A call that is not sent yet leaves the queue when its caller stops waiting; one that was sent keeps its
-//! permit until it ends.
+//! kind, and what is asked for warnings takes none from decisions; a flood for one service account leaves most permits,
+//! and half of the queue, to the others. A call that is not sent yet leaves the queue when its caller stops waiting;
+//! one that was sent keeps its permit until it ends.
 //!
-//! A review makes one call at a time, so the connections that are served bound the queue: with the limits of this project only
-//! the queue for warnings can be full. No limit is by namespace: a client without credentials can forge its victim's namespace, and
-//! would spend what the victim has.
+//! A review makes one call at a time, so the connections that are served bound the queue: with the limits of this
+//! project only the queue for warnings can be full. No limit is by namespace: a client without credentials can forge
+//! its victim's namespace, and would spend what the victim has.
 
 use std::{
     collections::HashMap,

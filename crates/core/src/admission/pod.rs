@@ -41,8 +41,8 @@ pub use slot::{Slot, SlotKind, SlotRef};
 /// The most slots of a pod: the pod itself and its containers of every kind.
 pub const MAX_SLOTS: usize = 1000;
 
-/// The annotation of a pod that asks for a random host name by the value `true`, also where the webhook's setting is off.
-/// Any other value is ignored.
+/// The annotation of a pod that asks for a random host name by the value `true`, also where the webhook's setting is
+/// off. Any other value is ignored.
 pub const RANDOM_HOSTNAME: &str = "gmsa-webhook/random-hostname";
 
 /// The parts of a `v1.Pod` that decisions rest on.
