@@ -25,7 +25,7 @@ BASE = baseline.INPUTS / "pod-with-gmsa.mutate.json"
 
 
 def body(names: int = 1, size: int = 0) -> bytes:
-    """A review of a pod that names so many credential specs, and has an annotation that makes it as long."""
+    """A review of a pod that names this many credential specs, padded by an annotation to this size."""
     review = json.loads(BASE.read_bytes())
     pod = review["request"]["object"]
     if names > 1:
@@ -61,7 +61,7 @@ def run(binary: Path, seconds: float, most: int) -> str:
             try:
                 sample = baseline.measure(case, server, seconds, connections=connections, timeout="60s")
             except baseline.Failure as failure:
-                # Where the machine cannot open so many connections in time, that is what the row says.
+                # The row says so if the machine cannot open the connections in time.
                 rows.append(f"| {what} | {str(failure).rpartition(': ')[2]} | | | | {server.resident_mib():.1f} |")
                 return
             rows.append(f"| {what} | {sample.rate:,.0f} | {sample.p50:.2f} | {sample.p99:.2f} | {sample.cpu:,.1f} | {server.resident_mib():.1f} |")

@@ -9,7 +9,7 @@ import sys
 
 from report import RECORDED, ROOT
 
-# One grey is readable on white and on black; the background is that of the page.
+# One grey is readable on white and on black; the page gives the background.
 INK, COLOURS = "#7d8590", ("#3f8fd2", "#d29922", "#9a6dd7")
 ASSETS = ROOT / "docs" / "assets"
 

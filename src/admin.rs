@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{metrics, server::Serving};
 
 /// How the admin port is served: a few probes and a scraper, each with a connection of its own for each request, which it sends
-/// at once. A place is free again soon, whatever a client does: addresses that flood this port hold up none that does not.
+/// at once. No client keeps a place for long: addresses that flood this port do not delay others.
 #[must_use]
 pub fn serving() -> Serving {
     Serving::new(64, 1024, Duration::from_secs(1))

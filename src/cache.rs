@@ -73,8 +73,8 @@ impl Cache {
     /// A cache that is still empty and may take `budget` bytes, and the watch that fills it, which never ends: the caller drives it. Until then, and whenever
     /// the watch is not healthy, credential specs are read from the API server.
     ///
-    /// `ready` is called when the API server has answered the watch, in whatever way: from then on the cache answers, from
-    /// memory or by a read. It may be called again.
+    /// `ready` is called when the API server has answered the watch, also with an error: from then on the cache
+    /// answers, from memory or by a read. It may be called again.
     pub fn new(
         api: Arc<ApiServer>,
         metrics: Metrics,

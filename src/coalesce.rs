@@ -48,9 +48,9 @@ where
 {
     /// Waits for the answer to `key` until `deadline`; where there is none by then, that is a failure.
     ///
-    /// Where an equal call is in flight and has as much time, the caller joins it. Otherwise what `known` gives is the answer, so that
-    /// that of a call which has just ended is not missed. Otherwise `call` is made with the deadline of the last caller that may join
-    /// it, and must end by then.
+    /// Where an equal call is in flight and has as much time, the caller joins it. Otherwise what `known` gives is the
+    /// answer: it has the answer of a call that has just ended. Otherwise `call` is made with the deadline of the last
+    /// caller that may join it, and must end by then.
     pub async fn ask<W>(
         &self,
         key: K,

@@ -63,7 +63,7 @@ pub struct Config {
     /// Whether credential specs that cannot work are refused rather than warned of.
     pub strict_credential_specs: bool,
     pub enforcement: Enforcement,
-    /// The namespaces in which denials are warnings, whatever `enforcement` says.
+    /// The namespaces in which denials are always warnings, despite `enforcement`.
     pub warn_namespaces: BTreeSet<String>,
     /// How long an allowed `use` is remembered.
     pub authorization_cache_ttl: Duration,

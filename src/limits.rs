@@ -35,8 +35,8 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// The bounds of a process that may use this many bytes, each of which follows from the worst case of what it bounds. All that takes
-    /// memory is in this table, with its worst case, and a test adds them up:
+    /// The bounds of a process that may use this many bytes. Each follows from the worst case of what it bounds. All
+    /// that takes memory is in this table, with its worst case, and a test adds them up:
     ///
     /// | what | worst case | of 128 MiB |
     /// |---|---|---|
@@ -54,7 +54,7 @@ impl Limits {
     /// | log lines (`telemetry/log.rs`) and spans that wait, and metrics | `TELEMETRY` | 5.0 |
     /// | the program, and what the allocator holds | `PROGRAM` | 5.0 |
     ///
-    /// With less than 128 MiB, or on more cores, each part borrows from those that are not full.
+    /// With less than 128 MiB, or on more cores, each part borrows from parts that are not full.
     #[must_use]
     pub fn of_memory(bytes: usize) -> Self {
         let bytes = bytes.clamp(*USEFUL.start(), *USEFUL.end());
@@ -68,7 +68,7 @@ impl Limits {
         }
     }
 
-    /// The memory of what is large, of which a permit is a byte.
+    /// The memory for large bodies: one permit per byte.
     #[must_use]
     pub fn large_memory(&self) -> Arc<Semaphore> {
         Arc::new(Semaphore::new(self.large_bytes))
@@ -82,14 +82,14 @@ impl Default for Limits {
     }
 }
 
-/// The most that a connection can hold that is served, in bytes, whatever client is behind it. What comes in is either a TLS handshake message in
-/// parts, of which rustls keeps 64 KiB, or it is unread: 16 KiB as it came and 16 KiB decrypted in rustls,
-/// [`MAX_HEAD`] in hyper, and twice [`RECEIVE_BUFFER`] in the kernel. What goes out is the head of an answer in
-/// hyper, [`TLS_OUTPUT`], and twice [`SEND_BUFFER`] in the kernel. The rest is the state of TLS and the task.
+/// The most that a served connection can hold, in bytes, with any client. What comes in is either a TLS handshake
+/// message in parts (rustls keeps 64 KiB of it), or it is unread: 16 KiB as it came and 16 KiB decrypted in rustls,
+/// [`MAX_HEAD`] in hyper, and twice [`RECEIVE_BUFFER`] in the kernel. What goes out is the head of an answer in hyper,
+/// [`TLS_OUTPUT`], and twice [`SEND_BUFFER`] in the kernel. The rest is the state of TLS and the task.
 const PER_CONNECTION: usize = (16 + 16 + 10) * 1024 + 2 * MAX_HEAD + TLS_OUTPUT + 2 * RECEIVE_BUFFER + 2 * SEND_BUFFER;
 
-/// The most that a connection can hold that waits, in bytes: [`WAITING_RECEIVE_BUFFER`] twice, the kernel's structures of a socket and
-/// of a file, and a task that waits.
+/// The most that a waiting connection can hold, in bytes: [`WAITING_RECEIVE_BUFFER`] twice, the kernel's structures of
+/// a socket and of a file, and a task that waits.
 const PER_WAITING: usize = 2 * WAITING_RECEIVE_BUFFER + 5 * 1024;
 
 /// The largest request body, in bytes. The API server itself accepts objects of up to 3 MiB, and an update carries two.

@@ -31,8 +31,8 @@ use listener::Listener;
 pub use reviewer::{Reviewer, Sources};
 use routes::REFUSED;
 
-/// Binds the webhook's port, and gives what serves it. `clients` and `ending` are those of [`Serving`], `large_memory` is that of
-/// `limits`, which others may share.
+/// Binds the webhook's port, and gives what serves it. `clients` and `ending` go into [`Serving`]; `large_memory` comes
+/// from `limits`, and others may share it.
 ///
 /// # Errors
 /// Where the address cannot be bound.

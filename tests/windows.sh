@@ -55,7 +55,7 @@ status_codes() {
   {
     printf '#define WIN32_NO_STATUS\n#include <winsock2.h>\n#include <windows.h>\n#undef WIN32_NO_STATUS\n#include <ntstatus.h>\n#include <lmerr.h>\n#include <winhttp.h>\n'
     awk '{ printf "_Static_assert((unsigned)%s == 0x%s, \"%s\");\n", $2, $1, $2 }' "$folder/status-codes"
-    # Mingw's value of this one is not that of Windows' own header.
+    # Mingw's value of this one differs from Windows' own header.
     grep -v ' STATUS_PKU2U_CERT_FAILURE$' "$table/windows.txt" | awk '{ printf "#ifdef %s\n_Static_assert((unsigned)%s == 0x%s, \"%s\");\n#endif\n", $2, $2, $1, $2 }'
   } | x86_64-w64-mingw32-gcc -fsyntax-only -x c - || failed "$table: other values than mingw's headers have"
   echo "status codes: $count, and the names of others, are those of mingw's headers"

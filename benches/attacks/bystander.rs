@@ -49,7 +49,7 @@ pub struct Plan {
     same_address: bool,
     /// Milliseconds; none where nothing is promised.
     aim: Option<f64>,
-    /// Of a hundred answers, those that may not take longer.
+    /// How many of a hundred answers must meet the aim.
     part: usize,
 }
 
@@ -63,7 +63,7 @@ impl Default for Plan {
 pub struct Seen {
     /// How long each request took.
     took: Vec<Duration>,
-    /// Those that were not answered as they should be: the last answer, and how many.
+    /// The last wrong answer, and the number of wrong answers.
     failed: Option<(String, usize)>,
 }
 

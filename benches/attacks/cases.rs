@@ -80,7 +80,7 @@ enum Does {
     Scrapes { requests: usize, connections: usize },
     Burst { reviews: usize },
     Silent { port: Port, sockets: usize },
-    // From so many addresses that are neither the bystander's nor each other's, or from the one that both may have.
+    // From this many addresses besides the bystander's; with 0, from the one that both may have.
     Flood { port: Port, sends: What, addresses: u8 },
     HalfOpen { connections: usize, garbage_per_second: u32 },
     LongTexts { characters: usize, each: usize },
@@ -88,7 +88,7 @@ enum Does {
     // For a while where no number of reviews is given.
     Lookups { review: lookups::Review, connections: usize, reviews: Option<usize> },
     Gone { at_once: usize, reviews: usize },
-    // Of so many bytes, or entries; so many of them are named, or all.
+    // Each spec has this many bytes or entries; `named` of them are named, or all.
     Started { specs: usize, bytes: Option<usize>, entries: Option<usize>, named: Option<usize> },
     NamedBy { deployments: usize, connections: usize },
     EndlessLines,

@@ -118,7 +118,7 @@ pub fn nested_lists() -> Bytes {
     filled(&review("windows.k8s.io", "GMSACredentialSpec", &spec), "[0]", MAX_BODY)
 }
 
-/// A Deployment with 60,000 containers, each of which names another credential spec: 4.4 MB.
+/// A Deployment with 60,000 containers; each names another credential spec: 4.4 MB.
 pub fn many_names() -> Bytes {
     let names: Vec<_> = (0..60_000).map(|at| format!("n-{at:05}")).collect();
     deployment(&names, 0)

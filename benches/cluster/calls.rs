@@ -8,7 +8,7 @@ use super::control_plane::{Client, Scrape};
 
 pub const HISTOGRAM: &str = "apiserver_admission_webhook_admission_duration_seconds";
 
-/// The calls of one kind: how many took at most so many microseconds.
+/// The calls of one kind: how many took at most each number of microseconds.
 #[derive(Clone, Debug, Default)]
 pub struct Calls(BTreeMap<u64, f64>);
 
@@ -31,7 +31,7 @@ pub async fn so_far(client: &Client) -> Both {
 }
 
 impl Calls {
-    /// Adds those of `other`, so many times: -1 takes them away.
+    /// Adds `other`, multiplied by `times`: -1 subtracts it.
     pub fn add(&mut self, other: &Self, times: f64) {
         for (bound, count) in &other.0 {
             *self.0.entry(*bound).or_default() += count * times;

@@ -89,7 +89,7 @@ impl Store {
         self.take(&name);
         let fact = fact.filter(|_| self.followed);
         let mut entry = CachedSpec { version, fact, list };
-        // The rest is for names: a read of what exists is told from those of what is made up.
+        // The rest is for names: they tell reads of existing specs from made-up names.
         if entry.text_bytes() > 0 && self.bytes + entry.bytes(&name) > self.budget / 8 * 7 {
             entry.fact = None;
         }
@@ -112,7 +112,7 @@ impl Store {
         self.specs.get(name).is_some_and(|known| known.version > version)
     }
 
-    /// A list begins: what it has is put, whatever is known, and [`Self::end_list`] removes the rest.
+    /// A list begins: its entries replace what is known, and [`Self::end_list`] removes the rest.
     pub fn begin_list(&mut self) {
         self.list += 1;
         self.removals += 1;
@@ -140,7 +140,7 @@ impl Store {
         }
     }
 
-    /// An event: the object was deleted; `version` is that of its deletion.
+    /// An event: the object was deleted at `version`.
     pub fn remove(&mut self, name: &SpecName, version: Version) {
         self.removals += 1;
         // It may have been created again, and read, before the event came.

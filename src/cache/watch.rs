@@ -331,7 +331,7 @@ impl Watch {
     }
 }
 
-/// The pause after so many failures and one more: it doubles from the first to the longest.
+/// The pause after `failures` + 1 failures: it doubles from the first to the longest.
 fn pause((first, longest): (Duration, Duration), failures: u32) -> Duration {
     jittered(first.saturating_mul(2_u32.saturating_pow(failures)).min(longest))
 }

@@ -8,7 +8,8 @@ use crate::authorization_cache::MAX_REMEMBERED;
 
 mod page;
 
-/// A call to the API server that waits for its permit: its request, its future and those that wait for its answer.
+/// A call to the API server that waits for its permit: its request, its future and the callers that wait for its
+/// answer.
 const WAITING_CALL: usize = 8 * 1024;
 /// The longest namespace, service account and name, and their places.
 const APPROVAL: usize = 63 + 253 + 253 + 192;

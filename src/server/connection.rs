@@ -62,7 +62,7 @@ pub struct Serving {
 }
 
 impl Serving {
-    /// Without TLS, and observed by nobody.
+    /// Without TLS and without metrics.
     #[must_use]
     pub fn new(places: usize, waiting: usize, idle: Duration) -> Self {
         let ending = CancellationToken::new();

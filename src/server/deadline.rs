@@ -1,6 +1,6 @@
 //! The time that a review may take.
 //!
-//! Invariant: a review ends before the API server gives up on it, whatever its query says.
+//! Invariant: a review ends before the API server gives up on it, with any query.
 
 use std::time::Duration;
 
@@ -35,8 +35,8 @@ pub(super) fn time_allowed(query: Option<&str>) -> Result<Duration, Refusal> {
     Ok(timeout.saturating_sub(margin))
 }
 
-/// Waits until `deadline`; `None` where the future is not ready by then. One that is ready at once is in time, whatever the
-/// deadline: [`timeout_at`] asks the future first.
+/// Waits until `deadline`; `None` where the future is not ready by then. One that is ready at once is in time, even
+/// after the deadline: [`timeout_at`] polls the future first.
 pub async fn before<T>(deadline: Instant, future: impl Future<Output = T>) -> Option<T> {
     timeout_at(deadline, future).await.ok()
 }

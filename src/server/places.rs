@@ -47,9 +47,9 @@ struct State {
     most_waiting: usize,
     /// Connections that came so far, which is the number of the last one.
     entered: u64,
-    /// Those that have connections.
+    /// Only addresses with connections.
     sources: HashMap<IpAddr, Connections>,
-    /// Connections that wait: those that sent nothing yet, and those that did.
+    /// Connections that wait: silent ones sent nothing yet, ready ones did.
     silent: usize,
     ready: usize,
 }
@@ -60,7 +60,7 @@ struct Connections {
     /// Places that they hold, and how many of those have brought a request that was decided.
     held: usize,
     proven: usize,
-    /// Those that hold a place and have no request that is being decided, longest first.
+    /// Connections with a place and no request in progress, idle longest first.
     idle: VecDeque<IdleConnection>,
     silent: Queue,
     ready: Queue,
@@ -70,8 +70,8 @@ struct Connections {
 type Queue = BTreeMap<u64, oneshot::Sender<Place>>;
 
 impl Connections {
-    /// Which of those that are idle makes room first, if its time has come: one that never brought a request, or where there is none, the
-    /// one that is idle longest.
+    /// The index of the idle connection that makes room first, if its time has come: one that never brought a request,
+    /// or else the one that is idle longest.
     fn first_to_go(&self) -> Option<usize> {
         let first = self.idle.iter().position(|idle| !idle.is_proven).unwrap_or_default();
         self.idle.get(first).filter(|idle| idle.since.elapsed() >= PATIENCE).map(|_| first)
@@ -198,8 +198,8 @@ impl State {
         Some((*source, tell))
     }
 
-    /// Drops the waiting connection that came first, of the address with the most: of those that have sent nothing, where they are the
-    /// more numerous, as an honest client sends something at once. Of the others the first is the one that is missed least: Go's
+    /// Drops the oldest waiting connection of the address with the most. Silent connections go first where they are at
+    /// least as many: an honest client sends something at once. Of ready connections the oldest is missed least: Go's
     /// client connects for each request, and sends the request that waits longest on the next connection that is free.
     fn drop_one(&mut self) {
         let are_silent = self.silent >= self.ready;
@@ -286,10 +286,11 @@ impl Place {
         Busy(Arc::clone(self))
     }
 
-    /// Whether the connection should end with its answer: another one waits that has more right to its place. That is one of an
-    /// address that holds less than half as many: between addresses that hold about the same, connections would only change hands, each
-    /// at the price of a handshake. Of those that an address holds while others of it wait, three quarters are kept: an API server uses a
-    /// kept one at once for what waits there, and among clients behind one address those stay connected that have brought a request.
+    /// Whether the connection should end with its answer: a connection with more right to its place waits. It is from
+    /// an address that holds less than half as many: between addresses that hold about the same, places would only
+    /// change hands, each at the price of a handshake. While others of its own address wait, three quarters are kept:
+    /// an API server uses a kept connection at once for what waits there, and clients behind one address that have
+    /// brought a request stay connected.
     pub fn is_wanted(&self) -> bool {
         let state = self.places.0.lock();
         let Some(own) = state.sources.get(&self.source) else { return false };

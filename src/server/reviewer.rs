@@ -44,7 +44,7 @@ pub struct Reviewer {
     pub strict_credential_specs: bool,
     /// Whether pods that ask for what they cannot have are denied, or admitted with a warning.
     pub enforcement: Enforcement,
-    /// The namespaces whose pods are admitted with a warning, whatever `enforcement` says.
+    /// The namespaces whose pods are always admitted with a warning, despite `enforcement`.
     pub warn_namespaces: Arc<BTreeSet<String>>,
     /// Counts the reviews, and what the resolver and the authorizer answer.
     pub metrics: Metrics,
@@ -68,7 +68,7 @@ impl Reviewer {
         let takes_hostname = webhook == Webhook::Mutate && (self.random_hostname || asks());
         let hostname = takes_hostname.then(random_hostname).flatten();
         let mut facts = Facts { hostname, ..Facts::default() };
-        // Where denials are not enforced, /validate admits the pod whatever the answers; /mutate fills in what it can.
+        // Where denials are not enforced, /validate admits the pod with any answer; /mutate fills in what it can.
         let is_advice = match webhook {
             Webhook::ValidateWorkload => true,
             Webhook::Validate => enforcement == Enforcement::Warn,

@@ -1,8 +1,9 @@
 //! The log: tracing-subscriber's formatters over tracing-appender's thread.
 //!
-//! Invariants: code that logs never waits for the reader of the log; at most [`LINES`] lines of at most [`LONGEST`] bytes wait to be
-//! written, further ones are dropped and counted; an event is one line, whatever its values hold, because control characters are
-//! escaped; when the guard is dropped, the lines that wait are written, or given up after a second if nothing reads them.
+//! Invariants: code that logs never waits for the reader of the log; at most [`LINES`] lines of at most [`LONGEST`]
+//! bytes wait to be written, further ones are dropped and counted; an event is always one line, because control
+//! characters in its values are escaped; when the guard is dropped, the lines that wait are written, or given up after
+//! a second if nothing reads them.
 
 use std::{
     fmt::{self, Write as _},
@@ -61,7 +62,7 @@ where
     (formatter(format, LogWriter { format, waiting: lines }), guard)
 }
 
-/// The lines that wait for the thread, none of which is longer than [`LONGEST`].
+/// The lines that wait for the thread. None is longer than [`LONGEST`].
 #[derive(Clone)]
 struct LogWriter {
     format: LogFormat,

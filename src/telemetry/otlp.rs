@@ -183,7 +183,7 @@ impl Client {
             .with_safe_default_protocol_versions()
             .map_err(OtlpError::Tls)?;
         let tls = if endpoint.0.scheme_str() == Some("https") {
-            // The image has no certificate authorities: those that are built in take the place of the system's.
+            // The image has no certificate authorities: built-in ones replace the system's.
             tls.clone().with_native_roots().unwrap_or_else(|_| tls.with_webpki_roots())
         } else {
             tls.with_root_certificates(rustls::RootCertStore::empty())

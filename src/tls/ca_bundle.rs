@@ -44,7 +44,7 @@ pub(super) fn read(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, Certifica
     invalid.map_or(Ok(certs), |index| Err(CertificatesError::NotX509(index + 1)))
 }
 
-/// The most certificates that are written into a `caBundle` besides those that are desired, and their bytes.
+/// The most certificates in a `caBundle`, and their bytes. Only desired ones may exceed them.
 pub(crate) const MAX_CERTIFICATES: usize = 64;
 pub(crate) const MAX_BYTES: usize = 128 * 1024;
 
@@ -87,8 +87,8 @@ impl CaBundle {
         }
     }
 
-    /// Removes the certificates for which `may_remove` is true, and appends those that are desired and missing. Of a bundle that
-    /// is too large then, the first that are not desired go. `None` where nothing changes.
+    /// Removes the certificates for which `may_remove` is true, and appends the desired ones that are missing. If the
+    /// bundle is too large then, the first that are not desired go. `None` where nothing changes.
     #[must_use]
     pub fn revised(
         &self,

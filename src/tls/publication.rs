@@ -85,7 +85,7 @@ impl Publication {
         self.history.published_for(ca, now)
     }
 
-    /// Reads every configuration, and writes those that differ from the policy.
+    /// Reads every configuration, and writes each that differs from the policy.
     pub async fn publish(&mut self, policy: &CaPolicy, now: SystemTime) -> Published {
         let mut published = Published::default();
         let mut all_found = Vec::new();

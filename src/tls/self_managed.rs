@@ -79,7 +79,7 @@ pub struct SelfManaged {
     problem: LogOnce,
     /// The version of the Secret that was read last.
     version: Option<String>,
-    /// What happens to the Secret, of which only the metadata comes.
+    /// The events of the Secret, with its metadata only.
     watch: Option<BoxStream<'static, kube::Result<WatchEvent<PartialObjectMeta<Secret>>>>>,
 }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::files::{executable, text, yaml};
 
-/// The address of the repository until it has one: that of a release that is made without being told another.
+/// A placeholder until the repository has an address: a release has it unless it gets another.
 const SOURCE: &str = "https://localhost/gmsa-webhook";
 
 /// Calls `found` with each text of a document and the keys that lead to it.

@@ -28,7 +28,7 @@ fn keyword(rule: &str) -> (&'static str, Value) {
     panic!("no JSON schema is known for the rule {rule}")
 }
 
-/// The same in JSON schema: rules as keywords, and no keys but those that are named.
+/// The same in JSON schema: rules as keywords, and only the keys that are named.
 fn converted(schema: &Value) -> Value {
     let mut made = Map::new();
     for (key, value) in schema.as_object().unwrap() {

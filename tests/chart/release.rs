@@ -68,7 +68,7 @@ fn changes(folder: &Path, chart: &str) -> Vec<Value> {
     serde_saphyr::from_str(described["annotations"]["artifacthub.io/changes"].as_str().unwrap()).unwrap()
 }
 
-/// Of several releases, that of the version alone; each change is one sentence, without links, and belongs to one chart.
+/// Only the changes of this version; each is one sentence, without links, and belongs to one chart.
 #[test]
 fn the_changes_of_a_chart_are_of_its_version() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! What the scenarios find: a cluster with the webhook installed, two credential specs, and two service accounts, of which
+//! What the scenarios find: a cluster with the webhook installed, two credential specs, and two service accounts:
 //! one may use them.
 
 use std::{path::Path, time::SystemTime};
@@ -25,7 +25,7 @@ pub const VISITOR: &str = "visitor";
 /// The name of the two webhooks, which begins every denial.
 pub const WEBHOOK: &str = "admission-webhook.windows-gmsa.sigs.k8s.io";
 
-/// The credential spec `web`, which is that of the examples, as pods hold it.
+/// The credential spec `web`, from the examples, as pods hold it.
 pub const WEB: &str = include_str!("web.json").trim_ascii_end();
 /// The credential spec `sql`, as pods hold it: with the characters that Go escapes.
 pub const SQL: &str = include_str!("sql.json").trim_ascii_end();

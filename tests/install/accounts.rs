@@ -15,7 +15,7 @@ const ACCOUNTS: &str = "charts/gmsa-accounts";
 const PAGE: &str = "charts/gmsa-accounts/README.md";
 const NEW: &str = "credspec new --account WebApp1 --from-ad domain.json";
 
-/// The objects of the releases, and those that they left.
+/// The objects of the releases, and the ones that they left.
 fn objects(cluster: &Cluster) -> Vec<String> {
     let kinds = "gmsacredentialspecs,clusterroles,rolebindings -A -l app.kubernetes.io/name=gmsa-accounts";
     let short = |line: &str| line.replace(".rbac.authorization.k8s.io", "").replace(".windows.k8s.io", "");

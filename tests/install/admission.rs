@@ -85,7 +85,7 @@ fn ephemeral_containers(cluster: &Cluster, path: &str) {
     assert_asked(said.as_deref(), true, FIRST, path, "running");
 }
 
-/// A pod that runs must be able to be labelled and to end, whatever the webhook does; what could change its identity waits.
+/// A running pod can always be labelled and can always end; what could change its identity waits.
 fn updates(cluster: &Cluster) {
     let patch = |pod: &str, patch: &Value| cluster.patch(&format!("pod {pod} -n apps"), patch);
     let image = json!({"spec": {"containers": [{"name": "main", "image": "other"}]}});
@@ -101,7 +101,7 @@ fn updates(cluster: &Cluster) {
     cluster.until("the pod is gone", || cluster.names("pods -n apps") == "pod/plain\n");
 }
 
-/// Workloads are never blocked, whatever their kind. The API server counts what it let pass unasked: those that use GMSA.
+/// Workloads of any kind are never blocked. The API server counts what it let pass unasked: those that use GMSA.
 fn workloads(cluster: &Cluster) {
     let before = passed_unasked(cluster);
     for options in [Options::Absent, Options::Name] {

@@ -15,7 +15,7 @@ fn what_an_installation_finds_is_said_before_it() {
     let cluster = Cluster::start();
     let desk = Desk::new(&cluster);
     desk.assert_outcomes("doctor --pre", "pre");
-    // A user who has no rights but those of everybody.
+    // A user with only the rights that every user has.
     desk.assert_outcomes("doctor --pre --as nobody --as-group system:authenticated", "pre-as-nobody");
 
     cluster.create_namespace(NAMESPACE);

@@ -54,7 +54,7 @@ fn the_scripts_make_certificates_that_can_be_served() {
     printed(request(&["--signer", "kubernetes.io/kubelet-serving"]));
     assert_ne!(served(&cluster)["ca.crt"], second["ca.crt"], "it is the cluster's");
 
-    // Nobody signs for these. They are requested in the same second, and are requests of their own.
+    // No signer signs these. They are requested in the same second, and each is its own request.
     let nobody = || request(&["--signer", "example.com/nobody", "--wait", "1"]);
     let outputs = thread::scope(|scope| [(); 3].map(|()| scope.spawn(nobody)).map(|run| run.join().unwrap()));
     let requests = outputs.map(|output| {

@@ -197,7 +197,7 @@ impl Cluster {
         said.rsplit_once("): ").map_or(said.clone(), |(_, said)| said.to_owned())
     }
 
-    /// Waits until it is so, and fails with the end of every log where it does not come.
+    /// Waits until `holds` is true; on a timeout, fails with the end of every log.
     pub fn until(&self, what: &str, holds: impl Fn() -> bool) {
         self.found(what, || holds().then_some(()));
     }

@@ -33,7 +33,8 @@ fn a_sync_leaves_what_the_webhook_writes_and_nothing_else_differs() {
     let _replica = release.start_replica();
     cluster.until("the webhook has written", || ca_bundles(&cluster).iter().all(Value::is_string));
     let after = sync("--dry-run=server");
-    // The only fields that differ from what was rendered: those that `ignoreDifferences` in docs/gitops.md names. This test itself changed the Service.
+    // Only the fields in `ignoreDifferences` of docs/gitops.md differ from what was rendered. This test itself changed
+    // the Service.
     let mut differences = BTreeSet::new();
     for (before, after) in before.iter().zip(&after).filter(|(before, _)| before["kind"] != "Service") {
         for change in json_patch::diff(before, after).0 {

@@ -10,7 +10,7 @@ use crate::{
 
 /// The most credential specs in a pod.
 const LIMIT: usize = gmsa_core::admission::MAX_SPECS_PER_POD;
-/// Somebody who may do everything in the API.
+/// A user who may do everything in the API.
 pub const OTHER: &str = "--as=other --as-group=system:masters";
 
 const OPT_OUT: &str = "webhooks.optOutLabel=windows.k8s.io/disabled";
@@ -125,7 +125,7 @@ impl Guard<'_> {
         assert!(said.ends_with(&expected), "{said}");
     }
 
-    /// The right is that of the pod's own service account, in the pod's own namespace.
+    /// The pod's own service account needs the right, in the pod's own namespace.
     fn service_accounts(&self) {
         self.cluster.prints("create serviceaccount other -n apps");
         let mut asked = pod("p", "pod", Options::Both, "spec-0");

@@ -125,7 +125,7 @@ pub fn the_test_of_the_release_passes(release: &Release<'_>) {
     assert!(printed.contains("Phase:          Succeeded"), "{printed}");
 }
 
-/// A webhook that is down: the test fails, and says that the API server asks it in vain, and for pods that use GMSA only.
+/// The webhook is down: the test fails, and says that the API server cannot reach it, for pods that use GMSA only.
 fn the_test_of_the_release_fails(release: &Release<'_>) {
     let (report, tested) = test_the_release(release);
     assert!(report.len() == 5 && report[0] == "pass  a pod without GMSA", "{report:?}");

@@ -121,7 +121,7 @@ fn a_release_of_the_go_chart_is_migrated_as_printed() {
     assert_eq!(image(), IMAGE);
     uninstall();
 
-    // Rancher's chart, of which the values matter: root, and a registry for all images.
+    // Rancher's chart, with the values that matter: root, and a registry for all images.
     install(&cluster, "gmsa", GO_RELEASE, "--values tests/install/objects/rancher.yaml");
     desk.run(&without_node(&block("migrate", "--set podSecurityContext=null")));
     assert_eq!((spec()["replicas"].clone(), image()), (json!(3), IMAGE.to_owned()));

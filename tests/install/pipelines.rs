@@ -271,7 +271,7 @@ fn the_action_runs_nothing_that_is_not_of_the_release() {
     fs::write(runner.release(&archive), "other").unwrap();
     assert_eq!(runner.run(&[]), (1, format!("::error::{archive} does not have the checksum of the release\n")));
 
-    // Who can replace the archive can replace its checksum too, and sign as somebody else.
+    // Who can replace the archive can replace its checksum too, and sign as another identity.
     printed(Command::new("bash").args(["-euc", SUMS]).current_dir(runner.release("")).output().unwrap());
     let identity = format!("{WORKFLOW}@refs/tags/v{VERSION}");
     let unsigned =

@@ -23,7 +23,7 @@ fn refusal(user: &str, what: &str) -> String {
     format!("Error from server (Forbidden): {forbidden}: {policy}user \"{user}\" may not {what}: {ADMINISTRATORS}")
 }
 
-/// Each change of a configuration is refused where anybody else than an administrator makes it; the webhook's own token changes nothing but the CA.
+/// Only an administrator may change a configuration; the webhook's own token changes nothing but the CA.
 fn changes_are_refused(cluster: &Cluster) {
     let patch = |object: &str, attack: &Value, user: &str| {
         cluster.patch(&format!("{object} --dry-run=server {user}"), attack).unwrap_or_default()

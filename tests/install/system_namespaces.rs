@@ -1,6 +1,6 @@
 //! Kubernetes without match conditions: pods in kube-system and beside the webhook are judged where it answers, and never wait for it.
 //!
-//! The configurations are those that the chart renders for such a cluster, on a newer API server.
+//! The chart renders the configurations for such a cluster; the API server is newer.
 
 use std::fs;
 

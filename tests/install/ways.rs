@@ -1,5 +1,5 @@
 //! Ways to install and to upgrade that could end in the middle: kubectl with what Helm rendered, fields that others own, the loss of the namespace, and static policies
-//! whose administrators somebody is none of.
+//! that do not name the user as an administrator.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use crate::{
     release::{CONFIGURATIONS, KINDS, RELEASE_NAMESPACE, Release},
 };
 
-/// A Job cannot be changed: that of the next release has another name.
+/// A Job cannot be changed: the next release's Job has another name.
 #[test]
 fn kubectl_applies_one_rendered_release_after_the_other() {
     let cluster = Cluster::start();
@@ -128,7 +128,8 @@ fn an_immutable_secret_is_replaced() {
     assert_eq!(cluster.get(secret).get("immutable"), None);
 }
 
-/// Somebody who may do everything, and is no administrator of the static policies, changes nothing: neither half an upgrade nor half an uninstall.
+/// A cluster administrator whom the static policies do not name changes nothing: neither half an upgrade nor half an
+/// uninstall.
 #[test]
 fn who_is_no_administrator_of_the_static_policies_changes_nothing() {
     let mut cluster = Cluster::start();

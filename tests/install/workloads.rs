@@ -110,7 +110,7 @@ impl<'c> Scene<'c> {
         first.remedy
     }
 
-    /// The name of the one pod that nobody has put on a node.
+    /// The name of the one pod that is on no node yet.
     fn new_pod(&self, of: &str) -> String {
         let is_new = |pod: &Value| pod["spec"]["nodeName"].is_null() && pod["metadata"]["deletionTimestamp"].is_null();
         self.until_pod(of, is_new)
@@ -279,7 +279,7 @@ fn taint(scene: &Scene<'_>) {
     event(scene.cluster, NAMESPACE, &pod, None, "FailedScheduling", scheduler);
     let remedy = scene.until_listed("tainted", Some(&pod), "node-taint");
     scene.desk.follow(&remedy, &[]);
-    // The pod of the old template is there until that of the new one runs.
+    // The old template's pod stays until the new one's runs.
     let new = scene.until_pod("tainted", |pod| pod["spec"]["tolerations"].to_string().contains("\"os\""));
     assert_ne!(new, pod);
     bind(scene.cluster, NAMESPACE, &new, "windows-tainted");

@@ -91,7 +91,7 @@ impl Gated {
         self.entered.acquire().await.unwrap().forget();
     }
 
-    /// Posts reviews one after the other, of which each waits for this resolver.
+    /// Posts reviews one after the other; each waits for this resolver.
     async fn hold(&self, server: &Arc<Server>, reviews: usize, body: &[u8]) -> JoinSet<Answer> {
         let mut held = JoinSet::new();
         for _ in 0..reviews {

@@ -10,7 +10,7 @@ use std::{
 use super::layout::rust_files;
 use crate::support::page;
 
-/// The folders in which a folder of files is a case, and its name that of the test.
+/// The folders in which a folder of files is a case, named as its test.
 const CASES: [&str; 4] = [
     "tests/golden",
     "crates/kubectl-gmsa/tests/cli",

@@ -33,13 +33,13 @@ const OPEN_LIMIT: Duration = Duration::from_secs(5);
 const AT_ONCE: usize = 128;
 const GENTLY: usize = 32;
 
-/// Opens this many connections, and gives those that stay.
+/// Opens this many connections, and gives the ones that stay.
 async fn open<T, F: Future<Output = io::Result<T>>>(number: usize, at_once: usize, open: impl Fn() -> F) -> Vec<T> {
     let opening = (0..number).map(|_| async { timeout(OPEN_LIMIT, open()).await.ok()?.ok() });
     stream::iter(opening).buffer_unordered(at_once).filter_map(future::ready).collect().await
 }
 
-/// Opens this many, and holds them; those that the server closes are not replaced.
+/// Opens this many, and holds them; one that the server closes is not replaced.
 async fn hold<T, F: Future<Output = io::Result<T>>>(number: usize, what: &str, one: impl Fn() -> F) -> Vec<Figure> {
     let held = open(number, AT_ONCE, one).await;
     sleep(HOLD).await;

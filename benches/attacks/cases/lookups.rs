@@ -21,7 +21,7 @@ const STAY: Duration = Duration::from_millis(5);
 /// How long reviews are posted where their number is not given.
 const LASTS: Duration = Duration::from_secs(8);
 
-/// What is posted; each review names credential specs that nobody asked about before.
+/// What is posted; each review names credential specs that none has named before.
 #[derive(Clone, Copy, Deserialize, PartialEq)]
 #[serde(rename_all = "kebab-case")]
 pub enum Review {
@@ -55,7 +55,7 @@ impl Review {
     }
 }
 
-/// Posts so many reviews, or as many as go for a while, on so many connections, which are kept as API servers keep theirs.
+/// Posts `reviews`, or as many as go in `LASTS`, on `connections` that are kept as API servers keep theirs.
 pub async fn lookups(target: &Target<'_>, review: Review, connections: usize, reviews: Option<usize>) -> Vec<Figure> {
     let mut open = Vec::new();
     for _ in 0..connections {

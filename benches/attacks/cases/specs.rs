@@ -25,7 +25,7 @@ const REVIEWS: usize = 96;
 const AT_ONCE: usize = 32;
 /// Reads of these take long.
 const SLOW: &str = "gmsacredentialspecs/slow-";
-/// What authors make together: objects as large as etcd takes them, and more than memory keeps of those that a pod can carry.
+/// What authors make together: objects as large as etcd takes them, and more pod-sized ones than memory keeps.
 const LARGE: usize = 48;
 const LONGEST: usize = 420;
 
@@ -47,8 +47,8 @@ pub fn by_authors(api: &SimulatedApi) {
     api.fault(Verb::Get, SLOW, usize::MAX, Fault::Delay(Duration::from_secs(5)));
 }
 
-/// Posts so many Deployments that name 24 of the large credential specs, and so many that name 24 of the longest; and on so many
-/// connections one of a few kilobytes whose look-up takes long and whose containers are as many and as small as can be.
+/// Posts `deployments` that name 24 of the large credential specs, and as many that name 24 of the longest. On each of
+/// `connections` it posts one of a few kilobytes, with a slow look-up and as many and as small containers as possible.
 pub async fn named_by(target: &Target<'_>, deployments: usize, connections: usize) -> Vec<Figure> {
     const NAMES: usize = 24;
     let named = |kind: &str, number: usize, of: usize| {

@@ -1,11 +1,11 @@
 //! Calls to the API server: one connection for them and one for watches (with a proxy, they share a client), limits on the calls
 //! in flight, one retry.
 //!
-//! Invariants: a call ends by its deadline, whatever the API server does; no more calls are in flight or wait than
-//! their [`CallKind`] allows, and waiting counts against the deadline; a call that was sent ends with its answer or at its deadline,
-//! also where nobody waits for it any more; a call is retried once, and only after a transient failure; a large answer is held within
-//! a budget of bytes, where there is one; messages contain what the API server says in a `Status`, cut to a bound, and never another
-//! body.
+//! Invariants: a call always ends by its deadline; no more calls are in flight or wait than their [`CallKind`] allows,
+//! and waiting counts against the deadline; a call that was sent ends with its answer or at its deadline, even when no
+//! caller waits for it any more; a call is retried once, and only after a transient failure; a large answer is held
+//! within a budget of bytes, where there is one; messages contain what the API server says in a `Status`, cut to a
+//! bound, and never another body.
 
 use std::{sync::Arc, time::Duration};
 
@@ -79,7 +79,7 @@ impl ApiServer {
         })
     }
 
-    /// With a budget for large answers, of which a permit is a byte. An answer beyond it is a failure.
+    /// With a budget for large answers: one permit per byte. An answer beyond it is a failure.
     #[must_use]
     pub fn with_budget(self, bytes: Arc<Semaphore>) -> Self {
         Self { budget: Some(bytes), ..self }

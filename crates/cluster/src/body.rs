@@ -11,13 +11,13 @@ use http_body_util::BodyExt as _;
 use hyper::body::Body;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// The longest body that takes no permit, in bytes: the number of calls in flight, and that of connections, bounds those.
+/// The longest body that takes no permit, in bytes. The limits on calls and connections bound these.
 pub const SMALL: usize = 32 * 1024;
 
 /// Bytes, with the permits that they take.
 pub struct Held {
     pub bytes: Vec<u8>,
-    /// Those of what is longer than [`SMALL`], where there is a budget.
+    /// Only for a body longer than [`SMALL`], where there is a budget.
     pub permits: Option<OwnedSemaphorePermit>,
 }
 
@@ -28,7 +28,7 @@ impl AsRef<[u8]> for Held {
 }
 
 impl Held {
-    /// Bytes that are there already, each of which takes a permit where they are large.
+    /// Bytes that are there already. Large ones take one permit per byte.
     ///
     /// # Errors
     /// [`BodyError::NoMemory`].
@@ -48,7 +48,7 @@ pub enum BodyError {
     NoMemory,
 }
 
-/// Reads a body to its end, at most `most` bytes. A large one of as many bytes as `cost` is given takes so many permits as it gives.
+/// Reads a body to its end, at most `most` bytes. For a large body, `cost` turns its bytes into permits.
 ///
 /// # Errors
 /// Where the body is too large or cut off, and where the budget is used up.

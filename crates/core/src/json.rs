@@ -77,7 +77,8 @@ impl<'de, const MOST: usize> Deserialize<'de> for Text<MOST> {
     }
 }
 
-/// Texts in their order, each of which takes two bytes beside its own: as an item of a list, or as a key, its JSON takes no less.
+/// Texts in their order. Each takes two bytes beside its own: its JSON, as an item of a list or as a key, takes no
+/// less.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Texts {
     joined: String,

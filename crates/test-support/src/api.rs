@@ -112,7 +112,7 @@ pub struct SimulatedApi {
     pub address: SocketAddr,
     world: Arc<World>,
     server: Option<JoinHandle<()>>,
-    /// Bound while the server is stopped, so that nobody else gets the port.
+    /// Bound while the server is stopped, so that no other process gets the port.
     placeholder: Option<TcpSocket>,
     tls: Option<Tls>,
 }
@@ -172,7 +172,7 @@ impl SimulatedApi {
                     let mut serve = pin!(serve);
                     tokio::select! {
                         () = &mut serve => {}
-                        // Nobody reads or writes any more. What arrives stays in the kernel, which acknowledges it.
+                        // No task reads or writes any more. What arrives stays in the kernel, which acknowledges it.
                         _ = freezes.changed() => std::future::pending().await,
                     }
                 });

@@ -1,4 +1,4 @@
-//! Containers that answer `exec` from transcripts, over the same web socket as that of a real API server.
+//! Containers that answer `exec` from transcripts, over the same web socket as a real API server's.
 //!
 //! A transcript is what `kubectl exec` shows: `> COMMAND`, what it prints, and `exit CODE` where that is not 0; `hangs` is a command
 //! that never ends. A command that is not there is one that the image does not have.

@@ -1,4 +1,4 @@
-//! A flood: so many new connections each second, from one address or from many, on each of which little is sent.
+//! A flood: many new connections each second, from one address or from many. Each sends little.
 
 use std::{
     collections::VecDeque,
@@ -14,7 +14,7 @@ use socket2::{Domain, Socket, Type};
 const STEPS: u32 = 500;
 
 /// Opens this many connections per second for as long as `goes_on`, and sends this on each; their source addresses go round. It
-/// holds so many; over it, the oldest goes. Gives how many it opened.
+/// closes the oldest above `holds`. Returns how many it opened.
 pub fn flood(
     to: SocketAddr,
     per_second: u32,

@@ -1,4 +1,4 @@
-//! What must hold for any bytes at all. The property tests and the fuzz targets call these with theirs; whatever does not
+//! What must hold for any bytes at all. The property tests and the fuzz targets call these with theirs; what does not
 //! hold panics.
 
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::{oracle, slow_json};
 /// The head of a TLS record that announces more than is sent: a server waits for the rest.
 pub const HALF_A_HELLO: &[u8] = &[22, 3, 1, 0, 200, 1, 0];
 
-/// A request body: whatever it is, and whatever is found out for it, there is one whole answer, within its bounds.
+/// Any request body, with any facts, gets one whole answer, within its bounds.
 pub fn review(body: &[u8]) {
     let seed = body.len();
     let enforcement = if seed.is_multiple_of(2) { Enforcement::Enforce } else { Enforcement::Warn };

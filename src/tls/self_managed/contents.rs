@@ -25,7 +25,7 @@ pub const TLS_CERT: &str = "tls.crt";
 pub const TLS_KEY: &str = "tls.key";
 /// Every CA that must be trusted: a copy, for people and tools.
 pub const CA_CERT: &str = "ca.crt";
-/// The CAs, with the keys of those that sign or will sign.
+/// The CAs, with the key of each that signs or will sign.
 pub const AUTHORITIES: &str = "authorities.json";
 
 /// The most CAs that are taken from the Secret: who may update it may have any CA trusted, but not fill the `caBundle`s.

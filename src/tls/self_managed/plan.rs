@@ -100,8 +100,8 @@ fn is_usable(ca: &Ca, now: SystemTime) -> bool {
     ca.summary.not_before <= now + CLOCK_SKEW && now < ca.summary.not_after
 }
 
-/// Whether a certificate must be renewed: its lifetime counts, or that of a new one where it is shorter. One from the future is
-/// due too.
+/// Whether a certificate must be renewed: its lifetime counts, or a new one's where that is shorter. One from the
+/// future is due too.
 fn is_due(from: SystemTime, to: SystemTime, lifetime: Duration, policy: &IssuancePolicy, now: SystemTime) -> bool {
     let issued = (from + BACKDATED).min(to);
     let lifetime = to.duration_since(issued).unwrap_or_default().min(lifetime);

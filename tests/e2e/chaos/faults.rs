@@ -73,7 +73,7 @@ impl Fault {
             let time = deployment.start.folder.join("time");
             fs::write(&time, "-100d\n").unwrap();
             deployment.start.clock = Some((library, time));
-            // Those that know the right time would make certificates of today.
+            // Replicas with the right clock would issue certificates dated today.
             let ended = deployment.replicas.drain(..);
             let replicas = ended.map(|replica| deployment.balancer.remove(replica.address)).count();
             deployment.client().merge(SECRET, &json!({"data": null})).await.unwrap();

@@ -21,11 +21,11 @@ use tokio::{net::TcpListener, sync::watch, task::JoinSet};
 pub enum Watches {
     /// They are passed on.
     Pass,
-    /// Those that are open break, and so does each new one.
+    /// Open and new watches break.
     Cut,
     /// They stay open, and nothing comes through.
     Stalled,
-    /// Those that are open break, and each new one is answered with this code.
+    /// Open watches break, and each new one is answered with this code.
     Answered(u16),
 }
 
@@ -71,7 +71,7 @@ impl Proxy {
         Self { address, ca_pem: tls.pem(), watches, _task: task }
     }
 
-    /// Does this to watches from now on, to those that are open too.
+    /// Does this to open and new watches from now on.
     pub fn set(&self, watches: Watches) {
         self.watches.send_replace(watches);
     }

@@ -1,4 +1,4 @@
-//! Pods at a steady rate, of those that may and of those that must not be admitted, and what became of each.
+//! Pods at a steady rate, some allowed and some forbidden, and the outcome of each.
 
 use std::{
     collections::BTreeMap,

@@ -1,4 +1,4 @@
-//! Handshakes that must not succeed, and what they do to those that must.
+//! Handshakes that must fail, and their effect on handshakes that must succeed.
 
 use std::{
     fs,

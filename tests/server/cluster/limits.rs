@@ -85,7 +85,7 @@ async fn a_call_that_was_sent_keeps_its_permit_when_its_caller_has_gone() {
     let mut gone = ask(PER_ACCOUNT);
     api.wait_for(Verb::Create, REVIEWS, 8).await;
     gone.shutdown().await;
-    // Those that waited have left the queue, so these find room. The API server still works on eight.
+    // The waiting calls have left the queue, so these find room. The API server still works on eight.
     let asking = ask(PER_ACCOUNT - 8);
     settle().await;
     assert_eq!(api.count(Verb::Create, REVIEWS), 8);

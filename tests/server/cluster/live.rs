@@ -26,7 +26,7 @@ async fn read(api: &SimulatedApi, time: Duration) -> SpecFact {
     fact
 }
 
-/// What a read of a credential spec that exists brings when `fault` befalls so many tries, and how often it is asked for.
+/// The result of a read of an existing credential spec whose first `times` tries meet `fault`, and the number of tries.
 async fn read_despite(fault: Fault, times: usize, time: Duration) -> (SpecFact, usize) {
     let api = SimulatedApi::start().await;
     api.apply(credential_spec("web", json!({})));

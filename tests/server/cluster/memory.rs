@@ -16,7 +16,7 @@ use super::{BUDGET, SOON, spec_name, within};
 use crate::support::{SimulatedApi, Verb, control_plane::until};
 
 const SPECS: usize = 10_000;
-/// What may be allocated of the 40 MiB: the rest is for the program's own pages, of which a debug build has too many.
+/// What may be allocated of the 40 MiB: the rest is for the program's own pages; a debug build has too many.
 const LIMIT_KIB: usize = 30 * 1024;
 /// The test below, as the test runner knows it.
 const TEST: &str = "cluster::memory::ten_thousand_specs_take_less_than_forty_mebibytes_even_when_they_are_listed_again";

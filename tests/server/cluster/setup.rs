@@ -151,7 +151,7 @@ impl Setup {
         panic!("nothing happened within {seconds} s");
     }
 
-    /// Moves the clock until there were so many lists.
+    /// Moves the clock until there were `times` lists.
     pub async fn lists_within(&self, seconds: u32, times: usize) {
         self.elapse(seconds, || self.api.count(Verb::List, SPECS) == times).await;
     }

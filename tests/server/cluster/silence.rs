@@ -73,7 +73,7 @@ async fn what_a_restored_etcd_does_not_have_or_has_in_an_older_version_goes_with
     let setup = Setup::synced(&["gone"]).await;
     setup.apply("web", "latest");
     setup.says("web", "latest").await;
-    // The versions begin again below those that are known, so that the watch has nothing to say.
+    // The versions begin again below the known ones, so that the watch has no event.
     setup.api.restore(vec![spec("web", "older")]);
     assert_eq!(setup.look_up("gone").await, is("first", Source::Cache));
     setup.lists_within(LISTED, 1).await;

@@ -55,7 +55,7 @@ fn decided(webhook: Webhook, review: &Value, world: &World, enforcement: Enforce
     (serde_json::from_slice::<Value>(&review.answer(&decision)).unwrap()["response"].take(), decision)
 }
 
-/// The denials of which a pod is warned where they are not enforced, as code and reason, and the lines that say so.
+/// The denials that are warnings where they are not enforced, as code and reason, and the lines of the warnings.
 pub fn warned(review: &Value, world: &World) -> (Vec<(u16, &'static str)>, Vec<String>) {
     let (response, decision) = decided(Webhook::Validate, review, world, Enforcement::Warn);
     assert_eq!(response["allowed"], true);

@@ -76,7 +76,7 @@ async fn a_request_that_begins_behind_another_one_occupies_no_place() {
 
 #[tokio::test]
 async fn connections_without_a_request_keep_no_client_out() {
-    // A handshake message of 65,531 bytes, in records of at most 16 KiB, of which the last byte is missing.
+    // A handshake message of 65,531 bytes, in records of at most 16 KiB, without its last byte.
     let message: Vec<u8> = [1, 0, 255, 247].into_iter().chain(vec![0; 65_526]).collect();
     let record = |part: &[u8]| [&[22, 3, 1], &u16::try_from(part.len()).unwrap().to_be_bytes()[..], part].concat();
     let half_a_hello: Vec<u8> = message.chunks(1 << 14).flat_map(record).collect();

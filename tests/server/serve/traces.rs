@@ -156,7 +156,7 @@ async fn a_review_that_fails_is_a_warning_and_an_error_in_its_span() {
     assert_eq!(&id[14..15], "4", "{id}");
 }
 
-/// The image has no certificate authorities: those that are built in do, and a collector that none vouches for costs spans alone.
+/// The image has no certificate authorities: built-in ones do, and an untrusted collector costs only spans.
 #[test]
 fn a_collector_that_cannot_be_trusted_is_sent_nothing() {
     let folder = tempfile::tempdir().unwrap();
@@ -182,7 +182,7 @@ fn a_collector_that_cannot_be_trusted_is_sent_nothing() {
 
 #[test]
 fn a_collector_that_is_away_costs_one_line_and_no_review() {
-    // Bound, so that nobody else gets the port, and not listened on.
+    // Bound, so that no other process gets the port, and not listened on.
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let endpoint = format!("http://{}", socket.local_addr().unwrap());
@@ -191,7 +191,7 @@ fn a_collector_that_is_away_costs_one_line_and_no_review() {
     allowed(&line);
     let cause = serving.until(LOST)["cause"].as_str().unwrap().to_owned();
     assert_eq!(cause, "client error (Connect): tcp connect error: Connection refused (os error 111)");
-    // Posting one takes longer than it takes until the one before is exported, in vain.
+    // Posting one takes longer than the failed export of the one before.
     for _ in 0..5 {
         allowed(&line);
     }

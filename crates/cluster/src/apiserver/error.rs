@@ -118,7 +118,8 @@ fn refusal(code: StatusCode, status: Option<&Status>) -> String {
     }
 }
 
-/// The causes of kube's error, down to that of the operating system; the outermost text, which names a layer of the client, is left out.
+/// The causes of kube's error, down to the operating system's. The outermost text is left out: it names a layer of the
+/// client.
 fn chain(error: &kube::Error) -> String {
     error.source().map_or_else(|| error.to_string(), causes::chain)
 }

@@ -1,13 +1,13 @@
 //! Limits on the calls to the API server: how many of each kind are in flight, and how many wait for that.
 //!
 //! Invariants: a flood of one kind of call, such as reads of names that do not exist, takes no permit from another
-//! kind, and what is asked for warnings takes none from decisions; a flood for one service account leaves most permits, and half of the
-//! queue, to the others. A call that is not sent yet and that nobody waits for any more leaves the queue; one that was sent keeps its
-//! permit until it ends.
+//! kind, and what is asked for warnings takes none from decisions; a flood for one service account leaves most permits,
+//! and half of the queue, to the others. A call that is not sent yet leaves the queue when its caller stops waiting;
+//! one that was sent keeps its permit until it ends.
 //!
-//! A review makes one call at a time, so the connections that are served bound the queue: with the limits of this project no queue but
-//! that for warnings is ever full. No limit is by namespace: a client without credentials can forge that of its victim, and would
-//! spend what the victim has.
+//! A review makes one call at a time, so the connections that are served bound the queue: with the limits of this
+//! project only the queue for warnings can be full. No limit is by namespace: a client without credentials can forge
+//! its victim's namespace, and would spend what the victim has.
 
 use std::{
     collections::HashMap,
@@ -33,7 +33,7 @@ const ADVICE_WAIT: Duration = Duration::from_millis(250);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallKind {
     AccessReview,
-    /// An access review, or a read, for no decision: for what a workload, or a pod that is admitted whatever the answer, is warned of.
+    /// An access review, or a read, for warnings only: about a workload, or about a pod that any answer admits.
     Advice,
     /// A read of a credential spec that is known to exist.
     KnownSpec,
@@ -149,7 +149,7 @@ impl CallLimits {
     }
 
     /// The account's permits, unless too many calls wait for them. A call holds the semaphore while it waits and while it is
-    /// in flight: the count of its holders is that of the calls, and an account without calls is dropped.
+    /// in flight: it has as many holders as calls, and an account without calls is dropped.
     fn account(&self, account: &str) -> Option<Arc<Semaphore>> {
         let mut accounts = self.accounts.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(permits) = accounts.get(account).and_then(Weak::upgrade) {

@@ -21,7 +21,7 @@ pub struct InvalidProxy(String);
 /// The port of a SOCKS proxy that names none.
 const SOCKS_PORT: u16 = 1080;
 
-/// The proxy to a server: that of its kubeconfig, or else that of the environment, where `variable` reads a variable.
+/// The proxy to a server: from its kubeconfig, or else from the environment, whose variables `variable` reads.
 ///
 /// # Errors
 /// Where it is not a proxy's address, or of a kind that client-go refuses.
@@ -160,7 +160,7 @@ mod tests {
             ("https://[fd00::1]:6443", "[fd00::1]:1", true),
             // The address of the proxy says nothing about the server.
             ("https://k8s.example.com:6443", "p", true),
-            // This machine, whatever the list says.
+            // Loopback is always excluded.
             ("https://localhost:6443", "", false),
             ("https://127.0.0.1:6443", "", false),
             ("https://[::1]:6443", "", false),

@@ -1,7 +1,7 @@
 //! Kubernetes' RBAC over manifests: the [`Authorizer`] that replaces a cluster.
 //!
 //! Invariants: an answer is the one that the API server's RBAC authorizer gives for the same objects, the reason of
-//! a denial included, and whatever no rule allows is denied. An access review names exactly the two groups of
+//! a denial included, and what no rule allows is denied. An access review names exactly the two groups of
 //! [`Subject::groups`], so a binding to `system:authenticated`, in which every logged-in user is, counts neither here nor
 //! in a cluster.
 

@@ -81,7 +81,7 @@ pub(super) fn parse_all(texts: &[(&str, &str)], values: usize) -> Vec<Manifests>
 
 #[derive(Clone, Copy, Debug)]
 struct Part<'t> {
-    /// The number of the text among those that are read.
+    /// The index of the text among all that are read.
     file: usize,
     /// The number of the document, counted from 1.
     document: usize,

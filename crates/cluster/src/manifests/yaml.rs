@@ -31,7 +31,7 @@ pub(super) struct TextBounds {
 }
 
 impl TextBounds {
-    /// More than any real manifest holds, but for the values, of which a list from a cluster can hold any number.
+    /// More than any real manifest holds. Only `nodes` varies: a list from a cluster can hold any number.
     pub const fn with_values(nodes: usize) -> Self {
         Self { levels: 64, nodes, repeated: 5_000, repeated_bytes: 256 * 1024 }
     }

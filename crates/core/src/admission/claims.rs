@@ -7,14 +7,14 @@ use crate::credspec::SpecName;
 /// What a slot asks for, or the request as a whole.
 #[derive(Debug)]
 pub(super) enum Claim<'r> {
-    /// What is denied, whatever is found out.
+    /// Denied before any look-up.
     Denied(SlotDenial),
     /// The slot names a credential spec, by a name that can be one.
     Names(Slot<'r>, SpecName),
 }
 
 impl<'r> Claim<'r> {
-    /// That of a slot, by the name in it or by why that is denied.
+    /// The claim of a slot: its name, or why that is denied.
     pub fn of(slot: Slot<'r>, named: Result<SpecName, Denial>) -> Self {
         match named {
             Ok(spec) => Self::Names(slot, spec),

@@ -1,8 +1,8 @@
 //! From a review and the facts that were found out for it to its decision.
 //!
-//! Invariants: [`Review::decide`] is total and synchronous and collects every denial, of which an enforcing webhook answers the
-//! first; for `/mutate` and `/validate` a credential spec, or its use, about
-//! which nothing could be found out is a denial, never an approval. Without a random host name the pod keeps its own.
+//! Invariants: [`Review::decide`] is total and synchronous and collects every denial; an enforcing webhook answers the
+//! first. For `/mutate` and `/validate` a failed look-up of a credential spec, or of its use, is a denial, never an
+//! approval. Without a random host name the pod keeps its own.
 
 use super::{
     Denial, Facts, Patch, Review, Settings, SlotDenial, Source, Webhook, advice, mutate, operation::Operation,

@@ -95,7 +95,7 @@ impl UseFact {
     }
 }
 
-/// Why nothing is known of what no look-up was made for: it comes after what denies, so nobody reads it.
+/// The reason of a fact that was not looked up. A denial comes before it, so no answer shows it.
 const NOT_LOOKED_UP: &str = "it was not looked up";
 
 /// The facts for one review: at most [`super::MAX_SPECS_PER_POD`] entries each, so they are searched from the front.
@@ -117,7 +117,7 @@ impl Facts {
         find(&self.uses, name)
     }
 
-    /// Whether one of them denies whatever names the credential spec.
+    /// Whether a fact denies every slot that names its credential spec.
     pub fn deny(&self) -> bool {
         self.specs.iter().any(|(_, known)| !matches!(known.fact, SpecFact::Contents(_)))
             || self.uses.iter().any(|(_, known)| known.fact != UseFact::Allowed)

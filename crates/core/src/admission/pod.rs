@@ -41,8 +41,8 @@ pub use slot::{Slot, SlotKind, SlotRef};
 /// The most slots of a pod: the pod itself and its containers of every kind.
 pub const MAX_SLOTS: usize = 1000;
 
-/// The annotation of a pod that asks for a random host name by the value `true`, whatever the webhook's setting says. It only ever adds:
-/// any other value is as if it were not there.
+/// The annotation of a pod that asks for a random host name by the value `true`, also where the webhook's setting is
+/// off. Any other value is ignored.
 pub const RANDOM_HOSTNAME: &str = "gmsa-webhook/random-hostname";
 
 /// The parts of a `v1.Pod` that decisions rest on.
@@ -168,7 +168,7 @@ struct WindowsOptions {
     gmsa_credential_spec: Option<Text<MAX_CONTENTS_BYTES>>,
     run_as_user_name: Option<Text>,
     host_process: Option<Flag>,
-    /// That of the container in its list; 0 in the pod itself.
+    /// The container's index in its list; 0 in the pod itself.
     #[serde(skip)]
     position: u16,
 }
@@ -196,7 +196,7 @@ impl SlotKind {
     }
 }
 
-/// Reads a list of containers, of which at most [`MAX_SLOTS`] are kept.
+/// Reads a list of containers, and keeps at most [`MAX_SLOTS`].
 fn containers<'de, D: Deserializer<'de>>(input: D) -> Result<Containers, D::Error> {
     let mut all = fold(input, Containers::default(), |all, Object(container)| all.add(container))?;
     all.shrink();

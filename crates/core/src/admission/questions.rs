@@ -1,6 +1,6 @@
 //! What must be found out before a review can be decided.
 //!
-//! Invariants: a claim that is denied whatever is found out needs no fact; each name is asked about once, in the order of the slots,
+//! Invariants: a claim that is denied already needs no fact; each name is asked about once, in the order of the slots,
 //! and where the first denial decides, none after it.
 
 use super::{

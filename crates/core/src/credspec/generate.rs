@@ -1,8 +1,8 @@
 //! A `GMSACredentialSpec` from what an administrator has: facts about the domain, the JSON that `Get-ADDomain`
 //! prints, or the JSON that the `CredentialSpec` PowerShell module writes for Docker.
 //!
-//! Pure. Invariants: the YAML that is printed reads back as the object that was checked, whatever characters the
-//! facts hold; nothing is guessed that could be another domain's.
+//! Pure. Invariants: the YAML that is printed reads back as the object that was checked, with any characters
+//! in the facts; nothing is guessed that could be another domain's.
 
 use std::fmt::Write as _;
 

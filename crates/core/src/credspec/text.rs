@@ -81,7 +81,7 @@ fn shortest(size: f64) -> (String, i32) {
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let all = format!("{whole}{fraction}");
     let digits = all.trim_start_matches('0');
-    // A float64's digits and exponent are a few hundred at most, whichever way they are written.
+    // A float64's digits and exponent are a few hundred at most, in any notation.
     let before = i32::try_from(whole.len()).unwrap_or(0) - i32::try_from(all.len() - digits.len()).unwrap_or(0);
     (digits.trim_end_matches('0').to_owned(), before + exponent.parse().unwrap_or(0))
 }

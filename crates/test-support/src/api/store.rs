@@ -127,7 +127,7 @@ impl Store {
         self.objects.get(&key(plural, namespace, name)).map(|object| Value::clone(object))
     }
 
-    /// Creates or replaces, whatever was there.
+    /// Creates or replaces an object.
     pub fn apply(&mut self, mut object: Value) -> u64 {
         let (api_version, kind) = (object["apiVersion"].clone(), object["kind"].clone());
         let known = self.kinds.iter().find(|known| api_version == known.api_version && kind == known.kind);

@@ -31,7 +31,7 @@ impl From<kube::Error> for Refusal {
 
 type Answer<T = Value> = Result<T, Refusal>;
 
-/// A client of the API server, with somebody's credentials.
+/// A client of the API server, with one user's credentials.
 #[derive(Clone)]
 pub struct Client(kube::Client);
 

@@ -14,7 +14,7 @@ pub const SPECS: &str = "/apis/windows.k8s.io/v1/gmsacredentialspecs";
 const GROUP: &str = "windows.k8s.io";
 const PLURAL: &str = "gmsacredentialspecs";
 
-/// The service account of the benchmarks' pods, and their credential spec, that of the examples.
+/// The service account of the benchmarks' pods, and their credential spec, from the examples.
 pub const USER: &str = "user";
 pub const SPEC: &str = "gmsa-webapp1";
 
@@ -23,7 +23,7 @@ const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
 
 /// A service account for the webhook, and what it may do with credential specs.
 pub struct Account<'a> {
-    /// Its name, and that of its role.
+    /// The name of the account and its role.
     pub name: &'a str,
     /// The verbs that it has on credential specs.
     pub verbs: &'a [&'a str],

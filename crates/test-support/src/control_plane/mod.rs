@@ -183,8 +183,8 @@ impl ControlPlane {
         .await;
     }
 
-    /// Starts those controllers that stand between a workload and its pods, between a Service and its pods, or between a
-    /// namespace and its life, and those that sign certificates and say who signed them.
+    /// Starts the controllers that make a workload's pods, a Service's endpoints and a namespace's
+    /// life cycle, and the ones that sign certificates and publish the CA.
     fn start_controllers(&mut self) {
         let path = &self.folder;
         let controllers = if self.minor() >= 28 {
@@ -269,8 +269,8 @@ fn start_api_server(binaries: &Binaries, folder: &Path, etcd: SocketAddr, addres
     Process::start("kube-apiserver", folder, &mut command)
 }
 
-/// As many addresses without a listener, all different. Their ports are below those that a system gives out by itself, so
-/// that nobody else gets one before it is listened on.
+/// Different addresses without a listener. Their ports are below the system's ephemeral ports, so
+/// that no other process gets one before it is listened on.
 pub fn free_addresses<const N: usize>() -> [SocketAddr; N] {
     static TAKEN: AtomicU32 = AtomicU32::new(0);
     // Another process that does the same begins elsewhere.

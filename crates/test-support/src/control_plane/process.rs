@@ -134,7 +134,7 @@ pub fn log_of(name: &str, folder: &Path) -> PathBuf {
     folder.join(name).with_extension("log")
 }
 
-/// Lets this process, and those that it starts, have as many open files as the system gives, up to so many.
+/// Raises the limit of open files of this process and its children to `wanted`, or to the system's maximum.
 pub fn raise_open_files(wanted: u64) {
     let files = getrlimit(Resource::Nofile);
     let wanted = files.maximum.map_or(wanted, |most| most.min(wanted)).max(files.current.unwrap_or(u64::MAX));

@@ -362,7 +362,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Whatever comes in whatever order: every serving certificate that was ever given out and has not expired is trusted
+    /// For any events in any order: every serving certificate that was ever given out and has not expired is trusted
     /// by the bundle of that moment, once its authority has been published at all.
     #[test]
     fn whatever_is_served_is_trusted(events in events()) {

@@ -18,8 +18,8 @@ const COMPUTER_NAME_LENGTH: usize = 15;
 /// The most pods of a workload whose names are compared.
 const MAX_COMPARED: usize = 1000;
 
-/// The hash that a Deployment puts into the names of its pods: a number of 32 bits in decimal (`ComputeHash` of kube-controller-manager),
-/// most of which have 10 digits.
+/// The hash that a Deployment puts into the names of its pods: a number of 32 bits in decimal (`ComputeHash` of
+/// kube-controller-manager). Most have 10 digits.
 const HASH: usize = 10;
 
 const CONSEQUENCE: &str = "pods that share these and an account can lose their trust";

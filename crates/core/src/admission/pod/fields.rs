@@ -1,6 +1,6 @@
 //! What a Pod sets that Windows does not have, field by field, and the images that matter.
 //!
-//! The list is that of the Kubernetes documentation (Windows containers in Kubernetes, API compatibility) and of the API
+//! The list comes from the Kubernetes documentation (Windows containers in Kubernetes, API compatibility) and the API
 //! reference (`PodSpec.os`). Invariants: at most `MAX_FOUND` fields of a pod are kept, each in less memory than its JSON takes.
 
 use super::{Pod, Slot, SlotKind};

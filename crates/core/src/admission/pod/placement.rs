@@ -18,7 +18,7 @@ fn is_os(key: &str) -> bool {
     OS.contains(&key)
 }
 
-/// Whether a key is about the operating system, in whatever case.
+/// Whether a key is about the operating system, in any case.
 fn is_like_os(key: &str) -> bool {
     OS.iter().any(|os| key.eq_ignore_ascii_case(os))
 }

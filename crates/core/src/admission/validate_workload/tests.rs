@@ -126,7 +126,7 @@ fn what_windows_does_not_have_is_said_of_every_kind() {
         ];
         assert_eq!(said(kind, &template), expected, "{kind}");
     }
-    // With `spec.os.name` the API server refuses them, whatever their value is.
+    // With `spec.os.name` the API server refuses them with any value.
     template["spec"]["os"] = json!({"name": "windows"});
     assert_eq!(
         said("Deployment.apps", &template),

@@ -115,7 +115,7 @@ fn bindings_and_namespaces() {
             ("ClusterRoleBinding", "{name: b}", REF),
             reason("ClusterRoleBinding \"b\" of ClusterRole \"r\""),
         ),
-        // A binding counts in its own namespace only, whatever its subjects say.
+        // A binding counts only in its own namespace, not in its subjects'.
         (uses("ClusterRole", "{name: r}"), ("RoleBinding", "{name: b, namespace: test}", REF), Err(None)),
         (uses("ClusterRole", "{name: r}"), ("RoleBinding", "{name: b}", REF), Err(None)),
         // A Role counts in its own namespace only, and is no ClusterRole.

@@ -118,7 +118,7 @@ pub(super) struct RawContainer {
     resources: Object<Resources>,
     #[serde(default, deserialize_with = "any_item")]
     pub volume_devices: bool,
-    /// Those that propagate.
+    /// Only mounts that propagate.
     #[serde(default, deserialize_with = "mounts")]
     pub volume_mounts: Vec<(u16, ())>,
 }
