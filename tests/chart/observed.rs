@@ -189,9 +189,9 @@ fn a_query_for_what_does_not_exist_is_found() {
     let file = "tests/chart/metrics/queries";
     let mut found = String::new();
     for query in text(file).lines().filter(|line| !line.starts_with(' ')) {
-        found += &format!("{query}\n");
+        found.extend([query, "\n"]);
         for Fault { name, what } in promql::faults(query, &families()) {
-            found += &format!("    {name} {what}\n");
+            found.extend(["    ", &name, " ", &what, "\n"]);
         }
     }
     assert_file(file, &found);

@@ -50,8 +50,8 @@ fn the_charts_and_manifests_of_a_release_are_as_recorded() {
         let shown = |line: &&str| line.trim().starts_with("image: ") || line.contains("kubeadm:cluster-admins\"]");
         found.extend(manifest.lines().filter(shown).flat_map(|line| ["  ", line.trim(), "\n"]));
         for object in objects(&manifest) {
-            let text = |value: &Value| value.as_str().unwrap().to_owned();
-            found += &format!("  {}/{}\n", text(&object["kind"]), text(&object["metadata"]["name"]));
+            let [kind, name] = [&object["kind"], &object["metadata"]["name"]].map(|value| value.as_str().unwrap());
+            found.extend(["  ", kind, "/", name, "\n"]);
         }
     }
     assert_file("tests/chart/release/released", &found.replace(VERSION, "VERSION"));

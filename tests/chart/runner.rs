@@ -269,7 +269,7 @@ fn a_release_is_published_with_everything_in_it() {
         created.split(' ').filter_map(|word| word.strip_prefix("release/")).map(str::to_owned).collect();
     assert_eq!(files, all);
     // What is pushed, signed and attested, with the bill of materials of each program for what holds it, or installs it.
-    let attested = runner.attested.iter().map(|name| format!("attested {name}\n")).collect::<String>();
+    let attested = runner.attested.iter().flat_map(|name| ["attested ", name, "\n"]).collect::<String>();
     assert_file("tests/chart/runner/asked", &asked(&(log + &attested)));
 }
 

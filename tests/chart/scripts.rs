@@ -22,7 +22,7 @@ fn names_that_would_become_lines_of_a_configuration_are_refused() {
     for line in text(file).lines().filter(|line| !line.starts_with(' ')) {
         let (code, printed, said) = run(Command::new("bash").args(["-c", line]).env("FOLDER", folder.path()));
         assert_eq!(printed, "", "{line}");
-        found += &format!("{line}\n    {code} {said}");
+        found.extend([line, "\n    ", &code.to_string(), " ", &said]);
     }
     assert_file(file, &found);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);

@@ -88,6 +88,18 @@ fn every_kind_of_workload_is_looked_into() {
 }
 
 #[test]
+fn a_spec_that_many_slots_name_is_one_of_those_that_are_left_out() {
+    let mut template = template("s0");
+    let named = |spec: usize| json!({"windowsOptions": {"gmsaCredentialSpecName": format!("s{spec}")}});
+    template["spec"]["containers"] =
+        (1..18).chain([17]).map(|spec| json!({"name": "c", "securityContext": named(spec)})).collect();
+    let object = in_template("", &template);
+    let (_, decision) = judge("Deployment.apps", &object, &SpecFact::Missing, &UseFact::Allowed);
+    assert_eq!(decision.warnings.len(), 17);
+    assert_eq!(decision.warnings[16], "2 more GMSA warnings are left out");
+}
+
+#[test]
 fn the_template_is_where_its_pointer_says() {
     for kind in KINDS {
         let object = in_template(kind, &template("web"));

@@ -58,6 +58,18 @@ fn every_field_is_found_where_it_is() {
 }
 
 #[test]
+fn one_field_of_a_container_is_enough() {
+    for (field, place) in [
+        (json!({"securityContext": {"runAsUser": 0}}), "securityContext/runAsUser"),
+        (json!({"resources": {"requests": {"hugepages-2Mi": "1"}}}), "resources"),
+        (json!({"volumeDevices": [{}]}), "volumeDevices"),
+        (json!({"volumeMounts": [{"mountPropagation": "Bidirectional"}]}), "volumeMounts/0/mountPropagation"),
+    ] {
+        assert_eq!(found(&json!({ "containers": [field] })), [format!("/spec/containers/0/{place} of container ")]);
+    }
+}
+
+#[test]
 fn what_is_kept_is_bounded() {
     let nano = json!({"name": "bb", "image": "images.invalid/nanoserver:1", "securityContext": {"runAsUser": 0}});
     let many = json!({"spec": {"containers": vec![nano.clone(); 65], "initContainers": [nano]}});
