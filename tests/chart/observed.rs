@@ -191,7 +191,7 @@ fn a_query_for_what_does_not_exist_is_found() {
     for query in text(file).lines().filter(|line| !line.starts_with(' ')) {
         found.extend([query, "\n"]);
         for Fault { name, what } in promql::faults(query, &families()) {
-            found.extend(["    ", &name, " ", &what, "\n"]);
+            found.extend(["    ", &name, " ", what, "\n"]);
         }
     }
     assert_file(file, &found);
