@@ -1,6 +1,6 @@
 //! Warnings about a pod that uses GMSA: it is admitted, but may not get its identity.
 //!
-//! Warnings, never denials: each of these can be intended. The webhook calls [`on_pod`] alone.
+//! Warnings, never denials: each of these can be intended. The webhook calls `on_pod` alone.
 
 pub mod same_computer;
 
