@@ -99,7 +99,7 @@ fn printed_float(float: f64) -> String {
     let (mantissa, exponent) = shortest.split_once('e').unwrap();
     let exponent: i32 = exponent.parse().unwrap();
     let precision = mantissa.split_once('.').map_or(0, |(_, fraction)| fraction.len());
-    // Rust takes the even one only where it is told how many digits there are.
+    // Rust takes the even one only if the format gives the number of digits.
     let (even, places) = (format!("{float:.precision$e}"), i32::try_from(precision).unwrap() - exponent);
     let (mantissa, _) = even.split_once('e').unwrap();
     match usize::try_from(places) {

@@ -15,7 +15,7 @@ use super::{
 const PROBE: [&str; 5] = ["probe", "--credspec", "webapp1", "--serviceaccount", "shop:web"];
 const POD: &str = "/namespaces/shop/pods/gmsa-probe-";
 
-/// The pod of the probe, once it was looked at so many times.
+/// The pod of the probe, after this many looks at it.
 async fn looked_at(api: &SimulatedApi, looks: usize) -> Value {
     api.wait_for(Verb::Get, POD, looks).await;
     api.object("pods", "shop", &created(api).pop().unwrap().1).unwrap()

@@ -63,7 +63,7 @@ pub struct Webhook {
 }
 
 impl Webhook {
-    /// Starts the webhook with somebody's credentials and these flags, and waits until it is ready. What is its own goes into
+    /// Starts the webhook with these credentials and flags, and waits until it is ready. What is its own goes into
     /// `NAME` in `folder`, its log to `NAME.log`. Port 0 is a free one.
     pub async fn start(
         binary: &str,

@@ -37,7 +37,7 @@ pub(super) struct PodOwner {
     pub name: String,
     /// `None` where a restart is not possible.
     pub restartable: Option<Kind>,
-    /// Whether it replaces a pod only when somebody deletes it.
+    /// Whether it replaces a pod only after the pod is deleted.
     pub on_delete: bool,
 }
 
