@@ -64,6 +64,8 @@ enum Words {
     Message(&'static str),
     /// Words that count only in a text without other known words: they surround the cause, or have several causes.
     General(&'static str),
+    /// General words that any software writes: they count only in a text that names Windows, Kerberos or Kubernetes.
+    Common(&'static str),
     /// Events of Windows: a part of the name of their source, and their numbers.
     Event(&'static str, &'static [u32]),
     /// Small exit codes of programs.

@@ -17,9 +17,9 @@ family! { "Installation" {
         words: [Message("chart requires kubeversion")];
     INSTALL_PERMISSIONS: "install-permissions", Error, "You lack a right that the installation needs.",
         "Install as a user who has it, such as a cluster administrator (`--as`, `--context`). docs/rights.md lists the rights.";
-    NAMESPACE_UNUSABLE: "namespace-unusable", Error, "The namespace of the installation is being deleted.",
-        "Wait until it is gone, or install into another one: `--namespace`.",
-        words: [Message("because it is being terminated")];
+    NAMESPACE_UNUSABLE: "namespace-unusable", Error, "A namespace is being deleted, so nothing can be created in it.",
+        "Wait until it is gone and create it again, or use another one. `kubectl describe namespace NAMESPACE` says what keeps it.",
+        words: [Refusal("because it is being terminated"), Refusal("namespace * is being terminated")];
     CRD_FOREIGN: "crd-foreign", Warning, "The custom resource for credential specs exists, and is not this project's.",
         "Keep it, and install with `--skip-crds --set crds.upgrade=true`, which brings it up to date in place.";
     STORED_VERSION: "stored-version", Note, "Credential specs may be stored in a version that is deprecated.",
@@ -65,6 +65,7 @@ family! { "Installation" {
         words: [
             Refusal("failed calling webhook"),
             Refusal("failed to call webhook"),
+            Message("unknown authority*gmsa-webhook-ca"),
             Message("webhook\" failed to complete mutation in"),
             Message("webhook\" failed to complete validation in"),
             Message("gmsawebhookcallsfail"),
@@ -117,7 +118,13 @@ family! { "Installation" {
         words: [Message("gmsawebhookwatchstale"), Message("a watch did not end when it was asked to")];
     PORT_TAKEN: "port-taken", Error, "The webhook cannot listen at its port.",
         "Another process has the port, which happens with `hostNetwork`: set `containerPort` or `adminPort`, from 1024 on.",
-        words: [Message("address already in use"), Message("wsaeaddrinuse"), General("permission denied*bind"), General("bind: permission denied")];
+        words: [
+            Message("cannot listen on *address already in use"),
+            Message("gmsa-webhook*address already in use"),
+            Message("gmsa-webhook*wsaeaddrinuse"),
+            Message("gmsa-webhook*permission denied"),
+            Message("cannot listen on *permission denied"),
+        ];
     WEBHOOK_NOT_CALLED: "webhook-not-called", Error, "The API server creates a Pod that uses GMSA without a call of the webhook.",
         "Check whether the namespace is excluded, and whether a webhook configuration sends Pods.";
     NOT_ENFORCED: "not-enforced", Warning, "Denials are not enforced.",

@@ -10,7 +10,7 @@ use aho_corasick::{Anchored, automaton::Automaton as _, nfa::contiguous::NFA};
 
 use super::{
     FAMILIES, Rule,
-    Words::{self, General, Message, Refusal, Start},
+    Words::{self, Common, General, Message, Refusal, Start},
     normal::{ENDS, OPENS, normal},
     status::MESSAGES,
     text::{NO_FAULTS, SURROUNDINGS},
@@ -119,6 +119,12 @@ impl Reading {
     /// Whether the text has these words of the table.
     pub(super) fn has(&self, words: &str) -> bool {
         self.found().any(|(pattern, _)| pattern.words == words)
+    }
+
+    /// Whether these words of the table are all that the text says, behind `Error:`.
+    pub(super) fn is_all(&self, words: &str) -> bool {
+        let spans = self.found().filter(|(pattern, _)| pattern.words == words).flat_map(|(_, spans)| spans);
+        spans.into_iter().any(|span| span.end - span.start + "error:".len() >= self.length)
     }
 
     /// The index of the first remedy for a rule whose words the text has.
@@ -245,7 +251,7 @@ fn patterns() -> impl Iterator<Item = Pattern> {
 /// The text of words; events, exit codes and statuses have none.
 fn of_text(words: Words) -> Option<&'static str> {
     match words {
-        Refusal(text) | Start(text) | Message(text) | General(text) => Some(text),
+        Refusal(text) | Start(text) | Message(text) | General(text) | Common(text) => Some(text),
         _ => None,
     }
 }
