@@ -1,4 +1,4 @@
-//! Accounts, as the cmdlets of Active Directory, its events and its LDAP tell of them.
+//! Accounts: messages of the cmdlets of Active Directory, of its events and of LDAP.
 
 use gmsa_core::diagnostic::Severity;
 

@@ -172,7 +172,7 @@ fn grant(names: &Names<'_>) -> Option<Fix> {
     Some(Fix::write(format!("# or: {command}\n{yaml}")).or_run(Some(format!("`{command}`."))))
 }
 
-/// A name that a credential spec can have, in the slot that has none.
+/// Corrects a name that no credential spec can have, in its slot.
 fn other_name(names: &Names<'_>) -> Option<Fix> {
     let is_wrong = |name: &str| suggest_name(name) != name;
     let mut slots = names.slot.copied().into_iter().chain(names.pod.into_iter().flat_map(Pod::slots));

@@ -30,7 +30,7 @@ pub(super) enum Says {
     /// The status of this name.
     OfWindows(&'static str),
     NoFault(&'static str),
-    /// Nothing: no other words in it count.
+    /// Nothing: words inside it do not count.
     Nothing,
 }
 
@@ -141,7 +141,7 @@ impl Reading {
 /// How far the patterns are reached at one place of the text.
 struct Reader<'t> {
     normal: &'t str,
-    /// Of each part, where it was reached last.
+    /// For each part, where it was found last.
     reached: Vec<Option<Reached>>,
     /// Bytes that are no spaces.
     read: usize,
@@ -150,7 +150,7 @@ struct Reader<'t> {
 
 #[derive(Clone, Copy)]
 struct Reached {
-    /// Of the first part.
+    /// Where the first part of the pattern starts.
     start: usize,
     end: usize,
     /// The end in bytes of the text.
@@ -248,7 +248,7 @@ fn patterns() -> impl Iterator<Item = Pattern> {
     of_rules.chain(of_remedies).chain(of_windows).chain(no_faults).chain(surroundings)
 }
 
-/// The text of words; events, exit codes and statuses have none.
+/// The text of words; `None` for events, exit codes and statuses.
 fn of_text(words: Words) -> Option<&'static str> {
     match words {
         Refusal(text) | Start(text) | Message(text) | General(text) | Common(text) => Some(text),

@@ -8,7 +8,7 @@
 //! its messages in its own language; the others are English.
 //!
 //! Invariants: a text of any length and content gives at most [`MAX_FOUND`] explanations; nothing is guessed: a number counts only
-//! where its form or the word before it says that it is a status. Of a refusal, what stands first counts, and nothing that it quotes.
+//! where its form or the word before it says that it is a status. The first words of a refusal count, and nothing that it quotes.
 
 use std::{
     cmp::Reverse,
@@ -33,7 +33,7 @@ pub const MAX_FOUND: usize = 16;
 /// A text of at most so many words is about the number in it.
 const SHORT: usize = 8;
 
-/// Words in which no others count: Windows pods stay away from the nodes of the control plane, which is no cause.
+/// Parts of a message that hide the words inside them: that a Windows pod stays off control-plane nodes is not a cause.
 pub(super) static SURROUNDINGS: &[&str] = &[
     "untolerated taint {node-role.kubernetes.io/control-plane: }",
     "untolerated taint {node-role.kubernetes.io/master: }",
@@ -338,7 +338,7 @@ fn of_others(text: &str) -> (Vec<Explanation>, Reading) {
     let reading = Reading::of_normal(text).and(Reading::of(&names.join(" ")));
     let phase = Phase::of(text);
     let is_told = is_of_logon(text, phase);
-    // Words of who failed say more than the status that they end with.
+    // A message that says which part failed says more than the status at its end.
     let (words, messages) = sentences(&reading, phase, is_told);
     let is_named = !words.is_empty();
     let mut found = if is_named { words } else { messages };
@@ -370,7 +370,7 @@ fn of_others(text: &str) -> (Vec<Explanation>, Reading) {
     (different(found.into_iter().filter(|found| !has_fault || found.is_fault())), reading)
 }
 
-/// What counts in a text whose other words tell of no fault: an exit code, then words that have several causes.
+/// The explanation of a text without specific words: an exit code, then words that have several causes.
 fn without_fault(text: &str, general: Option<Explanation>, is_alone: bool) -> Vec<Explanation> {
     // Why the kubelet or the system ended it is known.
     let is_ended = ["oomkilled", "liveness probe", "startup probe"].iter().any(|reason| text.contains(reason));
@@ -426,7 +426,7 @@ fn exited(text: &str) -> Option<Explanation> {
         Some((rule, _)) => Meaning::Fault(vec![(None, rule)]),
         None if code == 0 => Meaning::NoFault("The program ended by itself, without an error.".to_owned()),
         None => Meaning::Unknown(
-            "It is of the program, and no status of Windows: only its own documentation and its log say what it means. \
+            "This is the program's own exit code, not a Windows status: its documentation and its log say what it means. \
              `kubectl logs POD --namespace NAMESPACE --previous` shows the log of a container that was started again."
                 .to_owned(),
         ),
@@ -447,8 +447,8 @@ fn different(found: impl Iterator<Item = Explanation>) -> Vec<Explanation> {
     different
 }
 
-/// The explanations of the sentences of a text: a refusal, then the others, whose last one causes those before it. A sentence within another
-/// one is not explained on its own. The second are those of messages of Windows, which are statuses.
+/// Explains the sentences of a text: a refusal first, then the others from the last to the first, as the last is the cause. A sentence within
+/// another one is not explained on its own. The second value holds the messages of Windows, which are statuses.
 fn sentences(reading: &Reading, phase: Option<Phase>, is_told: bool) -> (Vec<Explanation>, Vec<Explanation>) {
     let mut spans: Vec<(Span, usize)> = Vec::new();
     let (mut explained, mut of_windows) = (BTreeMap::new(), BTreeMap::new());
@@ -476,7 +476,7 @@ fn sentences(reading: &Reading, phase: Option<Phase>, is_told: bool) -> (Vec<Exp
     let mut outer = outermost(spans);
     let refusal = refused(reading).filter(|(depth, ..)| outer.iter().all(|(span, _)| *depth <= span.depth));
     let refusal = refusal.map(|(_, words, rule)| fault(quoted(words), None, rule));
-    // Of each pattern the first counts.
+    // The first place of each pattern counts.
     let mut seen = HashSet::new();
     outer.retain(|(_, index)| seen.insert(*index));
     // At one place, the order of the table holds.
@@ -557,7 +557,7 @@ impl<'t> Events<'t> {
         Self { text, numbers: numbers.collect() }
     }
 
-    /// Whether the text tells of one of these events.
+    /// Finds one of these events in the text.
     fn find(&self, words: Words) -> Option<String> {
         let Event(source, numbers) = words else { return None };
         let number = numbers.iter().find(|number| self.numbers.contains(number))?;
