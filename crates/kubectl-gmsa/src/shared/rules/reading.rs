@@ -123,8 +123,8 @@ impl Reading {
 
     /// Whether these words of the table are all that the text says, behind `Error:`.
     pub(super) fn is_all(&self, words: &str) -> bool {
-        let spans = self.found().filter(|(pattern, _)| pattern.words == words).flat_map(|(_, spans)| spans);
-        spans.into_iter().any(|span| span.end - span.start + "error:".len() >= self.length)
+        let mut spans = self.found().filter(|(pattern, _)| pattern.words == words).flat_map(|(_, spans)| spans);
+        spans.any(|span| span.end - span.start + "error:".len() >= self.length)
     }
 
     /// The index of the first remedy for a rule whose words the text has.
