@@ -17,29 +17,42 @@ use socket2::{Domain, Protocol as SocketProtocol, Socket, Type};
 use tokio::{
     net::TcpListener,
     task::JoinSet,
-    time::{interval, sleep, timeout},
+    time::{Instant, interval, sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
 
 use super::{
     connection::{HttpsService, Serving},
+    handshake::Handshakes,
     places::Places,
 };
-use crate::limits::{SEND_BUFFER, UNREAD_TIMEOUT, WAITING_RECEIVE_BUFFER};
+use crate::{
+    limits::{SEND_BUFFER, UNREAD_TIMEOUT, WAITING_RECEIVE_BUFFER},
+    telemetry::LogLimit,
+};
 
 /// Connections that the kernel may hold before they are accepted. Over it the kernel drops the first packet of a connection,
 /// and the client repeats it only after a second.
 const BACKLOG: i32 = 4096;
 
-/// How long to wait after the process has run out of something (file descriptors) before accepting again.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// How long to wait after the system has run out of something before accepting again: until a connection that was dropped for that
+/// has ended. The process itself never runs out of file descriptors ([`fit`](crate::limits::fit)).
+const ACCEPT_PAUSE: Duration = Duration::from_millis(1);
+
+/// The lines about that.
+pub(super) static SHORTAGES: LogLimit = LogLimit::new("cannot accept a connection");
 
 /// How often connections that hold a place without need are looked for, while others wait.
 const ROOM_PERIOD: Duration = Duration::from_millis(100);
 
 /// How long an idle connection may still bring a request during shutdown. The API server does not repeat a request that it
-/// sent while the connection was being closed, so a connection in use is better closed by the answer to its next request.
+/// sent while the connection was being closed, so a connection in use is better closed by the answer to its next request. It
+/// begins again while a connection waits.
 const LAST_CALL: Duration = Duration::from_millis(500);
+
+/// How many times the free places an address may hold when it takes another one. Alone an address holds at most two thirds of
+/// all, two hold two fifths each, and so on: there is always a place for one more.
+pub(super) const SHARE: usize = 2;
 
 /// A bound socket, and how its connections are served.
 pub struct Listener {
@@ -73,7 +86,7 @@ impl Listener {
     /// most `drain`, and drops what is left. Returns how many connections were dropped.
     pub async fn serve(self, router: Router, closing: CancellationToken, drain: Duration) -> usize {
         let Self { tcp, serving, .. } = self;
-        let places = Places::new(serving.places, serving.waiting);
+        let places = Places::new(serving.places, SHARE, serving.waiting);
         let service = Arc::new(HttpsService { serving, router, places, too_late: CancellationToken::new() });
         let HttpsService { serving, places, too_late, .. } = &*service;
         let (graceful, mut tasks, mut room) = (GracefulShutdown::new(), JoinSet::new(), interval(ROOM_PERIOD));
@@ -88,7 +101,9 @@ impl Listener {
                         tasks.spawn(Arc::clone(&service).serve(stream, peer, graceful.watcher()));
                     }
                     Err(error) if is_shortage(&error) => {
-                        tracing::warn!(%error, "cannot accept a connection");
+                        if SHORTAGES.admit() {
+                            tracing::warn!(%error, "cannot accept a connection");
+                        }
                         places.drop_one();
                         sleep(ACCEPT_PAUSE).await;
                     }
@@ -99,11 +114,15 @@ impl Listener {
         drop(tcp);
         serving.ending.cancel();
         let drained = async {
-            sleep(LAST_CALL).await;
-            // Reviews that wait for a place are answered too.
-            while places.ready() > 0 {
+            // Reviews that wait for a place or for their handshake are answered too.
+            let waits = || places.ready() > 0 || serving.tls.as_ref().is_some_and(Handshakes::are_in_progress);
+            let mut end = Instant::now() + LAST_CALL;
+            while Instant::now() < end {
                 room.tick().await;
                 places.make_room();
+                if waits() {
+                    end = Instant::now() + LAST_CALL;
+                }
             }
             too_late.cancel();
             graceful.shutdown().await;
