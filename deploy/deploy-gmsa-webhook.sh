@@ -5,7 +5,7 @@ set -euo pipefail
 
 readonly PROGRAM=${0##*/}
 readonly CRD=gmsacredentialspecs.windows.k8s.io
-readonly OLDEST_MINOR=30 # match conditions: without them the API server would ask about every pod
+readonly OLDEST_MINOR=28 # match conditions: without them the API server would ask about every pod
 KUBECTL=${KUBECTL:-kubectl}
 SOURCE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 readonly SOURCE
@@ -187,7 +187,7 @@ check_cluster() {
   minor=$(sed -n 's/.*"minor": *"\([0-9]*\).*/\1/p' <<<"$version")
   [[ -n $minor ]] || give_up "no cluster: the answer to /version is not one of Kubernetes"
   [[ $minor -ge $OLDEST_MINOR ]] \
-    || give_up "Kubernetes 1.$minor is too old for this script: it needs 1.$OLDEST_MINOR; the Helm chart does with 1.25"
+    || give_up "Kubernetes 1.$minor is too old for this script: it needs 1.$OLDEST_MINOR; install with the Helm chart"
   MANAGER_OF_NAMESPACE=$("$KUBECTL" get namespace "$NAMESPACE" --ignore-not-found \
     -o 'jsonpath={.metadata.labels.app\.kubernetes\.io/managed-by} manages it' 2>&1) \
     || give_up "no rights: $(complaint "$MANAGER_OF_NAMESPACE")"

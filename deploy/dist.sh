@@ -64,6 +64,7 @@ manifests() {
     helm show chart "$folder/$chart-$version.tgz" >/dev/null
   done
   cp "$stamped/gmsa-webhook.yaml" "$folder/gmsa-webhook-$version.yaml"
+  cp "$stamped/gmsa-webhook-kubernetes-1.25.yaml" "$folder/gmsa-webhook-$version-kubernetes-1.25.yaml"
   cp "$stamped/gmsa-static-policies.yaml" "$folder/gmsa-static-policies-$version.yaml"
   cp "$stamped/kustomization.yaml" deploy/gmsa-crd.yaml deploy/schemas/*/*.json "$folder"
   rm -rf "$stamped"

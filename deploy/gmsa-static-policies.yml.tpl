@@ -25,17 +25,17 @@ spec:
   matchConditions:
     - name: uses-gmsa
       expression: |-
-        ([object.spec] + optional.ofNonZeroValue(object.spec.?containers.orValue([])).orValue([])
-          + object.spec.?initContainers.orValue([]) + object.spec.?ephemeralContainers.orValue([]))
-          .exists(s, s.?securityContext.?windowsOptions.?gmsaCredentialSpecName.hasValue()
-            || s.?securityContext.?windowsOptions.?gmsaCredentialSpec.hasValue())
+        ([dyn(object.spec)] + (has(object.spec.containers) && dyn(object.spec.containers) != null ? object.spec.containers : [])
+          + (has(object.spec.initContainers) ? object.spec.initContainers : []) + (has(object.spec.ephemeralContainers) ? object.spec.ephemeralContainers : []))
+          .exists(s, has(s.securityContext) && has(s.securityContext.windowsOptions)
+            && (has(s.securityContext.windowsOptions.gmsaCredentialSpecName) || has(s.securityContext.windowsOptions.gmsaCredentialSpec)))
   variables:
     # What an update adds: ephemeral containers alone. What a pod already had was judged when it came.
     - name: slots
       expression: |-
         request.operation == 'CREATE' ?
-          ([object.spec] + optional.ofNonZeroValue(object.spec.?containers.orValue([])).orValue([])
-            + object.spec.?initContainers.orValue([]) + object.spec.?ephemeralContainers.orValue([]))
+          ([dyn(object.spec)] + (has(object.spec.containers) && dyn(object.spec.containers) != null ? object.spec.containers : [])
+            + (has(object.spec.initContainers) ? object.spec.initContainers : []) + (has(object.spec.ephemeralContainers) ? object.spec.ephemeralContainers : []))
           : object.spec.?ephemeralContainers.orValue([]).filter(e,
               !oldObject.spec.?ephemeralContainers.orValue([]).exists(old, old.name == e.name))
     - name: named
@@ -50,8 +50,8 @@ spec:
     # names0 are all names of the pod, names1 those that differ from the first of names0, and so on: the first of each are the distinct ones.
     - name: names0
       expression: |-
-        ([object.spec] + optional.ofNonZeroValue(object.spec.?containers.orValue([])).orValue([])
-          + object.spec.?initContainers.orValue([]) + object.spec.?ephemeralContainers.orValue([]))
+        ([dyn(object.spec)] + (has(object.spec.containers) && dyn(object.spec.containers) != null ? object.spec.containers : [])
+          + (has(object.spec.initContainers) ? object.spec.initContainers : []) + (has(object.spec.ephemeralContainers) ? object.spec.ephemeralContainers : []))
           .filter(s, s.?securityContext.?windowsOptions.?gmsaCredentialSpecName.hasValue())
           .map(s, s.securityContext.windowsOptions.gmsaCredentialSpecName)
     - name: names1

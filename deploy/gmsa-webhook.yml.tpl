@@ -448,10 +448,10 @@ webhooks:
       - name: uses-gmsa
         expression: |-
           [object, oldObject].exists(pod, pod != null &&
-            ([pod.spec] + optional.ofNonZeroValue(pod.spec.?containers.orValue([])).orValue([])
-              + pod.spec.?initContainers.orValue([]) + pod.spec.?ephemeralContainers.orValue([]))
-              .exists(s, s.?securityContext.?windowsOptions.?gmsaCredentialSpecName.hasValue()
-                || s.?securityContext.?windowsOptions.?gmsaCredentialSpec.hasValue()))
+            ([dyn(pod.spec)] + (has(pod.spec.containers) && dyn(pod.spec.containers) != null ? pod.spec.containers : [])
+              + (has(pod.spec.initContainers) ? pod.spec.initContainers : []) + (has(pod.spec.ephemeralContainers) ? pod.spec.ephemeralContainers : []))
+              .exists(s, has(s.securityContext) && has(s.securityContext.windowsOptions)
+                && (has(s.securityContext.windowsOptions.gmsaCredentialSpecName) || has(s.securityContext.windowsOptions.gmsaCredentialSpec))))
     failurePolicy: Fail
     matchPolicy: Equivalent
     reinvocationPolicy: IfNeeded
@@ -492,10 +492,10 @@ webhooks:
     matchConditions:
       - name: has-name-without-contents
         expression: |-
-          ([object.spec] + optional.ofNonZeroValue(object.spec.?containers.orValue([])).orValue([])
-            + object.spec.?initContainers.orValue([]) + object.spec.?ephemeralContainers.orValue([]))
-            .exists(s, s.?securityContext.?windowsOptions.?gmsaCredentialSpecName.hasValue()
-              && !s.?securityContext.?windowsOptions.?gmsaCredentialSpec.hasValue())
+          ([dyn(object.spec)] + (has(object.spec.containers) && dyn(object.spec.containers) != null ? object.spec.containers : [])
+            + (has(object.spec.initContainers) ? object.spec.initContainers : []) + (has(object.spec.ephemeralContainers) ? object.spec.ephemeralContainers : []))
+            .exists(s, has(s.securityContext) && has(s.securityContext.windowsOptions)
+              && has(s.securityContext.windowsOptions.gmsaCredentialSpecName) && !has(s.securityContext.windowsOptions.gmsaCredentialSpec))
     failurePolicy: Fail
     matchPolicy: Equivalent
     reinvocationPolicy: IfNeeded
@@ -537,10 +537,10 @@ webhooks:
       - name: uses-gmsa
         expression: |-
           [object, oldObject].exists(pod, pod != null &&
-            ([pod.spec] + optional.ofNonZeroValue(pod.spec.?containers.orValue([])).orValue([])
-              + pod.spec.?initContainers.orValue([]) + pod.spec.?ephemeralContainers.orValue([]))
-              .exists(s, s.?securityContext.?windowsOptions.?gmsaCredentialSpecName.hasValue()
-                || s.?securityContext.?windowsOptions.?gmsaCredentialSpec.hasValue()))
+            ([dyn(pod.spec)] + (has(pod.spec.containers) && dyn(pod.spec.containers) != null ? pod.spec.containers : [])
+              + (has(pod.spec.initContainers) ? pod.spec.initContainers : []) + (has(pod.spec.ephemeralContainers) ? pod.spec.ephemeralContainers : []))
+              .exists(s, has(s.securityContext) && has(s.securityContext.windowsOptions)
+                && (has(s.securityContext.windowsOptions.gmsaCredentialSpecName) || has(s.securityContext.windowsOptions.gmsaCredentialSpec))))
       - name: spec-changes
         expression: |-
           request.operation == 'CREATE' || object.spec != oldObject.spec
@@ -576,15 +576,15 @@ webhooks:
     matchConditions:
       - name: uses-gmsa
         expression: |-
-          [object.spec.?jobTemplate.?spec.?template.?spec.or(object.spec.?template.?spec).orValue({})]
-            .exists(spec,
-              ([spec] + optional.ofNonZeroValue(spec.?containers.orValue([])).orValue([])
-                + spec.?initContainers.orValue([]) + spec.?ephemeralContainers.orValue([]))
-                .exists(s, s.?securityContext.?windowsOptions.?gmsaCredentialSpecName.hasValue()
-                  || s.?securityContext.?windowsOptions.?gmsaCredentialSpec.hasValue()))
+          [has(object.spec.jobTemplate) ? object.spec.jobTemplate.spec : object.spec]
+            .exists(workload, has(workload.template) && [workload.template.spec].exists(spec,
+              ([dyn(spec)] + (has(spec.containers) && dyn(spec.containers) != null ? spec.containers : [])
+                + (has(spec.initContainers) ? spec.initContainers : []) + (has(spec.ephemeralContainers) ? spec.ephemeralContainers : []))
+                .exists(s, has(s.securityContext) && has(s.securityContext.windowsOptions)
+                  && (has(s.securityContext.windowsOptions.gmsaCredentialSpecName) || has(s.securityContext.windowsOptions.gmsaCredentialSpec)))))
       - name: has-no-controller
         expression: |-
-          !object.metadata.?ownerReferences.orValue([]).exists(owner, owner.?controller.orValue(false))
+          !(has(object.metadata.ownerReferences) && object.metadata.ownerReferences.exists(owner, has(owner.controller) && owner.controller))
       - name: spec-changes
         expression: |-
           request.operation == 'CREATE' || object.spec != oldObject.spec

@@ -3,7 +3,7 @@
 usage: deploy/stamp.py IMAGE SOURCE FOLDER
 
 IMAGE is the repository of the image, without a tag, beside which the chart is in `charts/`; SOURCE the address of the source repository. FOLDER gets `gmsa-webhook/` and `gmsa-accounts/`, the charts, to
-be packed, `gmsa-webhook.yaml`, which `kubectl apply` takes, the `kustomization.yaml` of that manifest, and `gmsa-static-policies.yaml`, for the disk of a control plane. The CRD is in none of
+be packed, `gmsa-webhook.yaml`, which `kubectl apply` takes, the same for older clusters, the `kustomization.yaml` of the first, and `gmsa-static-policies.yaml`, for the disk of a control plane. The CRD is in none of
 them: `kubectl delete` of the manifest would delete every credential spec. Needs helm.
 """
 
@@ -111,9 +111,9 @@ def chart(image, source, version, folder):
     return target
 
 
-def rendered(target, *options):
-    """What the chart renders as the release `gmsa-webhook`."""
-    command = ["helm", "template", "gmsa-webhook", str(target), "--namespace", "gmsa-webhook", "--no-hooks", "--kube-version", "1.30.0", *options]
+def rendered(target, kubernetes, *options):
+    """What the chart renders as the release `gmsa-webhook`, for this version of Kubernetes and later ones."""
+    command = ["helm", "template", "gmsa-webhook", str(target), "--namespace", "gmsa-webhook", "--no-hooks", "--kube-version", kubernetes, *options]
     objects = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
     return re.sub(r"^# Source: .*\n", "", objects, flags=re.MULTILINE).removeprefix("---\n")
 
@@ -121,7 +121,7 @@ def rendered(target, *options):
 def static_policies(target, folder):
     """The policies of that release for the disk of a control plane, whose administrators are those that kubeadm makes."""
     admins = "kubeadm:cluster-admins"
-    policies = rendered(target, "--show-only", "templates/static-policies.yaml", "--set", f"staticPolicies.enabled=true,staticPolicies.admins.groups={{{admins}}}")
+    policies = rendered(target, "1.36", "--show-only", "templates/static-policies.yaml", "--set", f"staticPolicies.enabled=true,staticPolicies.admins.groups={{{admins}}}")
     head = (
         f"# Policies for the disk of each API server (docs/static-policies.md); no API server takes them as objects. They let the group {admins}\n"
         "# alone change the webhook: replace it everywhere with your groups, and name users in the empty list before each list of groups.\n"
@@ -129,16 +129,16 @@ def static_policies(target, folder):
     (folder / "gmsa-static-policies.yaml").write_text(head + policies, encoding="utf-8")
 
 
-def manifest(target, folder):
+def manifest(target, folder, name, kubernetes, head):
     """All objects, with a namespace of their own."""
-    objects = rendered(target)
+    objects = rendered(target, kubernetes)
     objects = re.sub(r"^    (app.kubernetes.io/managed-by: Helm|helm.sh/chart: .*)\n", "", objects, flags=re.MULTILINE)
     namespace = (
         "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: gmsa-webhook\n"
         "  labels:\n    pod-security.kubernetes.io/enforce: restricted\n"
     )
     text = "\n---\n".join(part.strip("\n") for part in (namespace, objects))
-    (folder / "gmsa-webhook.yaml").write_text(text + "\n", encoding="utf-8")
+    (folder / name).write_text(f"# {head}\n{text}\n", encoding="utf-8")
 
 
 def kustomization(version, folder):
@@ -146,7 +146,8 @@ def kustomization(version, folder):
     text = f"""\
 # For `kubectl apply -k`, and for overlays: in a folder with the manifest. The CRD is applied by itself, from gmsa-crd.yaml, because `kubectl delete -k` would
 # delete every credential spec with it. An overlay may change the image, replicas, labels and the like. It must not change the name and the namespace,
-# which the webhook's arguments hold too: Helm and deploy-gmsa-webhook.sh install by other names.
+# which the webhook's arguments hold too: Helm and deploy-gmsa-webhook.sh install by other names. Kubernetes 1.28 or later; for 1.25 to 1.27 put
+# gmsa-webhook-{version}-kubernetes-1.25.yaml into the list below.
 apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization
 resources:
@@ -160,7 +161,9 @@ def main():
     version = re.search('^version: (.+)$', (CHART / "Chart.yaml").read_text(encoding="utf-8"), re.MULTILINE)[1]
     target = chart(image, source, version, folder)
     accounts(image, source, version, folder)
-    manifest(target, folder)
+    older = f"gmsa-webhook-{version}-kubernetes-1.25.yaml"
+    manifest(target, folder, "gmsa-webhook.yaml", "1.28", f"For Kubernetes 1.28 and later, which has match conditions; {older} is for 1.25 to 1.27.")
+    manifest(target, folder, "gmsa-webhook-kubernetes-1.25.yaml", "1.25", "For Kubernetes 1.25 to 1.27: the API server asks about every pod (docs/install.md, older clusters).")
     kustomization(version, folder)
     static_policies(target, folder)
 

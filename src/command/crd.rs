@@ -12,7 +12,10 @@ use gmsa_cluster::{
     apiserver::{ApiServer, list::METADATA},
     crd::{self, PATH},
 };
-use gmsa_core::credspec::{GROUP, PLURAL, VERSION};
+use gmsa_core::{
+    causes::chain,
+    credspec::{GROUP, PLURAL, VERSION},
+};
 use http::{Request, header::CONTENT_TYPE};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::PartialObjectMeta;
@@ -88,7 +91,9 @@ pub async fn upgrade(api: &ApiServer) -> anyhow::Result<(String, ExitCode)> {
         Ok(written) => {
             format!("{done}; {written} credential specs were written again, and all are stored as {VERSION}")
         }
-        Err(error) => format!("{done}; credential specs may still be stored as {}: {error:#}", old.join(", ")),
+        Err(error) => {
+            format!("{done}; credential specs may still be stored as {}: {}", old.join(", "), chain(error.as_ref()))
+        }
     }))
 }
 

@@ -14,6 +14,7 @@ use axum::{
     Router,
     http::{HeaderValue, Method, Request, StatusCode, header::CONNECTION},
 };
+use gmsa_core::causes;
 use hyper::{
     body::Incoming,
     server::conn::http1::Builder,
@@ -136,7 +137,7 @@ impl HttpsService {
                     if let Some(metrics) = metrics {
                         metrics.handshake_failed();
                         if FAILED_HANDSHAKES.admit() {
-                            tracing::info!(%peer, cause = cut(&error.to_string()), "TLS handshake failed");
+                            tracing::info!(%peer, cause = cut(&causes::own(&error)), "TLS handshake failed");
                         }
                     }
                     return;

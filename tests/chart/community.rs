@@ -104,7 +104,7 @@ fn the_policies_name_the_versions_that_are_tested_and_no_address_of_a_person() {
     assert_eq!(tested.first(), Some(&oldest));
     assert!(support.contains(&format!("| before {oldest} | not supported: the chart refuses it |")));
     assert!(
-        support.contains(&format!("Each change is tested on {}, by their kube-apiserver.", tested.join(" and on ")))
+        support.contains(&format!("CI tests each change on {}, by their kube-apiserver;", tested.join(" and on ")))
     );
     let security = text("SECURITY.md");
     for part in ["**Report a vulnerability**", "working days", "## Supported versions"] {

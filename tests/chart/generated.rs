@@ -101,7 +101,7 @@ fn documents(mode: &str, settings: &[&str]) -> Vec<String> {
         "--namespace",
         "namespace-placeholder",
         "--kube-version",
-        "1.30",
+        "1.28",
         "--no-hooks",
         "--set",
         &mode,

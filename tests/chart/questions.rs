@@ -80,6 +80,6 @@ fn what_is_required_is_what_the_chart_refuses_to_miss() {
         let refused = Helm::new().refuses(["template", "gmsa", CHART, "--values", &name]);
         let because =
             if variable.contains(".hostAccountConfig.") { "hostAccountConfig is set" } else { "enabled is true" };
-        assert_eq!(unframed(&refused), format!("credential.{because}, but {variable} is empty"));
+        assert_eq!(unframed(&refused), format!("values: credential.{because}, but {variable} is empty"));
     }
 }

@@ -54,6 +54,15 @@ fn every_set_of_values_renders_as_recorded() {
     }
 }
 
+/// The conditions are one form for every version that has them: no optional fields (`.?`), which came with 1.29.
+#[test]
+fn match_conditions_are_rendered_from_their_first_version_on() {
+    let [before, first, latest] = ["1.27", "1.28", "1.36"].map(|version| render("defaults", "windows", version));
+    assert_eq!(first, latest);
+    assert!(first.contains("matchConditions:") && !first.contains(".?"), "{first}");
+    assert!(!before.contains("matchConditions:"), "{before}");
+}
+
 /// Fails where a rendering does not differ from another one as recorded.
 pub fn assert_difference(name: &str, from_name: &str, from: &str, rendered: &str) {
     let folder = tempfile::tempdir().unwrap();

@@ -3,13 +3,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
     accounts::ACCOUNTS,
-    files::{text, yaml},
-    helm::CHART,
+    files::{self, text, yaml},
+    helm::{CHART, Helm},
     readme,
+    refused::unframed,
+    rendered::put,
     snapshot::assert_file,
 };
 
@@ -31,9 +33,42 @@ const OPEN: [&str; 8] = [
     "/securityContext/",
 ];
 
+/// Names of other charts, with what is instead of each here: the schema takes them, so that the chart can refuse them in words.
+fn other_names() -> BTreeMap<String, String> {
+    serde_json::from_value(yaml(format!("{CHART}/files/other-names.yaml"))).unwrap()
+}
+
+/// The properties of a group of values, or of all values.
+fn group<'s>(schema: &'s mut Value, name: Option<&str>) -> &'s mut serde_json::Map<String, Value> {
+    let group = name.map_or(String::new(), |name| format!("/properties/{}", name.replace('.', "/properties/")));
+    let shared = schema.pointer(&group).and_then(|group| group["$ref"].as_str());
+    let properties = format!("{}/properties", shared.map_or(group.as_str(), |shared| &shared[1..]));
+    schema.pointer_mut(&properties).unwrap_or_else(|| panic!("{properties}")).as_object_mut().unwrap()
+}
+
+fn is_of_others(property: &Value) -> bool {
+    property["deprecated"] == true
+}
+
+/// Writes the names of other charts into the schema, and removes those that are gone.
+fn write_other_names(schema: &mut Value) {
+    let names = other_names();
+    let groups: BTreeSet<_> = names.keys().map(|name| name.rsplit_once('.').map(|(group, _)| group)).collect();
+    for name in groups {
+        group(schema, name).retain(|_, property| !is_of_others(property));
+    }
+    for (name, instead) in &names {
+        let (parent, key) = name.rsplit_once('.').map_or((None, name.as_str()), |(parent, key)| (Some(parent), key));
+        let description = format!("Not a value of this chart: {instead}.");
+        let replaced =
+            group(schema, parent).insert(key.to_owned(), json!({"deprecated": true, "description": description}));
+        assert_eq!(replaced, None, "{name} is a value of the chart");
+    }
+}
+
 /// The path of every property, and whether it may be null.
 fn properties(schema: &Value, path: &str, found: &mut Vec<(String, bool)>) {
-    for (key, property) in schema["properties"].as_object().into_iter().flatten() {
+    for (key, property) in schema["properties"].as_object().into_iter().flatten().filter(|(_, it)| !is_of_others(it)) {
         let path = format!("{path}/{key}");
         let nullable = property["type"].as_array().is_some_and(|types| types.iter().any(|one| one == "null"));
         found.push((path.clone(), nullable));
@@ -67,12 +102,42 @@ fn the_schema_has_the_keys_of_the_values_and_takes_a_blank_for_each() {
     assert_eq!(in_schema.symmetric_difference(&in_values).cloned().collect::<BTreeSet<_>>(), silent);
 }
 
+/// "use NAME" names a value that exists, and every name is refused with what is instead of it.
+#[test]
+fn names_of_other_charts_are_refused_with_ours() {
+    let values = yaml(format!("{CHART}/values.yaml"));
+    let mut expected = Vec::new();
+    for (name, instead) in other_names() {
+        for used in instead.split("use ").skip(1) {
+            let used = used.split([' ', ',', ';', '=']).next().unwrap();
+            let exists = values.pointer(&format!("/{}", used.replace('.', "/"))).is_some();
+            let is_inside = ["resources.", "updateStrategy."].iter().any(|open| used.starts_with(open));
+            assert!(exists || is_inside || used.starts_with("--"), "{name}: {used}");
+        }
+        expected.push(format!("values: {name} is not a value of this chart: {instead}"));
+    }
+    // A blank value is not set.
+    for value in [json!(true), json!({}), json!("a"), json!([]), Value::Null] {
+        let mut given = json!({});
+        for name in other_names().keys() {
+            put(&mut given, &name.split('.').collect::<Vec<_>>(), &value);
+        }
+        let (_file, file) = files::values(&given);
+        let output = Helm::new().run(["template", "gmsa", CHART, "--namespace", "windows", "--values", &file]);
+        let said = unframed(str::from_utf8(&output.stderr).unwrap());
+        assert_eq!(said, if value.is_null() { String::new() } else { expected.join("\n") }, "{value}");
+    }
+}
+
 /// What an editor shows of a key.
 #[test]
 fn the_schema_describes_every_value_as_the_values_do() {
     for chart in [CHART, ACCOUNTS] {
         let file = format!("{chart}/values.schema.json");
         let mut schema: Value = serde_json::from_str(&text(&file)).unwrap();
+        if chart == CHART {
+            write_other_names(&mut schema);
+        }
         let text = text(format!("{chart}/values.yaml"));
         let values: Value = serde_saphyr::from_str(&text).unwrap();
         let comments =
@@ -83,7 +148,8 @@ fn the_schema_describes_every_value_as_the_values_do() {
 }
 
 fn describe(schema: &mut Value, path: &str, values: &Value, comments: &BTreeMap<String, String>) {
-    for (key, property) in schema.get_mut("properties").and_then(Value::as_object_mut).into_iter().flatten() {
+    let properties = schema.get_mut("properties").and_then(Value::as_object_mut).into_iter().flatten();
+    for (key, property) in properties.filter(|(_, property)| !is_of_others(property)) {
         let path = format!("{path}/{key}");
         let default = values.get(key);
         let group =

@@ -148,7 +148,7 @@ fn the_certificate_s_source_is_changed_as_printed() {
     // No node ends the old pods, so the second step is early, and says so.
     let output = desk.shell(second);
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(!output.status.success() && said.contains("pods of before are still being replaced"), "{said}");
+    assert!(!output.status.success() && said.contains("old pods are still being replaced"), "{said}");
 }
 
 /// Helm goes by what the release says: an annotation on the object saves nothing, a saved file does, also where the kind itself is deleted.

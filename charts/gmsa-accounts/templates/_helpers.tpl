@@ -31,7 +31,7 @@ The entries of the list in their final form, and what the schema cannot say of t
 -}}
 {{- $value := get $domain (index $form 0) | default "" | toString -}}
 {{- if not (regexMatch (index $form 1) $value) -}}
-{{- fail (printf "domain.%s %q is not %s" (index $form 0) $value (index $form 2)) -}}
+{{- fail (printf "values: domain.%s %q is not %s" (index $form 0) $value (index $form 2)) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -39,13 +39,13 @@ The entries of the list in their final form, and what the schema cannot say of t
 {{- range $name, $map := dict "commonLabels" $labels "commonAnnotations" (.root.Values.commonAnnotations | default dict) -}}
 {{- range $key, $value := $map -}}
 {{- if not (regexMatch "^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$" $key) -}}
-{{- fail (printf "the key in %s %q is not one that Kubernetes takes, such as example.com/team: what is before the slash is in lower case" $name $key) -}}
+{{- fail (printf "values: the key in %s %q is not one that Kubernetes takes, such as example.com/team: what is before the slash is in lower case" $name $key) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
 {{- range $key, $value := $labels -}}
 {{- if not (regexMatch "^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$" $value) -}}
-{{- fail (printf "commonLabels.%s %q is not a label's value: at most 63 letters, digits and . _ -, with a letter or digit at both ends" $key $value) -}}
+{{- fail (printf "values: commonLabels.%s %q is not a label's value: at most 63 letters, digits and . _ -, with a letter or digit at both ends" $key $value) -}}
 {{- end -}}
 {{- end -}}
 {{- $names := dict -}}
@@ -53,32 +53,32 @@ The entries of the list in their final form, and what the schema cannot say of t
 {{- range $entry := .entries -}}
 {{- range $account := prepend $entry.additional $entry.account -}}
 {{- if not (regexMatch "^[A-Za-z0-9]([A-Za-z0-9._-]{0,13}[A-Za-z0-9])?$" $account) -}}
-{{- fail (printf "%s: account %q is not a SAM name: at most 15 letters, digits and . _ -, without the trailing $ and without a domain" $entry.path $account) -}}
+{{- fail (printf "values: %s: account %q is not a SAM name: at most 15 letters, digits and . _ -, without the trailing $ and without a domain" $entry.path $account) -}}
 {{- end -}}
 {{- end -}}
 {{- if not (regexMatch "^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$" $entry.name) -}}
-{{- fail (printf "%s: name %q is not a lower-case DNS name" $entry.path $entry.name) -}}
+{{- fail (printf "values: %s: name %q is not a lower-case DNS name" $entry.path $entry.name) -}}
 {{- end -}}
 {{- if gt (len $entry.name) 244 -}}
-{{- fail (printf "%s: name is longer than 244 characters, and that of its ClusterRole would be longer than 253" $entry.path) -}}
+{{- fail (printf "values: %s: name is longer than 244 characters, and that of its ClusterRole would be longer than 253" $entry.path) -}}
 {{- end -}}
 {{- with get $names $entry.name -}}
-{{- fail (printf "%s and %s have the same name %q: give one of them a name" . $entry.path $entry.name) -}}
+{{- fail (printf "values: %s and %s have the same name %q: give one of them a name" . $entry.path $entry.name) -}}
 {{- end -}}
 {{- $_ := set $names $entry.name $entry.path -}}
 {{- if and $entry.plugin (not (regexMatch "^\\{[^{}\\s]+\\}$" $entry.plugin)) -}}
-{{- fail (printf "%s: plugin %q is none: azure, aws, rancher, or a GUID in braces" $entry.path $entry.plugin) -}}
+{{- fail (printf "values: %s: plugin %q is none: azure, aws, rancher, or a GUID in braces" $entry.path $entry.plugin) -}}
 {{- end -}}
 {{- if ne (empty $entry.plugin) (empty $entry.pluginInput) -}}
-{{- fail (printf "%s: plugin and pluginInput go together, and only one of them is set" $entry.path) -}}
+{{- fail (printf "values: %s: plugin and pluginInput go together, and only one of them is set" $entry.path) -}}
 {{- end -}}
 {{- range $grant := $entry.grants -}}
 {{- if not (regexMatch "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?:[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$" $grant) -}}
-{{- fail (printf "%s: grant %q is not NAMESPACE:SERVICE-ACCOUNT" $entry.path $grant) -}}
+{{- fail (printf "values: %s: grant %q is not NAMESPACE:SERVICE-ACCOUNT" $entry.path $grant) -}}
 {{- end -}}
 {{- $binding := printf "%s/%s" (index (splitList ":" $grant) 0) (include "gmsa-accounts.binding" (dict "name" $entry.name "grant" $grant)) -}}
 {{- with get $bindings $binding -}}
-{{- fail (printf "%s and %s make the same RoleBinding %s: remove one grant, or give one entry another name" . $entry.path $binding) -}}
+{{- fail (printf "values: %s and %s make the same RoleBinding %s: remove one grant, or give one entry another name" . $entry.path $binding) -}}
 {{- end -}}
 {{- $_ := set $bindings $binding $entry.path -}}
 {{- end -}}
@@ -99,7 +99,7 @@ have pods refused, is said with its entry before anything is changed. Each line 
 {{- with lookup "v1" "Namespace" "" $namespace -}}
 {{- $isCluster = true -}}
 {{- if .metadata.deletionTimestamp -}}
-{{- fail (printf "%s: grant %q: the namespace %s is being deleted: remove the grant, or wait until the namespace is gone and create it again" $entry.path $grant $namespace) -}}
+{{- fail (printf "values: %s: grant %q: the namespace %s is being deleted: remove the grant, or wait until the namespace is gone and create it again" $entry.path $grant $namespace) -}}
 {{- end -}}
 {{- else -}}
 {{- $missing = append $missing (list $entry.path $grant $namespace) -}}
@@ -107,7 +107,7 @@ have pods refused, is said with its entry before anything is changed. Each line 
 {{- end -}}
 {{- end -}}
 {{- range $isCluster | ternary $missing list -}}
-{{- fail (printf "%s: grant %q: there is no namespace %s: create it, or remove the grant" (index . 0) (index . 1) (index . 2)) -}}
+{{- fail (printf "values: %s: grant %q: there is no namespace %s: create it, or remove the grant" (index . 0) (index . 1) (index . 2)) -}}
 {{- end -}}
 {{- if and $isCluster (.root.Capabilities.APIVersions.Has "windows.k8s.io/v1") -}}
 {{- $names := dict -}}
@@ -116,13 +116,13 @@ have pods refused, is said with its entry before anything is changed. Each line 
 {{- $stored := lookup "windows.k8s.io/v1" "GMSACredentialSpec" "" $entry.name -}}
 {{- $owner := include "gmsa-accounts.owner" $stored -}}
 {{- if and $owner (ne $owner (printf "%s in namespace %s" $release.Name $release.Namespace)) -}}
-{{- fail (printf "%s: the credential spec %q is of the release %s: remove the entry here or there, or give this one another name; to move it here, see README.md, \"Move an entry\"" $entry.path $entry.name $owner) -}}
+{{- fail (printf "values: %s: the credential spec %q is of the release %s: remove the entry here or there, or give this one another name; to move it here, see README.md, \"Move an entry\"" $entry.path $entry.name $owner) -}}
 {{- end -}}
 {{- if and $release.IsUpgrade (not $stored) -}}
 {{- range (lookup "windows.k8s.io/v1" "GMSACredentialSpec" "" "").items -}}
 {{- $isOurs := eq (include "gmsa-accounts.owner" .) (printf "%s in namespace %s" $release.Name $release.Namespace) -}}
 {{- if and $isOurs (not (hasKey $names .metadata.name)) (eq (dig "credspec" "DomainJoinConfig" "MachineAccountName" "" . | lower) (lower $entry.account)) -}}
-{{- fail (printf "%s: the name of account %s changes from %q to %q, so pods that name %q would be refused at once: keep an entry with name: %s and its grants beside this one until no workload names it, or delete the credential spec %s if none does" $entry.path $entry.account .metadata.name $entry.name .metadata.name .metadata.name .metadata.name) -}}
+{{- fail (printf "values: %s: the name of account %s changes from %q to %q, so pods that name %q would be refused at once: keep an entry with name: %s and its grants beside this one until no workload names it, or delete the credential spec %s if none does" $entry.path $entry.account .metadata.name $entry.name .metadata.name .metadata.name .metadata.name) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

@@ -1,19 +1,25 @@
 {{/*
 The CEL expressions that decide which requests reach the webhook. They are made in one place, so that each of them looks at
-all four kinds of slots: the pod, its containers, init containers and ephemeral containers.
+all four kinds of slots: the pod, its containers, init containers and ephemeral containers. They use `has()` instead of optional fields (`.?`), which
+Kubernetes 1.28 does not have.
 */}}
 
-{{/* The list of all slots of the pod spec SPEC. An invalid pod may have null for its containers: refusing it is not our part. */}}
+{{/* The list of all slots of the pod spec SPEC. An invalid pod may have null for its containers: the API server refuses it. `dyn` allows slots of two types in one list. */}}
 {{- define "gmsa-webhook.cel.slots" -}}
-([{{ . }}] + optional.ofNonZeroValue({{ . }}.?containers.orValue([])).orValue([])
-  + {{ . }}.?initContainers.orValue([]) + {{ . }}.?ephemeralContainers.orValue([]))
+([dyn({{ . }})] + (has({{ . }}.containers) && dyn({{ . }}.containers) != null ? {{ . }}.containers : [])
+  + (has({{ . }}.initContainers) ? {{ . }}.initContainers : []) + (has({{ . }}.ephemeralContainers) ? {{ . }}.ephemeralContainers : []))
+{{- end -}}
+
+{{/* Whether a slot of dict "spec" SPEC has Windows options for which "options" holds: an expression in which OPTIONS is their place. */}}
+{{- define "gmsa-webhook.cel.slotWith" -}}
+{{ include "gmsa-webhook.cel.slots" .spec }}
+  .exists(s, has(s.securityContext) && has(s.securityContext.windowsOptions)
+    && {{ .options | replace "OPTIONS" "s.securityContext.windowsOptions" }})
 {{- end -}}
 
 {{/* Whether a slot of the pod spec SPEC has a name or contents. */}}
 {{- define "gmsa-webhook.cel.usesGmsa" -}}
-{{ include "gmsa-webhook.cel.slots" . }}
-  .exists(s, s.?securityContext.?windowsOptions.?gmsaCredentialSpecName.hasValue()
-    || s.?securityContext.?windowsOptions.?gmsaCredentialSpec.hasValue())
+{{- include "gmsa-webhook.cel.slotWith" (dict "spec" . "options" "(has(OPTIONS.gmsaCredentialSpecName) || has(OPTIONS.gmsaCredentialSpec))") -}}
 {{- end -}}
 
 {{/* A pod that uses GMSA, or used it before the update. There is no old object on CREATE. */}}
@@ -24,15 +30,12 @@ all four kinds of slots: the pod, its containers, init containers and ephemeral 
 
 {{/* A pod with a name. */}}
 {{- define "gmsa-webhook.cel.named" -}}
-{{ include "gmsa-webhook.cel.slots" "object.spec" }}
-  .exists(s, s.?securityContext.?windowsOptions.?gmsaCredentialSpecName.hasValue())
+{{- include "gmsa-webhook.cel.slotWith" (dict "spec" "object.spec" "options" "has(OPTIONS.gmsaCredentialSpecName)") -}}
 {{- end -}}
 
 {{/* A pod with a name that nothing has filled in. */}}
 {{- define "gmsa-webhook.cel.unexpanded" -}}
-{{ include "gmsa-webhook.cel.slots" "object.spec" }}
-  .exists(s, s.?securityContext.?windowsOptions.?gmsaCredentialSpecName.hasValue()
-    && !s.?securityContext.?windowsOptions.?gmsaCredentialSpec.hasValue())
+{{- include "gmsa-webhook.cel.slotWith" (dict "spec" "object.spec" "options" "has(OPTIONS.gmsaCredentialSpecName) && !has(OPTIONS.gmsaCredentialSpec)") -}}
 {{- end -}}
 
 {{/* An update that leaves the spec alone (labels, finalizers) must never wait for the webhook: it could block a running pod's end. */}}
@@ -42,14 +45,14 @@ request.operation == 'CREATE' || object.spec != oldObject.spec
 
 {{/* A workload whose pods use GMSA: a CronJob has its pod template in a job template. */}}
 {{- define "gmsa-webhook.cel.workload" -}}
-[object.spec.?jobTemplate.?spec.?template.?spec.or(object.spec.?template.?spec).orValue({})]
-  .exists(spec,
-    {{- include "gmsa-webhook.cel.usesGmsa" "spec" | nindent 4 }})
+[has(object.spec.jobTemplate) ? object.spec.jobTemplate.spec : object.spec]
+  .exists(workload, has(workload.template) && [workload.template.spec].exists(spec,
+    {{- include "gmsa-webhook.cel.usesGmsa" "spec" | nindent 4 }}))
 {{- end -}}
 
 {{/* A workload that somebody made, not a controller: a Deployment, not its ReplicaSet. */}}
 {{- define "gmsa-webhook.cel.uncontrolled" -}}
-!object.metadata.?ownerReferences.orValue([]).exists(owner, owner.?controller.orValue(false))
+!(has(object.metadata.ownerReferences) && object.metadata.ownerReferences.exists(owner, has(owner.controller) && owner.controller))
 {{- end -}}
 
 {{/*

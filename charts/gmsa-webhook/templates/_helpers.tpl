@@ -109,14 +109,22 @@ imagePullSecrets:
 {{- end -}}
 {{- end -}}
 
-{{/* The registry of all charts: ours, or as Rancher sets it. */}}
+{{/* The registry of all charts: ours, as Rancher sets it, or as other charts have it. */}}
 {{- define "gmsa-webhook.registry" -}}
-{{- $rancher := get (.Values.global.cattle | default dict) "systemDefaultRegistry" -}}
-{{ .Values.global.systemDefaultRegistry | default $rancher | trimSuffix "/" }}
+{{ include "gmsa-webhook.mirror" . | default .Values.global.imageRegistry | trimSuffix "/" }}
+{{- end -}}
+
+{{/* The registry that is put before the whole of image.repository; global.imageRegistry replaces the registry in it instead. */}}
+{{- define "gmsa-webhook.mirror" -}}
+{{ .Values.global.systemDefaultRegistry | default (get (.Values.global.cattle | default dict) "systemDefaultRegistry") }}
 {{- end -}}
 
 {{- define "gmsa-webhook.image" -}}
-{{- with include "gmsa-webhook.registry" . }}{{ . }}/{{ end }}{{ .Values.image.repository -}}
+{{- $repository := .Values.image.repository -}}
+{{- if and .Values.global.imageRegistry (not (include "gmsa-webhook.mirror" .)) -}}
+{{- $repository = regexReplaceAll "^(localhost|[^/]*[.:][^/]*)/" $repository "" -}}
+{{- end -}}
+{{- with include "gmsa-webhook.registry" . }}{{ . }}/{{ end }}{{ $repository -}}
 {{- if .Values.image.digest }}@{{ .Values.image.digest }}{{ else }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{ end -}}
 {{- end -}}
 
@@ -153,8 +161,13 @@ self-managed
 zz-{{ include "gmsa-webhook.fullname" . }}
 {{- end -}}
 
-{{/* "true" where the API server evaluates match conditions (since 1.30). */}}
+{{/* "true" where the API server evaluates match conditions: they are on by default from 1.28 on. */}}
 {{- define "gmsa-webhook.hasMatchConditions" -}}
+{{- if semverCompare ">=1.28-0" .Capabilities.KubeVersion.Version }}true{{ end -}}
+{{- end -}}
+
+{{/* "true" where the API server serves v1 of ValidatingAdmissionPolicy, which the guard is. */}}
+{{- define "gmsa-webhook.hasGuard" -}}
 {{- if semverCompare ">=1.30-0" .Capabilities.KubeVersion.Version }}true{{ end -}}
 {{- end -}}
 

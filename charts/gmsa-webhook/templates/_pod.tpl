@@ -149,7 +149,7 @@ securityContext:
 containers:
   - name: {{ .container }}
     image: {{ include "gmsa-webhook.image" .root | quote }}
-    imagePullPolicy: {{ $values.image.imagePullPolicy }}
+    imagePullPolicy: {{ $values.image.pullPolicy | default $values.image.imagePullPolicy }}
     args: {{ toJson .args }}
     {{- with include "gmsa-webhook.resources" .root }}
     resources:

@@ -7,6 +7,7 @@
 use std::{fmt, sync::Arc};
 
 use bytes::Bytes;
+use gmsa_core::causes;
 use http_body_util::BodyExt as _;
 use hyper::body::Body;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -65,7 +66,7 @@ pub async fn read(
     let mut bytes = Vec::with_capacity(announced.unwrap_or_default().min(SMALL));
     let mut permits = None::<OwnedSemaphorePermit>;
     while let Some(frame) = body.frame().await {
-        let Ok(data) = frame.map_err(|error| BodyError::Cut(error.to_string()))?.into_data() else { continue };
+        let Ok(data) = frame.map_err(|error| BodyError::Cut(causes::own(&error)))?.into_data() else { continue };
         let length = bytes.len() + data.len();
         if length > most {
             return Err(BodyError::TooLarge);

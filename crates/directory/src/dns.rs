@@ -60,25 +60,37 @@ impl NameServers {
 
     /// The addresses of a host.
     pub(crate) async fn addresses(&self, host: &str) -> Result<Vec<IpAddr>, String> {
-        let mut addresses = Vec::new();
+        let address = |data: &RData<'_>| match data {
+            RData::A(a) => Some(IpAddr::from(a.address.to_be_bytes())),
+            RData::AAAA(aaaa) => Some(IpAddr::from(aaaa.address.to_be_bytes())),
+            _ => None,
+        };
+        let (mut addresses, mut failed) = (Vec::new(), None);
+        // Some servers answer only one of the two questions: its addresses are enough.
         for kind in [TYPE::A, TYPE::AAAA] {
-            let answer = self.ask(host, kind).await?;
-            addresses.extend(read(&answer, |data| match data {
-                RData::A(a) => Some(IpAddr::from(a.address.to_be_bytes())),
-                RData::AAAA(aaaa) => Some(IpAddr::from(aaaa.address.to_be_bytes())),
-                _ => None,
-            })?);
+            match self.ask(host, kind).await.and_then(|answer| read(&answer, address)) {
+                Ok(found) => addresses.extend(found),
+                Err(why) => failed = failed.or(Some(why)),
+            }
         }
-        if addresses.is_empty() { Err(format!("the DNS has no address of {host}")) } else { Ok(addresses) }
+        if addresses.is_empty() {
+            Err(failed.unwrap_or(format!("the DNS has no address of {host}")))
+        } else {
+            Ok(addresses)
+        }
     }
 
-    /// The answer of the first server that gives one.
+    /// The answer of the first server that gives one. A server that answers with a failure, such as SERVFAIL or REFUSED, knows
+    /// nothing of the name; that there is no such name is an answer.
     async fn ask(&self, name: &str, kind: TYPE) -> Result<Vec<u8>, String> {
         let mut failed = "the system names no DNS server: --directory-dns IP names one".to_owned();
         for server in &self.servers {
             let answer = timeout(LIMIT, exchange(*server, name, kind)).await;
             match answer {
-                Ok(Ok(answer)) => return Ok(answer),
+                Ok(Ok(answer)) => match read(&answer, |_| None::<()>) {
+                    Ok(_) => return Ok(answer),
+                    Err(why) => failed = why,
+                },
                 Ok(Err(error)) => failed = format!("DNS server {server}: {error}{OTHER_SERVER}"),
                 Err(_) => {
                     failed = format!("DNS server {server} did not answer within {} s{OTHER_SERVER}", LIMIT.as_secs());
@@ -124,8 +136,10 @@ pub fn controllers(answer: &[u8], domain: &str) -> Result<Vec<String>, Error> {
     Ok(hosts)
 }
 
+/// Whether a host is in a domain; names of the DNS have no case (RFC 4343).
 fn is_in(host: &str, domain: &str) -> bool {
-    host.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+    let (host, domain) = (host.to_ascii_lowercase(), domain.trim_end_matches('.').to_ascii_lowercase());
+    host.strip_suffix(&domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }
 
 /// The answer of a server: over UDP, and where it does not fit there, or does not come, over TCP (RFC 7766).
@@ -217,6 +231,63 @@ mod tests {
         assert_eq!(
             controllers(&answer(&hosts), "contoso.com").unwrap(),
             ["dc1.contoso.com", "dc2.contoso.com", "dc3.contoso.com"]
+        );
+    }
+
+    #[test]
+    fn a_domain_is_compared_without_case() {
+        for domain in ["Contoso.com", "CONTOSO.COM."] {
+            assert_eq!(controllers(&answer(&[(0, 0, "dc1.contoso.com")]), domain).unwrap(), ["dc1.contoso.com"]);
+        }
+    }
+
+    /// A server that answers each question for addresses: by its kind, with an address, or with this code.
+    async fn server(addresses: &'static [(TYPE, RData<'static>)], otherwise: RCODE) -> SocketAddr {
+        let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let address = socket.local_addr().unwrap();
+        tokio::spawn(async move {
+            let mut query = vec![0; 512];
+            while let Ok((length, client)) = socket.recv_from(&mut query).await {
+                let asked = Packet::parse(&query[..length]).unwrap();
+                let mut answer = Packet::new_reply(asked.id());
+                let kind = asked.questions[0].qtype;
+                match addresses.iter().find(|(of, _)| QTYPE::TYPE(*of) == kind) {
+                    Some((_, data)) => {
+                        let name = Name::new_unchecked("x");
+                        answer.answers.push(ResourceRecord::new(name, CLASS::IN, 1, data.clone()));
+                    }
+                    None => *answer.rcode_mut() = otherwise,
+                }
+                socket.send_to(&answer.build_bytes_vec().unwrap(), client).await.unwrap();
+            }
+        });
+        address
+    }
+
+    const IPV4: &[(TYPE, RData<'static>)] = &[(TYPE::A, RData::A(simple_dns::rdata::A { address: 0x0a00_0001 }))];
+
+    #[tokio::test]
+    async fn a_failed_question_for_one_kind_of_address_leaves_the_other() {
+        let servers = vec![server(IPV4, RCODE::ServerFailure).await];
+        let found = NameServers { servers }.addresses("dc1.contoso.com").await;
+        assert_eq!(found, Ok(vec![IpAddr::from([10, 0, 0, 1])]));
+    }
+
+    #[tokio::test]
+    async fn a_server_that_fails_is_followed_by_the_next_one_and_one_that_knows_no_such_name_is_not() {
+        for code in [RCODE::ServerFailure, RCODE::Refused, RCODE::NotImplemented] {
+            let servers = vec![server(&[], code).await, server(IPV4, RCODE::NoError).await];
+            let found = NameServers { servers }.addresses("dc1.contoso.com").await;
+            assert_eq!(found, Ok(vec![IpAddr::from([10, 0, 0, 1])]), "{code:?}");
+        }
+        let servers = vec![server(&[], RCODE::NameError).await, server(IPV4, RCODE::NoError).await];
+        let found = NameServers { servers }.addresses("dc1.contoso.com").await;
+        assert_eq!(found, Err("the DNS has no address of dc1.contoso.com".to_owned()));
+        let servers = vec![server(&[], RCODE::Refused).await];
+        let found = NameServers { servers }.addresses("dc1.contoso.com").await;
+        assert_eq!(
+            found,
+            Err("the DNS server answers Refused; --directory-dns IP names another DNS server".to_owned())
         );
     }
 

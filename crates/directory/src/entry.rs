@@ -96,7 +96,7 @@ fn trimmed(part: &str) -> &str {
 /// The DNS name of the domain that an object is in: `contoso.com` of `CN=…,DC=contoso,DC=com`.
 pub fn domain_of(name: &str) -> Option<String> {
     let labels = parts(name).filter_map(|part| part.split_once('=')).filter(|(key, _)| key.eq_ignore_ascii_case("DC"));
-    let labels: Vec<String> = labels.map(|(_, label)| label.to_ascii_lowercase()).collect();
+    let labels: Vec<String> = labels.map(|(_, label)| unescaped(label).to_ascii_lowercase()).collect();
     (!labels.is_empty()).then(|| labels.join("."))
 }
 
@@ -110,18 +110,34 @@ pub fn base_of(name: &str) -> String {
 pub fn is_within(name: &str, base: &str) -> bool {
     let (name, base): (Vec<&str>, Vec<&str>) = (parts(name).collect(), parts(base).collect());
     let tail = name.len().checked_sub(base.len()).and_then(|start| name.get(start..));
-    tail.is_some_and(|tail| tail.iter().zip(&base).all(|(one, other)| one.eq_ignore_ascii_case(other)))
+    let is_equal = |(one, other): (&&str, &&str)| unescaped(one).eq_ignore_ascii_case(&unescaped(other));
+    tail.is_some_and(|tail| tail.iter().zip(&base).all(is_equal))
 }
 
 /// The value of the first part, without its escapes: `Web, the first` of `CN=Web\, the first,DC=…`.
 pub fn first_value(name: &str) -> String {
     let value = parts(name).next().and_then(|part| part.split_once('=')).map_or("", |(_, value)| value);
-    let mut chars = value.chars();
-    let mut plain = String::new();
-    while let Some(c) = chars.next() {
-        plain.push(if c == '\\' { chars.next().unwrap_or(c) } else { c });
+    unescaped(value)
+}
+
+/// A part of a distinguished name without its escapes (RFC 4514, 2.4): a backslash before a character, or before two hexadecimal
+/// digits, which are a byte of UTF-8: `\2C` is a comma.
+fn unescaped(part: &str) -> String {
+    let hex = |byte: Option<u8>| char::from(byte?).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    let (mut plain, mut bytes) = (Vec::with_capacity(part.len()), part.bytes());
+    while let Some(byte) = bytes.next() {
+        let mut after = bytes.clone();
+        let pair = (hex(after.next()), hex(after.next()));
+        match pair {
+            (Some(high), Some(low)) if byte == b'\\' => {
+                plain.push(high << 4 | low);
+                bytes = after;
+            }
+            _ if byte == b'\\' => plain.push(bytes.next().unwrap_or(byte)),
+            _ => plain.push(byte),
+        }
     }
-    plain
+    String::from_utf8_lossy(&plain).into_owned()
 }
 
 #[cfg(test)]
@@ -145,5 +161,14 @@ mod tests {
         assert_eq!(first_value(name), "Web, DC=evil");
         assert!(is_within(name, "dc=contoso,dc=com") && !is_within("DC=com", "DC=contoso,DC=com"));
         assert!(!is_within(name, "DC=evil,DC=com"));
+    }
+
+    #[test]
+    fn both_forms_of_an_escape_mean_the_same() {
+        assert_eq!(first_value(r"CN=Web\2C the first,DC=a"), "Web, the first");
+        assert_eq!(first_value(r"CN=Caf\C3\A9 \\ \+\23,DC=a"), r"Café \ +#");
+        assert_eq!(first_value(r"CN=\5cA\g\,DC=a"), r"\Ag,DC=a");
+        assert!(is_within(r"CN=x,OU=a\2cb,DC=c", r"OU=A\,B,DC=c"));
+        assert!(!is_within(r"CN=x,OU=a\2Cb,DC=c", r"OU=b,DC=c"));
     }
 }

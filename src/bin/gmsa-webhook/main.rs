@@ -12,7 +12,7 @@ use std::{process::ExitCode, sync::Arc, time::SystemTime};
 
 use anyhow::Context as _;
 use gmsa_cluster::apiserver::ApiServer;
-use gmsa_core::admission::Enforcement;
+use gmsa_core::{admission::Enforcement, causes::chain};
 use gmsa_webhook::{
     admin::{self, Readiness},
     command::{certs, crd, dry_run},
@@ -52,7 +52,7 @@ fn main() -> ExitCode {
         Command::Certs(CertsCommand::Issue(args)) => certs::issue(&args, now).map(printed),
     };
     ended.unwrap_or_else(|error| {
-        eprintln!("error: {error:#}");
+        eprintln!("error: {}", chain(error.as_ref()));
         ExitCode::from(2)
     })
 }
@@ -86,14 +86,13 @@ fn observed(args: ServeArgs) -> anyhow::Result<ExitCode> {
     };
     let _log = telemetry::init(config.log_levels.clone(), config.log_format, traces.as_ref());
     if let Some(error) = trace_error {
-        let error = anyhow::Error::new(error);
-        tracing::error!("no traces are exported: {error:#}");
+        tracing::error!("no traces are exported: {}", chain(&error));
     }
     let handshakes = for_handshakes().context("cannot start the threads of handshakes")?;
     let code = match runtime.block_on(serve(&config, handshakes.handle())) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            tracing::error!("{error:#}");
+            tracing::error!("{}", chain(error.as_ref()));
             ExitCode::from(2)
         }
     };

@@ -31,6 +31,7 @@ use crate::shared::{
 };
 use gmsa_core::{
     admission::Subject,
+    causes,
     credspec::{SpecName, is_dns_label, is_dns_subdomain},
     diagnostic::{Check, Diagnostic},
     quote::one_line,
@@ -263,7 +264,7 @@ impl Probe<'_> {
         let names: Vec<PodName> = self.pods.borrow().keys().cloned().collect();
         for name in &names {
             if let Err(error) = self.delete(name).await {
-                let line = format!("error: cannot delete pod {}: {error:#}", name.name);
+                let line = format!("error: cannot delete pod {}: {}", name.name, causes::chain(error.as_ref()));
                 // If stderr cannot be written, the command cannot be shown either.
                 let _ = writeln!(io::stderr(), "{}", one_line(&line));
             }

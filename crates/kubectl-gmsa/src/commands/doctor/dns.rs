@@ -3,6 +3,7 @@
 //! Invariants: nothing is resolved. A domain without a zone is no fault: the servers that get all other questions may know it.
 
 use gmsa_core::{
+    causes,
     diagnostic::{Check, Diagnostic, Severity},
     quote::one_line,
 };
@@ -31,7 +32,7 @@ pub(super) fn check(parts: &Parts) -> Judged<'_> {
             vec![because(DNS, cause, Remedy::new(remedy))]
         }
         Err(error) if cluster_dns::is_too_large(&error) => vec![not_checked(DNS, &error)],
-        Err(error) => vec![Check::breach(DNS, &rules::DNS_CONFIGURATION, format!("{error:#}"))],
+        Err(error) => vec![Check::breach(DNS, &rules::DNS_CONFIGURATION, causes::chain(error.as_ref()))],
     })
 }
 
