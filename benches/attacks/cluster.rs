@@ -40,6 +40,11 @@ impl Cluster {
         Self { control_plane, kubeconfig, runs: AtomicUsize::new(0) }
     }
 
+    /// Of the API server.
+    pub fn version(&self) -> &str {
+        &self.control_plane.version
+    }
+
     /// Has the API server ask the webhook at this address about the pods of a new namespace.
     pub async fn register(&self, address: SocketAddr, ca: &str) -> Pods {
         let (client, name) = (&self.control_plane.client, format!("run-{}", self.runs.fetch_add(1, Ordering::Relaxed)));

@@ -12,6 +12,7 @@
 )]
 
 use std::{
+    fs,
     path::{Path, PathBuf},
     process::ExitCode,
     sync::Arc,
@@ -62,8 +63,8 @@ struct Args {
     /// A released gmsa-webhook to attack, instead of the one that was just built.
     #[arg(long, value_name = "FILE", default_value = env!("CARGO_BIN_EXE_gmsa-webhook"))]
     binary: PathBuf,
-    /// Also write the table into docs/measurements.md.
-    #[arg(long, conflicts_with = "words")]
+    /// Also write the rows into the table of docs/measurements.md.
+    #[arg(long)]
     write: bool,
     /// `cargo bench` passes it.
     #[arg(long, hide = true)]
@@ -98,11 +99,26 @@ fn main() -> ExitCode {
         rows.push(cells);
         hold &= holds;
     }
-    page::publish("attacks", "attacks", &report(rows), args.write);
+    let version = lab.cluster.as_ref().map(Cluster::version);
+    page::publish("attacks", "attacks", &report(among_others(rows), version), args.write);
     if hold { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn report(rows: Vec<Vec<String>>) -> String {
+/// These rows, among those of other attacks that the page has.
+fn among_others(rows: Vec<Vec<String>>) -> Vec<Vec<String>> {
+    let page = fs::read_to_string(support::repository().join("docs/measurements.md")).unwrap();
+    let written = |attack: Attack| {
+        let name = format!("| {} | ", attack.name);
+        let row = rows.iter().find(|row| row[0] == attack.name).cloned();
+        row.or_else(|| {
+            let cells = page.lines().find_map(|line| line.strip_prefix(&name)?.strip_suffix(" |"))?;
+            Some([attack.name].into_iter().chain(cells.split(" | ").map(str::to_owned)).collect())
+        })
+    };
+    Attack::all().into_iter().filter_map(written).collect()
+}
+
+fn report(rows: Vec<Vec<String>>, api_server: Option<&str>) -> String {
     let after = format!("Resident {} s after, MiB", REST.as_secs());
     let head = ["Attack", "What happened", "Peak, MiB", &after, "CPU, s", "Slowest answer to the bystander, ms"];
     let process = match Cgroup::create(MEMORY_LIMIT) {
@@ -119,7 +135,7 @@ fn report(rows: Vec<Vec<String>>) -> String {
         "{}\n{process}\nClient, attack and server share the machine. \
          The CPU time is the server's during the attack, the bystander's requests included.\n\n{}",
         page::table(&head, rows),
-        page::machine(None)
+        page::machine(api_server)
     )
 }
 

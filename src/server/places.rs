@@ -154,7 +154,7 @@ impl Places {
         self.0.lock().ready
     }
 
-    /// How many places are held.
+    #[cfg(test)]
     pub fn held(&self) -> usize {
         self.0.lock().sources.values().map(|of| of.held).sum()
     }
