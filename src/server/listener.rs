@@ -1,7 +1,7 @@
 //! From a socket to connections: binding, accepting, and the end of all of them.
 //!
-//! Invariants: accepting never stops and waits for no place; every connection is a task of one [`JoinSet`] and is asked to finish
-//! before it is dropped.
+//! Invariants: accepting waits for no place, only until a connection that was dropped has ended; every connection is a task of one
+//! [`JoinSet`] and is asked to finish before it is dropped.
 
 use std::{
     io,
@@ -16,6 +16,7 @@ use rustix::io::Errno;
 use socket2::{Domain, Protocol as SocketProtocol, Socket, Type};
 use tokio::{
     net::TcpListener,
+    sync::Semaphore,
     task::JoinSet,
     time::{Instant, interval, sleep, timeout},
 };
@@ -90,15 +91,22 @@ impl Listener {
         let service = Arc::new(HttpsService { serving, router, places, too_late: CancellationToken::new() });
         let HttpsService { serving, places, too_late, .. } = &*service;
         let (graceful, mut tasks, mut room) = (GracefulShutdown::new(), JoinSet::new(), interval(ROOM_PERIOD));
+        // One more than there may be, so that a new one replaces one that waits. A dropped one has its file until its task ends.
+        let most = serving.places.saturating_add(serving.waiting).saturating_add(1);
+        let files = Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS)));
         loop {
             tokio::select! {
                 biased;
                 () = closing.cancelled() => break,
                 _ = room.tick() => places.make_room(),
                 Some(ended) = tasks.join_next() => report(ended),
-                accepted = tcp.accept() => match accepted {
+                (file, accepted) = async { (Arc::clone(&files).acquire_owned().await, tcp.accept().await) } => match accepted {
                     Ok((stream, peer)) => {
-                        tasks.spawn(Arc::clone(&service).serve(stream, peer, graceful.watcher()));
+                        let served = Arc::clone(&service).serve(stream, peer, graceful.watcher());
+                        tasks.spawn(async move {
+                            let _file = file;
+                            served.await;
+                        });
                     }
                     Err(error) if is_shortage(&error) => {
                         if SHORTAGES.admit() {
