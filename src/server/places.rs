@@ -83,7 +83,9 @@ struct IdleConnection {
     close: CancellationToken,
 }
 
-/// Where a connection comes from: an IPv4 address, or the network of 64 bits that a host has all addresses of in IPv6.
+/// Where a connection comes from: an IPv4 address, or an IPv6 network of 64 bits. A host can use every address in its network, so single
+/// addresses would give a flood as many turns as it likes. The price: API servers share places with what else is in theirs, such as
+/// nodes in a cloud's subnet. A flood from there is what a NetworkPolicy is for.
 fn source_of(peer: IpAddr) -> IpAddr {
     match peer.to_canonical() {
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
