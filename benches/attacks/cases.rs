@@ -165,9 +165,9 @@ impl Key {
         if let Self::Rsa2048 = self {
             let key =
                 KeyPair::from_pem(include_str!("../../tests/server/certificates/pairs/rsa-2048-pkcs8.pem")).unwrap();
-            let issuer = Issuer::from_ca_cert_pem(ca.cert_pem(), KeyPair::from_pem(&ca.key_pem()).unwrap()).unwrap();
+            let authority = Issuer::from_ca_cert_pem(ca.cert_pem(), KeyPair::from_pem(&ca.key_pem()).unwrap()).unwrap();
             let params = CertificateParams::new(["127.0.0.1".to_owned()]).unwrap();
-            issued = Issued { cert: params.signed_by(&key, &issuer).unwrap().pem(), key: key.serialize_pem() };
+            issued = Issued { cert: params.signed_by(&key, &authority).unwrap().pem(), key: key.serialize_pem() };
         }
         issued
     }

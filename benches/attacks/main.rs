@@ -100,12 +100,12 @@ fn main() -> ExitCode {
         hold &= holds;
     }
     let version = lab.cluster.as_ref().map(Cluster::version);
-    page::publish("attacks", "attacks", &report(among_others(rows), version), args.write);
+    page::publish("attacks", "attacks", &report(among_others(&rows), version), args.write);
     if hold { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// These rows, among those of other attacks that the page has.
-fn among_others(rows: Vec<Vec<String>>) -> Vec<Vec<String>> {
+fn among_others(rows: &[Vec<String>]) -> Vec<Vec<String>> {
     let page = fs::read_to_string(support::repository().join("docs/measurements.md")).unwrap();
     let written = |attack: Attack| {
         let name = format!("| {} | ", attack.name);

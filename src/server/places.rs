@@ -85,7 +85,7 @@ struct IdleConnection {
 
 /// Where a connection comes from: an IPv4 address, or an IPv6 network of 64 bits. A host can use every address in its network, so single
 /// addresses would give a flood as many turns as it likes. The price: API servers share places with what else is in theirs, such as
-/// nodes in a cloud's subnet. A flood from there is what a NetworkPolicy is for.
+/// nodes in a cloud's subnet. A network policy keeps a flood from there out.
 fn source_of(peer: IpAddr) -> IpAddr {
     match peer.to_canonical() {
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
