@@ -330,7 +330,7 @@ family! { "Pods" {
             "crashloopbackoff" | "back-off restarting" => "`kubectl logs POD --namespace NAMESPACE --previous` says why the container ended; its exit code is in `kubectl describe pod POD --namespace NAMESPACE`.",
         };
     START_HOOK: "start-hook", Error, "The command of `lifecycle.postStart` failed, so the kubelet ends the container and starts it again.",
-        "Run the command by hand in a Pod without the hook: `kubectl logs` does not show what it prints. Where it waits for Netlogon, let it try until `nltest /sc_verify:DOMAIN` answers 0, and never end with an error: docs/troubleshooting.md.",
+        "Run the command by hand in a Pod without the hook, as `kubectl logs` does not show what it prints. Where it is the netlogon hook of docs/troubleshooting.md, the container got no secure channel: `nltest /sc_verify:DOMAIN` says why.",
         words: [Message("failedpoststarthook"), Message("poststarthook failed"), Message("poststarthookerror"), Message("exec lifecycle hook")];
     EXIT_LIBRARY: "exit-library", Error, "A program in the container ended before it began: a library that it needs is missing, or is for other processors.",
         "Use an image that has what it needs: Server Core in place of Nano Server, the Visual C++ runtime, the .NET runtime, and the same architecture as the program.",
