@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::shared::{
     Outcome, input,
     output::{Shape, print_as},
-    rules::{self, Explanation, Fix, Meaning, Names, Phase, Rule, explain, fix},
+    rules::{self, Explanation, Fix, Meaning, Names, Phase, Reading, Rule, explain, fix},
 };
 use gmsa_core::quote::{VALUE, one_line, quoted};
 
@@ -44,7 +44,8 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
         [text] if text == input::STDIN => input::text(Path::new(text))?,
         words => words.join(" "),
     };
-    let (found, names) = (explain(&text), Names::of_refusal(rules::said(&text)));
+    let (found, reading) = explain(&text);
+    let names = Names::of_refusal(rules::said(&text));
     if found.is_empty() {
         bail!(
             "no error that is known here in {}: give a status code, or the whole message. `kubectl gmsa doctor` looks at the cluster, \
@@ -59,7 +60,7 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
     }
     let is_unknown = |found: &Explanation| matches!(found.meaning, Meaning::Unknown(_));
     let outcome = if found.iter().all(is_unknown) { Outcome::Findings } else { Outcome::Clean };
-    let explanations: Vec<Explained<'_>> = found.iter().map(|found| Explained::of(found, &names)).collect();
+    let explanations: Vec<Explained<'_>> = found.iter().map(|found| Explained::of(found, &names, &reading)).collect();
     let body = HashMap::from([("explanations", &explanations)]);
     print_as(options.output, outcome, || for_people(&explanations), body)
 }
@@ -96,11 +97,11 @@ struct Cause {
 }
 
 impl<'e> Explained<'e> {
-    fn of(Explanation { found, meaning }: &'e Explanation, names: &Names<'_>) -> Self {
-        // The names that the text holds count where this was found in it.
-        let said = format!("{found}\n{}", names.said);
+    fn of(Explanation { found, meaning }: &'e Explanation, names: &Names<'_>, reading: &Reading) -> Self {
+        // What was found can select the remedy, beside the text.
+        let of_found = Reading::of(found);
         let cause = |(phase, rule): &(Option<Phase>, &Rule)| {
-            let fix = fix(rule, &Names { said: &said, ..*names }).and_then(Fix::in_cluster);
+            let fix = fix(rule, &Names { readings: &[&of_found, reading], ..*names }).and_then(Fix::in_cluster);
             let Rule { id, title, remedy, .. } = rule;
             Cause { phase: *phase, rule: id, text: title, remedy: fix.unwrap_or_else(|| (*remedy).to_owned()) }
         };

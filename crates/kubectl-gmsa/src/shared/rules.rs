@@ -24,9 +24,11 @@ mod identity;
 mod installation;
 mod meaning;
 mod names;
+mod normal;
 mod number;
 mod of_core;
 mod pods;
+mod reading;
 mod start;
 mod status;
 mod subject;
@@ -44,6 +46,7 @@ pub use self::{
     names::{Fix, Names},
     of_core::instead_of,
     pods::*,
+    reading::Reading,
     start::*,
     status::Status,
     subject::Subject,
@@ -152,7 +155,7 @@ fn words() -> impl Iterator<Item = (&'static Rule, Words)> {
 pub fn fix(rule: &Rule, names: &Names<'_>) -> Option<Fix> {
     let of_names = entry(rule).and_then(|entry| entry.fix?(names));
     of_names.or_else(|| {
-        let of_words = of_words(rule, names.said);
+        let of_words = of_words(rule, names);
         let remedy = names.filled(of_words.unwrap_or(rule.remedy));
         remedy.or_else(|| of_words.map(str::to_owned)).map(Fix::run)
     })
@@ -162,9 +165,15 @@ fn entry(rule: &Rule) -> Option<&'static RuleEntry> {
     FAMILIES.iter().flat_map(|family| family.entries).find(|entry| entry.rule == rule)
 }
 
-/// The remedy for `rule` that the words of this message select.
-fn of_words(rule: &Rule, said: &str) -> Option<&'static str> {
-    text::first_of(said, entry(rule)?.remedies)
+/// The remedy for `rule` that the words of what was said select.
+fn of_words(rule: &Rule, names: &Names<'_>) -> Option<&'static str> {
+    let remedies = entry(rule)?.remedies;
+    let index = match names.readings {
+        [] if remedies.is_empty() || names.said.is_empty() => None,
+        [] => Reading::of(names.said).remedy(rule),
+        readings => readings.iter().filter_map(|reading| reading.remedy(rule)).min(),
+    };
+    remedies.get(index?).map(|(_, remedy)| *remedy)
 }
 
 /// A finding in a cluster, with its remedy. A message quoted in the text can select the remedy.

@@ -46,14 +46,14 @@ fn every_message_is_known_with_the_word_that_helps() {
         count += 1;
         assert!(texts.insert(text.clone()), "twice: {text}");
         assert!(source.starts_with("https://") || source == "this project", "{source}");
-        let found = explain(&text);
+        let (found, reading) = explain(&text);
         let first = match found.first().map(|found| &found.meaning) {
             Some(Meaning::Fault(rules)) => rules.first().map_or("", |(_, rule)| rule.id),
             Some(Meaning::Unknown(_)) => "none",
             Some(Meaning::NoFault(_)) | None => "",
         };
         let names = Names::of_refusal(rules::said(&text));
-        let answer = for_people(&found.iter().map(|found| Explained::of(found, &names)).collect::<Vec<_>>());
+        let answer = for_people(&found.iter().map(|found| Explained::of(found, &names, &reading)).collect::<Vec<_>>());
         if first != rule || !answer.contains(&word) {
             let _ = writeln!(wrong, "{text}\n  expected {rule} and {word:?}:\n{answer}");
         }
@@ -122,7 +122,7 @@ fn common() -> String {
     let all: Vec<Message> = FILES.into_iter().flat_map(|file| messages(file).1).collect();
     let row = |part: &&str| {
         let Message { text, rule, .. } = all.iter().find(|message| message.text.contains(part)).unwrap();
-        let Meaning::Fault(found) = &explain(text)[0].meaning else { panic!("{text} has no rule") };
+        let Meaning::Fault(found) = &explain(text).0[0].meaning else { panic!("{text} has no rule") };
         let fence = if part.contains('`') { "``" } else { "`" };
         format!("| {fence}{part}{fence} | {} | [{rule}](rules.md#{rule}) |\n", found[0].1.title)
     };

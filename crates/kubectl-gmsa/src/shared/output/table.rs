@@ -1,6 +1,7 @@
 //! Text for people: tables, findings with their fixes, checks with what to do.
 
 use std::{
+    borrow::Cow,
     collections::{BTreeSet, HashMap},
     fmt::Write as _,
 };
@@ -142,9 +143,9 @@ pub fn checks(checks: &[Check], style: Style) -> String {
         let indent = width + 8;
         let wrapped = |text: &str, more: usize| wrapped(&one_line(text), indent + more, style.columns);
         match &check.result {
-            Ok(text) => format!("{mark}  {about:width$}  {}\n", wrapped(text, 0)),
+            Ok(text) => format!("{mark}  {about:width$}  {}\n", wrapped(&shortened(text), 0)),
             Err(found) => {
-                let head = format!("{} [{}]", sentence(found), found.rule.id);
+                let head = format!("{} [{}]", shortened(&sentence(found)), found.rule.id);
                 let head = format!("{mark}  {about:width$}  {}\n", wrapped(&head, 0));
                 match found.remedy() {
                     // There is nothing to do about a step that another one keeps from being reached.
@@ -155,6 +156,11 @@ pub fn checks(checks: &[Check], style: Style) -> String {
         }
     };
     checks.iter().map(row).collect()
+}
+
+/// A status that others wrote can be as long as an object: it is cut as in the log.
+fn shortened(text: &str) -> Cow<'_, str> {
+    quote::shorten(text, quote::MESSAGE)
 }
 
 /// Wraps the text for a terminal of this many columns, with every line indented by `indent`. A command in backquotes is one word, so that
@@ -188,7 +194,7 @@ fn wrapped(text: &str, indent: usize, columns: Option<usize>) -> String {
 pub fn failing(checks: &[Check]) -> Vec<String> {
     let errors = checks.iter().filter_map(|check| Some((check.about, check.result.as_ref().err()?)));
     let failing = errors.filter(|(_, found)| found.severity == Severity::Error);
-    failing.map(|(about, found)| format!("{about}: {}\n", one_line(&sentence(found)))).collect()
+    failing.map(|(about, found)| format!("{about}: {}\n", one_line(&shortened(&sentence(found))))).collect()
 }
 
 pub(super) fn status(check: &Check) -> &'static str {
@@ -203,7 +209,18 @@ pub(super) fn status(check: &Check) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::wrapped;
+    use super::*;
+
+    #[test]
+    fn a_status_of_any_length_is_one_line_of_a_terminal() {
+        let long = "x".repeat(75_000);
+        let about = |result| Check { about: "pod", result };
+        let cut = format!("{}…", "x".repeat(1023));
+        let found = Diagnostic::new(&rules::NOT_STARTED, long.clone()).with_fix("Do it.");
+        let printed = checks(&[about(Ok(long)), about(Err(found.clone()))], Style::PLAIN);
+        assert_eq!(printed, format!("pass  pod  {cut}\nfail  pod  {cut} [not-started]\n           -> Do it.\n"));
+        assert_eq!(failing(&[about(Err(found))]), [format!("pod: {cut}\n")]);
+    }
 
     #[test]
     fn what_a_terminal_would_wrap_is_indented_and_commands_stay_whole() {

@@ -155,7 +155,7 @@ fn unreachable(names: &Names<'_>) -> Option<Fix> {
             ));
         }
         // The same, at its place.
-        let remedy = of_words(&WEBHOOK_UNREACHABLE, said).unwrap_or(WEBHOOK_UNREACHABLE.remedy);
+        let remedy = of_words(&WEBHOOK_UNREACHABLE, names).unwrap_or(WEBHOOK_UNREACHABLE.remedy);
         let whose = "The message names another webhook than that for GMSA: look at the namespace of that one, and ask its owner.";
         return Some(Fix::run(format!("{remedy} {whose}")));
     }

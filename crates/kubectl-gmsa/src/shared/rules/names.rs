@@ -12,7 +12,7 @@ use gmsa_core::{
 };
 use serde_json::Value;
 
-use super::Subject;
+use super::{Reading, Subject};
 use crate::shared::{installer::Installer, workloads::Kind};
 
 /// What is known of the objects that a breach is about. They can be from any source.
@@ -46,6 +46,8 @@ pub struct Names<'n> {
     pub webhook: Option<(&'n str, &'n str)>,
     /// What the API server, or the webhook, said.
     pub said: &'n str,
+    /// The same as it was read already: a paste is read once.
+    pub readings: &'n [&'n Reading],
 }
 
 impl<'n> Names<'n> {

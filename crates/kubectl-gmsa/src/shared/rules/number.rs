@@ -16,10 +16,9 @@ pub(super) fn alone(text: &str) -> Option<Status> {
 
 /// The numbers that the text gives as a status: hexadecimal ones, negative ones, ones with the highest bit as in every failed HRESULT
 /// and NTSTATUS, and small ones after words as in `System error 53`. In a text about Kerberos or LDAP, `error code 49` counts too. A small
-/// hexadecimal number needs such a word, or the same number before it: others are addresses and flags.
+/// hexadecimal number needs such a word, or the same number before it: others are addresses and flags. The text is in its normal form.
 pub(super) fn find(text: &str) -> impl Iterator<Item = Status> {
-    let lower = text.to_ascii_lowercase();
-    let has_codes = KERBEROS_WORDS.iter().chain(&["ldap"]).any(|protocol| lower.contains(protocol));
+    let has_codes = KERBEROS_WORDS.iter().chain(&["ldap"]).any(|protocol| text.contains(protocol));
     let (mut before, mut first) = ("", "");
     text.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '#' | '-' | '_' | '/'))
         .map(|word| if is_date(word) { "date" } else { word })
@@ -149,7 +148,7 @@ mod tests {
 
     #[test]
     fn a_number_counts_only_where_it_is_a_status() {
-        let numbers = |text| find(text).map(|Status(value)| value).collect::<Vec<_>>();
+        let numbers = |text| find(&super::super::normal::normal(text)).map(|Status(value)| value).collect::<Vec<_>>();
         assert_eq!(numbers("winapi error #3489792023: unknown"), [0xd002_0017]);
         assert_eq!(numbers("System error 53 has occurred."), [53]);
         assert_eq!(numbers("is unavailable. (0xC0020017)."), [0xc002_0017]);

@@ -6,6 +6,7 @@ use super::{
     Family, Fix, Names, Rule, RuleEntry, Subject,
     Words::{Codes, Exit, General, Message, Refusal, Start, StartCodes},
     family,
+    text::DENIED,
 };
 
 family! { "Pods" {
@@ -62,7 +63,7 @@ family! { "Pods" {
             Refusal("minimum memory usage per"),
             Refusal("unable to validate against any security context constraint"),
             Refusal("podsecuritypolicy: unable to admit pod"),
-            General("denied the request"),
+            General(DENIED),
             General("denied request"),
             General("error creating: pods"),
         ],
@@ -173,14 +174,19 @@ family! { "Pods" {
         words: [
             Message("kubelet stopped posting node status"),
             Message("container runtime network not ready"),
-            Message("node condition {"),
+            Message("untolerated taint {node.kubernetes.io/not-ready"),
+            Message("untolerated taint {node.kubernetes.io/unreachable"),
+            Message("untolerated taint {node.kubernetes.io/unschedulable"),
+            Message("untolerated taint {node.kubernetes.io/disk-pressure"),
+            Message("untolerated taint {node.kubernetes.io/memory-pressure"),
+            Message("untolerated taint {node.kubernetes.io/network-unavailable"),
             Message("node is not ready"),
             Message("container runtime is down"),
             Message("pleg is not healthy"),
             Message("were unschedulable"),
         ],
         remedies: {
-            "condition {unschedulable" | "were unschedulable" => "The node is cordoned: `kubectl uncordon NODE` when its maintenance is over.",
+            "node.kubernetes.io/unschedulable" | "were unschedulable" => "The node is cordoned: `kubectl uncordon NODE` when its maintenance is over.",
             "disk-pressure" => "Free disk space on the node, such as by `crictl rmi --prune` there: it takes no Pods until its condition DiskPressure ends (`kubectl describe node NODE`).",
             "memory-pressure" => "Stop what fills the memory of the node, or add a node: it takes no Pods until its condition MemoryPressure ends (`kubectl describe node NODE`).",
             "network-unavailable" => "The CNI plugin of the node has not set up its network yet: look at the Pods of the plugin in `kube-system`, and at `kubectl describe node NODE`.",

@@ -125,12 +125,12 @@ impl Status {
     }
 }
 
-/// The statuses whose names a text holds: `nltest` prints them.
+/// The statuses whose names a text in its normal form holds: `nltest` prints them.
 pub(super) fn named(text: &str) -> impl Iterator<Item = Status> {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     words.filter(|word| word.contains('_')).filter_map(|word| {
         // As Samba writes them.
-        let name = if word.starts_with("NT_STATUS_") { word.trim_start_matches("NT_") } else { word };
+        let name = word.strip_prefix("nt_").filter(|name| name.starts_with("status_")).unwrap_or(word);
         symbols::value(name).map(Status)
     })
 }

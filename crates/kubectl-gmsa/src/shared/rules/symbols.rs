@@ -110,13 +110,13 @@ pub(super) fn of_mit(value: u32) -> Option<&'static str> {
     named(KERBEROS, code).or_else(|| named(MIT, code))
 }
 
-/// The names of Kerberos and LDAP that a text holds, as Windows or as MIT Kerberos writes them.
+/// The names of Kerberos and LDAP that a text in its normal form holds, as Windows or as MIT Kerberos writes them.
 pub(super) fn names_of_protocols(text: &str) -> impl Iterator<Item = &'static str> {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|word| word.contains('_'));
     words.filter_map(|word| {
-        let bare = word.strip_prefix("KRB5").filter(|rest| rest.starts_with('K')).unwrap_or(word);
-        let known = [KERBEROS, MIT, LDAP].into_iter().flatten();
-        known.map(|(_, name)| *name).find(|name| *name == word || *name == bare)
+        let bare = word.strip_prefix("krb5").filter(|rest| rest.starts_with('k')).unwrap_or(word);
+        let mut known = [KERBEROS, MIT, LDAP].into_iter().flatten().map(|(_, name)| *name);
+        known.find(|name| name.eq_ignore_ascii_case(word) || name.eq_ignore_ascii_case(bare))
     })
 }
 

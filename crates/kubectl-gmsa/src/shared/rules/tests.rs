@@ -29,7 +29,7 @@ fn explained(text: &str) -> Vec<String> {
         }
         Meaning::NoFault(what) | Meaning::Unknown(what) => format!("{found} = {what}"),
     };
-    explain(text).into_iter().map(line).collect()
+    explain(text).0.into_iter().map(line).collect()
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn events_of_a_node_are_explained() {
         ),
     ] {
         let mut found = Vec::new();
-        for Explanation { meaning, .. } in explain(event) {
+        for Explanation { meaning, .. } in explain(event).0 {
             let Meaning::Fault(rules) = meaning else { panic!("{event}: {meaning:?}") };
             found
                 .extend(rules.into_iter().filter(|(phase, _)| *phase != Some(Phase::Running)).map(|(_, rule)| rule.id));
@@ -212,7 +212,7 @@ fn a_text_without_end_gives_a_few_explanations() {
     };
     // One that took a look at all of it for each number would not end.
     for text in [numbers("0x"), format!("kerberos {}", numbers("error code: 0x"))] {
-        let found = explain(&text);
+        let (found, _) = explain(&text);
         assert!(!found.is_empty() && found.len() <= MAX_FOUND, "{}", found.len());
     }
 }
@@ -298,7 +298,7 @@ fn pasted(message: &str) -> Vec<String> {
 
 /// The first rule that a text is explained by.
 fn first(text: &str) -> Option<&'static str> {
-    explain(text).into_iter().find_map(|found| match found.meaning {
+    explain(text).0.into_iter().find_map(|found| match found.meaning {
         Meaning::Fault(rules) => rules.first().map(|(_, rule)| rule.id),
         Meaning::NoFault(_) | Meaning::Unknown(_) => None,
     })

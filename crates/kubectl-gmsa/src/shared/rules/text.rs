@@ -10,26 +10,34 @@
 //! Invariants: a text of any length and content gives at most [`MAX_FOUND`] explanations; nothing is guessed: a number counts only
 //! where its form or the word before it says that it is a status. Of a refusal, what stands first counts, and nothing that it quotes.
 
-use std::{cmp::Reverse, collections::HashSet};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, HashMap, HashSet},
+};
 
 use super::{
-    ByWords, POD_REFUSED, Rule,
-    Words::{self, Event, General, Message, Start},
+    POD_REFUSED, Rule,
+    Words::{self, Event, General, Message, Refusal, Start},
     all,
     meaning::{Explanation, Meaning, Phase},
+    normal::normal,
     number,
-    status::{self, MESSAGES, Status},
+    reading::{Reading, Says, Span},
+    status::{self, Status},
     symbols, words,
 };
 
 /// How many different errors of one text are explained.
 pub const MAX_FOUND: usize = 16;
 
-/// Longer than the names and addresses in one message, and shorter than several messages.
-const MAX_BETWEEN: usize = 600;
+/// Words in which no others count: Windows pods stay away from the nodes of the control plane, which is no cause.
+pub(super) static SURROUNDINGS: &[&str] = &[
+    "untolerated taint {node-role.kubernetes.io/control-plane: }",
+    "untolerated taint {node-role.kubernetes.io/master: }",
+];
 
 /// What says that a step succeeded, or is part of every logon.
-static NO_FAULTS: &[(&[Words], &str)] = &[
+pub(super) static NO_FAULTS: &[(&[Words], &str)] = &[
     (
         &[Message("credential guard instantiated the plugin"), Event("containers-ccg", &[1])],
         "The plugin is registered on the node and was started.",
@@ -74,14 +82,16 @@ static NO_FAULTS: &[(&[Words], &str)] = &[
     (&[Message("krb_err_response_too_big")], "The client repeats its request over TCP: let TCP 88 through."),
 ];
 
-/// Explains the errors that a text holds: statuses alone, or messages with statuses in them. The most specific comes first.
-pub fn explain(text: &str) -> Vec<Explanation> {
-    different(printed(text).into_iter().chain(of_others(text)))
+/// Explains the errors that a text holds: statuses alone, or messages with statuses in them. The most specific comes first. The reading
+/// selects remedies.
+pub fn explain(text: &str) -> (Vec<Explanation>, Reading) {
+    let (others, reading) = of_others(text);
+    (different(printed(text).into_iter().chain(others)), reading)
 }
 
 /// The rule that the first error of a text of others breaks, which arose in `phase`.
 pub fn recognize(text: &str, phase: Phase) -> Option<&'static Rule> {
-    of_others(text).into_iter().find_map(|found| match found.meaning {
+    of_others(text).0.into_iter().find_map(|found| match found.meaning {
         Meaning::Fault(rules) => {
             let of_phase = rules.iter().find(|(of, _)| *of == Some(phase)).or(rules.first());
             of_phase.map(|(_, rule)| *rule)
@@ -92,21 +102,24 @@ pub fn recognize(text: &str, phase: Phase) -> Option<&'static Rule> {
 
 /// The rule that a message is about with which the API server refuses a pod.
 pub fn refusal(message: &str) -> &'static Rule {
-    refused(&plain(message)).map_or(&POD_REFUSED, |(_, rule)| rule)
+    refused(&Reading::of(message)).map_or(&POD_REFUSED, |(_, _, rule)| rule)
 }
 
 /// Whether a message says that a pod was refused, with any code: a webhook chooses its own.
 pub fn is_refusal(message: &str) -> bool {
-    let message = plain(message);
-    message.contains("denied the request") || refused(&message).is_some()
+    let reading = Reading::of(message);
+    reading.has(DENIED) || refused(&reading).is_some()
 }
+
+/// What the API server says of a webhook that denies a request.
+pub(super) const DENIED: &str = "denied the request";
 
 /// That a user lacks the right to create pods (RBAC authorizer of kube-apiserver).
 pub(super) const MAY_NOT_CREATE_PODS: &str = "cannot create resource \"pods\"";
 
 /// Whether a message says so.
 pub fn lacks_right(message: &str) -> bool {
-    plain(message).contains(MAY_NOT_CREATE_PODS)
+    Reading::of(message).has(MAY_NOT_CREATE_PODS)
 }
 
 /// The message without the words of the controller: `Error creating: pods "web-" is forbidden: …`.
@@ -116,163 +129,79 @@ pub fn said(message: &str) -> &str {
     rest.split_once(" failed error: ").map_or(rest, |(_, said)| said)
 }
 
-/// As words have it: in lower case, with one space between words and no line breaks. Microsoft's page writes `plug-in`, the events
-/// write `plugin`. That pods stay away from the nodes of the control plane is no cause, and the taint of a condition is none of an administrator.
-fn plain(text: &str) -> String {
-    let lower = text.to_lowercase().replace(['\u{2018}', '\u{2019}'], "'").replace(['\u{201c}', '\u{201d}'], "\"");
-    let words: Vec<&str> = lower.split_whitespace().filter(|word| !matches!(*word, ">" | "|" | "+" | "│")).collect();
-    let mut plain = words.join(" ").replace("plug-in", "plugin");
-    // As YAML writes what is between single quotes.
-    for word in ["n''t", "''s "] {
-        plain = plain.replace(word, &word.replace("''", "'"));
-    }
-    for role in ["control-plane", "master"] {
-        plain = plain.replace(&format!("untolerated taint {{node-role.kubernetes.io/{role}: }}"), "");
-    }
-    for condition in
-        ["not-ready", "unreachable", "unschedulable", "disk-pressure", "memory-pressure", "network-unavailable"]
-    {
-        plain = plain.replace(
-            &format!("untolerated taint {{node.kubernetes.io/{condition}"),
-            &format!("node condition {{{condition}"),
-        );
-    }
-    plain
-}
-
-/// The forms of a text that are tried one after the other: as it is, out of single quotes of YAML, wrapped inside words, and out of a string of
-/// JSON, Go or XML.
-fn forms(text: &str) -> Vec<String> {
-    let mut forms = vec![plain(text)];
-    if text.contains("''") {
-        forms.push(plain(&text.replace("''", "'")));
-    }
-    forms.push(plain(&text.lines().map(str::trim).collect::<String>()));
-    forms.push(plain(&unescaped(text)));
-    // Of a string, all is between quotes.
-    if text.contains("\\\"") && forms.first().is_some_and(|form| refused(form).is_none()) {
-        forms.rotate_right(1);
-    }
-    forms
-}
-
-/// Out of a string of JSON, Go or XML, and so without the quotes around it.
-fn unescaped(text: &str) -> String {
-    const QUOTE: &str = "\0";
-    let escapes = [
-        ("\\\"", QUOTE),
-        ("\\u0022", QUOTE),
-        ("&quot;", QUOTE),
-        ("\"", ""),
-        (QUOTE, "\""),
-        ("\\\\", "\\"),
-        ("\\r", " "),
-        ("\\n", " "),
-        ("\\t", " "),
-        ("&apos;", "'"),
-        ("&#39;", "'"),
-        ("&lt;", "<"),
-        ("&gt;", ">"),
-        ("&amp;", "&"),
-    ];
-    let bare = escapes.iter().fold(text.to_owned(), |bare, (escape, means)| bare.replace(escape, means));
-    // `\u0027`
-    let mut parts = bare.split("\\u");
-    let mut bare = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let character = part.get(..4).and_then(|digits| char::from_u32(u32::from_str_radix(digits, 16).ok()?));
-        if let Some((character, rest)) = character.zip(part.get(4..)) {
-            bare.push(character);
-            bare.push_str(rest);
-        } else {
-            bare.extend(["\\u", part]);
-        }
-    }
-    bare
-}
-
-/// What to do by the first of these remedies whose words a text has.
-pub(super) fn first_of(text: &str, remedies: &[ByWords]) -> Option<&'static str> {
-    if remedies.is_empty() || text.is_empty() {
-        return None;
-    }
-    let is_in = |form: &str, of: &[&str]| of.iter().any(|words| position(form, words).is_some());
-    let in_form = |form: &str| remedies.iter().find(|(of, _)| is_in(form, of));
-    forms(text).iter().find_map(|form| in_form(form)).map(|(_, remedy)| *remedy)
-}
-
 /// The rules that a text names which this program, or the webhook, has printed.
 fn printed(text: &str) -> Vec<Explanation> {
-    let names = |rule: &Rule| {
-        let id = rule.id;
-        let of_line = |line: &str| {
-            ["note", "warning", "error"].iter().any(|severity| line.contains(&format!("{severity}[{id}]")))
-                || line.trim_end().trim_end_matches(['"', ',']).ends_with(&format!(" [{id}]"))
-                || ["rule", "ruleId"]
-                    .iter()
-                    .any(|key| [": ", ":"].iter().any(|colon| line.contains(&format!("\"{key}\"{colon}\"{id}\""))))
-                || line.contains(&format!("title={id}::"))
-        };
-        text.trim() == id || text.lines().filter(|line| line.contains(id)).any(of_line)
-    };
-    all().filter(|rule| names(rule)).take(MAX_FOUND).map(|rule| fault(rule.id.to_owned(), None, rule)).collect()
+    let ids: HashMap<&str, &Rule> = all().map(|rule| (rule.id, rule)).collect();
+    let is_of_id = |c: char| c.is_ascii_lowercase() || c == '-';
+    let (mut named, mut from) = (HashSet::new(), 0);
+    while let Some(start) = text.get(from..).and_then(|rest| rest.find(is_of_id)).map(|at| from + at) {
+        let rest = text.get(start..).unwrap_or_default();
+        let length = rest.find(|c| !is_of_id(c)).unwrap_or(rest.len());
+        from = start + length;
+        let around = || text.get(..start).zip(text.get(from..));
+        if let Some((id, _)) = rest.get(..length).and_then(|word| ids.get_key_value(word))
+            && around().is_some_and(|(before, after)| names_rule(before, after))
+        {
+            named.insert(*id);
+        }
+    }
+    let of_table = all().filter(|rule| named.contains(rule.id)).take(MAX_FOUND);
+    of_table.map(|rule| fault(rule.id.to_owned(), None, rule)).collect()
 }
 
-fn of_others(text: &str) -> Vec<Explanation> {
+/// Whether the name of a rule between these is one that was printed, or stands alone.
+fn names_rule(before: &str, after: &str) -> bool {
+    if before.trim_start().is_empty() && after.trim_end().is_empty() {
+        return true;
+    }
+    let is_value = || {
+        let key = before.strip_suffix('"').map(|before| before.trim_end_matches(' ').trim_end_matches(':'));
+        key.is_some_and(|key| key.ends_with("\"rule\"") || key.ends_with("\"ruleId\"")) && after.starts_with('"')
+    };
+    let is_last = || {
+        let rest = after.strip_prefix(']').map(|rest| rest.trim_start_matches(['"', ',', ' ', '\t', '\r']));
+        before.ends_with(" [") && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('\n'))
+    };
+    let is_of_severity = || ["note[", "warning[", "error["].iter().any(|severity| before.ends_with(severity));
+    is_of_severity() && after.starts_with(']')
+        || before.ends_with("title=") && after.starts_with("::")
+        || is_last()
+        || is_value()
+}
+
+fn of_others(text: &str) -> (Vec<Explanation>, Reading) {
     if let Some(name) = number::alone(text).and_then(|Status(value)| symbols::of_mit(value)) {
         return of_others(name);
     }
     let alone: Option<Vec<_>> = text.split_whitespace().take(MAX_FOUND).map(number::alone).collect();
     if let Some(statuses) = alone {
         let explained = statuses.into_iter().map(|status| status.explain(None).unwrap_or_else(|| status.unknown()));
-        return different(explained);
+        return (different(explained), Reading::default());
     }
-    let (lower, bare) = (plain(text), unescaped(text));
-    // Behind an escape, as in `Result Code:\t0x12` of JSON, a number is no word.
-    let numbers = || number::find(&bare);
-    let of_protocol = symbols::of_protocol(&lower);
+    let text = &normal(text);
+    let of_protocol = symbols::of_protocol(text);
     let symbol = |Status(value)| of_protocol(value).or_else(|| symbols::of_mit(value));
-    let names: Vec<_> = numbers().filter_map(symbol).take(MAX_FOUND).collect();
-    let phase = Phase::of(&lower);
-    let (mut found, mut general) = (Vec::new(), None);
-    for form in forms(&format!("{text} {}", names.join(" "))) {
-        let (of_form, of_form_general) = sentences(&form, phase);
-        found = of_form;
-        general = general.or(of_form_general);
-        if !found.is_empty() {
-            break;
-        }
-    }
-    let is_told = is_of_logon(&lower, phase);
+    let names: Vec<_> = number::find(text).filter_map(symbol).take(MAX_FOUND).collect();
+    let reading = Reading::of_normal(text).and(Reading::of(&names.join(" ")));
+    let phase = Phase::of(text);
+    let is_told = is_of_logon(text, phase);
+    let mut found = sentences(&reading, phase, is_told);
+    let events = Events::of(text);
+    found.extend(no_faults(&reading, &events));
     let counts = |status: &Status| status.0 > 0 && (names.is_empty() || status.0 > 0xff);
     // As with sentences, the last is the cause of those before it.
-    let mut statuses: Vec<_> = numbers().chain(status::named(text)).filter(counts).collect();
+    let mut statuses: Vec<_> = number::find(text).chain(status::named(text)).filter(counts).collect();
     statuses.reverse();
     let mut seen = HashSet::new();
     statuses.retain(|Status(value)| seen.insert(*value));
+    drop(seen);
     // Beside a step that is named, such a status says no more.
     let is_named = phase == Some(Phase::Start) && !found.is_empty();
     let explained = |status: &Status| status.explain(phase).filter(|_| (is_told && !is_named) || !status.is_vague());
     found.extend(statuses.iter().filter_map(explained).take(MAX_FOUND));
     if !found.iter().any(Explanation::is_fault) {
-        // Why the kubelet or the system ended it is known.
-        let is_ended = ["oomkilled", "liveness probe", "startup probe"].iter().any(|reason| lower.contains(reason));
-        let exited = exited(&lower).filter(|_| !is_ended);
-        found.extend(exited.clone().filter(Explanation::is_fault).into_iter().chain(general));
-        if found.is_empty() {
-            found.extend(exited);
-        }
-        let by_name: HashSet<u32> = status::named(text).map(|Status(value)| value).collect();
-        let called = called_errors(&lower);
-        let is_of_windows = lower.contains("system error") || lower.contains("win32");
-        let is_called_error = |Status(value): &Status| {
-            // A number in this range is an HTTP status.
-            (is_of_windows || !(400..600).contains(value)) && called.contains(value)
-        };
-        let unknown = statuses.iter().filter(|status| {
-            (status.is_failure() || by_name.contains(&status.0) || is_called_error(status))
-                && explained(status).is_none()
-        });
+        found.extend(without_fault(text, general(&reading, &events), found.is_empty()));
+        let unknown = unknown(text, &statuses).filter(|status| explained(status).is_none());
         found.extend(unknown.take(MAX_FOUND).map(|status| status.unknown()));
         if found.is_empty() {
             let written = symbols::names_of_protocols(text).take(MAX_FOUND);
@@ -280,7 +209,28 @@ fn of_others(text: &str) -> Vec<Explanation> {
         }
     }
     let has_fault = found.iter().any(Explanation::is_fault);
-    different(found.into_iter().filter(|found| !has_fault || found.is_fault()))
+    (different(found.into_iter().filter(|found| !has_fault || found.is_fault())), reading)
+}
+
+/// What counts in a text whose other words tell of no fault: an exit code, then words that have several causes.
+fn without_fault(text: &str, general: Option<Explanation>, is_alone: bool) -> Vec<Explanation> {
+    // Why the kubelet or the system ended it is known.
+    let is_ended = ["oomkilled", "liveness probe", "startup probe"].iter().any(|reason| text.contains(reason));
+    let exited = exited(text).filter(|_| !is_ended);
+    let faults: Vec<_> = exited.clone().filter(Explanation::is_fault).into_iter().chain(general).collect();
+    if faults.is_empty() && is_alone { exited.into_iter().collect() } else { faults }
+}
+
+/// The statuses that are ones at any place, by their form, their name or the word before them.
+fn unknown<'s>(text: &str, statuses: &'s [Status]) -> impl Iterator<Item = &'s Status> {
+    let by_name: HashSet<u32> = status::named(text).map(|Status(value)| value).collect();
+    let called = called_errors(text);
+    let is_of_windows = text.contains("system error") || text.contains("win32");
+    statuses.iter().filter(move |status| {
+        // A number in this range is an HTTP status.
+        let is_called = (is_of_windows || !(400..600).contains(&status.0)) && called.contains(&status.0);
+        status.is_failure() || by_name.contains(&status.0) || is_called
+    })
 }
 
 /// The numbers behind `error`, `error code` and the like.
@@ -329,121 +279,124 @@ fn different(found: impl Iterator<Item = Explanation>) -> Vec<Explanation> {
     different
 }
 
-/// The explanations of the sentences of a plain text: a refusal, then the others, whose last one causes those before it. The second value
-/// counts if there are none. A sentence within another one is not explained on its own.
-fn sentences(text: &str, phase: Option<Phase>) -> (Vec<Explanation>, Option<Explanation>) {
-    let (mut specific, mut general) = (Vec::new(), None);
-    for (rule, words) in words() {
-        match words {
-            Start(of) | Message(of) => {
-                let phase = matches!(words, Start(_)).then_some(Phase::Start);
-                specific.extend(span(text, of).map(|at| (at, fault(quoted(of), phase, rule))));
+/// The explanations of the sentences of a text: a refusal, then the others, whose last one causes those before it. A sentence within another
+/// one is not explained on its own.
+fn sentences(reading: &Reading, phase: Option<Phase>, is_told: bool) -> Vec<Explanation> {
+    let mut spans: Vec<(Span, usize)> = Vec::new();
+    let mut explained: BTreeMap<usize, Explanation> = BTreeMap::new();
+    for (index, (pattern, places)) in reading.found().enumerate() {
+        let explanation = match pattern.says {
+            Says::OfRule(rule, Start(_)) => fault(quoted(pattern.words), Some(Phase::Start), rule),
+            Says::OfRule(rule, Message(_)) => fault(quoted(pattern.words), None, rule),
+            Says::OfWindows(name) => {
+                let status = symbols::value(name).map(Status).filter(|status| is_told || !status.is_vague());
+                let Some(explained) = status.and_then(|status| status.explain(phase)) else { continue };
+                Explanation { found: format!("{}: {}", quoted(pattern.words), explained.found), ..explained }
             }
-            General(_) | Event(..) if general.is_none() => {
-                general = found(text, words).map(|found| fault(found, None, rule));
+            Says::Nothing => {
+                spans.extend(places.iter().map(|span| (*span, index)));
+                continue;
             }
-            _ => {}
-        }
+            _ => continue,
+        };
+        explained.insert(index, explanation);
+        spans.extend(places.iter().map(|span| (*span, index)));
     }
-    let of_windows = MESSAGES.iter().filter_map(|(name, message)| {
-        let at = span(text, message)?;
-        let status = Status(symbols::value(name)?);
-        let explained = status.explain(phase).filter(|_| is_of_logon(text, phase) || !status.is_vague())?;
-        Some((at, Explanation { found: format!("{}: {}", quoted(message), explained.found), ..explained }))
-    });
-    specific.extend(of_windows);
-    // The sort is stable: at one place, the order of the table holds.
-    specific.sort_by_key(|((start, end), _)| (Reverse(*end), *start));
-    let spans: Vec<(usize, usize)> = specific.iter().map(|(span, _)| *span).collect();
-    let is_part = |(start, end): (usize, usize)| {
-        spans.iter().any(|(from, to)| *from <= start && end <= *to && end - start < to - from)
-    };
-    let refusal = refused(text).map(|(words, rule)| fault(quoted(words), None, rule));
-    let specific = specific.into_iter().filter(|(span, _)| !is_part(*span)).map(|(_, found)| found);
-    let no_faults = NO_FAULTS.iter().flat_map(|(words, what)| words.iter().map(move |words| (*words, *what)));
-    let no_faults = no_faults.filter_map(|(words, what)| {
-        Some(Explanation { found: found(text, words)?, meaning: Meaning::NoFault(what.to_owned()) })
-    });
-    (refusal.into_iter().chain(specific).chain(no_faults).collect(), general)
+    let mut outer = outermost(spans);
+    let refusal = refused(reading).filter(|(depth, ..)| outer.iter().all(|(span, _)| *depth <= span.depth));
+    let refusal = refusal.map(|(_, words, rule)| fault(quoted(words), None, rule));
+    // Of each pattern the first counts.
+    let mut seen = HashSet::new();
+    outer.retain(|(_, index)| seen.insert(*index));
+    // At one place, the order of the table holds.
+    outer.sort_by_key(|(span, index)| (Reverse(span.end), span.start, *index));
+    refusal.into_iter().chain(outer.into_iter().filter_map(|(_, index)| explained.remove(&index))).collect()
 }
 
-/// The match of a sentence or an event at any place in a text.
-fn found(text: &str, words: Words) -> Option<String> {
-    match words {
-        Message(of) | General(of) => position(text, of).map(|_| quoted(of)),
-        Event(source, numbers) => {
-            let number = numbers.iter().find(|number| event(text, source, **number))?;
-            Some(format!("event {number} of {source}"))
+/// The spans that are in no longer one, in the order in which they begin.
+fn outermost(mut spans: Vec<(Span, usize)>) -> Vec<(Span, usize)> {
+    spans.sort_by_key(|(span, index)| (span.start, Reverse(span.end), *index));
+    let mut furthest = (0, 0);
+    spans.retain(|(span, _)| {
+        let is_part = span.end < furthest.1 || span.end == furthest.1 && furthest.0 < span.start;
+        if span.end > furthest.1 {
+            furthest = (span.start, span.end);
         }
+        !is_part
+    });
+    spans
+}
+
+/// What says that a step succeeded.
+fn no_faults(reading: &Reading, events: &Events<'_>) -> Vec<Explanation> {
+    let of_words = reading.found().filter_map(|(pattern, _)| match pattern.says {
+        Says::NoFault(what) => Some((quoted(pattern.words), what)),
         _ => None,
-    }
+    });
+    let of_events = NO_FAULTS.iter().flat_map(|(words, what)| words.iter().map(move |words| (*words, *what)));
+    let of_events = of_events.filter_map(|(words, what)| Some((events.find(words)?, what)));
+    let no_fault = |(found, what): (String, &str)| Explanation { found, meaning: Meaning::NoFault(what.to_owned()) };
+    of_words.chain(of_events).map(no_fault).collect()
 }
 
-/// Whether a text tells of an event of this source with this number.
-fn event(text: &str, source: &str, number: u32) -> bool {
-    if !text.contains(source) {
-        return false;
-    }
-    let (mut before, number) = ("", number.to_string());
-    let mut words = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
-    words.any(|word| {
-        let before = std::mem::replace(&mut before, word);
-        // Large numbers are event numbers at any place in a text with their source.
-        word == number && (number.len() > 2 || matches!(before, "event" | "id" | "eventid" | "number" | "ccg"))
+/// The first general words of the table, or the first event.
+fn general(reading: &Reading, events: &Events<'_>) -> Option<Explanation> {
+    words().find_map(|(rule, words)| {
+        let found = match words {
+            General(of) => reading.has(of).then(|| quoted(of)),
+            words => events.find(words),
+        };
+        found.map(|found| fault(found, None, rule))
     })
 }
 
-/// The first words of a refusal, and their rule. Text in quotes is a name, or a quotation.
-fn refused(text: &str) -> Option<(&'static str, &'static Rule)> {
-    let text = &unquoted(text);
-    let found = words().filter_map(|(rule, words)| match words {
-        Words::Refusal(words) => Some((position(text, words)?, words, rule)),
+/// The numbers that can be those of events of Windows, in a text.
+struct Events<'t> {
+    text: &'t str,
+    numbers: HashSet<u32>,
+}
+
+impl<'t> Events<'t> {
+    fn of(text: &'t str) -> Self {
+        let of_rules = words().map(|(_, words)| words);
+        let of_table = of_rules.chain(NO_FAULTS.iter().flat_map(|(words, _)| words.iter().copied()));
+        let known: HashSet<u32> = of_table
+            .filter_map(|words| if let Event(_, numbers) = words { Some(numbers) } else { None })
+            .flatten()
+            .copied()
+            .collect();
+        let mut before = "";
+        let mut words = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+        let numbers = words.by_ref().filter_map(|word| {
+            let before = std::mem::replace(&mut before, word);
+            let number = word.parse().ok().filter(|number| known.contains(number))?;
+            // Large numbers are event numbers at any place in a text with their source.
+            let is_event = number > 99 || matches!(before, "event" | "id" | "eventid" | "number" | "ccg");
+            is_event.then_some(number)
+        });
+        Self { text, numbers: numbers.collect() }
+    }
+
+    /// Whether the text tells of one of these events.
+    fn find(&self, words: Words) -> Option<String> {
+        let Event(source, numbers) = words else { return None };
+        let number = numbers.iter().find(|number| self.numbers.contains(number))?;
+        self.text.contains(source).then(|| format!("event {number} of {source}"))
+    }
+}
+
+/// The first words of a refusal, how many quotations they are in, and their rule. Text in quotes is a name, or a quotation, where the text
+/// around it is a refusal.
+fn refused(reading: &Reading) -> Option<(usize, &'static str, &'static Rule)> {
+    let found = reading.found().filter_map(|(pattern, spans)| match pattern.says {
+        Says::OfRule(rule, Refusal(words)) => {
+            let first = spans.iter().min_by_key(|span| (span.depth, span.start))?;
+            Some((first.depth, first.start, words, rule))
+        }
         _ => None,
     });
-    found.min_by_key(|(at, words, _)| (*at, Reverse(words.len()))).map(|(_, words, rule)| (words, rule))
-}
-
-/// The text without what is between double quotes, in which a backslash keeps a quote from ending them.
-fn unquoted(text: &str) -> String {
-    let mut bare = String::new();
-    let (mut in_quotes, mut is_escaped) = (false, false);
-    for c in text.chars() {
-        let is_quote = c == '"' && !is_escaped;
-        is_escaped = in_quotes && c == '\\' && !is_escaped;
-        in_quotes ^= is_quote;
-        if is_quote || !in_quotes {
-            bare.push(c);
-        }
-    }
-    bare
-}
-
-/// Where the words begin in the text.
-fn position(text: &str, words: &str) -> Option<usize> {
-    span(text, words).map(|(start, _)| start)
-}
-
-/// Where the words begin and end in the text.
-fn span(text: &str, words: &str) -> Option<(usize, usize)> {
-    let mut parts = words.split('*');
-    let (start, mut end) = part(text, parts.next()?)?;
-    for words in parts {
-        let (_, after) = part(text.get(end..)?, words).filter(|(between, _)| *between <= MAX_BETWEEN)?;
-        end += after;
-    }
-    Some((start, end))
-}
-
-/// Where a part without `*` begins and ends. Its `?` is one word.
-fn part(text: &str, words: &str) -> Option<(usize, usize)> {
-    let Some((before, after)) = words.split_once('?') else {
-        return text.find(words).map(|start| (start, start + words.len()));
-    };
-    text.match_indices(before).find_map(|(start, _)| {
-        let word = text.get(start + before.len()..)?;
-        let length = word.find(char::is_whitespace).filter(|length| *length > 0)?;
-        word.get(length..)?.starts_with(after).then_some((start, start + before.len() + length + after.len()))
-    })
+    let first = found.min_by_key(|(depth, start, words, _)| (*depth, *start, Reverse(words.len())));
+    first.map(|(depth, _, words, rule)| (depth, words, rule))
 }
 
 fn fault(found: String, phase: Option<Phase>, rule: &'static Rule) -> Explanation {

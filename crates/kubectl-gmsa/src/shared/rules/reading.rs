@@ -1,0 +1,282 @@
+//! Which words of the table a text has, found in one pass over its normal form.
+//!
+//! A part of a pattern may be broken over lines at any place, so spaces do not count. `*` is for at most [`MAX_BETWEEN`] bytes, `?` for one word.
+//!
+//! Invariant: time is linear in the text, and memory beside it is constant: of each pattern the first [`MAX_SPANS`] places are kept.
+
+use std::{collections::BTreeMap, sync::LazyLock};
+
+use aho_corasick::{Anchored, automaton::Automaton as _, nfa::contiguous::NFA};
+
+use super::{
+    FAMILIES, Rule,
+    Words::{self, General, Message, Refusal, Start},
+    normal::{ENDS, OPENS, normal},
+    status::MESSAGES,
+    text::{NO_FAULTS, SURROUNDINGS},
+};
+
+/// More than the names and addresses in one message have, and less than several messages.
+const MAX_BETWEEN: usize = 600;
+
+const MAX_SPANS: usize = 16;
+
+/// What a text says that has the words of a pattern.
+#[derive(Clone, Copy)]
+pub(super) enum Says {
+    OfRule(&'static Rule, Words),
+    /// The remedy of this index counts for a breach of the rule.
+    OfRemedy(&'static Rule, usize),
+    /// The status of this name.
+    OfWindows(&'static str),
+    NoFault(&'static str),
+    /// Nothing: no other words in it count.
+    Nothing,
+}
+
+pub(super) struct Pattern {
+    pub says: Says,
+    pub words: &'static str,
+}
+
+/// Where a text has the words of a pattern.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Span {
+    /// In bytes that are no spaces.
+    pub start: usize,
+    pub end: usize,
+    /// How many quotations it is in.
+    pub depth: usize,
+}
+
+/// The words that a text has.
+#[derive(Default)]
+pub struct Reading {
+    spans: BTreeMap<usize, Vec<Span>>,
+    length: usize,
+}
+
+impl Reading {
+    /// Reads a text as it was pasted.
+    pub fn of(text: &str) -> Self {
+        Self::of_normal(&normal(text))
+    }
+
+    pub(super) fn of_normal(normal: &str) -> Self {
+        let mut reading = Self::default();
+        let Some(automaton) = &TABLE.automaton else { return reading };
+        let Ok(mut state) = automaton.start_state(Anchored::No) else { return reading };
+        let mut reader = Reader { normal, reached: vec![None; TABLE.parts.len()], read: 0, depth: 0 };
+        for (at, byte) in normal.bytes().enumerate() {
+            let byte = match char::from(byte) {
+                ' ' => continue,
+                OPENS => {
+                    reader.depth += 1;
+                    b'"'
+                }
+                ENDS => {
+                    reader.depth = reader.depth.saturating_sub(1);
+                    b'"'
+                }
+                _ => byte,
+            };
+            reader.read += 1;
+            state = automaton.next_state(Anchored::No, state, byte);
+            if automaton.is_match(state) {
+                for index in 0..automaton.match_len(state) {
+                    let part = automaton.match_pattern(state, index).as_usize();
+                    if let Some((pattern, span)) = reader.reach(part, at + 1) {
+                        let spans = reading.spans.entry(pattern).or_default();
+                        spans.extend((spans.len() < MAX_SPANS).then_some(span));
+                    }
+                }
+            }
+        }
+        reading.length = reader.read;
+        reading
+    }
+
+    /// The same with the words of another text behind it.
+    pub(super) fn and(mut self, other: Self) -> Self {
+        for (pattern, spans) in other.spans {
+            let moved = spans.into_iter().map(|span| Span {
+                start: span.start + self.length,
+                end: span.end + self.length,
+                ..span
+            });
+            let known = self.spans.entry(pattern).or_default();
+            known.extend(moved);
+        }
+        self.length += other.length;
+        self
+    }
+
+    /// Each pattern of the text with its places, in the order of the table.
+    pub(super) fn found(&self) -> impl Iterator<Item = (&'static Pattern, &[Span])> {
+        self.spans.iter().filter_map(|(pattern, spans)| Some((TABLE.patterns.get(*pattern)?, spans.as_slice())))
+    }
+
+    /// Whether the text has these words of the table.
+    pub(super) fn has(&self, words: &str) -> bool {
+        self.found().any(|(pattern, _)| pattern.words == words)
+    }
+
+    /// The index of the first remedy for a rule whose words the text has.
+    pub(super) fn remedy(&self, rule: &Rule) -> Option<usize> {
+        self.found()
+            .filter_map(|(pattern, _)| match pattern.says {
+                Says::OfRemedy(of, index) if of == rule => Some(index),
+                _ => None,
+            })
+            .min()
+    }
+}
+
+/// How far the patterns are reached at one place of the text.
+struct Reader<'t> {
+    normal: &'t str,
+    /// Of each part, where it was reached last.
+    reached: Vec<Option<Reached>>,
+    /// Bytes that are no spaces.
+    read: usize,
+    depth: usize,
+}
+
+#[derive(Clone, Copy)]
+struct Reached {
+    /// Of the first part.
+    start: usize,
+    end: usize,
+    /// The end in bytes of the text.
+    after: usize,
+    depth: usize,
+}
+
+impl Reader<'_> {
+    /// Takes note of a part, which ends here. Returns the pattern of which it is the last.
+    fn reach(&mut self, index: usize, after: usize) -> Option<(usize, Span)> {
+        let part = TABLE.parts.get(index)?;
+        let (start, depth) = (self.read.checked_sub(part.length)?, self.depth);
+        let begun = match part.gap {
+            None => Reached { start, end: self.read, after, depth },
+            Some(gap) => {
+                let before = (*self.reached.get(index + 1)?)?;
+                let between = start.checked_sub(before.end).filter(|between| *between <= MAX_BETWEEN)?;
+                let is_word = || {
+                    let word = self.normal.as_bytes().get(before.after..).unwrap_or_default();
+                    let word = word.strip_prefix(b" ").unwrap_or(word);
+                    between > 0 && word.get(..between).is_some_and(|word| !word.contains(&b' '))
+                };
+                // The name in a refusal cannot quote the rest of it.
+                if gap == Gap::Word && !is_word() || part.is_refusal && depth != before.depth {
+                    return None;
+                }
+                Reached { end: self.read, after, ..before }
+            }
+        };
+        let Reached { start, end, depth, .. } = begun;
+        *self.reached.get_mut(index)? = Some(begun);
+        part.is_last.then_some((part.pattern, Span { start, end, depth }))
+    }
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Gap {
+    Any,
+    Word,
+}
+
+struct Part {
+    pattern: usize,
+    /// Before it; `None` for the first of a pattern.
+    gap: Option<Gap>,
+    is_last: bool,
+    is_refusal: bool,
+    /// In bytes that are no spaces.
+    length: usize,
+}
+
+struct Table {
+    patterns: Vec<Pattern>,
+    /// The last of a pattern first, so that one place is never two parts of it.
+    parts: Vec<Part>,
+    /// `None` if the parts were too many for it, which a test rules out.
+    automaton: Option<NFA>,
+}
+
+static TABLE: LazyLock<Table> = LazyLock::new(|| {
+    let patterns: Vec<Pattern> = patterns().collect();
+    let (mut parts, mut texts) = (Vec::new(), Vec::new());
+    for (pattern, Pattern { says, words }) in patterns.iter().enumerate() {
+        let is_refusal = matches!(says, Says::OfRule(_, Refusal(_)));
+        let of_pattern = split(words);
+        let count = of_pattern.len();
+        for (index, (gap, text)) in of_pattern.into_iter().enumerate().rev() {
+            let is_last = index + 1 == count;
+            parts.push(Part { pattern, gap, is_last, is_refusal, length: text.len() });
+            texts.push(text);
+        }
+    }
+    Table { patterns, parts, automaton: NFA::new(texts).ok() }
+});
+
+/// All words of the table, in its order.
+fn patterns() -> impl Iterator<Item = Pattern> {
+    let entries = || FAMILIES.iter().flat_map(|family| family.entries);
+    let of_rules = entries().flat_map(|entry| entry.words.iter().map(|words| (entry.rule, *words)));
+    let of_rules = of_rules.filter_map(|(rule, words)| {
+        let text = of_text(words)?;
+        Some(Pattern { says: Says::OfRule(rule, words), words: text })
+    });
+    let of_remedies = entries().flat_map(|entry| {
+        let remedies = entry.remedies.iter().enumerate();
+        remedies.flat_map(move |(index, (words, _))| {
+            words.iter().map(move |words| Pattern { says: Says::OfRemedy(entry.rule, index), words })
+        })
+    });
+    let of_windows = MESSAGES.iter().map(|(name, words)| Pattern { says: Says::OfWindows(name), words });
+    let no_faults = NO_FAULTS.iter().flat_map(|(words, what)| words.iter().map(move |words| (*words, *what)));
+    let no_faults =
+        no_faults.filter_map(|(words, what)| Some(Pattern { says: Says::NoFault(what), words: of_text(words)? }));
+    let surroundings = SURROUNDINGS.iter().map(|words| Pattern { says: Says::Nothing, words });
+    of_rules.chain(of_remedies).chain(of_windows).chain(no_faults).chain(surroundings)
+}
+
+/// The text of words; events, exit codes and statuses have none.
+fn of_text(words: Words) -> Option<&'static str> {
+    match words {
+        Refusal(text) | Start(text) | Message(text) | General(text) => Some(text),
+        _ => None,
+    }
+}
+
+/// The parts of a pattern, each with the gap before it, as the automaton reads them.
+fn split(words: &str) -> Vec<(Option<Gap>, String)> {
+    let mut parts = Vec::new();
+    let mut gap = None;
+    for part in words.split_inclusive(['*', '?']) {
+        let text = normal(part.trim_end_matches(['*', '?'])).replace([OPENS, ENDS], "\"").replace(' ', "");
+        if !text.is_empty() {
+            parts.push((gap, text));
+        }
+        gap = if part.ends_with('?') { Some(Gap::Word) } else { Some(Gap::Any) };
+    }
+    if let Some((first, _)) = parts.first_mut() {
+        *first = None;
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_read() {
+        assert!(TABLE.automaton.is_some());
+        for Pattern { words, .. } in &TABLE.patterns {
+            let has = words.replace('*', " between ").replace('?', "word");
+            assert!(Reading::of(&has).has(words), "{words}");
+        }
+    }
+}
