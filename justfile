@@ -6,7 +6,7 @@ _default:
     @just --list --unsorted
 
 # Everything that must hold before a merge, apart from the tests.
-check: fmt clippy doc deny typos sentences shellcheck workflows forms chart
+check: fmt clippy doc deny typos sentences docs shellcheck workflows forms chart
 
 # The README's test command.
 test:
@@ -36,6 +36,10 @@ typos:
 # No sentence of the pages has more than 35 words, no cell of a table more than 40.
 sentences:
     python3 .ci/sentences.py
+
+# The pages as a site with a search, in target/site; a link to nothing fails it. It needs Python 3 and npm.
+docs *ARGS:
+    .ci/docs {{ ARGS }}
 
 # Every shell script, whatever its name.
 shellcheck:
