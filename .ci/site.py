@@ -43,9 +43,9 @@ def sections(text, level):
     return parts[0], list(zip(parts[1::2], parts[2::2], strict=True))
 
 
-def described(text, title):
-    """A page's text after what search engines show of it."""
-    return f"---\ntitle: {quoted(title)}\ndescription: {quoted(text)}\n---\n\n"
+def described(text, title, search):
+    """The head of a page: what search engines show of it, and its place in the site's own search."""
+    return f"---\ntitle: {quoted(title)}\ndescription: {quoted(text)}\nsearch: {{{search}}}\n---\n\n"
 
 
 def quoted(text):
@@ -69,7 +69,7 @@ def rules():
             listed += f"| [{name}](rules/{name}.md) | {cell} |\n"
             seen = "".join(f"| {message} |\n" for message in messages.get(name, []))
             seen = f"\n## Messages\n\n| Message |\n|---|\n{seen}" if seen else ""
-            title = described(first, name)
+            title = described(first, name, "boost: 2")
             yield f"rules/{name}.md", f"{title}# {name}\n\n[Rules](../rules.md) / {group}\n{body}{seen}"
         listed += "\n"
     yield "rules.md", listed
@@ -83,7 +83,9 @@ def families():
         path = f"messages/{slug(title)}.md"
         count = len(re.findall(r"^\| .*\]\(", text, re.MULTILINE))
         listed += f"| [{title}]({path}) | {count} |\n"
-        yield path, f"{described('Messages: ' + title, title)}# {title}\n\n[Messages](../messages.md)\n{text.replace('rules.md#', '../rules.md#')}"
+        # The site's search leads to the page of the rule, which has the same messages and says what to do.
+        page = described("Messages: " + title, title, "exclude: true")
+        yield path, f"{page}# {title}\n\n[Messages](../messages.md)\n{text.replace('rules.md#', '../rules.md#')}"
     yield "messages.md", listed
 
 
