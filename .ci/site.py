@@ -24,6 +24,7 @@ PAGES = {
     "SECURITY.md": "SECURITY.md",
     "SUPPORT.md": "SUPPORT.md",
     "charts/gmsa-accounts/README.md": "charts/gmsa-accounts.md",
+    "charts/gmsa-tickets/README.md": "charts/gmsa-tickets.md",
     "charts/gmsa-webhook/README.md": "charts/gmsa-webhook.md",
     "examples/README.md": "examples.md",
 }
