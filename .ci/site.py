@@ -24,11 +24,16 @@ PAGES = {
     "SECURITY.md": "SECURITY.md",
     "SUPPORT.md": "SUPPORT.md",
     "charts/gmsa-accounts/README.md": "charts/gmsa-accounts.md",
+    "charts/gmsa-tickets/README.md": "charts/gmsa-tickets.md",
     "charts/gmsa-webhook/README.md": "charts/gmsa-webhook.md",
     "examples/README.md": "examples.md",
 }
 # What a browser would ask another host for; a page's canonical address is its own.
 FOREIGN = re.compile(r'<(?:script|img|iframe|link(?! rel="canonical"))\b[^>]*\b(?:src|href)="(https?:)?//[^"]*')
+# Long references that hold every word: the search shows what explains a word before them.
+LAST = ("charts/", "cli.md", "metrics.md", "measurements.md")
+# What tells an editor of a page where it comes from.
+MADE = re.compile(r"^Made (?:by|of|from) .*: do not edit\.\n", re.MULTILINE)
 LINK = re.compile(r"(?<!`)(\]\()([^()\s]+)(\))|(\ssrc=\")([^\"]+)(\")")
 CODE = re.compile(r"^( *)```(?s:.*?)^\1```|(?<!`)(`+)(?!`).*?(?<!`)\2(?!`)", re.MULTILINE)
 
@@ -43,9 +48,9 @@ def sections(text, level):
     return parts[0], list(zip(parts[1::2], parts[2::2], strict=True))
 
 
-def described(text, title):
-    """A page's text after what search engines show of it."""
-    return f"---\ntitle: {quoted(title)}\ndescription: {quoted(text)}\n---\n\n"
+def described(text, title, search):
+    """The head of a page: what search engines show of it, and its place in the site's own search."""
+    return f"---\ntitle: {quoted(title)}\ndescription: {quoted(text)}\nsearch: {{{search}}}\n---\n\n"
 
 
 def quoted(text):
@@ -69,7 +74,7 @@ def rules():
             listed += f"| [{name}](rules/{name}.md) | {cell} |\n"
             seen = "".join(f"| {message} |\n" for message in messages.get(name, []))
             seen = f"\n## Messages\n\n| Message |\n|---|\n{seen}" if seen else ""
-            title = described(first, name)
+            title = described(first, name, "boost: 2")
             yield f"rules/{name}.md", f"{title}# {name}\n\n[Rules](../rules.md) / {group}\n{body}{seen}"
         listed += "\n"
     yield "rules.md", listed
@@ -83,7 +88,9 @@ def families():
         path = f"messages/{slug(title)}.md"
         count = len(re.findall(r"^\| .*\]\(", text, re.MULTILINE))
         listed += f"| [{title}]({path}) | {count} |\n"
-        yield path, f"{described('Messages: ' + title, title)}# {title}\n\n[Messages](../messages.md)\n{text.replace('rules.md#', '../rules.md#')}"
+        # The site's search leads to the page of the rule, which has the same messages and says what to do.
+        page = described("Messages: " + title, title, "exclude: true")
+        yield path, f"{page}# {title}\n\n[Messages](../messages.md)\n{text.replace('rules.md#', '../rules.md#')}"
     yield "messages.md", listed
 
 
@@ -124,10 +131,14 @@ def linked(target, page, files, repository):
 
 
 def on_page_markdown(markdown, page, config, files):
+    markdown = MADE.sub("", markdown, count=1)
+
     def link(match):
         before, target, after = (group for group in match.groups() if group is not None)
         return before + linked(target, page.file.src_uri, files, config.extra["repository"]) + after
 
+    if page.file.src_uri.startswith(LAST):
+        page.meta["search"] = {"boost": 0.5}
     # Links are in the prose alone; a code span in a link's text ends before its target.
     pieces, end = [], 0
     for code in CODE.finditer(markdown):
