@@ -19,7 +19,7 @@ use gmsa_core::admission::Webhook;
 const SPEC: &str = "gmsa-webhook-test-does-not-exist";
 
 /// How long one dry run may take: longer than an API server waits for a webhook, which is 30 s at most.
-const PATIENCE: Duration = Duration::from_secs(35);
+const DRY_RUN_TIMEOUT: Duration = Duration::from_secs(35);
 
 /// A pod that no webhook for GMSA has anything to say about.
 pub fn without_gmsa() -> Value {
@@ -28,7 +28,7 @@ pub fn without_gmsa() -> Value {
         "kind": "Pod",
         "metadata": {"generateName": "gmsa-webhook-test-"},
         "spec": {
-            // Of a Windows pod the restricted standard asks for `runAsNonRoot` alone:
+            // For Windows pods, `restricted` requires only `runAsNonRoot`:
             // https://kubernetes.io/docs/concepts/security/pod-security-standards/#os-specific-policy-controls
             "os": {"name": "windows"},
             "securityContext": {"runAsNonRoot": true},
@@ -63,7 +63,7 @@ fn with_options(slot: &str, options: Value) -> Value {
     pod
 }
 
-/// Whether `text` contains the denial by which `webhook` refuses a pod of the probe. A failure of the webhook is none.
+/// Whether `text` contains the denial by which `webhook` refuses a pod of the probe. A failed call does not count as a denial.
 pub fn is_denial(webhook: Webhook, text: &str) -> bool {
     let missing = text.contains(&format!("cred spec {SPEC} does not exist"));
     // Which of these it is depends on the rights of the namespace's default service account.
@@ -104,7 +104,7 @@ pub async fn ask(api: &ApiServer, namespace: &str, pod: &Value, webhook: Webhook
         .header(CONTENT_TYPE, "application/json")
         .body(pod.to_string().into_bytes())
         .ok()?;
-    Some(match api.exchange(CallKind::Background, None, request, Instant::now() + PATIENCE).await {
+    Some(match api.exchange(CallKind::Background, None, request, Instant::now() + DRY_RUN_TIMEOUT).await {
         Ok(answer) => {
             let warnings = answer.headers().get_all(WARNING).iter();
             let warned = warnings
