@@ -365,7 +365,7 @@ mod tests {
             store: parking_lot::RwLock::new(Store::new(0)),
             for_decisions: Reads::new(None, 0),
             for_advice: Reads::new(None, 0),
-            metrics: Metrics::new("test").0,
+            metrics: Metrics::new().0,
         };
         let mut watch = Watch::new(Arc::new(memory), Box::new(|| ()));
         let mut pause = |code| watch.judge(WatchError::of(code, String::new()));

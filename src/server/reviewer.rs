@@ -209,12 +209,14 @@ fn record_on_span(review: &Review, decision: &Decision) {
     }
 }
 
-/// One line per decision: at debug for what is allowed without a change, otherwise at info. Never a body or contents.
+/// One line per decision, at info for each pod that `/validate` admits with GMSA: the log is an audit. What changes nothing in the
+/// cluster (a dry run included) and what `/mutate` fills in is at debug. Never a body or contents.
 fn log(webhook: Webhook, review: &Review, decision: &Decision, duration: Duration) {
-    let path = webhook.as_str();
-    let pod = cut(review.object.as_ref().or(review.old_object.as_ref()).map_or("", |pod| pod.name()));
-    let (uid, namespace, operation, reason) =
-        (cut(&review.uid), cut(&review.namespace), review.operation.as_str(), decision.reason);
+    let (path, operation, reason) = (webhook.as_str(), review.operation.as_str(), decision.reason);
+    let pod = review.object.as_ref().or(review.old_object.as_ref());
+    let (name, service_account) = pod.map_or(("", ""), |pod| (cut(pod.name()), cut(pod.service_account())));
+    let (uid, namespace) = (cut(&review.uid), cut(&review.namespace));
+    let duration_seconds = duration.as_secs_f64();
     let specs = match &review.credential_spec {
         Some(spec) => cut(spec.name()).to_owned(),
         // Four names of the greatest length fit.
@@ -222,23 +224,32 @@ fn log(webhook: Webhook, review: &Review, decision: &Decision, duration: Duratio
             shorten(&decision.specs.iter().map(SpecName::as_str).collect::<Vec<_>>().join(","), MESSAGE).into_owned()
         }
     };
+    macro_rules! line {
+        ($level:ident, $message:expr $(, $more:ident = $value:expr)*) => {
+            tracing::$level!(
+                path, operation, uid, namespace, pod = name, service_account, %specs, reason, $($more = $value,)*
+                duration_seconds, "{}", $message
+            )
+        };
+    }
     match &decision.verdict {
         Verdict::Denied(denial) | Verdict::WouldDeny(denial) => {
             let (code, text) = (denial.code(), denial.to_string());
-            let denial = format_args!("{}", cut_message(&text));
+            let denial = cut_message(&text);
             let message = if decision.is_allowed() { "would deny, not enforced" } else { "denied" };
             // A failure of the webhook or its cluster shows at `logLevel: warn` too.
             if code >= 500 {
-                tracing::warn!(path, operation, uid, namespace, pod, %specs, code, reason, %denial, ?duration, "{message}");
+                line!(warn, message, code = code, denial = denial);
             } else {
-                tracing::info!(path, operation, uid, namespace, pod, %specs, code, reason, %denial, ?duration, "{message}");
+                line!(info, message, code = code, denial = denial);
             }
         }
-        Verdict::Allowed if decision.patch.is_some() => {
-            tracing::info!(path, operation, uid, namespace, pod, %specs, reason, ?duration, "allowed");
+        Verdict::Allowed if webhook == Webhook::Validate && !decision.specs.is_empty() && !review.dry_run => {
+            line!(info, "allowed");
         }
         Verdict::Allowed => {
-            tracing::debug!(path, operation, uid, namespace, pod, %specs, reason, ?duration, "allowed");
+            let message = if decision.patch.is_some() { "filled in" } else { "allowed" };
+            line!(debug, message);
         }
     }
 }

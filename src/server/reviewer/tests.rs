@@ -63,7 +63,7 @@ async fn validated(
         strict_credential_specs: false,
         enforcement,
         warn_namespaces: Arc::default(),
-        metrics: Metrics::new("test").0,
+        metrics: Metrics::new().0,
     };
     let container = |spec: &str| {
         let options = json!({"gmsaCredentialSpecName": spec, "gmsaCredentialSpec": carried});
