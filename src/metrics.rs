@@ -395,7 +395,7 @@ mod tests {
         metrics.certificate_refused();
         let counted =
             before.iter().filter(|series| !zeros().contains(series)).filter(|series| series.contains("_total{"));
-        // Of credential specs that one rule refuses; of pods the others.
+        // `strict` counts credential specs, the rest pods.
         let expected = 2 + 4 * (Denial::RULES.len() - 1) + 7 + Unserved::ALL.len() + CertificateStep::ALL.len() + 2;
         assert_eq!(counted.count(), expected);
         // Bounded: what a scrape shows before anything has happened.

@@ -170,10 +170,10 @@ const DNS: &str = "dns:";
 
 /// Whether the certificate has one of `names`: as its common name, by which Kubernetes identifies the clients of an API
 /// server, or where `dns:` says so, as one of its DNS names. An authority may sign a DNS name that the client chose for
-/// itself, so none counts unasked.
+/// itself, so DNS names count only when listed.
 fn is_one_of(names: &[String], cert: &CertificateDer<'_>) -> bool {
     let Ok((_, cert)) = X509Certificate::from_der(cert) else { return false };
-    // Of several the last counts, as in Go.
+    // The last of several counts, as in Go.
     let common = cert.subject().iter_common_name().last().and_then(|name| name.as_str().ok());
     let alternative = cert.subject_alternative_name().ok().flatten();
     let has_dns = |wanted: &str| {

@@ -105,9 +105,7 @@ fn the_policies_name_the_versions_that_are_tested_and_no_address_of_a_person() {
     // Those that brought match conditions, native sidecars and the guard.
     assert!(["1.28", "1.29", "1.30"].iter().all(|version| tested.iter().any(|tested| tested == version)), "{tested:?}");
     assert!(support.contains(&format!("| before {oldest} | not supported: the chart refuses it |")));
-    assert!(
-        support.contains(&format!("CI tests each change on {}, by their kube-apiserver;", tested.join(", ")))
-    );
+    assert!(support.contains(&format!("CI tests each change on {}, by their kube-apiserver;", tested.join(", "))));
     let security = text("SECURITY.md");
     for part in ["**Report a vulnerability**", "working days", "## Supported versions"] {
         assert!(security.contains(part), "{part}");
@@ -183,7 +181,10 @@ for manager in json.load(open("renovate.json"))["customManagers"]:
                     print(wanted, name)
 "#;
     let output = Command::new("python3").args(["-c", PROGRAM]).output().unwrap();
-    assert_eq!((String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr)), ("".into(), "".into()));
+    assert_eq!(
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr)),
+        ("".into(), "".into())
+    );
     // Each version that a workflow or .ci/run pins is one that some pattern finds.
     let renovate = text("renovate.json");
     for pinned in ["rustup toolchain install ", "rustup default ", "setup-envtest@", "kubectl_layer='"] {

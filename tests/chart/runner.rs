@@ -148,7 +148,8 @@ impl Runner {
         // What a fork replaces before its first release.
         for file in ["SECURITY-INSIGHTS.yml", ".github/CODEOWNERS"] {
             fs::create_dir_all(workspace.join(file).parent().unwrap()).unwrap();
-            let replaced = text(file).replace("https://localhost", "https://git.example.com").replace("@example/", "@team/");
+            let replaced =
+                text(file).replace("https://localhost", "https://git.example.com").replace("@example/", "@team/");
             fs::write(workspace.join(file), replaced).unwrap();
         }
         fs::write(

@@ -65,12 +65,14 @@ fn a_placeholder_stops_a_tag() {
     fs::create_dir(folder.path().join(".github")).unwrap();
     let run = || {
         let mut bash = Command::new("bash");
-        let output = bash.args(["-e", "-c", step["run"].as_str().unwrap()]).current_dir(folder.path()).output().unwrap();
+        let output =
+            bash.args(["-e", "-c", step["run"].as_str().unwrap()]).current_dir(folder.path()).output().unwrap();
         (output.status.code(), String::from_utf8(output.stdout).unwrap())
     };
     let files = ["SECURITY-INSIGHTS.yml", ".github/CODEOWNERS"];
     let texts = files.map(|file| fs::read_to_string(file).unwrap());
-    let replaced = |text: &str| text.replace("https://localhost", "https://git.example.com").replace("@example/", "@team/");
+    let replaced =
+        |text: &str| text.replace("https://localhost", "https://git.example.com").replace("@example/", "@team/");
     for left in [Some(0), Some(1), None] {
         for (at, (file, text)) in files.iter().zip(&texts).enumerate() {
             let text = if left == Some(at) { text.clone() } else { replaced(text) };
@@ -112,11 +114,9 @@ fn the_action_verifies_by_the_issuer_of_its_server() {
         assert_eq!(output.status.code(), Some(1));
         let asked = fs::read_to_string(asked).unwrap();
         let version = env!("CARGO_PKG_VERSION");
-        for line in [
-            issuer.to_owned(),
-            format!("{workflow}@refs/tags/v{version}"),
-            format!("{releases}/v{version}/SHA256SUMS"),
-        ] {
+        for line in
+            [issuer.to_owned(), format!("{workflow}@refs/tags/v{version}"), format!("{releases}/v{version}/SHA256SUMS")]
+        {
             assert!(asked.lines().any(|said| said == line), "{line}: {asked}");
         }
     }

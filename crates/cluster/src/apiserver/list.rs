@@ -34,7 +34,7 @@ pub enum ListError {
 
 #[derive(Deserialize)]
 struct ListPage<T> {
-    // What has none is no list, such as an answer of a proxy.
+    // An answer without `items` is not a list: a proxy may have sent it.
     metadata: ListMeta,
     // A list without items is null.
     items: Option<Vec<T>>,

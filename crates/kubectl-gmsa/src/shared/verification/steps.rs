@@ -73,7 +73,7 @@ impl Asked {
             Self::DnsOverTcp => Check::pass(about, "the same over TCP"),
             _ => match answer.failure() {
                 Some(code) => found_by_code((self, about), code, identity, command),
-                // Of these, a success has a code too.
+                // These commands print a code on success too.
                 None if matches!(self, Self::SecureChannel | Self::Trust) && !answer.succeeded() => {
                     let text = format!("{} printed no status code", command.join(" "));
                     Check::breach(about, &rules::UNKNOWN_STATUS, text)

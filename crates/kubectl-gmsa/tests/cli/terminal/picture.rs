@@ -27,7 +27,7 @@ fn read(mut terminal: File) -> String {
     String::from_utf8(said).unwrap()
 }
 
-/// A line with the colours that the terminal was told.
+/// A line with the colours that were written to the terminal.
 fn line(text: &str) -> String {
     let escaped = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     let mut parts = escaped.split("\u{1b}[");
