@@ -7,7 +7,7 @@ use time::UtcDateTime;
 
 use crate::{
     Directory, Entry, Error, Guid, LdapFilter, LdapSearch, Retrieval, SearchScope, Sid,
-    entry::{domain_of, parts, time_of_file},
+    entry::{domain_of, first_value, parts, time_of_file},
 };
 
 pub mod powershell;
@@ -19,9 +19,14 @@ pub const MEMBERSHIP: &str = "msDS-GroupMSAMembership";
 /// The password: made by the controller as it is asked for, for those who may have it.
 pub const PASSWORD: &str = "msDS-ManagedPassword";
 
-pub(crate) const ATTRIBUTES: [&str; 14] = [
+pub(crate) const ATTRIBUTES: [&str; 19] = [
     "accountExpires",
     "dNSHostName",
+    "isDeleted",
+    "logonHours",
+    "memberOf",
+    "msDS-DelegatedMSAState",
+    "msDS-SupersededByManagedAccountLink",
     MEMBERSHIP,
     "msDS-ManagedPasswordId",
     "msDS-ManagedPasswordInterval",
@@ -73,11 +78,24 @@ pub fn encryption_names(types: u64) -> Vec<&'static str> {
     ENCRYPTION_TYPES.iter().filter(|(_, bit)| types & bit != 0).map(|(name, _)| *name).collect()
 }
 
-/// `ACCOUNTDISABLE` of `userAccountControl` ([MS-ADTS] 2.2.16).
+/// Bits of `userAccountControl` ([MS-ADTS] 2.2.16): `ACCOUNTDISABLE`, `SMARTCARD_REQUIRED`.
 pub(crate) const DISABLED: u64 = 0x2;
+pub(crate) const SMARTCARD_REQUIRED: u64 = 0x4_0000;
+
+/// Whether `logonHours` allows no hour: 21 bytes, a bit for each hour of a week ([MS-ADA1] 2.388).
+pub(crate) fn has_no_hours(entry: &Entry) -> bool {
+    entry.value("logonHours").is_some_and(|hours| !hours.is_empty() && hours.iter().all(|byte| *byte == 0))
+}
+
+/// Whether it is an object that was deleted ([MS-ADTS] 3.1.1.5.5), or one that replication made of two with the same name ([MS-ADTS] 3.1.1.5.1.4).
+fn is_left_over(entry: &Entry) -> bool {
+    let name = first_value(&entry.name);
+    entry.text("isDeleted").is_some_and(|is| is.eq_ignore_ascii_case("TRUE"))
+        || ["\nDEL:", "\nCNF:"].iter().any(|mark| name.contains(mark))
+}
 
 /// When an account expires, of `accountExpires` (Microsoft: Account-Expires attribute): 0 and the largest number are never.
-fn expiry(time: i64) -> Option<UtcDateTime> {
+pub(crate) fn expiry(time: i64) -> Option<UtcDateTime> {
     Some(time).filter(|time| !matches!(*time, 0 | i64::MAX)).and_then(time_of_file)
 }
 
@@ -122,6 +140,14 @@ pub struct Account {
     pub has_password: bool,
     /// The root key that the password is made of.
     pub root_key: Option<Guid>,
+    /// It is a deleted object, or a conflict of replication.
+    pub is_left_over: bool,
+    /// Its logon hours allow none.
+    pub has_no_hours: bool,
+    /// The delegated Managed Service Account (dMSA) that has taken its place, or is about to: its distinguished name.
+    pub superseded_by: Option<String>,
+    /// The groups that it is a member of: their distinguished names.
+    pub groups: Vec<String>,
 }
 
 impl Account {
@@ -155,6 +181,10 @@ impl Account {
             expires: entry.number("accountExpires").and_then(expiry),
             has_password: entry.value("msDS-ManagedPasswordId").is_some(),
             root_key: entry.value("msDS-ManagedPasswordId").and_then(root_key),
+            is_left_over: is_left_over(&entry),
+            has_no_hours: has_no_hours(&entry),
+            superseded_by: entry.text("msDS-SupersededByManagedAccountLink").map(str::to_owned),
+            groups: entry.texts("memberOf").map(str::to_owned).collect(),
             name: entry.name,
         })
     }
@@ -223,10 +253,10 @@ impl Directory {
             // Below a domain there may be others, in what was printed.
             let domain = domain_of(base);
             found.retain(|found| domain.is_none() || found.domain() == domain);
-            // A user may have the name without `$`.
-            found.sort_by_key(|found| !found.is_group_managed());
-            let managed: Vec<String> =
-                found.iter().filter(|found| found.is_group_managed()).filter_map(Account::domain).collect();
+            // A user may have the name without `$`, and a deleted account the name of one that is there.
+            found.sort_by_key(|found| (!found.is_group_managed(), found.is_left_over));
+            let managed = found.iter().filter(|found| found.is_group_managed() && !found.is_left_over);
+            let managed: Vec<String> = managed.filter_map(Account::domain).collect();
             if managed.len() > 1 {
                 return Err(Error::Ambiguous(sam.clone(), managed.join(", ")));
             }

@@ -18,6 +18,7 @@ mod identifier;
 pub mod ldap;
 pub mod ldif;
 pub mod lint;
+pub mod powershell;
 pub mod principal;
 
 /// What is read at most. See `docs/security.md`.

@@ -16,14 +16,16 @@ use crate::{Directory, Error, account::Account, principal::Principals};
 
 mod account;
 mod forest;
+mod namesakes;
 mod password;
 mod retrieval;
 mod services;
 mod spec;
 
 pub use account::account;
-use account::{class, enabled, expired};
+use account::{class, enabled, expired, left_over};
 use forest::{forest, root_key};
+use namesakes::namesakes;
 pub use password::password;
 pub use spec::{SAID_OF_SPECS, SpecFindings, against, credential_spec};
 
@@ -117,6 +119,7 @@ pub async fn accounts(
         list.extend(account(one, principals, services, now));
     }
     let managed: Vec<&Account> = accounts.iter().filter(|one| one.is_group_managed()).collect();
+    list.extend(namesakes(directory, &managed).await?);
     list.extend(services::duplicates(directory, &managed).await?);
     list.extend(forest(directory, &managed, now).await?);
     let unread = principals.unread.iter();

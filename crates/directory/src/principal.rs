@@ -5,19 +5,27 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
+use time::UtcDateTime;
+
 use crate::{
     Directory, Entry, Error, LdapFilter, Sid,
-    account::{Account, DISABLED},
+    account::{Account, DISABLED, SMARTCARD_REQUIRED, expiry, has_no_hours},
     entry::{base_of, first_value, parts},
     identifier::{EVERY_COMPUTER, EVERY_USER, WellKnown},
 };
 
-const ATTRIBUTES: [&str; 8] = [
+const ATTRIBUTES: [&str; 14] = [
+    "accountExpires",
     "groupType",
+    "isDeleted",
+    "lockoutTime",
+    "logonHours",
     "member",
     "objectClass",
+    "msDS-SupportedEncryptionTypes",
     "objectSid",
     "primaryGroupID",
+    "pwdLastSet",
     "sAMAccountName",
     "userAccountControl",
     "whenCreated",
@@ -49,6 +57,8 @@ pub struct Group {
     pub wide: Option<(String, &'static str)>,
     /// It is for mail alone, and gives no access.
     pub is_distribution: bool,
+    /// It gives access in its own domain alone.
+    pub is_domain_local: bool,
     /// A group in it that is so.
     pub distribution: Option<String>,
 }
@@ -60,14 +70,62 @@ pub struct Member {
     /// `None` where it is known by name alone.
     pub sid: Option<Sid>,
     pub primary_group: Option<Sid>,
-    /// It cannot log on, where that is known.
-    pub is_disabled: bool,
+    /// Why it cannot log on, where that is known; continues a sentence: `is disabled`.
+    pub obstacle: Option<Obstacle>,
+}
+
+/// Why a user or a computer cannot log on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Obstacle {
+    Deleted,
+    Disabled,
+    /// From this time on.
+    Expires(UtcDateTime),
+    LockedOut,
+    /// The password must be changed at the next logon, which a plugin cannot do.
+    MustChangePassword,
+    SmartCard,
+    NoHours,
+}
+
+impl Obstacle {
+    /// What keeps this entry from logging on. The password of a computer may be old.
+    fn of(entry: &Entry) -> Option<Self> {
+        let control = entry.number("userAccountControl").map_or(0, i64::cast_unsigned);
+        let is_user = entry.is_a("user") && !entry.is_a("computer");
+        let is = |number: Option<i64>, value| number == Some(value);
+        Some(match () {
+            () if entry.text("isDeleted").is_some_and(|is| is.eq_ignore_ascii_case("TRUE")) => Self::Deleted,
+            () if control & DISABLED != 0 => Self::Disabled,
+            () if control & SMARTCARD_REQUIRED != 0 => Self::SmartCard,
+            () if has_no_hours(entry) => Self::NoHours,
+            () if is_user && entry.number("lockoutTime").is_some_and(|time| time > 0) => Self::LockedOut,
+            () if is_user && is(entry.number("pwdLastSet"), 0) => Self::MustChangePassword,
+            () => Self::Expires(entry.number("accountExpires").and_then(expiry)?),
+        })
+    }
+
+    /// The obstacle as the end of a sentence, and what removes it; `None` where it does not hold at this time.
+    pub fn at(self, now: UtcDateTime) -> Option<(&'static str, &'static str)> {
+        Some(match self {
+            Self::Deleted => ("is deleted", "Restore-ADObject"),
+            Self::Disabled => ("is disabled", "Enable-ADAccount -Identity"),
+            Self::Expires(at) if at <= now => ("has expired", "Clear-ADAccountExpiration -Identity"),
+            Self::Expires(_) => return None,
+            Self::LockedOut => ("is locked out", "Unlock-ADAccount -Identity"),
+            Self::MustChangePassword => {
+                ("must change its password", "Set-ADUser -ChangePasswordAtLogon $false -Identity")
+            }
+            Self::SmartCard => ("needs a smart card to log on", "Set-ADUser -SmartcardLogonRequired $false -Identity"),
+            Self::NoHours => ("has no logon hours", "Set-ADUser -Clear logonHours -Identity"),
+        })
+    }
 }
 
 impl Member {
     /// One that is known by name alone.
     fn named(name: String) -> Self {
-        Self { name, sid: None, primary_group: None, is_disabled: false }
+        Self { name, sid: None, primary_group: None, obstacle: None }
     }
 
     fn of(entry: &Entry) -> Self {
@@ -75,9 +133,8 @@ impl Member {
         let number = entry.number("primaryGroupID").and_then(|number| u32::try_from(number).ok());
         let primary_group =
             sid.as_ref().and_then(Sid::split).zip(number).map(|((domain, _), number)| domain.of(number));
-        let is_disabled = entry.number("userAccountControl").is_some_and(|flags| flags.cast_unsigned() & DISABLED != 0);
         let name = entry.text("sAMAccountName").unwrap_or(&entry.name).to_owned();
-        Self { name, sid, primary_group, is_disabled }
+        Self { name, sid, primary_group, obstacle: Obstacle::of(entry) }
     }
 }
 
@@ -165,7 +222,11 @@ impl Principals {
             return Ok(Principal::Single(Member::of(entry)));
         }
         let name = entry.text("sAMAccountName").unwrap_or(&entry.name);
-        let mut group = Group { name: name.to_owned(), is_distribution: is_distribution(entry), ..Group::default() };
+        // GROUP_TYPE_RESOURCE_GROUP ([MS-ADTS] 2.2.12). Those of BUILTIN are the same in every domain.
+        let is_domain_local = entry.number("groupType").is_some_and(|kind| kind & 0x4 != 0)
+            && entry.sid("objectSid").is_some_and(|sid| sid.is_of_domain());
+        let is_distribution = is_distribution(entry);
+        let mut group = Group { name: name.to_owned(), is_distribution, is_domain_local, ..Group::default() };
         if !group.is_distribution {
             self.fill(directory, &mut group, entry).await?;
         }

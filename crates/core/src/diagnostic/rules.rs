@@ -104,6 +104,18 @@ rules! {
             "Enable it: `Set-ADServiceAccount NAME -Enabled $true`.";
         ACCOUNT_EXPIRED: "account-expired", Error, "The account has expired.",
             "Remove the date: `Clear-ADAccountExpiration -Identity 'NAME$'`.";
+        ACCOUNT_DELETED: "account-deleted", Error, "The account is a deleted object, or a conflict of replication.",
+            "Use the account that is there, or restore this one: `Get-ADObject -IncludeDeletedObjects`, `Restore-ADObject`.";
+        ACCOUNT_LOGON: "account-logon", Error, "The account gets no ticket: a smart card is required, or its logon hours allow none.",
+            "Clear the flag or the hours; the output shows the command.";
+        ACCOUNT_SUPERSEDED: "account-superseded", Warning, "A delegated Managed Service Account (dMSA) takes the place of the account.",
+            "Undo the migration, or use another group Managed Service Account: Windows containers cannot use a dMSA.";
+        ACCOUNT_PROTECTED: "account-protected", Warning, "The account is a member of Protected Users.",
+            "Remove it from the group: `Remove-ADGroupMember 'Protected Users' -Members 'NAME$'`.";
+        ACCOUNT_WEAKENED: "account-weakened", Warning, "`userAccountControl` has a flag that makes the account easier to abuse, such as unconstrained delegation.",
+            "Clear the flag; the output shows the command. Where services must be called as the user, use constrained delegation.";
+        ACCOUNT_USER_NAME: "account-user-name", Warning, "A user or a computer has the name of the account.",
+            "Rename one of them: a name without `$` means the user first, so that a logon as the account may become one as the user.";
         ACCOUNT_HOSTS: "account-hosts", Error, "No host may retrieve the password of the account.",
             "Set `PrincipalsAllowedToRetrieveManagedPassword` to a group that holds the nodes, or the user that the plugin logs on as.";
         ACCOUNT_SPN: "account-spn", Warning, "The account lacks the service principal name of a service that it runs.",

@@ -1,4 +1,4 @@
-//! Accounts as `Get-ADServiceAccount NAME -Properties * | ConvertTo-Json` prints them.
+//! Accounts as `Get-ADServiceAccount NAME -Properties *` prints them.
 //!
 //! Invariants: properties that are not checked are ignored; a property that was not printed is [`None`], which is different from one
 //! that is empty.
@@ -7,23 +7,18 @@ use serde_json::{Map, Value};
 use time::{OffsetDateTime, UtcDateTime, format_description::well_known::Rfc3339};
 
 use super::{Account, DISABLED, ENCRYPTION_TYPES, expiry};
-use crate::{Retrieval, Sid};
+use crate::{Retrieval, Sid, powershell::to_json};
 
 /// The most accounts that are read from one text.
 pub const MAX_ACCOUNTS: usize = 10_000;
 
-/// What a text is that is not JSON, and how JSON is printed instead.
+/// What a text is that is in none of PowerShell's forms, and how JSON is printed instead.
 fn not_json(text: &str) -> String {
-    let is_field =
-        |line: &str| line.split_once(" : ").is_some_and(|(name, _)| name.trim().eq_ignore_ascii_case("SamAccountName"));
     let printed = if text.contains('\u{1b}') {
         "coloured for a terminal"
     } else if text.trim_start().starts_with("****") {
         // What `Start-Transcript` writes.
         "a transcript of PowerShell"
-    } else if text.lines().any(is_field) {
-        // What PowerShell prints where nothing converts it.
-        "a list for people"
     } else {
         return "not the output of `Get-ADServiceAccount NAME -Properties * | ConvertTo-Json`".to_owned();
     };
@@ -34,8 +29,8 @@ fn not_json(text: &str) -> String {
 
 #[derive(Debug, thiserror::Error)]
 pub enum PowerShellError {
-    #[error("{1}")]
-    Json(#[source] serde_json::Error, String),
+    #[error("{0}")]
+    NotPrinted(String),
     #[error(
         "entry {0} has no SamAccountName: not the output of `Get-ADServiceAccount NAME -Properties * | ConvertTo-Json`"
     )]
@@ -44,12 +39,12 @@ pub enum PowerShellError {
     TooMany,
 }
 
-/// Reads one account, or a list of them.
+/// Reads one account, or a list of them, in any form in which PowerShell prints them.
 ///
 /// # Errors
-/// Where the text is not JSON of that shape.
-pub fn read(json: &str) -> Result<Vec<Account>, PowerShellError> {
-    let entries = match serde_json::from_str(json).map_err(|error| PowerShellError::Json(error, not_json(json)))? {
+/// Where the text is none of these forms, or an entry is not an account.
+pub fn read(text: &str) -> Result<Vec<Account>, PowerShellError> {
+    let entries = match to_json(text).ok_or_else(|| PowerShellError::NotPrinted(not_json(text)))? {
         Value::Array(entries) => entries,
         one => vec![one],
     };
@@ -93,6 +88,10 @@ fn of(printed: &Map<String, Value>) -> Option<Account> {
             Some(time) => expiry(time),
             None => text("AccountExpirationDate").and_then(|text| time(&text)),
         },
+        password_interval: field("ManagedPasswordIntervalInDays").and_then(|days| texts(days).first()?.parse().ok()),
+        is_left_over: field("Deleted").or_else(|| field("isDeleted")).and_then(Value::as_bool).unwrap_or(false),
+        superseded_by: text("msDS-SupersededByManagedAccountLink"),
+        groups: list("MemberOf").unwrap_or_default(),
         ..Account::default()
     })
 }
@@ -220,6 +219,15 @@ mod tests {
     }
 
     #[test]
+    fn a_list_for_people_is_read_and_what_the_console_cut_off_was_not_printed() {
+        let text = "\r\nEnabled        : True\r\nObjectClass    : msDS-GroupManagedServiceAccount\r\nSamAccountName : WebApp1$\r\n\
+                    ServicePrincipalNames : {http/w, host/w}\r\nPrincipalsAllowedToRetrieveManagedPassword : {CN=Hosts,CN=Us...}\r\n";
+        let account = read(text).unwrap().remove(0);
+        assert_eq!((account.sam.as_str(), account.enabled, account.retrieval), ("WebApp1", Some(true), None));
+        assert_eq!(account.service_principals, Some(vec!["http/w".to_owned(), "host/w".to_owned()]));
+    }
+
+    #[test]
     fn a_list_of_classes_ends_with_the_accounts_own() {
         let json = r#"{"SamAccountName": "a", "ObjectClass": ["top", "computer", "msDS-GroupManagedServiceAccount"]}"#;
         assert_eq!(read(json).unwrap()[0].class.as_deref(), Some("msDS-GroupManagedServiceAccount"));
@@ -231,7 +239,6 @@ mod tests {
         for (text, what) in [
             ("\u{1b}[32;1mName\u{1b}[0m", "coloured for a terminal"),
             ("**********************\r\nWindows PowerShell transcript start", "a transcript of PowerShell"),
-            ("\r\nEnabled        : True\r\nSamAccountName : WebApp1$\r\n", "a list for people"),
         ] {
             assert_eq!(read(text).unwrap_err().to_string(), format!("{what}, not JSON: run {run}"));
         }

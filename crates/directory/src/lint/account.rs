@@ -13,7 +13,8 @@ use time::UtcDateTime;
 
 use super::{RETRIEVERS, finding, minute, retrieval::retrieval, services::covers, set};
 use crate::{
-    account::{Account, CLASS, encryption_names},
+    account::{Account, CLASS, SMARTCARD_REQUIRED, encryption_names},
+    entry::first_value,
     principal::Principals,
 };
 
@@ -41,14 +42,23 @@ const DES_ONLY: u64 = 0x20_0000;
 /// Checks an account that has to serve clients under these service principal names. `principals` are those behind the SIDs of who may
 /// retrieve its password. Of what is no group Managed Service Account nothing else is said.
 pub fn account(account: &Account, principals: &Principals, wanted: &[String], now: UtcDateTime) -> Vec<Diagnostic> {
-    if let Some(class) = class(account) {
-        return vec![class];
+    if let Some(whole) = left_over(account).or_else(|| class(account)) {
+        return vec![whole];
     }
-    let properties = [incomplete(account), name(account), enabled(account), expired(account, now)];
+    let properties = [
+        incomplete(account),
+        name(account),
+        enabled(account),
+        expired(account, now),
+        logon(account),
+        superseded(account),
+        interval(account),
+    ];
     let mut list: Vec<Diagnostic> = properties.into_iter().flatten().collect();
-    list.extend(retrieval(account, principals));
+    list.extend(retrieval(account, principals, now));
     list.extend(services(account, wanted));
-    list.extend([encryption(account), des(account), trust(account)].into_iter().flatten());
+    list.extend([encryption(account), des(account), trust(account), protected(account)].into_iter().flatten());
+    list.extend(weakened(account));
     list
 }
 
@@ -107,6 +117,101 @@ pub fn expired(account: &Account, now: UtcDateTime) -> Option<Diagnostic> {
     Some(finding(&rules::ACCOUNT_EXPIRED, account, "AccountExpirationDate", problem, why, fix))
 }
 
+/// Whether it is an object that is none any more: nothing else is said about it.
+pub fn left_over(account: &Account) -> Option<Diagnostic> {
+    let why = "it is no account that anything can log on with";
+    let fix =
+        "Use the account that is there, or restore this one: Get-ADObject -IncludeDeletedObjects, Restore-ADObject.";
+    let problem = "is a deleted object, or a conflict of replication (CNF)";
+    account
+        .is_left_over
+        .then(|| finding(&rules::ACCOUNT_DELETED, account, "DistinguishedName", problem, why, Some(fix.to_owned())))
+}
+
+/// What keeps an account that is enabled from getting a ticket.
+fn logon(account: &Account) -> Option<Diagnostic> {
+    let why = "the domain gives the account no ticket";
+    let name = powershell(&format!("{}$", account.sam));
+    let control = account.control.filter(|control| control & SMARTCARD_REQUIRED != 0);
+    if let Some(control) = control {
+        let problem = format!("is {control:#x}, with SMARTCARD_REQUIRED ({SMARTCARD_REQUIRED:#x})");
+        let fix = powershell(&account.sam).map(|name| {
+            format!(
+                "Set-ADObject (Get-ADServiceAccount {name}) -Replace @{{userAccountControl={}}}",
+                control & !SMARTCARD_REQUIRED
+            )
+        });
+        return Some(finding(&rules::ACCOUNT_LOGON, account, "userAccountControl", problem, why, fix));
+    }
+    let fix = name.map(|name| format!("Set-ADComputer {name} -Clear logonHours"));
+    account
+        .has_no_hours
+        .then(|| finding(&rules::ACCOUNT_LOGON, account, "logonHours", "allows no hour of the week", why, fix))
+}
+
+/// A delegated Managed Service Account (dMSA) takes the place of another account, which is disabled at the end.
+fn superseded(account: &Account) -> Option<Diagnostic> {
+    let by = account.superseded_by.as_deref()?;
+    let problem =
+        format!("is {}: a delegated Managed Service Account takes the place of this account", Quoted::new(by));
+    let why = "at the end of the migration this account is disabled, and Windows containers cannot use its successor";
+    let fix = powershell(&account.sam).map(|name| {
+        format!("Reset-ADServiceAccountMigration or Undo-ADServiceAccountMigration for {name}, or use another group Managed Service Account")
+    });
+    Some(finding(&rules::ACCOUNT_SUPERSEDED, account, "msDS-SupersededByManagedAccountLink", problem, why, fix))
+}
+
+/// Domain controllers refuse 0 where an account is made, and other tools may write it.
+fn interval(account: &Account) -> Option<Diagnostic> {
+    let days = account.password_interval.filter(|days| *days <= 0)?;
+    let problem = format!("is {days} days");
+    let why = "the password has no time for which it is valid, so domain controllers make none, or another one at each request";
+    let fix = format!(
+        "Make the account again: the interval cannot be changed. New-ADServiceAccount NAME -ManagedPasswordIntervalInDays 30 -{RETRIEVERS} GROUP"
+    );
+    Some(finding(&rules::ACCOUNT_PASSWORD, account, "msDS-ManagedPasswordInterval", problem, why, Some(fix)))
+}
+
+/// A member of Protected Users has neither RC4 nor delegation, and tickets of four hours (Microsoft: Protected Users Security Group).
+fn protected(account: &Account) -> Option<Diagnostic> {
+    let is_it = |group: &&String| first_value(group).eq_ignore_ascii_case("Protected Users");
+    account.groups.iter().find(is_it)?;
+    let problem = "holds Protected Users";
+    let why =
+        "the account gets tickets of AES alone, for at most four hours, and can neither be delegated nor use NTLM";
+    let fix = powershell(&format!("{}$", account.sam))
+        .map(|name| format!("Remove-ADGroupMember 'Protected Users' -Members {name}"));
+    Some(finding(&rules::ACCOUNT_PROTECTED, account, "MemberOf", problem, why, fix))
+}
+
+/// Bits of `userAccountControl` ([MS-ADTS] 2.2.16) that make an account easier to abuse: what each means, and how it is cleared.
+const WEAKENED: [(u64, &str, &str, &str); 3] = [
+    (
+        0x8_0000,
+        "TRUSTED_FOR_DELEGATION",
+        "unconstrained delegation: whoever runs a pod with the account gets the tickets of all users who log on to it, domain administrators included",
+        "-TrustedForDelegation $false",
+    ),
+    (0x20, "PASSWD_NOTREQD", "the account may have an empty password", "-PasswordNotRequired $false"),
+    (
+        0x40_0000,
+        "DONT_REQ_PREAUTH",
+        "everybody on the network gets an answer that is encrypted with the key of the account",
+        "-DoesNotRequirePreAuth $false",
+    ),
+];
+
+fn weakened(account: &Account) -> Vec<Diagnostic> {
+    let Some(control) = account.control else { return Vec::new() };
+    let set = WEAKENED.iter().filter(|(bit, ..)| control & bit != 0);
+    set.map(|(bit, name, why, clear)| {
+        let problem = format!("is {control:#x}, with {name} ({bit:#x})");
+        let fix = powershell(&format!("{}$", account.sam)).map(|name| format!("Set-ADAccountControl {name} {clear}"));
+        finding(&rules::ACCOUNT_WEAKENED, account, "userAccountControl", problem, why, fix)
+    })
+    .collect()
+}
+
 fn services(account: &Account, wanted: &[String]) -> Vec<Diagnostic> {
     const WHY: &str = "clients that ask for a ticket to the service get none, and fall back to NTLM or fail";
     let Some(own) = &account.service_principals else { return Vec::new() };
@@ -117,9 +222,24 @@ fn services(account: &Account, wanted: &[String]) -> Vec<Diagnostic> {
         // Of an account that only calls other services that is right.
         return vec![finding(problem.to_owned(), fix).with_severity(Severity::Note)];
     }
+    // What a browser shows is no service principal name.
+    let malformed =
+        own.iter().filter(|name| name.contains("://") || name.contains('*') || !name.contains('/')).map(|name| {
+            let fix = powershell(name).and_then(|name| {
+                set(account, &format!("-ServicePrincipalNames @{{Remove={name}}}, and add CLASS/HOST"))
+            });
+            finding(
+                format!(
+                    "holds {}, which no client asks for: a service principal name is CLASS/HOST",
+                    Quoted::new(name)
+                ),
+                fix,
+            )
+        });
     let missing = wanted.iter().filter(|name| !own.iter().any(|own| covers(own, name)));
     let add = |name: &String| set(account, &format!("-ServicePrincipalNames @{{Add={}}}", powershell(name)?));
-    missing.map(|name| finding(format!("does not hold {}", Quoted::new(name)), add(name))).collect()
+    let missing = missing.map(|name| finding(format!("does not hold {}", Quoted::new(name)), add(name)));
+    malformed.chain(missing).collect()
 }
 
 fn encryption(account: &Account) -> Option<Diagnostic> {
@@ -129,7 +249,8 @@ fn encryption(account: &Account) -> Option<Diagnostic> {
         ["RC4"] => "holds RC4 alone".to_owned(),
         names => format!("holds no AES, only {}", names.join(", ")),
     };
-    let fix = set(account, "-KerberosEncryptionType AES128,AES256, then wait for the password to change");
+    // The attribute rules which tickets there are; domain controllers have AES keys of the password at any time.
+    let fix = set(account, "-KerberosEncryptionType AES128,AES256");
     let found = |why| finding(&rules::ACCOUNT_ENCRYPTION, account, "msDS-SupportedEncryptionTypes", problem, why, fix);
     if types & (RC4 | AES) == 0 && types & DES != 0 {
         return Some(found(NO_DES).with_severity(Severity::Error));

@@ -8,8 +8,11 @@ use gmsa_core::{
     diagnostic::{Diagnostic, Severity, rules, rules::Rule},
     quote::{Quoted, first_five, shell::powershell},
 };
+use time::UtcDateTime;
 
-use super::{LDAPSEARCH, OF_NODES, RETRIEVERS, WITHOUT_DENIALS, finding, found, quoted, set_retrievers, to_security};
+use super::{
+    LATER, LDAPSEARCH, OF_NODES, RETRIEVERS, WITHOUT_DENIALS, finding, found, quoted, set_retrievers, to_security,
+};
 use crate::{
     AccessRule, Retrieval, Sid, Unknown,
     account::Account,
@@ -21,7 +24,7 @@ use crate::{
 const NO_PASSWORD: &str = "no container starts with the account there";
 
 /// What is wrong with those who may retrieve the password.
-pub(super) fn retrieval(account: &Account, principals: &Principals) -> Vec<Diagnostic> {
+pub(super) fn retrieval(account: &Account, principals: &Principals, now: UtcDateTime) -> Vec<Diagnostic> {
     // What was not printed is another finding.
     let Some(retrieval) = &account.retrieval else { return Vec::new() };
     let whole: Option<(&'static Rule, _)> = match retrieval {
@@ -51,7 +54,7 @@ pub(super) fn retrieval(account: &Account, principals: &Principals) -> Vec<Diagn
         if !allows {
             denied.add(to, principals);
         } else if seen.insert(to) {
-            let problem = problem(account, to, &denied, principals);
+            let problem = problem(account, to, &denied, principals, now);
             is_given |= problem.as_ref().is_none_or(|(_, gives)| *gives);
             list.extend(problem.map(|(found, _)| found));
         }
@@ -118,7 +121,13 @@ fn not_printed(account: &Account, retrieval: &Retrieval, principals: &Principals
 }
 
 /// What is wrong with an entry that allows it to this principal, after these denials; and whether it still gives the right to a principal.
-fn problem(account: &Account, to: &Sid, denied: &Denied<'_>, principals: &Principals) -> Option<(Diagnostic, bool)> {
+fn problem(
+    account: &Account,
+    to: &Sid,
+    denied: &Denied<'_>,
+    principals: &Principals,
+    now: UtcDateTime,
+) -> Option<(Diagnostic, bool)> {
     let problem = |rule: &'static Rule, message: String, fix: Option<String>, gives: bool| {
         Some((found(rule, account, RETRIEVERS, message).fixed(fix), gives))
     };
@@ -149,6 +158,14 @@ fn problem(account: &Account, to: &Sid, denied: &Denied<'_>, principals: &Princi
                 format!("group {} is a distribution group, which gives no access to its members", Quoted::new(name));
             problem(&rules::ACCOUNT_HOSTS_DISTRIBUTION, message, to_security(name), false)
         }
+        Principal::Group(Group { name, is_domain_local: true, .. }) if is_of_another_domain(account, to) => {
+            let message = format!(
+                "group {} is a domain-local group of another domain, which gives its members nothing in the domain of the account",
+                Quoted::new(name)
+            );
+            let fix = powershell(name).map(|name| format!("Set-ADGroup {name} -GroupScope Universal{LATER}"));
+            problem(&rules::ACCOUNT_HOSTS_EMPTY, message, fix, false)
+        }
         Principal::Group(Group { name, members: Some(members), distribution, .. }) => {
             let (denied, allowed): (Vec<&Member>, Vec<&Member>) =
                 members.iter().partition(|member| denied.of_member(member).is_some());
@@ -163,27 +180,50 @@ fn problem(account: &Account, to: &Sid, denied: &Denied<'_>, principals: &Princi
             if members.is_empty() {
                 return problem(&rules::ACCOUNT_HOSTS_EMPTY, format!("group {group} has no members"), None, false);
             }
-            if members.iter().all(|member| member.is_disabled) {
+            let obstacles: Vec<_> =
+                members.iter().filter_map(|member| Some((member, member.obstacle?.at(now)?))).collect();
+            if obstacles.len() == members.len() {
                 let names = quoted(members.iter().map(|member| member.name.as_str()));
-                let message = format!("every member of group {group} is disabled: {names}");
-                return problem(&rules::ACCOUNT_HOSTS_EMPTY, message, enable(members.first()?), false);
+                let (first, (what, command)) = *obstacles.first()?;
+                let message = if obstacles.iter().all(|(_, (other, _))| *other == what) {
+                    format!("every member of group {group} {what}: {names}")
+                } else {
+                    format!("no member of group {group} can log on: {names}; {} {what}", Quoted::new(&first.name))
+                };
+                return problem(&rules::ACCOUNT_HOSTS_EMPTY, message, remove(first, command), false);
+            }
+            // Computers renew their passwords themselves; a user that a plugin logs on as does not.
+            if let Some((user, (what, command))) = obstacles.first().filter(|(member, _)| !member.name.ends_with('$')) {
+                let message = format!("{} of group {group} {what}, so it cannot log on", Quoted::new(&user.name));
+                return problem(&rules::ACCOUNT_HOSTS_EMPTY, message, remove(user, command), true);
             }
             let names = quoted(denied.iter().map(|member| member.name.as_str()));
             let message = format!("denies it to {names} of group {group}, before it is allowed to the group");
             let fix = set_retrievers(account, WITHOUT_DENIALS);
             problem(&rules::ACCOUNT_HOSTS_DENIED, message, fix, !allowed.is_empty()).filter(|_| !denied.is_empty())
         }
-        Principal::Single(member) if member.is_disabled => {
-            let message = format!("holds {}, which is disabled, so it cannot log on", Quoted::new(&member.name));
-            problem(&rules::ACCOUNT_HOSTS_EMPTY, message, enable(member), false)
+        Principal::Single(member) => {
+            // Its own password is what the account itself would need to get it.
+            if account.sid.as_ref() == Some(to) {
+                let message = "holds the account itself, which needs its password to log on".to_owned();
+                return problem(&rules::ACCOUNT_HOSTS_EMPTY, message, set_retrievers(account, OF_NODES), false);
+            }
+            let (what, command) = member.obstacle?.at(now)?;
+            let message = format!("holds {}, which {what}, so it cannot log on", Quoted::new(&member.name));
+            problem(&rules::ACCOUNT_HOSTS_EMPTY, message, remove(member, command), false)
         }
         _ => None,
     }
 }
 
+fn is_of_another_domain(account: &Account, sid: &Sid) -> bool {
+    let of_sid = sid.split().map(|(domain, _)| domain);
+    account.domain_sid().zip(of_sid).is_some_and(|(own, other)| own != other)
+}
+
 /// The fix that lets a user or a computer log on again.
-fn enable(member: &Member) -> Option<String> {
-    Some(format!("Enable-ADAccount -Identity {}", powershell(&member.name)?))
+fn remove(member: &Member, command: &str) -> Option<String> {
+    Some(format!("{command} {}", powershell(&member.name)?))
 }
 
 /// Those to whom the entries before have denied it.

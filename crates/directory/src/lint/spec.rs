@@ -16,7 +16,7 @@ use gmsa_core::{
 use serde_json::Value;
 use time::UtcDateTime;
 
-use super::{class, enabled, expired, finding, quoted};
+use super::{class, enabled, expired, finding, left_over, quoted};
 use crate::{
     Directory, Error,
     account::{Account, AccountName},
@@ -147,8 +147,8 @@ async fn of_forest(
         found.push(at_account(Diagnostic::new(rule, problem).with_fix(fix)));
         return Ok((found, None));
     };
-    let of_account: Vec<Diagnostic> = if let Some(class) = class(&account) {
-        vec![class]
+    let of_account: Vec<Diagnostic> = if let Some(whole) = left_over(&account).or_else(|| class(&account)) {
+        vec![whole]
     } else {
         found.extend(listed(&account, spec));
         [enabled(&account), expired(&account, now)].into_iter().flatten().collect()

@@ -82,15 +82,15 @@ fn each_mistake_is_found() {
         ),
         (
             Account { encryption: Some(0x4), ..good() },
-            "warning account-encryption msDS-SupportedEncryptionTypes: holds RC4 alone -> Set-ADServiceAccount 'WebApp1' -KerberosEncryptionType AES128,AES256, then wait for the password to change",
+            "warning account-encryption msDS-SupportedEncryptionTypes: holds RC4 alone -> Set-ADServiceAccount 'WebApp1' -KerberosEncryptionType AES128,AES256",
         ),
         (
             Account { encryption: Some(0x8_0000), ..good() },
-            "warning account-encryption msDS-SupportedEncryptionTypes: names no encryption type -> Set-ADServiceAccount 'WebApp1' -KerberosEncryptionType AES128,AES256, then wait for the password to change",
+            "warning account-encryption msDS-SupportedEncryptionTypes: names no encryption type -> Set-ADServiceAccount 'WebApp1' -KerberosEncryptionType AES128,AES256",
         ),
         (
             Account { encryption: Some(0x7), ..good() },
-            "warning account-encryption msDS-SupportedEncryptionTypes: holds no AES, only DES-CBC-CRC, DES-CBC-MD5, RC4 -> Set-ADServiceAccount 'WebApp1' -KerberosEncryptionType AES128,AES256, then wait for the password to change",
+            "warning account-encryption msDS-SupportedEncryptionTypes: holds no AES, only DES-CBC-CRC, DES-CBC-MD5, RC4 -> Set-ADServiceAccount 'WebApp1' -KerberosEncryptionType AES128,AES256",
         ),
         (
             Account { control: Some(0x200), ..good() },
@@ -99,6 +99,50 @@ fn each_mistake_is_found() {
         (
             Account { class: Some("msDS-ManagedServiceAccount".to_owned()), ..good() },
             "error account-class ObjectClass: \"msDS-ManagedServiceAccount\" is not msDS-GroupManagedServiceAccount -> New-ADServiceAccount NAME -DNSHostName NAME.DOMAIN -PrincipalsAllowedToRetrieveManagedPassword GROUP, with a name that nothing else has",
+        ),
+        (
+            Account { control: Some(0x4_1000), ..good() },
+            "error account-logon userAccountControl: is 0x41000, with SMARTCARD_REQUIRED (0x40000) -> Set-ADObject (Get-ADServiceAccount 'WebApp1') -Replace @{userAccountControl=4096}",
+        ),
+        (
+            Account { has_no_hours: true, ..good() },
+            "error account-logon logonHours: allows no hour of the week -> Set-ADComputer 'WebApp1$' -Clear logonHours",
+        ),
+        (
+            Account { control: Some(0x8_1000), ..good() },
+            "warning account-weakened userAccountControl: is 0x81000, with TRUSTED_FOR_DELEGATION (0x80000) -> Set-ADAccountControl 'WebApp1$' -TrustedForDelegation $false",
+        ),
+        (
+            Account { control: Some(0x1020), ..good() },
+            "warning account-weakened userAccountControl: is 0x1020, with PASSWD_NOTREQD (0x20) -> Set-ADAccountControl 'WebApp1$' -PasswordNotRequired $false",
+        ),
+        (
+            Account { control: Some(0x40_1000), ..good() },
+            "warning account-weakened userAccountControl: is 0x401000, with DONT_REQ_PREAUTH (0x400000) -> Set-ADAccountControl 'WebApp1$' -DoesNotRequirePreAuth $false",
+        ),
+        (
+            Account { is_left_over: true, ..good() },
+            "error account-deleted DistinguishedName: is a deleted object, or a conflict of replication (CNF) -> Use the account that is there, or restore this one: Get-ADObject -IncludeDeletedObjects, Restore-ADObject.",
+        ),
+        (
+            Account { superseded_by: Some("CN=d,DC=c".to_owned()), ..good() },
+            "warning account-superseded msDS-SupersededByManagedAccountLink: is \"CN=d,DC=c\": a delegated Managed Service Account takes the place of this account -> Reset-ADServiceAccountMigration or Undo-ADServiceAccountMigration for 'WebApp1', or use another group Managed Service Account",
+        ),
+        (
+            Account { groups: vec!["CN=Protected Users,CN=Users,DC=contoso,DC=com".to_owned()], ..good() },
+            "warning account-protected MemberOf: holds Protected Users -> Remove-ADGroupMember 'Protected Users' -Members 'WebApp1$'",
+        ),
+        (
+            Account { password_interval: Some(0), ..good() },
+            "error account-password msDS-ManagedPasswordInterval: is 0 days -> Make the account again: the interval cannot be changed. New-ADServiceAccount NAME -ManagedPasswordIntervalInDays 30 -PrincipalsAllowedToRetrieveManagedPassword GROUP",
+        ),
+        (
+            Account { service_principals: Some(vec!["http://web.contoso.com".to_owned()]), ..good() },
+            "warning account-spn ServicePrincipalNames: holds \"http://web.contoso.com\", which no client asks for: a service principal name is CLASS/HOST -> Set-ADServiceAccount 'WebApp1' -ServicePrincipalNames @{Remove='http://web.contoso.com'}, and add CLASS/HOST",
+        ),
+        (
+            Account { service_principals: Some(vec!["http/*.contoso.com".to_owned()]), ..good() },
+            "warning account-spn ServicePrincipalNames: holds \"http/*.contoso.com\", which no client asks for: a service principal name is CLASS/HOST -> Set-ADServiceAccount 'WebApp1' -ServicePrincipalNames @{Remove='http/*.contoso.com'}, and add CLASS/HOST",
         ),
         (
             Account { encryption: None, service_principals: None, ..good() },

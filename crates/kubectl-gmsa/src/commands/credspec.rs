@@ -35,6 +35,7 @@ use gmsa_directory::{
     Directory, Error,
     account::{Account, AccountName},
     lint::credential_spec,
+    powershell,
 };
 use serde_json::Value;
 use time::UtcDateTime;
@@ -334,9 +335,12 @@ fn expect_one_domain(drafts: &[Draft]) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The domain, in any form in which PowerShell prints it.
 fn domain(path: &Path) -> anyhow::Result<Domain> {
-    Domain::from_directory(&input::text(path)?)
-        .with_context(|| format!("cannot read the domain from {}", path.display()))
+    let text = input::text(path)?;
+    // What is none of the forms gets the error of JSON.
+    let json = powershell::to_json(&text).map_or(text, |printed| printed.to_string());
+    Domain::from_directory(&json).with_context(|| format!("cannot read the domain from {}", path.display()))
 }
 
 /// What is to be made: from flags, from a file about the domain, or from the directory.
@@ -424,6 +428,8 @@ async fn of_account(
     plugin: Option<Plugin>,
 ) -> anyhow::Result<Draft> {
     ensure!(found.is_group_managed(), "{} is no group Managed Service Account", found.name);
+    let left_over = "is a deleted object, or a conflict of replication: restore it, or name the account that is there";
+    ensure!(!found.is_left_over, "{} {left_over}", one_line(&found.name));
     let forest = directory.forest.as_ref().ok_or(Error::NoDomains)?;
     let of_account = forest.of_object(&found.name).map(|of| of.domain.clone());
     let domain = of_account.with_context(|| format!("{} is in no domain of the forest", found.name))?;

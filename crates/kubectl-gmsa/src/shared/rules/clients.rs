@@ -108,7 +108,7 @@ family! { "Clients of services" {
             Message("keytab * is nonexistent or empty"),
         ];
     DELEGATION: "delegation", Error, "The account may not act for its users at another service.",
-        "Allow it: `Set-ADServiceAccount NAME -TrustedForDelegation`, or better constrained delegation (`msDS-AllowedToDelegateTo`, `PrincipalsAllowedToDelegateToAccount`). Users who are sensitive or in Protected Users cannot be delegated.",
+        "Allow constrained delegation: `Set-ADServiceAccount NAME -PrincipalsAllowedToDelegateToAccount` on the account of the service behind, or `msDS-AllowedToDelegateTo` on this one. Unconstrained delegation (`-TrustedForDelegation $true`) gives every pod the tickets of all users, domain administrators included. Users who are sensitive or in Protected Users cannot be delegated.",
         words: [
             Message("kdc_err_badoption"),
             Message("kdc can't fulfill requested option"),
