@@ -142,7 +142,9 @@ fn logged(webhook: Webhook, request: &Value, may_use: &UseFact, enforcement: Enf
     let line = written(LogFormat::Json, || log(webhook, &review, &decision, Duration::from_micros(1_500)));
     let mut line: Value = serde_json::from_str(&line).unwrap();
     let line = line.as_object_mut().unwrap();
-    ["timestamp", "target", "path", "uid", "namespace", "pod", "operation"].map(|field| line.remove(field));
+    for field in ["timestamp", "target", "path", "uid", "namespace", "pod", "operation"] {
+        line.remove(field);
+    }
     Value::Object(line.clone())
 }
 
