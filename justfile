@@ -6,7 +6,7 @@ _default:
     @just --list --unsorted
 
 # Everything that must hold before a merge, apart from the tests.
-check: fmt clippy doc deny typos sentences shellcheck workflows forms chart
+check: fmt clippy doc deny typos sentences docs shellcheck workflows forms chart
 
 # The README's test command.
 test:
@@ -36,6 +36,10 @@ typos:
 # No sentence of the pages has more than 35 words, no cell of a table more than 40.
 sentences:
     python3 .ci/sentences.py
+
+# The pages as a site with a search, in target/site; a link to nothing fails it. It needs Python 3 and npm.
+docs *ARGS:
+    .ci/docs {{ ARGS }}
 
 # Every shell script, whatever its name.
 shellcheck:
@@ -113,14 +117,17 @@ bench-check *ARGS:
 chart *WORD:
     cargo test --locked --test chart -- {{ WORD }}
 
-# End to end on a real control plane: etcd and kube-apiserver from the folder that KUBEBUILDER_ASSETS names; `just e2e WORD` picks.
+# End to end on a real control plane: etcd and kube-apiserver from the folder that KUBEBUILDER_ASSETS names, then from the one that
+# KUBEBUILDER_ASSETS_OLDEST names, the oldest Kubernetes to run on; `just e2e WORD` picks.
 e2e *WORD:
     cargo test --locked --test e2e -- {{ WORD }}
+    [[ -z ${KUBEBUILDER_ASSETS_OLDEST-} ]] || KUBEBUILDER_ASSETS=$KUBEBUILDER_ASSETS_OLDEST cargo test --locked --test e2e -- {{ WORD }}
 
-# The chart, its match conditions and guard, upgrades and the script, on the same kind of control plane, one for each test.
+# The chart, its match conditions and guard, upgrades and the script, on the same kinds of control plane, one for each test. A test for what the older one lacks says so.
 e2e-install *WORD:
     cargo build --locked --bin kubectl-gmsa
     cargo test --locked --test install -- --test-threads=2 {{ WORD }}
+    [[ -z ${KUBEBUILDER_ASSETS_OLDEST-} ]] || KUBEBUILDER_ASSETS=$KUBEBUILDER_ASSETS_OLDEST cargo test --locked --test install -- --test-threads=2 {{ WORD }}
 
 # Regenerates what is made from the chart and what its tests expect: look at the difference.
 generate:

@@ -54,13 +54,13 @@ USAGE
 
 say() { printf '%s\n' "$*"; }
 
-# give_up MESSAGE: something is missing before the start; nothing has been changed.
+# give_up MESSAGE: ends before anything was changed.
 give_up() {
   printf '%s: %s\n' "$PROGRAM" "$*" >&2
   exit 2
 }
 
-# failed MESSAGE: a step did not work.
+# failed MESSAGE: ends after a step failed.
 failed() {
   printf '%s: %s\n' "$PROGRAM" "$*" >&2
   exit 1
@@ -92,7 +92,7 @@ parse() {
           --admins) ADMINS=$value ;;
         esac
         ;;
-      # With one hyphen too, as programs written in Go take their options.
+      # One hyphen is accepted too, as in programs written in Go.
       --dry-run | -dry-run)
         case ${1#"$option"} in
           '' | =client) DRY_RUN=client ;;
@@ -114,14 +114,14 @@ parse() {
   done
 }
 
-# check_file OPTION FILE: it can be written.
+# check_file OPTION FILE: FILE must be writable.
 check_file() {
   [[ ! -d $2 ]] || give_up "$1 $2 is a folder"
   [[ -d $(dirname "$2") ]] || give_up "$1 $2: its folder does not exist"
   [[ -w $2 || (! -e $2 && -w $(dirname "$2")) ]] || give_up "$1 $2 cannot be written"
 }
 
-# Makes lists of $ADMINS, as JSON has them: users are not groups, because a user may be able to choose the name of a group.
+# Splits $ADMINS into JSON lists of users and of groups. They stay apart: a user may be able to choose the name of a group.
 read_admins() {
   local admin name one='(user|group):[A-Za-z0-9 :._@/+=-]+'
   local -a admins
@@ -168,10 +168,10 @@ check_options() {
   done
 }
 
-# What a server said, without what a terminal would act on.
+# Removes control characters from text of a server, which a terminal would act on.
 plain() { LC_ALL=C tr -cd '[:print:]'; }
 
-# One line of what kubectl complained about, without its prefix.
+# The first line of an error of kubectl, without its prefix.
 complaint() {
   local line
   line=$(grep -v '^[EIW][0-9]\{4\} ' <<<"$1" | head -n 1 | plain)
@@ -195,10 +195,10 @@ check_cluster() {
 
 namespace_exists() { [[ -n $MANAGER_OF_NAMESPACE ]]; }
 
-# A namespace that this script makes has its label, is in FILE, and is deleted by `kubectl delete -f FILE`. No other one may.
+# A namespace that this script creates has its label, is in FILE, and is deleted by `kubectl delete -f FILE`. Other namespaces stay.
 namespace_is_ours() { ! namespace_exists || [[ $MANAGER_OF_NAMESPACE == 'deploy-gmsa-webhook.sh manages it' ]]; }
 
-# Asks the API server in one go; what is lacking is named in one line.
+# Asks the API server about all rights at once; one line names the missing ones.
 check_rights() {
   local review='apiVersion: authorization.k8s.io/v1
 kind: SelfSubjectAccessReview
@@ -233,8 +233,8 @@ spec: {resourceAttributes: {group: "%s", resource: %s, namespace: "%s", verb: %s
   [[ -z $lacking ]] || give_up "no rights to $lacking"
 }
 
-# render OBJECTS NAMESPACE [TEMPLATE]: the template's objects; those in a namespace get NAMESPACE. OBJECTS is all, cluster (those in none),
-# namespace (the Namespace alone) or namespaced (those in one).
+# render OBJECTS NAMESPACE [TEMPLATE]: the template's objects; namespaced ones get NAMESPACE. OBJECTS is all, cluster (cluster-scoped objects),
+# namespace (the Namespace alone) or namespaced.
 # shellcheck disable=SC2016 # ${...} are the template's own placeholders
 render() {
   local wanted=$1 namespace=$2 template=${3:-gmsa-webhook.yml.tpl} line document='' when='' scope=cluster tolerations=''
@@ -281,7 +281,7 @@ render() {
   flush
 }
 
-# In the current folder: a CA, unless there is one, and a certificate for the names of the Service.
+# Makes in the current folder a CA, unless it exists, and a certificate for the names of the Service.
 issue() {
   local ec=(-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes) host=$NAME.$NAMESPACE
   { [[ -e ca.key && -e ca.crt ]] || openssl req -x509 "${ec[@]}" -days 3650 -subj "/CN=$NAME-ca" \
@@ -294,7 +294,7 @@ issue() {
 
 has_certificate() { [[ -n $CERTS_DIR && -e $CERTS_DIR/tls.crt && -e $CERTS_DIR/tls.key && -e $CERTS_DIR/ca.crt ]]; }
 
-# The files of --certs-dir, made by openssl where they are missing: a CA that stays, and a certificate for the Service's names.
+# Makes missing files of --certs-dir with openssl: a CA that stays, and a certificate for the names of the Service.
 make_certificate() {
   if has_certificate && ! $OVERWRITE; then
     say "using the certificate in $CERTS_DIR"
@@ -315,8 +315,8 @@ make_certificate() {
   say "made a certificate in $CERTS_DIR; it lasts a year, --overwrite replaces it"
 }
 
-# apply_secret NAMESPACE ARGUMENT...: the certificate goes straight into the cluster. By server-side apply, so that no annotation
-# repeats the key.
+# apply_secret NAMESPACE ARGUMENT...: writes the certificate into the cluster. Server-side apply keeps no copy of the key in an
+# annotation.
 apply_secret() {
   local namespace=$1
   shift
@@ -326,8 +326,8 @@ apply_secret() {
     | "$KUBECTL" apply --server-side --force-conflicts --field-manager=deploy-gmsa-webhook "$@" -f -
 }
 
-# A caBundle that was applied once would be removed by the next apply that lacks it, and the API server would no longer trust the old pods
-# while the new ones start. Forgetting that it was applied leaves it to the webhook, which replaces it when the time has come.
+# `kubectl apply` removes a caBundle that it applied before and that the new file does not have: the API server would no longer trust the old
+# pods while the new ones start. Without the record of that apply, the caBundle stays until the webhook replaces it.
 keep_ca_bundle() {
   local kind last forgotten
   for kind in mutatingwebhookconfiguration validatingwebhookconfiguration; do
@@ -341,7 +341,7 @@ keep_ca_bundle() {
 }
 
 apply_crd() {
-  # Server-side: it may have been created by something that left no annotation, and must never be replaced.
+  # Server-side apply: the creator of the CRD may have left no annotation, and the CRD must never be replaced.
   "$KUBECTL" apply --server-side --force-conflicts --field-manager=deploy-gmsa-webhook "$@" -f "$SOURCE/gmsa-crd.yaml"
 }
 
@@ -361,7 +361,7 @@ dry_run_server() {
     apply_secret "$NAMESPACE" --dry-run=server
     "$KUBECTL" apply --dry-run=server -f "$FILE"
     if command -v diff >/dev/null; then
-      # It ends with 1 where something differs.
+      # Exit code 1 means that something differs.
       "$KUBECTL" diff -f "$FILE" || [[ $? -eq 1 ]]
     fi
     return
@@ -377,7 +377,7 @@ wait_until_ready() {
   failed "the webhook is not ready after $TIMEOUT seconds: see $KUBECTL -n $NAMESPACE get pods -l app=$NAME, and their logs"
 }
 
-# What the Go webhook's script left behind, and nothing uses any more.
+# Objects that the Go webhook's script left, and that nothing uses any more.
 tell_leftovers() {
   local object left=''
   for object in "clusterrolebinding/$NAMESPACE-$NAME-binding-to-$NAMESPACE-$NAME-rbac-role" \

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes all that a release holds, in one folder: images, the plugin's archives, charts, manifests, schemas, bills of materials, checksums. The same
+# Makes all files of a release in one folder: images, the plugin's archives, charts, manifests, schemas, bills of materials, checksums. The same
 # commit and tools give the same bytes. Needs what deploy/image.sh needs, for both architectures, the Rust targets of deploy/plugin.sh, mingw's
 # C compiler and helm; no network but the package registries.
 # usage: deploy/dist.sh [IMAGE [SOURCE]]
@@ -16,7 +16,7 @@ SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 # The plugin points to the documentation at its source.
 export SOURCE_DATE_EPOCH IMAGE GMSA_SOURCE=$SOURCE
 
-# check_tools: ends with a list of what is missing, rather than after minutes of building.
+# check_tools: ends with a list of missing tools before the long builds start.
 check_tools() {
   local tool target missing=()
   for tool in aarch64-linux-gnu-gcc buildah curl helm python3 qemu-aarch64-static readelf x86_64-w64-mingw32-gcc; do
@@ -28,7 +28,7 @@ check_tools() {
   [[ ${#missing[@]} -eq 0 ]] || { printf 'dist: missing: %s\n' "${missing[@]}" >&2 && exit 1; }
 }
 
-# tar_gz ARCHIVE FOLDER NAME...: of the same files the same bytes, whatever their dates and owners.
+# tar_gz ARCHIVE FOLDER NAME...: the same files give the same bytes, whatever their dates and owners.
 tar_gz() {
   local archive=$1 from=$2
   shift 2

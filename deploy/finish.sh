@@ -53,7 +53,7 @@ $(krew_platforms)
 KREW
 }
 
-# Named as scoop names the app: by the file.
+# The file name is the name of the app in scoop.
 scoop() {
   local archive=$1
   cat >"$FOLDER/kubectl-gmsa.json" <<SCOOP

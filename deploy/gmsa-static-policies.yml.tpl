@@ -30,7 +30,7 @@ spec:
           .exists(s, has(s.securityContext) && has(s.securityContext.windowsOptions)
             && (has(s.securityContext.windowsOptions.gmsaCredentialSpecName) || has(s.securityContext.windowsOptions.gmsaCredentialSpec)))
   variables:
-    # What an update adds: ephemeral containers alone. What a pod already had was judged when it came.
+    # An update can add ephemeral containers alone. The rest was judged when the pod was created.
     - name: slots
       expression: |-
         request.operation == 'CREATE' ?
@@ -47,7 +47,7 @@ spec:
     - name: added
       expression: |-
         variables.named.map(s, s.securityContext.windowsOptions.gmsaCredentialSpecName)
-    # names0 are all names of the pod, names1 those that differ from the first of names0, and so on: the first of each are the distinct ones.
+    # names0 has all names of the pod, names1 has the names that differ from names0[0], and so on: the first items are the distinct names.
     - name: names0
       expression: |-
         ([dyn(object.spec)] + (has(object.spec.containers) && dyn(object.spec.containers) != null ? object.spec.containers : [])
@@ -115,7 +115,7 @@ spec:
     - expression: variables.names24.size() == 0
       message: more than 24 different GMSA cred specs in one pod
       reason: Invalid
-    # One validation per name: a single one for all names costs more than an expression may.
+    # One validation for each name: an expression for all names would exceed the cost limit.
     - expression: |-
         variables.names0.size() == 0 || !(variables.names0[0] in variables.added)
           || authorizer.serviceAccount(request.namespace, variables.serviceAccount)
@@ -309,8 +309,7 @@ spec:
         'service account "' + variables.serviceAccount + '" is not authorized to `use` GMSA cred spec "' + variables.names23[0] + '"'
       reason: Forbidden
 ---
-# What the API server asks the webhook, and what it does without an answer, is the administrators' to change. Who publishes the CA writes caBundle, and
-# nothing else.
+# Only administrators change the webhook configurations. The publisher of the CA may write caBundle, and nothing else.
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
 metadata:
@@ -347,7 +346,7 @@ spec:
     - name: publishes
       expression: request.userInfo.username in ["system:serviceaccount:${NAMESPACE}:${NAME}"]
   validations:
-    # By this name `kubectl gmsa doctor` finds out whether the policies are in force.
+    # `kubectl gmsa doctor` uses this name to find out whether the policies are in force.
     - expression: variables.name != "${NAME}-static-policies"
       message: the static policies of the GMSA webhook ${NAME} are in force
       reason: Forbidden

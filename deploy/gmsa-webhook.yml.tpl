@@ -22,7 +22,7 @@ metadata:
     app.kubernetes.io/version: 0.1.0
 spec:
   maxUnavailable: 1
-  # A pod that is not ready serves no requests: it never blocks a drain.
+  # A pod that is not ready serves no requests, so it does not block a drain.
   unhealthyPodEvictionPolicy: AlwaysAllow
   selector:
     matchLabels:
@@ -38,11 +38,11 @@ metadata:
     app.kubernetes.io/managed-by: deploy-gmsa-webhook.sh
     app.kubernetes.io/name: gmsa-webhook
     app.kubernetes.io/version: 0.1.0
-# The pods mount the token themselves; nothing else needs it.
+# Only the pods of the Deployment mount the token.
 automountServiceAccountToken: false
 ---
 # when: self-managed
-# Filled in by the webhook. There is no key "data" here, so that nothing that applies this again touches what is inside.
+# The webhook fills it in. The key "data" is absent, so that applying this again does not change it.
 apiVersion: v1
 kind: Secret
 metadata:
@@ -71,7 +71,7 @@ rules:
   - apiGroups: [authorization.k8s.io]
     resources: [localsubjectaccessreviews]
     verbs: [create]
-  # To write the CA into its own configurations, again where somebody else overwrites it.
+  # Writes the CA into its own configurations, and again after others overwrite it.
   - apiGroups: [admissionregistration.k8s.io]
     resources: [mutatingwebhookconfigurations]
     resourceNames: ["${NAME}","zz-${NAME}"]
@@ -150,8 +150,8 @@ spec:
   ports:
     - name: https
       port: 443
-      # By name, a change of containerPort leaves the old pods reachable while the new ones start. By number at 443: the pods of
-      # the Go webhook's chart have no named port, and they must stay reachable while this chart's replace them.
+      # A named port keeps old pods reachable while containerPort changes. At 443 it is a number: the pods of the Go webhook's chart
+      # have no named port, and must stay reachable until they are replaced.
       targetPort: https
   selector:
     app: ${NAME}
@@ -549,7 +549,7 @@ webhooks:
     sideEffects: None
     timeoutSeconds: 5
     admissionReviewVersions: [v1, v1beta1]
-  # Only with match conditions: it would be called for every workload of the cluster.
+  # Rendered with match conditions only: otherwise every workload of the cluster would be sent.
   - name: workloads.windows-gmsa.sigs.k8s.io
     clientConfig:
       service:
@@ -601,7 +601,7 @@ webhooks:
         port: 443
         path: /validate-credspec
     rules:
-      # A DELETE is never refused, so a webhook that is down must not stop one either.
+      # A DELETE is never refused, so strict, which fails closed, does not ask about it.
       - operations: [CREATE, UPDATE, DELETE]
         apiGroups: [windows.k8s.io]
         apiVersions: ["*"]

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Builds the image of the webhook, or that of the plugin, for one architecture, starts it as a kubelet would, and writes it as an OCI archive to
-# target/image, the webhook's with its bill of materials (the plugin's is that of its archive, whose program it holds). Needs Rust, a C compiler,
-# Python 3, curl and buildah, but no daemon, no registry and no network; for another architecture than this machine's its Rust target, its C
-# compiler and qemu-user-static; root, or `buildah unshare deploy/image.sh`. The variable IMAGE says under which name the webhook's is
-# published; the plugin's is beside it.
+# Builds the image of the webhook or of the plugin for one architecture, starts it as a kubelet would, and writes it as an OCI archive to
+# target/image, for the webhook with its bill of materials (deploy/plugin.sh writes the plugin's). Needs Rust, a C compiler, Python 3,
+# curl and buildah, but no daemon, no registry and no network; for a foreign architecture its Rust target, its C compiler and
+# qemu-user-static; root, or `buildah unshare deploy/image.sh`. The variable IMAGE is the name under which the webhook's image is published;
+# the plugin's image is beside it.
 # usage: deploy/image.sh [amd64|arm64 [gmsa-webhook|kubectl-gmsa]]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -34,11 +34,11 @@ image+=:$version
 [[ $ARCH == amd64 ]] || image+=-$ARCH
 archive=$context/$PROGRAM-$version-$ARCH.oci.tar
 epoch=$(git log -1 --format=%ct)
-# Both work everywhere, in a container too.
+# Both settings work everywhere, in a container too.
 export BUILDAH_ISOLATION=chroot STORAGE_DRIVER=vfs
 
-# A static binary, by glibc: its allocator does better under many threads than musl's, and since glibc 2.34 it looks up names without
-# shared libraries, as the image's empty root has no nsswitch.conf.
+# A static binary with glibc: its allocator is faster with many threads than musl's. Since glibc 2.34 it looks up names without shared
+# libraries where nsswitch.conf is missing, as in the image.
 build_webhook() {
   local binary=$target_folder/$target/dist/gmsa-webhook
   build_dist dist "$target" "$linker" "-C target-feature=+crt-static $(rust_lld)" gmsa-webhook
@@ -65,7 +65,7 @@ package() {
     --build-arg "REVISION=$(git rev-parse HEAD)" --tag "$image" --file "$file" "$context" >/dev/null
 }
 
-# The image in one file, whose bytes depend on nothing but the image's.
+# The image in one file. Its bytes depend on the image alone.
 write_archive() {
   local layout
   layout=$(mktemp -d)
@@ -74,7 +74,7 @@ write_archive() {
   rm -rf "$layout"
 }
 
-# The image as it is stored: the binary alone, its user by number, within the size.
+# Checks the stored image: only the binary, a numeric user, the size limit.
 inspect() {
   local root=$1 container=$2 size user
   [[ $(cd "$root" && find . -type f) == "./$PROGRAM" ]] || failed "the image holds more than the binary: $(ls "$root")"
@@ -84,7 +84,7 @@ inspect() {
   echo "$image: $size bytes"
 }
 
-# start ROOT EXTRAS COMMAND...: with the image's root, read-only, the folders in EXTRAS mounted beside the binary, as the image's user.
+# start ROOT EXTRAS COMMAND...: runs COMMAND as the image's user with the image's root, read-only, and the folders in EXTRAS mounted beside the binary.
 start() {
   local root=$1 extras=$2
   shift 2
@@ -96,7 +96,7 @@ start() {
     start "$root" "$extras" "$extras/mnt" "$@"
 }
 
-# Serves from it, until it says that it is ready.
+# Starts the server from the image and waits until it is ready.
 try_webhook() {
   local root=$1 extras=$2 log=$2/log process address
   mkdir "$extras/specs" "$extras/tls"
@@ -133,7 +133,7 @@ try_plugin() {
   echo "$image: checks manifests as 65532 with a read-only root"
 }
 
-# What check leaves: the webhook, where it failed half way, the container and the folder.
+# Removes the webhook (after a failure), the container and the folder.
 clean_up() {
   jobs -p | xargs --no-run-if-empty kill
   buildah rm "$container" >/dev/null

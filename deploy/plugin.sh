@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the plugin for one platform and packs it, as krew and people want it: the program, what completes `kubectl gmsa <TAB>`, and the licence,
-# with its bill of materials beside the archive. On macOS it needs Xcode's tools, elsewhere what deploy/dist.sh needs.
+# Builds the plugin for one platform and packs it for krew and for people: the program, the completion of `kubectl gmsa <TAB>` and the licence,
+# with the bill of materials beside the archive. On macOS it needs Xcode's tools, elsewhere what deploy/dist.sh needs.
 # usage: deploy/plugin.sh linux-amd64|linux-arm64|windows-amd64|darwin-amd64|darwin-arm64 FOLDER
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -10,7 +10,7 @@ readonly LIMIT=10 # MiB, of the archive
 # shellcheck source=deploy/common.sh
 . deploy/common.sh
 linker=cc flags='' program=kubectl-gmsa complete=kubectl_complete-gmsa archive=tar.gz
-# On Linux by musl: a static glibc loads the system's own libraries to look up names, and they must be of its version.
+# On Linux with musl: a static glibc loads the system's libraries to look up names, and their version must match.
 case $PLATFORM in
   linux-amd64) triple=x86_64-unknown-linux-musl linker=x86_64-linux-gnu-gcc flags=$(rust_lld) ;;
   linux-arm64) triple=aarch64-unknown-linux-musl linker=aarch64-linux-gnu-gcc flags=$(rust_lld) ;;

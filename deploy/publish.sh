@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Pushes a release's images, that of the webhook as IMAGE and that of the plugin as `kubectl-gmsa` beside it, each as one manifest list, and its charts, and
-# prints their digests as `image=…`, `plugin=…`, `chart=…` and `accounts=…`. The registry must have been logged in to, with buildah and with helm.
+# Pushes a release's images (the webhook as IMAGE, the plugin as `kubectl-gmsa` beside it, each as one manifest list) and its charts, and
+# prints their digests as `image=…`, `plugin=…`, `chart=…` and `accounts=…`. Log in to the registry with buildah and helm first.
 # usage: deploy/publish.sh FOLDER IMAGE CHARTS
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

@@ -22,13 +22,14 @@ use axum::{
 use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
 
-use crate::{metrics, server::Serving};
+use crate::{limits::fit, metrics, server::Serving};
 
 /// How the admin port is served: a few probes and a scraper, each with a connection of its own for each request, which it sends
-/// at once. No client keeps a place for long: addresses that flood this port do not delay others.
+/// at once. No client keeps a place for long: addresses that flood this port do not delay others. Each connection is one of `files`.
 #[must_use]
-pub fn serving() -> Serving {
-    Serving::new(64, 1024, Duration::from_secs(1))
+pub fn serving(files: usize) -> Serving {
+    let (places, waiting) = fit(64, 1024, files);
+    Serving::new(places, waiting, Duration::from_secs(1))
 }
 
 /// A condition that must hold before the process is ready.

@@ -4,6 +4,10 @@
 //! least every 75 s; a question that asks for the live object, or that memory cannot answer, reads the object once, and callers
 //! that ask at the same time share that read. What a read returns enters memory only by the rules of `Store`. Contents that do
 //! not enter it take a part of the budget while a review holds them; where nothing of it is left, the read fails.
+//!
+//! So contents may be 75 s old where a watch hangs: a bound that a read for each pod would lower, at the price of a call for each. A
+//! denial rests on a read. An approval may rest on contents that were replaced in that time, and that were as good before: who may
+//! use them is asked apart, and taking an account away means revoking `use`.
 
 use std::{convert::Infallible, sync::Arc};
 

@@ -68,6 +68,13 @@ impl Limits {
         }
     }
 
+    /// The same for a process that may have this many more files open: each connection is one.
+    #[must_use]
+    pub fn within_files(self, files: usize) -> Self {
+        let (connections, waiting) = fit(self.connections, self.waiting, files);
+        Self { connections, waiting, ..self }
+    }
+
     /// The memory for large bodies: one permit per byte.
     #[must_use]
     pub fn large_memory(&self) -> Arc<Semaphore> {
@@ -81,6 +88,23 @@ impl Default for Limits {
         Self::of_memory(DEFAULT_MEMORY)
     }
 }
+
+/// How many more files the process may have open for connections: to the webhook's port, and an eighth of them to the admin port.
+#[must_use]
+pub fn files_for_connections(limit: usize) -> [usize; 2] {
+    let admin = limit.saturating_sub(OWN_FILES) / 8;
+    [7 * admin, admin]
+}
+
+/// How many connections are served and wait where each of them is one of so many files: at least half of those wait.
+#[must_use]
+pub fn fit(served: usize, waiting: usize, files: usize) -> (usize, usize) {
+    let served = served.min(files / 2).max(1);
+    (served, waiting.min(files.saturating_sub(served)).max(1))
+}
+
+/// The files that the process has open besides connections of clients: those to the API server, of the runtime, of what it watches.
+const OWN_FILES: usize = 64;
 
 /// The most that a served connection can hold, in bytes, with any client. What comes in is either a TLS handshake
 /// message in parts (rustls keeps 64 KiB of it), or it is unread: 16 KiB as it came and 16 KiB decrypted in rustls,
@@ -104,6 +128,9 @@ pub const MAX_PAGE: usize = 4 * MIB;
 /// The largest request head, in bytes, and the most that is read of a body at once: the least that hyper takes.
 pub const MAX_HEAD: usize = 8 * 1024;
 
+/// What is read of a handshake at once, in bytes.
+pub const MAX_READ: usize = 4 * 1024;
+
 /// What rustls may hold of an answer that the client does not read, in bytes.
 pub const TLS_OUTPUT: usize = 16 * 1024;
 
@@ -113,6 +140,9 @@ pub const RECEIVE_BUFFER: usize = 16 * 1024;
 pub const WAITING_RECEIVE_BUFFER: usize = 2 * 1024;
 /// See [`RECEIVE_BUFFER`].
 pub const SEND_BUFFER: usize = 16 * 1024;
+
+/// How many handshakes are computed, or are next, for each core that serves connections.
+pub const HANDSHAKES_PER_CORE: usize = 2;
 
 /// How long a TLS handshake may take.
 pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);

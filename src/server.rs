@@ -1,11 +1,10 @@
 //! The server: settings become a [`Listener`] and its routes, which the program runs as a task.
 //!
-//! Invariants: nothing in here knows a cluster or a file.
+//! Invariants: nothing in here calls the API server or reads a file; what does comes in as [`Sources`].
 
 use std::{io, net::SocketAddr, sync::Arc};
 
 use axum::Router;
-use rustls::ServerConfig;
 use tokio::{sync::Semaphore, time::sleep};
 use tokio_util::sync::CancellationToken;
 
@@ -17,6 +16,7 @@ use crate::{
 
 mod connection;
 pub(crate) mod deadline;
+mod handshake;
 pub mod listener;
 mod places;
 mod random_hostname;
@@ -27,7 +27,8 @@ pub mod threads;
 
 pub use connection::Serving;
 use connection::{DROPPED, FAILED_HANDSHAKES};
-use listener::Listener;
+pub use handshake::Handshakes;
+use listener::{Listener, SHORTAGES};
 pub use reviewer::{Reviewer, Sources};
 use routes::REFUSED;
 
@@ -38,7 +39,7 @@ use routes::REFUSED;
 /// Where the address cannot be bound.
 pub fn bind(
     address: SocketAddr,
-    tls: Arc<ServerConfig>,
+    tls: Handshakes,
     clients: Option<Arc<ClientAuth>>,
     ending: CancellationToken,
     limits: Limits,
@@ -59,6 +60,6 @@ pub fn bind(
 pub async fn summarize_log() {
     loop {
         sleep(PERIOD).await;
-        [&DROPPED, &FAILED_HANDSHAKES, &REFUSED].into_iter().for_each(LogLimit::summarize);
+        [&DROPPED, &FAILED_HANDSHAKES, &REFUSED, &SHORTAGES].into_iter().for_each(LogLimit::summarize);
     }
 }

@@ -14,6 +14,7 @@ use serde::Deserialize;
 
 use super::{
     client::{Answer, Client, PATIENCE},
+    cluster::Pods,
     report::Figure,
     reviews,
     support::https::{connect, exchange},
@@ -38,6 +39,19 @@ pub enum Question {
     NewAccount,
     /// Is the server ready? On the admin port.
     Ready,
+    /// May this pod be created? Of a real API server, which asks the webhook; left out where there is none.
+    Pod,
+}
+
+impl Question {
+    fn what(self) -> &'static str {
+        match self {
+            Self::Review | Self::NewAccount => "reviews",
+            Self::KeptReview => "reviews on a kept connection",
+            Self::Ready => "/readyz",
+            Self::Pod => "pods",
+        }
+    }
 }
 
 /// What is asked during an attack, and how long an answer may take.
@@ -74,7 +88,7 @@ impl Seen {
         let milliseconds = |number: usize| self.took[number.saturating_sub(1)].as_secs_f64() * 1e3;
         let requests = self.took.len();
         let (slowest, measured) = (milliseconds(requests), milliseconds((requests * plan.part).div_ceil(100)));
-        let what = if plan.asks == Question::Ready { "/readyz" } else { "reviews" };
+        let what = plan.asks.what();
         let part = if plan.part < 100 { format!(", {measured:.0} for {} of 100", plan.part) } else { String::new() };
         let figure = Figure::new(match &self.failed {
             None => format!("{slowest:.0} of {requests} {what}{part}"),
@@ -96,7 +110,7 @@ pub struct Bystander {
 
 impl Bystander {
     /// Begins to ask.
-    pub fn start(plan: &Plan, client: Client, admin: SocketAddr) -> Self {
+    pub fn start(plan: &Plan, client: Client, admin: SocketAddr, pods: Option<Arc<Pods>>) -> Self {
         let source = if plan.same_address { Ipv4Addr::LOCALHOST } else { ELSEWHERE };
         let question = plan.asks;
         let client = client.from(source);
@@ -107,22 +121,23 @@ impl Bystander {
             runtime.block_on(async {
                 let mut seen = Seen { took: Vec::new(), failed: None };
                 let mut kept = None;
+                let api_server = match &pods {
+                    Some(pods) => Some(pods.client().await),
+                    None => None,
+                };
                 while !stopped.load(Ordering::Relaxed) {
                     let begun = Instant::now();
                     let answer = match question {
-                        Question::Ready => ready(source, admin).await,
-                        Question::KeptReview => client.post_on(&mut kept, "/validate", &reviews::plain(0)).await,
-                        Question::Review => client.post("/validate", &reviews::plain(0)).await,
-                        Question::NewAccount => client.post("/validate", &reviews::plain(seen.took.len())).await,
+                        Question::Ready => ready(source, admin).await.word(),
+                        Question::KeptReview => client.post_on(&mut kept, "/validate", &reviews::plain(0)).await.word(),
+                        Question::Review => client.post("/validate", &reviews::plain(0)).await.word(),
+                        Question::NewAccount => client.post("/validate", &reviews::plain(seen.took.len())).await.word(),
+                        Question::Pod => pods.as_ref().unwrap().create(api_server.as_ref().unwrap()).await,
                     };
                     seen.took.push(begun.elapsed());
-                    let right = match question {
-                        Question::Ready => answer.word() == "200",
-                        Question::Review | Question::KeptReview | Question::NewAccount => answer.word() == "allowed",
-                    };
-                    if !right {
+                    if !["200", "allowed"].contains(&answer.as_str()) {
                         let times = seen.failed.take().map_or(0, |(_, times)| times);
-                        seen.failed = Some((answer.word(), times + 1));
+                        seen.failed = Some((answer, times + 1));
                     }
                     tokio::time::sleep(PAUSE).await;
                 }

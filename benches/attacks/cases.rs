@@ -3,17 +3,24 @@
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 
 use bytes::Bytes;
-use gmsa_test_support::{control_plane::Webhook, flood::flood, hostile::HALF_A_HELLO};
+use gmsa_test_support::{
+    control_plane::{LIFETIME, Webhook},
+    flood::flood,
+    hostile::HALF_A_HELLO,
+};
+use gmsa_webhook::tls::issue::{Ca, Issued};
+use rcgen::{CertificateParams, Issuer, KeyPair};
+use rustls::version::{TLS12, TLS13};
 use serde::Deserialize;
 use tokio::{task::spawn_blocking, time::sleep};
 
 use super::{
-    bystander::Plan,
-    client::{Client, request},
+    bystander::{Plan, Question},
+    client::{Client, hello, request},
     report::Figure,
     reviews,
     support::SimulatedApi,
@@ -50,13 +57,18 @@ impl Target<'_> {
     }
 }
 
-/// An attack, the requests of a bystander meanwhile, and what both may cost.
+/// An attack, the requests of bystanders meanwhile, and what they may cost.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Attack {
     pub name: String,
     does: Does,
+    /// The key of the server's certificate.
+    #[serde(default)]
+    pub key: Key,
     pub bystander: Plan,
+    #[serde(default)]
+    others: Vec<Plan>,
     /// Seconds of CPU time.
     pub cpu_aim: Option<f64>,
 }
@@ -80,8 +92,8 @@ enum Does {
     Scrapes { requests: usize, connections: usize },
     Burst { reviews: usize },
     Silent { port: Port, sockets: usize },
-    // From this many addresses besides the bystander's; with 0, from the one that both may have.
-    Flood { port: Port, sends: What, addresses: u8 },
+    // From this many addresses besides the bystander's; with 0, from the one that both may have. It holds `holds` connections.
+    Flood { port: Port, sends: What, addresses: u8, holds: Option<usize> },
     HalfOpen { connections: usize, garbage_per_second: u32 },
     LongTexts { characters: usize, each: usize },
     Complaints { each: usize },
@@ -115,6 +127,9 @@ enum What {
     Nothing,
     HalfAHello,
     HalfAHead,
+    // A whole `ClientHello`, the same each time.
+    Tls12Hello,
+    Tls13Hello,
 }
 
 impl What {
@@ -129,11 +144,44 @@ impl What {
             Self::Nothing => Bytes::new(),
             Self::HalfAHello => Bytes::from_static(HALF_A_HELLO),
             Self::HalfAHead => Bytes::from_static(b"GET /readyz HT"),
+            Self::Tls12Hello => hello(&TLS12),
+            Self::Tls13Hello => hello(&TLS13),
         }
     }
 }
 
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Key {
+    #[default]
+    P256,
+    Rsa2048,
+}
+
+impl Key {
+    /// A certificate for the address of the server.
+    pub fn certificate(self, ca: &Ca) -> Issued {
+        let mut issued = ca.issue(&["127.0.0.1".to_owned()], SystemTime::now(), LIFETIME).unwrap();
+        if let Self::Rsa2048 = self {
+            let key =
+                KeyPair::from_pem(include_str!("../../tests/server/certificates/pairs/rsa-2048-pkcs8.pem")).unwrap();
+            let authority = Issuer::from_ca_cert_pem(ca.cert_pem(), KeyPair::from_pem(&ca.key_pem()).unwrap()).unwrap();
+            let params = CertificateParams::new(["127.0.0.1".to_owned()]).unwrap();
+            issued = Issued { cert: params.signed_by(&key, &authority).unwrap().pem(), key: key.serialize_pem() };
+        }
+        issued
+    }
+}
+
 impl Attack {
+    pub fn creates_pods(&self) -> bool {
+        self.bystanders().any(|plan| plan.asks == Question::Pod)
+    }
+
+    pub fn bystanders(&self) -> impl Iterator<Item = &Plan> {
+        [&self.bystander].into_iter().chain(&self.others)
+    }
+
     pub fn all() -> Vec<Self> {
         serde_saphyr::from_str(include_str!("attacks.yaml")).unwrap()
     }
@@ -168,14 +216,15 @@ impl Attack {
             Does::Scrapes { requests, connections } => held::scrapes(target, *requests, *connections).await,
             Does::Burst { reviews } => floods::burst(target, *reviews).await,
             Does::Silent { port, sockets } => held::silent(target.address(*port), *sockets).await,
-            Does::Flood { port, sends, addresses } => {
+            Does::Flood { port, sends, addresses, holds } => {
                 let from: Vec<_> = match addresses {
                     0 => vec![Ipv4Addr::LOCALHOST],
                     number => (1..=*number).map(|n| Ipv4Addr::new(127, 0, 1, n)).collect(),
                 };
                 let (to, sends, began) = (target.address(*port), sends.bytes(), Instant::now());
                 let goes_on = move || began.elapsed() < FLOOD_LASTS;
-                let opened = spawn_blocking(move || flood(to, FLOOD_RATE, &from, &sends, FLOOD_HOLDS, goes_on));
+                let holds = holds.unwrap_or(FLOOD_HOLDS);
+                let opened = spawn_blocking(move || flood(to, FLOOD_RATE, &from, &sends, holds, goes_on));
                 vec![Figure::new(format!("{} opened in {} s", opened.await.unwrap(), FLOOD_LASTS.as_secs()))]
             }
             Does::HalfOpen { connections, garbage_per_second } => {

@@ -7,7 +7,10 @@ use std::{
     time::Duration,
 };
 
-use gmsa_test_support::https::{self, exchange};
+use bytes::Bytes;
+use gmsa_test_support::https::{self, NAME, exchange};
+use gmsa_webhook::tls::crypto_provider;
+use rustls::{ClientConfig, ClientConnection, RootCertStore, SupportedProtocolVersion};
 use serde_json::Value;
 use tokio::{
     io::AsyncWriteExt as _,
@@ -88,6 +91,16 @@ impl Client {
         *kept = Some(connection);
         answer
     }
+}
+
+/// The first bytes of a client that speaks this version alone.
+pub fn hello(version: &'static SupportedProtocolVersion) -> Bytes {
+    let config = ClientConfig::builder_with_provider(crypto_provider()).with_protocol_versions(&[version]).unwrap();
+    let config = config.with_root_certificates(RootCertStore::empty()).with_no_client_auth();
+    let mut client = ClientConnection::new(config.into(), NAME.try_into().unwrap()).unwrap();
+    let mut hello = Vec::new();
+    client.write_tls(&mut hello).unwrap();
+    hello.into()
 }
 
 /// A review as it is posted.

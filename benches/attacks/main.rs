@@ -12,28 +12,32 @@
 )]
 
 use std::{
+    fs,
     path::{Path, PathBuf},
     process::ExitCode,
+    sync::Arc,
     time::{Duration, Instant, SystemTime},
 };
 
-use bystander::Bystander;
+use bystander::{Bystander, Question};
 use cases::{Attack, Target};
 use clap::Parser as _;
 use client::Client;
+use cluster::Cluster;
 use gmsa_test_support::{
     self as support,
     cgroup::Cgroup,
-    control_plane::{LIFETIME, SPEC, Start, certificate_flags, example, raise_open_files},
+    control_plane::{Binaries, LIFETIME, SPEC, Start, certificate_flags, example, raise_open_files},
     page,
 };
-use gmsa_webhook::tls::issue::{Ca, Issued};
+use gmsa_webhook::tls::issue::Ca;
 use report::Figure;
 use support::{Fault, SimulatedApi, Verb};
 
 mod bystander;
 mod cases;
 mod client;
+mod cluster;
 mod report;
 mod reviews;
 
@@ -59,8 +63,8 @@ struct Args {
     /// A released gmsa-webhook to attack, instead of the one that was just built.
     #[arg(long, value_name = "FILE", default_value = env!("CARGO_BIN_EXE_gmsa-webhook"))]
     binary: PathBuf,
-    /// Also write the table into docs/measurements.md.
-    #[arg(long, conflicts_with = "words")]
+    /// Also write the rows into the table of docs/measurements.md.
+    #[arg(long)]
     write: bool,
     /// `cargo bench` passes it.
     #[arg(long, hide = true)]
@@ -69,38 +73,52 @@ struct Args {
 
 fn main() -> ExitCode {
     let args = Args::parse();
+    let mut attacks = Attack::all();
+    attacks.retain(|attack| args.words.is_empty() || args.words.iter().any(|word| attack.name.contains(word.as_str())));
+    if attacks.is_empty() {
+        eprintln!("error: no attack has such a name");
+        return ExitCode::from(2);
+    }
     raise_open_files(OPEN_FILES);
     // The API server has a thread of its own, so that an attack does not delay it.
     let api_runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let folder = tempfile::Builder::new().prefix("gmsa-attacks-").tempdir().unwrap();
     let ca = Ca::generate("attacks", SystemTime::now(), LIFETIME).unwrap();
-    let leaf = ca.issue(&["127.0.0.1".to_owned()], SystemTime::now(), LIFETIME).unwrap();
     let lab = Lab {
         binary: &args.binary,
         folder: folder.path(),
         api: api_runtime.block_on(api_server()),
-        ca: ca.cert_pem(),
-        leaf,
+        cluster: cluster(&attacks).map(|binaries| api_runtime.block_on(Cluster::start(binaries, folder.path()))),
+        ca,
     };
     let (mut rows, mut hold) = (Vec::new(), true);
-    for attack in Attack::all() {
-        if args.words.is_empty() || args.words.iter().any(|word| attack.name.contains(word.as_str())) {
-            let (cells, holds) = runtime.block_on(lab.run(&attack));
-            eprintln!("{}", cells.join(" | "));
-            rows.push(cells);
-            hold &= holds;
-        }
+    for attack in &attacks {
+        let (cells, holds) = runtime.block_on(lab.run(attack));
+        eprintln!("{}", cells.join(" | "));
+        rows.push(cells);
+        hold &= holds;
     }
-    if rows.is_empty() {
-        eprintln!("error: no attack has such a name");
-        return ExitCode::from(2);
-    }
-    page::publish("attacks", "attacks", &report(rows), args.write);
+    let version = lab.cluster.as_ref().map(Cluster::version);
+    page::publish("attacks", "attacks", &report(among_others(&rows), version), args.write);
     if hold { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn report(rows: Vec<Vec<String>>) -> String {
+/// These rows, among those of other attacks that the page has.
+fn among_others(rows: &[Vec<String>]) -> Vec<Vec<String>> {
+    let page = fs::read_to_string(support::repository().join("docs/measurements.md")).unwrap();
+    let written = |attack: Attack| {
+        let name = format!("| {} | ", attack.name);
+        let row = rows.iter().find(|row| row[0] == attack.name).cloned();
+        row.or_else(|| {
+            let cells = page.lines().find_map(|line| line.strip_prefix(&name)?.strip_suffix(" |"))?;
+            Some([attack.name].into_iter().chain(cells.split(" | ").map(str::to_owned)).collect())
+        })
+    };
+    Attack::all().into_iter().filter_map(written).collect()
+}
+
+fn report(rows: Vec<Vec<String>>, api_server: Option<&str>) -> String {
     let after = format!("Resident {} s after, MiB", REST.as_secs());
     let head = ["Attack", "What happened", "Peak, MiB", &after, "CPU, s", "Slowest answer to the bystander, ms"];
     let process = match Cgroup::create(MEMORY_LIMIT) {
@@ -117,7 +135,7 @@ fn report(rows: Vec<Vec<String>>) -> String {
         "{}\n{process}\nClient, attack and server share the machine. \
          The CPU time is the server's during the attack, the bystander's requests included.\n\n{}",
         page::table(&head, rows),
-        page::machine(None)
+        page::machine(api_server)
     )
 }
 
@@ -133,13 +151,20 @@ async fn api_server() -> SimulatedApi {
     api
 }
 
+/// The programs of a real API server, where there are any and an attack needs them.
+fn cluster(attacks: &[Attack]) -> Option<Binaries> {
+    let needed = attacks.iter().any(Attack::creates_pods);
+    let found = needed.then(Binaries::find)?;
+    found.inspect_err(|missing| eprintln!("no pods are created: {missing}")).ok()
+}
+
 /// What all attacks share.
 struct Lab<'a> {
     binary: &'a Path,
     folder: &'a Path,
     api: SimulatedApi,
-    ca: &'a str,
-    leaf: Issued,
+    cluster: Option<Cluster>,
+    ca: Ca,
 }
 
 impl Lab<'_> {
@@ -147,13 +172,16 @@ impl Lab<'_> {
     async fn run(&self, attack: &Attack) -> (Vec<String>, bool) {
         attack.prepare(&self.api);
         let folder = tempfile::tempdir_in(self.folder).unwrap();
-        let flags = certificate_flags(folder.path(), &self.leaf);
+        let flags = certificate_flags(folder.path(), &attack.key.certificate(&self.ca));
+        let cluster = self.cluster.as_ref().filter(|_| attack.creates_pods());
+        let kubeconfig = cluster.map(|cluster| cluster.kubeconfig.clone());
+        let kubeconfig = kubeconfig.unwrap_or_else(|| serde_json::from_str(&self.api.kubeconfig()).unwrap());
         let started = Instant::now();
         let start = Start {
             binary: self.binary,
             folder: folder.path(),
             name: "webhook",
-            kubeconfig: &serde_json::from_str(&self.api.kubeconfig()).unwrap(),
+            kubeconfig: &kubeconfig,
             flags: &[&flags[..], &["--warn-namespaces".to_owned(), reviews::TRIAL.to_owned()]].concat(),
             listen: ([127, 0, 0, 1], 0).into(),
             cgroup: Cgroup::create(MEMORY_LIMIT),
@@ -161,12 +189,19 @@ impl Lab<'_> {
         let mut server = start.run().await;
         let ready = started.elapsed();
         self.api.forget_requests();
-        let client = Client::new(server.address, self.ca);
-        let bystander = Bystander::start(&attack.bystander, client.clone(), server.admin_address);
+        let client = Client::new(server.address, self.ca.cert_pem());
+        let pods = match cluster {
+            Some(cluster) => Some(Arc::new(cluster.register(server.address, self.ca.cert_pem()).await)),
+            None => None,
+        };
+        let plans = attack.bystanders().filter(|plan| plan.asks != Question::Pod || pods.is_some());
+        let bystanders: Vec<_> = plans
+            .map(|plan| (plan, Bystander::start(plan, client.clone(), server.admin_address, pods.clone())))
+            .collect();
         tokio::time::sleep(QUIET).await;
         let before = server.process.cpu();
         let mut figures = attack.run(&Target { client, server: &server, api: &self.api, ready }).await;
-        let seen = tokio::task::spawn_blocking(|| bystander.stop()).await.unwrap();
+        let seen: Vec<_> = bystanders.into_iter().map(|(plan, bystander)| bystander.stop().figure(plan)).collect();
         let cpu = server.process.cpu().saturating_sub(before).as_secs_f64();
         tokio::time::sleep(REST).await;
         let killed = server.process.has_ended();
@@ -178,10 +213,12 @@ impl Lab<'_> {
             memory(server.process.peak(), PEAK_AIM),
             memory(server.process.resident(), AFTER_AIM),
             attack.cpu_aim.map_or_else(|| Figure::new(format!("{cpu:.1}")), |aim| Figure::at_most(cpu, 1, aim, "")),
-            seen.figure(&attack.bystander),
         ];
-        let cells = [attack.name.clone(), outcome].into_iter().chain(rest.iter().map(Figure::to_string)).collect();
+        let answers = seen.iter().map(Figure::to_string).collect::<Vec<_>>().join("; ");
+        let cells = [attack.name.clone(), outcome].into_iter().chain(rest.iter().map(Figure::to_string));
+        let cells = cells.chain([answers]).collect();
         figures.extend(rest);
+        figures.extend(seen);
         (cells, figures.iter().all(Figure::holds))
     }
 }

@@ -31,7 +31,7 @@ die() {
   exit 2
 }
 
-# What a server said, without what a terminal would act on.
+# Removes control characters from text of a server, which a terminal would act on.
 plain() { LC_ALL=C tr -cd '[:print:]'; }
 
 while [ $# -gt 0 ]; do
@@ -56,7 +56,7 @@ done
 [ -n "$signer" ] || die "--signer is missing (--help lists the usual ones)"
 [[ $patience =~ ^[0-9]+$ ]] || die "--wait takes seconds"
 [[ $lifetime =~ ^[0-9]*$ ]] || die "--lifetime takes seconds"
-# They become parts of OpenSSL's arguments and lines of YAML: a line break or a comma in one could ask for anything.
+# These values become arguments of OpenSSL and lines of YAML: a line break or a comma in them could request anything.
 label='^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$'
 subdomain='[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?'
 [[ $service =~ $label ]] || die "--service $(printf %q "$service") is not a lower-case DNS label"
@@ -85,7 +85,7 @@ openssl pkcs8 -topk8 -nocrypt -in "$work/sec1.key" -out "$work/tls.key"
 openssl req -new -key "$work/tls.key" -subj "$subject" \
   -addext "subjectAltName=DNS:$host,DNS:$service.$namespace,DNS:$service" -out "$work/request.pem"
 
-# The API server completes the name: requests of the same second differ.
+# The API server completes the name, so two requests within a second differ.
 created=$({
   cat <<REQUEST
 apiVersion: certificates.k8s.io/v1
@@ -122,11 +122,11 @@ if [ -n "$ca" ]; then
 else
   kubectl -n "$namespace" get configmap kube-root-ca.crt -o 'jsonpath={.data.ca\.crt}' >"$work/ca.crt"
 fi
-# What follows the first certificate is the chain up to the CA.
+# The certificates after the first one are the chain up to the CA.
 openssl verify -CAfile "$work/ca.crt" -untrusted "$work/tls.crt" "$work/tls.crt" >/dev/null ||
   die "the CA does not verify the certificate: name the signer's CA with --ca FILE"
 
-# By server-side apply: it keeps no copy of the key in an annotation.
+# Server-side apply keeps no copy of the key in an annotation.
 kubectl -n "$namespace" create secret generic "$secret" --type=kubernetes.io/tls --dry-run=client -o yaml \
   --from-file=tls.crt="$work/tls.crt" --from-file=tls.key="$work/tls.key" --from-file=ca.crt="$work/ca.crt" |
   kubectl apply --server-side --force-conflicts --field-manager=gmsa-webhook-certificate -f -

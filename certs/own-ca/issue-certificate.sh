@@ -49,7 +49,7 @@ done
 
 [ -n "$folder" ] || die "--folder is missing"
 [[ $days =~ ^[0-9]+$ && $ca_days =~ ^[0-9]+$ ]] || die "--days and --ca-days take numbers"
-# They become lines of OpenSSL's configuration: a line break in one could ask for anything, CA:TRUE among it.
+# These values become lines of OpenSSL's configuration: a line break in them could request anything, CA:TRUE included.
 label='^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$'
 [[ $service =~ $label ]] || die "--service $(printf %q "$service") is not a lower-case DNS label"
 [[ $namespace =~ $label ]] || die "--namespace $(printf %q "$namespace") is not a lower-case DNS label"
@@ -99,7 +99,7 @@ mv "$work/tls.key" "$work/tls.crt" "$folder/"
 echo "signed a certificate for $host; $(openssl x509 -in "$folder/tls.crt" -noout -enddate)"
 
 $apply || exit 0
-# By server-side apply: it keeps no copy of the key in an annotation.
+# Server-side apply keeps no copy of the key in an annotation.
 kubectl -n "$namespace" create secret generic "$secret" --type=kubernetes.io/tls --dry-run=client -o yaml \
   --from-file=tls.crt="$folder/tls.crt" --from-file=tls.key="$folder/tls.key" --from-file=ca.crt="$folder/ca.crt" |
   kubectl apply --server-side --force-conflicts --field-manager=gmsa-webhook-certificate -f -

@@ -119,6 +119,8 @@ impl Store {
         self.followed = true;
     }
 
+    /// An entry of the list. It replaces a later version too, which a read may have brought meanwhile: versions go back where etcd is
+    /// restored, and then the later one would stay. Otherwise the watch, which begins at the list, brings it again at once.
     pub fn listed(&mut self, name: SpecName, version: Version, fact: Option<SpecFact>) {
         self.put(name, version, fact, self.list);
     }

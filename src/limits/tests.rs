@@ -65,3 +65,20 @@ fn every_bound_follows_from_the_memory_limit() {
     // The largest body, with what parsing it costs.
     assert!(limits(120).large_bytes >= MAX_BODY / 2 * 5);
 }
+
+#[test]
+fn connections_fit_into_the_open_files_of_the_process() {
+    let connections = |limit: usize| {
+        let [files, admin] = files_for_connections(limit);
+        let Limits { connections, waiting, .. } = Limits::default().within_files(files);
+        [(connections, waiting), fit(64, 1024, admin)]
+    };
+    assert_eq!(connections(usize::MAX), [(189, 2080), (64, 1024)]);
+    assert_eq!(connections(1024), [(189, 651), (60, 60)]);
+    assert_eq!(connections(256), [(84, 84), (12, 12)]);
+    assert_eq!(connections(16), [(1, 1), (1, 1)]);
+    for limit in 128..5000 {
+        let sum: usize = connections(limit).iter().map(|(served, waiting)| served + waiting).sum();
+        assert!(sum + OWN_FILES <= limit, "{limit}: {sum}");
+    }
+}

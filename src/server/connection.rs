@@ -25,15 +25,17 @@ use hyper_util::{
     server::graceful::Watcher,
     service::TowerToHyperService,
 };
-use rustls::{ServerConfig, pki_types::UnixTime};
+use rustls::pki_types::UnixTime;
 use socket2::SockRef;
-use tokio::{net::TcpStream, time::timeout};
-use tokio_rustls::TlsAcceptor;
+use tokio::{net::TcpStream, task::yield_now, time::timeout};
 use tokio_util::{either::Either, sync::CancellationToken};
 
-use super::places::{Place, Places};
+use super::{
+    handshake::Handshakes,
+    places::{Place, Places},
+};
 use crate::{
-    limits::{HANDSHAKE_TIMEOUT, MAX_HEAD, RECEIVE_BUFFER, TLS_OUTPUT},
+    limits::{HANDSHAKE_TIMEOUT, MAX_HEAD, RECEIVE_BUFFER},
     metrics::{Metrics, Unserved},
     telemetry::{LogLimit, cut},
     tls::client_auth::ClientAuth,
@@ -45,7 +47,7 @@ pub(super) static FAILED_HANDSHAKES: LogLimit = LogLimit::new("TLS handshake fai
 
 /// How the connections of a listener are served.
 pub struct Serving {
-    pub tls: Option<Arc<ServerConfig>>,
+    pub tls: Option<Handshakes>,
     /// Closes the connections of clients that it no longer trusts.
     pub clients: Option<Arc<ClientAuth>>,
     /// Served ones at once.
@@ -103,8 +105,20 @@ impl HttpsService {
         };
         drop(waiting);
         // Boxed: a task that waits is as large as what it waits for.
-        let served = Box::pin(self.serve_at(&place, stream, peer, graceful));
-        place.close.run_until_cancelled(served).await;
+        let mut served = Box::pin(self.serve_at(&place, stream, peer, graceful));
+        let has_to_go = async {
+            place.close.cancelled().await;
+            // What has arrived is read first.
+            yield_now().await;
+        };
+        tokio::select! {
+            biased;
+            () = &mut served => return,
+            () = has_to_go => {}
+        }
+        if place.is_busy() {
+            served.await;
+        }
     }
 
     /// Serves a connection that has a place: TLS, then HTTP.
@@ -114,8 +128,7 @@ impl HttpsService {
         // While it waited it was as small as possible. Where that fails, reading is slower.
         let _ = SockRef::from(&stream).set_recv_buffer_size(RECEIVE_BUFFER);
         let (stream, certificates) = if let Some(tls) = tls {
-            let limited = |tls: &mut rustls::ServerConnection| tls.set_buffer_limit(Some(TLS_OUTPUT));
-            let accepted = timeout(HANDSHAKE_TIMEOUT, TlsAcceptor::from(Arc::clone(tls)).accept_with(stream, limited));
+            let accepted = timeout(HANDSHAKE_TIMEOUT, tls.accept(stream, peer.ip()));
             // Boxed: the task is as large as what it waits for most of the time, not as a handshake.
             let Some(accepted) = self.too_late.run_until_cancelled(Box::pin(accepted)).await else { return };
             let late = |_| io::Error::other(format!("took longer than {HANDSHAKE_TIMEOUT:?}"));
@@ -169,3 +182,6 @@ impl HttpsService {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,7 @@
 //! From a socket to connections: binding, accepting, and the end of all of them.
 //!
-//! Invariants: accepting never stops and waits for no place; every connection is a task of one [`JoinSet`] and is asked to finish
-//! before it is dropped.
+//! Invariants: accepting waits for no place, only until a connection that was dropped has ended; every connection is a task of one
+//! [`JoinSet`] and is asked to finish before it is dropped.
 
 use std::{
     io,
@@ -16,30 +16,44 @@ use rustix::io::Errno;
 use socket2::{Domain, Protocol as SocketProtocol, Socket, Type};
 use tokio::{
     net::TcpListener,
+    sync::Semaphore,
     task::JoinSet,
-    time::{interval, sleep, timeout},
+    time::{Instant, interval, sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
 
 use super::{
     connection::{HttpsService, Serving},
+    handshake::Handshakes,
     places::Places,
 };
-use crate::limits::{SEND_BUFFER, UNREAD_TIMEOUT, WAITING_RECEIVE_BUFFER};
+use crate::{
+    limits::{SEND_BUFFER, UNREAD_TIMEOUT, WAITING_RECEIVE_BUFFER},
+    telemetry::LogLimit,
+};
 
 /// Connections that the kernel may hold before they are accepted. Over it the kernel drops the first packet of a connection,
 /// and the client repeats it only after a second.
 const BACKLOG: i32 = 4096;
 
-/// How long to wait after the process has run out of something (file descriptors) before accepting again.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// How long to wait after the system has run out of something before accepting again: until a connection that was dropped for that
+/// has ended. The process itself never runs out of file descriptors ([`fit`](crate::limits::fit)).
+const ACCEPT_PAUSE: Duration = Duration::from_millis(1);
+
+/// The lines about that.
+pub(super) static SHORTAGES: LogLimit = LogLimit::new("cannot accept a connection");
 
 /// How often connections that hold a place without need are looked for, while others wait.
 const ROOM_PERIOD: Duration = Duration::from_millis(100);
 
 /// How long an idle connection may still bring a request during shutdown. The API server does not repeat a request that it
-/// sent while the connection was being closed, so a connection in use is better closed by the answer to its next request.
+/// sent while the connection was being closed, so a connection in use is better closed by the answer to its next request. It
+/// begins again while a connection waits.
 const LAST_CALL: Duration = Duration::from_millis(500);
+
+/// How many times the free places an address may hold when it takes another one. Alone an address holds at most two thirds of
+/// all, two hold two fifths each, and so on: there is always a place for one more.
+pub(super) const SHARE: usize = 2;
 
 /// A bound socket, and how its connections are served.
 pub struct Listener {
@@ -73,22 +87,31 @@ impl Listener {
     /// most `drain`, and drops what is left. Returns how many connections were dropped.
     pub async fn serve(self, router: Router, closing: CancellationToken, drain: Duration) -> usize {
         let Self { tcp, serving, .. } = self;
-        let places = Places::new(serving.places, serving.waiting);
+        let places = Places::new(serving.places, SHARE, serving.waiting);
         let service = Arc::new(HttpsService { serving, router, places, too_late: CancellationToken::new() });
         let HttpsService { serving, places, too_late, .. } = &*service;
         let (graceful, mut tasks, mut room) = (GracefulShutdown::new(), JoinSet::new(), interval(ROOM_PERIOD));
+        // One more than there may be, so that a new one replaces one that waits. A dropped one has its file until its task ends.
+        let most = serving.places.saturating_add(serving.waiting).saturating_add(1);
+        let files = Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS)));
         loop {
             tokio::select! {
                 biased;
                 () = closing.cancelled() => break,
                 _ = room.tick() => places.make_room(),
                 Some(ended) = tasks.join_next() => report(ended),
-                accepted = tcp.accept() => match accepted {
+                (file, accepted) = async { (Arc::clone(&files).acquire_owned().await, tcp.accept().await) } => match accepted {
                     Ok((stream, peer)) => {
-                        tasks.spawn(Arc::clone(&service).serve(stream, peer, graceful.watcher()));
+                        let served = Arc::clone(&service).serve(stream, peer, graceful.watcher());
+                        tasks.spawn(async move {
+                            let _file = file;
+                            served.await;
+                        });
                     }
                     Err(error) if is_shortage(&error) => {
-                        tracing::warn!(%error, "cannot accept a connection");
+                        if SHORTAGES.admit() {
+                            tracing::warn!(%error, "cannot accept a connection");
+                        }
                         places.drop_one();
                         sleep(ACCEPT_PAUSE).await;
                     }
@@ -99,11 +122,15 @@ impl Listener {
         drop(tcp);
         serving.ending.cancel();
         let drained = async {
-            sleep(LAST_CALL).await;
-            // Reviews that wait for a place are answered too.
-            while places.ready() > 0 {
+            // Reviews that wait for a place or for their handshake are answered too.
+            let waits = || places.ready() > 0 || serving.tls.as_ref().is_some_and(Handshakes::are_in_progress);
+            let mut end = Instant::now() + LAST_CALL;
+            while Instant::now() < end {
                 room.tick().await;
                 places.make_room();
+                if waits() {
+                    end = Instant::now() + LAST_CALL;
+                }
             }
             too_late.cancel();
             graceful.shutdown().await;

@@ -3,7 +3,7 @@
 //! A connection *waits* as a socket and nothing else, until it has sent something and a *place* is free: an honest client that is
 //! closed instead takes that for a denial, and a place is free again after milliseconds.
 //!
-//! Invariants: an address takes a free place only while it holds fewer than [`SHARE`] times the free ones, so a flood from one
+//! Invariants: an address takes a free place only while it holds fewer than `share` times the free ones, so a flood from one
 //! address leaves places to all others. Of the addresses that wait, the one that holds the fewest places is next, and within it the
 //! connection that came first. Connections end for others in two cases alone:
 //! - Too many wait: one of the address with the most of them is dropped, of those first that hold no place from which a request was
@@ -33,17 +33,15 @@ use crate::{
     metrics::Unserved,
 };
 
-/// How many times the free places an address may hold when it takes another one. Alone an address holds at most two thirds of
-/// all, two hold two fifths each, and so on: there is always a place for one more.
-const SHARE: usize = 2;
-
-/// The places of a listener, and the connections that hold one or wait for one.
+/// The places of a listener, or the turns of its handshakes, and the connections that hold one or wait for one.
 #[derive(Debug)]
 pub(super) struct Places(Mutex<State>);
 
 #[derive(Debug)]
 struct State {
     free: usize,
+    /// How many times the free places an address may hold when it takes another one.
+    share: usize,
     most_waiting: usize,
     /// Connections that came so far, which is the number of the last one.
     entered: u64,
@@ -85,7 +83,9 @@ struct IdleConnection {
     close: CancellationToken,
 }
 
-/// Where a connection comes from: an IPv4 address, or the network of 64 bits that a host has all addresses of in IPv6.
+/// Where a connection comes from: an IPv4 address, or an IPv6 network of 64 bits. A host can use every address in its network, so single
+/// addresses would give a flood as many turns as it likes. The price: API servers share places with what else is in theirs, such as
+/// nodes in a cloud's subnet. A network policy keeps a flood from there out.
 fn source_of(peer: IpAddr) -> IpAddr {
     match peer.to_canonical() {
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
@@ -94,9 +94,17 @@ fn source_of(peer: IpAddr) -> IpAddr {
 }
 
 impl Places {
-    pub fn new(places: usize, most_waiting: usize) -> Arc<Self> {
+    pub fn new(places: usize, share: usize, most_waiting: usize) -> Arc<Self> {
         let sources = HashMap::new();
-        Arc::new(Self(Mutex::new(State { free: places, most_waiting, entered: 0, sources, silent: 0, ready: 0 })))
+        Arc::new(Self(Mutex::new(State {
+            free: places,
+            share,
+            most_waiting,
+            entered: 0,
+            sources,
+            silent: 0,
+            ready: 0,
+        })))
     }
 
     /// Waits for a place for a connection from `peer`: first until `sent` has found how many bytes there are to read, then until it is this
@@ -148,12 +156,18 @@ impl Places {
         self.0.lock().ready
     }
 
+    #[cfg(test)]
+    pub fn held(&self) -> usize {
+        self.0.lock().sources.values().map(|of| of.held).sum()
+    }
+
     /// Drops a connection that waits, if there is one: the process has run out of something.
     pub fn drop_one(&self) {
         self.0.lock().drop_one();
     }
 
-    /// Closes connections that hold a place that others wait for, and have brought no request for [`PATIENCE`].
+    /// Closes connections that hold a place that others wait for, and have brought no request for [`PATIENCE`]. A request that has
+    /// arrived whole is answered before. One on its way is lost, as on any connection that is closed when it is idle.
     pub fn make_room(&self) {
         let mut state = self.0.lock();
         for _ in 0..state.ready {
@@ -168,7 +182,8 @@ impl Places {
         change(&mut state);
         while let Some((source, tell)) = state.next_ready() {
             let (places, is_proven) = (Arc::clone(self), AtomicBool::new(false));
-            let place = Place { places, source, is_proven, close: CancellationToken::new() };
+            let place =
+                Place { places, source, is_proven, is_busy: AtomicBool::new(false), close: CancellationToken::new() };
             state.free -= 1;
             let of = state.sources.entry(source).or_default();
             of.held += 1;
@@ -189,7 +204,7 @@ impl State {
         if self.ready == 0 {
             return None;
         }
-        let most = SHARE * self.free;
+        let most = self.share * self.free;
         let waiting = self.sources.iter_mut().filter(|(_, of)| of.held < most);
         let next = waiting.filter_map(|(source, of)| Some(((of.held, *of.ready.keys().next()?), (source, of))));
         let (_, (source, of)) = next.min_by_key(|(order, _)| *order)?;
@@ -263,6 +278,8 @@ pub(super) struct Place {
     source: IpAddr,
     /// Whether the connection has brought a request that was decided.
     is_proven: AtomicBool,
+    /// Whether it has one that is being decided.
+    is_busy: AtomicBool,
     /// Cancelled when the connection has to make room.
     pub(super) close: CancellationToken,
 }
@@ -283,7 +300,13 @@ impl Place {
         if let Some(of) = self.places.0.lock().sources.get_mut(&self.source) {
             self.work(of);
         }
+        self.is_busy.store(true, Ordering::Relaxed);
         Busy(Arc::clone(self))
+    }
+
+    /// Whether the connection has a request that is being decided.
+    pub fn is_busy(&self) -> bool {
+        self.is_busy.load(Ordering::Relaxed)
     }
 
     /// Whether the connection should end with its answer: a connection with more right to its place waits. It is from
@@ -292,6 +315,9 @@ impl Place {
     /// an API server uses a kept connection at once for what waits there, and clients behind one address that have
     /// brought a request stay connected.
     pub fn is_wanted(&self) -> bool {
+        if self.close.is_cancelled() {
+            return true;
+        }
         let state = self.places.0.lock();
         let Some(own) = state.sources.get(&self.source) else { return false };
         state.has_ready(|of| of.held < own.held / 2) || (!own.ready.is_empty() && own.proven > own.held * 3 / 4)
@@ -319,6 +345,7 @@ pub(super) struct Busy(Arc<Place>);
 impl Drop for Busy {
     fn drop(&mut self) {
         let Self(place) = self;
+        place.is_busy.store(false, Ordering::Relaxed);
         if let Some(of) = place.places.0.lock().sources.get_mut(&place.source) {
             of.proven += usize::from(!place.is_proven.swap(true, Ordering::Relaxed));
             place.rest(of);

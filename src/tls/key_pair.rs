@@ -11,7 +11,10 @@ use rustls::{
     sign::{CertifiedKey, SigningKey},
 };
 use thiserror::Error;
-use x509_parser::prelude::{FromDer, X509Certificate};
+use x509_parser::{
+    prelude::{FromDer, X509Certificate},
+    public_key::PublicKey,
+};
 
 use super::{
     CLOCK_SKEW,
@@ -26,6 +29,7 @@ const MAX_CHAIN: usize = 16;
 pub struct KeyPair {
     certified: Arc<CertifiedKey>,
     summary: Summary,
+    rsa_bits: Option<usize>,
 }
 
 /// It never quotes the key.
@@ -87,7 +91,11 @@ impl KeyPair {
         if summary.names.is_empty() {
             return Err(KeyPairError::NoNames);
         }
-        Ok(Self { certified: Arc::new(CertifiedKey::new(chain, key)), summary })
+        let rsa_bits = match leaf.public_key().parsed() {
+            Ok(PublicKey::RSA(key)) => Some(key.key_size()),
+            _ => None,
+        };
+        Ok(Self { certified: Arc::new(CertifiedKey::new(chain, key)), summary, rsa_bits })
     }
 
     pub(super) fn check_time(&self, now: SystemTime) -> Result<(), KeyPairError> {
@@ -104,6 +112,12 @@ impl KeyPair {
     #[must_use]
     pub fn summary(&self) -> &Summary {
         &self.summary
+    }
+
+    /// The length of its key, where that is an RSA key.
+    #[must_use]
+    pub fn rsa_bits(&self) -> Option<usize> {
+        self.rsa_bits
     }
 
     /// The chain, the server's own certificate first.

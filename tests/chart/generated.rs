@@ -6,6 +6,7 @@ use crate::{
     helm::{CHART, Helm},
     readme,
     snapshot::assert_file,
+    tickets::TICKETS,
 };
 
 #[test]
@@ -15,7 +16,7 @@ fn templates_can_read_the_values_that_helm_hides_from_them() {
 
 #[test]
 fn the_readme_lists_every_value() {
-    for chart in [CHART, ACCOUNTS] {
+    for chart in [CHART, ACCOUNTS, TICKETS] {
         assert_file(format!("{chart}/README.md"), &readme::of(chart));
     }
 }

@@ -34,4 +34,5 @@ mod runner;
 mod schema;
 mod scripts;
 mod snapshot;
+mod tickets;
 mod workflows;

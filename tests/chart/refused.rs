@@ -7,6 +7,7 @@ use crate::{
     accounts::{ACCOUNTS, VALUES},
     helm::{CHART, Helm},
     snapshot::assert_file,
+    tickets::{self, TICKETS},
 };
 
 const TAKEN: &str = "(taken)";
@@ -30,6 +31,8 @@ pub fn unframed(complaint: &str) -> String {
 fn judged(file: &Path) -> String {
     let template: &[&str] = if file.ends_with("accounts") {
         &["template", "accounts", ACCOUNTS, "--values", VALUES]
+    } else if file.ends_with("tickets") {
+        &["template", "tickets", TICKETS, "--namespace", "tickets", "--values", tickets::VALUES]
     } else {
         &["template", "gmsa", CHART, "--namespace", "windows"]
     };

@@ -13,6 +13,7 @@ use crate::{
     refused::unframed,
     rendered::put,
     snapshot::assert_file,
+    tickets::TICKETS,
 };
 
 /// Taken, but no values: what a parent chart turns this one on by, what it has for all charts, and what releases of before carry along.
@@ -132,7 +133,7 @@ fn names_of_other_charts_are_refused_with_ours() {
 /// What an editor shows of a key.
 #[test]
 fn the_schema_describes_every_value_as_the_values_do() {
-    for chart in [CHART, ACCOUNTS] {
+    for chart in [CHART, ACCOUNTS, TICKETS] {
         let file = format!("{chart}/values.schema.json");
         let mut schema: Value = serde_json::from_str(&text(&file)).unwrap();
         if chart == CHART {

@@ -4,8 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::{
-    cluster::{Cluster, complaint},
-    helm::Helm,
+    cluster::{Cluster, Feature, complaint},
     objects::{CRD, define_foreign_kinds},
     pods::{KINDS, NAMESPACE, Options, creation, crowd, debugging, pod},
 };
@@ -18,6 +17,9 @@ const LAST: &str = "last.windows-gmsa.sigs.k8s.io";
 #[test]
 fn a_webhook_that_is_down_blocks_nothing_but_pods_that_use_gmsa() {
     let cluster = Cluster::start();
+    if cluster.lacks(Feature::MatchConditions) {
+        return;
+    }
     cluster.define(CRD);
     define_foreign_kinds(&cluster);
     cluster.create_namespace(NAMESPACE);
@@ -26,7 +28,7 @@ fn a_webhook_that_is_down_blocks_nothing_but_pods_that_use_gmsa() {
     for (name, options) in [("plain", Options::Other), ("running", Options::Both)] {
         cluster.apply(&pod(name, "container", options, "webapp1").to_string());
     }
-    let render = |template: &str| Helm::new().template(["-n", "windows", "-s", template]);
+    let render = |template: &str| cluster.template(["-n", "windows", "-s", template]);
     let mutating = render("templates/mutatingwebhook.yaml");
     let (first, last) = mutating.rsplit_once("---\n").unwrap();
 

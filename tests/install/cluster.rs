@@ -21,6 +21,14 @@ use crate::{
 /// How often a condition is looked at.
 pub const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
 
+/// What not every supported version of Kubernetes has.
+#[derive(Clone, Copy, Debug)]
+pub enum Feature {
+    MatchConditions,
+    Guard,
+    StaticPolicies,
+}
+
 /// A control plane of its own. It ends with this value.
 pub struct Cluster {
     // In the order in which they end.
@@ -74,6 +82,29 @@ impl Cluster {
         let file = self.runtime.block_on(self.control_plane.load_static_policies(manifest));
         self.until_pods_are_taken("default");
         file
+    }
+
+    /// What the chart renders for this version of Kubernetes, as the release `gmsa`.
+    pub fn template<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> String {
+        let version = ["--kube-version", &self.control_plane.version];
+        Helm::new().template(version.into_iter().chain(args))
+    }
+
+    /// Whether the API server lacks this; a test that is left out for it says so.
+    pub fn lacks(&self, feature: Feature) -> bool {
+        let has = match feature {
+            Feature::MatchConditions => self.control_plane.has_match_conditions(),
+            Feature::Guard => self
+                .prints("get --raw /apis/admissionregistration.k8s.io/v1")
+                .contains("\"validatingadmissionpolicies\""),
+            Feature::StaticPolicies => self
+                .prints("get --raw /metrics")
+                .contains("kubernetes_feature_enabled{name=\"ManifestBasedAdmissionControlConfig\""),
+        };
+        if !has {
+            println!("left out: kube-apiserver {} has no {feature:?}", self.control_plane.version);
+        }
+        !has
     }
 
     /// The folder that it keeps everything in.

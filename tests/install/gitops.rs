@@ -6,7 +6,6 @@ use serde_json::Value;
 
 use crate::{
     cluster::{Cluster, printed},
-    helm::Helm,
     nodes::name,
     pods::{Options, creation, pod},
     release::{Release, ca_bundles},
@@ -22,7 +21,7 @@ fn a_sync_leaves_what_the_webhook_writes_and_nothing_else_differs() {
     let port = release.get("service/gmsa")["spec"]["ports"][0]["port"].to_string();
     // From here on a controller of another name applies it, and Helm does no more.
     let ports = format!("service.port={port},containerPort={port}");
-    let rendered = Helm::new().template(["-n", "windows", "--kube-version", "1.36", "--skip-tests", "--set", &ports]);
+    let rendered = cluster.template(["-n", "windows", "--skip-tests", "--set", &ports]);
     let sync = |dry_run: &str| {
         let apply = format!("apply --server-side --field-manager=argocd-controller {dry_run} -o json -f -");
         let list: Value = serde_json::from_str(&printed(cluster.kubectl_with(&apply, &rendered))).unwrap();

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::{
-    cluster::{Cluster, complaint},
+    cluster::{Cluster, Feature, complaint},
     helm::Helm,
     pods::{KINDS, NAMESPACE, Options, creation, creation_in, crowd, debugging, grant, pod},
 };
@@ -25,9 +25,12 @@ const NO_CONTENTS: &str = "a GMSA cred spec name has no contents, so the contain
 #[test]
 fn the_guard_enforces_the_outcome_without_the_webhook() {
     let cluster = Cluster::start();
+    if cluster.lacks(Feature::Guard) {
+        return;
+    }
     prepare(&cluster);
     let values = format!("guard.enabled=true,{OPT_OUT}");
-    cluster.apply(&Helm::new().template(["-n", "windows", "--set", &values, "-s", "templates/guard.yaml"]));
+    cluster.apply(&cluster.template(["-n", "windows", "--set", &values, "-s", "templates/guard.yaml"]));
     cluster.until("the guard is in force", || creation(&cluster, &pod("p", "pod", Options::Name, "spec-0")).is_some());
     cluster.until("the expressions have been checked against the types", || {
         let checked = cluster.list("validatingadmissionpolicies").into_iter().map(|mut policy| policy["status"].take());
@@ -41,6 +44,9 @@ fn the_guard_enforces_the_outcome_without_the_webhook() {
 #[test]
 fn the_guard_enforces_the_same_from_a_file_of_the_control_plane() {
     let mut cluster = Cluster::start();
+    if cluster.lacks(Feature::StaticPolicies) {
+        return;
+    }
     prepare(&cluster);
     cluster.load_static_policies(&static_policies(&["--set", OPT_OUT]));
     assert_eq!(cluster.names("validatingadmissionpolicies") + &cluster.names("validatingadmissionpolicybindings"), "");

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fs};
 use serde_json::{Value, json};
 
 use crate::{
-    cluster::{Cluster, complaint},
+    cluster::{Cluster, Feature, complaint},
     desk::Desk,
     guard::{ADMINISTRATORS, OTHER, denied, static_policies},
     pods::{Options, creation, grant, pod},
@@ -84,6 +84,9 @@ fn who_administers_the_cluster_deletes_and_creates_nothing(cluster: &Cluster) {
 #[test]
 fn nobody_but_an_administrator_of_the_release_changes_what_protects_the_pods() {
     let mut cluster = Cluster::start();
+    if cluster.lacks(Feature::StaticPolicies) {
+        return;
+    }
     let manifest = static_policies(&[]);
     let file = cluster.load_static_policies(&manifest);
     let release = Release::install_for_pods(&cluster, "--set guard.enabled=true");

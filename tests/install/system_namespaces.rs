@@ -22,11 +22,11 @@ fn pods_of_system_namespaces_are_validated_while_the_webhook_answers() {
     let mut replica = release.start_replica();
     cluster.until("there is a CA", || ca_bundles(&cluster).iter().all(Value::is_string));
 
-    // As the chart renders it for 1.29, with the CA that the webhook has published already.
+    // As the chart renders it for 1.27, with the CA that the webhook has published already.
     let ca = cluster.folder().join("ca.txt");
     fs::write(&ca, ca_bundles(&cluster)[0].as_str().unwrap()).unwrap();
     let ca = format!("certificates.caBundle={}", ca.display());
-    let args = ["-n", "windows", "--kube-version", "1.29", "--set", &port, "--set", "certificates.mode=secret"];
+    let args = ["-n", "windows", "--kube-version", "1.27", "--set", &port, "--set", "certificates.mode=secret"];
     let more = ["--set-file", &ca, "--show-only", "templates/validatingwebhook.yaml"];
     let configuration = Helm::new().template(args.into_iter().chain(more));
     cluster.prints(&format!("delete {}", CONFIGURATIONS.join(" ")));

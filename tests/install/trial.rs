@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::{
-    cluster::{Cluster, printed},
+    cluster::{Cluster, Feature, printed},
     desk::Desk,
     guard::denied,
     installed::{DENIED, contents, the_test_of_the_release_passes},
@@ -49,6 +49,9 @@ fn a_trial_admits_with_a_warning_what_would_be_refused_and_ends_by_an_upgrade() 
 #[test]
 fn a_trial_in_one_namespace_leaves_the_others_protected() {
     let cluster = Cluster::start();
+    if cluster.lacks(Feature::Guard) {
+        return;
+    }
     let values = "--set webhooks.warnNamespaces={apps}";
     let release = Release::install_for_pods(&cluster, &format!("{values} --set guard.enabled=true"));
     cluster.create_namespace("shop");

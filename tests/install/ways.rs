@@ -4,10 +4,10 @@
 use serde_json::{Value, json};
 
 use crate::{
-    cluster::{Cluster, complaint},
+    cluster::{Cluster, Feature, complaint},
     desk::{Desk, cases},
     guard::{ADMINISTRATORS, static_policies},
-    helm::{CHART, Helm},
+    helm::CHART,
     objects::CRD,
     release::{CONFIGURATIONS, KINDS, RELEASE_NAMESPACE, Release},
 };
@@ -20,8 +20,8 @@ fn kubectl_applies_one_rendered_release_after_the_other() {
     cluster.define(CRD);
     let apply = |tag: &str| {
         let values = format!("crds.upgrade=true,image.tag={tag}");
-        let args = ["-n", "windows", "--kube-version", "1.36", "--set", &values];
-        cluster.apply(&Helm::new().template(args));
+        let args = ["-n", "windows", "--set", &values];
+        cluster.apply(&cluster.template(args));
     };
     let jobs = || {
         let image = |job: &Value| job["spec"]["template"]["spec"]["containers"][0]["image"].to_string();
@@ -133,6 +133,9 @@ fn an_immutable_secret_is_replaced() {
 #[test]
 fn who_is_no_administrator_of_the_static_policies_changes_nothing() {
     let mut cluster = Cluster::start();
+    if cluster.lacks(Feature::StaticPolicies) {
+        return;
+    }
     cluster.load_static_policies(&static_policies(&[]));
     let policies = "--set staticPolicies.enabled=true,staticPolicies.admins.users={admin}";
     let as_admin = |command: &str| cluster.helm_prints(&format!("{command} -n windows {policies}"));

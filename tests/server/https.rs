@@ -12,7 +12,7 @@ use gmsa_core::admission::Enforcement;
 use gmsa_webhook::{
     limits::Limits,
     metrics::{self, Metrics},
-    server::{self, Reviewer, Sources},
+    server::{self, Handshakes, Reviewer, Sources},
     tls::{
         self, KeyPair, Served,
         client_auth::ClientAuth,
@@ -20,7 +20,7 @@ use gmsa_webhook::{
     },
 };
 use prometheus_client::registry::Registry;
-use tokio::{net::TcpStream, task::JoinHandle};
+use tokio::{net::TcpStream, runtime::Handle, task::JoinHandle};
 use tokio_rustls::client::TlsStream;
 use tokio_util::sync::CancellationToken;
 
@@ -105,6 +105,7 @@ impl Setup {
         let reviewer = reviewer(self.sources.clone(), self.sources, metrics);
         let (ending, closing) = (CancellationToken::new(), CancellationToken::new());
         let tls = tls::server_config(served, self.clients.clone()).unwrap();
+        let tls = Handshakes::new(tls, Handle::current());
         let (local, large) = ("127.0.0.1:0".parse().unwrap(), self.limits.large_memory());
         let (listener, router) =
             server::bind(local, tls, self.clients, ending.clone(), self.limits, large, reviewer).unwrap();

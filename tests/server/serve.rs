@@ -204,6 +204,43 @@ fn silent_connections_to_the_admin_port_keep_no_probe_out() {
 }
 
 #[test]
+fn few_open_files_leave_fewer_connections_and_one_for_each_client() {
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -n 256 && exec \"$@\"", "sh", BINARY, "--standalone", "examples"]);
+    command.env_clear().env("PATH", std::env::var_os("PATH").unwrap()).env("LOG_FORMAT", "json");
+    let mut serving = Serving::spawn(&mut command);
+    let line = serving.curl();
+    let ports = [["address"; 300], ["admin"; 300]].concat();
+    let _silent: Vec<_> = ports.iter().map(|port| TcpStream::connect(serving.address(port)).unwrap()).collect();
+    allowed(&line);
+    assert_eq!(serving.admin("/readyz"), ("200".to_owned(), "ok\n".to_owned()));
+    let lines = serving.end();
+    let about = |message: &str| lines.iter().filter(|line| line["message"] == message).collect::<Vec<_>>();
+    let [fewer] = about("fewer connections than memory has room for: few files may be open")[..] else {
+        panic!("{lines:?}")
+    };
+    assert_eq!([&fewer["files"], &fewer["connections"], &fewer["waiting"]], [256, 84, 84]);
+    assert!(about("cannot accept a connection").is_empty(), "{lines:?}");
+}
+
+/// Each new connection costs a signature.
+#[test]
+fn a_long_rsa_key_is_warned_of_at_the_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let warned = |key: &str| {
+        let key = fs::read_to_string(format!("tests/server/certificates/pairs/{key}.pem")).unwrap();
+        let key = rcgen::KeyPair::from_pem(&key).unwrap();
+        let cert = rcgen::CertificateParams::new([NAME.to_owned()]).unwrap().self_signed(&key).unwrap();
+        let file = folder.path().join("pair.pem");
+        fs::write(&file, key.serialize_pem() + &cert.pem()).unwrap();
+        let file = file.to_str().unwrap();
+        let serving = Serving::start(&["--standalone", "examples", "--tls-cert", file, "--tls-key", file]);
+        serving.lines.iter().find_map(|line| line["bits"].as_u64())
+    };
+    assert_eq!(["rsa-4096-pkcs8", "rsa-2048-pkcs8", "p256-pkcs8"].map(warned), [Some(4096), None, None]);
+}
+
+#[test]
 fn what_clients_send_cannot_fill_the_log() {
     let mut serving = Serving::start(&["--standalone", "examples"]);
     let missing = serving.curl().replace("/mutate", &format!("/{}", "x".repeat(8_000)));

@@ -1,5 +1,5 @@
 {{/*
-The entries of the list in their final form, and what the schema cannot say of them. Every failure names the entry, the value and the way out.
+The entries in their final form, and the checks that the schema cannot make. Every message begins with `values: ENTRY` and names the way out.
 */}}
 
 {{/* The entries with all their keys, as a JSON list. */}}
@@ -86,8 +86,8 @@ The entries of the list in their final form, and what the schema cannot say of t
 {{- end -}}
 
 {{/*
-What the cluster knows of the entries, where Helm renders for one: nothing is found by `helm template` and Argo CD. What would end an upgrade in the middle, or
-have pods refused, is said with its entry before anything is changed. Each line is a condition and what is said then.
+Checks against the cluster; `helm template` and Argo CD render without one. A change that would end an upgrade in the middle, or have pods refused, is
+refused with its entry before anything is changed.
 */}}
 {{- define "gmsa-accounts.checkCluster" -}}
 {{- $release := .root.Release -}}
@@ -130,23 +130,23 @@ have pods refused, is said with its entry before anything is changed. Each line 
 {{- end -}}
 {{- end -}}
 
-{{/* The release that an object is of, and its namespace; empty where it is of none. */}}
+{{/* The release that owns an object, and its namespace; empty where no release does. */}}
 {{- define "gmsa-accounts.owner" -}}
 {{- $annotations := dig "metadata" "annotations" dict . -}}
 {{- with get $annotations "meta.helm.sh/release-name" }}{{ . }} in namespace {{ get $annotations "meta.helm.sh/release-namespace" }}{{ end -}}
 {{- end -}}
 
-{{/* The names are those that `kubectl gmsa grant` gives, so that a grant made by one is known to the other. */}}
+{{/* The same names as `kubectl gmsa grant` uses, so that each recognizes the grants of the other. */}}
 {{- define "gmsa-accounts.role" -}}
 gmsa-use-{{ . }}
 {{- end -}}
 
-{{/* Of dict "name" NAME "grant" NAMESPACE:SERVICE-ACCOUNT. */}}
+{{/* Takes a dict: "name" NAME "grant" NAMESPACE:SERVICE-ACCOUNT. */}}
 {{- define "gmsa-accounts.binding" -}}
 gmsa-use-{{ .name }}-{{ index (splitList ":" .grant) 1 }}
 {{- end -}}
 
-{{/* The metadata of an object, of dict "root" CONTEXT "name" NAME, and where needed "namespace" NAME and "keep" true. */}}
+{{/* The metadata of an object. Takes a dict: "root" CONTEXT "name" NAME, and where needed "namespace" NAME and "keep" true. */}}
 {{- define "gmsa-accounts.metadata" -}}
 {{- $root := .root -}}
 {{- $own := dict

@@ -4,7 +4,7 @@ all four kinds of slots: the pod, its containers, init containers and ephemeral 
 Kubernetes 1.28 does not have.
 */}}
 
-{{/* The list of all slots of the pod spec SPEC. An invalid pod may have null for its containers: the API server refuses it. `dyn` allows slots of two types in one list. */}}
+{{/* The list of all slots of the pod spec SPEC. Containers of an invalid pod may be null: the API server refuses the pod. `dyn` allows slots of two types in one list. */}}
 {{- define "gmsa-webhook.cel.slots" -}}
 ([dyn({{ . }})] + (has({{ . }}.containers) && dyn({{ . }}.containers) != null ? {{ . }}.containers : [])
   + (has({{ . }}.initContainers) ? {{ . }}.initContainers : []) + (has({{ . }}.ephemeralContainers) ? {{ . }}.ephemeralContainers : []))
@@ -38,7 +38,7 @@ Kubernetes 1.28 does not have.
 {{- include "gmsa-webhook.cel.slotWith" (dict "spec" "object.spec" "options" "has(OPTIONS.gmsaCredentialSpecName) && !has(OPTIONS.gmsaCredentialSpec)") -}}
 {{- end -}}
 
-{{/* An update that leaves the spec alone (labels, finalizers) must never wait for the webhook: it could block a running pod's end. */}}
+{{/* An update of labels or finalizers alone must never wait for the webhook: that could block the end of a running pod. */}}
 {{- define "gmsa-webhook.cel.specChanges" -}}
 request.operation == 'CREATE' || object.spec != oldObject.spec
 {{- end -}}
@@ -50,14 +50,14 @@ request.operation == 'CREATE' || object.spec != oldObject.spec
     {{- include "gmsa-webhook.cel.usesGmsa" "spec" | nindent 4 }}))
 {{- end -}}
 
-{{/* A workload that somebody made, not a controller: a Deployment, not its ReplicaSet. */}}
+{{/* A workload without a controller: a Deployment, not its ReplicaSet. */}}
 {{- define "gmsa-webhook.cel.uncontrolled" -}}
 !(has(object.metadata.ownerReferences) && object.metadata.ownerReferences.exists(owner, has(owner.controller) && owner.controller))
 {{- end -}}
 
 {{/*
-Whether the one who asks is an administrator of the release, where its policies are files of the control plane. A user with the name of a group is
-none: who authenticates users may let them choose their names.
+Whether the user is an administrator of the release, for policies in files of the control plane. A user with the name of a group does not count: some
+authenticators let users choose their names.
 */}}
 {{- define "gmsa-webhook.cel.isAdmin" -}}
 {{- with .Values.staticPolicies.admins -}}
@@ -65,12 +65,12 @@ none: who authenticates users may let them choose their names.
 {{- end -}}
 {{- end -}}
 
-{{/* What a refusal by such a policy ends with, as a text of CEL. */}}
+{{/* The end of such a policy's message, as a text of CEL. */}}
 {{- define "gmsa-webhook.onlyAdmins" -}}
 ': only the administrators that the static policies of the control plane name may'
 {{- end -}}
 
-{{/* Whether two objects are the same but for some keys, of dict "one" EXPRESSION "other" EXPRESSION "but" LIST. A key that is not known yet counts. */}}
+{{/* Whether two objects are equal except for some keys. Takes a dict: "one" EXPRESSION, "other" EXPRESSION, "but" LIST. Unknown keys are compared too. */}}
 {{- define "gmsa-webhook.cel.same" -}}
 {{- $but := toJson .but -}}
 {{ .one }}.all(key, key in {{ $but }} || (key in {{ .other }} && {{ .one }}[key] == {{ .other }}[key]))

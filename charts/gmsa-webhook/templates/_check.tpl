@@ -8,14 +8,14 @@ What the API server or an operator refuses at the same moment, without harm to r
 {{- end -}}
 {{- end -}}
 
-{{/* Fails by the first of a list of pairs, (list CONDITION MESSAGE), whose condition holds. */}}
+{{/* Takes a list of pairs, (list CONDITION MESSAGE), and fails with the message of the first condition that holds. */}}
 {{- define "gmsa-webhook.refuse" -}}
 {{- range . -}}
 {{- if index . 0 }}{{ fail (printf "values: %s" (index . 1)) }}{{ end -}}
 {{- end -}}
 {{- end -}}
 
-{{/* Names of values that other charts have: files/other-names.yaml says what is instead of each here. The schema takes them, so that they are refused in words. */}}
+{{/* Names of values that other charts have. files/other-names.yaml has the name to use instead; the schema takes these names, so that this message explains them. */}}
 {{- define "gmsa-webhook.checkNames" -}}
 {{- $found := list -}}
 {{- range $name, $instead := .Files.Get "files/other-names.yaml" | fromYaml -}}
@@ -26,7 +26,7 @@ What the API server or an operator refuses at the same moment, without harm to r
 {{- with $found }}{{ join "\n" . | fail }}{{ end -}}
 {{- end -}}
 
-{{/* Texts that must have a certain form: value, pattern, the form in words. An empty text is one that is not set. */}}
+{{/* Forms of text: value, pattern, the form in words. An empty text counts as not set. */}}
 {{- define "gmsa-webhook.checkForms" -}}
 {{- $v := .Values -}}
 {{- $join := $v.credential.domainJoinConfig -}}
@@ -122,7 +122,7 @@ What the API server or an operator refuses at the same moment, without harm to r
 {{- $hasLeast := not (kindIs "invalid" $budget.minAvailable) -}}
 {{- $least := toString $budget.minAvailable -}}
 {{- $keepsAll := and $hasLeast (gt $replicas 0) (or (eq $least "100%") (and (regexMatch "^[0-9]+$" $least) (ge (int $least) $replicas))) -}}
-{{- /* Values of before say 0 beside minAvailable, which then decides. */ -}}
+{{- /* Old values files have maxUnavailable: 0 beside minAvailable: minAvailable then decides. */ -}}
 {{- $neverAway := regexMatch "^0%?$" (toString $budget.maxUnavailable) -}}
 {{- include "gmsa-webhook.refuse" (list
   (list (and $scaling.enabled (gt (int $scaling.minReplicas) (int $scaling.maxReplicas))) (printf "autoscaling.minReplicas (%d) is greater than autoscaling.maxReplicas (%d)" (int $scaling.minReplicas) (int $scaling.maxReplicas)))
@@ -155,7 +155,7 @@ What the API server or an operator refuses at the same moment, without harm to r
 ) -}}
 {{- end -}}
 
-{{/* Who may change what static policies protect: administrators by name, and never those whom the policies are against. */}}
+{{/* Administrators who may change what static policies protect: named users and groups, never groups that hold everybody. */}}
 {{- define "gmsa-webhook.checkAdmins" -}}
 {{- $static := .Values.staticPolicies -}}
 {{- include "gmsa-webhook.refuse" (list (list (kindIs "slice" $static.admins) "staticPolicies.admins is a list, in which a user with the name of a group counts as the group: name users in staticPolicies.admins.users, and groups in staticPolicies.admins.groups")) -}}
@@ -175,7 +175,7 @@ What the API server or an operator refuses at the same moment, without harm to r
 {{- include "gmsa-webhook.refuse" $refused -}}
 {{- end -}}
 
-{{/* What Prometheus would count twice, and changes of alerts that do not exist. */}}
+{{/* Metrics that Prometheus would count twice, and changes of alerts that do not exist. */}}
 {{- define "gmsa-webhook.checkMonitoring" -}}
 {{- $alerts := list -}}
 {{- range (.Files.Get "files/alerts.yaml" | fromYaml).groups }}{{ range .rules }}{{ $alerts = append $alerts .alert }}{{ end }}{{ end -}}
@@ -186,7 +186,7 @@ What the API server or an operator refuses at the same moment, without harm to r
 {{- include "gmsa-webhook.refuse" $refused -}}
 {{- end -}}
 
-{{/* The certificate's source as the values have it; then what is installed. */}}
+{{/* The source of the certificate: values that do not go together, then changes of the installed source. */}}
 {{- define "gmsa-webhook.checkCertificates" -}}
 {{- $mode := include "gmsa-webhook.mode" . -}}
 {{- $certificates := .Values.certificates -}}
@@ -246,7 +246,7 @@ server would not trust.
 ) -}}
 {{- end -}}
 
-{{/* What old pods are found by, and have their rights by: it would change before they are replaced. */}}
+{{/* Name, namespace and service account: they would change before the old pods are replaced. */}}
 {{- define "gmsa-webhook.checkIdentity" -}}
 {{- $new := dict "name" (include "gmsa-webhook.fullname" .) "namespace" (include "gmsa-webhook.namespace" .) "account" (include "gmsa-webhook.serviceAccount" .) -}}
 {{- $old := ternary (include "gmsa-webhook.installedIdentity" . | fromYaml) dict .Release.IsUpgrade -}}

@@ -1,14 +1,14 @@
 {{/*
-The guard: policies that enforce in the API server itself what the webhook decides about rights. Made in one place, for the objects of the cluster and for
-the files of its control plane.
+The guard: policies by which the API server itself enforces what the webhook decides about rights. One template makes both the objects and the files of a
+control plane.
 */}}
 
-{{/* The name of a policy and of its binding, of dict "root" CONTEXT "name" NAME, and "static" true for a file of the control plane: such names end in this way, and no object's may. */}}
+{{/* The name of a policy and of its binding. Takes a dict: "root" CONTEXT, "name" NAME, and "static" true for a file of the control plane, whose names must have this suffix. */}}
 {{- define "gmsa-webhook.policyName" -}}
 {{ include "gmsa-webhook.fullname" .root }}-{{ .name }}{{ if .static }}.static.k8s.io{{ end }}
 {{- end -}}
 
-{{/* The metadata of such an object, of the same. */}}
+{{/* The metadata of such an object. Takes the same dict. */}}
 {{- define "gmsa-webhook.policyMetadata" -}}
 {{- $name := include "gmsa-webhook.policyName" . -}}
 {{- if .static -}}
@@ -22,7 +22,7 @@ annotations:
 {{- end -}}
 
 {{/*
-The binding of a policy, of the same and "actions" LIST: what a violation leads to. Where "pods" is true, the namespaces of a trial are left to a second binding, which warns.
+The binding of a policy. Takes the same dict and "actions" LIST, what a violation leads to. Where "pods" is true, a second binding warns in the namespaces of a trial.
 */}}
 {{- define "gmsa-webhook.policyBinding" -}}
 {{- $trial := and .pods (has "Deny" .actions) .root.Values.webhooks.warnNamespaces -}}
@@ -55,12 +55,12 @@ spec:
 {{- end }}
 {{- end -}}
 
-{{/* Of dict "root" CONTEXT, and "static" true for files of the control plane. */}}
+{{/* Takes a dict: "root" CONTEXT, and "static" true for files of the control plane. */}}
 {{- define "gmsa-webhook.guard" -}}
 {{- $root := .root -}}
 {{- $static := .static -}}
 {{- $actions := .root.Values.guard.validationActions -}}
-{{- /* As many as the webhook allows, which tests/chart checks; each is one access check, and the cost limit of a policy lets 28 of them pass. */ -}}
+{{- /* The webhook's limit; tests/chart compares them. Each name is one access check, and the cost limit of a policy allows 28. */ -}}
 {{- $names := 24 -}}
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
@@ -85,7 +85,7 @@ spec:
       expression: |-
         {{- include "gmsa-webhook.cel.usesGmsa" "object.spec" | nindent 8 }}
   variables:
-    # What an update adds: ephemeral containers alone. What a pod already had was judged when it came.
+    # An update can add ephemeral containers alone. The rest was judged when the pod was created.
     - name: slots
       expression: |-
         request.operation == 'CREATE' ?
@@ -101,7 +101,7 @@ spec:
     - name: added
       expression: |-
         variables.named.map(s, s.securityContext.windowsOptions.gmsaCredentialSpecName)
-    # names0 are all names of the pod, names1 those that differ from the first of names0, and so on: the first of each are the distinct ones.
+    # names0 has all names of the pod, names1 has the names that differ from names0[0], and so on: the first items are the distinct names.
     - name: names0
       expression: |-
         {{- include "gmsa-webhook.cel.slots" "object.spec" | nindent 8 }}
@@ -124,7 +124,7 @@ spec:
     - expression: variables.names{{ $names }}.size() == 0
       message: more than {{ $names }} different GMSA cred specs in one pod
       reason: Invalid
-    # One validation per name: a single one for all names costs more than an expression may.
+    # One validation for each name: an expression for all names would exceed the cost limit.
     {{- range $index := until $names }}
     - expression: |-
         variables.names{{ $index }}.size() == 0 || !(variables.names{{ $index }}[0] in variables.added)
@@ -139,7 +139,7 @@ spec:
 {{ include "gmsa-webhook.policyBinding" (dict "root" $root "static" $static "name" "guard" "actions" $actions "pods" true) }}
 {{- with $root.Values.webhooks.optOutLabel }}
 ---
-# The label frees pods from the webhooks, so it takes the right to change the webhooks.
+# The label excludes pods from the webhooks, so setting it needs the right to change the webhooks.
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
 metadata:

@@ -1,9 +1,9 @@
 {{/*
-What several templates need: the values in their final form, names, metadata, the image.
+Values in their final form, names, metadata and the image, for several templates.
 Every template starts with "gmsa-webhook.init"; nothing reads .Values before it.
 */}}
 
-{{/* Completes .Values, then checks them; once for all templates, because they share .Values. */}}
+{{/* Completes .Values, then checks them. This happens once: all templates share .Values. */}}
 {{- define "gmsa-webhook.init" -}}
 {{- if not (hasKey .Values "complete") -}}
 {{- include "gmsa-webhook.complete" (dict "values" .Values "defaults" (.Files.Get "files/values.yaml" | fromYaml)) -}}
@@ -13,8 +13,8 @@ Every template starts with "gmsa-webhook.init"; nothing reads .Values before it.
 {{- end -}}
 
 {{/*
-Gives the keys of "values" that are missing or blank their defaults, at every level, and removes blank ones that have none. Helm takes a default away
-where a values file has the key with nothing behind it, and with --reuse-values it brings the defaults of the chart before.
+Sets keys of "values" that are missing or blank to their defaults, at every level, and removes blank keys without a default. Helm removes a default
+where a values file has the key with nothing behind it, and --reuse-values brings the defaults of the old chart.
 */}}
 {{- define "gmsa-webhook.complete" -}}
 {{- $values := .values -}}
@@ -35,7 +35,7 @@ where a values file has the key with nothing behind it, and with --reuse-values 
 {{- end -}}
 {{- end -}}
 
-{{/* The name of all objects. At most 53 characters, as Helm allows a release: names that are made from it fit everywhere then. */}}
+{{/* The name of all objects. At most 53 characters, the limit of a release's name, so that longer names made from it are still valid. */}}
 {{- define "gmsa-webhook.fullname" -}}
 {{- $name := .Values.fullnameOverride -}}
 {{- if not $name -}}
@@ -53,12 +53,12 @@ where a values file has the key with nothing behind it, and with --reuse-values 
 {{ .Values.namespaceOverride | default .Release.Namespace }}
 {{- end -}}
 
-{{/* The label that selects the pods; a Deployment's selector never changes, so neither may this. */}}
+{{/* The label that selects the pods. It must never change: the selector of a Deployment cannot. */}}
 {{- define "gmsa-webhook.selector" -}}
 app: {{ include "gmsa-webhook.fullname" . | toYaml }}
 {{- end -}}
 
-{{/* What Services and monitors know the release by. Two of this chart in one parent differ by their alias, which is the chart's name. */}}
+{{/* The labels by which monitors find the Services of the release. Two copies of this chart in one parent differ by their alias, which is the chart's name. */}}
 {{- define "gmsa-webhook.identity" -}}
 app.kubernetes.io/name: {{ .Values.nameOverride | default .Chart.Name | toYaml }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
@@ -72,8 +72,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 
 {{/*
-The metadata of an object, of dict: "root" CONTEXT, and where needed "name" (else that of all objects), "cluster" true (for an object in no namespace),
-"namespace" (for one in another), "labels" and "annotations". The chart's own labels and annotations win over commonLabels and commonAnnotations.
+The metadata of an object. Takes a dict: "root" CONTEXT, and where needed "name" (default: the name of all objects), "cluster" true (a cluster-scoped object),
+"namespace" (another namespace), "labels" and "annotations". The chart's own labels and annotations win over commonLabels and commonAnnotations.
 */}}
 {{- define "gmsa-webhook.metadata" -}}
 {{- $root := .root -}}
@@ -97,7 +97,7 @@ annotations:
 {{- end -}}
 {{- end -}}
 
-{{/* Secrets with which images are pulled, as the pod has them: those of the chart, then those of all charts. */}}
+{{/* The pull secrets of a pod: imagePullSecrets, then global.imagePullSecrets. */}}
 {{- define "gmsa-webhook.pullSecrets" -}}
 {{- $secrets := .Values.imagePullSecrets -}}
 {{- range .Values.global.imagePullSecrets -}}
@@ -109,7 +109,7 @@ imagePullSecrets:
 {{- end -}}
 {{- end -}}
 
-{{/* The registry of all charts: ours, as Rancher sets it, or as other charts have it. */}}
+{{/* The registry of all charts: global.systemDefaultRegistry, Rancher's form of it, or global.imageRegistry. */}}
 {{- define "gmsa-webhook.registry" -}}
 {{ include "gmsa-webhook.mirror" . | default .Values.global.imageRegistry | trimSuffix "/" }}
 {{- end -}}
@@ -140,14 +140,14 @@ self-managed
 {{- end -}}
 {{- end -}}
 
-{{/* "true" where the webhook itself writes the CA into the webhook configurations. */}}
+{{/* "true" where the webhook writes the CA into the webhook configurations. */}}
 {{- define "gmsa-webhook.publishesCa" -}}
 {{- $mode := include "gmsa-webhook.mode" . -}}
 {{- $injected := and (eq $mode "cert-manager") .Values.certificates.certManager.injectCa -}}
 {{- if not (or $injected (and (eq $mode "secret") .Values.certificates.caBundle)) }}true{{ end -}}
 {{- end -}}
 
-{{/* The caBundle of the webhook configurations, where it is the chart that knows it: base64 of PEM. */}}
+{{/* The caBundle of the webhook configurations, where the values hold it: base64 of PEM. */}}
 {{- define "gmsa-webhook.caBundle" -}}
 {{- $ours := and (eq (include "gmsa-webhook.mode" .) "secret") .Values.certificates.caBundle -}}
 {{- with $ours | default .Values.certificates.formerCaBundle -}}
@@ -177,7 +177,7 @@ zz-{{ include "gmsa-webhook.fullname" . }}
 {{ .Values.certificates.secretName | default (ternary $own "gmsa-server-cert" (eq (include "gmsa-webhook.mode" .) "cert-manager")) }}
 {{- end -}}
 
-{{/* The issuer of the serving certificate in mode cert-manager: that of the values, or the chart's own. */}}
+{{/* The issuer of the serving certificate in mode cert-manager: issuerRef of the values, or the chart's own Issuer. */}}
 {{- define "gmsa-webhook.issuer" -}}
 {{- $own := dict "group" "cert-manager.io" "kind" "Issuer" "name" (include "gmsa-webhook.fullname" .) -}}
 {{ merge dict .Values.certificates.certManager.issuerRef $own | toYaml }}
@@ -197,12 +197,12 @@ zz-{{ include "gmsa-webhook.fullname" . }}
 {{- if and .Values.webhooks.last.enabled (include "gmsa-webhook.hasMatchConditions" .) }}true{{ end -}}
 {{- end -}}
 
-{{/* The name of the chart's own credential spec: that of the account, as far as a name may be so. */}}
+{{/* The name of the chart's own credential spec: the account's name, changed to a valid object name. */}}
 {{- define "gmsa-webhook.credentialSpec" -}}
 {{ lower .Values.credential.domainJoinConfig.machineAccountName | replace "_" "-" }}
 {{- end -}}
 
-{{/* "true" where the webhook has a name to look up: that of a collector of traces, unless it is an address. */}}
+{{/* "true" where the webhook looks up a name: the collector of traces has a host name, not an address. */}}
 {{- define "gmsa-webhook.looksUpNames" -}}
 {{- range .Values.extraEnv -}}
 {{- if and (hasPrefix "OTEL_EXPORTER_OTLP_" .name) (hasSuffix "ENDPOINT" .name) -}}

@@ -1,6 +1,6 @@
 {{/*
-What is installed in the cluster: for what an upgrade must keep, and for changes that "gmsa-webhook.checkSource" must refuse; never for what is rendered again. Nothing is found where
-Helm renders without a cluster (`helm template`, Argo CD).
+Objects that are installed in the cluster. Upgrades keep some of their fields, and "gmsa-webhook.checkSource" refuses some changes; nothing else may depend on them. Without a cluster
+(`helm template`, Argo CD) nothing is found.
 */}}
 
 {{/* "true" where Helm renders for a cluster that it can read: every cluster has this namespace. */}}
@@ -8,7 +8,7 @@ Helm renders without a cluster (`helm template`, Argo CD).
 {{- if lookup "v1" "Namespace" "" "kube-system" }}true{{ end -}}
 {{- end -}}
 
-{{/* Of a namespace's name: its phase, Active or Terminating; empty where there is none. */}}
+{{/* The phase of the namespace NAME: Active or Terminating; empty where it does not exist. */}}
 {{- define "gmsa-webhook.installedNamespace" -}}
 {{- with lookup "v1" "Namespace" "" . }}{{ .status.phase }}{{ end -}}
 {{- end -}}
@@ -19,8 +19,8 @@ Helm renders without a cluster (`helm template`, Argo CD).
 {{- end -}}
 
 {{/*
-Where the installed webhook has its certificate from, as YAML: "source" (self-managed, published: the webhook publishes the CA of a Secret, injected: cert-manager
-writes the caBundle, values: the caBundle is the values'), its "caBundle", the "secret" that is mounted, and "settled" where no pod of before is left. Empty where that cannot be told.
+The source of the installed webhook's certificate, as YAML: "source" (self-managed; published: the webhook publishes the CA of a Secret; injected: cert-manager
+writes the caBundle; values: the caBundle is in the values), its "caBundle", the mounted "secret", and "settled" where no old pod is left. Empty where this is not known.
 */}}
 {{- define "gmsa-webhook.installedSource" -}}
 {{- $deployment := include "gmsa-webhook.installed" . | fromYaml -}}
@@ -61,7 +61,7 @@ writes the caBundle, values: the caBundle is the values'), its "caBundle", the "
 {{ toJson $found }}
 {{- end -}}
 
-{{/* How many of the list "of" are in the list "in". */}}
+{{/* The number of items of the list "of" that are in the list "in". */}}
 {{- define "gmsa-webhook.common" -}}
 {{- $in := .in -}}
 {{- $found := list -}}
@@ -69,21 +69,21 @@ writes the caBundle, values: the caBundle is the values'), its "caBundle", the "
 {{ len $found }}
 {{- end -}}
 
-{{/* What the Secret of mode secret holds, as YAML: nothing where it is not there yet. */}}
+{{/* The data of the Secret of mode secret, as YAML; empty where the Secret does not exist yet. */}}
 {{- define "gmsa-webhook.storedCertificate" -}}
 {{- if eq (include "gmsa-webhook.mode" .) "secret" -}}
 {{- with (lookup "v1" "Secret" (include "gmsa-webhook.namespace" .) (include "gmsa-webhook.certificateSecret" .)).data }}{{ toYaml . }}{{ end -}}
 {{- end -}}
 {{- end -}}
 
-{{/* The issuer of the installed certificate in mode cert-manager, as "gmsa-webhook.issuer" has it: what is not set is cert-manager's default. */}}
+{{/* The issuer of the installed Certificate in mode cert-manager, in the form of "gmsa-webhook.issuer". Missing fields get cert-manager's defaults. */}}
 {{- define "gmsa-webhook.installedIssuer" -}}
 {{- with lookup "cert-manager.io/v1" "Certificate" (include "gmsa-webhook.namespace" .) (include "gmsa-webhook.fullname" .) }}{{ merge .spec.issuerRef (dict "group" "cert-manager.io" "kind" "Issuer") | toYaml }}{{ end -}}
 {{- end -}}
 
 {{/*
-The "name" of the objects of this release, the "namespace" that the API server calls, and the service "account" of the pods there, as YAML; empty where there are none. Where nothing
-has the name of the values, it is looked for among all configurations: those of this chart, of this release.
+The "name" of the objects of this release, the "namespace" that the API server calls, and the service "account" of the pods there, as YAML; empty where they do not exist. Where no object
+has the name of the values, the name comes from a webhook configuration of this chart and release.
 */}}
 {{- define "gmsa-webhook.installedIdentity" -}}
 {{- $configuration := lookup "admissionregistration.k8s.io/v1" "ValidatingWebhookConfiguration" "" (include "gmsa-webhook.fullname" .) -}}

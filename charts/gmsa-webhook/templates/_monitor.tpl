@@ -1,13 +1,13 @@
 {{/*
-What the objects of monitoring share.
+Parts that monitoring objects share.
 */}}
 
-{{/* Matchers for the pods of this release and no others: the pods of a release whose name begins with this one's have one more part. */}}
+{{/* Matchers for the pods of this release alone. A release whose name begins with this name has pods with one more part in their names. */}}
 {{- define "gmsa-webhook.ownPods" -}}
 namespace={{ include "gmsa-webhook.namespace" . | quote }},pod=~{{ printf "%s-[a-z0-9]+(-[a-z0-9]+)?" (include "gmsa-webhook.fullname" .) | quote }}
 {{- end -}}
 
-{{/* How metrics are read, from the values of the monitor. */}}
+{{/* The endpoint's fields, from the values of the monitor. */}}
 {{- define "gmsa-webhook.scrape" -}}
 path: /metrics
 interval: {{ .interval | toYaml }}
@@ -24,7 +24,7 @@ metricRelabelings:
 {{- end }}
 {{- end -}}
 
-{{/* A monitor in another namespace must be told where its targets are. */}}
+{{/* A monitor in another namespace must name the namespace of its targets. */}}
 {{- define "gmsa-webhook.scrapedNamespace" -}}
 {{- if .namespace -}}
 namespaceSelector:

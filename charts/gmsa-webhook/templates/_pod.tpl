@@ -1,5 +1,5 @@
 {{/*
-The longer parts of the pod: arguments, environment, volumes, spread. Lists come out as YAML, or empty.
+The longer parts of the pod: arguments, environment, volumes, spread. The result is YAML, or empty.
 */}}
 
 {{- define "gmsa-webhook.args" -}}
@@ -111,7 +111,7 @@ The longer parts of the pod: arguments, environment, volumes, spread. Lists come
 {{- end }}
 {{- end -}}
 
-{{/* The container's resources, without what a quantity of 0 takes away. */}}
+{{/* The container's resources, without the entries whose quantity is 0. */}}
 {{- define "gmsa-webhook.resources" -}}
 {{- $resources := deepCopy .Values.resources -}}
 {{- range $kind := list "requests" "limits" -}}
@@ -125,7 +125,7 @@ The longer parts of the pod: arguments, environment, volumes, spread. Lists come
 {{- end -}}
 
 {{/*
-The pod of a hook, of dict "root" CONTEXT "serviceAccount" NAME "container" NAME "restartPolicy" POLICY "args" LIST: the webhook's own image, under the same restrictions.
+The pod of a hook: the webhook's image, under the same restrictions. Takes a dict: "root" CONTEXT, "serviceAccount" NAME, "container" NAME, "restartPolicy" POLICY, "args" LIST.
 */}}
 {{- define "gmsa-webhook.hookPod" -}}
 {{- $values := .root.Values -}}
@@ -162,8 +162,8 @@ containers:
 {{- end -}}
 
 {{/*
-The number of replicas. With an autoscaler it is what the Deployment has: without the field, an upgrade that turns autoscaling on would take the number of
-before away, and the API server's default of 1 would stand until the autoscaler acts.
+The number of replicas. With an autoscaler it is the Deployment's current number: without the field, an upgrade that turns autoscaling on would remove the old
+number, and the API server's default of 1 would hold until the autoscaler acts.
 */}}
 {{- define "gmsa-webhook.replicas" -}}
 {{- if not .Values.autoscaling.enabled -}}
@@ -175,7 +175,7 @@ before away, and the API server's default of 1 would stand until the autoscaler 
 {{- end -}}
 {{- end -}}
 
-{{/* Over zones and nodes, but never at the price of a pod that does not start. A constraint without a selector is about no pod, so it gets that of these. */}}
+{{/* Spreads pods over zones and nodes where possible; a pod always starts. A constraint without a selector gets the selector of these pods. */}}
 {{- define "gmsa-webhook.spread" -}}
 {{- $own := dict "matchLabels" (include "gmsa-webhook.selector" . | fromYaml) -}}
 {{- range $constraint := .Values.topologySpreadConstraints }}
@@ -195,7 +195,7 @@ before away, and the API server's default of 1 would stand until the autoscaler 
 {{- end -}}
 {{- end -}}
 
-{{/* The pods' security context, with the sysctl that lets an unprivileged user bind a low port. */}}
+{{/* The pods' security context. For a low port it has the sysctl that lets an unprivileged user bind it. */}}
 {{- define "gmsa-webhook.podSecurityContext" -}}
 {{- $context := deepCopy (.Values.podSecurityContext | default dict) -}}
 {{- $port := int .Values.containerPort -}}

@@ -1,8 +1,8 @@
 {{/*
-What all webhooks share: where the API server finds the webhook, whom it trusts there, and which namespaces and objects it asks about.
+Parts that all webhooks share: the Service and CA, and the namespaces and objects that the API server asks about.
 */}}
 
-{{/* Of dict "root" CONTEXT, and "name" where it is not that of all objects. */}}
+{{/* Takes a dict: "root" CONTEXT, and "name" where it differs from the name of all objects. */}}
 {{- define "gmsa-webhook.configurationMetadata" -}}
 {{- $annotations := deepCopy .root.Values.webhooks.annotations -}}
 {{- if and (eq (include "gmsa-webhook.mode" .root) "cert-manager") .root.Values.certificates.certManager.injectCa -}}
@@ -11,12 +11,12 @@ What all webhooks share: where the API server finds the webhook, whom it trusts 
 {{ include "gmsa-webhook.metadata" (dict "root" .root "name" .name "cluster" true "annotations" $annotations) }}
 {{- end -}}
 
-{{/* The Certificate whose Secret has the CA that the API server must trust. */}}
+{{/* The Certificate with the CA that the API server must trust, in its Secret. */}}
 {{- define "gmsa-webhook.caCertificate" -}}
 {{ include "gmsa-webhook.fullname" . }}{{ if not .Values.certificates.certManager.issuerRef }}-ca{{ end }}
 {{- end -}}
 
-{{/* Of dict "root" CONTEXT "path" PATH. There is no key caBundle where somebody else writes it: applying this must not take it away. */}}
+{{/* Takes a dict: "root" CONTEXT, "path" PATH. The key caBundle is absent where the webhook or cert-manager writes it: applying this must not remove it. */}}
 {{- define "gmsa-webhook.clientConfig" -}}
 clientConfig:
   service:
@@ -29,12 +29,12 @@ clientConfig:
   {{- end }}
 {{- end -}}
 
-{{/* The namespaces that must not wait for the webhook where the API server asks about every pod: the cluster's and the webhook's own. */}}
+{{/* Without match conditions the API server asks about every pod. Pods of these namespaces must not wait for the webhook: kube-system and its own. */}}
 {{- define "gmsa-webhook.systemNamespaces" -}}
 {{ list "kube-system" (include "gmsa-webhook.namespace" .) | uniq | toJson }}
 {{- end -}}
 
-{{/* Of dict "root" CONTEXT, and "operator" In for the system namespaces alone, where there are no match conditions. */}}
+{{/* Takes a dict: "root" CONTEXT, and without match conditions "operator" In to select the system namespaces alone. */}}
 {{- define "gmsa-webhook.selectors" -}}
 {{- $webhooks := .root.Values.webhooks -}}
 {{- $expressions := list -}}
@@ -59,7 +59,7 @@ objectSelector:
 {{- end }}
 {{- end -}}
 
-{{/* Of dict "root" CONTEXT "conditions" LIST of dict "name" "expression". */}}
+{{/* Takes a dict: "root" CONTEXT, "conditions" LIST of dict "name" "expression". */}}
 {{- define "gmsa-webhook.matchConditions" -}}
 {{- if include "gmsa-webhook.hasMatchConditions" .root -}}
 matchConditions:

@@ -17,13 +17,22 @@ use gmsa_webhook::{
     admin::{self, Readiness},
     command::{certs, crd, dry_run},
     config::{Args, CertsCommand, Command, Config, ServeArgs, TestArgs},
+    limits::{self, Limits},
     metrics::Metrics,
-    server::{self, Reviewer, listener::Listener, threads::threads},
+    server::{
+        self, Handshakes, Reviewer,
+        listener::Listener,
+        threads::{for_handshakes, threads},
+    },
     telemetry::{self, Traces},
     tls::{self, Served},
 };
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use tokio::{runtime::Runtime, task::JoinSet, time::sleep};
+use tokio::{
+    runtime::{Handle, Runtime},
+    task::JoinSet,
+    time::sleep,
+};
 use tokio_util::sync::CancellationToken;
 
 use signals::Signals;
@@ -79,7 +88,8 @@ fn observed(args: ServeArgs) -> anyhow::Result<ExitCode> {
     if let Some(error) = trace_error {
         tracing::error!("no traces are exported: {}", chain(&error));
     }
-    let code = match runtime.block_on(serve(&config)) {
+    let handshakes = for_handshakes().context("cannot start the threads of handshakes")?;
+    let code = match runtime.block_on(serve(&config, handshakes.handle())) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             tracing::error!("{}", chain(error.as_ref()));
@@ -105,7 +115,7 @@ async fn upgrade_crd() -> anyhow::Result<(String, ExitCode)> {
 /// The tasks of the process. None of them ends on its own.
 type Tasks = JoinSet<()>;
 
-async fn serve(config: &Config) -> anyhow::Result<()> {
+async fn serve(config: &Config, handshake_threads: &Handle) -> anyhow::Result<()> {
     for name in &config.without_effect {
         tracing::info!("{name} is accepted for compatibility and is no longer needed");
     }
@@ -133,6 +143,7 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
     let anchor = certificates::serve(config, api.as_ref(), &served, &metrics, trusted, &mut tasks)?;
     let clients = certificates::clients(config, &mut tasks)?;
     let tls = tls::server_config(&served, clients.clone()).context("cannot set up TLS")?;
+    let tls = Handshakes::new(tls, handshake_threads.clone());
 
     let reviewer = Reviewer {
         for_decisions,
@@ -154,10 +165,21 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
             "denials are not enforced in these namespaces: pods that would be denied are admitted with a warning (--warn-namespaces)"
         );
     }
-    raise_limit_of_open_files();
-    let bound = server::bind(config.listen, tls, clients, ending.clone(), config.limits, large_memory, reviewer);
+    let files = raise_limit_of_open_files();
+    let [for_reviews, for_probes] = limits::files_for_connections(files);
+    let limits = config.limits.within_files(for_reviews);
+    if limits != config.limits {
+        let Limits { connections, waiting, .. } = limits;
+        tracing::warn!(
+            files,
+            connections,
+            waiting,
+            "fewer connections than memory has room for: few files may be open"
+        );
+    }
+    let bound = server::bind(config.listen, tls, clients, ending.clone(), limits, large_memory, reviewer);
     let (webhook, router) = bound.with_context(|| format!("cannot listen on {}", config.listen))?;
-    let probes = Listener::bind(config.admin_listen, admin::serving())
+    let probes = Listener::bind(config.admin_listen, admin::serving(for_probes))
         .with_context(|| format!("cannot listen on {} (--admin-listen)", config.admin_listen))?;
     tracing::info!(address = %webhook.address(), admin = %probes.address(), version = env!("CARGO_PKG_VERSION"), "serving");
     if let (Some(folder), Some(anchor)) = (&config.standalone, &anchor) {
@@ -195,10 +217,11 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Many container runtimes start processes with a soft limit of 1024 open files. Go's programs do the same.
-fn raise_limit_of_open_files() {
+/// Many container runtimes start processes with a soft limit of 1024 open files. Go's programs do the same. Returns the limit.
+fn raise_limit_of_open_files() -> usize {
     let files = getrlimit(Resource::Nofile);
     if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: files.maximum, ..files }) {
         tracing::warn!(%error, "cannot raise the limit of open files");
     }
+    getrlimit(Resource::Nofile).current.and_then(|files| usize::try_from(files).ok()).unwrap_or(usize::MAX)
 }

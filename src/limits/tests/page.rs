@@ -73,7 +73,7 @@ fn of_pods() -> Vec<LimitRow> {
 
 fn of_connections() -> Vec<LimitRow> {
     let limits = Limits::default();
-    let admin = admin::serving();
+    let admin = admin::serving(usize::MAX);
     vec![
         (
             "connections that are served (`--max-connections`)",
@@ -88,6 +88,16 @@ fn of_connections() -> Vec<LimitRow> {
         ("reviews in flight (`--max-reviews`)", number(limits.reviews), "wait, then 503"),
         ("wait of a connection or a review", time(WAIT_TIMEOUT), "closed, or 503"),
         ("a place without a request, while others wait", time(PATIENCE), "closed"),
+        (
+            "TLS handshakes that are computed at once, or are next",
+            format!("{HANDSHAKES_PER_CORE} for each core, half of them of one address"),
+            "wait; they go round by address",
+        ),
+        (
+            "threads for TLS handshakes",
+            format!("half of the cores, at most {}; behind the others", MAX_THREADS.div_ceil(2)),
+            "wait",
+        ),
         ("TLS handshake", time(HANDSHAKE_TIMEOUT), "closed"),
         ("connection without a whole head", time(IDLE_TIMEOUT), "closed"),
         ("time to take what is sent", time(UNREAD_TIMEOUT), "closed"),

@@ -43,20 +43,20 @@ fn has_place(placed: &mut Placed) -> bool {
 
 #[tokio::test]
 async fn an_address_leaves_places_to_others() {
-    let places = Places::new(257, 10);
+    let places = Places::new(257, 2, 10);
     // With the ones that the others hold, fewer are free for each.
     let held: Vec<_> = (0..5).map(|n| places.fill(&format!("192.0.2.{n}"))).collect();
     assert_eq!(held.iter().map(Vec::len).collect::<Vec<_>>(), [172, 57, 19, 6, 2]);
     drop(held);
     assert!(places.is_unused());
     assert_eq!(places.fill(WEB).len(), 172);
-    let single = Places::new(1, 10);
+    let single = Places::new(1, 2, 10);
     assert_eq!(single.fill(WEB).len(), 1);
 }
 
 #[tokio::test]
 async fn hosts_of_one_network_are_one_address() {
-    let places = Places::new(30, 10);
+    let places = Places::new(30, 2, 10);
     let _flood = places.fill("2001:db8::1");
     assert!(!has_place(&mut places.sent("2001:db8::ffff:1")));
     assert!(has_place(&mut places.sent("2001:db8:0:1::1")));
@@ -66,7 +66,7 @@ async fn hosts_of_one_network_are_one_address() {
 
 #[tokio::test]
 async fn a_free_place_goes_to_the_address_that_holds_the_fewest_and_there_to_the_first() {
-    let places = Places::new(4, 10);
+    let places = Places::new(4, 2, 10);
     let (mut web, flood) = (places.fill(WEB), places.fill(FLOOD));
     assert_eq!((web.len(), flood.len()), (3, 1));
     let mut of_flood = [(); 2].map(|()| places.sent(FLOOD));
@@ -85,7 +85,7 @@ async fn a_free_place_goes_to_the_address_that_holds_the_fewest_and_there_to_the
 
 #[tokio::test(start_paused = true)]
 async fn what_sends_nothing_holds_no_place() {
-    let places = Places::new(1, 10);
+    let places = Places::new(1, 2, 10);
     let mut silent = places.peeked(WEB, pending());
     assert!(places.sent(WEB).await.is_ok());
     assert_eq!(places.peeked(WEB, ready(Ok(0))).await.unwrap_err(), Unserved::Gone);
@@ -100,7 +100,7 @@ async fn what_sends_nothing_holds_no_place() {
 
 #[tokio::test(start_paused = true)]
 async fn what_waits_in_vain_is_dropped() {
-    let places = Places::new(1, 10);
+    let places = Places::new(1, 2, 10);
     let place = places.sent(WEB).await.unwrap();
     let _busy = place.busy();
     let began = Instant::now();
@@ -111,7 +111,7 @@ async fn what_waits_in_vain_is_dropped() {
 
 #[tokio::test]
 async fn where_too_many_wait_the_address_with_the_most_loses_its_oldest_silent_one() {
-    let places = Places::new(1, 4);
+    let places = Places::new(1, 2, 4);
     let _place = places.sent(WEB).await.unwrap();
     let honest = places.sent(WEB);
     let mut silent: Vec<_> = (0..3).map(|_| places.peeked(FLOOD, pending())).collect();
@@ -124,7 +124,7 @@ async fn where_too_many_wait_the_address_with_the_most_loses_its_oldest_silent_o
 
 #[tokio::test]
 async fn where_too_many_wait_that_have_sent_something_the_address_with_the_most_loses_its_oldest() {
-    let places = Places::new(1, 4);
+    let places = Places::new(1, 2, 4);
     let place = places.sent(WEB).await.unwrap();
     let mut flood: Vec<_> = (0..3).map(|_| places.sent(FLOOD)).collect();
     let mut honest: Vec<_> = (0..2).map(|_| places.sent(WEB)).collect();
@@ -137,7 +137,7 @@ async fn where_too_many_wait_that_have_sent_something_the_address_with_the_most_
 
 #[tokio::test]
 async fn where_too_many_wait_an_address_from_which_requests_are_decided_loses_none_before_the_others() {
-    let places = Places::new(2, 5);
+    let places = Places::new(2, 2, 5);
     let place = places.sent(WEB).await.unwrap();
     let _other = places.fill(FLOOD);
     drop(place.busy());
@@ -155,7 +155,7 @@ async fn where_too_many_wait_an_address_from_which_requests_are_decided_loses_no
 
 #[tokio::test(start_paused = true)]
 async fn a_connection_without_a_request_makes_room_for_its_own_address_after_a_while() {
-    let places = Places::new(2, 10);
+    let places = Places::new(2, 2, 10);
     let proven = places.sent(WEB).await.unwrap();
     drop(proven.busy());
     advance(PATIENCE / 2).await;
@@ -179,7 +179,7 @@ async fn a_connection_without_a_request_makes_room_for_its_own_address_after_a_w
 
 #[tokio::test(start_paused = true)]
 async fn one_that_brought_a_request_stays_while_there_is_one_that_did_not() {
-    let places = Places::new(2, 10);
+    let places = Places::new(2, 2, 10);
     let proven = places.sent(WEB).await.unwrap();
     drop(proven.busy());
     advance(PATIENCE).await;
@@ -194,7 +194,7 @@ async fn one_that_brought_a_request_stays_while_there_is_one_that_did_not() {
 
 #[tokio::test(start_paused = true)]
 async fn a_connection_whose_request_is_decided_makes_no_room() {
-    let places = Places::new(1, 10);
+    let places = Places::new(1, 2, 10);
     let place = places.sent(WEB).await.unwrap();
     let mut waiting = places.sent(WEB);
     let busy = place.busy();
@@ -212,7 +212,7 @@ async fn a_connection_whose_request_is_decided_makes_no_room() {
 
 #[tokio::test]
 async fn answers_end_connections_for_an_address_that_holds_less_than_half_as_many() {
-    let places = Places::new(9, 10);
+    let places = Places::new(9, 2, 10);
     let (mut web, flood) = (places.fill(WEB), places.fill(FLOOD));
     assert_eq!((web.len(), flood.len()), (6, 2));
     let waiting = places.sent(FLOOD);
@@ -225,7 +225,7 @@ async fn answers_end_connections_for_an_address_that_holds_less_than_half_as_man
 
 #[tokio::test(start_paused = true)]
 async fn a_flood_makes_no_room_at_the_cost_of_an_address_that_holds_fewer() {
-    let places = Places::new(9, 10);
+    let places = Places::new(9, 2, 10);
     let flood = places.fill(FLOOD);
     let web = places.sent(WEB).await.unwrap();
     let _waiting = places.sent(FLOOD);
@@ -243,7 +243,7 @@ async fn a_flood_makes_no_room_at_the_cost_of_an_address_that_holds_fewer() {
 
 #[tokio::test]
 async fn a_connection_that_ends_leaves_nothing_behind() {
-    let places = Places::new(2, 10);
+    let places = Places::new(2, 2, 10);
     let (place, waiting) = (places.sent(WEB).await.unwrap(), places.peeked(WEB, pending()));
     drop(place.busy());
     drop((place, waiting, places.peeked(FLOOD, pending())));

@@ -218,5 +218,5 @@ fn every_kind_of_key_can_be_served() {
         let pair = KeyPair::from_pem(&pem, &pem, now).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         assert_eq!(pair.summary().names, [NAME, "10.0.0.1"], "{}", path.display());
     });
-    assert_eq!(seen.count(), 6);
+    assert_eq!(seen.count(), 7);
 }

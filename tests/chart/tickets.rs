@@ -1,0 +1,91 @@
+//! The chart of the broker for Linux pods: what it renders, which rights that has, its alerts, and what it says after an install; `refused/tickets` has what it refuses.
+
+use std::{fs, process::Command};
+
+use serde_json::{Value, json};
+
+use crate::{
+    files::{objects, text},
+    helm::Helm,
+    rendered::assert_difference,
+    snapshot::assert_file,
+};
+
+/// The chart, from the root of the package, where tests run.
+pub const TICKETS: &str = "charts/gmsa-tickets";
+pub const VALUES: &str = "tests/chart/values-of-tickets.yaml";
+
+fn render(more: &[&str]) -> String {
+    let template = ["template", "tickets", TICKETS, "--namespace", "tickets", "--values", VALUES];
+    Helm::new().prints(template.iter().chain(more).copied())
+}
+
+#[test]
+fn the_broker_renders_as_recorded() {
+    let rendered = render(&[]);
+    assert_file("tests/chart/rendered/tickets.yaml", &rendered);
+    for (name, set) in [
+        ("tickets-own-certificate", "certificates.secretName=tickets-cert,replicaCount=1"),
+        (
+            "tickets-labelled",
+            "commonLabels.team=identity,podLabels.app\\.kubernetes\\.io/name=x,commonAnnotations.a=b,fullnameOverride=broker",
+        ),
+    ] {
+        assert_difference(name, "tickets", &rendered, &render(&["--set", set]));
+    }
+    let report = Helm::new().prints(["lint", "--strict", TICKETS, "--values", VALUES]);
+    assert!(report.contains("1 chart(s) linted, 0 chart(s) failed"), "{report}");
+}
+
+/// Least rights: what docs and README say, and nothing else. No rule lists or watches what others own, and none reads a password.
+#[test]
+fn the_broker_has_the_rights_that_its_readme_lists() {
+    let mut rules = Vec::new();
+    for object in objects(&render(&[])) {
+        for rule in object["rules"].as_array().into_iter().flatten() {
+            for resource in rule["resources"].as_array().unwrap() {
+                rules.push((resource.clone(), rule["verbs"].clone(), rule["resourceNames"].clone()));
+            }
+        }
+    }
+    let expected = [
+        ("tokenreviews", json!(["create"]), Value::Null),
+        ("pods", json!(["get"]), Value::Null),
+        ("gmsacredentialspecs", json!(["get"]), Value::Null),
+        ("localsubjectaccessreviews", json!(["create"]), Value::Null),
+        ("secrets", json!(["get", "watch", "update"]), json!(["tickets-tls"])),
+    ];
+    assert_eq!(rules, expected.map(|(resource, verbs, names)| (json!(resource), verbs, names)));
+}
+
+/// The password reaches the pod by a volume alone, and no container but the broker's; the test's pod has no token and no key.
+#[test]
+fn no_password_and_no_key_is_where_it_is_not_needed() {
+    let objects = objects(&render(&[]));
+    let mounting: Vec<_> =
+        objects.iter().filter(|object| object.to_string().contains("corp-user")).map(|it| &it["kind"]).collect();
+    assert_eq!(mounting, ["Deployment"]);
+    let test = objects.iter().find(|object| object["kind"] == "Pod").unwrap();
+    assert_eq!(test["spec"]["automountServiceAccountToken"], false);
+    assert_eq!(test["spec"]["volumes"][0]["secret"]["items"], json!([{"key": "ca.crt", "path": "ca.crt"}]));
+}
+
+#[test]
+fn prometheus_takes_the_alerts_of_the_broker() {
+    let rule = objects(&render(&[])).into_iter().find(|object| object["kind"] == "PrometheusRule").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("rules.yaml");
+    fs::write(&file, rule["spec"].to_string()).unwrap();
+    let output = Command::new("promtool").args(["check", "rules"]).arg(&file).output();
+    let output = output.expect("`promtool` must be on the PATH for these tests; .ci/run installs it");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.contains("SUCCESS: 5 rules found"), "{said}");
+    assert!(!text(format!("{TICKETS}/files/alerts.yaml")).contains("gmsa_webhook"));
+}
+
+#[test]
+fn the_notes_of_the_broker_say_what_comes_next() {
+    let install = ["install", "tickets", TICKETS, "--namespace", "tickets", "--dry-run=client", "--values", VALUES];
+    let said = Helm::new().prints(install.into_iter().chain(["--set", "replicaCount=1"]));
+    assert_file("tests/chart/notes/tickets.txt", said.split_once("NOTES:\n").unwrap().1);
+}
