@@ -24,11 +24,16 @@ PAGES = {
     "SECURITY.md": "SECURITY.md",
     "SUPPORT.md": "SUPPORT.md",
     "charts/gmsa-accounts/README.md": "charts/gmsa-accounts.md",
+    "charts/gmsa-tickets/README.md": "charts/gmsa-tickets.md",
     "charts/gmsa-webhook/README.md": "charts/gmsa-webhook.md",
     "examples/README.md": "examples.md",
 }
 # What a browser would ask another host for; a page's canonical address is its own.
 FOREIGN = re.compile(r'<(?:script|img|iframe|link(?! rel="canonical"))\b[^>]*\b(?:src|href)="(https?:)?//[^"]*')
+# Long references that hold every word: the search shows what explains a word before them.
+LAST = ("charts/", "cli.md", "metrics.md", "measurements.md")
+# What tells an editor of a page where it comes from.
+MADE = re.compile(r"^Made (?:by|of|from) .*: do not edit\.\n", re.MULTILINE)
 LINK = re.compile(r"(?<!`)(\]\()([^()\s]+)(\))|(\ssrc=\")([^\"]+)(\")")
 CODE = re.compile(r"^( *)```(?s:.*?)^\1```|(?<!`)(`+)(?!`).*?(?<!`)\2(?!`)", re.MULTILINE)
 
@@ -126,10 +131,14 @@ def linked(target, page, files, repository):
 
 
 def on_page_markdown(markdown, page, config, files):
+    markdown = MADE.sub("", markdown, count=1)
+
     def link(match):
         before, target, after = (group for group in match.groups() if group is not None)
         return before + linked(target, page.file.src_uri, files, config.extra["repository"]) + after
 
+    if page.file.src_uri.startswith(LAST):
+        page.meta["search"] = {"boost": 0.5}
     # Links are in the prose alone; a code span in a link's text ends before its target.
     pieces, end = [], 0
     for code in CODE.finditer(markdown):

@@ -3,14 +3,17 @@
 //!
 //! Invariants: a call always ends by its deadline; no more calls are in flight or wait than their [`CallKind`] allows,
 //! and waiting counts against the deadline; a call that was sent ends with its answer or at its deadline, even when no
-//! caller waits for it any more; a call is retried once, and only after a transient failure; a large answer is held
-//! within a budget of bytes, where there is one; messages contain what the API server says in a `Status`, cut to a
-//! bound, and never another body.
+//! caller waits for it any more; a call is retried once, and only after a transient failure; a write that may have been
+//! carried out is not retried, its caller looks the object up; a large answer is held within a budget of bytes, where there
+//! is one; messages contain what the API server says in a `Status`, cut to a bound, and never another body.
 
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use http::{HeaderMap, Request, Response, StatusCode, header::RETRY_AFTER};
+use http::{
+    HeaderMap, Method, Request, Response, StatusCode,
+    header::{CONTENT_TYPE, RETRY_AFTER},
+};
 use kube::client::Body;
 use tokio::{
     sync::Semaphore,
@@ -110,7 +113,8 @@ impl ApiServer {
 
     /// Calls within the limits of `kind`, and of those of the service account that it is made for, if any. On an error of the
     /// connection, on 429 and on 5xx it retries once, after the time that the API server asks for; if that is after
-    /// the deadline, it fails at once.
+    /// the deadline, it fails at once. A write is retried only where the first one was not carried out, or where a second one
+    /// changes nothing more.
     ///
     /// # Errors
     /// Where there is no answer with a 2xx code by the deadline.
@@ -140,7 +144,9 @@ impl ApiServer {
             Ok(answer) => return Ok(answer),
             Err(error) => error,
         };
-        let Some(pause) = pause(&error).filter(|pause| Instant::now() + *pause < deadline) else { return Err(error) };
+        let may_repeat = is_repeatable(&request) || !error.is_outcome_unknown();
+        let pause = pause(&error).filter(|pause| may_repeat && Instant::now() + *pause < deadline);
+        let Some(pause) = pause else { return Err(error) };
         sleep(pause).await;
         attempt(request).await
     }
@@ -186,6 +192,17 @@ pub async fn read_answer(body: Body, most: usize, budget: Option<&Arc<Semaphore>
         BodyError::TooLarge => CallError::TooLarge(most),
         BodyError::NoMemory => CallError::NoMemory,
     })
+}
+
+/// Whether a second request has the effect of one: a read, an access review, a dry run, and a patch that says what fields are to be.
+fn is_repeatable<B>(request: &Request<B>) -> bool {
+    const PATCHES: [&str; 2] = ["application/apply-patch+yaml", "application/merge-patch+json"];
+    let (method, uri) = (request.method(), request.uri());
+    let content_type = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    *method == Method::GET
+        || uri.query().is_some_and(|query| query.split('&').any(|parameter| parameter == "dryRun=All"))
+        || (*method == Method::POST && uri.path().starts_with("/apis/authorization.k8s.io/"))
+        || (*method == Method::PATCH && PATCHES.contains(&content_type))
 }
 
 /// How long to wait before a retry; `None` where it would fail again.
@@ -239,6 +256,27 @@ mod tests {
         assert_eq!(read("Fri, 31 Dec 1999 23:59:59 GMT"), None);
         assert_eq!(read("-1"), None);
         assert_eq!(retry_after(&HeaderMap::new()), None);
+    }
+
+    #[test]
+    fn a_write_is_repeated_only_where_that_changes_nothing_more() {
+        let shop = "/api/v1/namespaces/shop/pods";
+        for (method, uri, content_type, repeatable) in [
+            ("GET", shop.to_owned(), "", true),
+            ("POST", shop.to_owned(), "application/json", false),
+            ("POST", format!("{shop}?dryRun=All"), "application/json", true),
+            ("POST", format!("{shop}?fieldManager=a&dryRun=All"), "application/json", true),
+            ("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews".to_owned(), "application/json", true),
+            ("PUT", format!("{shop}/web"), "application/json", false),
+            ("PATCH", format!("{shop}/web"), "application/json-patch+json", false),
+            ("PATCH", format!("{shop}/web"), "application/merge-patch+json", true),
+            ("PATCH", format!("{shop}/web?force=true"), "application/apply-patch+yaml", true),
+            ("DELETE", format!("{shop}/web"), "", false),
+        ] {
+            let request =
+                Request::builder().method(method).uri(&uri).header(CONTENT_TYPE, content_type).body(()).unwrap();
+            assert_eq!(is_repeatable(&request), repeatable, "{method} {uri} {content_type}");
+        }
     }
 
     #[test]

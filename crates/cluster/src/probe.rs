@@ -19,7 +19,7 @@ use gmsa_core::admission::Webhook;
 const SPEC: &str = "gmsa-webhook-test-does-not-exist";
 
 /// How long one dry run may take: longer than an API server waits for a webhook, which is 30 s at most.
-const PATIENCE: Duration = Duration::from_secs(35);
+const DRY_RUN_TIMEOUT: Duration = Duration::from_secs(35);
 
 /// A pod that no webhook for GMSA has anything to say about.
 pub fn without_gmsa() -> Value {
@@ -104,7 +104,7 @@ pub async fn ask(api: &ApiServer, namespace: &str, pod: &Value, webhook: Webhook
         .header(CONTENT_TYPE, "application/json")
         .body(pod.to_string().into_bytes())
         .ok()?;
-    Some(match api.exchange(CallKind::Background, None, request, Instant::now() + PATIENCE).await {
+    Some(match api.exchange(CallKind::Background, None, request, Instant::now() + DRY_RUN_TIMEOUT).await {
         Ok(answer) => {
             let warnings = answer.headers().get_all(WARNING).iter();
             let warned = warnings

@@ -65,6 +65,12 @@ impl<const MOST: usize> Deref for Text<MOST> {
     }
 }
 
+impl<const MOST: usize> AsRef<str> for Text<MOST> {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
 impl From<Text> for String {
     fn from(text: Text) -> Self {
         text.0.into()

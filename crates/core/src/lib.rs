@@ -10,6 +10,7 @@
 //! | [`causes`] | an error and its causes, in one line |
 //! | [`diagnostic`] | one thing that is wrong, and the table of rules |
 //! | [`credspec`] | a credential spec: its name, its contents text, the comparison, the linter, the generator |
+//! | [`node_affinity`] | which nodes a pod's required node affinity allows |
 //! | [`admission`] | a review: parsed, decided, answered |
 
 /// An enum with a word for each variant, on the wire or in output, from one table.
@@ -41,4 +42,5 @@ pub mod causes;
 pub mod credspec;
 pub mod diagnostic;
 mod json;
+pub mod node_affinity;
 pub mod quote;

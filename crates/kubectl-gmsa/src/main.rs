@@ -155,7 +155,8 @@ fn main() -> ExitCode {
         // The reader of the output has closed it (`| head`).
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            let error = match unread::log_in(&error) {
+            let typed = typed(env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()));
+            let error = match unread::remedy_of(&error, typed.as_deref()) {
                 Some(remedy) => format!("{}. {remedy}", causes::chain(error.as_ref())),
                 None => causes::chain(error.as_ref()),
             };
@@ -215,6 +216,26 @@ fn asks_for_json(mut matches: &ArgMatches) -> bool {
     forms.is_some_and(|mut forms| forms.any(|form| form == "json"))
 }
 
+/// The command as it was typed, for somebody else to run: without the options that say who and where, and the token among them.
+fn typed(mut arguments: impl Iterator<Item = String>) -> Option<String> {
+    const OWN: [&str; 9] =
+        ["--kubeconfig", "--context", "--cluster", "--user", "--server", "-s", "--token", "--as", "--as-group"];
+    let mut words = vec!["kubectl gmsa".to_owned()];
+    while let Some(argument) = arguments.next() {
+        let name = argument.split('=').next().unwrap_or_default();
+        if OWN.contains(&name) {
+            if name == argument {
+                arguments.next();
+            }
+            continue;
+        }
+        // Nothing that a shell reads otherwise.
+        let is_plain = argument.chars().all(|c| c.is_ascii_alphanumeric() || "-_.,:/=@".contains(c));
+        words.push(Some(argument).filter(|_| is_plain)?);
+    }
+    Some(words.join(" "))
+}
+
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
@@ -256,6 +277,14 @@ fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_command_is_handed_on_without_credentials() {
+        let handed_on = |line: &str| super::typed(line.split(' ').map(str::to_owned));
+        let asked = handed_on("can shop:web --token secret --context=a -n shop --as jane");
+        assert_eq!(asked.as_deref(), Some("kubectl gmsa can shop:web -n shop"));
+        assert_eq!(handed_on("can $(reboot)"), None);
+    }
 
     #[test]
     fn the_command_line_is_consistent() {

@@ -21,7 +21,6 @@ pub mod rbac;
 pub mod rounds;
 pub mod rules;
 pub mod snapshot;
-pub mod start;
 pub mod unread;
 pub mod verification;
 pub mod walk;

@@ -8,6 +8,7 @@ use gmsa_core::{
     quote::remark,
 };
 use http::StatusCode;
+use hyper_util::client::legacy::Error as ClientError;
 use kube::core::Status;
 use tower::BoxError;
 
@@ -89,6 +90,16 @@ impl CallError {
         }
     }
 
+    /// Whether the request may have been carried out although it failed: no whole answer came, or one of a failure in between.
+    pub fn is_outcome_unknown(&self) -> bool {
+        match self {
+            Self::Refused { code, .. } => code.is_server_error(),
+            Self::Unreachable(error) => !is_of_connecting(error),
+            Self::TimedOut(_) | Self::Cut | Self::TooLarge(_) | Self::NoMemory => true,
+            Self::NoPermit(..) | Self::QueueFull(_) => false,
+        }
+    }
+
     /// What the API server said, where it said something.
     pub fn status(&self) -> Option<&Status> {
         match self {
@@ -116,6 +127,18 @@ fn refusal(code: StatusCode, status: Option<&Status>) -> String {
         Some(message) => format!("{}: {}", code.as_u16(), remark(message)),
         None => code.to_string(),
     }
+}
+
+/// Whether there was no connection to send the request over.
+fn is_of_connecting(error: &kube::Error) -> bool {
+    let mut cause = error.source();
+    while let Some(known) = cause {
+        if known.downcast_ref::<ClientError>().is_some_and(ClientError::is_connect) {
+            return true;
+        }
+        cause = known.source();
+    }
+    false
 }
 
 /// The causes of kube's error, down to the operating system's. The outermost text is left out: it names a layer of the

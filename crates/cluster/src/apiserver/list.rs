@@ -34,7 +34,7 @@ pub enum ListError {
 
 #[derive(Deserialize)]
 struct ListPage<T> {
-    // An answer without `items` is not a list: a proxy may have sent it.
+    // An answer without metadata is not a list; it can be from a proxy.
     metadata: ListMeta,
     // A list without items is null.
     items: Option<Vec<T>>,

@@ -12,13 +12,11 @@ use tokio::time::Instant;
 
 use crate::shared::{
     Outcome,
-    args::timeout,
     connection::{Connection, block_on},
     directory::DirectoryOptions,
     output::{Filter, Shape},
     print, rounds,
     snapshot::{From, Snapshot},
-    walk::Walkthrough,
 };
 
 mod api_server;
@@ -56,27 +54,14 @@ const EXAMPLES: &str = "Examples:
 
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub struct Options {
-    /// The name of this release for why TYPE/NAME
-    #[arg(long, hide = true, value_name = "NAMESPACE/KIND/NAME", value_parser = Walkthrough::parse_workload, group = "walked", conflicts_with = "directory")]
-    workload: Option<Walkthrough>,
-    /// The name of this release for why pod/NAME
-    #[arg(long, hide = true, value_name = "NAMESPACE/NAME", value_parser = Walkthrough::parse_pod, group = "walked", conflicts_with = "directory")]
-    pod: Option<Walkthrough>,
-    /// The name of this release for why --watch
-    #[arg(long, hide = true, conflicts_with_all = ["wait", "from"], requires = "walked")]
-    watch: bool,
-    /// The name of this release for why --timeout
-    #[arg(long, hide = true, value_name = "DURATION", default_value = "5m", value_parser = timeout, requires = "watch")]
-    timeout: Duration,
     /// List the checks and the rights that each takes
     #[arg(long)]
     list: bool,
     /// Check before the installation if all is ready
     ///
     /// The version, your rights, the namespace (--namespace, otherwise gmsa-webhook), and what is there already of GMSA
-    #[arg(long, conflicts_with_all = ["walked", "directory", "from"])]
+    #[arg(long, conflicts_with_all = ["directory", "from"])]
     pre: bool,
     /// Wait until nothing fails
     ///
@@ -86,7 +71,7 @@ pub struct Options {
     /// Write a new file for a support case
     ///
     /// What was checked, and the state, events, metrics and logs of the webhook. No contents of credential specs, no Secrets and no tokens
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["walked", "from"])]
+    #[arg(long, value_name = "FILE", conflicts_with = "from")]
     bundle: Option<PathBuf>,
     /// Print table or json
     #[arg(long, short, value_enum, default_value = "table", hide_possible_values = true)]
@@ -110,30 +95,24 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     // The password is asked for once, before anything else.
     let mut sources = options.directory.sources()?;
     block_on(async {
-        let patience = options.wait.map(Duration::from_secs).or(options.watch.then_some(options.timeout));
-        let until = patience.map(|patience| Instant::now() + patience);
+        let until = options.wait.map(|seconds| Instant::now() + Duration::from_secs(seconds));
         let shape = if options.json { Shape::Json } else { options.output };
         let snapshot = options.from.open(connection).await?;
         let round = async |snapshot: &Snapshot| {
-            let checks = match options.workload.as_ref().or(options.pod.as_ref()) {
-                _ if options.pre => {
-                    let namespace = connection.asked_namespace().unwrap_or(pre::NAMESPACE);
-                    Box::pin(pre::checks(snapshot, namespace)).await?
-                }
-                Some(walk) => Box::pin(walk.lines(snapshot)).await?,
-                None => {
-                    let parts = Box::pin(Parts::read(snapshot, std::mem::take(&mut sources))).await;
-                    // Who gets no answer to this gets none to anything.
-                    if let Err(unread) = parts.version.as_ref()
-                        && !unread.is_forbidden()
-                        && !options.from.is_named()
-                    {
-                        return Err(unread.clone().into());
-                    }
-                    CHECKS.iter().flat_map(|check| check.lines(&parts)).collect()
-                }
-            };
-            Ok(checks)
+            if options.pre {
+                let namespace = connection.asked_namespace().unwrap_or(pre::NAMESPACE);
+                return Box::pin(pre::checks(snapshot, namespace)).await;
+            }
+            let parts =
+                Box::pin(Parts::read(snapshot, std::mem::take(&mut sources), connection.asked_namespace())).await;
+            // If this fails, everything will.
+            if let Err(unread) = parts.version.as_ref()
+                && !unread.is_forbidden()
+                && !options.from.is_named()
+            {
+                return Err(unread.clone().into());
+            }
+            Ok(CHECKS.iter().flat_map(|check| check.lines(&parts)).collect())
         };
         let (snapshot, outcome) = rounds::run(snapshot, until, &options.filter, shape, round).await?;
         if let Some(file) = &options.bundle {

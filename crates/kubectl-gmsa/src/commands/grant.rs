@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::shared::{
     Outcome,
     args::{DryRun, service_account, spec_name},
-    connection::{Cluster, Connection, block_on, is_missing},
+    connection::{Cluster, Connection, block_on},
     grant::GrantObjects,
     output::grants::Grant,
     print,
@@ -106,7 +106,7 @@ async fn apply_grant(cluster: &Cluster, grant: &GrantObjects<'_>, dry_run: &DryR
     print(text)
 }
 
-/// Whether the API server says that there is no such object. Who may not read it is not told.
+/// Whether the API server says that the object does not exist. Without the right to read it this is false.
 async fn is_absent(cluster: &Cluster, path: &str) -> bool {
     matches!(cluster.find::<Value>(path).await, Ok(None))
 }
@@ -132,12 +132,11 @@ async fn revoke(cluster: &Cluster, grant: &GrantObjects<'_>, dry_run: &DryRun) -
     if !own.iter().all(|document| grant.is_own_binding(&document.value)) {
         bail!("rolebinding/{binding} in {} {GRANTS_MORE}", grant.namespace);
     }
-    let request = Request::delete(format!("{}?{}", grant.binding_path(), dry_run.parameter())).body(Vec::new())?;
-    let deleted = cluster.api.call(request, cluster.deadline()).await.map_err(anyhow::Error::from);
-    let mut text = match deleted {
-        Ok(_) => format!("rolebinding/{binding} deleted in {}{suffix}\n", grant.namespace),
-        Err(error) if is_missing(&error) => format!("there is no rolebinding/{binding} in {}\n", grant.namespace),
-        Err(error) => return Err(error.context("cannot delete the RoleBinding")),
+    let deleted = cluster.delete(&grant.binding_path(), &dry_run.parameter().replacen('&', "?", 1)).await;
+    let mut text = if deleted.context("cannot delete the RoleBinding")? {
+        format!("rolebinding/{binding} deleted in {}{suffix}\n", grant.namespace)
+    } else {
+        format!("there is no rolebinding/{binding} in {}\n", grant.namespace)
     };
     let (rbac, _) = Rbac::from_documents(&others);
     let subject = Subject { namespace: grant.namespace.into(), service_account: grant.service_account.into() };

@@ -1,29 +1,25 @@
 //! `outdated`: the workloads whose pods carry contents that their credential spec no longer has, and how they get the new ones.
 //!
-//! Invariants: nothing is changed without `--restart` and a confirmation, or `--yes`; a restart changes one annotation of the pod
-//! template, as `kubectl rollout restart` does; only Deployments, StatefulSets and DaemonSets that own their pods by
-//! the rules of [`owners`](crate::shared::owners) are restarted, each once for the same pods, and pods of anything else are reported.
+//! Invariants: nothing is changed; only Deployments, StatefulSets and DaemonSets that own their pods by the rules of
+//! [`owners`](crate::shared::owners) are named for a restart, and pods of anything else are reported.
 
 use std::collections::BTreeMap;
 
 use anyhow::ensure;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde_json::value::RawValue;
 
 use crate::shared::{
     Outcome,
-    args::DryRun,
-    confirm::confirmed,
     connection::{Connection, block_on},
     credspecs::contents_by_name,
     names,
-    output::{Filter, Format, Report, first_five, plural},
+    output::{Filter, Format, Report, Style, first_five},
     owners::NotOwned,
     pods::{ClusterPod, ContentsState, FIX_UNMATCHED, unparsable},
     print, rules,
     snapshot::{From, Snapshot},
-    start::workload::{is_active, pods_of},
-    workloads::Kind,
+    walk::workload::{is_active, pods_of},
 };
 use gmsa_cluster::resolver::live::collection;
 use gmsa_core::{
@@ -31,16 +27,16 @@ use gmsa_core::{
     diagnostic::Diagnostic,
 };
 
-mod restart;
+mod owner;
 
-use restart::{PodOwner, owner_of, restart_all, target};
+use owner::{PodOwner, owner_of, target};
 
 const EXAMPLES: &str = "Examples:
   # List the workloads of all namespaces
   kubectl gmsa outdated -A
 
   # Restart those of one namespace
-  kubectl gmsa outdated --restart -n shop";
+  kubectl rollout restart -n shop $(kubectl gmsa outdated -n shop -o name)";
 
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
@@ -50,27 +46,31 @@ pub struct Options {
     /// Otherwise those of --namespace or the context
     #[arg(long, short = 'A')]
     all_namespaces: bool,
-    /// Restart the workloads, after confirmation
-    ///
-    /// As kubectl rollout restart does. One whose pods a restart is replacing already is left alone
-    #[arg(long, conflicts_with_all = ["output", "from"])]
-    restart: bool,
-    /// Restart without confirmation
-    #[arg(long, short, requires = "restart")]
-    yes: bool,
-    #[command(flatten)]
-    dry_run: DryRun,
     #[command(flatten)]
     from: From,
-    /// Print table, json, sarif or github
+    /// Print table, json or name
+    ///
+    /// The names are what kubectl rollout restart takes, of one namespace. One whose pods a restart is replacing already is left out
     #[arg(long, short, value_enum, default_value = "table", hide_possible_values = true)]
-    output: Format,
+    output: OutputForm,
     #[command(flatten)]
     filter: Filter,
 }
 
-/// Lists the workloads, and restarts them with `--restart`: in the namespace of `--namespace` or of the context, or in all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum OutputForm {
+    /// For people
+    Table,
+    /// For programs
+    Json,
+    /// For kubectl rollout restart
+    Name,
+}
+
+/// Lists the workloads in the namespace of `--namespace` or of the context, or in all.
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
+    let is_by_name = options.output == OutputForm::Name;
+    ensure!(!(is_by_name && options.all_namespaces), "-o name is for one namespace: use --namespace instead of -A");
     let (mut report, workloads) = block_on(async {
         let snapshot = options.from.open(connection).await?;
         let namespace = &snapshot.namespace;
@@ -81,29 +81,26 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
         }
         Ok(found)
     })?;
-    let are_others =
-        report.findings.as_slice().iter().any(|found| options.filter.keeps(found) && options.filter.fails(found));
     let findings = workloads.iter().map(|(workload, pods)| finding(workload, pods));
     // What belongs to a workload comes first.
     let of_pods = std::mem::take(&mut report.findings);
     report.findings.extend(findings.chain(of_pods));
-    let outcome = report.print(options.output, &options.filter)?;
-    let restartable: Vec<(&PodOwner, Kind, &Pods)> =
-        workloads.iter().filter_map(|(workload, pods)| Some((workload, workload.restartable?, pods))).collect();
-    if !options.restart || restartable.is_empty() {
-        return Ok(outcome);
+    match options.output {
+        OutputForm::Table => report.print(Format::Table, &options.filter),
+        OutputForm::Json => report.print(Format::Json, &options.filter),
+        OutputForm::Name => {
+            let (_, outcome) = report.render(Format::Json, &options.filter, Style::PLAIN)?;
+            let is_meant = |(workload, pods): &(&PodOwner, &Pods)| is_restarted_by_name(workload, pods);
+            let lines = workloads.iter().filter(is_meant).map(|(workload, _)| format!("{}\n", target(workload)));
+            print(lines.collect::<String>())?;
+            Ok(outcome)
+        }
     }
-    if options.dry_run.is_off()
-        && !options.yes
-        && !confirmed(&format!("Restart {}?", plural(restartable.len(), "workload")))?
-    {
-        print("nothing was restarted\n")?;
-        return Ok(outcome);
-    }
-    let are_all = restartable.len() == workloads.len() && !are_others && options.dry_run.is_off();
-    let incomplete = if outcome == Outcome::Incomplete { outcome } else { Outcome::Clean };
-    let restarted = block_on(async { restart_all(&connection.cluster().await?, restartable, &options.dry_run).await })?;
-    Ok(restarted.max(incomplete).max(if are_all { Outcome::Clean } else { Outcome::Findings }))
+}
+
+/// Whether a restart replaces the pods, and none is under way.
+fn is_restarted_by_name(workload: &PodOwner, pods: &Pods) -> bool {
+    workload.restartable.is_some() && !workload.on_delete && !pods.are_restarted && is_dns_subdomain(&workload.name)
 }
 
 /// The outdated pods of a workload.
@@ -207,17 +204,16 @@ fn fix(workload: &PodOwner, pods: &Pods) -> String {
     let delete = format!("kubectl delete pod --namespace {namespace} {}", names.join(" "));
     let target = target(workload);
     if workload.restartable.is_some() {
-        return match (pods.are_restarted, workload.on_delete) {
-            (true, true) => format!("it was restarted, and replaces a pod only when it is deleted: {delete}"),
-            (true, false) => format!(
+        return match (workload.on_delete, pods.are_restarted) {
+            (true, _) => format!("it replaces a pod only when it is deleted (updateStrategy OnDelete): {delete}"),
+            (false, true) => format!(
                 "it was restarted, and its pods are being replaced: kubectl rollout status {target} --namespace {namespace}"
             ),
-            (false, _) => format!(
-                "kubectl gmsa outdated --namespace {namespace} --restart, or: kubectl rollout restart {target} --namespace {namespace}"
-            ),
+            (false, false) => format!("kubectl rollout restart {target} --namespace {namespace}"),
         };
     }
     match kind.as_str() {
+        "Node" => "it is a static pod: write its contents into the file on the node".to_owned(),
         "ReplicaSet" | "ReplicationController" => format!("{delete}: it creates new ones"),
         "Job" => format!(
             "wait until it ends, or delete and create it again: kubectl delete job --namespace {namespace} {name}"

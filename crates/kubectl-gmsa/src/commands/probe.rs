@@ -23,11 +23,11 @@ use crate::shared::{
     Outcome,
     args::{service_account, spec_name, timeout},
     confirm::confirmed,
-    connection::{Cluster, Connection, block_on, is_missing},
+    connection::{Cluster, Connection, block_on},
     output::{Filter, Shape, print_checks},
     rules,
-    start::is_cause,
     unread::{Unread, not_checked},
+    walk::pod::is_cause,
 };
 use gmsa_core::{
     admission::Subject,
@@ -87,7 +87,7 @@ pub struct Options {
     /// How long a pod may take
     ///
     /// Until its container runs, the download of the image included; at most 24h
-    #[arg(long, value_name = "DURATION", default_value = "15m", value_parser = patience)]
+    #[arg(long, value_name = "DURATION", default_value = "15m", value_parser = pod_timeout)]
     timeout: Duration,
     /// Write the logs of each node here
     ///
@@ -119,7 +119,7 @@ fn namespace_name(text: &str) -> Result<String, String> {
 }
 
 /// A time-out with an end: the pods must have one.
-fn patience(text: &str) -> Result<Duration, String> {
+fn pod_timeout(text: &str) -> Result<Duration, String> {
     const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
     timeout(text)
         .ok()
@@ -181,7 +181,7 @@ struct PodName {
 }
 
 impl PodName {
-    /// One that no other pod has.
+    /// A name with a random part, so that no other pod has it.
     fn new(namespace: &str, of: &str) -> Self {
         let name = format!("{of}-{:016x}", RandomState::new().build_hasher().finish());
         Self { namespace: namespace.to_owned(), name }
@@ -231,7 +231,7 @@ impl Probe<'_> {
         }];
         if let (Some(folder), Some(namespace), Some(node)) = (&self.options.logs, &self.logs_namespace, &place.node) {
             checks.push(if place.fault.is_some() {
-                logs::unread("no pod can run there".to_owned(), "Mend what the line before it says.")
+                logs::unread("no pod can run there".to_owned(), "Fix the error above first.")
             } else {
                 let written = logs::write(self, place, node, namespace, folder).await;
                 written.unwrap_or_else(|error| not_checked(logs::LOGS, &error))
@@ -248,12 +248,10 @@ impl Probe<'_> {
 
     /// Deletes a pod that may exist.
     async fn delete(&self, name: &PodName) -> anyhow::Result<()> {
-        match self.cluster.delete(&name.path()).await {
-            Ok(()) => {}
-            // One whose creation was not answered can still come to be.
-            Err(error) if is_missing(&error) && self.pods.borrow().get(name) == Some(&false) => return Ok(()),
-            Err(error) if is_missing(&error) => {}
-            Err(error) => return Err(error),
+        let was_there = self.cluster.delete(&name.path(), "").await?;
+        // A pod whose creation was not answered can still be created.
+        if !was_there && self.pods.borrow().get(name) == Some(&false) {
+            return Ok(());
         }
         self.pods.borrow_mut().remove(name);
         Ok(())

@@ -140,7 +140,7 @@ async fn of_workload(snapshot: &Snapshot, named: &str, kind: Kind, name: &str) -
         .map(|json| ClusterPod::read(json))
         .collect::<Result<Vec<_>, _>>()
         .context("a pod cannot be parsed")?;
-    // The one that can answer.
+    // First a running pod, whose containers can answer.
     pods.sort_by_key(|pod| (pod.object.metadata.deletion_timestamp.is_some(), pod.phase() != "Running"));
     let field = |pointer| workload.pointer(pointer).and_then(Value::as_str);
     let itself = (field("/apiVersion"), field("/kind"), field("/metadata/uid"));

@@ -97,7 +97,7 @@ fn grants(rbac: &Rbac, name: &SpecName, only: Option<&str>) -> BTreeSet<Grant> {
         }
         for grant in rbac.grants(name, namespace) {
             let binding = grant.binding;
-            // Of a binding for all namespaces, the pods of the namespace that was asked for count.
+            // A binding for all namespaces counts for the pods of the requested namespace.
             if !grant.holder.is_of_pods_in(binding.namespace.as_deref().or(only)) {
                 continue;
             }

@@ -7,14 +7,16 @@ use std::time::Duration;
 use clap::Args;
 use tokio::time::Instant;
 
+use gmsa_core::diagnostic::{Check, Severity};
+
 use crate::shared::{
     Outcome,
     args::timeout,
     connection::{Connection, block_on},
     output::{Filter, Shape},
-    rounds,
+    rounds, rules,
     snapshot::{From, Snapshot},
-    walk::Walkthrough,
+    walk::ObjectRef,
 };
 
 const EXAMPLES: &str = "Examples:
@@ -32,9 +34,9 @@ const EXAMPLES: &str = "Examples:
 pub struct Options {
     /// A pod, deploy, sts, ds, rs, job or cronjob
     ///
-    /// In the namespace of --namespace or the context
-    #[arg(value_name = "TYPE/NAME", value_parser = Walkthrough::parse)]
-    target: Walkthrough,
+    /// In the namespace of --namespace or the context. Of another kind, such as a Rollout, its newest ReplicaSet, Job or pod
+    #[arg(value_name = "TYPE/NAME", value_parser = ObjectRef::parse)]
+    target: ObjectRef,
     /// Walk again until it runs, or --timeout is over
     ///
     /// Warnings then do not count
@@ -56,8 +58,23 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     block_on(async {
         let snapshot = options.from.open(connection).await?;
         let until = options.watch.then(|| Instant::now() + options.timeout);
-        let walk = async |snapshot: &Snapshot| options.target.lines(snapshot).await;
+        let walk = async |snapshot: &Snapshot| {
+            let mut checks = options.target.lines(snapshot).await?;
+            if options.watch {
+                checks.iter_mut().for_each(waited_for);
+            }
+            Ok(checks)
+        };
         let (_, outcome) = rounds::run(snapshot, until, &options.filter, options.output, walk).await?;
         Ok(outcome)
     })
+}
+
+/// With `--watch`, a pod that is just starting is waited for, like one that fails.
+fn waited_for(check: &mut Check) {
+    if let Err(found) = &mut check.result
+        && *found.rule == rules::POD_STARTING
+    {
+        found.severity = Severity::Error;
+    }
 }

@@ -6,4 +6,4 @@ mod reviewed;
 
 pub use facts::{Admission, FactFinder, is_unchecked};
 pub use read::review_of;
-pub use reviewed::{Labels, Reviewed};
+pub use reviewed::{Labels, NotReviewed, Reviewed};

@@ -12,7 +12,7 @@ mod cluster;
 mod credentials;
 mod reason;
 
-pub use cluster::{Cluster, is_missing};
+pub use cluster::Cluster;
 
 /// How long one call to the API server may take where `--request-timeout` does not say it.
 const CALL: Duration = Duration::from_secs(15);

@@ -103,7 +103,7 @@ subjects:
     }
 }
 
-/// Whether all items of a list are like this. A list that is missing has none.
+/// Whether all items of a list are like this. A missing list has no items.
 fn all(object: &Value, list: &str, is_own: impl Fn(&Value) -> bool) -> bool {
     object.get(list).and_then(Value::as_array).into_iter().flatten().all(is_own)
 }

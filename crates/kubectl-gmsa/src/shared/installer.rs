@@ -11,9 +11,43 @@ pub enum Installer {
     Helm {
         release: String,
         namespace: String,
+        writes: HelmWrites,
     },
     /// Argo CD too, which applies what Helm renders.
     Manifest,
+}
+
+/// How Helm writes the objects of a release, by the operation of its field manager. Only server-side apply stops at a field that another manager
+/// owns, and Helm 3 does not know the flag for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum HelmWrites {
+    /// As Helm 3 does.
+    Update,
+    /// As Helm 4 does for a release of its own.
+    Apply,
+    #[default]
+    Unknown,
+}
+
+impl HelmWrites {
+    fn of(object: &ObjectMeta) -> Self {
+        let mut entries = object.managed_fields.iter().flatten();
+        let of_helm = entries.find(|entry| entry.manager.as_deref() == Some("helm"));
+        match of_helm.and_then(|entry| entry.operation.as_deref()) {
+            Some("Update") => Self::Update,
+            Some("Apply") => Self::Apply,
+            _ => Self::Unknown,
+        }
+    }
+
+    /// A command of Helm that takes back what other managers own.
+    fn forced(self, command: &str) -> String {
+        match self {
+            Self::Update => format!("`{command}`"),
+            Self::Apply => format!("`{command} --force-conflicts`"),
+            Self::Unknown => format!("`{command}` (Helm 4: with `--force-conflicts`)"),
+        }
+    }
 }
 
 impl Installer {
@@ -30,7 +64,7 @@ impl Installer {
             (Some(release), _) if release.starts_with("aks-managed-") => Self::Aks,
             // They become part of commands, and any user who may annotate the object can set them.
             (Some(release), Some(namespace)) if is_dns_subdomain(&release) && is_dns_subdomain(&namespace) => {
-                Self::Helm { release, namespace }
+                Self::Helm { release, namespace, writes: HelmWrites::of(object) }
             }
             _ => Self::Manifest,
         }
@@ -40,12 +74,18 @@ impl Installer {
     /// changed would be a conflict.
     pub fn restore(&self) -> String {
         match self {
-            Self::Helm { release, namespace } => {
-                format!("`helm upgrade {release} CHART -n {namespace} --force-conflicts`")
+            Self::Helm { release, namespace, writes } => {
+                writes.forced(&format!("helm upgrade {release} CHART -n {namespace}"))
             }
             Self::Aks => "`az aks update --enable-windows-gmsa`".to_owned(),
             Self::Manifest => "`kubectl apply --server-side -f` with the manifest that installed it".to_owned(),
         }
+    }
+
+    /// The command that installs a release again whose record is gone. It takes what remains of its objects.
+    pub fn install_again(&self) -> Option<String> {
+        let Self::Helm { release, namespace, writes } = self else { return None };
+        Some(writes.forced(&format!("helm install {release} CHART -n {namespace} --create-namespace")))
     }
 }
 
@@ -53,16 +93,57 @@ impl Installer {
 mod tests {
     use std::collections::BTreeMap;
 
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
+
     use super::*;
+
+    fn release(name: &str, operation: Option<&str>) -> Installer {
+        let annotations = [("meta.helm.sh/release-name", name), ("meta.helm.sh/release-namespace", "gmsa")];
+        let annotations: BTreeMap<_, _> = annotations.map(|(key, value)| (key.into(), value.into())).into();
+        let entry = |manager: &str, operation: &str| ManagedFieldsEntry {
+            manager: Some(manager.to_owned()),
+            operation: Some(operation.to_owned()),
+            ..ManagedFieldsEntry::default()
+        };
+        let of_helm = operation.map(|operation| entry("helm", operation));
+        let managed = [entry("kubectl-edit", "Update")].into_iter().chain(of_helm).collect();
+        Installer::of(&ObjectMeta {
+            annotations: Some(annotations),
+            managed_fields: Some(managed),
+            ..ObjectMeta::default()
+        })
+    }
 
     #[test]
     fn a_release_whose_name_is_no_name_is_no_part_of_a_command() {
-        let of = |release: &str| {
-            let annotations = [("meta.helm.sh/release-name", release), ("meta.helm.sh/release-namespace", "gmsa")];
-            let annotations: BTreeMap<_, _> = annotations.map(|(key, value)| (key.into(), value.into())).into();
-            Installer::of(&ObjectMeta { annotations: Some(annotations), ..ObjectMeta::default() }).restore()
-        };
-        assert_eq!(of("webhook"), "`helm upgrade webhook CHART -n gmsa --force-conflicts`");
-        assert_eq!(of("x; reboot"), "`kubectl apply --server-side -f` with the manifest that installed it");
+        assert_eq!(
+            release("x; reboot", None).restore(),
+            "`kubectl apply --server-side -f` with the manifest that installed it"
+        );
+    }
+
+    #[test]
+    fn only_helm_that_applies_on_the_server_is_told_to_force() {
+        for (operation, restore, again) in [
+            (
+                Some("Update"),
+                "`helm upgrade webhook CHART -n gmsa`",
+                "`helm install webhook CHART -n gmsa --create-namespace`",
+            ),
+            (
+                Some("Apply"),
+                "`helm upgrade webhook CHART -n gmsa --force-conflicts`",
+                "`helm install webhook CHART -n gmsa --create-namespace --force-conflicts`",
+            ),
+            (
+                None,
+                "`helm upgrade webhook CHART -n gmsa` (Helm 4: with `--force-conflicts`)",
+                "`helm install webhook CHART -n gmsa --create-namespace` (Helm 4: with `--force-conflicts`)",
+            ),
+        ] {
+            let installer = release("webhook", operation);
+            assert_eq!((installer.restore().as_str(), installer.install_again().as_deref()), (restore, Some(again)));
+        }
+        assert_eq!(Installer::Manifest.install_again(), None);
     }
 }

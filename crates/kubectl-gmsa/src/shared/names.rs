@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::snapshot::Snapshot;
 
-/// Fails where the API server says that an object does not exist, which `what` describes, with the nearest name in its list. Who may not
-/// read it is not told.
+/// Fails where the API server says that an object does not exist, which `what` describes, with the nearest name in its list. Passes without
+/// the right to read it.
 pub async fn expect(snapshot: &Snapshot, what: &str, list: &str, name: &str) -> anyhow::Result<()> {
     let Ok(None) = snapshot.find::<Value>(&format!("{list}/{name}")).await else { return Ok(()) };
     match nearest_in(snapshot, list, name).await {

@@ -1,6 +1,6 @@
 //! What controls a pod, and whether it does.
 //!
-//! Invariant: no `ownerReferences` are believed. A user who may create pods may write them, and the names in them: a name is checked
+//! Invariant: `ownerReferences` are not trusted. A user who may create pods may write them, and the names in them: a name is checked
 //! before it becomes part of a URL, and an owner of a kind that is read counts only where it exists with the same `uid` and selects the pod.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use super::{
     pods::ClusterPod,
     snapshot::Snapshot,
-    start::workload::{WorkloadObject, controller},
+    walk::workload::{WorkloadObject, controller_of},
     workloads::Kind,
 };
 use gmsa_core::credspec::{is_dns_label, is_dns_subdomain};
@@ -40,14 +40,14 @@ impl NamedOwner {
     /// Where an owner that is named is not its owner, or cannot be read.
     pub async fn all_of(snapshot: &Snapshot, pod: &ClusterPod) -> Result<Vec<Self>, NotOwned> {
         let mut owners = Vec::new();
-        let mut next = controller(&pod.object.metadata).cloned();
+        let mut next = controller_of(&pod.object.metadata).cloned();
         while let Some(reference) = next.take() {
             let read = match kind(&reference) {
                 Some(kind) => Some((kind, verified(snapshot, &reference, kind, pod).await?)),
                 None => None,
             };
             if let Some((Kind::ReplicaSet, replica_set)) = read.as_ref().filter(|_| owners.is_empty()) {
-                next = controller(&replica_set.metadata).cloned();
+                next = controller_of(&replica_set.metadata).cloned();
             }
             owners.push(Self { reference, read });
         }

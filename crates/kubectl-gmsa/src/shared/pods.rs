@@ -2,11 +2,11 @@
 
 use std::{borrow::Borrow, collections::HashMap};
 
-use anyhow::{Context as _, ensure};
+use anyhow::{Context as _, bail, ensure};
 use k8s_openapi::api::core::v1;
 use serde_json::{Value, value::RawValue};
 
-use super::snapshot::Snapshot;
+use super::{names, snapshot::Snapshot};
 use crate::shared::rules;
 use gmsa_core::{
     admission::pod::{Pod, Slot},
@@ -26,7 +26,11 @@ impl ClusterPod {
         let (namespace, name) = named.split_once('/').unwrap_or((&snapshot.namespace, named));
         ensure!(is_dns_subdomain(namespace) && is_dns_subdomain(name), "{named:?} is not a pod's NAMESPACE/NAME");
         let json: Option<Box<RawValue>> = snapshot.find(&format!("/api/v1/namespaces/{namespace}/pods/{name}")).await?;
-        let json = json.with_context(|| format!("there is no pod {namespace}/{name}"))?;
+        let Some(json) = json else {
+            let nearest = names::nearest_in(snapshot, &format!("/api/v1/namespaces/{namespace}/pods"), name).await;
+            let nearest = nearest.map(|nearest| format!(": is {nearest} meant?")).unwrap_or_default();
+            bail!("there is no pod {namespace}/{name}{nearest}");
+        };
         Self::read(&json).context("the pod cannot be parsed")
     }
 
@@ -47,6 +51,14 @@ impl ClusterPod {
     pub fn condition(&self, name: &str) -> Option<&v1::PodCondition> {
         let mut conditions = self.object.status.iter().flat_map(|status| status.conditions.iter().flatten());
         conditions.find(|condition| condition.type_ == name)
+    }
+
+    /// Whether its kubelet made it, to show a pod of a file of its node: the node is its controller.
+    pub fn is_static(&self) -> bool {
+        let owners = self.object.metadata.owner_references.iter().flatten();
+        let annotations = self.object.metadata.annotations.as_ref();
+        owners.into_iter().any(|owner| owner.kind == "Node" && owner.controller == Some(true))
+            || annotations.is_some_and(|annotations| annotations.contains_key("kubernetes.io/config.mirror"))
     }
 
     /// Whether none of its containers runs, or will.

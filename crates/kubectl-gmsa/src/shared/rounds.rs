@@ -17,8 +17,8 @@ use gmsa_core::diagnostic::{Check, Diagnostic, Severity};
 /// How long it pauses between two rounds.
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// Judges what `snapshot` reads, again where something fails and `until` is not over, and prints the last round; returns what that read. Who waits
-/// until nothing fails is not kept waiting by warnings.
+/// Judges what `snapshot` reads, again where something fails and `until` is not over, and prints the last round; returns what that read. Warnings
+/// do not keep it waiting.
 pub async fn run(
     mut snapshot: Snapshot,
     until: Option<Instant>,
@@ -38,7 +38,7 @@ pub async fn run(
             return Ok((snapshot, outcome));
         }
         let waiting: Vec<String> = table::failing(&checks).iter().map(|line| format!("waiting: {line}")).collect();
-        // What is waited for is said whenever it has changed.
+        // Prints what it waits for whenever that has changed.
         if waiting != awaited {
             io::stderr().write_all(waiting.concat().as_bytes())?;
             awaited = waiting;

@@ -1,7 +1,7 @@
 //! What is read of a cluster in one run of a command, live or from a bundle.
 //!
 //! Invariants: every list and object is read at most once, also where several parts are read at the same time; what could not be read is an
-//! [`Unread`], which says what was tried and what is lacking. What is no read, such as a dry run, is asked once as well, and its answer is kept.
+//! [`Unread`], which says what was tried and which right is missing. Dry runs and other questions are asked once too, and their answers are kept.
 //! An API server that has not answered once within the time of a call is not asked again. A bundle answers what the cluster answered; what it does not have is `Unread` too.
 
 use std::{
@@ -32,7 +32,7 @@ use super::{
 
 mod bundle;
 
-pub use bundle::{Bundle, LEFT_OUT};
+pub use bundle::{Bundle, OMITTED};
 
 /// The answer without what the object holds. <https://kubernetes.io/docs/reference/using-api/api-concepts/#metadata-only-fetches>
 const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
@@ -98,7 +98,7 @@ enum Heard {
 /// What the API server did with a pod of the probe, as [`Answer`] has it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Trial {
+pub enum DryRunAnswer {
     Admitted,
     Warned,
     Refused,
@@ -203,8 +203,8 @@ impl Snapshot {
         answer.await?.ok_or_else(|| Unread::of(CREATE, &request, &anyhow::anyhow!("there is no answer")))
     }
 
-    /// What the API server does with a pod that the webhook should refuse; `None` where the namespace is none.
-    pub async fn dry_run(&self, webhook: Webhook, pod: &Value) -> Option<Read<Trial>> {
+    /// What the API server does with a pod that the webhook should refuse; `None` where the namespace is not a valid name.
+    pub async fn dry_run(&self, webhook: Webhook, pod: &Value) -> Option<Read<DryRunAnswer>> {
         let request = format!("{} in {}", webhook.path(), self.namespace);
         let answer = self.object(DRY_RUN, &request, async |source| match source {
             Origin::Live(cluster) => {
@@ -243,7 +243,7 @@ impl Snapshot {
         .await
     }
 
-    /// What is no JSON, such as a log, or what a pod serves on one of its ports.
+    /// Text other than JSON, such as a log, or what a pod serves on one of its ports.
     pub async fn text(&self, path: &str) -> Read<String> {
         let text = self.object(GET, path, async |source| match source {
             Origin::Live(cluster) => raw(cluster.read_text(path).await?),
@@ -307,13 +307,13 @@ fn parsed<T: DeserializeOwned>(verb: &str, request: &str, json: &RawValue) -> Re
     serde_json::from_str(json.get()).map_err(|error| Unread::of(verb, request, &error.into()))
 }
 
-fn of_answer(answer: Answer) -> Trial {
+fn of_answer(answer: Answer) -> DryRunAnswer {
     match answer {
-        Answer::Admitted => Trial::Admitted,
-        Answer::Warned => Trial::Warned,
-        Answer::Refused => Trial::Refused,
-        Answer::Guarded(policy) => Trial::Guarded(policy),
-        Answer::Failed(error) => Trial::Failed(Unread::of(CREATE, "/api/v1/pods", &error.into())),
+        Answer::Admitted => DryRunAnswer::Admitted,
+        Answer::Warned => DryRunAnswer::Warned,
+        Answer::Refused => DryRunAnswer::Refused,
+        Answer::Guarded(policy) => DryRunAnswer::Guarded(policy),
+        Answer::Failed(error) => DryRunAnswer::Failed(Unread::of(CREATE, "/api/v1/pods", &error.into())),
     }
 }
 

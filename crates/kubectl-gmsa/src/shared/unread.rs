@@ -20,7 +20,7 @@ const LOG_IN: &str = "Log in again: the API server does not accept your credenti
 /// What was read of a cluster, or why it could not be.
 pub type Read<T> = Result<T, Unread>;
 
-/// A part of a cluster that could not be read: what was tried, why it failed, and what to do, the right that is lacking included.
+/// A part of a cluster that could not be read: what was tried, why it failed, and what to do, with the missing right.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Unread {
@@ -129,13 +129,33 @@ fn right_in(said: &str) -> Option<String> {
     Some(format!("{verb} {resource}{place}"))
 }
 
-/// What to do where the API server does not accept the credentials.
-pub fn log_in(error: &anyhow::Error) -> Option<&'static str> {
-    (Unread::of("read", "", error).code == Some(401)).then_some(LOG_IN)
+/// What to do about an error that ends the command: the API server does not accept the credentials, or the user lacks a right. `typed` is the
+/// command.
+pub fn remedy_of(error: &anyhow::Error, typed: Option<&str>) -> Option<String> {
+    let unread = error.chain().find_map(|cause| cause.downcast_ref::<Unread>()).cloned();
+    let call = error.chain().find_map(|cause| cause.downcast_ref::<CallError>());
+    let code = unread.as_ref().map_or_else(|| call.and_then(CallError::code), |unread| unread.code);
+    match code {
+        Some(401) => Some(LOG_IN.to_owned()),
+        Some(403) => {
+            let said = call.and_then(CallError::status).and_then(|status| right_in(&status.message));
+            let right = said.map(|right| Remedy::right(&right).text);
+            let right = unread.map(|unread| unread.remedy.text).or(right).unwrap_or_default();
+            let or_ask = if right.is_empty() { "Ask" } else { " Or ask" };
+            let ask = typed.map(|typed| format!("{or_ask} a cluster administrator to run: {typed}"));
+            Some(right + &ask.unwrap_or_default()).filter(|remedy| !remedy.is_empty())
+        }
+        _ => None,
+    }
 }
 
 pub fn not_checked(about: &'static str, error: &anyhow::Error) -> Check {
     Unread::of("read", "", error).check(about)
+}
+
+/// The line of what comes after something that fails.
+pub fn not_reached(about: &'static str) -> Check {
+    Check::found(about, Diagnostic::new(&rules::NOT_CHECKED, "not reached").with_fix(""))
 }
 
 /// As [`not_checked`], where the remedy is known.
@@ -162,7 +182,7 @@ impl Remedy {
         Self { text: text.to_owned(), may_pass: true }
     }
 
-    /// Of a right that is lacking. Some the chart can give to everybody with the role `view`.
+    /// A right is missing. The chart can give some rights to everybody with the role `view`.
     fn right(right: &str) -> Self {
         let run = format!("Run the command as a user who may {right} (`--as`, `--context`).");
         let is_of_viewers = right.contains("gmsacredentialspecs") || right.contains("networkpolicies");
@@ -173,7 +193,7 @@ impl Remedy {
         })
     }
 
-    /// Of a fact that this user was not told, so that a decision lacks it: the cause, and what to do. `None` for other denials.
+    /// The cause and the remedy where this user may not read a fact that the decision needs. `None` for other denials.
     pub fn of_denial<'d>(denial: &'d Denial, namespace: &str) -> Option<(&'d str, Self)> {
         let (failure, right) = match denial {
             Denial::SpecUnreadable { failure, .. } => (failure, "get gmsacredentialspecs".to_owned()),
@@ -196,7 +216,7 @@ impl Remedy {
         Self::new("Use a newer version of kubectl gmsa.")
     }
 
-    /// Of what a bundle does not have.
+    /// The bundle does not have it.
     pub fn of_bundle() -> Self {
         Self::new("Ask the cluster itself, or for a bundle by a user who may read it.")
     }

@@ -76,7 +76,10 @@ async fn ask(executor: &Executor, identity: &Identity, service: Option<&str>) ->
                 let text = format!("{shown} did not end within {} s", executor.limit.as_secs());
                 Check::breach(about, &rules::NO_ANSWER, text)
             }
-            Execution::Forbidden(found) => Check::found(CONTAINER, *found),
+            Execution::Forbidden(found) => {
+                let Diagnostic { message, .. } = *found.clone();
+                Check::found(CONTAINER, not_checked(&message, found.remedy()))
+            }
             Execution::Failed(why) => {
                 let fix = "Run the command again: this says nothing of the image or the account. `kubectl get nodes` shows whether the node answers.";
                 let text = format!("{shown} could not be run: {why}");
@@ -109,7 +112,7 @@ fn name_the_cause(mut checks: Vec<(Asked, Check)>) -> impl Iterator<Item = Check
             continue;
         }
         if let Some(cause) = cause {
-            found.fix = Some(format!("Mend the first cause, {cause}, then verify again."));
+            found.fix = Some(format!("Fix \"{cause}\" first, then run verify again."));
             continue;
         }
         cause = Some(check.about);

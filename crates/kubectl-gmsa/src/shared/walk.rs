@@ -4,25 +4,7 @@
 
 use std::collections::HashMap;
 
-use super::{
-    admission::FactFinder,
-    pods::{ClusterPod, ContentsState, FIX_UNMATCHED},
-    rules::{self, Names, Subject},
-    snapshot::Snapshot,
-    start::{
-        cause::{self, ADMISSION},
-        containers::{CONTAINERS, INIT, SANDBOX},
-        events::Events,
-        is_cause,
-        scheduling::{Nodes, SCHEDULING, node_name},
-        steps,
-        workload::{Workload, controller},
-    },
-    unread::because,
-    webhook::{Configured, configured, installer},
-    workloads::{Kind, is_pod},
-};
-use anyhow::{Context as _, ensure};
+use anyhow::{Context as _, bail, ensure};
 use gmsa_core::{
     admission::{Denial, SpecFact, advice::advise},
     credspec::{Contents, SpecName, is_dns_label, is_dns_subdomain},
@@ -30,90 +12,118 @@ use gmsa_core::{
 };
 use k8s_openapi::api::core::v1::Namespace;
 
+use super::{
+    admission::{FactFinder, NotReviewed, Reviewed},
+    names,
+    pods::{ClusterPod, ContentsState, FIX_UNMATCHED},
+    rules::{self, Names, Subject},
+    snapshot::Snapshot,
+    unread::{because, not_reached},
+    webhook::{Configured, configured, installer},
+    workloads::{Kind, is_pod},
+};
+
+pub mod containers;
+mod controller;
+pub mod created;
 mod decision;
+pub mod events;
+pub mod placement;
+pub mod pod;
+pub mod scheduling;
+pub mod workload;
 
+use containers::{CONTAINERS, INIT, SANDBOX};
+use created::ADMISSION;
 use decision::{PERMISSION, TEMPLATE};
+use events::Events;
+use pod::{is_cause, steps};
+use scheduling::{Nodes, SCHEDULING, node_name};
+use workload::{Workload, controller_of};
 
+const NAMESPACE: &str = "namespace";
 const NEXT: &str = "in the pod";
 
 /// The steps, in their order.
 const STEPS: [&str; 8] = [TEMPLATE, PERMISSION, ADMISSION, SCHEDULING, SANDBOX, INIT, CONTAINERS, NEXT];
 
-/// What is walked through: a workload, or a pod.
+/// The object that is walked through, by its kind and name in a namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Walkthrough {
-    /// `None` for the namespace of the context.
-    namespace: Option<String>,
-    /// `None` for a pod.
-    kind: Option<Kind>,
+pub struct ObjectRef {
+    kind: RefKind,
     name: String,
 }
 
-impl Walkthrough {
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum RefKind {
+    Pod,
+    Workload(Kind),
+    /// A controller of another kind, as it was typed, that may have pods or ReplicaSets.
+    Other(String),
+}
+
+impl ObjectRef {
     /// Reads `TYPE/NAME`, as `kubectl` has it.
     pub fn parse(text: &str) -> Result<Self, String> {
         const EXPECTED: &str = "expected TYPE/NAME, such as deploy/web or pod/web-0";
         let (word, name) = text.split_once('/').ok_or(EXPECTED)?;
-        let kind = if is_pod(word) { None } else { Some(Kind::of_word(word).ok_or_else(|| no_kind(word, "pod"))?) };
-        Ok(Self { kind, ..Self::of(None, name, EXPECTED)? })
-    }
-
-    /// Reads `NAMESPACE/KIND/NAME`, or `KIND/NAME`, of a workload.
-    pub fn parse_workload(text: &str) -> Result<Self, String> {
-        let parts: Vec<&str> = text.split('/').collect();
-        let (namespace, kind, name) = match *parts.as_slice() {
-            [namespace, kind, name] => (Some(namespace), kind, name),
-            [kind, name] => (None, kind, name),
-            _ => return Err("expected NAMESPACE/KIND/NAME".to_owned()),
-        };
-        let named = Self::of(namespace, name, "expected NAMESPACE/KIND/NAME, with names in lower case")?;
-        let kind = Kind::of_word(kind).ok_or_else(|| no_kind(kind, "--pod for a pod"))?;
-        Ok(Self { kind: Some(kind), ..named })
-    }
-
-    /// Reads `NAMESPACE/NAME`, or `NAME`, of a pod.
-    pub fn parse_pod(text: &str) -> Result<Self, String> {
-        let (namespace, name) = text.split_once('/').map_or((None, text), |(namespace, name)| (Some(namespace), name));
-        Self::of(namespace, name, "expected NAMESPACE/NAME")
-    }
-
-    fn of(namespace: Option<&str>, name: &str, expected: &str) -> Result<Self, String> {
-        if namespace.is_some_and(|namespace| !is_dns_label(namespace)) || !is_dns_subdomain(name) {
-            return Err(expected.to_owned());
+        if !is_dns_subdomain(name) || !is_dns_subdomain(&word.to_ascii_lowercase()) {
+            return Err(EXPECTED.to_owned());
         }
-        Ok(Self { namespace: namespace.map(str::to_owned), kind: None, name: name.to_owned() })
+        let kind = match Kind::of_word(word) {
+            _ if is_pod(word) => RefKind::Pod,
+            Some(kind) => RefKind::Workload(kind),
+            None => RefKind::Other(word.to_ascii_lowercase()),
+        };
+        Ok(Self { kind, name: name.to_owned() })
     }
 
     /// The lines of the walk.
     pub async fn lines(&self, snapshot: &Snapshot) -> anyhow::Result<Vec<Check>> {
-        let namespace = self.namespace.as_deref().unwrap_or(&snapshot.namespace);
+        let namespace = snapshot.namespace.as_str();
         ensure!(is_dns_label(namespace), "{namespace:?} is not the name of a namespace");
-        match self.kind {
-            Some(kind) => workload(snapshot, namespace, kind, &self.name).await,
-            None => pod(snapshot, namespace, &self.name).await,
-        }
+        let checks = match &self.kind {
+            RefKind::Pod => pod(snapshot, namespace, &self.name).await,
+            RefKind::Workload(kind) => workload(snapshot, namespace, *kind, &self.name).await,
+            RefKind::Other(word) => controller::lines(snapshot, namespace, word, &self.name).await,
+        }?;
+        Ok(match ending_namespace(snapshot, namespace).await {
+            // Nothing else matters there.
+            Some(ending) => with_unreached(vec![ending]),
+            None => checks,
+        })
     }
 }
 
-fn no_kind(word: &str, pod: &str) -> String {
-    format!("{word:?} is none of deploy, sts, ds, rs, job, cronjob and {pod}")
+/// That the namespace is being deleted, so that no pod is created in it.
+async fn ending_namespace(snapshot: &Snapshot, namespace: &str) -> Option<Check> {
+    let found: Option<Namespace> = snapshot.find(&format!("/api/v1/namespaces/{namespace}")).await.ok()?;
+    found?.metadata.deletion_timestamp?;
+    let text = format!("{namespace} is being deleted: nothing is created in it any more");
+    let fix = format!(
+        "Use another namespace. `kubectl get namespace {namespace} -o jsonpath='{{.status.conditions}}'` says what it waits for."
+    );
+    Some(Check::found(NAMESPACE, Diagnostic::new(&rules::NAMESPACE_UNUSABLE, text).with_fix(fix)))
 }
 
 /// Adds a line for each step that was not reached, where one before it fails.
 fn with_unreached(mut checks: Vec<Check>) -> Vec<Check> {
     let cause = checks.iter().find(|check| is_cause(check)).map(|check| check.about);
-    let Some(at) = cause.and_then(|cause| STEPS.iter().position(|step| *step == cause)) else { return checks };
-    let unreached =
-        |step: &&'static str| Check::found(step, Diagnostic::new(&rules::NOT_CHECKED, "not reached").with_fix(""));
-    checks.extend(STEPS.iter().skip(at + 1).map(unreached));
+    let Some(cause) = cause else { return checks };
+    let after = STEPS.iter().position(|step| *step == cause).map_or(0, |at| at + 1);
+    checks.extend(STEPS.iter().skip(after).map(|step| not_reached(step)));
     checks
 }
 
 async fn workload(snapshot: &Snapshot, namespace: &str, kind: Kind, name: &str) -> anyhow::Result<Vec<Check>> {
     let (workload, events) =
         tokio::join!(Workload::find(snapshot, namespace, kind, name), Events::read(snapshot, Some(namespace)));
-    let workload = workload?.with_context(|| format!("there is no {} {namespace}/{name}", kind.as_str()))?;
-    if !workload.pod().context("its pod template cannot be parsed")?.uses_gmsa() {
+    let Some(workload) = workload? else {
+        let nearest = names::nearest_in(snapshot, &kind.collection(Some(namespace)), name).await;
+        let nearest = nearest.map(|nearest| format!(": is {nearest} meant?")).unwrap_or_default();
+        bail!("there is no {} {namespace}/{name}{nearest}", kind.as_str());
+    };
+    if !workload.pod.as_ref().context("its pod template cannot be parsed")?.uses_gmsa() {
         let text = "its pod template does not use GMSA: `kubectl gmsa check` finds a field that is misspelt or in the wrong place";
         return Ok(vec![Check::breach(TEMPLATE, &rules::NO_CREDENTIAL_SPEC, text)]);
     }
@@ -123,15 +133,23 @@ async fn workload(snapshot: &Snapshot, namespace: &str, kind: Kind, name: &str) 
     if checks.iter().any(is_cause) {
         return Ok(with_unreached(checks));
     }
+    if let Some(unreviewed) = unreviewed_template(snapshot, &workload).await {
+        checks.push(unreviewed);
+        return Ok(with_unreached(checks));
+    }
     let pods: Vec<&ClusterPod> = workload.pods().collect();
     let nodes = nodes(snapshot, &pods).await;
-    let worst = cause::worst(&workload, &nodes, &events);
-    let created = cause::created(&workload, worst.as_ref(), &events);
+    let worst = created::worst(&workload, &nodes, &events);
+    let created = created::created(&workload, worst.as_ref(), &events);
     // Where no event can be read, the reason may be in one.
     let broken = is_cause(&created) || worst.as_ref().is_some_and(|(_, checks)| checks.iter().any(is_cause));
     checks.extend(events.lacking().filter(|_| broken));
     if is_cause(&created) {
-        checks.push(decision::not_up_to_date(created, &workload));
+        // Only where both were seen.
+        let is_admitted = [TEMPLATE, PERMISSION]
+            .iter()
+            .all(|step| checks.iter().any(|check| check.about == *step && check.result.is_ok()));
+        checks.push(if is_admitted { decision::not_up_to_date(created, &workload) } else { created });
         return Ok(with_unreached(checks));
     }
     let Some((pod, steps)) = worst else {
@@ -142,7 +160,7 @@ async fn workload(snapshot: &Snapshot, namespace: &str, kind: Kind, name: &str) 
     let (_, name) = pod.place();
     checks.push(Check { about, result: result.map(|text| format!("{text}; what follows is of {name}")) });
     checks.extend(Some(contents(snapshot, &mut finder, pod).await).filter(|check| check.severity().is_some()));
-    let more = if broken { None } else { cause::leftovers(&workload, &nodes, &events) };
+    let more = if broken { None } else { created::leftovers(&workload, &nodes, &events) };
     Ok(walked(pod, steps, checks, more))
 }
 
@@ -150,6 +168,13 @@ async fn pod(snapshot: &Snapshot, namespace: &str, name: &str) -> anyhow::Result
     let pod = ClusterPod::find(snapshot, &format!("{namespace}/{name}")).await?;
     let subject = Subject::Pod { namespace };
     let (mut checks, mut finder) = (Vec::new(), FactFinder::of(snapshot).await);
+    if pod.admission.uses_gmsa() && pod.is_static() {
+        let text =
+            "a static pod: its kubelet runs it from a file of the node, without the contents that a webhook fills in";
+        let fix = "Run it by a DaemonSet or a Deployment: a static Pod cannot use a credential spec by its name.";
+        checks.push(Check::found(ADMISSION, Diagnostic::new(&rules::NAME_WITHOUT_CONTENTS, text).with_fix(fix)));
+        return Ok(with_unreached(checks));
+    }
     if pod.admission.uses_gmsa() {
         let template = decision::without_contents(&pod)?;
         checks = decision::checks(snapshot, &mut finder, namespace, &template, subject).await?;
@@ -180,13 +205,27 @@ fn walked(pod: &ClusterPod, steps: Vec<Check>, mut checks: Vec<Check>, more: Opt
         return with_unreached(checks);
     }
     let (namespace, name) = pod.place();
-    let is_next = pod.phase() == "Running" && pod.admission.uses_gmsa() && !steps.iter().any(is_cause);
+    let is_running = pod.phase() == "Running" && pod.object.metadata.deletion_timestamp.is_none();
+    let is_next = is_running && pod.admission.uses_gmsa() && !steps.iter().any(is_cause);
     checks.extend(steps);
     checks.extend(more);
     if is_next && is_dns_label(namespace) && is_dns_subdomain(name) {
-        checks.push(Check::pass(NEXT, format!("run: kubectl gmsa verify {namespace}/{name}")));
+        checks.push(next(pod));
     }
     with_unreached(checks)
+}
+
+/// What only the containers can say.
+fn next(pod: &ClusterPod) -> Check {
+    let (namespace, name) = pod.place();
+    let is_container_user = |user: &str| user.to_ascii_lowercase().ends_with("containeruser");
+    let text = if pod.admission.slots().filter_map(|slot| slot.run_as_user).any(is_container_user) {
+        "a container runs as ContainerUser: its processes have no identity in the domain, services and IIS application pools may"
+    } else {
+        "nothing has asked a container yet whether it has its identity"
+    };
+    let found = Diagnostic::new(&rules::NOT_VERIFIED, text);
+    Check::found(NEXT, found.with_fix(format!("run: kubectl gmsa verify {namespace}/{name}")))
 }
 
 /// The nodes of these pods, and the Windows nodes where a pod does not run.
@@ -236,13 +275,27 @@ async fn contents(snapshot: &Snapshot, finder: &mut FactFinder, of: &ClusterPod)
 
 /// How a pod is created again: by its controller, where it has one.
 fn created_again(pod: &ClusterPod) -> Option<String> {
-    if controller(&pod.object.metadata).is_none() {
+    if controller_of(&pod.object.metadata).is_none() {
         let fix = "Create it again from its manifest, because no controller does: `kubectl replace --force -f FILE`.";
         return Some(fix.to_owned());
     }
     let (namespace, name) = pod.place();
     let delete = Subject::Pod { namespace }.command("delete pod", name, "")?;
     Some(format!("Delete the pod: {delete}. Its controller creates a new one."))
+}
+
+/// That the API server would refuse the pods of a template, because the mutating webhook leaves them out and the validating one does not.
+async fn unreviewed_template(snapshot: &Snapshot, workload: &Workload) -> Option<Check> {
+    let webhooks = configured(snapshot).await.ok()?;
+    let namespace: Namespace = snapshot.get(&format!("/api/v1/namespaces/{}", workload.namespace)).await.ok()?;
+    let labels = workload.labels();
+    let reviewed = Reviewed::of(&webhooks, &namespace.metadata.labels.unwrap_or_default(), &labels);
+    if reviewed.mutates() || reviewed.webhooks().next().is_none() {
+        return None;
+    }
+    let NotReviewed { rule, message, consequence, fix } = reviewed.problem()?;
+    let found = Diagnostic::new(rule, format!("{message}: {consequence}")).with_severity(Severity::Error);
+    Some(Check::found(ADMISSION, found.fixed(fix.map(str::to_owned))))
 }
 
 /// That no webhook reviewed a pod, because none is asked about pods of its namespace.
@@ -277,36 +330,18 @@ mod tests {
 
     #[test]
     fn a_workload_or_a_pod_is_named_as_kubectl_names_it() {
-        let named = |namespace: Option<&str>, kind| {
-            Ok(Walkthrough { namespace: namespace.map(str::to_owned), kind, name: "web".to_owned() })
-        };
-        assert_eq!(Walkthrough::parse("deploy/web"), named(None, Some(Kind::Deployment)));
-        assert_eq!(Walkthrough::parse("StatefulSet.apps/web"), named(None, Some(Kind::StatefulSet)));
-        assert_eq!(Walkthrough::parse("deployments.v1.apps/web"), named(None, Some(Kind::Deployment)));
-        assert_eq!(Walkthrough::parse("po/web"), named(None, None));
-        assert_eq!(Walkthrough::parse_workload("shop/deploy/web"), named(Some("shop"), Some(Kind::Deployment)));
-        assert_eq!(Walkthrough::parse_workload("sts/web"), named(None, Some(Kind::StatefulSet)));
-        assert_eq!(Walkthrough::parse_pod("shop/web"), named(Some("shop"), None));
-        for (text, error) in [
-            ("web", "expected TYPE/NAME, such as deploy/web or pod/web-0"),
-            ("deploy/Web", "expected TYPE/NAME, such as deploy/web or pod/web-0"),
-            ("shop/deploy/web", "\"shop\" is none of deploy, sts, ds, rs, job, cronjob and pod"),
-            (
-                "deployment.example.com/web",
-                "\"deployment.example.com\" is none of deploy, sts, ds, rs, job, cronjob and pod",
-            ),
-            ("svc/web", "\"svc\" is none of deploy, sts, ds, rs, job, cronjob and pod"),
-        ] {
-            assert_eq!(Walkthrough::parse(text), Err(error.to_owned()), "{text}");
-        }
-        for (text, error) in [
-            ("web", "expected NAMESPACE/KIND/NAME"),
-            ("a/b/c/d", "expected NAMESPACE/KIND/NAME"),
-            ("shop/deploy/Web", "expected NAMESPACE/KIND/NAME, with names in lower case"),
-            ("a?b/deploy/web", "expected NAMESPACE/KIND/NAME, with names in lower case"),
-            ("shop/pod/web", "\"pod\" is none of deploy, sts, ds, rs, job, cronjob and --pod for a pod"),
-        ] {
-            assert_eq!(Walkthrough::parse_workload(text), Err(error.to_owned()), "{text}");
+        let named = |kind| Ok(ObjectRef { kind, name: "web".to_owned() });
+        assert_eq!(ObjectRef::parse("deploy/web"), named(RefKind::Workload(Kind::Deployment)));
+        assert_eq!(ObjectRef::parse("StatefulSet.apps/web"), named(RefKind::Workload(Kind::StatefulSet)));
+        assert_eq!(ObjectRef::parse("deployments.v1.apps/web"), named(RefKind::Workload(Kind::Deployment)));
+        assert_eq!(ObjectRef::parse("po/web"), named(RefKind::Pod));
+        assert_eq!(
+            ObjectRef::parse("Rollout.argoproj.io/web"),
+            named(RefKind::Other("rollout.argoproj.io".to_owned()))
+        );
+        for text in ["web", "deploy/Web", "shop/deploy/web", "/web", "a b/web"] {
+            let expected = "expected TYPE/NAME, such as deploy/web or pod/web-0";
+            assert_eq!(ObjectRef::parse(text), Err(expected.to_owned()), "{text}");
         }
     }
 }

@@ -38,7 +38,7 @@ pub struct Configured {
     pub installer: Installer,
 }
 
-/// Whether a webhook is for GMSA, by its name: those of this chart and of the one that it replaces contain `gmsa`.
+/// Whether a webhook is for GMSA, by its name: both this chart and the Go webhook's chart put `gmsa` into it.
 pub fn is_of_gmsa(name: &str) -> bool {
     name.contains("gmsa")
 }
@@ -123,9 +123,13 @@ impl Configured {
         })
     }
 
-    /// Older clusters also have a webhook for system namespaces alone, which must not block anything.
     pub fn is_of_pods(&self) -> bool {
-        self.covers("CREATE", "pods") && !self.webhook.name.starts_with("system-namespaces.")
+        self.covers("CREATE", "pods") && !self.is_of_system_namespaces()
+    }
+
+    /// Older clusters also have a webhook for system namespaces alone, which must not block anything.
+    pub fn is_of_system_namespaces(&self) -> bool {
+        self.webhook.name.starts_with("system-namespaces.")
     }
 
     /// Whether a namespace with these labels is selected.

@@ -85,6 +85,8 @@ enum Answer {
     Forbidden,
     TooManyRequests,
     Cut,
+    /// Cut after the request was carried out.
+    CutAfter,
     Silence,
     /// A code with a message.
     Refuse(u16, String),
@@ -102,6 +104,7 @@ impl Trouble {
             Answer::Forbidden => Fault::forbidden(),
             Answer::TooManyRequests => Fault::too_many_requests(0),
             Answer::Cut => Fault::Cut,
+            Answer::CutAfter => Fault::CutAfter,
             Answer::Silence => Fault::Silence,
             Answer::Refuse(code, message) => {
                 Fault::Refuse { code: *code, reason: "Whatever", message: text(message), retry_after: Some(0) }

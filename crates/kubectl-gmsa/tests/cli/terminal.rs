@@ -2,7 +2,7 @@
 
 use std::{
     fs::{File, OpenOptions},
-    io::{Read as _, Write as _},
+    io::Read as _,
     path::Path,
     process::{Command, Stdio},
 };
@@ -11,7 +11,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use super::{
     cluster::kubeconfig,
-    program, simulated,
+    program,
     support::{Fault, Gate, SimulatedApi, Verb},
     text,
 };
@@ -98,35 +98,4 @@ async fn what_takes_long_is_said_at_a_terminal() {
     assert_eq!(said, "reading /apis/windows.k8s.io/v1/gmsacredentialspecs, 0 so far …\r\n");
     gate.open();
     tokio::task::spawn_blocking(move || child.wait().unwrap()).await.unwrap();
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn nothing_is_restarted_without_a_yes() {
-    let api = simulated::cluster(&simulated::folder("outdated")).await;
-    let kubeconfig = kubeconfig(&api);
-    for answer in ["", "n", "y"] {
-        let (mut ours, theirs) = terminal();
-        let child = program(Path::new("."))
-            .arg("--kubeconfig")
-            .arg(kubeconfig.path())
-            .args(["outdated", "-A", "--restart"])
-            .stdin(Stdio::from(theirs.try_clone().unwrap()))
-            .stderr(Stdio::from(theirs))
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let output = tokio::task::spawn_blocking(move || {
-            let asked = read_until(&mut ours, "? [y/N] ");
-            assert!(asked.ends_with("Restart 2 workloads? [y/N] "), "{asked}");
-            writeln!(ours, "{answer}").unwrap();
-            child.wait_with_output().unwrap()
-        });
-        let output = output.await.unwrap();
-        if answer == "y" {
-            assert_eq!(api.count(Verb::Patch, "/apis/apps/v1/"), 2);
-        } else {
-            assert!(text(&output.stdout).ends_with("\nnothing was restarted\n"), "{}", text(&output.stdout));
-            assert_eq!((output.status.code(), api.count(Verb::Patch, "")), (Some(1), 0));
-        }
-    }
 }

@@ -122,6 +122,10 @@ pub(super) async fn answer(world: Arc<World>, request: Request<Incoming>) -> Res
         }
         Some(Fault::Object(object)) => json_answer(200, &object),
         Some(Fault::Cut) => Response::new(watches::cut_body()),
+        Some(Fault::CutAfter) => {
+            proper();
+            Response::new(watches::cut_body())
+        }
         Some(Fault::Silence) if verb == Verb::Watch => Response::new(watches::silent_body(&world)),
         Some(Fault::Silence) => std::future::pending().await,
     };

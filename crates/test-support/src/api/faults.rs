@@ -26,6 +26,8 @@ pub enum Fault {
     Object(Value),
     /// The connection breaks in the middle of the answer; a watch breaks after its first bytes.
     Cut,
+    /// The same, after the request was carried out.
+    CutAfter,
     /// There is never an answer; a watch is accepted and stays silent.
     Silence,
 }

@@ -1,11 +1,14 @@
 //! Where a pod may land, as far as its own spec says: the fields that keep it on Windows nodes.
 //!
-//! Only what the scheduler must honour counts: a preference does not. Invariants: lists become flags while
-//! they are read, so that none of them takes memory.
+//! Only what the scheduler must honour counts: a preference does not. Invariants: lists become flags while they are
+//! read, by the reading of [`node_affinity`](crate::node_affinity), so that none of them takes memory.
 
 use serde::{Deserialize, Deserializer};
 
-use crate::json::{Object, Text, fold, fold_entries, null_is_default};
+use crate::{
+    json::{Object, Text, fold, fold_entries, null_is_default},
+    node_affinity::{Known, Node, holds},
+};
 
 /// What kubelets say of their operating system: the second is deprecated, and still set.
 const OS: [&str; 2] = ["kubernetes.io/os", "beta.kubernetes.io/os"];
@@ -54,18 +57,18 @@ pub(super) struct Affinity {
 impl Affinity {
     pub fn on_windows(&self) -> bool {
         let terms = &self.node_affinity.required.node_selector_terms;
-        terms.any && !terms.one_not_on_windows
+        terms.any && !terms.on_linux
     }
 
     /// Whether the pod stays on nodes of certain builds of Windows.
     pub fn on_a_build(&self) -> bool {
         let terms = &self.node_affinity.required.node_selector_terms;
-        terms.any && !terms.one_not_on_a_build
+        terms.any && !terms.one_on_any_build
     }
 
     pub fn on_no_node(&self) -> bool {
         let terms = &self.node_affinity.required.node_selector_terms;
-        terms.any && !terms.one_on_a_node
+        terms.any && !terms.on_linux && !terms.on_windows
     }
 }
 
@@ -82,23 +85,26 @@ struct Required {
     node_selector_terms: Terms,
 }
 
-/// Alternatives: one of them must hold, so each of them must keep the pod on Windows.
+/// Alternatives: one of them must hold, so each of them must keep the pod on Windows. A term that no node matches does not count.
 #[derive(Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact about the list")]
 struct Terms {
     any: bool,
-    one_not_on_windows: bool,
-    one_not_on_a_build: bool,
-    one_on_a_node: bool,
+    on_linux: bool,
+    on_windows: bool,
+    one_on_any_build: bool,
 }
 
 impl<'de> Deserialize<'de> for Terms {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-        fold(input, Self::default(), |terms: &mut Self, Object(Term { match_expressions: all })| {
+        fold(input, Self::default(), |terms: &mut Self, Object(term): Object<Term>| {
+            let (all, has_fields) = (term.match_expressions, term.match_fields.any);
+            let is_of = |system: OperatingSystem| (all.any || has_fields) && !all.excludes(system);
+            let (linux, windows) = (is_of(OperatingSystem::Linux), is_of(OperatingSystem::Windows));
             terms.any = true;
-            terms.one_not_on_windows |= !all.on_windows && !all.on_no_node;
-            terms.one_not_on_a_build |= !all.on_a_build;
-            terms.one_on_a_node |= !all.on_no_node;
+            terms.on_linux |= linux;
+            terms.on_windows |= windows;
+            terms.one_on_any_build |= (linux || windows) && !all.on_a_build;
         })
     }
 }
@@ -108,30 +114,66 @@ impl<'de> Deserialize<'de> for Terms {
 struct Term {
     #[serde(default)]
     match_expressions: Expressions,
+    #[serde(default)]
+    match_fields: Fields,
+}
+
+/// Conditions on the name of a node, of which nothing is known here.
+#[derive(Default)]
+struct Fields {
+    any: bool,
+}
+
+impl<'de> Deserialize<'de> for Fields {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        fold(input, Self::default(), |fields: &mut Self, _: Object<Expression>| fields.any = true)
+    }
+}
+
+/// A node of which only the operating system is known, by the labels that its kubelet sets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum OperatingSystem {
+    Linux,
+    Windows,
+}
+
+impl Node for OperatingSystem {
+    fn label(&self, key: &str) -> Known<'_> {
+        match self {
+            _ if !is_like_os(key) => Known::Unknown,
+            _ if !is_os(key) => Known::Absent,
+            Self::Linux => Known::Value("linux"),
+            Self::Windows => Known::Value("windows"),
+        }
+    }
 }
 
 /// Conditions that hold together, so one of them is enough.
 #[derive(Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact about the list")]
 struct Expressions {
-    on_windows: bool,
+    any: bool,
+    not_on_linux: bool,
+    not_on_windows: bool,
     on_a_build: bool,
-    on_no_node: bool,
+}
+
+impl Expressions {
+    fn excludes(&self, system: OperatingSystem) -> bool {
+        if system == OperatingSystem::Linux { self.not_on_linux } else { self.not_on_windows }
+    }
 }
 
 impl<'de> Deserialize<'de> for Expressions {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
         fold(input, Self::default(), |all: &mut Self, Object(expression): Object<Expression>| {
-            let (key, values) = (expression.key.as_deref().unwrap_or_default(), expression.values);
-            match expression.operator.as_deref() {
-                Some("In") if values.any => {
-                    all.on_windows |= is_os(key) && !values.another_os;
-                    all.on_a_build |= key == BUILD;
-                    all.on_no_node |= is_like_os(key) && !(is_os(key) && values.any_os);
-                }
-                Some("NotIn") => all.on_windows |= is_os(key) && values.linux,
-                // The others do not say which values the label may have.
-                _ => {}
-            }
+            let Expression { key, operator, values: Values { first, more } } = expression;
+            let (key, operator) = (key.as_deref().unwrap_or_default(), operator.as_deref().unwrap_or_default());
+            let excludes = |system: OperatingSystem| !more && holds(operator, &first, system.label(key)) == Some(false);
+            all.any = true;
+            all.not_on_linux |= excludes(OperatingSystem::Linux);
+            all.not_on_windows |= excludes(OperatingSystem::Windows);
+            all.on_a_build |= key == BUILD && operator == "In" && !first.is_empty();
         })
     }
 }
@@ -144,22 +186,25 @@ struct Expression {
     values: Values,
 }
 
+/// The values of one expression, while it is read.
 #[derive(Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact about the list")]
 struct Values {
-    any: bool,
-    another_os: bool,
-    any_os: bool,
-    linux: bool,
+    first: Vec<Text>,
+    /// Whether there are others: then nothing is known of it.
+    more: bool,
 }
+
+/// The most values of an expression that are looked at. There are fewer operating systems.
+const MAX_VALUES: usize = 16;
 
 impl<'de> Deserialize<'de> for Values {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
         fold(input, Self::default(), |values: &mut Self, value: Text| {
-            values.any = true;
-            values.another_os |= &*value != "windows";
-            values.any_os |= ANY_OS.contains(&&*value);
-            values.linux |= &*value == "linux";
+            if values.first.len() < MAX_VALUES {
+                values.first.push(value);
+            } else {
+                values.more = true;
+            }
         })
     }
 }

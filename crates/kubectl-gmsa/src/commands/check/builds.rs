@@ -6,8 +6,9 @@ use std::collections::BTreeSet;
 use gmsa_core::{
     admission::pod::{Pod, Slot},
     diagnostic::{Diagnostic, Severity},
+    node_affinity::{Known, Node, NodeAffinity},
 };
-use serde_json::Value;
+use serde::Deserialize as _;
 
 use crate::shared::{
     rules,
@@ -87,19 +88,27 @@ fn selected(checked: &CheckedPod<'_>, class: &RuntimeClass) -> Option<(&'static 
     }
 }
 
-/// The builds of the nodes that the affinity of the pod allows.
+/// The builds of the nodes that the affinity of the pod allows; none where it allows every build.
 fn by_affinity(checked: &CheckedPod<'_>) -> BTreeSet<Build> {
-    const TERMS: &str = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms";
-    fn items(value: Option<&Value>) -> impl Iterator<Item = &Value> {
-        value.and_then(Value::as_array).into_iter().flatten()
+    let affinity = checked.pod.pointer("/spec/affinity/nodeAffinity");
+    let affinity: NodeAffinity = affinity.and_then(|found| NodeAffinity::deserialize(found).ok()).unwrap_or_default();
+    if affinity.allows(&OfBuild("a build that it does not name")) {
+        return BTreeSet::new();
     }
-    let is = |expression: &Value, key: &str, text: &str| expression.get(key).is_some_and(|value| value == text);
-    items(checked.pod.pointer(TERMS))
-        .flat_map(|term| items(term.get("matchExpressions")))
-        .filter(|expression| is(expression, "key", LABEL) && is(expression, "operator", "In"))
-        .flat_map(|expression| items(expression.get("values")))
-        .filter_map(|value| Build::of_label(value.as_str()?))
-        .collect()
+    affinity.values(LABEL).filter(|build| affinity.allows(&OfBuild(build))).filter_map(Build::of_label).collect()
+}
+
+/// A Windows node of which only the build is known.
+struct OfBuild<'b>(&'b str);
+
+impl Node for OfBuild<'_> {
+    fn label(&self, key: &str) -> Known<'_> {
+        match key {
+            LABEL => Known::Value(self.0),
+            "kubernetes.io/os" => Known::Value("windows"),
+            _ => Known::Unknown,
+        }
+    }
 }
 
 fn on_any(checked: &CheckedPod<'_>, image: &Image, nodes: &BTreeSet<Build>) -> Option<Diagnostic> {

@@ -12,7 +12,7 @@ use super::{
     template::CheckedPod,
 };
 use crate::shared::{
-    admission::{Admission, FactFinder, Reviewed, is_unchecked, review_of},
+    admission::{Admission, FactFinder, NotReviewed, Reviewed, is_unchecked, review_of},
     output::{Place, Report},
     rules::{self, Fix, Names},
 };
@@ -79,14 +79,18 @@ pub(super) async fn check(
                 Denial::SpecMissing(spec) => surroundings.nearest_spec(spec.as_str()).await,
                 _ => None,
             };
-            report.findings.push(denied(checked, pod, (&slot, nearest.as_deref()), denial, &surroundings.facts));
+            let found = denied(checked, pod, (&slot, nearest.as_deref()), denial, &surroundings.facts);
+            // No order of webhooks fills in what the mutating one does not get.
+            let unfilled = reviewed.problem().filter(|_| matches!(denial, Denial::NameWithoutContents { .. }));
+            let fix = unfilled.map(|problem| problem.fix.unwrap_or(problem.rule.remedy).to_owned());
+            report.findings.push(found.fixed(fix));
         }
     }
     if let Some(denial) = of_the_pod {
         report.findings.push(checked.finding(rule(denial), "/spec", denial.to_string()));
     }
-    if let Some((rule, message, consequence)) = reviewed.problem() {
-        let found = checked.finding(rule, "/spec", message);
+    if let Some(NotReviewed { rule, message, consequence, fix }) = reviewed.problem() {
+        let found = checked.finding(rule, "/spec", message).fixed(fix.map(str::to_owned));
         report.findings.push(Diagnostic { consequence: Some(consequence), ..found });
         let later = surroundings.facts.admit(&review, &checked.pod, &Reviewed::ASSUMED).await?;
         report.findings.extend(refused_later(checked, pod, &denials, &later, &surroundings.facts));

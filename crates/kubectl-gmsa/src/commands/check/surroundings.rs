@@ -20,8 +20,8 @@ use crate::shared::{
     output::{Report, first_five},
     rules,
     snapshot::Snapshot,
-    start::scheduling::Nodes,
     unread::Unread,
+    walk::scheduling::Nodes,
     webhook::{Configured, configured, gives_hostnames},
     windows_build::{Build, LABEL},
 };

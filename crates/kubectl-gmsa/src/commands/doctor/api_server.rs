@@ -9,34 +9,53 @@ pub(super) const API_SERVER: &str = "API server";
 /// The oldest minor version of Kubernetes 1 that the chart installs on: its `kubeVersion`.
 const OLDEST: u32 = 25;
 
-/// The first whose match conditions are stable.
-const MATCH_CONDITIONS: u32 = 30;
+/// The first in which the chart uses match conditions: they are on by default from here on.
+pub(super) const MATCH_CONDITIONS: u32 = 28;
+
+/// The first with policies from files of the control plane.
+pub(super) const STATIC_POLICIES: u32 = 36;
 
 pub(super) fn check(parts: &Parts) -> Judged<'_> {
     let version = parts.version.as_ref()?.git_version.as_str();
     let version = if version.is_empty() { "of unknown version" } else { version };
-    Ok(vec![Check::pass(API_SERVER, format!("answers, {version}"))])
+    if parts.has_kubernetes(MATCH_CONDITIONS) {
+        return Ok(vec![Check::pass(API_SERVER, format!("answers, {version}"))]);
+    }
+    let text = format!(
+        "{version} has no match conditions: pods of all namespaces but kube-system and the webhook's own wait for the webhook"
+    );
+    let restore = parts.installer.as_ref().map(|installer| format!(", then run {}", installer.restore()));
+    let fix = format!("Upgrade the cluster to 1.28 or later{}.", restore.unwrap_or_default());
+    let older = Diagnostic::new(&rules::KUBERNETES_VERSION, text).with_severity(Severity::Note);
+    Ok(vec![Check::found(API_SERVER, older.with_fix(fix))])
 }
 
-/// Whether the chart installs on this version, such as `v1.29.3-eks-1234`.
-pub(super) fn installable(text: &str) -> Check {
+/// The major and the minor version in a text such as `v1.29.3-eks-1234`.
+fn numbers(text: &str) -> Option<(u32, u32)> {
     let mut numbers = text.trim_start_matches('v').split('.').map(|number| {
         let digits = number.find(|c: char| !c.is_ascii_digit()).unwrap_or(number.len());
         number.get(..digits).and_then(|digits| digits.parse::<u32>().ok())
     });
-    let (major, minor) = (numbers.next().flatten(), numbers.next().flatten());
-    let (Some(major), Some(minor)) = (major, minor) else {
+    Some((numbers.next()??, numbers.next()??))
+}
+
+/// Whether this version is at least minor version `minor` of Kubernetes 1. One that cannot be read counts as new.
+pub(super) fn is_at_least(text: &str, minor: u32) -> bool {
+    numbers(text).is_none_or(|version| version >= (1, minor))
+}
+
+/// Whether the chart installs on this version.
+pub(super) fn installable(text: &str) -> Check {
+    let Some(version) = numbers(text) else {
         let text = format!("could not be checked: {text:?} is not a version of Kubernetes");
         return Check::breach(API_SERVER, &rules::NOT_CHECKED, text);
     };
-    if (major, minor) >= (1, MATCH_CONDITIONS) {
+    if version >= (1, MATCH_CONDITIONS) {
         return Check::pass(API_SERVER, format!("answers, {text}"));
     }
-    if (major, minor) >= (1, OLDEST) {
+    if version >= (1, OLDEST) {
         let text = format!("{text} has no match conditions: the webhook is asked about every pod");
-        let fix = format!(
-            "Upgrade the cluster to 1.{MATCH_CONDITIONS} or later, or read \"Older clusters\" in docs/install.md first."
-        );
+        let fix = "Upgrade the cluster to 1.28 or later, or read \"Older clusters\" in docs/install.md first.";
         let older = Diagnostic::new(&rules::KUBERNETES_VERSION, text).with_severity(Severity::Warning).with_fix(fix);
         return Check::found(API_SERVER, older);
     }
@@ -58,7 +77,8 @@ mod tests {
             ("v1.30.0-gke.1", None),
             ("v1.31.4+rke2r1", None),
             ("v2.0.0", None),
-            ("v1.29.3-eks-1234", Some((Severity::Warning, "kubernetes-version"))),
+            ("v1.28.0-eks-1234", None),
+            ("v1.27.16-eks-1234", Some((Severity::Warning, "kubernetes-version"))),
             ("v1.25.9", Some((Severity::Warning, "kubernetes-version"))),
             ("v1.24.17", Some((Severity::Error, "kubernetes-version"))),
             ("", Some((Severity::Warning, "not-checked"))),

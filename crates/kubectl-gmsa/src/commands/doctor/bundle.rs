@@ -15,7 +15,7 @@ use crate::shared::{
     new_file,
     rbac::roles_and_bindings,
     snapshot::{Bundle, Snapshot},
-    start::events::Events,
+    walk::events::Events,
     webhook::{configured, endpoints, metrics, pod_name},
 };
 use gmsa_core::credspec::{is_dns_label, is_dns_subdomain};

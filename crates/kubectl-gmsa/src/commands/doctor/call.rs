@@ -5,7 +5,7 @@
 use super::parts::{Judged, Parts};
 use crate::shared::{
     rules::{self, Names},
-    snapshot::Trial,
+    snapshot::DryRunAnswer,
     unread::{Read, Remedy, Unread, because},
     webhook::{Configured, is_of_gmsa},
 };
@@ -32,7 +32,12 @@ pub(super) fn checks(parts: &Parts) -> Judged<'_> {
         .collect())
 }
 
-fn judged(webhook: Webhook, made: Option<&Read<Trial>>, namespace: &str, webhooks: Option<&[Configured]>) -> Check {
+fn judged(
+    webhook: Webhook,
+    made: Option<&Read<DryRunAnswer>>,
+    namespace: &str,
+    webhooks: Option<&[Configured]>,
+) -> Check {
     let (about, what) = if webhook == Webhook::Mutate {
         (MUTATE, "a pod that names a credential spec that does not exist")
     } else {
@@ -47,29 +52,29 @@ fn judged(webhook: Webhook, made: Option<&Read<Trial>>, namespace: &str, webhook
         }
     };
     match answer {
-        Trial::Refused => {
+        DryRunAnswer::Refused => {
             let text = format!("the API server reaches it and trusts its certificate (dry run in {namespace})");
             Check::pass(about, text)
         }
-        Trial::Warned => {
+        DryRunAnswer::Warned => {
             let text = format!("the API server reaches it, but denials are not enforced (dry run in {namespace})");
             Check::breach(about, &rules::NOT_ENFORCED, text)
         }
-        Trial::Guarded(policy) if webhook == Webhook::Validate => {
+        DryRunAnswer::Guarded(policy) if webhook == Webhook::Validate => {
             let from = if policy.ends_with(STATIC) { "a file of the control plane" } else { "the cluster" };
             Check::pass(
                 GUARD,
                 format!("{policy}, from {from}, refuses {what} before /validate is asked (dry run in {namespace})"),
             )
         }
-        Trial::Guarded(policy) => {
+        DryRunAnswer::Guarded(policy) => {
             let text = format!("{what} would get no contents in {namespace}: the policy {policy} refuses it");
             Check::breach(about, &rules::WEBHOOK_NOT_CALLED, text)
         }
-        Trial::Admitted => {
+        DryRunAnswer::Admitted => {
             Check::breach(about, &rules::WEBHOOK_NOT_CALLED, format!("{what} would be created in {namespace}"))
         }
-        Trial::Failed(unread) => failed(about, webhook, unread, namespace, webhooks),
+        DryRunAnswer::Failed(unread) => failed(about, webhook, unread, namespace, webhooks),
     }
 }
 

@@ -14,6 +14,7 @@ use super::{
     parts::{Judged, Parts},
     replica, service, specs_and_pods, workloads,
 };
+use crate::shared::unread::not_reached;
 use gmsa_core::diagnostic::Check;
 
 pub(super) struct Checker {
@@ -124,10 +125,21 @@ pub(super) static CHECKS: [Checker; 15] = [
     },
 ];
 
+/// The checks of what is between the API server and the pods of the webhook.
+const ON_THE_WAY: [&str; 4] = [configuration::CONFIGURATION, call::CALLS, replica::SERVICE, service::NETWORK];
+
 impl Checker {
-    /// Its lines; one that says what is lacking, where something that it needs could not be read.
+    /// Its lines; one that says what is lacking, where something that it needs could not be read. Where the webhook is away, what is found on the way to
+    /// it follows from that.
     pub(super) fn lines(&self, parts: &Parts) -> Vec<Check> {
-        (self.run)(parts).unwrap_or_else(|unread| vec![unread.check(self.about)])
+        let mut lines = (self.run)(parts).unwrap_or_else(|unread| vec![unread.check(self.about)]);
+        if ON_THE_WAY.contains(&self.about) && parts.is_webhook_away() {
+            for line in lines.iter_mut().filter(|line| line.result.is_err()) {
+                *line = not_reached(line.about);
+            }
+            lines.dedup();
+        }
+        lines
     }
 }
 

@@ -4,15 +4,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use k8s_openapi::{
-    api::{admissionregistration::v1::ServiceReference, core::v1::Namespace},
-    jiff::Timestamp,
-};
+use k8s_openapi::api::{admissionregistration::v1::ServiceReference, core::v1::Namespace};
 use kube::core::ParseExpressionError;
 use serde_json::{Value, json};
 
 use super::{
-    certificate,
+    api_server, certificate,
     parts::{Judged, Parts},
 };
 use crate::shared::{
@@ -50,7 +47,7 @@ fn of_kind(mutating: bool, webhooks: &[Configured], parts: &Parts) -> Vec<Check>
     // Within one installation all webhooks have different names, so equal names mean two installations.
     let mut by_name: BTreeMap<&str, Vec<&Configured>> = BTreeMap::new();
     for found in of_pods {
-        checks.extend(of_webhook(found, parts.taken));
+        checks.extend(of_webhook(found, parts));
         // The webhook of AKS is not a forgotten installation.
         if found.installer != Installer::Aks {
             by_name.entry(&found.webhook.name).or_default().push(found);
@@ -70,7 +67,7 @@ fn uninstalled(same: &[&Configured]) -> String {
     let commands: Vec<String> = same
         .iter()
         .map(|found| match &found.installer {
-            Installer::Helm { release, namespace } => format!("`helm uninstall {release} -n {namespace}`"),
+            Installer::Helm { release, namespace, .. } => format!("`helm uninstall {release} -n {namespace}`"),
             _ => format!("`kubectl delete` of the manifest of {}, without its custom resource", found.configuration()),
         })
         .collect();
@@ -78,7 +75,7 @@ fn uninstalled(same: &[&Configured]) -> String {
 }
 
 /// The checks of one webhook.
-fn of_webhook(of: &Configured, now: Timestamp) -> Vec<Check> {
+fn of_webhook(of: &Configured, parts: &Parts) -> Vec<Check> {
     let Configured { mutating, webhook, changed_by, installer, .. } = of;
     let name = &format!("{} ({})", of.name, if *mutating { "mutating" } else { "validating" });
     let unconditional = webhook.match_conditions.iter().flatten().next().is_none();
@@ -110,9 +107,11 @@ fn of_webhook(of: &Configured, now: Timestamp) -> Vec<Check> {
         let text = format!("{name} has failurePolicy Ignore: pods pass while the webhook is down");
         checks.push(Check::breach(CONFIGURATION, &rules::FAILURE_POLICY, text));
     }
-    if unconditional {
+    // Older API servers have no match conditions: the check of the version says so.
+    if unconditional && parts.has_kubernetes(api_server::MATCH_CONDITIONS) {
         let text = format!("{name} has no matchConditions: every pod waits for the webhook");
-        checks.push(Check::breach(CONFIGURATION, &rules::MATCH_CONDITIONS, text));
+        let added = Diagnostic::new(&rules::MATCH_CONDITIONS, text);
+        checks.push(Check::found(CONFIGURATION, added.with_fix(format!("{} adds them.", installer.restore()))));
     }
     if !changed_by.is_empty() {
         let text = format!("the selectors of {name} were changed after the installation, by {}", changed_by.join(", "));
@@ -123,7 +122,7 @@ fn of_webhook(of: &Configured, now: Timestamp) -> Vec<Check> {
         checks.push(Check::pass(CONFIGURATION, format!("{name} is complete")));
     }
     let bundle = webhook.client_config.ca_bundle.as_ref().map_or(&[][..], |bundle| &bundle.0);
-    checks.push(certificate::authority(name, bundle, now));
+    checks.push(certificate::authority(name, bundle, parts.taken));
     checks
 }
 
@@ -152,6 +151,9 @@ fn restored(of: &Configured) -> String {
 pub(super) fn protection(parts: &Parts) -> Judged<'_> {
     parts.webhooks.as_ref()?;
     let Some((release, answer)) = &parts.protection else { return Ok(Vec::new()) };
+    if !parts.has_kubernetes(api_server::STATIC_POLICIES) {
+        return Ok(Vec::new());
+    }
     let unprotected = |text: &str| {
         Check::breach(PROTECTION, &rules::STATIC_POLICIES, format!("{text} the webhook configurations of {release}"))
     };
@@ -162,7 +164,7 @@ pub(super) fn protection(parts: &Parts) -> Judged<'_> {
                 format!("static policies, from files of the control plane, protect the configurations of {release}");
             Check::pass(PROTECTION, text)
         }
-        // A user who may not create a configuration cannot try it, and lacks nothing else.
+        // Without the right to create a configuration this cannot be tried; nothing else needs that right.
         Err(unread) if unread.is_forbidden() => unprotected(
             "you may not create validatingwebhookconfigurations, so it was not tried whether static policies protect",
         ),
@@ -233,7 +235,7 @@ pub(super) fn before_installation(webhooks: &[Configured]) -> Vec<Check> {
 
 fn installed(installer: &Installer, ours: bool, names: &str) -> Check {
     let (owner, fix) = match installer {
-        Installer::Helm { release, namespace } => (
+        Installer::Helm { release, namespace, .. } => (
             format!("the Helm release {release} in {namespace}"),
             format!(
                 "Upgrade it in place, by docs/migrate.md: `helm upgrade {release} charts/gmsa-webhook -n {namespace}` with the values that it names."

@@ -33,7 +33,7 @@ pub(super) fn check(parts: &Parts) -> Judged<'_> {
     }])
 }
 
-/// Of the one that is there; `installer` installed the webhook, if it is there.
+/// Checks an installed custom resource; `installer` installed the webhook, if there is one.
 fn installed(crd: &CustomResourceDefinition, installer: Option<&Installer>) -> Check {
     let versions = crd.spec.versions.iter().filter(|version| version.served);
     let served: Vec<&str> = versions.map(|version| version.name.as_str()).collect();
@@ -94,10 +94,10 @@ fn other_revision(crd: &CustomResourceDefinition) -> Check {
     Check::found(CRD, Diagnostic::new(&rules::CRD_OUTDATED, text).with_fix(format!("Instead, {IN_PLACE}.")))
 }
 
-/// A custom resource that is not this project's, and whose it is.
+/// A custom resource of another project, with its owner.
 fn foreign(crd: &CustomResourceDefinition) -> Check {
     let (owner, fix) = match Installer::of(&crd.metadata) {
-        Installer::Helm { release, namespace } => (
+        Installer::Helm { release, namespace, .. } => (
             format!("of the Helm release {release} in {namespace}"),
             format!(
                 "`helm uninstall {release} -n {namespace}` would delete it, and with it every credential spec: keep that release, and {IN_PLACE}."
@@ -116,7 +116,7 @@ fn foreign(crd: &CustomResourceDefinition) -> Check {
     Check::found(CRD, Diagnostic::new(&rules::CRD_FOREIGN, text).with_fix(fix))
 }
 
-/// The field managers of an object, but for those of its status.
+/// The field managers of an object, without the managers of its status.
 fn owners(object: &ObjectMeta) -> BTreeSet<&str> {
     let managers = object.managed_fields.iter().flatten().filter(|entry| entry.subresource.is_none());
     managers.filter_map(|entry| entry.manager.as_deref()).collect()

@@ -19,19 +19,19 @@ use k8s_openapi::{
 };
 use serde_json::{Value, json, value::RawValue};
 
-use super::{directory, replica::Replica};
+use super::{api_server, directory, replica::Replica};
 use crate::shared::{
     cluster_dns::{self, Objects},
     directory::Source,
     installer::Installer,
-    snapshot::{LEFT_OUT, Snapshot, Trial},
-    start::{
-        cause,
+    snapshot::{DryRunAnswer, OMITTED, Snapshot},
+    unread::{Read, Unread},
+    walk::{
+        created,
         events::Events,
         scheduling::Nodes,
-        workload::{Workload, Workloads},
+        workload::{Idle, Workload, Workloads, pods_of},
     },
-    unread::{Read, Unread},
     webhook::{Configured, configured, endpoints, installer, is_ready, pod_name, reviewing},
     workloads::Kind,
 };
@@ -50,7 +50,7 @@ pub(super) struct Service {
     pub replica: Option<Read<Replica>>,
     /// Those of its namespace.
     pub policies: Read<Vec<NetworkPolicy>>,
-    /// None where its names are none.
+    /// None where its names are not valid in a path.
     pub own: Option<Own>,
 }
 
@@ -65,8 +65,8 @@ pub(super) struct Own {
 /// The lines of a check, or what it needs and could not be read.
 pub(super) type Judged<'p> = Result<Vec<Check>, &'p Unread>;
 
-/// A dry run that was made: its answer, or nothing where the namespace is none.
-pub(super) type TrialMade = Option<Read<Trial>>;
+/// A dry run that was made: its answer, or nothing where the namespace is not a valid name.
+pub(super) type DryRunMade = Option<Read<DryRunAnswer>>;
 
 pub(super) struct Parts {
     pub taken: Timestamp,
@@ -79,16 +79,18 @@ pub(super) struct Parts {
     pub installer: Option<Installer>,
     pub namespaces: Read<Vec<Namespace>>,
     /// Those of the webhooks that are configured.
-    pub dry_runs: Vec<(Webhook, TrialMade)>,
-    /// What was answered to a configuration that only static policies refuse, and the release whose they are.
+    pub dry_runs: Vec<(Webhook, DryRunMade)>,
+    /// The release, and the answer to a configuration that only its static policies refuse.
     pub protection: Option<(String, Read<Value>)>,
     pub services: Vec<Service>,
     /// None where there is no custom resource.
     pub specs: Read<Vec<Value>>,
     pub pods: Read<Vec<Box<RawValue>>>,
+    /// The only namespace whose pods and workloads were read, and why others were not.
+    pub narrowed: Option<(String, Unread)>,
     pub workloads: Workloads,
     pub windows: Read<Vec<Node>>,
-    /// With those of the pods that are no Windows nodes.
+    /// The Windows nodes, and the other nodes that pods are on.
     pub nodes: Nodes,
     pub events: Events,
     pub dns: Read<Objects>,
@@ -97,13 +99,19 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    pub(super) async fn read(snapshot: &Snapshot, sources: Vec<Source>) -> Self {
+    /// `asked` is the namespace that was asked for: where pods of the cluster may not be listed, those of it are.
+    pub(super) async fn read(snapshot: &Snapshot, sources: Vec<Source>, asked: Option<&str>) -> Self {
+        let all = OptionFuture::from(asked.map(async |_| snapshot.list::<Box<RawValue>>(&pods_of(None)).await));
+        let unread = all.await.and_then(Result::err).filter(Unread::is_forbidden);
+        let narrowed = asked.filter(|name| is_dns_label(name)).map(str::to_owned).zip(unread);
+        let scope = narrowed.as_ref().map(|(namespace, _)| namespace.as_str());
+        let pods_path = pods_of(scope);
         let installation = async {
             let webhooks = configured(snapshot).await;
             let known = webhooks.as_deref().unwrap_or_default();
             let ours: Vec<&Configured> = known.iter().filter(|found| found.is_of_pods() && is_ours(found)).collect();
             let more = tokio::join!(
-                // Who may create pods can see whether they are refused, also without the configurations.
+                // The right to create pods is enough, without the right to read configurations.
                 dry_runs(snapshot, &webhooks),
                 protection(snapshot, &ours),
                 services(snapshot, &ours),
@@ -117,22 +125,22 @@ impl Parts {
             snapshot.list("/api/v1/namespaces"),
             Box::pin(installation),
             Box::pin(with_directory(snapshot, sources)),
-            snapshot.list::<Box<RawValue>>("/api/v1/pods"),
-            Workloads::read(snapshot, None),
+            snapshot.list::<Box<RawValue>>(&pods_path),
+            Workloads::read(snapshot, scope),
             snapshot.list(Nodes::WINDOWS),
         );
         let (webhooks, (dry_runs, protection, services, installer)) = installation;
         let mut nodes = Nodes::of(windows.as_ref().ok().cloned());
-        // Who may not list nodes may rarely read one.
+        // Without the right to list nodes, reading one rarely works.
         let (dns, ()) = tokio::join!(dns(snapshot, &specs), async {
             if nodes.windows.is_some() {
                 let own = services.iter().filter_map(|service| service.own.as_ref()?.workload.as_ref().ok()?.as_ref());
                 nodes.add(snapshot, workloads.known.iter().chain(own).flat_map(Workload::pods)).await;
             }
         });
-        let is_broken = |workload: &Workload| cause::of(workload, &nodes, &Events::default()).is_some();
+        let is_broken = |workload: &Workload| created::cause(workload, &nodes, &Events::default()).is_some();
         let is_broken = workloads.known.iter().any(is_broken);
-        let events = if is_broken { Events::read(snapshot, None).await } else { Events::default() };
+        let events = if is_broken { Events::read(snapshot, scope).await } else { Events::default() };
         Self {
             taken: snapshot.taken(),
             namespace: snapshot.namespace.clone(),
@@ -146,6 +154,7 @@ impl Parts {
             services,
             specs,
             pods,
+            narrowed,
             workloads,
             windows,
             nodes,
@@ -153,6 +162,16 @@ impl Parts {
             dns,
             directory,
         }
+    }
+
+    /// Whether the API server is at least minor version `minor` of Kubernetes 1, as far as is known.
+    pub(super) fn has_kubernetes(&self, minor: u32) -> bool {
+        self.version.as_ref().map_or(true, |info| api_server::is_at_least(&info.git_version, minor))
+    }
+
+    /// Whether the webhook is not there on purpose, or is gone: what depends on its pods cannot say why.
+    pub(super) fn is_webhook_away(&self) -> bool {
+        self.services.iter().filter_map(|service| service.own.as_ref()).any(Own::is_away)
     }
 
     /// The webhooks of pods that AKS does not manage; or all, where it manages all of them.
@@ -165,8 +184,13 @@ fn is_ours(found: &Configured) -> bool {
     found.installer != Installer::Aks
 }
 
+/// Whether a namespace is being deleted: no pod is created in it.
+pub(super) fn is_ending(namespace: &Namespace) -> bool {
+    namespace.metadata.deletion_timestamp.is_some()
+}
+
 /// Has the API server call the webhooks that are configured; both where that is not known.
-async fn dry_runs(snapshot: &Snapshot, webhooks: &Read<Vec<Configured>>) -> Vec<(Webhook, TrialMade)> {
+async fn dry_runs(snapshot: &Snapshot, webhooks: &Read<Vec<Configured>>) -> Vec<(Webhook, DryRunMade)> {
     let known = || webhooks.iter().flatten();
     let is_configured =
         |mutating| webhooks.is_err() || known().any(|found| found.is_of_pods() && found.mutating == mutating);
@@ -208,7 +232,7 @@ impl Service {
         let are_names = is_dns_label(namespace) && is_dns_subdomain(name);
         let own = OptionFuture::from(are_names.then(|| Own::read(snapshot, namespace, name)));
         let (endpoints, policies, own) = tokio::join!(endpoints(snapshot, named), snapshot.list(&policies), own);
-        // Where none is ready, one that is not may show why.
+        // If no endpoint is ready, an unready one may show why.
         let known = endpoints.iter().flatten();
         let mut by_use: Vec<&Endpoint> = known.filter(|endpoint| pod_name(endpoint).is_some()).collect();
         by_use.sort_by_key(|endpoint| !is_ready(endpoint));
@@ -222,6 +246,16 @@ impl Service {
 }
 
 impl Own {
+    fn is_away(&self) -> bool {
+        self.is_scaled_to_zero()
+            || self.namespace.as_ref().is_ok_and(|namespace| namespace.as_ref().is_none_or(is_ending))
+    }
+
+    pub(super) fn is_scaled_to_zero(&self) -> bool {
+        let workload = self.workload.iter().flatten().next();
+        workload.is_some_and(|workload| workload.wanted() == (0, Idle::Scaled))
+    }
+
     async fn read(snapshot: &Snapshot, namespace: &str, name: &str) -> Self {
         let path = format!("/api/v1/namespaces/{namespace}");
         let (of, workload) =
@@ -241,7 +275,7 @@ async fn with_directory(
     sources: Vec<Source>,
 ) -> (Read<Vec<Value>>, Option<Read<Vec<Diagnostic>>>) {
     let specs = match snapshot.list(&collection()).await {
-        // Without the custom resource, which another check reports, there are none.
+        // Without the custom resource, which another check reports, the list is empty.
         Err(unread) if unread.is_missing() => Ok(Vec::new()),
         read => read,
     };
@@ -256,7 +290,7 @@ async fn with_directory(
 async fn dns(snapshot: &Snapshot, specs: &Read<Vec<Value>>) -> Read<Objects> {
     let specs = specs.as_deref().unwrap_or_default();
     // A bundle has no contents, and so no domains.
-    if specs.iter().any(|spec| spec.pointer(&format!("/credspec/{LEFT_OUT}")).is_some()) {
+    if specs.iter().any(|spec| spec.pointer(&format!("/credspec/{OMITTED}")).is_some()) {
         return Err(Unread::left_out("get", "the contents of the credential specs"));
     }
     if domains(specs).is_empty() {
@@ -265,7 +299,7 @@ async fn dns(snapshot: &Snapshot, specs: &Read<Vec<Value>>) -> Read<Objects> {
     cluster_dns::objects(snapshot).await
 }
 
-/// The domains of the credential specs, in lower case. A name that is none is a finding of the linter.
+/// The domains of the credential specs, in lower case. The linter reports invalid names.
 pub(super) fn domains(specs: &[Value]) -> BTreeSet<String> {
     let names = specs.iter().filter_map(|spec| spec.pointer("/credspec/DomainJoinConfig/DnsName")?.as_str());
     let names = names.map(|name| name.strip_suffix('.').unwrap_or(name).to_lowercase());

@@ -33,7 +33,7 @@ pub(super) async fn checks(snapshot: &Snapshot, namespace: &str) -> anyhow::Resu
         snapshot.find::<Namespace>(&path),
     );
     let version = match info {
-        // Who gets no answer to this gets none to anything.
+        // If this fails, everything will.
         Err(unread) if !unread.is_forbidden() => return Err(unread.into()),
         version => version,
     };

@@ -15,8 +15,9 @@ use k8s_openapi::{
 
 use super::{certificate, permission};
 use crate::shared::{
+    installer::Installer,
     output::first_five,
-    rules,
+    rules::{self, Names},
     snapshot::{SecretFacts, Snapshot},
     unread::{Read, Unread},
     webhook::{image, metrics},
@@ -62,7 +63,7 @@ impl Replica {
         Self { namespace: namespace.to_owned(), name: name.to_owned(), pod, metrics, permissions, secrets }
     }
 
-    pub(super) fn checks(&self, now: Timestamp) -> Vec<Check> {
+    pub(super) fn checks(&self, now: Timestamp, installer: Option<&Installer>) -> Vec<Check> {
         let Self { namespace, name, pod, metrics, .. } = self;
         let mut checks = Vec::new();
         match metrics {
@@ -71,25 +72,36 @@ impl Replica {
                 checks.extend(certificate::served(name, metrics, now));
                 checks.extend(certificate::refused(namespace, name, metrics));
             }
-            // Many API servers reach only the webhook's port of a pod: that is no missing right.
+            // Many API servers reach only the webhook's port of a pod: that is not a missing right.
             Some(Err(unread)) if unread.is_forbidden() => checks.push(unread.check(certificate::CERTIFICATE)),
             Some(Err(_)) | None => {}
         }
         checks.push(Check::pass(SERVICE, format!("runs {}", image(pod).unwrap_or("no image"))));
         let arguments = Arguments::of(pod);
-        let trial = arguments.trial();
-        if !trial.is_empty() {
-            let text = format!("denials are not enforced in {}", first_five(&trial));
+        let unenforced = arguments.unenforced();
+        if !unenforced.is_empty() {
+            let text = format!("denials are not enforced in {}", first_five(&unenforced));
             checks.push(Check::breach(SERVICE, &rules::NOT_ENFORCED, text));
         }
         let who = format!("{namespace}:{}", account(pod));
-        checks.push(permissions(&who, &self.permissions).unwrap_or_else(|unread| unread.check(PERMISSIONS)));
+        let permissions = permissions(&who, &self.permissions, installer);
+        checks.push(permissions.unwrap_or_else(|unread| unread.check(PERMISSIONS)));
         let own_secrets: Vec<String> = arguments.own_secrets().map(|(of, name)| format!("{of}/{name}")).collect();
-        checks.extend(self.secrets.iter().filter_map(|(secret, read)| match read {
-            Ok(Some(SecretFacts { is_immutable: true })) if own_secrets.contains(secret) => Some(immutable(secret)),
-            Ok(Some(_)) => None,
-            Ok(None) => Some(Check::breach(SECRET, &rules::SECRET_MISSING, format!("{secret} does not exist"))),
-            Err(unread) => Some(unread.check(SECRET)),
+        checks.extend(self.secrets.iter().filter_map(|(secret, read)| {
+            let restore = installer.map(Installer::restore).filter(|_| own_secrets.contains(secret));
+            match read {
+                Ok(Some(SecretFacts { is_immutable: true })) if own_secrets.contains(secret) => {
+                    Some(immutable(secret, restore.as_deref()))
+                }
+                Ok(Some(_)) => None,
+                Ok(None) => {
+                    let missing = Diagnostic::new(&rules::SECRET_MISSING, format!("{secret} does not exist"));
+                    let again =
+                        restore.map(|restore| format!("{restore} creates it again, and the webhook fills it in."));
+                    Some(Check::found(SECRET, Diagnostic { fix: again, ..missing }))
+                }
+                Err(unread) => Some(unread.check(SECRET)),
+            }
         }));
         checks
     }
@@ -116,7 +128,7 @@ impl<'p> Arguments<'p> {
     }
 
     /// The namespaces in which denials are not enforced.
-    fn trial(&self) -> Vec<&'p str> {
+    fn unenforced(&self) -> Vec<&'p str> {
         let lists = self.0.iter().filter_map(|argument| argument.strip_prefix("--warn-namespaces="));
         lists.flat_map(|list| list.split(',')).collect()
     }
@@ -167,18 +179,23 @@ impl<'p> Arguments<'p> {
 }
 
 /// The renewal of the certificate cannot change it.
-fn immutable(secret: &str) -> Check {
+fn immutable(secret: &str, restore: Option<&str>) -> Check {
     let text = format!("{secret} is immutable: the webhook cannot renew its certificate");
     let found = Diagnostic::new(&rules::SECRET_MISSING, text);
     let (namespace, name) = secret.split_once('/').unwrap_or_default();
-    let fix = (is_dns_label(namespace) && is_dns_subdomain(name)).then(|| {
-        format!("`kubectl delete secret {name} -n {namespace}`, then `helm upgrade` with the values of before, which creates it again.")
+    let restore = restore.filter(|_| is_dns_label(namespace) && is_dns_subdomain(name));
+    let fix = restore.map(|restore| {
+        format!("`kubectl delete secret {name} -n {namespace}`, then {restore}, which creates it again.")
     });
     Check::found(SECRET, Diagnostic { fix, ..found })
 }
 
 /// Whether the webhook's own service account has the permissions that it needs.
-fn permissions<'a>(who: &str, answers: &'a [(ResourceAttributes, Read<bool>)]) -> Result<Check, &'a Unread> {
+fn permissions<'a>(
+    who: &str,
+    answers: &'a [(ResourceAttributes, Read<bool>)],
+    installer: Option<&Installer>,
+) -> Result<Check, &'a Unread> {
     let mut missing = Vec::new();
     for (permission, answer) in answers {
         if !*answer.as_ref()? {
@@ -198,12 +215,15 @@ fn permissions<'a>(who: &str, answers: &'a [(ResourceAttributes, Read<bool>)]) -
     let is_of_cache = |permission: &&ResourceAttributes| {
         permission.group.as_deref() == Some(GROUP) && permission.verb.as_deref() != Some("get")
     };
-    Ok(if missing.iter().all(is_of_cache) {
-        let slow = Diagnostic::new(&rules::WEBHOOK_PERMISSIONS, format!("{text}: each pod costs a read"));
-        Check::found(PERMISSIONS, slow.with_severity(Severity::Warning))
-    } else {
-        Check::breach(PERMISSIONS, &rules::WEBHOOK_PERMISSIONS, text)
-    })
+    let found = |text| rules::found(&rules::WEBHOOK_PERMISSIONS, text, &Names { installer, ..Names::default() });
+    Ok(Check::found(
+        PERMISSIONS,
+        if missing.iter().all(is_of_cache) {
+            found(format!("{text}: each pod costs a read")).with_severity(Severity::Warning)
+        } else {
+            found(text)
+        },
+    ))
 }
 
 async fn may(snapshot: &Snapshot, subject: &Subject, permission: ResourceAttributes) -> Read<bool> {

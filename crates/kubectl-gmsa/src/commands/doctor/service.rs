@@ -9,7 +9,6 @@ use k8s_openapi::{
         networking::v1::{NetworkPolicy, NetworkPolicyIngressRule, NetworkPolicyPeer, NetworkPolicyPort},
     },
     apimachinery::pkg::util::intstr::IntOrString,
-    jiff::Timestamp,
 };
 use kube::core::ParseExpressionError;
 
@@ -40,10 +39,10 @@ pub(super) fn checks(parts: &Parts) -> Judged<'_> {
     let urls: BTreeSet<&str> = outside.map(|client| client.url.as_deref().unwrap_or_default()).collect();
     let outside =
         urls.iter().map(|url| Check::breach(SERVICE, &rules::WEBHOOK_URL, format!("the webhook is called at {url:?}")));
-    Ok(outside.chain(parts.services.iter().flat_map(|service| of_service(service, parts.taken))).collect())
+    Ok(outside.chain(parts.services.iter().flat_map(|service| of_service(service, parts))).collect())
 }
 
-fn of_service(Service { named, endpoints, replica, .. }: &Service, now: Timestamp) -> Vec<Check> {
+fn of_service(Service { named, endpoints, replica, .. }: &Service, parts: &Parts) -> Vec<Check> {
     let (namespace, name) = (&named.namespace, &named.name);
     let endpoints = match endpoints {
         Ok(endpoints) => endpoints,
@@ -61,7 +60,7 @@ fn of_service(Service { named, endpoints, replica, .. }: &Service, now: Timestam
         _ => Check::pass(SERVICE, count),
     }];
     match replica {
-        Some(Ok(replica)) => checks.extend(replica.checks(now)),
+        Some(Ok(replica)) => checks.extend(replica.checks(parts.taken, parts.installer.as_ref())),
         Some(Err(unread)) => checks.push(unread.check(SERVICE)),
         None => {}
     }

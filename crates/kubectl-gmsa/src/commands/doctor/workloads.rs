@@ -1,17 +1,22 @@
 //! The webhook, and then all workloads that use GMSA: each that lacks pods, or whose pods do not run, with the first cause.
 
+use std::collections::BTreeSet;
+
 use k8s_openapi::api::admissionregistration::v1::ServiceReference;
 use serde_json::Value;
 
-use super::parts::{Judged, Parts};
+use super::parts::{Judged, Parts, is_ending};
 use crate::shared::{
-    installer::Installer,
     output::first_five,
     rules::{self, Names},
-    start::{cause, workload::Workload},
     unread::{Remedy, because},
+    walk::{created, workload::Workload},
+    webhook::Configured,
 };
-use gmsa_core::diagnostic::{Check, Diagnostic};
+use gmsa_core::{
+    credspec::is_dns_subdomain,
+    diagnostic::{Check, Diagnostic},
+};
 
 pub(super) const WEBHOOK: &str = "webhook";
 pub(super) const WORKLOADS: &str = "workloads";
@@ -32,6 +37,10 @@ pub(super) fn check(parts: &Parts) -> Judged<'_> {
         checks.push(Check { about, result });
     }
     checks.extend(parts.events.lacking());
+    if let Some((namespace, unread)) = &parts.narrowed {
+        let cause = format!("other namespaces than {namespace}, {}", unread.cause);
+        checks.push(because(WORKLOADS, &cause, Remedy::new(unread.remedy())));
+    }
     // A pod that is said to run may be on a node that is gone.
     let lacks_nodes = parts.windows.as_ref().err().or(parts.nodes.unread());
     let have_pods = workloads.iter().any(|workload| workload.pods().next().is_some());
@@ -42,8 +51,8 @@ pub(super) fn check(parts: &Parts) -> Judged<'_> {
     // What makes the pods of a Deployment and of a CronJob is another kind: without it nothing is known of them.
     let is_known =
         |workload: &&Workload| workload.kind.below().is_none_or(|below| unread.iter().all(|(kind, _)| *kind != below));
-    for workload in workloads.iter().filter(is_known).filter(|workload| workload.pod().is_some()) {
-        let found = cause::of(workload, &parts.nodes, &parts.events);
+    for workload in workloads.iter().filter(is_known).filter(|workload| workload.pod.is_some()) {
+        let found = created::cause(workload, &parts.nodes, &parts.events);
         broken.extend(found.map(|found| Diagnostic { object: workload.title(), ..found }));
     }
     // The pods that run keep what they have, so this shows in none of them.
@@ -89,8 +98,10 @@ pub(super) fn of_webhook(parts: &Parts) -> Judged<'_> {
     let mut checks = Vec::new();
     for service in &parts.services {
         let Some(own) = &service.own else { continue };
-        if let Ok(None) = own.namespace {
-            checks.push(gone(&service.named, parts.installer.as_ref()));
+        if let Ok(namespace) = &own.namespace
+            && namespace.as_ref().is_none_or(is_ending)
+        {
+            checks.push(gone(&service.named, namespace.is_some(), parts));
             continue;
         }
         let workload = match &own.workload {
@@ -101,7 +112,9 @@ pub(super) fn of_webhook(parts: &Parts) -> Judged<'_> {
                 continue;
             }
         };
-        if let Some(found) = cause::of(workload, &parts.nodes, &own.events) {
+        if own.is_scaled_to_zero() {
+            checks.push(scaled_to_zero(workload, parts));
+        } else if let Some(found) = created::cause(workload, &parts.nodes, &own.events) {
             checks.extend(own.events.lacking());
             checks.push(Check::found(WEBHOOK, Diagnostic { object: workload.title(), ..found }));
         } else {
@@ -113,14 +126,35 @@ pub(super) fn of_webhook(parts: &Parts) -> Judged<'_> {
     Ok(checks)
 }
 
-/// The namespace is deleted, and the configurations, which are in none, remain.
-fn gone(service: &ServiceReference, installer: Option<&Installer>) -> Check {
-    let namespace = service.namespace.as_str();
-    let text =
-        format!("namespace {namespace}, in which the webhook was, does not exist: every pod that uses GMSA is refused");
-    let names = Names { namespace: Some(namespace), installer, ..Names::default() };
-    if installer.is_none() {
-        return Check::breach(WEBHOOK, &rules::WEBHOOK_GONE, text);
+/// Which pods the API server refuses while no webhook answers.
+fn refused(namespace: &str, parts: &Parts) -> String {
+    let of_pods = parts.of_pods().unwrap_or_default();
+    let is_conditional = |found: &Configured| found.webhook.match_conditions.iter().flatten().next().is_some();
+    if of_pods.into_iter().all(is_conditional) {
+        "every pod that uses GMSA is refused".to_owned()
+    } else {
+        format!("every pod outside of kube-system and {namespace} is refused")
     }
-    Check::found(WEBHOOK, rules::found(&rules::WEBHOOK_GONE, text, &names))
+}
+
+fn scaled_to_zero(workload: &Workload, parts: &Parts) -> Check {
+    let text = format!("scaled to 0: {}", refused(&workload.namespace, parts));
+    let scale = workload.subject().command("scale deployment", &workload.name, " --replicas=2");
+    let found = Diagnostic { object: workload.title(), ..Diagnostic::new(&rules::PODS_MISSING, text) };
+    Check::found(WEBHOOK, found.fixed(scale.map(|scale| format!("{scale}."))))
+}
+
+/// The namespace is deleted, or `is_ending`, and the configurations, which are in none, remain.
+fn gone(service: &ServiceReference, is_ending: bool, parts: &Parts) -> Check {
+    let (namespace, installer) = (service.namespace.as_str(), parts.installer.as_ref());
+    let state = if is_ending { "is being deleted" } else { "does not exist" };
+    let refused = refused(namespace, parts);
+    let text = format!("namespace {namespace}, in which the webhook was, {state}: {refused}");
+    let found =
+        rules::found(&rules::WEBHOOK_GONE, text, &Names { namespace: Some(namespace), installer, ..Names::default() });
+    let wait = if is_ending { "Wait until it is gone. " } else { "" };
+    let known = parts.webhooks.iter().flatten().map(Configured::configuration).filter(|name| is_dns_subdomain(name));
+    let names = Vec::from_iter(BTreeSet::from_iter(known)).join(" ");
+    let fix = found.remedy().replace("--ignore-not-found NAME", &format!("--ignore-not-found {names}"));
+    Check::found(WEBHOOK, found.clone().with_fix(format!("{wait}{fix}")))
 }

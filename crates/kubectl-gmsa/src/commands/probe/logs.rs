@@ -27,7 +27,7 @@ const MAX_LOG: u64 = 16 << 20;
 
 /// The files, and the commands that print them. Of event logs the newest entries come first; of files the end is read. Where the kubelet
 /// writes to depends on what installed it: AKS, kubeadm (sig-windows-tools) and RKE2 to these files, EKS to an event log.
-const COMMANDS: [(&str, &[&str]); 4] = [
+const COMMANDS: [(&str, &[&str]); 6] = [
     ("ccg.txt", &["wevtutil", "qe", "Microsoft-Windows-Containers-CCG/Admin", "/f:text", "/rd:true", "/c:1000"]),
     (
         "hyper-v-compute.txt",
@@ -41,6 +41,18 @@ const COMMANDS: [(&str, &[&str]); 4] = [
             "-Command",
             "'C:\\k\\kubelet.log','C:\\k\\kubelet.err.log','C:\\var\\log\\kubelet\\kubelet.exe.INFO',\
              'C:\\var\\log\\kubelet\\kubelet.log','C:\\var\\lib\\rancher\\rke2\\agent\\logs\\kubelet.log' | \
+             Where-Object { Test-Path $_ } | ForEach-Object { Get-Content -Tail 20000 $_ }",
+        ],
+    ),
+    // The plugin of Azure Key Vault, and the script that installs it on a node of AKS.
+    ("aks-plugin.txt", &["wevtutil", "qe", "Microsoft-AKSGMSAPlugin/Admin", "/f:text", "/rd:true", "/c:1000"]),
+    (
+        "aks-cse.txt",
+        &[
+            "powershell",
+            "-NoProfile",
+            "-Command",
+            "'C:\\AzureData\\CustomDataSetupScript.log','C:\\AzureData\\CSEResult.log' | \
              Where-Object { Test-Path $_ } | ForEach-Object { Get-Content -Tail 20000 $_ }",
         ],
     ),

@@ -10,7 +10,7 @@ use super::Options;
 use crate::shared::{
     connection::Cluster,
     rules::{self, Names},
-    start::scheduling::{Nodes, not_ready},
+    walk::scheduling::{Nodes, not_ready},
     windows_build::{Build, LABEL},
 };
 use gmsa_core::diagnostic::{Diagnostic, Severity};
@@ -46,7 +46,7 @@ pub(super) async fn chosen(cluster: &Cluster, options: &Options) -> anyhow::Resu
         let node = node.with_context(|| format!("there is no node {name}"))?;
         let labels = node.metadata.labels.as_ref();
         let os = labels.and_then(|labels| labels.get("kubernetes.io/os"));
-        ensure!(os.is_some_and(|os| os == "windows"), "{name} is no Windows node (label kubernetes.io/os)");
+        ensure!(os.is_some_and(|os| os == "windows"), "{name} is not a Windows node (label kubernetes.io/os)");
         return Ok(vec![place(node, options)?]);
     }
     let mut nodes: Vec<Node> = cluster.list(Nodes::WINDOWS).await?;

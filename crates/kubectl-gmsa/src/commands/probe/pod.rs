@@ -66,11 +66,9 @@ impl Probe<'_> {
     async fn create(&self, name: &PodName, manifest: &Value) -> anyhow::Result<Result<ClusterPod, Diagnostic>> {
         // It may be created although no answer comes.
         self.pods.borrow_mut().insert(name.clone(), false);
-        let created = match self.cluster.post::<Box<RawValue>>(&name.collection(), manifest).await {
+        let created = match self.cluster.create::<Box<RawValue>>(&name.collection(), &name.name, manifest).await {
             Ok(json) => json,
             Err(error) => match error.downcast_ref::<CallError>() {
-                // The call was repeated, and the first one was not lost.
-                Some(call) if call.code() == Some(409) => self.cluster.get(&name.path()).await?,
                 Some(CallError::Refused { code, status: Some(status), .. })
                     if is_refusal(code.as_u16(), &status.message) =>
                 {
@@ -180,7 +178,7 @@ impl Probe<'_> {
 
     fn manifest(&self, name: &PodName, place: &Target) -> Value {
         let mut pod = self.on(name, place);
-        // Of a Windows pod, the Pod Security level `restricted` asks for `runAsNonRoot`; NETWORK SERVICE acts as the account.
+        // For Windows pods, the Pod Security level `restricted` requires `runAsNonRoot`; NETWORK SERVICE acts as the account.
         let options = json!({
             "gmsaCredentialSpecName": self.options.credspec.as_str(),
             "runAsUserName": "NT AUTHORITY\\NETWORK SERVICE",

@@ -11,12 +11,11 @@ use crate::shared::{
     progress,
     rules::{self, Subject},
     snapshot::Snapshot,
-    start::{
+    walk::{
         containers::{Seen, is_running},
         events::Events,
-        is_cause,
+        pod::{is_cause, steps},
         scheduling::{Nodes, is_untried, node_name},
-        steps,
     },
 };
 use gmsa_core::diagnostic::{Check, Rule};

@@ -11,8 +11,8 @@ use crate::shared::{
     output::{Shape, plural, print_as, table::table},
     pods::{ClusterPod, unparsable},
     snapshot::Snapshot,
-    start::workload::{Workload, Workloads, pods_of},
     unread::{Read, Unread},
+    walk::workload::{Workload, Workloads, pods_of},
     workloads::Kind,
 };
 use gmsa_core::{credspec::SpecName, diagnostic::Diagnostic, quote::one_line};

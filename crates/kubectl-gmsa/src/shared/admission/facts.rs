@@ -77,7 +77,7 @@ impl FactFinder {
         Self { is_recorded: true, ..Self::new(specs, rbac, snapshot.timeout()) }
     }
 
-    /// Of a fact that was not told, so that a decision lacks it: the cause, and what to do. `None` for other denials.
+    /// The cause and the remedy where a fact that the decision needs could not be read. `None` for other denials.
     pub fn lacking<'d>(&self, denial: &'d Denial, namespace: &str) -> Option<(&'d str, Remedy)> {
         let (cause, remedy) = Remedy::of_denial(denial, namespace)?;
         Some((cause, if self.is_recorded { Remedy::of_bundle() } else { remedy }))

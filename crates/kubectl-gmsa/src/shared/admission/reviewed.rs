@@ -21,38 +21,57 @@ enum Coverage {
     Missing,
 }
 
+/// What is wrong where one of the two webhooks does not review a pod.
+pub struct NotReviewed {
+    pub rule: &'static Rule,
+    pub message: String,
+    /// What follows.
+    pub consequence: &'static str,
+    /// What to do, where the rule does not say it.
+    pub fix: Option<&'static str>,
+}
+
 /// Which webhooks review a pod.
 #[derive(Debug)]
 pub struct Reviewed {
     mutating: Coverage,
     validating: Coverage,
+    /// Whether the namespace must not wait for the webhook, because it is called for every pod: only validation is asked, as long as it answers.
+    is_of_system: bool,
     /// Whether the cluster was asked for them and did not answer.
     pub is_unsure: bool,
 }
 
 impl Reviewed {
     /// By both.
-    pub const ASSUMED: Self = Self { mutating: Coverage::Reviews, validating: Coverage::Reviews, is_unsure: false };
+    pub const ASSUMED: Self =
+        Self { mutating: Coverage::Reviews, validating: Coverage::Reviews, is_of_system: false, is_unsure: false };
 
     /// By both, as far as is known.
     pub const UNSURE: Self = Self { is_unsure: true, ..Self::ASSUMED };
 
     /// What the webhooks of a cluster do with a pod with these labels, in a namespace with those.
     pub fn of(webhooks: &[Configured], namespace: &Labels, pod: &Labels) -> Self {
+        // The API server refuses a selector that cannot be read.
+        let reviews = |found: &Configured| {
+            let of_pod = matches(found.webhook.object_selector.as_ref(), Some(pod));
+            found.selects(Some(namespace)).unwrap_or(true) && of_pod.unwrap_or(true)
+        };
         let coverage = |mutating: bool| {
             let mut of_pods =
                 webhooks.iter().filter(|found| found.mutating == mutating && found.is_of_pods()).peekable();
             if of_pods.peek().is_none() {
                 return Coverage::Missing;
             }
-            // The API server refuses a selector that cannot be read.
-            let reviews = |found: &Configured| {
-                let of_pod = matches(found.webhook.object_selector.as_ref(), Some(pod));
-                found.selects(Some(namespace)).unwrap_or(true) && of_pod.unwrap_or(true)
-            };
             if of_pods.any(reviews) { Coverage::Reviews } else { Coverage::LeavesOut }
         };
-        Self { mutating: coverage(true), validating: coverage(false), is_unsure: false }
+        let (mutating, mut validating) = (coverage(true), coverage(false));
+        let is_of_system = validating != Coverage::Reviews
+            && webhooks.iter().any(|found| found.is_of_system_namespaces() && reviews(found));
+        if is_of_system {
+            validating = Coverage::Reviews;
+        }
+        Self { mutating, validating, is_of_system, is_unsure: false }
     }
 
     pub fn mutates(&self) -> bool {
@@ -69,8 +88,8 @@ impl Reviewed {
         both.into_iter().filter_map(|(webhook, reviews)| reviews.then_some(webhook))
     }
 
-    /// What is wrong where one of the two does not review the pod: the rule, the message, and what follows.
-    pub fn problem(&self) -> Option<(&'static Rule, String, &'static str)> {
+    /// What is wrong where one of the two does not review the pod.
+    pub fn problem(&self) -> Option<NotReviewed> {
         let (which, consequence) = match (self.mutates(), self.validates()) {
             (true, true) => return None,
             (false, true) => ("mutating ", "the name gets no contents, so the validating webhook refuses the pod"),
@@ -78,11 +97,20 @@ impl Reviewed {
             (false, false) => ("", "the container starts without its identity"),
         };
         let lacking = [self.mutating, self.validating];
-        let (rule, why) = if lacking.contains(&Coverage::Missing) {
-            (&rules::WEBHOOK_MISSING, "the cluster has none")
+        let (rule, why, fix) = if lacking.contains(&Coverage::Missing) {
+            (&rules::WEBHOOK_MISSING, "the cluster has none", None)
+        } else if self.is_of_system {
+            let why = "before Kubernetes 1.28 it leaves out kube-system and its own namespace";
+            let fix = "Use another namespace. Or upgrade the cluster to 1.28 or later, then run `helm upgrade` for the webhook.";
+            (&rules::NAMESPACES_EXCLUDED, why, Some(fix))
         } else {
-            (&rules::NAMESPACES_EXCLUDED, "the selectors in its configuration leave out the namespace, or the pod")
+            (
+                &rules::NAMESPACES_EXCLUDED,
+                "the selectors in its configuration leave out the namespace, or the pod",
+                None,
+            )
         };
-        Some((rule, format!("no {which}webhook for GMSA reviews this pod: {why}"), consequence))
+        let message = format!("no {which}webhook for GMSA reviews this pod: {why}");
+        Some(NotReviewed { rule, message, consequence, fix })
     }
 }

@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use http::{Request, header::CONTENT_TYPE};
+use kube::core::PartialObjectMeta;
 use serde::{Serialize, de::DeserializeOwned};
 use tokio::time::Instant;
 
@@ -57,16 +58,48 @@ impl Cluster {
         })
     }
 
-    /// Creates an object, and returns the answer.
+    /// Creates an object. Where no answer says whether it was created, it is looked up by its name.
+    pub async fn create<T: DeserializeOwned>(
+        &self,
+        collection: &str,
+        name: &str,
+        object: &impl Serialize,
+    ) -> anyhow::Result<T> {
+        let error = match self.post(collection, object).await {
+            Err(error) if is_outcome_unknown(&error) => error,
+            result => return result,
+        };
+        self.find(&format!("{collection}/{name}")).await.ok().flatten().ok_or(error)
+    }
+
+    /// Asks by creating an object that is not stored, and returns the answer.
     pub async fn post<T: DeserializeOwned>(&self, path: &str, object: &impl Serialize) -> anyhow::Result<T> {
         let request = Request::post(path).header(CONTENT_TYPE, "application/json");
         self.call(request.body(serde_json::to_vec(object)?)?).await
     }
 
-    /// Deletes an object.
-    pub async fn delete(&self, path: &str) -> anyhow::Result<()> {
-        self.api.call(Request::delete(path).body(Vec::new())?, self.deadline()).await?;
-        Ok(())
+    /// Deletes an object; false where there is none. Where no answer says whether it was deleted, it is looked up, and deleted again if it is there.
+    /// `query` is added to the path, such as `?dryRun=All`.
+    pub async fn delete(&self, path: &str, query: &str) -> anyhow::Result<bool> {
+        let delete = async || {
+            let request = Request::delete(format!("{path}{query}")).body(Vec::new())?;
+            self.api.call(request, self.deadline()).await?;
+            anyhow::Ok(())
+        };
+        match delete().await {
+            Ok(()) => return Ok(true),
+            Err(error) if is_missing(&error) => return Ok(false),
+            Err(error) if !is_outcome_unknown(&error) => return Err(error),
+            Err(_) => {}
+        }
+        let left: Option<PartialObjectMeta> = self.find(path).await?;
+        if left.is_none_or(|left| left.metadata.deletion_timestamp.is_some()) {
+            return Ok(true);
+        }
+        match delete().await {
+            Err(error) if !is_missing(&error) => Err(error),
+            _ => Ok(true),
+        }
     }
 
     async fn call<T: DeserializeOwned>(&self, request: Request<Vec<u8>>) -> anyhow::Result<T> {
@@ -81,7 +114,12 @@ impl Cluster {
     }
 }
 
+/// Whether a request that failed may have been carried out.
+fn is_outcome_unknown(error: &anyhow::Error) -> bool {
+    error.downcast_ref().is_some_and(CallError::is_outcome_unknown)
+}
+
 /// Whether a call failed because there is no such object, or no such kind of object.
-pub fn is_missing(error: &anyhow::Error) -> bool {
+fn is_missing(error: &anyhow::Error) -> bool {
     error.downcast_ref::<CallError>().and_then(CallError::code) == Some(404)
 }

@@ -100,7 +100,10 @@ family! { "API server and Helm" {
             Message("conflict with \"*\" using"),
             Message("conflict with \"*\": ."),
             Message("please review the fields above--they currently have other managers"),
-        ];
+        ],
+        remedies: {
+            "cabundle" => "Leave `caBundle` to the webhook, or to cert-manager, which writes it: unset `certificates.caBundle`, so that Helm does not apply it. With `--force-conflicts` the API server would trust another CA than the one that signed the certificate.",
+        };
     FOREIGN_OBJECT: "foreign-object", Error, "An object that the chart makes exists already, and does not belong to this release.",
         "Add `--take-ownership` to `helm upgrade --install`, with `--force-conflicts` where kubectl made the object. Or delete the object, but never the custom resource: that deletes all credential specs.",
         words: [Message("invalid ownership metadata"), Message("cannot be imported into the current release")];

@@ -1,7 +1,9 @@
 //! Installation.
 
-use crate::shared::installer::Installer;
-use gmsa_core::{credspec::is_dns_label, diagnostic::Severity};
+use gmsa_core::{
+    credspec::{is_dns_label, is_dns_subdomain},
+    diagnostic::Severity,
+};
 
 use super::{
     Family, Fix, Names, Rule, RuleEntry,
@@ -13,12 +15,12 @@ use super::{
 
 family! { "Installation" {
     KUBERNETES_VERSION: "kubernetes-version", Error, "The API server is older than the chart supports, or has no match conditions.",
-        "Upgrade the cluster to Kubernetes 1.30 or later.",
+        "Upgrade the cluster to Kubernetes 1.30 or later, then run `helm upgrade`. From 1.28 on there are match conditions, from 1.30 on the guard.",
         words: [Message("chart requires kubeversion")];
     INSTALL_PERMISSIONS: "install-permissions", Error, "You lack a right that the installation needs.",
         "Install as a user who has it, such as a cluster administrator (`--as`, `--context`). docs/rights.md lists the rights.";
-    NAMESPACE_UNUSABLE: "namespace-unusable", Error, "The namespace of the installation is being deleted.",
-        "Wait until it is gone, or install into another one: `--namespace`.",
+    NAMESPACE_UNUSABLE: "namespace-unusable", Error, "A namespace is being deleted, so nothing is created in it.",
+        "Use another namespace (`--namespace`), or wait until it is gone and create it again. `kubectl get namespace NAMESPACE -o yaml` says what it waits for.",
         words: [Message("because it is being terminated")];
     CRD_FOREIGN: "crd-foreign", Warning, "The custom resource for credential specs exists, and is not this project's.",
         "Keep it, and install with `--skip-crds --set crds.upgrade=true`, which brings it up to date in place.";
@@ -53,7 +55,7 @@ family! { "Installation" {
     MATCH_CONDITIONS: "match-conditions", Warning, "A webhook configuration sends Pods that do not use GMSA.",
         "Upgrade the chart: its `matchConditions` leave them out.";
     SELECTORS_CHANGED: "selectors-changed", Warning, "The selectors of a webhook configuration were changed after the installation.",
-        "Remove the selectors with the `kubectl patch` that `kubectl gmsa doctor` prints, then run `helm upgrade --force-conflicts`, which brings back those of the chart's values. On AKS, the chart's annotation `admissions.enforcer/disabled` keeps the selectors as they are.";
+        "Remove the selectors with the `kubectl patch` that `kubectl gmsa doctor` prints, then run `helm upgrade` (Helm 4: with `--force-conflicts`), which brings back those of the chart's values. On AKS, the chart's annotation `admissions.enforcer/disabled` keeps the selectors as they are.";
     STATIC_POLICIES: "static-policies", Note, "Users who may change webhook configurations can end the checks of Pods.",
         "On a control plane of your own, load the static policies of the chart, which no user of the API can change: docs/static-policies.md.";
     NETWORK_OPEN: "network-open", Note, "Every Pod of the cluster can connect to the webhook.",
@@ -96,8 +98,8 @@ family! { "Installation" {
             "could not find the requested resource" => "What answers has no such path: the `path` in the configuration, or the Service behind it, is another webhook's.",
         },
         fix: unreachable;
-    WEBHOOK_GONE: "webhook-gone", Error, "The namespace of the webhook was deleted, and its configurations remain, so every Pod that uses GMSA is refused.",
-        "Install it again, with the values of before: `helm install gmsa-webhook CHART -n NAMESPACE --create-namespace --force-conflicts`. Or end the checks: `kubectl delete mutatingwebhookconfiguration,validatingwebhookconfiguration --ignore-not-found NAME`.",
+    WEBHOOK_GONE: "webhook-gone", Error, "The namespace of the webhook was deleted, and its configurations remain, so Pods with GMSA are refused. Before Kubernetes 1.28, all Pods outside of `kube-system` and that namespace are.",
+        "Install it again, with the values of before: `helm install gmsa-webhook CHART -n NAMESPACE --create-namespace` (Helm 4: with `--force-conflicts`). Or end the checks: `kubectl delete mutatingwebhookconfiguration,validatingwebhookconfiguration --ignore-not-found NAME`.",
         fix: installed_again;
     WEBHOOK_FAILING: "webhook-failing", Error, "The webhook answers, but it cannot check Pods, because the API server refuses what it asks.",
         "Look at the log of its Pods, which names the call that fails.",
@@ -133,7 +135,8 @@ family! { "Installation" {
             Message("listing and watching credential specs is not permitted"),
             Message("gmsawebhookwatchlive"),
             Message("user \"system:serviceaccount:*webhook*\" cannot "),
-        ];
+        ],
+        fix: with_its_roles;
     SECRET_MISSING: "secret-missing", Error, "A Secret that the Pods of the webhook need does not exist.",
         "Create it again. `helm upgrade` creates it for a self-managed certificate, and the webhook fills it in. cert-manager creates its own. For your own, see docs/certificates.md.",
         words: [Message("the secret * does not exist: install it again, empty"), Message("gmsawebhookcertificatesnotmanaged")];
@@ -147,6 +150,7 @@ fn unreachable(names: &Names<'_>) -> Option<Fix> {
     let is_gone = said.contains("service \"") && said.contains("not found");
     let called = said.split_once("calling webhook \"").and_then(|(_, rest)| rest.split('"').next());
     if called.is_some_and(|name| !name.contains("gmsa") && !name.contains("cert-manager")) {
+        let called = service_in(said);
         if is_gone {
             return Some(Fix::run(
                 "The message names another webhook than that for GMSA, whose Service is gone: ask its owner. Its configuration remains: \
@@ -154,10 +158,23 @@ fn unreachable(names: &Names<'_>) -> Option<Fix> {
                  shows which one; `kubectl delete mutatingwebhookconfiguration,validatingwebhookconfiguration --ignore-not-found NAME` ends its checks.",
             ));
         }
-        // The same, at its place.
-        let remedy = of_words(&WEBHOOK_UNREACHABLE, names).unwrap_or(WEBHOOK_UNREACHABLE.remedy);
-        let whose = "The message names another webhook than that for GMSA: look at the namespace of that one, and ask its owner.";
-        return Some(Fix::run(format!("{remedy} {whose}")));
+        let place = called.map_or_else(
+            || "at its Pods and its Service".to_owned(),
+            |(namespace, name)| format!("at the Service {name} in {namespace} and its Pods (`kubectl get endpointslices,pods -n {namespace}`)"),
+        );
+        return Some(Fix::run(format!(
+            "The message names another webhook than that for GMSA, which does not answer: look {place}, and ask its owner."
+        )));
+    }
+    // The namespace of the workload is not that of the webhook.
+    let remedy = of_words(&WEBHOOK_UNREACHABLE, names).filter(|remedy| remedy.contains("NAME.NAMESPACE.svc"));
+    if let Some(remedy) = remedy {
+        let named = webhook
+            .or_else(|| service_in(said))
+            .filter(|(namespace, name)| is_dns_label(namespace) && is_dns_subdomain(name));
+        let name = named
+            .map_or_else(|| "NAME.NAMESPACE.svc".to_owned(), |(namespace, name)| format!("{name}.{namespace}.svc"));
+        return Some(Fix::run(remedy.replace("NAME.NAMESPACE.svc", &name)));
     }
     let (namespace, _) = webhook?;
     if said.contains("no endpoints available") {
@@ -171,11 +188,25 @@ fn unreachable(names: &Names<'_>) -> Option<Fix> {
     Some(Fix::run(format!("{restore} creates the Service again.")))
 }
 
+/// The namespace and the name of the Service in the URL that a message names.
+fn service_in(said: &str) -> Option<(&str, &str)> {
+    let host = said.split_once("https://")?.1.split(['/', ':', '?', '"']).next()?;
+    let (name, rest) = host.split_once('.')?;
+    let namespace = rest.strip_suffix(".svc")?;
+    (is_dns_label(namespace) && is_dns_subdomain(name)).then_some((namespace, name))
+}
+
 /// The record of a release was in the namespace: the release is installed again, and takes what remains of it.
 fn installed_again(names: &Names<'_>) -> Option<Fix> {
-    let Installer::Helm { release, namespace } = names.installer? else { return None };
+    let again = names.installer?.install_again()?;
     Some(Fix::run(format!(
-        "The record of the release was deleted with it. Install it again, with the values of before: \
-         `helm install {release} CHART -n {namespace} --create-namespace --force-conflicts`."
+        "The record of the release was deleted with it. Install it again, with the values of before: {again}. Or end the checks: \
+         `kubectl delete mutatingwebhookconfiguration,validatingwebhookconfiguration --ignore-not-found NAME`."
     )))
+}
+
+/// The roles of a release are created again by what installed it.
+fn with_its_roles(names: &Names<'_>) -> Option<Fix> {
+    let restore = names.installer?.restore();
+    Some(Fix::run(format!("{restore} creates its roles and bindings again.")))
 }

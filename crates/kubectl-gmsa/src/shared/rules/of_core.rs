@@ -1,7 +1,7 @@
 //! What is known of the rules that the core, the directory or the server finds too, beside what `diagnostic/rules.rs` of the core says: the words
 //! of the webhook, and the remedies that names say more of.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
     Family, Fix, Names, RuleEntry,
@@ -206,13 +206,21 @@ fn with_contents(names: &Names<'_>) -> Option<Fix> {
     if names.pod.is_some_and(Pod::is_linux) {
         return Some(Fix::run("Remove `spec.os.name: linux`, or the name: the webhook leaves Linux Pods alone."));
     }
+    if names.said.contains("system-namespaces.") {
+        let fix = "Use another namespace: before Kubernetes 1.28, Pods of `kube-system` and of the webhook's namespace get no contents.";
+        return Some(Fix::run(fix));
+    }
     let fix = "Delete the Pod, which has no identity: its controller creates a new one; a Pod without a controller must be created again. \
                `kubectl gmsa doctor` checks the webhook.";
     names.exists.then(|| Fix::run(fix))
 }
 
 fn on_windows(names: &Names<'_>) -> Option<Fix> {
-    let spec = json!({"os": {"name": "windows"}, "nodeSelector": {"kubernetes.io/os": "windows"}});
+    let mut spec = json!({"os": {"name": "windows"}, "nodeSelector": {"kubernetes.io/os": "windows"}});
+    if let (Some(_), Some(spec)) = (names.node, spec.as_object_mut()) {
+        // No scheduler chooses a node where the template names one.
+        spec.insert("nodeName".to_owned(), Value::Null);
+    }
     Some(Fix::run(names.subject?.change(&spec)))
 }
 

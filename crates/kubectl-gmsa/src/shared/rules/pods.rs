@@ -49,7 +49,7 @@ family! { "Pods" {
         "Set `gmsaCredentialSpecName` in its `windowsOptions`.",
         words: [Start("credential spec is empty")];
     CONTENTS_OUTDATED: "contents-outdated", Warning, "A Pod carries contents that are not the current ones of a credential spec.",
-        "`kubectl gmsa outdated -A` lists the workloads to restart, and `--restart` restarts them. Or delete the Pod: its controller creates a new one.";
+        "Restart its workload: `kubectl rollout restart -n NAMESPACE $(kubectl gmsa outdated -n NAMESPACE -o name)`. Or delete the Pod: its controller creates a new one.";
     POD_REFUSED: "pod-refused", Error, "The API server refuses the Pods of a workload, for another reason than GMSA.",
         "Do what the message says: it is from a quota, the Pod Security level of the namespace, a policy, or another webhook.",
         words: [
@@ -82,9 +82,21 @@ family! { "Pods" {
     PODS_MISSING: "pods-missing", Error, "A workload has fewer Pods than it wants.",
         "`kubectl describe` of the workload, and of its ReplicaSet, shows events and conditions.",
         fix: describe;
+    POD_STARTING: "pod-starting", Note, "A Pod was created a moment ago, or its image is pulled, and nothing has failed.",
+        "Wait: `kubectl gmsa why pod/POD --namespace NAMESPACE --watch` waits until it runs.";
+    POD_ENDING: "pod-ending", Error, "A Pod is being deleted, and is still there.",
+        "`kubectl describe pod POD --namespace NAMESPACE` shows its finalizers and its node.";
+    NOT_VERIFIED: "not-verified", Note, "No container was asked yet whether it has its identity in the domain.",
+        "Run `kubectl gmsa verify NAMESPACE/POD`.";
     NODE_TAINT: "node-taint", Error, "The Windows nodes that a Pod selects have a taint that it does not tolerate.",
         "Add the toleration to the Pod template, or remove the taint: `kubectl taint nodes NODE KEY-`.",
-        words: [Message("untolerated taint {os: windows}"), Message("untolerated taint {"), Message("had taint {"), Message("had taints that the pod didn't tolerate")];
+        words: [Message("untolerated taint {os: windows}"), Message("untolerated taint {"), Message("had taint {"), Message("had taints that the pod didn't tolerate")],
+        remedies: {
+            "taint {node.cloudprovider.kubernetes.io/uninitialized" => "Wait: the cloud controller removes the taint when it has set up the node. If it stays, look at the cloud-controller-manager in `kube-system`.",
+            "taint {node.cloudprovider.kubernetes.io/shutdown" => "Start the node: the cloud has stopped its machine, and its controller removes the taint when it runs.",
+            "taint {tobedeletedbyclusterautoscaler" | "taint {deletioncandidateofclusterautoscaler" | "taint {karpenter.sh/disrupted" | "taint {karpenter.sh/disruption" => "Wait for another node: the autoscaler removes this one. A toleration would put the Pod on a node that goes.",
+            "taint {karpenter.sh/unregistered" | "taint {startup-taint.cluster-autoscaler" | "taint {node.cilium.io/" => "Wait: a controller removes the taint when the node is ready. If it stays, look at that controller's Pods on the node.",
+        };
     NODE_RESOURCES: "node-resources", Error, "The nodes that a Pod may run on have not enough of a resource left.",
         "Add a Windows node, or lower the requests of the Pod. `kubectl describe nodes -l kubernetes.io/os=windows` shows what is allocated.",
         words: [
@@ -98,7 +110,10 @@ family! { "Pods" {
             General("outofcpu"),
             General("outofmemory"),
             General("outofpods"),
-        ];
+        ],
+        remedies: {
+            "didn't have free ports" => "Each Windows node has a Pod with this `hostPort`: remove `hostPort` from the Pod and use a Service, add a node, or run at most one of these Pods on a node.",
+        };
     POD_VOLUME: "pod-volume", Error, "A volume, ConfigMap or Secret that a Pod needs is not there, or cannot be mounted.",
         "Create what the message names in the namespace of the Pod, or correct its name. `kubectl describe pod POD --namespace NAMESPACE` shows each volume.",
         words: [
@@ -136,6 +151,9 @@ family! { "Pods" {
             "couldn't find key ? in secret" => "Add the key: `kubectl patch secret OBJECT --namespace NAMESPACE --patch '{\"stringData\":{\"KEY\":\"VALUE\"}}'`. Or correct its name in the Pod.",
             "persistentvolumeclaim \"*\" not found" => "Create the claim: `echo '{\"apiVersion\":\"v1\",\"kind\":\"PersistentVolumeClaim\",\"metadata\":{\"name\":\"OBJECT\",\"namespace\":\"NAMESPACE\"},\"spec\":{\"accessModes\":[\"ReadWriteOnce\"],\"resources\":{\"requests\":{\"storage\":\"1Gi\"}}}}' | kubectl apply -f -`, with the size that it needs. Or correct its name in the Pod.",
             "persistentvolumeclaim" => "Look at the claim: `kubectl describe pvc OBJECT --namespace NAMESPACE`. It waits for a StorageClass that exists, and works on Windows.",
+            "failed to fetch token" => "The API server gives the kubelet no token for the service account of the Pod: `kubectl get serviceaccount --namespace NAMESPACE` shows whether it exists. If it was created again, delete the Pod, so that it gets a new token.",
+            "attachvolume.attach failed" => "The volume cannot be attached to the node: the message says what the storage answers. Look at its PersistentVolume (`kubectl get pv`), at the disk in its zone, and at the log of the CSI driver's controller.",
+            "volume node affinity conflict" => "The volume is bound to a zone or a node in which no Windows node takes the Pod: `kubectl get pv -o wide` and its `nodeAffinity` say where. Add a Windows node there, or create the claim again with a StorageClass that has `volumeBindingMode: WaitForFirstConsumer`.",
             "multi-attach error" => "The volume is still attached to the node of another Pod, and `ReadWriteOnce` allows one: delete that Pod (`kubectl get pods --namespace NAMESPACE -o wide`), or set `strategy.type: Recreate`.",
         };
     NODE_SELECTOR: "node-selector", Error, "No node that takes the Pod has the labels that it selects, or matches its affinity.",
@@ -151,10 +169,10 @@ family! { "Pods" {
             General("predicate nodeaffinity failed"),
         ],
         remedies: {
-            "node affinity/selector" => "Compare its node selector with `kubectl get nodes -L kubernetes.io/os,node.kubernetes.io/windows-build`. Windows nodes have `kubernetes.io/os: windows`, in lower case.",
             "topology spread constraints" => "Add a Windows node where its Pods are fewest, or set `whenUnsatisfiable: ScheduleAnyway` in `topologySpreadConstraints` of the Pod template.",
             "anti-affinity" => "Add a Windows node: each that is there has a Pod that it stays away from. Or make the rule of `podAntiAffinity` a preferred one.",
             "pod affinity rules" => "Start the Pods that it wants to be with, or make the rule of `podAffinity` a preferred one.",
+            "node affinity/selector" => "Compare its node selector with `kubectl get nodes -L kubernetes.io/os,node.kubernetes.io/windows-build`. Windows nodes have `kubernetes.io/os: windows`, in lower case.",
         };
     NOT_SCHEDULED: "not-scheduled", Error, "A Pod is not on a node.",
         "`kubectl describe pod POD --namespace NAMESPACE` shows what the scheduler says, `kubectl get nodes -L kubernetes.io/os,node.kubernetes.io/windows-build` which nodes there are.",

@@ -25,7 +25,7 @@ use gmsa_core::credspec::{Contents, CredentialSpec};
 mod fields;
 mod scrub;
 
-pub use fields::LEFT_OUT;
+pub use fields::OMITTED;
 
 /// The version of the file. It rises when a field goes or means something else.
 const VERSION: u32 = 2;
@@ -148,7 +148,7 @@ impl Bundle {
             version: u32,
         }
         let (name, text) = (file.display(), input::text_within(file, MAX_BYTES)?);
-        let is_none = || format!("{name} is no bundle of kubectl gmsa doctor --bundle");
+        let is_none = || format!("{name} is not a bundle of kubectl gmsa doctor --bundle");
         let Versioned { version } = serde_json::from_str(&text).with_context(is_none)?;
         if version != VERSION {
             bail!("{name} is a bundle of version {version}, and this program reads {VERSION}");
@@ -203,7 +203,7 @@ impl Bundle {
         Err(Unread::left_out(LIST, path))
     }
 
-    /// What was answered to a request that is no read.
+    /// The answer to a question, such as an access review or a dry run.
     pub(super) fn answer(&self, verb: &str, request: &str) -> Read<Value> {
         self.fails(verb, request)?;
         let known = self.answers.get(request).or_else(|| self.answers.get(path_of(request)));
@@ -265,7 +265,7 @@ fn related<'o>(objects: impl Iterator<Item = &'o (&'o str, Value)>) -> BTreeSet<
     }
 }
 
-/// The path of those of all namespaces, and the namespace.
+/// The path of the collection in all namespaces, and the namespace of this one.
 fn of_all(path: &str) -> (String, Option<&str>) {
     let parts = path.split_once("/namespaces/").and_then(|(before, rest)| Some((before, rest.split_once('/')?)));
     match parts {

@@ -65,9 +65,23 @@ impl CommandOutput {
         }))
     }
 
-    /// Whether a ticket is encrypted by RC4, which `klist` names alike in every language: `RSADSI RC4-HMAC(NT)`.
-    pub fn names_rc4(&self) -> bool {
-        self.printed.contains("RC4-HMAC")
+    /// Whether the ticket for `service` is encrypted by RC4, which `klist` names alike in every language: `RSADSI RC4-HMAC(NT)`. `klist get` lists
+    /// every ticket that is cached, those for other services too. The line after the client names the server, `krbtgt/CONTOSO.COM @ CONTOSO.COM`.
+    pub fn is_rc4(&self, service: &str) -> bool {
+        let mut is_meant = false;
+        let mut lines = self.printed.lines().map(str::trim);
+        while let Some(line) = lines.next() {
+            if line.starts_with('#') && line.contains('>') {
+                let server = lines.next().and_then(|line| line.split_once(':')).map_or("", |(_, server)| server.trim());
+                let name = server.split(" @ ").next().unwrap_or_default();
+                let class = name.split('/').next().unwrap_or_default();
+                is_meant =
+                    [name, class, name.trim_end_matches('$')].iter().any(|known| known.eq_ignore_ascii_case(service));
+            } else if is_meant && line.contains("RC4-HMAC") {
+                return true;
+            }
+        }
+        false
     }
 
     /// Whether there is an assignment of this number, as `nslookup` prints the port of a service record.
@@ -152,8 +166,34 @@ mod tests {
             assert_eq!(of(&format!("{own}{other}\r\n")), Some(false), "{other}");
         }
         assert_eq!(of("A ticket to krbtgt has been retrieved successfully."), None);
-        assert!(answer(0, "KerbTicket-Verschl\u{fffd}sselungstyp: RSADSI RC4-HMAC(NT)").names_rc4());
-        assert!(!answer(0, "AES-256-CTS-HMAC-SHA1-96").names_rc4());
+    }
+
+    #[test]
+    fn rc4_counts_in_the_ticket_that_was_asked_for() {
+        let ticket = |server: &str, encryption: &str| {
+            format!(
+                "#0>\tClient: WebApp1$ @ CONTOSO.COM\r\n\tServer: {server} @ CONTOSO.COM\r\n\tKerbTicket-Verschl\u{fffd}sselungstyp: {encryption}\r\n\r\n"
+            )
+        };
+        let (rc4, aes) = ("RSADSI RC4-HMAC(NT)", "AES-256-CTS-HMAC-SHA1-96");
+        let printed = [
+            ticket("krbtgt/CONTOSO.COM", aes),
+            ticket("MSSQLSvc/db.contoso.com:1433", rc4),
+            ticket("WebApp1$", aes),
+            ticket("WebApp2$", rc4),
+        ];
+        for (service, expected) in [
+            ("krbtgt", false),
+            ("MSSQLSvc/db.contoso.com:1433", true),
+            ("mssqlsvc/DB.contoso.com:1433", true),
+            ("WebApp1", false),
+            ("webapp2", true),
+            ("http/web", false),
+        ] {
+            assert_eq!(answer(0, &printed.concat()).is_rc4(service), expected, "{service}");
+        }
+        assert!(answer(0, &ticket("krbtgt/CONTOSO.COM", rc4)).is_rc4("krbtgt"));
+        assert!(!answer(0, rc4).is_rc4("krbtgt"));
     }
 
     #[test]

@@ -51,7 +51,7 @@ impl Asked {
             Self::SecureChannel => &["nltest", "/query"],
             Self::Trust if user.may_verify() => &["nltest", &verify],
             Self::Trust => return None,
-            Self::DomainTicket => return user.get_ticket("krbtgt"),
+            Self::DomainTicket => return user.get_ticket(KRBTGT),
             Self::ServiceTicket => return user.get_ticket(service.unwrap_or(account)),
         };
         Some(words.iter().map(|word| (*word).to_owned()).collect())
@@ -73,12 +73,12 @@ impl Asked {
             Self::DnsOverTcp => Check::pass(about, "the same over TCP"),
             _ => match answer.failure() {
                 Some(code) => found_by_code((self, about), code, identity, command),
-                // These commands print a code on success too.
+                // These print a code for success too.
                 None if matches!(self, Self::SecureChannel | Self::Trust) && !answer.succeeded() => {
                     let text = format!("{} printed no status code", command.join(" "));
                     Check::breach(about, &rules::UNKNOWN_STATUS, text)
                 }
-                None => match self.success(answer, identity) {
+                None => match self.success(answer, identity, command.last().map_or("", String::as_str)) {
                     Ok(text) => Check::pass(about, text),
                     Err(found) => Check::found(about, *found),
                 },
@@ -87,7 +87,8 @@ impl Asked {
     }
 
     /// The command succeeded. What it printed can still be about another account or domain.
-    fn success(self, answer: &CommandOutput, identity: &Identity) -> Result<String, Box<Diagnostic>> {
+    /// `asked` is what a ticket was asked for.
+    fn success(self, answer: &CommandOutput, identity: &Identity, asked: &str) -> Result<String, Box<Diagnostic>> {
         let Identity { domain, net_bios, account } = identity;
         let wrong = |rule, text: String| Err(Box::new(rules::found(rule, text, &identity.names())));
         match self {
@@ -107,18 +108,25 @@ impl Asked {
                 Some(false) => {
                     wrong(&rules::OTHER_ACCOUNT, format!("klist lists a ticket that is not one of {account}$"))
                 }
-                Some(true) if answer.names_rc4() => {
+                Some(true) if answer.is_rc4(asked) && [KRBTGT, account].contains(&asked) => {
                     wrong(&rules::ACCOUNT_ENCRYPTION, format!("{account} has a ticket that is encrypted by RC4"))
+                }
+                // The key is that of the account which has this name.
+                Some(true) if answer.is_rc4(asked) => {
+                    Ok(format!("{account} gets it, encrypted by RC4 for the account of {asked}"))
                 }
                 Some(true) => Ok(format!("{account} gets it")),
                 None => Err(Box::new(not_checked(
-                    "klist lists no ticket, so nothing shows whose it is",
+                    "klist lists no ticket, so its account is not known",
                     "Run klist in the container by hand: the client of each ticket must be the account.",
                 ))),
             },
         }
     }
 }
+
+/// The service that every domain controller is.
+const KRBTGT: &str = "krbtgt";
 
 /// The port of LDAP, which a service record of a domain controller has.
 const LDAP: &str = "389";

@@ -11,8 +11,8 @@ use crate::shared::{
     pods::ClusterPod,
     rules::{self, Names, Subject},
     snapshot::Snapshot,
-    start::{is_cause, workload::Workload},
     unread::{Read, because},
+    walk::{pod::is_cause, workload::Workload},
     workloads::Kind,
 };
 use gmsa_cluster::resolver::live::collection;
@@ -83,8 +83,8 @@ fn known(read: Read<Option<Diagnostic>>, about: &'static str, checks: &mut Vec<C
     })
 }
 
-/// What the decision left out: that a credential spec could not be read, where its use is denied as well, and whether the service account may use
-/// one that could not be read, which the webhook asks only of contents that it has.
+/// Facts that the decision does not need, and this report does: a credential spec that could not be read beside a denied use of it, and whether the
+/// service account may use a credential spec that could not be read.
 async fn left_out(finder: &mut FactFinder, denials: &[Denial], namespace: &str, pod: &Pod) -> Vec<Denial> {
     let service_account = pod.service_account().to_owned();
     let subject = admission::Subject { namespace: namespace.into(), service_account: service_account.as_str().into() };

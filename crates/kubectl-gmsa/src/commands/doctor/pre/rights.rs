@@ -74,7 +74,7 @@ pub(super) async fn check(snapshot: &Snapshot, namespace: &str, no_namespace: bo
     }])
 }
 
-/// The rights of the webhook that the user lacks and may not give all the same.
+/// The rights of the webhook that the user neither has nor may grant by `escalate`.
 async fn missing_to_give(snapshot: &Snapshot) -> Read<Vec<String>> {
     let missing_rights = missing(snapshot, &GIVEN.map(|rights| (rights, None))).await?;
     if missing_rights.is_empty() || missing(snapshot, &[(ESCALATE, None)]).await?.is_empty() {

@@ -21,13 +21,13 @@ use x509_parser::pem::Pem;
 use crate::shared::{rules, workloads::Kind};
 
 /// What stands where contents of a credential spec were.
-pub const LEFT_OUT: &str = "leftOut";
+pub const OMITTED: &str = "leftOut";
 
 const METADATA: &str = "metadata/name metadata/namespace metadata/uid metadata/labels metadata/ownerReferences metadata/creationTimestamp \
-    metadata/deletionTimestamp metadata/annotations/deployment.kubernetes.io~1revision \
+    metadata/deletionTimestamp metadata/finalizers metadata/annotations/deployment.kubernetes.io~1revision \
     metadata/annotations/kubectl.kubernetes.io~1restartedAt metadata/generateName";
 
-/// Of a pod, and of the template of one.
+/// Fields of a pod and of a pod template.
 const POD: &str = "metadata/labels metadata/annotations/kubectl.kubernetes.io~1restartedAt spec/nodeName spec/nodeSelector spec/os \
     spec/runtimeClassName spec/serviceAccountName spec/hostname spec/hostNetwork spec/tolerations \
     spec/affinity/nodeAffinity spec/restartPolicy spec/securityContext/windowsOptions spec/volumes/secret \
@@ -40,11 +40,12 @@ const POD: &str = "metadata/labels metadata/annotations/kubectl.kubernetes.io~1r
 /// Where a workload has the template of its pods.
 const TEMPLATES: [&str; 3] = ["", "spec/template/", "spec/jobTemplate/spec/template/"];
 
-const WORKLOAD: &str = "spec/replicas spec/parallelism spec/completions spec/suspend spec/selector spec/updateStrategy spec/paused \
+const WORKLOAD: &str = "metadata/annotations/meta.helm.sh~1release-name metadata/annotations/meta.helm.sh~1release-namespace \
+    metadata/managedFields/manager metadata/managedFields/operation spec/replicas spec/parallelism spec/completions spec/suspend spec/selector spec/updateStrategy spec/paused \
     status/desiredNumberScheduled status/succeeded status/replicas";
 
 const CONFIGURATION: &str = "metadata/annotations/meta.helm.sh~1release-name metadata/annotations/meta.helm.sh~1release-namespace \
-    metadata/managedFields/manager metadata/managedFields/fieldsV1 webhooks/name webhooks/failurePolicy \
+    metadata/managedFields/manager metadata/managedFields/operation metadata/managedFields/fieldsV1 webhooks/name webhooks/failurePolicy \
     webhooks/matchPolicy webhooks/sideEffects webhooks/timeoutSeconds webhooks/admissionReviewVersions webhooks/rules \
     webhooks/namespaceSelector webhooks/objectSelector webhooks/matchConditions webhooks/clientConfig/service \
     webhooks/clientConfig/caBundle";
@@ -176,10 +177,10 @@ fn clean(value: &mut Value, contents: &HashMap<String, Contents>) {
 
 /// Contents that differ in the same way from those of the credential spec: that is all that is said of them.
 fn without_contents(carried: &str, name: Option<&str>, contents: &HashMap<String, Contents>) -> String {
-    let other = format!("\"{LEFT_OUT}\":\"other contents\"");
+    let other = format!("\"{OMITTED}\":\"other contents\"");
     match name.and_then(|name| Some((name, compare(carried, contents.get(name)?)))) {
-        Some((name, Ok(()))) => json!({LEFT_OUT: name}).to_string(),
-        Some((_, Err(Difference::TooLong | Difference::NotJson))) => LEFT_OUT.to_owned(),
+        Some((name, Ok(()))) => json!({OMITTED: name}).to_string(),
+        Some((_, Err(Difference::TooLong | Difference::NotJson))) => OMITTED.to_owned(),
         Some((_, Err(Difference::DuplicateKey))) => format!("{{{other},{other}}}"),
         Some((_, Err(Difference::Value { as_injected: false }))) => format!("{{ {other} }}"),
         Some((_, Err(Difference::Value { as_injected: true }))) | None => format!("{{{other}}}"),
@@ -208,7 +209,7 @@ fn credential_spec(spec: &Value) -> Value {
         json!({"rule": found.rule.id, "level": found.severity.as_str(), "field": field})
     };
     let findings: Vec<Value> = lint::object(spec).into_iter().map(finding).collect();
-    let credspec = spec.get("credspec").filter(|credspec| credspec.is_object()).map(|_| json!({LEFT_OUT: name}));
+    let credspec = spec.get("credspec").filter(|credspec| credspec.is_object()).map(|_| json!({OMITTED: name}));
     json!({"metadata": {"name": name}, "credspec": credspec, "findings": findings})
 }
 
@@ -220,7 +221,7 @@ mod tests {
     fn contents_that_are_left_out_compare_as_they_did() {
         let of = |value: Value| Contents::of(value.as_object().unwrap());
         let contents = HashMap::from([("webapp1".to_owned(), of(json!({"a": 1, "b": 2})))]);
-        let left_out = of(json!({LEFT_OUT: "webapp1"}));
+        let left_out = of(json!({OMITTED: "webapp1"}));
         for carried in
             [r#"{"a":1,"b":2}"#, r#"{"b": 2, "a": 1}"#, r#"{"a":1}"#, r#"{"a": 1}"#, r#"{"a":1,"a":1}"#, "{", ""]
         {

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::fields;
 
 /// What stands where something was taken out.
-const LEFT_OUT: &str = "<left out>";
+const OMITTED: &str = "<left out>";
 
 /// Words of the contents of a credential spec. Their names alone, as in a path of the linter, are no contents: those stand in braces.
 const CONTENTS: [&str; 4] = ["ActiveDirectoryConfig", "CmsPlugins", "DomainJoinConfig", "HostAccountConfig"];
@@ -28,7 +28,7 @@ fn scrubbed(text: &str) -> String {
         let was_in_key = in_key;
         in_key = (in_key || starts) && !line.contains("-----END");
         let has_contents = CONTENTS.iter().any(|word| line.contains(word)) && line.contains('{');
-        if starts || was_in_key || has_contents { LEFT_OUT.to_owned() } else { without_tokens(line) }
+        if starts || was_in_key || has_contents { OMITTED.to_owned() } else { without_tokens(line) }
     });
     lines.collect::<Vec<_>>().join("\n")
 }
@@ -51,7 +51,7 @@ fn without_tokens(line: &str) -> String {
         }
         let lower = word.to_lowercase();
         if is_secret || (word.starts_with("eyJ") && word.len() > 20) {
-            out.push_str(LEFT_OUT);
+            out.push_str(OMITTED);
             rest = after_secret();
             is_secret = lower == "bearer";
         } else if let Some((name, _)) = word.split_once('=').filter(|(name, _)| names_secret(&name.to_lowercase())) {

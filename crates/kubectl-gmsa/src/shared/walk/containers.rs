@@ -1,0 +1,466 @@
+//! What a kubelet has made of a pod: its sandbox, its init containers, its containers.
+
+use k8s_openapi::{
+    api::core::v1::{ContainerState, ContainerStateWaiting, ContainerStatus, PodStatus},
+    jiff::SignedDuration,
+};
+use serde_json::json;
+
+use super::{
+    events::{Event, Events},
+    scheduling::node_name,
+};
+use crate::shared::{
+    output::first_five,
+    pods::ClusterPod,
+    rules::{self, Names, Phase, Subject},
+    workloads::Kind,
+};
+use gmsa_core::{
+    credspec::is_dns_label,
+    diagnostic::{Check, Diagnostic, Rule, Severity},
+};
+
+pub const SANDBOX: &str = "sandbox";
+pub const INIT: &str = "init containers";
+pub const CONTAINERS: &str = "containers";
+
+/// The reasons of the kubelet for a container that it has not tried yet, because the sandbox or the init containers come first.
+const NOT_TRIED: [&str; 2] = ["ContainerCreating", "PodInitializing"];
+
+/// The reasons of the kubelet for an image that it does not get (`pkg/kubelet/images/types.go`).
+const PULL: [&str; 6] = [
+    "ErrImagePull",
+    "ImagePullBackOff",
+    "InvalidImageName",
+    "ErrImageNeverPull",
+    "ImageInspectError",
+    "RegistryUnavailable",
+];
+
+/// How old a pod is for which nothing needs to have happened.
+const AT_FIRST: SignedDuration = SignedDuration::from_secs(15);
+
+/// How long an image of Windows may take.
+const PULL_TIME: SignedDuration = SignedDuration::from_mins(30);
+
+/// How many restarts are often, and until when the last one matters.
+const OFTEN: i32 = 3;
+const RECENT: SignedDuration = SignedDuration::from_hours(24);
+
+/// What to do where the hook of a container fails.
+const HOOK: &str = "The command of `lifecycle.postStart` failed, so the kubelet ended the container, and `kubectl logs` does not show what it printed: run the \
+    command in the container, without the hook. One that may fail at first belongs into the start script of the container, which can repeat it.";
+
+/// A pod, and what is known about it.
+pub struct Seen<'p> {
+    pub pod: &'p ClusterPod,
+    pub subject: Subject<'p>,
+    pub events: &'p Events,
+}
+
+impl<'p> Seen<'p> {
+    fn status(&self) -> Option<&'p PodStatus> {
+        self.pod.object.status.as_ref()
+    }
+
+    fn newest(&self, is_meant: impl Fn(&Event) -> bool) -> Option<&'p Event> {
+        self.events.newest(self.pod.object.metadata.uid.as_deref()?, is_meant)
+    }
+
+    fn init(&self) -> &'p [ContainerStatus] {
+        self.status().and_then(|status| status.init_container_statuses.as_deref()).unwrap_or_default()
+    }
+
+    fn containers(&self) -> &'p [ContainerStatus] {
+        self.status().and_then(|status| status.container_statuses.as_deref()).unwrap_or_default()
+    }
+
+    /// The phase, and the node where there is one.
+    fn place(&self) -> String {
+        let node = node_name(self.pod).map(|node| format!(" on {node}")).unwrap_or_default();
+        format!("{}{node}", self.pod.phase())
+    }
+
+    /// Whether some container was tried, which needs a sandbox.
+    fn has_sandbox(&self) -> bool {
+        self.pod.condition("PodReadyToStartContainers").is_some_and(|condition| condition.status == "True")
+            || self.init().iter().chain(self.containers()).any(was_tried)
+            || matches!(self.pod.phase(), "Running" | "Succeeded" | "Failed")
+    }
+
+    /// The step: the sandbox, which holds the network of the pod.
+    pub fn sandbox(&self) -> Check {
+        if self.has_sandbox() {
+            return Check::pass(SANDBOX, "was created");
+        }
+        let place = self.place();
+        let Some(event) = self.of_sandbox() else {
+            // A status that says nothing of containers is of a kubelet that has not seen the pod.
+            let found = self.explained(format!("{place}: its kubelet has created no sandbox yet"), "", || None);
+            return Check::found(SANDBOX, self.if_late(found));
+        };
+        let said = format!("{}: {}", event.reason, event.message);
+        Check::found(SANDBOX, self.explained(format!("{place}: {said}"), &said, || None))
+    }
+
+    /// A finding about a pod for which nothing has failed: only a note in its first seconds.
+    pub fn if_late(&self, found: Diagnostic) -> Diagnostic {
+        let created = self.pod.object.metadata.creation_timestamp.as_ref();
+        let age = created.and_then(|created| self.events.since(created.0));
+        if age.is_none_or(|age| age >= AT_FIRST) {
+            return found;
+        }
+        rules::found(&rules::POD_STARTING, found.message, &self.names())
+    }
+
+    /// Whether its API server ends the pod, and why it is there still: a check where it does.
+    pub fn ending(&self) -> Option<Check> {
+        let deleted = self.pod.object.metadata.deletion_timestamp.as_ref()?;
+        let (text, fix) = self.why_ending();
+        let found = Diagnostic::new(&rules::POD_ENDING, format!("{}: the pod {text}", self.place())).fixed(fix);
+        // The time includes the grace period of its containers.
+        let has_time = self.events.since(deleted.0).is_some_and(|late| late.is_negative());
+        Some(Check::found(CONTAINERS, if has_time { found.with_severity(Severity::Warning) } else { found }))
+    }
+
+    /// Why a pod that is being deleted is still there, and what to do.
+    pub fn why_ending(&self) -> (String, Option<String>) {
+        let Self { pod, subject, .. } = self;
+        let metadata = &pod.object.metadata;
+        let finalizers: Vec<&str> = metadata.finalizers.iter().flatten().map(String::as_str).collect();
+        let disrupted = pod.condition("DisruptionTarget").and_then(|condition| condition.message.as_deref());
+        let by = disrupted.map(|message| format!(" ({message})")).unwrap_or_default();
+        let deleted = metadata.deletion_timestamp.as_ref();
+        let has_time = deleted.and_then(|deleted| self.events.since(deleted.0)).is_some_and(|late| late.is_negative());
+        if !finalizers.is_empty() {
+            let patch = " --type=merge --patch '{\"metadata\":{\"finalizers\":null}}'";
+            let freed = subject.command("patch pod", self.name(), patch);
+            let text = format!("is being deleted{by}, but it has finalizers: {}", first_five(&finalizers));
+            return (text, freed.map(|freed| format!("If nothing removes them any more: {freed}.")));
+        }
+        if has_time {
+            let fix = "Wait: its containers have the grace period of the Pod to end. Then its controller creates another one.";
+            return (format!("is being deleted{by}"), Some(fix.to_owned()));
+        }
+        let forced = subject.command("delete pod", self.name(), " --force");
+        let text = format!("is being deleted{by}, but its kubelet has not ended it");
+        (text, forced.map(|forced| format!("If its node is gone for good: {forced}.")))
+    }
+
+    /// What keeps the kubelet from creating the sandbox.
+    fn of_sandbox(&self) -> Option<&'p Event> {
+        const REASONS: [&str; 6] = [
+            "FailedCreatePodSandBox",
+            "NetworkNotReady",
+            "FailedMount",
+            "FailedMapVolume",
+            "FailedAttachVolume",
+            "Failed",
+        ];
+        // The sum of what failed, which does not say what.
+        let is_sum = |event: &Event| event.message.starts_with("Unable to attach or mount volumes");
+        let is_meant = |event: &Event| REASONS.contains(&event.reason.as_str());
+        self.newest(|event| is_meant(event) && !is_sum(event)).or_else(|| self.newest(is_meant))
+    }
+
+    /// Whether nothing is wrong but that the kubelet has not done it yet: it creates the sandbox, or pulls an image.
+    pub fn waits(&self) -> bool {
+        let is_broken = troubles(self.init()).chain(troubles(self.containers())).next().is_some();
+        self.pod.phase() == "Pending" && !is_broken && (self.has_sandbox() || self.of_sandbox().is_none())
+    }
+
+    /// Whether it is an init container that goes on beside the others.
+    fn is_sidecar(&self, container: &ContainerStatus) -> bool {
+        let of_spec = self.pod.object.spec.iter().flat_map(|spec| spec.init_containers.iter().flatten());
+        let mut of_name = of_spec.filter(|init| init.name == container.name);
+        of_name.any(|init| init.restart_policy.as_deref() == Some("Always"))
+    }
+
+    fn name(&self) -> &'p str {
+        self.pod.place().1
+    }
+
+    /// The step: the first init container that has not ended well.
+    pub fn init_containers(&self) -> Check {
+        let init = self.init();
+        if let Some((container, trouble)) = troubles(init).next() {
+            return Check::found(INIT, self.broken("init container", container, &trouble));
+        }
+        if init.is_empty() {
+            let spec = self.pod.object.spec.as_ref();
+            let are_none = spec.is_none_or(|spec| spec.init_containers.iter().flatten().next().is_none());
+            return Check::pass(
+                INIT,
+                if are_none { "there are none" } else { "the kubelet has reported nothing of them" },
+            );
+        }
+        let Some(container) = init.iter().find(|container| is_running(container) && !self.is_sidecar(container)) else {
+            return Check::pass(INIT, "have ended well");
+        };
+        let text = format!("init container {:?} has not ended yet", container.name);
+        Check::found(INIT, self.explained(text, "", || self.see_logs(container)))
+    }
+
+    /// The step: the containers run, or have ended well.
+    pub fn containers_run(&self) -> Check {
+        let place = self.place();
+        let troubles: Vec<_> = troubles(self.containers()).collect();
+        let found = match troubles.first() {
+            _ if self.pod.phase() == "Failed" => Some(self.failed(&place, &troubles)),
+            Some((container, trouble)) => Some(self.broken("container", container, trouble)),
+            None if self.pod.phase() == "Pending" => Some(self.not_started(&place)),
+            None => self.not_ready(&place).or_else(|| self.restarted(&place)),
+        };
+        found.map_or_else(|| Check::pass(CONTAINERS, place), |found| Check::found(CONTAINERS, found))
+    }
+
+    /// No container has started, and none has failed: an image of Windows takes minutes.
+    fn not_started(&self, place: &str) -> Diagnostic {
+        let pulled = self.newest(|event| event.reason == "Pulling");
+        if let Some((event, age)) = pulled.and_then(|event| Some((event, self.events.since(event.at?)?))) {
+            let text = format!("{place}: {}, since {} s", event.message, age.as_secs());
+            let fix = "Wait: an image of Windows Server Core has some gigabytes. If it takes much longer than on other nodes, look at the path to the registry.";
+            return Diagnostic::new(&rules::POD_STARTING, text).with_fix(fix);
+        }
+        let created = self.pod.object.metadata.creation_timestamp.as_ref();
+        let age = created.and_then(|created| self.events.since(created.0));
+        let has_sandbox = self.pod.condition("PodReadyToStartContainers").is_some_and(|known| known.status == "True");
+        if has_sandbox && age.is_some_and(|age| age < PULL_TIME) {
+            let text = format!("{place}: its kubelet pulls an image, or creates the container");
+            return rules::found(&rules::POD_STARTING, text, &self.names());
+        }
+        self.if_late(self.explained(format!("{place}: its kubelet has started no container yet"), "", || None))
+    }
+
+    /// A container that runs just now, and is ended again and again.
+    fn restarted(&self, place: &str) -> Option<Diagnostic> {
+        if self.pod.phase() != "Running" {
+            return None;
+        }
+        let (container, ended) = self.containers().iter().find_map(|container| {
+            let ended = container.last_state.as_ref()?.terminated.as_ref()?;
+            let age = ended.finished_at.as_ref().and_then(|at| self.events.since(at.0));
+            let is_recent = age.is_none_or(|age| age < RECENT);
+            (container.restart_count >= OFTEN && is_recent).then_some((container, ended))
+        })?;
+        let is_liveness = |event: &Event| event.reason == "Unhealthy" && event.message.starts_with("Liveness");
+        let probe = self.newest(|event| event.is_of_container(&container.name) && is_liveness(event));
+        let why = words([&ended.reason, &ended.message]);
+        let said = [why.as_str(), probe.map_or("", |event| event.message.as_str())];
+        let said = said.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ");
+        let text = format!(
+            "{place}, and container {:?} was restarted {} times, last after exit code {}: {said}",
+            container.name, container.restart_count, ended.exit_code
+        );
+        let found = self.explained(text, &said, || self.more_memory(container).or_else(|| self.see_logs(container)));
+        Some(found.with_severity(Severity::Warning))
+    }
+
+    /// Why a pod that runs is not ready, so that its Services send it nothing.
+    fn not_ready(&self, place: &str) -> Option<Diagnostic> {
+        if self.pod.phase() != "Running" {
+            return None;
+        }
+        let sidecars = self.init().iter().filter(|init| self.is_sidecar(init));
+        let unready = sidecars.chain(self.containers()).find(|container| is_running(container) && !container.ready);
+        let (text, said) = if let Some(container) = unready {
+            let is_probe = |event: &Event| event.reason == "Unhealthy" && event.may_be_of_container(&container.name);
+            let why = self.newest(is_probe).map_or("no event says why yet", |event| event.message.as_str());
+            (format!("container {:?} is not ready: {why}", container.name), why.to_owned())
+        } else {
+            // A container that has ended is not ready.
+            let all_run = !self.containers().is_empty() && self.containers().iter().all(|container| container.ready);
+            let ready = self.pod.condition("Ready").filter(|condition| condition.status != "True" && all_run)?;
+            let why = words([&ready.reason, &ready.message]);
+            (format!("the pod is not ready: {why}"), why)
+        };
+        Some(self.of_rule(&rules::POD_NOT_READY, format!("{place}, and {text}"), &said, || None))
+    }
+
+    /// A pod that was evicted has a reason of its own; otherwise its containers say why it failed.
+    fn failed(&self, place: &str, troubles: &[(&ContainerStatus, String)]) -> Diagnostic {
+        let own = self.status().map(|status| words([&status.reason, &status.message])).filter(|own| !own.is_empty());
+        let of_containers =
+            troubles.iter().map(|(container, trouble)| format!("container {:?} {trouble}", container.name));
+        let why = own.into_iter().chain(of_containers).collect::<Vec<_>>().join("; ");
+        let colon = if why.is_empty() { "" } else { ": " };
+        self.of_rule(&rules::POD_FAILED, format!("{place}{colon}{why}"), &why, || {
+            let of_container = troubles.first().and_then(|(container, _)| self.see_logs(container));
+            let fix = of_container.or_else(|| {
+                let delete = self.subject.command("delete pod", self.name(), "")?;
+                matches!(self.subject, Subject::Workload { .. }).then(|| format!(
+                    "Remove what the message names; set requests that fit the container, so that its node has room for it. Its controller has created, or \
+                     creates, a new Pod; this one is only a record: {delete}."
+                ))
+            })?;
+            // Its template cannot be changed, and it starts no pod any more once it has failed.
+            let again = match self.subject {
+                Subject::Workload { kind: Kind::Job, name, .. } => self.subject.command("delete job", name, ""),
+                _ => None,
+            };
+            let again = again.map(|delete| format!(" Then start the Job again: {delete}, and apply its manifest."));
+            Some(fix + &again.unwrap_or_default())
+        })
+    }
+
+    /// A container that does not start, or that has ended.
+    fn broken(&self, kind: &str, container: &ContainerStatus, trouble: &str) -> Diagnostic {
+        let reason = waiting(container).and_then(|waiting| waiting.reason.as_deref()).unwrap_or_default();
+        let is_pull = PULL.contains(&reason);
+        let is_liveness = |event: &Event| {
+            event.reason == "Unhealthy" && !event.message.starts_with("Readiness") && reason == "CrashLoopBackOff"
+        };
+        let event = self.newest(|event| {
+            event.is_of_container(&container.name)
+                && (event.reason == "Failed" || is_liveness(event))
+                && (is_pull == event.message.starts_with("Failed to pull image"))
+        });
+        let no_secret = self.newest(|event| is_pull && event.reason == "FailedToRetrieveImagePullSecret");
+        // What the hook prints is in this event alone.
+        let is_hook = |event: &Event| event.reason == "FailedPostStartHook" && event.is_of_container(&container.name);
+        let hook = self.newest(|event| !is_pull && is_hook(event));
+        let event = no_secret.or(hook).or(event);
+        let more = event.filter(|event| !trouble.contains(event.message.trim_start_matches("Error: ")));
+        let more = more.map(|event| format!("; {}", event.message)).unwrap_or_default();
+        let said = format!("{trouble}{more}");
+        let text = format!("{}, {kind} {:?} {said}", self.place(), container.name);
+        self.explained(text, &said, || match reason {
+            _ if no_secret.is_some() => None,
+            _ if hook.is_some() => Some(HOOK.to_owned()),
+            "ErrImageNeverPull" => {
+                let list = if kind == "container" { "containers" } else { "initContainers" };
+                let change = json!({(list): [{"name": container.name, "imagePullPolicy": "IfNotPresent"}]});
+                Some(format!("Load the image onto the node, or let the node pull it: {}", self.subject.change(&change)))
+            }
+            _ if is_pull => self.other_image(container, &said),
+            _ => self.more_memory(container).or_else(|| self.see_logs(container)),
+        })
+    }
+
+    /// What to do where a container was ended because it uses more memory than it may.
+    fn more_memory(&self, container: &ContainerStatus) -> Option<String> {
+        let states = [&container.state, &container.last_state].into_iter().flatten();
+        let mut ended = states.filter_map(|state| state.terminated.as_ref());
+        ended.find(|ended| ended.reason.as_deref() == Some("OOMKilled"))?;
+        let more = format!(" --containers={} --limits=memory=SIZE", container.name);
+        let set = self.set("resources", container, &more)?;
+        Some(format!("It uses more memory than its limit: raise that: {set}."))
+    }
+
+    /// What to do by the words of the registry, and the command that names another image.
+    fn other_image(&self, container: &ContainerStatus, text: &str) -> Option<String> {
+        let set = self.set("image", container, &format!(" {}=IMAGE", container.name))?;
+        let found = rules::found(&rules::NOT_STARTED, text, &self.names());
+        Some(format!("{} {set} sets another image.", found.remedy()))
+    }
+
+    /// The command that changes a container of a template. A Job's template is immutable, and existing pods of a ReplicaSet keep theirs.
+    fn set(&self, what: &str, container: &ContainerStatus, more: &str) -> Option<String> {
+        let Subject::Workload { kind, name, .. } = self.subject else { return None };
+        let can_change = !matches!(kind, Kind::Job | Kind::ReplicaSet) && is_dns_label(&container.name);
+        let verb = format!("set {what} {}", kind.as_str().to_ascii_lowercase());
+        if can_change { self.subject.command(&verb, name, more) } else { None }
+    }
+
+    fn see_logs(&self, container: &ContainerStatus) -> Option<String> {
+        // A container that containerd could not start has no log.
+        let has_log = |state: &ContainerState| {
+            let ended = state.terminated.as_ref();
+            state.running.is_some() || ended.is_some_and(|ended| ended.reason.as_deref() != Some("StartError"))
+        };
+        let (now, before) =
+            (container.state.as_ref().is_some_and(has_log), container.last_state.as_ref().is_some_and(has_log));
+        if !(now || before) || !is_dns_label(&container.name) {
+            return None;
+        }
+        let previous = if now { "" } else { " --previous" };
+        let logs = self.subject.command("logs", self.name(), &format!(" --container {}{previous}", container.name))?;
+        Some(format!("{logs} says why: correct the container, or what it needs."))
+    }
+
+    /// A finding about a sandbox or a container: of the rule that what others `said` belongs to, where there is one.
+    fn explained(&self, text: String, said: &str, otherwise: impl FnOnce() -> Option<String>) -> Diagnostic {
+        self.of_rule(&rules::NOT_STARTED, text, said, otherwise)
+    }
+
+    /// The same, where `general` is the rule of all other texts.
+    fn of_rule(
+        &self,
+        general: &'static Rule,
+        text: String,
+        said: &str,
+        otherwise: impl FnOnce() -> Option<String>,
+    ) -> Diagnostic {
+        let rule = rules::recognize(said, Phase::Start).filter(|rule| ![general, &rules::NOT_STARTED].contains(rule));
+        let (rule, otherwise) = (rule.unwrap_or(general), if rule.is_none() { otherwise() } else { None });
+        if let Some(fix) = otherwise {
+            return Diagnostic::new(rule, text).with_fix(fix);
+        }
+        let contents = self.pod.admission.slots().find_map(|slot| serde_json::from_str(slot.contents?).ok());
+        let contents = contents.unwrap_or_default();
+        rules::found(rule, text, &Names { said, ..self.names().of_contents(&contents) })
+    }
+
+    fn names(&self) -> Names<'_> {
+        let (namespace, name) = self.pod.place();
+        Names {
+            node: node_name(self.pod),
+            subject: Some(self.subject),
+            namespace: Some(namespace),
+            pod_name: Some(name),
+            ..Names::default()
+        }
+    }
+}
+
+/// Whether the kubelet has tried to start it.
+fn was_tried(container: &ContainerStatus) -> bool {
+    let is_first = waiting(container)
+        .is_none_or(|waiting| waiting.reason.as_deref().is_some_and(|reason| NOT_TRIED.contains(&reason)));
+    let has_state = container.state.as_ref().is_some_and(|state| state.running.is_some() || state.terminated.is_some());
+    has_state || !is_first || container.last_state.as_ref().is_some_and(|last| last.terminated.is_some())
+}
+
+fn waiting(container: &ContainerStatus) -> Option<&ContainerStateWaiting> {
+    container.state.as_ref()?.waiting.as_ref()
+}
+
+pub fn is_running(container: &ContainerStatus) -> bool {
+    container.state.as_ref().is_some_and(|state| state.running.is_some())
+}
+
+/// The containers that do not run, with why.
+fn troubles(all: &[ContainerStatus]) -> impl Iterator<Item = (&ContainerStatus, String)> {
+    all.iter().filter_map(|container| Some((container, trouble(container)?)))
+}
+
+/// What keeps a container from running, or ended it. `None` where it runs, has ended well, or waits for others.
+fn trouble(container: &ContainerStatus) -> Option<String> {
+    let Some(waiting) = waiting(container) else { return ended(container.state.as_ref()) };
+    let reason = waiting.reason.as_deref().unwrap_or_default();
+    let last = ended(container.last_state.as_ref()).or_else(|| {
+        // Its workload wants it to go on.
+        let is_over =
+            reason == "CrashLoopBackOff" && container.last_state.as_ref().is_some_and(|last| last.terminated.is_some());
+        is_over.then(|| "ended with exit code 0".to_owned())
+    });
+    if last.is_none() && (reason.is_empty() || NOT_TRIED.contains(&reason)) {
+        return None;
+    }
+    let last = last.map(|last| format!(", and {last} before")).unwrap_or_default();
+    Some(format!("waits: {}{last}", words([&waiting.reason, &waiting.message])))
+}
+
+fn ended(state: Option<&ContainerState>) -> Option<String> {
+    let ended = state?.terminated.as_ref().filter(|ended| ended.exit_code != 0)?;
+    let why = words([&ended.reason, &ended.message]);
+    Some(format!("ended with exit code {}{}{why}", ended.exit_code, if why.is_empty() { "" } else { ", " }))
+}
+
+/// A reason and a message, as far as they are there.
+fn words(parts: [&Option<String>; 2]) -> String {
+    let parts: Vec<&str> =
+        parts.into_iter().flatten().map(|part| part.trim()).filter(|part| !part.is_empty()).collect();
+    parts.join(": ")
+}

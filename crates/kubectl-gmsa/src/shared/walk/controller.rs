@@ -1,0 +1,67 @@
+//! A controller of a kind that is not read here, such as a Rollout: by the ReplicaSets, Jobs and pods that name it as their controller.
+//!
+//! Invariant: what names it is believed only for what is shown; nothing is changed.
+
+use anyhow::bail;
+use gmsa_core::diagnostic::Check;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+
+use super::{
+    ADMISSION,
+    workload::{Owned, WorkloadObject, controller_of, pods_of},
+};
+use crate::shared::{names, snapshot::Snapshot, workloads::Kind};
+
+/// The words of `kubectl` for what can be walked through.
+const WORDS: [&str; 13] = [
+    "pod",
+    "pods",
+    "deploy",
+    "deployment",
+    "deployments",
+    "sts",
+    "statefulset",
+    "ds",
+    "daemonset",
+    "rs",
+    "replicaset",
+    "job",
+    "cronjob",
+];
+
+/// The lines of the newest ReplicaSet or Job that it controls, or else of a pod.
+pub(super) async fn lines(snapshot: &Snapshot, namespace: &str, word: &str, name: &str) -> anyhow::Result<Vec<Check>> {
+    let is_it = |metadata: &ObjectMeta| controller_of(metadata).is_some_and(|owner| is_named(owner, word, name));
+    for kind in [Kind::ReplicaSet, Kind::Job] {
+        let read: Vec<WorkloadObject> = snapshot.list(&kind.collection(Some(namespace))).await.unwrap_or_default();
+        let own = read.into_iter().filter(|object| is_it(&object.metadata));
+        let newest = own.max_by(|one, other| {
+            let wants = |object: &WorkloadObject| object.wanted(kind).0 > 0;
+            (wants(one), one.age()).cmp(&(wants(other), other.age()))
+        });
+        if let Some(found) = newest.and_then(|newest| newest.metadata.name) {
+            let first = Check::pass(ADMISSION, format!("{word}/{name}: its newest {} is {found}", kind.as_str()));
+            let lines = super::workload(snapshot, namespace, kind, &found).await?;
+            return Ok([vec![first], lines].concat());
+        }
+    }
+    let pods: Vec<Owned> = snapshot.list(&pods_of(Some(namespace))).await.unwrap_or_default();
+    if let Some(found) = pods.into_iter().find(|pod| is_it(&pod.metadata)).and_then(|pod| pod.metadata.name) {
+        let first = Check::pass(ADMISSION, format!("{word}/{name}: one of its pods is {found}"));
+        return Ok([vec![first], super::pod(snapshot, namespace, &found).await?].concat());
+    }
+    match names::nearest(word, WORDS.into_iter()) {
+        Some(nearest) => bail!("{word:?} is no kind with pods: is {nearest}/{name} meant?"),
+        None => bail!(
+            "nothing in namespace {namespace} has {word}/{name} as its controller: no ReplicaSet, no Job and no pod"
+        ),
+    }
+}
+
+/// Whether the reference is of this kind, as `kubectl` has the word for it, and of this name.
+fn is_named(owner: &OwnerReference, word: &str, name: &str) -> bool {
+    let (kind, group) = word.split_once('.').unwrap_or((word, ""));
+    let own = owner.kind.to_ascii_lowercase();
+    let is_kind = kind == own || kind.strip_suffix('s') == Some(&own);
+    is_kind && owner.name == name && (group.is_empty() || owner.api_version.split('/').next() == Some(group))
+}

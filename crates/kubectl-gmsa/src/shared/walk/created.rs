@@ -1,0 +1,197 @@
+//! The first cause for which a workload does not have the pods that it wants, or for which they do not run.
+
+use std::cmp::Reverse;
+
+use gmsa_core::{
+    admission::pod::Pod,
+    diagnostic::{Check, Diagnostic, Severity},
+};
+
+use super::{
+    containers::{CONTAINERS, Seen},
+    events::Events,
+    pod::{is_cause, steps},
+    scheduling::Nodes,
+    workload::{Idle, Maker, Workload, is_active},
+};
+use crate::shared::{
+    pods::ClusterPod,
+    rules::{self, Names},
+    workloads::Kind,
+};
+
+pub const ADMISSION: &str = "admission";
+
+/// A pod, and its steps.
+pub type Walked<'w> = (&'w ClusterPod, Vec<Check>);
+
+/// The pod of a workload that got least far, from the newest template with a failing pod, or else a running one. Ended pods count only if
+/// the workload has no other, or has given up.
+pub fn worst<'w>(workload: &'w Workload, nodes: &Nodes, events: &Events) -> Option<Walked<'w>> {
+    let first = |counts: fn(&ClusterPod) -> bool| {
+        // What an older template made is being replaced.
+        let has_current = workload.current().iter().flat_map(|maker| &maker.pods).any(counts);
+        let makers = if has_current { workload.current() } else { &workload.makers };
+        let makers = makers.iter().rev().enumerate();
+        let pods = makers.flat_map(|(age, maker)| maker.pods.iter().map(move |pod| (age, pod)));
+        let walked = pods.filter(|(_, pod)| counts(pod)).map(|(age, pod)| {
+            let checks = steps(pod, workload.subject(), nodes, events);
+            let worst = checks.iter().filter_map(Check::severity).max();
+            ((Reverse(worst), age, checks.len(), pod.place().1), (pod, checks))
+        });
+        walked.min_by(|(one, _), (other, _)| one.cmp(other)).map(|(_, walked)| walked)
+    };
+    let (active, failed) = (|| first(is_active), || first(|pod| pod.phase() == "Failed"));
+    if workload.given_up().is_some() {
+        return failed().or_else(active);
+    }
+    active().or_else(|| if workload.wanted().0 > 0 { failed() } else { None })
+}
+
+/// The step: whether its pods were created, and if not, what the API server said.
+pub fn created(workload: &Workload, worst: Option<&Walked<'_>>, events: &Events) -> Check {
+    let (wanted, idle) = workload.wanted();
+    let is_broken = worst.is_some_and(|(_, checks)| checks.iter().any(is_cause));
+    if wanted == 0 && workload.given_up().is_none() {
+        return without_pods(workload, idle);
+    }
+    let (count, is_paused) = (format!("{} of {wanted} pods", workload.has()), workload.object.is_paused());
+    let all_created = format!("{count} were created");
+    let result = if let Some(why) = workload.given_up() {
+        let text = format!("it has failed: {why}");
+        if is_broken { Ok(text) } else { Err(over(workload, why, text)) }
+    } else if !workload.lacks() {
+        match workload.object.stuck() {
+            Some(why) if !is_broken => {
+                Err(missing(workload, format!("{count}, and its rollout does not go on: {why}")))
+            }
+            _ if is_paused => Err(paused(workload, &count).with_severity(Severity::Note)),
+            _ => Ok(all_created),
+        }
+    } else if let Some(message) = refused(workload, events) {
+        Err(refusal(workload, &count, message))
+    } else {
+        let ended = workload.pods().find(|pod| pod.object.metadata.deletion_timestamp.is_some());
+        match ended {
+            // A StatefulSet, and a rolling update, waits for the pods that are there.
+            _ if is_broken && is_paused => Err(paused(workload, &count).with_severity(Severity::Warning)),
+            _ if is_broken => Ok(all_created),
+            _ if is_paused => Err(paused(workload, &count)),
+            // A StatefulSet creates a pod of the same name when that one is gone.
+            Some(pod) => Err(ending(workload, pod, &count, events)),
+            None => Err(missing(workload, format!("{count}, and no event says why"))),
+        }
+    };
+    Check { about: ADMISSION, result }
+}
+
+/// The API server refuses its pods with this message.
+fn refusal(workload: &Workload, count: &str, message: &str) -> Diagnostic {
+    let (said, pod) = (rules::said(message), workload.pod.as_ref());
+    let names = Names {
+        namespace: Some(&workload.namespace),
+        service_account: pod.map(Pod::service_account),
+        pod,
+        subject: Some(workload.subject()),
+        ..Names::of_refusal(said)
+    };
+    rules::found(rules::refusal(said), format!("{count}: {said}"), &names)
+}
+
+/// A pod that is being deleted and is still there.
+fn ending(workload: &Workload, pod: &ClusterPod, count: &str, events: &Events) -> Diagnostic {
+    let seen = Seen { pod, subject: workload.subject(), events };
+    let (text, fix) = seen.why_ending();
+    missing(workload, format!("{count}, and pod {} {text}", pod.place().1)).fixed(fix)
+}
+
+/// A failed Job, none of whose pods shows the cause any more.
+fn over(workload: &Workload, why: &str, text: String) -> Diagnostic {
+    let found = missing(workload, text);
+    let again = workload.subject().command("delete job", &workload.name, "");
+    let again = again.filter(|_| workload.kind == Kind::Job && why.contains("deadline"));
+    found.fixed(again.map(|delete| format!(
+        "Raise activeDeadlineSeconds in its manifest, or leave it out. Then start the Job again: {delete}, and apply the manifest."
+    )))
+}
+
+/// A workload that wants no pod, and what has it want some.
+fn without_pods(workload: &Workload, idle: Idle) -> Check {
+    let Workload { kind, name, .. } = workload;
+    let text = format!("no pod is wanted: {}", idle.as_str());
+    let (subject, word) = (workload.subject(), kind.as_str().to_ascii_lowercase());
+    let (rule, severity, fix) = match idle {
+        Idle::Scaled => {
+            (&rules::PODS_MISSING, Severity::Note, subject.command(&format!("scale {word}"), name, " --replicas=1"))
+        }
+        Idle::Suspended => {
+            let patch = " --patch '{\"spec\":{\"suspend\":false}}'";
+            (&rules::PODS_MISSING, Severity::Note, subject.command(&format!("patch {word}"), name, patch))
+        }
+        Idle::NoNode => (&rules::NODE_SELECTOR, Severity::Warning, None),
+        Idle::NoJobYet | Idle::Complete | Idle::NothingLeft => return Check::pass(ADMISSION, text),
+    };
+    let found = Diagnostic::new(rule, text).with_severity(severity);
+    Check::found(ADMISSION, found.fixed(fix.map(|command| format!("{command}."))))
+}
+
+/// A paused Deployment: its controller rolls out no change.
+fn paused(workload: &Workload, count: &str) -> Diagnostic {
+    let found = missing(workload, format!("{count}, and it is paused: its controller rolls out no change"));
+    let resume = workload.subject().command("rollout resume deployment", &workload.name, "");
+    found.fixed(resume.map(|resume| format!("{resume}.")))
+}
+
+fn missing(workload: &Workload, text: String) -> Diagnostic {
+    rules::found(&rules::PODS_MISSING, text, &Names { subject: Some(workload.subject()), ..Names::default() })
+}
+
+/// Why pods that are missing are refused: by the newest event since a pod was created, or by a condition, which keeps the first message.
+fn refused<'w>(workload: &'w Workload, events: &'w Events) -> Option<&'w str> {
+    let lacking = || workload.current().iter().filter(|maker| maker.lacks());
+    let event = |maker: &Maker| {
+        let newest = |reason| events.newest(maker.uid(), |event| event.reason == reason);
+        let refusal = newest("FailedCreate")?;
+        let pods = maker.pods.iter().filter_map(|pod| pod.object.metadata.creation_timestamp.as_ref());
+        let pods = pods.map(|created| created.0).chain(newest("SuccessfulCreate").and_then(|event| event.at));
+        // The condition says that the newest attempt failed.
+        let is_past = maker.failure().is_none() && pods.max().is_some_and(|last| Some(last) >= refusal.at);
+        (!is_past).then_some(refusal)
+    };
+    let newest = lacking().filter_map(event).max_by_key(|event| event.at).map(|event| event.message.as_str());
+    newest.or_else(|| lacking().filter_map(Maker::failure).find(|message| !message.is_empty()))
+}
+
+/// Failed pods, beside the pods that the workload wants and has.
+pub fn leftovers(workload: &Workload, nodes: &Nodes, events: &Events) -> Option<Check> {
+    // The failed pods of a Job are what it counts, and a StatefulSet and a DaemonSet delete theirs.
+    let mut failed =
+        workload.pods().filter(|pod| pod.phase() == "Failed" && pod.object.metadata.deletion_timestamp.is_none());
+    if workload.given_up().is_some() || workload.wanted().0 == 0 || workload.kind.runs_to_completion() {
+        return None;
+    }
+    let pod = failed.next()?;
+    let last = steps(pod, workload.subject(), nodes, events).pop()?;
+    let found = last.result.err()?;
+    let more = failed.count();
+    let more = if more == 0 { String::new() } else { format!(" (and {more} more)") };
+    let message = format!("pod {}: {}{more}", pod.place().1, found.message);
+    Some(Check::found(CONTAINERS, Diagnostic { message, ..found }.with_severity(Severity::Warning)))
+}
+
+/// What is wrong with a workload; `None` where it has its pods, and they run.
+pub fn cause(workload: &Workload, nodes: &Nodes, events: &Events) -> Option<Diagnostic> {
+    let worst = worst(workload, nodes, events);
+    let created = created(workload, worst.as_ref(), events);
+    if is_cause(&created) {
+        return created.result.err();
+    }
+    let of_pod = worst.and_then(|(pod, checks)| {
+        let is_warning = |check: &&Check| check.severity() == Some(Severity::Warning);
+        let found = checks.iter().find(|check| is_cause(check)).or_else(|| checks.iter().find(is_warning))?;
+        let found = found.result.clone().err().filter(|found| *found.rule != rules::NOT_CHECKED)?;
+        let message = format!("pod {}: {}", pod.place().1, found.message);
+        Some(Diagnostic { message, ..found })
+    });
+    of_pod.or_else(|| leftovers(workload, nodes, events)?.result.err())
+}

@@ -1,0 +1,121 @@
+//! Which nodes a pod may be on: its node selector and required node affinity, and its tolerations, as the scheduler reads them
+//! (`component-helpers/scheduling/corev1` of Kubernetes).
+//!
+//! Invariant: what is not understood here, such as an operator of a later version, does not rule a node out.
+
+use std::collections::BTreeMap;
+
+use gmsa_core::node_affinity::{self, Known, NodeAffinity};
+use k8s_openapi::api::core::v1::{Node, PodSpec, Taint, Toleration};
+
+/// The labels of a node.
+pub fn labels(node: &Node) -> BTreeMap<String, String> {
+    node.metadata.labels.clone().unwrap_or_default()
+}
+
+/// A node with all its labels.
+struct Labelled<'n>(&'n Node);
+
+impl node_affinity::Node for Labelled<'_> {
+    fn label(&self, key: &str) -> Known<'_> {
+        self.0.metadata.labels.as_ref().and_then(|labels| labels.get(key)).map(String::as_str).into()
+    }
+
+    fn name(&self) -> Known<'_> {
+        self.0.metadata.name.as_deref().into()
+    }
+}
+
+/// The nodes that the pod selects.
+pub fn selected<'n>(spec: &PodSpec, nodes: &'n [Node]) -> Vec<&'n Node> {
+    let affinity = affinity(spec);
+    let by_selector = |node: &&Node| {
+        let has = |(key, value)| node.metadata.labels.as_ref().is_some_and(|labels| labels.get(key) == Some(value));
+        spec.node_selector.iter().flatten().all(has)
+    };
+    nodes.iter().filter(by_selector).filter(|node| affinity.allows(&Labelled(node))).collect()
+}
+
+/// The required node affinity of a pod.
+pub fn affinity(spec: &PodSpec) -> NodeAffinity {
+    let of_nodes = spec.affinity.as_ref().and_then(|affinity| affinity.node_affinity.as_ref());
+    // The API server validates this form.
+    let read = of_nodes.and_then(|of_nodes| serde_json::from_value(serde_json::to_value(of_nodes).ok()?).ok());
+    read.unwrap_or_default()
+}
+
+/// The taints that keep the pod from a node.
+pub fn untolerated<'n>(spec: &PodSpec, node: &'n Node) -> Vec<&'n Taint> {
+    let taints = node.spec.iter().flat_map(|node| node.taints.iter().flatten());
+    let keeps_away = |taint: &&Taint| taint.effect != "PreferNoSchedule";
+    let is_tolerated = |taint: &Taint| spec.tolerations.iter().flatten().any(|toleration| tolerates(toleration, taint));
+    taints.filter(keeps_away).filter(|taint| !is_tolerated(taint)).collect()
+}
+
+fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
+    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    let (key, effect, value) = (text(&toleration.key), text(&toleration.effect), text(&toleration.value));
+    let is_of_key = key.is_empty() || key == taint.key;
+    let is_of_effect = effect.is_empty() || effect == taint.effect;
+    let is_of_value = match text(&toleration.operator).as_str() {
+        "" | "Equal" => !key.is_empty() && value == taint.value.as_deref().unwrap_or_default(),
+        _ => true,
+    };
+    is_of_key && is_of_effect && is_of_value
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, from_value, json};
+
+    use super::*;
+
+    fn spec(mut spec: Value) -> PodSpec {
+        spec["containers"] = json!([]);
+        from_value(spec).unwrap()
+    }
+
+    #[test]
+    fn a_pod_selects_nodes_by_selector_and_affinity() {
+        let nodes: Vec<Node> =
+            from_value(json!([{"metadata": {"name": "win-1", "labels": {"os": "windows"}}}])).unwrap();
+        let affinity = |term: Value| {
+            let terms = json!([{"matchExpressions": [{"key": "gpu", "operator": "Exists"}]}, term]);
+            json!({"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}})
+        };
+        let windows = json!([{"key": "os", "operator": "In", "values": ["windows"]}]);
+        let on = |name: &str| json!([{"key": "metadata.name", "operator": "In", "values": [name]}]);
+        for (pod, is_selected) in [
+            (json!({}), true),
+            (json!({"nodeSelector": {"os": "windows"}}), true),
+            (json!({"nodeSelector": {"os": "linux"}}), false),
+            (json!({"nodeSelector": {"os": "windows", "zone": "a"}}), false),
+            (affinity(json!({"matchExpressions": windows})), true),
+            (affinity(json!({"matchFields": on("win-1")})), true),
+            (affinity(json!({"matchFields": on("win-2")})), false),
+            (affinity(json!({})), false),
+        ] {
+            assert_eq!(selected(&spec(pod.clone()), &nodes).len(), usize::from(is_selected), "{pod}");
+        }
+    }
+
+    #[test]
+    fn a_taint_is_tolerated_as_the_scheduler_reads_it() {
+        for (toleration, tolerated) in [
+            (json!({"key": "os", "value": "windows"}), true),
+            (json!({"key": "os", "operator": "Equal", "value": "windows", "effect": "NoSchedule"}), true),
+            (json!({"key": "os", "operator": "Exists"}), true),
+            (json!({"operator": "Exists"}), true),
+            (json!({"key": "os", "operator": "Equal", "value": "linux"}), false),
+            (json!({"key": "os", "operator": "Exists", "effect": "NoExecute"}), false),
+            (json!({"key": "gpu", "operator": "Exists"}), false),
+        ] {
+            let node = json!({"metadata": {}, "spec": {"taints": [
+                {"key": "os", "value": "windows", "effect": "NoSchedule"}, {"key": "soft", "effect": "PreferNoSchedule"},
+            ]}});
+            let node: Node = from_value(node).unwrap();
+            let pod = spec(json!({"tolerations": [toleration]}));
+            assert_eq!(untolerated(&pod, &node).is_empty(), tolerated, "{toleration}");
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! The steps of a pod, from its node to its containers, as far as the first that fails.
+
+use gmsa_core::diagnostic::{Check, Severity};
+
+use super::{
+    containers::Seen,
+    events::Events,
+    scheduling::{self, Nodes, node_name},
+};
+use crate::shared::{
+    pods::ClusterPod,
+    rules::{self, Subject},
+};
+
+/// Whether a check names a cause. A check that could not be made does not.
+pub fn is_cause(check: &Check) -> bool {
+    check.result.as_ref().is_err_and(|found| found.severity == Severity::Error && *found.rule != rules::NOT_CHECKED)
+}
+
+/// The steps of a pod.
+pub fn steps(pod: &ClusterPod, subject: Subject<'_>, nodes: &Nodes, events: &Events) -> Vec<Check> {
+    let seen = Seen { pod, subject, events };
+    let mut checks = vec![scheduling::check(pod, subject, nodes, events)];
+    let is_waiting = node_name(pod).is_none() && checks.iter().any(|check| check.result.is_err());
+    if is_waiting || checks.iter().any(is_cause) {
+        return checks;
+    }
+    if let Some(ending) = seen.ending() {
+        checks.push(ending);
+        return checks;
+    }
+    for step in [Seen::sandbox, Seen::init_containers, Seen::containers_run] {
+        // What has not begun yet has no later steps.
+        let has_not_begun =
+            |check: &Check| check.result.as_ref().is_err_and(|found| *found.rule == rules::POD_STARTING);
+        if checks.iter().any(|check| is_cause(check) || has_not_begun(check)) {
+            break;
+        }
+        checks.push(step(&seen));
+    }
+    checks
+}

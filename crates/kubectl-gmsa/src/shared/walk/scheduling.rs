@@ -1,0 +1,198 @@
+//! Whether a pod is on a node that can run it, and if it is on none, what keeps it from the Windows nodes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use k8s_openapi::api::core::v1::Node;
+use serde_json::json;
+
+use super::{containers::Seen, events::Events, placement::labels};
+use crate::shared::{
+    pods::ClusterPod,
+    rules::{self, Names, Subject},
+    snapshot::Snapshot,
+    unread::{Read, Unread},
+    windows_build::{Build, LABEL},
+};
+use gmsa_core::{
+    admission::pod::SlotKind,
+    credspec::is_dns_subdomain,
+    diagnostic::{Check, Diagnostic, Rule, Severity},
+};
+
+mod unscheduled;
+
+pub use unscheduled::is_untried;
+
+pub const SCHEDULING: &str = "scheduling";
+
+/// What to do about a pod whose node is gone.
+const GONE: &str =
+    "Its controller creates it on another node after five minutes; a Pod without a controller must be created again.";
+
+/// The label of a node with its operating system.
+const OS: &str = "kubernetes.io/os";
+
+/// The nodes, as far as they were read.
+#[derive(Default)]
+pub struct Nodes {
+    /// `None` where they were not asked for, or may not be read.
+    pub windows: Option<Vec<Node>>,
+    /// The other nodes that pods are on: `None` for a node that does not exist.
+    others: BTreeMap<String, Read<Option<Node>>>,
+}
+
+impl Nodes {
+    pub const WINDOWS: &str = "/api/v1/nodes?labelSelector=kubernetes.io%2Fos%3Dwindows";
+
+    /// With the Windows nodes, where they were read.
+    pub fn of(windows: Option<Vec<Node>>) -> Self {
+        Self { windows, others: BTreeMap::new() }
+    }
+
+    /// Reads the nodes that these pods are on and that are not among the Windows nodes.
+    pub async fn add(&mut self, snapshot: &Snapshot, pods: impl Iterator<Item = &ClusterPod>) {
+        let names: BTreeSet<&str> = pods.filter_map(node_name).filter(|name| is_dns_subdomain(name)).collect();
+        for name in names {
+            if self.windows.iter().flatten().all(|node| node.metadata.name.as_deref() != Some(name)) {
+                let read = snapshot.find(&format!("/api/v1/nodes/{name}")).await;
+                self.others.insert(name.to_owned(), read);
+            }
+        }
+    }
+
+    /// Why the node of a pod could not be read.
+    pub fn unread(&self) -> Option<&Unread> {
+        self.others.values().find_map(|read| read.as_ref().err())
+    }
+
+    fn find(&self, name: &str) -> Result<Option<&Node>, Option<&Unread>> {
+        let known = self.windows.iter().flatten().find(|node| node.metadata.name.as_deref() == Some(name));
+        match (known, self.others.get(name)) {
+            (Some(node), _) => Ok(Some(node)),
+            (None, Some(Ok(node))) => Ok(node.as_ref()),
+            (None, Some(Err(error))) => Err(Some(error)),
+            (None, None) => Err(None),
+        }
+    }
+}
+
+pub fn node_name(pod: &ClusterPod) -> Option<&str> {
+    pod.object.spec.as_ref()?.node_name.as_deref().filter(|name| !name.is_empty())
+}
+
+/// The step: what keeps the pod from running on its node, or from being on one.
+pub fn check(pod: &ClusterPod, subject: Subject<'_>, nodes: &Nodes, events: &Events) -> Check {
+    let Some(name) = node_name(pod) else {
+        // A pod that has ended without a node says itself why.
+        if pod.has_ended() {
+            return Check::pass(SCHEDULING, "not on a node");
+        }
+        let found = unscheduled::why(pod, subject, nodes, events);
+        let is_early = *found.rule == rules::NOT_SCHEDULED && is_untried(pod, events);
+        let seen = Seen { pod, subject, events };
+        return Check::found(SCHEDULING, if is_early { seen.if_late(found) } else { found });
+    };
+    // What has ended there does not depend on how the node is now.
+    if pod.has_ended() {
+        return Check::pass(SCHEDULING, format!("on {name}"));
+    }
+    let found = match nodes.find(name) {
+        Ok(None) if pod.phase() == "Pending" && !was_scheduled(pod) => {
+            let text = format!("the pod asks for {name} by `nodeName`, and no such node exists");
+            let fix = subject.change(&json!({"nodeName": null}));
+            Diagnostic::new(&rules::NODE_NOT_READY, text).with_fix(format!("Let the scheduler choose: {fix}"))
+        }
+        Ok(None) => {
+            let gone = format!("the pod is on {name}, which does not exist any more");
+            Diagnostic::new(&rules::NODE_NOT_READY, gone).with_fix(GONE)
+        }
+        Ok(Some(node)) => match on_node(pod, subject, name, node, nodes) {
+            Some(found) => found,
+            None => return Check::pass(SCHEDULING, format!("on {name}{}", of_build(node))),
+        },
+        Err(Some(unread)) => return unread.check(SCHEDULING),
+        Err(None) => return Check::pass(SCHEDULING, format!("on {name}")),
+    };
+    Check::found(SCHEDULING, found)
+}
+
+/// Whether a scheduler has put the pod on its node, and not its template.
+fn was_scheduled(pod: &ClusterPod) -> bool {
+    pod.condition("PodScheduled").is_some_and(|condition| condition.status == "True")
+}
+
+fn of_build(node: &Node) -> String {
+    labels(node).get(LABEL).map(|build| format!(", which is of {build}")).unwrap_or_default()
+}
+
+fn error(rule: &'static Rule, text: String) -> Diagnostic {
+    Diagnostic::new(rule, text).with_severity(Severity::Error)
+}
+
+/// `node` is the one that the pod is on.
+fn linux_node(text: String, subject: Subject<'_>, node: Option<&str>) -> Diagnostic {
+    let names = Names { subject: Some(subject), node, ..Names::default() };
+    rules::found(&rules::LINUX_NODE, text, &names).with_severity(Severity::Error)
+}
+
+/// What is wrong with the node of a pod.
+fn on_node(pod: &ClusterPod, subject: Subject<'_>, name: &str, node: &Node, nodes: &Nodes) -> Option<Diagnostic> {
+    let (status, labels, is_of_windows) = (node.status.as_ref(), labels(node), pod.admission.uses_gmsa());
+    let info = status.and_then(|status| status.node_info.as_ref()).map(|info| &info.operating_system);
+    if let Some(os) = labels.get(OS).or(info).filter(|os| is_of_windows && *os != "windows") {
+        let text =
+            format!("the pod is on {name}, a node with the operating system {os}, on which no Windows container runs");
+        return Some(linux_node(text, subject, Some(name)));
+    }
+    if let Some(why) = not_ready(node) {
+        let names = Names { node: Some(name), ..Names::default() };
+        return Some(rules::found(&rules::NODE_NOT_READY, format!("{name} is not ready: {why}"), &names));
+    }
+    let build = Build::of_label(labels.get(LABEL)?)?;
+    // A running pod proves that the node runs its images.
+    (pod.phase() != "Running").then(|| other_build(pod, subject, name, build, nodes)).flatten()
+}
+
+/// Why a node is not ready.
+pub fn not_ready(node: &Node) -> Option<&str> {
+    let mut conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    let ready = conditions.find(|condition| condition.type_ == "Ready" && condition.status != "True")?;
+    Some(ready.message.as_deref().or(ready.reason.as_deref()).unwrap_or("its kubelet does not say why"))
+}
+
+/// The images of the pod whose build is known, each with its container.
+fn images(pod: &ClusterPod) -> Vec<(String, Build)> {
+    let Some(spec) = &pod.object.spec else { return Vec::new() };
+    let mut slots = pod.admission.slots();
+    let of_pod = slots.next().and_then(|slot| slot.host_process);
+    slots
+        .filter(|slot| slot.host_process.or(of_pod) != Some(true))
+        .filter_map(|slot| {
+            let containers = match slot.kind {
+                SlotKind::InitContainer => spec.init_containers.as_deref()?,
+                SlotKind::Container => &spec.containers,
+                SlotKind::Pod | SlotKind::EphemeralContainer => return None,
+            };
+            let image = containers.get(slot.index)?.image.as_deref()?;
+            Some((format!("{} {:?}", slot.kind, slot.owner), Build::of_image(image)?))
+        })
+        .collect()
+}
+
+/// The image of the pod that its node does not run.
+fn other_build(pod: &ClusterPod, subject: Subject<'_>, name: &str, build: Build, nodes: &Nodes) -> Option<Diagnostic> {
+    let images = images(pod);
+    let (container, image) = images.iter().find(|(_, image)| !build.runs(*image))?;
+    let text = format!("the pod is on {name} of {build}, which does not run the image of {container}, of {image}");
+    let fits = |node: &Build| images.iter().all(|(_, image)| node.runs(*image));
+    let builds: BTreeSet<Build> = nodes.windows.iter().flatten().filter_map(build_of).filter(fits).collect();
+    let fix = match builds.last() {
+        Some(fit) => subject.change(&json!({"nodeSelector": {(OS): "windows", (LABEL): fit.to_string()}})),
+        None => format!("Use an image of {build}, or add a node that runs one of {image}."),
+    };
+    Some(error(&rules::WINDOWS_BUILD, text).with_fix(fix))
+}
+
+fn build_of(node: &Node) -> Option<Build> {
+    Build::of_label(node.metadata.labels.as_ref()?.get(LABEL)?)
+}

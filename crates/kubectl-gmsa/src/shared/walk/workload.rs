@@ -1,0 +1,258 @@
+//! Workloads whose pod template uses GMSA: how many pods they want, and which they have.
+//!
+//! Invariants: an object that another known workload controls is no workload of its own; of a `CronJob` only its newest Job counts. A pod
+//! belongs to what it names as its controller, by the `uid`, in the same namespace.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    rc::Rc,
+};
+
+use futures::future::join_all;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde_json::{Value, value::RawValue};
+
+use crate::shared::{
+    pods::ClusterPod,
+    rules::Subject,
+    snapshot::Snapshot,
+    unread::{Read, Unread},
+    workloads::Kind,
+};
+use gmsa_core::admission::pod::Pod;
+
+mod object;
+
+pub use object::{Idle, Owned, WorkloadObject, controller_of};
+
+/// What creates pods: the workload itself, a ReplicaSet of a Deployment, or a Job of a `CronJob`.
+pub struct Maker {
+    kind: Kind,
+    object: Rc<WorkloadObject>,
+    pub pods: Vec<ClusterPod>,
+}
+
+impl Maker {
+    fn of(kind: Kind, object: &Rc<WorkloadObject>) -> Self {
+        Self { kind, object: Rc::clone(object), pods: Vec::new() }
+    }
+
+    pub fn uid(&self) -> &str {
+        self.object.uid()
+    }
+
+    /// The message of its condition `ReplicaFailure`.
+    pub fn failure(&self) -> Option<&str> {
+        self.object.says("ReplicaFailure")
+    }
+
+    /// Whether it still has to create a pod, or cannot.
+    pub fn lacks(&self) -> bool {
+        let (wanted, _) = self.object.wanted(self.kind);
+        wanted > 0 && (self.failure().is_some() || self.pods.iter().filter(|pod| is_active(pod)).count() < wanted)
+    }
+}
+
+/// Whether a controller counts the pod.
+pub fn is_active(pod: &ClusterPod) -> bool {
+    !pod.has_ended() && pod.object.metadata.deletion_timestamp.is_none()
+}
+
+/// A workload, with its pods.
+pub struct Workload {
+    pub kind: Kind,
+    pub namespace: String,
+    pub name: String,
+    /// A pod of its template, as its controller would create it.
+    pub template: Value,
+    /// The same, as admission reads it; `None` where it cannot be parsed.
+    pub pod: Option<Pod>,
+    pub object: Rc<WorkloadObject>,
+    /// The newest is the last.
+    pub makers: Vec<Maker>,
+}
+
+impl Workload {
+    /// `Deployment shop/web`
+    pub fn title(&self) -> String {
+        format!("{} {}/{}", self.kind.as_str(), self.namespace, self.name)
+    }
+
+    pub fn subject(&self) -> Subject<'_> {
+        let Self { kind, namespace, name, .. } = self;
+        Subject::Workload { kind: *kind, namespace, name }
+    }
+
+    pub fn pods(&self) -> impl Iterator<Item = &ClusterPod> {
+        self.makers.iter().flat_map(|maker| &maker.pods)
+    }
+
+    /// How many pods it has that a controller counts.
+    pub fn has(&self) -> usize {
+        self.pods().filter(|pod| is_active(pod)).count()
+    }
+
+    /// Reads a workload; `None` if it does not exist.
+    pub async fn find(snapshot: &Snapshot, namespace: &str, kind: Kind, name: &str) -> Read<Option<Self>> {
+        let top: Option<WorkloadObject> =
+            snapshot.find(&format!("{}/{name}", kind.collection(Some(namespace)))).await?;
+        let Some(top) = top else { return Ok(None) };
+        let mut objects = vec![(kind, Rc::new(top))];
+        if let Some(below) = kind.below() {
+            let read: Vec<WorkloadObject> = snapshot.list(&below.collection(Some(namespace))).await?;
+            objects.extend(read.into_iter().map(|object| (below, Rc::new(object))));
+        }
+        let pods: Vec<Box<RawValue>> = snapshot.list(&pods_of(Some(namespace))).await?;
+        let workloads = assemble(objects, &pods, |_, _| true);
+        Ok(workloads.into_iter().find(|workload| workload.kind == kind && workload.name == name))
+    }
+
+    /// That its template cannot be parsed, so that nothing is known of what it names.
+    pub fn unparsed(&self) -> Option<String> {
+        self.pod.is_none().then(|| format!("the pod template of {} cannot be parsed", self.title()))
+    }
+
+    /// The labels of its pods.
+    pub fn labels(&self) -> BTreeMap<String, String> {
+        let labels = self.template.pointer("/metadata/labels");
+        labels.and_then(|labels| serde_json::from_value(labels.clone()).ok()).unwrap_or_default()
+    }
+
+    /// The credential specs that its pod template names.
+    pub fn credential_specs(&self) -> BTreeSet<String> {
+        let names = self.pod.iter().flat_map(Pod::slots).filter_map(|slot| slot.name.map(str::to_owned));
+        names.collect()
+    }
+
+    /// How many pods it wants, and the reason if that is 0.
+    pub fn wanted(&self) -> (usize, Idle) {
+        let (kind, object) = self.running();
+        object.wanted(kind)
+    }
+
+    /// Why it has given up: the message of a Job that has failed.
+    pub fn given_up(&self) -> Option<&str> {
+        let (kind, object) = self.running();
+        let failed = || object.says("Failed").or_else(|| object.says("FailureTarget"));
+        if kind == Kind::Job { failed() } else { None }
+    }
+
+    /// Itself, or the newest Job of a `CronJob`.
+    fn running(&self) -> (Kind, &WorkloadObject) {
+        let job = self.makers.last().filter(|_| self.kind == Kind::CronJob);
+        job.map_or((self.kind, &*self.object), |job| (job.kind, &*job.object))
+    }
+
+    /// What creates its pods now: of a Deployment its newest ReplicaSet alone, because the others are being replaced.
+    pub fn current(&self) -> &[Maker] {
+        match self.makers.as_slice() {
+            [.., last] if self.kind == Kind::Deployment => std::slice::from_ref(last),
+            all => all,
+        }
+    }
+
+    /// Whether pods are missing that are to be created now.
+    pub fn lacks(&self) -> bool {
+        let (wanted, _) = self.wanted();
+        let is_short = self.kind != Kind::Deployment && self.has() < wanted;
+        wanted > 0 && (is_short || self.current().iter().any(Maker::lacks))
+    }
+}
+
+/// The path of the pods of a namespace, or of all.
+pub fn pods_of(namespace: Option<&str>) -> String {
+    namespace.map_or_else(|| "/api/v1/pods".to_owned(), |namespace| format!("/api/v1/namespaces/{namespace}/pods"))
+}
+
+/// The workloads of a cluster that use GMSA, and the kinds that could not be read.
+pub struct Workloads {
+    pub known: Vec<Workload>,
+    pub unread: Vec<(Kind, Unread)>,
+}
+
+impl Workloads {
+    /// Reads the workloads of a namespace, or of all. Without the right to list pods, their number is not known.
+    pub async fn read(snapshot: &Snapshot, namespace: Option<&str>) -> Self {
+        let kinds =
+            Kind::ALL.map(async |kind| (kind, snapshot.list::<WorkloadObject>(&kind.collection(namespace)).await));
+        let pods = pods_of(namespace);
+        let (kinds, pods) = tokio::join!(join_all(kinds), snapshot.list(&pods));
+        let (mut objects, mut unread) = (Vec::new(), Vec::new());
+        for (kind, read) in kinds {
+            match read {
+                Ok(read) => objects.extend(read.into_iter().map(|object| (kind, Rc::new(object)))),
+                Err(error) => unread.push((kind, error)),
+            }
+        }
+        let known = assemble(objects, &pods.unwrap_or_default(), |kind, object| object.uses_gmsa(kind));
+        Self { known, unread }
+    }
+}
+
+/// The workloads among these objects that are meant, with their pods.
+fn assemble(
+    objects: Vec<(Kind, Rc<WorkloadObject>)>,
+    pods: &[Box<RawValue>],
+    is_meant: impl Fn(Kind, &WorkloadObject) -> bool,
+) -> Vec<Workload> {
+    let uids: BTreeSet<String> = objects.iter().map(|(_, object)| object.uid().to_owned()).collect();
+    let is_below =
+        |object: &WorkloadObject| controller_of(&object.metadata).is_some_and(|owner| uids.contains(&owner.uid));
+    let (below, top): (Vec<_>, Vec<_>) = objects.into_iter().partition(|(_, object)| is_below(object));
+    let mut workloads: Vec<Workload> = top
+        .into_iter()
+        .filter(|(kind, object)| is_meant(*kind, object))
+        .filter_map(|(kind, object)| {
+            let ObjectMeta { namespace, name, .. } = object.metadata.clone();
+            let makers = if kind.below().is_none() { vec![Maker::of(kind, &object)] } else { Vec::new() };
+            let template = object.pod(kind)?;
+            let pod = Pod::from_json(&template.to_string()).ok();
+            Some(Workload { kind, namespace: namespace?, name: name?, template, pod, object, makers })
+        })
+        .collect();
+    add_makers(&mut workloads, below);
+    add_pods(&mut workloads, pods);
+    workloads
+        .sort_by(|one, other| (&one.namespace, one.kind, &one.name).cmp(&(&other.namespace, other.kind, &other.name)));
+    workloads
+}
+
+/// Adds each ReplicaSet of a Deployment, and the newest Job of a `CronJob`.
+fn add_makers(workloads: &mut [Workload], mut below: Vec<(Kind, Rc<WorkloadObject>)>) {
+    below.sort_by(|(_, one), (_, other)| one.age().cmp(&other.age()));
+    let mut by_uid: HashMap<String, &mut Workload> =
+        workloads.iter_mut().map(|workload| (workload.object.uid().to_owned(), workload)).collect();
+    for (kind, object) in below {
+        let owner = controller_of(&object.metadata).and_then(|owner| by_uid.get_mut(&owner.uid));
+        let Some(workload) = owner.filter(|owner| Some(&owner.namespace) == object.metadata.namespace.as_ref()) else {
+            continue;
+        };
+        if workload.kind == Kind::CronJob {
+            // The one before it is over, or is replaced.
+            workload.makers.clear();
+        }
+        workload.makers.push(Maker::of(kind, &object));
+    }
+    // A Deployment that cannot create a ReplicaSet has the condition itself.
+    for workload in workloads.iter_mut().filter(|workload| workload.kind == Kind::Deployment) {
+        if workload.makers.is_empty() {
+            workload.makers.push(Maker::of(workload.kind, &workload.object));
+        }
+    }
+}
+
+/// Adds each pod to its maker. One that cannot be parsed is reported by another check.
+fn add_pods(workloads: &mut [Workload], pods: &[Box<RawValue>]) {
+    let mut makers: HashMap<String, (&String, &mut Vec<ClusterPod>)> = HashMap::new();
+    for Workload { namespace, makers: of_workload, .. } in workloads {
+        makers.extend(of_workload.iter_mut().map(|maker| (maker.uid().to_owned(), (&*namespace, &mut maker.pods))));
+    }
+    for json in pods {
+        let Ok(Owned { metadata }) = serde_json::from_str(json.get()) else { continue };
+        let maker = controller_of(&metadata).and_then(|owner| makers.get_mut(&owner.uid));
+        let Some((namespace, pods)) = maker else { continue };
+        if Some(*namespace) == metadata.namespace.as_ref() {
+            pods.extend(ClusterPod::read(json));
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! A workload as the API server describes it: what it wants, and its pod template.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::{
+    api::apps::v1::DeploymentCondition,
+    apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta, OwnerReference, Time},
+};
+use kube::core::{Selector, SelectorExt as _};
+use serde::Deserialize;
+use serde_json::{Value, json, value::RawValue};
+
+use crate::shared::workloads::Kind;
+use gmsa_core::admission::pod::Pod;
+
+/// The fields that are needed.
+#[derive(Deserialize)]
+pub struct WorkloadObject {
+    #[serde(default)]
+    pub metadata: ObjectMeta,
+    #[serde(default)]
+    spec: Spec,
+    #[serde(default)]
+    status: Reported,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Spec {
+    replicas: Option<usize>,
+    parallelism: Option<usize>,
+    completions: Option<usize>,
+    #[serde(default)]
+    suspend: bool,
+    #[serde(default)]
+    paused: bool,
+    selector: Option<LabelSelector>,
+    #[serde(default)]
+    update_strategy: Value,
+    template: Option<Box<RawValue>>,
+    /// A Job without a name.
+    job_template: Option<Box<WorkloadObject>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Reported {
+    #[serde(default)]
+    conditions: Vec<DeploymentCondition>,
+    desired_number_scheduled: Option<usize>,
+    succeeded: Option<usize>,
+}
+
+/// An object of any kind, as far as it says what it is and what controls it.
+#[derive(Deserialize)]
+pub struct Owned {
+    pub metadata: ObjectMeta,
+}
+
+/// The reference to what controls an object.
+pub fn controller_of(of: &ObjectMeta) -> Option<&OwnerReference> {
+    of.owner_references.iter().flatten().find(|owner| owner.controller == Some(true))
+}
+
+/// Why a workload wants no pod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Idle {
+    Scaled,
+    NoNode,
+    Suspended,
+    NoJobYet,
+    Complete,
+    NothingLeft,
+}
+
+impl Idle {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Scaled => "replicas is 0",
+            Self::NoNode => "no node matches its node selector",
+            Self::Suspended => "it is suspended",
+            Self::NoJobYet => "it has started no Job yet",
+            Self::Complete => "it is complete",
+            Self::NothingLeft => "nothing is left to do",
+        }
+    }
+}
+
+impl WorkloadObject {
+    pub fn uid(&self) -> &str {
+        self.metadata.uid.as_deref().unwrap_or_default()
+    }
+
+    fn condition(&self, name: &str) -> Option<&DeploymentCondition> {
+        self.status.conditions.iter().find(|condition| condition.type_ == name && condition.status == "True")
+    }
+
+    /// The message of a condition that holds.
+    pub fn says(&self, condition: &str) -> Option<&str> {
+        self.condition(condition).map(|found| found.message.as_deref().unwrap_or_default())
+    }
+
+    /// The message of a rollout that does not go on (`progressDeadlineSeconds`).
+    pub fn stuck(&self) -> Option<&str> {
+        let is_stuck = |condition: &&DeploymentCondition| {
+            condition.type_ == "Progressing" && condition.reason.as_deref() == Some("ProgressDeadlineExceeded")
+        };
+        self.status.conditions.iter().find(is_stuck).map(|found| found.message.as_deref().unwrap_or_default())
+    }
+
+    /// Whether its controller rolls out no change.
+    pub fn is_paused(&self) -> bool {
+        self.spec.paused
+    }
+
+    /// Whether it replaces a pod only after the pod is deleted.
+    pub fn replaces_on_delete(&self) -> bool {
+        self.spec.update_strategy.get("type").is_some_and(|strategy| strategy == "OnDelete")
+    }
+
+    /// Whether its selector is of these labels. An empty one, which `apps/v1` does not allow, selects everything.
+    pub fn selects(&self, labels: &BTreeMap<String, String>) -> bool {
+        let selector = self.spec.selector.clone().and_then(|selector| Selector::try_from(selector).ok());
+        selector.is_some_and(|selector| !selector.selects_all() && selector.matches(labels))
+    }
+
+    /// The sort key among objects of one owner: a rollback makes an old ReplicaSet the newest.
+    pub fn age(&self) -> (Option<u64>, Option<&Time>) {
+        let annotations = self.metadata.annotations.as_ref();
+        let revision = annotations.and_then(|all| all.get("deployment.kubernetes.io/revision"));
+        (revision.and_then(|revision| revision.parse().ok()), self.metadata.creation_timestamp.as_ref())
+    }
+
+    /// How many pods it creates, and the reason if that is 0.
+    pub fn wanted(&self, kind: Kind) -> (usize, Idle) {
+        let Self { spec, status, .. } = self;
+        match kind {
+            Kind::Deployment | Kind::StatefulSet | Kind::ReplicaSet => (spec.replicas.unwrap_or(1), Idle::Scaled),
+            Kind::DaemonSet => (status.desired_number_scheduled.unwrap_or(0), Idle::NoNode),
+            Kind::CronJob if spec.suspend => (0, Idle::Suspended),
+            Kind::CronJob => (0, Idle::NoJobYet),
+            Kind::Job if self.condition("Complete").is_some() => (0, Idle::Complete),
+            Kind::Job if spec.suspend => (0, Idle::Suspended),
+            Kind::Job => {
+                let at_once = spec.parallelism.unwrap_or(1);
+                let left = |all: usize| all.saturating_sub(status.succeeded.unwrap_or(0));
+                (spec.completions.map_or(at_once, |all| left(all).min(at_once)), Idle::NothingLeft)
+            }
+        }
+    }
+
+    /// The metadata of its pod template.
+    pub fn of_template(&self, kind: Kind) -> Option<ObjectMeta> {
+        let template: Owned = serde_json::from_str(self.template(kind)?.get()).ok()?;
+        Some(template.metadata)
+    }
+
+    fn template(&self, kind: Kind) -> Option<&RawValue> {
+        match kind {
+            Kind::CronJob => self.spec.job_template.as_ref()?.spec.template.as_deref(),
+            _ => self.spec.template.as_deref(),
+        }
+    }
+
+    /// Whether its pod template uses GMSA, as far as is known: one that names it and cannot be parsed may.
+    pub fn uses_gmsa(&self, kind: Kind) -> bool {
+        let uses = |template: &RawValue| Pod::from_json(template.get()).map_or(true, |pod| pod.uses_gmsa());
+        self.template(kind).is_some_and(|template| template.get().contains("gmsaCredentialSpec") && uses(template))
+    }
+
+    /// Its pod template as a pod.
+    pub fn pod(&self, kind: Kind) -> Option<Value> {
+        let template = self.template(kind)?;
+        let mut pod: Value = serde_json::from_str(template.get()).ok()?;
+        // Its controller names it.
+        let labels = pod.pointer("/metadata/labels").cloned().unwrap_or_default();
+        *pod.get_mut("metadata")? =
+            json!({"generateName": format!("{}-", self.metadata.name.as_deref()?), "labels": labels});
+        Some(pod)
+    }
+}
