@@ -1,5 +1,7 @@
 //! Reads the pod of a manifest as the webhooks do.
 
+use std::sync::Arc;
+
 use gmsa_core::admission::Review;
 use serde_json::Value;
 use serde_path_to_error::{Deserializer, Segment, Track};
