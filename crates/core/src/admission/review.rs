@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     credspec::manifest::Manifest,
-    json::{Object, Text, explain, string},
+    json::{Flag, Object, Text, explain, string},
 };
 
 /// The longest uid that is given back, in bytes. The API server's are UUIDs of 36.
@@ -71,6 +71,8 @@ pub struct Review {
     pub sub_resource: String,
     /// The namespace, empty where there is none.
     pub namespace: String,
+    /// Whether nothing is stored, whatever the answer.
+    pub dry_run: bool,
     /// The new object, where `/mutate` or `/validate` is called with a Pod and there is one.
     pub object: Option<Pod>,
     /// The object as it is stored, where `/mutate` or `/validate` is called with a Pod and there is one.
@@ -119,6 +121,7 @@ struct Request<'a> {
     sub_resource: Option<Text>,
     namespace: Option<Text>,
     operation: Operation,
+    dry_run: Option<Flag>,
     #[serde(borrow)]
     object: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -158,6 +161,7 @@ impl Review {
             kind,
             sub_resource: request.sub_resource.unwrap_or_default().into(),
             namespace: request.namespace.unwrap_or_default().into(),
+            dry_run: request.dry_run.is_some_and(|Flag(value)| value),
             ..Self::default()
         };
         let object = request.object.map(RawValue::get);

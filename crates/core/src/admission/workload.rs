@@ -3,7 +3,7 @@
 //! A new kind is:
 //! - a line of [`KINDS`]; where its pod template is in another place, also [`template_pointer`], `WorkloadSpec`, and
 //!   `gmsa-webhook.cel.workload` in the chart's `_cel.tpl`;
-//! - how the names of its pods begin, in `advice/hostname.rs`;
+//! - how the names of its pods begin, in `advice/same_computer.rs`;
 //! - a rule of `/validate-workload` in the chart's `validatingwebhook.yaml`;
 //! - in `kubectl gmsa`: `KINDS` of `commands/check/workloads.rs` for `check -A`; for `why`, `doctor` and bundles a variant of `Kind` in
 //!   `shared/workloads.rs`, whose matches the compiler then names, and the rights of `workloads` in `doctor/checks.rs`; otherwise, for bundles

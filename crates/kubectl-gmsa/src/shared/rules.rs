@@ -1,11 +1,11 @@
 //! The one home of what is wrong: each rule with what it means, how its breach is recognized in the words of others, and what to do about it.
 //!
 //! A new rule is, in at most three places:
-//! - an entry in the file of its family: its id, severity and title, its remedy, and where they are known the words by which others tell of it
+//! - an entry in the file of its family: its id, severity and title, its remedy, and where they are known the words in which others report it
 //!   (the API server, the scheduler, a kubelet, CCG, hcsshim, Windows, Kerberos), the remedies of some of these words, and what only its names
 //!   say of the remedy. A rule that the core, the directory or the server finds too has the first four in `diagnostic/rules.rs` of the core,
 //!   and the rest in [`of_core`];
-//! - the function that finds a breach, or, where others alone tell of it, their text in `tests/messages`, which `commands/explain/tests.rs` reads;
+//! - the function that finds a breach, or, where only others report it, their text in `tests/messages`, which `commands/explain/tests.rs` reads;
 //! - a line in `docs/rules.md`, by `UPDATE_SNAPSHOTS=1 cargo test -p kubectl-gmsa`, which writes the messages into `docs/messages.md` too.
 //!
 //! A remedy is a template: [`Names`] fill in what is known for `SPEC`, `NODE` and others in its commands. Every command asks [`fix`], and
@@ -53,7 +53,7 @@ pub use self::{
     text::{explain, is_refusal, lacks_right, recognize, refusal, said},
 };
 
-/// How others tell of the breach of a rule. Texts are in lower case; in them `*` is for anything, `?` for one word.
+/// How others report the breach of a rule. Texts are in lower case; in them `*` is for anything, `?` for one word.
 #[derive(Clone, Copy, Debug)]
 enum Words {
     /// A refusal by the API server or by a webhook that it calls.

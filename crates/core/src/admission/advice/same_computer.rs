@@ -1,6 +1,6 @@
 //! Pods that Windows takes for one computer: they share an account and the first 15 characters of their host names.
 //!
-//! Of such pods one loses the trust of the domain when another talks to the same domain controller
+//! When two such pods talk to one domain controller, one loses its trust
 //! (<https://github.com/microsoft/Windows-Containers/issues/405>; Microsoft's page "Troubleshoot gMSAs for Windows containers" describes the
 //! race). 15 characters is the length of the name that Windows gives a computer (`MAX_COMPUTERNAME_LENGTH`).
 //! Without a host name of its own a pod has its name as one, and the names of the pods of a workload begin alike.

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use crate::admission::workload::{KINDS, template_pointer};
 use crate::{
     admission::{
-        Decision, Failure, FailureKind, Known, Question, Questions, Review, Settings, Source, SpecFact, UseFact,
-        Webhook,
+        Decision, Fact, Failure, FailureKind, Freshness, Known, Question, Review, Settings, Source, SpecFact, Subject,
+        UseFact, Webhook,
     },
     credspec::{CredentialSpec, SpecName},
 };
@@ -46,19 +46,27 @@ fn known<F: Clone>(fact: &F) -> Known<F> {
     Known { fact: fact.clone(), source: Source::Api }
 }
 
-fn judge(kind: &str, object: &Value, fact: &SpecFact, may_use: &UseFact) -> (Questions, Decision) {
+fn judge(kind: &str, object: &Value, fact: &SpecFact, may_use: &UseFact) -> (Vec<Question>, Decision) {
     let body = body(kind, object);
     let review = Review::parse(body.as_bytes(), Webhook::ValidateWorkload).unwrap();
-    let questions = review.questions(Webhook::ValidateWorkload, Settings::default());
-    let facts = questions.facts(|_| known(fact), |_, _| known(may_use));
-    let decision = review.decide(Webhook::ValidateWorkload, Settings::default(), &facts);
+    let mut asked = Vec::new();
+    let step = Decision::begin(review, Webhook::ValidateWorkload, Settings::default());
+    let decision = step.answered_by(|question| {
+        asked.push(question.clone());
+        match question {
+            Question::Contents(..) => Fact::Contents(known(fact)),
+            Question::Use(..) => Fact::Use(known(may_use)),
+        }
+    });
     assert!(decision.is_allowed());
-    (questions, decision)
+    (asked, decision)
 }
 
-/// A credential spec whose contents and use are asked for.
-fn question(name: &str) -> Question {
-    Question { spec: SpecName::parse(name).unwrap(), contents: true, may_use: true }
+/// The contents of a credential spec, and whether the service account `web` may use it.
+fn questions(name: &str) -> [Question; 2] {
+    let subject = Subject { namespace: Arc::from("shop"), service_account: Arc::from("web") };
+    let name = SpecName::parse(name).unwrap();
+    [Question::Contents(name.clone(), Freshness::Any), Question::Use(subject, name)]
 }
 
 fn usable() -> SpecFact {
@@ -74,8 +82,7 @@ fn denied() -> UseFact {
 fn every_kind_of_workload_is_looked_into() {
     for kind in KINDS {
         let (asked, decision) = judge(kind, &in_template(kind, &template("web")), &SpecFact::Missing, &denied());
-        assert_eq!(asked.all, [question("web")], "{kind}");
-        assert_eq!(asked.subject.unwrap().user(), "system:serviceaccount:shop:web");
+        assert_eq!(asked, questions("web"), "{kind}");
         assert_eq!(
             decision.warnings,
             [
@@ -198,7 +205,7 @@ fn hostile_templates_are_warned_of_and_never_asked_about() {
         {"name": "b", "securityContext": {"windowsOptions": {"gmsaCredentialSpecName": "ok", "gmsaCredentialSpec": "{}"}}},
     ]);
     let (asked, decision) = judge("Deployment.apps", &in_template("", &template), &usable(), &UseFact::Allowed);
-    assert_eq!(asked.all, [question("ok")]);
+    assert_eq!(asked, questions("ok"));
     assert_eq!(
         decision.warnings,
         [
@@ -212,7 +219,7 @@ fn hostile_templates_are_warned_of_and_never_asked_about() {
     template["spec"]["serviceAccountName"] = json!("a b");
     template["spec"]["securityContext"]["windowsOptions"]["gmsaCredentialSpec"] = json!("{}");
     let (asked, decision) = judge("Deployment.apps", &in_template("", &template), &usable(), &UseFact::Allowed);
-    assert_eq!((asked.subject, asked.all), (None, vec![]));
+    assert_eq!(asked, []);
     assert_eq!(
         decision.warnings,
         [
@@ -242,7 +249,7 @@ fn the_questions_are_bounded() {
     let mut template = template("web");
     template["spec"]["containers"] = json!(containers);
     let (asked, decision) = judge("Deployment.apps", &in_template("", &template), &usable(), &UseFact::Allowed);
-    assert_eq!(asked.all.len(), 24);
+    assert_eq!(asked.len(), 2 * 24);
     assert_eq!(
         decision.warnings,
         [
@@ -269,7 +276,7 @@ fn owned_linux_and_foreign_objects_are_passed_over() {
         ("Deployment.example.com", json!({"spec": {"template": 1}}), "no-gmsa"),
     ] {
         let (asked, decision) = judge(kind, &object, &SpecFact::Missing, &denied());
-        assert_eq!((asked.all, decision.reason, decision.warnings), (vec![], reason, vec![]), "{kind}");
+        assert_eq!((asked, decision.reason, decision.warnings), (vec![], reason, vec![]), "{kind}");
     }
 }
 

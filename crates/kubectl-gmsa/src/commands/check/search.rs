@@ -36,7 +36,7 @@ pub(super) struct Search<'d> {
 }
 
 impl<'d> Search<'d> {
-    /// Of several templates, each is called by its place.
+    /// Several templates are named by their places.
     pub(super) fn of(document: &'d Document, namespace: &'d str) -> Self {
         let mut search = Self { document, namespace, path: Vec::new(), pods: Vec::new(), more: 0 };
         if let Some(owner) = Owner::of(&document.value, 0).filter(|owner| !RECORDS.contains(&owner.group)) {

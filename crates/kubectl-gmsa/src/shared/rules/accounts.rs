@@ -1,4 +1,4 @@
-//! Accounts, as the cmdlets of Active Directory, its events and its LDAP tell of them.
+//! Accounts, as the cmdlets of Active Directory, its events and its LDAP report them.
 
 use gmsa_core::diagnostic::Severity;
 

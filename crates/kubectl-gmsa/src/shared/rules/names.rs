@@ -172,7 +172,7 @@ impl<'n> Names<'n> {
     }
 }
 
-/// The name that all of these are: where several Pods are told of, none is meant.
+/// The name that all of these are: `None` where the text names several Pods.
 fn only<'n>(mut names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let first = names.next()?;
     names.all(|name| name == first).then_some(first)

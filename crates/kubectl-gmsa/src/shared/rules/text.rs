@@ -212,7 +212,7 @@ fn of_others(text: &str) -> (Vec<Explanation>, Reading) {
     (different(found.into_iter().filter(|found| !has_fault || found.is_fault())), reading)
 }
 
-/// What counts in a text whose other words tell of no fault: an exit code, then words that have several causes.
+/// What counts in a text whose other words report no fault: an exit code, then words that have several causes.
 fn without_fault(text: &str, general: Option<Explanation>, is_alone: bool) -> Vec<Explanation> {
     // Why the kubelet or the system ended it is known.
     let is_ended = ["oomkilled", "liveness probe", "startup probe"].iter().any(|reason| text.contains(reason));
@@ -377,7 +377,7 @@ impl<'t> Events<'t> {
         Self { text, numbers: numbers.collect() }
     }
 
-    /// Whether the text tells of one of these events.
+    /// Whether the text reports one of these events.
     fn find(&self, words: Words) -> Option<String> {
         let Event(source, numbers) = words else { return None };
         let number = numbers.iter().find(|number| self.numbers.contains(number))?;

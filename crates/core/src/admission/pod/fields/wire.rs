@@ -198,7 +198,7 @@ fn any_item<'de, D: Deserializer<'de>>(input: D) -> Result<bool, D::Error> {
     fold(input, false, |any, IgnoredAny| *any = true)
 }
 
-/// Reads a list into what `keep` makes of its items, each with its position. Of those after the 65,536th nothing is kept.
+/// Reads a list into what `keep` makes of its items, each with its position. Items after the 65,536th are dropped.
 fn indexed<'de, D: Deserializer<'de>, T: Deserialize<'de>, K>(
     input: D,
     keep: impl Fn(T) -> Option<K>,
