@@ -128,7 +128,14 @@ impl Platform {
                 page: "https://docs.aws.amazon.com/eks/latest/userguide/managing-coredns.html",
                 ..coredns
             },
-            Self::Aks => Row { page: "https://learn.microsoft.com/azure/aks/coredns-custom", ..custom },
+            Self::Aks => Row {
+                notes: Some(
+                    "`az aks update --enable-windows-gmsa --gmsa-root-domain-name` writes this zone too, and is refused while it is here: use one of both."
+                        .to_owned(),
+                ),
+                page: "https://learn.microsoft.com/azure/aks/coredns-custom",
+                ..custom
+            },
             Self::K3s => custom,
             Self::Rke2 => Row {
                 object: "HelmChartConfig kube-system/rke2-coredns",

@@ -27,7 +27,7 @@ const EXAMPLES: &str = "Examples:
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Options {
-    /// A status code, a message, a rule or an alert; - for stdin
+    /// A status code, a message, a rule or an alert; - for stdin, up to 16 MiB
     ///
     /// A code is an HRESULT, Win32 code or NTSTATUS, decimal, hexadecimal or by its name. A message is one of the API server, kubectl or Helm, of an
     /// event, a log of the node, nltest, klist, Kerberos, PowerShell, SQL Server or IIS, or of another command of this program, alone or in a paste

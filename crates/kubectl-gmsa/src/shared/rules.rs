@@ -1,11 +1,11 @@
 //! The one home of what is wrong: each rule with what it means, how its breach is recognized in the words of others, and what to do about it.
 //!
 //! A new rule is, in at most three places:
-//! - an entry in the file of its family: its id, severity and title, its remedy, and where they are known the words in which others report it
-//!   (the API server, the scheduler, a kubelet, CCG, hcsshim, Windows, Kerberos), the remedies of some of these words, and what only its names
+//! - an entry in the file of its family: its id, severity and title, its remedy, and, if known, the words of messages that mean it
+//!   (of the API server, the scheduler, a kubelet, CCG, hcsshim, Windows, Kerberos), the remedies of some of these words, and what only its names
 //!   say of the remedy. A rule that the core, the directory or the server finds too has the first four in `diagnostic/rules.rs` of the core,
 //!   and the rest in [`of_core`];
-//! - the function that finds a breach, or, where only others report it, their text in `tests/messages`, which `commands/explain/tests.rs` reads;
+//! - the function that finds a breach, or, if only messages of other programs show it, such a text in `tests/messages`, which `commands/explain/tests.rs` reads;
 //! - a line in `docs/rules.md`, by `UPDATE_SNAPSHOTS=1 cargo test -p kubectl-gmsa`, which writes the messages into `docs/messages.md` too.
 //!
 //! A remedy is a template: [`Names`] fill in what is known for `SPEC`, `NODE` and others in its commands. Every command asks [`fix`], and
@@ -53,7 +53,7 @@ pub use self::{
     text::{explain, is_refusal, lacks_right, recognize, refusal, said},
 };
 
-/// How others report the breach of a rule. Texts are in lower case; in them `*` is for anything, `?` for one word.
+/// Messages of other programs that mean the breach of a rule. In their lower-case texts `*` is for anything, `?` for one word.
 #[derive(Clone, Copy, Debug)]
 enum Words {
     /// A refusal by the API server or by a webhook that it calls.
@@ -64,6 +64,8 @@ enum Words {
     Message(&'static str),
     /// Words that count only in a text without other known words: they surround the cause, or have several causes.
     General(&'static str),
+    /// General words that any software writes: they count only in a text that names Windows, Kerberos or Kubernetes.
+    Common(&'static str),
     /// Events of Windows: a part of the name of their source, and their numbers.
     Event(&'static str, &'static [u32]),
     /// Small exit codes of programs.
@@ -98,7 +100,7 @@ type ByWords = (&'static [&'static str], &'static str);
 
 /// Entries that belong together.
 struct Family {
-    /// The heading on the page; none where the core has the page's part.
+    /// The heading on the page; empty for rules of the core, which has their part of the page.
     heading: &'static str,
     entries: &'static [RuleEntry],
 }
@@ -132,7 +134,7 @@ macro_rules! family {
 }
 use family;
 
-/// The table. Of general words in a text, the first count; so do those of several rules at one place of it.
+/// The table. Its order decides between general words in one text, and between rules with words at the same place.
 static FAMILIES: [&Family; 9] = [
     &of_core::FAMILY,
     &start::FAMILY,

@@ -1,10 +1,10 @@
-//! Accounts, as the cmdlets of Active Directory, its events and its LDAP report them.
+//! Accounts: messages of the cmdlets of Active Directory, of its events and of LDAP.
 
 use gmsa_core::diagnostic::Severity;
 
 use super::{
     Family, Rule, RuleEntry,
-    Words::{Codes, General, Message},
+    Words::{Codes, Common, General, Message},
     family,
 };
 
@@ -15,7 +15,16 @@ family! { "Work on accounts" {
             Message("unable to find a default server with active directory web services running"),
             Message("it does not have the active directory web services running"),
             Message("unable to contact the server. this may be because this server does not exist"),
-        ];
+            Message("this computer is not joined to an active directory domain"),
+            Message("active directory powershell module cannot reach a domain controller"),
+            Message("specified active directory domain * could not be found"),
+            Message("while loading information for the computer account's domain"),
+        ],
+        remedies: {
+            "is not joined" => "`New-CredentialSpec` needs a machine of the domain. Make the credential spec without one: `kubectl gmsa credspec new --account NAME --directory DC`, or `--from-ad FILE` with what `Get-ADServiceAccount` and `Get-ADDomain` print elsewhere.",
+            "active directory domain" => "Correct the name after `-Domain`: the DNS name of the domain. This machine must find its domain controllers (`nltest /dsgetdc:DOMAIN`), and a trust must lead there.",
+            "cannot reach a domain controller" | "computer account's domain" => "The machine reaches no domain controller of its domain: `nltest /dsgetdc:DOMAIN` says why. Without one: `kubectl gmsa credspec new --from-ad FILE`.",
+        };
     CMDLET_MISSING: "cmdlet-missing", Error, "The PowerShell module of a cmdlet is not installed.",
         "`Install-WindowsFeature RSAT-AD-PowerShell` brings the cmdlets for accounts, `Install-Module CredentialSpec` those for credential specs of Docker, `Install-Module AksGMSA` those of AKS.",
         words: [
@@ -24,6 +33,7 @@ family! { "Work on accounts" {
             Message("the term '*kdsrootkey' is not recognized"),
             Message("the term '*ad*' is not recognized as the name of a cmdlet"),
             Message("module 'activedirectory' was not loaded"),
+            Message("active directory powershell module is required"),
         ];
     PRINCIPAL_UNRESOLVED: "principal-unresolved", Error, "A group or computer that a cmdlet names for an account does not exist.",
         "Write the name of a group, or of a computer followed by `$`: `-PrincipalsAllowedToRetrieveManagedPassword 'NODE$'`. `Get-ADGroup` and `Get-ADComputer` show names.",
@@ -32,7 +42,7 @@ family! { "Work on accounts" {
         "Use it, or choose another name: computers, users and service accounts share one list of names. `Get-ADObject -Filter 'sAMAccountName -like \"NAME*\"'` finds it.",
         words: [Message("specified account already exists"), Message("object already exists"), Message("entryexists"), Message("ldap_already_exists")];
     DIRECTORY_DENIED: "directory-denied", Error, "The user lacks a right in the directory.",
-        "Run it as a user who may do it: a domain administrator, or one to whom the container Managed Service Accounts is delegated.",
+        "Run it as a domain administrator, or as one to whom the container Managed Service Accounts is delegated. In a managed domain nobody is a domain administrator: in Entra Domain Services create the account in an organizational unit of your own (`New-ADServiceAccount ... -Path 'OU=Apps,DC=contoso,DC=com'`); at AWS and Google be in the group `AWS Delegated Managed Service Account Administrators` or `Cloud Service Managed Service Account Administrators`.",
         words: [
             Message("insufficient access rights to perform the operation"),
             Message("insufficient permissions to join the domain"),
@@ -41,6 +51,8 @@ family! { "Work on accounts" {
             Message("insufficient access (50)"),
             Message("new-adserviceaccount : access is denied"),
             Message("set-adserviceaccount : access is denied"),
+            Message("cn=managed service accounts,*access is denied"),
+            Message("access is denied*cn=managed service accounts,"),
             Codes(&["ERROR_DS_INSUFF_ACCESS_RIGHTS"]),
         ];
     LDAP_CREDENTIALS: "ldap-credentials", Error, "A domain controller does not accept the credentials of an LDAP client.",
@@ -90,7 +102,7 @@ family! { "Work on accounts" {
         "Set a new one, and write it where it is read: the secret of the CCG plugin, or the configuration of the client. The password of a gMSA never expires for its hosts.",
         words: [
             Message("kdc_err_key_exp"),
-            Message("password has expired"),
+            Common("password has expired"),
             Message("account's password has expired"),
             Codes(&["ERROR_PASSWORD_EXPIRED", "ERROR_PASSWORD_MUST_CHANGE", "STATUS_PASSWORD_EXPIRED", "STATUS_PASSWORD_MUST_CHANGE"]),
         ];
@@ -100,15 +112,30 @@ family! { "Work on accounts" {
             Message("kdc_err_policy"),
             Message("kdc policy rejects request"),
             Message("domain controller blocked: ntlm authentication"),
+            Codes(&["ERROR_INVALID_LOGON_HOURS", "STATUS_INVALID_LOGON_HOURS", "STATUS_SMARTCARD_LOGON_REQUIRED", "SEC_E_SMARTCARD_LOGON_REQUIRED"]),
             Codes(&[
                 "ERROR_ACCOUNT_RESTRICTION", "ERROR_INVALID_WORKSTATION", "STATUS_ACCOUNT_RESTRICTION", "STATUS_INVALID_WORKSTATION",
                 "STATUS_NTLM_BLOCKED",
             ]),
-        ];
+        ],
+        remedies: {
+            "smartcard_logon" => "The user may log on with a smart card alone, which no plugin and no container has: `Set-ADUser USER -SmartcardLogonRequired $false`.",
+            "logon_hours" | "time restrictions" => "The account may not log on at this hour: change its logon hours (`net user USER /domain /times:all`).",
+        };
     LOGON_TYPE: "logon-type", Error, "The account may not log on in this way on this machine.",
         "Give it the right `Log on as a service` (or `as a batch job`) in the local security policy of the machine, and look for a policy that denies it.",
-        words: [Message("does not have the required user right"), Codes(&["ERROR_LOGON_TYPE_NOT_GRANTED", "STATUS_LOGON_TYPE_NOT_GRANTED"])];
+        words: [
+            Message("does not have the required user right"),
+            Codes(&["ERROR_LOGON_TYPE_NOT_GRANTED", "STATUS_LOGON_TYPE_NOT_GRANTED"]),
+            Codes(&["ERROR_NOLOGON_WORKSTATION_TRUST_ACCOUNT", "STATUS_NOLOGON_WORKSTATION_TRUST_ACCOUNT"]),
+        ],
+        remedies: {
+            "nologon_workstation" => "A gMSA is an account of a computer: no user logs on with its name. Name no account (`net use`, `runas`, connection strings); let the process run as the gMSA, in a container as NETWORK SERVICE.",
+        };
     SERVICE_LOGON: "service-logon", Error, "A Windows service cannot log on as its account.",
         "Write the account with `$` and without a password (`CONTOSO\\NAME$`), and run `Test-ADServiceAccount NAME` on the machine: it must say True. In a container, run the service as NETWORK SERVICE.",
-        words: [Message("service was unable to log on as"), Codes(&["ERROR_SERVICE_LOGON_FAILED"])];
+        words: [Message("service was unable to log on as"), Codes(&["ERROR_SERVICE_LOGON_FAILED", "ERROR_INCORRECT_ACCOUNT_TYPE"])],
+        remedies: {
+            "incorrect_account_type" => "The account is managed by the domain: nobody sets its password by hand, and this machine may not use it. Allow the machine to retrieve the password, then `Install-ADServiceAccount NAME` and `Test-ADServiceAccount NAME` on it.",
+        };
 } }

@@ -4,7 +4,7 @@ use gmsa_core::diagnostic::Severity;
 
 use super::{
     Family, Rule, RuleEntry,
-    Words::{Codes, Event, General, Message},
+    Words::{Codes, Common, Event, General, Message, RunningCodes},
     family,
 };
 
@@ -72,8 +72,10 @@ family! { "Clients of services" {
             General("local error (-2)"),
             General("no valid credentials provided"),
             General("cached tickets: (0)"),
+            RunningCodes(&["ERROR_DS_OPERATIONS_ERROR"]),
         ],
         remedies: {
+            "operations_error" | "operations error" => "The process asks the directory without an identity: run it as NETWORK SERVICE (`runAsUserName`) and check `kubectl gmsa verify`. Where it acts for its users, it has no right to delegate: rule `delegation`.",
             "krb5_cc_unknown_type" | "unknown credential cache type" => "Write `default_ccache_name = FILE:/tmp/krb5cc_%{uid}` into krb5.conf: the container has no such cache.",
             "default cache: keyring" => "Write `default_ccache_name = FILE:/tmp/krb5cc_%{uid}` into krb5.conf, as containers have no keyring, then log on with `kinit`.",
         };
@@ -82,7 +84,7 @@ family! { "Clients of services" {
         words: [
             Message("krb_ap_err_tkt_expired"),
             Message("ticket expired"),
-            Message("ticket has expired"),
+            Common("ticket has expired"),
             Codes(&["SEC_E_CONTEXT_EXPIRED"]),
         ];
     KEYTAB: "keytab", Error, "The keytab of a service lacks the key with which the ticket is encrypted.",
@@ -248,22 +250,26 @@ family! { "Clients of services" {
             "unable to p" => "Each side must resolve the host name of the other, and reach TCP 135 and the dynamic ports. The name of a Pod is not in DNS of the domain: give the Pod a name there, or keep the transaction out of it.",
         };
     SERVER_CERTIFICATE: "server-certificate", Error, "A client does not trust the certificate of a server that it calls.",
-        "Give the client the authority that made it. Current SQL clients encrypt by default: put that authority into the image, or set `TrustServerCertificate=true` for a test.",
+        "Put the authority that made it into the image of the client, and compare the name and the date of the certificate.",
         words: [
-            General("x509: certificate signed by unknown authority"),
-            General("certificate verify failed"),
-            General("the ssl connection could not be established"),
-            General("could not establish trust relationship for the ssl/tls"),
-            General("remote certificate is invalid"),
-            General("unable to get local issuer certificate"),
-            General("pkix path building failed"),
-            General("self-signed certificate"),
-            General("could not create ssl/tls secure channel"),
-            General("pre-login handshake"),
-            General("x509: certificate"),
+            Common("x509: certificate signed by unknown authority"),
+            Common("certificate verify failed"),
+            Common("the ssl connection could not be established"),
+            Common("could not establish trust relationship for the ssl/tls"),
+            Common("remote certificate is invalid"),
+            Common("unable to get local issuer certificate"),
+            Common("pkix path building failed"),
+            Common("self-signed certificate"),
+            Common("could not create ssl/tls secure channel"),
+            Common("pre-login handshake"),
+            Common("x509: certificate"),
             Message("is not trusted; --directory-ca"),
             Codes(&["SEC_E_UNTRUSTED_ROOT", "SEC_E_CERT_EXPIRED", "CERT_E_UNTRUSTEDROOT", "ERROR_WINHTTP_SECURE_FAILURE"]),
-        ];
+        ],
+        remedies: {
+            "has expired" | "cert_expired" | "not yet valid" | "notafter" => "Renew the certificate of the server, or correct the clock of the client: no setting of the client makes an expired certificate right.",
+            "sqlclient" | "sql server" | "sqlserver" | "ssl provider" | "pre-login" | "odbc" => "Give the client the authority that made it. Current SQL clients encrypt by default: put that authority into the image, or set `TrustServerCertificate=true` for a test.",
+        };
     HTTP_UNAUTHORIZED: "http-unauthorized", Error, "A web server answers 401: it got no identity that it accepts.",
         "Check `kubectl gmsa verify` for the client, and the service principal name (SPN) `HTTP/NAME` of the server (`setspn -Q`): it must be registered once, for the account that the application runs as.",
         words: [
@@ -274,16 +280,19 @@ family! { "Clients of services" {
             Message("remote server returned an error: (401)"),
             Message("http status 401"),
             Message("does not indicate success: 401"),
-            Message("http/1.1 401 unauthorized"),
+            Common("http/1.1 401 unauthorized"),
             Message("www-authenticate: negotiate"),
+            Message("www-authenticate: ntlm"),
             Message("the server committed a protocol violation*negotiate"),
             General("401.1"),
             General("401.2"),
             General("401.3"),
-            General("401 unauthorized"),
-            General("401 - unauthorized"),
+            Common("401 unauthorized"),
+            Common("401 - unauthorized"),
         ],
         remedies: {
+            "www-authenticate: bearer" => "The server asks for a token (Bearer), and not for Windows authentication: the identity of the Pod has no part in it.",
+            "www-authenticate: basic" => "The server asks for a user and a password (Basic), and not for Windows authentication: the identity of the Pod has no part in it.",
             "401.1" => "The logon failed: register `HTTP/NAME` for the account (`setspn -S HTTP/NAME ACCOUNT$`), let the pool run as ApplicationPoolIdentity, and set `useAppPoolCredentials` where kernel mode is on.",
             "401.2" => "The server does not offer what the client sends: enable Windows authentication in IIS for the application (feature Web-Windows-Auth in the image), with the providers Negotiate and NTLM.",
             "401.3" => "The identity is known and may not read the file: give it the right in the file system of the application.",
@@ -291,11 +300,14 @@ family! { "Clients of services" {
         };
     HTTP_TOKEN_SIZE: "http-token-size", Error, "The Kerberos ticket makes the headers of the request too long for the server.",
         "Raise `MaxFieldLength` and `MaxRequestBytes` of HTTP.sys (registry, in the image) or the limit of the proxy, or take the user out of groups.",
-        words: [Message("size of the request headers is too long"), Message("request header or cookie too large"),
-            Message("generated an output token of size"), Message("request header fields too large")];
+        words: [Message("size of the request headers is too long"), Common("request header or cookie too large"),
+            Message("generated an output token of size"), Common("request header fields too large")];
     GSS_FAILURE: "gss-failure", Error, "A Kerberos library failed; the words do not say why.",
         "Give the whole message: the reason follows `Minor code`. If it is missing, look at `klist`, the service principal name (`setspn -Q`) and the clocks. `KRB5_TRACE=/dev/stderr` has MIT Kerberos say more.",
-        words: [General("unspecified gss failure"), General("gssapi operation failed"), General("error from accept_sec_context"), General("generic error (see e-text)"), General("miscellaneous failure (see text)"), General("identifier doesn't match expected value"), General("gss_init_sec_context() failed"), General("failure unspecified at gss-api level")];
+        words: [General("unspecified gss failure"), General("gssapi operation failed"), General("error from accept_sec_context"), General("generic error (see e-text)"), General("miscellaneous failure (see text)"), General("identifier doesn't match expected value"), General("gss_init_sec_context() failed"), General("failure unspecified at gss-api level"), Codes(&["SEC_E_INVALID_TOKEN", "SEC_E_INVALID_PARAMETER"])],
+        remedies: {
+            "sec_e_invalid_" => "One side does not take the token of the other: a proxy or load balancer on the way changes it, one side speaks NTLM and the other Kerberos, or the service principal name is of another account (`setspn -Q SPN`). In LDAP the code after `data` says more.",
+        };
     APPLICATION_POOL: "application-pool", Error, "IIS cannot start an application pool with its identity.",
         "Let the pool run as ApplicationPoolIdentity or NetworkService in the container: both act as the gMSA on the network. The gMSA itself cannot be the identity of a pool there.",
         words: [Message("identity of application pool * is invalid"), Message("application pool * has been disabled"), Message("is being automatically disabled due to a series of failures"), General("http error 503. the service is unavailable"), Event("was", &[5021, 5057, 5059])];
@@ -305,6 +317,7 @@ family! { "Clients of services" {
             Message("cannot find path '\\\\"),
             Message("system error 53 has occurred*network path was not found"),
             Message("system error 53 has occurred"),
+            General("system error 53"),
             Message("systemfehler 53 aufgetreten"),
             General("netzwerkpfad wurde nicht gefunden"),
             Message("ioexception*the network path was not found"),
@@ -320,8 +333,10 @@ family! { "Clients of services" {
         "Give `CONTOSO\\NAME$` the right in both places: the permissions of the share, and those of the file system behind it. Open it by its DNS name: an address leads to NTLM.",
         words: [Message("access to the path '\\\\*' is denied"), Message("\\\\* is not accessible. you might not have permission"),
             Message("system error 5 has occurred"), Message("systemfehler 5 aufgetreten"), Message("new-smbglobalmapping : access is denied"),
-            Message("smb*mapping : the specified network password is not correct"), Message("smb*mapping : the user name or password is incorrect")],
+            Message("smb*mapping : the specified network password is not correct"), Message("smb*mapping : the user name or password is incorrect"),
+            Codes(&["ERROR_LOGIN_WKSTA_RESTRICTION"])],
         remedies: {
+            "login_wksta_restriction" => "The server offers a logon as guest, or without signing, which this Windows refuses: open the share by its DNS name, as the gMSA, so that Kerberos is used. A server that allows guests alone has to be changed.",
             "password is " => "The user or the password that was given with the share is wrong: Windows opens it with them, and not with the gMSA. Give none, so that the process opens it as the gMSA, or correct them.",
         };
     SHARE_SESSIONS: "share-sessions", Error, "Windows is connected to this server already, as another user.",

@@ -49,16 +49,28 @@ family! { "Identity in a container" {
             Message("could not resolve the user name"),
             Codes(&[
                 "DNS_ERROR_RCODE_SERVER_FAILURE", "DNS_ERROR_RCODE_NAME_ERROR", "DNS_ERROR_RCODE_REFUSED", "DNS_INFO_NO_RECORDS",
-                "DNS_ERROR_NO_DNS_SERVERS",
+                "DNS_ERROR_NO_DNS_SERVERS", "ERROR_DS_DNS_LOOKUP_FAILURE",
             ]),
+            Message("in _ldap._tcp*nxdomain"), Message("in _kerberos._tcp*nxdomain"), Message("_msdcs*nxdomain"),
+            Message("in _ldap._tcp*servfail"), Message("in _kerberos._tcp*servfail"), Message("_msdcs*servfail"), Message("in _ldap._tcp*refused qr"), Message("_msdcs*refused qr"),
         ],
         remedies: {
-            "non-existent domain" => "Forward the domain to its DNS servers in the DNS of the cluster (CoreDNS: a stub domain): `kubectl gmsa dns --domain DOMAIN --server IP` prints it. Let UDP 53 through.",
+            "non-existent domain" | "nxdomain" => "Forward the domain to its DNS servers in the DNS of the cluster (CoreDNS: a stub domain): `kubectl gmsa dns --domain DOMAIN --server IP` prints it. Let UDP 53 through.",
             "timeout period expired" | "timed out" | "timed-out" => "No DNS server answers: let UDP and TCP 53 through to the DNS of the cluster, and from it to the DNS servers of the domain. `nslookup NAME SERVER` asks each of them.",
         };
     DOMAIN_DNS_TCP: "domain-dns-tcp", Error, "The container finds the domain controllers over UDP, but not over TCP.",
         "Let TCP 53 through: Windows repeats long answers over TCP.",
-        words: [Message("-tcponly*timeout period expired"), Message("-vc*timed out")];
+        words: [
+            Message("-tcponly*timeout period expired"),
+            Message("-vc*timed out"),
+            // CoreDNS logs a query without an answer so.
+            Message("_ldap._tcp* tcp *\" - - 0 "),
+            Message("_kerberos._tcp* tcp *\" - - 0 "),
+            Message("_msdcs* tcp *\" - - 0 "),
+        ],
+        remedies: {
+            "\" - - 0 " => "The DNS server of the domain gives CoreDNS no answer over TCP: let TCP 53 through from the nodes of CoreDNS to it. Windows and CoreDNS repeat long answers over TCP.",
+        };
     NO_DOMAIN_CONTROLLER: "no-domain-controller", Error, "No domain controller answers the container.",
         "Let the Pod network reach the domain controllers (TCP and UDP 88 and 389, TCP 135, 445 and the dynamic ports), without NAT.",
         words: [
@@ -71,6 +83,16 @@ family! { "Identity in a container" {
             Message("naming information cannot be located"),
             Message("because your domain isn't available"),
             Message("could not locate a domain controller for domain"),
+            Message("information about the domain could not be retrieved"),
+            Message("domain controller for the domain * could not be contacted"),
+            Message("netlogon is paused on the server"),
+            Message("nldiscoverdc: cannot find dc"),
+            Message("cannot pick trusted dc"),
+            Message("no data returned from dnsquery"),
+            Message("dsgetdcname function returns 1355"),
+            Message("cannot nlbrowsersenddatagram"),
+            Message("nlgetanydcname: * cannot find"),
+            Message("nlfinishapiclientsession: timeout call"),
             Message("cannot contact a domain controller to service"),
             Message("domain controller (ad dc) for the domain * could not be contacted"),
             Message("specified domain does not exist or cannot be contacted"),
@@ -107,10 +129,18 @@ family! { "Identity in a container" {
             Message("some or all identity references could not be translated"),
             Message("cannot verify the secure channel"),
             Message("test-computersecurechannel*false"),
+            Message("msg 15401"),
+            Message("windows nt user or group '*' not found"),
+            Message("windows-nt-benutzer oder die windows-nt-gruppe '*' nicht gefunden"),
+            Message("windows user or group '*' not found"),
+            Message("could not obtain information about windows nt group/user"),
+            Message("identitynotmappedexception"),
+            RunningCodes(&["RPC_S_CALL_FAILED_DNE", "STATUS_INTERNAL_ERROR", "ERROR_INTERNAL_ERROR"]),
             Event("netlogon", &[5783]),
         ],
         remedies: {
-            "identity references could not be translated" => "Windows translates names by the secure channel: `nltest /sc_verify:DOMAIN` in the container must answer 0. If it does, look for the flag WORKSTATION_TRUST_ACCOUNT of the account: `kubectl gmsa account lint`.",
+            "user or group" | "group/user" | "windows-nt-benutzer" => "SQL Server asks the domain for the SID of the name by the secure channel of its machine or container: `nltest /sc_verify:DOMAIN` there must answer 0. If it does, look for the flag WORKSTATION_TRUST_ACCOUNT (`account-trust`, `kubectl gmsa account lint`), and whether the name is right: `CONTOSO\\NAME$` for a gMSA.",
+            "identity references could not be translated" | "identitynotmapped" => "Windows translates names by the secure channel: `nltest /sc_verify:DOMAIN` in the container must answer 0. If it does, look for the flag WORKSTATION_TRUST_ACCOUNT of the account: `kubectl gmsa account lint`.",
             "local security authority cannot be contacted" => "Windows could not ask for a ticket: `nltest /sc_verify:DOMAIN` and `klist get krbtgt` in the container say why. On SQL Server for Linux, look at its keytab and at the realm in krb5.conf.",
             "getting parent domain failed" => "The container has no credential spec: `kubectl get pod POD --namespace NAMESPACE -o yaml` must show `gmsaCredentialSpec` with contents. A Pod that is older than the webhook has none: delete it.",
         };
@@ -127,6 +157,7 @@ family! { "Identity in a container" {
             Message("krb5_preauth_failed"),
             Message("pre-authentication information was invalid"),
             Message("kinit: password incorrect"),
+            Message("new password is bad. try old one"),
             General("unknown user name or bad password"),
             RunningCodes(&[
                 "ERROR_ACCESS_DENIED", "ERROR_INVALID_PASSWORD", "ERROR_LOGON_FAILURE", "SEC_E_LOGON_DENIED", "STATUS_ACCESS_DENIED",
@@ -135,7 +166,8 @@ family! { "Identity in a container" {
             Event("kerberos", &[4771]),
         ],
         remedies: {
-            "status_wrong_password" => "The password is not the current one. A gMSA's password changes every 30 days, and nodes fetch it again: run `Test-ADServiceAccount NAME` on the node. Renew each copy of the password, such as a keytab.",
+            "getticket substatus" | "getting ticket" => "The domain controller, or the container, refuses this process a ticket. Run it as `NT AUTHORITY\\NETWORK SERVICE` or SYSTEM (`runAsUserName`), as ContainerUser has no identity; then `Test-ADServiceAccount NAME` on the node must say True.",
+            "status_wrong_password" | "password is bad" => "The password is not the current one. A gMSA's password changes every 30 days, and nodes fetch it again: run `Test-ADServiceAccount NAME` on the node. Renew each copy of the password, such as a keytab.",
             "pre" => "The password, or the keytab, is not the current one. A gMSA's password changes every 30 days: hosts fetch it again, but you must renew keytabs. On a node, run `Test-ADServiceAccount NAME`.",
         };
     ACCOUNT_REVOKED: "account-revoked", Error, "The account is disabled, locked out or has expired: Kerberos does not say which.",
@@ -161,8 +193,10 @@ family! { "Identity in a container" {
             Codes(&[
                 "ERROR_NO_TRUST_LSA_SECRET", "ERROR_NO_TRUST_SAM_ACCOUNT", "ERROR_TRUSTED_DOMAIN_FAILURE",
                 "ERROR_TRUSTED_RELATIONSHIP_FAILURE", "STATUS_NO_TRUST_LSA_SECRET", "STATUS_NO_TRUST_SAM_ACCOUNT",
-                "STATUS_TRUSTED_DOMAIN_FAILURE", "STATUS_TRUSTED_RELATIONSHIP_FAILURE",
+                "STATUS_TRUSTED_DOMAIN_FAILURE", "STATUS_TRUSTED_RELATIONSHIP_FAILURE", "STATUS_DOMAIN_TRUST_INCONSISTENT",
             ]),
+            Message("cannot i_netserverauthenticate"),
+            Message("cannot i_netserverreqchallenge"),
             Message("does not have a local security database account"),
             Message("security database does not contain a trust account"),
             Message("session setup from the computer * failed to authenticate"),
@@ -171,6 +205,7 @@ family! { "Identity in a container" {
             Event("netlogon", &[3210, 5720, 5722, 5723, 5805]),
         ],
         remedies: {
+            "i_netserver" => "The domain controller refuses the machine password of the container. Where several Pods with one account take turns, set `randomHostname` in the chart, or a host name for each Pod. If it is always the same one, run `Test-ADServiceAccount NAME` on the node.",
             "session setup from" => "Several containers with one account and one host name displace each other: set `randomHostname` in the chart. If it is always the same one, its password differs from the domain's: `Test-ADServiceAccount NAME` on the node.",
         };
     CLOCK_SKEW: "clock-skew", Error, "The clocks of the node and of the domain controller differ too much for Kerberos.",
@@ -183,7 +218,7 @@ family! { "Identity in a container" {
             Message("clock skew too great"),
             Message("ticket not yet valid"),
             Message("did not resync because no time data was available"),
-            Codes(&["ERROR_TIME_SKEW", "SEC_E_TIME_SKEW", "STATUS_TIME_DIFFERENCE_AT_DC"]),
+            Codes(&["ERROR_TIME_SKEW", "SEC_E_TIME_SKEW", "STATUS_TIME_DIFFERENCE_AT_DC", "NERR_TimeDiffAtDC"]),
         ];
     PRINCIPAL_UNKNOWN: "principal-unknown", Error, "The domain does not know the service that a ticket is asked for, knows it twice, or under another account.",
         "Register the service principal name (SPN) of the service, once only: `setspn -Q SPN` finds it, `setspn -X` lists duplicates.",
@@ -212,7 +247,7 @@ family! { "Identity in a container" {
             General("could not register the spn"),
             General("no service creds"),
             Event("kdc", &[11]),
-            Codes(&["ERROR_WRONG_TARGET_NAME", "SEC_E_TARGET_UNKNOWN", "SEC_E_WRONG_PRINCIPAL"]),
+            Codes(&["ERROR_WRONG_TARGET_NAME", "SEC_E_TARGET_UNKNOWN", "SEC_E_WRONG_PRINCIPAL", "ERROR_MUTUAL_AUTH_FAILED", "SEC_E_MUTUAL_AUTH_FAILED"]),
         ],
         remedies: {
             "could not register the service principal name" => "SQL Server may not write its own SPN: register it by hand, `setspn -S MSSQLSvc/HOST.DOMAIN:1433 ACCOUNT`. Until then clients use NTLM.",
@@ -237,11 +272,18 @@ family! { "Identity in a container" {
             Message("not all the supported encryption types"),
             Message("key distribution center * detected ? usage that will be unsupported"),
             Message("blocked cipher usage"),
-            Event("kdcsvc", &[201, 203]),
+            Event("kdcsvc", &[201, 202, 203, 204, 205, 206, 207, 208, 209]),
+            Event("key-distribution-center", &[201, 202, 203, 204, 205, 206, 207, 208, 209, 14, 16, 26, 27, 42]),
+            Message("defaultdomainsupportedenctypes"),
             Message("kdc_err_null_key"),
             Event("kdc", &[14, 16, 26, 27, 42]),
             Codes(&["SEC_E_KDC_UNKNOWN_ETYPE", "STATUS_KDC_UNKNOWN_ETYPE", "SEC_E_NO_KERB_KEY"]),
-        ];
+        ],
+        remedies: {
+            "event 205 of" | "defaultdomainsupportedenctypes" => "The registry value `DefaultDomainSupportedEncTypes` of a domain controller allows RC4 for every account that names no types: set `-KerberosEncryptionType AES128,AES256` for the accounts, then remove the value.",
+            "event 202 of" | "event 204 of" | "event 207 of" | "event 209 of" => "The service account has no AES keys: for a user set its password again; a gMSA has them. Then `Set-ADServiceAccount NAME -KerberosEncryptionType AES128,AES256`.",
+            "event 201 of" | "event 203 of" | "event 206 of" | "event 208 of" => "The client offers no AES: update it, or its policy of encryption types. The service account names its types: `Set-ADServiceAccount NAME -KerberosEncryptionType AES128,AES256`.",
+        };
     OTHER_DOMAIN: "other-domain", Error, "The container is in another domain than its credential spec says.",
         "Create the Pod again. If it is a hostProcess Pod, it has the domain of its node: remove `hostProcess`.";
     OTHER_ACCOUNT: "other-account", Error, "The tickets in the container are not those of the account.",

@@ -21,7 +21,7 @@ family! { "Installation" {
         "Install as a user who has it, such as a cluster administrator (`--as`, `--context`). docs/rights.md lists the rights.";
     NAMESPACE_UNUSABLE: "namespace-unusable", Error, "A namespace is being deleted, so nothing is created in it.",
         "Use another namespace (`--namespace`), or wait until it is gone and create it again. `kubectl get namespace NAMESPACE -o yaml` says what it waits for.",
-        words: [Message("because it is being terminated")];
+        words: [Refusal("because it is being terminated"), Refusal("namespace * is being terminated")];
     CRD_FOREIGN: "crd-foreign", Warning, "The custom resource for credential specs exists, and is not this project's.",
         "Keep it, and install with `--skip-crds --set crds.upgrade=true`, which brings it up to date in place.";
     STORED_VERSION: "stored-version", Note, "Credential specs may be stored in a version that is deprecated.",
@@ -67,6 +67,7 @@ family! { "Installation" {
         words: [
             Refusal("failed calling webhook"),
             Refusal("failed to call webhook"),
+            Message("unknown authority*gmsa-webhook-ca"),
             Message("webhook\" failed to complete mutation in"),
             Message("webhook\" failed to complete validation in"),
             Message("gmsawebhookcallsfail"),
@@ -119,7 +120,13 @@ family! { "Installation" {
         words: [Message("gmsawebhookwatchstale"), Message("a watch did not end when it was asked to")];
     PORT_TAKEN: "port-taken", Error, "The webhook cannot listen at its port.",
         "Another process has the port, which happens with `hostNetwork`: set `containerPort` or `adminPort`, from 1024 on.",
-        words: [Message("address already in use"), Message("wsaeaddrinuse"), General("permission denied*bind"), General("bind: permission denied")];
+        words: [
+            Message("cannot listen on *address already in use"),
+            Message("gmsa-webhook*address already in use"),
+            Message("gmsa-webhook*wsaeaddrinuse"),
+            Message("gmsa-webhook*permission denied"),
+            Message("cannot listen on *permission denied"),
+        ];
     WEBHOOK_NOT_CALLED: "webhook-not-called", Error, "The API server creates a Pod that uses GMSA without a call of the webhook.",
         "Check whether the namespace is excluded, and whether a webhook configuration sends Pods.";
     NOT_ENFORCED: "not-enforced", Warning, "Denials are not enforced.",

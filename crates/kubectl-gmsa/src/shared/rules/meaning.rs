@@ -30,7 +30,8 @@ impl Phase {
             "external credentials",
             "credential guard",
         ];
-        const RUNNING: [&str; 20] = [
+        const RUNNING: [&str; 21] = [
+            "lsacallauthenticationpackage",
             "setspn",
             "dsbind",
             "netlogon",

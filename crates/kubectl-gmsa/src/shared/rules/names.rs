@@ -146,7 +146,7 @@ impl<'n> Names<'n> {
         self.said.split_once("couldn't find key ")?.1.split(' ').next()
     }
 
-    /// A remedy with these names in its commands; `None` where none is filled in.
+    /// A remedy with these names in its commands; `None` if nothing was filled in.
     pub(super) fn filled(&self, remedy: &str) -> Option<String> {
         // The name with which an account logs on ends with `$`, which PowerShell would expand without the quotes.
         let logon = self.account.and_then(|account| powershell(&format!("{account}$")));
@@ -172,7 +172,7 @@ impl<'n> Names<'n> {
     }
 }
 
-/// The name that all of these are: `None` where the text names several Pods.
+/// The name, if all of these are the same: a text about several Pods means no single one.
 fn only<'n>(mut names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let first = names.next()?;
     names.all(|name| name == first).then_some(first)

@@ -6,7 +6,7 @@
 pub(super) const OPENS: char = '\u{1}';
 pub(super) const ENDS: char = '\u{2}';
 
-/// What XML writes in place of characters.
+/// The entities of XML, and the characters that they stand for.
 const ENTITIES: [(&str, char); 6] =
     [("&quot;", '"'), ("&apos;", '\''), ("&#39;", '\''), ("&lt;", '<'), ("&gt;", '>'), ("&amp;", '&')];
 

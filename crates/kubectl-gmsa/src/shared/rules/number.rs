@@ -4,13 +4,15 @@ use super::{status::Status, symbols::KERBEROS_WORDS};
 
 /// The text as one number.
 pub(super) fn alone(text: &str) -> Option<Status> {
-    let text = text.trim();
-    hexadecimal(text).or_else(|| decimal(text)).or_else(|| {
-        // Eight digits without a prefix, as a debugger prints them; with a letter, so that it is no decimal number.
-        let is_hex = text.len() == 8
-            && text.bytes().all(|b| b.is_ascii_hexdigit())
-            && text.bytes().any(|b| b.is_ascii_alphabetic());
-        is_hex.then(|| u32::from_str_radix(text, 16).ok().map(Status)).flatten()
+    let text = text.trim_matches(|c: char| c.is_whitespace() || "()[]{}<>,.;:'\"`".contains(c));
+    // As C writes it.
+    let text = text.trim_end_matches(['l', 'L']);
+    hexadecimal(text).or_else(|| bare(text)).or_else(|| decimal(text)).or_else(|| {
+        // Without a prefix, as a debugger prints them; with a letter, so that it is no decimal number.
+        let is_hex = text.bytes().all(|b| b.is_ascii_hexdigit()) && text.bytes().any(|b| b.is_ascii_alphabetic());
+        let status = is_hex.then(|| u32::from_str_radix(text, 16).ok().map(Status)).flatten()?;
+        let is_code = text.len() == 8 || status.is_named() && text.bytes().any(|b| b.is_ascii_digit());
+        is_code.then_some(status)
     })
 }
 
@@ -43,7 +45,7 @@ pub(super) fn find(text: &str) -> impl Iterator<Item = Status> {
             if matches!(word, "-1" | "4294967295") {
                 return None;
             }
-            hexadecimal(word).filter(is_told).or_else(|| decimal(word).filter(is_status)).or_else(|| bare(word))
+            hexadecimal(word).filter(is_told).or_else(|| bare(word)).or_else(|| decimal(word).filter(is_status))
         })
 }
 
@@ -66,12 +68,12 @@ pub(super) fn exit(text: &str) -> Option<u32> {
     })
 }
 
-/// Without a prefix, as netlogon.log and some clients write statuses: `c000005e`, `80090303`. A hash would have to begin like one.
+/// Without a prefix, as netlogon.log and some clients write statuses: `c000005e`, `80090303`. No decimal number of eight digits is a failure, and
+/// a hash would have to be the value of one that has a name.
 fn bare(word: &str) -> Option<Status> {
-    let is_status =
-        word.len() == 8 && ["80", "c0", "d0"].iter().any(|start| word.to_ascii_lowercase().starts_with(start));
+    let is_status = word.len() == 8 && word.bytes().all(|b| b.is_ascii_hexdigit());
     let status = is_status.then(|| u32::from_str_radix(word, 16).ok().map(Status)).flatten()?;
-    status.explain(None).map(|_| status)
+    Some(status).filter(|status| status.is_failure() && status.is_named())
 }
 
 fn hexadecimal(word: &str) -> Option<Status> {
@@ -117,6 +119,15 @@ mod tests {
             ("0x52e", Some(1326)),
             ("0", Some(0)),
             ("00001355", Some(1355)),
+            ("80070005", Some(0x8007_0005)),
+            ("80004005", Some(0x8000_4005)),
+            ("80090308", Some(0x8009_0308)),
+            ("(0xC0020017L)", Some(0xc002_0017)),
+            ("52e", Some(1326)),
+            ("0000052E", Some(1326)),
+            ("89999999", Some(89_999_999)),
+            ("add", None),
+            ("5fffe", None),
             ("deadbeef0", None),
             ("0x1FFFFFFFFC0020017", None),
             ("0x", None),
@@ -161,6 +172,8 @@ mod tests {
         );
         assert_eq!(numbers("Exit Code: 3221225794, exited with code -1073741502"), [0xc000_0142, 0xc000_0142]);
         assert_eq!(numbers("LDAP: error code 49"), [49]);
+        assert_eq!(numbers("error 80090322 from AcceptSecurityContext returned 80004005"), [0x8009_0322, 0x8000_4005]);
+        assert_eq!(numbers("commit 80c0ffee of 89999999"), Vec::<u32>::new());
         assert_eq!(numbers("Error 3/14/2023 10:22:17 AM Containers-CCG 8 None"), Vec::<u32>::new());
         assert_eq!(numbers("panic: signal SIGSEGV code=0x1 addr=0x57, main.run(0x5, 0xc000123456)"), [1]);
         assert_eq!(numbers("exit code 5, restarted 1326 times in 53 minutes, pod-5 error-5"), Vec::<u32>::new());

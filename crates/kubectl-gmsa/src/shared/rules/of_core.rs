@@ -44,6 +44,16 @@ family! { of the core {
     NAME_WITHOUT_CONTENTS: [Refusal("but does not carry its contents"), Refusal("a gmsa cred spec name has no contents")], fix: with_contents;
     MODIFIED: [Refusal("cannot update an existing pod's gmsa settings")];
     LINUX_NODE: [Message("windows options cannot be set for a linux pod")], fix: on_windows;
+    PLUGIN_INPUT: [
+        Message("failed to parse the plugininput parameter"),
+        Message("failed to parse the secreturi field value"),
+        Event("aksgmsaplugin", &[1013, 1014, 1015, 1016, 1018]),
+        Message("invalid plugin input format"),
+    ], remedies: {
+        "invalid plugin input format" => "For Rancher's plugin write `PluginInput` as `NAMESPACE:SECRET`, the namespace of its account provider and the Secret there.",
+        "keyvault resource" | "event 1018 of" => "The host of `SecretUri` must be a Key Vault by its public name, `https://VAULT.vault.azure.net/secrets/NAME`: the plugin takes what follows the first dot as the resource. A private endpoint answers to this name too.",
+        "plugininput parameter" | "event 1013 of" | "event 1014 of" | "event 1015 of" | "event 1016 of" => "Write `PluginInput: ObjectId=GUID;SecretUri=https://VAULT.vault.azure.net/secrets/NAME`: the object ID of the managed identity of the nodes, and the address of the secret.",
+    };
     PLUGIN_GUID: [Start("failed to parse the plugin guid"), Event("containers-ccg", &[9]), StartCodes(&["CO_E_CLASSSTRING"])];
     ACCOUNT_DISABLED: [
         Message("failure reason: account currently disabled"),
@@ -62,6 +72,7 @@ family! { of the core {
         Message("client '*' not found in kerberos database"),
         Message("cannot find an object with identity"),
         Message("finddomainforaccount*unable to locate account"),
+        Message("group managed service account \"*\" could not be found in the"),
         Message("a referral was returned from the server"),
         Start("failed to fetch gmsa credentials*specified account does not exist"),
         Start("failed to fetch gmsa credentials*no such object"),
@@ -74,16 +85,23 @@ family! { of the core {
         Message("no kds root key"),
         Message("add-kdsrootkey : "),
         Message("group key distribution service cannot"),
+        Message("group key distribution service failed"),
+        Message("encountered an invalid master root key"),
+        Event("kdssvc", &[4001, 4005, 4006, 4007, 4008]),
         Codes(&["NTE_NO_KEY"]),
     ], remedies: {
+        "key does not exist" | "nte_no_key" => "`Get-KdsRootKey` shows the keys of the forest. If it lists one, wait until ten hours after its `EffectiveTime`: a second key helps nothing. If it lists none, run `Add-KdsRootKey -EffectiveImmediately`, once per forest, then wait 10 hours.",
         "request is not supported" => "Run `Add-KdsRootKey` on a domain controller, as a member of Domain Admins or Enterprise Admins; elsewhere it answers that the request is not supported.",
-        "add-kdsrootkey : access is denied" => "Run `Add-KdsRootKey` on a domain controller as a member of Domain Admins or Enterprise Admins, in a PowerShell that runs as administrator.",
+        "add-kdsrootkey : access is denied" => "Run `Add-KdsRootKey` on a domain controller as a member of Domain Admins or Enterprise Admins, in a PowerShell that runs as administrator. In a managed domain (Entra Domain Services, AWS Managed Microsoft AD, Google Managed Microsoft AD) nobody is one, and the key is there already: go on with `New-ADServiceAccount`.",
     };
     ACCOUNT_PASSWORD: [
         Message("cannot install service account"),
         Message("provided context did not match the target"),
         Message("test failed for managed service account"),
         Message("permission to use the group msa"),
+        Message("not authorized to use the group managed service account"),
+        Message("kennwort eines gruppenverwalteten dienstkontos*fehlgeschlagen"),
+        Message("kennworts eines gruppenverwalteten dienstkontos"),
         Message("fetch the password of a group managed service account failed"),
         Message("could not retrieve passwords for the group managed service account"),
         Message("test-adserviceaccount*false"),
@@ -99,6 +117,7 @@ family! { of the core {
         Message("groups of duplicate spns"),
         Message("is registered on multiple accounts which"),
         Message("encountered duplicate names while processing a kerberos"),
+        Codes(&["ERROR_DS_SPN_VALUE_NOT_UNIQUE_IN_FOREST"]),
     ];
     API_VERSION: [Message("windows.k8s.io/v1alpha1 gmsacredentialspec is deprecated")];
     LINUX_ONLY: [Message("cannot be set for a windows pod")];
@@ -153,7 +172,7 @@ fn grant(names: &Names<'_>) -> Option<Fix> {
     Some(Fix::write(format!("# or: {command}\n{yaml}")).or_run(Some(format!("`{command}`."))))
 }
 
-/// A name that a credential spec can have, in the slot that has none.
+/// Corrects a name that no credential spec can have, in its slot.
 fn other_name(names: &Names<'_>) -> Option<Fix> {
     let is_wrong = |name: &str| suggest_name(name) != name;
     let mut slots = names.slot.copied().into_iter().chain(names.pod.into_iter().flat_map(Pod::slots));

@@ -10,7 +10,7 @@ use aho_corasick::{Anchored, automaton::Automaton as _, nfa::contiguous::NFA};
 
 use super::{
     FAMILIES, Rule,
-    Words::{self, General, Message, Refusal, Start},
+    Words::{self, Common, General, Message, Refusal, Start},
     normal::{ENDS, OPENS, normal},
     status::MESSAGES,
     text::{NO_FAULTS, SURROUNDINGS},
@@ -30,7 +30,7 @@ pub(super) enum Says {
     /// The status of this name.
     OfWindows(&'static str),
     NoFault(&'static str),
-    /// Nothing: no other words in it count.
+    /// Nothing: words inside it do not count.
     Nothing,
 }
 
@@ -121,6 +121,12 @@ impl Reading {
         self.found().any(|(pattern, _)| pattern.words == words)
     }
 
+    /// Whether these words of the table are all that the text says, behind `Error:`.
+    pub(super) fn is_all(&self, words: &str) -> bool {
+        let mut spans = self.found().filter(|(pattern, _)| pattern.words == words).flat_map(|(_, spans)| spans);
+        spans.any(|span| span.end - span.start + "error:".len() >= self.length)
+    }
+
     /// The index of the first remedy for a rule whose words the text has.
     pub(super) fn remedy(&self, rule: &Rule) -> Option<usize> {
         self.found()
@@ -135,7 +141,7 @@ impl Reading {
 /// How far the patterns are reached at one place of the text.
 struct Reader<'t> {
     normal: &'t str,
-    /// Of each part, where it was reached last.
+    /// For each part, where it was found last.
     reached: Vec<Option<Reached>>,
     /// Bytes that are no spaces.
     read: usize,
@@ -144,7 +150,7 @@ struct Reader<'t> {
 
 #[derive(Clone, Copy)]
 struct Reached {
-    /// Of the first part.
+    /// Where the first part of the pattern starts.
     start: usize,
     end: usize,
     /// The end in bytes of the text.
@@ -242,10 +248,10 @@ fn patterns() -> impl Iterator<Item = Pattern> {
     of_rules.chain(of_remedies).chain(of_windows).chain(no_faults).chain(surroundings)
 }
 
-/// The text of words; events, exit codes and statuses have none.
+/// The text of words; `None` for events, exit codes and statuses.
 fn of_text(words: Words) -> Option<&'static str> {
     match words {
-        Refusal(text) | Start(text) | Message(text) | General(text) => Some(text),
+        Refusal(text) | Start(text) | Message(text) | General(text) | Common(text) => Some(text),
         _ => None,
     }
 }

@@ -74,8 +74,18 @@ impl Status {
             "ERROR_INVALID_PARAMETER",
             "STATUS_INVALID_PARAMETER",
             "ERROR_BAD_NETPATH",
+            "ERROR_NOT_SUPPORTED",
+            "ERROR_NOT_FOUND",
+            "STATUS_NOT_FOUND",
+            "ERROR_INTERNAL_ERROR",
+            "STATUS_INTERNAL_ERROR",
         ]
         .contains(&self.name())
+    }
+
+    /// Whether Microsoft has a name for it.
+    pub(super) fn is_named(self) -> bool {
+        symbols::name(self.normal()).is_some()
     }
 
     /// Whether it has the form of a failed HRESULT or NTSTATUS, and so is one at any place in a text.
@@ -128,16 +138,33 @@ impl Status {
 /// The statuses whose names a text in its normal form holds: `nltest` prints them.
 pub(super) fn named(text: &str) -> impl Iterator<Item = Status> {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-    words.filter(|word| word.contains('_')).filter_map(|word| {
-        // As Samba writes them.
-        let name = word.strip_prefix("nt_").filter(|name| name.starts_with("status_")).unwrap_or(word);
-        symbols::value(name).map(Status)
-    })
+    words.filter(|word| word.contains('_')).filter_map(of_name)
 }
 
-/// The messages of Windows, which `net helpmsg` prints, by which statuses are recognized: a part of each in lower case. The last are German,
-/// for the most common of them: Windows writes in its own language.
+/// The status of this name.
+pub(super) fn of_name(word: &str) -> Option<Status> {
+    // As Samba writes them.
+    let name = word.get(3..).filter(|name| {
+        let is_of_samba = word.get(..3).is_some_and(|start| start.eq_ignore_ascii_case("nt_"));
+        is_of_samba && name.get(..7).is_some_and(|start| start.eq_ignore_ascii_case("status_"))
+    });
+    symbols::value(name.unwrap_or(word)).map(Status)
+}
+
+/// The messages of Windows, which `net helpmsg` prints, by which statuses are recognized: a part of each in lower case. The last are in other
+/// languages, for the most common of them: Windows writes in its own language.
 pub(super) static MESSAGES: &[(&str, &str)] = &[
+    ("ERROR_NOLOGON_WORKSTATION_TRUST_ACCOUNT", "the account used is a computer account"),
+    ("ERROR_LOGIN_WKSTA_RESTRICTION", "account is not authorized to log in from this station"),
+    ("ERROR_MUTUAL_AUTH_FAILED", "mutual authentication failed. the server's password is out of date"),
+    ("NERR_TimeDiffAtDC", "clock on this system is not synchronized with the primary domain controller"),
+    ("ERROR_DS_DNS_LOOKUP_FAILURE", "directory service is unable to proceed because of a dns lookup failure"),
+    ("ERROR_DS_DNS_LOOKUP_FAILURE", "dsa operation is unable to proceed because of a dns lookup failure"),
+    ("ERROR_INVALID_LOGON_HOURS", "account has time restrictions"),
+    ("ERROR_INCORRECT_ACCOUNT_TYPE", "system is not authoritative for the specified account"),
+    ("ERROR_DS_OPERATIONS_ERROR", "an operations error occurred"),
+    ("SEC_E_INVALID_TOKEN", "token supplied to the function is invalid"),
+    ("RPC_S_CALL_FAILED_DNE", "remote procedure call failed and did not execute"),
     ("ERROR_INVALID_PASSWORD", "specified network password is not correct"),
     ("ERROR_LOGON_FAILURE", "the user name or password is incorrect"),
     ("SEC_E_LOGON_DENIED", "the logon attempt failed"),
@@ -218,6 +245,39 @@ pub(super) static MESSAGES: &[(&str, &str)] = &[
     ("ERROR_NO_LOGON_SERVERS", "keine anmeldeserver"),
     ("ERROR_NO_SUCH_DOMAIN", "angegebene domäne ist nicht vorhanden"),
     ("SEC_E_WRONG_PRINCIPAL", "zielprinzipalname ist falsch"),
+    ("ERROR_INVALID_PASSWORD", "das angegebene netzwerkkennwort ist falsch"),
+    ("ERROR_NO_SUCH_LOGON_SESSION", "angegebene anmeldesitzung ist nicht vorhanden"),
+    ("ERROR_NO_TRUST_SAM_ACCOUNT", "kein computerkonto für diese arbeitsstationsvertrauensstellung"),
+    ("ERROR_ACCOUNT_LOCKED_OUT", "konto ist momentan gesperrt"),
+    (
+        "ERROR_TRUSTED_RELATIONSHIP_FAILURE",
+        "relation d'approbation entre cette station de travail et le domaine principal a échoué",
+    ),
+    ("RPC_S_SERVER_UNAVAILABLE", "le serveur rpc n'est pas disponible"),
+    ("ERROR_LOGON_FAILURE", "nom d'utilisateur ou le mot de passe est incorrect"),
+    ("ERROR_NO_SUCH_DOMAIN", "domaine spécifié n'existe pas ou n'a pas pu être contacté"),
+    ("ERROR_NO_LOGON_SERVERS", "aucun serveur d'accès n'est actuellement disponible"),
+    ("SEC_E_WRONG_PRINCIPAL", "le nom principal de la cible est incorrect"),
+    (
+        "ERROR_TRUSTED_RELATIONSHIP_FAILURE",
+        "relación de confianza entre esta estación de trabajo y el dominio principal",
+    ),
+    ("RPC_S_SERVER_UNAVAILABLE", "servidor rpc no está disponible"),
+    ("ERROR_LOGON_FAILURE", "nombre de usuario o la contraseña no son correctos"),
+    ("ERROR_NO_SUCH_DOMAIN", "dominio especificado no existe o no se pudo"),
+    ("SEC_E_WRONG_PRINCIPAL", "nombre principal de destino es incorrecto"),
+    ("ERROR_TRUSTED_RELATIONSHIP_FAILURE", "relazione di trust tra la workstation e il dominio primario"),
+    ("RPC_S_SERVER_UNAVAILABLE", "server rpc non disponibile"),
+    ("ERROR_TRUSTED_RELATIONSHIP_FAILURE", "relação de confiança entre esta estação de trabalho e o domínio primário"),
+    ("RPC_S_SERVER_UNAVAILABLE", "servidor rpc não está disponível"),
+    ("ERROR_TRUSTED_RELATIONSHIP_FAILURE", "vertrouwensrelatie tussen dit werkstation en het primaire domein"),
+    ("RPC_S_SERVER_UNAVAILABLE", "rpc-server is niet beschikbaar"),
+    ("ERROR_TRUSTED_RELATIONSHIP_FAILURE", "このワークステーションとプライマリ ドメインとの信頼関係に失敗しました"),
+    ("RPC_S_SERVER_UNAVAILABLE", "rpc サーバーを利用できません"),
+    ("ERROR_LOGON_FAILURE", "ユーザー名またはパスワードが正しくありません"),
+    ("ERROR_TRUSTED_RELATIONSHIP_FAILURE", "此工作站和主域间的信任关系失败"),
+    ("RPC_S_SERVER_UNAVAILABLE", "rpc 服务器不可用"),
+    ("ERROR_LOGON_FAILURE", "用户名或密码不正确"),
 ];
 
 #[cfg(test)]

@@ -46,6 +46,14 @@ LDAP: u32 {
 }
 }
 
+/// Names that stand for a status of another name, or that the headers of Windows lack: the last is of hcsshim.
+static OTHERS: &[(u32, &str)] = &[
+    (0x8007_0005, "E_ACCESSDENIED"),
+    (0x8007_0057, "E_INVALIDARG"),
+    (0x8007_000e, "E_OUTOFMEMORY"),
+    (0x8037_0103, "HCS_E_OPERATION_PENDING"),
+];
+
 /// Each value, in hexadecimal, with its name; in the order of the values.
 static WINDOWS: &str = include_str!("windows.txt");
 
@@ -68,11 +76,13 @@ fn named(table: &'static [(u32, &'static str)], value: u32) -> Option<&'static s
 
 /// The name of a status of Windows, in the form that [`Status`](super::Status) normalizes to.
 pub(super) fn name(value: u32) -> Option<&'static str> {
-    NAMES.get(&value).copied()
+    NAMES.get(&value).copied().or_else(|| named(OTHERS, value))
 }
 
 pub(super) fn value(name: &str) -> Option<u32> {
-    VALUES.get(&name.to_ascii_uppercase()).copied()
+    let name = name.to_ascii_uppercase();
+    let other = || OTHERS.iter().find(|(_, other)| *other == name).map(|(value, _)| *value);
+    VALUES.get(&name).copied().or_else(other)
 }
 
 /// Which part of Windows makes such a status, for one without a name.

@@ -8,7 +8,7 @@
 //! its messages in its own language; the others are English.
 //!
 //! Invariants: a text of any length and content gives at most [`MAX_FOUND`] explanations; nothing is guessed: a number counts only
-//! where its form or the word before it says that it is a status. Of a refusal, what stands first counts, and nothing that it quotes.
+//! where its form or the word before it says that it is a status. The first words of a refusal count, and nothing that it quotes.
 
 use std::{
     cmp::Reverse,
@@ -17,7 +17,7 @@ use std::{
 
 use super::{
     POD_REFUSED, Rule,
-    Words::{self, Event, General, Message, Refusal, Start},
+    Words::{self, Common, Event, General, Message, Refusal, Start},
     all,
     meaning::{Explanation, Meaning, Phase},
     normal::normal,
@@ -30,10 +30,76 @@ use super::{
 /// How many different errors of one text are explained.
 pub const MAX_FOUND: usize = 16;
 
-/// Words in which no others count: Windows pods stay away from the nodes of the control plane, which is no cause.
+/// A text of at most so many words is about the number in it.
+const SHORT: usize = 8;
+
+/// Parts of a message that hide the words inside them: that a Windows pod stays off control-plane nodes is not a cause.
 pub(super) static SURROUNDINGS: &[&str] = &[
     "untolerated taint {node-role.kubernetes.io/control-plane: }",
     "untolerated taint {node-role.kubernetes.io/master: }",
+];
+
+/// How a text names Windows, Kerberos or Kubernetes.
+static TOPICS: &[&str] = &[
+    "kube",
+    "k8s",
+    "pod",
+    "node(s)",
+    "container",
+    "image",
+    "namespace",
+    "webhook",
+    "helm",
+    "gmsa",
+    ".svc",
+    "service account",
+    "serviceaccount",
+    "replicaset",
+    "deployment",
+    "coredns",
+    "windows",
+    "win32",
+    "microsoft",
+    "powershell",
+    "system.net",
+    "system.data",
+    "system.io",
+    "system.security",
+    "system.directoryservices",
+    "system.componentmodel",
+    "c:\\",
+    "iis",
+    "nt authority",
+    "active directory",
+    "domain",
+    "netlogon",
+    "nltest",
+    "nslookup",
+    "\\\\",
+    "sqlclient",
+    "sql server",
+    "sqlexception",
+    "odbc",
+    "system error",
+    "hresult",
+    "webrequest",
+    "test-netconnection",
+    "tcptestsucceeded",
+    "ldap",
+    "kerberos",
+    "krb",
+    "kdc",
+    "sspi",
+    "gss",
+    "spn",
+    "klist",
+    "kinit",
+    "keytab",
+    "negotiate",
+    "ntlm",
+    "_tcp",
+    "0x8",
+    "0xc0",
 ];
 
 /// What says that a step succeeded, or is part of every logon.
@@ -51,20 +117,106 @@ pub(super) static NO_FAULTS: &[(&[Words], &str)] = &[
         "The password of the account has changed, and the node retrieves the new one.",
     ),
     (
-        &[Message("nt authority\\network service")],
-        "On the network, such a process acts as the gMSA: `klist` and `nltest /sc_verify:DOMAIN` show it.",
+        &[Message("nt authority\\network service"), Message("nt authority\\system"), Message("iis apppool\\")],
+        "On the network, such a process acts as the gMSA: `klist` and `nltest /sc_verify:DOMAIN` show it. The name alone proves no logon.",
     ),
     (
         &[Message("tls handshake error from *: eof")],
         "A client connected and sent nothing, as TCP health checks of load balancers do.",
     ),
-    (&[Message("trust verification status = 0 0x0 nerr_success")], "The domain trusts the container."),
+    (
+        &[Message("trust verification status = 0 0x0 nerr_success")],
+        "The secure channel works: the domain trusts the container. It proves no right on a service.",
+    ),
+    (
+        &[Message("connection status = 0 0x0 nerr_success"), Message("connection status status = 0 0x0 nerr_success")],
+        "The container has a secure channel to its domain. `nltest /sc_verify:DOMAIN` asks whether the domain still trusts it.",
+    ),
+    (
+        &[Message(" (1) the command completed successfully")],
+        "The container has a credential spec, and Netlogon knows its domain. It proves no logon: `nltest /sc_verify:DOMAIN` does.",
+    ),
+    (
+        &[Message("dom guid: *dom name: "), Message("our site name: "), Message("get list of dcs in domain *[pdc]")],
+        "DNS finds a domain controller, and it answers. It proves no logon: `nltest /sc_verify:DOMAIN` does.",
+    ),
+    (
+        &[
+            Message("svr hostname = "),
+            Message("srv service location: "),
+            Message("nametarget *priority"),
+            Message("in _ldap._tcp*noerror"),
+            Message("in _kerberos._tcp*noerror"),
+            Message("_msdcs*noerror"),
+        ],
+        "DNS answers with domain controllers. It does not prove that they are reached: `nltest /dsgetdc:DOMAIN` does.",
+    ),
+    (
+        &[Message("tcptestsucceeded : true")],
+        "The port is reached over TCP. UDP, and what answers there, are not tested by it.",
+    ),
+    (
+        &[Message("> client: *server: krbtgt/"), Message("default principal: *krbtgt/")],
+        "The process has a Kerberos ticket, so the domain took its logon. The client is its identity: the account of the credential spec with `$` in a Pod; the name \
+         of the node says that the command ran on the node, or in a hostProcess container.",
+    ),
+    (
+        &[Message("kerbticket encryption type: rsadsi rc4-hmac")],
+        "A ticket is encrypted by RC4, which updated domain controllers refuse: `Set-ADServiceAccount NAME -KerberosEncryptionType AES128,AES256`.",
+    ),
+    (
+        &[Message("test-adserviceaccount *true")],
+        "This machine can retrieve the password of the account. It says nothing about other nodes.",
+    ),
+    (&[Message("test-computersecurechannel*true")], "The machine has a secure channel to its domain."),
+    (
+        &[
+            Message("received the request to fetch the credentials from azure keyvault"),
+            Event("aksgmsaplugin", &[1012]),
+        ],
+        "The plugin was started, and was asked for the user. The events after this one say how it went on.",
+    ),
+    (
+        &[Message("access token has been retrieved for the provided managed identi"), Event("aksgmsaplugin", &[1017])],
+        "The plugin has a token of the managed identity, and asks the Key Vault next.",
+    ),
+    (
+        &[
+            Message("completed processing the request to fetch the credentials from the azure keyvault"),
+            Event("aksgmsaplugin", &[1011]),
+        ],
+        "The plugin has ended; status 0 means that it gave the node the user of the secret.",
+    ),
+    (
+        &[Message("preparing to make request: using secret"), Message("got response with content of")],
+        "The plugin was started, and asked its account provider for the Secret.",
+    ),
+    (
+        &[Message("no files matching import glob pattern")],
+        "CoreDNS imports no file there, as where nobody wrote zones of their own. On AKS, a key of `coredns-custom` must end with `.server` or `.override`.",
+    ),
+    (
+        &[Message("[info] reloading complete"), Message("plugin/reload: running configuration")],
+        "CoreDNS has read its configuration.",
+    ),
+    (
+        &[Message("no_client_site: ")],
+        "The address of a client belongs to no site of the domain. It works, and may take a distant domain controller.",
+    ),
+    (
+        &[Message("group key distribution service created a master root key"), Event("kdssvc", &[4004])],
+        "The forest has a root key. Passwords can be made ten hours later.",
+    ),
     (
         &[Message("a ticket to krbtgt has been retrieved successfully")],
         "The container logs on to the domain as the account.",
     ),
     (
-        &[Message("successfully fetched the password of a group managed")],
+        &[
+            Message("successfully fetched the password of a group managed"),
+            Message("kennwort eines gruppenverwalteten dienstkontos abgerufen"),
+            Event("directoryservice", &[2946]),
+        ],
         "A domain controller sent a client the password of the account.",
     ),
     (
@@ -173,7 +325,8 @@ fn of_others(text: &str) -> (Vec<Explanation>, Reading) {
     if let Some(name) = number::alone(text).and_then(|Status(value)| symbols::of_mit(value)) {
         return of_others(name);
     }
-    let alone: Option<Vec<_>> = text.split_whitespace().take(MAX_FOUND).map(number::alone).collect();
+    let alone = |word: &str| number::alone(word).or_else(|| status::of_name(word));
+    let alone: Option<Vec<_>> = text.split_whitespace().take(MAX_FOUND).map(alone).collect();
     if let Some(statuses) = alone {
         let explained = statuses.into_iter().map(|status| status.explain(None).unwrap_or_else(|| status.unknown()));
         return (different(explained), Reading::default());
@@ -185,20 +338,25 @@ fn of_others(text: &str) -> (Vec<Explanation>, Reading) {
     let reading = Reading::of_normal(text).and(Reading::of(&names.join(" ")));
     let phase = Phase::of(text);
     let is_told = is_of_logon(text, phase);
-    let mut found = sentences(&reading, phase, is_told);
+    // A message that says which part failed says more than the status at its end.
+    let (words, messages) = sentences(&reading, phase, is_told);
+    let is_named = !words.is_empty();
+    let mut found = if is_named { words } else { messages };
     let events = Events::of(text);
     found.extend(no_faults(&reading, &events));
-    let counts = |status: &Status| status.0 > 0 && (names.is_empty() || status.0 > 0xff);
+    // Small numbers are those of other programs too.
+    let least = if is_ours(text) || text.split(' ').nth(SHORT).is_none() { 0 } else { 0xffff };
+    let counts = |status: &Status| status.0 > least && (names.is_empty() || status.0 > 0xff);
     // As with sentences, the last is the cause of those before it.
     let mut statuses: Vec<_> = number::find(text).chain(status::named(text)).filter(counts).collect();
     statuses.reverse();
     let mut seen = HashSet::new();
     statuses.retain(|Status(value)| seen.insert(*value));
     drop(seen);
-    // Beside a step that is named, such a status says no more.
-    let is_named = phase == Some(Phase::Start) && !found.is_empty();
-    let explained = |status: &Status| status.explain(phase).filter(|_| (is_told && !is_named) || !status.is_vague());
-    found.extend(statuses.iter().filter_map(explained).take(MAX_FOUND));
+    let explained = |status: &Status| status.explain(phase).filter(|_| is_told || !status.is_vague());
+    if !is_named {
+        found.extend(statuses.iter().filter_map(explained).take(MAX_FOUND));
+    }
     if !found.iter().any(Explanation::is_fault) {
         found.extend(without_fault(text, general(&reading, &events), found.is_empty()));
         let unknown = unknown(text, &statuses).filter(|status| explained(status).is_none());
@@ -212,7 +370,7 @@ fn of_others(text: &str) -> (Vec<Explanation>, Reading) {
     (different(found.into_iter().filter(|found| !has_fault || found.is_fault())), reading)
 }
 
-/// What counts in a text whose other words report no fault: an exit code, then words that have several causes.
+/// The explanation of a text without specific words: an exit code, then words that have several causes.
 fn without_fault(text: &str, general: Option<Explanation>, is_alone: bool) -> Vec<Explanation> {
     // Why the kubelet or the system ended it is known.
     let is_ended = ["oomkilled", "liveness probe", "startup probe"].iter().any(|reason| text.contains(reason));
@@ -246,7 +404,17 @@ fn called_errors(text: &str) -> HashSet<u32> {
 
 /// Whether a node starts a container, or a logon failed, so that a status counts which says little elsewhere.
 fn is_of_logon(text: &str, phase: Option<Phase>) -> bool {
-    let words = ["netlogon", "trusted dc", "trust verification", "klist", "nltest", "logon", "join"];
+    let words = [
+        "netlogon",
+        "trusted dc",
+        "trust verification",
+        "klist",
+        "nltest",
+        "logon",
+        "join",
+        "getticket",
+        "lsacallauthenticationpackage",
+    ];
     phase == Some(Phase::Start) || words.iter().any(|word| text.contains(word))
 }
 
@@ -258,7 +426,7 @@ fn exited(text: &str) -> Option<Explanation> {
         Some((rule, _)) => Meaning::Fault(vec![(None, rule)]),
         None if code == 0 => Meaning::NoFault("The program ended by itself, without an error.".to_owned()),
         None => Meaning::Unknown(
-            "It is of the program, and no status of Windows: only its own documentation and its log say what it means. \
+            "This is the program's own exit code, not a Windows status: its documentation and its log say what it means. \
              `kubectl logs POD --namespace NAMESPACE --previous` shows the log of a container that was started again."
                 .to_owned(),
         ),
@@ -279,11 +447,11 @@ fn different(found: impl Iterator<Item = Explanation>) -> Vec<Explanation> {
     different
 }
 
-/// The explanations of the sentences of a text: a refusal, then the others, whose last one causes those before it. A sentence within another
-/// one is not explained on its own.
-fn sentences(reading: &Reading, phase: Option<Phase>, is_told: bool) -> Vec<Explanation> {
+/// Explains the sentences of a text: a refusal first, then the others from the last to the first, as the last is the cause. A sentence within
+/// another one is not explained on its own. The second value holds the messages of Windows, which are statuses.
+fn sentences(reading: &Reading, phase: Option<Phase>, is_told: bool) -> (Vec<Explanation>, Vec<Explanation>) {
     let mut spans: Vec<(Span, usize)> = Vec::new();
-    let mut explained: BTreeMap<usize, Explanation> = BTreeMap::new();
+    let (mut explained, mut of_windows) = (BTreeMap::new(), BTreeMap::new());
     for (index, (pattern, places)) in reading.found().enumerate() {
         let explanation = match pattern.says {
             Says::OfRule(rule, Start(_)) => fault(quoted(pattern.words), Some(Phase::Start), rule),
@@ -291,7 +459,10 @@ fn sentences(reading: &Reading, phase: Option<Phase>, is_told: bool) -> Vec<Expl
             Says::OfWindows(name) => {
                 let status = symbols::value(name).map(Status).filter(|status| is_told || !status.is_vague());
                 let Some(explained) = status.and_then(|status| status.explain(phase)) else { continue };
-                Explanation { found: format!("{}: {}", quoted(pattern.words), explained.found), ..explained }
+                let found = format!("{}: {}", quoted(pattern.words), explained.found);
+                of_windows.insert(index, Explanation { found, ..explained });
+                spans.extend(places.iter().map(|span| (*span, index)));
+                continue;
             }
             Says::Nothing => {
                 spans.extend(places.iter().map(|span| (*span, index)));
@@ -305,12 +476,14 @@ fn sentences(reading: &Reading, phase: Option<Phase>, is_told: bool) -> Vec<Expl
     let mut outer = outermost(spans);
     let refusal = refused(reading).filter(|(depth, ..)| outer.iter().all(|(span, _)| *depth <= span.depth));
     let refusal = refusal.map(|(_, words, rule)| fault(quoted(words), None, rule));
-    // Of each pattern the first counts.
+    // The first place of each pattern counts.
     let mut seen = HashSet::new();
     outer.retain(|(_, index)| seen.insert(*index));
     // At one place, the order of the table holds.
     outer.sort_by_key(|(span, index)| (Reverse(span.end), span.start, *index));
-    refusal.into_iter().chain(outer.into_iter().filter_map(|(_, index)| explained.remove(&index))).collect()
+    let of_rules = outer.iter().filter_map(|(_, index)| explained.remove(index)).collect::<Vec<_>>();
+    let of_windows = outer.iter().filter_map(|(_, index)| of_windows.remove(index)).collect();
+    (refusal.into_iter().chain(of_rules).collect(), of_windows)
 }
 
 /// The spans that are in no longer one, in the order in which they begin.
@@ -339,11 +512,18 @@ fn no_faults(reading: &Reading, events: &Events<'_>) -> Vec<Explanation> {
     of_words.chain(of_events).map(no_fault).collect()
 }
 
+/// Whether a text names Windows, Kerberos or Kubernetes.
+fn is_ours(text: &str) -> bool {
+    TOPICS.iter().any(|topic| text.contains(topic))
+}
+
 /// The first general words of the table, or the first event.
 fn general(reading: &Reading, events: &Events<'_>) -> Option<Explanation> {
+    let is_ours = is_ours(events.text);
     words().find_map(|(rule, words)| {
         let found = match words {
             General(of) => reading.has(of).then(|| quoted(of)),
+            Common(of) => (reading.has(of) && (is_ours || reading.is_all(of))).then(|| quoted(of)),
             words => events.find(words),
         };
         found.map(|found| fault(found, None, rule))
@@ -377,7 +557,7 @@ impl<'t> Events<'t> {
         Self { text, numbers: numbers.collect() }
     }
 
-    /// Whether the text reports one of these events.
+    /// Finds one of these events in the text.
     fn find(&self, words: Words) -> Option<String> {
         let Event(source, numbers) = words else { return None };
         let number = numbers.iter().find(|number| self.numbers.contains(number))?;
