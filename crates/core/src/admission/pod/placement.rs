@@ -11,6 +11,38 @@ use crate::json::{Object, Text, fold, fold_entries, null_is_default};
 const OS: [&str; 2] = ["kubernetes.io/os", "beta.kubernetes.io/os"];
 const BUILD: &str = "node.kubernetes.io/windows-build";
 
+/// Labels that only nodes of Windows have, with any value: the kubelet's, and GKE's.
+const ONLY_WINDOWS: [&str; 2] = [BUILD, "cloud.google.com/gke-windows-os-version"];
+
+/// Labels whose value begins with `Windows` on nodes of Windows alone: those of GKE, OpenShift, Rancher, and the [`VERSION_LABELS`].
+const NAMES_WINDOWS: [&str; 3] = ["cloud.google.com/gke-os-distribution", "node.openshift.io/os_id", "cattle.io/os"];
+
+/// Labels whose value ends with the version of Windows: AKS' `Windows2022`, GKE's `2022`.
+pub const VERSION_LABELS: [&str; 4] = [
+    "kubernetes.azure.com/os-sku",
+    "kubernetes.azure.com/os-sku-requested",
+    "kubernetes.azure.com/os-sku-effective",
+    "cloud.google.com/gke-windows-os-version",
+];
+
+/// Whether nodes of Windows alone have the label, with a value of Windows where `of_windows`.
+fn is_of_windows(key: &str, of_windows: bool) -> bool {
+    ONLY_WINDOWS.contains(&key) || (of_windows && (NAMES_WINDOWS.contains(&key) || VERSION_LABELS.contains(&key)))
+}
+
+fn names_windows(value: &str) -> bool {
+    value.get(.."windows".len()).is_some_and(|start| start.eq_ignore_ascii_case("windows"))
+}
+
+/// Whether nodes with the label are of one build of Windows.
+fn pins_build(key: &str, has_version: bool) -> bool {
+    key == BUILD || (has_version && VERSION_LABELS.contains(&key))
+}
+
+fn has_version(value: &str) -> bool {
+    value.ends_with(|c: char| c.is_ascii_digit())
+}
+
 /// The operating systems that a node can have.
 const ANY_OS: [&str; 2] = ["windows", "linux"];
 
@@ -37,7 +69,8 @@ impl<'de> Deserialize<'de> for NodeSelector {
         fold_entries(input, Self::default(), |selector: &mut Self, key: Text, value: Option<Text>| {
             let value = value.as_deref();
             selector.on_windows |= is_os(&key) && value == Some("windows");
-            selector.on_a_build |= &*key == BUILD && value.is_some();
+            selector.on_windows |= value.is_some() && is_of_windows(&key, value.is_some_and(names_windows));
+            selector.on_a_build |= value.is_some() && pins_build(&key, value.is_some_and(has_version));
             let is_known = || is_os(&key) && value.is_some_and(|value| ANY_OS.contains(&value));
             selector.on_no_node |= is_like_os(&key) && !is_known();
         })
@@ -124,11 +157,12 @@ impl<'de> Deserialize<'de> for Expressions {
             let (key, values) = (expression.key.as_deref().unwrap_or_default(), expression.values);
             match expression.operator.as_deref() {
                 Some("In") if values.any => {
-                    all.on_windows |= is_os(key) && !values.another_os;
-                    all.on_a_build |= key == BUILD;
+                    all.on_windows |= is_os(key) && !values.another_os || is_of_windows(key, !values.another_name);
+                    all.on_a_build |= pins_build(key, !values.one_without_version);
                     all.on_no_node |= is_like_os(key) && !(is_os(key) && values.any_os);
                 }
                 Some("NotIn") => all.on_windows |= is_os(key) && values.linux,
+                Some("Exists") => all.on_windows |= is_of_windows(key, false),
                 // The others do not say which values the label may have.
                 _ => {}
             }
@@ -149,6 +183,8 @@ struct Expression {
 struct Values {
     any: bool,
     another_os: bool,
+    another_name: bool,
+    one_without_version: bool,
     any_os: bool,
     linux: bool,
 }
@@ -158,6 +194,8 @@ impl<'de> Deserialize<'de> for Values {
         fold(input, Self::default(), |values: &mut Self, value: Text| {
             values.any = true;
             values.another_os |= &*value != "windows";
+            values.another_name |= !names_windows(&value);
+            values.one_without_version |= !has_version(&value);
             values.any_os |= ANY_OS.contains(&&*value);
             values.linux |= &*value == "linux";
         })

@@ -15,9 +15,11 @@ use crate::shared::{
 };
 
 use super::{
-    surroundings::{RuntimeClass, Surroundings},
+    cluster_context::{ClusterContext, RuntimeClass},
     template::CheckedPod,
 };
+
+const TERMS: &str = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms";
 
 /// An image, and its build.
 struct Image {
@@ -32,7 +34,7 @@ pub(super) async fn findings(
     checked: &CheckedPod<'_>,
     pod: &Pod,
     class: &RuntimeClass,
-    surroundings: &mut Surroundings,
+    context: &mut ClusterContext,
 ) -> Vec<Diagnostic> {
     // In a virtual machine of its own a container does not depend on the build of the node.
     if pod.is_linux() || class.hyper_v().is_some() {
@@ -42,18 +44,26 @@ pub(super) async fn findings(
     if images.is_empty() && !has_unknown {
         return Vec::new();
     }
-    if let Some((by, builds)) = selected(checked, class) {
+    if let Some(Selected { by, by_other_label, builds }) = selected(checked, class) {
         let on_selected = |image: &Image| {
             let (unfit, Image { container, build, .. }) = (unfit(image, &builds)?, image);
             let text = format!("{by} selects nodes of {unfit}, which do not run the image of {container}, of {build}");
-            Some(warning(checked, image, text, &build.nodes().collect::<Vec<_>>()))
+            let found = warning(checked, image, text, &build.nodes().collect::<Vec<_>>());
+            match &by_other_label {
+                // Another selector beside this one would be in vain.
+                Some(label) => {
+                    let fix = label.as_ref().and_then(|(key, value)| relabelled(key, value, image.build));
+                    Some(Diagnostic { fix, ..found })
+                }
+                None => Some(found),
+            }
         };
         return images.iter().filter_map(on_selected).collect();
     }
     if pod.pins_build() && !matches!(class, RuntimeClass::Found(_)) {
         return Vec::new();
     }
-    let Some(nodes) = surroundings.node_builds().await else { return vec![not_selected(checked, &images)] };
+    let Some(nodes) = context.node_builds().await else { return vec![not_selected(checked, &images)] };
     let mut found: Vec<Diagnostic> = images.iter().filter_map(|image| on_any(checked, image, nodes)).collect();
     if has_unknown && found.is_empty() && nodes.len() > 1 {
         found.push(not_selected(checked, &images));
@@ -76,30 +86,56 @@ fn image(checked: &CheckedPod<'_>, slot: &Slot<'_>) -> Option<Image> {
     Some(Image { at, container: format!("{} {:?}", slot.kind, slot.owner), build })
 }
 
-/// What keeps the pod on nodes of certain builds, and these: the pod, or its runtime class for it.
-fn selected(checked: &CheckedPod<'_>, class: &RuntimeClass) -> Option<(&'static str, BTreeSet<Build>)> {
-    let one = |build: &str| Build::of_label(build).map(|build| BTreeSet::from([build]));
-    let by_pod = || checked.text(&format!("/spec/nodeSelector/{}", LABEL.replace('/', "~1"))).and_then(one);
-    let by_affinity = || Some(by_affinity(checked)).filter(|builds| !builds.is_empty());
-    match class.selected_build().and_then(one) {
-        Some(builds) => Some(("its runtime class", builds)),
-        None => Some(("the pod", by_pod().or_else(by_affinity)?)),
-    }
+/// What keeps a pod on nodes of certain builds.
+struct Selected {
+    /// The pod, or its runtime class for it.
+    by: &'static str,
+    /// Whether labels other than [`LABEL`] do, and the one that does in the node selector of the pod.
+    by_other_label: Option<Option<(String, String)>>,
+    builds: BTreeSet<Build>,
 }
 
-/// The builds of the nodes that the affinity of the pod allows.
-fn by_affinity(checked: &CheckedPod<'_>) -> BTreeSet<Build> {
-    const TERMS: &str = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms";
+fn selected(checked: &CheckedPod<'_>, class: &RuntimeClass) -> Option<Selected> {
+    if let Some(build) = class.selected_build().and_then(Build::of_label) {
+        return Some(Selected { by: "its runtime class", by_other_label: None, builds: BTreeSet::from([build]) });
+    }
+    let selector = checked.pod.pointer("/spec/nodeSelector").and_then(Value::as_object);
+    let by_label = selector.into_iter().flatten().find_map(|(key, value)| {
+        let value = value.as_str()?;
+        let builds = BTreeSet::from([Build::of_node_label(key, value)?]);
+        let by_other_label = (key != LABEL).then(|| Some((key.clone(), value.to_owned())));
+        Some(Selected { by: "the pod", by_other_label, builds })
+    });
+    by_label.or_else(|| {
+        let builds = by_affinity(checked)?;
+        let has_label = checked.pod.pointer(TERMS).is_some_and(|terms| terms.to_string().contains(LABEL));
+        Some(Selected { by: "the pod", by_other_label: (!has_label).then_some(None), builds })
+    })
+}
+
+/// The builds of the nodes that the affinity of the pod allows: each term is one of several ways, and one without a build allows them all.
+fn by_affinity(checked: &CheckedPod<'_>) -> Option<BTreeSet<Build>> {
     fn items(value: Option<&Value>) -> impl Iterator<Item = &Value> {
         value.and_then(Value::as_array).into_iter().flatten()
     }
-    let is = |expression: &Value, key: &str, text: &str| expression.get(key).is_some_and(|value| value == text);
-    items(checked.pod.pointer(TERMS))
-        .flat_map(|term| items(term.get("matchExpressions")))
-        .filter(|expression| is(expression, "key", LABEL) && is(expression, "operator", "In"))
-        .flat_map(|expression| items(expression.get("values")))
-        .filter_map(|value| Build::of_label(value.as_str()?))
-        .collect()
+    let of_expression = |expression: &Value| {
+        let key = expression.get("key")?.as_str()?;
+        let is_in = expression.get("operator").is_some_and(|operator| operator == "In");
+        let builds = items(expression.get("values")).map(|value| Build::of_node_label(key, value.as_str()?));
+        builds.collect::<Option<BTreeSet<Build>>>().filter(|builds| is_in && !builds.is_empty())
+    };
+    let of_term = |term: &Value| {
+        let expressions = items(term.get("matchExpressions")).filter_map(of_expression);
+        expressions.reduce(|one, other| one.intersection(&other).copied().collect())
+    };
+    let terms: Option<Vec<BTreeSet<Build>>> = items(checked.pod.pointer(TERMS)).map(of_term).collect();
+    terms.map(|terms| terms.into_iter().flatten().collect()).filter(|builds: &BTreeSet<Build>| !builds.is_empty())
+}
+
+/// The same label for nodes that run the image.
+fn relabelled(key: &str, value: &str, image: Build) -> Option<String> {
+    let value = image.nodes().find_map(|node| node.label_value(key, value))?;
+    Some(format!("spec:\n  nodeSelector: {{{key}: {value}}}"))
 }
 
 fn on_any(checked: &CheckedPod<'_>, image: &Image, nodes: &BTreeSet<Build>) -> Option<Diagnostic> {
