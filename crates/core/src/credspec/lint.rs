@@ -5,6 +5,8 @@
 //! right value; no finding quotes a plugin's input, which may contain a secret; each quoted text is
 //! escaped and cut.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
 pub use super::suggest_name;
@@ -62,10 +64,7 @@ fn placeholders(object: &Map<String, Value>) -> Vec<(String, &str)> {
         object.get("credspec").map(|below| ("credspec".to_owned(), below)).into_iter().collect();
     while let Some((field, value)) = open.pop() {
         match value {
-            // What looks like a password is said to be one, whatever else it may be.
-            Value::String(text) if is_placeholder(text) && !(field.ends_with(".PluginInput") && holds_secret(text)) => {
-                found.push((field, text));
-            }
+            Value::String(text) if is_unfilled(&field, text) => found.push((field, text)),
             Value::Object(fields) => {
                 open.extend(fields.iter().rev().map(|(key, below)| (format!("{field}.{}", bare(key)), below)))
             }
@@ -78,6 +77,17 @@ fn placeholders(object: &Map<String, Value>) -> Vec<(String, &str)> {
     found
 }
 
+/// Whether the value of a field is still a placeholder.
+fn is_unfilled(field: &str, text: &str) -> bool {
+    match field.rsplit('.').next() {
+        // What looks like a password is reported as one.
+        Some("PluginInput") => is_placeholder(text) && !holds_secret(text),
+        // Every GUID of a plugin is in braces.
+        Some("PluginGUID") => is_placeholder(text.trim_start_matches('{').trim_end_matches('}')),
+        _ => is_placeholder(text),
+    }
+}
+
 /// The findings, with one for all placeholders instead of what follows from them.
 fn unfilled(findings: Findings, placeholders: &[(String, &str)]) -> Vec<Diagnostic> {
     let Some((first, value)) = placeholders.first() else { return findings.0 };
@@ -87,13 +97,9 @@ fn unfilled(findings: Findings, placeholders: &[(String, &str)]) -> Vec<Diagnost
         };
         placeholders.iter().any(|(field, _)| is_around(field))
     };
-    let mut names: Vec<String> = Vec::new();
-    for (field, _) in placeholders {
-        let name = field.rsplit('.').next().unwrap_or(field).to_owned();
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
+    let mut seen = HashSet::new();
+    let names = placeholders.iter().map(|(field, _)| field.rsplit('.').next().unwrap_or(field));
+    let names: Vec<&str> = names.filter(|name| seen.insert(*name)).collect();
     let problem = match placeholders.len() {
         1 => format!("is still a placeholder: {}", quote(value)),
         count => format!("{count} values are still placeholders: {}", quote::first_five(&names)),

@@ -60,7 +60,7 @@ const ASKS: [&str; 17] = [
 ];
 
 /// Words that say what kind of value belongs somewhere, and name none.
-const GENERIC: [&str; 34] = [
+const GENERIC: [&str; 35] = [
     "account",
     "ad",
     "credential",
@@ -83,6 +83,7 @@ const GENERIC: [&str; 34] = [
     "name",
     "netbios",
     "object",
+    "plugin",
     "objectid",
     "secret",
     "service",

@@ -260,7 +260,7 @@ fn a_password_is_reported_and_not_repeated() {
 
 #[test]
 fn hostile_objects_yield_a_bounded_report() {
-    let many: serde_json::Map<_, _> = (0..10_000).map(|n| (format!("k{n}\n"), json!("x".repeat(100)))).collect();
+    let many: serde_json::Map<_, _> = (0..10_000).map(|n| (format!("k{n}\n"), json!("y".repeat(100)))).collect();
     let found = object(&with("/credspec/DomainJoinConfig", Some(Value::Object(many))));
     assert_eq!(found.len(), MAX_FINDINGS);
     assert_eq!(found[1].field, "credspec.DomainJoinConfig.k0\\n");
