@@ -35,6 +35,7 @@ pub mod fields;
 mod placement;
 pub(super) mod slot;
 
+pub use placement::VERSION_LABELS;
 use placement::{Affinity, NodeSelector};
 pub use slot::{Slot, SlotKind, SlotRef};
 

@@ -17,7 +17,7 @@ use super::{
     Webhook,
     operation::Operation,
     pod::Pod,
-    workload::{self, Workload},
+    workload::{Kind, Workload},
 };
 use crate::{
     credspec::manifest::Manifest,
@@ -77,7 +77,7 @@ pub struct Review {
     pub object: Option<Pod>,
     /// The object as it is stored, where `/mutate` or `/validate` is called with a Pod and there is one.
     pub old_object: Option<Pod>,
-    /// The new object, where `/validate-workload` is called with one of [`workload::KINDS`] and there is one.
+    /// The new object, where `/validate-workload` is called with a [`Kind`] and there is one.
     pub workload: Option<Workload>,
     /// The new object, where `/validate-credspec` is called with a credential spec and there is one.
     pub credential_spec: Option<Manifest>,
@@ -177,7 +177,7 @@ impl Review {
                 review.old_object = old.map(read).transpose()?;
             }
             // These webhooks give advice, and have none about an object of another shape.
-            Webhook::ValidateWorkload if workload::KINDS.contains(&&*review.kind) => {
+            Webhook::ValidateWorkload if Kind::of_review(&review.kind).is_some() => {
                 review.workload = object.and_then(|json| Workload::from_json(json).ok());
             }
             Webhook::ValidateCredspec if review.kind == CREDENTIAL_SPEC => {

@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::admission::workload::{KINDS, template_pointer};
 use crate::{
     admission::{
         Decision, Fact, Failure, FailureKind, Freshness, Known, Question, Review, Settings, Source, SpecFact, Subject,
-        UseFact, Webhook,
+        UseFact, Webhook, workload::Kind,
     },
     credspec::{CredentialSpec, SpecName},
 };
@@ -23,6 +22,19 @@ fn body(kind: &str, object: &Value) -> String {
         },
     })
     .to_string()
+}
+
+/// As a review names it.
+fn of_review(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Deployment => "Deployment.apps",
+        Kind::StatefulSet => "StatefulSet.apps",
+        Kind::DaemonSet => "DaemonSet.apps",
+        Kind::ReplicaSet => "ReplicaSet.apps",
+        Kind::ReplicationController => "ReplicationController",
+        Kind::Job => "Job.batch",
+        Kind::CronJob => "CronJob.batch",
+    }
 }
 
 fn in_template(kind: &str, template: &Value) -> Value {
@@ -80,7 +92,7 @@ fn denied() -> UseFact {
 
 #[test]
 fn every_kind_of_workload_is_looked_into() {
-    for kind in KINDS {
+    for kind in Kind::ALL.map(of_review) {
         let (asked, decision) = judge(kind, &in_template(kind, &template("web")), &SpecFact::Missing, &denied());
         assert_eq!(asked, questions("web"), "{kind}");
         assert_eq!(
@@ -108,11 +120,11 @@ fn a_spec_that_many_slots_name_is_one_of_those_that_are_left_out() {
 
 #[test]
 fn the_template_is_where_its_pointer_says() {
-    for kind in KINDS {
+    for kind in Kind::ALL.map(of_review) {
         let object = in_template(kind, &template("web"));
-        assert_eq!(object.pointer(template_pointer(kind).unwrap()), Some(&template("web")), "{kind}");
+        assert_eq!(object.pointer(Kind::of_review(kind).unwrap().template()), Some(&template("web")), "{kind}");
     }
-    assert_eq!(template_pointer("Pod"), None);
+    assert_eq!(Kind::of_review("Pod"), None);
 }
 
 #[test]
@@ -136,7 +148,7 @@ fn what_windows_does_not_have_is_said_of_every_kind() {
     let nano =
         "container \"iis\" runs on Nano Server as ContainerUser: set runAsUserName to NETWORK SERVICE [nano-server]";
     let hosts = "3 replicas have the same host name \"web\": services that register it conflict [shared-hostname]";
-    for kind in KINDS {
+    for kind in Kind::ALL.map(of_review) {
         let expected = [
             "the pod sets hostPID: Windows cannot share namespaces of the host [linux-only]",
             "container \"iis\" sets securityContext.runAsUser: Windows has runAsUserName instead [linux-only]",

@@ -64,8 +64,8 @@ impl FactFinder {
         let version = format!("{GROUP}/{VERSION}");
         let specs: Arc<dyn Resolver> = match snapshot.list(&collection()).await {
             Ok(specs) => {
-                let documents: Vec<Document> =
-                    specs.into_iter().map(|spec| Document::of_api(KIND, &version, KIND, spec)).collect();
+                let document = |spec: &Value| Document::of_api(KIND, &version, KIND, spec);
+                let documents: Vec<Document> = specs.iter().map(document).collect();
                 Arc::new(CredentialSpecs::from_documents(&documents).0)
             }
             Err(unread) => Arc::new(LeftOut(unread)),
