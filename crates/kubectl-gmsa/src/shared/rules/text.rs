@@ -30,9 +30,6 @@ use super::{
 /// How many different errors of one text are explained.
 pub const MAX_FOUND: usize = 16;
 
-/// A text of at most so many words is about the number in it.
-const SHORT: usize = 8;
-
 /// Parts of a message that hide the words inside them: that a Windows pod stays off control-plane nodes is not a cause.
 pub(super) static SURROUNDINGS: &[&str] = &[
     "untolerated taint {node-role.kubernetes.io/control-plane: }",
@@ -41,6 +38,7 @@ pub(super) static SURROUNDINGS: &[&str] = &[
 
 /// How a text names Windows, Kerberos or Kubernetes.
 static TOPICS: &[&str] = &[
+    "rpc error",
     "kube",
     "k8s",
     "pod",
@@ -344,9 +342,7 @@ fn of_others(text: &str) -> (Vec<Explanation>, Reading) {
     let mut found = if is_named { words } else { messages };
     let events = Events::of(text);
     found.extend(no_faults(&reading, &events));
-    // Small numbers are those of other programs too.
-    let least = if is_ours(text) || text.split(' ').nth(SHORT).is_none() { 0 } else { 0xffff };
-    let counts = |status: &Status| status.0 > least && (names.is_empty() || status.0 > 0xff);
+    let counts = |status: &Status| status.0 > 0 && (names.is_empty() || status.0 > 0xff);
     // As with sentences, the last is the cause of those before it.
     let mut statuses: Vec<_> = number::find(text).chain(status::named(text)).filter(counts).collect();
     statuses.reverse();
