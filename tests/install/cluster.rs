@@ -85,7 +85,7 @@ impl Cluster {
     }
 
     /// What the chart renders for this version of Kubernetes, as the release `gmsa`.
-    pub fn template<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> String {
+    pub fn template<'a>(&'a self, args: impl IntoIterator<Item = &'a str>) -> String {
         let version = ["--kube-version", &self.control_plane.version];
         Helm::new().template(version.into_iter().chain(args))
     }
