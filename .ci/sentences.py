@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Refuses long sentences and table cells in the pages that are written by hand: usage: .ci/sentences.py [FILE...]
+"""Refuses long sentences and table cells in the pages that are written by hand, and words that stop a reader, there and in the comments of Rust:
+usage: .ci/sentences.py [FILE...]
 
-Without files, all pages of the project. A sentence has at most 35 words, and ends with . : ; ? or ! before a space, with its paragraph, or with its point of a
+Without files, all pages and sources of the project. A sentence has at most 35 words, and ends with . : ; ? or ! before a space, with its paragraph, or with its point of a
 list. A cell of a table has at most 40. Blocks of code are not read, nor what a command writes: a page that says "do not edit" at its head, and what stands between
 `<!-- NAME: written by` and `<!-- NAME: end -->`.
 """
@@ -12,7 +13,13 @@ import subprocess
 import sys
 
 CELL, SENTENCE = 40, 35
-PAGES = ["*.md", "docs/*.md"]
+PAGES = ["*.md", "docs/*.md", "*.rs"]
+
+# Old or rare words, and `of` in front: "Of two replicas, one …". Only what nobody writes with another meaning.
+SIGNS = re.compile(
+    r"\b(mend(s|ed|ing)?|anew|whoever|nobody minds|stands? in for|(is|are|was|were) told|tells? of|is no event)\b"
+    r"|(^|[.:;]\s)Of (two|those|such|others|them|these|several|both)\b"
+)
 
 
 def emptied(match):
@@ -44,8 +51,25 @@ def parts(text):
             paragraph.append(line.strip())
 
 
+def signs(file, text):
+    for number, line in enumerate(text.split("\n"), 1):
+        sign = SIGNS.search(re.sub("`[^`]*`", "", line.strip()))
+        if sign:
+            yield f"{file}:{number}: `{sign[0].strip('.:; ')}`: start with the noun, in plain words"
+
+
+def comments(text):
+    """The comments of Rust, as many lines."""
+    return "\n".join(re.sub(r"^//[/!]?\s?", "", line.strip()) if line.strip().startswith("//") else "" for line in text.split("\n"))
+
+
 def problems(file):
-    for number, limit, part in parts(by_hand(pathlib.Path(file).read_text(encoding="utf-8"))):
+    text = pathlib.Path(file).read_text(encoding="utf-8")
+    if file.endswith(".rs"):
+        yield from signs(file, comments(text))
+        return
+    yield from signs(file, by_hand(text))
+    for number, limit, part in parts(by_hand(text)):
         pieces = [part] if limit == CELL else re.split(r"(?<=[.:;?!])\s+", part)
         for piece in pieces:
             words = piece.split()
@@ -56,8 +80,8 @@ def problems(file):
 
 def main():
     files = sys.argv[1:] or subprocess.run(["git", "ls-files", *PAGES], check=True, stdout=subprocess.PIPE, text=True).stdout.split("\n")
-    found = [problem for file in files if file and "/" not in file.removeprefix("docs/") for problem in problems(file)]
-    print("\n".join(found) or "no long sentences or cells")
+    found = [problem for file in files if file and (file.endswith(".rs") or "/" not in file.removeprefix("docs/")) for problem in problems(file)]
+    print("\n".join(found) or "no long sentences or cells, no words that stop a reader")
     sys.exit(1 if found else 0)
 
 

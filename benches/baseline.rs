@@ -105,7 +105,7 @@ pub async fn main() -> anyhow::Result<()> {
         let ca = Ca::generate("baseline CA", now, LIFETIME)?;
         ca.issue_pair(&[address.ip().to_string()], now, LIFETIME)?.1
     };
-    let served = Served::new(Metrics::new("baseline").0);
+    let served = Served::new(Metrics::new().0);
     served.publish(pair);
     let tls = tls::server_config(&served, None)?;
     let limits = Limits::default();

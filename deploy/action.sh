@@ -23,12 +23,23 @@ platform() {
   esac
 }
 
+# issuer ADDRESS: who certifies the workflows of a repository at this address: github.com, a subdomain of ghe.com, or a GitHub Enterprise Server.
+issuer() {
+  local host=${1#https://}
+  host=${host%%/*}
+  case $host in
+    github.com) echo https://token.actions.githubusercontent.com ;;
+    *.ghe.com) echo "https://token.actions.$host" ;;
+    *) echo "https://$host/_services/token" ;;
+  esac
+}
+
 # signed FILE IDENTITY: GitHub has certified that the workflow IDENTITY, a file and a tag of a repository, signed FILE, as FILE.sigstore.json holds.
 signed() {
   local said
   command -v cosign >/dev/null || failed "cosign is missing, which verifies the signature of the release"
   said=$(cosign verify-blob --bundle "$1.sigstore.json" --certificate-identity "$2" \
-    --certificate-oidc-issuer https://token.actions.githubusercontent.com "$1" 2>&1) \
+    --certificate-oidc-issuer "$(issuer "$2")" "$1" 2>&1) \
     || failed "${1##*/} is not signed by $2: $(tail -n 1 <<<"$said" | LC_ALL=C tr -cd '[:print:]')"
 }
 

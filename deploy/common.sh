@@ -18,7 +18,7 @@ build_dist() {
   export "${upper}_RUSTFLAGS=$flags"
   # Without this condition, build scripts and macros would be built again for each platform.
   [[ $triple == "$(host)" ]] || export "${upper}_LINKER=$linker" "CC_${triple//-/_}=$linker"
-  cargo build --profile "$profile" --no-default-features --locked --target "$triple" --package "$package" --bin "$package"
+  cargo build --profile "$profile" --locked --target "$triple" --package "$package" --bin "$package"
 }
 
 # rust_lld: flags for the linker that comes with Rust. It needs a thirtieth of the space for relative relocations, and merges equal functions.

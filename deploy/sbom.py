@@ -19,7 +19,7 @@ def output(*command, given=""):
 
 
 def metadata(target):
-    return json.loads(output("cargo", "metadata", "--format-version", "1", "--locked", "--no-default-features", "--filter-platform", target))
+    return json.loads(output("cargo", "metadata", "--format-version", "1", "--locked", "--filter-platform", target))
 
 
 def tools(target, linker):

@@ -1,6 +1,6 @@
 //! `/livez`, `/readyz` and `/metrics`, on a port of their own and in plain HTTP: probes need no certificate.
 //!
-//! Invariants: a readiness fact that was true once stays true, because a later fault must not take every replica
+//! Invariants: a readiness condition that held once holds for good, because a later fault must not take every replica
 //! out of service together. Only the end of the process makes it unready.
 
 use std::{
@@ -34,12 +34,12 @@ pub fn serving(files: usize) -> Serving {
 
 /// A condition that must hold before the process is ready.
 #[derive(Clone, Debug)]
-pub struct Fact {
+pub struct Condition {
     what: &'static str,
     holds: Arc<AtomicBool>,
 }
 
-impl Fact {
+impl Condition {
     /// From now on it holds. It cannot be unset.
     pub fn set(&self) {
         self.holds.store(true, Ordering::Release);
@@ -49,28 +49,32 @@ impl Fact {
 /// The conditions of readiness.
 #[derive(Clone, Debug)]
 pub struct Readiness {
-    facts: Vec<Fact>,
+    conditions: Vec<Condition>,
     ending: CancellationToken,
 }
 
 impl Readiness {
-    /// Ready as long as there is no fact to wait for and `ending` is not cancelled.
+    /// Ready once every condition holds, until `ending` is cancelled.
     #[must_use]
     pub fn new(ending: CancellationToken) -> Self {
-        Self { facts: Vec::new(), ending }
+        Self { conditions: Vec::new(), ending }
     }
 
     /// Adds something to wait for; `what` is the line that `/readyz` shows until it holds.
-    pub fn expect(&mut self, what: &'static str) -> Fact {
-        let fact = Fact { what, holds: Arc::new(AtomicBool::new(false)) };
-        self.facts.push(fact.clone());
-        fact
+    pub fn expect(&mut self, what: &'static str) -> Condition {
+        let condition = Condition { what, holds: Arc::new(AtomicBool::new(false)) };
+        self.conditions.push(condition.clone());
+        condition
     }
 
     /// Why the process is not ready: empty when it is.
     fn missing(&self) -> Vec<&'static str> {
         let ending = self.ending.is_cancelled().then_some("the process is ending");
-        let waiting = self.facts.iter().filter(|fact| !fact.holds.load(Ordering::Acquire)).map(|fact| fact.what);
+        let waiting = self
+            .conditions
+            .iter()
+            .filter(|condition| !condition.holds.load(Ordering::Acquire))
+            .map(|condition| condition.what);
         ending.into_iter().chain(waiting).collect()
     }
 }

@@ -21,7 +21,7 @@ use crate::coalesce::Coalescer;
 /// The most answers that are remembered; over it, the oldest goes.
 pub const MAX_REMEMBERED: usize = 4096;
 
-/// Who wants to use what.
+/// The service account, and the credential spec that it wants to use.
 type Use = (Subject, SpecName);
 
 /// An [`Authorizer`] that asks another one, unless it remembers the answer or an equal question is in flight.
@@ -39,8 +39,8 @@ impl AuthorizationCache {
         Self { inner, allowed: Arc::new(allowed), asking: Coalescer::default() }
     }
 
-    /// One that asks `inner`, and remembers together with this one. A question that both are asked is two calls: no decision
-    /// waits for a call that is made for a warning.
+    /// A second view: own calls to `inner`, shared memory. A question to both is two calls: no decision waits for a call
+    /// that is made for a warning.
     #[must_use]
     pub fn asking(&self, inner: Arc<dyn Authorizer>) -> Self {
         Self { inner, allowed: Arc::clone(&self.allowed), asking: Coalescer::default() }

@@ -12,6 +12,7 @@ use std::{
 
 use crate::{
     limits::{DEFAULT_MEMORY, Limits},
+    metrics::Enforced,
     object::ObjectName,
     telemetry::{Endpoint, Levels, LogFormat},
     tls::{
@@ -138,6 +139,18 @@ impl ServeArgs {
             drain_timeout: args.drain_timeout,
             without_effect: given.into_iter().filter_map(|(name, given)| given.then_some(name)).collect(),
         })
+    }
+}
+
+impl Config {
+    /// Where denials are enforced.
+    #[must_use]
+    pub fn enforced(&self) -> Enforced {
+        match self.enforcement {
+            Enforcement::Warn => Enforced::Nowhere,
+            Enforcement::Enforce if self.warn_namespaces.is_empty() => Enforced::Everywhere,
+            Enforcement::Enforce => Enforced::OutsideNamespaces,
+        }
     }
 }
 

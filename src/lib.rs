@@ -8,17 +8,17 @@
 //!                                   ▼
 //!                          Review::parse                        (bounded)
 //!                                   ▼
-//!                          server::reviewer: Review::questions  (in the order of the slots)
+//!                          server::reviewer: Decision::begin    (asks one question at a time, in the order of the slots)
+//!                                   ▼            ▲
+//!                          cache, authorization_cache ► Fact    (under the review's deadline)
 //!                                   ▼
-//!                          cache, authorization_cache ► Facts   (one after the other, under the review's deadline)
-//!                                   ▼
-//!                          Review::decide                       (synchronous, total, no I/O)
-//!                                   │  where a denial rests on a cached fact: a live read, and Review::decide once more
+//!                          Undecided::tell                      (synchronous, total, no I/O)
+//!                                   │  where a denial rests on a cached fact, one more question: a live read
 //!                                   ▼
 //!                          Review::answer ► metrics, one log line ► server::routes ► bytes
 //! ```
 //!
-//! `Review` and `Facts` are those of `gmsa_core::admission`. `serve --standalone` takes the same way, with facts from YAML files;
+//! `Review`, `Decision` and `Fact` are those of `gmsa_core::admission`. `serve --standalone` takes the same way, with facts from YAML files;
 //! `kubectl gmsa check` makes the same decisions.
 //!
 //! | module | what it decides |

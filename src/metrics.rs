@@ -10,7 +10,7 @@
 //! - `docs/metrics.md`, which `tests/chart/reference.rs` makes: `just generate`.
 
 use std::{
-    collections::HashMap,
+    collections::HashSet,
     hash::Hash,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
@@ -24,7 +24,6 @@ use prometheus_client::{
         family::{Family, MetricConstructor},
         gauge::{ConstGauge, Gauge},
         histogram::Histogram,
-        info::Info,
     },
     registry::Registry,
 };
@@ -33,10 +32,10 @@ mod labels;
 mod process;
 
 use labels::{
-    AccessLabels, CodeLabel, FamilyLabels, LookupLabels, PathLabel, ReloadLabel, ReviewLabels, StateLabel, StepLabel,
-    UnservedLabel,
+    AccessLabels, BuildLabels, CodeLabel, FamilyLabels, LookupLabels, PathLabel, ReloadLabel, ReviewLabels, StateLabel,
+    StepLabel, UnservedLabel,
 };
-pub use labels::{CertificateStep, ReviewOutcome, Unserved, WatchState};
+pub use labels::{CertificateStep, Enforced, ReviewOutcome, Unserved, WatchState};
 
 /// Every metric's name begins with it, but for those of the process.
 const PREFIX: &str = "gmsa_webhook";
@@ -75,6 +74,7 @@ macro_rules! first {
 }
 
 metrics! {
+    build_info: Family<BuildLabels, Gauge> = "build_info", "The version that is running, and whether it enforces denials";
     reviews: Family<ReviewLabels, Counter> = "reviews", "Reviews answered, by path, operation, outcome and reason";
     durations: Family<PathLabel, Histogram, fn() -> Histogram> =
         "review_duration_seconds", "Time from the head of a review's request to its answer",
@@ -110,12 +110,11 @@ metrics! {
 }
 
 impl Metrics {
-    /// Registers every metric of the process; `version` goes into the build information.
+    /// Registers every metric of the process.
     #[must_use]
-    pub fn new(version: &'static str) -> (Self, Registry) {
+    pub fn new() -> (Self, Registry) {
         let mut whole = Registry::default();
         let registry = whole.sub_registry_with_prefix(PREFIX);
-        registry.register("build", "The version that is running", Info::new([("version", version)]));
         let metrics = Self::register(registry);
         metrics.show(false);
         whole.register_collector(Box::new(process::Process));
@@ -125,6 +124,11 @@ impl Metrics {
     /// Creates every series that a scrape can show, and combinations of labels that none will: for the reference in `docs`.
     pub fn show_all(&self) {
         self.show(true);
+    }
+
+    /// This version runs, and enforces denials or does not.
+    pub fn running(&self, version: &'static str, enforced: Enforced) {
+        self.build_info.get_or_create(&BuildLabels { version, enforcement: enforced.as_str() }).set(1);
     }
 
     /// A review was answered after `duration`.
@@ -285,20 +289,15 @@ pub fn negotiate(registry: &Registry, accept: &str) -> Result<(&'static str, Str
     Ok(("text/plain; version=0.0.4; charset=utf-8", text_format(&open)))
 }
 
-/// `OpenMetrics` as the text format 0.0.4 has it: there, a family has the name of its samples, and there is no type `info`.
+/// `OpenMetrics` as the text format 0.0.4 has it: there, a counter's family has the name of its samples. Scrapers that read only this
+/// format take the counters of `OpenMetrics` for samples without a type and without a help text, as `promtool check metrics` shows.
 fn text_format(open: &str) -> String {
-    let suffixes: HashMap<&str, &str> = open
-        .lines()
-        .filter_map(|line| match line.strip_prefix("# TYPE ")?.split_once(' ')? {
-            (name, "counter") => Some((name, "_total")),
-            (name, "info") => Some((name, "_info")),
-            _ => None,
-        })
-        .collect();
+    let counters: HashSet<&str> =
+        open.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.strip_suffix(" counter")).collect();
     let line = |line: &str| match *line.splitn(4, ' ').collect::<Vec<_>>() {
         ["#", word @ ("HELP" | "TYPE"), name, rest] => {
-            let suffix = suffixes.get(name).copied().unwrap_or_default();
-            format!("# {word} {name}{suffix} {}\n", if rest == "info" { "gauge" } else { rest })
+            let suffix = if counters.contains(name) { "_total" } else { "" };
+            format!("# {word} {name}{suffix} {rest}\n")
         }
         ["#", ..] => String::new(),
         _ => format!("{line}\n"),
@@ -324,7 +323,8 @@ mod tests {
 
     #[test]
     fn a_scraper_gets_the_format_that_it_accepts() {
-        let (metrics, registry) = Metrics::new("1.2.3");
+        let (metrics, registry) = Metrics::new();
+        metrics.running("1.2.3", Enforced::Nowhere);
         metrics.handshake_failed();
         let read = |accept| {
             let (content_type, text) = negotiate(&registry, accept).unwrap();
@@ -334,9 +334,9 @@ mod tests {
         let open = (
             "application/openmetrics-text; version=1.0.0; charset=utf-8",
             [
-                "# HELP gmsa_webhook_build The version that is running.",
-                "# TYPE gmsa_webhook_build info",
-                "gmsa_webhook_build_info{version=\"1.2.3\"} 1",
+                "# HELP gmsa_webhook_build_info The version that is running, and whether it enforces denials.",
+                "# TYPE gmsa_webhook_build_info gauge",
+                "gmsa_webhook_build_info{version=\"1.2.3\",enforcement=\"warn\"} 1",
                 "# HELP gmsa_webhook_tls_handshake_failures TLS handshakes that failed or took too long.",
                 "# TYPE gmsa_webhook_tls_handshake_failures counter",
                 "gmsa_webhook_tls_handshake_failures_total 1",
@@ -349,9 +349,9 @@ mod tests {
         let text = (
             "text/plain; version=0.0.4; charset=utf-8",
             [
-                "# HELP gmsa_webhook_build_info The version that is running.",
+                "# HELP gmsa_webhook_build_info The version that is running, and whether it enforces denials.",
                 "# TYPE gmsa_webhook_build_info gauge",
-                "gmsa_webhook_build_info{version=\"1.2.3\"} 1",
+                "gmsa_webhook_build_info{version=\"1.2.3\",enforcement=\"warn\"} 1",
                 "# HELP gmsa_webhook_tls_handshake_failures_total TLS handshakes that failed or took too long.",
                 "# TYPE gmsa_webhook_tls_handshake_failures_total counter",
                 "gmsa_webhook_tls_handshake_failures_total 1",
@@ -367,7 +367,7 @@ mod tests {
     /// `rate` and `increase` do not see that a series begins with 1.
     #[test]
     fn what_alerts_count_begins_with_0_for_every_reason_and_code() {
-        let (metrics, registry) = Metrics::new("1.2.3");
+        let (metrics, registry) = Metrics::new();
         let zeros = || -> Vec<String> {
             let shown = scrape(&registry).unwrap();
             let ours = shown.lines().filter(|line| line.starts_with(PREFIX) && line.contains('{'));
@@ -395,7 +395,7 @@ mod tests {
         metrics.certificate_refused();
         let counted =
             before.iter().filter(|series| !zeros().contains(series)).filter(|series| series.contains("_total{"));
-        // Of credential specs that one rule refuses; of pods the others.
+        // `strict` counts credential specs, the rest pods.
         let expected = 2 + 4 * (Denial::RULES.len() - 1) + 7 + Unserved::ALL.len() + CertificateStep::ALL.len() + 2;
         assert_eq!(counted.count(), expected);
         // Bounded: what a scrape shows before anything has happened.

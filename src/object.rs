@@ -13,7 +13,7 @@ use thiserror::Error;
 use tokio::time::Instant;
 
 const CALL_TIMEOUT: Duration = Duration::from_secs(10);
-/// Who writes, in `managedFields`.
+/// The field manager, in `managedFields`.
 const WRITER: &str = "?fieldManager=gmsa-webhook";
 
 /// A Secret, as `NAMESPACE/NAME`, or a webhook configuration, as `mutating/NAME` or `validating/NAME`.

@@ -11,7 +11,7 @@ use std::{hint::black_box, sync::Arc};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use gmsa_core::{
-    admission::{Facts, Known, Review, Settings, Source, SpecFact, UseFact, Webhook},
+    admission::{Decision, Fact, Known, Question, Review, Settings, Source, SpecFact, UseFact, Webhook},
     credspec::Contents,
 };
 use serde_json::{Map, Value, json};
@@ -34,11 +34,13 @@ fn review(contents: Option<&str>, size: usize) -> Vec<u8> {
     review.to_string().into_bytes()
 }
 
-fn facts(webhook: Webhook, review: &Review) -> Facts {
-    let contents = Arc::new(Contents::of(&credspec()));
-    let spec = Known { fact: SpecFact::Contents(contents), source: Source::Cache };
-    let may_use = Known { fact: UseFact::Allowed, source: Source::Remembered };
-    review.questions(webhook, Settings::default()).facts(|_| spec.clone(), |_, _| may_use.clone())
+/// The decision, with the credential spec in the cache and the right remembered.
+fn decide(review: &Arc<Review>, webhook: Webhook, spec: &Known<SpecFact>) -> Decision {
+    let step = Decision::begin(Arc::clone(review), webhook, Settings::default());
+    step.answered_by(|question| match question {
+        Question::Contents(..) => Fact::Contents(spec.clone()),
+        Question::Use(..) => Fact::Use(Known { fact: UseFact::Allowed, source: Source::Remembered }),
+    })
 }
 
 fn core(criterion: &mut Criterion) {
@@ -52,18 +54,16 @@ fn core(criterion: &mut Criterion) {
             ("validate-rewritten", Webhook::Validate, Some(rewritten.as_str())),
         ] {
             let body = review(carried, bytes);
-            let parsed = Review::parse(&body, webhook).unwrap();
-            let facts = facts(webhook, &parsed);
-            let decide = |facts: &Facts| parsed.decide(webhook, Settings::default(), facts);
-            let decision = decide(&facts);
+            let parsed = Arc::new(Review::parse(&body, webhook).unwrap());
+            let known = SpecFact::Contents(Arc::new(Contents::of(&credspec())));
+            let spec = Known { fact: known, source: Source::Cache };
+            let decision = decide(&parsed, webhook, &spec);
             assert!(decision.is_allowed(), "{name}: {decision:?}");
             let mut group = criterion.benchmark_group(format!("{name}/{size}"));
             group.throughput(Throughput::Bytes(body.len() as u64));
             group.bench_function("parse", |bencher| bencher.iter(|| Review::parse(black_box(&body), webhook).unwrap()));
             group.throughput(Throughput::Elements(1));
-            let questions = || black_box(&parsed).questions(webhook, Settings::default());
-            group.bench_function("questions", |bencher| bencher.iter(questions));
-            group.bench_function("decide", |bencher| bencher.iter(|| decide(black_box(&facts))));
+            group.bench_function("decide", |bencher| bencher.iter(|| decide(black_box(&parsed), webhook, &spec)));
             group.bench_function("answer", |bencher| bencher.iter(|| parsed.answer(black_box(&decision))));
         }
     }

@@ -35,7 +35,7 @@ static SERVER: LazyLock<(Runtime, SocketAddr)> = LazyLock::new(|| {
         strict_credential_specs: false,
         enforcement: Enforcement::Enforce,
         warn_namespaces: Arc::default(),
-        metrics: Metrics::new("fuzz").0,
+        metrics: Metrics::new().0,
     };
     let limits = Limits::default();
     let router = routes::router(reviewer, &limits, limits.large_memory());

@@ -30,7 +30,7 @@ impl CachedSpec {
         OVERHEAD + name.as_str().len() + self.text_bytes()
     }
 
-    /// Those of its own text: what is too long for any pod has none.
+    /// Bytes of the text; text too long for a pod is not kept.
     fn text_bytes(&self) -> usize {
         match &self.fact {
             Some(SpecFact::Contents(contents)) if !contents.is_too_long() => contents.text().len(),
@@ -151,7 +151,7 @@ impl Store {
         }
     }
 
-    /// There will be no events: only names are kept, so that reads of what exists are told from those of what is made up.
+    /// Without a watch only names are kept, so that existing names keep their own read limit.
     pub fn give_up(&mut self) {
         (self.synced, self.followed) = (false, false);
         let names: Vec<SpecName> = self.specs.keys().cloned().collect();

@@ -57,14 +57,14 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from
 /// refuses everything until it has read its roles.
 const PAUSES_WHILE_REFUSED: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(300));
 
-/// Why there is no watch: the cause, but for what has none.
+/// Why the watch failed: the cause; a variant without one needs none.
 #[derive(Debug)]
 enum WatchError {
     /// Not permitted: it stays so until an administrator grants it.
     Refused(String),
     /// The `CustomResourceDefinition` is not installed.
     NoDefinition,
-    /// What was missed cannot be told from the watch: a list must follow.
+    /// The watch cannot say what was missed: a list must follow.
     Lost(String),
     Failed(String),
 }
@@ -251,7 +251,7 @@ impl Watch {
     }
 
     fn take(&mut self, line: &[u8]) -> Result<(), WatchError> {
-        // What is no event must not be quoted.
+        // Do not quote: it may be part of a credential spec.
         let other = |_| WatchError::Failed("an event is not about a credential spec".to_owned());
         let event: WatchEvent = serde_json::from_slice(line).map_err(other)?;
         if event.r#type == "ERROR" {
@@ -316,7 +316,7 @@ impl Watch {
         pause(PAUSES, failures)
     }
 
-    /// There is no watch, and there will be none soon. Returns whether that is new.
+    /// Switches to live reads: watching is not possible. Returns whether that is new.
     fn live(&mut self) -> bool {
         self.version = None;
         self.memory.change(Store::give_up);
@@ -365,7 +365,7 @@ mod tests {
             store: parking_lot::RwLock::new(Store::new(0)),
             for_decisions: Reads::new(None, 0),
             for_advice: Reads::new(None, 0),
-            metrics: Metrics::new("test").0,
+            metrics: Metrics::new().0,
         };
         let mut watch = Watch::new(Arc::new(memory), Box::new(|| ()));
         let mut pause = |code| watch.judge(WatchError::of(code, String::new()));

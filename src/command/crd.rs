@@ -109,7 +109,8 @@ async fn apply(api: &ApiServer) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Has the API server write every credential spec again, and then says in the CRD that none is stored in another version. Gives back how many there were.
+/// Has the API server write every credential spec again, then removes the other stored versions from the CRD's status. Returns how many
+/// there were.
 /// <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definition-versioning/#upgrade-existing-objects-to-a-new-stored-version>
 async fn store_in_one_version(api: &ApiServer) -> anyhow::Result<usize> {
     let deadline = Instant::now() + MIGRATION;

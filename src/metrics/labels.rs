@@ -32,6 +32,17 @@ word_enum! {
 }
 
 word_enum! {
+    /// Where denials are enforced.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Enforced {
+        Everywhere = "enforce",
+        /// Everywhere but in the namespaces that the operator lists.
+        OutsideNamespaces = "warn-in-namespaces",
+        Nowhere = "warn",
+    }
+}
+
+word_enum! {
     /// Why a connection was not served.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Unserved {
@@ -108,6 +119,10 @@ macro_rules! labels {
 }
 
 labels! {
+    BuildLabels {
+        version: &'static str = ["VERSION"],
+        enforcement: &'static str = Enforced::ALL.map(Enforced::as_str)
+    } => is_set_at_the_start
     ReviewLabels {
         path: &'static str = Webhook::ALL.map(Webhook::as_str),
         operation: &'static str = Operation::ALL.map(operation),
@@ -123,6 +138,11 @@ labels! {
     StateLabel { state: &'static str = WatchState::ALL.map(WatchState::as_str) }
     ReloadLabel { outcome: &'static str = ["served", "refused"] }
     StepLabel { step: &'static str = CertificateStep::ALL.map(CertificateStep::as_str) }
+}
+
+/// Which version runs, and how, is known only when the process starts.
+fn is_set_at_the_start(_: &BuildLabels) -> bool {
+    false
 }
 
 /// Takes the last digit, to this base, off a number.

@@ -1,8 +1,8 @@
 //! One connection: the wait for a place, the TLS handshake, then HTTP/1.1 by hyper.
 //!
 //! Invariants: a connection that waits has no state but its socket; a handshake ends after its time limit; a connection is closed
-//! when it brings no whole head within the idle limit, when it makes room for another one, and when its client's authority is no
-//! longer trusted. Only the answer to a review keeps it open, and only while no connection waits that has more right to its place:
+//! when it brings no whole head within the idle limit, when it makes room for another one, and when its client's certificate
+//! expires or is no longer trusted. Only the answer to a review keeps it open, and only while no connection waits that has more right to its place:
 //! requests with any other answer could be sent one after the other without reading an answer, and hyper would hold all of those.
 //!
 //! HTTP/2 is not offered. API servers speak HTTP/1.1 to webhooks since Kubernetes 1.16, to spread requests over replicas.
@@ -25,6 +25,7 @@ use hyper_util::{
     server::graceful::Watcher,
     service::TowerToHyperService,
 };
+use rustls::pki_types::UnixTime;
 use socket2::SockRef;
 use tokio::{net::TcpStream, task::yield_now, time::timeout};
 use tokio_util::{either::Either, sync::CancellationToken};
@@ -167,7 +168,7 @@ impl HttpsService {
         let connection = http.serve_connection(TokioIo::new(stream), service);
         let revoked = async {
             match clients {
-                Some(clients) => clients.revoked(&certificates).await,
+                Some(clients) => clients.revoked(&certificates, UnixTime::now).await,
                 None => pending().await,
             }
         };

@@ -1,4 +1,4 @@
-//! Why a request is no review that could be decided: the code and the line of text that it is answered with.
+//! Why a request cannot be decided as a review: the status code and the line of text of its answer.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use gmsa_core::{
 
 use crate::limits::MAX_BODY;
 
-/// The code and the line of an answer that is no review.
+/// The status code and the line of text of an answer that is not an AdmissionReview.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Refusal(pub StatusCode, pub Cow<'static, str>);
 
@@ -81,7 +81,7 @@ mod tests {
             ParseError::Uid.into(),
             Refusal::BUSY,
         ];
-        let shown = scrape(&Metrics::new("test").1).unwrap();
+        let shown = scrape(&Metrics::new().1).unwrap();
         for refusal in refusals {
             let line = format!("gmsa_webhook_requests_refused_total{{code=\"{}\"}} 0\n", refusal.0.as_u16());
             assert!(shown.contains(&line), "{refusal:?}");

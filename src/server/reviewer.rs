@@ -1,16 +1,12 @@
-//! The steps of one review: the facts that it asks for, and the decision; then its metrics, its log line and its
-//! span. It knows neither HTTP requests nor a cluster.
+//! One review: the look-ups that its decision asks for, then its metrics, its log line and its span. It knows neither HTTP requests nor a cluster.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use gmsa_cluster::{
-    authorizer::{Authorization, Authorizer},
-    resolver::{Freshness, Resolved, Resolver},
-};
+use gmsa_cluster::{authorizer::Authorizer, resolver::Resolver};
 use gmsa_core::{
     admission::{
-        Decision, Enforcement, Facts, Failure, FailureKind, Known, Question, Review, Settings, Source, SpecFact,
-        Subject, UseFact, Verdict, Webhook, pod::Pod,
+        Decision, Enforcement, Fact, Failure, FailureKind, Known, Question, Review, Settings, Source, SpecFact, Step,
+        UseFact, Verdict, Webhook, pod::Pod,
     },
     credspec::SpecName,
     quote::{MESSAGE, shorten},
@@ -61,61 +57,54 @@ impl Reviewer {
         started: Instant,
         deadline: Instant,
     ) -> Option<(Decision, Vec<u8>)> {
+        let settings = self.settings(webhook, review);
+        let mut look_ups = self.look_ups(webhook, settings.enforcement, deadline);
+        let (begun, answered) = (Arc::clone(review), Arc::clone(review));
+        let mut step = thread.run(deadline, move || Decision::begin(begun, webhook, settings)).await?;
+        let decision = loop {
+            match step {
+                Step::Done(decision) => break decision,
+                Step::Ask(undecided) => {
+                    let fact = look_ups.answer(undecided.question()).await;
+                    step = thread.run(deadline, move || undecided.tell(fact)).await?;
+                }
+            }
+        };
+        let (answer, decision) = thread.run(deadline, move || (answered.answer(&decision), decision)).await?;
+        self.record(webhook, review, &decision, started.elapsed());
+        Some((decision, answer))
+    }
+
+    /// What the operator's settings are for this review, with a host name if it needs one.
+    fn settings(&self, webhook: Webhook, review: &Review) -> Settings {
         let warns = self.warn_namespaces.contains(&review.namespace);
         let enforcement = if warns { Enforcement::Warn } else { self.enforcement };
-        let settings = Settings { enforcement, strict_credential_specs: self.strict_credential_specs };
         let asks = || review.object.as_ref().is_some_and(Pod::asks_for_random_hostname);
         let takes_hostname = webhook == Webhook::Mutate && (self.random_hostname || asks());
         let hostname = takes_hostname.then(random_hostname).flatten();
-        let mut facts = Facts { hostname, ..Facts::default() };
+        Settings { enforcement, strict_credential_specs: self.strict_credential_specs, hostname }
+    }
+
+    fn look_ups(&self, webhook: Webhook, enforcement: Enforcement, deadline: Instant) -> LookUps<'_> {
         // Where denials are not enforced, /validate admits the pod with any answer; /mutate fills in what it can.
         let is_advice = match webhook {
             Webhook::ValidateWorkload => true,
             Webhook::Validate => enforcement == Enforcement::Warn,
             Webhook::Mutate | Webhook::ValidateCredspec => false,
         };
-        let mut look_ups = LookUps {
+        LookUps {
             sources: if is_advice { &self.for_advice } else { &self.for_decisions },
             metrics: &self.metrics,
             deadline,
             advice_until: is_advice.then(|| Instant::now() + ADVICE_TIMEOUT),
             given_up: None,
-        };
-        let decide = async |facts: Facts| {
-            let review = Arc::clone(review);
-            let work = move || {
-                let decision = review.decide(webhook, settings, &facts);
-                (review.answer(&decision), decision, facts)
-            };
-            thread.run(deadline, work).await
-        };
-        let questions = review.questions(webhook, settings);
-        for Question { spec, contents, may_use } in &questions.all {
-            if questions.first_denial_decides && facts.deny() {
-                break;
-            }
-            if *contents {
-                let mut known = look_ups.resolve(spec, Freshness::Any).await;
-                // A denial for it would rest on a cache that may be behind.
-                if known.fact == SpecFact::Unusable && known.source == Source::Cache {
-                    known = look_ups.resolve(spec, Freshness::Live).await;
-                }
-                facts.specs.push((spec.clone(), known));
-            }
-            if let Some(subject) = questions.subject.as_ref().filter(|_| *may_use) {
-                facts.uses.push((spec.clone(), look_ups.may_use(subject, spec).await));
-            }
         }
-        let (mut answer, mut decision, mut facts) = decide(facts).await?;
-        if !decision.unconfirmed.is_empty() {
-            look_ups.confirm(&decision.unconfirmed, questions.first_denial_decides, &mut facts).await;
-            (answer, decision, _) = decide(facts).await?;
-        }
-        let duration = started.elapsed();
-        self.metrics.review(webhook, review.operation, outcome(&decision), decision.reason, duration);
-        log(webhook, review, &decision, duration);
-        record_on_span(review, &decision);
-        Some((decision, answer))
+    }
+
+    fn record(&self, webhook: Webhook, review: &Review, decision: &Decision, duration: Duration) {
+        self.metrics.review(webhook, review.operation, outcome(decision), decision.reason, duration);
+        log(webhook, review, decision, duration);
+        record_on_span(review, decision);
     }
 }
 
@@ -132,44 +121,33 @@ struct LookUps<'r> {
 }
 
 impl LookUps<'_> {
-    /// Reads credential specs whose cached contents led to a denial, in place of what the cache said; none after the first that is as
-    /// the cache said, where the first denial decides.
-    async fn confirm(&mut self, names: &[SpecName], first_denial_decides: bool, facts: &mut Facts) {
-        for name in names {
-            let live = self.resolve(name, Freshness::Live).await;
-            let Some((_, known)) = facts.specs.iter_mut().find(|(known, _)| known == name) else { continue };
-            let is_as_cached = known.fact == live.fact;
-            *known = live;
-            if is_as_cached && first_denial_decides {
-                return;
+    async fn answer(&mut self, question: &Question) -> Fact {
+        if let Some(failure) = self.give_up() {
+            let source = Source::Api;
+            return match question {
+                Question::Contents(..) => Fact::Contents(Known { fact: failure.into(), source }),
+                Question::Use(..) => Fact::Use(Known { fact: failure.into(), source }),
+            };
+        }
+        let Sources { resolver, authorizer } = self.sources;
+        let (fact, failure) = match question {
+            Question::Contents(spec, freshness) => {
+                let span = tracing::info_span!(target: otlp::TARGET, "look-up", %spec);
+                let known = resolver.resolve(spec, *freshness, self.deadline).instrument(span).await;
+                self.metrics.spec_lookup(&known);
+                let failure = if let SpecFact::Failed(failure) = &known.fact { Some(failure.clone()) } else { None };
+                (Fact::Contents(known), failure)
             }
-        }
-    }
-
-    async fn resolve(&mut self, name: &SpecName, freshness: Freshness) -> Resolved {
-        if let Some(failure) = self.give_up() {
-            return Known { fact: failure.into(), source: Source::Api };
-        }
-        let span = tracing::info_span!(target: otlp::TARGET, "look-up", spec = %name);
-        let known = self.sources.resolver.resolve(name, freshness, self.deadline).instrument(span).await;
-        self.metrics.spec_lookup(&known);
-        if let SpecFact::Failed(failure @ Failure { kind: FailureKind::NotAsked, .. }) = &known.fact {
-            self.given_up = Some(failure.clone());
-        }
-        known
-    }
-
-    async fn may_use(&mut self, subject: &Subject, name: &SpecName) -> Authorization {
-        if let Some(failure) = self.give_up() {
-            return Known { fact: failure.into(), source: Source::Api };
-        }
-        let span = tracing::info_span!(target: otlp::TARGET, "access review", spec = %name);
-        let known = self.sources.authorizer.may_use(subject, name, self.deadline).instrument(span).await;
-        self.metrics.access_review(&known);
-        if let UseFact::Failed(failure @ Failure { kind: FailureKind::NotAsked, .. }) = &known.fact {
-            self.given_up = Some(failure.clone());
-        }
-        known
+            Question::Use(subject, spec) => {
+                let span = tracing::info_span!(target: otlp::TARGET, "access review", %spec);
+                let known = authorizer.may_use(subject, spec, self.deadline).instrument(span).await;
+                self.metrics.access_review(&known);
+                let failure = if let UseFact::Failed(failure) = &known.fact { Some(failure.clone()) } else { None };
+                (Fact::Use(known), failure)
+            }
+        };
+        self.given_up = failure.filter(|failure| failure.kind == FailureKind::NotAsked);
+        fact
     }
 
     /// Why the next look-up is not made, if it is not: while a review waits for what only warnings need, it holds a connection that a
@@ -209,12 +187,14 @@ fn record_on_span(review: &Review, decision: &Decision) {
     }
 }
 
-/// One line per decision: at debug for what is allowed without a change, otherwise at info. Never a body or contents.
+/// One line per decision, at info for each pod that `/validate` admits with GMSA: the log is an audit. What changes nothing in the
+/// cluster (a dry run included) and what `/mutate` fills in is at debug. Never a body or contents.
 fn log(webhook: Webhook, review: &Review, decision: &Decision, duration: Duration) {
-    let path = webhook.as_str();
-    let pod = cut(review.object.as_ref().or(review.old_object.as_ref()).map_or("", |pod| pod.name()));
-    let (uid, namespace, operation, reason) =
-        (cut(&review.uid), cut(&review.namespace), review.operation.as_str(), decision.reason);
+    let (path, operation, reason) = (webhook.as_str(), review.operation.as_str(), decision.reason);
+    let pod = review.object.as_ref().or(review.old_object.as_ref());
+    let (name, service_account) = pod.map_or(("", ""), |pod| (cut(pod.name()), cut(pod.service_account())));
+    let (uid, namespace) = (cut(&review.uid), cut(&review.namespace));
+    let duration_seconds = duration.as_secs_f64();
     let specs = match &review.credential_spec {
         Some(spec) => cut(spec.name()).to_owned(),
         // Four names of the greatest length fit.
@@ -222,23 +202,32 @@ fn log(webhook: Webhook, review: &Review, decision: &Decision, duration: Duratio
             shorten(&decision.specs.iter().map(SpecName::as_str).collect::<Vec<_>>().join(","), MESSAGE).into_owned()
         }
     };
+    macro_rules! line {
+        ($level:ident, $message:expr $(, $more:ident = $value:expr)*) => {
+            tracing::$level!(
+                path, operation, uid, namespace, pod = name, service_account, %specs, reason, $($more = $value,)*
+                duration_seconds, "{}", $message
+            )
+        };
+    }
     match &decision.verdict {
         Verdict::Denied(denial) | Verdict::WouldDeny(denial) => {
             let (code, text) = (denial.code(), denial.to_string());
-            let denial = format_args!("{}", cut_message(&text));
+            let denial = cut_message(&text);
             let message = if decision.is_allowed() { "would deny, not enforced" } else { "denied" };
             // A failure of the webhook or its cluster shows at `logLevel: warn` too.
             if code >= 500 {
-                tracing::warn!(path, operation, uid, namespace, pod, %specs, code, reason, %denial, ?duration, "{message}");
+                line!(warn, message, code = code, denial = denial);
             } else {
-                tracing::info!(path, operation, uid, namespace, pod, %specs, code, reason, %denial, ?duration, "{message}");
+                line!(info, message, code = code, denial = denial);
             }
         }
-        Verdict::Allowed if decision.patch.is_some() => {
-            tracing::info!(path, operation, uid, namespace, pod, %specs, reason, ?duration, "allowed");
+        Verdict::Allowed if webhook == Webhook::Validate && !decision.specs.is_empty() && !review.dry_run => {
+            line!(info, "allowed");
         }
         Verdict::Allowed => {
-            tracing::debug!(path, operation, uid, namespace, pod, %specs, reason, ?duration, "allowed");
+            let message = if decision.patch.is_some() { "filled in" } else { "allowed" };
+            line!(debug, message);
         }
     }
 }

@@ -156,6 +156,6 @@ fn parsed(body: Held) -> Option<OwnedSemaphorePermit> {
 
 /// Reads and drops what a client is still sending, for a while.
 async fn linger(mut body: Body) {
-    // It is over, the client has disconnected, or the time is.
+    // Ends at end of body, disconnect or timeout.
     before(Instant::now() + LINGER_TIMEOUT, async { while let Some(Ok(_)) = body.frame().await {} }).await;
 }

@@ -51,10 +51,6 @@ pub enum Thread {
     Blocking(Arc<Semaphore>),
 }
 
-// How often work ran, in a test: its thread runs no other one.
-#[cfg(test)]
-std::thread_local!(pub(super) static RUNS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) });
-
 impl Thread {
     /// Runs `work`. `None` where no thread is free before `deadline`, or where `work` panics, which is logged where it does. What
     /// waits for a thread does not run once its caller is gone.
@@ -63,8 +59,6 @@ impl Thread {
         deadline: Instant,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Option<T> {
-        #[cfg(test)]
-        RUNS.set(RUNS.get() + 1);
         let Self::Blocking(permits) = self else { return Some(work()) };
         let permit = before(deadline, Arc::clone(permits).acquire_owned()).await?.ok()?;
         let done = spawn_blocking(move || {

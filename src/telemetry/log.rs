@@ -131,7 +131,7 @@ struct Out<W: Write, F> {
 }
 
 impl<W: Write + 'static, F: Fn() -> W + Clone + Send + Sync + 'static> Out<W, F> {
-    /// Writes how many lines were dropped, past the lines that wait: where they fill their room there is none for this one.
+    /// Writes how many lines were dropped, past the queue of lines: the queue may be full.
     fn report(&mut self) -> io::Result<()> {
         self.since_report = 0;
         let dropped = self.dropped.get().map_or(0, ErrorCounter::dropped_lines);

@@ -2,8 +2,8 @@
 //!
 //! The API server presents a client certificate to a webhook where its `AdmissionConfiguration` names a kubeconfig with one.
 //!
-//! Invariants: no handshake completes without a valid certificate; a connection ends when its client's certificate is no longer
-//! trusted; an invalid CA file changes nothing.
+//! Invariants: no handshake completes without a valid certificate; a connection ends when its client's certificate expires or is no
+//! longer trusted; an invalid CA file changes nothing.
 
 use std::{
     convert::Infallible,
@@ -22,7 +22,7 @@ use rustls::{
     },
 };
 use thiserror::Error as ThisError;
-use tokio::sync::watch;
+use tokio::{sync::watch, time::timeout};
 use x509_parser::{
     extensions::GeneralName,
     prelude::{FromDer, X509Certificate},
@@ -82,13 +82,17 @@ impl ClientAuth {
         }
     }
 
-    /// Waits until a client with this certificate, and the intermediate ones behind it, would not be let in any more.
-    pub async fn revoked(&self, chain: &[CertificateDer<'_>]) {
+    /// Waits until a new handshake with this certificate, and the intermediate ones behind it, would be refused: a certificate has
+    /// expired, or the CA file has changed. `now` reads the clock.
+    pub async fn revoked(&self, chain: &[CertificateDer<'_>], now: impl Fn() -> UnixTime) {
         let mut trusted = self.trusted.subscribe();
         let Some((end_entity, intermediates)) = chain.split_first() else { return };
-        while self.verify_client_cert(end_entity, intermediates, UnixTime::now()).is_ok()
-            && trusted.changed().await.is_ok()
-        {}
+        while self.verify_client_cert(end_entity, intermediates, now()).is_ok() {
+            let next_check = until_expiry(chain, now()).map_or(CLOCK_CHECK, |expiry| expiry.min(CLOCK_CHECK));
+            if let Ok(Err(_)) = timeout(next_check, trusted.changed()).await {
+                return;
+            }
+        }
     }
 }
 
@@ -147,15 +151,29 @@ impl ClientCertVerifier for ClientAuth {
     }
 }
 
+/// The longest time between two verifications of a client on a kept connection: the system's clock may jump.
+const CLOCK_CHECK: Duration = Duration::from_secs(60);
+
+/// The time until the first certificate of the chain that is still valid expires. A certificate is valid through the second that its
+/// `notAfter` names.
+fn until_expiry(chain: &[CertificateDer<'_>], now: UnixTime) -> Option<Duration> {
+    let expiry = |cert: &CertificateDer<'_>| {
+        let (_, cert) = X509Certificate::from_der(cert).ok()?;
+        let end = u64::try_from(cert.validity().not_after.timestamp()).ok()?.saturating_add(1);
+        end.checked_sub(now.as_secs()).filter(|left| *left > 0).map(Duration::from_secs)
+    };
+    chain.iter().filter_map(expiry).min()
+}
+
 /// What a name begins with that means a DNS name.
 const DNS: &str = "dns:";
 
 /// Whether the certificate has one of `names`: as its common name, by which Kubernetes identifies the clients of an API
 /// server, or where `dns:` says so, as one of its DNS names. An authority may sign a DNS name that the client chose for
-/// itself, so none counts unasked.
+/// itself, so DNS names count only when listed.
 fn is_one_of(names: &[String], cert: &CertificateDer<'_>) -> bool {
     let Ok((_, cert)) = X509Certificate::from_der(cert) else { return false };
-    // Of several the last counts, as in Go.
+    // The last of several counts, as in Go.
     let common = cert.subject().iter_common_name().last().and_then(|name| name.as_str().ok());
     let alternative = cert.subject_alternative_name().ok().flatten();
     let has_dns = |wanted: &str| {
@@ -167,3 +185,6 @@ fn is_one_of(names: &[String], cert: &CertificateDer<'_>) -> bool {
         None => common == Some(name),
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -36,7 +36,7 @@ fn pair(cert: &str, key: &str, now: SystemTime) -> Result<KeyPair, KeyPairError>
 }
 
 fn nothing_served() -> (Served, Registry) {
-    let (metrics, registry) = Metrics::new("test");
+    let (metrics, registry) = Metrics::new();
     (Served::new(metrics), registry)
 }
 

@@ -1,4 +1,4 @@
-//! What tests read and make: pages, YAML and JSON, programs that stand in for others, files of values.
+//! What tests read and make: pages, YAML and JSON, programs in place of others, files of values.
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
 

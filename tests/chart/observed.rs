@@ -19,9 +19,15 @@ use crate::{
     snapshot::assert_file,
 };
 
-/// The groups of rules that the chart renders, with these values besides.
+/// The groups of rules that the chart renders before match conditions, which has every alert, with these values besides.
 fn rendered_rules(values: &str) -> Value {
+    rules_for("1.27.0", values)
+}
+
+fn rules_for(kubernetes: &str, values: &str) -> Value {
     let rendered = Helm::new().template([
+        "--kube-version",
+        kubernetes,
         "--namespace",
         "windows",
         "--set",
@@ -106,7 +112,7 @@ const DASHBOARD: &str = include_str!("metrics/dashboard.md");
 fn every_alert_asks_for_metrics_that_exist() {
     let rules = rendered_rules("");
     let queries = strings(&rules, "expr");
-    assert_eq!(queries.len(), 12, "{queries:?}");
+    assert_eq!(queries.len(), 16, "{queries:?}");
     assert_eq!(faults(&queries), []);
     let families = families_asked();
     let texts = [strings(&rules, "summary"), strings(&rules, "description"), strings(&rules, "action")].concat();
@@ -126,9 +132,36 @@ fn every_alert_leads_to_its_section_and_is_about_its_own_release() {
         assert_eq!(alert["annotations"]["runbook_url"], format!("https://git.example.com/metrics.md#{anchor}"));
         assert!(page.lines().any(|line| line == format!("### {name}")), "docs/metrics.md has no section {name}");
         let expr = alert["expr"].as_str().unwrap();
-        // The API server's metric has the names of webhooks, which are those of every release.
-        assert!(expr.contains(SCOPE) || name == "GmsaWebhookCallsFail", "{expr}");
+        // The API server's metrics have the names of webhooks, which are those of every release.
+        assert!(expr.contains(SCOPE) || expr.contains("apiserver_"), "{expr}");
         assert_eq!(expr.matches("gmsa_webhook_").count(), expr.matches(SCOPE).count(), "{expr}");
+    }
+}
+
+#[test]
+fn only_what_a_version_of_kubernetes_lacks_has_its_alert_there() {
+    let names = |kubernetes: &str| -> Vec<String> {
+        let rules = rules_for(kubernetes, "");
+        alerts(&rules).iter().map(|alert| alert["alert"].as_str().unwrap().to_owned()).collect()
+    };
+    let before = names("1.27.16");
+    for kubernetes in ["1.28.0-rc.1", "1.28.15", "1.30.0", "1.36.2"] {
+        let after = names(kubernetes);
+        assert_eq!(after.len(), before.len() - 1);
+        let gone: Vec<_> = before.iter().filter(|name| !after.contains(name)).collect();
+        assert_eq!(gone, ["GmsaWebhookFailOpen"], "{kubernetes}");
+    }
+}
+
+#[test]
+fn the_fewest_replicas_are_those_of_the_values_or_of_the_autoscaler() {
+    for (values, fewest) in [
+        ("replicaCount=3", "< 3"),
+        ("replicaCount=3,autoscaling.enabled=true,autoscaling.minReplicas=4,autoscaling.maxReplicas=8", "< 4"),
+    ] {
+        let rules = rendered_rules(values);
+        let missing = alerts(&rules).iter().find(|alert| alert["alert"] == "GmsaWebhookReplicaMissing").unwrap();
+        assert!(missing["expr"].as_str().unwrap().ends_with(fewest), "{missing}");
     }
 }
 
@@ -144,7 +177,7 @@ fn each_alert_fires_when_it_must_and_only_then() {
         String::from_utf8(said).unwrap()
     };
     fs::write(folder.path().join("rules.yaml"), rules.to_string()).unwrap();
-    assert!(promtool(&["check", "rules", "rules.yaml"]).contains("SUCCESS: 12 rules found"));
+    assert!(promtool(&["check", "rules", "rules.yaml"]).contains("SUCCESS: 16 rules found"));
     // A test of rules must repeat every annotation: the texts are not what is tested here.
     let mut bare = rules;
     for alert in bare["groups"][0]["rules"].as_array_mut().unwrap() {
@@ -174,7 +207,7 @@ fn every_panel_asks_for_metrics_that_exist() {
         let metrics = query.matches("gmsa_webhook_").count() + query.matches("process_").count();
         assert_eq!(query.matches(SCOPE).count(), metrics, "{query}");
     }
-    let families = families();
+    let families = families_asked();
     let legends = strings(&dashboard, "legendFormat");
     for label in
         legends.iter().flat_map(|legend| legend.split("{{").skip(1)).map(|rest| rest.split("}}").next().unwrap())
@@ -221,7 +254,7 @@ fn strings(value: &Value, key: &str) -> Vec<String> {
 
 #[test]
 fn promtool_can_read_the_text_format() {
-    let (metrics, registry) = Metrics::new("VERSION");
+    let (metrics, registry) = Metrics::new();
     metrics.show_all();
     let (_, text) = negotiate(&registry, "").unwrap();
     let mut promtool = Command::new("promtool");

@@ -24,23 +24,39 @@ pub struct Family {
 
 /// Every family that a scrape can show.
 pub fn families() -> Vec<Family> {
-    let (metrics, registry) = Metrics::new("VERSION");
+    let (metrics, registry) = Metrics::new();
     metrics.show_all();
     read(&scrape(&registry).unwrap())
 }
 
-/// Every family that an alert may ask for: the webhook's own, and one of the API server's, which has the labels of
+/// What the API server measures about webhooks: name, kind, samples, labels, as in
 /// <https://github.com/kubernetes/apiserver/blob/master/pkg/admission/metrics/metrics.go>.
+const OF_API_SERVER: [(&str, &str, &[&str], &[&str]); 3] = [
+    ("rejection_count", "counter", &[""], &["name", "operation", "rejection_code", "type", "error_type"]),
+    ("fail_open_count", "counter", &[""], &["name", "type"]),
+    (
+        "admission_duration_seconds",
+        "histogram",
+        &["_bucket", "_count", "_sum"],
+        &["name", "operation", "rejected", "type", "le"],
+    ),
+];
+
+/// Every family that an alert or a panel may ask for: the webhook's own, and those of the API server.
 pub fn families_asked() -> Vec<Family> {
-    let name = "apiserver_admission_webhook_rejection_count";
     let errors = ["apiserver_internal_error", "calling_webhook_error", "no_error"].map(str::to_owned);
-    let any = |label: &str| (label.to_owned(), BTreeSet::new());
-    let mut labels: BTreeMap<_, _> = ["name", "operation", "rejection_code", "type"].map(any).into();
-    labels.insert("error_type".to_owned(), errors.into());
-    let samples = [name.to_owned()].into();
-    let of_api_server =
-        Family { name: name.to_owned(), kind: "counter".to_owned(), samples, labels, ..Family::default() };
-    families().into_iter().chain([of_api_server]).collect()
+    let of_api_server = OF_API_SERVER.map(|(name, kind, samples, labels)| {
+        let name = format!("apiserver_admission_webhook_{name}");
+        let values = |label: &str| if label == "error_type" { errors.clone().into() } else { BTreeSet::new() };
+        Family {
+            kind: kind.to_owned(),
+            samples: samples.iter().map(|suffix| format!("{name}{suffix}")).collect(),
+            labels: labels.iter().map(|label| ((*label).to_owned(), values(label))).collect(),
+            name,
+            ..Family::default()
+        }
+    });
+    families().into_iter().chain(of_api_server).collect()
 }
 
 /// What the states of the watch mean, a line each: the word alone does not say.

@@ -145,6 +145,13 @@ impl Runner {
             fs::create_dir_all(workspace.join(file).parent().unwrap()).unwrap();
             fs::copy(file, workspace.join(file)).unwrap();
         }
+        // What a fork replaces before its first release.
+        for file in ["SECURITY-INSIGHTS.yml", ".github/CODEOWNERS"] {
+            fs::create_dir_all(workspace.join(file).parent().unwrap()).unwrap();
+            let replaced =
+                text(file).replace("https://localhost", "https://git.example.com").replace("@example/", "@team/");
+            fs::write(workspace.join(file), replaced).unwrap();
+        }
         fs::write(
             workspace.join("CHANGELOG.md"),
             format!("# Changelog\n\n## [{VERSION}] - 2026-01-01\n\n### Added\n\n- All of it.\n"),

@@ -45,6 +45,31 @@ fn what_a_server_says_reaches_no_terminal_as_an_escape() {
     assert_eq!(ran, (2, String::new(), said.to_owned()));
 }
 
+/// Signs of a sentence that stops its reader, in a page and in a comment, and not in code or in what is quoted.
+#[test]
+fn words_that_stop_a_reader_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = fs::canonicalize(".ci/sentences.py").unwrap();
+    let check = |file: &str, text: &str| {
+        fs::write(folder.path().join(file), text).unwrap();
+        run(Command::new("python3").arg(&script).arg(file).current_dir(folder.path()))
+    };
+    let refused = |file: &str, line: u32, sign: &str| {
+        (1, format!("{file}:{line}: `{sign}`: start with the noun, in plain words\n"), String::new())
+    };
+    assert_eq!(check("page.md", "# Title\n\nFirst mend it.\n"), refused("page.md", 3, "mend"));
+    assert_eq!(check("page.md", "It is so. Of two replicas, one waits.\n"), refused("page.md", 1, "Of two"));
+    assert_eq!(check("code.rs", "fn mend() {}\n/// Whoever calls is told.\n"), refused("code.rs", 2, "is told"));
+    assert_eq!(check("code.rs", "    // Of those, none.\n"), refused("code.rs", 1, "Of those"));
+    let clean = (0, "no long sentences or cells, no words that stop a reader\n".to_owned(), String::new());
+    for (file, text) in [
+        ("page.md", "The file `mend` amends it. One of two replicas waits.\n\n```sh\nmend anew\n```\n"),
+        ("code.rs", "fn mend() { say(\"mend\") } // mend\n"),
+    ] {
+        assert_eq!(check(file, text), clean);
+    }
+}
+
 /// What `just sentences` refuses: and not in code, in what a command writes, or in a page that one writes.
 #[test]
 fn long_sentences_and_cells_of_pages_are_refused() {
@@ -57,7 +82,7 @@ fn long_sentences_and_cells_of_pages_are_refused() {
         assert_eq!(stderr, "");
         (code, stdout)
     };
-    let clean = (0, "no long sentences or cells\n".to_owned());
+    let clean = (0, "no long sentences or cells, no words that stop a reader\n".to_owned());
     let begin = words(8);
     let refused = |line: u32, what: &str, limit: u32| {
         (1, format!("page.md:{line}: a {what} of {} words, more than {limit}: {begin} …\n", limit + 1))

@@ -22,7 +22,7 @@ fn in_order(cluster: &Cluster) -> Release<'_> {
     release
 }
 
-/// The release, and a desk to mend it at.
+/// The release, and a desk to repair it at.
 struct Scene<'c> {
     release: Release<'c>,
     desk: Desk<'c>,

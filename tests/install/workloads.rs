@@ -1,4 +1,4 @@
-//! Workloads that do not run, on a real control plane: `doctor` names the rule of the first cause of each, and what it says to do, followed to the letter, mends
+//! Workloads that do not run, on a real control plane: `doctor` names the rule of the first cause of each, and what it says to do, followed to the letter, repairs
 //! it; the sentences are in the folders of `crates/kubectl-gmsa/tests/cli/recorded`. Refusals are those of kube-apiserver and kube-controller-manager; what comes
 //! from the scheduler or from a node is worded as they word it (see `nodes`).
 
@@ -19,7 +19,7 @@ use crate::{
 /// The node that pods come to, where it is no other.
 const NODE: &str = "windows-2022";
 
-/// The cluster, and a desk to mend it at.
+/// The cluster, and a desk to repair it at.
 struct Scene<'c> {
     cluster: &'c Cluster,
     desk: Desk<'c>,
@@ -148,7 +148,7 @@ impl<'c> Scene<'c> {
         self.runs(name, &pod);
     }
 
-    /// Finds the cause of each of these workloads, and mends it.
+    /// Finds the cause of each of these workloads, and repairs it.
     fn explain_and_mend(&self, cases: &str) {
         let mut all: BTreeMap<String, Vec<Case>> = serde_saphyr::from_str(include_str!("objects/causes.yaml")).unwrap();
         for case in all.remove(cases).unwrap() {

@@ -42,7 +42,7 @@ pub fn key_pair(Issued { cert, key }: &Issued) -> KeyPair {
 
 /// A certificate of this authority, which is served.
 pub fn served(ca: &Ca, name: &str) -> Served {
-    let served = Served::new(Metrics::new("test").0);
+    let served = Served::new(Metrics::new().0);
     served.publish(key_pair(&leaf(ca, name)));
     served
 }
@@ -101,7 +101,7 @@ impl Setup {
 
     /// Serves what is published; `client` calls it.
     pub fn serve(self, served: &Served, client: Client) -> Server {
-        let (metrics, registry) = Metrics::new("test");
+        let (metrics, registry) = Metrics::new();
         let reviewer = reviewer(self.sources.clone(), self.sources, metrics);
         let (ending, closing) = (CancellationToken::new(), CancellationToken::new());
         let tls = tls::server_config(served, self.clients.clone()).unwrap();

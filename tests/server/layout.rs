@@ -1,8 +1,8 @@
 //! What the layout promises and no crate boundary keeps: one walk over the slots of a pod, a server whose parts do not know each
-//! other's libraries, no circles between files, and one version in all the files that state it.
+//! other's libraries, paths in comments that exist, and one version in all the files that state it.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
 };
@@ -70,27 +70,40 @@ fn no_command_of_the_plugin_reaches_the_others() {
     }
 }
 
-/// A file takes from its parent and its children what it likes; of any two other files, at most one takes from the other, also
-/// by way of others.
-#[test]
-fn no_files_import_each_other_in_a_circle() {
-    let mut roots: Vec<_> = fs::read_dir(root().join("crates")).unwrap().map(|entry| entry.unwrap().path()).collect();
-    roots.sort();
-    let mut found = Vec::new();
-    for sources in
-        roots.iter().map(|krate| krate.join("src")).chain(["src", "src/bin/gmsa-webhook"].map(|path| root().join(path)))
-    {
-        found.extend(circles(&imports(&sources)));
-    }
-    assert_eq!(found, Vec::<Vec<String>>::new());
-}
+/// Files of other projects that comments name.
+const OF_OTHERS: [&str; 2] = ["manifests/coredns.yaml", "charts/coredns/templates/configmap.yaml"];
 
+/// A path in a comment is that of a file, or its end.
 #[test]
-fn a_tree_of_imports_is_read_whole() {
-    let mut found = Vec::new();
-    paths("super::{self, a, b::{C as D, e::*},\n}; more", &[], &mut found);
-    let found: Vec<_> = found.iter().map(|path| path.join("::")).collect();
-    assert_eq!(found, ["super::self", "super::a", "super::b::C", "super::b::e::", "super::"]);
+fn comments_name_files_that_exist() {
+    const ENDINGS: [&str; 7] = [".rs", ".md", ".yaml", ".yml", ".tpl", ".py", ".toml"];
+    let mut files = Vec::new();
+    all_files(root(), &mut files);
+    let mut ends: BTreeSet<String> = OF_OTHERS.map(str::to_owned).into();
+    for file in &files {
+        let mut rest = name(file);
+        while let Some((_, end)) = rest.split_once('/') {
+            let end = end.to_owned();
+            ends.insert(std::mem::replace(&mut rest, end));
+        }
+        ends.insert(rest);
+    }
+    let mut missing = Vec::new();
+    for file in files.iter().filter(|file| file.extension().is_some_and(|extension| extension == "rs")) {
+        let source = fs::read_to_string(file).unwrap();
+        for (at, line) in source.lines().enumerate().filter(|(_, line)| line.trim_start().starts_with("//")) {
+            let words =
+                line.trim_start_matches([' ', '/']).split(|c: char| !c.is_alphanumeric() && !"_./-*<>{}$".contains(c));
+            let paths = words.map(|word| word.trim_end_matches('.')).filter(|word| {
+                ENDINGS.iter().any(|ending| word.ends_with(ending))
+                    && word.starts_with(|c: char| c.is_alphanumeric() || c == '_')
+                    && !word.contains(['*', '<', '{', '$'])
+            });
+            let unknown = paths.filter(|path| !ends.contains(*path));
+            missing.extend(unknown.map(|path| format!("{}:{}: there is no {path}", name(file), at + 1)));
+        }
+    }
+    assert_eq!(missing, [""; 0]);
 }
 
 #[test]
@@ -125,6 +138,19 @@ fn name(file: &Path) -> String {
     file.strip_prefix(root()).unwrap().to_str().unwrap().replace('\\', "/")
 }
 
+/// The files below a folder, apart from what git and builds leave.
+fn all_files(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let base = path.file_name().unwrap().to_string_lossy();
+        if path.is_dir() && !path.is_symlink() && base != "target" && base != ".git" {
+            all_files(&path, found);
+        } else if path.is_file() {
+            found.push(path);
+        }
+    }
+}
+
 /// The files of Rust below a folder, in the order of their names.
 pub fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) {
     let Ok(entries) = fs::read_dir(folder) else { return };
@@ -137,79 +163,4 @@ pub fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) {
         }
     }
     found.sort();
-}
-
-/// Which modules of a crate take something from which others, each by its file. What only tests take does not count.
-fn imports(sources: &Path) -> BTreeMap<String, BTreeSet<String>> {
-    let mut files = Vec::new();
-    rust_files(sources, &mut files);
-    let mut modules = BTreeMap::new();
-    for file in files {
-        let path = file.strip_prefix(sources).unwrap().with_extension("");
-        let mut module: Vec<_> = path.iter().map(|part| part.to_str().unwrap().to_owned()).collect();
-        module.pop_if(|last| ["lib", "main", "mod"].contains(&last.as_str()));
-        let is_other_program = sources.join("lib.rs").is_file() && module.first().is_some_and(|first| first == "bin");
-        if !is_other_program && !module.iter().any(|part| part.contains("tests")) {
-            modules.insert(module, file);
-        }
-    }
-    let mut imports = BTreeMap::new();
-    for (module, file) in &modules {
-        let source = fs::read_to_string(file).unwrap();
-        let code = source.split("#[cfg(test)]").next().unwrap();
-        let code = code.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n");
-        let mut found = Vec::new();
-        for first in ["crate::", "super::"] {
-            for (at, _) in code.match_indices(first).filter(|(at, _)| !code[..*at].ends_with("super::")) {
-                paths(&code[at..], &[], &mut found);
-            }
-        }
-        let taken = found.iter().filter_map(|path| {
-            let above = path.iter().take_while(|part| **part == "super").count();
-            let base = if path[0] == "crate" { &[] } else { &module[..module.len().checked_sub(above)?] };
-            let named = path[above.max(1)..].iter().map(|part| (*part).to_owned());
-            let path: Vec<_> = base.iter().cloned().chain(named).collect();
-            let target =
-                (0..=path.len()).rev().map(|length| &path[..length]).find(|path| modules.contains_key(*path))?;
-            let is_relative = target.starts_with(module) || module.starts_with(target);
-            (!is_relative).then(|| name(&modules[target]))
-        });
-        imports.insert(name(file), taken.collect());
-    }
-    imports
-}
-
-/// The paths of a tree of imports: `a::{b, c::d}` is `a::b` and `a::c::d`. Returns what follows the tree.
-fn paths<'t>(text: &'t str, above: &[&'t str], found: &mut Vec<Vec<&'t str>>) -> &'t str {
-    let (mut path, mut rest) = (above.to_vec(), text.trim_start());
-    while !rest.starts_with('{') {
-        let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
-        path.push(&rest[..end]);
-        let Some(more) = rest[end..].strip_prefix("::") else {
-            found.push(path);
-            return &rest[end..];
-        };
-        rest = more;
-    }
-    while !rest.starts_with('}') {
-        rest = paths(&rest[1..], &path, found);
-        // `a as b`
-        rest = rest.find([',', '}']).map_or("}", |end| &rest[end..]);
-    }
-    &rest[1..]
-}
-
-/// The files that take something from each other, directly or by way of others.
-fn circles(imports: &BTreeMap<String, BTreeSet<String>>) -> BTreeSet<Vec<String>> {
-    let reached = |from: &String| {
-        let (mut reached, mut next) = (BTreeSet::new(), vec![from]);
-        while let Some(file) = next.pop() {
-            next.extend(imports[file].iter().filter(|taken| reached.insert((*taken).clone())));
-        }
-        reached
-    };
-    let reached: BTreeMap<_, _> = imports.keys().map(|file| (file, reached(file))).collect();
-    let both = |one: &String, other: &String| reached[one].contains(other) && reached[other].contains(one);
-    let circle = |file| imports.keys().filter(|other| both(file, other)).cloned().collect::<Vec<_>>();
-    imports.keys().map(circle).filter(|circle| circle.len() > 1).collect()
 }

@@ -167,7 +167,10 @@ fn no_subcommand_means_serve() {
     assert_eq!(serving.admin("/livez"), ("200".to_owned(), "ok\n".to_owned()));
     let (status, metrics) = serving.admin("/metrics");
     assert_eq!(status, "200");
-    assert!(metrics.contains(&format!("gmsa_webhook_build_info{{version=\"{}\"}} 1\n", env!("CARGO_PKG_VERSION"))));
+    assert!(metrics.contains(&format!(
+        "gmsa_webhook_build_info{{version=\"{}\",enforcement=\"enforce\"}} 1\n",
+        env!("CARGO_PKG_VERSION")
+    )));
     assert!(metrics.contains("# TYPE gmsa_webhook_build_info gauge\n"), "in the text format, which `curl` accepts");
 }
 

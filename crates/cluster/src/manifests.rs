@@ -13,6 +13,7 @@ use serde_json::Value;
 mod encoding;
 mod field;
 mod folder;
+mod node;
 mod text;
 mod yaml;
 
@@ -21,12 +22,16 @@ pub(crate) use field::Field;
 pub use folder::{Bounds, MAX_DEPTH, load};
 pub use text::{parse, parse_within};
 
+use node::Node;
+
 #[derive(Clone, Debug, Default)]
 pub struct Manifests {
     pub documents: Vec<Document>,
     pub problems: Diagnostics,
     /// Documents with neither `apiVersion` nor `kind`, which are not meant for Kubernetes.
     pub foreign: Diagnostics,
+    /// How many bytes were read from files.
+    pub bytes: usize,
 }
 
 impl Manifests {
@@ -35,6 +40,7 @@ impl Manifests {
         self.documents.extend(more.documents);
         self.problems.extend(more.problems);
         self.foreign.extend(more.foreign);
+        self.bytes += more.bytes;
     }
 
     /// Makes foreign documents problems: for a file that was asked for by its name, or that holds Kubernetes objects too.
@@ -100,23 +106,15 @@ pub struct Document {
     /// Such as `windows.k8s.io/v1`.
     pub api_version: String,
     pub kind: String,
-    /// The whole object, a JSON object.
-    pub value: Value,
-    lines: yaml::LineNumbers,
+    node: Node,
 }
 
 impl Document {
     /// An object of a list that the API server gave, which does not say its kind; `name` stands for its file in messages.
-    pub fn of_api(name: &str, api_version: &str, kind: &str, value: Value) -> Self {
+    pub fn of_api(name: &str, api_version: &str, kind: &str, value: &Value) -> Self {
         let position = Some(Position { document: 1, line: 1 });
         let location = Location { file: Arc::from(name), position };
-        Self {
-            location,
-            api_version: api_version.to_owned(),
-            kind: kind.to_owned(),
-            value,
-            lines: yaml::LineNumbers::ONE,
-        }
+        Self { location, api_version: api_version.to_owned(), kind: kind.to_owned(), node: Node::of_value(value) }
     }
 
     /// The group of its `apiVersion`; empty for the core group.
@@ -124,9 +122,15 @@ impl Document {
         self.api_version.split_once('/').map_or("", |(group, _)| group)
     }
 
-    /// The whole object as a [`Field`], from which its fields are read.
-    pub(crate) fn root(&self) -> Field<'_> {
-        Field::root(self)
+    /// The whole object, a JSON object. It is parsed with each call: many objects as values would take tens of times their text.
+    pub fn value(&self) -> Value {
+        let mut value = self.node.value();
+        if let Value::Object(object) = &mut value {
+            // An item of a list need not say them.
+            object.entry("apiVersion").or_insert_with(|| Value::from(self.api_version.as_str()));
+            object.entry("kind").or_insert_with(|| Value::from(self.kind.as_str()));
+        }
+        value
     }
 
     /// The place of the value at a JSON Pointer (RFC 6901): its line, where the document is of a file.
@@ -138,16 +142,8 @@ impl Document {
     /// The line of the file, counted from 1, on which the value at a JSON Pointer (RFC 6901) is; if there is no such
     /// value, the line of the closest one around it.
     pub fn line_of(&self, pointer: &str) -> u64 {
-        let mut lines = &self.lines;
-        for token in pointer.split('/').skip(1) {
-            let name = token.replace("~1", "/").replace("~0", "~");
-            let below = lines.field(&name).or_else(|| name.parse().ok().and_then(|index| lines.item(index)));
-            match below {
-                Some(below) => lines = below,
-                None => break,
-            }
-        }
-        lines.line
+        let step = |step: &str| step.replace("~1", "/").replace("~0", "~");
+        self.node.line_of(&pointer.split('/').skip(1).map(step).collect::<Vec<_>>())
     }
 }
 

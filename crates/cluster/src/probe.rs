@@ -63,7 +63,7 @@ fn with_options(slot: &str, options: Value) -> Value {
     pod
 }
 
-/// Whether `text` contains the denial by which `webhook` refuses a pod of the probe. A failed call does not count as a denial.
+/// Whether `text` contains the denial with which `webhook` refuses a pod of the probe. A failed call does not count as a denial.
 pub fn is_denial(webhook: Webhook, text: &str) -> bool {
     let missing = text.contains(&format!("cred spec {SPEC} does not exist"));
     // Which of these it is depends on the rights of the namespace's default service account.

@@ -6,6 +6,7 @@
 use futures::future::BoxFuture;
 use tokio::time::Instant;
 
+pub use gmsa_core::admission::Freshness;
 use gmsa_core::{
     admission::{Known, SpecFact},
     credspec::SpecName,
@@ -13,15 +14,6 @@ use gmsa_core::{
 
 pub mod live;
 pub mod manifests;
-
-/// How fresh an answer must be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Freshness {
-    /// A cached answer is enough.
-    Any,
-    /// The object must be read: the cache may be behind.
-    Live,
-}
 
 /// What is known about a credential spec, and from where.
 pub type Resolved = Known<SpecFact>;

@@ -1,6 +1,6 @@
-//! The decision about a review: [`Review::parse`], [`Review::questions`], [`Review::decide`], [`Review::answer`].
+//! The decision about a review: [`Review::parse`], [`Decision::begin`], [`Undecided::tell`], [`Review::answer`].
 //!
-//! Pure: no runtime, no client, no files, no clock, no random source. No module but `review`, to which `decision` and `answer` add a
+//! Pure: no runtime, no client, no files, no clock, no random source. No module but `review`, to which `step` and `answer` add a
 //! method, uses one that is listed below it:
 //!
 //! | module | what it decides or holds |
@@ -20,8 +20,8 @@
 //! | `validate` | `/validate`: names are authorised, contents are compared |
 //! | `validate_workload` | `/validate-workload`: what will happen to the pods |
 //! | `validate_credspec` | `/validate-credspec`: what the linter finds |
-//! | `questions` | what must be found out, in the order of the slots |
 //! | `decision` | which of them decides, and what becomes of its denials |
+//! | `step` | what must be found out first, in the order of the slots: the loop that callers drive |
 //! | `answer` | the decision as an AdmissionReview |
 
 pub mod advice;
@@ -36,8 +36,8 @@ pub mod operation;
 mod patch;
 pub mod pod;
 mod preconditions;
-mod questions;
 pub mod review;
+mod step;
 mod subject;
 mod validate;
 mod validate_credspec;
@@ -49,10 +49,11 @@ pub mod workload;
 pub use allow_reason::AllowReason;
 pub use decision::{Decision, Verdict};
 pub use denial::{Denial, Failure, FailureKind, SlotDenial};
-pub use facts::{Facts, Known, Source, SpecFact, UseFact};
+use facts::Facts;
+pub use facts::{Known, Source, SpecFact, UseFact};
 pub use patch::Patch;
-pub use questions::{Question, Questions};
 pub use review::Review;
+pub use step::{Fact, Freshness, Question, Step, Undecided};
 pub use subject::Subject;
 pub use webhook::{Enforcement, Settings, Webhook};
 

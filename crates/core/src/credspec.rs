@@ -8,7 +8,9 @@
 //! | [`text`] | the contents text, as Go prints it |
 //! | [`compare`] | whether a pod's contents are a credential spec's |
 //! | [`manifest`] | an object that a user sends, read within bounds |
+//! | [`domain_join`] | the domain and the accounts that contents name |
 //! | [`lint`] | what is wrong with a credential spec |
+//! | [`placeholder`] | values that are still to be filled in |
 //! | [`ccg_plugin`] | the Container Credential Guard plugins whose input format is known |
 //! | [`generate`] | a credential spec from facts about the domain |
 
@@ -26,9 +28,11 @@ use crate::json::null_is_default;
 
 pub mod ccg_plugin;
 pub mod compare;
+pub mod domain_join;
 pub mod generate;
 pub mod lint;
 pub mod manifest;
+pub mod placeholder;
 pub mod text;
 
 pub const GROUP: &str = "windows.k8s.io";

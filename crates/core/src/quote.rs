@@ -29,7 +29,7 @@ pub fn cut(text: &str, most: usize) -> &str {
     text.char_indices().nth(most).and_then(|(end, _)| text.get(..end)).unwrap_or(text)
 }
 
-/// The string in at most `most` characters, the last of which says where some are left out.
+/// The string in at most `most` characters; the last one marks where the rest was cut.
 pub fn shorten(text: &str, most: usize) -> Cow<'_, str> {
     if cut(text, most).len() == text.len() {
         Cow::Borrowed(text)

@@ -13,10 +13,10 @@ use std::{
 use allocation_counter::{AllocationInfo, measure};
 use gmsa_core::{
     admission::{
-        Enforcement, Facts, Failure, Known, MAX_PATCH_BYTES, MAX_SPECS_PER_POD, MOST_BYTES_TO_ANSWER, Review, Settings,
-        Source, SpecFact, UseFact, Webhook, review::most_bytes_to_parse,
+        Decision, Enforcement, Fact, Failure, Known, MAX_PATCH_BYTES, MAX_SPECS_PER_POD, MOST_BYTES_TO_ANSWER,
+        Question, Review, Settings, Source, SpecFact, UseFact, Webhook, review::most_bytes_to_parse,
     },
-    credspec::{Contents, SpecName},
+    credspec::Contents,
 };
 use proptest::{
     collection::{btree_map, vec},
@@ -239,11 +239,12 @@ fn the_largest_answer_is_written_in_bounded_memory() {
     // Of patches that are filled by few and by many operations, the largest that fit.
     for (slots, bytes) in [(1, 2_096_900), (31, 67_000), (999, 1_950)] {
         let review = created(webhook, POD, &list(&slot(&json!({"gmsaCredentialSpecName": "s"})), slots));
-        let specs = vec![(name("s"), contents(&json!({"k": "x".repeat(bytes)})))];
-        let facts = Facts { specs, ..Facts::default() };
+        let known = contents(&json!({"k": "x".repeat(bytes)}));
+        let review = Arc::new(review);
         let mut patch = 0;
         let info = measure(|| {
-            let decision = review.decide(webhook.0, Settings::default(), &facts);
+            let step = Decision::begin(Arc::clone(&review), webhook.0, Settings::default());
+            let decision = step.answered_by(|_| Fact::Contents(known.clone()));
             patch = decision.patch.as_ref().map_or(0, |patch| patch.as_bytes().len());
             drop(review.answer(&decision));
         });
@@ -255,42 +256,43 @@ fn the_largest_answer_is_written_in_bounded_memory() {
 
 #[test]
 fn a_credential_spec_is_parsed_once_however_many_slots_name_it() {
-    let facts = Facts {
-        specs: vec![(name("s"), contents(&json!({"k": vec![0; 30_000]})))],
-        uses: vec![(name("s"), Known { fact: UseFact::Allowed, source: Source::Api })],
-        hostname: None,
+    let known = contents(&json!({"k": vec![0; 30_000]}));
+    let allowed = Known { fact: UseFact::Allowed, source: Source::Api };
+    let answer = |question: &Question| match question {
+        Question::Contents(..) => Fact::Contents(known.clone()),
+        Question::Use(..) => Fact::Use(allowed.clone()),
     };
     let settings = Settings { enforcement: Enforcement::Warn, ..Settings::default() };
     let slot = slot(&json!({"gmsaCredentialSpecName": "s", "gmsaCredentialSpec": "{}"}));
     for webhook in [WEBHOOKS[1], WEBHOOKS[2]] {
         let cost = |slots: usize| {
-            let review = created(webhook, POD, &list(&slot, slots));
-            measure(|| drop(review.decide(webhook.0, settings, &facts))).bytes_total
+            let review = Arc::new(created(webhook, POD, &list(&slot, slots)));
+            let begin = || Decision::begin(Arc::clone(&review), webhook.0, settings.clone());
+            measure(|| drop(begin().answered_by(answer))).bytes_total
         };
         let (one, many) = (cost(1), cost(999));
         assert!(many < 2 * one, "{webhook:?}: {one} {many}");
     }
 }
 
-fn name(text: &str) -> SpecName {
-    SpecName::parse(text).unwrap()
-}
-
 /// What it costs to parse, decide and answer, with hostile facts.
 fn cost(webhook: (Webhook, &str), object: &str, filling: &str) -> AllocationInfo {
     let (body, webhook) = (review(webhook, object, filling), webhook.0);
     measure(|| {
-        let Ok(review) = Review::parse(body.as_bytes(), webhook) else { return };
+        let Ok(review) = Review::parse(body.as_bytes(), webhook).map(Arc::new) else { return };
         for enforcement in [Enforcement::Enforce, Enforcement::Warn] {
-            let settings = Settings { enforcement, strict_credential_specs: true };
-            let source = Source::Api;
+            let settings = Settings { enforcement, strict_credential_specs: true, hostname: Some("h".to_owned()) };
+            let (source, mut asked) = (Source::Api, 0);
             let fact = UseFact::Failed(Failure::new("c"));
-            let questions = review.questions(webhook, settings);
-            let known = |_: &SpecName| Known { fact: SpecFact::Missing, source };
-            let facts = questions.facts(known, |_, _| Known { fact: fact.clone(), source });
-            assert!(questions.all.len() <= MAX_SPECS_PER_POD);
-            let facts = Facts { hostname: Some("h".to_owned()), ..facts };
-            drop(review.answer(&review.decide(webhook, settings, &facts)));
+            let decision = Decision::begin(Arc::clone(&review), webhook, settings).answered_by(|question| {
+                asked += 1;
+                match question {
+                    Question::Contents(..) => Fact::Contents(Known { fact: SpecFact::Missing, source }),
+                    Question::Use(..) => Fact::Use(Known { fact: fact.clone(), source }),
+                }
+            });
+            assert!(asked <= 2 * MAX_SPECS_PER_POD);
+            drop(review.answer(&decision));
         }
     })
 }
@@ -326,7 +328,9 @@ fn a_hostile_credential_spec_is_parsed_within_what_an_answer_may_take() {
         let read = measure(|| drop(Contents::of(&serde_json::from_str(&credspec).unwrap())));
         let body = review(WEBHOOKS[3], r#"{"credspec":$}"#, &credspec);
         let review = Review::parse(body.as_bytes(), Webhook::ValidateCredspec).unwrap();
-        let linted = measure(|| drop(review.decide(Webhook::ValidateCredspec, Settings::default(), &Facts::default())));
+        let review = Arc::new(review);
+        let begin = || Decision::begin(Arc::clone(&review), Webhook::ValidateCredspec, Settings::default());
+        let linted = measure(|| drop(begin()));
         for (what, info) in [("read", read), ("linted", linted)] {
             assert!(info.bytes_max <= most, "{what}, {piece}: {} bytes", info.bytes_max);
         }

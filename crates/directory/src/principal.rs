@@ -171,7 +171,7 @@ impl Principals {
             let forest = directory.forest.as_ref();
             let domain = forest.and_then(|forest| if sid.is_of_domain() { forest.of_sid(sid) } else { forest.own() });
             let base = match domain {
-                // Of those of BUILTIN the members decide.
+                // BUILTIN groups: look at the members.
                 _ if sid.well_known().is_some() && !sid.is_builtin() => None,
                 _ if !directory.is_live() => Some(String::new()),
                 domain => domain.map(|domain| domain.name.clone()),
@@ -188,7 +188,7 @@ impl Principals {
             let is_whole = !principals.unread.contains_key(&base);
             // Where a file holds what a trusted domain is known by, that is no more than the SID.
             let own = found.iter().filter(|entry| !entry.is_a(FOREIGN));
-            // Of two with one SID, the first.
+            // The first of two entries with one SID.
             let by_sid: HashMap<Sid, &Entry> =
                 own.rev().filter_map(|entry| Some((entry.sid("objectSid")?, entry))).collect();
             for sid in sids {

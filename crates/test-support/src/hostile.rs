@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use gmsa_core::{
     admission::{
-        Enforcement, Facts, Failure, FailureKind, Known, MAX_PATCH_BYTES, MAX_SPECS_PER_POD, Review, Settings, Source,
-        SpecFact, UseFact, Webhook,
+        Decision, Enforcement, Fact, Failure, FailureKind, Freshness, Known, MAX_PATCH_BYTES, MAX_SPECS_PER_POD,
+        Question, Review, Settings, Source, SpecFact, UseFact, Webhook,
     },
     credspec::{
         Contents, MAX_CONTENTS_BYTES,
@@ -28,24 +28,22 @@ pub fn review(body: &[u8]) {
     let enforcement = if seed.is_multiple_of(2) { Enforcement::Enforce } else { Enforcement::Warn };
     for webhook in Webhook::ALL {
         let Ok(review) = Review::parse(body, webhook) else { continue };
-        let settings = Settings { enforcement, strict_credential_specs: true };
-        let questions = review.questions(webhook, settings);
-        let (mut specs, mut uses) = (0..MAX_SPECS_PER_POD, 0..MAX_SPECS_PER_POD);
-        let facts = questions.facts(
-            |_| Known { fact: spec_fact(seed + specs.next().unwrap()), source: Source::Cache },
-            |_, _| Known { fact: use_fact(seed / 4 + uses.next().unwrap()), source: Source::Api },
-        );
-        let mut facts = Facts { hostname: Some("host".to_owned()), ..facts };
-        let mut decision = review.decide(webhook, settings, &facts);
-        for name in &decision.unconfirmed {
-            let known = facts.specs.iter_mut().find(|(known, _)| known == name).unwrap();
-            known.1 = Known { fact: spec_fact(seed + name.as_str().len()), source: Source::Api };
-        }
-        if !decision.unconfirmed.is_empty() {
-            decision = review.decide(webhook, settings, &facts);
-            // What was read needs no confirmation.
-            assert!(decision.unconfirmed.is_empty());
-        }
+        let settings = Settings { enforcement, strict_credential_specs: true, hostname: Some("host".to_owned()) };
+        let review = Arc::new(review);
+        // Each credential spec is asked for once, and once more where a cache knew it.
+        let [mut specs, mut uses, mut again] = [const { 0..MAX_SPECS_PER_POD }; 3];
+        let decision = Decision::begin(Arc::clone(&review), webhook, settings).answered_by(|question| match question {
+            Question::Contents(_, Freshness::Any) => {
+                Fact::Contents(Known { fact: spec_fact(seed + specs.next().unwrap()), source: Source::Cache })
+            }
+            Question::Contents(spec, Freshness::Live) => {
+                again.next().unwrap();
+                Fact::Contents(Known { fact: spec_fact(seed + spec.as_str().len()), source: Source::Api })
+            }
+            Question::Use(..) => {
+                Fact::Use(Known { fact: use_fact(seed / 4 + uses.next().unwrap()), source: Source::Api })
+            }
+        });
         if let Some(patch) = decision.patch.as_ref().filter(|_| decision.is_allowed()) {
             assert!(patch.as_bytes().len() <= MAX_PATCH_BYTES);
             let operations: Vec<Value> = serde_json::from_slice(patch.as_bytes()).unwrap();

@@ -11,7 +11,7 @@ use std::{
 use anyhow::Context as _;
 use gmsa_cluster::apiserver::ApiServer;
 use gmsa_webhook::{
-    admin::Fact,
+    admin::Condition,
     config::{CHECK_INTERVAL, Certificate, Config},
     metrics::Metrics,
     tls::{Publication, Served, client_auth::ClientAuth, issue::Ca, self_managed::SelfManaged},
@@ -36,7 +36,7 @@ pub fn serve(
     api: Option<&Arc<ApiServer>>,
     served: &Served,
     metrics: &Metrics,
-    ready: Fact,
+    ready: Condition,
     tasks: &mut Tasks,
 ) -> anyhow::Result<Option<Anchor>> {
     let now = SystemTime::now();

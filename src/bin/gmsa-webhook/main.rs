@@ -123,7 +123,8 @@ async fn serve(config: &Config, handshake_threads: &Handle) -> anyhow::Result<()
     let (ending, closing) = (CancellationToken::new(), CancellationToken::new());
     let mut readiness = Readiness::new(ending.clone());
     let mut tasks = Tasks::new();
-    let (metrics, registry) = Metrics::new(env!("CARGO_PKG_VERSION"));
+    let (metrics, registry) = Metrics::new();
+    metrics.running(env!("CARGO_PKG_VERSION"), config.enforced());
 
     let large_memory = config.limits.large_memory();
     let answers = readiness.expect("credential specs cannot be looked up yet");

@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use gmsa_cluster::{apiserver::ApiServer, authorizer::access_review::Advisor, standalone::Standalone};
 use gmsa_webhook::{
-    admin::Fact, authorization_cache::AuthorizationCache, cache::Cache, config::Config, metrics::Metrics,
+    admin::Condition, authorization_cache::AuthorizationCache, cache::Cache, config::Config, metrics::Metrics,
     server::Sources,
 };
 
@@ -24,7 +24,7 @@ pub fn cluster(
     api: Arc<ApiServer>,
     config: &Config,
     metrics: &Metrics,
-    answers: Fact,
+    answers: Condition,
     tasks: &mut Tasks,
 ) -> [Sources; 2] {
     let (cache, watch) =

@@ -3,16 +3,20 @@
 use std::sync::Mutex;
 
 use futures::future::{BoxFuture, FutureExt as _, ready};
-use gmsa_core::{admission::Denial, credspec::Contents};
+use gmsa_cluster::{
+    authorizer::Authorization,
+    resolver::{Freshness, Resolved},
+};
+use gmsa_core::{
+    admission::{Denial, Subject},
+    credspec::Contents,
+};
 use serde_json::{Map, Value, json};
 
 use super::*;
-use crate::{
-    server::threads::RUNS,
-    telemetry::{
-        LogFormat,
-        log::{LONGEST, tests::written},
-    },
+use crate::telemetry::{
+    LogFormat,
+    log::{LONGEST, tests::written},
 };
 
 /// A cache that holds `{"old":1}` for every credential spec, in front of an API server that holds other contents; it writes down what
@@ -47,13 +51,12 @@ impl Authorizer for Everybody {
     }
 }
 
-/// How often it is decided about a pod with two containers that carry these contents of two credential specs, the reason of the last
-/// decision, and what was asked.
+/// The decision about a pod with two containers that carry these contents of two credential specs, and what was asked.
 async fn validated(
     carried: &str,
     live: SpecFact,
     enforcement: Enforcement,
-) -> (usize, &'static str, Vec<(String, Freshness)>) {
+) -> (&'static str, Vec<(String, Freshness)>) {
     let behind = Arc::new(Behind { live, asked: Mutex::default() });
     let sources = Sources { resolver: Arc::clone(&behind) as _, authorizer: Arc::new(Everybody) };
     let reviewer = Reviewer {
@@ -63,7 +66,7 @@ async fn validated(
         strict_credential_specs: false,
         enforcement,
         warn_namespaces: Arc::default(),
-        metrics: Metrics::new("test").0,
+        metrics: Metrics::new().0,
     };
     let container = |spec: &str| {
         let options = json!({"gmsaCredentialSpecName": spec, "gmsaCredentialSpec": carried});
@@ -72,26 +75,25 @@ async fn validated(
     let pod = json!({"spec": {"containers": [container("a"), container("b")]}});
     let review = Arc::new(Review::of_pod("shop", &pod).unwrap());
     let (now, soon) = (Instant::now(), Instant::now() + Duration::from_secs(60));
-    RUNS.set(0);
     let (decision, _) = reviewer.decide(Webhook::Validate, &review, &Thread::Serving, now, soon).await.unwrap();
     let asked = behind.asked.lock().unwrap().clone();
-    (RUNS.get(), decision.reason, asked)
+    (decision.reason, asked)
 }
 
 #[tokio::test]
-async fn a_review_is_decided_once_and_what_a_cache_denies_is_read_and_decided_once_more() {
+async fn what_a_cache_denies_is_read_from_the_api_server_first() {
     let (old, new) = (contents(&json!({"old": 1})), contents(&json!({"new": 1})));
     let any = ["a", "b"].map(|name| (name.to_owned(), Freshness::Any));
     let live = ["a", "b"].map(|name| (name.to_owned(), Freshness::Live));
     let both = [any.clone(), live.clone()].concat();
     let first = [&any[..], &live[..1]].concat();
     let enforce = Enforcement::Enforce;
-    assert_eq!(validated(r#"{"old":1}"#, new.clone(), enforce).await, (1, "authorized", any.to_vec()));
-    // Both credential specs have changed: one more decision is enough for both.
-    assert_eq!(validated(r#"{"new":1}"#, new, enforce).await, (2, "authorized", both.clone()));
+    assert_eq!(validated(r#"{"old":1}"#, new.clone(), enforce).await, ("authorized", any.to_vec()));
+    // Both credential specs have changed.
+    assert_eq!(validated(r#"{"new":1}"#, new, enforce).await, ("authorized", both.clone()));
     // The first denial stands, so nothing is asked after it.
-    assert_eq!(validated(r#"{"new":1}"#, old.clone(), enforce).await, (2, "contents-differ", first));
-    assert_eq!(validated(r#"{"new":1}"#, old, Enforcement::Warn).await, (2, "contents-differ", both));
+    assert_eq!(validated(r#"{"new":1}"#, old.clone(), enforce).await, ("contents-differ", first));
+    assert_eq!(validated(r#"{"new":1}"#, old, Enforcement::Warn).await, ("contents-differ", both));
 }
 
 /// A decision about as many credential specs as a pod may name, each with the longest name, and a cause of any length.
@@ -101,16 +103,7 @@ fn longest(text: &str) -> Decision {
     let denial = Denial::SpecUnreadable { spec: specs[0].clone(), failure };
     let reason = denial.reason();
     let verdict = Verdict::Denied(denial);
-    Decision {
-        verdict,
-        patch: None,
-        denials: Vec::new(),
-        reason,
-        specs,
-        warnings: Vec::new(),
-        audit: Vec::new(),
-        unconfirmed: Vec::new(),
-    }
+    Decision { verdict, patch: None, denials: Vec::new(), reason, specs, warnings: Vec::new(), audit: Vec::new() }
 }
 
 #[test]
@@ -121,7 +114,7 @@ fn the_line_of_a_review_is_bounded_and_whole() {
         uid.truncate(128 - 128 % character.len());
         let request = json!({
             "uid": uid, "kind": {"group": "", "version": "v1", "kind": "Pod"}, "namespace": text,
-            "operation": "CREATE", "object": {"metadata": {"name": text}, "spec": {}},
+            "operation": "CREATE", "object": {"metadata": {"name": text}, "spec": {"serviceAccountName": text}},
         });
         let review = json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request});
         let review = Review::parse(review.to_string().as_bytes(), Webhook::Mutate).unwrap();
@@ -129,8 +122,71 @@ fn the_line_of_a_review_is_bounded_and_whole() {
         for format in [LogFormat::Text, LogFormat::Json] {
             let line = written(format, || log(Webhook::Mutate, &review, &decision, Duration::MAX));
             assert!(line.len() <= LONGEST, "{} bytes: {line}", line.len());
-            let last = line.contains("duration") && !line.contains("a longer line was cut");
+            let last = line.contains("duration_seconds") && !line.contains("a longer line was cut");
             assert!(last && line.contains("unable to retrieve the contents of cred spec 00x"), "{line}");
         }
+    }
+}
+
+/// What is logged of a review of the pod `web`, which runs as `robot` and is decided with the credential spec `a`, `{"a":1}`, in the cluster.
+fn logged(webhook: Webhook, request: &Value, may_use: &UseFact, enforcement: Enforcement) -> Value {
+    let mut whole = json!({"uid": "u", "kind": {"group": "", "version": "v1", "kind": "Pod"}, "namespace": "shop"});
+    whole.as_object_mut().unwrap().extend(request.as_object().unwrap().clone());
+    let review = json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": whole});
+    let review = Arc::new(Review::parse(review.to_string().as_bytes(), webhook).unwrap());
+    let settings = Settings { enforcement, ..Settings::default() };
+    let decision = Decision::begin(Arc::clone(&review), webhook, settings).answered_by(|question| match question {
+        Question::Contents(..) => Fact::Contents(Known { fact: contents(&json!({"a": 1})), source: Source::Api }),
+        Question::Use(..) => Fact::Use(Known { fact: may_use.clone(), source: Source::Api }),
+    });
+    let line = written(LogFormat::Json, || log(webhook, &review, &decision, Duration::from_micros(1_500)));
+    let mut line: Value = serde_json::from_str(&line).unwrap();
+    let line = line.as_object_mut().unwrap();
+    for field in ["timestamp", "target", "path", "uid", "namespace", "pod", "operation"] {
+        line.remove(field);
+    }
+    Value::Object(line.clone())
+}
+
+/// The log is an audit: it says once, at info, which service account got which credential spec, and denials as ever.
+#[test]
+fn each_pod_that_validate_admits_with_gmsa_is_one_line_at_info() {
+    let pod = |options: Value| {
+        let spec = json!({"serviceAccountName": "robot", "securityContext": {"windowsOptions": options}});
+        json!({"metadata": {"name": "web"}, "spec": spec})
+    };
+    let create = |options: Value| json!({"operation": "CREATE", "object": pod(options)});
+    let named = json!({"gmsaCredentialSpecName": "a"});
+    let full = json!({"gmsaCredentialSpecName": "a", "gmsaCredentialSpec": "{\"a\":1}"});
+    let mut dry_run = create(full.clone());
+    dry_run["dryRun"] = json!(true);
+    let update = json!({"operation": "UPDATE", "object": pod(full.clone()), "oldObject": pod(full.clone())});
+    let (yes, no) = (UseFact::Allowed, UseFact::Denied { reason: None });
+    let denial = "service account \"robot\" is not authorized to `use` GMSA cred spec \"a\"";
+    let line = |level: &str, message: &str, specs: &str, reason: &str| {
+        json!({
+            "level": level, "message": message, "specs": specs, "reason": reason, "service_account": "robot",
+            "duration_seconds": 0.0015,
+        })
+    };
+    let with_denial = |message: &str| {
+        let mut line = line("INFO", message, "a", "not-authorized");
+        line.as_object_mut().unwrap().extend([("code".to_owned(), json!(403)), ("denial".to_owned(), json!(denial))]);
+        line
+    };
+    let (validate, enforce, warn) = (Webhook::Validate, Enforcement::Enforce, Enforcement::Warn);
+    for (webhook, request, may_use, enforcement, expected) in [
+        (validate, create(full.clone()), &yes, enforce, line("INFO", "allowed", "a", "authorized")),
+        (validate, create(full.clone()), &yes, warn, line("INFO", "allowed", "a", "authorized")),
+        (validate, create(full.clone()), &no, enforce, with_denial("denied")),
+        (validate, create(full), &no, warn, with_denial("would deny, not enforced")),
+        // Nothing is stored, or nothing of it is GMSA's.
+        (validate, dry_run, &yes, enforce, line("DEBUG", "allowed", "a", "authorized")),
+        (validate, update, &yes, enforce, line("DEBUG", "allowed", "", "unchanged")),
+        (validate, create(json!({})), &yes, enforce, line("DEBUG", "allowed", "", "no-gmsa")),
+        // /validate has the last word.
+        (Webhook::Mutate, create(named), &yes, enforce, line("DEBUG", "filled in", "a", "expanded")),
+    ] {
+        assert_eq!(logged(webhook, &request, may_use, enforcement), expected);
     }
 }

@@ -228,7 +228,7 @@ struct Authorities {
 #[serde(rename_all = "camelCase")]
 struct Authority {
     certificate: String,
-    /// A retired CA has none: it must not sign again.
+    /// `None` for a retired CA: it must not sign again.
     #[serde(skip_serializing_if = "Option::is_none")]
     key: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none", with = "rfc3339::option")]

@@ -95,7 +95,7 @@ pub fn next_change(contents: &SecretContents, observed: &Observed<'_>, policy: &
     cas.retired.iter().any(|retired| is_unused(retired, observed)).then_some(Change::Forget)
 }
 
-/// Whether a CA is valid: one that a clock far ahead made is not, and what it signs is not either.
+/// Whether a CA is valid. Not yet valid (clock skew) counts as invalid, and so does what such a CA signs.
 fn is_usable(ca: &Ca, now: SystemTime) -> bool {
     ca.summary.not_before <= now + CLOCK_SKEW && now < ca.summary.not_after
 }

@@ -78,7 +78,7 @@ impl Cluster {
     /// A replica that has just been started.
     pub fn replica(&self, settings: &SelfManagedSettings) -> Replica {
         let api = Arc::new(ApiServer::new(self.api.config()).unwrap());
-        let (metrics, registry) = Metrics::new("test");
+        let (metrics, registry) = Metrics::new();
         let served = Served::new(metrics.clone());
         let ready = Arc::new(SetOnce::new());
         let set = Arc::clone(&ready);

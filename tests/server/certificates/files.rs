@@ -82,7 +82,7 @@ struct Kept {
 
 impl Kept {
     fn start(folder: &Path, interval: Duration) -> Self {
-        let (metrics, registry) = Metrics::new("test");
+        let (metrics, registry) = Metrics::new();
         let served = Served::new(metrics);
         let files = Files { cert: folder.join("tls.crt"), key: folder.join("tls.key") };
         let mut keeper = JoinSet::new();

@@ -51,7 +51,7 @@ impl Setup {
         for name in names {
             api.apply(spec(name, "first"));
         }
-        let (metrics, registry) = Metrics::new("test");
+        let (metrics, registry) = Metrics::new();
         let server = connect(&api);
         let ready = Arc::new(SetOnce::new());
         let is_ready = Arc::clone(&ready);

@@ -1,10 +1,14 @@
 //! The golden cases through the decision core, and over TLS against the program in standalone mode.
 
-use std::{collections::HashMap, path::PathBuf, sync::OnceLock};
+use std::{
+    collections::HashMap,
+    path::PathBuf,
+    sync::{Arc, OnceLock},
+};
 
 use futures::FutureExt as _;
 use gmsa_cluster::{authorizer::Authorizer as _, standalone::Standalone};
-use gmsa_core::admission::{Enforcement, Facts, Known, Review, Settings, Source, Webhook, pod::Pod};
+use gmsa_core::admission::{Decision, Enforcement, Fact, Known, Question, Review, Settings, Source, Webhook, pod::Pod};
 use gmsa_test_support::golden as cases;
 use tokio::time::Instant;
 
@@ -20,15 +24,20 @@ fn the_core_answers_every_case() {
     cases::check(|case, name, enforcement| {
         let cluster = clusters.entry(case.cluster.clone()).or_insert_with(|| Standalone::load(&case.cluster).unwrap());
         let review = Review::parse(&case.review, webhook(name)).unwrap();
-        let settings = Settings { enforcement, ..Settings::default() };
         let asks = review.object.as_ref().is_some_and(Pod::asks_for_random_hostname);
         let hostname = asks.then(|| "h0123456789abcd".to_owned());
         // Files answer at once: no runtime is needed to ask them.
-        let facts = review.questions(webhook(name), settings).facts(
-            |spec| Known { fact: cluster.specs.fact(spec), source: Source::Files },
-            |subject, spec| cluster.rbac.may_use(subject, spec, Instant::now()).now_or_never().unwrap(),
-        );
-        review.answer(&review.decide(webhook(name), settings, &Facts { hostname, ..facts }))
+        let settings = Settings { enforcement, hostname, ..Settings::default() };
+        let review = Arc::new(review);
+        let step = Decision::begin(Arc::clone(&review), webhook(name), settings);
+        review.answer(&step.answered_by(|question| match question {
+            Question::Contents(spec, _) => {
+                Fact::Contents(Known { fact: cluster.specs.fact(spec), source: Source::Files })
+            }
+            Question::Use(subject, spec) => {
+                Fact::Use(cluster.rbac.may_use(subject, spec, Instant::now()).now_or_never().unwrap())
+            }
+        }))
     });
 }
 

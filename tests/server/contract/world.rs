@@ -5,7 +5,7 @@ use std::sync::Arc;
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use gmsa_core::{
     admission::{
-        Decision, Enforcement, Facts, Failure, Known, Questions, Review, Settings, Source, SpecFact, UseFact, Webhook,
+        Decision, Enforcement, Fact, Failure, Known, Question, Review, Settings, Source, SpecFact, UseFact, Webhook,
     },
     credspec::Contents,
 };
@@ -25,8 +25,8 @@ pub fn review(operation: &str, sub_resource: &str, object: &Value, old: &Value) 
     review
 }
 
-/// The answers to what is asked.
-fn learn(world: &World, questions: &Questions) -> Facts {
+/// The answer to what is asked.
+fn answer(world: &World, question: &Question) -> Fact {
     let spec = |name: &str| match world.specs.get(name) {
         Some(credspec) => SpecFact::Contents(Arc::new(Contents::of(credspec.as_object().unwrap()))),
         None => SpecFact::Missing,
@@ -41,17 +41,18 @@ fn learn(world: &World, questions: &Questions) -> Facts {
         }
     };
     let source = Source::Api;
-    questions.facts(
-        |name| Known { fact: spec(name.as_str()), source },
-        |_, name| Known { fact: may_use(name.as_str()), source },
-    )
+    match question {
+        Question::Contents(name, _) => Fact::Contents(Known { fact: spec(name.as_str()), source }),
+        Question::Use(_, name) => Fact::Use(Known { fact: may_use(name.as_str()), source }),
+    }
 }
 
 /// The `response` of the answer.
 fn decided(webhook: Webhook, review: &Value, world: &World, enforcement: Enforcement) -> (Value, Decision) {
-    let review = Review::parse(review.to_string().as_bytes(), webhook).unwrap();
+    let review = Arc::new(Review::parse(review.to_string().as_bytes(), webhook).unwrap());
     let settings = Settings { enforcement, ..Settings::default() };
-    let decision = review.decide(webhook, settings, &learn(world, &review.questions(webhook, settings)));
+    let step = Decision::begin(Arc::clone(&review), webhook, settings);
+    let decision = step.answered_by(|question| answer(world, question));
     (serde_json::from_slice::<Value>(&review.answer(&decision)).unwrap()["response"].take(), decision)
 }
 

@@ -14,7 +14,7 @@ use rustls::{ClientConnection, StreamOwned, pki_types::ServerName};
 use crate::support::https::Client;
 
 /// How long an answer may take: less than an export of traces takes to give up.
-const PATIENCE: Duration = Duration::from_secs(5);
+const READ_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What the command prints: the body of the answer.
 pub fn run(line: &str) -> String {
@@ -45,7 +45,7 @@ pub fn run(line: &str) -> String {
 /// Posts to a server that has this name; gives back the body of the answer.
 pub fn post(ca: &str, host: &str, address: impl ToSocketAddrs, path: &str, headers: &str, body: &[u8]) -> String {
     let stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(READ_TIMEOUT)).unwrap();
     let client = Client::trusting(&fs::read_to_string(ca).unwrap());
     let connection = ClientConnection::new(client.config, ServerName::try_from(host.to_owned()).unwrap()).unwrap();
     let mut stream = StreamOwned::new(connection, stream);

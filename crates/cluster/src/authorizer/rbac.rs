@@ -129,12 +129,12 @@ pub struct Rbac {
 }
 
 impl Rbac {
-    /// Of both kinds.
+    /// How many roles and cluster roles there are.
     pub fn role_count(&self) -> usize {
         self.roles
     }
 
-    /// Of both kinds.
+    /// How many role bindings and cluster role bindings there are.
     pub fn binding_count(&self) -> usize {
         self.cluster_bindings.len() + self.bindings.values().map(Vec::len).sum::<usize>()
     }

@@ -1,27 +1,25 @@
 //! A field of a document, read with messages that name its path and its line.
 
-use gmsa_core::diagnostic::{Diagnostic, Location, Position, rules};
+use gmsa_core::diagnostic::{Diagnostic, rules};
 use serde_json::Value;
 
-use super::{
-    Document,
-    yaml::{LineNumbers, describe_kind},
-};
+use super::{Document, node::describe};
 
 /// A value in a document, and its place. A field that is missing reads as null, as for Kubernetes.
 #[derive(Clone, Debug)]
 pub(crate) struct Field<'a> {
-    location: &'a Location,
-    /// Of this field; where it is missing, of the closest one around it.
-    lines: &'a LineNumbers,
+    document: &'a Document,
+    /// Its place, as a JSON Pointer.
+    pointer: String,
     /// Such as `rules[0].verbs`; empty for the whole document.
     path: String,
     value: &'a Value,
 }
 
 impl<'a> Field<'a> {
-    pub(super) fn root(document: &'a Document) -> Self {
-        Self { location: &document.location, lines: &document.lines, path: String::new(), value: &document.value }
+    /// The whole document, with its value.
+    pub(crate) fn root(document: &'a Document, value: &'a Value) -> Self {
+        Self { document, pointer: String::new(), path: String::new(), value }
     }
 
     /// The value; null where the field is missing.
@@ -31,22 +29,24 @@ impl<'a> Field<'a> {
 
     /// A problem with this field, for which the API server would refuse the object.
     pub(crate) fn problem(&self, message: &str) -> Diagnostic {
-        let document = self.location.position.map_or(1, |position| position.document);
-        let position = Some(Position { document, line: self.lines.line });
-        let field = self.path.clone();
-        Diagnostic { field, ..Diagnostic::new(&rules::REFUSED_OBJECT, message) }
-            .at(Location { position, ..self.location.clone() })
+        let found = Diagnostic { field: self.path.clone(), ..Diagnostic::new(&rules::REFUSED_OBJECT, message) };
+        found.at(self.document.location_of(&self.pointer))
     }
 
     fn expected(&self, what: &str) -> Diagnostic {
-        self.problem(&format!("expected {what}, found {}", describe_kind(self.value)))
+        self.problem(&format!("expected {what}, found {}", describe(self.value.to_string().as_bytes())))
     }
 
     #[must_use]
     pub(crate) fn get(&self, name: &str) -> Self {
         let path = if self.path.is_empty() { name.to_owned() } else { format!("{}.{name}", self.path) };
-        let lines = self.lines.field(name).unwrap_or(self.lines);
-        Self { location: self.location, lines, path, value: self.value.get(name).unwrap_or(&Value::Null) }
+        let value = self.value.get(name).unwrap_or(&Value::Null);
+        Self { document: self.document, pointer: self.below(name), path, value }
+    }
+
+    /// The place of a value in this one.
+    fn below(&self, step: &str) -> String {
+        format!("{}/{}", self.pointer, step.replace('~', "~0").replace('/', "~1"))
     }
 
     /// The text of this field; empty where it is missing.
@@ -68,9 +68,9 @@ impl<'a> Field<'a> {
 
     /// The items of this list; none where it is missing.
     pub(crate) fn items(&self) -> Result<Vec<Self>, Diagnostic> {
-        let item = |(index, value)| {
-            let lines = self.lines.item(index).unwrap_or(self.lines);
-            Self { location: self.location, lines, path: format!("{}[{index}]", self.path), value }
+        let item = |(index, value): (usize, &'a Value)| {
+            let path = format!("{}[{index}]", self.path);
+            Self { document: self.document, pointer: self.below(&index.to_string()), path, value }
         };
         match self.value {
             Value::Null => Ok(Vec::new()),

@@ -29,13 +29,33 @@ pub struct Bounds {
     pub files: usize,
     /// The most bytes in all files.
     pub total_bytes: usize,
+    /// The bytes that were read before.
+    pub read_bytes: usize,
     /// The most mappings, lists and scalars in one document.
     pub values: usize,
+    /// What to do about more bytes in all files.
+    pub remedy: &'static str,
 }
 
 impl Bounds {
-    pub const SERVER: Self =
-        Self { file_bytes: 4 * 1024 * 1024, files: 4096, total_bytes: 32 * 1024 * 1024, values: 250_000 };
+    pub const SERVER: Self = Self {
+        file_bytes: 4 * 1024 * 1024,
+        files: 4096,
+        total_bytes: 32 * 1024 * 1024,
+        read_bytes: 0,
+        values: 250_000,
+        remedy: "",
+    };
+
+    /// How many bytes may still be read.
+    pub fn left(&self) -> usize {
+        self.total_bytes.saturating_sub(self.read_bytes)
+    }
+
+    /// The problem with a file that has more.
+    pub fn exceeded(&self) -> String {
+        format!("expected at most {} bytes in all manifests{}", self.total_bytes, self.remedy)
+    }
 }
 
 /// Reads every manifest of a folder and of the folders in it (`*.yaml`, `*.yml`, `*.json`, in the order of their names), or
@@ -55,8 +75,7 @@ pub fn load(path: &Path, bounds: &Bounds) -> Manifests {
             },
             Err(FileFault::File(message)) => problems.push((texts.len(), about(&file, message))),
             Err(FileFault::Total) => {
-                let message = format!("expected at most {} bytes in all manifests", bounds.total_bytes);
-                problems.push((texts.len(), about(path, message)));
+                problems.push((texts.len(), about(path, bounds.exceeded())));
                 break;
             }
         }
@@ -71,7 +90,7 @@ pub fn load(path: &Path, bounds: &Bounds) -> Manifests {
         all.extend(if in_folder && found.documents.is_empty() { found } else { found.strict() });
     }
     all.problems.extend(problems.map(|(_, problem)| problem));
-    all
+    Manifests { bytes: total, ..all }
 }
 
 enum FileFault {
@@ -88,9 +107,15 @@ fn read(path: &Path, bounds: &Bounds, total: &mut usize) -> Result<Vec<u8>, File
     if length > bounds.file_bytes as u64 {
         return Err(FileFault::File(format!("expected at most {} bytes", bounds.file_bytes)));
     }
+    if length > bounds.total_bytes as u64 {
+        return Err(FileFault::File(bounds.exceeded()));
+    }
+    if length > bounds.left().saturating_sub(*total) as u64 {
+        return Err(FileFault::Total);
+    }
     file.take(length).read_to_end(&mut bytes).map_err(fault)?;
     *total += bytes.len();
-    if *total > bounds.total_bytes { Err(FileFault::Total) } else { Ok(bytes) }
+    Ok(bytes)
 }
 
 fn unreadable(error: &io::Error) -> String {

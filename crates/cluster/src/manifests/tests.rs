@@ -63,13 +63,13 @@ fn values_are_read_as_kubectl_reads_them() {
         "apiVersion": "v1", "kind": "X", "on": true, "octs": 8, "big": u64::MAX, "float": 1.5, "1": null,
         "base": {"a": 1, "b": 2}, "merged": {"a": 1, "b": 3}, "text": "010", "fold": "a b",
     });
-    assert_eq!(documents(text)[0].value, expected);
+    assert_eq!(documents(text)[0].value(), expected);
     // What JSON allows in a string, and YAML does not.
     let text = "---\n{\"apiVersion\": \"v1\",\r\n \"kind\": \"X\", \"a\": \"\u{7f}\u{9b}\u{ffff}😀\"}";
-    assert_eq!(documents(text)[0].value["a"], "\u{7f}\u{9b}\u{ffff}😀");
+    assert_eq!(documents(text)[0].value()["a"], "\u{7f}\u{9b}\u{ffff}😀");
     // JSON as `kubectl` prints it: tabs, escapes, a surrogate pair.
     let text = "{\n\t\"apiVersion\": \"v1\",\n\t\"kind\": \"X\",\n\t\"a\\/b\": \"\\ud83d\\ude00\\n\"\n}\n";
-    assert_eq!(documents(text)[0].value, json!({"apiVersion": "v1", "kind": "X", "a/b": "😀\n"}));
+    assert_eq!(documents(text)[0].value(), json!({"apiVersion": "v1", "kind": "X", "a/b": "😀\n"}));
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn lists_are_opened() {
     let expected = expected.map(|(a, b, c, d)| (a.to_owned(), b.to_owned(), c.to_owned(), d.to_owned()));
     assert_eq!(found, expected);
     assert_eq!(
-        documents(text)[1].value,
+        documents(text)[1].value(),
         json!({
             "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "a"},
         })
@@ -213,7 +213,8 @@ fn values_are_counted() {
 #[test]
 fn many_problems_are_counted_and_the_rest_is_read() {
     let text = format!("{}apiVersion: v1\nkind: Pod\n---\n{}", "---\n[\n".repeat(300), "a: 1\n---\n".repeat(150));
-    let Manifests { documents, problems, foreign } = parse("a.yaml", &text.replacen("[\n---\n[", "[\n---\nx: [", 1));
+    let Manifests { documents, problems, foreign, .. } =
+        parse("a.yaml", &text.replacen("[\n---\n[", "[\n---\nx: [", 1));
     let counts =
         |found: &Diagnostics| (found.as_slice().len(), found.as_slice().iter().map(|one| one.more).sum::<usize>());
     assert_eq!((documents.len(), counts(&problems), counts(&foreign)), (0, (100, 200), (100, 50)));
@@ -244,7 +245,9 @@ fn lines_of_fields_are_known() {
 #[test]
 fn fields_say_where_they_are_wrong() {
     let document = &documents("apiVersion: v1\nkind: X\na:\n  b: [x, 1]\n  c: 2\n")[0];
-    let a = document.root().get("a");
+    let value = document.value();
+    let root = Field::root(document, &value);
+    let a = root.get("a");
     assert_eq!(a.get("d").text(), Ok(""));
     assert_eq!(a.get("d").items().unwrap().len(), 0);
     assert_eq!(a.get("d").get("e").texts(), Ok(vec![]));
@@ -256,7 +259,7 @@ fn fields_say_where_they_are_wrong() {
         a.get("c").entries().unwrap_err(),
         a.get("d").get("e").required_text().unwrap_err(),
         a.expect_only(&["b", "d"]).unwrap_err(),
-        document.root().problem("wrong"),
+        root.problem("wrong"),
     ];
     let expected = [
         "a.yaml, document 1, line 4: a.b[1]: expected a string, found a number",
@@ -301,5 +304,47 @@ kind: C
             "a.yaml, document 3, line 7: expected string scalar (is this a template? It must be rendered first)",
             "a.yaml, document 5, line 15: expected a Kubernetes object with `apiVersion` and `kind`, found no `apiVersion`",
         ]
+    );
+}
+
+#[test]
+fn of_two_keys_the_last_has_the_value_and_the_lines() {
+    let pod = |name: &str| format!("- apiVersion: v1\n  kind: Pod\n  name: {name}\n");
+    let list = |first: &str, last: &str| format!("apiVersion: v1\nkind: List\nitems:{first}items:{last}");
+    let [one, two] = ["a", "b"].map(|name| format!("\n{}", pod(name)));
+    let read = |text: &str| {
+        let Manifests { documents, problems, .. } = parse("a.yaml", text);
+        let place = |document: &Document| (document.value()["name"].to_string(), document.line_of("/name"));
+        let problems: Vec<String> = problems.as_slice().iter().map(ToString::to_string).collect();
+        (documents.iter().map(place).collect::<Vec<_>>(), problems)
+    };
+    let twice =
+        |line: u64| vec![format!("a.yaml, document 1, line {line}: duplicate key \"items\": the last one counts")];
+    let at = |name: &str, line: u64| (format!("{name:?}"), line);
+    assert_eq!(read(&list(" []\n", &two)), (vec![at("b", 7)], twice(4)));
+    assert_eq!(read(&list(&one, " []\n")), (vec![], twice(7)));
+    assert_eq!(read(&list(&one, &format!("{two}{}", pod("c")))), (vec![at("b", 10), at("c", 13)], twice(7)));
+    // A key of its own counts before a merged one, wherever it stands.
+    let merged = format!("<<: {{items: [1, 2]}}\nitems:{two}");
+    assert_eq!(read(&format!("apiVersion: v1\nkind: List\n{merged}")), (vec![at("b", 7)], vec![]));
+    let json = "{\"apiVersion\": \"v1\", \"kind\": \"List\", \"items\": [],\n \"items\": [\n{\"apiVersion\": \"v1\", \"kind\": \"X\",\n\"name\": 1,\n\"name\": 2}]}";
+    assert_eq!(read(json), (vec![("2".to_owned(), 5)], twice(2)));
+}
+
+#[test]
+fn a_list_takes_about_as_much_memory_as_its_text() {
+    let pod = "- apiVersion: v1\n  kind: Pod\n  metadata:\n    name: web\n    labels: {app: web, tier: front}\n  spec:\n    containers:\n    - name: web\n      image: web:1\n      env:\n      - {name: A, value: b}\n";
+    let text = format!("apiVersion: v1\nkind: List\nitems:\n{}", pod.repeat(1000));
+    let held: usize = documents(&text).iter().map(|document| document.node.held()).sum();
+    assert!(held < text.len() * 3 / 2, "{held} bytes of {}", text.len());
+}
+
+#[test]
+fn an_object_is_no_larger_than_the_api_server_takes() {
+    let config = |bytes: usize| format!("apiVersion: v1\nkind: ConfigMap\ndata: {{a: {}}}\n", "x".repeat(bytes));
+    assert_eq!(documents(&config(3 * 1024 * 1024 - 60)).len(), 1);
+    assert_eq!(
+        error(&config(3 * 1024 * 1024)),
+        "cannot load the manifests\n  a.yaml, document 1, line 1: expected an object of at most 3145728 bytes, as the API server does"
     );
 }

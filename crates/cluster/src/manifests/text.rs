@@ -1,6 +1,6 @@
 //! Splits a text into documents, numbers them, opens lists, and requires an `apiVersion` and a `kind`.
 
-use std::{num::NonZero, sync::Arc, thread};
+use std::{collections::HashMap, num::NonZero, sync::Arc, thread};
 
 use gmsa_core::{
     diagnostic::{
@@ -9,12 +9,16 @@ use gmsa_core::{
     },
     quote::shell,
 };
-use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::{
     Bounds, Document, Manifests,
-    yaml::{self, Node, SyntaxFault},
+    node::{Node, describe},
+    yaml::{self, SyntaxFault},
 };
+
+/// The largest object in bytes of JSON: kube-apiserver takes no larger request.
+const MAX_OBJECT: usize = 3 * 1024 * 1024;
 
 /// The deepest nesting of lists in lists.
 const MAX_LISTS: usize = 4;
@@ -156,20 +160,30 @@ impl DocumentReader<'_> {
     /// Takes an object; `of` is the `apiVersion` and `kind` of the items of the list that holds it.
     fn object(&mut self, mut node: Node, of: Option<&(String, String)>, lists: usize) {
         const FOREIGN: &Rule = &rules::NOT_KUBERNETES;
-        let line = Some(node.lines.line);
-        if lists == 0 && is_foreign(&node.value) {
+        let line = Some(node.line);
+        let Some(fields) = node.fields() else {
+            return self.problem(line, format!("{EXPECTED}, found {}", node.describe()));
+        };
+        if lists == 0 && is_foreign(&fields) {
             let message = "skipped: it has neither apiVersion nor kind, so it is not a Kubernetes object";
-            let found = Diagnostic { fix: of_docker(&node.value, self.file), ..Diagnostic::new(FOREIGN, message) };
+            let found = Diagnostic { fix: of_docker(&fields, self.file), ..Diagnostic::new(FOREIGN, message) };
             return self.found.foreign.push(found.at(self.location(line)));
         }
-        let (api_version, kind) = match type_of(&mut node.value, of) {
+        let (api_version, kind) = match type_of(&fields, of) {
             Ok(found) => found,
             Err(message) => return self.problem(line, message),
         };
-        let Some(item_kind) = kind.strip_suffix("List").filter(|_| kind == "List" || node.value.get("items").is_some())
-        else {
+        let has_items = fields.contains_key("items");
+        let Some(item_kind) = kind.strip_suffix("List").filter(|_| kind == "List" || has_items) else {
+            if node.len() > MAX_OBJECT {
+                return self.problem(
+                    line,
+                    format!("expected an object of at most {MAX_OBJECT} bytes, as the API server does"),
+                );
+            }
+            node.shrink();
             let location = self.location(line);
-            self.found.documents.push(Document { location, api_version, kind, value: node.value, lines: node.lines });
+            self.found.documents.push(Document { location, api_version, kind, node });
             return;
         };
         if lists == MAX_LISTS {
@@ -189,15 +203,18 @@ impl DocumentReader<'_> {
 
 pub(super) const EXPECTED: &str = "expected a Kubernetes object with `apiVersion` and `kind`";
 
+/// The fields of an object, unread.
+type Fields<'n> = HashMap<String, &'n RawValue>;
+
 /// Whether a document is of another kind than manifests: the values of a chart, what PowerShell printed.
-fn is_foreign(value: &Value) -> bool {
-    value.as_object().is_some_and(|object| !object.contains_key("apiVersion") && !object.contains_key("kind"))
+fn is_foreign(fields: &Fields<'_>) -> bool {
+    !fields.contains_key("apiVersion") && !fields.contains_key("kind")
 }
 
 /// What to do with a credential spec as Docker takes it, which is the contents of one of Kubernetes.
-fn of_docker(value: &Value, file: &str) -> Option<String> {
+fn of_docker(fields: &Fields<'_>, file: &str) -> Option<String> {
     let of_docker = ["CmsPlugins", "DomainJoinConfig", "ActiveDirectoryConfig"];
-    let is_of_docker = of_docker.iter().any(|key| value.get(key).is_some_and(|value| !value.is_null()));
+    let is_of_docker = of_docker.iter().any(|key| fields.get(*key).is_some_and(|value| value.get() != "null"));
     is_of_docker.then(|| {
         // Standard input has no name that can be given again.
         let file = Some(file).filter(|file| !file.starts_with('<')).and_then(shell::posix);
@@ -207,23 +224,21 @@ fn of_docker(value: &Value, file: &str) -> Option<String> {
 }
 
 /// The `apiVersion` and `kind` of an object. An item of a `RoleList` need not say them, as for Kubernetes.
-fn type_of(value: &mut Value, of: Option<&(String, String)>) -> Result<(String, String), String> {
-    let found = yaml::describe_kind(value);
-    let Value::Object(object) = value else {
-        return Err(format!("{EXPECTED}, found {found}"));
-    };
-    if let Some((api_version, kind)) = of
-        && !object.contains_key("kind")
-    {
-        object.insert("kind".to_owned(), Value::from(kind.as_str()));
-        object.entry("apiVersion").or_insert_with(|| Value::from(api_version.as_str()));
-    }
-    let text = |key: &str| match object.get(key) {
-        Some(Value::String(text)) if !text.is_empty() => Ok(text.clone()),
+fn type_of(fields: &Fields<'_>, of: Option<&(String, String)>) -> Result<(String, String), String> {
+    let text = |key: &str| match fields.get(key) {
         None => Err(format!("{EXPECTED}, found no `{key}`")),
-        Some(other) => Err(format!("{key}: expected a text that is not empty, found {}", yaml::describe_kind(other))),
+        Some(value) => match serde_json::from_str::<String>(value.get()) {
+            Ok(text) if !text.is_empty() => Ok(text),
+            _ => Err(format!("{key}: expected a text that is not empty, found {}", describe(value.get().as_bytes()))),
+        },
     };
-    Ok((text("apiVersion")?, text("kind")?))
+    match of {
+        Some((api_version, kind)) if !fields.contains_key("kind") => {
+            let own = fields.contains_key("apiVersion").then(|| text("apiVersion")).transpose()?;
+            Ok((own.unwrap_or_else(|| api_version.clone()), kind.clone()))
+        }
+        _ => Ok((text("apiVersion")?, text("kind")?)),
+    }
 }
 
 /// The lines on which the documents of a text start, counted from 1; there is at least one.

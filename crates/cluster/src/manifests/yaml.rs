@@ -1,21 +1,21 @@
-//! Reads YAML into values, each with its line.
+//! Reads YAML into nodes.
 //!
 //! Invariants: scalars are read as `kubectl` reads them (`yes` is a boolean, `010` is 8), of a duplicate key
 //! the last value counts, and it is a fault, and anchors cannot expand a small text without bound.
 
 use std::{
-    fmt::{self, Write as _},
+    fmt::Write as _,
     io,
     thread::{self, ScopedJoinHandle},
 };
 
 use gmsa_core::quote::{MESSAGE, NAME, VALUE, quoted, shorten};
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde_json::{Map, Value};
+use serde::de::IgnoredAny;
 use serde_saphyr::{
-    DefaultMessageFormatter, DuplicateKeyPolicy, Error, MergeKeyPolicy, MessageFormatter, Options, Spanned,
-    budget::BudgetBreach,
+    DefaultMessageFormatter, DuplicateKeyPolicy, Error, MergeKeyPolicy, MessageFormatter, Options, budget::BudgetBreach,
 };
+
+use super::node::Node;
 
 /// What one text may hold.
 #[derive(Debug)]
@@ -34,59 +34,6 @@ impl TextBounds {
     /// More than any real manifest holds. Only `nodes` varies: a list from a cluster can hold any number.
     pub const fn with_values(nodes: usize) -> Self {
         Self { levels: 64, nodes, repeated: 5_000, repeated_bytes: 256 * 1024 }
-    }
-}
-
-#[derive(Clone, Debug)]
-pub(super) struct Node {
-    pub value: Value,
-    pub lines: LineNumbers,
-}
-
-/// The line of a value, counted from 1, and those of everything in it.
-#[derive(Clone, Debug)]
-pub(super) struct LineNumbers {
-    /// The line of the value, or of its key.
-    pub line: u64,
-    below: Below,
-}
-
-#[derive(Clone, Debug)]
-enum Below {
-    Nothing,
-    Items(Box<[LineNumbers]>),
-    /// In the order of the text. A list rather than a map: there are many small ones.
-    Fields(Box<[(Box<str>, LineNumbers)]>),
-}
-
-impl LineNumbers {
-    /// Of a text of one line.
-    pub const ONE: Self = Self { line: 1, below: Below::Nothing };
-
-    /// The lines of a field of a mapping.
-    pub fn field(&self, name: &str) -> Option<&Self> {
-        match &self.below {
-            Below::Fields(fields) => fields.iter().rfind(|(field, _)| **field == *name).map(|(_, lines)| lines),
-            _ => None,
-        }
-    }
-
-    /// The lines of an item of a list.
-    pub fn item(&self, index: usize) -> Option<&Self> {
-        match &self.below {
-            Below::Items(items) => items.get(index),
-            _ => None,
-        }
-    }
-
-    /// Moves all lines down, for a text that begins further down in a file.
-    fn shift(&mut self, by: u64) {
-        self.line += by;
-        match &mut self.below {
-            Below::Nothing => {}
-            Below::Items(items) => items.iter_mut().for_each(|lines| lines.shift(by)),
-            Below::Fields(fields) => fields.iter_mut().for_each(|(_, lines)| lines.shift(by)),
-        }
     }
 }
 
@@ -113,9 +60,10 @@ pub(super) fn read(text: &str, above: u64, limits: &TextBounds) -> Result<Parsed
         let message = describe(error, text, limits);
         let is_template = text.contains("{{") && text.contains("}}");
         let hint = if is_template { " (is this a template? It must be rendered first)" } else { "" };
-        SyntaxFault { line: line.map(|line| line + above), message: message + hint }
+        let indent = line.and_then(|line| indent(text, line, above)).unwrap_or_default();
+        SyntaxFault { line: line.map(|line| line + above), message: message + hint + &indent }
     };
-    let (mut nodes, duplicate): (Vec<Node>, _) = match parse(text, DuplicateKeyPolicy::Error) {
+    let (nodes, duplicate): (Vec<Node>, _) = match parse(text, DuplicateKeyPolicy::Error) {
         Ok(nodes) => (nodes, None),
         Err(error) if is_duplicate(&error) => {
             let nodes = parse(text, DuplicateKeyPolicy::LastWins).map_err(|error| fault(&error))?;
@@ -123,12 +71,32 @@ pub(super) fn read(text: &str, above: u64, limits: &TextBounds) -> Result<Parsed
         }
         Err(error) => return Err(fault(&error)),
     };
-    if above > 0 {
-        for node in &mut nodes {
-            node.lines.shift(above);
-        }
+    Ok((nodes.into_iter().map(|node| node.below(above)).collect(), duplicate))
+}
+
+/// What is wrong with an indent near the line at which the text cannot be read, `above` lines below the top of its file.
+fn indent(text: &str, line: u64, above: u64) -> Option<String> {
+    // The parser finds the fault at its line, or a little after it.
+    const NEAR: usize = 4;
+    let is_text = |(_, line): &(u64, &str)| !line.trim().is_empty() && !line.trim_start().starts_with('#');
+    let lines: Vec<(u64, &str)> =
+        (1..).zip(text.lines()).take(usize::try_from(line).ok()? + 1).filter(is_text).collect();
+    let (before, near) = lines.split_at_checked(lines.len().saturating_sub(NEAR))?;
+    let depth = |line: &str| line.len() - line.trim_start_matches(' ').len();
+    if let Some((number, _)) = near.iter().find(|(_, line)| line.trim_start_matches(' ').starts_with('\t')) {
+        return Some(format!(" (line {} is indented with a tab, and YAML takes spaces)", number + above));
     }
-    Ok((nodes, duplicate))
+    near.windows(2).find_map(|pair| {
+        let [(_, key), (number, item)] = pair else { return None };
+        let is_item = |line: &str| line.trim_start().starts_with("- ");
+        let is_of_list = before.iter().any(|(_, line)| is_item(line) && depth(line) == depth(item));
+        let is_wrong = is_item(item) && key.trim_end().ends_with(':') && depth(item) < depth(key) && !is_of_list;
+        is_wrong.then(|| {
+            let (item, key) = (shorten(item.trim(), NAME), key.trim().trim_end_matches(':'));
+            let number = number + above;
+            format!(" (line {number} is indented less than its key: indent `{item}` at least as far as `{key}`)")
+        })
+    })
 }
 
 fn is_duplicate(error: &Error) -> bool {
@@ -218,101 +186,5 @@ fn describe(error: &Error, text: &str, limits: &TextBounds) -> String {
         },
         Error::AliasError { error, .. } => describe(error, text, limits),
         _ => shorten(&DefaultMessageFormatter.format_message(error), MESSAGE).into_owned(),
-    }
-}
-
-/// What a value is, for messages.
-pub(super) fn describe_kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "nothing",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(text) if text.is_empty() => "an empty string",
-        Value::String(_) => "a string",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "a mapping",
-    }
-}
-
-impl Node {
-    /// The field `items` as nodes; none where it is missing.
-    ///
-    /// # Errors
-    /// What it is, where it is not a list.
-    pub fn into_items(self) -> Result<Vec<Self>, &'static str> {
-        let Value::Object(mut object) = self.value else { return Ok(Vec::new()) };
-        let values = match object.remove("items") {
-            None | Some(Value::Null) => Vec::new(),
-            Some(Value::Array(values)) => values,
-            Some(other) => return Err(describe_kind(&other)),
-        };
-        let lines = match self.lines.below {
-            Below::Fields(fields) => {
-                fields.into_iter().find(|(field, _)| **field == *"items").map(|(_, items)| items.below)
-            }
-            _ => None,
-        };
-        let Some(Below::Items(lines)) = lines else { return Ok(Vec::new()) };
-        Ok(values.into_iter().zip(lines).map(|(value, lines)| Self { value, lines }).collect())
-    }
-}
-
-impl<'de> Deserialize<'de> for Node {
-    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-        let Spanned { value: NodeContents(value, below), referenced, .. } =
-            Spanned::<NodeContents>::deserialize(input)?;
-        Ok(Self { value, lines: LineNumbers { line: referenced.line(), below } })
-    }
-}
-
-struct NodeContents(Value, Below);
-
-impl<'de> Deserialize<'de> for NodeContents {
-    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-        input.deserialize_any(InnerVisitor)
-    }
-}
-
-struct InnerVisitor;
-
-macro_rules! scalars {
-    ($($visit:ident: $scalar:ty),*) => {
-        $(fn $visit<E>(self, value: $scalar) -> Result<NodeContents, E> {
-            Ok(NodeContents(Value::from(value), Below::Nothing))
-        })*
-    };
-}
-
-impl<'de> Visitor<'de> for InnerVisitor {
-    type Value = NodeContents;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value that JSON knows")
-    }
-
-    fn visit_unit<E>(self) -> Result<NodeContents, E> {
-        Ok(NodeContents(Value::Null, Below::Nothing))
-    }
-
-    scalars!(visit_bool: bool, visit_i64: i64, visit_u64: u64, visit_f64: f64, visit_str: &str, visit_string: String);
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut input: A) -> Result<NodeContents, A::Error> {
-        let (mut values, mut lines) = (Vec::new(), Vec::new());
-        while let Some(node) = input.next_element::<Node>()? {
-            values.push(node.value);
-            lines.push(node.lines);
-        }
-        Ok(NodeContents(Value::Array(values), Below::Items(lines.into())))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut input: A) -> Result<NodeContents, A::Error> {
-        let (mut values, mut lines) = (Map::new(), Vec::new());
-        while let Some(Spanned { value: key, referenced, .. }) = input.next_key::<Spanned<String>>()? {
-            // A value may begin on a line below its key: people look for the key.
-            let NodeContents(value, below) = input.next_value()?;
-            lines.push((Box::from(key.as_str()), LineNumbers { line: referenced.line(), below }));
-            values.insert(key, value);
-        }
-        Ok(NodeContents(Value::Object(values), Below::Fields(lines.into())))
     }
 }

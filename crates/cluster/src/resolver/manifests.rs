@@ -12,7 +12,7 @@ use futures::future::{BoxFuture, FutureExt, ready};
 use tokio::time::Instant;
 
 use super::{Freshness, Resolved, Resolver};
-use crate::manifests::Document;
+use crate::manifests::{Document, Field};
 use gmsa_core::{
     admission::{Source, SpecFact},
     credspec::{Contents, GROUP, KIND, SpecName, VERSION},
@@ -44,11 +44,13 @@ impl CredentialSpecs {
     }
 
     fn add(&mut self, document: &Document) -> Result<(), Diagnostic> {
+        let value = document.value();
+        let root = Field::root(document, &value);
         let versions = [VERSION, OLD_VERSION].map(|version| format!("{GROUP}/{version}"));
         if !versions.contains(&document.api_version) {
-            return Err(document.root().get("apiVersion").problem(&format!("expected {}", versions.join(" or "))));
+            return Err(root.get("apiVersion").problem(&format!("expected {}", versions.join(" or "))));
         }
-        let field = document.root().get("metadata").get("name");
+        let field = root.get("metadata").get("name");
         let text = field.required_text()?;
         let Some(name) = SpecName::parse(text) else {
             return Err(field.problem(&format!("expected a lower-case DNS subdomain, found {text:?}")));
@@ -58,7 +60,7 @@ impl CredentialSpecs {
                 Err(field.problem(&format!("{KIND} {text:?} is defined twice, first in {}", first.get().location)))
             }
             Entry::Vacant(free) => {
-                let credspec = document.value.get("credspec").and_then(serde_json::Value::as_object);
+                let credspec = value.get("credspec").and_then(serde_json::Value::as_object);
                 let contents = |credspec| SpecFact::Contents(Arc::new(Contents::of(credspec)));
                 let fact = credspec.map_or(SpecFact::Unusable, contents);
                 free.insert(DefinedSpec { location: document.location.clone(), fact });

@@ -7,11 +7,8 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::*;
-use crate::{
-    authorizer::Authorizer,
-    resolver::{Freshness, Resolver},
-};
-use gmsa_core::admission::{Decision, Review, Settings, Verdict, Webhook};
+use crate::{authorizer::Authorizer, resolver::Resolver};
+use gmsa_core::admission::{Decision, Fact, Question, Review, Settings, Verdict, Webhook};
 
 fn examples() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples")
@@ -24,11 +21,12 @@ fn decide_example(webhook: Webhook, file: &str) -> Decision {
     let review = Review::parse(&body, webhook).unwrap();
     // Files answer at once.
     let now = Instant::now();
-    let facts = review.questions(webhook, Settings::default()).facts(
-        |name| standalone.specs.resolve(name, Freshness::Any, now).now_or_never().unwrap(),
-        |subject, name| standalone.rbac.may_use(subject, name, now).now_or_never().unwrap(),
-    );
-    review.decide(webhook, Settings::default(), &facts)
+    Decision::begin(review, webhook, Settings::default()).answered_by(|question| match question {
+        Question::Contents(name, freshness) => {
+            Fact::Contents(standalone.specs.resolve(name, *freshness, now).now_or_never().unwrap())
+        }
+        Question::Use(subject, name) => Fact::Use(standalone.rbac.may_use(subject, name, now).now_or_never().unwrap()),
+    })
 }
 
 #[test]

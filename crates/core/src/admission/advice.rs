@@ -33,7 +33,7 @@ pub struct Advice {
 
 /// The YAML that keeps a pod on Windows nodes.
 const ON_WINDOWS: &str = "spec:\n  os: {name: windows}\n  nodeSelector: {kubernetes.io/os: windows}";
-const ON_WINDOWS_ALONE: &str = "spec:\n  os: {name: windows}\n  nodeSelector: {kubernetes.io/os: windows}  # without the selector that no node fits";
+const ON_WINDOWS_ALONE: &str = "spec:\n  os: {name: windows}\n  nodeSelector: {kubernetes.io/os: windows}  # replace the selector that matches no node";
 const AS_NETWORK_SERVICE: &str = r"runAsUserName: NT AUTHORITY\NETWORK SERVICE";
 
 impl Advice {

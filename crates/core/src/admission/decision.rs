@@ -1,12 +1,14 @@
 //! From a review and the facts that were found out for it to its decision.
 //!
-//! Invariants: [`Review::decide`] is total and synchronous and collects every denial; an enforcing webhook answers the
+//! Invariants: [`Case::decide`] is total and synchronous and collects every denial; an enforcing webhook answers the
 //! first. For `/mutate` and `/validate` a failed look-up of a credential spec, or of its use, is a denial, never an
 //! approval. Without a random host name the pod keeps its own.
 
+use std::sync::Arc;
+
 use super::{
-    Denial, Facts, Patch, Review, Settings, SlotDenial, Source, Webhook, advice, mutate, operation::Operation,
-    validate, validate_credspec, validate_workload, warning,
+    Denial, Facts, Patch, Review, Settings, SlotDenial, Source, Webhook, advice, claims::Claims, mutate,
+    operation::Operation, validate, validate_credspec, validate_workload, warning,
 };
 use crate::credspec::SpecName;
 
@@ -35,9 +37,6 @@ pub struct Decision {
     pub warnings: Vec<String>,
     /// Audit annotations: the API server prefixes the keys with the webhook's name.
     pub audit: Vec<(String, String)>,
-    /// The credential specs whose contents a cache, which may be behind, gave, and that are denied for it: they must be read, in this
-    /// order, and the review be decided again.
-    pub unconfirmed: Vec<SpecName>,
 }
 
 impl Decision {
@@ -46,18 +45,30 @@ impl Decision {
     }
 }
 
-impl Review {
-    /// Decides this review, in which `webhook` was called, from the facts that [`Review::questions`] asks for.
-    pub fn decide(&self, webhook: Webhook, settings: Settings, facts: &Facts) -> Decision {
-        let claims = self.claims(webhook);
+/// A review, and what is known for it.
+#[derive(Debug)]
+pub(super) struct Case {
+    pub review: Arc<Review>,
+    pub webhook: Webhook,
+    pub settings: Settings,
+    pub claims: Claims,
+    pub facts: Facts,
+}
+
+impl Case {
+    /// Decides the review. Beside the decision: the credential specs whose contents a cache, which may be behind, gave, and that are
+    /// denied for it. They must be read, in this order, and the review be decided again.
+    pub fn decide(&self) -> (Decision, Vec<SpecName>) {
+        let Self { review, webhook, settings, claims, facts } = self;
+        let webhook = *webhook;
         let (mut denials, mut warnings, mut patch) = (Vec::new(), Vec::new(), None);
         let mut reason = claims.reason;
         match webhook {
-            Webhook::Mutate => (patch, denials) = mutate::expand(self, claims, facts),
-            Webhook::Validate => denials = validate::check(self, claims, facts),
-            Webhook::ValidateWorkload => warnings = validate_workload::warnings(self, &claims, facts),
+            Webhook::Mutate => (patch, denials) = mutate::expand(review, claims, facts, settings.hostname.as_deref()),
+            Webhook::Validate => denials = validate::check(review, claims, facts),
+            Webhook::ValidateWorkload => warnings = validate_workload::warnings(review, claims, facts),
             Webhook::ValidateCredspec => {
-                match validate_credspec::decide(self, settings.strict_credential_specs, &mut warnings) {
+                match validate_credspec::decide(review, settings.strict_credential_specs, &mut warnings) {
                     Ok(found) => reason = found,
                     Err(denial) => denials.push(SlotDenial { slot: None, denial }),
                 }
@@ -86,13 +97,13 @@ impl Review {
         if !matches!(verdict, Verdict::Denied(_)) {
             warnings.extend(warning::not_enforced(denials.iter().map(|found| &found.denial)));
             // Of the two webhooks for pods, /validate sees the pod as it will be.
-            if webhook == Webhook::Validate && self.operation == Operation::Create {
-                warnings.extend(advice::on_pod(self));
+            if webhook == Webhook::Validate && review.operation == Operation::Create {
+                warnings.extend(advice::on_pod(review));
             }
         }
         let specs = facts.names();
         let audit = audit(webhook, &verdict, reason, &specs, facts);
-        Decision { verdict, patch, denials, reason, specs, warnings, audit, unconfirmed }
+        (Decision { verdict, patch, denials, reason, specs, warnings, audit }, unconfirmed)
     }
 }
 
@@ -119,9 +130,7 @@ fn audit(
 /// The credential spec whose contents, taken from a cache, led to a denial.
 fn from_a_cache<'d>(denial: &'d Denial, facts: &Facts) -> Option<&'d SpecName> {
     match denial {
-        Denial::ContentsDiffer { spec, .. } | Denial::SpecUnusable(spec) => {
-            (facts.spec(spec)?.source == Source::Cache).then_some(spec)
-        }
+        Denial::ContentsDiffer { spec, .. } => (facts.spec(spec)?.source == Source::Cache).then_some(spec),
         _ => None,
     }
 }

@@ -10,8 +10,8 @@
 //! - its line in `denials!`, with the rule and the code, which also decides by `concerns_the_pod` whether `Warn` admits the pod, and by
 //!   `status_reason` what clients read;
 //! - the code that returns it: `preconditions.rs`, `mutate.rs`, `validate.rs` or `validate_credspec.rs`; for what they ask of others,
-//!   `subject.rs`, `facts.rs` or `patch.rs`. If a cached credential spec can lead to it, `from_a_cache` in `decision.rs` has it checked
-//!   against the API server (but for `PatchTooLarge`, which is about all contents together);
+//!   `subject.rs`, `facts.rs` or `patch.rs`. If the contents that a cache gave can lead to it, `from_a_cache` in `decision.rs` has them
+//!   read again (but for `PatchTooLarge`, which is about all contents together);
 //! - a folder in `tests/golden`, and its line in `docs/rules.md` and `docs/metrics.md` (`UPDATE_SNAPSHOTS=1 cargo test -p
 //!   kubectl-gmsa`, `just generate`).
 
@@ -91,7 +91,7 @@ pub struct SlotDenial {
 
 impl SlotDenial {
     pub(super) fn of(slot: &Slot<'_>, denial: Denial) -> Self {
-        Self { slot: Some((slot.kind, slot.index)), denial }
+        Self { slot: Some(slot.position()), denial }
     }
 }
 
@@ -114,7 +114,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// A failure that is no time-out.
+    /// A failure other than a time-out.
     pub fn new(cause: impl Into<String>) -> Self {
         Self { kind: FailureKind::Failed, refused: None, cause: cause.into() }
     }

@@ -100,12 +100,10 @@ const NOT_LOOKED_UP: &str = "it was not looked up";
 
 /// The facts for one review: at most [`super::MAX_SPECS_PER_POD`] entries each, so they are searched from the front.
 #[derive(Clone, Debug, Default)]
-pub struct Facts {
+pub(super) struct Facts {
     pub specs: Vec<(SpecName, Known<SpecFact>)>,
     /// Whether the review's subject may use them.
     pub uses: Vec<(SpecName, Known<UseFact>)>,
-    /// A random host name for a new pod that uses GMSA and has none: a lower-case DNS label that starts with a letter.
-    pub hostname: Option<String>,
 }
 
 impl Facts {
@@ -117,10 +115,24 @@ impl Facts {
         find(&self.uses, name)
     }
 
-    /// Whether a fact denies every slot that names its credential spec.
-    pub fn deny(&self) -> bool {
-        self.specs.iter().any(|(_, known)| !matches!(known.fact, SpecFact::Contents(_)))
-            || self.uses.iter().any(|(_, known)| known.fact != UseFact::Allowed)
+    /// Takes what is known of a credential spec, instead of what was known before; gives whether it denies the slots that name it:
+    /// there are no contents, or those that a cache gave, and that denied, are still the same.
+    pub(super) fn learn_contents(&mut self, name: &SpecName, known: Known<SpecFact>) -> bool {
+        let is_unusable = !matches!(known.fact, SpecFact::Contents(_));
+        let Some((_, before)) = self.specs.iter_mut().find(|(known, _)| known == name) else {
+            self.specs.push((name.clone(), known));
+            return is_unusable;
+        };
+        let is_as_before = before.fact == known.fact;
+        *before = known;
+        is_unusable || is_as_before
+    }
+
+    /// Takes whether the subject may use a credential spec; gives whether that denies the slots that name it.
+    pub(super) fn learn_use(&mut self, name: &SpecName, known: Known<UseFact>) -> bool {
+        let denies = known.fact != UseFact::Allowed;
+        self.uses.push((name.clone(), known));
+        denies
     }
 
     /// The contents of a credential spec.

@@ -10,12 +10,12 @@ use super::{
     claims::{Claim, Claims},
     operation::Operation,
     patch::PatchWriter,
-    pod::{Pod, Slot, SlotKind},
+    pod::{Pod, Slot, SlotKind, slot},
     preconditions::{bound_names, expect_old_pod, expect_pod, spec_name},
 };
 
 /// The slots to expand; first those whose name cannot be one.
-pub(super) fn claims(review: &Review) -> Result<Claims<'_>, Denial> {
+pub(super) fn claims(review: &Review) -> Result<Claims, Denial> {
     let pod = expect_pod(review)?;
     if pod.is_linux() {
         return Ok(AllowReason::Linux.into());
@@ -33,7 +33,7 @@ pub(super) fn claims(review: &Review) -> Result<Claims<'_>, Denial> {
     let mut unexpanded = Vec::new();
     for slot in slots {
         let Some(name) = slot.name else { continue };
-        match Claim::of(slot, spec_name(name, &slot)) {
+        match Claim::of(&slot, spec_name(name, &slot)) {
             denied @ Claim::Denied(_) => claims.all.push(denied),
             named if slot.contents.is_none() => unexpanded.push(named),
             _ => {}
@@ -46,23 +46,28 @@ pub(super) fn claims(review: &Review) -> Result<Claims<'_>, Denial> {
     Ok(claims)
 }
 
-/// The contents of what the slots name, as far as they are known and fit, and the host name of a pod that uses GMSA and has none.
-pub(super) fn expand(review: &Review, claims: Claims<'_>, facts: &Facts) -> (Option<Patch>, Vec<SlotDenial>) {
+/// Adds the contents that the slots name, as far as they are known and fit, and a host name to a pod that uses GMSA without one.
+pub(super) fn expand(
+    review: &Review,
+    claims: &Claims,
+    facts: &Facts,
+    hostname: Option<&str>,
+) -> (Option<Patch>, Vec<SlotDenial>) {
     let (mut patch, mut denials) = (PatchWriter::default(), Vec::new());
-    for claim in claims.all {
+    for claim in &claims.all {
         match claim {
-            Claim::Denied(denial) => denials.push(denial),
-            Claim::Names(slot, spec) => {
+            Claim::Denied(denial) => denials.push(denial.clone()),
+            Claim::Named { slot, spec, .. } => {
                 // The slot has a name, so its `windowsOptions` is there.
-                let pointer = format!("{}/gmsaCredentialSpec", slot.pointer());
-                let added = facts.contents(&spec).and_then(|contents| patch.add(&pointer, contents.text()));
-                denials.extend(added.err().map(|denial| SlotDenial::of(&slot, denial)));
+                let pointer = format!("{}/gmsaCredentialSpec", slot::pointer(*slot));
+                let added = facts.contents(spec).and_then(|contents| patch.add(&pointer, contents.text()));
+                denials.extend(added.err().map(|denial| SlotDenial { slot: Some(*slot), denial }));
             }
         }
     }
     let uses_gmsa = matches!(claims.reason, AllowReason::Expanded | AllowReason::AlreadyExpanded);
     let lacks_hostname = |pod: &Pod| review.operation == Operation::Create && pod.hostname().is_none();
-    if let Some(hostname) = facts.hostname.as_deref().filter(|_| uses_gmsa)
+    if let Some(hostname) = hostname.filter(|_| uses_gmsa)
         && review.object.as_ref().is_some_and(lacks_hostname)
     {
         let added = patch.add("/spec/hostname", hostname);

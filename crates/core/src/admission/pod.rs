@@ -33,8 +33,9 @@ use crate::{
 
 pub mod fields;
 mod placement;
-mod slot;
+pub(super) mod slot;
 
+pub use placement::VERSION_LABELS;
 use placement::{Affinity, NodeSelector};
 pub use slot::{Slot, SlotKind, SlotRef};
 
@@ -142,7 +143,7 @@ impl Containers {
     fn slots(&self, kind: SlotKind) -> impl Iterator<Item = Slot<'_>> {
         let mut options = self.options.iter().peekable();
         self.names.iter().enumerate().map(move |(index, owner)| {
-            slot(kind, index, owner, options.next_if(|options| usize::from(options.position) == index))
+            slot_of(kind, index, owner, options.next_if(|options| usize::from(options.position) == index))
         })
     }
 }
@@ -228,7 +229,7 @@ impl Pod {
     pub fn slots(&self) -> impl Iterator<Item = Slot<'_>> {
         let spec = &self.spec;
         let options = spec.security_context.as_ref().and_then(|context| context.windows_options.as_ref());
-        let pod = slot(SlotKind::Pod, 0, self.name(), options.map(|Object(options)| options));
+        let pod = slot_of(SlotKind::Pod, 0, self.name(), options.map(|Object(options)| options));
         std::iter::once(pod).chain(spec.lists().into_iter().flat_map(|(kind, containers)| containers.slots(kind)))
     }
 
@@ -263,7 +264,7 @@ impl Pod {
         node_selector.on_windows || affinity.on_windows() || self.pins_build()
     }
 
-    /// Whether it is for nodes of an operating system that none has.
+    /// Whether it is for an operating system no node has.
     pub(super) fn fits_no_node(&self) -> bool {
         self.spec.node_selector.on_no_node || self.spec.affinity.on_no_node()
     }
@@ -288,7 +289,7 @@ impl Pod {
     }
 }
 
-fn slot<'p>(kind: SlotKind, index: usize, owner: &'p str, options: Option<&'p WindowsOptions>) -> Slot<'p> {
+fn slot_of<'p>(kind: SlotKind, index: usize, owner: &'p str, options: Option<&'p WindowsOptions>) -> Slot<'p> {
     Slot {
         kind,
         index,

@@ -17,11 +17,11 @@ use super::{
     Webhook,
     operation::Operation,
     pod::Pod,
-    workload::{self, Workload},
+    workload::{Kind, Workload},
 };
 use crate::{
     credspec::manifest::Manifest,
-    json::{Object, Text, explain, string},
+    json::{Flag, Object, Text, explain, string},
 };
 
 /// The longest uid that is given back, in bytes. The API server's are UUIDs of 36.
@@ -71,11 +71,13 @@ pub struct Review {
     pub sub_resource: String,
     /// The namespace, empty where there is none.
     pub namespace: String,
+    /// Whether nothing is stored, whatever the answer.
+    pub dry_run: bool,
     /// The new object, where `/mutate` or `/validate` is called with a Pod and there is one.
     pub object: Option<Pod>,
     /// The object as it is stored, where `/mutate` or `/validate` is called with a Pod and there is one.
     pub old_object: Option<Pod>,
-    /// The new object, where `/validate-workload` is called with one of [`workload::KINDS`] and there is one.
+    /// The new object, where `/validate-workload` is called with a [`Kind`] and there is one.
     pub workload: Option<Workload>,
     /// The new object, where `/validate-credspec` is called with a credential spec and there is one.
     pub credential_spec: Option<Manifest>,
@@ -119,6 +121,7 @@ struct Request<'a> {
     sub_resource: Option<Text>,
     namespace: Option<Text>,
     operation: Operation,
+    dry_run: Option<Flag>,
     #[serde(borrow)]
     object: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -158,6 +161,7 @@ impl Review {
             kind,
             sub_resource: request.sub_resource.unwrap_or_default().into(),
             namespace: request.namespace.unwrap_or_default().into(),
+            dry_run: request.dry_run.is_some_and(|Flag(value)| value),
             ..Self::default()
         };
         let object = request.object.map(RawValue::get);
@@ -173,7 +177,7 @@ impl Review {
                 review.old_object = old.map(read).transpose()?;
             }
             // These webhooks give advice, and have none about an object of another shape.
-            Webhook::ValidateWorkload if workload::KINDS.contains(&&*review.kind) => {
+            Webhook::ValidateWorkload if Kind::of_review(&review.kind).is_some() => {
                 review.workload = object.and_then(|json| Workload::from_json(json).ok());
             }
             Webhook::ValidateCredspec if review.kind == CREDENTIAL_SPEC => {

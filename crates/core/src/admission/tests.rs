@@ -48,28 +48,59 @@ fn annotated<const N: usize>(annotations: [(&str, &str); N]) -> Vec<(String, Str
     annotations.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec()
 }
 
-fn decided_with(enforcement: Enforcement, webhook: Webhook, review: &Value, facts: &Facts) -> Decision {
+/// Answers from `facts` what is asked; gives also what was asked, in order. What is not among the facts could not be found out.
+fn stepped(settings: Settings, webhook: Webhook, review: &Value, facts: &Facts) -> (Vec<Question>, Decision) {
     let review = Review::parse(review.to_string().as_bytes(), webhook).unwrap();
-    review.decide(webhook, Settings { enforcement, ..Settings::default() }, facts)
+    let mut asked = Vec::new();
+    let unknown = || Failure::new("it was not looked up");
+    let decision = Decision::begin(review, webhook, settings).answered_by(|question| {
+        asked.push(question.clone());
+        match question {
+            Question::Contents(spec, _) => {
+                Fact::Contents(facts.spec(spec).cloned().unwrap_or_else(|| known(unknown().into(), Source::Api)))
+            }
+            Question::Use(_, spec) => {
+                Fact::Use(facts.use_of(spec).cloned().unwrap_or_else(|| known(unknown().into(), Source::Api)))
+            }
+        }
+    });
+    (asked, decision)
+}
+
+fn enforcing(enforcement: Enforcement) -> Settings {
+    Settings { enforcement, ..Settings::default() }
+}
+
+fn decided_with(enforcement: Enforcement, webhook: Webhook, review: &Value, facts: &Facts) -> Decision {
+    stepped(enforcing(enforcement), webhook, review, facts).1
 }
 
 fn decided(webhook: Webhook, review: &Value, facts: &Facts) -> Decision {
     decided_with(Enforcement::Enforce, webhook, review, facts)
 }
 
-fn questions(enforcement: Enforcement, webhook: Webhook, review: &Value) -> Questions {
-    let review = Review::parse(review.to_string().as_bytes(), webhook).unwrap();
-    review.questions(webhook, Settings { enforcement, ..Settings::default() })
-}
-
-/// What is asked where nothing that is found out denies.
+/// What is asked where every credential spec is there and may be used.
 fn asked(webhook: Webhook, review: &Value) -> Vec<Question> {
-    questions(Enforcement::Enforce, webhook, review).all
+    let names: Vec<String> = review.to_string().split('"').map(str::to_owned).collect();
+    let names: Vec<SpecName> = names.iter().filter_map(|name| SpecName::parse(name)).collect();
+    let all = Facts {
+        specs: names.iter().map(|name| (name.clone(), known(contents(&json!({})), Source::Api))).collect(),
+        uses: names.iter().map(|name| (name.clone(), known(UseFact::Allowed, Source::Api))).collect(),
+    };
+    stepped(enforcing(Enforcement::Enforce), webhook, review, &all).0
 }
 
-/// What is asked about one credential spec.
-fn question(text: &str, contents: bool, may_use: bool) -> Question {
-    Question { spec: name(text), contents, may_use }
+fn contents_of(text: &str) -> Question {
+    Question::Contents(name(text), Freshness::Any)
+}
+
+fn again(text: &str) -> Question {
+    Question::Contents(name(text), Freshness::Live)
+}
+
+/// Whether a pod without a service account of its own may use a credential spec.
+fn use_of(text: &str) -> Question {
+    Question::Use(Subject { namespace: Arc::from("prod"), service_account: Arc::from("default") }, name(text))
 }
 
 fn known<F>(fact: F, source: Source) -> Known<F> {
@@ -96,14 +127,14 @@ fn facts(spec: &str, may_use: UseFact, source: Source) -> Facts {
     Facts {
         specs: vec![(name(spec), known(contents(&json!({"a": 1})), source))],
         uses: vec![(name(spec), known(may_use, source))],
-        hostname: None,
     }
 }
 
 #[test]
 fn a_host_name_is_given_to_a_new_pod_that_has_none() {
-    let without = facts("p", UseFact::Allowed, Source::Api);
-    let random = Facts { hostname: Some("h".to_owned()), ..without.clone() };
+    let facts = facts("p", UseFact::Allowed, Source::Api);
+    let with = |hostname: Option<&str>| Settings { hostname: hostname.map(str::to_owned), ..Settings::default() };
+    let decided = |review: &Value, hostname| stepped(with(hostname), MUTATE, review, &facts).1;
     let unnamed = json!({"metadata": {"name": "web"}, "spec": {"securityContext": named("p")}});
     let mut of_its_own = unnamed.clone();
     of_its_own["spec"]["hostname"] = json!("own");
@@ -119,18 +150,18 @@ fn a_host_name_is_given_to_a_new_pod_that_has_none() {
     };
     let hostname = json!({"op": "add", "path": "/spec/hostname", "value": "h"});
     let create = |pod: &Value| review("CREATE", pod, &Value::Null);
-    for (review, facts, operations) in [
-        (create(&unnamed), &random, json!([contents(""), hostname])),
-        (create(&of_its_own), &random, json!([contents("")])),
-        (create(&expanded), &random, json!([hostname])),
-        (create(&unnamed), &without, json!([contents("")])),
-        (update, &random, json!([contents("/ephemeralContainers/0")])),
+    for (review, given, operations) in [
+        (create(&unnamed), Some("h"), json!([contents(""), hostname])),
+        (create(&of_its_own), Some("h"), json!([contents("")])),
+        (create(&expanded), Some("h"), json!([hostname])),
+        (create(&unnamed), None, json!([contents("")])),
+        (update, Some("h"), json!([contents("/ephemeralContainers/0")])),
     ] {
-        let decision = decided(MUTATE, &review, facts);
+        let decision = decided(&review, given);
         let (Verdict::Allowed, Some(patch)) = (&decision.verdict, &decision.patch) else { panic!("{decision:?}") };
         assert_eq!(serde_json::from_slice::<Value>(patch.as_bytes()).unwrap(), operations, "{review}");
     }
-    assert_eq!(decided(MUTATE, &create(&json!({"metadata": {"name": "web"}})), &random).patch, None);
+    assert_eq!(decided(&create(&json!({"metadata": {"name": "web"}})), Some("h")).patch, None);
 }
 
 #[test]
@@ -243,12 +274,15 @@ fn a_subject_that_cannot_be_one_is_refused_before_it_is_asked_about() {
 #[test]
 fn a_cached_spec_is_read_live_before_its_contents_deny() {
     let pod = |contents: &str| create(&json!({"securityContext": options("a", contents)}));
-    let again = |review: &Value, facts: &Facts| decided(Webhook::Validate, review, facts).unconfirmed;
+    let asked =
+        |enforcement, webhook, review: &Value, facts: &Facts| stepped(enforcing(enforcement), webhook, review, facts).0;
+    let validate = |review: &Value, facts: &Facts| asked(Enforcement::Enforce, Webhook::Validate, review, facts);
     let cached = facts("a", UseFact::Allowed, Source::Cache);
-    assert_eq!(again(&pod("{\"a\":2}"), &cached), [name("a")]);
-    assert_eq!(again(&pod("{\"a\":1}"), &cached), []);
-    assert_eq!(again(&pod("{\"a\":2}"), &facts("a", UseFact::Allowed, Source::Api)), []);
-    assert_eq!(again(&pod("{\"a\":2}"), &facts("a", UseFact::Denied { reason: None }, Source::Cache)), []);
+    let once = [contents_of("a"), use_of("a")];
+    assert_eq!(validate(&pod("{\"a\":2}"), &cached), [contents_of("a"), use_of("a"), again("a")]);
+    assert_eq!(validate(&pod("{\"a\":1}"), &cached), once);
+    assert_eq!(validate(&pod("{\"a\":2}"), &facts("a", UseFact::Allowed, Source::Api)), once);
+    assert_eq!(validate(&pod("{\"a\":2}"), &facts("a", UseFact::Denied { reason: None }, Source::Cache)), once);
 
     // No other denial after one that stands matters where the first one decides.
     let two = create(&json!({"containers": [
@@ -257,26 +291,30 @@ fn a_cached_spec_is_read_live_before_its_contents_deny() {
     let mut both = cached.clone();
     both.specs.push((name("b"), known(contents(&json!({})), Source::Cache)));
     both.uses.push((name("b"), known(UseFact::Denied { reason: None }, Source::Api)));
-    assert_eq!(again(&two, &both), []);
-    assert_eq!(decided_with(Enforcement::Warn, Webhook::Validate, &two, &both).unconfirmed, [name("a")]);
+    assert_eq!(validate(&two, &both), [contents_of("b"), use_of("b")]);
+    let all = [contents_of("b"), use_of("b"), contents_of("a"), use_of("a"), again("a")];
+    assert_eq!(asked(Enforcement::Warn, Webhook::Validate, &two, &both), all);
 
     let unusable = |source| Facts { specs: vec![(name("a"), known(SpecFact::Unusable, source))], ..Facts::default() };
     let unexpanded = create(&json!({"securityContext": named("a")}));
-    assert_eq!(decided(MUTATE, &unexpanded, &unusable(Source::Cache)).unconfirmed, [name("a")]);
-    assert_eq!(decided(MUTATE, &unexpanded, &unusable(Source::Joined)).unconfirmed, []);
+    let mutate = |facts: &Facts| asked(Enforcement::Enforce, MUTATE, &unexpanded, facts);
+    assert_eq!(mutate(&unusable(Source::Cache)), [contents_of("a"), again("a")]);
+    assert_eq!(mutate(&unusable(Source::Joined)), [contents_of("a")]);
 }
 
 #[test]
 fn audit_annotations_say_how_it_was_decided() {
-    let pod = create(&json!({"securityContext": options("a", "{\"a\":1}")}));
+    let second = json!([{"name": "c", "securityContext": options("b", "{}")}]);
+    let pod = create(&json!({"securityContext": options("a", "{\"a\":1}"), "containers": second}));
     let mut all = facts("a", UseFact::Allowed, Source::Cache);
     all.uses[0].1.source = Source::Remembered;
+    all.specs.push((name("b"), known(contents(&json!({})), Source::Api)));
     all.uses.push((name("b"), known(UseFact::Allowed, Source::Joined)));
     let decision = decided(Webhook::Validate, &pod, &all);
     assert_eq!(decision.reason, "authorized");
     assert_eq!(decision.specs, ["a", "b"].map(name));
     let annotations = [
-        ("validate-credential-specs", "a (use: remembered, contents: cache), b (use: joined)"),
+        ("validate-credential-specs", "a (use: remembered, contents: cache), b (use: joined, contents: api)"),
         ("validate-decision", "authorized"),
     ];
     assert_eq!(decision.audit, annotated(annotations));

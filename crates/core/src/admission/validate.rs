@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// What an update changes, which is denied, and the slots that are new.
-pub(super) fn claims(review: &Review) -> Result<Claims<'_>, Denial> {
+pub(super) fn claims(review: &Review) -> Result<Claims, Denial> {
     let pod = expect_pod(review)?;
     let mut claims = Claims::from(AllowReason::NoGmsa);
     let mut slots: Vec<Slot<'_>> = if review.operation == Operation::Create {
@@ -40,21 +40,28 @@ pub(super) fn claims(review: &Review) -> Result<Claims<'_>, Denial> {
         let name = slot.name.ok_or_else(|| Denial::ContentsWithoutName(SlotRef::from(&slot)));
         let spec = name.and_then(|name| spec_name(name, &slot));
         let spec = spec.and_then(|spec| subject.as_ref().map(|_| spec).map_err(Denial::clone));
-        claims.all.push(Claim::of(slot, spec));
+        claims.all.push(Claim::of(&slot, spec));
     }
     claims.subject = subject.ok();
     Ok(claims)
 }
 
 /// Checks each slot: it is denied as it is, or the facts say.
-pub(super) fn check(review: &Review, claims: Claims<'_>, facts: &Facts) -> Vec<SlotDenial> {
+pub(super) fn check(review: &Review, claims: &Claims, facts: &Facts) -> Vec<SlotDenial> {
     let service_account = review.object.as_ref().map_or("", Pod::service_account);
     let mut checked = Checked { service_account, facts, expected: HashMap::new() };
-    let denied = |claim| match claim {
-        Claim::Denied(denial) => Some(denial),
-        Claim::Names(slot, spec) => checked.slot(&slot, spec).err().map(|denial| SlotDenial::of(&slot, denial)),
-    };
-    claims.all.into_iter().filter_map(denied).collect()
+    let mut slots = review.object.iter().flat_map(Pod::slots);
+    let mut denials = Vec::new();
+    for claim in &claims.all {
+        match claim {
+            Claim::Denied(denial) => denials.push(denial.clone()),
+            Claim::Named { slot, spec, .. } => {
+                let slot = Slot::at(*slot, &mut slots);
+                denials.extend(checked.slot(&slot, spec).err().map(|denial| SlotDenial::of(&slot, denial)));
+            }
+        }
+    }
+    denials
 }
 
 /// What slots are checked against.
@@ -62,20 +69,20 @@ struct Checked<'f> {
     service_account: &'f str,
     facts: &'f Facts,
     /// The contents that were compared already: they are parsed once for all slots.
-    expected: HashMap<SpecName, Expected<'f>>,
+    expected: HashMap<&'f SpecName, Expected<'f>>,
 }
 
-impl Checked<'_> {
-    fn slot(&mut self, slot: &Slot<'_>, spec: SpecName) -> Result<(), Denial> {
-        self.facts.may_use(self.service_account, &spec)?;
+impl<'f> Checked<'f> {
+    fn slot(&mut self, slot: &Slot<'_>, spec: &'f SpecName) -> Result<(), Denial> {
+        self.facts.may_use(self.service_account, spec)?;
         let Some(own) = slot.contents else {
-            return Err(Denial::NameWithoutContents { slot: SlotRef::from(slot), spec });
+            return Err(Denial::NameWithoutContents { slot: SlotRef::from(slot), spec: spec.clone() });
         };
-        let contents = self.facts.contents(&spec)?;
-        let expected = self.expected.entry(spec.clone()).or_insert_with(|| Expected::new(contents));
+        let contents = self.facts.contents(spec)?;
+        let expected = self.expected.entry(spec).or_insert_with(|| Expected::new(contents));
         expected.compare(own).map_err(|difference| Denial::ContentsDiffer {
             slot: SlotRef::from(slot),
-            spec,
+            spec: spec.clone(),
             difference,
         })
     }
@@ -83,7 +90,7 @@ impl Checked<'_> {
 
 /// The slots that the old object does not have. A change to any of its slots is denied. Slots pair by kind and name: an index
 /// shifts when a container is put in front.
-fn unchanged<'r>(old: &Pod, new: &'r Pod, claims: &mut Claims<'_>) -> Vec<Slot<'r>> {
+fn unchanged<'r>(old: &Pod, new: &'r Pod, claims: &mut Claims) -> Vec<Slot<'r>> {
     // The pod itself is one slot, under any name.
     let key = |kind: SlotKind, owner| if kind == SlotKind::Pod { (kind, "") } else { (kind, owner) };
     let before: HashMap<_, Slot<'_>> = old.slots().map(|slot| (key(slot.kind, slot.owner), slot)).collect();

@@ -11,7 +11,7 @@ use crate::{
         KIND, lint,
         manifest::{Manifest, Tree},
     },
-    diagnostic::{Diagnostic, Severity},
+    diagnostic::{Diagnostic, Severity, rules},
     quote::Quoted,
 };
 
@@ -32,8 +32,7 @@ pub(super) fn decide(review: &Review, strict: bool, lines: &mut Vec<String>) -> 
         Some(Tree::TooLarge) => lint::too_large(),
         None => lint::object(&Value::Null),
     };
-    let (errors, others): (Vec<_>, Vec<_>) =
-        findings.iter().partition(|finding| strict && finding.severity == Severity::Error);
+    let (errors, others): (Vec<_>, Vec<_>) = findings.iter().partition(|finding| strict && refuses(finding));
     let mut warnings = Warnings::default();
     for finding in others {
         warnings.push(finding.rule, &warning(finding));
@@ -44,6 +43,11 @@ pub(super) fn decide(review: &Review, strict: bool, lines: &mut Vec<String>) -> 
         [] => Ok(AllowReason::Findings),
         errors => Err(Denial::CredentialSpecWrong(spell_out(errors))),
     }
+}
+
+/// Whether a finding refuses the object where errors do. What looks like a password is judged by its form alone.
+fn refuses(finding: &Diagnostic) -> bool {
+    finding.severity == Severity::Error && *finding.rule != rules::PLUGIN_PASSWORD
 }
 
 /// The field by its last two steps, which are enough to find it, and what is wrong with it.

@@ -43,7 +43,7 @@ fn named(pod: &Pod) -> impl Iterator<Item = (Slot<'_>, SpecName)> {
 }
 
 /// The slots whose credential specs are looked up.
-pub(super) fn claims(review: &Review) -> Claims<'_> {
+pub(super) fn claims(review: &Review) -> Claims {
     let pod = match template(review) {
         Ok(pod) => pod,
         Err(reason) => return reason.into(),
@@ -51,13 +51,13 @@ pub(super) fn claims(review: &Review) -> Claims<'_> {
     let mut claims = Claims::from(AllowReason::Workload);
     claims.subject = Subject::of(review, pod).ok();
     if claims.subject.is_some() {
-        claims.all = named(pod).map(|(slot, spec)| Claim::Names(slot, spec)).collect();
+        claims.all = named(pod).map(|(slot, spec)| Claim::of(&slot, Ok(spec))).collect();
     }
     claims
 }
 
 /// What will happen to the pods.
-pub(super) fn warnings(review: &Review, claims: &Claims<'_>, facts: &Facts) -> Vec<String> {
+pub(super) fn warnings(review: &Review, claims: &Claims, facts: &Facts) -> Vec<String> {
     let Ok(pod) = template(review) else { return Vec::new() };
     let mut warnings = Warnings::default();
     if pod.has_too_many_slots() {
@@ -102,7 +102,7 @@ fn unusable_names(pod: &Pod, warnings: &mut Warnings) {
     }
 }
 
-/// A slot in a sentence, with the name that the sentence leaves a place for: a template has none of its own.
+/// A slot in a sentence, and the names that fill the sentence's `{}`. The template itself has no name.
 fn place<'p>(slot: &Slot<'p>) -> (String, Vec<&'p str>) {
     match slot.kind {
         SlotKind::Pod => ("the pod template".to_owned(), Vec::new()),
@@ -111,16 +111,17 @@ fn place<'p>(slot: &Slot<'p>) -> (String, Vec<&'p str>) {
 }
 
 /// What will happen to the slots with a name. Each credential spec is reported once, even if many slots name it.
-fn check_specs(pod: &Pod, claims: &Claims<'_>, facts: &Facts, warnings: &mut Warnings) {
-    let (mut seen, mut expected) = (HashSet::new(), HashMap::new());
+fn check_specs(pod: &Pod, claims: &Claims, facts: &Facts, warnings: &mut Warnings) {
+    let (mut seen, mut expected, mut slots) = (HashSet::new(), HashMap::new(), pod.slots());
     for claim in &claims.all {
-        let Claim::Names(slot, spec) = claim else { continue };
+        let Claim::Named { slot, spec, .. } = claim else { continue };
+        let slot = Slot::at(*slot, &mut slots);
         let is_first = seen.insert(spec);
         match facts.contents(spec) {
             Ok(contents) => {
                 let expected = expected.entry(spec).or_insert_with(|| Expected::new(contents));
                 if slot.contents.is_some_and(|own| expected.compare(own).is_err()) {
-                    let (place, mut names) = place(slot);
+                    let (place, mut names) = place(&slot);
                     names.push(spec.as_str());
                     let sentence =
                         format!("{place} has other contents than GMSA cred spec {{}}: the pods will be refused");

@@ -3,7 +3,7 @@
 //! A new webhook is:
 //! - a line in the table of [`Webhook`], from which its path, its metric label, its audit annotations and the answer to a wrong path
 //!   come;
-//! - what it reads of a review, in `Review::parse`, and what it answers, in `Review::decide`;
+//! - what it reads of a review, in `Review::parse`, and what it answers, in `Case::decide`;
 //! - an entry of `mutatingwebhook.yaml` or `validatingwebhook.yaml` in the chart and, if `kubectl gmsa doctor` must check it, in
 //!   `doctor/configuration.rs` of the plugin;
 //! - a folder in `tests/golden`, and its lines in `docs/metrics.md` (`just generate`).
@@ -39,12 +39,22 @@ impl Webhook {
     }
 }
 
-/// What the operator chooses. A random host name is not among them: it is a fact, which the caller gives or does not.
-#[derive(Clone, Copy, Debug, Default)]
+/// What the operator chooses, and a random host name.
+#[derive(Clone, Debug, Default)]
 pub struct Settings {
     pub enforcement: Enforcement,
     /// Whether `/validate-credspec` refuses a credential spec that cannot work.
     pub strict_credential_specs: bool,
+    /// The random host name for a new pod that uses GMSA without a host name: a lower-case DNS label that starts with a letter. `None` leaves
+    /// the pod without one.
+    pub hostname: Option<String>,
+}
+
+impl Settings {
+    /// Whether the first denial of a review is the answer, so that no other is asked for.
+    pub(super) fn first_denial_decides(&self, webhook: Webhook) -> bool {
+        self.enforcement == Enforcement::Enforce && webhook != Webhook::ValidateWorkload
+    }
 }
 
 /// What happens to a pod that `/mutate` or `/validate` has to deny because of what it asks for.

@@ -1,14 +1,13 @@
 //! A workload, as far as admission cares: its pod template, and whether another object controls it.
 //!
 //! A new kind is:
-//! - a line of [`KINDS`]; where its pod template is in another place, also [`template_pointer`], `WorkloadSpec`, and
+//! - a variant of [`Kind`], whose matches the compiler then names; where its pod template is in another place, also `WorkloadSpec` here, and
 //!   `gmsa-webhook.cel.workload` in the chart's `_cel.tpl`;
-//! - how the names of its pods begin, in `advice/hostname.rs`;
+//! - how the names of its pods begin, in `advice/same_computer.rs`;
 //! - a rule of `/validate-workload` in the chart's `validatingwebhook.yaml`;
-//! - in `kubectl gmsa`: `KINDS` of `commands/check/workloads.rs` for `check -A`; for `why`, `doctor` and bundles a variant of `Kind` in
-//!   `shared/workloads.rs`, whose matches the compiler then names, and the rights of `workloads` in `doctor/checks.rs`; otherwise, for bundles
-//!   alone, `is_workload` of `shared/snapshot/bundle/fields.rs` and `MORE` of `commands/doctor/bundle.rs`;
-//! - the word "workloads" in `docs/rights.md`.
+//! - the rights on it: the word "workloads" in `docs/rights.md`, and `workloads` in `doctor/checks.rs` of `kubectl gmsa`.
+
+mod kind;
 
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
@@ -17,26 +16,9 @@ use super::pod::{
     Pod,
     fields::{self, Unsupported},
 };
+pub use kind::Kind;
+
 use crate::json::{Flag, Object, fold, null_is_default};
-
-/// The kinds that carry a pod template, each with its group, as a review names them.
-pub const KINDS: [&str; 7] = [
-    "CronJob.batch",
-    "DaemonSet.apps",
-    "Deployment.apps",
-    "Job.batch",
-    "ReplicaSet.apps",
-    "ReplicationController",
-    "StatefulSet.apps",
-];
-
-/// The place of the pod template of a kind, as a JSON Pointer (RFC 6901); `None` for other kinds.
-pub fn template_pointer(kind: &str) -> Option<&'static str> {
-    match kind {
-        "CronJob.batch" => Some("/spec/jobTemplate/spec/template"),
-        _ => KINDS.contains(&kind).then_some("/spec/template"),
-    }
-}
 
 /// The parts of a workload that matter.
 #[derive(Debug)]
@@ -113,7 +95,10 @@ impl Workload {
         let template = json.map(Pod::from_json).transpose()?;
         let uses_gmsa = template.as_ref().is_some_and(Pod::uses_gmsa);
         // Advice only: what cannot be read in these fields, the API server refuses.
-        let unsupported = json.filter(|_| uses_gmsa).and_then(|json| fields::read(json).ok()).unwrap_or_default();
+        let unsupported = json
+            .filter(|_| uses_gmsa)
+            .and_then(|json| fields::read(&mut serde_json::Deserializer::from_str(json)).ok())
+            .unwrap_or_default();
         let replicas = spec.replicas.and_then(|number| number.get().parse().ok());
         Ok(Self { is_controlled, template, unsupported, replicas })
     }

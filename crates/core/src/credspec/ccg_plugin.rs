@@ -5,6 +5,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{is_dns_label, is_dns_subdomain};
+use crate::quote;
 
 word_enum! {
     /// A plugin whose input format is known, by its name on the command line.
@@ -80,6 +81,158 @@ pub fn input_from_object(guid: &str, object: Map<String, Value>) -> String {
     Value::Object(object.into_iter().map(rename).collect()).to_string()
 }
 
+/// Whether an input looks as if it held a password. What the known plugins take, an address, an ARN and an identifier hold none.
+pub fn holds_secret(input: &str) -> bool {
+    // A bound for hostile objects.
+    let input = quote::cut(input.trim(), 4096);
+    if KnownPlugin::ALL.into_iter().any(|known| known.problem(input).is_none()) || is_reference(input) {
+        return false;
+    }
+    if let Ok(Value::Object(fields)) = serde_json::from_str(&input.replace('\'', "\"")) {
+        return fields.iter().any(|(key, value)| is_secret_field(key, value.as_str().unwrap_or_default()))
+            || fields.values().filter_map(Value::as_str).any(holds_secret);
+    }
+    has_user_info(input)
+        || assigns_secret(input)
+        || is_user_with_secret(input)
+        || decoded(input).is_some_and(|text| holds_secret(&text))
+}
+
+/// An address without a user in it, an ARN, or a GUID: where a secret is, and not the secret.
+fn is_reference(input: &str) -> bool {
+    let is_address = input.starts_with("https://") && !has_user_info(input) && !input.contains('?');
+    let bare = input.trim_start_matches('{').trim_end_matches('}');
+    is_address || input.starts_with("arn:") || has_guid_shape(bare, |b| b.is_ascii_alphanumeric())
+}
+
+/// Whether an address in a text has a user and a password: `https://user:password@host`.
+fn has_user_info(input: &str) -> bool {
+    let mut rest = input;
+    while let Some((_, after)) = rest.split_once("://") {
+        let authority = after.split(['/', '?', ';', ' ']).next().unwrap_or_default();
+        if authority.rsplit_once('@').is_some_and(|(user, _)| user.contains(':')) {
+            return true;
+        }
+        rest = after;
+    }
+    false
+}
+
+/// The names of fields that hold a secret.
+const SECRET_FIELDS: [&str; 18] = [
+    "accesskey",
+    "accountkey",
+    "apikey",
+    "clientsecret",
+    "cred",
+    "kennwort",
+    "motdepasse",
+    "pass",
+    "passphrase",
+    "passwd",
+    "password",
+    "plaintextpassword",
+    "pswd",
+    "pw",
+    "pwd",
+    "secret",
+    "sharedaccesskey",
+    "sig",
+];
+
+fn is_secret_field(key: &str, value: &str) -> bool {
+    let key: String = key.chars().filter(char::is_ascii_alphabetic).map(|c| c.to_ascii_lowercase()).collect();
+    let is_of_secret = SECRET_FIELDS.contains(&key.as_str())
+        || ["password", "passwd", "passphrase"].iter().any(|end| key.ends_with(end));
+    is_of_secret && !value.trim().is_empty() && !is_reference(value.trim())
+}
+
+/// Whether a text has `Password=…`, `pwd: …` or `-p …`.
+fn assigns_secret(input: &str) -> bool {
+    let words: Vec<&str> = input.split_whitespace().collect();
+    let is_option = |pair: &[&str]| match pair {
+        [option, value] => option.starts_with('-') && (*option == "-p" || is_secret_field(option, value)),
+        _ => false,
+    };
+    let is_assigned = |(at, _): (usize, &str)| {
+        let (before, after) = input.split_at_checked(at).unwrap_or_default();
+        let is_of_key = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+        let key = before.trim_end_matches(['"', ' ']).rsplit(|c| !is_of_key(c)).next().unwrap_or_default();
+        let value = after.trim_start_matches(['=', ':', ' ', '"']).split([';', '&', ',', '|', ' ', '"', '\n']).next();
+        // An ARN says `secret:` before a name.
+        let is_of_arn =
+            before.rsplit([' ', ';', ',', '"', '&', '=']).next().is_some_and(|word| word.starts_with("arn:"));
+        !is_of_arn && is_secret_field(key, value.unwrap_or_default())
+    };
+    words.windows(2).any(is_option) || input.match_indices(['=', ':']).any(is_assigned)
+}
+
+/// A user and what follows: `CONTOSO\user:…`, `user@contoso.com:…`, `contoso.com:user:…`, `user:Pa55`.
+fn is_user_with_secret(input: &str) -> bool {
+    // The colon of an address is no separator, nor is that of a drive.
+    let text = input.replace("://", "//");
+    let is_of_domain = |user: &str| {
+        user.split_once(['\\', '/'])
+            .or_else(|| user.split_once('@'))
+            .is_some_and(|(one, other)| is_bare(one) && is_bare(other))
+    };
+    let separated = |separator: char| {
+        let parts: Vec<&str> = text.splitn(3, separator).map(str::trim).collect();
+        match *parts.as_slice() {
+            [user, secret] => {
+                let is_path = secret.starts_with(['\\', '/']);
+                let is_of_user = separator == ':' && is_bare(user) && !is_path && !is_dns_subdomain(secret);
+                !secret.is_empty() && (is_of_domain(user) || is_of_user)
+            }
+            [domain, user, secret] => {
+                // Other text has commas and spaces too.
+                let is_domain = separator == ':' || domain.contains('.') || domain.to_uppercase() == domain;
+                let is_of_user = is_bare(domain) && is_domain && (is_bare(user) || is_of_domain(user));
+                !secret.is_empty() && (is_of_domain(domain) || is_of_user)
+            }
+            _ => false,
+        }
+    };
+    [':', ';', ',', '|', '\t', ' '].into_iter().any(separated)
+}
+
+/// A name of a domain or of a user.
+fn is_bare(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '.' | '-' | '_' | '$'))
+}
+
+/// The text that is in Base64, in UTF-8 or UTF-16, where it is one.
+fn decoded(input: &str) -> Option<String> {
+    let bytes = base64(input).filter(|bytes| bytes.len() >= 8)?;
+    let wide: Vec<u16> =
+        bytes.chunks_exact(2).filter_map(|pair| Some(u16::from_le_bytes(pair.try_into().ok()?))).collect();
+    let narrow = String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'));
+    let text = narrow.or_else(|| String::from_utf16(&wide).ok())?;
+    text.chars().all(|c| !c.is_control()).then_some(text)
+}
+
+fn base64(text: &str) -> Option<Vec<u8>> {
+    let digits = text.trim_end_matches('=');
+    let (mut bytes, mut bits, mut held) = (Vec::new(), 0_u32, 0);
+    for byte in digits.bytes() {
+        let digit = match byte {
+            b'A'..=b'Z' => byte - b'A',
+            b'a'..=b'z' => byte - b'a' + 26,
+            b'0'..=b'9' => byte - b'0' + 52,
+            b'+' | b'-' => 62,
+            b'/' | b'_' => 63,
+            _ => return None,
+        };
+        bits = bits << 6 | u32::from(digit);
+        held += 6;
+        if held >= 8 {
+            held -= 8;
+            bytes.push((bits >> held).to_le_bytes()[0]);
+        }
+    }
+    Some(bytes)
+}
+
 fn azure(input: &str) -> Option<&'static str> {
     let parts = input.split(';').map(str::trim).filter(|part| !part.is_empty());
     let (mut object_id, mut secret_uri) = (None, None);
@@ -99,6 +252,10 @@ fn azure(input: &str) -> Option<&'static str> {
         (None, _) => Some("has no ObjectId="),
         (_, None) => Some("has no SecretUri="),
         (Some(id), _) if !has_guid_shape(id, |b| b.is_ascii_hexdigit()) => Some("has an ObjectId that is not a GUID"),
+        (Some(id), _) if id.bytes().all(|b| b == b'0' || b == b'-') => Some("has an ObjectId of zeros"),
+        (_, Some(uri)) if uri.contains(".privatelink.") => Some(
+            "names the private endpoint of the vault: the plugin takes the vault's own name, such as kv1.vault.azure.net",
+        ),
         (_, Some(uri)) if !uri_is_good(uri) => Some("has a SecretUri that is not https://VAULT/secrets/NAME"),
         _ => None,
     }
@@ -119,10 +276,16 @@ fn aws(input: &str) -> Option<&'static str> {
     // arn:PARTITION:SERVICE:REGION:ACCOUNT:RESOURCE
     let parts: Vec<&str> = arn.splitn(6, ':').collect();
     match parts.as_slice() {
-        ["arn", partition, "secretsmanager" | "ssm", _, _, resource]
+        ["arn", partition, "secretsmanager" | "ssm", region, account, resource]
             if partition.starts_with("aws") && !resource.is_empty() =>
         {
-            None
+            let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+            let is_region = region.rsplit_once('-').is_some_and(|(_, number)| is_number(number));
+            match (is_region, is_number(account)) {
+                (false, _) => Some("has a credentialArn without a region such as us-west-2"),
+                (_, false) => Some("has a credentialArn without the number of an account"),
+                _ => None,
+            }
         }
         _ => Some("has a credentialArn that is not the ARN of a secret or a parameter"),
     }
@@ -167,6 +330,76 @@ mod tests {
     }
 
     #[test]
+    fn what_looks_like_a_password_is_one() {
+        for input in [
+            "contoso.com:gmsaccg:p4ssw0rd",
+            "CONTOSO:gmsaccg:P@ssw0rd!",
+            "user@contoso.com:P@ssw0rd",
+            "gmsaccg@contoso.com:simple",
+            "CONTOSO/user:x",
+            "CONTOSO\\user:secret1",
+            "CONTOSO\\user;secret1",
+            "CONTOSO\\user,secret1",
+            "CONTOSO\\user secret1",
+            "CONTOSO\\user|secret1",
+            "contoso.com;gmsaccg;p4ssw0rd",
+            "contoso.com|gmsaccg|p4ssw0rd",
+            "contoso.com,gmsaccg,p4ssw0rd",
+            "contoso.com gmsaccg p4ssw0rd",
+            "contoso.com:CONTOSO\\gmsaccg:x",
+            "gmsaccg:P@ss",
+            "gmsaccg:Passw0rd",
+            "{'user':'gmsaccg','pass':'P@ssw0rd'}",
+            r#"{"username": "gmsaccg", "password": "x"}"#,
+            r#"{"credentialArn": "x", "secret": "y"}"#,
+            r#"{"credentials": "user@contoso.com:x"}"#,
+            "user=x;Password=hunter2",
+            "user=x&pwd=hunter2",
+            "User ID=x, Pwd=y",
+            "username: x password: y",
+            "-u gmsaccg -p x",
+            "--user gmsaccg --password x",
+            "ClientSecret=abc",
+            "https://gmsaccg:x@vault.contoso.com/secret",
+            "ObjectId=1;SecretUri=https://v/secrets/n;Password=x",
+            "AccountKey=abc==",
+            "https://kv1.vault.azure.net/secrets/u?sig=abc",
+            "Y29udG9zby5jb206Z21zYWNjZzpwNHNzdzByZA==",
+            "domainUserPassword=x",
+        ] {
+            assert!(holds_secret(input), "{input}");
+        }
+        let id = "56d9b66c-d746-4f87-bd26-26760cfdca2e";
+        for input in [
+            "",
+            "x",
+            "x:y",
+            "accounts:user-credentials",
+            id,
+            &format!("{{{id}}}"),
+            SECRET_ARN,
+            &aws_input(SECRET_ARN),
+            &aws_input("arn:aws:ssm:r:1:p"),
+            "https://kv1.vault.azure.net/secrets/u",
+            "https://vault.contoso.com:8200/v1/secret/data/gmsa",
+            "contoso.com",
+            "CONTOSO\\gmsaccg",
+            "gmsaccg@contoso.com",
+            &azure_input(id, "https://my.vault.azure.net/secrets/GMSADomainUserCred"),
+            &azure_input(id, "https://kv1.privatelink.vaultcore.azure.net/secrets/u"),
+            &azure_input("00000000-0000-0000-0000-000000000000", "https://v/secrets/n"),
+            "SecretUri=https://v/secrets/n",
+            "secret=arn:aws:secretsmanager:us-west-2:1:secret:x",
+            "password=",
+            "HKLM:\\SOFTWARE\\Contoso",
+            "GMSADomainUserCred",
+            r#"{"secretName": "gmsa", "namespace": "accounts"}"#,
+        ] {
+            assert!(!holds_secret(input), "{input}");
+        }
+    }
+
+    #[test]
     fn each_mistake_has_its_own_words() {
         let id = "ObjectId=56d9b66c-d746-4f87-bd26-26760cfdca2e";
         for (known, input, problem) in [
@@ -182,6 +415,26 @@ mod tests {
                 KnownPlugin::Azure,
                 &format!("{id};SecretUri=https://v/keys/n"),
                 "has a SecretUri that is not https://VAULT/secrets/NAME",
+            ),
+            (
+                KnownPlugin::Azure,
+                "ObjectId=00000000-0000-0000-0000-000000000000;SecretUri=https://v/secrets/n",
+                "has an ObjectId of zeros",
+            ),
+            (
+                KnownPlugin::Azure,
+                &format!("{id};SecretUri=https://kv1.privatelink.vaultcore.azure.net/secrets/n"),
+                "names the private endpoint of the vault: the plugin takes the vault's own name, such as kv1.vault.azure.net",
+            ),
+            (
+                KnownPlugin::Aws,
+                r#"{"credentialArn": "arn:aws:secretsmanager:aws-region:1:secret:x"}"#,
+                "has a credentialArn without a region such as us-west-2",
+            ),
+            (
+                KnownPlugin::Aws,
+                r#"{"credentialArn": "arn:aws:ssm:us-west-2:account:parameter/x"}"#,
+                "has a credentialArn without the number of an account",
             ),
             (KnownPlugin::Azure, "contoso.com:user:x", "contains something other than ObjectId= and SecretUri="),
             (KnownPlugin::Aws, SECRET_ARN, "is not a JSON object in a string"),

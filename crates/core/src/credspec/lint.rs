@@ -5,14 +5,19 @@
 //! right value; no finding quotes a plugin's input, which may contain a secret; each quoted text is
 //! escaped and cut.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
 pub use super::suggest_name;
 use super::{
     Contents, GROUP, MAX_CONTENTS_BYTES,
+    ccg_plugin::holds_secret,
+    domain_join::DomainJoinConfig,
     generate::{Domain, scalar},
     is_dns_subdomain,
     manifest::{MAX_BYTES, MAX_VALUES},
+    placeholder::is_placeholder,
 };
 use crate::diagnostic::{
     Diagnostic, Severity,
@@ -34,6 +39,7 @@ pub fn object(object: &Value) -> Vec<Diagnostic> {
         findings.add(&rules::OBJECT, "", "is not an object", NOTHING_TO_EXPAND, WRITE_NEW);
         return findings.0;
     };
+    let placeholders = placeholders(object);
     api_version(&mut findings, object);
     name(&mut findings, object.get("metadata"));
     findings.unknown_keys("", object, &["apiVersion", "kind", "metadata", "credspec"]);
@@ -46,7 +52,62 @@ pub fn object(object: &Value) -> Vec<Diagnostic> {
             findings.add(&rules::CREDSPEC, "credspec", "is not an object", NOTHING_TO_EXPAND, WRITE_NEW);
         }
     }
-    findings.0
+    unfilled(findings, &placeholders)
+}
+
+/// The fields whose values are still to be filled in, each with its value.
+fn placeholders(object: &Map<String, Value>) -> Vec<(String, &str)> {
+    let mut found = Vec::new();
+    let name = object.get("metadata").and_then(|metadata| metadata.get("name")).and_then(Value::as_str);
+    found.extend(name.filter(|name| is_placeholder(name)).map(|name| ("metadata.name".to_owned(), name)));
+    let mut open: Vec<(String, &Value)> =
+        object.get("credspec").map(|below| ("credspec".to_owned(), below)).into_iter().collect();
+    while let Some((field, value)) = open.pop() {
+        match value {
+            Value::String(text) if is_unfilled(&field, text) => found.push((field, text)),
+            Value::Object(fields) => {
+                open.extend(fields.iter().rev().map(|(key, below)| (format!("{field}.{}", bare(key)), below)))
+            }
+            Value::Array(items) => {
+                open.extend(items.iter().enumerate().rev().map(|(index, below)| (format!("{field}[{index}]"), below)))
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// Whether the value of a field is still a placeholder.
+fn is_unfilled(field: &str, text: &str) -> bool {
+    match field.rsplit('.').next() {
+        // What looks like a password is reported as one.
+        Some("PluginInput") => is_placeholder(text) && !holds_secret(text),
+        // Every GUID of a plugin is in braces.
+        Some("PluginGUID") => is_placeholder(text.trim_start_matches('{').trim_end_matches('}')),
+        _ => is_placeholder(text),
+    }
+}
+
+/// The findings, with one for all placeholders instead of what follows from them.
+fn unfilled(findings: Findings, placeholders: &[(String, &str)]) -> Vec<Diagnostic> {
+    let Some((first, value)) = placeholders.first() else { return findings.0 };
+    let follows = |found: &Diagnostic| {
+        let is_around = |field: &String| {
+            field.strip_prefix(&found.field).is_some_and(|rest| rest.is_empty() || rest.starts_with('['))
+        };
+        placeholders.iter().any(|(field, _)| is_around(field))
+    };
+    let mut seen = HashSet::new();
+    let names = placeholders.iter().map(|(field, _)| field.rsplit('.').next().unwrap_or(field));
+    let names: Vec<&str> = names.filter(|name| seen.insert(*name)).collect();
+    let problem = match placeholders.len() {
+        1 => format!("is still a placeholder: {}", quote(value)),
+        count => format!("{count} values are still placeholders: {}", quote::first_five(&names)),
+    };
+    let mut unfilled = Findings::default();
+    unfilled.add(&rules::PLACEHOLDER, first, problem, CANNOT_START, WRITE_NEW);
+    unfilled.0.extend(findings.0.into_iter().filter(|found| !follows(found)));
+    unfilled.0
 }
 
 /// What is wrong with an object whose `credspec` is too large to be read.
@@ -226,21 +287,21 @@ fn yaml(text: &str) -> String {
 
 /// Where a credential spec differs from the domain, as the domain itself prints it. What is missing is found by [`object`].
 pub fn against(spec: &Value, domain: &Domain) -> Vec<Diagnostic> {
-    let wanted: [(&'static Rule, &str, &str); 5] = [
-        (&rules::DNS_NAME, "DnsName", &domain.dns),
-        (&rules::DNS_TREE_NAME, "DnsTreeName", &domain.forest),
-        (&rules::NETBIOS_NAME, "NetBiosName", &domain.netbios),
-        (&rules::SID, "Sid", &domain.sid),
-        (&rules::GUID, "Guid", &domain.guid),
+    let join = DomainJoinConfig::of_spec(spec);
+    let wanted: [(&'static Rule, &str, Option<&str>, &str); 5] = [
+        (&rules::DNS_NAME, "DnsName", join.dns_name, &domain.dns),
+        (&rules::DNS_TREE_NAME, "DnsTreeName", join.dns_tree_name, &domain.forest),
+        (&rules::NETBIOS_NAME, "NetBiosName", join.net_bios_name, &domain.netbios),
+        (&rules::SID, "Sid", join.sid, &domain.sid),
+        (&rules::GUID, "Guid", join.guid, &domain.guid),
     ];
-    let differs = |(rule, key, right): (&'static Rule, &str, &str)| {
-        let field = format!("credspec.DomainJoinConfig.{key}");
-        let found = spec.pointer(&format!("/{}", field.replace('.', "/")))?.as_str()?;
+    let differs = |(rule, key, found, right): (&'static Rule, &str, Option<&str>, &str)| {
+        let found = found?;
         (!found.eq_ignore_ascii_case(right)).then(|| Diagnostic {
             consequence: Some(WRONG_DOMAIN),
             // Digits and hyphens, without quotes as everywhere.
             fix: Some(format!("{key}: {}", if key == "Guid" { bare(right) } else { yaml(right) })),
-            field,
+            field: format!("credspec.DomainJoinConfig.{key}"),
             ..Diagnostic::new(rule, format!("{} is not what the domain says, {}", quote(found), quote(right)))
         })
     };

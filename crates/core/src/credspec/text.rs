@@ -75,7 +75,7 @@ impl Formatter for Go {
 
 /// The shortest digits of a positive number, and the position of the decimal point: `("15", -2)` is 0.0015.
 fn shortest(size: f64) -> (String, i32) {
-    // Of two shortest forms that are equally near, Go and serde_json take the even one; Rust's own `Display` does not.
+    // Where two shortest forms are equally near, Go and serde_json take the even one; Rust's own `Display` does not.
     let text = Value::from(size).to_string();
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));

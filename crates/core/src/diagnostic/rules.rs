@@ -88,8 +88,12 @@ rules! {
             "Write `PortableCcgVersion: \"1\"`.";
         PLUGIN_GUID: "plugin-guid", Error, "`PluginGUID` is not a GUID in braces.",
             "Take it from the maker of the plugin, and keep the braces.";
-        PLUGIN_INPUT: "plugin-input", Error, "`PluginInput` is missing, is not a string, is not what its plugin takes, or seems to hold a password.",
-            "Write one string, as the maker of the plugin documents it. Keep passwords in the vault of the plugin.";
+        PLUGIN_INPUT: "plugin-input", Error, "`PluginInput` is missing, is not a string, or is not what its plugin takes.",
+            "Write one string, as the maker of the plugin documents it.";
+        PLUGIN_PASSWORD: "plugin-password", Error, "`PluginInput` seems to hold a password, and everybody who may read a credential spec or a Pod can read it.",
+            "Keep the password in the vault of the plugin, name the vault, and change the password.";
+        PLACEHOLDER: "placeholder", Error, "A value is still a placeholder, such as `<GMSA_NAME>` or `${GMSA}`.",
+            "Write the value, or have the tool write it that fills placeholders in, and check what comes out.";
     }
     "Accounts in the directory" {
         ACCOUNT_INCOMPLETE: "account-incomplete", Warning, "The printed account lacks properties that the check needs.",

@@ -65,7 +65,7 @@ pub(super) async fn root_key(
     let diagnostic = |rule, problem: String| about("KDS root key".to_owned(), rule, problem);
     // A key that an administrator sees has its time.
     let starts: Vec<UtcDateTime> = keys.iter().filter_map(|key| key.file_time("msKds-UseStartTime")).collect();
-    // Of others, who may read none, nothing tells that there is none. Who may make one may read all.
+    // Without the right to read keys an empty list proves nothing. A user who may create keys may read all.
     let may_make = |folder: &Entry| folder.texts(MAY_MAKE).any(|class| class.eq_ignore_ascii_case("msKds-ProvRootKey"));
     let sees_all = !keys.is_empty() || folder.iter().any(may_make);
     let names: Vec<String> = keys.iter().map(|key| first_value(&key.name)).collect();

@@ -3,6 +3,7 @@
 use gmsa_core::{
     credspec::{
         KIND,
+        domain_join::{DomainJoinConfig, accounts},
         generate::{Domain, scalar},
         is_dns_subdomain,
         lint::{WRONG_DOMAIN, against as domain},
@@ -29,8 +30,8 @@ pub const SAID_OF_SPECS: [&Rule; 3] = [&rules::ACCOUNT_CLASS, &rules::ACCOUNT_DI
 /// Compares accounts with the credential spec that pods get; `spec` is the whole object.
 pub fn against(accounts: &[Account], spec: &Value) -> Vec<Diagnostic> {
     let name = text(spec, "/metadata/name");
-    let join = |key: &str| text(spec, &format!("/credspec/DomainJoinConfig/{key}"));
-    let wanted = join("MachineAccountName");
+    let join = DomainJoinConfig::of_spec(spec);
+    let wanted = join.machine_account_name.unwrap_or_default();
     let spec_name = Quoted::new(name);
     let Some(account) = accounts.iter().find(|account| account.sam.eq_ignore_ascii_case(wanted)) else {
         let names = quoted(accounts.iter().take(3).map(|account| account.sam.as_str()));
@@ -47,16 +48,18 @@ pub fn against(accounts: &[Account], spec: &Value) -> Vec<Diagnostic> {
     };
     let mut list: Vec<Diagnostic> = listed(account, spec).into_iter().collect();
     // The account's domain differs from the credential spec's.
-    let mut same = |field: &str, own: Option<String>, key: &str| {
-        if let Some(own) = own.filter(|own| !own.eq_ignore_ascii_case(join(key))) {
-            let named = Quoted::new(join(key));
+    let mut same = |field: &str, own: Option<String>, key: &str, written: Option<&str>| {
+        let written = written.unwrap_or_default();
+        if let Some(own) = own.filter(|own| !own.eq_ignore_ascii_case(written)) {
+            let named = Quoted::new(written);
             let problem = format!("the domain is {}, and {named} in credential spec {spec_name}", Quoted::new(&own));
             list.push(differs(account, field, problem, WRONG_DOMAIN, format!("{key}: {}", scalar(&own))));
         }
     };
-    same("DistinguishedName", account.domain(), "DnsName");
-    same("SID", account.domain_sid().map(|sid| sid.to_string()), "Sid");
-    if account.guid.as_deref().is_some_and(|guid| guid.eq_ignore_ascii_case(join("Guid"))) {
+    same("DistinguishedName", account.domain(), "DnsName", join.dns_name);
+    same("SID", account.domain_sid().map(|sid| sid.to_string()), "Sid", join.sid);
+    let written = join.guid.unwrap_or_default();
+    if account.guid.as_deref().is_some_and(|guid| guid.eq_ignore_ascii_case(written)) {
         let problem = format!("credential spec {spec_name} has the GUID of the account instead of the domain");
         let fix = "Guid: (Get-ADDomain).ObjectGUID".to_owned();
         list.push(differs(account, "ObjectGUID", problem, WRONG_DOMAIN, fix));
@@ -70,14 +73,12 @@ fn differs(account: &Account, field: &str, problem: String, why: &'static str, f
 
 /// Where the credential spec does not list the account that it is for.
 fn listed(account: &Account, spec: &Value) -> Option<Diagnostic> {
-    let listed = spec.pointer("/credspec/ActiveDirectoryConfig/GroupManagedServiceAccounts").and_then(Value::as_array);
-    let mut names = listed.into_iter().flatten().map(|entry| text(entry, "/Name"));
-    if names.any(|listed| listed.eq_ignore_ascii_case(&account.sam)) {
+    if accounts(spec).any(|listed| listed.eq_ignore_ascii_case(&account.sam)) {
         return None;
     }
     let name = Quoted::new(text(spec, "/metadata/name"));
     let problem = format!("credential spec {name} does not list {} for the host", Quoted::new(&account.sam));
-    let (sam, scope) = (scalar(&account.sam), scalar(text(spec, "/credspec/DomainJoinConfig/DnsName")));
+    let (sam, scope) = (scalar(&account.sam), scalar(DomainJoinConfig::of_spec(spec).dns_name.unwrap_or_default()));
     let fix = format!("add {{Name: {sam}, Scope: {scope}}} to GroupManagedServiceAccounts");
     Some(differs(account, "SamAccountName", problem, "the host fetches no password for it", fix))
 }
@@ -117,9 +118,9 @@ async fn of_forest(
     now: UtcDateTime,
 ) -> Result<(Vec<Diagnostic>, Option<Account>), Error> {
     const MACHINE: &str = "credspec.DomainJoinConfig.MachineAccountName";
-    let join = |key: &str| spec.pointer(&format!("/credspec/DomainJoinConfig/{key}")).and_then(Value::as_str);
-    let named = join("DnsName").and_then(|dns| forest.named(dns).ok());
-    let Some(sam) = join("MachineAccountName") else {
+    let join = DomainJoinConfig::of_spec(spec);
+    let named = join.dns_name.and_then(|dns| forest.named(dns).ok());
+    let Some(sam) = join.machine_account_name else {
         // What is missing is another finding.
         let of = named.or_else(|| forest.own());
         let found = of.map(|of| domain(spec, &of.domain)).unwrap_or_default();
@@ -162,7 +163,7 @@ async fn of_forest(
 
 /// What is said of a credential spec whose domain no directory that was asked has.
 fn elsewhere(spec: &Value) -> Diagnostic {
-    let dns = text(spec, "/credspec/DomainJoinConfig/DnsName");
+    let dns = DomainJoinConfig::of_spec(spec).dns_name.unwrap_or_default();
     let (named, ask) = if is_dns_subdomain(&dns.to_ascii_lowercase()) {
         (dns.to_owned(), dns.to_ascii_lowercase())
     } else {
@@ -177,16 +178,16 @@ fn elsewhere(spec: &Value) -> Diagnostic {
 
 /// Whether no field of the domain matches a domain of the forest. Two forests may share a NetBIOS name, so its match alone proves nothing.
 fn is_elsewhere(spec: &Value, forest: &Forest) -> bool {
-    let written =
-        |key: &str| Some(text(spec, &format!("/credspec/DomainJoinConfig/{key}"))).filter(|text| !text.is_empty());
+    let DomainJoinConfig { dns_name, dns_tree_name, sid, guid, net_bios_name, .. } = DomainJoinConfig::of_spec(spec);
+    let is_written = |text: &&str| !text.is_empty();
     let is_own = |text: &str| {
         let of = |Domain { dns, forest, netbios, sid, guid }: &Domain| {
             [dns, forest, netbios, sid, guid].into_iter().any(|own| own.eq_ignore_ascii_case(text))
         };
         forest.domains.iter().any(|domain| of(&domain.domain))
     };
-    let mut others = ["DnsName", "DnsTreeName", "Sid", "Guid"].into_iter().filter_map(written).peekable();
-    let netbios = written("NetBiosName").filter(|_| others.peek().is_none());
+    let mut others = [dns_name, dns_tree_name, sid, guid].into_iter().flatten().filter(is_written).peekable();
+    let netbios = net_bios_name.filter(is_written).filter(|_| others.peek().is_none());
     let mut all = others.chain(netbios).peekable();
     all.peek().is_some() && !all.any(is_own)
 }

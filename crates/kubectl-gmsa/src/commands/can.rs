@@ -52,7 +52,7 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
         let (names, read): (BTreeSet<SpecName>, _) = if let Some(path) = &options.state {
             let read = input::manifests(std::slice::from_ref(path));
             let specs = read.documents.iter().filter(|document| is_credential_spec(document));
-            (specs.filter_map(|document| spec_name(&document.value)).collect(), read)
+            (specs.filter_map(|document| spec_name(&document.value())).collect(), read)
         } else {
             let snapshot = snapshot.insert(options.from.open(connection).await?);
             let specs = snapshot.list(&collection()).await?;

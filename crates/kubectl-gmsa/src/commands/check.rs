@@ -12,10 +12,10 @@ use std::{
 
 use anyhow::bail;
 use clap::Args;
-use serde_json::Value;
 
 use crate::shared::{
     Outcome,
+    args::size,
     connection::{Connection, block_on},
     credspecs, input,
     output::{Filter, Format, Report, Style},
@@ -24,22 +24,28 @@ use crate::shared::{
 };
 use gmsa_cluster::manifests::Document;
 
+mod annotations;
 mod argo;
 mod builds;
+mod cluster_context;
 mod elsewhere;
 mod gmsa_fields;
 mod hostnames;
+mod images;
+mod live_cluster;
+mod manifest_objects;
 mod other_fields;
+mod placeholders;
 mod pods;
 mod pointer;
 mod refused;
 mod search;
-mod surroundings;
+mod strings;
 mod template;
 mod workloads;
 
+use cluster_context::ClusterContext;
 use search::Search;
-use surroundings::Surroundings;
 
 const EXAMPLES: &str = "Examples:
   # Check the manifests of a folder
@@ -78,6 +84,11 @@ pub struct Options {
     live: bool,
     #[command(flatten)]
     from: From,
+    /// Read at most this much of files
+    ///
+    /// In bytes, or with Ki, Mi or Gi
+    #[arg(long, value_name = "SIZE", default_value = "64Mi", value_parser = size)]
+    max_size: usize,
     /// Print manifests as the API server would store them
     ///
     /// The report is then on standard error
@@ -105,7 +116,7 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     }
     let (mut report, mut documents) = (Report::default(), Vec::new());
     if !is_of_cluster {
-        let mut found = input::manifests(&options.files);
+        let mut found = input::manifests_of(&options.files, options.max_size);
         input::expect(found.documents.len(), "Kubernetes object", &mut found.problems, &options.files);
         report.findings = found.problems;
         report.findings.extend(found.foreign);
@@ -118,21 +129,22 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
             documents = workloads::read(snapshot, namespace, &mut report).await?;
         }
         report.documents = documents.len();
-        let mut surroundings = Surroundings::read(options, connection, snapshot, &documents, &mut report).await;
-        let namespace = surroundings.namespace.clone();
-        // The pods that would be stored differently, by the position of their document.
+        let mut context = ClusterContext::read(options, connection, snapshot, &documents, &mut report).await;
+        let namespace = context.namespace.clone();
+        // The pods that would be stored differently as JSON, by the position of their document.
         let mut stored = HashMap::new();
         for (place, document) in documents.iter().enumerate() {
             report.findings.extend(other_fields::kind(document));
+            let value = document.value();
             if credspecs::is_credential_spec(document) {
-                report.findings.extend(credspecs::findings(document));
+                report.findings.extend(credspecs::findings(document, &value));
                 continue;
             }
-            let Search { pods, more, .. } = Search::of(document, &namespace);
-            report.findings.extend(elsewhere::findings(document, &pods, &namespace));
+            let Search { pods, more, .. } = Search::of(document, &value, &namespace);
+            report.findings.extend(elsewhere::findings(document, &value, &pods, &namespace));
             for pod in &pods {
-                let pod = pods::check(pod, &mut surroundings, &mut report).await?;
-                stored.extend(pod.map(|pod| (place, pod)));
+                let pod = pods::check(pod, &mut context, &mut report).await?;
+                stored.extend(pod.filter(|_| options.patched).map(|pod| (place, pod.to_string())));
             }
             if let Some(pod) = pods.first().filter(|_| more > 0) {
                 let text = format!("{more} more pod templates of this object are not checked");
@@ -140,7 +152,7 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
                 report.findings.push(pod.finding_at(&rules::NOT_CHECKED, "", text).with_fix(fix));
             }
         }
-        report.findings.extend(surroundings.unchecked());
+        report.findings.extend(context.unchecked());
         Ok(stored)
     })?;
     let style = if options.patched { Style::PLAIN } else { Style::of_terminal() };
@@ -155,14 +167,15 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
 }
 
 /// All documents as they would be stored, as one YAML stream.
-fn stream(documents: &[Document], patched: &HashMap<usize, Value>) -> anyhow::Result<Vec<u8>> {
+fn stream(documents: &[Document], patched: &HashMap<usize, String>) -> anyhow::Result<Vec<u8>> {
     let mut out = Vec::new();
     for (place, document) in documents.iter().enumerate() {
         if place > 0 {
             out.extend_from_slice(b"---\n");
         }
-        let stored = patched.get(&place).unwrap_or(&document.value);
-        out.extend_from_slice(serde_saphyr::to_string(stored)?.as_bytes());
+        let stored = patched.get(&place).map(|stored| serde_json::from_str(stored)).transpose()?;
+        let stored = stored.unwrap_or_else(|| document.value());
+        out.extend_from_slice(serde_saphyr::to_string(&stored)?.as_bytes());
     }
     Ok(out)
 }

@@ -467,16 +467,18 @@ fn lint(options: &LintOptions, connection: &Connection) -> anyhow::Result<Outcom
     let domain = options.from_ad.as_deref().map(domain).transpose()?;
     let mut report = Report { documents: specs.len(), findings: problems, ..Report::default() };
     for document in &specs {
-        report.findings.extend(findings(document));
-        let against = domain.iter().flat_map(|domain| lint::against(&document.value, domain));
-        report.findings.extend(against.map(|found| located(document, found)));
+        let spec = document.value();
+        report.findings.extend(findings(document, &spec));
+        let against = domain.iter().flat_map(|domain| lint::against(&spec, domain));
+        report.findings.extend(located(document, &spec, against));
     }
     if !sources.is_empty() {
         report.findings.extend(block_on(async {
             let (mut directories, mut list) = (opened(sources).await?, Vec::new());
             for document in specs {
-                let found = credential_spec(&mut directories, &document.value, UtcDateTime::now()).await?;
-                list.extend(found.found.into_iter().map(|found| located(document, found)));
+                let spec = document.value();
+                let found = credential_spec(&mut directories, &spec, UtcDateTime::now()).await?;
+                list.extend(located(document, &spec, found.found));
             }
             anyhow::Ok(list)
         })?);
@@ -491,7 +493,7 @@ async fn of_cluster(names: &[SpecName], connection: &Connection) -> anyhow::Resu
     for name in names {
         let spec: Option<Value> = cluster.find(&format!("{}/{name}", collection())).await?;
         let spec = spec.with_context(|| format!("there is no credential spec {name} in the cluster"))?;
-        let mut document = Document::of_api(name.as_str(), &format!("{GROUP}/{VERSION}"), KIND, spec);
+        let mut document = Document::of_api(name.as_str(), &format!("{GROUP}/{VERSION}"), KIND, &spec);
         // There is no file, so there is no line.
         document.location.position = None;
         all.documents.push(document);

@@ -129,7 +129,7 @@ async fn revoke(cluster: &Cluster, grant: &GrantObjects<'_>, dry_run: &DryRun) -
         .context("cannot tell what else gives the permission")?;
     let (own, others): (Vec<Document>, Vec<Document>) =
         documents.into_iter().partition(|document| grant.is_binding(document));
-    if !own.iter().all(|document| grant.is_own_binding(&document.value)) {
+    if !own.iter().all(|document| grant.is_own_binding(&document.value())) {
         bail!("rolebinding/{binding} in {} {GRANTS_MORE}", grant.namespace);
     }
     let deleted = cluster.delete(&grant.binding_path(), &dry_run.parameter().replacen('&', "?", 1)).await;

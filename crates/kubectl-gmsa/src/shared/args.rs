@@ -28,6 +28,15 @@ pub fn timeout(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// A number of bytes, as Kubernetes writes a quantity of memory.
+pub fn size(text: &str) -> Result<usize, String> {
+    const UNITS: [(&str, u32); 3] = [("Ki", 10), ("Mi", 20), ("Gi", 30)];
+    let unit = UNITS.iter().find_map(|(unit, bits)| Some((text.strip_suffix(unit)?, *bits)));
+    let (number, bits) = unit.unwrap_or((text, 0));
+    let bytes = number.parse::<usize>().ok().and_then(|number| number.checked_mul(1 << bits));
+    bytes.ok_or_else(|| "expected a number of bytes such as 64Mi".to_owned())
+}
+
 /// `--dry-run`, as `kubectl` has it.
 #[derive(Debug, Args)]
 pub struct DryRun {
@@ -110,6 +119,16 @@ mod tests {
             ("shop:a/b", "\"a/b\" is not the name of a service account"),
         ] {
             assert_eq!(service_account(text).unwrap_err(), error);
+        }
+    }
+
+    #[test]
+    fn a_size_is_a_quantity_of_memory() {
+        for (text, bytes) in [("0", 0), ("512", 512), ("1Ki", 1 << 10), ("64Mi", 64 << 20), ("2Gi", 2 << 30)] {
+            assert_eq!(size(text), Ok(bytes), "{text}");
+        }
+        for text in ["", "-1", "1.5Mi", "64MB", "99999999999Gi"] {
+            assert_eq!(size(text), Err("expected a number of bytes such as 64Mi".to_owned()), "{text}");
         }
     }
 

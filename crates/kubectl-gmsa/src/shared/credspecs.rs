@@ -20,16 +20,22 @@ pub fn is_credential_spec(document: &Document) -> bool {
 }
 
 /// What is wrong with a credential spec.
-pub fn findings(document: &Document) -> impl Iterator<Item = Diagnostic> {
-    lint::object(&document.value).into_iter().map(move |found| located(document, found))
+pub fn findings(document: &Document, spec: &Value) -> Vec<Diagnostic> {
+    located(document, spec, lint::object(spec)).collect()
 }
 
-/// A finding on a credential spec, with its place.
-pub fn located(document: &Document, found: Diagnostic) -> Diagnostic {
+/// Findings on a credential spec, with their places.
+pub fn located(
+    document: &Document,
+    spec: &Value,
+    found: impl IntoIterator<Item = Diagnostic>,
+) -> impl Iterator<Item = Diagnostic> {
     // One without a name is reported by the linter.
-    let name = document.value.pointer("/metadata/name").and_then(Value::as_str).unwrap_or("");
-    let location = document.location_of(&pointer(&found.field));
-    Diagnostic { object: format!("{KIND} {name}"), ..found }.at(location)
+    let object = format!("{KIND} {}", spec.pointer("/metadata/name").and_then(Value::as_str).unwrap_or(""));
+    found.into_iter().map(move |found| {
+        let location = document.location_of(&pointer(&found.field));
+        Diagnostic { object: object.clone(), ..found }.at(location)
+    })
 }
 
 /// A field's path as a JSON Pointer (RFC 6901): `a.b[0].c` is `/a/b/0/c`.

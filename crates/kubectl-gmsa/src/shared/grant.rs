@@ -33,10 +33,12 @@ impl GrantObjects<'_> {
 
     /// Whether the document is the RoleBinding of this grant's name.
     pub fn is_binding(&self, document: &Document) -> bool {
-        let field = |pointer: &str| document.value.pointer(pointer).and_then(Value::as_str);
-        document.kind == "RoleBinding"
-            && field("/metadata/namespace") == Some(self.namespace)
-            && field("/metadata/name") == Some(&self.binding())
+        if document.kind != "RoleBinding" {
+            return false;
+        }
+        let binding = document.value();
+        let field = |pointer: &str| binding.pointer(pointer).and_then(Value::as_str);
+        field("/metadata/namespace") == Some(self.namespace) && field("/metadata/name") == Some(&self.binding())
     }
 
     /// Whether the RoleBinding of this grant's name gives nothing but this permission to this service account. The names of two

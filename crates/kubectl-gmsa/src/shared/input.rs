@@ -20,9 +20,18 @@ use gmsa_core::{
     quote::shell::posix,
 };
 
+/// How many bytes of manifests are read in a run, unless an option says more.
+const MAX_BYTES: usize = 64 * 1024 * 1024;
+
 /// More than a server reads: `kubectl get pods -A -o yaml` prints one document of some 600 values for each pod.
-const BOUNDS: Bounds =
-    Bounds { file_bytes: 64 * 1024 * 1024, files: 100_000, total_bytes: 512 * 1024 * 1024, values: 4_000_000 };
+const BOUNDS: Bounds = Bounds {
+    file_bytes: usize::MAX,
+    files: 100_000,
+    total_bytes: MAX_BYTES,
+    read_bytes: 0,
+    values: 100_000_000,
+    remedy: ": name fewer files",
+};
 
 /// The largest text that PowerShell or ldapsearch printed, in bytes.
 const MAX_TEXT: u64 = 16 * 1024 * 1024;
@@ -30,7 +39,7 @@ const MAX_TEXT: u64 = 16 * 1024 * 1024;
 /// Standard input, on the command line.
 pub const STDIN: &str = "-";
 
-/// The files by which another tool changes the manifests of a folder, and its command.
+/// Files that mark a folder whose manifests another tool renders, with its command.
 const RENDERED: [(&str, &str); 4] = [
     ("kustomization.yaml", "kubectl kustomize"),
     ("kustomization.yml", "kubectl kustomize"),
@@ -39,21 +48,35 @@ const RENDERED: [(&str, &str); 4] = [
 ];
 
 pub fn manifests(paths: &[PathBuf]) -> Manifests {
+    within(paths, BOUNDS)
+}
+
+/// Reads manifests of at most this many bytes in all, by the option `--max-size`.
+pub fn manifests_of(paths: &[PathBuf], max_bytes: usize) -> Manifests {
+    let remedy = ": name fewer files, or allow more with --max-size";
+    within(paths, Bounds { total_bytes: max_bytes, remedy, ..BOUNDS })
+}
+
+fn within(paths: &[PathBuf], mut bounds: Bounds) -> Manifests {
     let mut found = Manifests::default();
     for path in paths.iter().flat_map(|path| expand(path)) {
         let name = path.display().to_string();
+        bounds.read_bytes = found.bytes;
         found.extend(if path == Path::new(STDIN) {
-            parse("<stdin>", read_standard_input(BOUNDS.file_bytes as u64))
+            parse("<stdin>", read_standard_input(bounds.left() as u64), &bounds)
         } else if name.starts_with("https://") || name.starts_with("http://") {
             let fetch =
                 posix(&name).map_or_else(String::new, |url| format!(": curl -sSfL {url} | kubectl gmsa check -f -"));
             problem(&name, format!("a URL is not read; fetch it first{fetch}"))
+        } else if let Some((language, how)) = of_language(&path) {
+            problem(&name, format!("this is {language}, not YAML: {how}"))
         } else if let Some(folder) = of_tool(&path) {
-            without_rendered(folder, manifests::load(folder, &BOUNDS))
+            without_rendered(folder, manifests::load(folder, &bounds))
         } else if is_pipe(&path) {
-            parse(&name, File::open(&path).and_then(|mut file| read(&mut file, BOUNDS.file_bytes as u64)))
+            let read = File::open(&path).and_then(|mut file| read(&mut file, bounds.left() as u64));
+            parse(&name, read, &bounds)
         } else {
-            without_rendered(&path, manifests::load(&path, &BOUNDS))
+            without_rendered(&path, manifests::load(&path, &bounds))
         });
     }
     found
@@ -80,7 +103,26 @@ fn is_pipe(path: &Path) -> bool {
     return path.as_os_str().is_empty();
 }
 
-/// The folder of a file by which another tool changes manifests, or of the templates of a chart.
+/// Languages that make manifests, by the end of a file's name, and how to have their manifests.
+const LANGUAGES: [(&str, &str, &str); 4] = [
+    (
+        ".tf",
+        "Terraform",
+        "check what it has applied (`kubectl gmsa check -n NAMESPACE`), or of resources kubernetes_manifest what it plans: `terraform show -json PLAN \
+         | jq '{apiVersion: \"v1\", kind: \"List\", items: [.. | objects | select(.type? == \"kubernetes_manifest\") | .values.manifest]}' \
+         | kubectl gmsa check -f -`",
+    ),
+    (".jsonnet", "Jsonnet", "`jsonnet -y FILE | kubectl gmsa check -f -`"),
+    (".cue", "CUE", "`cue export --out yaml FILE | kubectl gmsa check -f -`"),
+    (".bicep", "Bicep", "check what it has applied: `kubectl gmsa check -n NAMESPACE`"),
+];
+
+fn of_language(path: &Path) -> Option<(&'static str, &'static str)> {
+    let name = path.file_name()?.to_str()?.to_ascii_lowercase();
+    LANGUAGES.iter().find(|(end, ..)| name.ends_with(end)).map(|(_, language, how)| (*language, *how))
+}
+
+/// The folder that another tool renders, for its file or for the templates of a chart.
 fn of_tool(path: &Path) -> Option<&Path> {
     let folder = path.parent()?;
     let name = path.file_name()?.to_str()?;
@@ -101,7 +143,7 @@ fn without_rendered(root: &Path, found: Manifests) -> Manifests {
         tool.map(|(folder, command)| rendered.insert(folder, command)).is_some()
     };
     let mut is_rendered = |location: Option<&Location>| location.is_some_and(|location| of(&location.file));
-    let mut kept = Manifests::default();
+    let mut kept = Manifests { bytes: found.bytes, ..Manifests::default() };
     kept.documents.extend(found.documents.into_iter().filter(|document| !is_rendered(Some(&document.location))));
     kept.foreign.extend(found.foreign.into_iter().filter(|problem| !is_rendered(problem.location.as_ref())));
     kept.problems.extend(found.problems.into_iter().filter(|problem| !is_rendered(problem.location.as_ref())));
@@ -135,13 +177,16 @@ fn problem(name: &str, message: String) -> Manifests {
     found
 }
 
-fn parse(name: &str, read: io::Result<Option<Vec<u8>>>) -> Manifests {
+fn parse(name: &str, read: io::Result<Option<Vec<u8>>>, bounds: &Bounds) -> Manifests {
     match read {
-        Ok(Some(bytes)) => match decode(bytes) {
-            Ok(text) => manifests::parse_within(name, &text, &BOUNDS).strict(),
-            Err(_) => problem(name, "expected text in UTF-8 or UTF-16".to_owned()),
-        },
-        Ok(None) => problem(name, format!("expected at most {} bytes", BOUNDS.file_bytes)),
+        Ok(Some(bytes)) => {
+            let length = bytes.len();
+            match decode(bytes) {
+                Ok(text) => Manifests { bytes: length, ..manifests::parse_within(name, &text, bounds).strict() },
+                Err(_) => problem(name, "expected text in UTF-8 or UTF-16".to_owned()),
+            }
+        }
+        Ok(None) => problem(name, bounds.exceeded()),
         Err(error) => problem(name, format!("cannot be read: {error}")),
     }
 }

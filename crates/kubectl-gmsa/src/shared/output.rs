@@ -39,9 +39,9 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Of what was found. Where something fails and something else is lacking, `first` decides:
-    /// - of checks, what fails comes first, because what is lacking may follow from it;
-    /// - of a report, what is lacking comes first, because it would pass for a whole one.
+    /// The outcome of these findings. `first` decides between a failure and an incomplete part:
+    /// - a failed check comes first, because the incomplete part may follow from it;
+    /// - an incomplete report comes first, because it would pass for a complete one.
     fn of<'f>(
         found: impl Iterator<Item = &'f Diagnostic>,
         is_lacking: impl Fn(&Diagnostic) -> bool,
@@ -90,7 +90,7 @@ pub enum Format {
     Github,
 }
 
-/// The form of what is no report of findings.
+/// The form of what is not about lines of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Shape {
     /// For people
@@ -98,6 +98,15 @@ pub enum Shape {
     Table,
     /// For programs
     Json,
+}
+
+impl From<Shape> for Format {
+    fn from(shape: Shape) -> Self {
+        match shape {
+            Shape::Table => Self::Table,
+            Shape::Json => Self::Json,
+        }
+    }
 }
 
 /// Prints what was found, for people or for programs.
@@ -133,7 +142,7 @@ pub fn checks_json(checks: &[Check], filter: &Filter) -> anyhow::Result<String> 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Place {
-    /// Of an object of a cluster its namespace, kind and name: `shop/Deployment/web`.
+    /// For an object of a cluster its namespace, kind and name: `shop/Deployment/web`.
     pub file: Arc<str>,
     /// The line in it, counted from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -161,8 +170,8 @@ pub struct Report {
 
 impl Report {
     /// Prints the report on standard output.
-    pub fn print(self, format: Format, filter: &Filter) -> anyhow::Result<Outcome> {
-        let (text, outcome) = self.render(format, filter, Style::of_terminal())?;
+    pub fn print(self, format: impl Into<Format>, filter: &Filter) -> anyhow::Result<Outcome> {
+        let (text, outcome) = self.render(format.into(), filter, Style::of_terminal())?;
         print(text)?;
         Ok(outcome)
     }

@@ -2,6 +2,7 @@
 
 use futures::future::join_all;
 use gmsa_cluster::manifests::{Document, Manifests};
+use serde_json::Value;
 
 use super::{snapshot::Snapshot, unread::Read};
 
@@ -21,7 +22,8 @@ pub async fn roles_and_bindings(snapshot: &Snapshot) -> Read<Manifests> {
         KINDS.map(|(_, resources)| async move { snapshot.list(&format!("/apis/{API_VERSION}/{resources}")).await });
     let mut found = Manifests::default();
     for ((kind, resources), items) in KINDS.into_iter().zip(join_all(reading).await) {
-        found.documents.extend(items?.into_iter().map(|item| Document::of_api(resources, API_VERSION, kind, item)));
+        let document = |item: &Value| Document::of_api(resources, API_VERSION, kind, item);
+        found.documents.extend(items?.iter().map(document));
     }
     Ok(found)
 }

@@ -12,6 +12,7 @@ use super::{pods::ClusterPod, progress};
 use crate::shared::rules::{self, Names};
 use gmsa_core::{
     admission::pod::{Slot, SlotKind},
+    credspec::domain_join::DomainJoinConfig,
     diagnostic::{Check, Diagnostic, Rule, Severity},
     quote,
 };
@@ -174,18 +175,18 @@ fn identity(pod: &ClusterPod, container: &Slot<'_>) -> Result<Identity, Box<Diag
     let Ok(contents) = serde_json::from_str::<Value>(contents) else {
         return Err(refusal(&rules::CMS_PLUGINS, "the contents that the pod carries are not JSON"));
     };
-    let of_join = |key: &str| contents.pointer(&format!("/DomainJoinConfig/{key}")).and_then(Value::as_str);
-    let name = |key: &str, rule| {
-        let value = of_join(key).unwrap_or("");
+    let join = DomainJoinConfig::of(&contents);
+    let name = |key: &str, value: Option<&str>, rule| {
+        let value = value.unwrap_or("");
         word(value).map_err(|_| {
             let value = quote::quoted(value, quote::NAME);
             refusal(rule, &format!("{key} in the contents that the pod carries is not a name: {value}"))
         })
     };
     Ok(Identity {
-        domain: name("DnsName", &rules::DNS_NAME)?,
-        net_bios: of_join("NetBiosName").unwrap_or("").to_owned(),
-        account: name("MachineAccountName", &rules::ACCOUNT)?,
+        domain: name("DnsName", join.dns_name, &rules::DNS_NAME)?,
+        net_bios: join.net_bios_name.unwrap_or("").to_owned(),
+        account: name("MachineAccountName", join.machine_account_name, &rules::ACCOUNT)?,
     })
 }
 

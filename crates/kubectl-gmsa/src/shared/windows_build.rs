@@ -6,6 +6,8 @@
 
 use std::fmt;
 
+use gmsa_core::admission::pod::VERSION_LABELS;
+
 /// A build of Windows 10.0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Build(u32);
@@ -45,6 +47,29 @@ impl Build {
     pub fn of_label(value: &str) -> Option<Self> {
         let build = value.strip_prefix("10.0.")?.split('.').next()?;
         build.parse().ok().map(Self)
+    }
+
+    /// The build of the nodes with this label, where it is one that says it: [`LABEL`], or a label of AKS or GKE that ends with the version.
+    pub fn of_node_label(key: &str, value: &str) -> Option<Self> {
+        if key == LABEL {
+            return Self::of_label(value);
+        }
+        let release =
+            || RELEASES.iter().find(|(name, _)| name.strip_prefix("ltsc").is_some_and(|year| value.ends_with(year)));
+        VERSION_LABELS.contains(&key).then(release).flatten().map(|(_, build)| Self(*build))
+    }
+
+    /// The value of such a label, which has this one, for nodes of this build.
+    pub fn label_value(self, key: &str, value: &str) -> Option<String> {
+        if key == LABEL {
+            return Some(self.to_string());
+        }
+        let year = RELEASES
+            .iter()
+            .find(|(name, build)| name.starts_with("ltsc") && *build == self.0)?
+            .0
+            .strip_prefix("ltsc")?;
+        Some(format!("{}{year}", value.trim_end_matches(|c: char| c.is_ascii_digit())))
     }
 
     /// The build of an image, as far as its tag says it: `ltsc2022`, `8.0-nanoserver-1809`, `10.0.26100.1742-amd64`. `None` where the
@@ -169,6 +194,28 @@ mod tests {
             assert_eq!(Build::of_label(other), None, "{other}");
         }
         assert_eq!(Build(20348).to_string(), "10.0.20348");
+    }
+
+    #[test]
+    fn labels_of_clouds_say_a_build() {
+        for (key, value, build) in [
+            ("kubernetes.azure.com/os-sku", "Windows2025", Some(26100)),
+            ("kubernetes.azure.com/os-sku", "Windows2019", Some(17763)),
+            ("kubernetes.azure.com/os-sku-effective", "Windows2022", Some(20348)),
+            ("cloud.google.com/gke-windows-os-version", "2022", Some(20348)),
+            ("kubernetes.azure.com/os-sku", "WindowsAnnual", None),
+            ("kubernetes.azure.com/os-sku", "Ubuntu2204", None),
+            ("cloud.google.com/gke-os-distribution", "windows_ltsc", None),
+            (super::LABEL, "10.0.20348", Some(20348)),
+        ] {
+            assert_eq!(Build::of_node_label(key, value), build.map(Build), "{key} {value}");
+        }
+        assert_eq!(
+            Build(17763).label_value("kubernetes.azure.com/os-sku", "Windows2025").as_deref(),
+            Some("Windows2019")
+        );
+        assert_eq!(Build(26100).label_value(super::LABEL, "10.0.20348").as_deref(), Some("10.0.26100"));
+        assert_eq!(Build(25398).label_value("kubernetes.azure.com/os-sku", "Windows2025"), None);
     }
 
     #[test]

@@ -54,7 +54,7 @@ async fn an_api_server_that_answers_nothing_is_not_asked_again() {
     // What follows from the first answers, such as the dry runs and the Services, is not asked for.
     let asked = |verb| api.count(verb, "");
     let again = [asked(Verb::Get), asked(Verb::List), asked(Verb::Create)];
-    assert_eq!(again, [2, 12, 0]);
+    assert_eq!(again, [2, 13, 0]);
     // Nor are the kinds of workloads that are listed one after the other.
     let before = api.count(Verb::List, "");
     let output = run(&api, &["check", "-A", "--request-timeout", "2s"]).await;

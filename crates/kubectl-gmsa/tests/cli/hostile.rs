@@ -119,7 +119,8 @@ fn nothing_from_a_directory_is_code_or_forges_a_line() {
             &["account", "lint", "--directory", &file],
             &["credspec", "lint", "-f", "spec.yaml", "--directory", &file],
         ] {
-            for format in ["table", "json", "sarif", "github"] {
+            let of_files: &[&str] = if arguments[0] == "credspec" { &["sarif", "github"] } else { &[] };
+            for format in ["table", "json"].iter().chain(of_files).copied() {
                 let output = run(folder.path(), &[arguments, &["-o", format]].concat(), b"");
                 let (report, about) = (text(&output.stdout), format!("{arguments:?} {format}"));
                 assert!(!report.is_empty(), "{about}: {}", text(&output.stderr));

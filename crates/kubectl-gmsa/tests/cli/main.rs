@@ -179,7 +179,7 @@ fn hostile_files_are_reported_and_the_rest_is_checked() {
         "./binary.yaml:1: expected text in UTF-8 or UTF-16",
         "./bomb.yaml:4: expected aliases to repeat at most 5000 values",
         "./deep.yaml:1: recursion limit exceeded",
-        "./huge.yaml: expected at most 67108864 bytes",
+        "./huge.yaml: expected at most 67108864 bytes in all manifests: name fewer files, or allow more with --max-size",
         #[cfg(unix)]
         "./nowhere.yaml: cannot be read: No such file or directory (os error 2)",
         "./zeros.yaml:1: unexpected character: `\\u{0}'",

@@ -2,8 +2,8 @@
 //!
 //! In a cluster a controller copies the rules of all selected roles, repeatedly, until nothing changes. Here the same result is
 //! computed in one pass. Two details were observed on Kubernetes 1.36: a role's own `rules` are lost,
-//! but stay where its selectors bring none; roles that select each other in a circle never settle. Of those, each has here
-//! what the circle selects outside of itself, and none of their own rules.
+//! but stay where its selectors bring none; roles that select each other in a circle never settle. Here each of
+//! those has what the circle selects outside of itself, without its own rules.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

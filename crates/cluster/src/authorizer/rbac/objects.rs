@@ -44,7 +44,8 @@ struct RbacObjects {
 
 impl RbacObjects {
     fn add(&mut self, document: &Document) -> Result<(), Diagnostic> {
-        let root = document.root();
+        let value = document.value();
+        let root = Field::root(document, &value);
         let namespaced = match document.kind.as_str() {
             "Role" | "RoleBinding" => true,
             "ClusterRole" | "ClusterRoleBinding" => false,
@@ -60,7 +61,7 @@ impl RbacObjects {
             "" => Some(DEFAULT_NAMESPACE.to_owned()),
             given => Some(given.to_owned()),
         };
-        self.expect_new(document, namespace.as_deref(), &name)?;
+        self.expect_new(document, namespace.as_deref(), &metadata.get("name"), &name)?;
         match (document.kind.as_str(), namespace) {
             ("Role", Some(namespace)) => {
                 root.expect_only(&["apiVersion", "kind", "metadata", "rules"])?;
@@ -80,13 +81,18 @@ impl RbacObjects {
         Ok(())
     }
 
-    fn expect_new(&mut self, document: &Document, namespace: Option<&str>, name: &str) -> Result<(), Diagnostic> {
+    fn expect_new(
+        &mut self,
+        document: &Document,
+        namespace: Option<&str>,
+        field: &Field<'_>,
+        name: &str,
+    ) -> Result<(), Diagnostic> {
         let key = (document.kind.clone(), namespace.map(str::to_owned), name.to_owned());
         if let Some(first) = self.seen.get(&key) {
             let place = namespace.map(|namespace| format!(" in namespace {namespace:?}")).unwrap_or_default();
-            let name_field = document.root().get("metadata").get("name");
             let kind = &document.kind;
-            return Err(name_field.problem(&format!("{kind} {name:?}{place} is defined twice, first in {first}")));
+            return Err(field.problem(&format!("{kind} {name:?}{place} is defined twice, first in {first}")));
         }
         self.seen.insert(key, document.location.clone());
         Ok(())

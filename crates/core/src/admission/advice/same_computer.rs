@@ -1,6 +1,6 @@
 //! Pods that Windows takes for one computer: they share an account and the first 15 characters of their host names.
 //!
-//! Of such pods one loses the trust of the domain when another talks to the same domain controller
+//! When two such pods talk to one domain controller, one loses its trust
 //! (<https://github.com/microsoft/Windows-Containers/issues/405>; Microsoft's page "Troubleshoot gMSAs for Windows containers" describes the
 //! race). 15 characters is the length of the name that Windows gives a computer (`MAX_COMPUTERNAME_LENGTH`).
 //! Without a host name of its own a pod has its name as one, and the names of the pods of a workload begin alike.
@@ -9,10 +9,10 @@
 
 use std::collections::HashMap;
 
-use super::{Advice, Pod};
+use super::{super::workload::Kind, Advice, Pod};
 use crate::diagnostic::{Severity, rules};
 
-/// How much of a host name tells a computer from another one.
+/// The length of the part of a host name that identifies a computer.
 const COMPUTER_NAME_LENGTH: usize = 15;
 
 /// The most pods of a workload whose names are compared.
@@ -30,7 +30,7 @@ const ASK: &str = "spec:\n  template:\n    metadata:\n      annotations: {gmsa-w
 /// The controller sets `hostname` itself (`initIdentity` of kube-controller-manager), so neither the webhook nor the template can.
 const SHORTER: &str = "give it a name of at most 12 characters: a StatefulSet sets the host names of its pods itself, so the webhook gives none";
 
-/// The part of a host name that tells a computer from another one, without case.
+/// The part of a host name that identifies a computer, in lower case.
 pub fn distinct(hostname: &str) -> String {
     hostname.chars().take(COMPUTER_NAME_LENGTH).map(|c| c.to_ascii_lowercase()).collect()
 }
@@ -38,7 +38,7 @@ pub fn distinct(hostname: &str) -> String {
 /// A workload of Kubernetes, as far as the names of its pods follow from it.
 #[derive(Clone, Copy, Debug)]
 pub struct Replicas<'w> {
-    pub kind: &'w str,
+    pub kind: Kind,
     pub name: &'w str,
     /// How many pods there will be, where the workload says so.
     pub count: Option<u64>,
@@ -53,18 +53,18 @@ pub fn advise_replicas(pod: &Pod, replicas: Replicas<'_>, gives_hostnames: bool)
     if pod.is_linux() || !pod.uses_gmsa() || count.is_some_and(|count| count < 2) {
         return None;
     }
-    if kind == "StatefulSet" {
+    if kind == Kind::StatefulSet {
         let [one, other] = alike(replicas)?;
         let text = format!("the host names {one:?} and {other:?} have the same first 15 characters: {CONSEQUENCE}");
         return Some(advice("/metadata/name", Severity::Warning, text, SHORTER));
     }
     // What the names of all pods begin with, and the hyphen behind it.
     let common = match kind {
-        "Deployment" => name.len() + 1 + HASH + 1,
-        "ReplicaSet" | "ReplicationController" | "DaemonSet" => name.len() + 1,
-        _ => return None,
+        Kind::Deployment => name.len() + 1 + HASH + 1,
+        Kind::ReplicaSet | Kind::ReplicationController | Kind::DaemonSet => name.len() + 1,
+        Kind::StatefulSet | Kind::Job | Kind::CronJob => return None,
     };
-    let is_of_many = count.is_some() || kind == "DaemonSet";
+    let is_of_many = count.is_some() || kind == Kind::DaemonSet;
     if !is_of_many
         || common < COMPUTER_NAME_LENGTH
         || pod.hostname().is_some()
@@ -100,7 +100,7 @@ mod tests {
 
     use super::*;
 
-    fn of(kind: &str, name: &str, count: Option<u64>, first: u64) -> Option<(Severity, String)> {
+    fn of(kind: Kind, name: &str, count: Option<u64>, first: u64) -> Option<(Severity, String)> {
         let pod = json!({"spec": {"securityContext": {"windowsOptions": {"gmsaCredentialSpecName": "web"}}}});
         said(&pod, Replicas { kind, name, count, first }, false)
     }
@@ -133,7 +133,7 @@ mod tests {
             ("web", Some(u64::MAX), 0, None),
             ("web", Some(u64::MAX), u64::MAX, None),
         ] {
-            assert_eq!(of("StatefulSet", name, count, first), expected, "{name} {count:?}");
+            assert_eq!(of(Kind::StatefulSet, name, count, first), expected, "{name} {count:?}");
         }
     }
 
@@ -146,19 +146,19 @@ mod tests {
         ));
         for (kind, name, count, expected) in [
             // `web-7d4b9c6f5d-` and five letters.
-            ("Deployment", "web", Some(2), noted.clone()),
-            ("Deployment", "ab", Some(2), None),
-            ("Deployment", "web", Some(1), None),
-            ("Deployment", "web", None, None),
-            ("DaemonSet", "fourteen-chars", None, noted.clone()),
-            ("DaemonSet", "thirteen-char", None, None),
-            ("ReplicaSet", "fourteen-chars", Some(2), noted.clone()),
-            ("Job", "fourteen-chars", Some(2), None),
+            (Kind::Deployment, "web", Some(2), noted.clone()),
+            (Kind::Deployment, "ab", Some(2), None),
+            (Kind::Deployment, "web", Some(1), None),
+            (Kind::Deployment, "web", None, None),
+            (Kind::DaemonSet, "fourteen-chars", None, noted.clone()),
+            (Kind::DaemonSet, "thirteen-char", None, None),
+            (Kind::ReplicaSet, "fourteen-chars", Some(2), noted.clone()),
+            (Kind::Job, "fourteen-chars", Some(2), None),
         ] {
-            assert_eq!(of(kind, name, count, 0), expected, "{kind} {name} {count:?}");
+            assert_eq!(of(kind, name, count, 0), expected, "{kind:?} {name} {count:?}");
         }
         let gmsa = json!({"windowsOptions": {"gmsaCredentialSpecName": "web"}});
-        let replicas = Replicas { kind: "Deployment", name: "web", count: Some(2), first: 0 };
+        let replicas = Replicas { kind: Kind::Deployment, name: "web", count: Some(2), first: 0 };
         for (pod, gives, expected) in [
             (json!({"spec": {"securityContext": gmsa}}), true, None),
             (json!({"spec": {"securityContext": gmsa, "hostname": "web"}}), false, None),

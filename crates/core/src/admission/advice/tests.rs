@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::advise_template;
 use crate::{
     admission::{
-        Known, Review, Settings, Source, SpecFact, UseFact, Webhook,
+        Decision, Fact, Known, Question, Review, Settings, Source, SpecFact, UseFact, Webhook,
         pod::{Pod, fields},
     },
     credspec::CredentialSpec,
@@ -30,9 +30,11 @@ fn warnings(operation: &str, pod: &Value) -> Vec<String> {
     let contents = std::sync::Arc::new(spec.contents().unwrap());
     let spec = Known { fact: SpecFact::Contents(contents), source: Source::Api };
     let may_use = Known { fact: UseFact::Allowed, source: Source::Api };
-    let questions = review.questions(Webhook::Validate, Settings::default());
-    let facts = questions.facts(|_| spec.clone(), |_, _| may_use.clone());
-    let decision = review.decide(Webhook::Validate, Settings::default(), &facts);
+    let step = Decision::begin(review, Webhook::Validate, Settings::default());
+    let decision = step.answered_by(|question| match question {
+        Question::Contents(..) => Fact::Contents(spec.clone()),
+        Question::Use(..) => Fact::Use(may_use.clone()),
+    });
     assert!(decision.is_allowed(), "{decision:?}");
     decision.warnings
 }
@@ -203,7 +205,11 @@ fn updates_are_not_advised_on() {
 /// The pointers and severities of what is said of three pods of this template.
 fn of_template(pod: &Value) -> Vec<(String, Severity)> {
     let json = pod.to_string();
-    let advice = advise_template(&Pod::from_json(&json).unwrap(), &fields::read(&json).unwrap(), Some(3));
+    let advice = advise_template(
+        &Pod::from_json(&json).unwrap(),
+        &fields::read(&mut serde_json::Deserializer::from_str(&json)).unwrap(),
+        Some(3),
+    );
     advice.into_iter().map(|advice| (advice.pointer, advice.severity)).collect()
 }
 

@@ -1,11 +1,13 @@
 //! Writing answers.
 
+use std::sync::Arc;
+
 use base64::Engine as _;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::{
-    admission::{Facts, Failure, FailureKind, Settings, Webhook},
+    admission::{Failure, FailureKind, Settings, Step, Webhook},
     credspec::SpecName,
 };
 
@@ -30,7 +32,6 @@ fn decision(verdict: Verdict) -> Decision {
         specs: Vec::new(),
         warnings: Vec::new(),
         audit: Vec::new(),
-        unconfirmed: Vec::new(),
     }
 }
 
@@ -64,14 +65,17 @@ fn an_answer_escapes_the_uid() {
 #[test]
 fn an_allowed_answer_carries_patch_warnings_and_annotations() {
     let options = json!({"gmsaCredentialSpecName": "web", "gmsaCredentialSpec": "{}"});
-    let review = parse(&create(&json!({"spec": {"securityContext": {"windowsOptions": options}}})));
-    let facts = Facts { hostname: Some("h".to_owned()), ..Facts::default() };
+    let review = Arc::new(parse(&create(&json!({"spec": {"securityContext": {"windowsOptions": options}}}))));
+    let settings = Settings { hostname: Some("h".to_owned()), ..Settings::default() };
+    let Step::Done(decided) = Decision::begin(Arc::clone(&review), Webhook::Mutate, settings) else {
+        panic!("nothing is asked")
+    };
     let decision = Decision {
         warnings: vec!["w1".to_owned(), "w2".to_owned()],
         audit: [("mutate-credential-specs", "web"), ("mutate-decision", "expanded")]
             .map(|(key, value)| (key.to_owned(), value.to_owned()))
             .to_vec(),
-        ..review.decide(Webhook::Mutate, Settings::default(), &facts)
+        ..decided
     };
     let patch = BASE64_STANDARD.encode(r#"[{"op":"add","path":"/spec/hostname","value":"h"}]"#);
     let start =

@@ -3,6 +3,8 @@
 //! The list comes from the Kubernetes documentation (Windows containers in Kubernetes, API compatibility) and the API
 //! reference (`PodSpec.os`). Invariants: at most `MAX_FOUND` fields of a pod are kept, each in less memory than its JSON takes.
 
+use serde::{Deserialize as _, Deserializer};
+
 use super::{Pod, Slot, SlotKind};
 use crate::json::Object;
 
@@ -104,9 +106,9 @@ pub fn all() -> impl Iterator<Item = &'static LinuxField> {
 /// Reads a Pod, or the template of one.
 ///
 /// # Errors
-/// Where the string is not JSON, or a list is of another type.
-pub fn read(json: &str) -> Result<Unsupported, serde_json::Error> {
-    let Object(wire::RawPod { spec: Object(spec) }) = serde_json::from_str(json)?;
+/// Where a list is of another type.
+pub fn read<'de, D: Deserializer<'de>>(pod: D) -> Result<Unsupported, D::Error> {
+    let Object(wire::RawPod { spec: Object(spec) }) = Object::deserialize(pod)?;
     let mut found = Unsupported::default();
     let mut add = |set: Option<bool>, field| found.add(Place::POD, 0, set, field);
     // The API server cannot tell `false` from absent where a field is filtered.

@@ -14,6 +14,38 @@ use crate::{
 const OS: [&str; 2] = ["kubernetes.io/os", "beta.kubernetes.io/os"];
 const BUILD: &str = "node.kubernetes.io/windows-build";
 
+/// Labels that only nodes of Windows have, with any value: the kubelet's, and GKE's.
+const ONLY_WINDOWS: [&str; 2] = [BUILD, "cloud.google.com/gke-windows-os-version"];
+
+/// Labels whose value begins with `Windows` on nodes of Windows alone: those of GKE, OpenShift, Rancher, and the [`VERSION_LABELS`].
+const NAMES_WINDOWS: [&str; 3] = ["cloud.google.com/gke-os-distribution", "node.openshift.io/os_id", "cattle.io/os"];
+
+/// Labels whose value ends with the version of Windows: AKS' `Windows2022`, GKE's `2022`.
+pub const VERSION_LABELS: [&str; 4] = [
+    "kubernetes.azure.com/os-sku",
+    "kubernetes.azure.com/os-sku-requested",
+    "kubernetes.azure.com/os-sku-effective",
+    "cloud.google.com/gke-windows-os-version",
+];
+
+/// Whether nodes of Windows alone have the label, with a value of Windows where `of_windows`.
+fn is_of_windows(key: &str, of_windows: bool) -> bool {
+    ONLY_WINDOWS.contains(&key) || (of_windows && (NAMES_WINDOWS.contains(&key) || VERSION_LABELS.contains(&key)))
+}
+
+fn names_windows(value: &str) -> bool {
+    value.get(.."windows".len()).is_some_and(|start| start.eq_ignore_ascii_case("windows"))
+}
+
+/// Whether nodes with the label are of one build of Windows.
+fn pins_build(key: &str, has_version: bool) -> bool {
+    key == BUILD || (has_version && VERSION_LABELS.contains(&key))
+}
+
+fn has_version(value: &str) -> bool {
+    value.ends_with(|c: char| c.is_ascii_digit())
+}
+
 /// The operating systems that a node can have.
 const ANY_OS: [&str; 2] = ["windows", "linux"];
 
@@ -40,7 +72,8 @@ impl<'de> Deserialize<'de> for NodeSelector {
         fold_entries(input, Self::default(), |selector: &mut Self, key: Text, value: Option<Text>| {
             let value = value.as_deref();
             selector.on_windows |= is_os(&key) && value == Some("windows");
-            selector.on_a_build |= &*key == BUILD && value.is_some();
+            selector.on_windows |= value.is_some() && is_of_windows(&key, value.is_some_and(names_windows));
+            selector.on_a_build |= value.is_some() && pins_build(&key, value.is_some_and(has_version));
             let is_known = || is_os(&key) && value.is_some_and(|value| ANY_OS.contains(&value));
             selector.on_no_node |= is_like_os(&key) && !is_known();
         })
@@ -140,6 +173,7 @@ enum OperatingSystem {
 impl Node for OperatingSystem {
     fn label(&self, key: &str) -> Known<'_> {
         match self {
+            Self::Linux if ONLY_WINDOWS.contains(&key) => Known::Absent,
             _ if !is_like_os(key) => Known::Unknown,
             _ if !is_os(key) => Known::Absent,
             Self::Linux => Known::Value("linux"),
@@ -169,11 +203,19 @@ impl<'de> Deserialize<'de> for Expressions {
         fold(input, Self::default(), |all: &mut Self, Object(expression): Object<Expression>| {
             let Expression { key, operator, values: Values { first, more } } = expression;
             let (key, operator) = (key.as_deref().unwrap_or_default(), operator.as_deref().unwrap_or_default());
-            let excludes = |system: OperatingSystem| !more && holds(operator, &first, system.label(key)) == Some(false);
+            // Values of such a label that a Linux node does not have.
+            let are_of_windows = operator == "In"
+                && !first.is_empty()
+                && first.iter().all(|value| is_of_windows(key, names_windows(value)));
+            let excludes = |system: OperatingSystem| {
+                let is_ruled_out = holds(operator, &first, system.label(key)) == Some(false);
+                !more && (is_ruled_out || are_of_windows && system == OperatingSystem::Linux)
+            };
             all.any = true;
             all.not_on_linux |= excludes(OperatingSystem::Linux);
             all.not_on_windows |= excludes(OperatingSystem::Windows);
-            all.on_a_build |= key == BUILD && operator == "In" && !first.is_empty();
+            let pins = |value: &Text| pins_build(key, has_version(value));
+            all.on_a_build |= operator == "In" && !more && !first.is_empty() && first.iter().all(pins);
         })
     }
 }

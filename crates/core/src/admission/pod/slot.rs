@@ -27,6 +27,14 @@ impl fmt::Display for SlotKind {
     }
 }
 
+/// The `windowsOptions` of the slot at this position, as a JSON Pointer (RFC 6901) into the Pod.
+pub(in crate::admission) fn pointer((kind, index): (SlotKind, usize)) -> String {
+    match kind.field() {
+        None => "/spec/securityContext/windowsOptions".to_owned(),
+        Some(list) => format!("/spec/{list}/{index}/securityContext/windowsOptions"),
+    }
+}
+
 /// One place in a Pod that can carry GMSA settings. An absent field and JSON null are `None`; an empty string is a value.
 #[derive(Clone, Copy, Debug)]
 pub struct Slot<'p> {
@@ -44,13 +52,22 @@ pub struct Slot<'p> {
     pub host_process: Option<bool>,
 }
 
-impl Slot<'_> {
-    /// The place of its `windowsOptions` in the Pod, as a JSON Pointer (RFC 6901).
+impl<'p> Slot<'p> {
+    /// Goes on in a walk over slots to the one at a position. A slot that is not there has no contents, which is denied.
+    pub fn at((kind, index): (SlotKind, usize), walk: &mut impl Iterator<Item = Self>) -> Self {
+        let missing =
+            Self { kind, index, owner: "", name: None, contents: None, run_as_user: None, host_process: None };
+        walk.find(|slot| slot.position() == (kind, index)).unwrap_or(missing)
+    }
+
+    /// Its `windowsOptions` as a JSON Pointer (RFC 6901) into the Pod.
     pub fn pointer(&self) -> String {
-        match self.kind.field() {
-            None => "/spec/securityContext/windowsOptions".to_owned(),
-            Some(list) => format!("/spec/{list}/{}/securityContext/windowsOptions", self.index),
-        }
+        pointer(self.position())
+    }
+
+    /// Its kind, and its position in the list of its kind: what it is found by.
+    pub fn position(&self) -> (SlotKind, usize) {
+        (self.kind, self.index)
     }
 
     /// Whether it names a credential spec or carries contents.

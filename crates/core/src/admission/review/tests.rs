@@ -1,4 +1,4 @@
-//! Reading reviews, and refusing what is none.
+//! Reading reviews, and refusing other bodies.
 
 use serde_json::{Value, json};
 

@@ -4,34 +4,22 @@ use proptest::{collection::vec, option, prelude::*, sample::select};
 use serde_json::json;
 
 use super::*;
-
-/// Answers what is asked from `all`; gives also what was asked, in order, and the decision.
-fn stepped(webhook: Webhook, review: &Value, enforcement: Enforcement, all: &Facts) -> (Vec<Question>, Decision) {
-    let (questions, mut asked) = (questions(enforcement, webhook, review), Vec::new());
-    let mut facts = Facts { hostname: all.hostname.clone(), ..Facts::default() };
-    for question in questions.all {
-        if questions.first_denial_decides && facts.deny() {
-            break;
-        }
-        let name = &question.spec;
-        facts.specs.extend(question.contents.then(|| (name.clone(), all.spec(name).unwrap().clone())));
-        facts.uses.extend(question.may_use.then(|| (name.clone(), all.use_of(name).unwrap().clone())));
-        asked.push(question);
-    }
-    (asked, decided_with(enforcement, webhook, review, &facts))
-}
+use crate::admission::decision::Case;
 
 fn all(names: &[&str], spec: &SpecFact, may_use: &UseFact) -> Facts {
     Facts {
         specs: names.iter().map(|text| (name(text), known(spec.clone(), Source::Api))).collect(),
         uses: names.iter().map(|text| (name(text), known(may_use.clone(), Source::Api))).collect(),
-        hostname: None,
     }
 }
 
-/// One name, whose contents and use are asked for.
-fn both(text: &str) -> Question {
-    question(text, true, true)
+/// The contents of each of these names, and whether it may be used.
+fn both<const N: usize>(names: [&str; N]) -> Vec<Question> {
+    names.into_iter().flat_map(|text| [contents_of(text), use_of(text)]).collect()
+}
+
+fn enforced(webhook: Webhook, review: &Value, facts: &Facts) -> (Vec<Question>, Decision) {
+    stepped(enforcing(Enforcement::Enforce), webhook, review, facts)
 }
 
 fn pod_of_names() -> Value {
@@ -46,14 +34,14 @@ fn pod_of_names() -> Value {
 #[test]
 fn each_distinct_question_is_asked_once_and_one_name_after_the_other() {
     let facts = all(&["a", "b", "d"], &contents(&json!({})), &UseFact::Allowed);
-    let (asked, decision) = stepped(MUTATE, &pod_of_names(), Enforcement::Enforce, &facts);
-    assert_eq!(asked, ["b", "a", "d"].map(|text| question(text, true, false)));
+    let (asked, decision) = enforced(MUTATE, &pod_of_names(), &facts);
+    assert_eq!(asked, ["b", "a", "d"].map(contents_of));
     assert_eq!((decision.is_allowed(), decision.reason), (true, "expanded"));
 
     let full = |spec: &str| json!({"name": spec, "securityContext": options(spec, "{}")});
     let pod = create(&json!({"containers": [full("a"), full("b"), full("a")]}));
-    let (asked, decision) = stepped(Webhook::Validate, &pod, Enforcement::Enforce, &facts);
-    assert_eq!(asked, ["a", "b"].map(both));
+    let (asked, decision) = enforced(Webhook::Validate, &pod, &facts);
+    assert_eq!(asked, both(["a", "b"]));
     assert_eq!((decision.is_allowed(), decision.reason), (true, "authorized"));
 }
 
@@ -77,8 +65,9 @@ fn nothing_is_asked_after_the_first_name_that_is_denied() {
         (MUTATE, &unexpanded, all(&["s0"], &SpecFact::Unusable, yes), "spec-unusable"),
         (MUTATE, &unexpanded, all(&["s0"], &SpecFact::Failed(Failure::new("away")), yes), "spec-unreadable"),
     ] {
-        let (asked, decision) = stepped(webhook, pod, Enforcement::Enforce, &facts);
-        assert_eq!((asked.len(), decision.reason), (1, reason), "{webhook:?}");
+        let (asked, decision) = enforced(webhook, pod, &facts);
+        assert!(asked.iter().all(|question| question.spec() == &name("s0")), "{asked:?}");
+        assert_eq!(decision.reason, reason, "{webhook:?}");
     }
 }
 
@@ -89,22 +78,31 @@ fn a_denial_that_needs_no_fact_ends_the_questions() {
     let facts = all(&["a", "b", "d"], &contents(&json!({})), &UseFact::Allowed);
     for last in [options("", "{}"), options("X", "{}"), json!({"windowsOptions": {"gmsaCredentialSpec": "{}"}})] {
         let pod = stop(json!({"name": "last", "securityContext": last}));
-        assert_eq!(stepped(Webhook::Validate, &pod, Enforcement::Enforce, &facts).0, ["a", "b"].map(both));
+        assert_eq!(enforced(Webhook::Validate, &pod, &facts).0, both(["a", "b"]));
     }
     // A name without contents: whether it may be used is said first, and its contents do not matter.
     let pod = stop(json!({"name": "last", "securityContext": named("d")}));
-    let asked = stepped(Webhook::Validate, &pod, Enforcement::Enforce, &facts).0;
-    assert_eq!(asked, [both("a"), both("b"), question("d", false, true)]);
+    let asked = enforced(Webhook::Validate, &pod, &facts).0;
+    assert_eq!(asked, [both(["a", "b"]), vec![use_of("d")]].concat());
 }
 
 #[test]
 fn without_enforcement_everything_is_asked() {
-    let asked = |webhook| questions(Enforcement::Warn, webhook, &pod_of_names());
-    let subject = Subject { namespace: Arc::from("prod"), service_account: Arc::from("default") };
-    let all = ["b", "a", "d"].map(|text| question(text, true, false)).to_vec();
-    assert_eq!(asked(MUTATE), Questions { subject: None, all, first_denial_decides: false });
-    let all = ["b", "a", "c", "d"].map(|text| question(text, text == "c", true)).to_vec();
-    assert_eq!(asked(Webhook::Validate), Questions { subject: Some(subject), all, first_denial_decides: false });
+    let nothing = Facts::default();
+    let asked = |webhook| stepped(enforcing(Enforcement::Warn), webhook, &pod_of_names(), &nothing).0;
+    assert_eq!(asked(MUTATE), ["b", "a", "d"].map(contents_of));
+    assert_eq!(asked(Webhook::Validate), [use_of("b"), use_of("a"), contents_of("c"), use_of("c"), use_of("d")]);
+}
+
+/// An answer to another question than the one that was asked counts as none.
+#[test]
+fn an_answer_of_another_kind_denies() {
+    let pod = create(&json!({"securityContext": options("a", "{}")}));
+    let review = Review::parse(pod.to_string().as_bytes(), Webhook::Validate).unwrap();
+    let contents = known(contents(&json!({})), Source::Api);
+    let step = Decision::begin(review, Webhook::Validate, Settings::default());
+    let decision = step.answered_by(|_| Fact::Contents(contents.clone()));
+    assert_eq!(decision.reason, "authorization-failed");
 }
 
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
@@ -141,7 +139,6 @@ fn any_facts() -> impl Strategy<Value = Facts> {
         Facts {
             specs: of().zip(specs).map(|(name, fact)| (name, known(fact, Source::Api))).collect(),
             uses: of().zip(uses).map(|(name, fact)| (name, known(fact, Source::Api))).collect(),
-            hostname: Some("h".to_owned()),
         }
     })
 }
@@ -152,8 +149,11 @@ proptest! {
         let pod = create(&json!({"containers": containers}));
         for webhook in [MUTATE, Webhook::Validate] {
             for enforcement in [Enforcement::Enforce, Enforcement::Warn] {
-                let (_, decision) = stepped(webhook, &pod, enforcement, &all);
-                let exhaustive = decided_with(enforcement, webhook, &pod, &all);
+                let settings = Settings { hostname: Some("h".to_owned()), ..enforcing(enforcement) };
+                let (_, decision) = stepped(settings.clone(), webhook, &pod, &all);
+                let review = Review::parse(pod.to_string().as_bytes(), webhook).unwrap();
+                let claims = review.claims(webhook);
+                let (exhaustive, _) = Case { review: Arc::new(review), webhook, settings, claims, facts: all.clone() }.decide();
                 prop_assert_eq!(&decision.verdict, &exhaustive.verdict);
                 prop_assert_eq!(&decision.denials, &exhaustive.denials);
                 prop_assert_eq!(&decision.patch, &exhaustive.patch);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::admission::{Decision, Facts, Review, Settings, Verdict, Webhook};
+use crate::admission::{Decision, Review, Settings, Step, Verdict, Webhook};
 
 fn judge(strict: bool, operation: &str, kind: &Value, object: &Value) -> Decision {
     let body = json!({
@@ -14,7 +14,8 @@ fn judge(strict: bool, operation: &str, kind: &Value, object: &Value) -> Decisio
     let (webhook, settings) =
         (Webhook::ValidateCredspec, Settings { strict_credential_specs: strict, ..Settings::default() });
     let review = Review::parse(body.as_bytes(), webhook).unwrap();
-    review.decide(webhook, settings, &Facts::default())
+    let Step::Done(decision) = Decision::begin(review, webhook, settings) else { panic!("nothing is asked") };
+    decision
 }
 
 fn kind() -> Value {
@@ -59,6 +60,7 @@ fn by_default_findings_are_warnings() {
         decision.warnings,
         [
             "DomainJoinConfig.Sid: \"S-1-5-21-1-2-3-1104\" is an account's SID: one number too many [sid]",
+            "DomainJoinConfig.Guid: \"244818ae-87ac-4fcd-92ec-e79e5252348a\" may be the account's too: Sid is the account's [guid]",
             "ActiveDirectoryConfig.GroupManagedServiceAccounts: has no entry whose Scope is the NetBIOS name \"CONTOSO\" [accounts]",
         ]
     );
@@ -75,9 +77,20 @@ fn strictness_refuses_errors_and_warns_of_the_rest() {
          one number too many (the container starts, but has no trust with the domain: every logon \
          fails; right: S-1-5-21-1-2-3, to be compared with (Get-ADDomain).DomainSID.Value)"
     );
-    assert_eq!(decision.warnings.len(), 1);
+    assert_eq!(decision.warnings.len(), 2);
     let decision = judge(true, "CREATE", &kind(), &spec(DOMAIN, &BOTH[..1]));
     assert_eq!((decision.verdict, decision.reason), (Verdict::Allowed, "findings"));
+}
+
+#[test]
+fn what_looks_like_a_password_is_a_warning_with_strictness_too() {
+    let mut spec = spec(DOMAIN, &BOTH);
+    spec["credspec"]["ActiveDirectoryConfig"]["HostAccountConfig"] = json!({
+        "PluginGUID": "{CFCA0441-511D-4B2A-862E-20348A78760B}", "PluginInput": "contoso.com:gmsaccg:p4ssw0rd", "PortableCcgVersion": "1",
+    });
+    let decision = judge(true, "CREATE", &kind(), &spec);
+    assert_eq!((decision.verdict, decision.reason), (Verdict::Allowed, "findings"));
+    assert_eq!(decision.warnings, ["HostAccountConfig.PluginInput: seems to hold a password [plugin-password]"]);
 }
 
 #[test]

@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::admission::workload::{KINDS, template_pointer};
 use crate::{
     admission::{
-        Decision, Failure, FailureKind, Known, Question, Questions, Review, Settings, Source, SpecFact, UseFact,
-        Webhook,
+        Decision, Fact, Failure, FailureKind, Freshness, Known, Question, Review, Settings, Source, SpecFact, Subject,
+        UseFact, Webhook, workload::Kind,
     },
     credspec::{CredentialSpec, SpecName},
 };
@@ -23,6 +22,19 @@ fn body(kind: &str, object: &Value) -> String {
         },
     })
     .to_string()
+}
+
+/// As a review names it.
+fn of_review(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Deployment => "Deployment.apps",
+        Kind::StatefulSet => "StatefulSet.apps",
+        Kind::DaemonSet => "DaemonSet.apps",
+        Kind::ReplicaSet => "ReplicaSet.apps",
+        Kind::ReplicationController => "ReplicationController",
+        Kind::Job => "Job.batch",
+        Kind::CronJob => "CronJob.batch",
+    }
 }
 
 fn in_template(kind: &str, template: &Value) -> Value {
@@ -46,19 +58,27 @@ fn known<F: Clone>(fact: &F) -> Known<F> {
     Known { fact: fact.clone(), source: Source::Api }
 }
 
-fn judge(kind: &str, object: &Value, fact: &SpecFact, may_use: &UseFact) -> (Questions, Decision) {
+fn judge(kind: &str, object: &Value, fact: &SpecFact, may_use: &UseFact) -> (Vec<Question>, Decision) {
     let body = body(kind, object);
     let review = Review::parse(body.as_bytes(), Webhook::ValidateWorkload).unwrap();
-    let questions = review.questions(Webhook::ValidateWorkload, Settings::default());
-    let facts = questions.facts(|_| known(fact), |_, _| known(may_use));
-    let decision = review.decide(Webhook::ValidateWorkload, Settings::default(), &facts);
+    let mut asked = Vec::new();
+    let step = Decision::begin(review, Webhook::ValidateWorkload, Settings::default());
+    let decision = step.answered_by(|question| {
+        asked.push(question.clone());
+        match question {
+            Question::Contents(..) => Fact::Contents(known(fact)),
+            Question::Use(..) => Fact::Use(known(may_use)),
+        }
+    });
     assert!(decision.is_allowed());
-    (questions, decision)
+    (asked, decision)
 }
 
-/// A credential spec whose contents and use are asked for.
-fn question(name: &str) -> Question {
-    Question { spec: SpecName::parse(name).unwrap(), contents: true, may_use: true }
+/// The contents of a credential spec, and whether the service account `web` may use it.
+fn questions(name: &str) -> [Question; 2] {
+    let subject = Subject { namespace: Arc::from("shop"), service_account: Arc::from("web") };
+    let name = SpecName::parse(name).unwrap();
+    [Question::Contents(name.clone(), Freshness::Any), Question::Use(subject, name)]
 }
 
 fn usable() -> SpecFact {
@@ -72,10 +92,9 @@ fn denied() -> UseFact {
 
 #[test]
 fn every_kind_of_workload_is_looked_into() {
-    for kind in KINDS {
+    for kind in Kind::ALL.map(of_review) {
         let (asked, decision) = judge(kind, &in_template(kind, &template("web")), &SpecFact::Missing, &denied());
-        assert_eq!(asked.all, [question("web")], "{kind}");
-        assert_eq!(asked.subject.unwrap().user(), "system:serviceaccount:shop:web");
+        assert_eq!(asked, questions("web"), "{kind}");
         assert_eq!(
             decision.warnings,
             [
@@ -101,11 +120,11 @@ fn a_spec_that_many_slots_name_is_one_of_those_that_are_left_out() {
 
 #[test]
 fn the_template_is_where_its_pointer_says() {
-    for kind in KINDS {
+    for kind in Kind::ALL.map(of_review) {
         let object = in_template(kind, &template("web"));
-        assert_eq!(object.pointer(template_pointer(kind).unwrap()), Some(&template("web")), "{kind}");
+        assert_eq!(object.pointer(Kind::of_review(kind).unwrap().template()), Some(&template("web")), "{kind}");
     }
-    assert_eq!(template_pointer("Pod"), None);
+    assert_eq!(Kind::of_review("Pod"), None);
 }
 
 #[test]
@@ -129,7 +148,7 @@ fn what_windows_does_not_have_is_said_of_every_kind() {
     let nano =
         "container \"iis\" runs on Nano Server as ContainerUser: set runAsUserName to NETWORK SERVICE [nano-server]";
     let hosts = "3 replicas have the same host name \"web\": services that register it conflict [shared-hostname]";
-    for kind in KINDS {
+    for kind in Kind::ALL.map(of_review) {
         let expected = [
             "the pod sets hostPID: Windows cannot share namespaces of the host [linux-only]",
             "container \"iis\" sets securityContext.runAsUser: Windows has runAsUserName instead [linux-only]",
@@ -198,7 +217,7 @@ fn hostile_templates_are_warned_of_and_never_asked_about() {
         {"name": "b", "securityContext": {"windowsOptions": {"gmsaCredentialSpecName": "ok", "gmsaCredentialSpec": "{}"}}},
     ]);
     let (asked, decision) = judge("Deployment.apps", &in_template("", &template), &usable(), &UseFact::Allowed);
-    assert_eq!(asked.all, [question("ok")]);
+    assert_eq!(asked, questions("ok"));
     assert_eq!(
         decision.warnings,
         [
@@ -212,7 +231,7 @@ fn hostile_templates_are_warned_of_and_never_asked_about() {
     template["spec"]["serviceAccountName"] = json!("a b");
     template["spec"]["securityContext"]["windowsOptions"]["gmsaCredentialSpec"] = json!("{}");
     let (asked, decision) = judge("Deployment.apps", &in_template("", &template), &usable(), &UseFact::Allowed);
-    assert_eq!((asked.subject, asked.all), (None, vec![]));
+    assert_eq!(asked, []);
     assert_eq!(
         decision.warnings,
         [
@@ -242,7 +261,7 @@ fn the_questions_are_bounded() {
     let mut template = template("web");
     template["spec"]["containers"] = json!(containers);
     let (asked, decision) = judge("Deployment.apps", &in_template("", &template), &usable(), &UseFact::Allowed);
-    assert_eq!(asked.all.len(), 24);
+    assert_eq!(asked.len(), 2 * 24);
     assert_eq!(
         decision.warnings,
         [
@@ -269,7 +288,7 @@ fn owned_linux_and_foreign_objects_are_passed_over() {
         ("Deployment.example.com", json!({"spec": {"template": 1}}), "no-gmsa"),
     ] {
         let (asked, decision) = judge(kind, &object, &SpecFact::Missing, &denied());
-        assert_eq!((asked.all, decision.reason, decision.warnings), (vec![], reason, vec![]), "{kind}");
+        assert_eq!((asked, decision.reason, decision.warnings), (vec![], reason, vec![]), "{kind}");
     }
 }
 

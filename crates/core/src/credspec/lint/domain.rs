@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::{CANNOT_START, Findings, Severity, WRONG_DOMAIN, quote, yaml};
 use crate::{
-    credspec::ccg_plugin::has_guid_shape,
+    credspec::{ccg_plugin::has_guid_shape, placeholder::is_placeholder},
     diagnostic::rules::{self, Rule},
 };
 
@@ -24,8 +24,8 @@ pub(super) fn check<'v>(findings: &mut Findings, join: Option<&'v Map<String, Va
     let Some(join) = join else { return Join::default() };
     let known = ["DnsName", "DnsTreeName", "Guid", "MachineAccountName", "NetBiosName", "Sid"];
     findings.unknown_keys(PATH, join, &known);
-    sid(findings, join.get("Sid"));
-    guid(findings, join.get("Guid"));
+    let is_of_account = sid(findings, join.get("Sid"));
+    guid(findings, join.get("Guid"), is_of_account);
     let account = machine_account(findings, join);
     let dns = dns_name(findings, "DnsName", join.get("DnsName"), "(Get-ADDomain).DNSRoot");
     let tree = dns_name(findings, "DnsTreeName", join.get("DnsTreeName"), "(Get-ADDomain).Forest");
@@ -37,6 +37,7 @@ pub(super) fn check<'v>(findings: &mut Findings, join: Option<&'v Map<String, Va
         findings.add(&rules::DNS_TREE_NAME, &format!("{PATH}.DnsTreeName"), problem, WRONG_DOMAIN, remedy);
     }
     let netbios = netbios_name(findings, join.get("NetBiosName"));
+    let [dns, netbios, account] = [dns, netbios, account].map(|name| name.filter(|name| !is_placeholder(name)));
     Join { dns, netbios, account, written: dns_names(join) }
 }
 
@@ -45,10 +46,11 @@ fn is_below(child: &str, parent: &str) -> bool {
     child.strip_suffix(&parent).is_some_and(|rest| rest.ends_with('.'))
 }
 
-fn sid(findings: &mut Findings, value: Option<&Value>) {
+/// Returns whether it is the SID of an account.
+fn sid(findings: &mut Findings, value: Option<&Value>) -> bool {
     const REMEDY: &str = "(Get-ADDomain).DomainSID.Value";
     let field = format!("{PATH}.Sid");
-    let Some(sid) = findings.text(&rules::SID, &field, value, CANNOT_START, REMEDY) else { return };
+    let Some(sid) = findings.text(&rules::SID, &field, value, CANNOT_START, REMEDY) else { return false };
     let numbers: Option<Vec<u32>> =
         sid.strip_prefix("S-1-5-21-").and_then(|rest| rest.split('-').map(number).collect());
     match numbers.as_deref() {
@@ -57,23 +59,30 @@ fn sid(findings: &mut Findings, value: Option<&Value>) {
             let problem = format!("{} is an account's SID: one number too many", quote(sid));
             let remedy = format!("S-1-5-21-{a}-{b}-{c}, to be compared with {REMEDY}");
             findings.add(&rules::SID, &field, problem, WRONG_DOMAIN, remedy);
+            return true;
         }
         _ => {
             let problem = format!("{} is not a domain's SID, which reads S-1-5-21-a-b-c", quote(sid));
             findings.add(&rules::SID, &field, problem, WRONG_DOMAIN, REMEDY);
         }
     }
+    false
 }
 
 fn number(text: &str) -> Option<u32> {
     text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok()).flatten()
 }
 
-fn guid(findings: &mut Findings, value: Option<&Value>) {
+/// `with_account` says that the SID beside it is the account's: both are on the same page of PowerShell's output.
+fn guid(findings: &mut Findings, value: Option<&Value>, with_account: bool) {
     const REMEDY: &str = "(Get-ADDomain).ObjectGUID (of the domain, not of the account)";
     let field = format!("{PATH}.Guid");
     let Some(guid) = findings.text(&rules::GUID, &field, value, CANNOT_START, REMEDY) else { return };
     if has_guid_shape(guid, |b| b.is_ascii_hexdigit()) {
+        if with_account {
+            let problem = format!("{} may be the account's too: Sid is the account's", quote(guid));
+            findings.add_as(Severity::Warning, &rules::GUID, &field, problem, WRONG_DOMAIN, REMEDY);
+        }
         return;
     }
     let inner = guid.trim_start_matches('{').trim_end_matches('}');
@@ -154,6 +163,11 @@ fn dns_name<'v>(findings: &mut Findings, key: &str, value: Option<&'v Value>, re
     if !name.contains('.') {
         // Single-label domains exist (Microsoft: Deployment and operation of Active Directory domains by single-label DNS names).
         let problem = format!("{} has no dot: it looks like the NetBIOS name", quote(name));
+        findings.add_as(Severity::Warning, rule, &field, problem, WRONG_DOMAIN, remedy);
+    }
+    if is_below(name, "onmicrosoft.com") {
+        let problem =
+            format!("{} is the name of a tenant: right only for Microsoft Entra Domain Services", quote(name));
         findings.add_as(Severity::Warning, rule, &field, problem, WRONG_DOMAIN, remedy);
     }
     Some(name)

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{Findings, Severity, quote};
 use crate::{
-    credspec::ccg_plugin::{KnownPlugin, has_guid_shape},
+    credspec::ccg_plugin::{KnownPlugin, has_guid_shape, holds_secret},
     diagnostic::rules::{self, Rule},
 };
 
@@ -50,7 +50,11 @@ fn guid(findings: &mut Findings, value: Option<&Value>) {
     // The digits are no reason to refuse: the GUID in Microsoft's own sample is not hexadecimal.
     let shape = |text: &str| has_guid_shape(text, |b| b.is_ascii_alphanumeric());
     match guid.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) {
-        Some(inner) if shape(inner) => {}
+        Some(inner) if has_guid_shape(inner, |b| b.is_ascii_hexdigit()) => {}
+        Some(inner) if shape(inner) => {
+            let problem = format!("{} has letters that are no hexadecimal digits", quote(guid));
+            findings.add_as(Severity::Warning, RULE, &field, problem, SKIPPED, REMEDY);
+        }
         Some(_) => {
             let problem = format!("{} does not look like a GUID", quote(guid));
             findings.add_as(Severity::Warning, RULE, &field, problem, SKIPPED, REMEDY);
@@ -69,12 +73,11 @@ fn input(findings: &mut Findings, value: Option<&Value>, known: Option<KnownPlug
     let remedy = known.map_or("one string, as the plugin's maker documents it", KnownPlugin::template);
     let problem = match value {
         Some(Value::String(input)) => {
-            let lower = input.to_ascii_lowercase();
-            if ["password", "passwd", "pwd="].iter().any(|word| lower.contains(word)) {
+            if holds_secret(input) {
                 let why =
                     "credential specs are not secret: everyone who may read them, or a pod, can read the password";
-                let remedy = "keep the password in the plugin's vault and name the vault here";
-                findings.add_as(Severity::Warning, RULE, &field, "seems to hold a password", why, remedy);
+                let remedy = "keep the password in the plugin's vault and name the vault here; change the password: others may have read it";
+                findings.add(&rules::PLUGIN_PASSWORD, &field, "seems to hold a password", why, remedy);
             } else if let Some(problem) = known.and_then(|known| known.problem(input)) {
                 // A warning: the maker may have taught the plugin more than is known here.
                 let why =

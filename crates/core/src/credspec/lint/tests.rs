@@ -71,7 +71,7 @@ const CASES: &str = r#"
 /credspec/DomainJoinConfig/Guid | "{7}" | error guid credspec.DomainJoinConfig.Guid: "{7}" is not a GUID -> (Get-ADDomain).ObjectGUID (of the domain, not of the account)
 /credspec/DomainJoinConfig/Guid | "{244818ae-87ac-4fcd-92ec-e79e5252348a}" | error guid credspec.DomainJoinConfig.Guid: "{244818ae-87ac-4fcd-92ec-e79e5252348a}" is in braces -> 244818ae-87ac-4fcd-92ec-e79e5252348a
 /credspec/DomainJoinConfig/Guid | "contoso" | error guid credspec.DomainJoinConfig.Guid: "contoso" is not a GUID -> (Get-ADDomain).ObjectGUID (of the domain, not of the account)
-/credspec/DomainJoinConfig/Sid | "S-1-5-21-1-2-3-1104" | error sid credspec.DomainJoinConfig.Sid: "S-1-5-21-1-2-3-1104" is an account's SID: one number too many -> S-1-5-21-1-2-3, to be compared with (Get-ADDomain).DomainSID.Value
+/credspec/DomainJoinConfig/Sid | "S-1-5-21-1-2-3-1104" | error sid credspec.DomainJoinConfig.Sid: "S-1-5-21-1-2-3-1104" is an account's SID: one number too many -> S-1-5-21-1-2-3, to be compared with (Get-ADDomain).DomainSID.Value; warning guid credspec.DomainJoinConfig.Guid: "244818ae-87ac-4fcd-92ec-e79e5252348a" may be the account's too: Sid is the account's -> (Get-ADDomain).ObjectGUID (of the domain, not of the account)
 /credspec/DomainJoinConfig/Sid | "S-1-5-21-1-2" | error sid credspec.DomainJoinConfig.Sid: "S-1-5-21-1-2" is not a domain's SID, which reads S-1-5-21-a-b-c -> (Get-ADDomain).DomainSID.Value
 /credspec/DomainJoinConfig/Sid | "S-1-5-21-1-2-4294967296" | error sid credspec.DomainJoinConfig.Sid: "S-1-5-21-1-2-4294967296" is not a domain's SID, which reads S-1-5-21-a-b-c -> (Get-ADDomain).DomainSID.Value
 /credspec/DomainJoinConfig/Sid | "S-1-5-21-1-2-x" | error sid credspec.DomainJoinConfig.Sid: "S-1-5-21-1-2-x" is not a domain's SID, which reads S-1-5-21-a-b-c -> (Get-ADDomain).DomainSID.Value
@@ -86,6 +86,10 @@ const CASES: &str = r#"
 /credspec/DomainJoinConfig/DnsTreeName | "münchen-süd.example" |
 /credspec/DomainJoinConfig/DnsTreeName | "fabrikam.com" |
 /credspec/DomainJoinConfig/DnsTreeName | "mycontoso.com" |
+/credspec/DomainJoinConfig/DnsTreeName | "contoso.onmicrosoft.com" | warning dns-tree-name credspec.DomainJoinConfig.DnsTreeName: "contoso.onmicrosoft.com" is the name of a tenant: right only for Microsoft Entra Domain Services -> (Get-ADDomain).Forest
+# What is still to be filled in is one finding.
+/credspec/DomainJoinConfig/MachineAccountName | "<GMSA_ACCOUNT_USERNAME>" | error placeholder credspec.DomainJoinConfig.MachineAccountName: is still a placeholder: "<GMSA_ACCOUNT_USERNAME>" -> kubectl gmsa credspec new --from-ad FILE --account NAME, FILE made by: Get-ADDomain | ConvertTo-Json
+/credspec/DomainJoinConfig | {"DnsName": "<DNS_NAME>", "DnsTreeName": "<DNS_NAME>", "Guid": "DOMAIN_GUID", "MachineAccountName": "gMSA-ACCOUNT-NAME", "NetBiosName": "${NETBIOS}", "Sid": "<DOMAIN_SID>"} | error placeholder credspec.DomainJoinConfig.DnsName: 6 values are still placeholders: DnsName, DnsTreeName, Guid, MachineAccountName, NetBiosName and 1 more -> kubectl gmsa credspec new --from-ad FILE --account NAME, FILE made by: Get-ADDomain | ConvertTo-Json
 # Accounts. Another account's entry does not count.
 /credspec/ActiveDirectoryConfig/GroupManagedServiceAccounts | [{"Name": "WebApp1", "Scope": "contoso.com"}] | warning accounts credspec.ActiveDirectoryConfig.GroupManagedServiceAccounts: has no entry whose Scope is the NetBIOS name "CONTOSO" -> add the entry {Name: WebApp1, Scope: CONTOSO}
 /credspec/ActiveDirectoryConfig/GroupManagedServiceAccounts | [{"Name": "WebApp1", "Scope": "contoso"}, {"Name": "Other", "Scope": "contoso.com"}] | warning accounts credspec.ActiveDirectoryConfig.GroupManagedServiceAccounts: has no entry whose Scope is the DNS name "contoso.com" -> add the entry {Name: WebApp1, Scope: contoso.com}
@@ -94,7 +98,7 @@ const CASES: &str = r#"
 /credspec/ActiveDirectoryConfig/GroupManagedServiceAccounts | [] | error accounts credspec.ActiveDirectoryConfig.GroupManagedServiceAccounts: is empty -> two entries of {Name, Scope}: the account with the DNS name, and with the NetBIOS name
 /credspec/ActiveDirectoryConfig/GroupManagedServiceAccounts | {} | error accounts credspec.ActiveDirectoryConfig.GroupManagedServiceAccounts: is not a list -> two entries of {Name, Scope}: the account with the DNS name, and with the NetBIOS name
 # Plugins, and what the makers of the known ones document.
-/credspec/ActiveDirectoryConfig/HostAccountConfig | {"PluginGUID": "{GDMA0342-266A-4D1P-831J-20990E82944F}", "PluginInput": "contoso.com:gmsaccg:x", "PortableCcgVersion": "1"} |
+/credspec/ActiveDirectoryConfig/HostAccountConfig | {"PluginGUID": "{GDMA0342-266A-4D1P-831J-20990E82944F}", "PluginInput": "contoso.com:gmsaccg:x", "PortableCcgVersion": "1"} | warning plugin-guid credspec.ActiveDirectoryConfig.HostAccountConfig.PluginGUID: "{GDMA0342-266A-4D1P-831J-20990E82944F}" has letters that are no hexadecimal digits -> the plugin's GUID in braces, from its maker or from HKLM:\SYSTEM\CurrentControlSet\Control\CCG\COMClasses; error plugin-password credspec.ActiveDirectoryConfig.HostAccountConfig.PluginInput: seems to hold a password -> keep the password in the plugin's vault and name the vault here; change the password: others may have read it
 /credspec/ActiveDirectoryConfig/HostAccountConfig | {"PluginGUID": "{contoso}", "PluginInput": "x", "PortableCcgVersion": "1"} | warning plugin-guid credspec.ActiveDirectoryConfig.HostAccountConfig.PluginGUID: "{contoso}" does not look like a GUID -> the plugin's GUID in braces, from its maker or from HKLM:\SYSTEM\CurrentControlSet\Control\CCG\COMClasses
 /credspec/ActiveDirectoryConfig/HostAccountConfig | {"PluginGUID": "{859e1386-bdb4-49e8-85c7-3070b13920e1}", "PluginInput": "{\"credentialArn\":\"arn:aws:secretsmanager:us-west-2:1:secret:x\"}", "PortableCcgVersion": "1"} |
 /credspec/ActiveDirectoryConfig/HostAccountConfig | {"PluginGUID": "{859e1386-bdb4-49e8-85c7-3070b13920e1}", "PluginInput": "arn:aws:secretsmanager:us-west-2:1:secret:x", "PortableCcgVersion": "1"} | warning plugin-input credspec.ActiveDirectoryConfig.HostAccountConfig.PluginInput: is not a JSON object in a string -> '{"credentialArn":"arn:aws:secretsmanager:REGION:ACCOUNT:secret:NAME"}'
@@ -109,7 +113,7 @@ fn each_mistake_is_found() {
         let mut parts = case.splitn(3, " |").map(str::trim);
         let (pointer, value, expected) = (parts.next().unwrap(), parts.next().unwrap(), parts.next().unwrap());
         let value = (value != "-").then(|| serde_json::from_str(value).unwrap());
-        assert_eq!(lines(&with(pointer, value)).join("\n"), expected, "{case}");
+        assert_eq!(lines(&with(pointer, value)).join("; "), expected, "{case}");
     }
     let remedy = "kubectl gmsa credspec new --from-ad FILE --account NAME, FILE made by: Get-ADDomain | ConvertTo-Json";
     assert_eq!(lines(&json!([])), [format!("error object : is not an object -> {remedy}")]);
@@ -118,8 +122,8 @@ fn each_mistake_is_found() {
 #[test]
 fn contents_beyond_what_the_api_takes_are_refused() {
     let of_length = |length: usize| {
-        let guid = "{GDMA0342-266A-4D1P-831J-20990E82944F}";
-        with_plugin(json!({"PluginGUID": guid, "PluginInput": "x".repeat(length), "PortableCcgVersion": "1"}))
+        let guid = "{CFCA0441-511D-4B2A-862E-20348A78760B}";
+        with_plugin(json!({"PluginGUID": guid, "PluginInput": "y".repeat(length), "PortableCcgVersion": "1"}))
     };
     let printed = |spec: &Value| Contents::of(spec["credspec"].as_object().unwrap()).text().len();
     let fits = 64 * 1024 - printed(&of_length(0));
@@ -246,7 +250,7 @@ fn a_password_is_reported_and_not_repeated() {
     let found = object(&with_plugin(config));
     assert_eq!(
         found.iter().map(|f| (f.severity, f.rule.id)).collect::<Vec<_>>(),
-        [(Severity::Warning, "plugin-input")]
+        [(Severity::Error, "plugin-password")]
     );
     assert!(!format!("{found:?}").contains("hunter2"));
     let aws = "{859e1386-bdb4-49e8-85c7-3070b13920e1}";
@@ -256,7 +260,7 @@ fn a_password_is_reported_and_not_repeated() {
 
 #[test]
 fn hostile_objects_yield_a_bounded_report() {
-    let many: serde_json::Map<_, _> = (0..10_000).map(|n| (format!("k{n}\n"), json!("x".repeat(100)))).collect();
+    let many: serde_json::Map<_, _> = (0..10_000).map(|n| (format!("k{n}\n"), json!("y".repeat(100)))).collect();
     let found = object(&with("/credspec/DomainJoinConfig", Some(Value::Object(many))));
     assert_eq!(found.len(), MAX_FINDINGS);
     assert_eq!(found[1].field, "credspec.DomainJoinConfig.k0\\n");

@@ -16,7 +16,7 @@ use crate::shared::{
     credspecs::is_credential_spec,
     directory::{DirectoryOptions, opened},
     input,
-    output::{Filter, Format, Report},
+    output::{Filter, Report, Shape},
     rules,
 };
 use gmsa_cluster::{
@@ -73,9 +73,9 @@ pub struct Options {
     /// A service principal name, such as http/web.contoso.com
     #[arg(long = "service", value_name = "CLASS/HOST", value_parser = service)]
     services: Vec<String>,
-    /// Print table, json, sarif or github
+    /// Print table or json
     #[arg(long, short, value_enum, default_value = "table", hide_possible_values = true)]
-    output: Format,
+    output: Shape,
     #[command(flatten)]
     filter: Filter,
     #[command(flatten)]
@@ -188,7 +188,7 @@ fn credential_spec(asked: &Path, connection: &Connection) -> anyhow::Result<Valu
         let (Some(spec), None) = (specs.pop(), specs.pop()) else {
             bail!("expected one credential spec in {}", asked.display())
         };
-        return Ok(spec.value.clone());
+        return Ok(spec.value());
     }
     let Some(Ok(name)) = asked.to_str().map(spec_name) else {
         bail!("there is no file {}, and a credential spec cannot have this name", asked.display())

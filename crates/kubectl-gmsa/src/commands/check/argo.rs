@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 /// The group of `Workflow`, `WorkflowTemplate`, `CronWorkflow` and `Rollout`.
 pub(super) const GROUP: &str = "argoproj.io";
 
-/// The fields of a pod that a step takes from the workflow where it has none of its own.
+/// The fields of a pod that a step inherits from the workflow unless it sets them.
 const INHERITED: [&str; 4] = ["securityContext", "serviceAccountName", "nodeSelector", "affinity"];
 
 /// The steps of a workflow that run a pod of their own, each with its position in the list of `templates`.

@@ -4,11 +4,12 @@
 use std::collections::BTreeSet;
 
 use gmsa_core::{
-    admission::pod::{Pod, Slot},
+    admission::pod::{Pod, Slot, VERSION_LABELS},
     diagnostic::{Diagnostic, Severity},
     node_affinity::{Known, Node, NodeAffinity},
 };
 use serde::Deserialize as _;
+use serde_json::Value;
 
 use crate::shared::{
     rules,
@@ -16,7 +17,7 @@ use crate::shared::{
 };
 
 use super::{
-    surroundings::{RuntimeClass, Surroundings},
+    cluster_context::{ClusterContext, RuntimeClass},
     template::CheckedPod,
 };
 
@@ -33,7 +34,7 @@ pub(super) async fn findings(
     checked: &CheckedPod<'_>,
     pod: &Pod,
     class: &RuntimeClass,
-    surroundings: &mut Surroundings,
+    context: &mut ClusterContext,
 ) -> Vec<Diagnostic> {
     // In a virtual machine of its own a container does not depend on the build of the node.
     if pod.is_linux() || class.hyper_v().is_some() {
@@ -43,18 +44,26 @@ pub(super) async fn findings(
     if images.is_empty() && !has_unknown {
         return Vec::new();
     }
-    if let Some((by, builds)) = selected(checked, class) {
+    if let Some(Selected { by, by_other_label, builds }) = selected(checked, class) {
         let on_selected = |image: &Image| {
             let (unfit, Image { container, build, .. }) = (unfit(image, &builds)?, image);
             let text = format!("{by} selects nodes of {unfit}, which do not run the image of {container}, of {build}");
-            Some(warning(checked, image, text, &build.nodes().collect::<Vec<_>>()))
+            let found = warning(checked, image, text, &build.nodes().collect::<Vec<_>>());
+            match &by_other_label {
+                // Another selector beside this one would be in vain.
+                Some(label) => {
+                    let fix = label.as_ref().and_then(|(key, value)| relabelled(key, value, image.build));
+                    Some(Diagnostic { fix, ..found })
+                }
+                None => Some(found),
+            }
         };
         return images.iter().filter_map(on_selected).collect();
     }
     if pod.pins_build() && !matches!(class, RuntimeClass::Found(_)) {
         return Vec::new();
     }
-    let Some(nodes) = surroundings.node_builds().await else { return vec![not_selected(checked, &images)] };
+    let Some(nodes) = context.node_builds().await else { return vec![not_selected(checked, &images)] };
     let mut found: Vec<Diagnostic> = images.iter().filter_map(|image| on_any(checked, image, nodes)).collect();
     if has_unknown && found.is_empty() && nodes.len() > 1 {
         found.push(not_selected(checked, &images));
@@ -77,38 +86,68 @@ fn image(checked: &CheckedPod<'_>, slot: &Slot<'_>) -> Option<Image> {
     Some(Image { at, container: format!("{} {:?}", slot.kind, slot.owner), build })
 }
 
-/// What keeps the pod on nodes of certain builds, and these: the pod, or its runtime class for it.
-fn selected(checked: &CheckedPod<'_>, class: &RuntimeClass) -> Option<(&'static str, BTreeSet<Build>)> {
-    let one = |build: &str| Build::of_label(build).map(|build| BTreeSet::from([build]));
-    let by_pod = || checked.text(&format!("/spec/nodeSelector/{}", LABEL.replace('/', "~1"))).and_then(one);
-    let by_affinity = || Some(by_affinity(checked)).filter(|builds| !builds.is_empty());
-    match class.selected_build().and_then(one) {
-        Some(builds) => Some(("its runtime class", builds)),
-        None => Some(("the pod", by_pod().or_else(by_affinity)?)),
-    }
+/// What keeps a pod on nodes of certain builds.
+struct Selected {
+    /// The pod, or its runtime class for it.
+    by: &'static str,
+    /// Whether labels other than [`LABEL`] do, and the one that does in the node selector of the pod.
+    by_other_label: Option<Option<(String, String)>>,
+    builds: BTreeSet<Build>,
 }
 
-/// The builds of the nodes that the affinity of the pod allows; none where it allows every build.
-fn by_affinity(checked: &CheckedPod<'_>) -> BTreeSet<Build> {
+fn selected(checked: &CheckedPod<'_>, class: &RuntimeClass) -> Option<Selected> {
+    if let Some(build) = class.selected_build().and_then(Build::of_label) {
+        return Some(Selected { by: "its runtime class", by_other_label: None, builds: BTreeSet::from([build]) });
+    }
+    let selector = checked.pod.pointer("/spec/nodeSelector").and_then(Value::as_object);
+    let by_label = selector.into_iter().flatten().find_map(|(key, value)| {
+        let value = value.as_str()?;
+        let builds = BTreeSet::from([Build::of_node_label(key, value)?]);
+        let by_other_label = (key != LABEL).then(|| Some((key.clone(), value.to_owned())));
+        Some(Selected { by: "the pod", by_other_label, builds })
+    });
+    by_label.or_else(|| {
+        let (has_label, builds) = by_affinity(checked)?;
+        Some(Selected { by: "the pod", by_other_label: (!has_label).then_some(None), builds })
+    })
+}
+
+/// The builds of the nodes that the affinity of the pod allows, and whether [`LABEL`] says them; `None` where it allows every build.
+fn by_affinity(checked: &CheckedPod<'_>) -> Option<(bool, BTreeSet<Build>)> {
     let affinity = checked.pod.pointer("/spec/affinity/nodeAffinity");
-    let affinity: NodeAffinity = affinity.and_then(|found| NodeAffinity::deserialize(found).ok()).unwrap_or_default();
-    if affinity.allows(&OfBuild("a build that it does not name")) {
-        return BTreeSet::new();
+    let affinity: NodeAffinity = affinity.and_then(|found| NodeAffinity::deserialize(found).ok())?;
+    if affinity.allows(&OfVersion { key: None, value: "a version that it does not name" }) {
+        return None;
     }
-    affinity.values(LABEL).filter(|build| affinity.allows(&OfBuild(build))).filter_map(Build::of_label).collect()
+    let mut builds = BTreeSet::new();
+    for key in std::iter::once(LABEL).chain(VERSION_LABELS) {
+        let allowed = affinity.values(key).filter(|value| affinity.allows(&OfVersion { key: Some(key), value }));
+        builds.extend(allowed.filter_map(|value| Build::of_node_label(key, value)));
+    }
+    (!builds.is_empty()).then(|| (affinity.values(LABEL).next().is_some(), builds))
 }
 
-/// A Windows node of which only the build is known.
-struct OfBuild<'b>(&'b str);
+/// A Windows node of which one label with its version is known, or that all of these have this value.
+struct OfVersion<'v> {
+    key: Option<&'v str>,
+    value: &'v str,
+}
 
-impl Node for OfBuild<'_> {
+impl Node for OfVersion<'_> {
     fn label(&self, key: &str) -> Known<'_> {
+        let is_known = self.key.map_or_else(|| key == LABEL || VERSION_LABELS.contains(&key), |known| known == key);
         match key {
-            LABEL => Known::Value(self.0),
             "kubernetes.io/os" => Known::Value("windows"),
+            _ if is_known => Known::Value(self.value),
             _ => Known::Unknown,
         }
     }
+}
+
+/// The same label for nodes that run the image.
+fn relabelled(key: &str, value: &str, image: Build) -> Option<String> {
+    let value = image.nodes().find_map(|node| node.label_value(key, value))?;
+    Some(format!("spec:\n  nodeSelector: {{{key}: {value}}}"))
 }
 
 fn on_any(checked: &CheckedPod<'_>, image: &Image, nodes: &BTreeSet<Build>) -> Option<Diagnostic> {

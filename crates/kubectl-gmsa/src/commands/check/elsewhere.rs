@@ -3,7 +3,7 @@
 
 use gmsa_cluster::manifests::Document;
 use gmsa_core::{
-    credspec::is_dns_subdomain,
+    credspec::{is_dns_subdomain, placeholder::is_token},
     diagnostic::{Diagnostic, Rule, Severity},
     quote::{NAME as QUOTED, quoted},
 };
@@ -13,6 +13,7 @@ use super::{
     gmsa_fields::{NAME, NO_VALUE, meant},
     pointer::{Step, dotted, pointer, walk},
     search::Search,
+    strings,
     template::CheckedPod,
 };
 use crate::shared::rules::{self, instead_of};
@@ -21,39 +22,64 @@ use crate::shared::rules::{self, instead_of};
 const MAX_FOUND: usize = 100;
 
 /// What is named in an object beside the pods that were found in it.
-pub(super) fn findings(document: &Document, pods: &[CheckedPod<'_>], namespace: &str) -> Vec<Diagnostic> {
-    if Search::is_of_none(&document.value) {
+pub(super) fn findings(
+    document: &Document,
+    object: &Value,
+    pods: &[CheckedPod<'_>],
+    namespace: &str,
+) -> Vec<Diagnostic> {
+    if Search::is_of_none(object) {
         return Vec::new();
     }
     let mut places = Vec::new();
-    walk(&document.value, &mut Vec::new(), &mut |path, key, value| {
+    walk(object, &mut Vec::new(), &mut |path, key, value| {
         // In the place of the field: a schema has an object there.
         let is_slip = || matches!(path, [.., Step::Field("windowsOptions"), _]) && meant(key) == Some(NAME);
         let is_named = !value.is_object() && (key == NAME || is_slip());
         if is_named {
             places.push((pointer(path), value));
         }
-        // What was, and who wrote it.
+        // Metadata and status record the past.
         let is_record = path.len() == 1 && matches!(key, "metadata" | "status");
         !is_named && !is_record
     });
     let is_below = |at: &str, around: &str| at.strip_prefix(around).is_some_and(|rest| rest.starts_with('/'));
     let is_of_pod = |at: &str| pods.iter().any(|pod| is_below(at, &pod.around));
-    let text = |at: &str| document.value.pointer(at).and_then(Value::as_str).unwrap_or_default();
+    let text = |at: &str| object.pointer(at).and_then(Value::as_str).unwrap_or_default();
     let namespace = Some(text("/metadata/namespace")).filter(|name| !name.is_empty()).unwrap_or(namespace);
-    let object = format!("{} {namespace}/{}", document.kind, text("/metadata/name"));
-    let kind_of_kubernetes = Search::place_of_pod(&document.value);
+    let title = format!("{} {namespace}/{}", document.kind, text("/metadata/name"));
+    let kind_of_kubernetes = Search::place_of_pod(object);
     let finding = |(at, value): (String, &Value)| {
         let right = kind_of_kubernetes.map(|pod| dotted(&format!("{pod}/spec/securityContext/windowsOptions/{NAME}")));
         let (rule, message, fix) = judge(&at, value, right);
-        let found = Diagnostic { object: object.clone(), field: dotted(&at), ..Diagnostic::new(rule, message) };
+        let found = Diagnostic { object: title.clone(), field: dotted(&at), ..Diagnostic::new(rule, message) };
         let severity = if value.is_null() { Severity::Warning } else { rule.severity };
         Diagnostic { fix, ..found.with_severity(severity) }.at(document.location_of(&at))
     };
-    places.into_iter().filter(|(at, _)| !is_of_pod(at)).take(MAX_FOUND).map(finding).collect()
+    let mut found: Vec<Diagnostic> =
+        places.into_iter().filter(|(at, _)| !is_of_pod(at)).take(MAX_FOUND).map(finding).collect();
+    let texts = strings::names(object).into_iter().filter(|(at, _)| !is_of_pod(at)).take(MAX_FOUND);
+    found.extend(texts.map(|(at, name)| {
+        let (rule, message, fix) = in_text(&name);
+        let found = Diagnostic { object: title.clone(), field: dotted(&at), fix, ..Diagnostic::new(rule, message) };
+        found.with_severity(rule.severity.min(Severity::Warning)).at(document.location_of(&at))
+    }));
+    found
 }
 
-/// What is to be said of a name at this place; in a kind of Kubernetes, its `right` place is another.
+/// The finding about a name in a text that another tool renders.
+fn in_text(name: &str) -> (&'static Rule, String, Option<String>) {
+    if is_dns_subdomain(name) {
+        return (&rules::OPERATOR_PODS, format!("credential spec {name}, in a text that another tool renders"), None);
+    }
+    let message = format!(
+        "this text names the credential spec {}, which is not a lower-case DNS subdomain",
+        quoted(name, QUOTED)
+    );
+    (&rules::INVALID_SPEC_NAME, message, Some(instead_of(name).in_manifest().unwrap_or_default()))
+}
+
+/// The finding about a name at this place; `right` is the place that a kind of Kubernetes has for it.
 fn judge(at: &str, value: &Value, right: Option<String>) -> (&'static Rule, String, Option<String>) {
     let named = |name: &str| Some(format!("{NAME}: {name}"));
     let name = value.as_str().unwrap_or("NAME");
@@ -67,6 +93,10 @@ fn judge(at: &str, value: &Value, right: Option<String>) -> (&'static Rule, Stri
         return (&rules::IGNORED_FIELD, format!("this field is ignored: {NAME} is meant"), named(name));
     }
     match value {
+        Value::String(name) if is_token(name) => {
+            let fix = instead_of(name).in_manifest().unwrap_or_default();
+            (&rules::PLACEHOLDER, format!("{name:?} is still a placeholder"), Some(fix))
+        }
         Value::String(name) if is_dns_subdomain(name) => {
             let message = format!("credential spec {name}, for pods that an operator makes: they are not in this file");
             (&rules::OPERATOR_PODS, message, None)

@@ -52,7 +52,7 @@ pub(super) fn findings(checked: &CheckedPod<'_>, pod: &Pod) -> Vec<Diagnostic> {
             OptionsPlace { kind: slot.kind, owner: slot.owner.to_owned(), around, options, is_set }
         })
         .collect();
-    let Some(value) = checked.document.value.pointer(&checked.root) else { return Vec::new() };
+    let Some(value) = checked.value.pointer(&checked.root) else { return Vec::new() };
     let mut found = Vec::new();
     walk(value, &mut Vec::new(), &mut |path, key, value| {
         let Some((field, is_annotation, container)) = judge(path, key) else {

@@ -5,25 +5,26 @@ use gmsa_core::{
     admission::{
         advice::same_computer::advise_replicas,
         pod::{Pod, RANDOM_HOSTNAME},
+        workload::Kind,
     },
     diagnostic::{Diagnostic, Severity},
 };
 
-use super::{pointer::dotted, surroundings::Surroundings, template::CheckedPod};
+use super::{cluster_context::ClusterContext, pointer::dotted, template::CheckedPod};
 
 pub(super) async fn findings(
     checked: &CheckedPod<'_>,
     pod: &Pod,
-    surroundings: &mut Surroundings,
+    context: &mut ClusterContext,
 ) -> impl Iterator<Item = Diagnostic> {
-    ignored(checked).into_iter().chain(alike(checked, pod, surroundings).await)
+    ignored(checked).into_iter().chain(alike(checked, pod, context).await)
 }
 
 /// What is wrong with the host names of the pods that a workload creates. The cluster is asked only where that matters.
-async fn alike(checked: &CheckedPod<'_>, pod: &Pod, surroundings: &mut Surroundings) -> Option<Diagnostic> {
+async fn alike(checked: &CheckedPod<'_>, pod: &Pod, context: &mut ClusterContext) -> Option<Diagnostic> {
     let replicas = checked.replicas()?;
     advise_replicas(pod, replicas, false)?;
-    let advice = advise_replicas(pod, replicas, surroundings.gives_hostnames().await)?;
+    let advice = advise_replicas(pod, replicas, context.gives_hostnames().await)?;
     let place = format!("{}{}", checked.root, advice.pointer);
     Some(checked.advised_at(&place, advice))
 }
@@ -33,7 +34,7 @@ fn ignored(checked: &CheckedPod<'_>) -> Option<Diagnostic> {
     let annotation = format!("/metadata/annotations/{}", RANDOM_HOSTNAME.replace('/', "~1"));
     let finding = |message: String| checked.finding(&rules::IGNORED_FIELD, &annotation, message);
     let found = match (checked.text(&annotation), checked.of_workload(&annotation)) {
-        (Some("true"), _) if checked.replicas().is_some_and(|replicas| replicas.kind == "StatefulSet") => {
+        (Some("true"), _) if checked.replicas().is_some_and(|replicas| replicas.kind == Kind::StatefulSet) => {
             let text = "a StatefulSet sets the host names of its pods itself, so the webhook gives none";
             return Some(finding(text.to_owned()).with_severity(Severity::Note).with_fix("remove the annotation"));
         }

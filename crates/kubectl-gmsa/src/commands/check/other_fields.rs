@@ -2,7 +2,7 @@
 //! and the fix would grant the credential spec to `default`.
 
 use gmsa_cluster::manifests::Document;
-use gmsa_core::{admission::workload::KINDS, credspec, diagnostic::Diagnostic};
+use gmsa_core::{admission::workload::Kind, credspec, diagnostic::Diagnostic};
 use serde_json::Value;
 
 use super::pointer::{Step, pointer};
@@ -117,7 +117,7 @@ fn is_slip(key: &str, field: &str) -> bool {
 /// A kind in another case than it has: the API server knows no `deployment`.
 pub(super) fn kind(document: &Document) -> Option<Diagnostic> {
     let (kind, group) = (&document.kind, document.group());
-    let known = KINDS.iter().map(|of| of.split_once('.').unwrap_or((of, "")));
+    let known = Kind::ALL.into_iter().map(|kind| (kind.as_str(), kind.group()));
     let others = [("Pod", ""), ("ServiceAccount", ""), (credspec::KIND, credspec::GROUP)];
     let roles =
         ["Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"].map(|kind| (kind, "rbac.authorization.k8s.io"));

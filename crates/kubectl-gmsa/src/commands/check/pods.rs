@@ -5,10 +5,13 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{
-    builds, gmsa_fields, hostnames,
+    annotations, builds,
+    cluster_context::{ClusterContext, RuntimeClass},
+    gmsa_fields, hostnames, images,
+    manifest_objects::labels,
     other_fields::Slip,
+    placeholders::Placeholders,
     refused,
-    surroundings::{RuntimeClass, Surroundings, labels},
     template::CheckedPod,
 };
 use crate::shared::{
@@ -26,7 +29,7 @@ use gmsa_core::diagnostic::{Diagnostic, Rule, Severity};
 /// Checks a pod; returns it as it would be stored, where that is its document.
 pub(super) async fn check(
     checked: &CheckedPod<'_>,
-    surroundings: &mut Surroundings,
+    context: &mut ClusterContext,
     report: &mut Report,
 ) -> anyhow::Result<Option<Value>> {
     let review = match review_of(&checked.namespace, &checked.pod) {
@@ -47,14 +50,18 @@ pub(super) async fn check(
     }
     report.findings.extend(misspelt(checked));
     report.findings.extend(refused::findings(checked));
-    let reviewed = surroundings.reviewed(&checked.namespace, &labels(&checked.pod)).await;
-    let Admission { stored, denials } = surroundings.facts.admit(&review, &checked.pod, &reviewed).await?;
+    let reviewed = context.reviewed(&checked.namespace, &labels(&checked.pod)).await;
+    let Admission { stored, denials } = context.facts.admit(&review, &checked.pod, &reviewed).await?;
+    let placeholders = Placeholders::of(checked, pod, &denials);
+    report.findings.extend(placeholders.finding(checked));
     let of_the_pod = denials.iter().find(|found| found.slot.is_none()).map(|found| &found.denial);
     for slot in pod.slots().filter(Slot::uses_gmsa) {
         let own = denials.iter().find(|found| found.slot == Some((slot.kind, slot.index))).map(|found| &found.denial);
         // Its own denial decides, or else the pod's.
         let denial = own.or(of_the_pod);
+        let unread = context.unread_file(denial).map(str::to_owned);
         let result = match denial {
+            _ if unread.is_some() => "could not be checked".to_owned(),
             Some(denial) if is_unchecked(denial) => "could not be checked".to_owned(),
             Some(denial) => format!("refused, {}: {}", denial.code(), denial.reason()),
             None if slot.contents.is_some() => "carries its contents already".to_owned(),
@@ -74,35 +81,43 @@ pub(super) async fn check(
             admitted: denial.is_none(),
             result,
         });
-        if let Some(denial) = own {
+        if placeholders.explain(&format!("{}/gmsaCredentialSpecName", slot.pointer())) {
+            continue;
+        }
+        if let (Some(Denial::SpecMissing(spec)), Some(file)) = (own, unread) {
+            let message = format!("cred spec {} is in no file that could be read: it may be in {file}", spec.as_str());
+            report.findings.push(checked.finding(&rules::NOT_CHECKED, &pointer(&slot, own), message));
+        } else if let Some(denial) = own {
             let nearest = match denial {
-                Denial::SpecMissing(spec) => surroundings.nearest_spec(spec.as_str()).await,
+                Denial::SpecMissing(spec) => context.nearest_spec(spec.as_str()).await,
                 _ => None,
             };
-            let found = denied(checked, pod, (&slot, nearest.as_deref()), denial, &surroundings.facts);
+            let found = denied(checked, pod, (&slot, nearest.as_deref()), denial, &context.facts);
             // No order of webhooks fills in what the mutating one does not get.
             let unfilled = reviewed.problem().filter(|_| matches!(denial, Denial::NameWithoutContents { .. }));
             let fix = unfilled.map(|problem| problem.fix.unwrap_or(problem.rule.remedy).to_owned());
             report.findings.push(found.fixed(fix));
         }
     }
-    if let Some(denial) = of_the_pod {
+    if let Some(denial) = of_the_pod.filter(|denial| !placeholders.explain_rule(denial.rule())) {
         report.findings.push(checked.finding(rule(denial), "/spec", denial.to_string()));
     }
     if let Some(NotReviewed { rule, message, consequence, fix }) = reviewed.problem() {
         let found = checked.finding(rule, "/spec", message).fixed(fix.map(str::to_owned));
         report.findings.push(Diagnostic { consequence: Some(consequence), ..found });
-        let later = surroundings.facts.admit(&review, &checked.pod, &Reviewed::ASSUMED).await?;
-        report.findings.extend(refused_later(checked, pod, &denials, &later, &surroundings.facts));
+        let later = context.facts.admit(&review, &checked.pod, &Reviewed::ASSUMED).await?;
+        report.findings.extend(refused_later(checked, pod, &denials, &later, &context.facts));
     }
-    // Of fields that cannot be read, the API server refuses the pod.
-    let unsupported = fields::read(&checked.pod.to_string()).unwrap_or_default();
+    // The API server refuses fields that cannot be read.
+    let unsupported = fields::read(&checked.pod).unwrap_or_default();
     for advice in advise(pod).into_iter().chain(advise_template(pod, &unsupported, checked.count())) {
         report.findings.push(checked.advised_at(&checked.place(&advice.pointer), advice));
     }
-    report.findings.extend(hostnames::findings(checked, pod, surroundings).await);
+    report.findings.extend(annotations::findings(checked));
+    report.findings.extend(images::findings(checked, pod));
+    report.findings.extend(hostnames::findings(checked, pod, context).await);
     report.findings.extend(new_ephemeral_containers(checked, pod));
-    refers(checked, pod, surroundings, report).await;
+    refers(checked, pod, context, report).await;
     // A pod that is refused is not stored: it stays as it is written.
     Ok((checked.is_document() && denials.is_empty() && checked.slips.is_empty()).then_some(stored))
 }
@@ -177,9 +192,9 @@ fn new_ephemeral_containers(checked: &CheckedPod<'_>, pod: &Pod) -> Option<Diagn
 }
 
 /// What is wrong with the objects that the pod refers to.
-async fn refers(checked: &CheckedPod<'_>, pod: &Pod, surroundings: &mut Surroundings, report: &mut Report) {
+async fn refers(checked: &CheckedPod<'_>, pod: &Pod, context: &mut ClusterContext, report: &mut Report) {
     let (namespace, account) = (&checked.namespace, pod.service_account());
-    if let Some((place, severity)) = surroundings.lacks_service_account(namespace, account).await {
+    if let Some((place, severity)) = context.lacks_service_account(namespace, account).await {
         let text = format!("there is no service account {account:?} in namespace {namespace:?} {place}");
         let finding = checked.finding(&rules::SERVICE_ACCOUNT_MISSING, "/spec/serviceAccountName", text);
         let names = Names { namespace: Some(namespace), service_account: Some(account), ..Names::default() };
@@ -187,7 +202,7 @@ async fn refers(checked: &CheckedPod<'_>, pod: &Pod, surroundings: &mut Surround
         report.findings.push(Diagnostic { fix, ..finding.with_severity(severity) });
     }
     let name = checked.text("/spec/runtimeClassName");
-    let class = surroundings.runtime_class(name).await;
+    let class = context.runtime_class(name).await;
     let name = name.unwrap_or_default();
     if matches!(class, RuntimeClass::Missing) {
         let text = format!("there is no runtime class {name:?} in the cluster: the API server refuses the pod");
@@ -197,7 +212,7 @@ async fn refers(checked: &CheckedPod<'_>, pod: &Pod, surroundings: &mut Surround
         let text = format!("runtime class {name:?} isolates containers by Hyper-V (handler {handler:?})");
         report.findings.push(checked.finding(&rules::HYPER_V, "/spec/runtimeClassName", text));
     }
-    report.findings.extend(builds::findings(checked, pod, &class, surroundings).await);
+    report.findings.extend(builds::findings(checked, pod, &class, context).await);
 }
 
 /// The other fields that were misspelt, with what is meant.

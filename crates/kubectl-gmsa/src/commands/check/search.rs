@@ -25,7 +25,8 @@ const MAX_TEMPLATES: usize = 100;
 /// A walk over a document.
 pub(super) struct Search<'d> {
     document: &'d Document,
-    /// Of objects that name none.
+    value: &'d Value,
+    /// The namespace of objects that name none.
     namespace: &'d str,
     /// The way from the document to the value at hand.
     path: Vec<Step<'d>>,
@@ -36,11 +37,11 @@ pub(super) struct Search<'d> {
 }
 
 impl<'d> Search<'d> {
-    /// Of several templates, each is called by its place.
-    pub(super) fn of(document: &'d Document, namespace: &'d str) -> Self {
-        let mut search = Self { document, namespace, path: Vec::new(), pods: Vec::new(), more: 0 };
-        if let Some(owner) = Owner::of(&document.value, 0).filter(|owner| !RECORDS.contains(&owner.group)) {
-            search.object(&document.value, owner);
+    /// Finds the pods; several templates are named by their places.
+    pub(super) fn of(document: &'d Document, value: &'d Value, namespace: &'d str) -> Self {
+        let mut search = Self { document, value, namespace, path: Vec::new(), pods: Vec::new(), more: 0 };
+        if let Some(owner) = Owner::of(value, 0).filter(|owner| !RECORDS.contains(&owner.group)) {
+            search.object(value, owner);
         }
         if let [CheckedPod { template: Some(template), .. }] = search.pods.as_mut_slice() {
             "pod template".clone_into(template);
@@ -126,7 +127,19 @@ impl<'d> Search<'d> {
         let namespace = text("/metadata/namespace").unwrap_or(self.namespace).to_owned();
         let object = format!("{} {namespace}/{name}", owner.kind);
         let slips = complete(&mut pod, template.is_some().then_some(name));
-        let document = self.document;
-        self.pods.push(CheckedPod { document, owner, root, around, pod, namespace, object, template, places, slips });
+        let Self { document, value, .. } = *self;
+        self.pods.push(CheckedPod {
+            document,
+            value,
+            owner,
+            root,
+            around,
+            pod,
+            namespace,
+            object,
+            template,
+            places,
+            slips,
+        });
     }
 }

@@ -4,7 +4,7 @@ use gmsa_cluster::manifests::Document;
 use gmsa_core::{
     admission::{
         advice::{Advice, same_computer::Replicas},
-        workload::template_pointer,
+        workload::Kind,
     },
     diagnostic::{Diagnostic, Rule},
 };
@@ -36,10 +36,14 @@ impl<'d> Owner<'d> {
         self.kind == "Pod" && self.group.is_empty()
     }
 
+    /// The workload that it is, where it is one of Kubernetes.
+    pub(super) fn workload(&self) -> Option<Kind> {
+        Kind::of(self.kind, self.group)
+    }
+
     /// The place of its template, where it is a kind of Kubernetes.
     pub(super) fn template(&self) -> Option<&'static str> {
-        let Self { kind, group, .. } = self;
-        if group.is_empty() { template_pointer(kind) } else { template_pointer(&format!("{kind}.{group}")) }
+        self.workload().map(Kind::template)
     }
 
     /// Whether another object controls it, which is checked itself.
@@ -52,6 +56,8 @@ impl<'d> Owner<'d> {
 /// A pod to check, and its place in the manifests.
 pub(super) struct CheckedPod<'d> {
     pub document: &'d Document,
+    /// The value of the document.
+    pub value: &'d Value,
     /// The innermost object with a kind that holds it.
     pub owner: Owner<'d>,
     /// The place in the document of everything that is about the pod.
@@ -122,8 +128,8 @@ impl CheckedPod<'_> {
 
     /// What the names of its pods follow from, where a workload of Kubernetes creates them.
     pub(super) fn replicas(&self) -> Option<Replicas<'_>> {
-        let Owner { value, kind, .. } = self.owner;
-        self.owner.template()?;
+        let kind = self.owner.workload()?;
+        let value = self.owner.value;
         let name = value.pointer("/metadata/name").and_then(Value::as_str)?;
         let first = value.pointer("/spec/ordinals/start").and_then(Value::as_u64).unwrap_or(0);
         Some(Replicas { kind, name, count: self.count(), first })

@@ -1,4 +1,4 @@
-//! The workloads of a cluster, in place of manifests: what creates pods there, and the pods that nothing else creates.
+//! The workloads of a cluster, read as manifests: controllers, and pods without one.
 //!
 //! Invariants: lists are read in pages, and of each page only what is checked is kept; nothing is created; a kind that may not be listed
 //! is reported as not checked, and the others are still read.
@@ -15,19 +15,9 @@ use crate::shared::{
     output::{Report, first_five},
     rules,
     snapshot::Snapshot,
+    walk::workload::pods_of,
+    workloads::Kind,
 };
-
-/// The kinds: the version of the API, the kind and its plural.
-const KINDS: [(&str, &str, &str); 8] = [
-    ("apps/v1", "Deployment", "deployments"),
-    ("apps/v1", "StatefulSet", "statefulsets"),
-    ("apps/v1", "DaemonSet", "daemonsets"),
-    ("apps/v1", "ReplicaSet", "replicasets"),
-    ("batch/v1", "CronJob", "cronjobs"),
-    ("batch/v1", "Job", "jobs"),
-    ("v1", "ReplicationController", "replicationcontrollers"),
-    ("v1", "Pod", "pods"),
-];
 
 /// An object of a list: nothing where it is not checked.
 struct Listed(Option<Value>);
@@ -59,11 +49,11 @@ fn is_controlled(object: &Value) -> bool {
         owners.into_iter().flatten().filter(|owner| owner.get("controller") == Some(&Value::Bool(true)));
     controllers.next().is_some_and(|owner| {
         let text = |field: &str| owner.get(field).and_then(Value::as_str).unwrap_or_default();
-        let group = |version: &str| version.split_once('/').map_or(String::new(), |(group, _)| group.to_owned());
-        let is = |(version, kind, _): &(&str, &str, &str)| {
-            text("kind") == *kind && group(text("apiVersion")) == group(version)
-        };
-        KINDS.iter().any(is) || text("kind") == "Node" || object.pointer("/spec/replicas") == Some(&Value::from(0))
+        let (group, kind) = (text("apiVersion").split_once('/').map_or("", |(group, _)| group), text("kind"));
+        Kind::of(kind, group).is_some()
+            || (kind == "Pod" && group.is_empty())
+            || kind == "Node"
+            || object.pointer("/spec/replicas") == Some(&Value::from(0))
     })
 }
 
@@ -84,26 +74,26 @@ pub(super) async fn read(
     namespace: Option<&str>,
     report: &mut Report,
 ) -> anyhow::Result<Vec<Document>> {
-    let below = match namespace {
-        Some(name) if name.contains('.') || !is_dns_subdomain(name) => bail!("{name:?} is not the name of a namespace"),
-        Some(name) => format!("namespaces/{name}/"),
-        None => String::new(),
-    };
+    if let Some(name) = namespace.filter(|name| name.contains('.') || !is_dns_subdomain(name)) {
+        bail!("{name:?} is not the name of a namespace");
+    }
     let (mut documents, mut unread) = (Vec::new(), BTreeMap::<(String, bool), Vec<String>>::new());
-    for (version, kind, plural) in KINDS {
-        let root = if version.contains('/') { "apis" } else { "api" };
-        match snapshot.list_once::<Listed>(&format!("/{root}/{version}/{below}{plural}")).await {
+    let workloads =
+        Kind::ALL.map(|kind| (kind.api_version(), kind.as_str(), kind.plural(), kind.collection(namespace)));
+    let pods = ("v1".to_owned(), "Pod", "pods".to_owned(), pods_of(namespace));
+    for (version, kind, plural, path) in workloads.into_iter().chain([pods]) {
+        match snapshot.list_once::<Listed>(&path).await {
             Ok(listed) => {
                 documents
-                    .extend(listed.into_iter().filter_map(|Listed(object)| Some(document(version, kind, object?))));
+                    .extend(listed.into_iter().filter_map(|Listed(object)| Some(document(&version, kind, &object?))));
             }
             Err(error) => {
                 let cause = (error.cause.clone(), error.is_forbidden());
-                unread.entry(cause).or_default().push(plural.to_owned());
+                unread.entry(cause).or_default().push(plural);
             }
         }
     }
-    // Lists of nothing do not say that there is no such namespace. Who may not read it may still list what is in it.
+    // An empty list does not prove that the namespace is missing, and listing needs no right to read it.
     if let Some(name) = namespace.filter(|_| documents.is_empty() && unread.is_empty())
         && let Err(error) = snapshot.get::<Value>(&format!("/api/v1/namespaces/{name}")).await
         && error.is_missing()
@@ -121,14 +111,9 @@ pub(super) async fn read(
 }
 
 /// An object as a manifest, at its namespace, kind and name.
-fn document(version: &str, kind: &str, mut object: Value) -> Document {
+fn document(version: &str, kind: &str, object: &Value) -> Document {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     let name = format!("{}/{kind}/{}", text("/metadata/namespace"), text("/metadata/name"));
-    // The items of a list do not say them.
-    if let Some(fields) = object.as_object_mut() {
-        fields.insert("apiVersion".to_owned(), Value::from(version));
-        fields.insert("kind".to_owned(), Value::from(kind));
-    }
     let mut document = Document::of_api(&name, version, kind, object);
     // There is no file, so there is no line.
     document.location.position = None;

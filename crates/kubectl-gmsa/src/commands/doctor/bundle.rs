@@ -24,8 +24,7 @@ use gmsa_core::credspec::{is_dns_label, is_dns_subdomain};
 const LOG: &str = "tailLines=200&limitBytes=65536";
 
 /// What the checks of `doctor` do not need, and those of other commands do.
-const MORE: [&str; 3] =
-    ["/api/v1/serviceaccounts", "/api/v1/replicationcontrollers", "/apis/node.k8s.io/v1/runtimeclasses"];
+const MORE: [&str; 2] = ["/api/v1/serviceaccounts", "/apis/node.k8s.io/v1/runtimeclasses"];
 
 /// Fails early where the file cannot be a new one.
 pub(super) fn check_path(file: &Path) -> anyhow::Result<()> {

@@ -108,7 +108,10 @@ pub(super) static CHECKS: [Checker; 15] = [
     Checker {
         about: workloads::WORKLOADS,
         what: "the first cause of each workload that lacks pods, or whose pods do not run",
-        takes: &[PODS, "list deployments, statefulsets, daemonsets, replicasets, jobs, cronjobs and events; get nodes"],
+        takes: &[
+            PODS,
+            "list deployments, statefulsets, daemonsets, replicasets, replicationcontrollers, jobs, cronjobs and events; get nodes",
+        ],
         run: workloads::check,
     },
     Checker {

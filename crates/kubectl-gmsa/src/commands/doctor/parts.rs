@@ -38,7 +38,7 @@ use crate::shared::{
 use gmsa_cluster::{probe, resolver::live::collection};
 use gmsa_core::{
     admission::Webhook,
-    credspec::{is_dns_label, is_dns_subdomain},
+    credspec::{domain_join::DomainJoinConfig, is_dns_label, is_dns_subdomain},
     diagnostic::{Check, Diagnostic},
 };
 
@@ -301,7 +301,7 @@ async fn dns(snapshot: &Snapshot, specs: &Read<Vec<Value>>) -> Read<Objects> {
 
 /// The domains of the credential specs, in lower case. The linter reports invalid names.
 pub(super) fn domains(specs: &[Value]) -> BTreeSet<String> {
-    let names = specs.iter().filter_map(|spec| spec.pointer("/credspec/DomainJoinConfig/DnsName")?.as_str());
+    let names = specs.iter().filter_map(|spec| DomainJoinConfig::of_spec(spec).dns_name);
     let names = names.map(|name| name.strip_suffix('.').unwrap_or(name).to_lowercase());
     names.filter(|name| is_dns_subdomain(name)).collect()
 }

@@ -83,7 +83,7 @@ fn every_message_is_known_with_the_word_that_helps() {
     assert!(count >= 150, "{count}");
 }
 
-/// The page: the messages of one line, by what tells of them.
+/// The page: the messages of one line, by their source.
 fn page() -> String {
     let mut page = HEAD.to_owned();
     for (heading, messages) in FILES.map(messages) {

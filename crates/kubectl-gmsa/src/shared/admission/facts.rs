@@ -20,7 +20,10 @@ use gmsa_cluster::{
     resolver::{Freshness, Resolved, Resolver, live::collection, manifests::CredentialSpecs},
 };
 use gmsa_core::{
-    admission::{Denial, Enforcement, Facts, Failure, Known, Review, Settings, SlotDenial, Source, Subject},
+    admission::{
+        Decision, Denial, Enforcement, Fact, Failure, Known, Question, Review, Settings, SlotDenial, Source, Step,
+        Subject,
+    },
     credspec::{GROUP, KIND, SpecName, VERSION},
 };
 
@@ -61,8 +64,8 @@ impl FactFinder {
         let version = format!("{GROUP}/{VERSION}");
         let specs: Arc<dyn Resolver> = match snapshot.list(&collection()).await {
             Ok(specs) => {
-                let documents: Vec<Document> =
-                    specs.into_iter().map(|spec| Document::of_api(KIND, &version, KIND, spec)).collect();
+                let document = |spec: &Value| Document::of_api(KIND, &version, KIND, spec);
+                let documents: Vec<Document> = specs.iter().map(document).collect();
                 Arc::new(CredentialSpecs::from_documents(&documents).0)
             }
             Err(unread) => Arc::new(LeftOut(unread)),
@@ -82,22 +85,23 @@ impl FactFinder {
 
     /// Sends the pod of `review`, which is `pod`, through the webhooks that review it, as the API server does. A host name, which the server
     /// draws at random, is not given.
-    pub async fn admit(&mut self, review: &Review, pod: &Value, reviewed: &Reviewed) -> anyhow::Result<Admission> {
+    pub async fn admit(&mut self, review: &Arc<Review>, pod: &Value, reviewed: &Reviewed) -> anyhow::Result<Admission> {
         let settings = Settings { enforcement: Enforcement::Warn, ..Settings::default() };
-        let (mut stored, mut denials, mut patched) = (pod.clone(), Vec::<SlotDenial>::new(), None);
+        let (mut stored, mut denials, mut review) = (pod.clone(), Vec::<SlotDenial>::new(), Arc::clone(review));
         for webhook in reviewed.webhooks() {
-            let review = patched.as_ref().unwrap_or(review);
-            let (questions, mut facts) = (review.questions(webhook, settings), Facts::default());
-            for question in &questions.all {
-                let name = &question.spec;
-                if question.contents {
-                    facts.specs.push((name.clone(), self.spec(name).await));
+            let mut step = Decision::begin(Arc::clone(&review), webhook, settings.clone());
+            let decision = loop {
+                match step {
+                    Step::Done(decision) => break decision,
+                    Step::Ask(undecided) => {
+                        let fact = match undecided.question() {
+                            Question::Contents(name, _) => Fact::Contents(self.spec(name).await),
+                            Question::Use(subject, name) => Fact::Use(self.may_use(subject, name).await),
+                        };
+                        step = undecided.tell(fact);
+                    }
                 }
-                if let Some(subject) = questions.subject.as_ref().filter(|_| question.may_use) {
-                    facts.uses.push((name.clone(), self.may_use(subject, name).await));
-                }
-            }
-            let decision = review.decide(webhook, settings, &facts);
+            };
             for found in decision.denials {
                 match denials.iter_mut().find(|known| known.slot == found.slot) {
                     None => denials.push(found),
@@ -115,7 +119,7 @@ impl FactFinder {
                 let patch: json_patch::Patch =
                     serde_json::from_slice(patch.as_bytes()).context("the patch is not a JSON Patch")?;
                 json_patch::patch(&mut stored, &patch).context("the patch does not fit the pod")?;
-                patched = Some(review_of(&review.namespace, &stored)?);
+                review = review_of(&review.namespace, &stored)?;
             }
         }
         Ok(Admission { stored, denials })

@@ -1,5 +1,7 @@
 //! Reads the pod of a manifest as the webhooks do.
 
+use std::sync::Arc;
+
 use gmsa_core::admission::Review;
 use serde_json::Value;
 use serde_path_to_error::{Deserializer, Segment, Track};
@@ -15,9 +17,9 @@ pub struct WrongType {
 }
 
 /// The review of a pod that is created in `namespace`.
-pub fn review_of(namespace: &str, pod: &Value) -> Result<Review, WrongType> {
+pub fn review_of(namespace: &str, pod: &Value) -> Result<Arc<Review>, WrongType> {
     let mut track = Track::new();
-    Review::of_pod(namespace, Deserializer::new(pod, &mut track)).map_err(|error| {
+    Review::of_pod(namespace, Deserializer::new(pod, &mut track)).map(Arc::new).map_err(|error| {
         let text = error.to_string();
         // serde quotes the value, which can be a password.
         let expected = text.rfind("expected ").and_then(|at| text.get(at..)).unwrap_or("expected another type");

@@ -21,7 +21,7 @@ family! { "Installation" {
         "Install as a user who has it, such as a cluster administrator (`--as`, `--context`). docs/rights.md lists the rights.";
     NAMESPACE_UNUSABLE: "namespace-unusable", Error, "A namespace is being deleted, so nothing is created in it.",
         "Use another namespace (`--namespace`), or wait until it is gone and create it again. `kubectl get namespace NAMESPACE -o yaml` says what it waits for.",
-        words: [Message("because it is being terminated")];
+        words: [Refusal("because it is being terminated"), Refusal("namespace * is being terminated")];
     CRD_FOREIGN: "crd-foreign", Warning, "The custom resource for credential specs exists, and is not this project's.",
         "Keep it, and install with `--skip-crds --set crds.upgrade=true`, which brings it up to date in place.";
     STORED_VERSION: "stored-version", Note, "Credential specs may be stored in a version that is deprecated.",

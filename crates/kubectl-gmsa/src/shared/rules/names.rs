@@ -7,7 +7,7 @@ use gmsa_core::{
         Denial,
         pod::{Pod, Slot},
     },
-    credspec::{is_dns_label, is_dns_subdomain},
+    credspec::{domain_join::DomainJoinConfig, is_dns_label, is_dns_subdomain},
     quote::shell::{cmd, powershell},
 };
 use serde_json::Value;
@@ -101,8 +101,8 @@ impl<'n> Names<'n> {
     /// With the account and the domain that the contents of a pod are for: `contents` as JSON.
     #[must_use]
     pub fn of_contents(self, contents: &'n Value) -> Self {
-        let of_join = |key: &str| contents.pointer(&format!("/DomainJoinConfig/{key}")).and_then(Value::as_str);
-        Self { account: of_join("MachineAccountName"), domain: of_join("DnsName"), ..self }
+        let DomainJoinConfig { machine_account_name: account, dns_name: domain, .. } = DomainJoinConfig::of(contents);
+        Self { account, domain, ..self }
     }
 
     /// The name that a word in a command of a remedy stands for, as a word of that command.

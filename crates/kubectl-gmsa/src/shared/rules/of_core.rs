@@ -11,7 +11,7 @@ use super::{
 use crate::shared::{grant::GrantObjects, installer::Installer};
 use gmsa_core::{
     admission::pod::{Pod, Slot},
-    credspec::{SpecName, is_dns_label, is_dns_subdomain, lint::suggest_name},
+    credspec::{SpecName, is_dns_label, is_dns_subdomain, lint::suggest_name, placeholder::is_placeholder},
 };
 
 family! { of the core {
@@ -200,16 +200,17 @@ fn renamed(slot: &Slot<'_>, name: &str, names: &Names<'_>) -> Fix {
     fix.or_run(names.subject.map(|subject| subject.change(&spec)))
 }
 
-/// What a tool fills in before a manifest is applied.
-fn is_placeholder(name: &str) -> bool {
-    ["{{", "${", "$(", "<%"].iter().any(|start| name.contains(start))
-}
-
 /// What to write in the place of a name that no credential spec can have.
 pub fn instead_of(name: &str) -> Fix {
-    if is_placeholder(name) {
+    if name.contains("{{") {
         return Fix::run(
             "Render the template, and check what comes out: `helm template CHART | kubectl gmsa check -f -`.",
+        );
+    }
+    if is_placeholder(name) {
+        return Fix::run(
+            "Replace the placeholder, or have the tool that fills it in do so, and check what comes out. \
+             `kubectl get gmsacredentialspecs` lists the names.",
         );
     }
     let name = Some(suggest_name(name)).filter(|_| name.contains(|c: char| c.is_ascii_alphanumeric()));

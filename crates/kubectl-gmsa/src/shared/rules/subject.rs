@@ -36,7 +36,7 @@ impl Subject<'_> {
             Kind::Deployment | Kind::StatefulSet | Kind::DaemonSet => json!({"spec": {"template": {"spec": spec}}}),
             Kind::CronJob => json!({"spec": {"jobTemplate": {"spec": {"template": {"spec": spec}}}}}),
             // Its pods keep what they have, and the template of a Job cannot be changed.
-            Kind::ReplicaSet | Kind::Job => {
+            Kind::ReplicaSet | Kind::ReplicationController | Kind::Job => {
                 return format!("Set {yaml} in the spec of its Pod template, then delete it and create it again.");
             }
         };

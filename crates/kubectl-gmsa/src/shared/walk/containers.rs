@@ -318,7 +318,8 @@ impl<'p> Seen<'p> {
         });
         let no_secret = self.newest(|event| is_pull && event.reason == "FailedToRetrieveImagePullSecret");
         // What the hook prints is in this event alone.
-        let is_hook = |event: &Event| event.reason == "FailedPostStartHook" && event.is_of_container(&container.name);
+        let is_hook =
+            |event: &Event| event.reason == "FailedPostStartHook" && event.may_be_of_container(&container.name);
         let hook = self.newest(|event| !is_pull && is_hook(event));
         let event = no_secret.or(hook).or(event);
         let more = event.filter(|event| !trouble.contains(event.message.trim_start_matches("Error: ")));

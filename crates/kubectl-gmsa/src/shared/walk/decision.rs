@@ -173,7 +173,7 @@ pub fn not_up_to_date(created: Check, workload: &Workload) -> Check {
             let kind = workload.kind.as_str().to_ascii_lowercase();
             workload.subject().command(&format!("rollout restart {kind}"), &workload.name, "")
         }
-        Kind::ReplicaSet | Kind::Job | Kind::CronJob => None,
+        Kind::ReplicaSet | Kind::ReplicationController | Kind::Job | Kind::CronJob => None,
     };
     let restart = restart.map(|command| format!(", or at once after {command}")).unwrap_or_default();
     let fix = format!("A pod would be admitted now. Its controller tries again by itself within 17 minutes{restart}.");

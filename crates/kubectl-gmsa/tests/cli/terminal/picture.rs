@@ -27,7 +27,7 @@ fn read(mut terminal: File) -> String {
     String::from_utf8(said).unwrap()
 }
 
-/// A line with the colours that the terminal was told.
+/// A line with the colours that were written to the terminal.
 fn line(text: &str) -> String {
     let escaped = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     let mut parts = escaped.split("\u{1b}[");
@@ -54,8 +54,9 @@ fn picture(session: &str) -> String {
     let (width, height) = (columns * 8 + 32, lines.len() * 20 + 24);
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" role=\"img\">\n\
+         <style>text {{ white-space: pre }}</style>\n\
          <rect width=\"{width}\" height=\"{height}\" rx=\"8\" fill=\"#0d1117\"/>\n\
-         <g font-family=\"ui-monospace, Menlo, Consolas, monospace\" font-size=\"13\" fill=\"#e6edf3\" xml:space=\"preserve\">\n"
+         <g font-family=\"ui-monospace, Menlo, Consolas, monospace\" font-size=\"13\" fill=\"#e6edf3\">\n"
     );
     for (at, text) in lines.iter().enumerate() {
         writeln!(svg, "<text x=\"16\" y=\"{}\">{}</text>", at * 20 + 28, line(text)).unwrap();

@@ -86,7 +86,8 @@ fn objects_are_unique_and_all_problems_are_reported() {
 fn an_object_of_a_cluster_is_refused_like_one_of_a_file() {
     let text =
         r#"{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"Role","metadata":{"name":"a"},"rules":[{"verbs":1}]}"#;
-    let of_api = Document::of_api("roles", "rbac.authorization.k8s.io/v1", "Role", serde_json::from_str(text).unwrap());
+    let of_api =
+        Document::of_api("roles", "rbac.authorization.k8s.io/v1", "Role", &serde_json::from_str(text).unwrap());
     for documents in [vec![of_api], parse("roles", text).documents] {
         let (_, refused) = Rbac::from_documents(&documents);
         let expected = "roles, document 1, line 1: rules[0].verbs: expected a list, found a number";

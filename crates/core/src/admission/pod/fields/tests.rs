@@ -5,6 +5,10 @@ use serde_json::{Value, json};
 
 use super::*;
 
+fn read(json: &str) -> Result<Unsupported, serde_json::Error> {
+    super::read(&mut serde_json::Deserializer::from_str(json))
+}
+
 fn found(spec: &Value) -> Vec<String> {
     let json = json!({"spec": spec}).to_string();
     let line = |found: Occurrence<'_>| {

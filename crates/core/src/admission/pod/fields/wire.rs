@@ -3,16 +3,57 @@
 //! A field of a security context is one line of the table below. Invariants: of a list, at most `MAX_FOUND` items that matter
 //! are kept, each with its position.
 
-use serde::{Deserialize, Deserializer, de::IgnoredAny};
-use serde_json::value::RawValue;
+use std::fmt;
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{IgnoredAny, MapAccess, SeqAccess, Visitor},
+};
 
 use super::{LinuxField, MAX_FOUND, SlotKind};
 use crate::json::{Object, Text, fold, fold_entries, null_is_default};
 
 /// Whether a field is set: `None` where it is absent or null, and whether the value is another one than `false`.
 fn set<'de, D: Deserializer<'de>>(input: D) -> Result<Option<bool>, D::Error> {
-    let value = <&RawValue>::deserialize(input)?.get();
-    Ok((value != "null").then_some(value != "false"))
+    input.deserialize_any(SetVisitor)
+}
+
+struct SetVisitor;
+
+macro_rules! other_values {
+    ($($visit:ident: $value:ty),*) => {
+        $(fn $visit<E>(self, _: $value) -> Result<Option<bool>, E> {
+            Ok(Some(true))
+        })*
+    };
+}
+
+impl<'de> Visitor<'de> for SetVisitor {
+    type Value = Option<bool>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Option<bool>, E> {
+        Ok(None)
+    }
+
+    fn visit_bool<E>(self, set: bool) -> Result<Option<bool>, E> {
+        Ok(Some(set))
+    }
+
+    other_values!(visit_i64: i64, visit_u64: u64, visit_f64: f64, visit_str: &str);
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut input: A) -> Result<Option<bool>, A::Error> {
+        while input.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Some(true))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut input: A) -> Result<Option<bool>, A::Error> {
+        while input.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Some(true))
+    }
 }
 
 #[derive(Deserialize)]
@@ -198,7 +239,7 @@ fn any_item<'de, D: Deserializer<'de>>(input: D) -> Result<bool, D::Error> {
     fold(input, false, |any, IgnoredAny| *any = true)
 }
 
-/// Reads a list into what `keep` makes of its items, each with its position. Of those after the 65,536th nothing is kept.
+/// Reads a list into what `keep` makes of its items, each with its position. Items after the 65,536th are dropped.
 fn indexed<'de, D: Deserializer<'de>, T: Deserialize<'de>, K>(
     input: D,
     keep: impl Fn(T) -> Option<K>,

@@ -96,7 +96,7 @@ pub fn is_partial(resource: &str) -> bool {
 }
 
 fn is_workload(resource: &str) -> bool {
-    resource == "replicationcontrollers" || Kind::ALL.iter().any(|kind| kind.plural() == resource)
+    Kind::ALL.iter().any(|kind| kind.plural() == resource)
 }
 
 /// Whether a list keeps an object: pods, workloads and webhooks only if they name GMSA.

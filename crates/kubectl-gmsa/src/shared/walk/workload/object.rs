@@ -135,7 +135,9 @@ impl WorkloadObject {
     pub fn wanted(&self, kind: Kind) -> (usize, Idle) {
         let Self { spec, status, .. } = self;
         match kind {
-            Kind::Deployment | Kind::StatefulSet | Kind::ReplicaSet => (spec.replicas.unwrap_or(1), Idle::Scaled),
+            Kind::Deployment | Kind::StatefulSet | Kind::ReplicaSet | Kind::ReplicationController => {
+                (spec.replicas.unwrap_or(1), Idle::Scaled)
+            }
             Kind::DaemonSet => (status.desired_number_scheduled.unwrap_or(0), Idle::NoNode),
             Kind::CronJob if spec.suspend => (0, Idle::Suspended),
             Kind::CronJob => (0, Idle::NoJobYet),

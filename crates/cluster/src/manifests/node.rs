@@ -1,0 +1,389 @@
+//! A value of a text, and the line of every value in it, in about as many bytes as the text has.
+//!
+//! Invariants: a node holds its value as JSON, in the order of the text, and the lines as differences, mostly a byte each; no tree is
+//! kept, which takes some forty times the memory. The last of two equal keys counts, with its line.
+
+use std::{collections::HashMap, fmt};
+
+use serde::de::{Deserialize, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::{Value, value::RawValue};
+use serde_saphyr::Spanned;
+
+#[derive(Clone, Debug)]
+pub(super) struct Node {
+    /// Counted from 1.
+    pub line: u64,
+    contents: Contents,
+}
+
+/// A value without its own line.
+#[derive(Clone, Debug, Default)]
+struct Contents {
+    json: Vec<u8>,
+    /// The lines of the values in it, each behind the values that hold it: the first as it is, the others as differences to the one before.
+    lines: Vec<u8>,
+    /// The last of these lines.
+    last: u64,
+}
+
+impl Node {
+    /// A value that is in no file.
+    pub fn of_value(value: &Value) -> Self {
+        Self { line: 1, contents: Contents { json: value.to_string().into_bytes(), ..Contents::default() } }
+    }
+
+    /// How much memory it takes, in bytes.
+    #[cfg(test)]
+    pub fn held(&self) -> usize {
+        size_of::<Self>() + self.contents.json.capacity() + self.contents.lines.capacity()
+    }
+
+    /// Gives back the memory that it took to read.
+    pub fn shrink(&mut self) {
+        self.contents.json.shrink_to_fit();
+        self.contents.lines.shrink_to_fit();
+    }
+
+    /// How long its JSON is, in bytes.
+    pub fn len(&self) -> usize {
+        self.contents.json.len()
+    }
+
+    pub fn value(&self) -> Value {
+        // It was written by this module.
+        serde_json::from_slice(&self.contents.json).unwrap_or_default()
+    }
+
+    /// Its fields, unread; `None` where it is no mapping.
+    pub fn fields(&self) -> Option<HashMap<String, &RawValue>> {
+        serde_json::from_slice(&self.contents.json).ok()
+    }
+
+    /// What it is, for messages.
+    pub fn describe(&self) -> &'static str {
+        describe(&self.contents.json)
+    }
+
+    /// The same in a file where its text is this many lines further down.
+    #[must_use]
+    pub fn below(mut self, lines: u64) -> Self {
+        self.line += lines;
+        if lines > 0 {
+            self.contents.lines = rebased(&self.contents.lines, lines, 0);
+            self.contents.last += lines;
+        }
+        self
+    }
+
+    /// The line of the value at this path, or of the closest value around it.
+    pub fn line_of(&self, path: &[String]) -> u64 {
+        let Self { line, contents: Contents { json, lines, .. } } = self;
+        if lines.is_empty() {
+            return *line;
+        }
+        let find = Find { lines: &mut Lines { bytes: lines, last: 0 }, line: *line, path: Some(path) };
+        serde_json::Deserializer::from_slice(json).deserialize_any(find).unwrap_or(*line)
+    }
+
+    /// The items of its field `items`; none where it is missing.
+    ///
+    /// # Errors
+    /// What it is, where it is not a list.
+    pub fn into_items(self) -> Result<Vec<Self>, &'static str> {
+        let (Contents { json, lines, .. }, mut items) = (self.contents, Ok(Vec::new()));
+        let mut lines = Lines { bytes: &lines, last: 0 };
+        let Ok(Entries(entries)) = serde_json::from_slice(&json) else { return items };
+        for (key, value) in entries {
+            lines.next();
+            let list = serde_json::from_str::<Vec<&RawValue>>(value.get());
+            match (key.as_str(), list) {
+                ("items", Ok(list)) => items = Ok(list.into_iter().map(|item| lines.node(item)).collect()),
+                ("items", Err(_)) => {
+                    Find::skip(value, &mut lines);
+                    let found = describe(value.get().as_bytes());
+                    items = if found == NOTHING { Ok(Vec::new()) } else { Err(found) };
+                }
+                _ => Find::skip(value, &mut lines),
+            }
+        }
+        items
+    }
+}
+
+/// A value that is missing.
+const NOTHING: &str = "nothing";
+
+/// What a JSON text is, for messages.
+pub(super) fn describe(json: &[u8]) -> &'static str {
+    match json {
+        [b'n', ..] => NOTHING,
+        [b't' | b'f', ..] => "a boolean",
+        b"\"\"" => "an empty string",
+        [b'"', ..] => "a string",
+        [b'[', ..] => "a list",
+        [b'{', ..] => "a mapping",
+        _ => "a number",
+    }
+}
+
+impl Contents {
+    fn scalar(value: impl Into<Value>) -> Self {
+        Self { json: value.into().to_string().into_bytes(), ..Self::default() }
+    }
+
+    /// Begins a mapping or a list.
+    fn open(bracket: u8) -> Self {
+        Self { json: vec![bracket], ..Self::default() }
+    }
+
+    fn key(&mut self, key: &str) {
+        self.comma();
+        self.json.extend(Value::from(key).to_string().into_bytes());
+        self.json.push(b':');
+    }
+
+    /// Adds an item, or the value of the key before it.
+    fn add(&mut self, line: u64, value: Self) {
+        self.comma();
+        write(&mut self.lines, difference(self.last, line));
+        self.lines.extend(rebased(&value.lines, 0, line));
+        self.last = if value.lines.is_empty() { line } else { value.last };
+        self.json.extend(value.json);
+    }
+
+    fn comma(&mut self) {
+        if !matches!(self.json.last(), None | Some(b'[' | b'{' | b':')) {
+            self.json.push(b',');
+        }
+    }
+
+    fn close(mut self, bracket: u8) -> Self {
+        self.json.push(bracket);
+        self
+    }
+}
+
+/// From one line to another.
+fn difference(from: u64, to: u64) -> i64 {
+    to.wrapping_sub(from).cast_signed()
+}
+
+/// Writes a number in as few bytes as it needs (LEB128, zigzag).
+fn write(out: &mut Vec<u8>, number: i64) {
+    let mut rest = ((number << 1) ^ (number >> 63)).cast_unsigned();
+    while rest > 0x7f {
+        out.push(rest.to_le_bytes()[0] | 0x80);
+        rest >>= 7;
+    }
+    out.push(rest.to_le_bytes()[0]);
+}
+
+/// Lines whose first counts from one line, counted from another.
+fn rebased(lines: &[u8], from: u64, to: u64) -> Vec<u8> {
+    let mut rest = Lines { bytes: lines, last: from };
+    let mut out = Vec::with_capacity(lines.len() + 4);
+    if let Some(first) = rest.next() {
+        write(&mut out, difference(to, first));
+        out.extend_from_slice(rest.bytes);
+    }
+    out
+}
+
+/// Reads lines.
+struct Lines<'l> {
+    bytes: &'l [u8],
+    last: u64,
+}
+
+impl Lines<'_> {
+    /// A value whose line is the next, with those in it.
+    fn node(&mut self, value: &RawValue) -> Node {
+        let line = self.next().unwrap_or_default();
+        let rest = self.bytes;
+        Find::skip(value, self);
+        let (below, _) = rest.split_at_checked(rest.len() - self.bytes.len()).unwrap_or_default();
+        let contents = Contents { json: value.get().into(), lines: rebased(below, line, 0), last: self.last };
+        Node { line, contents }
+    }
+}
+
+impl Iterator for Lines<'_> {
+    type Item = u64;
+
+    fn next(&mut self) -> Option<u64> {
+        let length = self.bytes.iter().position(|byte| byte & 0x80 == 0)? + 1;
+        let (number, rest) = self.bytes.split_at(length);
+        let read = number.iter().rev().fold(0_u64, |read, byte| read << 7 | u64::from(byte & 0x7f));
+        let number = (read >> 1).cast_signed() ^ -(read & 1).cast_signed();
+        self.bytes = rest;
+        self.last = self.last.wrapping_add_signed(number);
+        Some(self.last)
+    }
+}
+
+/// Looks for the line of a value in the one at hand; without a path, it reads past the lines of all values in it.
+struct Find<'f, 'l> {
+    lines: &'f mut Lines<'l>,
+    line: u64,
+    path: Option<&'f [String]>,
+}
+
+impl Find<'_, '_> {
+    /// Reads past the lines of the values in this one.
+    fn skip(json: &RawValue, lines: &mut Lines<'_>) {
+        // It was written by this module.
+        let _ = serde_json::Deserializer::from_str(json.get()).deserialize_any(Find { lines, line: 0, path: None });
+    }
+}
+
+/// The same for a value in another one, whose line comes first.
+struct FindBelow<'f, 'l>(Find<'f, 'l>);
+
+impl<'f, 'l> Find<'f, 'l> {
+    fn below(&mut self, is_step: impl Fn(&str) -> bool) -> (FindBelow<'_, 'l>, bool) {
+        let path = match self.path {
+            Some([step, rest @ ..]) if is_step(step) => Some(rest),
+            _ => None,
+        };
+        (FindBelow(Find { lines: &mut *self.lines, line: self.line, path }), path.is_some())
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for FindBelow<'_, '_> {
+    type Value = u64;
+
+    fn deserialize<D: Deserializer<'de>>(self, input: D) -> Result<u64, D::Error> {
+        let Self(Find { lines, line, path }) = self;
+        let line = lines.next().unwrap_or(line);
+        input.deserialize_any(Find { lines, line, path })
+    }
+}
+
+macro_rules! lines_of_scalars {
+    ($($visit:ident: $scalar:ty),*) => {
+        $(fn $visit<E>(self, _: $scalar) -> Result<u64, E> {
+            Ok(self.line)
+        })*
+    };
+}
+
+impl<'de> Visitor<'de> for Find<'_, '_> {
+    type Value = u64;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<u64, E> {
+        Ok(self.line)
+    }
+
+    lines_of_scalars!(visit_bool: bool, visit_i64: i64, visit_u64: u64, visit_f64: f64, visit_str: &str);
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut input: A) -> Result<u64, A::Error> {
+        let mut found = self.line;
+        for index in 0_usize.. {
+            let (below, is_on_path) = self.below(|step| step.parse() == Ok(index));
+            match input.next_element_seed(below)? {
+                Some(line) if is_on_path => found = line,
+                Some(_) => {}
+                None => break,
+            }
+        }
+        Ok(found)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut input: A) -> Result<u64, A::Error> {
+        let mut found = self.line;
+        while let Some(key) = input.next_key::<String>()? {
+            let (below, is_on_path) = self.below(|step| step == key);
+            let line = input.next_value_seed(below)?;
+            if is_on_path {
+                found = line;
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// The fields of a mapping in their order, unread.
+struct Entries<'j>(Vec<(String, &'j RawValue)>);
+
+impl<'de> Deserialize<'de> for Entries<'de> {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        struct EntriesVisitor;
+
+        impl<'de> Visitor<'de> for EntriesVisitor {
+            type Value = Entries<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a mapping")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut input: A) -> Result<Entries<'de>, A::Error> {
+                let mut entries = Vec::new();
+                while let Some(entry) = input.next_entry()? {
+                    entries.push(entry);
+                }
+                Ok(Entries(entries))
+            }
+        }
+
+        input.deserialize_map(EntriesVisitor)
+    }
+}
+
+impl<'de> Deserialize<'de> for Node {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        let Spanned { value: contents, referenced, .. } = Spanned::<Contents>::deserialize(input)?;
+        Ok(Self { line: referenced.line(), contents })
+    }
+}
+
+impl<'de> Deserialize<'de> for Contents {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        input.deserialize_any(ContentsVisitor)
+    }
+}
+
+struct ContentsVisitor;
+
+macro_rules! scalars {
+    ($($visit:ident: $scalar:ty),*) => {
+        $(fn $visit<E>(self, value: $scalar) -> Result<Contents, E> {
+            Ok(Contents::scalar(value))
+        })*
+    };
+}
+
+impl<'de> Visitor<'de> for ContentsVisitor {
+    type Value = Contents;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value that JSON knows")
+    }
+
+    fn visit_unit<E>(self) -> Result<Contents, E> {
+        Ok(Contents::scalar(Value::Null))
+    }
+
+    scalars!(visit_bool: bool, visit_i64: i64, visit_u64: u64, visit_f64: f64, visit_str: &str);
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut input: A) -> Result<Contents, A::Error> {
+        let mut contents = Contents::open(b'[');
+        while let Some(Node { line, contents: item }) = input.next_element()? {
+            contents.add(line, item);
+        }
+        Ok(contents.close(b']'))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut input: A) -> Result<Contents, A::Error> {
+        let mut contents = Contents::open(b'{');
+        while let Some(Spanned { value: key, referenced, .. }) = input.next_key::<Spanned<String>>()? {
+            // A value may begin on a line below its key: people look for the key.
+            contents.key(&key);
+            contents.add(referenced.line(), input.next_value()?);
+        }
+        Ok(contents.close(b'}'))
+    }
+}

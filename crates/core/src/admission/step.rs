@@ -1,0 +1,172 @@
+//! From a review to its decision, one question at a time: [`Decision::begin`] decides or asks, and [`Undecided::tell`] takes the fact
+//! that was asked for. Server, plugin and tests all drive this loop.
+//!
+//! Invariants: a claim that is denied already needs no fact; facts are asked for in the order of the slots, and where the first denial
+//! decides, none after the first that denies; a denial that rests on a cached fact is decided once more with a live one.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use super::{
+    AllowReason, Decision, Facts, Known, Review, Settings, Source, SpecFact, Subject, UseFact, Webhook,
+    claims::{Claim, Claims},
+    decision::Case,
+    mutate, validate, validate_workload,
+};
+use crate::credspec::SpecName;
+
+/// How fresh a fact must be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Freshness {
+    /// A cached answer is enough.
+    Any,
+    /// The object must be read: the cache may be behind.
+    Live,
+}
+
+/// What must be found out next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Question {
+    /// The contents of a credential spec.
+    Contents(SpecName, Freshness),
+    /// Whether a service account may use a credential spec.
+    Use(Subject, SpecName),
+}
+
+impl Question {
+    /// The credential spec that it is about.
+    pub fn spec(&self) -> &SpecName {
+        match self {
+            Self::Contents(spec, _) | Self::Use(_, spec) => spec,
+        }
+    }
+}
+
+/// The answer to a [`Question`] of the same name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fact {
+    Contents(Known<SpecFact>),
+    Use(Known<UseFact>),
+}
+
+/// A decision, or what it still needs.
+#[derive(Debug)]
+pub enum Step {
+    Ask(Box<Undecided>),
+    Done(Decision),
+}
+
+/// A review that waits for the answer to a question.
+#[derive(Debug)]
+pub struct Undecided {
+    case: Case,
+    asked: Question,
+    /// Asked after it, unless its answer makes them needless.
+    rest: VecDeque<Question>,
+    /// Whether it was decided once, and only cached contents that denied it are read again.
+    is_confirming: bool,
+}
+
+impl Decision {
+    /// Begins to decide a review in which `webhook` was called.
+    pub fn begin(review: impl Into<Arc<Review>>, webhook: Webhook, settings: Settings) -> Step {
+        let review = review.into();
+        let claims = review.claims(webhook);
+        let questions = questions(&claims, webhook, settings.first_denial_decides(webhook));
+        let case = Case { review, webhook, settings, claims, facts: Facts::default() };
+        Step::next(case, questions, false)
+    }
+}
+
+impl Step {
+    fn next(case: Case, mut questions: VecDeque<Question>, is_confirming: bool) -> Self {
+        if let Some(asked) = questions.pop_front() {
+            return Self::Ask(Box::new(Undecided { case, asked, rest: questions, is_confirming }));
+        }
+        let (decision, unconfirmed) = case.decide();
+        if is_confirming || unconfirmed.is_empty() {
+            return Self::Done(decision);
+        }
+        let questions = unconfirmed.into_iter().map(|spec| Question::Contents(spec, Freshness::Live)).collect();
+        Self::next(case, questions, true)
+    }
+
+    /// The decision, where every answer is at hand.
+    pub fn answered_by(self, mut answer: impl FnMut(&Question) -> Fact) -> Decision {
+        let mut step = self;
+        loop {
+            match step {
+                Self::Ask(undecided) => {
+                    let fact = answer(undecided.question());
+                    step = undecided.tell(fact);
+                }
+                Self::Done(decision) => return decision,
+            }
+        }
+    }
+}
+
+impl Undecided {
+    pub fn question(&self) -> &Question {
+        &self.asked
+    }
+
+    /// Takes the answer to the question. One of another kind counts as none, which denies.
+    pub fn tell(self: Box<Self>, fact: Fact) -> Step {
+        let Self { mut case, asked, mut rest, is_confirming } = *self;
+        let denies = match (&asked, fact) {
+            (Question::Contents(spec, Freshness::Any), Fact::Contents(known))
+                if known.fact == SpecFact::Unusable && known.source == Source::Cache =>
+            {
+                rest.push_front(Question::Contents(spec.clone(), Freshness::Live));
+                false
+            }
+            (Question::Contents(spec, _), Fact::Contents(known)) => case.facts.learn_contents(spec, known),
+            (Question::Use(_, spec), Fact::Use(known)) => case.facts.learn_use(spec, known),
+            _ => true,
+        };
+        if denies && case.settings.first_denial_decides(case.webhook) {
+            rest.retain(|question| question.spec() == asked.spec());
+        }
+        Step::next(case, rest, is_confirming)
+    }
+}
+
+impl Review {
+    /// What the slots ask for where `webhook` was called.
+    pub(super) fn claims(&self, webhook: Webhook) -> Claims {
+        match webhook {
+            Webhook::Mutate => mutate::claims(self),
+            Webhook::Validate => validate::claims(self),
+            Webhook::ValidateWorkload => Ok(validate_workload::claims(self)),
+            Webhook::ValidateCredspec => Ok(AllowReason::Clean.into()),
+        }
+        .unwrap_or_else(|denial| Claims::from(AllowReason::NoGmsa).deny(denial))
+    }
+}
+
+/// What the claims need, each fact once, in the order of the slots: for at most [`super::MAX_SPECS_PER_POD`] credential specs.
+fn questions(claims: &Claims, webhook: Webhook, first_denial_decides: bool) -> VecDeque<Question> {
+    let mut needs: Vec<(&SpecName, bool)> = Vec::new();
+    for claim in &claims.all {
+        let (spec, has_contents) = match claim {
+            Claim::Named { spec, has_contents, .. } => (spec, *has_contents),
+            Claim::Denied(_) if first_denial_decides => break,
+            Claim::Denied(_) => continue,
+        };
+        // /validate denies a name without contents: what the contents should be does not matter.
+        let contents = webhook != Webhook::Validate || has_contents;
+        match needs.iter_mut().find(|(known, _)| *known == spec) {
+            Some((_, known)) => *known |= contents,
+            None => needs.push((spec, contents)),
+        }
+        if first_denial_decides && !contents {
+            break;
+        }
+    }
+    let both = |(spec, contents): (&SpecName, bool)| {
+        let contents = contents.then(|| Question::Contents(spec.clone(), Freshness::Any));
+        let may_use = claims.subject.clone().map(|subject| Question::Use(subject, spec.clone()));
+        contents.into_iter().chain(may_use)
+    };
+    needs.into_iter().flat_map(both).collect()
+}

@@ -1,0 +1,160 @@
+//! The kinds of workloads of Kubernetes: their names, where the API has them, and where their pod template is.
+
+/// A kind of Kubernetes that carries a pod template.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    Deployment,
+    StatefulSet,
+    DaemonSet,
+    ReplicaSet,
+    ReplicationController,
+    Job,
+    CronJob,
+}
+
+impl Kind {
+    pub const ALL: [Self; 7] = [
+        Self::Deployment,
+        Self::StatefulSet,
+        Self::DaemonSet,
+        Self::ReplicaSet,
+        Self::ReplicationController,
+        Self::Job,
+        Self::CronJob,
+    ];
+
+    /// The kind of this name in this group, which is empty for the core group.
+    pub fn of(name: &str, group: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == name && kind.group() == group)
+    }
+
+    /// The kind as a review names it: `CronJob.batch`.
+    pub fn of_review(kind: &str) -> Option<Self> {
+        let (name, group) = kind.split_once('.').unwrap_or((kind, ""));
+        Self::of(name, group)
+    }
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Deployment => "Deployment",
+            Self::StatefulSet => "StatefulSet",
+            Self::DaemonSet => "DaemonSet",
+            Self::ReplicaSet => "ReplicaSet",
+            Self::ReplicationController => "ReplicationController",
+            Self::Job => "Job",
+            Self::CronJob => "CronJob",
+        }
+    }
+
+    /// The group of its API; empty for the core group.
+    pub fn group(self) -> &'static str {
+        match self {
+            Self::ReplicationController => "",
+            Self::Job | Self::CronJob => "batch",
+            _ => "apps",
+        }
+    }
+
+    /// Such as `apps/v1`.
+    pub fn api_version(self) -> String {
+        match self.group() {
+            "" => "v1".to_owned(),
+            group => format!("{group}/v1"),
+        }
+    }
+
+    /// The name of the resource: `deployments`.
+    pub fn plural(self) -> String {
+        format!("{}s", self.as_str().to_ascii_lowercase())
+    }
+
+    /// The path of those of a namespace, or of all.
+    pub fn collection(self, namespace: Option<&str>) -> String {
+        let root = if self.group().is_empty() { "api" } else { "apis" };
+        let namespace = namespace.map(|name| format!("namespaces/{name}/")).unwrap_or_default();
+        format!("/{root}/{}/{namespace}{}", self.api_version(), self.plural())
+    }
+
+    /// The kind of a word of `kubectl`: its name, its plural or its short name, with its group and version where they are given.
+    pub fn of_word(word: &str) -> Option<Self> {
+        /// From `kubectl api-resources`, which has no short name for Jobs.
+        const SHORT: [(&str, Kind); 6] = [
+            ("deploy", Kind::Deployment),
+            ("sts", Kind::StatefulSet),
+            ("ds", Kind::DaemonSet),
+            ("rs", Kind::ReplicaSet),
+            ("rc", Kind::ReplicationController),
+            ("cj", Kind::CronJob),
+        ];
+        let word = word.to_ascii_lowercase();
+        let (word, group) = word.split_once('.').map_or((&*word, None), |(word, group)| (word, Some(group)));
+        let short = SHORT.iter().find(|(short, _)| *short == word).map(|(_, kind)| *kind);
+        let is_named = |kind: &Self| word == kind.plural() || word == kind.as_str().to_ascii_lowercase();
+        let named = short.or_else(|| Self::ALL.into_iter().find(is_named));
+        named.filter(|kind| match (group, kind.group()) {
+            (None, _) => true,
+            (Some(group), "") => ["v1", "v1."].contains(&group),
+            (Some(group), of) => group.strip_prefix("v1.").unwrap_or(group) == of,
+        })
+    }
+
+    /// Whether its pods end, and have done their work then.
+    pub fn runs_to_completion(self) -> bool {
+        matches!(self, Self::Job | Self::CronJob)
+    }
+
+    /// The kind that makes its pods, where it does not do so itself.
+    pub fn below(self) -> Option<Self> {
+        match self {
+            Self::Deployment => Some(Self::ReplicaSet),
+            Self::CronJob => Some(Self::Job),
+            _ => None,
+        }
+    }
+
+    /// The place of its pod template, as a JSON Pointer (RFC 6901).
+    pub fn template(self) -> &'static str {
+        match self {
+            Self::CronJob => "/spec/jobTemplate/spec/template",
+            _ => "/spec/template",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_have_the_words_of_kubectl() {
+        for (word, kind) in [
+            ("deploy", Some(Kind::Deployment)),
+            ("Deployment", Some(Kind::Deployment)),
+            ("statefulsets", Some(Kind::StatefulSet)),
+            ("sts", Some(Kind::StatefulSet)),
+            ("ds", Some(Kind::DaemonSet)),
+            ("rs", Some(Kind::ReplicaSet)),
+            ("job", Some(Kind::Job)),
+            ("cj", Some(Kind::CronJob)),
+            ("cronjob", Some(Kind::CronJob)),
+            ("deployment.apps", Some(Kind::Deployment)),
+            ("Deployments.v1.apps", Some(Kind::Deployment)),
+            ("deploy.apps", Some(Kind::Deployment)),
+            ("job.batch", Some(Kind::Job)),
+            ("deployment.batch", None),
+            ("deployment.v2.apps", None),
+            ("deployment.example.com", None),
+            ("deployment.", None),
+            ("rc", Some(Kind::ReplicationController)),
+            ("replicationcontrollers.v1.", Some(Kind::ReplicationController)),
+            ("replicationcontroller.apps", None),
+            ("pod", None),
+            ("", None),
+        ] {
+            assert_eq!(Kind::of_word(word), kind, "{word}");
+        }
+        assert_eq!(Kind::CronJob.collection(Some("shop")), "/apis/batch/v1/namespaces/shop/cronjobs");
+        assert_eq!(Kind::DaemonSet.collection(None), "/apis/apps/v1/daemonsets");
+        assert_eq!(Kind::ReplicationController.collection(None), "/api/v1/replicationcontrollers");
+    }
+}

@@ -1,0 +1,37 @@
+//! Annotations that make containerd run the containers of a pod without the account, or with another one.
+//!
+//! They are hcsshim's (`pkg/annotations`) and containerd's. By default containerd passes those that begin with `io.microsoft.container.` on.
+
+use gmsa_core::diagnostic::Diagnostic;
+use serde_json::Value;
+
+use super::template::CheckedPod;
+use crate::shared::rules;
+
+/// Each with what it does where it is `true`.
+const SWITCHES: [(&str, &str); 6] = [
+    ("io.microsoft.container.wcow.gmsa.disable", "the container gets no gMSA"),
+    ("io.microsoft.disable-unsafe-operations", "the container gets no gMSA"),
+    ("microsoft.com/hostprocess-container", "the container is a hostProcess and acts as the host's account"),
+    ("microsoft.com/hostprocess-inherit-user", "the container acts as the account of containerd"),
+    ("io.kubernetes.cri.untrusted-workload", "another runtime runs the pod"),
+    ("io.kubernetes.cri-o.TrustedSandbox", "another runtime runs the pod"),
+];
+
+/// Those that name another runtime.
+const RUNTIMES: [&str; 2] = ["io.containerd.cri.runtime-handler", "io.kubernetes.cri.runtime-handler"];
+
+pub(super) fn findings(checked: &CheckedPod<'_>) -> Vec<Diagnostic> {
+    let annotations = checked.pod.pointer("/metadata/annotations").and_then(Value::as_object).into_iter().flatten();
+    let finding = |(key, value): (&String, &Value)| {
+        let value = value.as_str().filter(|value| !value.is_empty())?;
+        // As `strconv.ParseBool` reads it, which hcsshim uses.
+        let is_true = ["1", "t", "true"].contains(&value.to_ascii_lowercase().as_str());
+        let switch = SWITCHES.iter().find(|(name, _)| key == name).filter(|_| is_true).map(|(_, effect)| *effect);
+        let effect = switch.or_else(|| RUNTIMES.contains(&key.as_str()).then_some("another runtime runs the pod"))?;
+        let at = format!("/metadata/annotations/{}", key.replace('~', "~0").replace('/', "~1"));
+        let message = format!("where containerd takes the annotation {key}, {effect}");
+        Some(checked.finding(&rules::RUNTIME_ANNOTATION, &at, message).with_fix("remove the annotation"))
+    };
+    annotations.filter_map(finding).collect()
+}

@@ -1,0 +1,83 @@
+//! The objects of a cluster, or of a bundle of one, that pods refer to.
+//!
+//! Invariants: each object is read once; what could not be read is no finding about a pod, and is reported at the end.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use gmsa_core::diagnostic::{Diagnostic, Severity};
+use k8s_openapi::api::core::v1::Node;
+use serde_json::Value;
+
+use crate::shared::{
+    output::first_five,
+    rules,
+    snapshot::Snapshot,
+    walk::scheduling::Nodes,
+    unread::Unread,
+    webhook::{Configured, configured},
+    windows_build::{Build, LABEL},
+};
+
+pub(super) struct LiveCluster {
+    pub snapshot: Snapshot,
+    webhooks: Option<Result<Vec<Configured>, NotRead>>,
+    builds: Option<Result<BTreeSet<Build>, NotRead>>,
+    /// What could not be read, by the causes.
+    unread: BTreeMap<String, Vec<String>>,
+}
+
+/// It could not be read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NotRead;
+
+impl LiveCluster {
+    pub(super) fn new(snapshot: Snapshot) -> Self {
+        Self { snapshot, webhooks: None, builds: None, unread: BTreeMap::new() }
+    }
+
+    /// The webhooks for GMSA.
+    pub(super) async fn webhooks(&mut self) -> Result<&[Configured], NotRead> {
+        if self.webhooks.is_none() {
+            let read = configured(&self.snapshot).await;
+            self.webhooks = Some(read.map_err(|unread| self.unread(&unread, "the configurations of the webhooks")));
+        }
+        match &self.webhooks {
+            Some(Ok(webhooks)) => Ok(webhooks.as_slice()),
+            _ => Err(NotRead),
+        }
+    }
+
+    /// The builds of the Windows nodes.
+    pub(super) async fn builds(&mut self) -> Option<&BTreeSet<Build>> {
+        if self.builds.is_none() {
+            let read = self.snapshot.list(Nodes::WINDOWS).await;
+            let build = |node: &Node| Build::of_label(node.metadata.labels.as_ref()?.get(LABEL)?);
+            let read = read.map(|nodes: Vec<Node>| nodes.iter().filter_map(build).collect());
+            self.builds = Some(read.map_err(|unread| self.unread(&unread, "the builds of the nodes")));
+        }
+        self.builds.as_ref()?.as_ref().ok()
+    }
+
+    /// The object of a path, where there is one.
+    pub(super) async fn find(&mut self, path: &str, about: &str) -> Result<Option<Value>, NotRead> {
+        let found = self.snapshot.find(path).await;
+        found.map_err(|unread| self.unread(&unread, about))
+    }
+
+    /// What could not be read. It is beside the question: the answers about credential specs hold.
+    pub(super) fn unchecked(self) -> impl Iterator<Item = Diagnostic> {
+        self.unread.into_iter().map(|(cause, about)| {
+            let found = Diagnostic::new(&rules::NOT_CHECKED, format!("could not be checked: {cause}"));
+            Diagnostic { object: first_five(&about), ..found.with_severity(Severity::Note) }
+        })
+    }
+
+    /// Keeps what could not be read, and why.
+    fn unread(&mut self, unread: &Unread, about: &str) -> NotRead {
+        let known = self.unread.entry(unread.cause.clone()).or_default();
+        if known.iter().all(|known| known != about) {
+            known.push(about.to_owned());
+        }
+        NotRead
+    }
+}

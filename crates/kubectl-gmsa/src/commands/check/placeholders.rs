@@ -1,0 +1,75 @@
+//! Values of a pod that are still placeholders: one finding for all, instead of what follows from them.
+
+use gmsa_core::{
+    admission::{
+        SlotDenial,
+        pod::{Pod, Slot},
+    },
+    credspec::placeholder::{is_placeholder, is_token},
+    diagnostic::{Diagnostic, Rule},
+};
+use serde_json::Value;
+
+use super::{pointer::dotted, template::CheckedPod};
+use crate::shared::{
+    output::first_five,
+    rules::{self, instead_of},
+};
+
+/// The fields of a pod, beside those of its slots, in which placeholders are looked for.
+const FIELDS: [&str; 4] =
+    ["/spec/serviceAccountName", "/spec/runtimeClassName", "/spec/hostname", "/spec/nodeSelector/kubernetes.io~1os"];
+
+/// The placeholders of a pod.
+pub(super) struct Placeholders {
+    /// The places in the pod, each with its value.
+    found: Vec<(String, String)>,
+}
+
+impl Placeholders {
+    /// Finds them. A name that looks like a placeholder is one only if its slot is denied.
+    pub(super) fn of(checked: &CheckedPod<'_>, pod: &Pod, denials: &[SlotDenial]) -> Self {
+        let is_refused = |slot: &Slot<'_>| {
+            let own = denials.iter().find(|found| found.slot == Some((slot.kind, slot.index)));
+            own.is_some_and(|found| {
+                [rules::SPEC_MISSING.id, rules::INVALID_SPEC_NAME.id].contains(&found.denial.rule().id)
+            })
+        };
+        let mut found = Vec::new();
+        for slot in pod.slots() {
+            let name = slot.name.filter(|name| is_token(name) || (is_placeholder(name) && is_refused(&slot)));
+            found.extend(name.map(|name| (format!("{}/gmsaCredentialSpecName", slot.pointer()), name.to_owned())));
+            let image = slot.kind.field().map(|list| format!("/spec/{list}/{}/image", slot.index));
+            found.extend(image.and_then(|at| token(checked, at)));
+        }
+        found.extend(FIELDS.into_iter().filter_map(|at| token(checked, at.to_owned())));
+        Self { found }
+    }
+
+    /// Whether a finding about this place follows from one.
+    pub(super) fn explain(&self, at: &str) -> bool {
+        self.found.iter().any(|(place, _)| place == at)
+    }
+
+    /// Whether the pod is refused for its service account, which is one.
+    pub(super) fn explain_rule(&self, rule: &Rule) -> bool {
+        rule.id == rules::INVALID_SERVICE_ACCOUNT.id && self.explain("/spec/serviceAccountName")
+    }
+
+    pub(super) fn finding(&self, checked: &CheckedPod<'_>) -> Option<Diagnostic> {
+        let (first, value) = self.found.first()?;
+        let names: Vec<String> =
+            self.found.iter().map(|(at, _)| dotted(at).trim_start_matches("spec.").to_owned()).collect();
+        let message = match names.as_slice() {
+            [_] => format!("{value:?} is still a placeholder"),
+            all => format!("{} values are still placeholders: {}", all.len(), first_five(all)),
+        };
+        let fix = instead_of(value).in_manifest().unwrap_or_default();
+        Some(checked.finding(&rules::PLACEHOLDER, first, message).with_fix(fix))
+    }
+}
+
+fn token(checked: &CheckedPod<'_>, at: String) -> Option<(String, String)> {
+    let value = checked.pod.pointer(&at).and_then(Value::as_str).filter(|value| is_token(value))?.to_owned();
+    Some((at, value))
+}

@@ -1,0 +1,96 @@
+//! Names of credential specs in texts that another tool renders: values of a chart in an `Application` of Argo CD, a `HelmChart` of k3s or a
+//! release of Crossplane, patches of Flux, files in a `ConfigMap`.
+
+use gmsa_core::credspec::placeholder::is_token;
+use serde_json::Value;
+
+use super::{
+    gmsa_fields::NAME,
+    pointer::{Step, pointer, walk},
+};
+
+/// The names in the texts of an object, each with the place of its text.
+pub(super) fn names(object: &Value) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    walk(object, &mut Vec::new(), &mut |path, key, value| {
+        let at = || pointer(path);
+        match value {
+            Value::String(name) if key != NAME && key.ends_with(NAME) => found.push((at(), name.clone())),
+            Value::String(text) => found.extend(in_text(text).map(|name| (at(), name.to_owned()))),
+            Value::Array(items) => {
+                let texts = items.iter().enumerate().filter_map(|(index, item)| Some((index, item.as_str()?)));
+                let named = texts.flat_map(|(index, text)| in_text(text).map(move |name| (index, name.to_owned())));
+                found.extend(named.map(|(index, name)| (format!("{}/{index}", at()), name)));
+                found.extend(items.iter().enumerate().filter_map(|(index, item)| {
+                    let name = parameter(item)?;
+                    Some((format!("{}/{index}/value", at()), name.to_owned()))
+                }));
+            }
+            _ => {}
+        }
+        // Metadata and status record the past.
+        !(matches!(path, [Step::Field("metadata" | "status")]))
+    });
+    found.retain(|(_, name)| !name.is_empty() && !is_token(name));
+    found
+}
+
+/// The value of a parameter of a chart, or of an operation of JSON Patch, that is for the field.
+fn parameter(item: &Value) -> Option<&str> {
+    let text = |key: &str| item.get(key).and_then(Value::as_str);
+    let is_of_field =
+        ["name", "path", "key", "toFieldPath"].iter().any(|key| text(key).is_some_and(|place| place.ends_with(NAME)));
+    text("value").filter(|_| is_of_field)
+}
+
+/// The values that the field has in a text: in YAML, JSON, TOML or HCL, after `--set`, in a JSON Patch.
+fn in_text(text: &str) -> impl Iterator<Item = &str> {
+    text.match_indices(NAME).filter_map(|(at, _)| value_after(text.get(at + NAME.len()..)?))
+}
+
+fn value_after(rest: &str) -> Option<&str> {
+    const QUOTES: [char; 4] = ['"', '\'', '\\', ' '];
+    let rest = rest.trim_start_matches(QUOTES);
+    let rest = rest.strip_prefix([':', '=']).or_else(|| {
+        let next = rest.trim_start_matches([',', '\n', '\r', ' ', '"', '\'']);
+        next.strip_prefix("value")?.trim_start_matches(QUOTES).strip_prefix([':', '='])
+    })?;
+    let value = rest.trim_start_matches(QUOTES);
+    if is_token(value.lines().next()?) {
+        return None;
+    }
+    let end = value.find(['"', '\'', '\\', '\n', '\r', ',', ' ', '}', ']', '#', ';']).unwrap_or(value.len());
+    value.get(..end).filter(|name| !name.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_field_is_found_in_texts_of_every_form() {
+        for text in [
+            "windowsOptions:\n  gmsaCredentialSpecName: WebApp1\n",
+            "windowsOptions: {gmsaCredentialSpecName: WebApp1}",
+            "  gmsaCredentialSpecName: \"WebApp1\"  # of the shop",
+            "{\"gmsaCredentialSpecName\":\"WebApp1\"}",
+            "{\\\"gmsaCredentialSpecName\\\":\\\"WebApp1\\\"}",
+            "gmsaCredentialSpecName = \"WebApp1\"",
+            "--set podSecurityContext.windowsOptions.gmsaCredentialSpecName=WebApp1,replicas=2",
+            "- op: add\n  path: /spec/securityContext/windowsOptions/gmsaCredentialSpecName\n  value: WebApp1\n",
+            "[{\"op\":\"add\",\"path\":\"/spec/windowsOptions/gmsaCredentialSpecName\",\"value\":\"WebApp1\"}]",
+            "gmsaCredentialSpecName: 'WebApp1'\\nreplicas: 2",
+        ] {
+            assert_eq!(in_text(text).collect::<Vec<_>>(), ["WebApp1"], "{text}");
+        }
+        for text in [
+            "gmsaCredentialSpecName is the name",
+            "gmsaCredentialSpecName:\n",
+            "gmsaCredentialSpecName: ${GMSA}",
+            "gmsaCredentialSpecName: {{ .Values.a }}",
+            "",
+        ] {
+            assert_eq!(in_text(text).collect::<Vec<_>>(), [""; 0], "{text}");
+        }
+    }
+}
