@@ -135,7 +135,7 @@ family! { "Identity in a container" {
             Message("windows user or group '*' not found"),
             Message("could not obtain information about windows nt group/user"),
             Message("identitynotmappedexception"),
-            RunningCodes(&["RPC_S_CALL_FAILED_DNE", "STATUS_INTERNAL_ERROR", "ERROR_INTERNAL_ERROR"]),
+            RunningCodes(&["RPC_S_CALL_FAILED_DNE", "STATUS_INTERNAL_ERROR"]),
             Event("netlogon", &[5783]),
         ],
         remedies: {
