@@ -57,15 +57,12 @@ fn cells(line: &str) -> Option<Vec<String>> {
             loop {
                 let (text, after) = quoted.split_once('"')?;
                 cell.push_str(text);
-                match after.strip_prefix('"') {
-                    Some(more) => {
-                        cell.push('"');
-                        quoted = more;
-                    }
-                    None => {
-                        rest = after;
-                        break;
-                    }
+                if let Some(more) = after.strip_prefix('"') {
+                    cell.push('"');
+                    quoted = more;
+                } else {
+                    rest = after;
+                    break;
                 }
             }
         } else {

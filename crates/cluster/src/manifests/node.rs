@@ -239,7 +239,7 @@ impl Find<'_, '_> {
 /// The same for a value in another one, whose line comes first.
 struct FindBelow<'f, 'l>(Find<'f, 'l>);
 
-impl<'f, 'l> Find<'f, 'l> {
+impl<'l> Find<'_, 'l> {
     fn below(&mut self, is_step: impl Fn(&str) -> bool) -> (FindBelow<'_, 'l>, bool) {
         let path = match self.path {
             Some([step, rest @ ..]) if is_step(step) => Some(rest),

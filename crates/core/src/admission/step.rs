@@ -50,6 +50,7 @@ pub enum Fact {
 
 /// A decision, or what it still needs.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "a step is matched at once, and most are decisions")]
 pub enum Step {
     Ask(Box<Undecided>),
     Done(Decision),

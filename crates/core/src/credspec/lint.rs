@@ -66,10 +66,10 @@ fn placeholders(object: &Map<String, Value>) -> Vec<(String, &str)> {
         match value {
             Value::String(text) if is_unfilled(&field, text) => found.push((field, text)),
             Value::Object(fields) => {
-                open.extend(fields.iter().rev().map(|(key, below)| (format!("{field}.{}", bare(key)), below)))
+                open.extend(fields.iter().rev().map(|(key, below)| (format!("{field}.{}", bare(key)), below)));
             }
             Value::Array(items) => {
-                open.extend(items.iter().enumerate().rev().map(|(index, below)| (format!("{field}[{index}]"), below)))
+                open.extend(items.iter().enumerate().rev().map(|(index, below)| (format!("{field}[{index}]"), below)));
             }
             _ => {}
         }

@@ -208,7 +208,9 @@ impl<'de> Deserialize<'de> for Expressions {
                 && !first.is_empty()
                 && first.iter().all(|value| is_of_windows(key, names_windows(value)));
             let excludes = |system: OperatingSystem| {
-                let is_ruled_out = holds(operator, &first, system.label(key)) == Some(false);
+                // An empty list is refused by the API server, and says nothing here.
+                let is_empty = operator == "In" && first.is_empty();
+                let is_ruled_out = !is_empty && holds(operator, &first, system.label(key)) == Some(false);
                 !more && (is_ruled_out || are_of_windows && system == OperatingSystem::Linux)
             };
             all.any = true;

@@ -52,7 +52,7 @@ pub struct Slot<'p> {
     pub host_process: Option<bool>,
 }
 
-impl<'p> Slot<'p> {
+impl Slot<'_> {
     /// Goes on in a walk over slots to the one at a position. A slot that is not there has no contents, which is denied.
     pub fn at((kind, index): (SlotKind, usize), walk: &mut impl Iterator<Item = Self>) -> Self {
         let missing =

@@ -86,7 +86,7 @@ impl Form {
         let after = rest.trim_start_matches('\'');
         let run = rest.len() - after.len();
         let is_beside_word = self.out.ends_with(char::is_alphanumeric) || after.starts_with(char::is_alphanumeric);
-        let is_doubled = run % 2 == 0 && (run > 2 || is_beside_word);
+        let is_doubled = run.is_multiple_of(2) && (run > 2 || is_beside_word);
         self.out.extend(std::iter::repeat_n('\'', if is_doubled { run / 2 } else { run }));
         run
     }
@@ -108,15 +108,12 @@ impl Form {
     }
 
     fn quote(&mut self, backslashes: usize) {
-        match self.quotes.iter().position(|open| *open == backslashes) {
-            Some(open) => {
-                self.quotes.truncate(open);
-                self.out.push(ENDS);
-            }
-            None => {
-                self.quotes.push(backslashes);
-                self.out.push(OPENS);
-            }
+        if let Some(open) = self.quotes.iter().position(|open| *open == backslashes) {
+            self.quotes.truncate(open);
+            self.out.push(ENDS);
+        } else {
+            self.quotes.push(backslashes);
+            self.out.push(OPENS);
         }
     }
 
