@@ -46,7 +46,8 @@ impl Form {
             '\'' => return self.apostrophes(rest),
             // A colour of a terminal.
             '\u{1b}' if rest.starts_with("\u{1b}[") => {
-                return rest.find(|c: char| c.is_ascii_alphabetic()).filter(|end| *end < 16).map_or(1, |end| end + 1);
+                let end = rest.char_indices().take(16).find(|(_, c)| c.is_ascii_alphabetic());
+                return end.map_or(1, |(end, _)| end + 1);
             }
             c => self.push(c, 0),
         }

@@ -215,6 +215,8 @@ fn a_text_without_end_gives_a_few_explanations() {
         let (found, _) = explain(&text);
         assert!(!found.is_empty() && found.len() <= MAX_FOUND, "{}", found.len());
     }
+    // Neither would one that looked for the end of each colour in all of the text.
+    assert_eq!(explain(&"\u{1b}[".repeat(500_000)).0, Vec::new());
 }
 
 /// One of each variant. What they quote reads like another denial.
