@@ -145,7 +145,7 @@ mod tests {
         }
     }
 
-    fn allows(terms: Value) -> bool {
+    fn allows(terms: &Value) -> bool {
         let affinity = json!({"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}});
         serde_json::from_value::<NodeAffinity>(affinity).unwrap().allows(&Win1)
     }
@@ -177,7 +177,7 @@ mod tests {
             ("hidden", "DoesNotExist", json!(null), true),
         ] {
             let requirement = json!({"key": key, "operator": operator, "values": values});
-            assert_eq!(allows(json!([{"matchExpressions": [requirement]}])), allowed, "{requirement}");
+            assert_eq!(allows(&json!([{"matchExpressions": [requirement]}])), allowed, "{requirement}");
         }
     }
 
@@ -201,7 +201,7 @@ mod tests {
             (json!([{"matchExpressions": [linux]}, {"matchFields": [on("win-1")]}]), true),
             (json!([{"matchFields": [{"key": "spec.later", "operator": "In", "values": ["x"]}]}]), true),
         ] {
-            assert_eq!(allows(terms.clone()), allowed, "{terms}");
+            assert_eq!(allows(&terms), allowed, "{terms}");
         }
         for without in [json!({}), json!({"preferredDuringSchedulingIgnoredDuringExecution": []})] {
             assert!(serde_json::from_value::<NodeAffinity>(without).unwrap().allows(&Win1));

@@ -59,13 +59,13 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
         let snapshot = options.from.open(connection).await?;
         let until = options.watch.then(|| Instant::now() + options.timeout);
         let walk = async |snapshot: &Snapshot| {
-            let mut checks = options.target.lines(snapshot).await?;
+            let mut checks = Box::pin(options.target.lines(snapshot)).await?;
             if options.watch {
                 checks.iter_mut().for_each(waited_for);
             }
             Ok(checks)
         };
-        let (_, outcome) = rounds::run(snapshot, until, &options.filter, options.output, walk).await?;
+        let (_, outcome) = Box::pin(rounds::run(snapshot, until, &options.filter, options.output, walk)).await?;
         Ok(outcome)
     })
 }

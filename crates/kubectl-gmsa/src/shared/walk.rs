@@ -83,9 +83,9 @@ impl ObjectRef {
         let namespace = snapshot.namespace.as_str();
         ensure!(is_dns_label(namespace), "{namespace:?} is not the name of a namespace");
         let checks = match &self.kind {
-            RefKind::Pod => pod(snapshot, namespace, &self.name).await,
-            RefKind::Workload(kind) => workload(snapshot, namespace, *kind, &self.name).await,
-            RefKind::Other(word) => controller::lines(snapshot, namespace, word, &self.name).await,
+            RefKind::Pod => Box::pin(pod(snapshot, namespace, &self.name)).await,
+            RefKind::Workload(kind) => Box::pin(workload(snapshot, namespace, *kind, &self.name)).await,
+            RefKind::Other(word) => Box::pin(controller::lines(snapshot, namespace, word, &self.name)).await,
         }?;
         Ok(match ending_namespace(snapshot, namespace).await {
             // Nothing else matters there.

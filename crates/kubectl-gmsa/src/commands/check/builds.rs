@@ -91,6 +91,7 @@ struct Selected {
     /// The pod, or its runtime class for it.
     by: &'static str,
     /// Whether labels other than [`LABEL`] do, and the one that does in the node selector of the pod.
+    #[expect(clippy::option_option, reason = "whether another label does, and where it is")]
     by_other_label: Option<Option<(String, String)>>,
     builds: BTreeSet<Build>,
 }

@@ -187,6 +187,7 @@ impl Name {
     }
 
     /// `Some` for an image for Linux, with the image to use instead where that is known.
+    #[expect(clippy::option_option, reason = "whether it is for Linux, and what is known instead")]
     fn windows(&self) -> Option<Option<String>> {
         let Self { repository, tag } = self;
         let is_of_windows = |text: &str| ["windows", "nanoserver", "servercore"].iter().any(|word| text.contains(word));
@@ -209,6 +210,7 @@ impl Name {
     }
 
     /// The version of an image of .NET; `Some(None)` for the newest one.
+    #[expect(clippy::option_option, reason = "whether it is an image of .NET, and the version that its tag names")]
     fn dotnet(&self) -> Option<Option<u32>> {
         let rest = self.repository.strip_prefix("mcr.microsoft.com/dotnet/")?;
         let name = rest.strip_prefix("nightly/").unwrap_or(rest);

@@ -12,8 +12,8 @@ use crate::shared::{
     output::first_five,
     rules,
     snapshot::Snapshot,
-    walk::scheduling::Nodes,
     unread::Unread,
+    walk::scheduling::Nodes,
     webhook::{Configured, configured},
     windows_build::{Build, LABEL},
 };

@@ -40,7 +40,7 @@ pub(super) async fn until_running(
         if runs(&pod) {
             return Ok(Ok(pod));
         }
-        let (cause, waits) = cause(probe, namespace, &pod).await.unzip();
+        let (cause, waits) = Box::pin(cause(probe, namespace, &pod)).await.unzip();
         let rule = cause.as_ref().and_then(|check| Some(check.result.as_ref().err()?.rule));
         seen = if rule.is_some() && rule == last { seen + 1 } else { 1 };
         last = rule;

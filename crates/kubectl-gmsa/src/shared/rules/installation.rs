@@ -176,10 +176,10 @@ fn unreachable(names: &Names<'_>) -> Option<Fix> {
     // The namespace of the workload is not that of the webhook.
     let remedy = of_words(&WEBHOOK_UNREACHABLE, names).filter(|remedy| remedy.contains("NAME.NAMESPACE.svc"));
     if let Some(remedy) = remedy {
-        let named = webhook
+        let service = webhook
             .or_else(|| service_in(said))
             .filter(|(namespace, name)| is_dns_label(namespace) && is_dns_subdomain(name));
-        let name = named
+        let name = service
             .map_or_else(|| "NAME.NAMESPACE.svc".to_owned(), |(namespace, name)| format!("{name}.{namespace}.svc"));
         return Some(Fix::run(remedy.replace("NAME.NAMESPACE.svc", &name)));
     }

@@ -41,14 +41,14 @@ pub(super) async fn lines(snapshot: &Snapshot, namespace: &str, word: &str, name
         });
         if let Some(found) = newest.and_then(|newest| newest.metadata.name) {
             let first = Check::pass(ADMISSION, format!("{word}/{name}: its newest {} is {found}", kind.as_str()));
-            let lines = super::workload(snapshot, namespace, kind, &found).await?;
+            let lines = Box::pin(super::workload(snapshot, namespace, kind, &found)).await?;
             return Ok([vec![first], lines].concat());
         }
     }
     let pods: Vec<Owned> = snapshot.list(&pods_of(Some(namespace))).await.unwrap_or_default();
     if let Some(found) = pods.into_iter().find(|pod| is_it(&pod.metadata)).and_then(|pod| pod.metadata.name) {
         let first = Check::pass(ADMISSION, format!("{word}/{name}: one of its pods is {found}"));
-        return Ok([vec![first], super::pod(snapshot, namespace, &found).await?].concat());
+        return Ok([vec![first], Box::pin(super::pod(snapshot, namespace, &found)).await?].concat());
     }
     match names::nearest(word, WORDS.into_iter()) {
         Some(nearest) => bail!("{word:?} is no kind with pods: is {nearest}/{name} meant?"),
