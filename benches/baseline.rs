@@ -23,10 +23,11 @@ use bytes::Bytes;
 use gmsa_webhook::{
     limits::{IDLE_TIMEOUT, Limits, MAX_BODY},
     metrics::Metrics,
-    server::{Serving, listener::Listener},
+    server::{Handshakes, Serving, listener::Listener},
     tls::{self, Served, files::Files, issue::Ca},
 };
 use serde::{Deserialize, Serialize};
+use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 /// Of a certificate for one run.
@@ -107,7 +108,7 @@ pub async fn main() -> anyhow::Result<()> {
     };
     let served = Served::new(Metrics::new().0);
     served.publish(pair);
-    let tls = tls::server_config(&served, None)?;
+    let tls = Handshakes::new(tls::server_config(&served, None)?, Handle::current());
     let limits = Limits::default();
     let serving = Serving { tls: Some(tls), ..Serving::new(limits.connections, limits.waiting, IDLE_TIMEOUT) };
     let listener = Listener::bind(address, serving)?;
