@@ -114,7 +114,7 @@ fn what_would_end_in_the_middle_or_refuse_pods_is_refused_with_its_entry() {
     // Two releases with one account.
     for command in ["install", "install --take-ownership"] {
         let said = refused(command, "b", &renamed);
-        let theirs = "accounts[0]: the credential spec \"till\" is of the release a in namespace shop: ";
+        let theirs = "values: accounts[0]: the credential spec \"till\" is of the release a in namespace shop: ";
         assert!(said.starts_with(theirs), "{said}");
     }
 

@@ -61,8 +61,7 @@ fn from_the_domain_to_the_new_contents_of_running_pods() {
     assert_eq!(desk.finds("outdated -A"), (vec![outdated], 1));
     let (report, _) = desk.gmsa("outdated -A");
     assert!(report.contains(name(&old)), "{report}");
-    assert_eq!(desk.gmsa("outdated -n shop --restart --dry-run=server").1, 1);
-    assert_eq!(desk.gmsa("outdated -n shop --restart --yes").1, 0);
+    desk.run("kubectl rollout restart -n shop $(kubectl gmsa outdated -n shop -o name)");
     // The old pod leaves when the new one is ready; there is no kubelet that ends it.
     run_pods(&cluster, "shop", "windows-1", 2);
     let staying = || {

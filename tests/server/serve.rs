@@ -205,7 +205,7 @@ fn silent_connections_to_the_admin_port_keep_no_probe_out() {
 
 #[test]
 fn few_open_files_leave_fewer_connections_and_one_for_each_client() {
-    let mut command = Command::new("sh");
+    let mut command = Command::new("/bin/sh");
     command.args(["-c", "ulimit -n 256 && exec \"$@\"", "sh", BINARY, "--standalone", "examples"]);
     command.env_clear().env("PATH", std::env::var_os("PATH").unwrap()).env("LOG_FORMAT", "json");
     let mut serving = Serving::spawn(&mut command);

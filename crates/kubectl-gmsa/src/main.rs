@@ -88,7 +88,7 @@ enum Command {
     WhoCan(who_can::Options),
     /// List what credential specs a service account may use, and why
     Can(can::Options),
-    /// List workloads whose pods carry old contents, and restart them
+    /// List workloads whose pods carry old contents
     ///
     /// Contents are old where their credential spec has others now
     Outdated(outdated::Options),

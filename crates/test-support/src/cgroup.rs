@@ -93,7 +93,7 @@ impl Cgroup {
 /// A command whose process is in this group from its start, where there is one.
 pub fn command(cgroup: Option<&Cgroup>, program: impl AsRef<OsStr>) -> Command {
     let Some(cgroup) = cgroup else { return Command::new(program) };
-    let mut command = Command::new("sh");
+    let mut command = Command::new("/bin/sh");
     command.args(["-c", r#"echo $$ > "$0" && exec "$@""#]).arg(cgroup.folder.join("cgroup.procs")).arg(program);
     command
 }
