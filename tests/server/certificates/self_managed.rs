@@ -5,7 +5,8 @@ use std::{collections::BTreeSet, fs, sync::Arc, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gmsa_cluster::apiserver::ApiServer;
-use gmsa_webhook::tls::{Publication, issue::Ca, self_managed::SelfManagedSettings};
+use gmsa_edge::tls::{Publication, issue::Ca, self_managed::SelfManagedSettings};
+use gmsa_webhook::PROGRAM;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
@@ -225,7 +226,7 @@ async fn a_mounted_authority_is_published_in_the_same_way() {
     let [first, second] = [authority(), authority()].map(|ca: Ca| ca.cert_pem().to_owned());
     fs::write(&file, &first).unwrap();
     let api = Arc::new(ApiServer::new(cluster.api.config()).unwrap());
-    let publication = Publication::new(api, settings().configurations, 10 * DAY);
+    let publication = Publication::new(api, PROGRAM, settings().configurations, 10 * DAY);
     tokio::spawn(publication.follow(file.clone(), Duration::from_millis(50), cluster.clock()));
     cluster.until_trusted(&certificates(&first)).await;
     // What was published before stays.
