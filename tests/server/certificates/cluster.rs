@@ -77,13 +77,18 @@ impl Cluster {
 
     /// A replica that has just been started.
     pub fn replica(&self, settings: &SelfManagedSettings) -> Replica {
+        self.replica_at(self.clock(), settings)
+    }
+
+    /// The same with a clock of its own.
+    pub fn replica_at(&self, clock: Clock, settings: &SelfManagedSettings) -> Replica {
         let api = Arc::new(ApiServer::new(self.api.config()).unwrap());
         let (metrics, registry) = Metrics::new();
         let served = Served::new(metrics.edge.clone());
         let ready = Arc::new(SetOnce::new());
         let set = Arc::clone(&ready);
         let on_ready = move || _ = set.set(());
-        let managed = SelfManaged::new(api, settings.clone(), served.clone(), self.clock(), metrics.edge, on_ready);
+        let managed = SelfManaged::new(api, settings.clone(), served.clone(), clock, metrics.edge, on_ready);
         let webhook = webhook(&served);
         let mut owner = JoinSet::new();
         owner.spawn(async move { managed.run().await });
