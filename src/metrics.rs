@@ -1,5 +1,5 @@
 //! What the process counts and measures, as Prometheus reads it. The metrics of connections and certificates are in
-//! [`gmsa_edge::metrics`].
+//! [`gmsa_edge::metrics`](mod@gmsa_edge::metrics).
 //!
 //! Invariants: metrics are registered into a registry once, by [`Metrics::new`], and every label takes its value
 //! from a fixed set, so their number is bounded. This module depends on no other one of the server.

@@ -17,7 +17,7 @@
 //! | [`tls`] | which certificate is served, what is appended to a `caBundle`, which clients may connect |
 //! | [`admin`] | what `/livez`, `/readyz` and `/metrics` answer |
 //! | [`telemetry`] | which lines are logged, in which form, and which spans are exported |
-//! | [`metrics`] | the metrics of connections and certificates, and how a program adds its own |
+//! | [`metrics`](mod@metrics) | the metrics of connections and certificates, and how a program adds its own |
 //! | [`shutdown`] | the order in which a program ends |
 //! | [`coalesce`] | which equal questions become one call to the API server |
 //! | [`authorization_cache`] | how long an allowed access review is remembered, and when one is made |
