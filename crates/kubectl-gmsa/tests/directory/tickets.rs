@@ -78,13 +78,17 @@ fn with(tickets: &[Ticket], command: &str) -> String {
 #[tokio::test]
 async fn mit_reads_and_uses_the_tickets() {
     user("krbuser", "Passw0rd!Krb", None);
+    // A controller registers it when it starts, which this one does not.
+    administer(&format!("spn add {SERVICE} DC1$"));
     let both = tickets("krbuser", "Passw0rd!Krb").await.unwrap();
-    assert_eq!(both.each_ref().map(|ticket| (ticket.endtime - ticket.starttime).whole_seconds()), [3600, 3599]);
+    // The second ends with the first, whose times have no fractions.
+    let lives = both.each_ref().map(|ticket| (ticket.endtime - ticket.starttime).whole_seconds());
+    assert!(lives.iter().all(|life| (3599..=3600).contains(life)), "{lives:?}");
     let listed = with(&both, "klist -e -f");
     for expected in [
         "Ticket cache: FILE:/tmp/krb5cc\nDefault principal: krbuser@CONTOSO.COM\n",
         "  krbtgt/CONTOSO.COM@CONTOSO.COM\n\tFlags: IA, Etype (skey, tkt): aes256-cts-hmac-sha1-96, aes256-cts-hmac-sha1-96 \n",
-        "  ldap/dc1.contoso.com@CONTOSO.COM\n\tFlags: A, Etype (skey, tkt): aes256-cts-hmac-sha1-96, aes256-cts-hmac-sha1-96 \n",
+        "  ldap/dc1.contoso.com@CONTOSO.COM\n\tFlags: ATO, Etype (skey, tkt): aes256-cts-hmac-sha1-96, aes256-cts-hmac-sha1-96 \n",
     ] {
         assert!(listed.contains(expected), "{listed}");
     }
