@@ -16,6 +16,7 @@ use gmsa_edge::{
     telemetry,
     tls::{MAX_BYTES, MAX_CERTIFICATES, self_managed::contents},
 };
+use gmsa_kerberos::limits as kerberos;
 use gmsa_test_support::page;
 
 use super::*;
@@ -176,6 +177,15 @@ fn of_the_rest() -> Vec<LimitRow> {
                 time(directory::MAX_TIME)
             ),
             "the same: name single accounts, or another domain controller",
+        ),
+        (
+            "`--ticket`: an answer of the domain controller",
+            format!(
+                "{}, {} iterations for a key",
+                bytes(kerberos::MAX_ANSWER as usize),
+                number(kerberos::MAX_ITERATIONS as usize)
+            ),
+            "the command ends with an error",
         ),
     ]
 }
