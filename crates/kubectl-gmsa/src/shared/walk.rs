@@ -89,21 +89,21 @@ impl ObjectRef {
         }?;
         Ok(match ending_namespace(snapshot, namespace).await {
             // Nothing else matters there.
-            Some(ending) => with_unreached(vec![ending]),
+            Some(ending) => with_unreached(vec![Check::found(NAMESPACE, ending)]),
             None => checks,
         })
     }
 }
 
 /// That the namespace is being deleted, so that no pod is created in it.
-async fn ending_namespace(snapshot: &Snapshot, namespace: &str) -> Option<Check> {
+pub async fn ending_namespace(snapshot: &Snapshot, namespace: &str) -> Option<Diagnostic> {
     let found: Option<Namespace> = snapshot.find(&format!("/api/v1/namespaces/{namespace}")).await.ok()?;
     found?.metadata.deletion_timestamp?;
     let text = format!("{namespace} is being deleted: nothing is created in it any more");
     let fix = format!(
         "Use another namespace. `kubectl get namespace {namespace} -o jsonpath='{{.status.conditions}}'` says what it waits for."
     );
-    Some(Check::found(NAMESPACE, Diagnostic::new(&rules::NAMESPACE_UNUSABLE, text).with_fix(fix)))
+    Some(Diagnostic::new(&rules::NAMESPACE_UNUSABLE, text).with_fix(fix))
 }
 
 /// Adds a line for each step that was not reached, where one before it fails.

@@ -51,6 +51,7 @@ pub(super) async fn check(
     report.findings.extend(misspelt(checked));
     report.findings.extend(refused::findings(checked));
     let reviewed = context.reviewed(&checked.namespace, &labels(&checked.pod)).await;
+    let ending = context.ending_namespace(&checked.namespace).await;
     let Admission { stored, denials } = context.facts.admit(&review, &checked.pod, &reviewed).await?;
     let placeholders = Placeholders::of(checked, pod, &denials);
     report.findings.extend(placeholders.finding(checked));
@@ -64,6 +65,7 @@ pub(super) async fn check(
             _ if unread.is_some() => "could not be checked".to_owned(),
             Some(denial) if is_unchecked(denial) => "could not be checked".to_owned(),
             Some(denial) => format!("refused, {}: {}", denial.code(), denial.reason()),
+            None if ending.is_some() => "is not created".to_owned(),
             None if slot.contents.is_some() => "carries its contents already".to_owned(),
             None if !reviewed.mutates() => "is not reviewed: gets no contents".to_owned(),
             None if reviewed.is_unsure => "gets its contents, if the webhook reviews it".to_owned(),
@@ -78,7 +80,7 @@ pub(super) async fn check(
                 _ => SlotRef::from(&slot).to_string(),
             },
             credential_spec: slot.name.map(str::to_owned),
-            admitted: denial.is_none(),
+            admitted: denial.is_none() && ending.is_none(),
             result,
         });
         if placeholders.explain(&format!("{}/gmsaCredentialSpecName", slot.pointer())) {
@@ -101,6 +103,9 @@ pub(super) async fn check(
     }
     if let Some(denial) = of_the_pod.filter(|denial| !placeholders.explain_rule(denial.rule())) {
         report.findings.push(checked.finding(rule(denial), "/spec", denial.to_string()));
+    }
+    if let Some(Diagnostic { rule, message, fix, .. }) = ending {
+        report.findings.push(checked.finding(rule, "/spec", message).fixed(fix));
     }
     if let Some(NotReviewed { rule, message, consequence, fix }) = reviewed.problem() {
         let found = checked.finding(rule, "/spec", message).fixed(fix.map(str::to_owned));

@@ -380,9 +380,11 @@ fn unknown<'s>(text: &str, statuses: &'s [Status]) -> impl Iterator<Item = &'s S
     let by_name: HashSet<u32> = status::named(text).map(|Status(value)| value).collect();
     let called = called_errors(text);
     let is_of_windows = text.contains("system error") || text.contains("win32");
+    // Databases and libraries of Linux number their errors too.
+    let is_ours = is_of_windows || is_ours(text) || text.split_whitespace().nth(3).is_none();
     statuses.iter().filter(move |status| {
         // A number in this range is an HTTP status.
-        let is_called = (is_of_windows || !(400..600).contains(&status.0)) && called.contains(&status.0);
+        let is_called = is_ours && (is_of_windows || !(400..600).contains(&status.0)) && called.contains(&status.0);
         status.is_failure() || by_name.contains(&status.0) || is_called
     })
 }
