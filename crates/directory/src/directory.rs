@@ -8,7 +8,7 @@ use crate::{
     Address, Budget, Controller, Credentials, Entry, Error, LdapConnection, LdapFilter, LdapSearch, NameServers,
     SearchScope, Transport,
     entry::parts,
-    forest::{Facts, Forest, ROOT},
+    forest::{ControllerFacts, Forest, ROOT},
     ldap::trust,
     ldif::{self, LdifError},
 };
@@ -72,7 +72,7 @@ impl Directory {
         };
         let address = connection.address().to_owned();
         let root = connection.search(&ROOT).await?.pop().unwrap_or_default();
-        let (facts, configuration) = Facts::of(&root, &address)?;
+        let (facts, configuration) = ControllerFacts::of(&root, &address)?;
         let partitions = format!("CN=Partitions,{configuration}");
         let references = connection.search_with(&Forest::search(&partitions), true).await?;
         let forest = Some(Forest::of(&address, configuration, &references, &[], Some(facts))?);

@@ -29,7 +29,7 @@ pub struct Forest {
     pub configuration: String,
     pub domains: Vec<InForest>,
     /// What the domain controller that was asked says of itself, where one was.
-    pub controller: Option<Facts>,
+    pub controller: Option<ControllerFacts>,
 }
 
 /// A domain of the forest.
@@ -42,7 +42,7 @@ pub struct InForest {
 
 /// What a domain controller says of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Facts {
+pub struct ControllerFacts {
     /// The distinguished name of its domain.
     pub domain: String,
     /// Its clock.
@@ -52,7 +52,7 @@ pub struct Facts {
     pub domain_level: Option<i64>,
 }
 
-impl Facts {
+impl ControllerFacts {
     pub(crate) fn of(root: &Entry, address: &str) -> Result<(Self, String), Error> {
         let text = |attribute, what| {
             let text = root.text(attribute).map(str::to_owned);
@@ -90,7 +90,7 @@ impl Forest {
         configuration: String,
         references: &[Entry],
         all: &[Entry],
-        controller: Option<Facts>,
+        controller: Option<ControllerFacts>,
     ) -> Result<Self, Error> {
         let incomplete = |what| Error::Incomplete(address.to_owned(), what);
         let root = domain_of(&configuration).ok_or_else(|| incomplete("which forest it is of"))?;

@@ -15,7 +15,7 @@ use serde_saphyr::{
     DefaultMessageFormatter, DuplicateKeyPolicy, Error, MergeKeyPolicy, MessageFormatter, Options, budget::BudgetBreach,
 };
 
-use super::node::Node;
+use super::node::YamlNode;
 
 /// What one text may hold.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ impl TextBounds {
 }
 
 /// What was read of a text, and its first duplicate key.
-type Parsed = (Vec<Node>, Option<SyntaxFault>);
+type Parsed = (Vec<YamlNode>, Option<SyntaxFault>);
 
 #[derive(Debug)]
 pub(super) struct SyntaxFault {
@@ -63,7 +63,7 @@ pub(super) fn read(text: &str, above: u64, limits: &TextBounds) -> Result<Parsed
         let indent = line.and_then(|line| indent(text, line, above)).unwrap_or_default();
         SyntaxFault { line: line.map(|line| line + above), message: message + hint + &indent }
     };
-    let (nodes, duplicate): (Vec<Node>, _) = match parse(text, DuplicateKeyPolicy::Error) {
+    let (nodes, duplicate): (Vec<YamlNode>, _) = match parse(text, DuplicateKeyPolicy::Error) {
         Ok(nodes) => (nodes, None),
         Err(error) if is_duplicate(&error) => {
             let nodes = parse(text, DuplicateKeyPolicy::LastWins).map_err(|error| fault(&error))?;

@@ -36,7 +36,7 @@ mod placement;
 pub(super) mod slot;
 
 pub use placement::VERSION_LABELS;
-use placement::{Affinity, NodeSelector};
+use placement::{Affinity, PinnedLabels};
 pub use slot::{Slot, SlotKind, SlotRef};
 
 /// The most slots of a pod: the pod itself and its containers of every kind.
@@ -81,7 +81,7 @@ struct PodSpec {
     service_account_name: Option<Text>,
     runtime_class_name: Option<Text>,
     #[serde(default, deserialize_with = "null_is_default")]
-    node_selector: Object<NodeSelector>,
+    node_selector: Object<PinnedLabels>,
     #[serde(default, deserialize_with = "null_is_default")]
     affinity: Object<Affinity>,
     security_context: Option<Object<SecurityContext>>,
