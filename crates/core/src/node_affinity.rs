@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::json::{Object, Text, null_is_default};
 
-/// What is known about the value of a label, or of a field, of a node.
+/// The value of a label or a field of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LabelValue<'n> {
     Value(&'n str),

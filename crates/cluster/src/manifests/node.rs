@@ -54,12 +54,12 @@ impl YamlNode {
         serde_json::from_slice(&self.contents.json).unwrap_or_default()
     }
 
-    /// Its fields, unread; `None` where it is no mapping.
+    /// Its fields, unparsed; `None` if it is not a mapping.
     pub fn fields(&self) -> Option<HashMap<String, &RawValue>> {
         serde_json::from_slice(&self.contents.json).ok()
     }
 
-    /// What it is, for messages.
+    /// Its type, for messages.
     pub fn describe(&self) -> &'static str {
         describe(&self.contents.json)
     }
@@ -88,7 +88,7 @@ impl YamlNode {
     /// The items of its field `items`; none where it is missing.
     ///
     /// # Errors
-    /// What it is, where it is not a list.
+    /// Its type, if it is not a list.
     pub fn into_items(self) -> Result<Vec<Self>, &'static str> {
         let (NodeContents { json, lines, .. }, mut items) = (self.contents, Ok(Vec::new()));
         let mut lines = Lines { bytes: &lines, last: 0 };
@@ -113,7 +113,7 @@ impl YamlNode {
 /// A value that is missing.
 const NOTHING: &str = "nothing";
 
-/// What a JSON text is, for messages.
+/// The type of a JSON text, for messages.
 pub(super) fn describe(json: &[u8]) -> &'static str {
     match json {
         [b'n', ..] => NOTHING,

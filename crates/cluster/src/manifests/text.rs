@@ -211,7 +211,7 @@ fn is_foreign(fields: &RawFields<'_>) -> bool {
     !fields.contains_key("apiVersion") && !fields.contains_key("kind")
 }
 
-/// What to do with a credential spec as Docker takes it, which is the contents of one of Kubernetes.
+/// The fix for a credential spec in Docker's format, which is the contents of a Kubernetes one.
 fn of_docker(fields: &RawFields<'_>, file: &str) -> Option<String> {
     let of_docker = ["CmsPlugins", "DomainJoinConfig", "ActiveDirectoryConfig"];
     let is_of_docker = of_docker.iter().any(|key| fields.get(*key).is_some_and(|value| value.get() != "null"));

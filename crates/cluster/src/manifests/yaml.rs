@@ -17,7 +17,7 @@ use serde_saphyr::{
 
 use super::node::YamlNode;
 
-/// What one text may hold.
+/// The limits of one text.
 #[derive(Debug)]
 pub(super) struct TextBounds {
     /// Nested mappings and lists.
@@ -26,7 +26,7 @@ pub(super) struct TextBounds {
     pub nodes: usize,
     /// Parser events that aliases repeat.
     pub repeated: usize,
-    /// Bytes of text by which aliases make all values longer than the text itself.
+    /// Bytes that aliases add beyond the text itself.
     pub repeated_bytes: usize,
 }
 
@@ -37,7 +37,7 @@ impl TextBounds {
     }
 }
 
-/// What was read of a text, and its first duplicate key.
+/// The documents of a text, and its first duplicate key.
 type Parsed = (Vec<YamlNode>, Option<SyntaxFault>);
 
 #[derive(Debug)]
@@ -74,7 +74,7 @@ pub(super) fn read(text: &str, above: u64, limits: &TextBounds) -> Result<Parsed
     Ok((nodes.into_iter().map(|node| node.below(above)).collect(), duplicate))
 }
 
-/// What is wrong with an indent near the line at which the text cannot be read, `above` lines below the top of its file.
+/// The fault of an indent near the line at which parsing fails, `above` lines below the top of its file.
 fn indent(text: &str, line: u64, above: u64) -> Option<String> {
     // The parser finds the fault at its line, or a little after it.
     const NEAR: usize = 4;

@@ -27,7 +27,7 @@ pub struct Workload {
     pub(super) is_controlled: bool,
     /// The template of the pods; none where another object controls the workload.
     pub(super) template: Option<Pod>,
-    /// What the pods ask for that is not the same on Windows; nothing where they do not use GMSA.
+    /// Settings of the pods that behave differently on Windows; empty if the pods do not use GMSA.
     pub(super) unsupported: Unsupported,
     /// How many pods there will be, where the workload says so.
     pub(super) replicas: Option<u64>,

@@ -1,4 +1,4 @@
-//! What a Pod sets that Windows does not have, field by field, and the images that matter.
+//! Fields of a Pod that Windows does not support, and its images on Nano Server.
 //!
 //! The list comes from the Kubernetes documentation (Windows containers in Kubernetes, API compatibility) and the API
 //! reference (`PodSpec.os`). Invariants: at most `MAX_FOUND` fields of a pod are kept, each in less memory than its JSON takes.
@@ -38,7 +38,7 @@ pub struct Occurrence<'p> {
     pub is_false: bool,
 }
 
-/// What a pod asks for that is not the same on Windows.
+/// Fields and images of a pod that behave differently on Windows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unsupported {
     /// The fields that Windows does not have.
@@ -150,7 +150,7 @@ impl Unsupported {
                 path if path == MOUNT_PROPAGATION.path => format!("/volumeMounts/{item}"),
                 _ => String::new(),
             };
-            // What follows a colon is a value, or what the names of several fields have in common.
+            // After a colon comes a value, or the common part of several field names.
             let path = field.path.split(':').next().unwrap_or_default().replace('.', "/");
             Some(Occurrence { field, pointer: format!("{parent}{item}/{path}"), container, is_false })
         })

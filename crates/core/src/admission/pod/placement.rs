@@ -10,7 +10,7 @@ use crate::{
     node_affinity::{AffinityFields, LabelValue, Node, Requirement, Term, holds},
 };
 
-/// What kubelets say of their operating system: the second is deprecated, and still set.
+/// Labels in which kubelets report their operating system; the second is deprecated but still set.
 const OS: [&str; 2] = ["kubernetes.io/os", "beta.kubernetes.io/os"];
 const BUILD: &str = "node.kubernetes.io/windows-build";
 
@@ -136,7 +136,7 @@ impl<'de> Deserialize<'de> for HasFields {
     }
 }
 
-/// A node of which only the operating system is known, by the labels that its kubelet sets.
+/// A node with a known operating system and otherwise unknown labels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OperatingSystem {
     Linux,
