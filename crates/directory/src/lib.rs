@@ -21,7 +21,7 @@ pub mod lint;
 pub mod powershell;
 pub mod principal;
 
-/// What is read at most. See `docs/security.md`.
+/// Limits on input. See `docs/security.md`.
 pub mod limits {
     pub use crate::{
         budget::{MAX_BYTES, MAX_SEARCHES, MAX_TIME, OPERATION},
