@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 
-targets=(review credspec directory manifests certificates http)
+targets=(review credspec directory kerberos manifests certificates http)
 seconds=60
 for argument in "$@"; do
     case $argument in
@@ -34,6 +34,7 @@ for target in "${targets[@]}"; do
         manifests) features=(--features server) seeds=(../examples) ;;
         certificates) features=(--features server) longest=4096 ;;
         directory) features=(--features directory) longest=4096 ;;
+        kerberos) features=(--features kerberos) longest=2048 ;;
         http) features=(--features server) ;;
         *) missing "no fuzz target $target" ;;
     esac

@@ -24,12 +24,12 @@ within() {
 
 install_samba() {
   local mirror
-  [[ -x $root/usr/sbin/samba && -x $root/usr/bin/ldapsearch && -x $root/usr/bin/ldbmodify ]] && return
+  [[ -x $root/usr/sbin/samba && -x $root/usr/bin/ldapsearch && -x $root/usr/bin/ldbmodify && -x $root/usr/bin/kvno ]] && return
   mirror=$(apt-cache policy | grep -oE 'https?://[^ ]+/debian ' | grep -v security | sort -u | head -1 | tr -d ' ')
   mkdir -p "$folder"
   rm -rf "$root"
   mmdebstrap --quiet --variant=minbase \
-    --include=samba-ad-dc,samba-ad-provision,samba-dsdb-modules,python3-samba,python3-cryptography,ldap-utils,ldb-tools \
+    --include=samba-ad-dc,samba-ad-provision,samba-dsdb-modules,python3-samba,python3-cryptography,ldap-utils,ldb-tools,krb5-user,libsasl2-modules-gssapi-mit \
     trixie "$root" "$mirror" >"$folder/install.log" 2>&1 || failed "cannot install Samba: $folder/install.log says why"
 }
 

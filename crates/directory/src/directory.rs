@@ -1,8 +1,9 @@
 //! The directory: a domain controller and, for objects of other domains of the forest, theirs; or what one printed, as LDIF.
 
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
+use std::{collections::BTreeMap, net::IpAddr, path::PathBuf, sync::Arc};
 
 use rustls::ClientConfig;
+use zeroize::Zeroizing;
 
 use crate::{
     Address, Budget, Controller, Credentials, Entry, Error, LdapConnection, LdapFilter, LdapSearch, NameServers,
@@ -170,6 +171,22 @@ impl Directory {
                 .first()
                 .map(|entry| entry.value(attribute).is_some_and(|value| !value.is_empty()))),
         }
+    }
+
+    /// The value of an attribute of an object, in memory that is wiped, and the controller that gave it. `None` if there is no value, and of what was
+    /// printed: no secret belongs there.
+    ///
+    /// # Errors
+    /// As [`Self::search`].
+    pub(crate) async fn secret(
+        &mut self,
+        search: &LdapSearch<'_>,
+        attribute: &str,
+    ) -> Result<Option<(Zeroizing<Vec<u8>>, IpAddr)>, Error> {
+        let Backend::Live(live) = &mut self.backend else { return Ok(None) };
+        let connection = live.serving(self.forest.as_ref(), search.base).await?;
+        let value = connection.secret(search, attribute).await?.filter(|value| !value.is_empty());
+        value.map(|value| Ok((value, connection.peer()?))).transpose()
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Invariants: nothing goes over the network without TLS and a verified certificate; the password goes only to domain controllers that the
 //! user names, or that the DNS names and whose certificate has the name of the domain; each search and each command read a bounded
-//! amount; no managed password is kept.
+//! amount; what holds a managed password is wiped when it is dropped.
 
 pub mod account;
 mod address;
@@ -18,6 +18,7 @@ mod identifier;
 pub mod ldap;
 pub mod ldif;
 pub mod lint;
+mod managed_password;
 pub mod powershell;
 pub mod principal;
 
@@ -39,3 +40,4 @@ pub use error::Error;
 pub use filter::{LdapFilter, LdapSearch, SearchScope};
 pub use identifier::{Guid, Sid};
 pub use ldap::{Credentials, LdapConnection};
+pub use managed_password::ManagedPassword;

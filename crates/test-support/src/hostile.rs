@@ -192,3 +192,34 @@ pub fn linted(json: &str) {
         assert_eq!(serde_saphyr::from_str::<Value>(&draft.yaml()).unwrap(), draft.object(), "{}", draft.yaml());
     }
 }
+
+/// Any answer of a KDC, or with `kind` 4 and above any text inside a reply: it is read without a panic, and is no ticket, as its nonce is another one.
+#[cfg(feature = "kdc")]
+pub fn kdc_answer(kind: u8, bytes: &[u8]) {
+    use gmsa_kerberos::{EncryptionType, Error, KdcRequest, Key, Password, Principal, PrincipalName, Realm};
+    use time::UtcDateTime;
+
+    let realm = Realm::from_domain("contoso.com").unwrap();
+    let client = Principal { name: PrincipalName::account("WebApp1$").unwrap(), realm };
+    let key_type = EncryptionType::ALL[usize::from(kind & 1)];
+    let key = Key::new(key_type, &[7; 32][..key_type.key_length()]).unwrap();
+    let now = UtcDateTime::from_unix_timestamp(1_795_425_164).unwrap();
+    let request = KdcRequest::as_req(&client, Some(&key), now, now).unwrap();
+    let reply;
+    let answer = if kind & 4 == 0 {
+        bytes
+    } else {
+        reply = crate::kdc::reply_with("CONTOSO.COM", "WebApp1$", &key, bytes);
+        &reply
+    };
+    let refused = |error: Error| assert!(error.to_string().len() < 1000 && !error.is_unanswered(), "{error}");
+    match request.ticket(answer, &key) {
+        // By chance: one of 2^31.
+        Ok(ticket) => assert_eq!(kind & 4, 4, "{ticket:?}"),
+        Err(error) => refused(error),
+    }
+    // The work of a key takes milliseconds.
+    if kind & 2 != 0 {
+        request.key(answer, &Password::new("password")).map_or_else(refused, drop);
+    }
+}

@@ -30,6 +30,8 @@ pub mod helm;
 pub mod hostile;
 #[cfg(feature = "control-plane")]
 pub mod https;
+#[cfg(feature = "kdc")]
+pub mod kdc;
 pub mod oracle;
 pub mod page;
 pub mod reviews;

@@ -8,6 +8,7 @@ use gmsa_core::{
     credspec::MAX_CONTENTS_BYTES,
 };
 use gmsa_directory::limits as directory;
+use gmsa_kerberos::limits as kerberos;
 use gmsa_test_support::page;
 
 use super::*;
@@ -178,6 +179,15 @@ fn of_the_rest() -> Vec<LimitRow> {
                 time(directory::MAX_TIME)
             ),
             "the same: name single accounts, or another domain controller",
+        ),
+        (
+            "`--ticket`: an answer of the domain controller",
+            format!(
+                "{}, {} iterations for a key",
+                bytes(kerberos::MAX_ANSWER as usize),
+                number(kerberos::MAX_ITERATIONS as usize)
+            ),
+            "the command ends with an error",
         ),
     ]
 }

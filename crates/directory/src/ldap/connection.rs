@@ -4,7 +4,7 @@
 //! its bytes, of the bytes of all messages, and of entries, and all of them together the budget of the command; what is read is wiped before
 //! it is given back.
 
-use std::{io, path::Path, sync::Arc};
+use std::{io, net::IpAddr, path::Path, sync::Arc};
 
 use rustls::{
     ClientConfig, RootCertStore,
@@ -140,6 +140,15 @@ impl LdapConnection {
             .await
     }
 
+    /// Where it leads.
+    ///
+    /// # Errors
+    /// Where the connection has ended.
+    pub fn peer(&self) -> Result<IpAddr, Error> {
+        let peer = self.stream.get_ref().0.peer_addr();
+        Ok(peer.map_err(|error| Error::Unreachable(self.address.clone(), error))?.ip())
+    }
+
     /// Whether the certificate has this name, and not only one for its host or a pattern.
     pub fn is_for(&self, name: &str) -> bool {
         let certificates = self.stream.get_ref().1.peer_certificates().unwrap_or_default();
@@ -251,20 +260,41 @@ impl<S: AsyncRead + AsyncWrite + Unpin> LdapConnection<S> {
     /// # Errors
     /// As [`Self::search`].
     pub async fn holds(&mut self, search: &LdapSearch<'_>, attribute: &str) -> Result<Option<bool>, Error> {
+        self.look(search, |entry| entry.holds(attribute)).await
+    }
+
+    /// The value of an attribute of an object, in memory that is wiped; empty if it has none, `None` if the object does not exist.
+    ///
+    /// # Errors
+    /// As [`Self::search`].
+    pub async fn secret(
+        &mut self,
+        search: &LdapSearch<'_>,
+        attribute: &str,
+    ) -> Result<Option<Zeroizing<Vec<u8>>>, Error> {
+        self.look(search, |entry| entry.value(attribute).map(|value| Zeroizing::new(value.to_vec()))).await
+    }
+
+    /// What is seen of an object, while it is still in its message; `None` if the object does not exist.
+    async fn look<T>(
+        &mut self,
+        search: &LdapSearch<'_>,
+        look: impl Fn(&FoundEntry<'_>) -> Option<T>,
+    ) -> Result<Option<T>, Error> {
         let (address, budget) = (self.address.clone(), Arc::clone(&self.budget));
         budget
             .within(&address, async {
                 budget.search(&address)?;
                 let number = self.send(&search.encode(), &[]).await?;
-                let mut held = None;
+                let mut seen = None;
                 let entry = |found: FoundEntry<'_>| {
-                    held = Some(found.holds(attribute));
+                    seen = Some(look(&found));
                     Ok(())
                 };
                 let (ending, _) = self.answers(number, &mut 0, entry).await?;
-                match (ending.code, held) {
+                match (ending.code, seen) {
                     (SUCCESS, Some(None)) => Err(Error::Malformed(address.clone())),
-                    (SUCCESS, held) => Ok(held.flatten()),
+                    (SUCCESS, seen) => Ok(seen.flatten()),
                     (code, _) => Err(refused(&address, code, &ending.message)),
                 }
             })

@@ -97,15 +97,20 @@ impl<'m> FoundEntry<'m> {
         })
     }
 
-    /// Whether it has a value of an attribute, which is not copied; `None` where it is broken.
-    pub fn holds(&self, attribute: &str) -> Option<bool> {
+    /// The first value of an attribute, which is not copied, or an empty one; `None` where it is broken.
+    pub fn value(&self, attribute: &str) -> Option<&'m [u8]> {
         for found in self.attributes() {
             let (name, mut values) = found?;
             if name.eq_ignore_ascii_case(attribute.as_bytes()) {
-                return Some(values.octets().is_some_and(|value| !value.is_empty()));
+                return Some(values.octets().unwrap_or_default());
             }
         }
-        Some(false)
+        Some(&[])
+    }
+
+    /// Whether it has a value of an attribute; `None` where it is broken.
+    pub fn holds(&self, attribute: &str) -> Option<bool> {
+        self.value(attribute).map(|value| !value.is_empty())
     }
 
     /// The approximate memory of a copy, beyond the bytes of its message; `None` if it is malformed.

@@ -7,6 +7,7 @@ use crate::shared::{Outcome, connection::Connection};
 mod head;
 mod lint;
 mod test;
+mod ticket;
 
 const EXAMPLES: &str = "Examples:
   # Lint what PowerShell printed of an account
@@ -24,7 +25,7 @@ pub enum Command {
     Lint(lint::Options),
     /// Find out whether a user may retrieve an account's password
     ///
-    /// The password is not kept. Where the user may not, it says why
+    /// The password is not kept. Where the user may not, it says why. `--ticket` logs on as the account, too
     Test(test::Options),
 }
 

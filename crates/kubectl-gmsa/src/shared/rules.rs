@@ -38,7 +38,9 @@ mod tests;
 mod text;
 
 pub use self::{
+    accounts::{LOGON_RESTRICTED, PASSWORD_EXPIRED},
     api::{MANIFEST_INVALID, TIMED_OUT},
+    clients::{KDC_UNREACHABLE, KERBEROS_CONFIGURATION},
     dns::*,
     identity::*,
     installation::*,

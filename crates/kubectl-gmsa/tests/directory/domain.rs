@@ -77,6 +77,11 @@ pub fn user(name: &str, password: &str, group: Option<&str>) {
     }
 }
 
+/// The folder that the controller is installed in.
+pub fn root() -> &'static Path {
+    &ROOT
+}
+
 /// The folder with the certificates.
 pub fn tls() -> PathBuf {
     ROOT.parent().unwrap().join("tls")

@@ -15,3 +15,4 @@ mod domain;
 mod forged;
 mod printed;
 mod specs;
+mod tickets;

@@ -1,11 +1,12 @@
 //! `account test`: whether a user, such as the one that a plugin logs on as, may retrieve the password of an account.
 //!
-//! Invariant: of the password nothing is kept, printed or written; whether it came is all that is looked at.
+//! Invariant: of the password nothing is kept, printed or written. Whether it came is all that is looked at, except with `--ticket`.
 
 use clap::{Args, builder::NonEmptyStringValueParser};
 use gmsa_core::diagnostic::Check;
 use time::UtcDateTime;
 
+use super::ticket::ticket;
 use crate::shared::{
     Outcome,
     connection::block_on,
@@ -20,6 +21,9 @@ const EXAMPLES: &str = "Examples:
   # Log on as the user whose password the plugin on the nodes has
   kubectl gmsa account test WebApp1 --directory contoso.com --directory-user plugin@contoso.com
 
+  # Log on as the account, too: does its domain controller give it a ticket?
+  kubectl gmsa account test WebApp1 --ticket --directory contoso.com --directory-user plugin@contoso.com
+
   # Ask one domain controller, with an authority of your own
   kubectl gmsa account test WebApp1 --directory ldaps://dc1.contoso.com --directory-ca ca.pem --directory-user plugin@contoso.com";
 
@@ -31,6 +35,11 @@ pub struct Options {
     /// Its SAM name, NAME@DOMAIN, DOMAIN\NAME or a distinguished name
     #[arg(value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     name: String,
+    /// Log on as the account, with its password
+    ///
+    /// Asks the domain controller that gave the password for a ticket (TCP 88), once. Nothing of it is kept
+    #[arg(long)]
+    ticket: bool,
     /// Print table or json
     #[arg(long, short, value_enum, default_value = "table", hide_possible_values = true)]
     output: Shape,
@@ -51,7 +60,11 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
         let found = lint::password(&mut opened, &account, &user, UtcDateTime::now()).await?;
         if found.is_empty() {
             let text = format!("{user} may retrieve the password of {}", account.sam);
-            return Ok(vec![Check::pass(ABOUT, text)]);
+            let mut checks = vec![Check::pass(ABOUT, text)];
+            if options.ticket {
+                checks.extend(ticket(&mut opened, &account).await?);
+            }
+            return Ok(checks);
         }
         Ok(found.into_iter().map(|found| Check::found(ABOUT, found)).collect())
     })?;

@@ -1,0 +1,121 @@
+//! The password of a group Managed Service Account, as a controller gives it: `MSDS-MANAGEDPASSWORD_BLOB` ([MS-ADTS] 2.2.19).
+//!
+//! Invariants: it is read only for a caller that needs its bytes, never for one that needs to know whether it comes; what holds it is wiped when
+//! dropped, and never printed.
+
+use std::{net::IpAddr, time::Duration};
+
+use zeroize::Zeroizing;
+
+use crate::{
+    Directory, Error, LdapSearch,
+    account::{Account, PASSWORD},
+};
+
+/// In bytes.
+const LENGTH: usize = 256;
+
+pub struct ManagedPassword {
+    /// UTF-16, in any bytes.
+    pub current: Zeroizing<Vec<u8>>,
+    /// That of the interval before; none in the first one.
+    pub previous: Option<Zeroizing<Vec<u8>>>,
+    /// How long this is worth no other read.
+    pub query: Duration,
+    /// How long it surely stays the current one: a little less.
+    pub unchanged: Duration,
+    /// The controller that gave it. Others can have another one for as long as it takes to replicate a change.
+    pub controller: IpAddr,
+}
+
+impl ManagedPassword {
+    /// `None` where it has another form.
+    fn read(blob: &[u8], controller: IpAddr) -> Option<Self> {
+        const VERSION: u16 = 1;
+        let short = |at: usize| Some(u16::from_le_bytes(*blob.get(at..)?.first_chunk()?));
+        let long = |at: usize| Some(u32::from_le_bytes(*blob.get(at..)?.first_chunk()?));
+        let interval = |at: usize| {
+            let ticks = u64::from_le_bytes(*blob.get(usize::from(short(at)?)..)?.first_chunk()?);
+            // Units of 100 ns.
+            Some(Duration::from_nanos(ticks.saturating_mul(100)))
+        };
+        let password = |offset: u16| {
+            let start = usize::from(offset);
+            Some(Zeroizing::new(blob.get(start..start + LENGTH)?.to_vec()))
+        };
+        if short(0)? != VERSION || usize::try_from(long(4)?) != Ok(blob.len()) {
+            return None;
+        }
+        let previous = match short(10)? {
+            0 => None,
+            offset => Some(password(offset)?),
+        };
+        Some(Self {
+            current: password(short(8)?)?,
+            previous,
+            query: interval(12)?,
+            unchanged: interval(14)?,
+            controller,
+        })
+    }
+}
+
+impl Directory {
+    /// The password of an account; `None` where the user may not retrieve it, or the controller makes none.
+    ///
+    /// # Errors
+    /// Where the directory cannot be asked, or what it gives has another form.
+    pub async fn managed_password(&mut self, account: &Account) -> Result<Option<ManagedPassword>, Error> {
+        let search = LdapSearch::object(&account.name, &[PASSWORD]);
+        let Some((blob, controller)) = self.secret(&search, PASSWORD).await? else { return Ok(None) };
+        let read = ManagedPassword::read(&blob, controller);
+        read.map(Some).ok_or_else(|| Error::Incomplete(account.name.clone(), "the password in a known form"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    /// A blob as Samba makes it: both passwords with a null character behind, the intervals aligned.
+    fn blob(previous: bool) -> Vec<u8> {
+        let (first, second): (u16, u16) = (16, if previous { 16 + 258 } else { 0 });
+        let end = 16 + if previous { 516 } else { 258 };
+        let aligned = u16::div_ceil(end, 8) * 8;
+        let mut blob = [1u16, 0].map(u16::to_le_bytes).concat();
+        blob.extend(u32::from(aligned + 16).to_le_bytes());
+        for offset in [first, second, aligned, aligned + 8] {
+            blob.extend(offset.to_le_bytes());
+        }
+        blob.extend([&[0xD8; LENGTH][..], &[0, 0]].concat());
+        blob.extend(if previous { [&[0x41; LENGTH][..], &[0, 0]].concat() } else { Vec::new() });
+        blob.resize(aligned.into(), 0);
+        blob.extend([864_000_000_000u64, 861_000_000_000].map(u64::to_le_bytes).concat());
+        blob
+    }
+
+    #[test]
+    fn both_passwords_and_intervals_are_read() {
+        let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        for previous in [false, true] {
+            let read = ManagedPassword::read(&blob(previous), address).unwrap();
+            assert_eq!(*read.current, [0xD8; LENGTH]);
+            assert_eq!(read.previous.as_deref(), previous.then_some(&vec![0x41; LENGTH]));
+            assert_eq!((read.query, read.unchanged), (Duration::from_secs(86_400), Duration::from_secs(86_100)));
+        }
+    }
+
+    #[test]
+    fn another_form_is_none() {
+        let whole = blob(true);
+        let read = |blob: &[u8]| ManagedPassword::read(blob, IpAddr::V4(Ipv4Addr::LOCALHOST)).is_some();
+        assert!((0..whole.len()).all(|length| !read(&whole[..length])));
+        for (at, byte) in [(0, 2), (4, 0), (9, 0xFF), (11, 0xFF), (13, 0xFF), (15, 0xFF)] {
+            let mut changed = whole.clone();
+            changed[at] = byte;
+            assert!(!read(&changed), "{at}");
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! A credential cache of MIT Kerberos, version 4.
+
+use time::UtcDateTime;
+use zeroize::Zeroizing;
+
+use crate::{Principal, Ticket};
+
+/// Version 4, and a header with one field: a time offset of zero.
+const HEADER: [u8; 16] = [5, 4, 0, 12, 0, 1, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0];
+
+/// The bytes of a ticket besides its names, its key and itself: at most this many.
+const FIXED: usize = 64;
+
+/// The content of a cache with these tickets, which are of one client; empty without tickets. It is wiped when dropped: it holds session keys.
+pub fn ccache(tickets: &[Ticket]) -> Zeroizing<Vec<u8>> {
+    let Some(first) = tickets.first() else { return Zeroizing::default() };
+    let client = principal(&first.client);
+    let principals = |ticket: &Ticket| [client.clone(), principal(&ticket.service)].concat();
+    let principals: Vec<Vec<u8>> = tickets.iter().map(principals).collect();
+    let sizes = tickets
+        .iter()
+        .zip(&principals)
+        .map(|(ticket, names)| names.len() + ticket.session_key.as_bytes().len() + ticket.encoded.len() + FIXED);
+    // It never moves while it is written, so that no copy of a key is left.
+    let mut cache = Zeroizing::new(Vec::with_capacity(HEADER.len() + client.len() + sizes.sum::<usize>()));
+    cache.extend_from_slice(&HEADER);
+    cache.extend_from_slice(&client);
+    for (ticket, names) in tickets.iter().zip(&principals) {
+        cache.extend_from_slice(names);
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "17 or 18")]
+        cache.extend_from_slice(&(ticket.session_key.etype().number() as u16).to_be_bytes());
+        data(&mut cache, ticket.session_key.as_bytes());
+        for time in [Some(ticket.authtime), Some(ticket.starttime), Some(ticket.endtime), ticket.renew_till] {
+            cache.extend_from_slice(&time.map_or(0, seconds).to_be_bytes());
+        }
+        // No key of another ticket, the flags, no address, no authorization data.
+        cache.push(0);
+        cache.extend_from_slice(&ticket.flags.to_be_bytes());
+        cache.extend_from_slice(&[0; 8]);
+        data(&mut cache, &ticket.encoded);
+        data(&mut cache, &[]);
+    }
+    cache
+}
+
+fn principal(principal: &Principal) -> Vec<u8> {
+    let Principal { name, realm } = principal;
+    let mut bytes = name.name_type.to_be_bytes().to_vec();
+    bytes.extend(length(name.parts.len()));
+    data(&mut bytes, realm.as_str().as_bytes());
+    name.parts.iter().for_each(|part| data(&mut bytes, part.as_bytes()));
+    bytes
+}
+
+fn data(to: &mut Vec<u8>, bytes: &[u8]) {
+    to.extend_from_slice(&length(bytes.len()));
+    to.extend_from_slice(bytes);
+}
+
+/// Nothing counted here is larger than a message of 64 KiB.
+fn length(count: usize) -> [u8; 4] {
+    u32::try_from(count).unwrap_or(u32::MAX).to_be_bytes()
+}
+
+/// Seconds since 1970. A time beyond 2106 is the last one that fits.
+fn seconds(time: UtcDateTime) -> u32 {
+    u32::try_from(time.unix_timestamp().max(0)).unwrap_or(u32::MAX)
+}

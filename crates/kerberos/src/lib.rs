@@ -1,0 +1,38 @@
+//! Kerberos V5 (RFC 4120) for a client that has an AES key or a password of an account of Active Directory.
+//!
+//! [`KdcRequest`] is the protocol without I/O: it makes a message and reads the answer. [`Kdcs`] sends it over TCP.
+//!
+//! Invariants: encryption types are AES-256 and AES-128 with HMAC-SHA1 (RFC 3962), no others; an answer counts only if it is for the request,
+//! decrypts with the expected key and has a bounded size; nothing in an answer makes this crate panic; keys and passwords are wiped when dropped,
+//! and never printed.
+
+mod ccache;
+mod cipher;
+pub mod der;
+mod error;
+mod kdc_error;
+mod key;
+mod krb5_conf;
+mod name;
+mod password;
+mod reply;
+mod request;
+mod stack;
+mod tcp;
+mod ticket;
+
+/// What is read at most. See `docs/security.md`.
+pub mod limits {
+    pub use crate::{password::MAX_ITERATIONS, tcp::MAX_ANSWER};
+}
+
+pub use ccache::ccache;
+pub use error::Error;
+pub use kdc_error::{KdcError, KdcRefusal, NtStatus};
+pub use key::{EncryptionType, Key, usage};
+pub use krb5_conf::Krb5Conf;
+pub use name::{Principal, PrincipalName, Realm};
+pub use password::{EtypeInfo2Entry, Password};
+pub use request::KdcRequest;
+pub use tcp::Kdcs;
+pub use ticket::Ticket;

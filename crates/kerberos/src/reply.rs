@@ -1,0 +1,133 @@
+//! `AS-REP` and `TGS-REP` (RFC 4120, 5.4.2).
+//!
+//! Invariant: a ticket is made only of a reply that is for the request: its realm, client, service and nonce are compared, and what is encrypted
+//! decrypts with the expected key for the expected usage.
+
+use time::UtcDateTime;
+
+use crate::{EncryptionType, Error, Key, Principal, PrincipalName, Ticket, der::DerReader};
+
+/// What a reply must agree with.
+pub struct Expected<'r> {
+    pub usage: u32,
+    pub nonce: u32,
+    pub client: &'r Principal,
+    pub service: &'r PrincipalName,
+}
+
+/// `KDC-REP`, in which nothing is verified.
+pub struct KdcReply<'m> {
+    /// `METHOD-DATA`
+    pub padata: Option<DerReader<'m>>,
+    crealm: &'m [u8],
+    cname: DerReader<'m>,
+    /// As it is encoded.
+    ticket: DerReader<'m>,
+    enc_part: EncryptedData<'m>,
+}
+
+/// `EncryptedData` (RFC 4120, 5.2.9)
+pub struct EncryptedData<'m> {
+    etype: i64,
+    cipher: &'m [u8],
+}
+
+/// `Ticket` (RFC 4120, 5.3)
+struct TicketFields<'m> {
+    realm: &'m [u8],
+    sname: DerReader<'m>,
+    etype: i64,
+}
+
+/// `EncKDCRepPart` (RFC 4120, 5.4.2)
+struct EncKdcRepPart<'m> {
+    key: Key,
+    nonce: i64,
+    flags: u32,
+    authtime: UtcDateTime,
+    starttime: Option<UtcDateTime>,
+    endtime: UtcDateTime,
+    renew_till: Option<UtcDateTime>,
+    srealm: &'m [u8],
+    sname: DerReader<'m>,
+}
+
+impl<'m> KdcReply<'m> {
+    /// `None` where it is not a reply with this number.
+    pub fn read(message: &'m [u8], number: u8) -> Option<Self> {
+        const PVNO: i64 = 5;
+        let mut reader = DerReader(message).application(number)?;
+        let is_reply = reader.field(0)?.integer()? == PVNO && reader.field(1)?.integer()? == number.into();
+        // The list is optional, and comes before what is not.
+        let padata = reader.field(2);
+        let reply = Self {
+            padata,
+            crealm: reader.field(3)?.string()?,
+            cname: reader.field(4)?,
+            ticket: reader.field(5)?,
+            enc_part: EncryptedData::read(reader.field(6)?)?,
+        };
+        is_reply.then_some(reply)
+    }
+
+    /// The ticket, once everything agrees.
+    pub fn ticket(&self, expected: &Expected<'_>, key: &Key) -> Result<Ticket, Error> {
+        let Principal { name, realm } = expected.client;
+        let same = |is: bool, what| if is { Ok(()) } else { Err(Error::Mismatch(what)) };
+        let ticket = TicketFields::read(self.ticket).ok_or(Error::Malformed("ticket"))?;
+        same(self.crealm == realm.as_str().as_bytes(), "realm")?;
+        same(name.matches(self.cname), "client")?;
+        same(ticket.realm == realm.as_str().as_bytes(), "realm")?;
+        same(expected.service.matches(ticket.sname), "service")?;
+        same(self.enc_part.etype == i64::from(key.etype().number()), "encryption type")?;
+        let text = key.decrypt(expected.usage, self.enc_part.cipher)?;
+        let part = EncKdcRepPart::read(&text).ok_or(Error::Malformed("encrypted part"))?;
+        same(part.nonce == i64::from(expected.nonce), "nonce")?;
+        same(part.srealm == realm.as_str().as_bytes(), "realm")?;
+        same(expected.service.matches(part.sname), "service")?;
+        Ok(Ticket {
+            client: expected.client.clone(),
+            service: Principal { name: expected.service.clone(), realm: realm.clone() },
+            session_key: part.key,
+            ticket_etype: ticket.etype,
+            flags: part.flags,
+            authtime: part.authtime,
+            starttime: part.starttime.unwrap_or(part.authtime),
+            endtime: part.endtime,
+            renew_till: part.renew_till,
+            encoded: self.ticket.0.to_vec(),
+        })
+    }
+}
+
+impl<'m> EncryptedData<'m> {
+    fn read(data: DerReader<'m>) -> Option<Self> {
+        let mut data = data.sequence()?;
+        Some(Self { etype: data.field(0)?.integer()?, cipher: data.field(2)?.octets()? })
+    }
+}
+
+impl<'m> TicketFields<'m> {
+    fn read(ticket: DerReader<'m>) -> Option<Self> {
+        let mut ticket = ticket.application(1)?;
+        let (realm, sname) = (ticket.field(1)?.string()?, ticket.field(2)?);
+        Some(Self { realm, sname, etype: EncryptedData::read(ticket.field(3)?)?.etype })
+    }
+}
+
+impl<'m> EncKdcRepPart<'m> {
+    /// Some KDCs send `EncTGSRepPart` in an `AS-REP` (RFC 4120, 5.4.2).
+    fn read(text: &'m [u8]) -> Option<Self> {
+        let mut part = DerReader(text).application(25).or_else(|| DerReader(text).application(26))?;
+        let mut key = part.field(0)?.sequence()?;
+        let etype = EncryptionType::from_number(key.field(0)?.integer()?)?;
+        let key = Key::new(etype, key.field(1)?.octets()?)?;
+        let nonce = part.field(2)?.integer()?;
+        let flags = part.field(4)?.flags()?;
+        let mut time = |number| part.field(number).map_or(Some(None), |field| field.time().map(Some));
+        let (authtime, starttime) = (time(5)??, time(6)?);
+        let (endtime, renew_till) = (time(7)??, time(8)?);
+        let (srealm, sname) = (part.field(9)?.string()?, part.field(10)?);
+        Some(Self { key, nonce, flags, authtime, starttime, endtime, renew_till, srealm, sname })
+    }
+}

@@ -1,0 +1,92 @@
+//! KDCs over TCP (RFC 4120, 7.2.2).
+//!
+//! Invariants: an answer has a bounded size, and each KDC a time limit; a KDC that does not answer is followed by the next one, an answer by none.
+
+use std::{net::SocketAddr, time::Duration};
+
+use time::UtcDateTime;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+    time::timeout,
+};
+
+use crate::{Error, KdcRequest, Key, Password, Principal, PrincipalName, Ticket};
+
+/// The largest answer, in bytes. A ticket with the groups of an account that is in a thousand of them has a quarter of it.
+pub const MAX_ANSWER: u32 = 64 << 10;
+
+/// KDCs of one realm, in the order in which they are asked.
+#[derive(Clone, Copy, Debug)]
+pub struct Kdcs<'k> {
+    pub addresses: &'k [SocketAddr],
+    /// How long each of them may take for an answer.
+    pub limit: Duration,
+}
+
+impl Kdcs<'_> {
+    /// The key of an account with this password.
+    ///
+    /// # Errors
+    /// Where no KDC answers, or what [`KdcRequest::key`] ends with.
+    pub async fn key(&self, client: &Principal, password: &Password) -> Result<Key, Error> {
+        let now = UtcDateTime::now();
+        let request = KdcRequest::as_req(client, None, now, later(now, Duration::from_secs(60)))?;
+        request.key(&self.ask(request.bytes()).await?, password)
+    }
+
+    /// A TGT for an account with this key. The KDC can shorten its life.
+    ///
+    /// # Errors
+    /// Where no KDC answers, or what [`KdcRequest::ticket`] ends with.
+    pub async fn tgt(&self, client: &Principal, key: &Key, life: Duration) -> Result<Ticket, Error> {
+        let now = UtcDateTime::now();
+        let request = KdcRequest::as_req(client, Some(key), now, later(now, life))?;
+        request.ticket(&self.ask(request.bytes()).await?, key)
+    }
+
+    /// A ticket for a service, which ends with the TGT at the latest.
+    ///
+    /// # Errors
+    /// As [`Self::tgt`].
+    pub async fn service_ticket(&self, tgt: &Ticket, service: &PrincipalName, life: Duration) -> Result<Ticket, Error> {
+        let now = UtcDateTime::now();
+        let request = KdcRequest::tgs_req(tgt, service, now, later(now, life))?;
+        request.ticket(&self.ask(request.bytes()).await?, &tgt.session_key)
+    }
+
+    /// The answer of the first KDC that gives one; otherwise why the first did not.
+    async fn ask(&self, request: &[u8]) -> Result<Vec<u8>, Error> {
+        let mut failed = None;
+        for address in self.addresses {
+            let answer = timeout(self.limit, exchange(*address, request)).await;
+            match answer.unwrap_or(Err(Error::TimedOut(*address, self.limit))) {
+                Err(error) => failed = failed.or(Some(error)),
+                answer => return answer,
+            }
+        }
+        Err(failed.unwrap_or(Error::NoKdc))
+    }
+}
+
+fn later(now: UtcDateTime, life: Duration) -> UtcDateTime {
+    now.checked_add(life.try_into().unwrap_or(time::Duration::MAX)).unwrap_or(UtcDateTime::MAX)
+}
+
+/// Each message has its length in front of it.
+async fn exchange(address: SocketAddr, request: &[u8]) -> Result<Vec<u8>, Error> {
+    let unreachable = |error| Error::Unreachable(address, error);
+    let ended = |_| Error::Ended(address);
+    let mut stream = TcpStream::connect(address).await.map_err(unreachable)?;
+    stream.set_nodelay(true).map_err(unreachable)?;
+    let length = u32::try_from(request.len()).unwrap_or(u32::MAX);
+    stream.write_all(&[&length.to_be_bytes(), request].concat()).await.map_err(ended)?;
+    let length = stream.read_u32().await.map_err(ended)?;
+    if length > MAX_ANSWER {
+        return Err(Error::TooMuch(address, length));
+    }
+    let mut answer = Vec::new();
+    // Only what arrives takes memory.
+    stream.take(length.into()).read_to_end(&mut answer).await.map_err(ended)?;
+    if u32::try_from(answer.len()) == Ok(length) { Ok(answer) } else { Err(Error::Ended(address)) }
+}

@@ -1,0 +1,71 @@
+//! What is written for other programs, byte for byte.
+
+use gmsa_kerberos::{EncryptionType, Key, Krb5Conf, Principal, PrincipalName, Ticket, ccache};
+use time::UtcDateTime;
+
+use crate::client;
+
+fn ticket(service: &str, etype: EncryptionType, endtime: i64) -> Ticket {
+    let at = |seconds| UtcDateTime::from_unix_timestamp(seconds).unwrap();
+    let client = client();
+    Ticket {
+        service: Principal { name: PrincipalName::service(service).unwrap(), realm: client.realm.clone() },
+        client,
+        session_key: Key::new(etype, &vec![0xAB; etype.key_length()]).unwrap(),
+        ticket_etype: 18,
+        flags: 0x0040_0000,
+        authtime: at(1_795_425_164),
+        starttime: at(1_795_425_165),
+        endtime: at(endtime),
+        renew_till: None,
+        encoded: b"TICKET".to_vec(),
+    }
+}
+
+#[test]
+fn a_cache_is_that_of_mit() {
+    let client = b"\0\0\0\x01\0\0\0\x01\0\0\0\x0bCONTOSO.COM\0\0\0\x08WebApp1$";
+    let times = b"\x6b\x04\x03\x8c\x6b\x04\x03\x8d";
+    let expected = [
+        &b"\x05\x04\0\x0c\0\x01\0\x08\0\0\0\0\0\0\0\0"[..],
+        client,
+        client,
+        b"\0\0\0\x02\0\0\0\x02\0\0\0\x0bCONTOSO.COM\0\0\0\x04HTTP\0\0\0\x0fapp.contoso.com",
+        b"\0\x12\0\0\0\x20",
+        &[0xAB; 32],
+        times,
+        b"\x6b\x04\x11\x9c\0\0\0\0",
+        b"\0\0\x40\0\0\0\0\0\0\0\0\0\0\0\0\0\x06TICKET\0\0\0\0",
+        client,
+        b"\0\0\0\x02\0\0\0\x02\0\0\0\x0bCONTOSO.COM\0\0\0\x04ldap\0\0\0\x0fdc1.contoso.com",
+        b"\0\x11\0\0\0\x10",
+        &[0xAB; 16],
+        times,
+        b"\xff\xff\xff\xff\0\0\0\0",
+        b"\0\0\x40\0\0\0\0\0\0\0\0\0\0\0\0\0\x06TICKET\0\0\0\0",
+    ]
+    .concat();
+    let tickets = [
+        ticket("HTTP/app.contoso.com", EncryptionType::Aes256, 1_795_428_764),
+        // A time that does not fit is the last one that does.
+        ticket("ldap/dc1.contoso.com", EncryptionType::Aes128, 253_402_300_799),
+    ];
+    let cache = ccache(&tickets);
+    assert_eq!(*cache, expected);
+    assert!(cache.capacity() >= cache.len(), "it did not move while it was written");
+    assert!(ccache(&[]).is_empty());
+}
+
+#[test]
+fn krb5_conf_names_kdcs_only_for_a_tgt() {
+    let realm = client().realm;
+    let text =
+        |kdcs: &[std::net::SocketAddr]| Krb5Conf { realm: &realm, ccache: "/var/run/gmsa/krb5cc", kdcs }.to_string();
+    let start = "[libdefaults]\n    default_realm = CONTOSO.COM\n    default_ccache_name = FILE:/var/run/gmsa/krb5cc\n    \
+                 dns_canonicalize_hostname = false\n    rdns = false\n    udp_preference_limit = 1\n    fcache_strict_checking = false\n\n";
+    let realms = "[realms]\n    CONTOSO.COM = {\n        kdc = 10.0.0.1:88\n        kdc = [fd00::1]:88\n    }\n\n";
+    let end = "[domain_realm]\n    .contoso.com = CONTOSO.COM\n    contoso.com = CONTOSO.COM\n";
+    assert_eq!(text(&[]), format!("{start}{end}"));
+    let kdcs = ["10.0.0.1:88".parse().unwrap(), "[fd00::1]:88".parse().unwrap()];
+    assert_eq!(text(&kdcs), format!("{start}{realms}{end}"));
+}
