@@ -120,7 +120,7 @@ fn what_is_no_error_of_these_is_not_explained() {
         "ERROR 2003 (HY000): Can't connect to MySQL server on 'db' (111)",
         "ERROR 1045 (28000): Access denied for user 'app'@'10.0.0.1' (using password: YES)",
         "redis.exceptions.ConnectionError: Error 111 connecting to redis:6379. Connection refused.",
-        "ORA-01017: invalid username/password; logon denied, error 1017 of the driver",
+        "Error 104 while reading from socket: (104, 'Connection reset by peer')",
     ] {
         assert_eq!(explained(text), Vec::<String>::new(), "{text}");
     }

@@ -380,22 +380,25 @@ fn unknown<'s>(text: &str, statuses: &'s [WindowsStatus]) -> impl Iterator<Item 
     let by_name: HashSet<u32> = status::named(text).map(|WindowsStatus(value)| value).collect();
     let called = called_errors(text);
     let is_of_windows = text.contains("system error") || text.contains("win32");
-    // Databases and libraries of Linux number their errors too.
-    let is_ours = is_of_windows || is_ours(text) || text.split_whitespace().nth(3).is_none();
     statuses.iter().filter(move |status| {
         // A number in this range is an HTTP status.
-        let is_called = is_ours && (is_of_windows || !(400..600).contains(&status.0)) && called.contains(&status.0);
+        let is_called = (is_of_windows || !(400..600).contains(&status.0)) && called.contains(&status.0);
         status.is_failure() || by_name.contains(&status.0) || is_called
     })
 }
 
-/// The numbers behind `error`, `error code` and the like.
+/// The numbers behind `error`, `error code` and the like, as Windows writes them. Databases and libraries of Linux number their errors too:
+/// `ERROR 1045 (28000)`, `Error 111 connecting to`.
 fn called_errors(text: &str) -> HashSet<u32> {
     let number = |(at, word): (usize, &str)| {
         let rest = text.get(at + word.len()..)?;
         let rest = rest.strip_prefix(" code").unwrap_or(rest);
         let rest = rest.strip_prefix(':').unwrap_or(rest).strip_prefix(' ')?;
-        rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+        let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        let (number, after) = rest.split_at_checked(end)?;
+        let is_of_windows =
+            !after.starts_with(' ') || [" has occurred", " (0x"].iter().any(|words| after.starts_with(words));
+        number.parse().ok().filter(|_| is_of_windows)
     };
     text.match_indices("error").filter_map(number).collect()
 }
