@@ -1,6 +1,6 @@
 //! The body of a request or of an answer, read into one buffer.
 //!
-//! Invariants: no body is held twice, and no more of one than its limit; an announced length costs no permit. What is longer than
+//! Invariants: no body is held twice, and no more of one than its limit; an announced length costs no permit. A body longer than
 //! [`SMALL`] takes permits of a budget for the bytes that arrive, and keeps them until the last of its bytes is dropped. No permit is
 //! waited for.
 

@@ -1,4 +1,4 @@
-//! What the server and the plugin know of a cluster, from its API server or from manifests.
+//! Access to a cluster for the server and the plugin: through its API server, or from manifests.
 //!
 //! Each answer has two sources: [`resolver`] finds credential specs by live reads or in manifests, [`authorizer`] says who
 //! may use them by access reviews or by the RBAC objects of manifests. The admission core asks neither: it gets the answers

@@ -22,7 +22,7 @@ pub(crate) use field::Field;
 pub use folder::{Bounds, MAX_DEPTH, load};
 pub use text::{parse, parse_within};
 
-use node::Node;
+use node::YamlNode;
 
 #[derive(Clone, Debug, Default)]
 pub struct Manifests {
@@ -106,7 +106,7 @@ pub struct Document {
     /// Such as `windows.k8s.io/v1`.
     pub api_version: String,
     pub kind: String,
-    node: Node,
+    node: YamlNode,
 }
 
 impl Document {
@@ -114,7 +114,7 @@ impl Document {
     pub fn of_api(name: &str, api_version: &str, kind: &str, value: &Value) -> Self {
         let position = Some(Position { document: 1, line: 1 });
         let location = Location { file: Arc::from(name), position };
-        Self { location, api_version: api_version.to_owned(), kind: kind.to_owned(), node: Node::of_value(value) }
+        Self { location, api_version: api_version.to_owned(), kind: kind.to_owned(), node: YamlNode::of_value(value) }
     }
 
     /// The group of its `apiVersion`; empty for the core group.

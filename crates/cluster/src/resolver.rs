@@ -15,7 +15,7 @@ use gmsa_core::{
 pub mod live;
 pub mod manifests;
 
-/// What is known about a credential spec, and from where.
+/// The state of a credential spec and its source.
 pub type Resolved = Known<SpecFact>;
 
 pub trait Resolver: Send + Sync + 'static {

@@ -141,7 +141,7 @@ impl CredentialSpec {
 #[derive(Debug)]
 pub struct Contents {
     text: Box<str>,
-    /// What is dropped with the text.
+    /// Released together with the text.
     _permit: Option<Box<dyn Any + Send + Sync>>,
 }
 
@@ -158,7 +158,7 @@ impl Contents {
         Self { text: text::print(credspec).into(), _permit: None }
     }
 
-    /// What takes the place of a text that no pod can carry: one byte more than [`MAX_CONTENTS_BYTES`], so that the API server refuses
+    /// The replacement for a text that no pod can carry: one byte more than [`MAX_CONTENTS_BYTES`], so that the API server refuses
     /// the pod, and no pod's text is equal. It is shared: that a credential spec is too long takes no memory.
     pub fn too_long() -> Arc<Self> {
         static TEXT: LazyLock<Arc<Contents>> = LazyLock::new(|| {

@@ -1,4 +1,4 @@
-//! What is wrong with something: one type for the linter, advice on pods, manifests and every check of an installation.
+//! A diagnostic: one type for the linter, advice on pods, manifests and every check of an installation.
 //!
 //! Invariants: a diagnostic belongs to a rule of the one table in [`rules`], so each has a page to point to; a
 //! [`Diagnostics`] holds at most [`MAX_OF_A_RULE`] of one rule for one file, and counts the others.
@@ -80,7 +80,7 @@ pub struct Diagnostic {
     pub field: String,
     pub message: String,
     pub consequence: Option<&'static str>,
-    /// What to do about it: a command, a value, or YAML to add.
+    /// The fix: a command, a value, or YAML to add.
     pub fix: Option<String>,
     /// How many others of this rule in this file are left out.
     pub more: usize,
@@ -128,7 +128,7 @@ impl Diagnostic {
         Self { fix: fix.or(self.fix), ..self }
     }
 
-    /// What to do about it: the fix, or the remedy of the rule.
+    /// The fix, or else the remedy of the rule.
     pub fn remedy(&self) -> &str {
         self.fix.as_deref().unwrap_or(self.rule.remedy)
     }
@@ -151,9 +151,9 @@ impl fmt::Display for Diagnostic {
 /// The result of one check of something that runs, such as an installation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
-    /// What was checked: `certificate`, `service`.
+    /// The subject of the check: `certificate`, `service`.
     pub about: &'static str,
-    /// What is in order, or what is wrong.
+    /// A sentence if the check passed, otherwise the diagnostic.
     pub result: Result<String, Diagnostic>,
 }
 
@@ -187,7 +187,7 @@ pub struct Diagnostics {
     kept: HashMap<(&'static str, Option<Arc<str>>), Kept>,
 }
 
-/// Of one rule in one file.
+/// The findings of one rule in one file.
 #[derive(Clone, Copy, Debug, Default)]
 struct Kept {
     /// How many are in the list.

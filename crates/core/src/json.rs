@@ -46,7 +46,7 @@ impl<T, F: FnOnce(&str) -> Option<T>> Visitor<'_> for StringVisitor<F> {
     }
 }
 
-/// Cuts a text that is longer than `most` bytes. What is left of it is still longer than `most`, so that a cut text is never
+/// Cuts a text that is longer than `most` bytes. The result is still longer than `most`, so that a cut text is never
 /// taken for a whole one.
 pub(crate) fn cut(text: &str, most: usize) -> &str {
     let end = (most + 1..text.len()).find(|end| text.is_char_boundary(*end)).unwrap_or(text.len());
@@ -83,7 +83,7 @@ impl<'de, const MOST: usize> Deserialize<'de> for Text<MOST> {
     }
 }
 
-/// Texts in their order. Each takes two bytes beside its own: its JSON, as an item of a list or as a key, takes no
+/// A list of texts. Each takes two bytes more than its own: its JSON, as an item of a list or as a key, takes no
 /// less.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Texts {

@@ -1,4 +1,4 @@
-//! What a credential spec is, and what the webhook decides about a review: the pure core.
+//! The pure core: credential specs, and the webhook's decisions about reviews.
 //!
 //! Invariants: nothing in here does I/O, reads a clock, draws random numbers or knows a runtime; the crate's
 //! dependencies and its `clippy.toml` help to keep it so. Random host names and the time come in as values.

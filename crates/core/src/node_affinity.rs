@@ -1,42 +1,42 @@
-//! Which nodes the required node affinity of a pod allows, as the scheduler reads it (`component-helpers/scheduling/corev1/nodeaffinity` of
+//! Required node affinity of a pod: the nodes that it allows, as the scheduler reads it (`component-helpers/scheduling/corev1/nodeaffinity` of
 //! Kubernetes): the terms are alternatives, the requirements of a term hold together, and a term without requirements matches no node.
 //!
-//! Invariant: what is not known of a node, and an operator of a later version, does not rule a node out.
+//! Invariant: an unknown label, and an operator of a later version, does not rule a node out.
 
 use serde::Deserialize;
 
-use crate::json::null_is_default;
+use crate::json::{Object, Text, null_is_default};
 
-/// What is known of a label or a field of a node.
+/// The value of a label or a field of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Known<'n> {
+pub enum LabelValue<'n> {
     Value(&'n str),
     Absent,
     Unknown,
 }
 
-impl<'n> From<Option<&'n str>> for Known<'n> {
+impl<'n> From<Option<&'n str>> for LabelValue<'n> {
     fn from(value: Option<&'n str>) -> Self {
         value.map_or(Self::Absent, Self::Value)
     }
 }
 
-/// A node, or what is known of one.
+/// A node, as far as it is known.
 pub trait Node {
-    fn label(&self, key: &str) -> Known<'_>;
+    fn label(&self, key: &str) -> LabelValue<'_>;
 
     /// `metadata.name`, which is the only field that a requirement can name.
-    fn name(&self) -> Known<'_> {
-        Known::Unknown
+    fn name(&self) -> LabelValue<'_> {
+        LabelValue::Unknown
     }
 }
 
-/// Whether a requirement with this operator and these values holds for what is known; `None` where that is not known.
-pub fn holds<V: AsRef<str>>(operator: &str, values: &[V], known: Known<'_>) -> Option<bool> {
-    let value = match known {
-        Known::Value(value) => Some(value),
-        Known::Absent => None,
-        Known::Unknown => return None,
+/// Whether a requirement with this operator and these values holds for a value; `None` where the value, or the operator, is unknown.
+pub fn holds<V: AsRef<str>>(operator: &str, values: &[V], value: LabelValue<'_>) -> Option<bool> {
+    let value = match value {
+        LabelValue::Value(value) => Some(value),
+        LabelValue::Absent => None,
+        LabelValue::Unknown => return None,
     };
     let is_listed = || value.is_some_and(|value| values.iter().any(|listed| listed.as_ref() == value));
     let compared = |is_met: fn(i64, i64) -> bool| {
@@ -55,67 +55,93 @@ pub fn holds<V: AsRef<str>>(operator: &str, values: &[V], known: Known<'_>) -> O
     }
 }
 
-/// `spec.affinity.nodeAffinity` of a pod, without what is only preferred.
+/// `spec.affinity.nodeAffinity` of a pod: what is required, without what is only preferred.
 #[derive(Clone, Debug, Default, Deserialize)]
-pub struct NodeAffinity {
+#[serde(transparent)]
+pub struct NodeAffinity(AffinityFields<Vec<Term<Vec<Requirement>, Vec<Requirement>>>>);
+
+/// `nodeAffinity` as it is written. `Terms` holds the terms, or the facts about them that a bounded reader keeps.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(bound(deserialize = "Terms: Default + Deserialize<'de>"))]
+pub(crate) struct AffinityFields<Terms> {
     #[serde(rename = "requiredDuringSchedulingIgnoredDuringExecution")]
-    required: Option<NodeSelector>,
+    required: Option<Object<NodeSelector<Terms>>>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", bound(deserialize = "Terms: Default + Deserialize<'de>"))]
+struct NodeSelector<Terms> {
+    #[serde(default, deserialize_with = "null_is_default")]
+    node_selector_terms: Terms,
 }
 
 #[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct NodeSelector {
+#[serde(
+    rename_all = "camelCase",
+    bound(deserialize = "Expressions: Default + Deserialize<'de>, Fields: Default + Deserialize<'de>")
+)]
+pub(crate) struct Term<Expressions, Fields> {
     #[serde(default, deserialize_with = "null_is_default")]
-    node_selector_terms: Vec<Term>,
+    pub match_expressions: Expressions,
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub match_fields: Fields,
 }
 
 #[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Term {
+#[serde(bound(deserialize = "Values: Default + Deserialize<'de>"))]
+pub(crate) struct Requirement<Values = Vec<Text>> {
+    key: Option<Text>,
+    operator: Option<Text>,
     #[serde(default, deserialize_with = "null_is_default")]
-    match_expressions: Vec<Requirement>,
-    #[serde(default, deserialize_with = "null_is_default")]
-    match_fields: Vec<Requirement>,
+    pub values: Values,
 }
 
-#[derive(Clone, Debug, Deserialize)]
-struct Requirement {
-    key: String,
-    operator: String,
-    #[serde(default, deserialize_with = "null_is_default")]
-    values: Vec<String>,
+impl<Terms> AffinityFields<Terms> {
+    /// The required terms; `None` where nothing is required.
+    pub fn terms(&self) -> Option<&Terms> {
+        self.required.as_ref().map(|required| &required.node_selector_terms)
+    }
+}
+
+impl<Values> Requirement<Values> {
+    pub fn key(&self) -> &str {
+        self.key.as_deref().unwrap_or_default()
+    }
+
+    pub fn operator(&self) -> &str {
+        self.operator.as_deref().unwrap_or_default()
+    }
 }
 
 impl NodeAffinity {
     /// Whether the scheduler may put the pod on this node.
     pub fn allows(&self, node: &impl Node) -> bool {
-        self.required.as_ref().is_none_or(|required| required.node_selector_terms.iter().any(|term| term.allows(node)))
+        self.0.terms().is_none_or(|terms| terms.iter().any(|term| term.allows(node)))
     }
 
     /// The nodes that it names.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        let terms = self.required.iter().flat_map(|required| &required.node_selector_terms);
-        let of_name = terms.flat_map(|term| &term.match_fields).filter(|requirement| requirement.operator == "In");
-        of_name.flat_map(|requirement| requirement.values.iter().map(String::as_str))
+        let requirements = self.0.terms().into_iter().flatten().flat_map(|term| &term.match_fields);
+        let by_name = requirements.filter(|requirement| requirement.operator() == "In");
+        by_name.flat_map(|requirement| requirement.values.iter().map(|name| &**name))
     }
 
     /// The values that its requirements name for a label.
     pub fn values<'s>(&'s self, label: &'s str) -> impl Iterator<Item = &'s str> {
-        let terms = self.required.iter().flat_map(|required| &required.node_selector_terms);
-        let of_label =
-            terms.flat_map(|term| &term.match_expressions).filter(move |requirement| requirement.key == label);
-        of_label.flat_map(|requirement| requirement.values.iter().map(String::as_str))
+        let requirements = self.0.terms().into_iter().flatten().flat_map(|term| &term.match_expressions);
+        let about_label = requirements.filter(move |requirement| requirement.key() == label);
+        about_label.flat_map(|requirement| requirement.values.iter().map(|value| &**value))
     }
 }
 
-impl Term {
+impl Term<Vec<Requirement>, Vec<Requirement>> {
     fn allows(&self, node: &impl Node) -> bool {
         let holds =
-            |requirement: &Requirement, known| holds(&requirement.operator, &requirement.values, known) != Some(false);
+            |requirement: &Requirement, value| holds(requirement.operator(), &requirement.values, value) != Some(false);
         let is_empty = self.match_expressions.is_empty() && self.match_fields.is_empty();
         !is_empty
-            && self.match_expressions.iter().all(|requirement| holds(requirement, node.label(&requirement.key)))
-            && self.match_fields.iter().all(|requirement| match requirement.key.as_str() {
+            && self.match_expressions.iter().all(|requirement| holds(requirement, node.label(requirement.key())))
+            && self.match_fields.iter().all(|requirement| match requirement.key() {
                 "metadata.name" => holds(requirement, node.name()),
                 _ => true,
             })
@@ -131,17 +157,17 @@ mod tests {
     struct Win1;
 
     impl Node for Win1 {
-        fn label(&self, key: &str) -> Known<'_> {
+        fn label(&self, key: &str) -> LabelValue<'_> {
             match key {
-                "os" => Known::Value("windows"),
-                "cores" => Known::Value("8"),
-                "hidden" => Known::Unknown,
-                _ => Known::Absent,
+                "os" => LabelValue::Value("windows"),
+                "cores" => LabelValue::Value("8"),
+                "hidden" => LabelValue::Unknown,
+                _ => LabelValue::Absent,
             }
         }
 
-        fn name(&self) -> Known<'_> {
-            Known::Value("win-1")
+        fn name(&self) -> LabelValue<'_> {
+            LabelValue::Value("win-1")
         }
     }
 

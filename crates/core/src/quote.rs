@@ -11,7 +11,7 @@ use std::{
 
 pub mod shell;
 
-/// What begins a command anywhere in a line of a pipeline's log: `##[…]` for GitHub (`ActionCommand.TryParse` of its runner), `##vso[…]` for
+/// Prefixes that start a command anywhere in a line of a pipeline's log: `##[…]` for GitHub (`ActionCommand.TryParse` of its runner), `##vso[…]` for
 /// Azure Pipelines.
 const LOG_COMMAND: &str = "##";
 
@@ -49,7 +49,7 @@ pub fn bare(text: &str, most: usize) -> String {
     cut(text, most).chars().flat_map(char::escape_debug).collect()
 }
 
-/// What another program says, on one line within [`MESSAGE`].
+/// The output of another program, on one line within [`MESSAGE`].
 pub fn remark(text: &str) -> String {
     shorten(text.trim(), MESSAGE).replace(char::is_control, " ")
 }

@@ -1,7 +1,7 @@
 //! Accounts, as the directory shows them or PowerShell prints them.
 //!
 //! Invariants: an account is complete when it is made; a property that was not printed is [`None`], which is different from one that
-//! is empty. Who is behind the SIDs of those who may retrieve the password, [`crate::principal`] knows.
+//! is empty. [`crate::principal`] resolves the SIDs of the principals that may retrieve the password.
 
 use time::UtcDateTime;
 
@@ -14,7 +14,7 @@ pub mod powershell;
 
 /// The class of a group Managed Service Account.
 pub const CLASS: &str = "msDS-GroupManagedServiceAccount";
-/// Who may retrieve its password: a security descriptor.
+/// The security descriptor for retrieving its password.
 pub const MEMBERSHIP: &str = "msDS-GroupMSAMembership";
 /// The password: made by the controller as it is asked for, for those who may have it.
 pub const PASSWORD: &str = "msDS-ManagedPassword";
@@ -41,7 +41,7 @@ pub(crate) const ATTRIBUTES: [&str; 19] = [
     "whenCreated",
 ];
 
-/// Result codes of a name that nothing has, and of one that is none (RFC 4511, appendix A).
+/// Result codes `noSuchObject` and `invalidDNSyntax` (RFC 4511, appendix A).
 pub(crate) const NO_SUCH_OBJECT: u32 = 32;
 const INVALID_NAME: u32 = 34;
 
@@ -105,7 +105,7 @@ fn root_key(envelope: &[u8]) -> Option<Guid> {
     Guid::from_bytes(envelope.get(24..40).filter(|_| envelope.get(4..8) == Some(MAGIC))?)
 }
 
-/// Whether an object that is no group Managed Service Account may be taken for one: it is of another kind of them, or in their container.
+/// Whether an object of another kind may be taken for a group Managed Service Account: another kind of service account, or in their container.
 fn may_be_meant(entry: &Entry) -> bool {
     const OTHERS: [&str; 2] = ["msDS-ManagedServiceAccount", "msDS-DelegatedManagedServiceAccount"];
     OTHERS.iter().any(|class| entry.is_a(class))
@@ -121,7 +121,7 @@ pub struct Account {
     /// The last of `objectClass`, which begins with `top`.
     pub class: Option<String>,
     pub enabled: Option<bool>,
-    /// Who may retrieve the password.
+    /// The principals that may retrieve the password.
     pub retrieval: Option<Retrieval>,
     pub service_principals: Option<Vec<String>>,
     /// The encryption types of its tickets, as bits of `msDS-SupportedEncryptionTypes`.
@@ -270,7 +270,7 @@ impl Directory {
     /// The account with this name, as it is typed.
     ///
     /// # Errors
-    /// Where there is none, or a domain that may have it cannot be asked.
+    /// If it does not exist, or a domain that may have it cannot be asked.
     pub async fn typed(&mut self, name: &str) -> Result<Account, Error> {
         let found = self.account(&AccountName::parse(name)).await?;
         found.ok_or_else(|| Error::NoAccount(name.to_owned(), self.places()))
@@ -296,7 +296,7 @@ impl Directory {
         let is_live = self.is_live();
         let Some(base) = self.bases(domain)?.into_iter().next() else { return Ok(Vec::new()) };
         let is_managed = LdapFilter::equals("objectClass", CLASS);
-        // What was printed need not have its classes.
+        // Printed output may omit the classes.
         let filter =
             if is_live { is_managed } else { LdapFilter::Any(vec![is_managed, LdapFilter::Present(MEMBERSHIP)]) };
         let mut entries = self.below(&base, filter).await?;

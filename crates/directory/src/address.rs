@@ -7,7 +7,7 @@ use std::{
 
 use crate::{Error, NameServers};
 
-/// What `--directory` names.
+/// The value of `--directory`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     Controller(Controller),
@@ -15,7 +15,7 @@ pub enum Address {
     Domain(String),
 }
 
-/// How TLS begins; there is no connection without it.
+/// How TLS begins. Every connection uses TLS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
     Tls,
@@ -75,7 +75,7 @@ impl Address {
     }
 }
 
-/// What was meant, where only the scheme is missing.
+/// The intended address, if only the scheme is missing.
 fn with_scheme(text: &str) -> Option<String> {
     let url = match text.rsplit_once(':') {
         _ if text.parse::<Ipv6Addr>().is_ok() => format!("ldaps://[{text}]"),

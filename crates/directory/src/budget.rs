@@ -1,4 +1,4 @@
-//! What one command may cost: one budget for all its connections and searches.
+//! The budget of one command, for all its connections and searches.
 //!
 //! Invariant: all that is kept of answers was taken from the budget before, so a hostile controller cannot have a command keep more, or
 //! work longer, however many domains, groups and members it makes up.
@@ -24,7 +24,7 @@ pub const MAX_TIME: Duration = Duration::from_secs(600);
 /// The time of one operation: a connection, a bind, or a whole search.
 pub const OPERATION: Duration = Duration::from_secs(30);
 
-/// What has been spent.
+/// The spent part.
 #[derive(Debug, Default)]
 pub struct Budget {
     bytes: AtomicUsize,

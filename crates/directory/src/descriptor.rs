@@ -28,10 +28,10 @@ pub struct Unknown {
     pub to: Option<Sid>,
 }
 
-/// Who may retrieve a managed password.
+/// The principals that may retrieve a managed password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Retrieval {
-    /// There is no list, which allows it to everybody ([MS-DTYP] 2.4.6).
+    /// Without a list everybody is allowed ([MS-DTYP] 2.4.6).
     Everybody,
     Listed {
         rules: Vec<AccessRule>,
@@ -39,7 +39,7 @@ pub enum Retrieval {
     },
     /// The names that PowerShell printed.
     Named(Vec<String>),
-    /// It is no security descriptor.
+    /// It cannot be parsed as a security descriptor.
     Unreadable,
 }
 
@@ -117,7 +117,7 @@ impl Retrieval {
     }
 }
 
-/// What an entry says of retrieving.
+/// The effect of an entry on retrieving the password.
 enum Ace {
     Rule(AccessRule),
     /// It may say something, of this SID.

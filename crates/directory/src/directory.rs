@@ -9,7 +9,7 @@ use crate::{
     Address, Budget, Controller, Credentials, Entry, Error, LdapConnection, LdapFilter, LdapSearch, NameServers,
     SearchScope, Transport,
     entry::parts,
-    forest::{Facts, Forest, ROOT},
+    forest::{ControllerFacts, Forest, ROOT},
     ldap::trust,
     ldif::{self, LdifError},
 };
@@ -73,7 +73,7 @@ impl Directory {
         };
         let address = connection.address().to_owned();
         let root = connection.search(&ROOT).await?.pop().unwrap_or_default();
-        let (facts, configuration) = Facts::of(&root, &address)?;
+        let (facts, configuration) = ControllerFacts::of(&root, &address)?;
         let partitions = format!("CN=Partitions,{configuration}");
         let references = connection.search_with(&Forest::search(&partitions), true).await?;
         let forest = Some(Forest::of(&address, configuration, &references, &[], Some(facts))?);
@@ -81,7 +81,7 @@ impl Directory {
         Ok(Self { backend: Backend::Live(Box::new(live)), budget, forest })
     }
 
-    /// What a directory printed, as LDIF. It shows the forest where it holds references to its domains.
+    /// Printed entries of a directory, as LDIF. They show the forest if they hold references to its domains.
     ///
     /// # Errors
     /// Where it is not LDIF.
@@ -191,7 +191,7 @@ impl Directory {
 }
 
 impl Live {
-    /// The connection to the domain that an object is in. What is in no domain of the forest is asked of the controller that was named.
+    /// The connection to the domain that an object is in. For an object in no domain of the forest, the named controller is asked.
     async fn serving(&mut self, forest: Option<&Forest>, name: &str) -> Result<&mut LdapConnection, Error> {
         let is_own = |forest: &Forest, of: &str| forest.own().is_none_or(|own| own.name.eq_ignore_ascii_case(of));
         let other = forest.and_then(|forest| forest.of_object(name).filter(|of| !is_own(forest, &of.name)));

@@ -37,7 +37,7 @@ impl NameServers {
     /// One server, with its port or without.
     ///
     /// # Errors
-    /// Where it is no IP address.
+    /// If it is not an IP address.
     pub fn at(text: &str) -> Result<Self, String> {
         let server = text.parse().or_else(|_| text.parse().map(|address| SocketAddr::new(address, PORT)));
         let server = server.map_err(|_| "expected IP[:PORT] of a DNS server".to_owned())?;
@@ -108,7 +108,7 @@ fn record_of(domain: &str) -> String {
 /// The controllers of a domain in an answer of a DNS server.
 ///
 /// # Errors
-/// Where it is none, names none, or one of another domain.
+/// If it is not DNS, empty, or names a host outside the domain.
 pub fn controllers(answer: &[u8], domain: &str) -> Result<Vec<String>, Error> {
     let not_located = |why| Error::NotLocated { domain: domain.to_owned(), why };
     let offer = |data: &RData<'_>| match data {
@@ -167,7 +167,7 @@ async fn by_datagram(server: SocketAddr, query: &[u8], number: u16) -> io::Resul
     loop {
         let length = socket.recv(&mut answer).await?;
         let bytes = answer.get(..length).unwrap_or_default();
-        // A datagram with another number is no answer to this query.
+        // A datagram with another ID does not answer this query.
         if header_buffer::id(bytes).is_ok_and(|found| found == number) {
             let is_cut = header_buffer::has_flags(bytes, PacketFlag::TRUNCATION).unwrap_or(true);
             return Ok((!is_cut).then(|| bytes.to_vec()));
@@ -184,7 +184,7 @@ async fn by_stream(server: SocketAddr, query: &[u8]) -> io::Result<Vec<u8>> {
     Ok(answer)
 }
 
-/// What is wanted of an answer; nothing where there is no such name.
+/// The wanted records of an answer; empty if the name does not exist.
 fn read<T>(answer: &[u8], wanted: impl Fn(&RData<'_>) -> Option<T>) -> Result<Vec<T>, String> {
     let packet =
         Packet::parse(answer).map_err(|_| "the DNS server answers with what is not DNS".to_owned() + OTHER_SERVER)?;

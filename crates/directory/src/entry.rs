@@ -11,7 +11,7 @@ use crate::{Guid, Sid};
 /// maximum limits), and names have few long parts.
 pub const MAX_TEXT: usize = 2048;
 
-/// What the directory holds of one object, as far as it was asked for and may be read.
+/// One object of the directory, with the attributes that were asked for and may be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Entry {
     /// The distinguished name.
@@ -21,7 +21,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// All values of an attribute; none where it has none.
+    /// All values of an attribute; empty if it is unset.
     pub fn values(&self, attribute: &str) -> &[Vec<u8>] {
         self.attributes.get(&attribute.to_ascii_lowercase()).map_or(&[], Vec::as_slice)
     }
@@ -82,7 +82,7 @@ pub fn parts(name: &str) -> impl Iterator<Item = &str> {
         escaped = c == '\\' && !escaped;
         separates
     });
-    // White space around a part is none of it, unless it is escaped.
+    // Unescaped white space around a part does not belong to it.
     parts.map(trimmed).filter(|part| !part.is_empty())
 }
 

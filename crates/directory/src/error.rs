@@ -1,8 +1,8 @@
-//! What goes wrong between here and a domain controller, in words.
+//! Errors of connections to domain controllers, in words.
 
 use std::{io, time::Duration};
 
-/// What a domain controller, or the way to it, did not do.
+/// A failed operation of a domain controller, or of the connection to it.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("cannot connect to {0}{next}", next = next(.0, ""))]
@@ -74,7 +74,7 @@ const NO_CERTIFICATE: &str =
     "; a domain controller without a certificate takes no TLS: try another one, with --directory ldaps://HOST";
 const TRY_ANOTHER: &str = "; try again, or another domain controller, with --directory ldaps://HOST";
 
-/// What to try next at an address, where its port tells; otherwise this. A global catalog has two ports too, and lacks properties of accounts.
+/// The hint for an address by its port, or else this one. A global catalog has two ports too, but not all properties of accounts.
 fn next(address: &str, otherwise: &str) -> String {
     let port = address.rsplit_once(':');
     match port {
@@ -88,7 +88,7 @@ fn next(address: &str, otherwise: &str) -> String {
     }
 }
 
-/// What a refused bind means, from the status in its message, such as `… data 52e, v3839` (Microsoft: Common Active Directory bind errors).
+/// The meaning of a refused bind, from the status in its message, such as `… data 52e, v3839` (Microsoft: Common Active Directory bind errors).
 pub(crate) fn bind_refused(message: &str) -> &'static str {
     let status = message.split_once("data ").and_then(|(_, rest)| rest.split(',').next());
     match status.map(str::trim) {

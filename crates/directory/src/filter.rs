@@ -52,7 +52,7 @@ pub enum SearchScope {
     Subtree,
 }
 
-/// What is searched for.
+/// The value to search for.
 #[derive(Clone, Debug)]
 pub struct LdapSearch<'s> {
     /// The distinguished name of the object at the top.

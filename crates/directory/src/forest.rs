@@ -8,7 +8,7 @@ use crate::{Entry, Error, Guid, LdapFilter, LdapSearch, SearchScope, Sid, entry:
 /// The most domains of one forest.
 const MAX_DOMAINS: usize = 100;
 
-/// What the root of a directory says (`rootDSE`, [MS-ADTS] 3.1.1.3.2).
+/// The root of a directory (`rootDSE`, [MS-ADTS] 3.1.1.3.2).
 pub(crate) const ROOT: LdapSearch<'static> = LdapSearch {
     base: "",
     scope: SearchScope::Base,
@@ -28,8 +28,8 @@ pub struct Forest {
     /// The distinguished name of its configuration.
     pub configuration: String,
     pub domains: Vec<InForest>,
-    /// What the domain controller that was asked says of itself, where one was.
-    pub controller: Option<Facts>,
+    /// The facts of the domain controller, if one was asked.
+    pub controller: Option<ControllerFacts>,
 }
 
 /// A domain of the forest.
@@ -40,9 +40,9 @@ pub struct InForest {
     pub domain: Domain,
 }
 
-/// What a domain controller says of itself.
+/// A domain controller's facts about itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Facts {
+pub struct ControllerFacts {
     /// The distinguished name of its domain.
     pub domain: String,
     /// Its clock.
@@ -52,7 +52,7 @@ pub struct Facts {
     pub domain_level: Option<i64>,
 }
 
-impl Facts {
+impl ControllerFacts {
     pub(crate) fn of(root: &Entry, address: &str) -> Result<(Self, String), Error> {
         let text = |attribute, what| {
             let text = root.text(attribute).map(str::to_owned);
@@ -81,7 +81,7 @@ impl Forest {
         }
     }
 
-    /// Of the references to its domains. `all` may hold the domains themselves, where the references lack SIDs and GUIDs.
+    /// Builds the forest from the references to its domains. `all` may hold the domain objects, which add missing SIDs and GUIDs.
     ///
     /// # Errors
     /// Where something of a domain is missing.
@@ -90,7 +90,7 @@ impl Forest {
         configuration: String,
         references: &[Entry],
         all: &[Entry],
-        controller: Option<Facts>,
+        controller: Option<ControllerFacts>,
     ) -> Result<Self, Error> {
         let incomplete = |what| Error::Incomplete(address.to_owned(), what);
         let root = domain_of(&configuration).ok_or_else(|| incomplete("which forest it is of"))?;
@@ -129,7 +129,7 @@ impl Forest {
     /// The domain with this DNS or NetBIOS name.
     ///
     /// # Errors
-    /// Where the forest has none.
+    /// If the forest has no such domain.
     pub fn named(&self, name: &str) -> Result<&InForest, Error> {
         let is_it =
             |of: &&InForest| of.domain.dns.eq_ignore_ascii_case(name) || of.domain.netbios.eq_ignore_ascii_case(name);

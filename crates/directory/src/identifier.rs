@@ -13,7 +13,7 @@ pub struct Sid {
 const MAX_PARTS: usize = 15;
 
 impl Sid {
-    /// Of its bytes ([MS-DTYP] 2.4.2.2), which must end with it.
+    /// Parses its bytes ([MS-DTYP] 2.4.2.2), which must end with it.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (sid, rest) = Self::first(bytes)?;
         rest.is_empty().then_some(sid)
@@ -29,7 +29,7 @@ impl Sid {
         Some((Self { authority, parts: parts.iter().copied().map(u32::from_le_bytes).collect() }, rest))
     }
 
-    /// Of its text ([MS-DTYP] 2.4.2.1), such as `S-1-5-32-544`.
+    /// Parses its text ([MS-DTYP] 2.4.2.1), such as `S-1-5-32-544`.
     pub fn parse(text: &str) -> Option<Self> {
         let mut parts = text.strip_prefix("S-1-")?.split('-');
         let authority = parts.next()?.parse().ok().filter(|authority| *authority < 1 << 48)?;
@@ -62,7 +62,7 @@ impl Sid {
         self.authority == 5 && self.parts.first() == Some(&21)
     }
 
-    /// Who is behind a SID that is the same everywhere ([MS-DTYP] 2.4.2.4).
+    /// The principal of a well-known SID, the same in every domain ([MS-DTYP] 2.4.2.4).
     pub fn well_known(&self) -> Option<&'static WellKnown> {
         let known = WELL_KNOWN.iter().find(|known| known.authority == self.authority && known.parts == self.parts);
         // SIDs known by their prefix alone. Users do not type them.
@@ -88,13 +88,13 @@ impl Sid {
     }
 }
 
-/// Who is behind a SID that does not depend on the domain.
+/// A principal whose SID does not depend on the domain.
 #[derive(Debug, PartialEq, Eq)]
 pub struct WellKnown {
     authority: u64,
     parts: &'static [u32],
     pub name: &'static str,
-    /// Who has it, if the group is wide: every user of a domain, for example.
+    /// The members of a wide group: every user of a domain, for example.
     pub wide: Option<&'static str>,
     /// Only local logons have it. A client that asks a domain controller over the network never has it.
     pub is_local: bool,

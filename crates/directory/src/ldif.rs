@@ -27,7 +27,7 @@ pub fn is_ldif(text: &str) -> bool {
     lines.take(2).any(|line| line.len() >= 3 && line.get(..3).is_some_and(|start| start.eq_ignore_ascii_case("dn:")))
 }
 
-/// The entries of a text. What `ldapsearch` prints besides, such as `search: 2` and references, is left out.
+/// The entries of a text. Other lines of `ldapsearch`, such as `search: 2` and references, are skipped.
 ///
 /// # Errors
 /// Where a line is not LDIF, with its number.
@@ -35,7 +35,7 @@ pub fn read(text: &str) -> Result<Vec<Entry>, LdifError> {
     const NO_NAME: &str = "is not LDIF: an entry begins with dn:";
     let mut entries = Vec::new();
     let mut entry: Option<Entry> = None;
-    // What stands before the first entry or between two, without a dn.
+    // Lines without a dn, before the first entry or between two.
     let mut skipping = false;
     for (number, line) in unfolded(text) {
         let wrong = |what| LdifError::Line(number, what);

@@ -22,7 +22,7 @@ mod managed_password;
 pub mod powershell;
 pub mod principal;
 
-/// What is read at most. See `docs/security.md`.
+/// Limits on input. See `docs/security.md`.
 pub mod limits {
     pub use crate::{
         budget::{MAX_BYTES, MAX_SEARCHES, MAX_TIME, OPERATION},

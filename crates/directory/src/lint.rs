@@ -1,4 +1,4 @@
-//! What is wrong with accounts, with their forest, and with credential specs that name them.
+//! The linter of accounts, of their forest, and of credential specs that name them.
 //!
 //! Invariants: what could not be read is not a fault, and is said to be unknown; names are escaped where they are printed, and quoted where
 //! they are part of a command, or the rule says what to do.
@@ -47,7 +47,7 @@ fn found(rule: &'static Rule, account: &Account, field: &str, problem: impl Into
     Diagnostic { field: field.to_owned(), ..found.with_fix(remedy(rule, &account.sam, None)) }
 }
 
-/// What the rule says to do, with the names of the account and of its domain in its commands.
+/// The rule's remedy, with the names of the account and its domain in its commands.
 fn remedy(rule: &Rule, sam: &str, domain: Option<&str>) -> String {
     let domain = domain.filter(|domain| is_dns_subdomain(&domain.to_ascii_lowercase())).unwrap_or("DOMAIN");
     let name = powershell(sam).unwrap_or_else(|| "NAME".to_owned());

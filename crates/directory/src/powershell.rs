@@ -1,10 +1,10 @@
-//! What PowerShell prints of objects, in each form that people copy, as JSON: `ConvertTo-Json`, a list, a table, CSV.
+//! PowerShell output of objects, in each form that people copy, as JSON: `ConvertTo-Json`, a list, a table, CSV.
 //!
 //! Invariants: a value that the console has cut off (`…`) is left out, so it counts as not printed; the text is walked over once for each form.
 
 use serde_json::{Map, Value};
 
-/// The objects of a text, as JSON: one, or a list of them. `None` where it is none of the forms.
+/// The objects of a text, as JSON: one, or a list of them. `None` if the text is in another format.
 pub fn to_json(text: &str) -> Option<Value> {
     let text = text.trim_start_matches('\u{feff}').trim();
     if let Ok(value) = serde_json::from_str(text) {
@@ -36,7 +36,7 @@ fn json_between(lines: &[&str]) -> Option<Vec<Value>> {
     })
 }
 
-/// What `ConvertTo-Csv` and `Export-Csv` write: a head of quoted names, then a line for each object.
+/// The output of `ConvertTo-Csv` and `Export-Csv`: a head of quoted names, then a line for each object.
 fn csv(lines: &[&str]) -> Option<Vec<Value>> {
     let mut rows = lines.iter().filter(|line| !line.is_empty() && !line.starts_with("#TYPE"));
     let names = cells(rows.next().filter(|head| head.trim_start().starts_with('"') && head.contains("\",\""))?)?;
@@ -79,7 +79,7 @@ fn cells(line: &str) -> Option<Vec<String>> {
     }
 }
 
-/// What is printed where nothing converts it, or by `Format-List`: `Name : value`. A value goes on in lines that are indented further.
+/// The default output, or that of `Format-List`: `Name : value`. A value goes on in lines that are indented further.
 fn list(lines: &[&str]) -> Option<Vec<Value>> {
     let mut objects: Vec<Vec<(String, String)>> = vec![Vec::new()];
     for line in lines {
@@ -119,7 +119,7 @@ fn list(lines: &[&str]) -> Option<Vec<Value>> {
     (!objects.is_empty()).then_some(objects)
 }
 
-/// What is printed of few properties, or by `Format-Table`: a head, a line of dashes, then a line for each object.
+/// The default output for few properties, or that of `Format-Table`: a head, a line of dashes, then a line for each object.
 fn table(lines: &[&str]) -> Option<Vec<Value>> {
     let is_rule = |line: &&str| line.contains("--") && line.chars().all(|c| c == '-' || c == ' ');
     let rule = lines.iter().position(is_rule)?;

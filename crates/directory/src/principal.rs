@@ -31,7 +31,7 @@ const ATTRIBUTES: [&str; 14] = [
     "whenCreated",
 ];
 
-/// What is behind a SID.
+/// The principal of a SID.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Principal {
     Single(Member),
@@ -40,7 +40,7 @@ pub enum Principal {
     WellKnown(&'static WellKnown),
     /// Its domain no longer has it.
     Orphan,
-    /// Of a domain outside the forest.
+    /// A principal of a domain outside the forest.
     Elsewhere,
     /// Not in what was printed.
     NotPrinted,
@@ -89,7 +89,7 @@ pub enum Obstacle {
 }
 
 impl Obstacle {
-    /// What keeps this entry from logging on. The password of a computer may be old.
+    /// The reason for which this entry cannot log on. The password of a computer may be old.
     fn of(entry: &Entry) -> Option<Self> {
         let control = entry.number("userAccountControl").map_or(0, i64::cast_unsigned);
         let is_user = entry.is_a("user") && !entry.is_a("computer");
@@ -246,7 +246,7 @@ impl Principals {
                 continue;
             }
             let mut by = Vec::new();
-            // A primary group is no membership.
+            // The primary group is not listed in `member`.
             if let Some((_, number)) = sid.as_ref().filter(|sid| sid.is_of_domain()).and_then(Sid::split) {
                 by.push(LdapFilter::equals("primaryGroupID", number.to_string()));
             }
@@ -270,7 +270,7 @@ impl Principals {
                 let by: Vec<_> = names.iter().map(|name| LdapFilter::equals("distinguishedName", *name)).collect();
                 let members_of = directory.search_any(&base, &by, &ATTRIBUTES, &mut self.unread).await?;
                 let known: HashSet<String> = members_of.iter().map(|of| of.name.to_ascii_lowercase()).collect();
-                // Of a domain that cannot be asked, or not in the file.
+                // Its domain cannot be asked, or is not in the file.
                 let unknown = names.iter().filter(|name| !known.contains(&name.to_ascii_lowercase()));
                 members.extend(unknown.map(|name| Member::named(first_value(name))));
                 found.extend(members_of);
@@ -316,7 +316,7 @@ pub(crate) fn foreign(name: &str) -> Option<Sid> {
     place.and_then(|_| Sid::parse(&first_value(name)))
 }
 
-/// What a SID is known by that no object of the directory is found for.
+/// The display name of a SID without an object in the directory.
 fn absent(sid: &Sid, directory: &Directory) -> Principal {
     let is_of_forest = directory.forest.as_ref().map(|forest| forest.of_sid(sid).is_some());
     if let Some(known) = sid.well_known() {

@@ -123,8 +123,12 @@ async fn a_certificate_is_issued_and_then_renewed() {
     let first = summary(&read("tls.crt"));
     assert_eq!(first.names, [NAME, "gmsa-webhook.gmsa", "gmsa-webhook", "127.0.0.1"]);
     let ca = read("ca.crt");
-    for (name, mode) in [("ca.key", 0o600), ("tls.key", 0o600), ("ca.crt", 0o644), ("tls.crt", 0o644)] {
-        assert_eq!(fs::metadata(file(name)).unwrap().permissions().mode() & 0o777, mode, "{name}");
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    // As public as the umask lets a file be.
+    fs::write(root.path().join("public"), "").unwrap();
+    let public = mode(&root.path().join("public")) & 0o644;
+    for (name, expected) in [("ca.key", 0o600), ("tls.key", 0o600), ("ca.crt", public), ("tls.crt", public)] {
+        assert_eq!(mode(&file(name)), expected, "{name}");
     }
     assert_eq!(inspect_files(&into).await, (0, well(&read("tls.crt"), 10), String::new()));
 

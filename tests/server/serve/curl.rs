@@ -68,7 +68,7 @@ pub fn message(stream: &mut impl BufRead) -> (String, Vec<u8>) {
 }
 
 /// The words of a shell's line, in which single quotes hold a word together.
-fn words(line: &str) -> Vec<String> {
+pub fn words(line: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     for (index, part) in line.split('\'').enumerate() {
         if index % 2 == 1 {

@@ -122,7 +122,7 @@ async fn a_review_that_fails_is_a_warning_and_an_error_in_its_span() {
     ];
     let serving = traced(&mut binary(&pair), &endpoint, &environment);
     let line = format!(
-        "curl --cacert {} -H 'Content-Type: application/json' --data-binary @examples/review-validate.json \
+        "curl --cacert '{}' -H 'Content-Type: application/json' --data-binary @examples/review-validate.json \
          https://{}/validate",
         path("ca.crt"),
         serving.address("address")

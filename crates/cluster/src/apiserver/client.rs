@@ -55,7 +55,7 @@ const PROBES: u32 = 3;
 /// How long a TCP connection may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What an HTTP/2 connection may hold of answers that are not read yet, in bytes.
+/// The receive window of an HTTP/2 connection, in bytes.
 pub const HTTP2_WINDOW: u32 = 1 << 20;
 
 /// The versions of HTTP that a client speaks.

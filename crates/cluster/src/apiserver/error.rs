@@ -1,4 +1,4 @@
-//! Why there is no answer from the API server, in words for the person who reads the denial.
+//! Errors of calls to the API server, in words for the person who reads the denial.
 
 use std::{error::Error as _, time::Duration};
 
@@ -19,7 +19,7 @@ pub struct Limit {
     pub of: LimitOf,
 }
 
-/// Whose calls a limit is about.
+/// The kind of calls that a limit applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LimitOf {
     All,
@@ -61,7 +61,7 @@ pub enum CallError {
     #[error("the API server answered {}", refusal(*.code, .status.as_deref()))]
     Refused {
         code: StatusCode,
-        /// What the API server said, where it was the API server.
+        /// The body of the answer, if the API server sent it.
         status: Option<Box<Status>>,
         /// When it asks to be called again.
         retry_after: Option<Duration>,
@@ -100,7 +100,7 @@ impl CallError {
         }
     }
 
-    /// What the API server said, where it said something.
+    /// The `Status` of the answer, if there is one.
     pub fn status(&self) -> Option<&Status> {
         match self {
             Self::Refused { status, .. } => status.as_deref(),

@@ -29,7 +29,7 @@ pub const PER_ACCOUNT: usize = CallKind::AccessReview.limit() / 2 + CallKind::Ac
 /// How long a call for a warning waits: what waits for it holds a connection that a decision may need.
 const ADVICE_WAIT: Duration = Duration::from_millis(250);
 
-/// What a call is for.
+/// The purpose of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallKind {
     AccessReview,

@@ -18,7 +18,7 @@ use ipnet::IpNet;
 #[error("the proxy of {0} cannot be used: expected http://HOST:PORT, https://HOST:PORT or socks5://HOST:PORT")]
 pub struct InvalidProxy(String);
 
-/// The port of a SOCKS proxy that names none.
+/// The default port of a SOCKS proxy.
 const SOCKS_PORT: u16 = 1080;
 
 /// The proxy to a server: from its kubeconfig, or else from the environment, whose variables `variable` reads.

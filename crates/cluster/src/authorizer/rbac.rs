@@ -59,7 +59,7 @@ impl Holder {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RoleKind {
-    /// Of the binding's namespace.
+    /// In the binding's namespace.
     Role,
     ClusterRole,
 }

@@ -33,7 +33,7 @@ pub struct Bounds {
     pub read_bytes: usize,
     /// The most mappings, lists and scalars in one document.
     pub values: usize,
-    /// What to do about more bytes in all files.
+    /// The fix where all files together are too large.
     pub remedy: &'static str,
 }
 

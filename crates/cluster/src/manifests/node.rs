@@ -10,15 +10,15 @@ use serde_json::{Value, value::RawValue};
 use serde_saphyr::Spanned;
 
 #[derive(Clone, Debug)]
-pub(super) struct Node {
+pub(super) struct YamlNode {
     /// Counted from 1.
     pub line: u64,
-    contents: Contents,
+    contents: NodeContents,
 }
 
 /// A value without its own line.
 #[derive(Clone, Debug, Default)]
-struct Contents {
+struct NodeContents {
     json: Vec<u8>,
     /// The lines of the values in it, each behind the values that hold it: the first as it is, the others as differences to the one before.
     lines: Vec<u8>,
@@ -26,10 +26,10 @@ struct Contents {
     last: u64,
 }
 
-impl Node {
+impl YamlNode {
     /// A value that is in no file.
     pub fn of_value(value: &Value) -> Self {
-        Self { line: 1, contents: Contents { json: value.to_string().into_bytes(), ..Contents::default() } }
+        Self { line: 1, contents: NodeContents { json: value.to_string().into_bytes(), ..NodeContents::default() } }
     }
 
     /// How much memory it takes, in bytes.
@@ -54,12 +54,12 @@ impl Node {
         serde_json::from_slice(&self.contents.json).unwrap_or_default()
     }
 
-    /// Its fields, unread; `None` where it is no mapping.
+    /// Its fields, unparsed; `None` if it is not a mapping.
     pub fn fields(&self) -> Option<HashMap<String, &RawValue>> {
         serde_json::from_slice(&self.contents.json).ok()
     }
 
-    /// What it is, for messages.
+    /// Its type, for messages.
     pub fn describe(&self) -> &'static str {
         describe(&self.contents.json)
     }
@@ -77,7 +77,7 @@ impl Node {
 
     /// The line of the value at this path, or of the closest value around it.
     pub fn line_of(&self, path: &[String]) -> u64 {
-        let Self { line, contents: Contents { json, lines, .. } } = self;
+        let Self { line, contents: NodeContents { json, lines, .. } } = self;
         if lines.is_empty() {
             return *line;
         }
@@ -88,9 +88,9 @@ impl Node {
     /// The items of its field `items`; none where it is missing.
     ///
     /// # Errors
-    /// What it is, where it is not a list.
+    /// Its type, if it is not a list.
     pub fn into_items(self) -> Result<Vec<Self>, &'static str> {
-        let (Contents { json, lines, .. }, mut items) = (self.contents, Ok(Vec::new()));
+        let (NodeContents { json, lines, .. }, mut items) = (self.contents, Ok(Vec::new()));
         let mut lines = Lines { bytes: &lines, last: 0 };
         let Ok(Entries(entries)) = serde_json::from_slice(&json) else { return items };
         for (key, value) in entries {
@@ -113,7 +113,7 @@ impl Node {
 /// A value that is missing.
 const NOTHING: &str = "nothing";
 
-/// What a JSON text is, for messages.
+/// The type of a JSON text, for messages.
 pub(super) fn describe(json: &[u8]) -> &'static str {
     match json {
         [b'n', ..] => NOTHING,
@@ -126,7 +126,7 @@ pub(super) fn describe(json: &[u8]) -> &'static str {
     }
 }
 
-impl Contents {
+impl NodeContents {
     fn scalar(value: impl Into<Value>) -> Self {
         Self { json: value.into().to_string().into_bytes(), ..Self::default() }
     }
@@ -197,13 +197,13 @@ struct Lines<'l> {
 
 impl Lines<'_> {
     /// A value whose line is the next, with those in it.
-    fn node(&mut self, value: &RawValue) -> Node {
+    fn node(&mut self, value: &RawValue) -> YamlNode {
         let line = self.next().unwrap_or_default();
         let rest = self.bytes;
         Find::skip(value, self);
         let (below, _) = rest.split_at_checked(rest.len() - self.bytes.len()).unwrap_or_default();
-        let contents = Contents { json: value.get().into(), lines: rebased(below, line, 0), last: self.last };
-        Node { line, contents }
+        let contents = NodeContents { json: value.get().into(), lines: rebased(below, line, 0), last: self.last };
+        YamlNode { line, contents }
     }
 }
 
@@ -333,14 +333,14 @@ impl<'de> Deserialize<'de> for Entries<'de> {
     }
 }
 
-impl<'de> Deserialize<'de> for Node {
+impl<'de> Deserialize<'de> for YamlNode {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-        let Spanned { value: contents, referenced, .. } = Spanned::<Contents>::deserialize(input)?;
+        let Spanned { value: contents, referenced, .. } = Spanned::<NodeContents>::deserialize(input)?;
         Ok(Self { line: referenced.line(), contents })
     }
 }
 
-impl<'de> Deserialize<'de> for Contents {
+impl<'de> Deserialize<'de> for NodeContents {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
         input.deserialize_any(ContentsVisitor)
     }
@@ -350,35 +350,35 @@ struct ContentsVisitor;
 
 macro_rules! scalars {
     ($($visit:ident: $scalar:ty),*) => {
-        $(fn $visit<E>(self, value: $scalar) -> Result<Contents, E> {
-            Ok(Contents::scalar(value))
+        $(fn $visit<E>(self, value: $scalar) -> Result<NodeContents, E> {
+            Ok(NodeContents::scalar(value))
         })*
     };
 }
 
 impl<'de> Visitor<'de> for ContentsVisitor {
-    type Value = Contents;
+    type Value = NodeContents;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a value that JSON knows")
     }
 
-    fn visit_unit<E>(self) -> Result<Contents, E> {
-        Ok(Contents::scalar(Value::Null))
+    fn visit_unit<E>(self) -> Result<NodeContents, E> {
+        Ok(NodeContents::scalar(Value::Null))
     }
 
     scalars!(visit_bool: bool, visit_i64: i64, visit_u64: u64, visit_f64: f64, visit_str: &str);
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut input: A) -> Result<Contents, A::Error> {
-        let mut contents = Contents::open(b'[');
-        while let Some(Node { line, contents: item }) = input.next_element()? {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut input: A) -> Result<NodeContents, A::Error> {
+        let mut contents = NodeContents::open(b'[');
+        while let Some(YamlNode { line, contents: item }) = input.next_element()? {
             contents.add(line, item);
         }
         Ok(contents.close(b']'))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut input: A) -> Result<Contents, A::Error> {
-        let mut contents = Contents::open(b'{');
+    fn visit_map<A: MapAccess<'de>>(self, mut input: A) -> Result<NodeContents, A::Error> {
+        let mut contents = NodeContents::open(b'{');
         while let Some(Spanned { value: key, referenced, .. }) = input.next_key::<Spanned<String>>()? {
             // A value may begin on a line below its key: people look for the key.
             contents.key(&key);

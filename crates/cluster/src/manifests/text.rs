@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 
 use super::{
     Bounds, Document, Manifests,
-    node::{Node, describe},
+    node::{YamlNode, describe},
     yaml::{self, SyntaxFault},
 };
 
@@ -158,7 +158,7 @@ impl DocumentReader<'_> {
     }
 
     /// Takes an object; `of` is the `apiVersion` and `kind` of the items of the list that holds it.
-    fn object(&mut self, mut node: Node, of: Option<&(String, String)>, lists: usize) {
+    fn object(&mut self, mut node: YamlNode, of: Option<&(String, String)>, lists: usize) {
         const FOREIGN: &Rule = &rules::NOT_KUBERNETES;
         let line = Some(node.line);
         let Some(fields) = node.fields() else {
@@ -204,15 +204,15 @@ impl DocumentReader<'_> {
 pub(super) const EXPECTED: &str = "expected a Kubernetes object with `apiVersion` and `kind`";
 
 /// The fields of an object, unread.
-type Fields<'n> = HashMap<String, &'n RawValue>;
+type RawFields<'n> = HashMap<String, &'n RawValue>;
 
 /// Whether a document is of another kind than manifests: the values of a chart, what PowerShell printed.
-fn is_foreign(fields: &Fields<'_>) -> bool {
+fn is_foreign(fields: &RawFields<'_>) -> bool {
     !fields.contains_key("apiVersion") && !fields.contains_key("kind")
 }
 
-/// What to do with a credential spec as Docker takes it, which is the contents of one of Kubernetes.
-fn of_docker(fields: &Fields<'_>, file: &str) -> Option<String> {
+/// The fix for a credential spec in Docker's format, which is the contents of a Kubernetes one.
+fn of_docker(fields: &RawFields<'_>, file: &str) -> Option<String> {
     let of_docker = ["CmsPlugins", "DomainJoinConfig", "ActiveDirectoryConfig"];
     let is_of_docker = of_docker.iter().any(|key| fields.get(*key).is_some_and(|value| value.get() != "null"));
     is_of_docker.then(|| {
@@ -224,7 +224,7 @@ fn of_docker(fields: &Fields<'_>, file: &str) -> Option<String> {
 }
 
 /// The `apiVersion` and `kind` of an object. An item of a `RoleList` need not say them, as for Kubernetes.
-fn type_of(fields: &Fields<'_>, of: Option<&(String, String)>) -> Result<(String, String), String> {
+fn type_of(fields: &RawFields<'_>, of: Option<&(String, String)>) -> Result<(String, String), String> {
     let text = |key: &str| match fields.get(key) {
         None => Err(format!("{EXPECTED}, found no `{key}`")),
         Some(value) => match serde_json::from_str::<String>(value.get()) {

@@ -15,9 +15,9 @@ use serde_saphyr::{
     DefaultMessageFormatter, DuplicateKeyPolicy, Error, MergeKeyPolicy, MessageFormatter, Options, budget::BudgetBreach,
 };
 
-use super::node::Node;
+use super::node::YamlNode;
 
-/// What one text may hold.
+/// The limits of one text.
 #[derive(Debug)]
 pub(super) struct TextBounds {
     /// Nested mappings and lists.
@@ -26,7 +26,7 @@ pub(super) struct TextBounds {
     pub nodes: usize,
     /// Parser events that aliases repeat.
     pub repeated: usize,
-    /// Bytes of text by which aliases make all values longer than the text itself.
+    /// Bytes that aliases add beyond the text itself.
     pub repeated_bytes: usize,
 }
 
@@ -37,8 +37,8 @@ impl TextBounds {
     }
 }
 
-/// What was read of a text, and its first duplicate key.
-type Parsed = (Vec<Node>, Option<SyntaxFault>);
+/// The documents of a text, and its first duplicate key.
+type Parsed = (Vec<YamlNode>, Option<SyntaxFault>);
 
 #[derive(Debug)]
 pub(super) struct SyntaxFault {
@@ -63,7 +63,7 @@ pub(super) fn read(text: &str, above: u64, limits: &TextBounds) -> Result<Parsed
         let indent = line.and_then(|line| indent(text, line, above)).unwrap_or_default();
         SyntaxFault { line: line.map(|line| line + above), message: message + hint + &indent }
     };
-    let (nodes, duplicate): (Vec<Node>, _) = match parse(text, DuplicateKeyPolicy::Error) {
+    let (nodes, duplicate): (Vec<YamlNode>, _) = match parse(text, DuplicateKeyPolicy::Error) {
         Ok(nodes) => (nodes, None),
         Err(error) if is_duplicate(&error) => {
             let nodes = parse(text, DuplicateKeyPolicy::LastWins).map_err(|error| fault(&error))?;
@@ -74,7 +74,7 @@ pub(super) fn read(text: &str, above: u64, limits: &TextBounds) -> Result<Parsed
     Ok((nodes.into_iter().map(|node| node.below(above)).collect(), duplicate))
 }
 
-/// What is wrong with an indent near the line at which the text cannot be read, `above` lines below the top of its file.
+/// The fault of an indent near the line at which parsing fails, `above` lines below the top of its file.
 fn indent(text: &str, line: u64, above: u64) -> Option<String> {
     // The parser finds the fault at its line, or a little after it.
     const NEAR: usize = 4;

@@ -22,7 +22,7 @@ use gmsa_core::{
 /// The longest `credspec` that is parsed, in bytes. The API server prints it as Go does, so it is as long as the contents text.
 const MAX_PARSED: usize = MAX_CONTENTS_BYTES + MAX_CONTENTS_BYTES / 8;
 
-/// A credential spec in an answer of the API server. What is not needed of it is skipped, and its contents are not parsed yet.
+/// A credential spec in an answer of the API server. Unneeded fields are skipped; the contents are parsed later.
 #[derive(Deserialize)]
 pub struct SpecObject<'a> {
     #[serde(default)]
@@ -37,7 +37,7 @@ impl SpecObject<'_> {
         self.metadata.resource_version.parse().ok()
     }
 
-    /// What an admission decision takes from it: its contents, unless its `credspec` is missing or is not a JSON object.
+    /// The fact for an admission decision: its contents, unless `credspec` is missing or not a JSON object.
     ///
     /// # Errors
     /// Where it is an object that cannot be read: its levels are too many, or a number is too large.
@@ -52,12 +52,12 @@ impl SpecObject<'_> {
     }
 }
 
-/// What was read of a credential spec.
+/// The result of reading a credential spec.
 #[derive(Debug)]
 pub struct SpecRead {
     /// The object's resource version, if there is one and it is a number.
     pub version: Option<u64>,
-    /// What an admission decision takes from it: not a failure.
+    /// The fact for an admission decision; never a failure.
     pub fact: SpecFact,
 }
 

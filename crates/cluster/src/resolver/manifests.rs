@@ -34,7 +34,7 @@ struct DefinedSpec {
 }
 
 impl CredentialSpecs {
-    /// Takes the credential specs among `documents`; other kinds are skipped. What the API server would refuse, such as an
+    /// Takes the credential specs among `documents`; other kinds are skipped. Objects that the API server would refuse, such as an
     /// unknown version, an invalid name or one that another has, is left out, as in a cluster, and reported.
     pub fn from_documents(documents: &[Document]) -> (Self, Vec<Diagnostic>) {
         let mut specs = Self::default();
@@ -74,7 +74,7 @@ impl CredentialSpecs {
         self.specs.keys()
     }
 
-    /// What is known about a credential spec.
+    /// The state of a credential spec.
     pub fn fact(&self, name: &SpecName) -> SpecFact {
         self.specs.get(name).map_or(SpecFact::Missing, |spec| spec.fact.clone())
     }

@@ -27,7 +27,7 @@ pub struct Advice {
     pub pointer: String,
     /// The message: of what the webhook says too, short enough for a warning.
     pub text: String,
-    /// What to write instead, where that is short.
+    /// A short replacement to write instead.
     pub fix: Option<&'static str>,
 }
 

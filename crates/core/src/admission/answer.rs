@@ -32,7 +32,7 @@ struct Response<'a> {
     patch: Option<Base64<'a>>,
 }
 
-/// Written piece by piece: a patch of 2 MiB is not held in base64 beside the answer.
+/// Encoded while the answer is written, so that no second copy of a 2 MiB patch is held in base64.
 struct Base64<'a>(&'a Patch);
 
 impl Serialize for Base64<'_> {

@@ -1,4 +1,4 @@
-//! What the slots of a review ask for, in the order in which the contract checks them: what [`mutate`](super::mutate) and
+//! The claims of a review's slots, in the order in which the contract checks them: what [`mutate`](super::mutate) and
 //! [`validate`](super::validate) make of a review before anything is looked up.
 
 use super::{
@@ -7,7 +7,7 @@ use super::{
 };
 use crate::credspec::SpecName;
 
-/// What a slot asks for, or the request as a whole.
+/// The request of one slot, or of the review as a whole.
 #[derive(Debug)]
 pub(super) enum Claim {
     /// Denied before any look-up.

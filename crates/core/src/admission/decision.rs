@@ -21,11 +21,11 @@ pub enum Verdict {
     Denied(Denial),
 }
 
-/// What the webhook answers, and what it says about it elsewhere.
+/// The webhook's answer, with its reason for logs, metrics and audit annotations.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Decision {
     pub verdict: Verdict,
-    /// What the answer changes in the object, if it is admitted; where denials are not enforced, the contents that could be filled in.
+    /// The changes to the object, if it is admitted; without enforcement, the contents that could be filled in.
     pub patch: Option<Patch>,
     /// Where denials are not enforced every denial, at most one for each slot; otherwise the one that decides.
     pub denials: Vec<SlotDenial>,
@@ -96,7 +96,7 @@ impl Case {
         };
         if !matches!(verdict, Verdict::Denied(_)) {
             warnings.extend(warning::not_enforced(denials.iter().map(|found| &found.denial)));
-            // Of the two webhooks for pods, /validate sees the pod as it will be.
+            // Only /validate sees the pod as it will be stored.
             if webhook == Webhook::Validate && review.operation == Operation::Create {
                 warnings.extend(advice::on_pod(review));
             }
@@ -118,7 +118,7 @@ fn audit(
     if !specs.is_empty() {
         audit.push((webhook.audit_key("credential-specs"), facts.describe(specs)));
     }
-    // What would be denied also where no credential spec was looked up: nothing else in the cluster shows it.
+    // A would-be denial is recorded even without credential specs: nothing else in the cluster shows it.
     let would_deny = matches!(verdict, Verdict::WouldDeny(_));
     if would_deny || !specs.is_empty() {
         let start = if would_deny { "would-deny: " } else { "" };

@@ -130,7 +130,7 @@ fn because(reason: Option<&str>) -> String {
 }
 
 impl Denial {
-    /// What it breaks.
+    /// The rule that the request breaks.
     pub fn rule(&self) -> &'static Rule {
         self.rule_and_code().0
     }
@@ -154,7 +154,7 @@ impl Denial {
         failure.kind == FailureKind::NotAsked
     }
 
-    /// The `meta/v1.StatusReason` that goes with the code. A time-out has none: controllers read the reason `Timeout` as
+    /// The `meta/v1.StatusReason` that goes with the code. A time-out has no reason: controllers read the reason `Timeout` as
     /// "the pod was created, but slowly" and would wait for it.
     pub(super) fn status_reason(&self) -> Option<&'static str> {
         match self.code() {

@@ -1,4 +1,4 @@
-//! What was found out for a review.
+//! Facts that were looked up for a review.
 //!
 //! Invariant: a credential spec, or its use, about which nothing is known is a denial; for workloads, a warning.
 
@@ -24,14 +24,14 @@ word_enum! {
     }
 }
 
-/// What is known of something, and from where.
+/// A fact and its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Known<F> {
     pub fact: F,
     pub source: Source,
 }
 
-/// What is known about a credential spec.
+/// The state of a credential spec.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SpecFact {
     Contents(Arc<Contents>),

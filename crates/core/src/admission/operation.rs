@@ -1,11 +1,11 @@
-//! What is being done to the object of a review.
+//! The operation of a review.
 
 use serde::{Deserialize, Deserializer};
 
 use crate::json::string;
 
 word_enum! {
-    /// What is being done to the object.
+    /// The operation on the object.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub enum Operation {
         #[default]

@@ -36,7 +36,7 @@ mod placement;
 pub(super) mod slot;
 
 pub use placement::VERSION_LABELS;
-use placement::{Affinity, NodeSelector};
+use placement::{Affinity, PinnedLabels};
 pub use slot::{Slot, SlotKind, SlotRef};
 
 /// The most slots of a pod: the pod itself and its containers of every kind.
@@ -81,7 +81,7 @@ struct PodSpec {
     service_account_name: Option<Text>,
     runtime_class_name: Option<Text>,
     #[serde(default, deserialize_with = "null_is_default")]
-    node_selector: Object<NodeSelector>,
+    node_selector: Object<PinnedLabels>,
     #[serde(default, deserialize_with = "null_is_default")]
     affinity: Object<Affinity>,
     security_context: Option<Object<SecurityContext>>,
@@ -233,13 +233,13 @@ impl Pod {
         std::iter::once(pod).chain(spec.lists().into_iter().flat_map(|(kind, containers)| containers.slots(kind)))
     }
 
-    /// The pod's name, or where it has none yet its generateName, or nothing.
+    /// The pod's name; its generateName before it has a name; otherwise empty.
     pub fn name(&self) -> &str {
         let name = self.metadata.name.as_deref().filter(|name| !name.is_empty());
         name.or(self.metadata.generate_name.as_deref()).unwrap_or_default()
     }
 
-    /// The name of the service account that the pod runs as: `default` where none is set. Not validated.
+    /// The name of the pod's service account; `default` if unset. Not validated.
     pub fn service_account(&self) -> &str {
         self.spec.service_account_name.as_deref().filter(|name| !name.is_empty()).unwrap_or("default")
     }

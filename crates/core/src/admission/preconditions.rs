@@ -1,4 +1,4 @@
-//! What must hold before the slots of a pod are checked. Nothing is looked up for a pod that fails here.
+//! Preconditions for checking the slots of a pod. A pod that fails one causes no look-up.
 
 use std::collections::HashSet;
 

@@ -67,9 +67,9 @@ pub struct Review {
     pub operation: Operation,
     /// The object's kind; with its group (`Pod.metrics.k8s.io`) where that is not the core group.
     pub kind: String,
-    /// The subresource, empty where there is none.
+    /// The subresource; empty if the request has no subresource.
     pub sub_resource: String,
-    /// The namespace, empty where there is none.
+    /// The namespace; empty for cluster-scoped objects.
     pub namespace: String,
     /// Whether nothing is stored, whatever the answer.
     pub dry_run: bool,
@@ -172,11 +172,11 @@ impl Review {
                     Err(error) => Err(wrong(json.get(), &error)),
                 };
                 review.object = request.object.map(read).transpose()?;
-                // What is created replaces nothing.
+                // A CREATE has no old object.
                 let old = request.old_object.filter(|_| review.operation != Operation::Create);
                 review.old_object = old.map(read).transpose()?;
             }
-            // These webhooks give advice, and have none about an object of another shape.
+            // These webhooks only give advice; they skip an object that they cannot parse.
             Webhook::ValidateWorkload if Kind::of_review(&review.kind).is_some() => {
                 review.workload = object.and_then(|json| Workload::from_json(json).ok());
             }

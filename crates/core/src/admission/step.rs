@@ -23,7 +23,7 @@ pub enum Freshness {
     Live,
 }
 
-/// What must be found out next.
+/// The next fact to look up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Question {
     /// The contents of a credential spec.
@@ -133,7 +133,7 @@ impl Undecided {
 }
 
 impl Review {
-    /// What the slots ask for where `webhook` was called.
+    /// The claims of the slots when `webhook` was called.
     pub(super) fn claims(&self, webhook: Webhook) -> Claims {
         match webhook {
             Webhook::Mutate => mutate::claims(self),
@@ -145,7 +145,7 @@ impl Review {
     }
 }
 
-/// What the claims need, each fact once, in the order of the slots: for at most [`super::MAX_SPECS_PER_POD`] credential specs.
+/// The facts that the claims need, each once, in slot order: for at most [`super::MAX_SPECS_PER_POD`] credential specs.
 fn questions(claims: &Claims, webhook: Webhook, first_denial_decides: bool) -> VecDeque<Question> {
     let mut needs: Vec<(&SpecName, bool)> = Vec::new();
     for claim in &claims.all {

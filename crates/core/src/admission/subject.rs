@@ -1,4 +1,4 @@
-//! Who a pod runs as.
+//! The identity of a pod: its service account.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::{
     quote::Quoted,
 };
 
-/// Who a pod runs as: a service account in the namespace of the review.
+/// The service account that a pod runs as, in the namespace of the review.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Subject {
     /// The namespace: a DNS label.

@@ -17,7 +17,7 @@ use crate::{
     json::MAX_TEXT,
 };
 
-/// What an update changes, which is denied, and the slots that are new.
+/// The changes of an update, which are denied, and the new slots.
 pub(super) fn claims(review: &Review) -> Result<Claims, Denial> {
     let pod = expect_pod(review)?;
     let mut claims = Claims::from(AllowReason::NoGmsa);
@@ -64,7 +64,7 @@ pub(super) fn check(review: &Review, claims: &Claims, facts: &Facts) -> Vec<Slot
     denials
 }
 
-/// What slots are checked against.
+/// The facts that slots are checked against.
 struct Checked<'f> {
     service_account: &'f str,
     facts: &'f Facts,
@@ -112,7 +112,7 @@ fn unchanged<'r>(old: &Pod, new: &'r Pod, claims: &mut Claims) -> Vec<Slot<'r>> 
     added
 }
 
-/// The denial of a slot that is not as it was. What is longer than the API server stores counts as changed.
+/// The denial of a slot that has changed. Text longer than the API server stores counts as changed.
 fn changed(was: &Slot<'_>, now: Option<&Slot<'_>>) -> Option<Denial> {
     let (name, contents) = now.map_or((None, None), |now| (now.name, now.contents));
     let same_name = was.name == name && was.name.is_none_or(|name| name.len() <= MAX_TEXT);

@@ -45,7 +45,7 @@ pub(super) fn decide(review: &Review, strict: bool, lines: &mut Vec<String>) -> 
     }
 }
 
-/// Whether a finding refuses the object where errors do. What looks like a password is judged by its form alone.
+/// Whether strict mode refuses this finding. A possible password is only a guess by its form, so it never refuses.
 fn refuses(finding: &Diagnostic) -> bool {
     finding.severity == Severity::Error && *finding.rule != rules::PLUGIN_PASSWORD
 }

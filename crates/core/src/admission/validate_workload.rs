@@ -18,7 +18,7 @@ use crate::{
     diagnostic::rules,
 };
 
-/// The pod template to check, or why there is none.
+/// The pod template to check, or the reason to skip the workload.
 fn template(review: &Review) -> Result<&Pod, AllowReason> {
     let workload = review.workload.as_ref().ok_or(AllowReason::NoGmsa)?;
     if workload.is_controlled {
@@ -56,7 +56,7 @@ pub(super) fn claims(review: &Review) -> Claims {
     claims
 }
 
-/// What will happen to the pods.
+/// The warnings about the pods of a workload.
 pub(super) fn warnings(review: &Review, claims: &Claims, facts: &Facts) -> Vec<String> {
     let Ok(pod) = template(review) else { return Vec::new() };
     let mut warnings = Warnings::default();
@@ -83,7 +83,7 @@ pub(super) fn warnings(review: &Review, claims: &Claims, facts: &Facts) -> Vec<S
     warnings.into_lines()
 }
 
-/// What is wrong with the template, independent of the cluster.
+/// Faults of the template that do not depend on the cluster.
 fn unusable_names(pod: &Pod, warnings: &mut Warnings) {
     for slot in pod.slots() {
         match (slot.name, slot.contents) {
@@ -110,7 +110,7 @@ fn place<'p>(slot: &Slot<'p>) -> (String, Vec<&'p str>) {
     }
 }
 
-/// What will happen to the slots with a name. Each credential spec is reported once, even if many slots name it.
+/// Warnings about the named credential specs. Each is reported once, even if many slots name it.
 fn check_specs(pod: &Pod, claims: &Claims, facts: &Facts, warnings: &mut Warnings) {
     let (mut seen, mut expected, mut slots) = (HashSet::new(), HashMap::new(), pod.slots());
     for claim in &claims.all {
@@ -139,7 +139,7 @@ fn check_specs(pod: &Pod, claims: &Claims, facts: &Facts, warnings: &mut Warning
     }
 }
 
-/// What a fact against the pods means for the workload.
+/// The warning for a denial that the pods will meet.
 fn warn(denial: &Denial, warnings: &mut Warnings) {
     let (sentence, names) = match denial {
         Denial::SpecMissing(spec) => {

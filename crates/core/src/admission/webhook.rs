@@ -39,7 +39,7 @@ impl Webhook {
     }
 }
 
-/// What the operator chooses, and a random host name.
+/// The operator's settings, and a random host name.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     pub enforcement: Enforcement,
@@ -57,7 +57,7 @@ impl Settings {
     }
 }
 
-/// What happens to a pod that `/mutate` or `/validate` has to deny because of what it asks for.
+/// The effect of a denial by `/mutate` or `/validate` that concerns the pod itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Enforcement {
     /// It is denied, for the first reason that is found.

@@ -27,33 +27,33 @@ pub struct Workload {
     pub(super) is_controlled: bool,
     /// The template of the pods; none where another object controls the workload.
     pub(super) template: Option<Pod>,
-    /// What the pods ask for that is not the same on Windows; nothing where they do not use GMSA.
+    /// Settings of the pods that behave differently on Windows; empty if the pods do not use GMSA.
     pub(super) unsupported: Unsupported,
     /// How many pods there will be, where the workload says so.
     pub(super) replicas: Option<u64>,
 }
 
 #[derive(Deserialize)]
-struct Fields<'a> {
+struct WorkloadFields<'a> {
     #[serde(default, deserialize_with = "null_is_default")]
-    metadata: Object<Metadata>,
+    metadata: Object<WorkloadMetadata>,
     #[serde(borrow, default, deserialize_with = "null_is_default")]
     spec: Object<WorkloadSpec<'a>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Metadata {
+struct WorkloadMetadata {
     #[serde(default, deserialize_with = "has_controller")]
     owner_references: bool,
 }
 
 fn has_controller<'de, D: Deserializer<'de>>(input: D) -> Result<bool, D::Error> {
-    fold(input, false, |found, Object(Owner { controller })| *found |= controller == Some(Flag(true)))
+    fold(input, false, |found, Object(OwnerReference { controller })| *found |= controller == Some(Flag(true)))
 }
 
 #[derive(Deserialize)]
-struct Owner {
+struct OwnerReference {
     controller: Option<Flag>,
 }
 
@@ -87,7 +87,7 @@ impl Workload {
     /// # Errors
     /// Where the string is not JSON, or a known field has the wrong type.
     pub fn from_json(json: &str) -> Result<Self, serde_json::Error> {
-        let Object(Fields { metadata, spec: Object(spec) }) = serde_json::from_str(json)?;
+        let Object(WorkloadFields { metadata, spec: Object(spec) }) = serde_json::from_str(json)?;
         let template = spec.template.or(spec.job_template.0.spec.0.template);
         let is_controlled = metadata.owner_references;
         // The review of the controller checks the pods.

@@ -36,7 +36,7 @@ impl KnownPlugin {
         Self::ALL.into_iter().find(|known| known.guid().eq_ignore_ascii_case(guid))
     }
 
-    /// What its input looks like.
+    /// The format of its input.
     pub fn template(self) -> &'static str {
         match self {
             Self::Azure => "ObjectId=GUID;SecretUri=https://VAULT.vault.azure.net/secrets/NAME",
@@ -45,7 +45,7 @@ impl KnownPlugin {
         }
     }
 
-    /// What is wrong with an input; `None` if nothing is wrong.
+    /// The fault of an input; `None` if it is valid.
     pub fn problem(self, input: &str) -> Option<&'static str> {
         match self {
             Self::Azure => azure(input),
@@ -81,7 +81,7 @@ pub fn input_from_object(guid: &str, object: Map<String, Value>) -> String {
     Value::Object(object.into_iter().map(rename).collect()).to_string()
 }
 
-/// Whether an input looks as if it held a password. What the known plugins take, an address, an ARN and an identifier hold none.
+/// Whether an input looks as if it held a password. The inputs of known plugins, addresses, ARNs and identifiers never do.
 pub fn holds_secret(input: &str) -> bool {
     // A bound for hostile objects.
     let input = quote::cut(input.trim(), 4096);
@@ -169,7 +169,7 @@ fn assigns_secret(input: &str) -> bool {
 
 /// A user and what follows: `CONTOSO\user:…`, `user@contoso.com:…`, `contoso.com:user:…`, `user:Pa55`.
 fn is_user_with_secret(input: &str) -> bool {
-    // The colon of an address is no separator, nor is that of a drive.
+    // The colon in an address or after a drive letter does not separate.
     let text = input.replace("://", "//");
     let is_of_domain = |user: &str| {
         user.split_once(['\\', '/'])

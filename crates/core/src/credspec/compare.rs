@@ -20,7 +20,7 @@ pub enum Difference {
     /// The text is not JSON, or has 128 levels or more.
     #[error("they are not valid JSON")]
     NotJson,
-    /// An object has a duplicate key. What follows is not read, and need not be JSON.
+    /// An object has a duplicate key. The rest is not read, and need not be JSON.
     #[error("a key stands twice in them")]
     DuplicateKey,
     /// The text has another value.
@@ -44,7 +44,7 @@ pub struct Expected<'s> {
 }
 
 impl<'s> Expected<'s> {
-    /// What the pods that name the credential spec must carry.
+    /// The contents that pods with this credential spec must carry.
     pub fn new(spec: &'s Contents) -> Self {
         Self { text: spec.text(), value: OnceCell::new() }
     }
@@ -58,7 +58,7 @@ impl<'s> Expected<'s> {
         if pod_text.len() > MAX_CONTENTS_BYTES {
             return Err(Difference::TooLong);
         }
-        // What the mutating webhook injected comes back unchanged.
+        // The usual case: the text that the mutating webhook injected, unchanged.
         if pod_text == self.text {
             return Ok(());
         }

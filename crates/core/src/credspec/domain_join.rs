@@ -1,4 +1,4 @@
-//! What the contents of a credential spec say of the domain and of the accounts, each field as far as it is a text.
+//! The domain and the accounts in the contents of a credential spec; fields that are not text are skipped.
 
 use serde_json::Value;
 

@@ -44,7 +44,7 @@ pub struct ScopedAccount {
 pub struct Plugin {
     /// The plugin's GUID, in braces.
     pub guid: String,
-    /// What the plugin is given.
+    /// The input of the plugin.
     pub input: String,
 }
 
@@ -166,7 +166,7 @@ impl Draft {
         })
     }
 
-    /// What of a file that was converted is not in the credential spec as it was, or was not in the file: the field and what happened.
+    /// A difference between the converted file and the credential spec: the field, and whether it was dropped, changed or added.
     pub fn changes(&self, json: &str) -> Vec<String> {
         let mut changes = Vec::new();
         if let (Ok(written), Some(made)) = (serde_json::from_str(json), self.object().get("credspec")) {

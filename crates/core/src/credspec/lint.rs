@@ -1,4 +1,4 @@
-//! What makes a credential spec wrong, before a container fails to start with it: the same rules for the linter, the
+//! Faults of a credential spec, found before a container fails to start with it: the same rules for the linter, the
 //! generator and the webhook. Each rule is an entry of [`crate::diagnostic::rules`] and a function here.
 //!
 //! Pure. Invariants: a finding names the field, says what is wrong, what happens at run time and how to get the
@@ -80,7 +80,7 @@ fn placeholders(object: &Map<String, Value>) -> Vec<(String, &str)> {
 /// Whether the value of a field is still a placeholder.
 fn is_unfilled(field: &str, text: &str) -> bool {
     match field.rsplit('.').next() {
-        // What looks like a password is reported as one.
+        // A possible password is reported as one.
         Some("PluginInput") => is_placeholder(text) && !holds_secret(text),
         // Every GUID of a plugin is in braces.
         Some("PluginGUID") => is_placeholder(text.trim_start_matches('{').trim_end_matches('}')),
@@ -110,7 +110,7 @@ fn unfilled(findings: Findings, placeholders: &[(String, &str)]) -> Vec<Diagnost
     unfilled.0
 }
 
-/// What is wrong with an object whose `credspec` is too large to be read.
+/// The finding about an object whose `credspec` is too large to read.
 pub fn too_large() -> Vec<Diagnostic> {
     let mut findings = Findings::default();
     let problem = format!("is longer than {} KiB or holds more than {MAX_VALUES} values", MAX_BYTES / 1024);
@@ -285,7 +285,7 @@ fn yaml(text: &str) -> String {
     scalar(quote::cut(text, quote::VALUE))
 }
 
-/// Where a credential spec differs from the domain, as the domain itself prints it. What is missing is found by [`object`].
+/// Differences between a credential spec and the domain's own output. Missing fields are found by [`object`].
 pub fn against(spec: &Value, domain: &Domain) -> Vec<Diagnostic> {
     let join = DomainJoinConfig::of_spec(spec);
     let wanted: [(&'static Rule, &str, Option<&str>, &str); 5] = [

@@ -1,6 +1,6 @@
 //! A `GMSACredentialSpec` object that a user sends, read for the linter.
 //!
-//! Invariants: what is kept is no larger than what was read, and what the linter is given is bounded.
+//! Invariants: memory is bounded by the size of the input, and the linter's input is bounded.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub const MAX_VALUES: usize = 8192;
 /// The most unknown fields of the object that are kept.
 const MAX_FIELDS: usize = 100;
 
-/// What is kept of the object: of its metadata only the names, of its unknown fields only the keys. Its `credspec` is kept as a text:
+/// The parts of the object that are kept: the names in its metadata, and the keys of unknown fields. Its `credspec` is kept as a text:
 /// the tree of values that the linter takes is many times as large.
 #[derive(Debug, Default)]
 pub struct Manifest {
@@ -72,7 +72,7 @@ impl Manifest {
         Some(manifest)
     }
 
-    /// The object's name. Not validated; empty where it has none.
+    /// The object's name. Not validated; empty if unset.
     pub fn name(&self) -> &str {
         self.names.name.as_deref().unwrap_or_default()
     }
@@ -105,7 +105,7 @@ fn is_too_large(json: &str) -> bool {
 
 const KNOWN: [&str; 4] = ["apiVersion", "credspec", "kind", "metadata"];
 
-/// The fields of the object: the known ones with their values, of the others the keys.
+/// The fields of the object: known ones with their values, other ones as keys only.
 #[derive(Default)]
 struct ManifestFields<'a> {
     known: BTreeMap<&'static str, &'a RawValue>,

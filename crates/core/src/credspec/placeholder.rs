@@ -1,6 +1,6 @@
 //! Values that a page, a template or a tool leaves for others to fill in: `<GMSA_NAME>`, `${GMSA}`, `REPLACE_ME`.
 //!
-//! Pure. Invariant: names that Active Directory, Kubernetes or AWS give are no placeholders: a SAM name with `$`, a GUID in braces, an ARN.
+//! Pure. Invariant: names that Active Directory, Kubernetes or AWS give do not count as placeholders: a SAM name with `$`, a GUID in braces, an ARN.
 
 use super::ccg_plugin::has_guid_shape;
 use crate::quote;
@@ -14,7 +14,7 @@ const MAX_TRIED: usize = 8;
 /// The longest word that is taken apart.
 const MAX_WORD: usize = 40;
 
-/// What encloses the name of a value, by tools that fill it in: Helm and Jinja, shells and Kubernetes, ERB, Azure DevOps, Octopus, batch files,
+/// Delimiters around the name of a value, for tools that fill it in: Helm and Jinja, shells and Kubernetes, ERB, Azure DevOps, Octopus, batch files,
 /// autoconf, pages.
 const ENCLOSED: [(&str, &str); 19] = [
     ("{{", "}}"),
@@ -38,7 +38,7 @@ const ENCLOSED: [(&str, &str); 19] = [
     ("~", "~"),
 ];
 
-/// What a value is called that is still to be written, without its separators.
+/// Common names for values that are still to be written, without separators.
 const ASKS: [&str; 17] = [
     "replaceme",
     "replacethis",
@@ -121,7 +121,7 @@ fn is_framed(text: &str) -> bool {
     })
 }
 
-/// What a page leaves out: `S-1-5-21-…`, a GUID of zeros.
+/// Values that documentation abbreviates: `S-1-5-21-…`, a GUID of zeros.
 fn is_left_out(text: &str) -> bool {
     text.contains('…') || text.contains("...") || has_guid_shape(text, |b| b == b'0')
 }

@@ -11,7 +11,7 @@ pub struct Rule {
     /// Its name in output: lower-case words joined by hyphens. It never changes.
     pub id: &'static str,
     pub severity: Severity,
-    /// What is wrong, in one sentence.
+    /// The fault, in one sentence.
     pub title: &'static str,
     pub remedy: &'static str,
 }

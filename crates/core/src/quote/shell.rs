@@ -38,7 +38,7 @@ pub fn cmd(text: &str) -> Option<String> {
 }
 
 /// An argument of a program in a POSIX shell: bare where no shell gives anything in it a meaning, otherwise in single quotes, in which nothing
-/// has one (POSIX.1-2024, Shell Command Language, 2.2.2). What begins with `-` is an option.
+/// has one (POSIX.1-2024, Shell Command Language, 2.2.2). An argument that begins with `-` is an option.
 pub fn posix(text: &str) -> Option<String> {
     if text.contains(hides) || text.starts_with('-') {
         return None;

@@ -12,12 +12,12 @@ use crate::{Retrieval, Sid, powershell::to_json};
 /// The most accounts that are read from one text.
 pub const MAX_ACCOUNTS: usize = 10_000;
 
-/// What a text is that is in none of PowerShell's forms, and how JSON is printed instead.
+/// The error for text in another format, and the command that prints JSON.
 fn not_json(text: &str) -> String {
     let printed = if text.contains('\u{1b}') {
         "coloured for a terminal"
     } else if text.trim_start().starts_with("****") {
-        // What `Start-Transcript` writes.
+        // Lines of `Start-Transcript`.
         "a transcript of PowerShell"
     } else {
         return "not the output of `Get-ADServiceAccount NAME -Properties * | ConvertTo-Json`".to_owned();
@@ -42,7 +42,7 @@ pub enum PowerShellError {
 /// Reads one account, or a list of them, in any form in which PowerShell prints them.
 ///
 /// # Errors
-/// Where the text is none of these forms, or an entry is not an account.
+/// If the text is in another format, or an entry is not an account.
 pub fn read(text: &str) -> Result<Vec<Account>, PowerShellError> {
     let entries = match to_json(text).ok_or_else(|| PowerShellError::NotPrinted(not_json(text)))? {
         Value::Array(entries) => entries,
@@ -60,7 +60,7 @@ pub fn read(text: &str) -> Result<Vec<Account>, PowerShellError> {
 /// The account of these properties; `None` where they have no name.
 fn of(printed: &Map<String, Value>) -> Option<Account> {
     // PowerShell ignores the case of names, and so do scripts that select properties by theirs.
-    // What was cut off says nothing of the account: it counts as not printed.
+    // A property that was cut off counts as not printed.
     let field = |name: &str| {
         let mut fields = printed.iter().filter(|(_, value)| !is_cut_off(value));
         fields.find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value)
@@ -75,7 +75,7 @@ fn of(printed: &Map<String, Value>) -> Option<Account> {
     Some(Account {
         sam: text("SamAccountName").filter(|name| !name.is_empty())?.trim_end_matches('$').to_owned(),
         name: text("DistinguishedName").unwrap_or_default(),
-        // Of a list, which begins with `top`, the last is the object's own.
+        // The list begins with `top`; its last class is the object's own.
         class: list("ObjectClass").and_then(|classes| classes.into_iter().next_back()),
         enabled: field("Enabled").and_then(Value::as_bool).or(by_control),
         retrieval: list("PrincipalsAllowedToRetrieveManagedPassword").map(Retrieval::Named),
@@ -96,7 +96,7 @@ fn of(printed: &Map<String, Value>) -> Option<Account> {
     })
 }
 
-/// Whether PowerShell cut a property off. Below its `-Depth`, which is 2 where none is given, `ConvertTo-Json` prints what
+/// Whether PowerShell cut a property off. Below its `-Depth`, 2 by default, `ConvertTo-Json` prints what
 /// `ToString` says of an object (Microsoft: `ConvertTo-Json`): of most the name of its type, of a collection in Windows PowerShell
 /// its entries, joined by spaces. Above it, a collection of the directory may be an object with its sizes alone.
 fn is_cut_off(value: &Value) -> bool {

@@ -36,7 +36,7 @@ pub const MAX_MESSAGE: usize = 8 << 20;
 pub const MAX_SEARCH: usize = 64 << 20;
 /// The most entries of one search.
 pub const MAX_ENTRIES: usize = 100_000;
-/// What domain controllers give at most in one page (`MaxPageSize`).
+/// The largest page of a domain controller (`MaxPageSize`).
 const PAGE: u32 = 1000;
 
 const SUCCESS: u32 = 0;
@@ -50,7 +50,7 @@ pub struct Credentials {
 /// TLS that trusts the authorities in a file, or those of the system.
 ///
 /// # Errors
-/// Where there are none.
+/// If there are no addresses.
 pub fn trust(authority: Option<&Path>) -> Result<Arc<ClientConfig>, Error> {
     let mut roots = RootCertStore::empty();
     if let Some(file) = authority {
@@ -84,11 +84,11 @@ pub struct LdapConnection<S = TlsStream<TcpStream>> {
     stream: S,
     /// The server, for messages.
     address: String,
-    /// Of the command, for all its connections.
+    /// Budget of the command, for all its connections.
     budget: Arc<Budget>,
-    /// Of the last request.
+    /// Number of the last request.
     number: u32,
-    /// What was received, and not yet read.
+    /// Received bytes that are not parsed yet.
     received: Zeroizing<Vec<u8>>,
 }
 
@@ -168,7 +168,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> LdapConnection<S> {
         if ending.code != SUCCESS {
             return Err(Error::NoTls(self.address, ending.message));
         }
-        // What came after the answer was not protected by TLS.
+        // Bytes after the answer were sent without TLS.
         if self.received.is_empty() { Ok(self.stream) } else { Err(Error::Malformed(self.address)) }
     }
 
@@ -225,7 +225,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> LdapConnection<S> {
                 let operation = search.encode();
                 let (mut entries, mut size, mut cookie) = (Vec::new(), 0, Vec::new());
                 loop {
-                    // One object is no list.
+                    // A single object instead of a list.
                     let paged = (search.scope == SearchScope::Subtree).then_some(Control::Page(PAGE, &cookie));
                     let controls: Vec<_> =
                         paged.into_iter().chain(extended_names.then_some(Control::ExtendedNames)).collect();
@@ -335,7 +335,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> LdapConnection<S> {
             }
             self.budget.bytes(&self.address, length)?;
             let ended = match self.received.get(..length).and_then(message::read) {
-                // Of itself it says only that it ends the connection (RFC 4511, 4.4.1).
+                // Its name says only that it ends the connection (RFC 4511, 4.4.1).
                 Some((0, _)) => return Err(Error::Ended(self.address.clone())),
                 Some((of, _)) if of != number => return Err(Error::Malformed(self.address.clone())),
                 Some((_, LdapAnswer::Entry(entry))) => {
@@ -374,7 +374,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> LdapConnection<S> {
             match self.stream.read_buf(&mut *self.received).await {
                 Ok(0) => return Err(Error::Ended(self.address.clone())),
                 Ok(_) => {}
-                // Of an end without one of TLS, the library says where its manual is.
+                // rustls' text for a missing close_notify points to its manual.
                 Err(error) if matches!(error.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset) => {
                     return Err(Error::Ended(self.address.clone()));
                 }

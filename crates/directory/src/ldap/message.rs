@@ -15,7 +15,7 @@ const PAGED: &str = "1.2.840.113556.1.4.319";
 /// Names with the GUID and the SID of their object ([MS-ADTS] 3.1.1.3.4.1.5).
 const EXTENDED_NAMES: &str = "1.2.840.113556.1.4.529";
 
-/// What a request asks the server to do besides.
+/// An extension of a request (a control).
 pub enum Control<'c> {
     /// At most this many entries, from where the last page ended.
     Page(u32, &'c [u8]),
@@ -87,7 +87,7 @@ impl<'m> FoundEntry<'m> {
         std::iter::from_fn(move || {
             (!rest.is_empty()).then(|| {
                 let mut one = rest.within(SEQUENCE);
-                // What follows something broken is not read.
+                // Nothing after a malformed element is read.
                 if one.is_none() {
                     rest = BerReader(&[]);
                 }
@@ -113,7 +113,7 @@ impl<'m> FoundEntry<'m> {
         self.value(attribute).map(|value| !value.is_empty())
     }
 
-    /// About what a copy takes in memory besides the bytes of its message; `None` where it is broken.
+    /// The approximate memory of a copy, beyond the bytes of its message; `None` if it is malformed.
     pub fn cost(&self) -> Option<usize> {
         // A node of the map of attributes, a key with its list, a value.
         const ENTRY: usize = 512;

@@ -1,4 +1,4 @@
-//! What makes an account wrong, before a host asks the domain for its password.
+//! Faults of an account, found before a host asks the domain for its password.
 //!
 //! Pure. Invariants: a property that was not printed is not checked, and is reported as missing; each quoted text is
 //! escaped and cut; a name that cannot be quoted for a command is in none, and the rule says what to do.
@@ -40,7 +40,7 @@ const NO_DES: &str =
 const DES_ONLY: u64 = 0x20_0000;
 
 /// Checks an account that has to serve clients under these service principal names. `principals` are those behind the SIDs of who may
-/// retrieve its password. Of what is no group Managed Service Account nothing else is said.
+/// retrieve its password. For other kinds of objects, nothing else is reported.
 pub fn account(account: &Account, principals: &Principals, wanted: &[String], now: UtcDateTime) -> Vec<Diagnostic> {
     if let Some(whole) = left_over(account).or_else(|| class(account)) {
         return vec![whole];
@@ -117,7 +117,7 @@ pub fn expired(account: &Account, now: UtcDateTime) -> Option<Diagnostic> {
     Some(finding(&rules::ACCOUNT_EXPIRED, account, "AccountExpirationDate", problem, why, fix))
 }
 
-/// Whether it is an object that is none any more: nothing else is said about it.
+/// Whether it is deleted, so that nothing else is reported about it.
 pub fn left_over(account: &Account) -> Option<Diagnostic> {
     let why = "it is no account that anything can log on with";
     let fix =
@@ -128,7 +128,7 @@ pub fn left_over(account: &Account) -> Option<Diagnostic> {
         .then(|| finding(&rules::ACCOUNT_DELETED, account, "DistinguishedName", problem, why, Some(fix.to_owned())))
 }
 
-/// What keeps an account that is enabled from getting a ticket.
+/// Settings that keep an enabled account from getting a ticket.
 fn logon(account: &Account) -> Option<Diagnostic> {
     let why = "the domain gives the account no ticket";
     let name = powershell(&format!("{}$", account.sam));
@@ -219,10 +219,10 @@ fn services(account: &Account, wanted: &[String]) -> Vec<Diagnostic> {
     if own.is_empty() && wanted.is_empty() {
         let fix = set(account, "-ServicePrincipalNames @{Add='host/HOST'}, with the host name that clients use");
         let problem = "is empty: clients cannot log on to a service of this account with Kerberos";
-        // Of an account that only calls other services that is right.
+        // An account that only calls other services needs no name.
         return vec![finding(problem.to_owned(), fix).with_severity(Severity::Note)];
     }
-    // What a browser shows is no service principal name.
+    // A URL is not a service principal name.
     let malformed =
         own.iter().filter(|name| name.contains("://") || name.contains('*') || !name.contains('/')).map(|name| {
             let fix = powershell(name).and_then(|name| {

@@ -1,4 +1,4 @@
-//! What is wrong with the forest, for all its accounts.
+//! Faults of the forest that concern all its accounts.
 
 use gmsa_core::diagnostic::{Diagnostic, Severity, rules};
 use time::{Duration, UtcDateTime};
@@ -15,12 +15,12 @@ const MAY_MAKE: &str = "allowedChildClassesEffective";
 const ATTRIBUTES: [&str; 3] = [MAY_MAKE, "msKds-UseStartTime", "objectClass"];
 /// After a root key is made, domain controllers wait so long before they use it ([MS-GKDI] 3.1.4.1).
 const KEY_DELAY: Duration = Duration::hours(10);
-/// What Kerberos allows by default (Microsoft: Maximum tolerance for computer clock synchronization).
+/// The clock skew that Kerberos allows by default (Microsoft: Maximum tolerance for computer clock synchronization).
 const MAX_SKEW: Duration = Duration::minutes(5);
 /// Windows Server 2012, the first that makes passwords of gMSAs ([MS-ADTS] 6.1.4.4).
 const FIRST_LEVEL: i64 = 5;
 
-/// What is wrong with the forest, for all its accounts. `now` is the clock of this machine.
+/// Faults of the forest that concern all its accounts. `now` is the clock of this machine.
 pub(super) async fn forest(
     directory: &mut Directory,
     accounts: &[&Account],
@@ -49,7 +49,7 @@ pub(super) async fn root_key(
     accounts: &[&Account],
     now: UtcDateTime,
 ) -> Result<Vec<Diagnostic>, Error> {
-    // What was printed need not show the domains.
+    // Printed output may omit the domains.
     let base = directory.forest.as_ref().map_or(String::new(), |forest| {
         format!("CN=Master Root Keys,CN=Group Key Distribution Service,CN=Services,{}", forest.configuration)
     });

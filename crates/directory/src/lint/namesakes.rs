@@ -10,7 +10,7 @@ use gmsa_core::{
 use super::{found, not_checked};
 use crate::{Directory, Error, LdapFilter, account::Account, entry::base_of};
 
-/// Who else has these names, in the domain of each account.
+/// Other objects with these names, in the domain of each account.
 pub(super) async fn namesakes(directory: &mut Directory, accounts: &[&Account]) -> Result<Diagnostics, Error> {
     const NAME: &str = "sAMAccountName";
     let mut by_domain: BTreeMap<String, Vec<&Account>> = BTreeMap::new();

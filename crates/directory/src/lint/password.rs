@@ -70,7 +70,7 @@ pub async fn password(
     Ok(list)
 }
 
-/// Who is listed, where the user is not.
+/// The listed principals, if the user is not among them.
 fn not_listed(account: &Account, user: &Quoted, principals: &Principals) -> String {
     let names: Vec<String> = account
         .principals()
@@ -97,11 +97,11 @@ fn not_listed(account: &Account, user: &Quoted, principals: &Principals) -> Stri
     }
 }
 
-/// What makes the user one of those who may.
+/// The step that lets the user retrieve the password.
 fn way_in(account: &Account, principals: &Principals) -> Option<String> {
     let groups = || {
         account.principals().filter_map(|sid| match principals.get(sid) {
-            // Who is not in a wide group, such as Domain Computers, is no member that can be added.
+            // Skip wide groups, such as Domain Computers: members cannot be added by hand.
             Some(Principal::Group(group)) if group.wide.is_none() => Some(group),
             _ => None,
         })

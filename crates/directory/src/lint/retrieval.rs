@@ -1,4 +1,4 @@
-//! What is wrong with those who may retrieve the password of an account.
+//! Faults of the list of principals that may retrieve an account's password.
 //!
 //! Invariant: entries count in their order, as the domain controller reads them: a denial takes the right from those who get it later alone.
 
@@ -23,9 +23,9 @@ use crate::{
 
 const NO_PASSWORD: &str = "no container starts with the account there";
 
-/// What is wrong with those who may retrieve the password.
+/// Faults of the list of principals that may retrieve the password.
 pub(super) fn retrieval(account: &Account, principals: &Principals, now: UtcDateTime) -> Vec<Diagnostic> {
-    // What was not printed is another finding.
+    // A missing property is another finding.
     let Some(retrieval) = &account.retrieval else { return Vec::new() };
     let whole: Option<(&'static Rule, _)> = match retrieval {
         Retrieval::Unreadable => Some((&rules::ACCOUNT_HOSTS, "is no security descriptor")),
@@ -86,7 +86,7 @@ fn named(account: &Account, name: &str) -> Option<Diagnostic> {
     Some(found(&rules::ACCOUNT_HOSTS_WIDE, account, RETRIEVERS, problem))
 }
 
-/// What could not be seen, because a file does not hold it.
+/// Principals that could not be checked, because the file does not hold them.
 fn not_printed(account: &Account, retrieval: &Retrieval, principals: &Principals) -> Vec<Diagnostic> {
     let (mut bare, mut unknown, mut unseen) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     for AccessRule { to, .. } in retrieval.rules() {
@@ -120,7 +120,7 @@ fn not_printed(account: &Account, retrieval: &Retrieval, principals: &Principals
     notes.into_iter().filter(|(names, _)| !names.is_empty()).map(|(_, problem)| note(problem)).collect()
 }
 
-/// What is wrong with an entry that allows it to this principal, after these denials; and whether it still gives the right to a principal.
+/// The fault of an entry that allows this principal, after these denials; and whether it still gives the right to a principal.
 fn problem(
     account: &Account,
     to: &Sid,

@@ -1,4 +1,4 @@
-//! What is wrong with a credential spec, by the account that it names and the domain of that.
+//! Faults of a credential spec, compared with its account and the account's domain.
 
 use gmsa_core::{
     credspec::{
@@ -24,7 +24,7 @@ use crate::{
     forest::Forest,
 };
 
-/// What is wrong with an account, and said of the credential spec that names it.
+/// Faults of an account that are reported for the credential spec that names it.
 pub const SAID_OF_SPECS: [&Rule; 3] = [&rules::ACCOUNT_CLASS, &rules::ACCOUNT_DISABLED, &rules::ACCOUNT_EXPIRED];
 
 /// Compares accounts with the credential spec that pods get; `spec` is the whole object.
@@ -83,7 +83,7 @@ fn listed(account: &Account, spec: &Value) -> Option<Diagnostic> {
     Some(differs(account, "SamAccountName", problem, "the host fetches no password for it", fix))
 }
 
-/// What the directory says of a credential spec.
+/// The directory's findings about a credential spec.
 #[derive(Debug, Default)]
 pub struct SpecFindings {
     pub found: Vec<Diagnostic>,
@@ -121,7 +121,7 @@ async fn of_forest(
     let join = DomainJoinConfig::of_spec(spec);
     let named = join.dns_name.and_then(|dns| forest.named(dns).ok());
     let Some(sam) = join.machine_account_name else {
-        // What is missing is another finding.
+        // A missing field is another finding.
         let of = named.or_else(|| forest.own());
         let found = of.map(|of| domain(spec, &of.domain)).unwrap_or_default();
         return Ok((found, None));
@@ -161,7 +161,7 @@ async fn of_forest(
     Ok((found, Some(account)))
 }
 
-/// What is said of a credential spec whose domain no directory that was asked has.
+/// The finding about a credential spec whose domain is in none of the directories.
 fn elsewhere(spec: &Value) -> Diagnostic {
     let dns = DomainJoinConfig::of_spec(spec).dns_name.unwrap_or_default();
     let (named, ask) = if is_dns_subdomain(&dns.to_ascii_lowercase()) {

@@ -42,7 +42,7 @@ mod node;
 mod pod;
 mod start;
 
-use node::Target;
+use node::ProbeNode;
 
 const POD: &str = "pod";
 
@@ -224,7 +224,7 @@ impl Probe<'_> {
     }
 
     /// One node: the first cause, and a check of its logs where they are asked for.
-    async fn at(&self, place: &Target) -> Vec<Check> {
+    async fn at(&self, place: &ProbeNode) -> Vec<Check> {
         let mut checks = vec![match &place.fault {
             Some(fault) => Check::found(node::NODE, fault.clone()),
             None => self.identity(place).await.unwrap_or_else(|error| not_checked(POD, &error)),

@@ -5,5 +5,5 @@ mod read;
 mod reviewed;
 
 pub use facts::{Admission, FactFinder, is_unchecked};
-pub use read::review_of;
+pub use read::NewPod;
 pub use reviewed::{Labels, NotReviewed, Reviewed};

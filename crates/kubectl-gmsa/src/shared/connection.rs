@@ -76,16 +76,22 @@ impl Connection {
 
     /// Makes a client. Must be called within a tokio runtime.
     pub async fn cluster(&self) -> anyhow::Result<Cluster> {
-        let config = self.config().await?;
+        let (config, context) = self.config().await?;
+        let url = config.cluster_url.to_string();
+        let url = url.trim_end_matches('/');
+        let address = match context {
+            Some(context) => format!("{url} (context {context})"),
+            None => url.to_owned(),
+        };
         let namespace = self.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
         let user = config.auth_info.clone();
         let api = ApiServer::new(config).map_err(|error| reason::of_client(error, &user))?;
-        Ok(Cluster { api: Arc::new(api), namespace, timeout: self.timeout() })
+        Ok(Cluster { api: Arc::new(api), address, namespace, timeout: self.timeout() })
     }
 
     /// Makes a client that speaks HTTP/1.1 alone, whose connections can become web sockets.
     pub async fn http1_client(&self) -> anyhow::Result<kube::Client> {
-        let config = self.config().await?;
+        let (config, _) = self.config().await?;
         let user = config.auth_info.clone();
         ApiServer::http1_client(config).map_err(|error| reason::of_client(error, &user))
     }

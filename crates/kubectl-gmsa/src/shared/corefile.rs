@@ -11,7 +11,7 @@ mod route;
 #[cfg(test)]
 mod tests;
 
-pub use route::{Answer, Forward, is_of_node, is_public};
+pub use route::{Destination, Forward, is_of_node, is_public};
 
 /// The longest text, in bytes, its imports included: an object of Kubernetes is not longer.
 pub const MAX_BYTES: usize = 1024 * 1024;

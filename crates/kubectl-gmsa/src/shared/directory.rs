@@ -103,7 +103,7 @@ impl DirectoryOptions {
             if is_printed(named) {
                 sources.push(printed(named)?);
             } else {
-                let place_of_this = Place { place, count };
+                let place_of_this = DirectoryIndex { place, count };
                 place += 1;
                 sources.push(self.live(named, place_of_this, &mut asked)?);
             }
@@ -112,7 +112,12 @@ impl DirectoryOptions {
     }
 
     /// One that is asked. `asked` is the password of the one user for all of them.
-    fn live(&self, named: &str, place: Place, asked: &mut Option<Zeroizing<String>>) -> anyhow::Result<Source> {
+    fn live(
+        &self,
+        named: &str,
+        place: DirectoryIndex,
+        asked: &mut Option<Zeroizing<String>>,
+    ) -> anyhow::Result<Source> {
         let address = Address::parse(named).map_err(|expected| anyhow::anyhow!("--directory {named}: {expected}"))?;
         let user = place.of("--directory-user", &self.directory_user)?;
         let user = user.context("missing: --directory-user USER@DOMAIN; no directory is read without a user")?.clone();
@@ -142,12 +147,12 @@ impl DirectoryOptions {
 
 /// Which one of the directories that are asked.
 #[derive(Clone, Copy)]
-struct Place {
+struct DirectoryIndex {
     place: usize,
     count: usize,
 }
 
-impl Place {
+impl DirectoryIndex {
     /// What a flag gives it.
     fn of<'v, T>(self, flag: &str, values: &'v [T]) -> anyhow::Result<Option<&'v T>> {
         match values {

@@ -141,7 +141,7 @@ pub fn checks_json(checks: &[Check], filter: &Filter) -> anyhow::Result<String> 
 /// The result for one place that uses GMSA.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Place {
+pub struct ReportRow {
     /// For an object of a cluster its namespace, kind and name: `shop/Deployment/web`.
     pub file: Arc<str>,
     /// The line in it, counted from 1.
@@ -164,7 +164,7 @@ pub struct Report {
     pub head: String,
     /// How many objects were read.
     pub documents: usize,
-    pub places: Vec<Place>,
+    pub places: Vec<ReportRow>,
     pub findings: Diagnostics,
 }
 

@@ -31,8 +31,8 @@ mod pods;
 mod reading;
 mod start;
 mod status;
-mod subject;
 mod symbols;
+mod target;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -50,8 +50,8 @@ pub use self::{
     pods::*,
     reading::Reading,
     start::*,
-    status::Status,
-    subject::Subject,
+    status::WindowsStatus,
+    target::FixTarget,
     text::{explain, is_refusal, lacks_right, recognize, refusal, said},
 };
 

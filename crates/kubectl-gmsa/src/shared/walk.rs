@@ -13,10 +13,10 @@ use gmsa_core::{
 use k8s_openapi::api::core::v1::Namespace;
 
 use super::{
-    admission::{FactFinder, NotReviewed, Reviewed},
+    admission::{FactFinder, NewPod, NotReviewed, Reviewed},
     names,
     pods::{ClusterPod, ContentsState, FIX_UNMATCHED},
-    rules::{self, Names, Subject},
+    rules::{self, FixTarget, Names},
     snapshot::Snapshot,
     unread::{because, not_reached},
     webhook::{Configured, configured, installer},
@@ -39,7 +39,7 @@ use decision::{PERMISSION, TEMPLATE};
 use events::Events;
 use pod::{is_cause, steps};
 use scheduling::{Nodes, SCHEDULING, node_name};
-use workload::{Workload, controller_of};
+use workload::{WorkloadTree, controller_of};
 
 const NAMESPACE: &str = "namespace";
 const NEXT: &str = "in the pod";
@@ -89,21 +89,21 @@ impl ObjectRef {
         }?;
         Ok(match ending_namespace(snapshot, namespace).await {
             // Nothing else matters there.
-            Some(ending) => with_unreached(vec![ending]),
+            Some(ending) => with_unreached(vec![Check::found(NAMESPACE, ending)]),
             None => checks,
         })
     }
 }
 
 /// That the namespace is being deleted, so that no pod is created in it.
-async fn ending_namespace(snapshot: &Snapshot, namespace: &str) -> Option<Check> {
+pub async fn ending_namespace(snapshot: &Snapshot, namespace: &str) -> Option<Diagnostic> {
     let found: Option<Namespace> = snapshot.find(&format!("/api/v1/namespaces/{namespace}")).await.ok()?;
     found?.metadata.deletion_timestamp?;
     let text = format!("{namespace} is being deleted: nothing is created in it any more");
     let fix = format!(
         "Use another namespace. `kubectl get namespace {namespace} -o jsonpath='{{.status.conditions}}'` says what it waits for."
     );
-    Some(Check::found(NAMESPACE, Diagnostic::new(&rules::NAMESPACE_UNUSABLE, text).with_fix(fix)))
+    Some(Diagnostic::new(&rules::NAMESPACE_UNUSABLE, text).with_fix(fix))
 }
 
 /// Adds a line for each step that was not reached, where one before it fails.
@@ -117,19 +117,19 @@ fn with_unreached(mut checks: Vec<Check>) -> Vec<Check> {
 
 async fn workload(snapshot: &Snapshot, namespace: &str, kind: Kind, name: &str) -> anyhow::Result<Vec<Check>> {
     let (workload, events) =
-        tokio::join!(Workload::find(snapshot, namespace, kind, name), Events::read(snapshot, Some(namespace)));
+        tokio::join!(WorkloadTree::find(snapshot, namespace, kind, name), Events::read(snapshot, Some(namespace)));
     let Some(workload) = workload? else {
         let nearest = names::nearest_in(snapshot, &kind.collection(Some(namespace)), name).await;
         let nearest = nearest.map(|nearest| format!(": is {nearest} meant?")).unwrap_or_default();
         bail!("there is no {} {namespace}/{name}{nearest}", kind.as_str());
     };
-    if !workload.pod.as_ref().context("its pod template cannot be parsed")?.uses_gmsa() {
+    if !workload.template.pod().context("its pod template cannot be parsed")?.uses_gmsa() {
         let text = "its pod template does not use GMSA: `kubectl gmsa check` finds a field that is misspelt or in the wrong place";
         return Ok(vec![Check::breach(TEMPLATE, &rules::NO_CREDENTIAL_SPEC, text)]);
     }
     let subject = workload.subject();
     let mut finder = FactFinder::of(snapshot).await;
-    let mut checks = decision::checks(snapshot, &mut finder, namespace, &workload.template, subject).await?;
+    let mut checks = decision::checks(snapshot, &mut finder, &workload.template, subject).await?;
     if checks.iter().any(is_cause) {
         return Ok(with_unreached(checks));
     }
@@ -166,7 +166,7 @@ async fn workload(snapshot: &Snapshot, namespace: &str, kind: Kind, name: &str) 
 
 async fn pod(snapshot: &Snapshot, namespace: &str, name: &str) -> anyhow::Result<Vec<Check>> {
     let pod = ClusterPod::find(snapshot, &format!("{namespace}/{name}")).await?;
-    let subject = Subject::Pod { namespace };
+    let subject = FixTarget::Pod { namespace };
     let (mut checks, mut finder) = (Vec::new(), FactFinder::of(snapshot).await);
     if pod.admission.uses_gmsa() && pod.is_static() {
         let text =
@@ -176,8 +176,8 @@ async fn pod(snapshot: &Snapshot, namespace: &str, name: &str) -> anyhow::Result
         return Ok(with_unreached(checks));
     }
     if pod.admission.uses_gmsa() {
-        let template = decision::without_contents(&pod)?;
-        checks = decision::checks(snapshot, &mut finder, namespace, &template, subject).await?;
+        let template = NewPod::new(namespace, decision::without_contents(&pod)?);
+        checks = decision::checks(snapshot, &mut finder, &template, subject).await?;
         // No webhook has checked the permission of a pod that none reviewed.
         if let Some(unreviewed) = unreviewed(snapshot, &pod).await {
             checks.retain(|check| !is_cause(check));
@@ -280,12 +280,12 @@ fn created_again(pod: &ClusterPod) -> Option<String> {
         return Some(fix.to_owned());
     }
     let (namespace, name) = pod.place();
-    let delete = Subject::Pod { namespace }.command("delete pod", name, "")?;
+    let delete = FixTarget::Pod { namespace }.command("delete pod", name, "")?;
     Some(format!("Delete the pod: {delete}. Its controller creates a new one."))
 }
 
 /// That the API server would refuse the pods of a template, because the mutating webhook leaves them out and the validating one does not.
-async fn unreviewed_template(snapshot: &Snapshot, workload: &Workload) -> Option<Check> {
+async fn unreviewed_template(snapshot: &Snapshot, workload: &WorkloadTree) -> Option<Check> {
     let webhooks = configured(snapshot).await.ok()?;
     let namespace: Namespace = snapshot.get(&format!("/api/v1/namespaces/{}", workload.namespace)).await.ok()?;
     let labels = workload.labels();

@@ -49,8 +49,10 @@ async fn an_api_server_that_answers_nothing_is_not_asked_again() {
     }
     // Long enough for all first questions to arrive, beside a load too.
     let output = run(&api, &["doctor", "--request-timeout", "2s"]).await;
-    let said = "error: no answer from the API server within 2.0 s\n";
-    assert_eq!((text(&output.stderr), output.status.code()), (said, Some(2)));
+    let address = api.config().cluster_url.to_string();
+    let address = address.trim_end_matches('/');
+    let said = format!("error: {address} (context context): no answer from the API server within 2.0 s\n");
+    assert_eq!((text(&output.stderr), output.status.code()), (&*said, Some(2)));
     // What follows from the first answers, such as the dry runs and the Services, is not asked for.
     let asked = |verb| api.count(verb, "");
     let again = [asked(Verb::Get), asked(Verb::List), asked(Verb::Create)];

@@ -235,7 +235,7 @@ async fn a_proxy_that_refuses_is_named() {
     let folder = folder_with(&kubeconfig(&json!({"server": "https://k8s.example.test:6443"})));
     let output = outdated(folder.path(), &[CONFIG, ("HTTPS_PROXY", &format!("http://u:s3cret@{at}"))], &[]).await;
     let said = format!(
-        "error: the API server cannot be reached: client error (Connect): \
+        "error: https://k8s.example.test:6443 (context a): the API server cannot be reached: client error (Connect): \
          through the proxy http://{at}: tunnel error: proxy authorization required\n"
     );
     assert_eq!((text(&output.stderr), output.status.code()), (&*said, Some(2)));

@@ -127,6 +127,7 @@ impl Step {
         let files: String = self.files.iter().map(file).collect();
         // Windows joins paths by a backslash.
         let printed = printed.replace(temporary, "TEMP").replace("TEMP\\win1", "TEMP/win1").replace("win1\\", "win1/");
+        let printed = printed.replace(api.config().cluster_url.to_string().trim_end_matches('/'), "http://SERVER");
         let shown = without_pod_names(api, printed + &files + &self.requests(api));
         format!("{title}$ kubectl gmsa {}\n{shown}\n", self.run)
     }

@@ -68,7 +68,7 @@ fn reached<'a>(name: &'a str, selected: &BTreeMap<&'a str, Vec<&'a str>>) -> BTr
 /// Reads a `metav1.LabelSelector`.
 ///
 /// # Errors
-/// What the API server would refuse in it.
+/// The reason for which the API server would refuse it.
 pub(super) fn read_selector(field: &Field<'_>) -> Result<Selector, Diagnostic> {
     field.expect_only(&["matchExpressions", "matchLabels"])?;
     let mut selector = Selector::default();

@@ -24,7 +24,7 @@ const HASH: usize = 10;
 
 const CONSEQUENCE: &str = "pods that share these and an account can lose their trust";
 
-/// What to write in the workload.
+/// The YAML to add to the workload.
 const ASK: &str = "spec:\n  template:\n    metadata:\n      annotations: {gmsa-webhook/random-hostname: \"true\"}";
 
 /// The controller sets `hostname` itself (`initIdentity` of kube-controller-manager), so neither the webhook nor the template can.
@@ -46,7 +46,7 @@ pub struct Replicas<'w> {
     pub first: u64,
 }
 
-/// What is wrong with the host names of the pods of a workload; the pointer is one in the workload. `gives_hostnames` says that the
+/// A warning about the host names of a workload's pods; its pointer is relative to the workload. `gives_hostnames` says that the
 /// webhook gives random ones to all.
 pub fn advise_replicas(pod: &Pod, replicas: Replicas<'_>, gives_hostnames: bool) -> Option<Advice> {
     let Replicas { kind, name, count, .. } = replicas;
@@ -58,7 +58,7 @@ pub fn advise_replicas(pod: &Pod, replicas: Replicas<'_>, gives_hostnames: bool)
         let text = format!("the host names {one:?} and {other:?} have the same first 15 characters: {CONSEQUENCE}");
         return Some(advice("/metadata/name", Severity::Warning, text, SHORTER));
     }
-    // What the names of all pods begin with, and the hyphen behind it.
+    // Length of the common start of all pod names, with the hyphen after it.
     let common = match kind {
         Kind::Deployment => name.len() + 1 + HASH + 1,
         Kind::ReplicaSet | Kind::ReplicationController | Kind::DaemonSet => name.len() + 1,

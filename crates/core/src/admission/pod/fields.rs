@@ -1,4 +1,4 @@
-//! What a Pod sets that Windows does not have, field by field, and the images that matter.
+//! Fields of a Pod that Windows does not support, and its images on Nano Server.
 //!
 //! The list comes from the Kubernetes documentation (Windows containers in Kubernetes, API compatibility) and the API
 //! reference (`PodSpec.os`). Invariants: at most `MAX_FOUND` fields of a pod are kept, each in less memory than its JSON takes.
@@ -38,18 +38,18 @@ pub struct Occurrence<'p> {
     pub is_false: bool,
 }
 
-/// What a pod asks for that is not the same on Windows.
+/// Fields and images of a pod that behave differently on Windows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unsupported {
     /// The fields that Windows does not have.
     fields: Vec<Found>,
     /// The containers whose image is built on Nano Server.
-    on_nano_server: Vec<Place>,
+    on_nano_server: Vec<SlotIndex>,
 }
 
 /// The pod itself, or a container by its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Place {
+struct SlotIndex {
     kind: SlotKind,
     index: u16,
 }
@@ -60,14 +60,14 @@ struct Found {
     /// Its position in [`all`].
     field: u8,
     is_false: bool,
-    place: Place,
+    place: SlotIndex,
     /// The position of the volume or of the mount, for fields of those.
     item: u16,
 }
 
 const _: () = assert!(size_of::<Found>() <= r#""fsGroup":1"#.len());
 
-impl Place {
+impl SlotIndex {
     const POD: Self = Self { kind: SlotKind::Pod, index: 0 };
 
     fn slot(self, pod: &Pod) -> Option<Slot<'_>> {
@@ -110,7 +110,7 @@ pub fn all() -> impl Iterator<Item = &'static LinuxField> {
 pub fn read<'de, D: Deserializer<'de>>(pod: D) -> Result<Unsupported, D::Error> {
     let Object(wire::RawPod { spec: Object(spec) }) = Object::deserialize(pod)?;
     let mut found = Unsupported::default();
-    let mut add = |set: Option<bool>, field| found.add(Place::POD, 0, set, field);
+    let mut add = |set: Option<bool>, field| found.add(SlotIndex::POD, 0, set, field);
     // The API server cannot tell `false` from absent where a field is filtered.
     add(spec.host_ipc.filter(|set| *set), &HOST_IPC);
     add(spec.host_pid.filter(|set| *set), &HOST_PID);
@@ -120,12 +120,12 @@ pub fn read<'de, D: Deserializer<'de>>(pod: D) -> Result<Unsupported, D::Error> 
     add(spec.resources, &RESOURCES);
     add(spec.host_network.filter(|set| *set), &HOST_NETWORK);
     add(spec.uses_host_dns().then_some(true), &DNS_POLICY);
-    found.security_context(Place::POD, &spec.security_context);
+    found.security_context(SlotIndex::POD, &spec.security_context);
     for (volume, ()) in &spec.volumes {
-        found.add(Place::POD, *volume, Some(true), &MEMORY_VOLUME);
+        found.add(SlotIndex::POD, *volume, Some(true), &MEMORY_VOLUME);
     }
     for (kind, index, container) in spec.containers() {
-        found.container(Place { kind, index }, container);
+        found.container(SlotIndex { kind, index }, container);
     }
     found.fields.shrink_to_fit();
     found.on_nano_server.shrink_to_fit();
@@ -150,7 +150,7 @@ impl Unsupported {
                 path if path == MOUNT_PROPAGATION.path => format!("/volumeMounts/{item}"),
                 _ => String::new(),
             };
-            // What follows a colon is a value, or what the names of several fields have in common.
+            // After a colon comes a value, or the common part of several field names.
             let path = field.path.split(':').next().unwrap_or_default().replace('.', "/");
             Some(Occurrence { field, pointer: format!("{parent}{item}/{path}"), container, is_false })
         })
@@ -162,7 +162,7 @@ impl Unsupported {
     }
 
     /// Adds a field that is set; `Some(false)` is the value `false`.
-    fn add(&mut self, place: Place, item: u16, set: Option<bool>, field: &LinuxField) {
+    fn add(&mut self, place: SlotIndex, item: u16, set: Option<bool>, field: &LinuxField) {
         if let Some(set) = set
             && self.fields.len() < MAX_FOUND
             && let Some(field) = all().position(|known| known == field).and_then(|at| u8::try_from(at).ok())
@@ -171,13 +171,13 @@ impl Unsupported {
         }
     }
 
-    fn security_context(&mut self, place: Place, context: &SecurityContext) {
+    fn security_context(&mut self, place: SlotIndex, context: &SecurityContext) {
         for (set, field) in context.fields() {
             self.add(place, 0, set, field);
         }
     }
 
-    fn container(&mut self, place: Place, container: &RawContainer) {
+    fn container(&mut self, place: SlotIndex, container: &RawContainer) {
         self.security_context(place, &container.security_context);
         self.add(place, 0, container.has_huge_pages().then_some(true), &HUGE_PAGES);
         self.add(place, 0, container.volume_devices.then_some(true), &VOLUME_DEVICES);

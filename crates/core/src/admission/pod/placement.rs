@@ -7,10 +7,10 @@ use serde::{Deserialize, Deserializer};
 
 use crate::{
     json::{Object, Text, fold, fold_entries, null_is_default},
-    node_affinity::{Known, Node, holds},
+    node_affinity::{AffinityFields, LabelValue, Node, Requirement, Term, holds},
 };
 
-/// What kubelets say of their operating system: the second is deprecated, and still set.
+/// Labels in which kubelets report their operating system; the second is deprecated but still set.
 const OS: [&str; 2] = ["kubernetes.io/os", "beta.kubernetes.io/os"];
 const BUILD: &str = "node.kubernetes.io/windows-build";
 
@@ -59,7 +59,7 @@ fn is_like_os(key: &str) -> bool {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct NodeSelector {
+pub(super) struct PinnedLabels {
     pub on_windows: bool,
     /// Whether the pod stays on nodes of one build of Windows.
     pub on_a_build: bool,
@@ -67,7 +67,7 @@ pub(super) struct NodeSelector {
     pub on_no_node: bool,
 }
 
-impl<'de> Deserialize<'de> for NodeSelector {
+impl<'de> Deserialize<'de> for PinnedLabels {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
         fold_entries(input, Self::default(), |selector: &mut Self, key: Text, value: Option<Text>| {
             let value = value.as_deref();
@@ -84,38 +84,22 @@ impl<'de> Deserialize<'de> for NodeSelector {
 #[serde(rename_all = "camelCase")]
 pub(super) struct Affinity {
     #[serde(default, deserialize_with = "null_is_default")]
-    node_affinity: Object<NodeAffinity>,
+    node_affinity: Object<AffinityFields<Terms>>,
 }
 
 impl Affinity {
     pub fn on_windows(&self) -> bool {
-        let terms = &self.node_affinity.required.node_selector_terms;
-        terms.any && !terms.on_linux
+        self.node_affinity.terms().is_some_and(|terms| terms.any && !terms.on_linux)
     }
 
     /// Whether the pod stays on nodes of certain builds of Windows.
     pub fn on_a_build(&self) -> bool {
-        let terms = &self.node_affinity.required.node_selector_terms;
-        terms.any && !terms.one_on_any_build
+        self.node_affinity.terms().is_some_and(|terms| terms.any && !terms.one_on_any_build)
     }
 
     pub fn on_no_node(&self) -> bool {
-        let terms = &self.node_affinity.required.node_selector_terms;
-        terms.any && !terms.on_linux && !terms.on_windows
+        self.node_affinity.terms().is_some_and(|terms| terms.any && !terms.on_linux && !terms.on_windows)
     }
-}
-
-#[derive(Debug, Default, Deserialize)]
-struct NodeAffinity {
-    #[serde(rename = "requiredDuringSchedulingIgnoredDuringExecution", default, deserialize_with = "null_is_default")]
-    required: Object<Required>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Required {
-    #[serde(default)]
-    node_selector_terms: Terms,
 }
 
 /// Alternatives: one of them must hold, so each of them must keep the pod on Windows. A term that no node matches does not count.
@@ -130,8 +114,8 @@ struct Terms {
 
 impl<'de> Deserialize<'de> for Terms {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-        fold(input, Self::default(), |terms: &mut Self, Object(term): Object<Term>| {
-            let (all, has_fields) = (term.match_expressions, term.match_fields.any);
+        fold(input, Self::default(), |terms: &mut Self, Object(term): Object<Term<Expressions, HasFields>>| {
+            let (all, has_fields) = (term.match_expressions, term.match_fields.0);
             let is_of = |system: OperatingSystem| (all.any || has_fields) && !all.excludes(system);
             let (linux, windows) = (is_of(OperatingSystem::Linux), is_of(OperatingSystem::Windows));
             terms.any = true;
@@ -142,28 +126,17 @@ impl<'de> Deserialize<'de> for Terms {
     }
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Term {
-    #[serde(default)]
-    match_expressions: Expressions,
-    #[serde(default)]
-    match_fields: Fields,
-}
-
-/// Conditions on the name of a node, of which nothing is known here.
+/// Whether there are requirements on the name of a node. Nothing is known about the name here.
 #[derive(Default)]
-struct Fields {
-    any: bool,
-}
+struct HasFields(bool);
 
-impl<'de> Deserialize<'de> for Fields {
+impl<'de> Deserialize<'de> for HasFields {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-        fold(input, Self::default(), |fields: &mut Self, _: Object<Expression>| fields.any = true)
+        fold(input, Self(false), |fields: &mut Self, _: Object<Requirement<Values>>| fields.0 = true)
     }
 }
 
-/// A node of which only the operating system is known, by the labels that its kubelet sets.
+/// A node with a known operating system and otherwise unknown labels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OperatingSystem {
     Linux,
@@ -171,13 +144,13 @@ enum OperatingSystem {
 }
 
 impl Node for OperatingSystem {
-    fn label(&self, key: &str) -> Known<'_> {
+    fn label(&self, key: &str) -> LabelValue<'_> {
         match self {
-            Self::Linux if ONLY_WINDOWS.contains(&key) => Known::Absent,
-            _ if !is_like_os(key) => Known::Unknown,
-            _ if !is_os(key) => Known::Absent,
-            Self::Linux => Known::Value("linux"),
-            Self::Windows => Known::Value("windows"),
+            Self::Linux if ONLY_WINDOWS.contains(&key) => LabelValue::Absent,
+            _ if !is_like_os(key) => LabelValue::Unknown,
+            _ if !is_os(key) => LabelValue::Absent,
+            Self::Linux => LabelValue::Value("linux"),
+            Self::Windows => LabelValue::Value("windows"),
         }
     }
 }
@@ -200,9 +173,9 @@ impl Expressions {
 
 impl<'de> Deserialize<'de> for Expressions {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-        fold(input, Self::default(), |all: &mut Self, Object(expression): Object<Expression>| {
-            let Expression { key, operator, values: Values { first, more } } = expression;
-            let (key, operator) = (key.as_deref().unwrap_or_default(), operator.as_deref().unwrap_or_default());
+        fold(input, Self::default(), |all: &mut Self, Object(requirement): Object<Requirement<Values>>| {
+            let (key, operator) = (requirement.key(), requirement.operator());
+            let Values { first, more } = &requirement.values;
             // Values of such a label that a Linux node does not have.
             let are_of_windows = operator == "In"
                 && !first.is_empty()
@@ -210,7 +183,7 @@ impl<'de> Deserialize<'de> for Expressions {
             let excludes = |system: OperatingSystem| {
                 // An empty list is refused by the API server, and says nothing here.
                 let is_empty = operator == "In" && first.is_empty();
-                let is_ruled_out = !is_empty && holds(operator, &first, system.label(key)) == Some(false);
+                let is_ruled_out = !is_empty && holds(operator, first, system.label(key)) == Some(false);
                 !more && (is_ruled_out || are_of_windows && system == OperatingSystem::Linux)
             };
             all.any = true;
@@ -220,14 +193,6 @@ impl<'de> Deserialize<'de> for Expressions {
             all.on_a_build |= operator == "In" && !more && !first.is_empty() && first.iter().all(pins);
         })
     }
-}
-
-#[derive(Deserialize)]
-struct Expression {
-    key: Option<Text>,
-    operator: Option<Text>,
-    #[serde(default)]
-    values: Values,
 }
 
 /// The values of one expression, while it is read.

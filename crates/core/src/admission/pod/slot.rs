@@ -6,7 +6,7 @@ use std::fmt;
 
 use crate::quote::Quoted;
 
-/// What kind of place a slot is.
+/// The kind of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SlotKind {
     Pod,

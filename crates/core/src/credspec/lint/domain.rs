@@ -10,7 +10,7 @@ use crate::{
 
 const PATH: &str = "credspec.DomainJoinConfig";
 
-/// What other parts are compared with: the names that are valid.
+/// The valid names, which other fields are compared with.
 #[derive(Default)]
 pub(super) struct Join<'v> {
     pub dns: Option<&'v str>,
@@ -73,7 +73,7 @@ fn number(text: &str) -> Option<u32> {
     text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok()).flatten()
 }
 
-/// `with_account` says that the SID beside it is the account's: both are on the same page of PowerShell's output.
+/// `with_account` says that the SID is the account's: both are on the same page of PowerShell's output.
 fn guid(findings: &mut Findings, value: Option<&Value>, with_account: bool) {
     const REMEDY: &str = "(Get-ADDomain).ObjectGUID (of the domain, not of the account)";
     let field = format!("{PATH}.Guid");

@@ -47,7 +47,7 @@ fn guid(findings: &mut Findings, value: Option<&Value>) {
     const REMEDY: &str = "the plugin's GUID in braces, from its maker or from HKLM:\\SYSTEM\\CurrentControlSet\\Control\\CCG\\COMClasses";
     let field = format!("{PATH}.PluginGUID");
     let Some(guid) = findings.text(RULE, &field, value, SKIPPED, REMEDY) else { return };
-    // The digits are no reason to refuse: the GUID in Microsoft's own sample is not hexadecimal.
+    // Invalid digits do not refuse it: the GUID in Microsoft's own sample is not hexadecimal.
     let shape = |text: &str| has_guid_shape(text, |b| b.is_ascii_alphanumeric());
     match guid.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) {
         Some(inner) if has_guid_shape(inner, |b| b.is_ascii_hexdigit()) => {}

@@ -22,7 +22,8 @@ const SWITCHES: [(&str, &str); 6] = [
 const RUNTIMES: [&str; 2] = ["io.containerd.cri.runtime-handler", "io.kubernetes.cri.runtime-handler"];
 
 pub(super) fn findings(checked: &CheckedPod<'_>) -> Vec<Diagnostic> {
-    let annotations = checked.pod.pointer("/metadata/annotations").and_then(Value::as_object).into_iter().flatten();
+    let annotations =
+        checked.pod.json.pointer("/metadata/annotations").and_then(Value::as_object).into_iter().flatten();
     let finding = |(key, value): (&String, &Value)| {
         let value = value.as_str().filter(|value| !value.is_empty())?;
         // As `strconv.ParseBool` reads it, which hcsshim uses.

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use gmsa_core::{
     admission::pod::{Pod, Slot, VERSION_LABELS},
     diagnostic::{Diagnostic, Severity},
-    node_affinity::{Known, Node, NodeAffinity},
+    node_affinity::{LabelValue, Node, NodeAffinity},
 };
 use serde::Deserialize as _;
 use serde_json::Value;
@@ -100,7 +100,7 @@ fn selected(checked: &CheckedPod<'_>, class: &RuntimeClass) -> Option<Selected> 
     if let Some(build) = class.selected_build().and_then(Build::of_label) {
         return Some(Selected { by: "its runtime class", by_other_label: None, builds: BTreeSet::from([build]) });
     }
-    let selector = checked.pod.pointer("/spec/nodeSelector").and_then(Value::as_object);
+    let selector = checked.pod.json.pointer("/spec/nodeSelector").and_then(Value::as_object);
     let by_label = selector.into_iter().flatten().find_map(|(key, value)| {
         let value = value.as_str()?;
         let builds = BTreeSet::from([Build::of_node_label(key, value)?]);
@@ -115,7 +115,7 @@ fn selected(checked: &CheckedPod<'_>, class: &RuntimeClass) -> Option<Selected> 
 
 /// The builds of the nodes that the affinity of the pod allows, and whether [`LABEL`] says them; `None` where it allows every build.
 fn by_affinity(checked: &CheckedPod<'_>) -> Option<(bool, BTreeSet<Build>)> {
-    let affinity = checked.pod.pointer("/spec/affinity/nodeAffinity");
+    let affinity = checked.pod.json.pointer("/spec/affinity/nodeAffinity");
     let affinity: NodeAffinity = affinity.and_then(|found| NodeAffinity::deserialize(found).ok())?;
     if affinity.allows(&OfVersion { key: None, value: "a version that it does not name" }) {
         return None;
@@ -135,12 +135,12 @@ struct OfVersion<'v> {
 }
 
 impl Node for OfVersion<'_> {
-    fn label(&self, key: &str) -> Known<'_> {
+    fn label(&self, key: &str) -> LabelValue<'_> {
         let is_known = self.key.map_or_else(|| key == LABEL || VERSION_LABELS.contains(&key), |known| known == key);
         match key {
-            "kubernetes.io/os" => Known::Value("windows"),
-            _ if is_known => Known::Value(self.value),
-            _ => Known::Unknown,
+            "kubernetes.io/os" => LabelValue::Value("windows"),
+            _ if is_known => LabelValue::Value(self.value),
+            _ => LabelValue::Unknown,
         }
     }
 }

@@ -20,6 +20,7 @@ use crate::shared::{
     credspecs, input, names,
     output::Report,
     snapshot::Snapshot,
+    walk::ending_namespace,
     webhook::gives_hostnames,
     windows_build::{Build, LABEL},
 };
@@ -162,6 +163,12 @@ impl ClusterContext {
             Ok(webhooks) if is_known => Reviewed::of(webhooks, &labels, pod),
             _ => Reviewed::UNSURE,
         }
+    }
+
+    /// That the cluster deletes the namespace, so that no pod is created in it.
+    pub(super) async fn ending_namespace(&self, namespace: &str) -> Option<Diagnostic> {
+        let live = self.live.as_ref().filter(|_| is_dns_subdomain(namespace))?;
+        ending_namespace(&live.snapshot, namespace).await
     }
 
     /// The builds of the Windows nodes of the cluster, where they are known.

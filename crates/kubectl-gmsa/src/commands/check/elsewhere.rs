@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::{
     gmsa_fields::{NAME, NO_VALUE, meant},
-    pointer::{Step, dotted, pointer, walk},
+    pointer::{Segment, dotted, pointer, walk},
     search::Search,
     strings,
     template::CheckedPod,
@@ -34,7 +34,7 @@ pub(super) fn findings(
     let mut places = Vec::new();
     walk(object, &mut Vec::new(), &mut |path, key, value| {
         // In the place of the field: a schema has an object there.
-        let is_slip = || matches!(path, [.., Step::Field("windowsOptions"), _]) && meant(key) == Some(NAME);
+        let is_slip = || matches!(path, [.., Segment::Field("windowsOptions"), _]) && meant(key) == Some(NAME);
         let is_named = !value.is_object() && (key == NAME || is_slip());
         if is_named {
             places.push((pointer(path), value));

@@ -9,7 +9,7 @@ use gmsa_core::{
 use serde_json::Value;
 
 use super::{
-    pointer::{Step, dotted, pointer, walk},
+    pointer::{Segment, dotted, pointer, walk},
     template::CheckedPod,
 };
 
@@ -58,7 +58,7 @@ pub(super) fn findings(checked: &CheckedPod<'_>, pod: &Pod) -> Vec<Diagnostic> {
         let Some((field, is_annotation, container)) = judge(path, key) else {
             // Keys that people choose; of annotations, the values are texts.
             let is_chosen = matches!(key, "labels" | "matchLabels" | "nodeSelector");
-            return !is_chosen && !matches!(path, [.., Step::Field("annotations"), _]);
+            return !is_chosen && !matches!(path, [.., Segment::Field("annotations"), _]);
         };
         let at = format!("{}{}", checked.root, pointer(path));
         let is_right = |place: &OptionsPlace| {
@@ -110,9 +110,9 @@ fn report(
 }
 
 /// The intended field, whether it is an annotation, and the annotation's container; `None` for any other field.
-fn judge<'k>(path: &[Step<'_>], key: &'k str) -> Option<(&'static str, bool, Option<&'k str>)> {
+fn judge<'k>(path: &[Segment<'_>], key: &'k str) -> Option<(&'static str, bool, Option<&'k str>)> {
     match path {
-        [.., Step::Field("annotations"), _] => {
+        [.., Segment::Field("annotations"), _] => {
             let of_version_1 = ANNOTATIONS.iter().find_map(|(end, field)| {
                 let start = key.strip_suffix(end)?;
                 Some((*field, true, start.strip_suffix(".container.")))
@@ -120,7 +120,7 @@ fn judge<'k>(path: &[Step<'_>], key: &'k str) -> Option<(&'static str, bool, Opt
             of_version_1.or_else(|| Some((meant(key)?, true, None)))
         }
         // In `windowsOptions`, whose fields are few, what is about credentials is meant so.
-        [.., Step::Field("windowsOptions"), _] => {
+        [.., Segment::Field("windowsOptions"), _] => {
             let lower = key.to_ascii_lowercase();
             let is_slip = lower.contains("gmsa") || lower.contains("cred");
             meant(key).or(is_slip.then_some(NAME)).map(|field| (field, false, None))

@@ -5,7 +5,7 @@ use gmsa_cluster::manifests::Document;
 use gmsa_core::{admission::workload::Kind, credspec, diagnostic::Diagnostic};
 use serde_json::Value;
 
-use super::pointer::{Step, pointer};
+use super::pointer::{Segment, pointer};
 use crate::shared::rules;
 
 /// The fields below a pod's spec that decisions and advice use, for which misspellings are searched; outer fields first. `*` is every item
@@ -101,7 +101,7 @@ fn rename(value: &mut Value, at: &str, steps: &[&str], field: &'static str, slip
                 if let Some(value) = object.remove(&key) {
                     object.entry(field).or_insert(value);
                 }
-                slips.push(Slip { at: format!("{at}{}", pointer(&[Step::Field(&key)])), field });
+                slips.push(Slip { at: format!("{at}{}", pointer(&[Segment::Field(&key)])), field });
             }
         }
     }

@@ -70,6 +70,6 @@ impl Placeholders {
 }
 
 fn token(checked: &CheckedPod<'_>, at: String) -> Option<(String, String)> {
-    let value = checked.pod.pointer(&at).and_then(Value::as_str).filter(|value| is_token(value))?.to_owned();
+    let value = checked.pod.json.pointer(&at).and_then(Value::as_str).filter(|value| is_token(value))?.to_owned();
     Some((at, value))
 }

@@ -15,8 +15,8 @@ use super::{
     template::CheckedPod,
 };
 use crate::shared::{
-    admission::{Admission, FactFinder, NotReviewed, Reviewed, is_unchecked, review_of},
-    output::{Place, Report},
+    admission::{Admission, FactFinder, NotReviewed, Reviewed, is_unchecked},
+    output::{Report, ReportRow},
     rules::{self, Fix, Names},
 };
 use gmsa_core::admission::{
@@ -32,7 +32,7 @@ pub(super) async fn check(
     context: &mut ClusterContext,
     report: &mut Report,
 ) -> anyhow::Result<Option<Value>> {
-    let review = match review_of(&checked.namespace, &checked.pod) {
+    let review = match checked.pod.review() {
         Ok(review) => review,
         Err(wrong) => {
             // Another kind may hold something that only looks like a pod template.
@@ -50,8 +50,9 @@ pub(super) async fn check(
     }
     report.findings.extend(misspelt(checked));
     report.findings.extend(refused::findings(checked));
-    let reviewed = context.reviewed(&checked.namespace, &labels(&checked.pod)).await;
-    let Admission { stored, denials } = context.facts.admit(&review, &checked.pod, &reviewed).await?;
+    let reviewed = context.reviewed(&checked.namespace, &labels(&checked.pod.json)).await;
+    let ending = context.ending_namespace(&checked.namespace).await;
+    let Admission { stored, denials } = context.facts.admit(&checked.pod, &reviewed).await?;
     let placeholders = Placeholders::of(checked, pod, &denials);
     report.findings.extend(placeholders.finding(checked));
     let of_the_pod = denials.iter().find(|found| found.slot.is_none()).map(|found| &found.denial);
@@ -64,12 +65,13 @@ pub(super) async fn check(
             _ if unread.is_some() => "could not be checked".to_owned(),
             Some(denial) if is_unchecked(denial) => "could not be checked".to_owned(),
             Some(denial) => format!("refused, {}: {}", denial.code(), denial.reason()),
+            None if ending.is_some() => "is not created".to_owned(),
             None if slot.contents.is_some() => "carries its contents already".to_owned(),
             None if !reviewed.mutates() => "is not reviewed: gets no contents".to_owned(),
             None if reviewed.is_unsure => "gets its contents, if the webhook reviews it".to_owned(),
             None => "gets its contents".to_owned(),
         };
-        report.places.push(Place {
+        report.places.push(ReportRow {
             file: Arc::clone(&checked.document.location.file),
             line: checked.document.location_of(&checked.place(&pointer(&slot, denial))).line(),
             object: checked.object.clone(),
@@ -78,7 +80,7 @@ pub(super) async fn check(
                 _ => SlotRef::from(&slot).to_string(),
             },
             credential_spec: slot.name.map(str::to_owned),
-            admitted: denial.is_none(),
+            admitted: denial.is_none() && ending.is_none(),
             result,
         });
         if placeholders.explain(&format!("{}/gmsaCredentialSpecName", slot.pointer())) {
@@ -102,14 +104,17 @@ pub(super) async fn check(
     if let Some(denial) = of_the_pod.filter(|denial| !placeholders.explain_rule(denial.rule())) {
         report.findings.push(checked.finding(rule(denial), "/spec", denial.to_string()));
     }
+    if let Some(Diagnostic { rule, message, fix, .. }) = ending {
+        report.findings.push(checked.finding(rule, "/spec", message).fixed(fix));
+    }
     if let Some(NotReviewed { rule, message, consequence, fix }) = reviewed.problem() {
         let found = checked.finding(rule, "/spec", message).fixed(fix.map(str::to_owned));
         report.findings.push(Diagnostic { consequence: Some(consequence), ..found });
-        let later = context.facts.admit(&review, &checked.pod, &Reviewed::ASSUMED).await?;
+        let later = context.facts.admit(&checked.pod, &Reviewed::ASSUMED).await?;
         report.findings.extend(refused_later(checked, pod, &denials, &later, &context.facts));
     }
     // The API server refuses fields that cannot be read.
-    let unsupported = fields::read(&checked.pod).unwrap_or_default();
+    let unsupported = fields::read(&checked.pod.json).unwrap_or_default();
     for advice in advise(pod).into_iter().chain(advise_template(pod, &unsupported, checked.count())) {
         report.findings.push(checked.advised_at(&checked.place(&advice.pointer), advice));
     }
@@ -222,7 +227,7 @@ fn misspelt(checked: &CheckedPod<'_>) -> Vec<Diagnostic> {
             "Kubernetes does not know this field: {field} is meant, and the rest is checked as if it were written"
         );
         let value = at.rsplit_once('/').map(|(around, _)| format!("{around}/{field}")).unwrap_or_default();
-        let value = checked.pod.pointer(&value).and_then(Value::as_str);
+        let value = checked.pod.json.pointer(&value).and_then(Value::as_str);
         let fix = value.map_or_else(|| format!("name it {field}"), |value| format!("{field}: {value}"));
         checked.finding(&rules::IGNORED_FIELD, at, message).with_fix(fix)
     };

@@ -6,19 +6,19 @@ use serde_json::Value;
 
 /// A step from a value to one in it.
 #[derive(Clone, Copy)]
-pub(super) enum Step<'v> {
+pub(super) enum Segment<'v> {
     Field(&'v str),
     Item(usize),
 }
 
 /// The pointer of a value.
-pub(super) fn pointer(path: &[Step<'_>]) -> String {
+pub(super) fn pointer(path: &[Segment<'_>]) -> String {
     let mut pointer = String::new();
     for step in path {
         // Writing into a String cannot fail.
         let _ = match step {
-            Step::Field(key) => write!(pointer, "/{}", key.replace('~', "~0").replace('/', "~1")),
-            Step::Item(index) => write!(pointer, "/{index}"),
+            Segment::Field(key) => write!(pointer, "/{}", key.replace('~', "~0").replace('/', "~1")),
+            Segment::Item(index) => write!(pointer, "/{index}"),
         };
     }
     pointer
@@ -27,13 +27,13 @@ pub(super) fn pointer(path: &[Step<'_>]) -> String {
 /// Visits each field below a value, with the way to it. What is below a field follows where `visit` says so.
 pub(super) fn walk<'v>(
     value: &'v Value,
-    path: &mut Vec<Step<'v>>,
-    visit: &mut impl FnMut(&[Step<'v>], &'v str, &'v Value) -> bool,
+    path: &mut Vec<Segment<'v>>,
+    visit: &mut impl FnMut(&[Segment<'v>], &'v str, &'v Value) -> bool,
 ) {
     match value {
         Value::Object(fields) => {
             for (key, value) in fields {
-                path.push(Step::Field(key));
+                path.push(Segment::Field(key));
                 if visit(path, key, value) {
                     walk(value, path, visit);
                 }
@@ -42,7 +42,7 @@ pub(super) fn walk<'v>(
         }
         Value::Array(items) => {
             for (index, item) in items.iter().enumerate() {
-                path.push(Step::Item(index));
+                path.push(Segment::Item(index));
                 walk(item, path, visit);
                 path.pop();
             }
@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn pointers_are_written_as_fields() {
         assert_eq!(dotted("/spec/containers/0/name"), "spec.containers[0].name");
-        let path = [Step::Field("items"), Step::Item(1), Step::Field("pod.alpha.windows.kubernetes.io/gmsa~")];
+        let path = [Segment::Field("items"), Segment::Item(1), Segment::Field("pod.alpha.windows.kubernetes.io/gmsa~")];
         assert_eq!(pointer(&path), "/items/1/pod.alpha.windows.kubernetes.io~1gmsa~0");
         assert_eq!(dotted(&pointer(&path)), "items[1][pod.alpha.windows.kubernetes.io/gmsa~]");
         assert_eq!(dotted(""), "");

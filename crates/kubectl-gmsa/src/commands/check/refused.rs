@@ -30,7 +30,7 @@ pub(super) fn findings(checked: &CheckedPod<'_>) -> Vec<Diagnostic> {
 
 /// The items of a list, each with its place.
 fn items<'c>(checked: &'c CheckedPod<'_>, list: &str) -> impl Iterator<Item = (String, &'c Value)> {
-    let found = checked.pod.pointer(list).and_then(Value::as_array).into_iter().flatten().enumerate();
+    let found = checked.pod.json.pointer(list).and_then(Value::as_array).into_iter().flatten().enumerate();
     let list = list.to_owned();
     found.map(move |(index, value)| (format!("{list}/{index}"), value))
 }

@@ -7,9 +7,11 @@
 use gmsa_cluster::manifests::Document;
 use serde_json::Value;
 
+use crate::shared::admission::NewPod;
+
 use super::{
     argo,
-    pointer::{Step, dotted, pointer},
+    pointer::{Segment, dotted, pointer},
     template::{CheckedPod, Owner, complete},
 };
 
@@ -29,7 +31,7 @@ pub(super) struct Search<'d> {
     /// The namespace of objects that name none.
     namespace: &'d str,
     /// The way from the document to the value at hand.
-    path: Vec<Step<'d>>,
+    path: Vec<Segment<'d>>,
     /// Pods, pod templates, and steps of Argo workflows.
     pub pods: Vec<CheckedPod<'d>>,
     /// How many were left out.
@@ -63,12 +65,12 @@ impl<'d> Search<'d> {
         if owner.is_pod() { Some("") } else { owner.template() }
     }
 
-    fn below(&mut self, step: Step<'d>, value: &'d Value, owner: Owner<'d>) {
+    fn below(&mut self, step: Segment<'d>, value: &'d Value, owner: Owner<'d>) {
         self.path.push(step);
         match value {
             Value::Object(_) => self.object(value, Owner::of(value, self.path.len()).unwrap_or(owner)),
             Value::Array(items) => {
-                items.iter().enumerate().for_each(|(index, item)| self.below(Step::Item(index), item, owner));
+                items.iter().enumerate().for_each(|(index, item)| self.below(Segment::Item(index), item, owner));
             }
             _ => {}
         }
@@ -101,7 +103,7 @@ impl<'d> Search<'d> {
         for (key, value) in value.as_object().into_iter().flatten() {
             // Beside the owner's own fields there are records of what was.
             if !(is_owner && (key == "metadata" || key == "status")) {
-                self.below(Step::Field(key), value, owner);
+                self.below(Segment::Field(key), value, owner);
             }
         }
     }
@@ -134,7 +136,7 @@ impl<'d> Search<'d> {
             owner,
             root,
             around,
-            pod,
+            pod: NewPod::new(&namespace, pod),
             namespace,
             object,
             template,

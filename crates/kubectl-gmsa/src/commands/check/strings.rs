@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{
     gmsa_fields::NAME,
-    pointer::{Step, pointer, walk},
+    pointer::{Segment, pointer, walk},
 };
 
 /// The names in the texts of an object, each with the place of its text.
@@ -29,7 +29,7 @@ pub(super) fn names(object: &Value) -> Vec<(String, String)> {
             _ => {}
         }
         // Metadata and status record the past.
-        !(matches!(path, [Step::Field("metadata" | "status")]))
+        !(matches!(path, [Segment::Field("metadata" | "status")]))
     });
     found.retain(|(_, name)| !name.is_empty() && !is_token(name));
     found

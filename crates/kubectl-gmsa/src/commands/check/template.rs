@@ -10,6 +10,8 @@ use gmsa_core::{
 };
 use serde_json::{Value, json};
 
+use crate::shared::admission::NewPod;
+
 use super::{
     other_fields::{self, Slip},
     pointer::dotted,
@@ -64,7 +66,7 @@ pub(super) struct CheckedPod<'d> {
     pub root: String,
     /// The place of everything about it and the other pods of its workflow.
     pub around: String,
-    pub pod: Value,
+    pub pod: NewPod,
     pub namespace: String,
     /// What reports call it: `Rollout shop/web`.
     pub object: String,
@@ -118,7 +120,7 @@ impl CheckedPod<'_> {
 
     /// Whether the API server has stored it already.
     pub(super) fn exists(&self) -> bool {
-        self.template.is_none() && self.pod.pointer("/metadata/uid").is_some()
+        self.template.is_none() && self.pod.json.pointer("/metadata/uid").is_some()
     }
 
     /// How many pods its workload has, where that says so.
@@ -137,7 +139,7 @@ impl CheckedPod<'_> {
 
     /// A text of the pod, where it is there and not empty.
     pub(super) fn text(&self, pointer: &str) -> Option<&str> {
-        self.pod.pointer(pointer).and_then(Value::as_str).filter(|text| !text.is_empty())
+        self.pod.json.pointer(pointer).and_then(Value::as_str).filter(|text| !text.is_empty())
     }
 
     /// The place in the document of a part of the workload that creates the pod, where that part is there.

@@ -68,7 +68,7 @@ fn server(written: &str) -> anyhow::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shared::corefile::{Answer, Corefile, Forward};
+    use crate::shared::corefile::{Corefile, Destination, Forward};
 
     fn wanted(domain: &str, servers: &[&str]) -> Result<Wanted, String> {
         let servers: Vec<String> = servers.iter().map(|&server| server.to_owned()).collect();
@@ -87,7 +87,7 @@ mod tests {
         // What `doctor` then finds.
         let read = Corefile::parse(&wanted.server_block(), &|_| None).unwrap();
         let forward = Forward { zone: "contoso.com".to_owned(), servers: wanted.servers.clone(), is_sequential: false };
-        assert_eq!(read.answer("contoso.com"), Answer::Forwarded(forward));
+        assert_eq!(read.answer("contoso.com"), Destination::Forwarded(forward));
     }
 
     #[test]

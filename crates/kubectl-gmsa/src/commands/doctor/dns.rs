@@ -11,7 +11,7 @@ use gmsa_core::{
 use super::parts::{Judged, Parts, domains};
 use crate::shared::{
     cluster_dns::{self, ClusterDns},
-    corefile::{Answer, Forward, is_of_node, is_public},
+    corefile::{Destination, Forward, is_of_node, is_public},
     rules,
     unread::{Remedy, because, not_checked},
 };
@@ -39,7 +39,7 @@ pub(super) fn check(parts: &Parts) -> Judged<'_> {
 fn of_domain(dns: &ClusterDns, domain: &str) -> Check {
     let ClusterDns { place, corefile } = dns;
     let answer = corefile.answer(domain);
-    let is_of_domain = matches!(&answer, Answer::Forwarded(forward) if forward.zone != ".");
+    let is_of_domain = matches!(&answer, Destination::Forwarded(forward) if forward.zone != ".");
     if let Some(unread) = corefile.unread.first().filter(|_| !is_of_domain) {
         let cause = format!("the Corefile of {place} has {:?}, which may be about {domain}", one_line(unread));
         return because(DNS, &cause, Remedy::new("Look there for a zone of the domain. See docs/windows-pods.md."));
@@ -51,12 +51,12 @@ fn of_domain(dns: &ClusterDns, domain: &str) -> Check {
         return Check::found(DNS, moved.with_fix(format!("Write the zone as `{domain}:{asked}`.")));
     }
     match answer {
-        Answer::Forwarded(forward) => judged(domain, &forward, place),
-        Answer::NotForwarded(zone) => {
+        Destination::Forwarded(forward) => judged(domain, &forward, place),
+        Destination::NotForwarded(zone) => {
             let text = format!("the zone {} of {place} does not forward it, so other plugins answer", one_line(&zone));
             missing(domain, Severity::Note, &text)
         }
-        Answer::Nowhere => {
+        Destination::Nowhere => {
             missing(domain, Severity::Error, &format!("no zone of {place} is for it, and none for all other names"))
         }
     }

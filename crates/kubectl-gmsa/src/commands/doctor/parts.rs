@@ -30,7 +30,7 @@ use crate::shared::{
         created,
         events::Events,
         scheduling::Nodes,
-        workload::{Idle, Workload, Workloads, pods_of},
+        workload::{Idle, WorkloadTree, Workloads, pods_of},
     },
     webhook::{Configured, configured, endpoints, installer, is_ready, pod_name, reviewing},
     workloads::Kind,
@@ -58,7 +58,7 @@ pub(super) struct Service {
 pub(super) struct Own {
     /// None where it was deleted.
     pub namespace: Read<Option<Namespace>>,
-    pub workload: Read<Option<Workload>>,
+    pub workload: Read<Option<WorkloadTree>>,
     pub events: Events,
 }
 
@@ -135,10 +135,10 @@ impl Parts {
         let (dns, ()) = tokio::join!(dns(snapshot, &specs), async {
             if nodes.windows.is_some() {
                 let own = services.iter().filter_map(|service| service.own.as_ref()?.workload.as_ref().ok()?.as_ref());
-                nodes.add(snapshot, workloads.known.iter().chain(own).flat_map(Workload::pods)).await;
+                nodes.add(snapshot, workloads.known.iter().chain(own).flat_map(WorkloadTree::pods)).await;
             }
         });
-        let is_broken = |workload: &Workload| created::cause(workload, &nodes, &Events::default()).is_some();
+        let is_broken = |workload: &WorkloadTree| created::cause(workload, &nodes, &Events::default()).is_some();
         let is_broken = workloads.known.iter().any(is_broken);
         let events = if is_broken { Events::read(snapshot, scope).await } else { Events::default() };
         Self {
@@ -259,7 +259,7 @@ impl Own {
     async fn read(snapshot: &Snapshot, namespace: &str, name: &str) -> Self {
         let path = format!("/api/v1/namespaces/{namespace}");
         let (of, workload) =
-            tokio::join!(snapshot.find(&path), Workload::find(snapshot, namespace, Kind::Deployment, name));
+            tokio::join!(snapshot.find(&path), WorkloadTree::find(snapshot, namespace, Kind::Deployment, name));
         // Where all is well, no event says why not.
         let events = match &workload {
             Ok(Some(_)) => Events::read(snapshot, Some(namespace)).await,

@@ -10,7 +10,7 @@ use crate::shared::{
     output::first_five,
     rules::{self, Names},
     unread::{Remedy, because},
-    walk::{created, workload::Workload},
+    walk::{created, workload::WorkloadTree},
     webhook::Configured,
 };
 use gmsa_core::{
@@ -45,13 +45,14 @@ pub(super) fn check(parts: &Parts) -> Judged<'_> {
     let lacks_nodes = parts.windows.as_ref().err().or(parts.nodes.unread());
     let have_pods = workloads.iter().any(|workload| workload.pods().next().is_some());
     checks.extend(lacks_nodes.filter(|_| have_pods).map(|unread| unread.check(WORKLOADS)));
-    let unparsed = workloads.iter().filter_map(Workload::unparsed);
+    let unparsed = workloads.iter().filter_map(WorkloadTree::unparsed);
     checks.extend(unparsed.map(|cause| because(WORKLOADS, &cause, Remedy::newer())));
     let mut broken: Vec<Diagnostic> = Vec::new();
     // What makes the pods of a Deployment and of a CronJob is another kind: without it nothing is known of them.
-    let is_known =
-        |workload: &&Workload| workload.kind.below().is_none_or(|below| unread.iter().all(|(kind, _)| *kind != below));
-    for workload in workloads.iter().filter(is_known).filter(|workload| workload.pod.is_some()) {
+    let is_known = |workload: &&WorkloadTree| {
+        workload.kind.below().is_none_or(|below| unread.iter().all(|(kind, _)| *kind != below))
+    };
+    for workload in workloads.iter().filter(is_known).filter(|workload| workload.template.pod().is_some()) {
         let found = created::cause(workload, &parts.nodes, &parts.events);
         broken.extend(found.map(|found| Diagnostic { object: workload.title(), ..found }));
     }
@@ -137,7 +138,7 @@ fn refused(namespace: &str, parts: &Parts) -> String {
     }
 }
 
-fn scaled_to_zero(workload: &Workload, parts: &Parts) -> Check {
+fn scaled_to_zero(workload: &WorkloadTree, parts: &Parts) -> Check {
     let text = format!("scaled to 0: {}", refused(&workload.namespace, parts));
     let scale = workload.subject().command("scale deployment", &workload.name, " --replicas=2");
     let found = Diagnostic { object: workload.title(), ..Diagnostic::new(&rules::PODS_MISSING, text) };

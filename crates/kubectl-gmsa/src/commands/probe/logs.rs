@@ -10,7 +10,7 @@ use anyhow::{Context as _, bail, ensure};
 use json_patch::merge;
 use serde_json::json;
 
-use super::{Options, PodName, Probe, node::Target};
+use super::{Options, PodName, Probe, node::ProbeNode};
 use crate::shared::{
     connection::Cluster, new_file, rules, snapshot::Snapshot, verification::Execution, webhook::service_of_webhook,
 };
@@ -97,7 +97,7 @@ pub(super) fn question(namespace: &str) -> String {
 /// Writes the logs of a node, and says which.
 pub(super) async fn write(
     probe: &Probe<'_>,
-    place: &Target,
+    place: &ProbeNode,
     node: &str,
     namespace: &str,
     folder: &Path,

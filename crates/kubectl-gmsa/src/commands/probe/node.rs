@@ -21,7 +21,7 @@ pub(super) const NODE: &str = "node";
 const SERVER_CORE: &str = "mcr.microsoft.com/windows/servercore";
 
 /// Where a pod is to run.
-pub(super) struct Target {
+pub(super) struct ProbeNode {
     /// `None` where the scheduler chooses.
     pub node: Option<String>,
     pub taints: Vec<Taint>,
@@ -30,14 +30,14 @@ pub(super) struct Target {
     pub fault: Option<Diagnostic>,
 }
 
-impl Target {
+impl ProbeNode {
     pub fn name(&self) -> &str {
         self.node.as_deref().unwrap_or("a node of the runtime class")
     }
 }
 
 /// The nodes that were asked for.
-pub(super) async fn chosen(cluster: &Cluster, options: &Options) -> anyhow::Result<Vec<Target>> {
+pub(super) async fn chosen(cluster: &Cluster, options: &Options) -> anyhow::Result<Vec<ProbeNode>> {
     if let Some(class) = &options.runtime_class {
         return Ok(vec![of_class(cluster, class, options).await?]);
     }
@@ -62,7 +62,7 @@ pub(super) async fn chosen(cluster: &Cluster, options: &Options) -> anyhow::Resu
     Ok(vec![ready.with_context(none)?])
 }
 
-fn place(node: Node, options: &Options) -> anyhow::Result<Target> {
+fn place(node: Node, options: &Options) -> anyhow::Result<ProbeNode> {
     let build = node.metadata.labels.as_ref().and_then(|labels| Build::of_label(labels.get(LABEL)?));
     let is_cordoned = node.spec.as_ref().is_some_and(|spec| spec.unschedulable == Some(true));
     let name = node.metadata.name.clone().context("a node has no name")?;
@@ -85,10 +85,10 @@ fn place(node: Node, options: &Options) -> anyhow::Result<Target> {
         found.get_or_insert_with(|| Diagnostic::new(&rules::IMAGE_MISMATCH, text).with_severity(Severity::Error));
     }
     let taints = node.spec.and_then(|spec| spec.taints).unwrap_or_default();
-    Ok(Target { node: Some(name), taints, image: image.unwrap_or_default(), fault: found })
+    Ok(ProbeNode { node: Some(name), taints, image: image.unwrap_or_default(), fault: found })
 }
 
-async fn of_class(cluster: &Cluster, class: &str, options: &Options) -> anyhow::Result<Target> {
+async fn of_class(cluster: &Cluster, class: &str, options: &Options) -> anyhow::Result<ProbeNode> {
     let found: Option<RuntimeClass> = cluster.find(&format!("/apis/node.k8s.io/v1/runtimeclasses/{class}")).await?;
     let found = found.with_context(|| format!("there is no runtime class {class}"))?;
     let selector = found.scheduling.and_then(|scheduling| scheduling.node_selector).unwrap_or_default();
@@ -96,7 +96,7 @@ async fn of_class(cluster: &Cluster, class: &str, options: &Options) -> anyhow::
     let image = image(options, build).with_context(|| {
         format!("runtime class {class} does not say the build of its nodes: choose an image with --image")
     })?;
-    Ok(Target { node: None, taints: Vec::new(), image, fault: None })
+    Ok(ProbeNode { node: None, taints: Vec::new(), image, fault: None })
 }
 
 /// The image that was asked for, or Server Core for this build.

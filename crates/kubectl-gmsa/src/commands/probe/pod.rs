@@ -6,7 +6,7 @@ use gmsa_cluster::apiserver::CallError;
 use json_patch::merge;
 use serde_json::{Value, json, value::RawValue};
 
-use super::{CONTAINER, POD, PodName, Probe, first_cause, node::Target, start};
+use super::{CONTAINER, POD, PodName, Probe, first_cause, node::ProbeNode, start};
 use crate::shared::{
     pods::ClusterPod,
     rules::{self, Names},
@@ -34,7 +34,7 @@ fn is_refusal(code: u16, message: &str) -> bool {
 
 impl Probe<'_> {
     /// Whether a pod on this node gets its identity.
-    pub(super) async fn identity(&self, place: &Target) -> anyhow::Result<Check> {
+    pub(super) async fn identity(&self, place: &ProbeNode) -> anyhow::Result<Check> {
         let name = PodName::new(&self.namespace, "gmsa-probe");
         let manifest = self.manifest(&name, place);
         self.within(&name, &manifest, "admission", async |pod| Ok(self.verified(&name, pod).await)).await
@@ -134,7 +134,7 @@ impl Probe<'_> {
     }
 
     /// What holds for every pod on a node: that it is there, and that it ends.
-    pub(super) fn on(&self, name: &PodName, place: &Target) -> Value {
+    pub(super) fn on(&self, name: &PodName, place: &ProbeNode) -> Value {
         let tolerations: Vec<Value> = place
             .taints
             .iter()
@@ -176,7 +176,7 @@ impl Probe<'_> {
         pod
     }
 
-    fn manifest(&self, name: &PodName, place: &Target) -> Value {
+    fn manifest(&self, name: &PodName, place: &ProbeNode) -> Value {
         let mut pod = self.on(name, place);
         // For Windows pods, the Pod Security level `restricted` requires `runAsNonRoot`; NETWORK SERVICE acts as the account.
         let options = json!({

@@ -9,7 +9,7 @@ use super::{CONTAINER, POD, PodName, Probe};
 use crate::shared::{
     pods::ClusterPod,
     progress,
-    rules::{self, Subject},
+    rules::{self, FixTarget},
     snapshot::Snapshot,
     walk::{
         containers::{Seen, is_running},
@@ -76,7 +76,7 @@ async fn cause(probe: &Probe<'_>, namespace: &str, pod: &ClusterPod) -> Option<(
     probe.unread.borrow_mut().extend(unread.into_iter().filter_map(|(about, unread)| Some((about, unread?))));
     let mut nodes = Nodes::of(windows.ok());
     nodes.add(&now, std::iter::once(pod)).await;
-    let subject = Subject::Pod { namespace };
+    let subject = FixTarget::Pod { namespace };
     let check = steps(pod, subject, &nodes, &events).into_iter().find(is_cause)?;
     let seen = Seen { pod, subject, events: &events };
     let waits = check.result.as_ref().is_err_and(|found| match found.rule {

@@ -12,7 +12,7 @@ use crate::shared::{
     pods::{ClusterPod, unparsable},
     snapshot::Snapshot,
     unread::{Read, Unread},
-    walk::workload::{Workload, Workloads, pods_of},
+    walk::workload::{WorkloadTree, Workloads, pods_of},
     workloads::Kind,
 };
 use gmsa_core::{credspec::SpecName, diagnostic::Diagnostic, quote::one_line};
@@ -43,13 +43,13 @@ impl Users {
         let mut unread: Vec<String> =
             workloads.unread.iter().map(|(kind, unread)| not_read(&kind.plural(), unread)).collect();
         unread.extend(pods.as_ref().err().map(|error| not_read("pods", error)));
-        let names = |workload: &&Workload| workload.credential_specs().contains(name.as_str());
+        let names = |workload: &&WorkloadTree| workload.credential_specs().contains(name.as_str());
         let is_read = |kind: Kind| workloads.unread.iter().all(|(unread, _)| *unread != kind);
-        let is_counted = |workload: &Workload| pods.is_ok() && workload.kind.below().is_none_or(is_read);
-        let of = |workload: &Workload| NamingWorkload::of(workload, is_counted(workload));
+        let is_counted = |workload: &WorkloadTree| pods.is_ok() && workload.kind.below().is_none_or(is_read);
+        let of = |workload: &WorkloadTree| NamingWorkload::of(workload, is_counted(workload));
         let mut users: BTreeSet<NamingWorkload> = workloads.known.iter().filter(names).map(of).collect();
-        let controlled: BTreeSet<&str> = workloads.known.iter().flat_map(Workload::pods).filter_map(uid).collect();
-        unread.extend(workloads.known.iter().filter_map(Workload::unparsed));
+        let controlled: BTreeSet<&str> = workloads.known.iter().flat_map(WorkloadTree::pods).filter_map(uid).collect();
+        unread.extend(workloads.known.iter().filter_map(WorkloadTree::unparsed));
         let mut read = Vec::new();
         for json in pods.iter().flatten() {
             match ClusterPod::read(json) {
@@ -92,7 +92,7 @@ impl Users {
 }
 
 impl NamingWorkload {
-    fn of(workload: &Workload, is_counted: bool) -> Self {
+    fn of(workload: &WorkloadTree, is_counted: bool) -> Self {
         let pods = is_counted.then(|| workload.pods().filter(|pod| !pod.has_ended()).count());
         Self { namespace: workload.namespace.clone(), kind: workload.kind.as_str(), name: workload.name.clone(), pods }
     }

@@ -8,7 +8,7 @@ use futures::future::{BoxFuture, FutureExt as _, ready};
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::{Reviewed, review_of};
+use super::{NewPod, Reviewed, read::review_of};
 use crate::shared::{
     rbac::roles_and_bindings,
     snapshot::Snapshot,
@@ -21,8 +21,7 @@ use gmsa_cluster::{
 };
 use gmsa_core::{
     admission::{
-        Decision, Denial, Enforcement, Fact, Failure, Known, Question, Review, Settings, SlotDenial, Source, Step,
-        Subject,
+        Decision, Denial, Enforcement, Fact, Failure, Known, Question, Settings, SlotDenial, Source, Step, Subject,
     },
     credspec::{GROUP, KIND, SpecName, VERSION},
 };
@@ -83,11 +82,12 @@ impl FactFinder {
         Some((cause, if self.is_recorded { Remedy::of_bundle() } else { remedy }))
     }
 
-    /// Sends the pod of `review`, which is `pod`, through the webhooks that review it, as the API server does. A host name, which the server
-    /// draws at random, is not given.
-    pub async fn admit(&mut self, review: &Arc<Review>, pod: &Value, reviewed: &Reviewed) -> anyhow::Result<Admission> {
+    /// Sends a pod through the webhooks that review it, as the API server does, but without a random host name.
+    pub async fn admit(&mut self, pod: &NewPod, reviewed: &Reviewed) -> anyhow::Result<Admission> {
         let settings = Settings { enforcement: Enforcement::Warn, ..Settings::default() };
-        let (mut stored, mut denials, mut review) = (pod.clone(), Vec::<SlotDenial>::new(), Arc::clone(review));
+        let mut review = Arc::clone(pod.review()?);
+        let mut stored = pod.json.clone();
+        let mut denials: Vec<SlotDenial> = Vec::new();
         for webhook in reviewed.webhooks() {
             let mut step = Decision::begin(Arc::clone(&review), webhook, settings.clone());
             let decision = loop {

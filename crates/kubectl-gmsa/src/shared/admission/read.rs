@@ -1,13 +1,13 @@
-//! Reads the pod of a manifest as the webhooks do.
+//! A pod that is created, from a manifest or from the template of a workload, parsed once as the webhooks parse it.
 
 use std::sync::Arc;
 
-use gmsa_core::admission::Review;
+use gmsa_core::admission::{Review, pod::Pod};
 use serde_json::Value;
 use serde_path_to_error::{Deserializer, Segment, Track};
 
 /// A field of a pod has another type than Kubernetes gives it.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 #[error("the API server would refuse the pod: {expected}")]
 pub struct WrongType {
     /// The field, as a JSON Pointer in the pod.
@@ -16,8 +16,30 @@ pub struct WrongType {
     expected: String,
 }
 
+/// A pod that is created: its JSON, and its review, or why that cannot be parsed.
+pub struct NewPod {
+    pub json: Value,
+    review: Result<Arc<Review>, WrongType>,
+}
+
+impl NewPod {
+    pub fn new(namespace: &str, json: Value) -> Self {
+        Self { review: review_of(namespace, &json), json }
+    }
+
+    /// The review of its creation.
+    pub fn review(&self) -> Result<&Arc<Review>, WrongType> {
+        self.review.as_ref().map_err(WrongType::clone)
+    }
+
+    /// The pod as the webhooks read it; `None` where it cannot be parsed.
+    pub fn pod(&self) -> Option<&Pod> {
+        self.review.as_ref().ok()?.object.as_ref()
+    }
+}
+
 /// The review of a pod that is created in `namespace`.
-pub fn review_of(namespace: &str, pod: &Value) -> Result<Arc<Review>, WrongType> {
+pub(super) fn review_of(namespace: &str, pod: &Value) -> Result<Arc<Review>, WrongType> {
     let mut track = Track::new();
     Review::of_pod(namespace, Deserializer::new(pod, &mut track)).map(Arc::new).map_err(|error| {
         let text = error.to_string();

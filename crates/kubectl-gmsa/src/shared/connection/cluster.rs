@@ -20,6 +20,8 @@ const POD_CALL: Duration = Duration::from_secs(2);
 #[derive(Clone)]
 pub struct Cluster {
     pub api: Arc<ApiServer>,
+    /// The API server's address and the context, for errors.
+    pub address: String,
     pub namespace: String,
     /// How long one call may take.
     pub timeout: Duration,
@@ -52,7 +54,7 @@ impl Cluster {
             self.deadline()
         });
         read.await.map_err(|error| match error {
-            ListError::Call(error) => error.into(),
+            ListError::Call(error) => self.located(error),
             ListError::Unreadable(error) => error.into(),
             ListError::Path(error) => error.into(),
         })
@@ -83,7 +85,7 @@ impl Cluster {
     pub async fn delete(&self, path: &str, query: &str) -> anyhow::Result<bool> {
         let delete = async || {
             let request = Request::delete(format!("{path}{query}")).body(Vec::new())?;
-            self.api.call(request, self.deadline()).await?;
+            self.api.call(request, self.deadline()).await.map_err(|error| self.located(error))?;
             anyhow::Ok(())
         };
         match delete().await {
@@ -103,13 +105,25 @@ impl Cluster {
     }
 
     async fn call<T: DeserializeOwned>(&self, request: Request<Vec<u8>>) -> anyhow::Result<T> {
-        Ok(serde_json::from_slice(&self.api.call(request, self.deadline()).await?)?)
+        let answer = self.api.call(request, self.deadline()).await.map_err(|error| self.located(error))?;
+        Ok(serde_json::from_slice(&answer)?)
+    }
+
+    /// Names the API server where it did not answer: the kubeconfig may hold another address than its user thinks of.
+    fn located(&self, error: CallError) -> anyhow::Error {
+        match error {
+            CallError::Unreachable(_) | CallError::TimedOut(_) => {
+                anyhow::Error::from(error).context(self.address.clone())
+            }
+            other => other.into(),
+        }
     }
 
     /// Reads what is no JSON: a log, or what a pod serves in plain HTTP on one of its ports, through the API server.
     pub async fn read_text(&self, path: &str) -> anyhow::Result<String> {
         let limit = if path.contains("/proxy/") { POD_CALL.min(self.timeout) } else { self.timeout };
-        let answer = self.api.call(Request::get(path).body(Vec::new())?, Instant::now() + limit).await?;
+        let answer = self.api.call(Request::get(path).body(Vec::new())?, Instant::now() + limit).await;
+        let answer = answer.map_err(|error| self.located(error))?;
         Ok(String::from_utf8_lossy(&answer).into_owned())
     }
 }

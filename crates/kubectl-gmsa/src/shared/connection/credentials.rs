@@ -22,8 +22,10 @@ use gmsa_cluster::apiserver::proxy;
 const CHOSEN: &str = "chosen";
 
 impl Connection {
-    pub(super) async fn config(&self) -> anyhow::Result<kube::Config> {
+    /// The configuration, and the context that it is of, if any.
+    pub(super) async fn config(&self) -> anyhow::Result<(kube::Config, Option<String>)> {
         let file = self.read_kubeconfig()?;
+        let name = self.context.clone().or_else(|| file.current_context.clone());
         let is_empty = file.contexts.is_empty()
             && file.clusters.is_empty()
             && file.auth_infos.is_empty()
@@ -49,7 +51,7 @@ impl Connection {
         if let Some(insecure) = self.insecure_skip_tls_verify {
             config.accept_invalid_certs = insecure;
         }
-        Ok(config)
+        Ok((config, name))
     }
 
     /// The requested file, otherwise the files of `KUBECONFIG` or `~/.kube/config`, which need not exist.

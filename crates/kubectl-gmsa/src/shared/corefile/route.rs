@@ -18,7 +18,7 @@ pub struct Forward {
 
 /// Where a question about a domain goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum Destination {
     Forwarded(Forward),
     /// The zone is there and does not forward it.
     NotForwarded(String),
@@ -45,7 +45,7 @@ impl Corefile {
     }
 
     /// Where a question of a pod about the domain goes. The domain is in lower case, without a dot at its end.
-    pub fn answer(&self, domain: &str) -> Answer {
+    pub fn answer(&self, domain: &str) -> Destination {
         let of_pods = |zone: &&Zone| zone.transport == DNS && zone.port == self.port() && is_within(domain, &zone.name);
         let zones = self.servers.iter().flat_map(|server| server.zones.iter().map(move |zone| (server, zone)));
         // The first of the longest: of zones that contain the same name, the longer one has more labels. The root is the shortest.
@@ -53,8 +53,10 @@ impl Corefile {
         let most_specific = zones
             .filter(|(_, zone)| of_pods(zone))
             .reduce(|best, next| if length(next.1) > length(best.1) { next } else { best });
-        let Some((server, zone)) = most_specific else { return Answer::Nowhere };
-        server.forward(domain, zone).map_or_else(|| Answer::NotForwarded(zone.name.clone()), Answer::Forwarded)
+        let Some((server, zone)) = most_specific else { return Destination::Nowhere };
+        server
+            .forward(domain, zone)
+            .map_or_else(|| Destination::NotForwarded(zone.name.clone()), Destination::Forwarded)
     }
 
     /// The port of a zone of exactly this name, where none of the name is at the port at which pods ask.

@@ -20,9 +20,9 @@ fn read_with(text: &str, custom: &[(&str, &str)]) -> Corefile {
     Corefile::parse(text, &files).unwrap()
 }
 
-fn forwarded(zone: &str, servers: &[&str]) -> Answer {
+fn forwarded(zone: &str, servers: &[&str]) -> Destination {
     let servers = servers.iter().map(|&server| server.to_owned()).collect();
-    Answer::Forwarded(Forward { zone: zone.to_owned(), servers, is_sequential: false })
+    Destination::Forwarded(Forward { zone: zone.to_owned(), servers, is_sequential: false })
 }
 
 fn names(server: &Server) -> Vec<&str> {
@@ -212,7 +212,7 @@ contoso.com.:53 tls://corp.local {
 }";
     let read = read(rke2);
     assert_eq!(read.servers[0].plugins[3].arguments, ["cluster.local", "cluster.local", "in-addr.arpa", "ip6.arpa"]);
-    let Answer::Forwarded(forward) = read.answer("contoso.com") else { panic!("{read:?}") };
+    let Destination::Forwarded(forward) = read.answer("contoso.com") else { panic!("{read:?}") };
     assert!(forward.is_sequential);
     let [contoso, corp] = &read.servers[1].zones[..] else { panic!("{read:?}") };
     assert_eq!((contoso.name.as_str(), contoso.port, contoso.transport), ("contoso.com", 53, "dns"));
@@ -267,7 +267,7 @@ hostname.bind:5353 {
     let read = read(openshift);
     assert_eq!(read.port(), 5353);
     assert_eq!(read.answer("emea.contoso.com"), forwarded("emea.contoso.com", &["10.0.0.4", "10.0.0.5:5353"]));
-    assert_eq!(read.answer("hostname.bind"), Answer::NotForwarded("hostname.bind".to_owned()));
+    assert_eq!(read.answer("hostname.bind"), Destination::NotForwarded("hostname.bind".to_owned()));
     // A zone that was added at the port of DNS.
     let read = super::Corefile::parse(&format!("{openshift}corp.local {{\n forward . 10.0.0.4\n}}"), NO_FILES).unwrap();
     assert_eq!((read.other_port("corp.local"), read.other_port("contoso.com")), (Some(53), None));
@@ -288,7 +288,7 @@ fn the_most_specific_stub_domain_wins() {
     ]);
     assert_eq!(stubs.answer("emea.contoso.com"), forwarded("contoso.com", &["10.0.0.2"]));
     assert_eq!(stubs.answer("fabrikam.com"), forwarded("com", &["10.0.0.1"]));
-    assert_eq!(stubs.answer("fabrikam.org"), Answer::Nowhere);
+    assert_eq!(stubs.answer("fabrikam.org"), Destination::Nowhere);
 }
 
 #[test]
@@ -299,7 +299,7 @@ fn snippets_imports_quotes_and_commas() {
     assert_eq!(names(&found.servers[0]), ["forward", "log", "errors"]);
     assert_eq!(names(&found.servers[1]), ["forward", "log", "whoami"]);
     assert_eq!(found.answer("corp.local"), forwarded("corp.local", &["10.0.0.4"]));
-    assert_eq!(found.answer("dev.contoso.com"), Answer::NotForwarded("contoso.com".to_owned()));
+    assert_eq!(found.answer("dev.contoso.com"), Destination::NotForwarded("contoso.com".to_owned()));
     assert_eq!(found.unread, ["import other/*.conf"]);
     // A variable stays as it is written.
     let found = read("{$DOMAIN}:53 {\n  forward . {$DNS}\n}\n.:53 {\n  forward . {%DNS%} 10.0.0.4\n}");
@@ -312,7 +312,7 @@ fn a_block_without_braces_reaches_to_the_end() {
     let found = read(".:1053\nforward . 10.0.0.4\n\nlog");
     assert_eq!((names(&found.servers[0]), found.port()), (vec!["forward", "log"], 1053));
     assert_eq!(read("\u{feff}# nothing\r\n"), Corefile::default());
-    assert_eq!(read("").answer("contoso.com"), Answer::Nowhere);
+    assert_eq!(read("").answer("contoso.com"), Destination::Nowhere);
 }
 
 #[test]
@@ -366,7 +366,7 @@ proptest! {
             let plugins = read.servers.iter().flat_map(|server| &server.plugins);
             prop_assert!(plugins.map(words).sum::<usize>() <= MAX_WORDS * (MAX_IMPORTS + 1));
             for domain in ["contoso.com", "cluster.local", "."] {
-                if let Answer::Forwarded(forward) = read.answer(domain) {
+                if let Destination::Forwarded(forward) = read.answer(domain) {
                     let _ = forward.servers.iter().filter(|server| is_public(server) || is_of_node(server)).count();
                 }
             }

@@ -8,7 +8,7 @@ use gmsa_core::{
 };
 use serde::Serialize;
 
-use super::{Outcome, Place, Totals, file, line, sentence, table::status};
+use super::{Outcome, ReportRow, Totals, file, line, sentence, table::status};
 
 /// The version of the object. It rises when a field goes or means something else, not when there is a new one.
 const VERSION: u32 = 1;
@@ -40,7 +40,7 @@ pub(super) fn text(value: &impl Serialize) -> anyhow::Result<String> {
 #[derive(Serialize)]
 struct ReportJson<'r> {
     totals: &'r Totals,
-    places: &'r [Place],
+    places: &'r [ReportRow],
     findings: Vec<Finding<'r>>,
 }
 
@@ -84,7 +84,7 @@ impl<'f> From<&'f Diagnostic> for Finding<'f> {
 pub(super) fn report(
     outcome: Outcome,
     totals: &Totals,
-    places: &[Place],
+    places: &[ReportRow],
     findings: &[Diagnostic],
 ) -> anyhow::Result<String> {
     object(outcome, ReportJson { totals, places, findings: findings.iter().map(Finding::from).collect() })

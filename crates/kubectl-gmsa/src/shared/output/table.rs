@@ -12,7 +12,7 @@ use gmsa_core::{
     quote::{self, lines, one_line},
 };
 
-use super::{Folded, Place, Style, also, file, left_out, sentence};
+use super::{Folded, ReportRow, Style, also, file, left_out, sentence};
 
 /// A table of these columns.
 pub fn table<const COLUMNS: usize>(head: [&str; COLUMNS], rows: &BTreeSet<[String; COLUMNS]>) -> String {
@@ -45,7 +45,7 @@ fn aligned<'r, const COLUMNS: usize>(
 }
 
 /// A table of what will happen, then each finding with its fix.
-pub(super) fn report(rows: &[Place], findings: &[Folded<'_>], summary: &str, style: Style) -> String {
+pub(super) fn report(rows: &[ReportRow], findings: &[Folded<'_>], summary: &str, style: Style) -> String {
     let mut out = String::new();
     if !rows.is_empty() {
         places(&mut out, rows, style);
@@ -71,12 +71,13 @@ fn line(out: &mut String, text: &str) {
     out.push('\n');
 }
 
-fn places(out: &mut String, places: &[Place], style: Style) {
-    fn row(place: &Place) -> [&str; 3] {
+fn places(out: &mut String, places: &[ReportRow], style: Style) {
+    fn row(place: &ReportRow) -> [&str; 3] {
         [&place.object, &place.slot, place.credential_spec.as_deref().unwrap_or("-")]
     }
     let lines = aligned(["OBJECT", "SLOT", "CREDENTIAL SPEC"], places.iter().map(row));
-    let result = |place: &Place| style.level((!place.admitted).then_some(Severity::Error), &one_line(&place.result));
+    let result =
+        |place: &ReportRow| style.level((!place.admitted).then_some(Severity::Error), &one_line(&place.result));
     let results = std::iter::once(style.bold("RESULT")).chain(places.iter().map(result));
     for (cells, result) in lines.iter().zip(results) {
         line(out, &format!("{cells}  {result}"));

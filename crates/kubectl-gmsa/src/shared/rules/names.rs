@@ -12,7 +12,7 @@ use gmsa_core::{
 };
 use serde_json::Value;
 
-use super::{Reading, Subject};
+use super::{FixTarget, Reading};
 use crate::shared::{installer::Installer, workloads::Kind};
 
 /// What is known of the objects that a breach is about. They can be from any source.
@@ -39,7 +39,7 @@ pub struct Names<'n> {
     /// Whether the pod exists.
     pub exists: bool,
     /// Whose pods are meant.
-    pub subject: Option<Subject<'n>>,
+    pub subject: Option<FixTarget<'n>>,
     /// Who installed the webhook.
     pub installer: Option<&'n Installer>,
     /// The namespace and the name of the Deployment of the webhook.

@@ -1,16 +1,16 @@
 //! Statuses as numbers in a text: `0xc0020017`, `#3489792023`, `-1073610729`, `error 1355`.
 
-use super::{status::Status, symbols::KERBEROS_WORDS};
+use super::{status::WindowsStatus, symbols::KERBEROS_WORDS};
 
 /// The text as one number.
-pub(super) fn alone(text: &str) -> Option<Status> {
+pub(super) fn alone(text: &str) -> Option<WindowsStatus> {
     let text = text.trim_matches(|c: char| c.is_whitespace() || "()[]{}<>,.;:'\"`".contains(c));
     // As C writes it.
     let text = text.trim_end_matches(['l', 'L']);
     hexadecimal(text).or_else(|| bare(text)).or_else(|| decimal(text)).or_else(|| {
         // Without a prefix, as a debugger prints them; with a letter, so that it is no decimal number.
         let is_hex = text.bytes().all(|b| b.is_ascii_hexdigit()) && text.bytes().any(|b| b.is_ascii_alphabetic());
-        let status = is_hex.then(|| u32::from_str_radix(text, 16).ok().map(Status)).flatten()?;
+        let status = is_hex.then(|| u32::from_str_radix(text, 16).ok().map(WindowsStatus)).flatten()?;
         let is_code = text.len() == 8 || status.is_named() && text.bytes().any(|b| b.is_ascii_digit());
         is_code.then_some(status)
     })
@@ -19,7 +19,7 @@ pub(super) fn alone(text: &str) -> Option<Status> {
 /// The numbers that the text gives as a status: hexadecimal ones, negative ones, ones with the highest bit as in every failed HRESULT
 /// and NTSTATUS, and small ones after words as in `System error 53`. In a text about Kerberos or LDAP, `error code 49` counts too. A small
 /// hexadecimal number needs such a word, or the same number before it: others are addresses and flags. The text is in its normal form.
-pub(super) fn find(text: &str) -> impl Iterator<Item = Status> {
+pub(super) fn find(text: &str) -> impl Iterator<Item = WindowsStatus> {
     let has_codes = KERBEROS_WORDS.iter().chain(&["ldap"]).any(|protocol| text.contains(protocol));
     let (mut before, mut first) = ("", "");
     text.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '#' | '-' | '_' | '/'))
@@ -34,9 +34,10 @@ pub(super) fn find(text: &str) -> impl Iterator<Item = Status> {
             let is_exit = is_behind(&["code", "status", "exitcode"]) && first.to_ascii_lowercase().starts_with("exit");
             let is_named = is_behind(&["error", "substatus", "failure", "systemfehler", "fehlercode"])
                 || (has_codes && is_behind(&["code"]));
-            let is_status =
-                |Status(value): &Status| *value > i32::MAX as u32 || is_named || (is_exit && *value > 0xffff);
-            let is_told = |status: &Status| {
+            let is_status = |WindowsStatus(value): &WindowsStatus| {
+                *value > i32::MAX as u32 || is_named || (is_exit && *value > 0xffff)
+            };
+            let is_told = |status: &WindowsStatus| {
                 status.0 > 0xff
                     || is_named
                     || is_behind(&["code", "status", "failed", "with", "hresult", "result", "returned"])
@@ -70,13 +71,13 @@ pub(super) fn exit(text: &str) -> Option<u32> {
 
 /// Without a prefix, as netlogon.log and some clients write statuses: `c000005e`, `80090303`. No decimal number of eight digits is a failure, and
 /// a hash would have to be the value of one that has a name.
-fn bare(word: &str) -> Option<Status> {
+fn bare(word: &str) -> Option<WindowsStatus> {
     let is_status = word.len() == 8 && word.bytes().all(|b| b.is_ascii_hexdigit());
-    let status = is_status.then(|| u32::from_str_radix(word, 16).ok().map(Status)).flatten()?;
+    let status = is_status.then(|| u32::from_str_radix(word, 16).ok().map(WindowsStatus)).flatten()?;
     Some(status).filter(|status| status.is_failure() && status.is_named())
 }
 
-fn hexadecimal(word: &str) -> Option<Status> {
+fn hexadecimal(word: &str) -> Option<WindowsStatus> {
     let digits = word.strip_prefix("0x").or_else(|| word.strip_prefix("0X"))?;
     // A signed status is printed as 64 bits by some tools.
     let digits = match digits.len() {
@@ -89,16 +90,20 @@ fn hexadecimal(word: &str) -> Option<Status> {
     if digits.len() > 8 || !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
         return None;
     }
-    u32::from_str_radix(digits, 16).ok().map(Status)
+    u32::from_str_radix(digits, 16).ok().map(WindowsStatus)
 }
 
 /// Unsigned, or signed as Windows prints an exit code.
-fn decimal(word: &str) -> Option<Status> {
+fn decimal(word: &str) -> Option<WindowsStatus> {
     let digits = word.strip_prefix('#').unwrap_or(word);
     if let Ok(value) = digits.parse::<u32>() {
-        return Some(Status(value));
+        return Some(WindowsStatus(value));
     }
-    digits.starts_with('-').then(|| digits.parse::<i32>().ok()).flatten().map(|value| Status(value.cast_unsigned()))
+    digits
+        .starts_with('-')
+        .then(|| digits.parse::<i32>().ok())
+        .flatten()
+        .map(|value| WindowsStatus(value.cast_unsigned()))
 }
 
 #[cfg(test)]
@@ -135,7 +140,7 @@ mod tests {
             ("-2147483649", None),
             ("", None),
         ] {
-            assert_eq!(alone(text), expected.map(Status), "{text}");
+            assert_eq!(alone(text), expected.map(WindowsStatus), "{text}");
         }
     }
 
@@ -159,7 +164,8 @@ mod tests {
 
     #[test]
     fn a_number_counts_only_where_it_is_a_status() {
-        let numbers = |text| find(&super::super::normal::normal(text)).map(|Status(value)| value).collect::<Vec<_>>();
+        let numbers =
+            |text| find(&super::super::normal::normal(text)).map(|WindowsStatus(value)| value).collect::<Vec<_>>();
         assert_eq!(numbers("winapi error #3489792023: unknown"), [0xd002_0017]);
         assert_eq!(numbers("System error 53 has occurred."), [53]);
         assert_eq!(numbers("is unavailable. (0xC0020017)."), [0xc002_0017]);

@@ -3,7 +3,7 @@
 use gmsa_core::diagnostic::Severity;
 
 use super::{
-    Family, Fix, Names, Rule, RuleEntry, Subject,
+    Family, Fix, FixTarget, Names, Rule, RuleEntry,
     Words::{Codes, Exit, General, Message, Refusal, Start, StartCodes},
     family,
     text::DENIED,
@@ -392,7 +392,7 @@ family! { "Pods" {
 
 /// What shows why a workload lacks pods.
 fn describe(names: &Names<'_>) -> Option<Fix> {
-    let Subject::Workload { kind, name, .. } = names.subject? else { return None };
+    let FixTarget::Workload { kind, name, .. } = names.subject? else { return None };
     let verb = format!("describe {}", kind.as_str().to_ascii_lowercase());
     let describe = names.subject?.command(&verb, name, "")?;
     Some(Fix::run(format!("{describe} shows its events and conditions.")))

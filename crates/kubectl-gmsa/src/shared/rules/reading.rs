@@ -192,7 +192,7 @@ enum Gap {
     Word,
 }
 
-struct Part {
+struct PatternPart {
     pattern: usize,
     /// Before it; `None` for the first of a pattern.
     gap: Option<Gap>,
@@ -205,7 +205,7 @@ struct Part {
 struct Table {
     patterns: Vec<Pattern>,
     /// The last of a pattern first, so that one place is never two parts of it.
-    parts: Vec<Part>,
+    parts: Vec<PatternPart>,
     /// `None` if the parts were too many for it, which a test rules out.
     automaton: Option<NFA>,
 }
@@ -219,7 +219,7 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
         let count = of_pattern.len();
         for (index, (gap, text)) in of_pattern.into_iter().enumerate().rev() {
             let is_last = index + 1 == count;
-            parts.push(Part { pattern, gap, is_last, is_refusal, length: text.len() });
+            parts.push(PatternPart { pattern, gap, is_last, is_refusal, length: text.len() });
             texts.push(text);
         }
     }

@@ -11,7 +11,7 @@ use super::{
 
 /// A status as a text writes it, in any of its forms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Status(pub u32);
+pub struct WindowsStatus(pub u32);
 
 /// In an HRESULT, says that the rest is an NTSTATUS: `FACILITY_NT_BIT`.
 const NT_BIT: u32 = 0x1000_0000;
@@ -21,7 +21,7 @@ const WIN32: u32 = 0x8007_0000;
 const COMPUTE: (u32, u32) = (0x8037_0000, 0xc037_0000);
 const UPPER: u32 = 0xffff_0000;
 
-impl Status {
+impl WindowsStatus {
     /// The form that the table has: a Win32 code and an NTSTATUS as such, everything else as an HRESULT.
     fn normal(self) -> u32 {
         match self.0 {
@@ -136,19 +136,19 @@ impl Status {
 }
 
 /// The statuses whose names a text in its normal form holds: `nltest` prints them.
-pub(super) fn named(text: &str) -> impl Iterator<Item = Status> {
+pub(super) fn named(text: &str) -> impl Iterator<Item = WindowsStatus> {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     words.filter(|word| word.contains('_')).filter_map(of_name)
 }
 
 /// The status of this name.
-pub(super) fn of_name(word: &str) -> Option<Status> {
+pub(super) fn of_name(word: &str) -> Option<WindowsStatus> {
     // As Samba writes them.
     let name = word.get(3..).filter(|name| {
         let is_of_samba = word.get(..3).is_some_and(|start| start.eq_ignore_ascii_case("nt_"));
         is_of_samba && name.get(..7).is_some_and(|start| start.eq_ignore_ascii_case("status_"))
     });
-    symbols::value(name.unwrap_or(word)).map(Status)
+    symbols::value(name.unwrap_or(word)).map(WindowsStatus)
 }
 
 /// The messages of Windows, which `net helpmsg` prints, by which statuses are recognized: a part of each in lower case. The last are in other
@@ -296,11 +296,11 @@ mod tests {
             (0xd037_0101, "HCS_E_IMAGE_MISMATCH"),
             (0xd000_006d, "STATUS_LOGON_FAILURE"),
         ] {
-            assert_eq!(Status(written).name(), name, "{written:#x}");
-            assert!(Status(written).explain(None).is_some(), "{written:#x}");
+            assert_eq!(WindowsStatus(written).name(), name, "{written:#x}");
+            assert!(WindowsStatus(written).explain(None).is_some(), "{written:#x}");
         }
         for unknown in [1, 0x0001_0005, 0x8007_0001, 0xd000_00ff, u32::MAX] {
-            assert_eq!(Status(unknown).explain(None), None, "{unknown:#x}");
+            assert_eq!(WindowsStatus(unknown).explain(None), None, "{unknown:#x}");
         }
     }
 
@@ -311,7 +311,7 @@ mod tests {
             _ => Vec::new(),
         });
         for name in of_rules.chain(MESSAGES.iter().map(|(name, _)| *name)) {
-            let status = Status(symbols::value(name).unwrap_or_else(|| panic!("{name}")));
+            let status = WindowsStatus(symbols::value(name).unwrap_or_else(|| panic!("{name}")));
             assert_eq!(status.normal(), status.0, "{name}");
             assert!(status.explain(None).is_some(), "{name}");
         }

@@ -74,7 +74,7 @@ fn named(table: &'static [(u32, &'static str)], value: u32) -> Option<&'static s
     table.iter().find(|(known, _)| *known == value).map(|(_, name)| *name)
 }
 
-/// The name of a status of Windows, in the form that [`Status`](super::Status) normalizes to.
+/// The name of a status of Windows, in the form that [`WindowsStatus`](super::WindowsStatus) normalizes to.
 pub(super) fn name(value: u32) -> Option<&'static str> {
     NAMES.get(&value).copied().or_else(|| named(OTHERS, value))
 }

@@ -117,6 +117,10 @@ fn what_is_no_error_of_these_is_not_explained() {
         "replicaset web-85c0ffee scaled up from 0 to 1, 0x5 of 0x57",
         "Normal  Scheduled  9s  default-scheduler  Successfully assigned shop/web to win-1",
         "HTTP/1.1 500 Internal Server Error",
+        "ERROR 2003 (HY000): Can't connect to MySQL server on 'db' (111)",
+        "ERROR 1045 (28000): Access denied for user 'app'@'10.0.0.1' (using password: YES)",
+        "redis.exceptions.ConnectionError: Error 111 connecting to redis:6379. Connection refused.",
+        "Error 104 while reading from socket: (104, 'Connection reset by peer')",
     ] {
         assert_eq!(explained(text), Vec::<String>::new(), "{text}");
     }

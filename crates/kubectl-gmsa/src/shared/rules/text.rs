@@ -23,7 +23,7 @@ use super::{
     normal::normal,
     number,
     reading::{Reading, Says, Span},
-    status::{self, Status},
+    status::{self, WindowsStatus},
     symbols, words,
 };
 
@@ -320,7 +320,7 @@ fn names_rule(before: &str, after: &str) -> bool {
 }
 
 fn of_others(text: &str) -> (Vec<Explanation>, Reading) {
-    if let Some(name) = number::alone(text).and_then(|Status(value)| symbols::of_mit(value)) {
+    if let Some(name) = number::alone(text).and_then(|WindowsStatus(value)| symbols::of_mit(value)) {
         return of_others(name);
     }
     let alone = |word: &str| number::alone(word).or_else(|| status::of_name(word));
@@ -331,7 +331,7 @@ fn of_others(text: &str) -> (Vec<Explanation>, Reading) {
     }
     let text = &normal(text);
     let of_protocol = symbols::of_protocol(text);
-    let symbol = |Status(value)| of_protocol(value).or_else(|| symbols::of_mit(value));
+    let symbol = |WindowsStatus(value)| of_protocol(value).or_else(|| symbols::of_mit(value));
     let names: Vec<_> = number::find(text).filter_map(symbol).take(MAX_FOUND).collect();
     let reading = Reading::of_normal(text).and(Reading::of(&names.join(" ")));
     let phase = Phase::of(text);
@@ -340,16 +340,16 @@ fn of_others(text: &str) -> (Vec<Explanation>, Reading) {
     let (words, messages) = sentences(&reading, phase, is_told);
     let is_named = !words.is_empty();
     let mut found = if is_named { words } else { messages };
-    let events = Events::of(text);
+    let events = EventNumbers::of(text);
     found.extend(no_faults(&reading, &events));
-    let counts = |status: &Status| status.0 > 0 && (names.is_empty() || status.0 > 0xff);
+    let counts = |status: &WindowsStatus| status.0 > 0 && (names.is_empty() || status.0 > 0xff);
     // As with sentences, the last is the cause of those before it.
     let mut statuses: Vec<_> = number::find(text).chain(status::named(text)).filter(counts).collect();
     statuses.reverse();
     let mut seen = HashSet::new();
-    statuses.retain(|Status(value)| seen.insert(*value));
+    statuses.retain(|WindowsStatus(value)| seen.insert(*value));
     drop(seen);
-    let explained = |status: &Status| status.explain(phase).filter(|_| is_told || !status.is_vague());
+    let explained = |status: &WindowsStatus| status.explain(phase).filter(|_| is_told || !status.is_vague());
     if !is_named {
         found.extend(statuses.iter().filter_map(explained).take(MAX_FOUND));
     }
@@ -376,8 +376,8 @@ fn without_fault(text: &str, general: Option<Explanation>, is_alone: bool) -> Ve
 }
 
 /// The statuses that are ones at any place, by their form, their name or the word before them.
-fn unknown<'s>(text: &str, statuses: &'s [Status]) -> impl Iterator<Item = &'s Status> {
-    let by_name: HashSet<u32> = status::named(text).map(|Status(value)| value).collect();
+fn unknown<'s>(text: &str, statuses: &'s [WindowsStatus]) -> impl Iterator<Item = &'s WindowsStatus> {
+    let by_name: HashSet<u32> = status::named(text).map(|WindowsStatus(value)| value).collect();
     let called = called_errors(text);
     let is_of_windows = text.contains("system error") || text.contains("win32");
     statuses.iter().filter(move |status| {
@@ -387,13 +387,18 @@ fn unknown<'s>(text: &str, statuses: &'s [Status]) -> impl Iterator<Item = &'s S
     })
 }
 
-/// The numbers behind `error`, `error code` and the like.
+/// The numbers behind `error`, `error code` and the like, as Windows writes them. Databases and libraries of Linux number their errors too:
+/// `ERROR 1045 (28000)`, `Error 111 connecting to`.
 fn called_errors(text: &str) -> HashSet<u32> {
     let number = |(at, word): (usize, &str)| {
         let rest = text.get(at + word.len()..)?;
         let rest = rest.strip_prefix(" code").unwrap_or(rest);
         let rest = rest.strip_prefix(':').unwrap_or(rest).strip_prefix(' ')?;
-        rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+        let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        let (number, after) = rest.split_at_checked(end)?;
+        let is_of_windows =
+            !after.starts_with(' ') || [" has occurred", " (0x"].iter().any(|words| after.starts_with(words));
+        number.parse().ok().filter(|_| is_of_windows)
     };
     text.match_indices("error").filter_map(number).collect()
 }
@@ -453,7 +458,7 @@ fn sentences(reading: &Reading, phase: Option<Phase>, is_told: bool) -> (Vec<Exp
             Says::OfRule(rule, Start(_)) => fault(quoted(pattern.words), Some(Phase::Start), rule),
             Says::OfRule(rule, Message(_)) => fault(quoted(pattern.words), None, rule),
             Says::OfWindows(name) => {
-                let status = symbols::value(name).map(Status).filter(|status| is_told || !status.is_vague());
+                let status = symbols::value(name).map(WindowsStatus).filter(|status| is_told || !status.is_vague());
                 let Some(explained) = status.and_then(|status| status.explain(phase)) else { continue };
                 let found = format!("{}: {}", quoted(pattern.words), explained.found);
                 of_windows.insert(index, Explanation { found, ..explained });
@@ -497,7 +502,7 @@ fn outermost(mut spans: Vec<(Span, usize)>) -> Vec<(Span, usize)> {
 }
 
 /// What says that a step succeeded.
-fn no_faults(reading: &Reading, events: &Events<'_>) -> Vec<Explanation> {
+fn no_faults(reading: &Reading, events: &EventNumbers<'_>) -> Vec<Explanation> {
     let of_words = reading.found().filter_map(|(pattern, _)| match pattern.says {
         Says::NoFault(what) => Some((quoted(pattern.words), what)),
         _ => None,
@@ -514,7 +519,7 @@ fn is_ours(text: &str) -> bool {
 }
 
 /// The first general words of the table, or the first event.
-fn general(reading: &Reading, events: &Events<'_>) -> Option<Explanation> {
+fn general(reading: &Reading, events: &EventNumbers<'_>) -> Option<Explanation> {
     let is_ours = is_ours(events.text);
     words().find_map(|(rule, words)| {
         let found = match words {
@@ -527,12 +532,12 @@ fn general(reading: &Reading, events: &Events<'_>) -> Option<Explanation> {
 }
 
 /// The numbers that can be those of events of Windows, in a text.
-struct Events<'t> {
+struct EventNumbers<'t> {
     text: &'t str,
     numbers: HashSet<u32>,
 }
 
-impl<'t> Events<'t> {
+impl<'t> EventNumbers<'t> {
     fn of(text: &'t str) -> Self {
         let of_rules = words().map(|(_, words)| words);
         let of_table = of_rules.chain(NO_FAULTS.iter().flat_map(|(words, _)| words.iter().copied()));

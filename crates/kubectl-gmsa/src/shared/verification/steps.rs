@@ -1,7 +1,7 @@
 //! The commands, in the order in which their answers depend on each other, and what the answers mean.
 
 use super::{CommandOutput, Identity, not_checked, user::User};
-use crate::shared::rules::{self, Names, Phase, Status};
+use crate::shared::rules::{self, Names, Phase, WindowsStatus};
 use gmsa_core::diagnostic::{Check, Diagnostic};
 
 /// What a container is asked, one check each.
@@ -133,8 +133,8 @@ const LDAP: &str = "389";
 
 fn found_by_code((step, about): (Asked, &'static str), code: u32, identity: &Identity, command: &[String]) -> Check {
     let number = if code < 0x1_0000 { code.to_string() } else { format!("{code:#x}") };
-    let name = Status(code).name();
-    let rule = match (step, Status(code).rule(Phase::Running)) {
+    let name = WindowsStatus(code).name();
+    let rule = match (step, WindowsStatus(code).rule(Phase::Running)) {
         // Without a credential spec there is no NETLOGON to answer (Kubernetes: Configure GMSA, troubleshooting).
         (Asked::CredentialSpec, Some(rule)) if *rule == rules::NO_SECURE_CHANNEL => &rules::NO_CREDENTIALS,
         // `klist` answers so where the directory has no such service principal name.

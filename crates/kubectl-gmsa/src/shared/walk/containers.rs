@@ -13,7 +13,7 @@ use super::{
 use crate::shared::{
     output::first_five,
     pods::ClusterPod,
-    rules::{self, Names, Phase, Subject},
+    rules::{self, FixTarget, Names, Phase},
     workloads::Kind,
 };
 use gmsa_core::{
@@ -55,7 +55,7 @@ const HOOK: &str = "The command of `lifecycle.postStart` failed, so the kubelet 
 /// A pod, and what is known about it.
 pub struct Seen<'p> {
     pub pod: &'p ClusterPod,
-    pub subject: Subject<'p>,
+    pub subject: FixTarget<'p>,
     pub events: &'p Events,
 }
 
@@ -289,14 +289,14 @@ impl<'p> Seen<'p> {
             let of_container = troubles.first().and_then(|(container, _)| self.see_logs(container));
             let fix = of_container.or_else(|| {
                 let delete = self.subject.command("delete pod", self.name(), "")?;
-                matches!(self.subject, Subject::Workload { .. }).then(|| format!(
+                matches!(self.subject, FixTarget::Workload { .. }).then(|| format!(
                     "Remove what the message names; set requests that fit the container, so that its node has room for it. Its controller has created, or \
                      creates, a new Pod; this one is only a record: {delete}."
                 ))
             })?;
             // Its template cannot be changed, and it starts no pod any more once it has failed.
             let again = match self.subject {
-                Subject::Workload { kind: Kind::Job, name, .. } => self.subject.command("delete job", name, ""),
+                FixTarget::Workload { kind: Kind::Job, name, .. } => self.subject.command("delete job", name, ""),
                 _ => None,
             };
             let again = again.map(|delete| format!(" Then start the Job again: {delete}, and apply its manifest."));
@@ -358,7 +358,7 @@ impl<'p> Seen<'p> {
 
     /// The command that changes a container of a template. A Job's template is immutable, and existing pods of a ReplicaSet keep theirs.
     fn set(&self, what: &str, container: &ContainerStatus, more: &str) -> Option<String> {
-        let Subject::Workload { kind, name, .. } = self.subject else { return None };
+        let FixTarget::Workload { kind, name, .. } = self.subject else { return None };
         let can_change = !matches!(kind, Kind::Job | Kind::ReplicaSet) && is_dns_label(&container.name);
         let verb = format!("set {what} {}", kind.as_str().to_ascii_lowercase());
         if can_change { self.subject.command(&verb, name, more) } else { None }

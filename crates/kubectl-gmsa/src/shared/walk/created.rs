@@ -12,7 +12,7 @@ use super::{
     events::Events,
     pod::{is_cause, steps},
     scheduling::Nodes,
-    workload::{Idle, Maker, Workload, is_active},
+    workload::{Idle, Maker, WorkloadTree, is_active},
 };
 use crate::shared::{
     pods::ClusterPod,
@@ -27,7 +27,7 @@ pub type Walked<'w> = (&'w ClusterPod, Vec<Check>);
 
 /// The pod of a workload that got least far, from the newest template with a failing pod, or else a running one. Ended pods count only if
 /// the workload has no other, or has given up.
-pub fn worst<'w>(workload: &'w Workload, nodes: &Nodes, events: &Events) -> Option<Walked<'w>> {
+pub fn worst<'w>(workload: &'w WorkloadTree, nodes: &Nodes, events: &Events) -> Option<Walked<'w>> {
     let first = |counts: fn(&ClusterPod) -> bool| {
         // What an older template made is being replaced.
         let has_current = workload.current().iter().flat_map(|maker| &maker.pods).any(counts);
@@ -49,7 +49,7 @@ pub fn worst<'w>(workload: &'w Workload, nodes: &Nodes, events: &Events) -> Opti
 }
 
 /// The step: whether its pods were created, and if not, what the API server said.
-pub fn created(workload: &Workload, worst: Option<&Walked<'_>>, events: &Events) -> Check {
+pub fn created(workload: &WorkloadTree, worst: Option<&Walked<'_>>, events: &Events) -> Check {
     let (wanted, idle) = workload.wanted();
     let is_broken = worst.is_some_and(|(_, checks)| checks.iter().any(is_cause));
     if wanted == 0 && workload.given_up().is_none() {
@@ -86,8 +86,8 @@ pub fn created(workload: &Workload, worst: Option<&Walked<'_>>, events: &Events)
 }
 
 /// The API server refuses its pods with this message.
-fn refusal(workload: &Workload, count: &str, message: &str) -> Diagnostic {
-    let (said, pod) = (rules::said(message), workload.pod.as_ref());
+fn refusal(workload: &WorkloadTree, count: &str, message: &str) -> Diagnostic {
+    let (said, pod) = (rules::said(message), workload.template.pod());
     let names = Names {
         namespace: Some(&workload.namespace),
         service_account: pod.map(Pod::service_account),
@@ -99,14 +99,14 @@ fn refusal(workload: &Workload, count: &str, message: &str) -> Diagnostic {
 }
 
 /// A pod that is being deleted and is still there.
-fn ending(workload: &Workload, pod: &ClusterPod, count: &str, events: &Events) -> Diagnostic {
+fn ending(workload: &WorkloadTree, pod: &ClusterPod, count: &str, events: &Events) -> Diagnostic {
     let seen = Seen { pod, subject: workload.subject(), events };
     let (text, fix) = seen.why_ending();
     missing(workload, format!("{count}, and pod {} {text}", pod.place().1)).fixed(fix)
 }
 
 /// A failed Job, none of whose pods shows the cause any more.
-fn over(workload: &Workload, why: &str, text: String) -> Diagnostic {
+fn over(workload: &WorkloadTree, why: &str, text: String) -> Diagnostic {
     let found = missing(workload, text);
     let again = workload.subject().command("delete job", &workload.name, "");
     let again = again.filter(|_| workload.kind == Kind::Job && why.contains("deadline"));
@@ -116,8 +116,8 @@ fn over(workload: &Workload, why: &str, text: String) -> Diagnostic {
 }
 
 /// A workload that wants no pod, and what has it want some.
-fn without_pods(workload: &Workload, idle: Idle) -> Check {
-    let Workload { kind, name, .. } = workload;
+fn without_pods(workload: &WorkloadTree, idle: Idle) -> Check {
+    let WorkloadTree { kind, name, .. } = workload;
     let text = format!("no pod is wanted: {}", idle.as_str());
     let (subject, word) = (workload.subject(), kind.as_str().to_ascii_lowercase());
     let (rule, severity, fix) = match idle {
@@ -136,18 +136,18 @@ fn without_pods(workload: &Workload, idle: Idle) -> Check {
 }
 
 /// A paused Deployment: its controller rolls out no change.
-fn paused(workload: &Workload, count: &str) -> Diagnostic {
+fn paused(workload: &WorkloadTree, count: &str) -> Diagnostic {
     let found = missing(workload, format!("{count}, and it is paused: its controller rolls out no change"));
     let resume = workload.subject().command("rollout resume deployment", &workload.name, "");
     found.fixed(resume.map(|resume| format!("{resume}.")))
 }
 
-fn missing(workload: &Workload, text: String) -> Diagnostic {
+fn missing(workload: &WorkloadTree, text: String) -> Diagnostic {
     rules::found(&rules::PODS_MISSING, text, &Names { subject: Some(workload.subject()), ..Names::default() })
 }
 
 /// Why pods that are missing are refused: by the newest event since a pod was created, or by a condition, which keeps the first message.
-fn refused<'w>(workload: &'w Workload, events: &'w Events) -> Option<&'w str> {
+fn refused<'w>(workload: &'w WorkloadTree, events: &'w Events) -> Option<&'w str> {
     let lacking = || workload.current().iter().filter(|maker| maker.lacks());
     let event = |maker: &Maker| {
         let newest = |reason| events.newest(maker.uid(), |event| event.reason == reason);
@@ -163,7 +163,7 @@ fn refused<'w>(workload: &'w Workload, events: &'w Events) -> Option<&'w str> {
 }
 
 /// Failed pods, beside the pods that the workload wants and has.
-pub fn leftovers(workload: &Workload, nodes: &Nodes, events: &Events) -> Option<Check> {
+pub fn leftovers(workload: &WorkloadTree, nodes: &Nodes, events: &Events) -> Option<Check> {
     // The failed pods of a Job are what it counts, and a StatefulSet and a DaemonSet delete theirs.
     let mut failed =
         workload.pods().filter(|pod| pod.phase() == "Failed" && pod.object.metadata.deletion_timestamp.is_none());
@@ -180,7 +180,7 @@ pub fn leftovers(workload: &Workload, nodes: &Nodes, events: &Events) -> Option<
 }
 
 /// What is wrong with a workload; `None` where it has its pods, and they run.
-pub fn cause(workload: &Workload, nodes: &Nodes, events: &Events) -> Option<Diagnostic> {
+pub fn cause(workload: &WorkloadTree, nodes: &Nodes, events: &Events) -> Option<Diagnostic> {
     let worst = worst(workload, nodes, events);
     let created = created(workload, worst.as_ref(), events);
     if is_cause(&created) {

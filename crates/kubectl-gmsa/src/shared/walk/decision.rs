@@ -6,13 +6,13 @@ use anyhow::Context as _;
 use serde_json::Value;
 
 use crate::shared::{
-    admission::{FactFinder, Reviewed, review_of},
+    admission::{FactFinder, NewPod, Reviewed},
     names,
     pods::ClusterPod,
-    rules::{self, Names, Subject},
+    rules::{self, FixTarget, Names},
     snapshot::Snapshot,
     unread::{Read, because},
-    walk::{pod::is_cause, workload::Workload},
+    walk::{pod::is_cause, workload::WorkloadTree},
     workloads::Kind,
 };
 use gmsa_cluster::resolver::live::collection;
@@ -29,13 +29,12 @@ pub const PERMISSION: &str = "permission";
 pub async fn checks(
     snapshot: &Snapshot,
     finder: &mut FactFinder,
-    namespace: &str,
-    pod: &Value,
-    subject: Subject<'_>,
+    pod: &NewPod,
+    subject: FixTarget<'_>,
 ) -> anyhow::Result<Vec<Check>> {
-    let review = review_of(namespace, pod).context("the pod template cannot be parsed")?;
-    let parsed = review.object.as_ref().context("there is no pod template")?;
-    let denials = finder.admit(&review, pod, &Reviewed::ASSUMED).await?.denials;
+    let namespace = &*pod.review().context("the pod template cannot be parsed")?.namespace;
+    let parsed = pod.pod().context("there is no pod template")?;
+    let denials = finder.admit(pod, &Reviewed::ASSUMED).await?.denials;
     let mut denials: Vec<Denial> = denials.into_iter().map(|found| found.denial).collect();
     denials.extend(left_out(finder, &denials, namespace, parsed).await);
     let (of_permission, of_template): (Vec<&Denial>, Vec<&Denial>) = denials
@@ -60,7 +59,7 @@ pub async fn checks(
     let template = first(&of_template, TEMPLATE);
     let is_denied = template.as_ref().is_some_and(is_cause);
     let mut checks = Vec::new();
-    let class = known(missing_class(snapshot, pod).await, "runtime class", &mut checks).filter(|_| !is_denied);
+    let class = known(missing_class(snapshot, &pod.json).await, "runtime class", &mut checks).filter(|_| !is_denied);
     let template = class.map(|found| Check::found(TEMPLATE, found)).or(template);
     checks.push(template.unwrap_or_else(|| Check::pass(TEMPLATE, format!("names {specs}"))));
     if checks.iter().any(is_cause) {
@@ -133,7 +132,7 @@ fn denied(
     pod: &Pod,
     about: &'static str,
     namespace: &str,
-    (subject, nearest): (Subject<'_>, Option<&str>),
+    (subject, nearest): (FixTarget<'_>, Option<&str>),
 ) -> Check {
     let account = pod.service_account();
     let names = Names {
@@ -163,7 +162,7 @@ const HOLD: [&Rule; 6] = [
 
 /// A refusal whose cause is gone by now: the controller tries again later and later, at the latest after 1000 seconds
 /// (`DefaultTypedControllerRateLimiter` of client-go).
-pub fn not_up_to_date(created: Check, workload: &Workload) -> Check {
+pub fn not_up_to_date(created: Check, workload: &WorkloadTree) -> Check {
     let Check { about, result: Err(found) } = created else { return created };
     if !HOLD.contains(&found.rule) {
         return Check::found(about, found);

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use gmsa_core::node_affinity::{self, Known, NodeAffinity};
+use gmsa_core::node_affinity::{self, LabelValue, NodeAffinity};
 use k8s_openapi::api::core::v1::{Node, PodSpec, Taint, Toleration};
 
 /// The labels of a node.
@@ -17,11 +17,11 @@ pub fn labels(node: &Node) -> BTreeMap<String, String> {
 struct Labelled<'n>(&'n Node);
 
 impl node_affinity::Node for Labelled<'_> {
-    fn label(&self, key: &str) -> Known<'_> {
+    fn label(&self, key: &str) -> LabelValue<'_> {
         self.0.metadata.labels.as_ref().and_then(|labels| labels.get(key)).map(String::as_str).into()
     }
 
-    fn name(&self) -> Known<'_> {
+    fn name(&self) -> LabelValue<'_> {
         self.0.metadata.name.as_deref().into()
     }
 }

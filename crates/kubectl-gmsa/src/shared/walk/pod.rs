@@ -9,7 +9,7 @@ use super::{
 };
 use crate::shared::{
     pods::ClusterPod,
-    rules::{self, Subject},
+    rules::{self, FixTarget},
 };
 
 /// Whether a check names a cause. A check that could not be made does not.
@@ -18,7 +18,7 @@ pub fn is_cause(check: &Check) -> bool {
 }
 
 /// The steps of a pod.
-pub fn steps(pod: &ClusterPod, subject: Subject<'_>, nodes: &Nodes, events: &Events) -> Vec<Check> {
+pub fn steps(pod: &ClusterPod, subject: FixTarget<'_>, nodes: &Nodes, events: &Events) -> Vec<Check> {
     let seen = Seen { pod, subject, events };
     let mut checks = vec![scheduling::check(pod, subject, nodes, events)];
     let is_waiting = node_name(pod).is_none() && checks.iter().any(|check| check.result.is_err());

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{containers::Seen, events::Events, placement::labels};
 use crate::shared::{
     pods::ClusterPod,
-    rules::{self, Names, Subject},
+    rules::{self, FixTarget, Names},
     snapshot::Snapshot,
     unread::{Read, Unread},
     windows_build::{Build, LABEL},
@@ -81,7 +81,7 @@ pub fn node_name(pod: &ClusterPod) -> Option<&str> {
 }
 
 /// The step: what keeps the pod from running on its node, or from being on one.
-pub fn check(pod: &ClusterPod, subject: Subject<'_>, nodes: &Nodes, events: &Events) -> Check {
+pub fn check(pod: &ClusterPod, subject: FixTarget<'_>, nodes: &Nodes, events: &Events) -> Check {
     let Some(name) = node_name(pod) else {
         // A pod that has ended without a node says itself why.
         if pod.has_ended() {
@@ -130,13 +130,13 @@ fn error(rule: &'static Rule, text: String) -> Diagnostic {
 }
 
 /// `node` is the one that the pod is on.
-fn linux_node(text: String, subject: Subject<'_>, node: Option<&str>) -> Diagnostic {
+fn linux_node(text: String, subject: FixTarget<'_>, node: Option<&str>) -> Diagnostic {
     let names = Names { subject: Some(subject), node, ..Names::default() };
     rules::found(&rules::LINUX_NODE, text, &names).with_severity(Severity::Error)
 }
 
 /// What is wrong with the node of a pod.
-fn on_node(pod: &ClusterPod, subject: Subject<'_>, name: &str, node: &Node, nodes: &Nodes) -> Option<Diagnostic> {
+fn on_node(pod: &ClusterPod, subject: FixTarget<'_>, name: &str, node: &Node, nodes: &Nodes) -> Option<Diagnostic> {
     let (status, labels, is_of_windows) = (node.status.as_ref(), labels(node), pod.admission.uses_gmsa());
     let info = status.and_then(|status| status.node_info.as_ref()).map(|info| &info.operating_system);
     if let Some(os) = labels.get(OS).or(info).filter(|os| is_of_windows && *os != "windows") {
@@ -180,7 +180,13 @@ fn images(pod: &ClusterPod) -> Vec<(String, Build)> {
 }
 
 /// The image of the pod that its node does not run.
-fn other_build(pod: &ClusterPod, subject: Subject<'_>, name: &str, build: Build, nodes: &Nodes) -> Option<Diagnostic> {
+fn other_build(
+    pod: &ClusterPod,
+    subject: FixTarget<'_>,
+    name: &str,
+    build: Build,
+    nodes: &Nodes,
+) -> Option<Diagnostic> {
     let images = images(pod);
     let (container, image) = images.iter().find(|(_, image)| !build.runs(*image))?;
     let text = format!("the pod is on {name} of {build}, which does not run the image of {container}, of {image}");

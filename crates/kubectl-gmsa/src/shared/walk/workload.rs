@@ -10,11 +10,12 @@ use std::{
 
 use futures::future::join_all;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use serde_json::{Value, value::RawValue};
+use serde_json::value::RawValue;
 
 use crate::shared::{
+    admission::NewPod,
     pods::ClusterPod,
-    rules::Subject,
+    rules::FixTarget,
     snapshot::Snapshot,
     unread::{Read, Unread},
     workloads::Kind,
@@ -59,28 +60,26 @@ pub fn is_active(pod: &ClusterPod) -> bool {
 }
 
 /// A workload, with its pods.
-pub struct Workload {
+pub struct WorkloadTree {
     pub kind: Kind,
     pub namespace: String,
     pub name: String,
     /// A pod of its template, as its controller would create it.
-    pub template: Value,
-    /// The same, as admission reads it; `None` where it cannot be parsed.
-    pub pod: Option<Pod>,
+    pub template: NewPod,
     pub object: Rc<WorkloadObject>,
     /// The newest is the last.
     pub makers: Vec<Maker>,
 }
 
-impl Workload {
+impl WorkloadTree {
     /// `Deployment shop/web`
     pub fn title(&self) -> String {
         format!("{} {}/{}", self.kind.as_str(), self.namespace, self.name)
     }
 
-    pub fn subject(&self) -> Subject<'_> {
+    pub fn subject(&self) -> FixTarget<'_> {
         let Self { kind, namespace, name, .. } = self;
-        Subject::Workload { kind: *kind, namespace, name }
+        FixTarget::Workload { kind: *kind, namespace, name }
     }
 
     pub fn pods(&self) -> impl Iterator<Item = &ClusterPod> {
@@ -109,18 +108,19 @@ impl Workload {
 
     /// That its template cannot be parsed, so that nothing is known of what it names.
     pub fn unparsed(&self) -> Option<String> {
-        self.pod.is_none().then(|| format!("the pod template of {} cannot be parsed", self.title()))
+        self.template.pod().is_none().then(|| format!("the pod template of {} cannot be parsed", self.title()))
     }
 
     /// The labels of its pods.
     pub fn labels(&self) -> BTreeMap<String, String> {
-        let labels = self.template.pointer("/metadata/labels");
+        let labels = self.template.json.pointer("/metadata/labels");
         labels.and_then(|labels| serde_json::from_value(labels.clone()).ok()).unwrap_or_default()
     }
 
     /// The credential specs that its pod template names.
     pub fn credential_specs(&self) -> BTreeSet<String> {
-        let names = self.pod.iter().flat_map(Pod::slots).filter_map(|slot| slot.name.map(str::to_owned));
+        let names =
+            self.template.pod().into_iter().flat_map(Pod::slots).filter_map(|slot| slot.name.map(str::to_owned));
         names.collect()
     }
 
@@ -166,7 +166,7 @@ pub fn pods_of(namespace: Option<&str>) -> String {
 
 /// The workloads of a cluster that use GMSA, and the kinds that could not be read.
 pub struct Workloads {
-    pub known: Vec<Workload>,
+    pub known: Vec<WorkloadTree>,
     pub unread: Vec<(Kind, Unread)>,
 }
 
@@ -194,20 +194,20 @@ fn assemble(
     objects: Vec<(Kind, Rc<WorkloadObject>)>,
     pods: &[Box<RawValue>],
     is_meant: impl Fn(Kind, &WorkloadObject) -> bool,
-) -> Vec<Workload> {
+) -> Vec<WorkloadTree> {
     let uids: BTreeSet<String> = objects.iter().map(|(_, object)| object.uid().to_owned()).collect();
     let is_below =
         |object: &WorkloadObject| controller_of(&object.metadata).is_some_and(|owner| uids.contains(&owner.uid));
     let (below, top): (Vec<_>, Vec<_>) = objects.into_iter().partition(|(_, object)| is_below(object));
-    let mut workloads: Vec<Workload> = top
+    let mut workloads: Vec<WorkloadTree> = top
         .into_iter()
         .filter(|(kind, object)| is_meant(*kind, object))
         .filter_map(|(kind, object)| {
             let ObjectMeta { namespace, name, .. } = object.metadata.clone();
             let makers = if kind.below().is_none() { vec![Maker::of(kind, &object)] } else { Vec::new() };
-            let template = object.pod(kind)?;
-            let pod = Pod::from_json(&template.to_string()).ok();
-            Some(Workload { kind, namespace: namespace?, name: name?, template, pod, object, makers })
+            let namespace = namespace?;
+            let template = NewPod::new(&namespace, object.pod(kind)?);
+            Some(WorkloadTree { kind, namespace, name: name?, template, object, makers })
         })
         .collect();
     add_makers(&mut workloads, below);
@@ -218,9 +218,9 @@ fn assemble(
 }
 
 /// Adds each ReplicaSet of a Deployment, and the newest Job of a `CronJob`.
-fn add_makers(workloads: &mut [Workload], mut below: Vec<(Kind, Rc<WorkloadObject>)>) {
+fn add_makers(workloads: &mut [WorkloadTree], mut below: Vec<(Kind, Rc<WorkloadObject>)>) {
     below.sort_by(|(_, one), (_, other)| one.age().cmp(&other.age()));
-    let mut by_uid: HashMap<String, &mut Workload> =
+    let mut by_uid: HashMap<String, &mut WorkloadTree> =
         workloads.iter_mut().map(|workload| (workload.object.uid().to_owned(), workload)).collect();
     for (kind, object) in below {
         let owner = controller_of(&object.metadata).and_then(|owner| by_uid.get_mut(&owner.uid));
@@ -242,9 +242,9 @@ fn add_makers(workloads: &mut [Workload], mut below: Vec<(Kind, Rc<WorkloadObjec
 }
 
 /// Adds each pod to its maker. One that cannot be parsed is reported by another check.
-fn add_pods(workloads: &mut [Workload], pods: &[Box<RawValue>]) {
+fn add_pods(workloads: &mut [WorkloadTree], pods: &[Box<RawValue>]) {
     let mut makers: HashMap<String, (&String, &mut Vec<ClusterPod>)> = HashMap::new();
-    for Workload { namespace, makers: of_workload, .. } in workloads {
+    for WorkloadTree { namespace, makers: of_workload, .. } in workloads {
         makers.extend(of_workload.iter_mut().map(|maker| (maker.uid().to_owned(), (&*namespace, &mut maker.pods))));
     }
     for json in pods {

@@ -15,7 +15,7 @@ use super::{
 use crate::shared::{
     output::first_five,
     pods::ClusterPod,
-    rules::{self, Fix, Names, Phase, Subject},
+    rules::{self, Fix, FixTarget, Names, Phase},
     windows_build::{Build, LABEL},
 };
 use gmsa_core::{
@@ -29,7 +29,7 @@ pub fn is_untried(pod: &ClusterPod, events: &Events) -> bool {
 }
 
 /// Why the pod is on no node: what keeps it from the Windows nodes, or what the scheduler says.
-pub fn why(pod: &ClusterPod, subject: Subject<'_>, nodes: &Nodes, events: &Events) -> Diagnostic {
+pub fn why(pod: &ClusterPod, subject: FixTarget<'_>, nodes: &Nodes, events: &Events) -> Diagnostic {
     let said = scheduler_says(pod, events).unwrap_or("the scheduler has not tried it");
     let text = format!("the pod is not on a node: {said}");
     if let Some(found) = held(pod, subject, events) {
@@ -126,7 +126,7 @@ fn nominated(pod: &ClusterPod) -> Option<&str> {
 }
 
 /// What its spec keeps from every node, or leaves to a scheduler that is not there.
-fn held(pod: &ClusterPod, subject: Subject<'_>, events: &Events) -> Option<Diagnostic> {
+fn held(pod: &ClusterPod, subject: FixTarget<'_>, events: &Events) -> Option<Diagnostic> {
     let spec = pod.object.spec.as_ref()?;
     let gates: Vec<&str> = spec.scheduling_gates.iter().flatten().map(|gate| gate.name.as_str()).collect();
     if !gates.is_empty() {
@@ -149,7 +149,7 @@ fn held(pod: &ClusterPod, subject: Subject<'_>, events: &Events) -> Option<Diagn
 }
 
 /// What the scheduler `said` of the nodes that are meant. `node` is one of them.
-fn of_words(pod: &ClusterPod, subject: Subject<'_>, mut text: String, said: &str, node: Option<&str>) -> Diagnostic {
+fn of_words(pod: &ClusterPod, subject: FixTarget<'_>, mut text: String, said: &str, node: Option<&str>) -> Diagnostic {
     let rule = rules::recognize(said, Phase::Start).unwrap_or(&rules::NOT_SCHEDULED);
     let (namespace, name) = pod.place();
     let volumes = pod.object.spec.iter().flat_map(|spec| spec.volumes.iter().flatten());
@@ -180,7 +180,7 @@ fn scheduler_says<'e>(pod: &'e ClusterPod, events: &'e Events) -> Option<&'e str
 }
 
 /// The pod selects none of the Windows nodes.
-fn unselected(spec: &PodSpec, windows: &[Node], text: &str, subject: Subject<'_>) -> Diagnostic {
+fn unselected(spec: &PodSpec, windows: &[Node], text: &str, subject: FixTarget<'_>) -> Diagnostic {
     let selector = spec.node_selector.clone().unwrap_or_default();
     if selector.get(OS).is_some_and(|os| os != "windows") {
         return linux_node(format!("{text}; it selects nodes that are not for Windows"), subject, None);
@@ -232,7 +232,7 @@ fn names_of(node: &Node) -> impl Iterator<Item = &String> {
 }
 
 /// All Windows nodes that the pod selects have a taint that it does not tolerate: the remedy for the first node's taint.
-fn tainted(pod: &ClusterPod, node: &Node, taints: &[&Taint], text: &str, subject: Subject<'_>) -> Diagnostic {
+fn tainted(pod: &ClusterPod, node: &Node, taints: &[&Taint], text: &str, subject: FixTarget<'_>) -> Diagnostic {
     let name = node.metadata.name.as_deref().unwrap_or_default();
     // Kubernetes sets these by itself, for as long as the node is like this (Taint based Evictions, Taint Nodes by Condition).
     if let Some(condition) = taints.iter().find_map(|taint| taint.key.strip_prefix("node.kubernetes.io/")) {

@@ -12,12 +12,12 @@ use crate::shared::workloads::Kind;
 
 /// What a remedy is for: the pods of a workload, or a pod that nothing controls, as far as is known here.
 #[derive(Clone, Copy)]
-pub enum Subject<'w> {
+pub enum FixTarget<'w> {
     Workload { kind: Kind, namespace: &'w str, name: &'w str },
     Pod { namespace: &'w str },
 }
 
-impl Subject<'_> {
+impl FixTarget<'_> {
     fn namespace(&self) -> &str {
         match self {
             Self::Workload { namespace, .. } | Self::Pod { namespace } => namespace,
