@@ -20,11 +20,13 @@ use axum::{
 };
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use bytes::Bytes;
+use gmsa_edge::{
+    server::{Handshakes, Listener, Serving},
+    tls::{self, Served, files::Files, issue::Ca},
+};
 use gmsa_webhook::{
     limits::{IDLE_TIMEOUT, Limits, MAX_BODY},
     metrics::Metrics,
-    server::{Handshakes, Serving, listener::Listener},
-    tls::{self, Served, files::Files, issue::Ca},
 };
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle;
@@ -104,9 +106,9 @@ pub async fn main() -> anyhow::Result<()> {
         Files { cert: cert.into(), key: key.into() }.load(now)?
     } else {
         let ca = Ca::generate("baseline CA", now, LIFETIME)?;
-        ca.issue_pair(&[address.ip().to_string()], now, LIFETIME)?.1
+        ca.issue_pair("baseline", &[address.ip().to_string()], now, LIFETIME)?.1
     };
-    let served = Served::new(Metrics::new().0);
+    let served = Served::new(Metrics::new().0.edge);
     served.publish(pair);
     let tls = Handshakes::new(tls::server_config(&served, None)?, Handle::current());
     let limits = Limits::default();

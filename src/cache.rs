@@ -20,10 +20,11 @@ use gmsa_core::{
     admission::{Failure, Source, SpecFact},
     credspec::{Contents, SpecName},
 };
+use gmsa_edge::coalesce::Coalescer;
 use parking_lot::RwLock;
 use tokio::{sync::Semaphore, time::Instant};
 
-use crate::{coalesce::Coalescer, metrics::Metrics};
+use crate::metrics::Metrics;
 
 mod store;
 pub(crate) mod watch;

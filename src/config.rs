@@ -10,9 +10,9 @@ use std::{
     time::Duration,
 };
 
-use crate::{
-    limits::{DEFAULT_MEMORY, Limits},
-    metrics::Enforced,
+use gmsa_core::admission::Enforcement;
+use gmsa_edge::{
+    memory,
     object::ObjectName,
     telemetry::{Endpoint, Levels, LogFormat},
     tls::{
@@ -21,10 +21,13 @@ use crate::{
     },
 };
 
-use gmsa_core::admission::Enforcement;
+use crate::{
+    PROGRAM,
+    limits::{DEFAULT_MEMORY, Limits},
+    metrics::Enforced,
+};
 
 mod args;
-mod memory;
 
 use args::CertificateArgs;
 pub use args::{Args, CertsCommand, Command, InspectArgs, IssueArgs, ServeArgs, ServiceNames, TestArgs};
@@ -162,6 +165,7 @@ impl CertificateArgs {
                 return Err(ConfigError::NoConfiguration);
             }
             let issuance = IssuancePolicy {
+                program: PROGRAM,
                 names,
                 ca_lifetime: self.ca_lifetime,
                 leaf_lifetime: self.leaf_lifetime,

@@ -4,13 +4,13 @@
 //! The way of one review, from top to bottom:
 //!
 //! ```text
-//!  kube-apiserver ──TLS──► server::listener ► server::connection ► server::routes
+//!  kube-apiserver ──TLS──► gmsa_edge::server ► server::routes
 //!                                   ▼
 //!                          Review::parse                        (bounded)
 //!                                   ▼
 //!                          server::reviewer: Decision::begin    (asks one question at a time, in the order of the slots)
 //!                                   ▼            ▲
-//!                          cache, authorization_cache ► Fact    (under the review's deadline)
+//!                          cache, gmsa_edge::authorization_cache ► Fact    (under the review's deadline)
 //!                                   ▼
 //!                          Undecided::tell                      (synchronous, total, no I/O)
 //!                                   │  where a denial rests on a cached fact, one more question: a live read
@@ -25,31 +25,28 @@
 //! |---|---|
 //! | [`config`] | what flags and environment mean |
 //! | [`limits`] | how many connections and reviews, and how much memory, a replica takes, and for how long |
-//! | [`server`] | which connections and requests are served, for how long, and the answer to a review |
+//! | [`server`] | which requests are reviews, for how long one may take, and its answer |
 //! | [`cache`] | whether the contents of a credential spec come from memory, which a watch fills, or from a live read |
-//! | [`authorization_cache`] | how long an allowed access review is remembered (10 s by default), and when one is made |
-//! | `coalesce` | which equal questions become one call to the API server |
-//! | [`object`] | which Secret and which webhook configurations are read and written, each by its name |
-//! | [`tls`] | which certificate is served, what is appended to a `caBundle`, which clients may connect |
-//! | [`admin`] | what `/livez`, `/readyz` and `/metrics` answer |
-//! | [`telemetry`] | which lines are logged, in which form, and which spans are exported |
 //! | [`metrics`] | which metrics there are, and which values their labels have |
 //! | [`command`] | what the commands `certs`, `test` and `upgrade-crd` do |
 //!
-//! No module but [`admin`], which is served by the same listener, uses [`server`]; the program alone connects it with the modules
-//! that ask a cluster. The decision itself is in `gmsa_core`; the API client, the live reads and access reviews, and what reads
-//! manifests are in `gmsa_cluster`.
+//! Connections, certificates, the admin port, logs, and the access reviews that are remembered are in `gmsa_edge`. The program alone connects
+//! [`server`] with the modules that ask a cluster. The decision itself is in `gmsa_core`; the API client, the live reads and access
+//! reviews, and what reads manifests are in `gmsa_cluster`.
 
-pub mod admin;
-pub mod authorization_cache;
+use gmsa_edge::Program;
+
 pub mod cache;
-mod coalesce;
 pub mod command;
 pub mod config;
-mod duration;
 pub mod limits;
 pub mod metrics;
-pub mod object;
 pub mod server;
-pub mod telemetry;
-pub mod tls;
+
+/// This program.
+pub const PROGRAM: Program = Program {
+    name: env!("CARGO_PKG_NAME"),
+    version: env!("CARGO_PKG_VERSION"),
+    noun: "webhook",
+    spans: "gmsa_webhook::trace",
+};

@@ -4,33 +4,28 @@
 
 use std::{io, net::SocketAddr, sync::Arc};
 
-use axum::Router;
-use tokio::{sync::Semaphore, time::sleep};
-use tokio_util::sync::CancellationToken;
-
-use crate::{
-    limits::{IDLE_TIMEOUT, Limits},
-    telemetry::{LogLimit, PERIOD},
+use axum::{
+    Router,
+    http::{Method, StatusCode},
+};
+use gmsa_edge::{
+    server::{Handshakes, Listener, Serving},
     tls::client_auth::ClientAuth,
 };
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
 
-mod connection;
+use crate::limits::{IDLE_TIMEOUT, Limits};
+
 pub(crate) mod deadline;
-mod handshake;
-pub mod listener;
-mod places;
 mod random_hostname;
 mod refusal;
 pub mod reviewer;
 pub mod routes;
 pub mod threads;
 
-pub use connection::Serving;
-use connection::{DROPPED, FAILED_HANDSHAKES};
-pub use handshake::Handshakes;
-use listener::{Listener, SHORTAGES};
 pub use reviewer::{Reviewer, Sources};
-use routes::REFUSED;
+pub use routes::LOG_LIMITS;
 
 /// Binds the webhook's port, and gives what serves it. `clients` and `ending` go into [`Serving`]; `large_memory` comes
 /// from `limits`, and others may share it.
@@ -49,17 +44,16 @@ pub fn bind(
     let serving = Serving {
         tls: Some(tls),
         clients,
-        metrics: Some(reviewer.metrics.clone()),
+        metrics: Some(reviewer.metrics.edge.clone()),
+        keeps: is_decided,
         ending,
         ..Serving::new(limits.connections, limits.waiting, IDLE_TIMEOUT)
     };
     Ok((Listener::bind(address, serving)?, routes::router(reviewer, &limits, large_memory)))
 }
 
-/// Logs after each period how many lines about clients were left out in it.
-pub async fn summarize_log() {
-    loop {
-        sleep(PERIOD).await;
-        [&DROPPED, &FAILED_HANDSHAKES, &REFUSED, &SHORTAGES].into_iter().for_each(LogLimit::summarize);
-    }
+/// Whether this answer is one to a review. Any other can be asked for without any cost: hyper would hold as many of those as a client
+/// asks for without reading one.
+fn is_decided(method: &Method, status: StatusCode) -> bool {
+    method == Method::POST && status == StatusCode::OK
 }

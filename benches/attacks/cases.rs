@@ -7,12 +7,12 @@ use std::{
 };
 
 use bytes::Bytes;
+use gmsa_edge::tls::issue::{Ca, Issued};
 use gmsa_test_support::{
     control_plane::{LIFETIME, Webhook},
     flood::flood,
     hostile::HALF_A_HELLO,
 };
-use gmsa_webhook::tls::issue::{Ca, Issued};
 use rcgen::{CertificateParams, Issuer, KeyPair};
 use rustls::version::{TLS12, TLS13};
 use serde::Deserialize;
@@ -161,7 +161,7 @@ pub enum Key {
 impl Key {
     /// A certificate for the address of the server.
     pub fn certificate(self, ca: &Ca) -> Issued {
-        let mut issued = ca.issue(&["127.0.0.1".to_owned()], SystemTime::now(), LIFETIME).unwrap();
+        let mut issued = ca.issue("gmsa-webhook", &["127.0.0.1".to_owned()], SystemTime::now(), LIFETIME).unwrap();
         if let Self::Rsa2048 = self {
             let key =
                 KeyPair::from_pem(include_str!("../../tests/server/certificates/pairs/rsa-2048-pkcs8.pem")).unwrap();

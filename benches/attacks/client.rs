@@ -8,8 +8,8 @@ use std::{
 };
 
 use bytes::Bytes;
+use gmsa_edge::tls::crypto_provider;
 use gmsa_test_support::https::{self, NAME, exchange};
-use gmsa_webhook::tls::crypto_provider;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, SupportedProtocolVersion};
 use serde_json::Value;
 use tokio::{

@@ -24,13 +24,13 @@ use cases::{Attack, Target};
 use clap::Parser as _;
 use client::Client;
 use cluster::Cluster;
+use gmsa_edge::tls::issue::Ca;
 use gmsa_test_support::{
     self as support,
     cgroup::Cgroup,
     control_plane::{Binaries, LIFETIME, SPEC, Start, certificate_flags, example, raise_open_files},
     page,
 };
-use gmsa_webhook::tls::issue::Ca;
 use report::Figure;
 use support::{Fault, SimulatedApi, Verb};
 

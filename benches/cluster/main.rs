@@ -30,8 +30,8 @@ use control_plane::{
 };
 use futures::{FutureExt as _, future::join_all};
 use gmsa_core::credspec::Contents;
+use gmsa_edge::tls::issue::{Ca, Issued};
 use gmsa_test_support::{control_plane, helm, page};
-use gmsa_webhook::tls::issue::{Ca, Issued};
 use report::{BASELINE, OTHER, PATCHING, Row, Sample, UNTHROTTLED, VARIANTS, WEBHOOK, interleaved};
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
@@ -155,7 +155,7 @@ impl Lab {
         let variants = if args.against.is_some() { &VARIANTS[..] } else { &VARIANTS[..OTHER] };
         tenants(client, &variants.iter().map(|variant| variant.namespace).collect::<Vec<_>>()).await;
         let ca = Ca::generate("bench", SystemTime::now(), LIFETIME).unwrap();
-        let certificate = ca.issue(&["127.0.0.1".to_owned()], SystemTime::now(), LIFETIME).unwrap();
+        let certificate = ca.issue("gmsa-webhook", &["127.0.0.1".to_owned()], SystemTime::now(), LIFETIME).unwrap();
         let account = Account { name: "gmsa-webhook", verbs: &["get", "list", "watch"] };
         let kubeconfig = account.create(&control_plane).await;
         let (binary, name) = (env!("CARGO_BIN_EXE_gmsa-webhook"), "gmsa-webhook");

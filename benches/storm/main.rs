@@ -32,8 +32,8 @@ use control_plane::{
     free_addresses, other_webhook, pod, raise_open_files, register_for, tenants, until_asked,
 };
 use futures::future::join_all;
+use gmsa_edge::tls::issue::{Ca, Issued};
 use gmsa_test_support::{cgroup::Cgroup, control_plane, flood::flood, hostile::HALF_A_HELLO, page};
-use gmsa_webhook::tls::issue::{Ca, Issued};
 use report::{Row, Run};
 use serde_json::{Value, json};
 use tokio::{
@@ -198,7 +198,7 @@ impl<'a> Lab<'a> {
     async fn start(args: &'a Args, binaries: Binaries, folder: &'a Path, api_servers: usize) -> Self {
         let ca = Ca::generate("storm", SystemTime::now(), LIFETIME).unwrap();
         let names = API_SERVERS.map(|address| address.to_string());
-        let certificate = ca.issue(&names, SystemTime::now(), LIFETIME).unwrap();
+        let certificate = ca.issue("gmsa-webhook", &names, SystemTime::now(), LIFETIME).unwrap();
         let port = free_addresses::<1>()[0].port();
         let mut control_planes = Vec::new();
         for source in &API_SERVERS[..api_servers] {

@@ -11,12 +11,15 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use gmsa_webhook::tls::{
+use gmsa_edge::Program;
+use gmsa_edge::tls::{
     CaBundle, KeyPair,
     issue::Ca,
     self_managed::contents::{self, AUTHORITIES, CA_CERT, SecretContents, Data, TLS_CERT, TLS_KEY},
 };
 use k8s_openapi::ByteString;
+
+const PROGRAM: Program = Program { name: "fuzz", version: "0.0.0", noun: "target", spans: "fuzz" };
 
 struct Made {
     /// By the letter behind the `@`.
@@ -29,7 +32,7 @@ struct Made {
 static MADE: LazyLock<Made> = LazyLock::new(|| {
     let (now, life) = (SystemTime::now(), Duration::from_secs(1 << 26));
     let ca = Ca::generate("fuzz", now, life).unwrap();
-    let leaf = ca.issue(&["fuzz.invalid".to_owned()], now, life).unwrap();
+    let leaf = ca.issue("fuzz", &["fuzz.invalid".to_owned()], now, life).unwrap();
     let authorities = format!(
         r#"{{"signing":{{"certificate":{:?},"key":{:?},"leavesUntil":"2030-01-01T00:00:00Z"}}}}"#,
         ca.cert_pem(),
@@ -103,13 +106,13 @@ fn pair(cert: &[u8], key: &[u8]) {
 fn secret(keys: &[&str], parts: &[Vec<u8>]) {
     let some = keys.iter().zip(parts).filter(|(_, part)| part.as_slice() != b"-");
     let data: Data = some.map(|(key, part)| ((*key).to_owned(), ByteString(part.clone()))).collect();
-    match contents::read(&data) {
+    match contents::read(&data, &PROGRAM) {
         SecretContents::Empty => assert!(data.is_empty()),
         SecretContents::Damaged { damage, .. } => without_secrets(&damage),
         SecretContents::Complete(certificates) => {
             let mut written = Data::new();
             certificates.write(&mut written).unwrap();
-            let SecretContents::Complete(again) = contents::read(&written) else { panic!("not complete any more") };
+            let SecretContents::Complete(again) = contents::read(&written, &PROGRAM) else { panic!("not complete any more") };
             let mut twice = Data::new();
             again.write(&mut twice).unwrap();
             assert_eq!(written, twice);

@@ -13,10 +13,11 @@ use std::{
 
 use gmsa_cluster::standalone::Standalone;
 use gmsa_core::admission::Enforcement;
+use gmsa_edge::server::{Listener, Serving};
 use gmsa_webhook::{
     limits::Limits,
     metrics::Metrics,
-    server::{Reviewer, Serving, Sources, listener::Listener, routes},
+    server::{Reviewer, Sources, routes},
 };
 use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;

@@ -12,18 +12,23 @@ use std::{
 
 use anyhow::{Context as _, bail};
 use gmsa_cluster::apiserver::ApiServer;
-use k8s_openapi::api::core::v1::Secret;
-
-use crate::{
-    config::{InspectArgs, IssueArgs, ServiceNames},
+use gmsa_edge::{
     object::{self, ObjectName},
     tls::{
         files,
-        inspect::{self, Input},
         issue::Ca,
         self_managed::{CA_CERT, TLS_CERT, TLS_KEY},
     },
 };
+use k8s_openapi::api::core::v1::Secret;
+
+use crate::{
+    PROGRAM,
+    config::{InspectArgs, IssueArgs, ServiceNames},
+};
+use inspect::Input;
+
+pub mod inspect;
 
 /// Inspects a certificate. Returns one line for each check.
 ///
@@ -83,7 +88,7 @@ pub fn issue(args: &IssueArgs, now: SystemTime) -> anyhow::Result<(String, ExitC
     if ca.summary.not_after <= now {
         bail!("{} expired: move it and its key away to have a new certificate authority created", ca_cert.display());
     }
-    let (leaf, pair) = ca.issue_pair(&names, now, *leaf_lifetime).with_context(failed)?;
+    let (leaf, pair) = ca.issue_pair(PROGRAM.name, &names, now, *leaf_lifetime).with_context(failed)?;
     write(&tls_key, &leaf.key, 0o600)?;
     write(&tls_cert, &leaf.cert, 0o644)?;
     let origin = if is_new { "a new certificate authority" } else { "the existing certificate authority" };

@@ -12,13 +12,13 @@ use std::{ffi::OsString, net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::{ArgAction, Args as ClapArgs, CommandFactory, FromArgMatches as _, Parser, Subcommand, builder::Resettable};
 
-use crate::duration::go_duration;
-use crate::{
+use gmsa_core::{admission::Enforcement, credspec::is_dns_subdomain};
+use gmsa_edge::{
+    duration::go_duration,
     object::ObjectName,
     telemetry::{Endpoint, Levels, LogFormat},
     tls::self_managed,
 };
-use gmsa_core::{admission::Enforcement, credspec::is_dns_subdomain};
 
 const EXAMPLES: &str = "Examples:
   # Try it without a cluster

@@ -5,7 +5,7 @@ use gmsa_core::{
     diagnostic::rules,
     word_enum,
 };
-use prometheus_client::encoding::EncodeLabelSet;
+use gmsa_edge::labels;
 
 /// What was being done to the object. In a review, the word has capital letters.
 pub(super) fn operation(operation: Operation) -> &'static str {
@@ -43,19 +43,6 @@ word_enum! {
 }
 
 word_enum! {
-    /// Why a connection was not served.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub enum Unserved {
-        /// The client closed it before it sent anything, as a health check of a load balancer does.
-        Gone = "closed-by-client",
-        /// It sent nothing in time, or nothing yet when too many waited.
-        Silent = "silent",
-        /// It sent something, and no place was free for it in time, or too many waited.
-        NoPlace = "no-place",
-    }
-}
-
-word_enum! {
     /// What the watch of credential specs is doing.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum WatchState {
@@ -67,55 +54,6 @@ word_enum! {
         /// Not permitted, or no CustomResourceDefinition: look-ups go to the API server.
         Live = "live",
     }
-}
-
-word_enum! {
-    /// What a replica did to the certificates that the webhook manages itself.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub enum CertificateStep {
-        /// Filled the empty Secret.
-        Filled = "filled",
-        /// Rebuilt a Secret that was damaged or edited, or whose authority had expired.
-        Rebuilt = "rebuilt",
-        /// Renewed the serving certificate.
-        Renewed = "renewed",
-        /// Had a new authority sign.
-        Rotated = "rotated",
-        /// Wrote a webhook configuration.
-        BundleWritten = "bundle-written",
-        Failed = "failed",
-    }
-}
-
-/// The labels of one family.
-pub trait FamilyLabels: Sized {
-    /// Every combination of the values of its labels.
-    fn every_combination() -> Vec<Self>;
-
-    /// Whether the series of these labels is there from the start, with 0: `rate` and `increase` do not see that one begins with 1.
-    fn is_there_from_the_start(&self) -> bool;
-}
-
-macro_rules! labels {
-    ($($name:ident { $($label:ident: $type:ty = $values:expr),+ } $(=> $is_there:path)?)+) => {$(
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-        pub struct $name {
-            $(pub $label: $type,)+
-        }
-
-        impl FamilyLabels for $name {
-            fn every_combination() -> Vec<Self> {
-                $(let $label: Vec<$type> = $values.to_vec();)+
-                let combinations = 0..[$($label.len()),+].into_iter().product();
-                let values = |mut at: usize| Some(Self { $($label: *$label.get(digit(&mut at, $label.len()))?),+ });
-                combinations.filter_map(values).collect()
-            }
-
-            fn is_there_from_the_start(&self) -> bool {
-                true $(&& $is_there(self))?
-            }
-        }
-    )+};
 }
 
 labels! {
@@ -134,22 +72,12 @@ labels! {
     CodeLabel { code: u16 = [400, 404, 405, 408, 413, 415, 503] }
     LookupLabels { source: &'static str = Source::ALL.map(Source::as_str), outcome: &'static str = SpecFact::OUTCOMES }
     AccessLabels { source: &'static str = Source::ALL.map(Source::as_str), outcome: &'static str = UseFact::OUTCOMES }
-    UnservedLabel { reason: &'static str = Unserved::ALL.map(Unserved::as_str) }
     StateLabel { state: &'static str = WatchState::ALL.map(WatchState::as_str) }
-    ReloadLabel { outcome: &'static str = ["served", "refused"] }
-    StepLabel { step: &'static str = CertificateStep::ALL.map(CertificateStep::as_str) }
 }
 
 /// Which version runs, and how, is known only when the process starts.
 fn is_set_at_the_start(_: &BuildLabels) -> bool {
     false
-}
-
-/// Takes the last digit, to this base, off a number.
-fn digit(number: &mut usize, base: usize) -> usize {
-    let digit = *number % base;
-    *number /= base;
-    digit
 }
 
 /// Pods and credential specs that were refused, for every reason: what alerts count.

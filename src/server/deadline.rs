@@ -4,10 +4,10 @@
 
 use std::time::Duration;
 
+use gmsa_edge::duration::go_duration;
 use tokio::time::{Instant, timeout_at};
 
 use super::refusal::Refusal;
-use crate::duration::go_duration;
 
 /// What a webhook call may take where the request has no `timeout`: the API server's default.
 pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);

@@ -66,8 +66,10 @@ impl From<ParseError> for Refusal {
 
 #[cfg(test)]
 mod tests {
+    use gmsa_edge::metrics::scrape;
+
     use super::*;
-    use crate::metrics::{Metrics, scrape};
+    use crate::metrics::Metrics;
 
     /// `rate` does not see that a series begins with 1.
     #[test]

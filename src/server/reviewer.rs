@@ -11,14 +11,15 @@ use gmsa_core::{
     credspec::SpecName,
     quote::{MESSAGE, shorten},
 };
+use gmsa_edge::telemetry::{cut, cut_message, otlp};
 use tokio::time::Instant;
 use tracing::{Instrument as _, Level, Span};
 
 use super::{random_hostname::random_hostname, threads::Thread};
 use crate::{
+    PROGRAM,
     limits::ADVICE_TIMEOUT,
     metrics::{self, Metrics},
-    telemetry::{cut, cut_message, otlp},
 };
 
 /// What finds credential specs, and answers who may use them.
@@ -132,14 +133,14 @@ impl LookUps<'_> {
         let Sources { resolver, authorizer } = self.sources;
         let (fact, failure) = match question {
             Question::Contents(spec, freshness) => {
-                let span = tracing::info_span!(target: otlp::TARGET, "look-up", %spec);
+                let span = tracing::info_span!(target: PROGRAM.spans, "look-up", %spec);
                 let known = resolver.resolve(spec, *freshness, self.deadline).instrument(span).await;
                 self.metrics.spec_lookup(&known);
                 let failure = if let SpecFact::Failed(failure) = &known.fact { Some(failure.clone()) } else { None };
                 (Fact::Contents(known), failure)
             }
             Question::Use(subject, spec) => {
-                let span = tracing::info_span!(target: otlp::TARGET, "access review", %spec);
+                let span = tracing::info_span!(target: PROGRAM.spans, "access review", %spec);
                 let known = authorizer.may_use(subject, spec, self.deadline).instrument(span).await;
                 self.metrics.access_review(&known);
                 let failure = if let UseFact::Failed(failure) = &known.fact { Some(failure.clone()) } else { None };
@@ -172,7 +173,7 @@ fn outcome(decision: &Decision) -> metrics::ReviewOutcome {
 
 /// Records the decision on the review's span, if it is traced.
 fn record_on_span(review: &Review, decision: &Decision) {
-    if !tracing::enabled!(target: otlp::TARGET, Level::INFO) {
+    if !tracing::enabled!(target: PROGRAM.spans, Level::INFO) {
         return;
     }
     let span = Span::current();

@@ -13,6 +13,13 @@ use axum::{
     response::{IntoResponse, Response},
     routing::{get, post},
 };
+use gmsa_cluster::body::{self, Held};
+use gmsa_core::admission::{Review, Webhook, review::ParseError};
+use gmsa_edge::{
+    limits::WAIT_TIMEOUT,
+    server::{Place, threads},
+    telemetry::{LogLimit, cut_message, otlp},
+};
 use http_body_util::BodyExt as _;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
@@ -22,20 +29,20 @@ use tracing::{Instrument as _, Span, field::Empty};
 
 use super::{
     deadline::{before, time_allowed},
-    places::Place,
     refusal::Refusal,
     reviewer::Reviewer,
-    threads::{Thread, threads},
+    threads::Thread,
 };
 use crate::{
-    limits::{BODY_TIMEOUT, LINGER_TIMEOUT, Limits, MAX_BODY, WAIT_TIMEOUT},
-    telemetry::{LogLimit, cut_message, otlp},
+    PROGRAM,
+    limits::{BODY_TIMEOUT, LINGER_TIMEOUT, Limits, MAX_BODY},
 };
-use gmsa_cluster::body::{self, Held};
-use gmsa_core::admission::{Review, Webhook, review::ParseError};
 
 /// The lines about requests that are no review to decide.
-pub(super) static REFUSED: LogLimit = LogLimit::new("request refused");
+static REFUSED: LogLimit = LogLimit::new("request refused");
+
+/// The lines about clients, which [`summarize_log`](gmsa_edge::server::summarize_log) counts.
+pub static LOG_LIMITS: &[&LogLimit] = &[&REFUSED];
 
 /// What the routes share, behind one count of references: axum clones the state of its routes for every request.
 struct Shared {
@@ -80,7 +87,7 @@ impl Shared {
     async fn review(self: Arc<Self>, webhook: Webhook, request: Request) -> Response {
         let started = Instant::now();
         let span = tracing::info_span!(
-            target: otlp::TARGET, "review", otel.kind = "server", path = request.uri().path(), uid = Empty,
+            target: PROGRAM.spans, "review", otel.kind = "server", path = request.uri().path(), uid = Empty,
             namespace = Empty, outcome = Empty, reason = Empty, code = Empty
         );
         otlp::continue_trace(&span, request.headers());

@@ -1,46 +1,12 @@
-//! The threads that reviews are read and decided on, and those that handshakes are computed on.
+//! The threads that reviews are read and decided on.
 //!
-//! Invariant: neither a large review nor a handshake delays a small review.
+//! Invariant: a large review does not delay a small one.
 
-use std::{io, sync::Arc};
+use std::sync::Arc;
 
-use rustix::process::nice;
-use tokio::{
-    runtime::{Builder, Runtime},
-    sync::Semaphore,
-    task::spawn_blocking,
-    time::Instant,
-};
+use tokio::{sync::Semaphore, task::spawn_blocking, time::Instant};
 
 use super::deadline::before;
-
-/// The most threads that serve connections; half as many large reviews are read or decided at once. Each takes memory
-/// of its own, and the memory limit of the process does not grow with the cores of its node.
-pub(crate) const MAX_THREADS: usize = 4;
-
-/// How many threads serve connections: one for each core that the process may use, at most 4.
-#[must_use]
-pub fn threads() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS)
-}
-
-/// How far behind the other threads those of handshakes come where cores are short. At 5 a thread gets a third of the time of one
-/// at 0: new connections go on slowly, rather than not at all.
-const HANDSHAKE_NICE: i32 = 5;
-
-/// A runtime whose blocking threads compute handshakes: one for two cores, as for large reviews.
-///
-/// # Errors
-/// Where the system gives no such runtime.
-pub fn for_handshakes() -> io::Result<Runtime> {
-    let behind = || {
-        if let Err(error) = nice(HANDSHAKE_NICE) {
-            tracing::warn!(%error, "handshakes cannot be put behind reviews");
-        }
-    };
-    let threads = threads().div_ceil(2);
-    Builder::new_current_thread().thread_name("handshake").max_blocking_threads(threads).on_thread_start(behind).build()
-}
 
 /// The thread that a review is read and decided on.
 #[derive(Clone, Debug)]

@@ -8,7 +8,8 @@ use std::{
     process::{Command, Stdio},
 };
 
-use gmsa_webhook::metrics::{Metrics, negotiate};
+use gmsa_edge::metrics::negotiate;
+use gmsa_webhook::metrics::Metrics;
 use serde_json::Value;
 
 use crate::{

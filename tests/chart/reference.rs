@@ -5,7 +5,8 @@ use std::{
     fmt::Write as _,
 };
 
-use gmsa_webhook::metrics::{Metrics, scrape};
+use gmsa_edge::metrics::scrape;
+use gmsa_webhook::metrics::Metrics;
 
 /// The metrics of one name.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]

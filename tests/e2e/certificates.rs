@@ -11,7 +11,8 @@ use std::{
 };
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use gmsa_webhook::tls::{CaBundle, self_managed::ROTATE_ANNOTATION};
+use gmsa_edge::tls::{CaBundle, self_managed::rotate_annotation};
+use gmsa_webhook::PROGRAM;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
@@ -164,7 +165,7 @@ pub async fn signing(client: &Client) -> Option<String> {
 /// Asks for a new authority, and gives back the one that signs until then.
 pub async fn ask(client: &Client, value: &str) -> String {
     let before = signing(client).await.unwrap();
-    let asked = json!({"metadata": {"annotations": {ROTATE_ANNOTATION: value}}});
+    let asked = json!({"metadata": {"annotations": {rotate_annotation(&PROGRAM): value}}});
     client.merge(SECRET, &asked).await.unwrap();
     before
 }
@@ -236,7 +237,8 @@ pub async fn rotation_while_everything_restarts(world: &mut World) {
 pub async fn only_the_api_server_may_call(world: &mut World) {
     const GUARDED: &str = "guarded";
     let folder = world.control_plane.folder().to_owned();
-    let leaf = world.ca.issue(&[format!("{GUARDED}.{SERVICE}.svc")], SystemTime::now(), LIFETIME).unwrap();
+    let leaf =
+        world.ca.issue("gmsa-webhook", &[format!("{GUARDED}.{SERVICE}.svc")], SystemTime::now(), LIFETIME).unwrap();
     let [address] = free_addresses();
     let port = address.port();
     // Before that it shows none.

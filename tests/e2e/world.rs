@@ -3,8 +3,8 @@
 
 use std::{path::Path, time::SystemTime};
 
+use gmsa_edge::tls::issue::{Ca, Issued};
 use gmsa_test_support::credential_spec;
-use gmsa_webhook::tls::issue::{Ca, Issued};
 use serde_json::{Value, json};
 
 use crate::{
@@ -48,7 +48,8 @@ impl World {
     pub async fn start(binaries: Binaries, folder: &Path) -> Self {
         let control_plane = cluster(binaries, folder).await;
         let ca = Ca::generate("gmsa-webhook", SystemTime::now(), LIFETIME).unwrap();
-        let certificate = ca.issue(&[format!("{SERVICE}.{SERVICE}.svc")], SystemTime::now(), LIFETIME).unwrap();
+        let certificate =
+            ca.issue("gmsa-webhook", &[format!("{SERVICE}.{SERVICE}.svc")], SystemTime::now(), LIFETIME).unwrap();
         let account = Account { name: "gmsa-webhook", verbs: &["get", "list", "watch"] };
         let kubeconfig = account.create(&control_plane).await;
         let flags = certificate_flags(&control_plane.folder().join("gmsa-webhook"), &certificate);

@@ -4,7 +4,7 @@
 use std::time::{Duration, SystemTime};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use gmsa_webhook::tls::issue::Ca;
+use gmsa_edge::tls::issue::Ca;
 use serde_json::json;
 
 use crate::{

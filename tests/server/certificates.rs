@@ -6,7 +6,7 @@ mod files;
 mod handshakes;
 mod self_managed;
 
-use gmsa_webhook::{metrics, tls::Served};
+use gmsa_edge::{metrics, tls::Served};
 use prometheus_client::registry::Registry;
 
 use crate::{

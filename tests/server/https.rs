@@ -9,15 +9,20 @@ use std::{
 
 use gmsa_cluster::standalone::Standalone;
 use gmsa_core::admission::Enforcement;
-use gmsa_webhook::{
-    limits::Limits,
-    metrics::{self, Metrics},
-    server::{self, Handshakes, Reviewer, Sources},
+use gmsa_edge::{
+    metrics,
+    server::Handshakes,
     tls::{
         self, KeyPair, Served,
         client_auth::ClientAuth,
         issue::{Ca, Issued},
     },
+};
+use gmsa_webhook::{
+    PROGRAM,
+    limits::Limits,
+    metrics::Metrics,
+    server::{self, Reviewer, Sources},
 };
 use prometheus_client::registry::Registry;
 use tokio::{net::TcpStream, runtime::Handle, task::JoinHandle};
@@ -33,7 +38,7 @@ pub fn authority() -> Ca {
 }
 
 pub fn leaf(ca: &Ca, name: &str) -> Issued {
-    ca.issue(&[name.to_owned()], SystemTime::now(), DAY).unwrap()
+    ca.issue(PROGRAM.name, &[name.to_owned()], SystemTime::now(), DAY).unwrap()
 }
 
 pub fn key_pair(Issued { cert, key }: &Issued) -> KeyPair {
@@ -42,7 +47,7 @@ pub fn key_pair(Issued { cert, key }: &Issued) -> KeyPair {
 
 /// A certificate of this authority, which is served.
 pub fn served(ca: &Ca, name: &str) -> Served {
-    let served = Served::new(Metrics::new().0);
+    let served = Served::new(Metrics::new().0.edge);
     served.publish(key_pair(&leaf(ca, name)));
     served
 }

@@ -8,7 +8,7 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use gmsa_webhook::tls::{CaBundle, Clock, Summary, crypto_provider, issue::Issued};
+use gmsa_edge::tls::{CaBundle, Clock, Summary, crypto_provider, issue::Issued};
 use http::StatusCode;
 use rustls::{
     ClientConfig, HandshakeKind, RootCertStore,

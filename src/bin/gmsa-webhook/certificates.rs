@@ -10,15 +10,17 @@ use std::{
 
 use anyhow::Context as _;
 use gmsa_cluster::apiserver::ApiServer;
-use gmsa_webhook::{
+use gmsa_edge::{
     admin::Condition,
-    config::{CHECK_INTERVAL, Certificate, Config},
-    metrics::Metrics,
+    metrics::EdgeMetrics,
+    shutdown::Tasks,
     tls::{Publication, Served, client_auth::ClientAuth, issue::Ca, self_managed::SelfManaged},
 };
+use gmsa_webhook::{
+    PROGRAM,
+    config::{CHECK_INTERVAL, Certificate, Config},
+};
 use tempfile::TempDir;
-
-use crate::Tasks;
 
 /// The lifetime of a certificate that is created at start: longer than a standalone server runs.
 const SELF_SIGNED_LIFETIME: Duration = Duration::from_secs(90 * 24 * 60 * 60);
@@ -35,7 +37,7 @@ pub fn serve(
     config: &Config,
     api: Option<&Arc<ApiServer>>,
     served: &Served,
-    metrics: &Metrics,
+    metrics: &EdgeMetrics,
     ready: Condition,
     tasks: &mut Tasks,
 ) -> anyhow::Result<Option<Anchor>> {
@@ -50,7 +52,8 @@ pub fn serve(
             let kept = files.clone().keep_served(served.clone(), config.tls_reload_interval);
             tasks.spawn(async move { match kept.await {} });
             if let Some((file, configurations)) = publish {
-                let publication = Publication::new(cluster()?, configurations.clone(), config.foreign_ca_grace);
+                let publication =
+                    Publication::new(cluster()?, PROGRAM, configurations.clone(), config.foreign_ca_grace);
                 let kept = publication.follow(file.clone(), CHECK_INTERVAL, Arc::new(SystemTime::now));
                 tasks.spawn(async move { match kept.await {} });
             }
@@ -73,7 +76,7 @@ pub fn serve(
             }
             let failed = "cannot create a certificate";
             let ca = Ca::generate("gmsa-webhook standalone CA", now, SELF_SIGNED_LIFETIME).context(failed)?;
-            let (_, pair) = ca.issue_pair(&names, now, SELF_SIGNED_LIFETIME).context(failed)?;
+            let (_, pair) = ca.issue_pair(PROGRAM.name, &names, now, SELF_SIGNED_LIFETIME).context(failed)?;
             // Clients read the CA's certificate. Its key stays in this process, and no other user can change the file.
             let private = Permissions::from_mode(0o700);
             let folder = tempfile::Builder::new().prefix("gmsa-webhook-").permissions(private).tempdir();

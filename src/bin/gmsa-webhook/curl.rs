@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, path::Path};
 
 use gmsa_core::quote::shell;
-use gmsa_webhook::tls::Served;
+use gmsa_edge::tls::Served;
 
 /// A command that posts an example review, or asks for the version where there is none. `anchor` is a certificate that
 /// the one that is served can be verified with.

@@ -5,7 +5,6 @@
 
 mod certificates;
 mod curl;
-mod signals;
 mod sources;
 
 use std::{process::ExitCode, sync::Arc, time::SystemTime};
@@ -13,29 +12,24 @@ use std::{process::ExitCode, sync::Arc, time::SystemTime};
 use anyhow::Context as _;
 use gmsa_cluster::apiserver::ApiServer;
 use gmsa_core::{admission::Enforcement, causes::chain};
-use gmsa_webhook::{
+use gmsa_edge::{
     admin::{self, Readiness},
-    command::{certs, crd, dry_run},
-    config::{Args, CertsCommand, Command, Config, ServeArgs, TestArgs},
-    limits::{self, Limits},
-    metrics::Metrics,
-    server::{
-        self, Handshakes, Reviewer,
-        listener::Listener,
-        threads::{for_handshakes, threads},
-    },
+    limits::{files_for_connections, raise_limit_of_open_files},
+    server::{Handshakes, Listener, for_handshakes, threads},
+    shutdown::{Bound, Signals, Tasks},
     telemetry::{self, Traces},
     tls::{self, Served},
 };
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use tokio::{
-    runtime::{Handle, Runtime},
-    task::JoinSet,
-    time::sleep,
+use gmsa_webhook::{
+    PROGRAM,
+    command::{certs, crd, dry_run},
+    config::{Args, CertsCommand, Command, Config, ServeArgs, TestArgs},
+    limits::Limits,
+    metrics::Metrics,
+    server::{self, LOG_LIMITS, Reviewer},
 };
+use tokio::runtime::{Handle, Runtime};
 use tokio_util::sync::CancellationToken;
-
-use signals::Signals;
 
 /// Returns memory to the system soon after a peak: the system's own allocator keeps most of what thousands of connections or
 /// large reviews needed, until the memory limit is the next thing that they meet.
@@ -78,13 +72,13 @@ fn on_runtime<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Resul
 fn observed(args: ServeArgs) -> anyhow::Result<ExitCode> {
     let config = args.resolve()?;
     let runtime = runtime()?;
-    let start = |endpoint| Traces::start(endpoint, runtime.handle().clone());
+    let start = |endpoint| Traces::start(PROGRAM, endpoint, runtime.handle().clone());
     // The webhook works without traces: a collector that cannot be used is logged, once there is a log.
     let (traces, trace_error) = match config.otlp_endpoint.as_ref().map(start).transpose() {
         Ok(traces) => (traces, None),
         Err(error) => (None, Some(error)),
     };
-    let _log = telemetry::init(config.log_levels.clone(), config.log_format, traces.as_ref());
+    let _log = telemetry::init(&PROGRAM, config.log_levels.clone(), config.log_format, traces.as_ref());
     if let Some(error) = trace_error {
         tracing::error!("no traces are exported: {}", chain(&error));
     }
@@ -112,19 +106,16 @@ async fn upgrade_crd() -> anyhow::Result<(String, ExitCode)> {
     crd::upgrade(&api).await
 }
 
-/// The tasks of the process. None of them ends on its own.
-type Tasks = JoinSet<()>;
-
 async fn serve(config: &Config, handshake_threads: &Handle) -> anyhow::Result<()> {
     for name in &config.without_effect {
         tracing::info!("{name} is accepted for compatibility and is no longer needed");
     }
-    let mut signals = Signals::install().context("cannot handle signals")?;
-    let (ending, closing) = (CancellationToken::new(), CancellationToken::new());
+    let signals = Signals::install().context("cannot handle signals")?;
+    let ending = CancellationToken::new();
     let mut readiness = Readiness::new(ending.clone());
     let mut tasks = Tasks::new();
     let (metrics, registry) = Metrics::new();
-    metrics.running(env!("CARGO_PKG_VERSION"), config.enforced());
+    metrics.running(PROGRAM.version, config.enforced());
 
     let large_memory = config.limits.large_memory();
     let answers = readiness.expect("credential specs cannot be looked up yet");
@@ -139,8 +130,8 @@ async fn serve(config: &Config, handshake_threads: &Handle) -> anyhow::Result<()
         let sources = sources::cluster(Arc::clone(&api), config, &metrics, answers, &mut tasks);
         (Some(api), sources)
     };
-    let served = Served::new(metrics.clone());
-    let anchor = certificates::serve(config, api.as_ref(), &served, &metrics, trusted, &mut tasks)?;
+    let served = Served::new(metrics.edge.clone());
+    let anchor = certificates::serve(config, api.as_ref(), &served, &metrics.edge, trusted, &mut tasks)?;
     let clients = certificates::clients(config, &mut tasks)?;
     let tls = tls::server_config(&served, clients.clone()).context("cannot set up TLS")?;
     let tls = Handshakes::new(tls, handshake_threads.clone());
@@ -166,7 +157,7 @@ async fn serve(config: &Config, handshake_threads: &Handle) -> anyhow::Result<()
         );
     }
     let files = raise_limit_of_open_files();
-    let [for_reviews, for_probes] = limits::files_for_connections(files);
+    let [for_reviews, for_probes] = files_for_connections(files);
     let limits = config.limits.within_files(for_reviews);
     if limits != config.limits {
         let Limits { connections, waiting, .. } = limits;
@@ -181,47 +172,13 @@ async fn serve(config: &Config, handshake_threads: &Handle) -> anyhow::Result<()
     let (webhook, router) = bound.with_context(|| format!("cannot listen on {}", config.listen))?;
     let probes = Listener::bind(config.admin_listen, admin::serving(for_probes))
         .with_context(|| format!("cannot listen on {} (--admin-listen)", config.admin_listen))?;
-    tracing::info!(address = %webhook.address(), admin = %probes.address(), version = env!("CARGO_PKG_VERSION"), "serving");
+    tracing::info!(address = %webhook.address(), admin = %probes.address(), version = PROGRAM.version, "serving");
     if let (Some(folder), Some(anchor)) = (&config.standalone, &anchor) {
         tracing::info!("try it: {}", curl::line(folder, webhook.address(), &served, &anchor.path));
     }
 
-    let drain = config.drain_timeout;
-    // Probes are answered until the process ends.
-    let probes = probes.serve(admin::router(readiness, registry), CancellationToken::new(), drain);
-    tasks.spawn(async move {
-        probes.await;
-    });
-    tasks.spawn(server::summarize_log());
-    let mut webhook = tokio::spawn(webhook.serve(router, closing.clone(), drain));
-    tokio::select! {
-        signal = signals.next() => tracing::info!(signal, "ending"),
-        _ = tasks.join_next() => anyhow::bail!("a part of the server ended unexpectedly"),
-        _ = &mut webhook => anyhow::bail!("the webhook's listener ended unexpectedly"),
-    }
-    // In this order: unready, and each connection is closed after its next answer; wait until no endpoint names this replica;
-    // stop accepting, and drain. A second signal ends the wait.
-    let shutdown = async {
-        ending.cancel();
-        sleep(config.shutdown_delay).await;
-        closing.cancel();
-        webhook.await
-    };
-    tokio::select! {
-        dropped = shutdown => {
-            let dropped = dropped.context("the webhook's listener failed")?;
-            tracing::info!(dropped_connections = dropped, "ended");
-        }
-        signal = signals.next() => tracing::warn!(signal, "ended at once by a second signal"),
-    }
-    Ok(())
-}
-
-/// Many container runtimes start processes with a soft limit of 1024 open files. Go's programs do the same. Returns the limit.
-fn raise_limit_of_open_files() -> usize {
-    let files = getrlimit(Resource::Nofile);
-    if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: files.maximum, ..files }) {
-        tracing::warn!(%error, "cannot raise the limit of open files");
-    }
-    getrlimit(Resource::Nofile).current.and_then(|files| usize::try_from(files).ok()).unwrap_or(usize::MAX)
+    let (main, admin) = ((webhook, router), (probes, admin::router(readiness, registry)));
+    let (delay, drain) = (config.shutdown_delay, config.drain_timeout);
+    let bound = Bound { program: PROGRAM, main, admin, tasks, signals, ending, delay, drain, log_limits: LOG_LIMITS };
+    Ok(bound.serve().await?)
 }

@@ -3,12 +3,8 @@
 use std::{path::Path, sync::Arc};
 
 use gmsa_cluster::{apiserver::ApiServer, authorizer::access_review::Advisor, standalone::Standalone};
-use gmsa_webhook::{
-    admin::Condition, authorization_cache::AuthorizationCache, cache::Cache, config::Config, metrics::Metrics,
-    server::Sources,
-};
-
-use crate::Tasks;
+use gmsa_edge::{admin::Condition, authorization_cache::AuthorizationCache, shutdown::Tasks};
+use gmsa_webhook::{cache::Cache, config::Config, metrics::Metrics, server::Sources};
 
 /// Answers from the manifests under a folder, for decisions and for advice.
 pub fn offline(folder: &Path) -> anyhow::Result<[Sources; 2]> {

@@ -8,17 +8,19 @@ use gmsa_core::{
     credspec::MAX_CONTENTS_BYTES,
 };
 use gmsa_directory::limits as directory;
+use gmsa_edge::{
+    admin,
+    authorization_cache::MAX_REMEMBERED,
+    limits::{HANDSHAKE_TIMEOUT, HANDSHAKES_PER_CORE, MAX_HEAD, PATIENCE, UNREAD_TIMEOUT, WAIT_TIMEOUT},
+    server::MAX_THREADS,
+    telemetry,
+    tls::{MAX_BYTES, MAX_CERTIFICATES, self_managed::contents},
+};
 use gmsa_kerberos::limits as kerberos;
 use gmsa_test_support::page;
 
 use super::*;
-use crate::{
-    admin,
-    cache::watch,
-    server::{deadline, threads::MAX_THREADS},
-    telemetry::{log, log_limit},
-    tls::{ca_bundle, self_managed::contents},
-};
+use crate::{cache::watch, server::deadline};
 
 /// What is bounded, by how much, and what happens beyond it.
 type LimitRow = (&'static str, String, &'static str);
@@ -147,16 +149,12 @@ fn of_the_rest() -> Vec<LimitRow> {
             format!("{}, {}", contents::MAX_CAS, bytes(contents::MAX_AUTHORITIES)),
             "the others are not taken",
         ),
-        (
-            "CAs of a `caBundle`",
-            format!("{}, {}", ca_bundle::MAX_CERTIFICATES, bytes(ca_bundle::MAX_BYTES)),
-            "those of others go first",
-        ),
-        ("log line", bytes(log::LONGEST), "cut"),
-        ("log lines that wait to be written", number(log::LINES), "dropped and counted; no review waits"),
+        ("CAs of a `caBundle`", format!("{}, {}", MAX_CERTIFICATES, bytes(MAX_BYTES)), "those of others go first"),
+        ("log line", bytes(telemetry::LONGEST), "cut"),
+        ("log lines that wait to be written", number(telemetry::LINES), "dropped and counted; no review waits"),
         (
             "`request refused`, `connection dropped`, `TLS handshake failed`: lines each",
-            format!("{} in {}", log_limit::FIRST, time(log_limit::PERIOD)),
+            format!("{} in {}", telemetry::FIRST, time(telemetry::PERIOD)),
             "one line with their number",
         ),
         ("`--directory`: one message", bytes(directory::MAX_MESSAGE), "the command ends with an error"),

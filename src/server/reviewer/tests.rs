@@ -1,6 +1,10 @@
 //! What is asked for a review and in which order, and what it can make of its log line.
 
-use std::sync::Mutex;
+use std::{
+    io::{self, Write},
+    mem,
+    sync::Mutex,
+};
 
 use futures::future::{BoxFuture, FutureExt as _, ready};
 use gmsa_cluster::{
@@ -11,13 +15,12 @@ use gmsa_core::{
     admission::{Denial, Subject},
     credspec::Contents,
 };
+use gmsa_edge::telemetry::{self, LONGEST, LogFormat};
 use serde_json::{Map, Value, json};
+use tracing::dispatcher::{self, Dispatch};
+use tracing_subscriber::{layer::SubscriberExt as _, registry};
 
 use super::*;
-use crate::telemetry::{
-    LogFormat,
-    log::{LONGEST, tests::written},
-};
 
 /// A cache that holds `{"old":1}` for every credential spec, in front of an API server that holds other contents; it writes down what
 /// it is asked.
@@ -126,6 +129,30 @@ fn the_line_of_a_review_is_bounded_and_whole() {
             assert!(last && line.contains("unable to retrieve the contents of cred spec 00x"), "{line}");
         }
     }
+}
+
+/// A log in memory.
+#[derive(Clone, Default)]
+struct Written(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Written {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(text)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What is written while `events` runs.
+fn written(format: LogFormat, events: impl FnOnce()) -> String {
+    let log = Written::default();
+    let opened = log.clone();
+    let (layer, guard) = telemetry::layer(&PROGRAM, format, move || opened.clone());
+    dispatcher::with_default(&Dispatch::from(registry().with(layer)), events);
+    drop(guard);
+    String::from_utf8(mem::take(&mut log.0.lock().unwrap())).unwrap()
 }
 
 /// What is logged of a review of the pod `web`, which runs as `robot` and is decided with the credential spec `a`, `{"a":1}`, in the cluster.

@@ -12,14 +12,14 @@ use std::{
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gmsa_cluster::apiserver::ApiServer;
-use gmsa_webhook::{
-    metrics::Metrics,
+use gmsa_edge::{
     object::ObjectName,
     tls::{
         CaBundle, Clock, Served, Summary,
         self_managed::{IssuancePolicy, SelfManaged, SelfManagedSettings, service_names},
     },
 };
+use gmsa_webhook::{PROGRAM, metrics::Metrics};
 use prometheus_client::registry::Registry;
 use serde_json::Value;
 use tokio::{
@@ -77,13 +77,18 @@ impl Cluster {
 
     /// A replica that has just been started.
     pub fn replica(&self, settings: &SelfManagedSettings) -> Replica {
+        self.replica_at(self.clock(), settings)
+    }
+
+    /// The same with a clock of its own.
+    pub fn replica_at(&self, clock: Clock, settings: &SelfManagedSettings) -> Replica {
         let api = Arc::new(ApiServer::new(self.api.config()).unwrap());
         let (metrics, registry) = Metrics::new();
-        let served = Served::new(metrics.clone());
+        let served = Served::new(metrics.edge.clone());
         let ready = Arc::new(SetOnce::new());
         let set = Arc::clone(&ready);
         let on_ready = move || _ = set.set(());
-        let managed = SelfManaged::new(api, settings.clone(), served.clone(), self.clock(), metrics, on_ready);
+        let managed = SelfManaged::new(api, settings.clone(), served.clone(), clock, metrics.edge, on_ready);
         let webhook = webhook(&served);
         let mut owner = JoinSet::new();
         owner.spawn(async move { managed.run().await });
@@ -191,6 +196,7 @@ pub fn settings() -> SelfManagedSettings {
             .map(|name| ObjectName::configuration(name).unwrap())
             .to_vec(),
         issuance: IssuancePolicy {
+            program: PROGRAM,
             names: service_names("gmsa-webhook", "gmsa"),
             ca_lifetime: 30 * DAY,
             leaf_lifetime: 25 * DAY,

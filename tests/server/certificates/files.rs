@@ -12,10 +12,8 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use gmsa_webhook::{
-    metrics::Metrics,
-    tls::{KeyPair, Served, files::Files, issue::Issued},
-};
+use gmsa_edge::tls::{KeyPair, Served, files::Files, issue::Issued};
+use gmsa_webhook::metrics::Metrics;
 use prometheus_client::registry::Registry;
 use tempfile::TempDir;
 use tokio::task::JoinSet;
@@ -83,7 +81,7 @@ struct Kept {
 impl Kept {
     fn start(folder: &Path, interval: Duration) -> Self {
         let (metrics, registry) = Metrics::new();
-        let served = Served::new(metrics);
+        let served = Served::new(metrics.edge);
         let files = Files { cert: folder.join("tls.crt"), key: folder.join("tls.key") };
         let mut keeper = JoinSet::new();
         keeper.spawn(files.keep_served(served.clone(), interval));

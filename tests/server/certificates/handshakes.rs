@@ -7,7 +7,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use gmsa_webhook::tls::{
+use gmsa_edge::tls::{
     CaBundle,
     client_auth::ClientAuth,
     issue::{Ca, Issued},

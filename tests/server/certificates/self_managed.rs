@@ -5,7 +5,12 @@ use std::{collections::BTreeSet, fs, sync::Arc, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gmsa_cluster::apiserver::ApiServer;
-use gmsa_webhook::tls::{Publication, issue::Ca, self_managed::SelfManagedSettings};
+use gmsa_edge::tls::{
+    Publication,
+    issue::Ca,
+    self_managed::{IssuancePolicy, SelfManagedSettings},
+};
+use gmsa_webhook::PROGRAM;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
@@ -78,6 +83,24 @@ async fn fifty_rotations_under_load_fail_no_verification() {
     for plural in CONFIGURATIONS {
         assert!(cluster.bundle(plural).unwrap().len() <= 3, "{:?}", cluster.bundle(plural));
     }
+}
+
+/// With an API server that takes a day to write a configuration.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_authority_stands_in_the_bundles_since_it_was_written_there() {
+    let cluster = Arc::new(Cluster::installed().await);
+    let (written, began) = (Arc::clone(&cluster), cluster.clock());
+    let clock = move || began() + DAY * u32::try_from(written.api.count(Verb::Patch, "")).unwrap();
+    let issuance = IssuancePolicy { bundle_standing: DAY, ..settings().issuance };
+    let replica = cluster.replica_at(Arc::new(clock), &SelfManagedSettings { issuance, ..settings() });
+    replica.until_ready().await;
+    cluster.edit_secret(|secret| secret["metadata"]["annotations"] = json!({"gmsa-webhook/rotate-ca": "now"}));
+    let has_two = |plural: &&str| cluster.bundle(plural).is_some_and(|bundle| bundle.len() == 2);
+    eventually("the next one is published", || CONFIGURATIONS.iter().all(has_two)).await;
+    cluster.until_looked_at().await;
+    assert_eq!(replica.count("rotated"), 0);
+    cluster.pass(DAY).await;
+    eventually("it signs", || replica.count("rotated") == 1).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -225,7 +248,7 @@ async fn a_mounted_authority_is_published_in_the_same_way() {
     let [first, second] = [authority(), authority()].map(|ca: Ca| ca.cert_pem().to_owned());
     fs::write(&file, &first).unwrap();
     let api = Arc::new(ApiServer::new(cluster.api.config()).unwrap());
-    let publication = Publication::new(api, settings().configurations, 10 * DAY);
+    let publication = Publication::new(api, PROGRAM, settings().configurations, 10 * DAY);
     tokio::spawn(publication.follow(file.clone(), Duration::from_millis(50), cluster.clock()));
     cluster.until_trusted(&certificates(&first)).await;
     // What was published before stays.

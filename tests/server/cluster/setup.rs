@@ -7,10 +7,10 @@ use gmsa_cluster::{
     resolver::{Freshness, Resolved, Resolver as _},
 };
 use gmsa_core::admission::{Decision, Review, Source, SpecFact, Verdict, Webhook};
+use gmsa_edge::{authorization_cache::AuthorizationCache, metrics};
 use gmsa_webhook::{
-    authorization_cache::AuthorizationCache,
     cache::Cache,
-    metrics::{self, Metrics},
+    metrics::Metrics,
     server::{Reviewer, Sources, threads::Thread},
 };
 use prometheus_client::registry::Registry;

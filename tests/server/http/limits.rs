@@ -3,12 +3,11 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use gmsa_webhook::{
+use gmsa_edge::{
     admin::{self, Readiness},
-    limits::Limits,
-    metrics::Metrics,
-    server::listener::Listener,
+    server::Listener,
 };
+use gmsa_webhook::{limits::Limits, metrics::Metrics};
 use http::StatusCode;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},

@@ -4,10 +4,8 @@ use std::time::Duration;
 
 use axum::{Router, routing};
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use gmsa_webhook::{
-    limits::Limits,
-    server::{Serving, listener::Listener},
-};
+use gmsa_edge::server::{Listener, Serving};
+use gmsa_webhook::limits::Limits;
 use http::StatusCode;
 use serde_json::{Value, json};
 use tokio::{io::AsyncWriteExt as _, net::TcpStream, task::yield_now};

@@ -4,7 +4,7 @@
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path, time::SystemTime};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use gmsa_webhook::tls::{
+use gmsa_edge::tls::{
     Summary, Timestamp,
     issue::{Ca, Issued},
 };
@@ -44,7 +44,7 @@ async fn what_is_only_worth_a_warning_does_not_pass() {
     let folder = tempfile::tempdir().unwrap();
     let since = SystemTime::now() - 90 * DAY;
     let ca = Ca::generate("test CA", since, 200 * DAY).unwrap();
-    let Issued { cert, key } = ca.issue(&[NAME.to_owned()], since, 92 * DAY + DAY / 2).unwrap();
+    let Issued { cert, key } = ca.issue("gmsa-webhook", &[NAME.to_owned()], since, 92 * DAY + DAY / 2).unwrap();
     for (name, content) in FILES.into_iter().zip([&*cert, &key, ca.cert_pem()]) {
         fs::write(folder.path().join(name), content).unwrap();
     }
@@ -55,7 +55,8 @@ async fn what_is_only_worth_a_warning_does_not_pass() {
 #[tokio::test(flavor = "multi_thread")]
 async fn in_a_cluster_every_webhook_is_asked_whether_it_accepts() {
     let (ca, other) = (authority(), authority());
-    let Issued { cert, key } = ca.issue(&[NAME.to_owned()], SystemTime::now(), 10 * DAY + DAY / 2).unwrap();
+    let Issued { cert, key } =
+        ca.issue("gmsa-webhook", &[NAME.to_owned()], SystemTime::now(), 10 * DAY + DAY / 2).unwrap();
     let api = SimulatedApi::start().await;
     let arguments =
         "certs inspect --secret gmsa/tls --webhook-configuration mutating/gmsa --webhook-configuration validating/gmsa";

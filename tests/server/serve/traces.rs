@@ -9,7 +9,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use gmsa_webhook::tls::{self, issue::Ca};
+use gmsa_edge::tls::{self, issue::Ca};
 use rustls::{ServerConnection, StreamOwned};
 use serde_json::Value;
 use tokio::net::TcpSocket;

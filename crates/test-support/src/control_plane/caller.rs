@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use gmsa_webhook::tls::issue::{Ca, Issued};
+use gmsa_edge::tls::issue::{Ca, Issued};
 use rcgen::{CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, Issuer, KeyPair};
 use serde_json::json;
 

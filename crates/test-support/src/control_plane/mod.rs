@@ -13,7 +13,7 @@ use std::{
 };
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use gmsa_webhook::tls::issue::Ca;
+use gmsa_edge::tls::issue::Ca;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -224,7 +224,7 @@ const AUTHORITY: [&str; 2] = ["authority.crt", "authority.key"];
 /// Writes what the API server and the controllers are started with, and gives the administrator's token.
 fn write_credentials(folder: &Path, ca: &Ca) -> String {
     for (name, host) in [("api-server", "127.0.0.1"), ("service-accounts", "kubernetes.default.svc")] {
-        let issued = ca.issue(&[host.to_owned()], SystemTime::now(), LIFETIME).unwrap();
+        let issued = ca.issue("gmsa-webhook", &[host.to_owned()], SystemTime::now(), LIFETIME).unwrap();
         fs::write(folder.join(name).with_extension("crt"), issued.cert).unwrap();
         fs::write(folder.join(name).with_extension("key"), issued.key).unwrap();
     }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use gmsa_webhook::tls::issue::Issued;
+use gmsa_edge::tls::issue::Issued;
 use serde_json::Value;
 
 use super::{Client, Process, until};

@@ -1,0 +1,105 @@
+//! What a connection may hold, how long it may wait, and how many of them fit into the open files of the process.
+//!
+//! How many connections are served and wait is the program's, in [`Serving`](crate::server::Serving): it divides its memory by
+//! [`PER_CONNECTION`] and [`PER_WAITING`], which follow from the constants here.
+//!
+//! Invariant: each bound is a constant; none grows with what a client sends.
+
+use std::time::Duration;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::telemetry::OWN;
+
+/// How many connections are served and wait where each of them is one of so many files: at least half of those wait.
+#[must_use]
+pub fn fit(served: usize, waiting: usize, files: usize) -> (usize, usize) {
+    let served = served.min(files / 2).max(1);
+    (served, waiting.min(files.saturating_sub(served)).max(1))
+}
+
+/// How many more files the process may have open for connections: to the program's port, and an eighth of them to the admin port.
+#[must_use]
+pub fn files_for_connections(limit: usize) -> [usize; 2] {
+    let admin = limit.saturating_sub(OWN_FILES) / 8;
+    [7 * admin, admin]
+}
+
+/// The files that the process has open besides connections of clients: those to the API server, of the runtime, of what it watches.
+const OWN_FILES: usize = 64;
+
+/// Raises the limit of open files as far as the process may, and returns it. Many container runtimes start processes with a soft
+/// limit of 1024. Go's programs do the same.
+#[must_use]
+pub fn raise_limit_of_open_files() -> usize {
+    let files = getrlimit(Resource::Nofile);
+    if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: files.maximum, ..files }) {
+        tracing::warn!(target: OWN, %error, "cannot raise the limit of open files");
+    }
+    getrlimit(Resource::Nofile).current.and_then(|files| usize::try_from(files).ok()).unwrap_or(usize::MAX)
+}
+
+/// The most that a served connection can hold, in bytes, with any client. What comes in is either a TLS handshake
+/// message in parts (rustls keeps 64 KiB of it), or it is unread: 16 KiB as it came and 16 KiB decrypted in rustls,
+/// [`MAX_HEAD`] in hyper, and twice [`RECEIVE_BUFFER`] in the kernel. What goes out is the head of an answer in hyper,
+/// [`TLS_OUTPUT`], and twice [`SEND_BUFFER`] in the kernel. The rest is the state of TLS and the task.
+pub const PER_CONNECTION: usize =
+    (16 + 16 + 10) * 1024 + 2 * MAX_HEAD + TLS_OUTPUT + 2 * RECEIVE_BUFFER + 2 * SEND_BUFFER;
+
+/// The most that a waiting connection can hold, in bytes: [`WAITING_RECEIVE_BUFFER`] twice, the kernel's structures of
+/// a socket and of a file, and a task that waits.
+pub const PER_WAITING: usize = 2 * WAITING_RECEIVE_BUFFER + 5 * 1024;
+
+/// The largest request head, in bytes, and the most that is read of a body at once: the least that hyper takes.
+pub const MAX_HEAD: usize = 8 * 1024;
+
+/// What is read of a handshake at once, in bytes.
+pub const MAX_READ: usize = 4 * 1024;
+
+/// What rustls may hold of an answer that the client does not read, in bytes.
+pub const TLS_OUTPUT: usize = 16 * 1024;
+
+/// The kernel's buffers of a connection, in bytes. It doubles each, for its own book-keeping.
+pub const RECEIVE_BUFFER: usize = 16 * 1024;
+/// See [`RECEIVE_BUFFER`]. While a connection waits, its first message need not fit.
+pub const WAITING_RECEIVE_BUFFER: usize = 2 * 1024;
+/// See [`RECEIVE_BUFFER`].
+pub const SEND_BUFFER: usize = 16 * 1024;
+
+/// How many handshakes are computed, or are next, for each core that serves connections.
+pub const HANDSHAKES_PER_CORE: usize = 2;
+
+/// How long a TLS handshake may take.
+pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long a connection waits to be served, and a request until fewer are in flight: API servers give up on a webhook of the chart
+/// after 5 s, and what is left is enough for the handshake and the request.
+pub const WAIT_TIMEOUT: Duration = Duration::from_secs(4);
+
+/// How long a connection may hold a place without a request to decide while another one waits for that place. An API server's
+/// handshake takes milliseconds, and a second where its processors are busy.
+pub const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How long a client may take to acknowledge, or to make room for, what is sent to it.
+pub const UNREAD_TIMEOUT: Duration = Duration::from_secs(10);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_fit_into_the_open_files_of_the_process() {
+        let connections = |limit: usize| {
+            let [files, admin] = files_for_connections(limit);
+            [fit(189, 2080, files), fit(64, 1024, admin)]
+        };
+        assert_eq!(connections(usize::MAX), [(189, 2080), (64, 1024)]);
+        assert_eq!(connections(1024), [(189, 651), (60, 60)]);
+        assert_eq!(connections(256), [(84, 84), (12, 12)]);
+        assert_eq!(connections(16), [(1, 1), (1, 1)]);
+        for limit in 128..5000 {
+            let sum: usize = connections(limit).iter().map(|(served, waiting)| served + waiting).sum();
+            assert!(sum + OWN_FILES <= limit, "{limit}: {sum}");
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! What connections and certificates count, and what Prometheus reads of a program.
+//!
+//! Invariants: metrics are registered into a registry once, by [`register`]; each name but those of the process begins with the name of
+//! the program.
+
+use std::{collections::HashSet, time::SystemTime};
+
+use prometheus_client::{
+    encoding::text,
+    metrics::{counter::Counter, family::Family, gauge::Gauge},
+    registry::Registry,
+};
+
+use crate::Program;
+
+mod family;
+mod labels;
+mod process;
+
+pub use family::{Age, Counted, FamilyLabels, Show, digit};
+pub use labels::{CertificateStep, Unserved};
+use labels::{ReloadLabel, StepLabel, UnservedLabel};
+
+crate::metrics! {
+    /// The metrics of connections and certificates. Clones record into the same metrics.
+    pub struct EdgeMetrics {
+        connections: Gauge = "connections", "Connections to the {noun}'s port that are served now";
+        connections_waiting: Gauge = "connections_waiting", "Connections to the {noun}'s port that wait to be served now";
+        connections_unserved: Family<UnservedLabel, Counter> =
+            "connections_unserved", "Connections to the {noun}'s port that ended before they were served, by reason";
+        handshake_failures: Counter = "tls_handshake_failures", "TLS handshakes that failed or took too long";
+        certificate_expiry: Gauge =
+            "certificate_expiry_timestamp_seconds",
+            "When the certificate that is served expires, in seconds since 1970; 0 before there is one";
+        certificate_refused: Gauge =
+            "certificate_refused",
+            "1 while the certificate that was offered last is refused and the one before stays in use, 0 otherwise";
+        certificate_reloads: Family<ReloadLabel, Counter> =
+            "certificate_reloads", "Attempts to take a changed certificate into service, by outcome";
+        certificate_steps: Family<StepLabel, Counter> =
+            "certificate_steps", "What this replica did to the certificates that the {noun} manages itself";
+    }
+}
+
+/// Makes the registry of a program: the metrics here, those that `own` registers, and those of the process.
+#[must_use]
+pub fn register<M>(program: &Program, own: impl FnOnce(&mut Registry) -> M) -> (EdgeMetrics, M, Registry) {
+    let mut whole = Registry::default();
+    let registry = whole.sub_registry_with_prefix(program.module());
+    let own = own(registry);
+    let metrics = EdgeMetrics::register(registry, program.noun);
+    metrics.show(false);
+    whole.register_collector(Box::new(process::Process));
+    (metrics, own, whole)
+}
+
+impl EdgeMetrics {
+    /// Creates every series that a scrape can show: for a reference.
+    pub fn show_all(&self) {
+        self.show(true);
+    }
+
+    /// A connection is served until the guard is dropped.
+    pub fn connection(&self) -> Counted {
+        Counted::new(&self.connections)
+    }
+
+    /// A connection waits until the guard is dropped.
+    pub fn connection_waiting(&self) -> Counted {
+        Counted::new(&self.connections_waiting)
+    }
+
+    /// A connection ended before it was served.
+    pub fn connection_unserved(&self, reason: Unserved) {
+        self.connections_unserved.get_or_create(&UnservedLabel { reason: reason.as_str() }).inc();
+    }
+
+    /// A handshake failed or took too long.
+    pub fn handshake_failed(&self) {
+        self.handshake_failures.inc();
+    }
+
+    /// A certificate is served from now on.
+    pub fn certificate_served(&self, expires: SystemTime) {
+        self.certificate_expiry.set(family::unix(expires));
+        self.certificate_reloads.get_or_create(&ReloadLabel { outcome: "served" }).inc();
+    }
+
+    /// The certificate that was offered last is refused.
+    pub fn certificate_refused(&self) {
+        self.certificate_refused.set(1);
+        self.certificate_reloads.get_or_create(&ReloadLabel { outcome: "refused" }).inc();
+    }
+
+    /// The certificate that was offered last is not refused.
+    pub fn certificate_accepted(&self) {
+        self.certificate_refused.set(0);
+    }
+
+    /// This replica did so many steps to the certificates that the program manages itself.
+    pub fn certificate_step(&self, step: CertificateStep, count: u64) {
+        self.certificate_steps.get_or_create(&StepLabel { step: step.as_str() }).inc_by(count);
+    }
+}
+
+/// What a scraper reads, and its content type: `OpenMetrics` where it accepts that, as Prometheus does, and otherwise the text
+/// format, which `promtool check metrics` reads.
+///
+/// # Errors
+/// Where a metric cannot be printed: a mistake in this program.
+pub fn negotiate(registry: &Registry, accept: &str) -> Result<(&'static str, String), std::fmt::Error> {
+    let open = scrape(registry)?;
+    if accept.contains("application/openmetrics-text") {
+        return Ok(("application/openmetrics-text; version=1.0.0; charset=utf-8", open));
+    }
+    Ok(("text/plain; version=0.0.4; charset=utf-8", text_format(&open)))
+}
+
+/// `OpenMetrics` as the text format 0.0.4 has it: there, a counter's family has the name of its samples. Scrapers that read only this
+/// format take the counters of `OpenMetrics` for samples without a type and without a help text, as `promtool check metrics` shows.
+fn text_format(open: &str) -> String {
+    let counters: HashSet<&str> =
+        open.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.strip_suffix(" counter")).collect();
+    let line = |line: &str| match *line.splitn(4, ' ').collect::<Vec<_>>() {
+        ["#", word @ ("HELP" | "TYPE"), name, rest] => {
+            let suffix = if counters.contains(name) { "_total" } else { "" };
+            format!("# {word} {name}{suffix} {rest}\n")
+        }
+        ["#", ..] => String::new(),
+        _ => format!("{line}\n"),
+    };
+    open.lines().map(line).collect()
+}
+
+/// All metrics, as `OpenMetrics`.
+///
+/// # Errors
+/// Where a metric cannot be printed: a mistake in this program.
+pub fn scrape(registry: &Registry) -> Result<String, std::fmt::Error> {
+    let mut out = String::new();
+    text::encode(&mut out, registry)?;
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::program::TESTED;
+
+    #[test]
+    fn a_scraper_gets_the_format_that_it_accepts() {
+        let (metrics, (), registry) = register(&TESTED, |_| ());
+        metrics.handshake_failed();
+        let read = |accept| {
+            let (content_type, text) = negotiate(&registry, accept).unwrap();
+            let ours = |line: &&str| ["_connections ", "_tls_handshake", "EOF"].iter().any(|part| line.contains(part));
+            (content_type, text.lines().filter(ours).map(str::to_owned).collect::<Vec<_>>())
+        };
+        let open = (
+            "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            [
+                "# HELP gmsa_webhook_connections Connections to the webhook's port that are served now.",
+                "# TYPE gmsa_webhook_connections gauge",
+                "gmsa_webhook_connections 0",
+                "# HELP gmsa_webhook_tls_handshake_failures TLS handshakes that failed or took too long.",
+                "# TYPE gmsa_webhook_tls_handshake_failures counter",
+                "gmsa_webhook_tls_handshake_failures_total 1",
+                "# EOF",
+            ]
+            .map(str::to_owned)
+            .to_vec(),
+        );
+        assert_eq!(read("application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.2"), open);
+        let text = (
+            "text/plain; version=0.0.4; charset=utf-8",
+            [
+                "# HELP gmsa_webhook_connections Connections to the webhook's port that are served now.",
+                "# TYPE gmsa_webhook_connections gauge",
+                "gmsa_webhook_connections 0",
+                "# HELP gmsa_webhook_tls_handshake_failures_total TLS handshakes that failed or took too long.",
+                "# TYPE gmsa_webhook_tls_handshake_failures_total counter",
+                "gmsa_webhook_tls_handshake_failures_total 1",
+            ]
+            .map(str::to_owned)
+            .to_vec(),
+        );
+        for accept in ["", "*/*", "text/plain;version=0.0.4"] {
+            assert_eq!(read(accept), text, "{accept}");
+        }
+    }
+}

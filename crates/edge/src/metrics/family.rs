@@ -1,0 +1,157 @@
+//! How metrics are declared: [`metrics!`](crate::metrics!) makes a type of them, [`labels!`](crate::labels!) the labels of their
+//! families.
+//!
+//! Invariant: every label takes its value from a fixed set, so the number of series is bounded.
+
+use std::{
+    hash::Hash,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use prometheus_client::{
+    encoding::{EncodeMetric, MetricEncoder},
+    metrics::{
+        MetricType,
+        counter::Counter,
+        family::{Family, MetricConstructor},
+        gauge::{ConstGauge, Gauge},
+    },
+};
+
+/// A type of metrics: `field: Type = "name", "help";`, with a value where the type's default will not do. It gets `register`, which
+/// registers them into a registry, `{noun}` in a help text being the program's, and `show`, which creates their series.
+#[macro_export]
+macro_rules! metrics {
+    ($(#[$about:meta])* $visibility:vis struct $metrics:ident {
+        $($field:ident: $type:ty = $name:literal, $help:literal $(, $metric:expr)?;)+
+    }) => {
+        $(#[$about])*
+        #[derive(Clone, Debug)]
+        $visibility struct $metrics {
+            $($field: $type,)+
+        }
+
+        impl $metrics {
+            fn register(registry: &mut ::prometheus_client::registry::Registry, noun: &str) -> Self {
+                $(let $field: $type = $crate::metrics!(@first $($metric,)? Default::default());
+                registry.register($name, $help.replace("{noun}", noun), $field.clone());)+
+                Self { $($field,)+ }
+            }
+
+            /// Creates the series that are there from the start, or all of them.
+            fn show(&self, all: bool) {
+                $($crate::metrics::Show::show(&self.$field, all);)+
+            }
+        }
+    };
+    (@first $first:expr $(, $rest:expr)?) => {
+        $first
+    };
+}
+
+/// The labels of families: `Name { label: Type = every value }`, and behind `=>` which of their combinations are there from the start,
+/// if not all. The program depends on `prometheus-client`.
+#[macro_export]
+macro_rules! labels {
+    ($($name:ident { $($label:ident: $type:ty = $values:expr),+ } $(=> $is_there:path)?)+) => {$(
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, ::prometheus_client::encoding::EncodeLabelSet)]
+        pub struct $name {
+            $(pub $label: $type,)+
+        }
+
+        impl $crate::metrics::FamilyLabels for $name {
+            fn every_combination() -> Vec<Self> {
+                $(let $label: Vec<$type> = $values.to_vec();)+
+                let combinations = 0..[$($label.len()),+].into_iter().product();
+                let values =
+                    |mut at: usize| Some(Self { $($label: *$label.get($crate::metrics::digit(&mut at, $label.len()))?),+ });
+                combinations.filter_map(values).collect()
+            }
+
+            fn is_there_from_the_start(&self) -> bool {
+                true $(&& $is_there(self))?
+            }
+        }
+    )+};
+}
+
+/// The labels of one family.
+pub trait FamilyLabels: Sized {
+    /// Every combination of the values of its labels.
+    fn every_combination() -> Vec<Self>;
+
+    /// Whether the series of these labels is there from the start, with 0: `rate` and `increase` do not see that one begins with 1.
+    fn is_there_from_the_start(&self) -> bool;
+}
+
+/// Takes the last digit, to this base, off a number.
+pub fn digit(number: &mut usize, base: usize) -> usize {
+    let digit = *number % base;
+    *number /= base;
+    digit
+}
+
+/// What can create its series without a value.
+pub trait Show {
+    /// Creates those that are there from the start, or all of them.
+    fn show(&self, _all: bool) {}
+}
+
+impl Show for Age {}
+impl Show for Counter {}
+impl Show for Gauge {}
+
+impl<L: FamilyLabels + Clone + Eq + Hash, M, C: MetricConstructor<M>> Show for Family<L, M, C> {
+    fn show(&self, all: bool) {
+        for labels in L::every_combination().into_iter().filter(|labels| all || labels.is_there_from_the_start()) {
+            drop(self.get_or_create(&labels));
+        }
+    }
+}
+
+/// When something happened last, which a scrape shows as its age in seconds.
+#[derive(Clone, Debug, Default)]
+pub struct Age(Gauge);
+
+impl Age {
+    /// It happened at this time.
+    pub fn set(&self, at: SystemTime) {
+        self.0.set(unix(at));
+    }
+}
+
+impl EncodeMetric for Age {
+    fn encode(&self, encoder: MetricEncoder<'_>) -> Result<(), std::fmt::Error> {
+        let at = self.0.get();
+        let age = if at == 0 { 0 } else { (unix(SystemTime::now()) - at).max(0) };
+        ConstGauge::new(age).encode(encoder)
+    }
+
+    fn metric_type(&self) -> MetricType {
+        MetricType::Gauge
+    }
+}
+
+/// Seconds since 1970; 0 before.
+pub(super) fn unix(at: SystemTime) -> i64 {
+    at.duration_since(UNIX_EPOCH).as_ref().map(Duration::as_secs).ok().and_then(|s| i64::try_from(s).ok()).unwrap_or(0)
+}
+
+/// Counts one while it lives.
+#[derive(Debug)]
+#[must_use]
+pub struct Counted(Gauge);
+
+impl Counted {
+    /// Adds one to the gauge until it is dropped.
+    pub fn new(gauge: &Gauge) -> Self {
+        gauge.inc();
+        Self(gauge.clone())
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
+}

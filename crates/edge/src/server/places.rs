@@ -1,0 +1,358 @@
+//! Which accepted connections are served, and which wait for that.
+//!
+//! A connection *waits* as a socket and nothing else, until it has sent something and a *place* is free: an honest client that is
+//! closed instead takes that for a denial, and a place is free again after milliseconds.
+//!
+//! Invariants: an address takes a free place only while it holds fewer than `share` times the free ones, so a flood from one
+//! address leaves places to all others. Of the addresses that wait, the one that holds the fewest places is next, and within it the
+//! connection that came first. Connections end for others in two cases alone:
+//! - Too many wait: one of the address with the most of them is dropped, of those first that hold no place from which a request was
+//!   decided ([`State::drop_one`]).
+//! - A connection has held a place for [`PATIENCE`] without a request to decide, and another one waits that has more right to it: that
+//!   of the same address, or of one that holds fewer places ([`Places::make_room`]).
+
+use std::{
+    collections::{BTreeMap, HashMap, VecDeque},
+    io,
+    net::{IpAddr, Ipv6Addr},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use parking_lot::Mutex;
+use tokio::{
+    sync::oneshot,
+    time::{Instant, timeout_at},
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    limits::{PATIENCE, WAIT_TIMEOUT},
+    metrics::Unserved,
+};
+
+/// The places of a listener, or the turns of its handshakes, and the connections that hold one or wait for one.
+#[derive(Debug)]
+pub(super) struct Places(Mutex<State>);
+
+#[derive(Debug)]
+struct State {
+    free: usize,
+    /// How many times the free places an address may hold when it takes another one.
+    share: usize,
+    most_waiting: usize,
+    /// Connections that came so far, which is the number of the last one.
+    entered: u64,
+    /// Only addresses with connections.
+    sources: HashMap<IpAddr, Connections>,
+    /// Connections that wait: silent ones sent nothing yet, ready ones did.
+    silent: usize,
+    ready: usize,
+}
+
+/// The connections of a source.
+#[derive(Debug, Default)]
+struct Connections {
+    /// Places that they hold, and how many of those have brought a request that was decided.
+    held: usize,
+    proven: usize,
+    /// Connections with a place and no request in progress, idle longest first.
+    idle: VecDeque<IdleConnection>,
+    silent: Queue,
+    ready: Queue,
+}
+
+/// Connections that wait, by their numbers: the first came first.
+type Queue = BTreeMap<u64, oneshot::Sender<Place>>;
+
+impl Connections {
+    /// The index of the idle connection that makes room first, if its time has come: one that never brought a request,
+    /// or else the one that is idle longest.
+    fn first_to_go(&self) -> Option<usize> {
+        let first = self.idle.iter().position(|idle| !idle.is_proven).unwrap_or_default();
+        self.idle.get(first).filter(|idle| idle.since.elapsed() >= PATIENCE).map(|_| first)
+    }
+}
+
+#[derive(Debug)]
+struct IdleConnection {
+    since: Instant,
+    is_proven: bool,
+    close: CancellationToken,
+}
+
+/// Where a connection comes from: an IPv4 address, or an IPv6 network of 64 bits. A host can use every address in its network, so single
+/// addresses would give a flood as many turns as it likes. The price: API servers share places with what else is in theirs, such as
+/// nodes in a cloud's subnet. A network policy keeps a flood from there out.
+fn source_of(peer: IpAddr) -> IpAddr {
+    match peer.to_canonical() {
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
+        address @ IpAddr::V4(_) => address,
+    }
+}
+
+impl Places {
+    pub fn new(places: usize, share: usize, most_waiting: usize) -> Arc<Self> {
+        let sources = HashMap::new();
+        Arc::new(Self(Mutex::new(State {
+            free: places,
+            share,
+            most_waiting,
+            entered: 0,
+            sources,
+            silent: 0,
+            ready: 0,
+        })))
+    }
+
+    /// Waits for a place for a connection from `peer`: first until `sent` has found how many bytes there are to read, then until it is this
+    /// one's turn.
+    ///
+    /// # Errors
+    /// Where the client has closed the connection, where there is no place within [`WAIT_TIMEOUT`], and where too many wait.
+    pub async fn place(
+        self: &Arc<Self>,
+        peer: IpAddr,
+        sent: impl Future<Output = io::Result<usize>>,
+    ) -> Result<Arc<Place>, Unserved> {
+        let deadline = Instant::now() + WAIT_TIMEOUT;
+        let source = source_of(peer);
+        let (tell, mut told) = oneshot::channel();
+        let number = {
+            let mut state = self.0.lock();
+            state.entered += 1;
+            let number = state.entered;
+            state.sources.entry(source).or_default().silent.insert(number, tell);
+            state.silent += 1;
+            if state.silent + state.ready > state.most_waiting {
+                state.drop_one();
+            }
+            number
+        };
+        let _waiting = Waiting { places: self, source, number };
+        let peeked = tokio::select! {
+            peeked = timeout_at(deadline, sent) => peeked.map_err(|_| Unserved::Silent)?,
+            // No place is handed out to it yet: it was dropped.
+            _ = &mut told => return Err(Unserved::Silent),
+        };
+        if !peeked.is_ok_and(|bytes| bytes > 0) {
+            return Err(Unserved::Gone);
+        }
+        self.hand_out(|state| {
+            let Some(of) = state.sources.get_mut(&source) else { return };
+            if let Some(tell) = of.silent.remove(&number) {
+                of.ready.insert(number, tell);
+                state.silent -= 1;
+                state.ready += 1;
+            }
+        });
+        timeout_at(deadline, told).await.ok().and_then(Result::ok).map(Arc::new).ok_or(Unserved::NoPlace)
+    }
+
+    /// How many connections wait that have sent something.
+    pub fn ready(&self) -> usize {
+        self.0.lock().ready
+    }
+
+    #[cfg(test)]
+    pub fn held(&self) -> usize {
+        self.0.lock().sources.values().map(|of| of.held).sum()
+    }
+
+    /// Drops a connection that waits, if there is one: the process has run out of something.
+    pub fn drop_one(&self) {
+        self.0.lock().drop_one();
+    }
+
+    /// Closes connections that hold a place that others wait for, and have brought no request for [`PATIENCE`]. A request that has
+    /// arrived whole is answered before. One on its way is lost, as on any connection that is closed when it is idle.
+    pub fn make_room(&self) {
+        let mut state = self.0.lock();
+        for _ in 0..state.ready {
+            let Some(idle) = state.most_idle() else { break };
+            idle.close.cancel();
+        }
+    }
+
+    fn hand_out(self: &Arc<Self>, change: impl FnOnce(&mut State)) {
+        let mut granted = Vec::new();
+        let mut state = self.0.lock();
+        change(&mut state);
+        while let Some((source, tell)) = state.next_ready() {
+            let (places, is_proven) = (Arc::clone(self), AtomicBool::new(false));
+            let place =
+                Place { places, source, is_proven, is_busy: AtomicBool::new(false), close: CancellationToken::new() };
+            state.free -= 1;
+            let of = state.sources.entry(source).or_default();
+            of.held += 1;
+            place.rest(of);
+            granted.push((tell, place));
+        }
+        drop(state);
+        for (tell, place) in granted {
+            // Whose receiver has gone has left the queue, or is leaving it: then the place is free again.
+            drop(tell.send(place));
+        }
+    }
+}
+
+impl State {
+    /// Takes the connection out of the queues that is to have a place now.
+    fn next_ready(&mut self) -> Option<(IpAddr, oneshot::Sender<Place>)> {
+        if self.ready == 0 {
+            return None;
+        }
+        let most = self.share * self.free;
+        let waiting = self.sources.iter_mut().filter(|(_, of)| of.held < most);
+        let next = waiting.filter_map(|(source, of)| Some(((of.held, *of.ready.keys().next()?), (source, of))));
+        let (_, (source, of)) = next.min_by_key(|(order, _)| *order)?;
+        let (_, tell) = of.ready.pop_first()?;
+        self.ready -= 1;
+        Some((*source, tell))
+    }
+
+    /// Drops the oldest waiting connection of the address with the most. Silent connections go first where they are at
+    /// least as many: an honest client sends something at once. Of ready connections the oldest is missed least: Go's
+    /// client connects for each request, and sends the request that waits longest on the next connection that is free.
+    fn drop_one(&mut self) {
+        let are_silent = self.silent >= self.ready;
+        let queues = self.sources.values_mut();
+        let queues = queues.map(|of| (of.proven == 0, if are_silent { &mut of.silent } else { &mut of.ready }));
+        // An API server in a storm has more connections that wait than each address of a flood.
+        let longest = queues.max_by_key(|(is_unproven, queue)| (!queue.is_empty(), *is_unproven, queue.len()));
+        if longest.and_then(|(_, queue)| queue.pop_first()).is_some() {
+            *(if are_silent { &mut self.silent } else { &mut self.ready }) -= 1;
+        }
+    }
+
+    /// Whether a connection waits of an address with these connections.
+    fn has_ready(&self, of_address: impl Fn(&Connections) -> bool) -> bool {
+        self.ready > 0 && self.sources.values().any(|of| !of.ready.is_empty() && of_address(of))
+    }
+
+    /// Takes the idle connection that makes room first, of the address that holds the most places.
+    fn most_idle(&mut self) -> Option<IdleConnection> {
+        let with_one = self.sources.iter().filter(|(_, of)| of.first_to_go().is_some());
+        let (source, held) = with_one.map(|(source, of)| (*source, of.held)).max_by_key(|(_, held)| *held)?;
+        if !self.has_ready(|of| of.held < held) && self.sources.get(&source)?.ready.is_empty() {
+            return None;
+        }
+        let of = self.sources.get_mut(&source)?;
+        of.idle.remove(of.first_to_go()?)
+    }
+
+    fn forget_empty(&mut self, source: IpAddr) {
+        let is_empty = |of: &Connections| of.held == 0 && of.silent.is_empty() && of.ready.is_empty();
+        if self.sources.get(&source).is_some_and(is_empty) {
+            self.sources.remove(&source);
+        }
+    }
+}
+
+/// A connection that waits, until this is dropped.
+struct Waiting<'p> {
+    places: &'p Places,
+    source: IpAddr,
+    number: u64,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let mut state = self.places.0.lock();
+        if let Some(of) = state.sources.get_mut(&self.source) {
+            let silent = of.silent.remove(&self.number).is_some();
+            let ready = of.ready.remove(&self.number).is_some();
+            state.silent -= usize::from(silent);
+            state.ready -= usize::from(ready);
+            state.forget_empty(self.source);
+        }
+    }
+}
+
+/// A place, until this is dropped. Each request has the one of its connection among its extensions, as `Arc<Place>`.
+#[derive(Debug)]
+pub struct Place {
+    places: Arc<Places>,
+    source: IpAddr,
+    /// Whether the connection has brought a request that was decided.
+    is_proven: AtomicBool,
+    /// Whether it has one that is being decided.
+    is_busy: AtomicBool,
+    /// Cancelled when the connection has to make room.
+    pub(super) close: CancellationToken,
+}
+
+impl Place {
+    /// From now on the connection has no request that is being decided.
+    fn rest(&self, of: &mut Connections) {
+        let is_proven = self.is_proven.load(Ordering::Relaxed);
+        of.idle.push_back(IdleConnection { since: Instant::now(), is_proven, close: self.close.clone() });
+    }
+
+    fn work(&self, of: &mut Connections) {
+        of.idle.retain(|idle| idle.close != self.close);
+    }
+
+    /// The connection has a request that is being decided, until what is returned is dropped: meanwhile it makes no room.
+    #[must_use]
+    pub fn busy(self: &Arc<Self>) -> Busy {
+        if let Some(of) = self.places.0.lock().sources.get_mut(&self.source) {
+            self.work(of);
+        }
+        self.is_busy.store(true, Ordering::Relaxed);
+        Busy(Arc::clone(self))
+    }
+
+    /// Whether the connection has a request that is being decided.
+    pub(super) fn is_busy(&self) -> bool {
+        self.is_busy.load(Ordering::Relaxed)
+    }
+
+    /// Whether the connection should end with its answer: a connection with more right to its place waits. It is from
+    /// an address that holds less than half as many: between addresses that hold about the same, places would only
+    /// change hands, each at the price of a handshake. While others of its own address wait, three quarters are kept:
+    /// an API server uses a kept connection at once for what waits there, and clients behind one address that have
+    /// brought a request stay connected.
+    pub(super) fn is_wanted(&self) -> bool {
+        if self.close.is_cancelled() {
+            return true;
+        }
+        let state = self.places.0.lock();
+        let Some(own) = state.sources.get(&self.source) else { return false };
+        state.has_ready(|of| of.held < own.held / 2) || (!own.ready.is_empty() && own.proven > own.held * 3 / 4)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.places.hand_out(|state| {
+            state.free += 1;
+            if let Some(of) = state.sources.get_mut(&self.source) {
+                self.work(of);
+                of.held -= 1;
+                of.proven -= usize::from(self.is_proven.load(Ordering::Relaxed));
+            }
+            state.forget_empty(self.source);
+        });
+    }
+}
+
+/// A connection whose request is being decided.
+#[derive(Debug)]
+pub struct Busy(Arc<Place>);
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        let Self(place) = self;
+        place.is_busy.store(false, Ordering::Relaxed);
+        if let Some(of) = place.places.0.lock().sources.get_mut(&place.source) {
+            of.proven += usize::from(!place.is_proven.swap(true, Ordering::Relaxed));
+            place.rest(of);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

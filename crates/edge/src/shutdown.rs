@@ -1,0 +1,115 @@
+//! The end of a program: after a signal it is unready, and each connection is closed after its next answer; once no endpoint names this
+//! replica, it stops accepting, and lets the requests in flight finish. A second signal ends it at once.
+//!
+//! Invariant: every task has an owner, and one that ends unexpectedly ends the process.
+
+use std::{io, time::Duration};
+
+use axum::Router;
+use thiserror::Error;
+use tokio::{
+    signal::unix::{Signal, SignalKind, signal},
+    task::{JoinError, JoinSet},
+    time::sleep,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    Program,
+    server::{Listener, summarize_log},
+    telemetry::{LogLimit, OWN},
+};
+
+/// The tasks of a process. None of them ends on its own.
+pub type Tasks = JoinSet<()>;
+
+/// SIGTERM (Kubernetes) and SIGINT (a person).
+pub struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    /// Takes over both signals.
+    ///
+    /// # Errors
+    /// Where the system refuses a handler.
+    pub fn install() -> io::Result<Self> {
+        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+    }
+
+    /// Waits for the next one and names it.
+    pub async fn next(&mut self) -> &'static str {
+        tokio::select! {
+            _ = self.terminate.recv() => "SIGTERM",
+            _ = self.interrupt.recv() => "SIGINT",
+        }
+    }
+}
+
+/// Why a program ended that got no signal.
+#[derive(Debug, Error)]
+pub enum EndError {
+    #[error("a part of the server ended unexpectedly")]
+    Task,
+    #[error("the {0}'s listener ended unexpectedly")]
+    Listener(&'static str),
+    #[error("the {0}'s listener failed")]
+    Drain(&'static str, #[source] JoinError),
+}
+
+/// A program whose ports are bound.
+pub struct Bound {
+    pub program: Program,
+    /// Its port and its routes.
+    pub main: (Listener, Router),
+    /// The admin port, which answers until the process ends.
+    pub admin: (Listener, Router),
+    /// What must go on while it serves.
+    pub tasks: Tasks,
+    pub signals: Signals,
+    /// Cancelled by the first signal: that of [`Readiness`](crate::admin::Readiness) and of [`Serving`](crate::server::Serving).
+    pub ending: CancellationToken,
+    /// How long to serve after the first signal: endpoints and API servers must have learned of it.
+    pub delay: Duration,
+    /// How long requests in flight may take after the socket is closed.
+    pub drain: Duration,
+    /// The program's own log lines about clients.
+    pub log_limits: &'static [&'static LogLimit],
+}
+
+impl Bound {
+    /// Serves until a signal, and then until the requests in flight are answered.
+    ///
+    /// # Errors
+    /// Where a task or the listener has ended.
+    pub async fn serve(self) -> Result<(), EndError> {
+        let Self { program, main: (listener, router), admin, mut tasks, mut signals, ending, delay, drain, log_limits } =
+            self;
+        let closing = CancellationToken::new();
+        tasks.spawn(async move {
+            admin.0.serve(admin.1, CancellationToken::new(), drain).await;
+        });
+        tasks.spawn(summarize_log(log_limits));
+        let mut served = tokio::spawn(listener.serve(router, closing.clone(), drain));
+        tokio::select! {
+            signal = signals.next() => tracing::info!(target: OWN, signal, "ending"),
+            _ = tasks.join_next() => return Err(EndError::Task),
+            _ = &mut served => return Err(EndError::Listener(program.noun)),
+        }
+        let shutdown = async {
+            ending.cancel();
+            sleep(delay).await;
+            closing.cancel();
+            served.await
+        };
+        tokio::select! {
+            dropped = shutdown => {
+                let dropped = dropped.map_err(|error| EndError::Drain(program.noun, error))?;
+                tracing::info!(target: OWN, dropped_connections = dropped, "ended");
+            }
+            signal = signals.next() => tracing::warn!(target: OWN, signal, "ended at once by a second signal"),
+        }
+        Ok(())
+    }
+}

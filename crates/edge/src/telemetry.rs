@@ -1,0 +1,145 @@
+//! Logs: one line per event on standard error, as text or as JSON. Traces, where a collector is named.
+
+use std::{io, str::FromStr};
+
+use tracing::level_filters::LevelFilter;
+use tracing_appender::non_blocking::WorkerGuard;
+use tracing_subscriber::{Layer as _, filter::Targets, layer::SubscriberExt, util::SubscriberInitExt};
+
+mod log;
+mod log_limit;
+mod log_once;
+pub mod otlp;
+
+pub use gmsa_core::causes::chain;
+use gmsa_core::quote;
+
+use crate::Program;
+pub use log::{LINES, LONGEST, layer};
+pub use log_limit::{FIRST, LogLimit, PERIOD};
+pub use log_once::LogOnce;
+pub use otlp::{Endpoint, Traces};
+
+/// The shape of a log line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum LogFormat {
+    /// Text for people.
+    #[default]
+    Text,
+    /// One JSON object per line.
+    Json,
+}
+
+/// What the targets of this crate's events begin with. In the log, and in [`Levels`], they begin with the program's name instead.
+pub(crate) const OWN: &str = "gmsa_edge";
+
+/// Which events are logged: a level, and others for single modules (`info,gmsa_webhook::tls=debug`).
+#[derive(Clone, Debug, PartialEq)]
+pub enum Levels {
+    /// That of the program. The details of other crates help only their authors.
+    Level(LevelFilter),
+    Modules(Targets),
+}
+
+impl Levels {
+    fn targets(self, program: &Program) -> Targets {
+        let module = program.module();
+        let targets = match self {
+            Self::Level(level) => Targets::new().with_default(level.min(LevelFilter::INFO)).with_target(&module, level),
+            Self::Modules(targets) => targets,
+        };
+        let own = |target: &str| Some(format!("{OWN}{}", target.strip_prefix(&module)?));
+        let of_edge: Vec<_> = targets.iter().filter_map(|(target, level)| Some((own(target)?, level))).collect();
+        targets.with_targets(of_edge)
+    }
+}
+
+impl FromStr for Levels {
+    type Err = String;
+
+    /// Takes the level names of the Go webhook too (`warning`, `fatal`, `panic`).
+    fn from_str(text: &str) -> Result<Self, String> {
+        const EXPECTED: &str = "expected error, warn, info, debug or trace";
+        let text = text.trim().to_ascii_lowercase();
+        let level = match text.as_str() {
+            "" | "info" => LevelFilter::INFO,
+            "panic" | "fatal" | "error" => LevelFilter::ERROR,
+            "warn" | "warning" => LevelFilter::WARN,
+            "debug" => LevelFilter::DEBUG,
+            "trace" => LevelFilter::TRACE,
+            // `Targets` would read a single word as a module.
+            list if list.contains('=') => {
+                return Targets::from_str(list).map(Self::Modules).map_err(|_| EXPECTED.to_owned());
+            }
+            _ => return Err(EXPECTED.to_owned()),
+        };
+        Ok(Self::Level(level))
+    }
+}
+
+/// Starts logging, and making spans where they are exported. Called once, by a binary, which keeps the guard until it ends:
+/// dropping it writes the lines that wait.
+pub fn init(program: &Program, levels: Levels, format: LogFormat, traces: Option<&Traces>) -> WorkerGuard {
+    let (lines, guard) = layer(program, format, io::stderr);
+    let levels = levels.targets(program).with_target(program.spans, LevelFilter::OFF);
+    // Each layer has its own filter: a span that none of them wants costs one comparison. So none is `None`, which would
+    // want them all.
+    let mut layers = vec![lines.with_filter(levels).boxed()];
+    if let Some(traces) = traces {
+        let spans =
+            tracing_opentelemetry::layer().with_tracer(traces.tracer()).with_location(false).with_threads(false);
+        layers.push(spans.with_filter(Targets::new().with_target(program.spans, LevelFilter::TRACE)).boxed());
+    }
+    tracing_subscriber::registry().with(layers).init();
+    guard
+}
+
+/// A string from outside, fit for a log line: the log escapes it.
+#[must_use]
+pub fn cut(text: &str) -> &str {
+    cut_to(text, quote::NAME)
+}
+
+/// A message with several strings from outside, fit for a log line.
+#[must_use]
+pub fn cut_message(text: &str) -> &str {
+    cut_to(text, quote::MESSAGE)
+}
+
+/// The start of the text that takes at most `most` bytes in a line: either form of the log may escape a character.
+fn cut_to(text: &str, most: usize) -> &str {
+    let mut taken = 0;
+    let end = text.char_indices().find_map(|(at, c)| {
+        // JSON has six bytes for a control character, `char::escape_debug` up to ten for what else it escapes.
+        taken += if c.is_ascii_control() { 6 } else { c.escape_debug().map(char::len_utf8).sum() };
+        (taken > most).then_some(at)
+    });
+    end.and_then(|end| text.get(..end)).unwrap_or(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::program::TESTED;
+
+    #[test]
+    fn levels_are_read_as_the_go_webhook_reads_them() {
+        let level = |text: &str| Levels::from_str(text).map(|levels| levels.targets(&TESTED).to_string());
+        assert_eq!(level(""), level("info"));
+        assert_eq!(level("WARNING"), level("warn"));
+        assert_eq!(level("fatal"), level("error"));
+        assert_eq!(level("debug"), Ok("gmsa_webhook=debug,gmsa_edge=debug,info".to_owned()));
+        assert_eq!(level("loud"), Err("expected error, warn, info, debug or trace".to_owned()));
+        assert_eq!(
+            level("info,gmsa_webhook::tls=debug"),
+            Ok("gmsa_webhook::tls=debug,gmsa_edge::tls=debug,info".to_owned())
+        );
+    }
+
+    #[test]
+    fn a_text_is_cut_by_the_bytes_that_it_takes_in_a_line() {
+        assert_eq!((cut(&"x".repeat(253)).len(), cut(&"x".repeat(254)).len()), (253, 253));
+        assert_eq!((cut(&"é".repeat(300)).len(), cut(&"\"".repeat(300)).len()), (252, 126));
+        assert_eq!((cut(&"\u{0}".repeat(300)).len(), cut(&"\u{10ffff}".repeat(300)).len()), (42, 25 * 4));
+    }
+}

@@ -1,0 +1,188 @@
+//! X.509: a certificate authority (CA), and the serving certificates that it signs.
+//!
+//! Invariants: keys are ECDSA P-256 and new for every certificate; a serving certificate never outlives its CA; a CA
+//! signs servers only and no other CA. Must not: read a clock, touch a file.
+
+use std::{
+    fmt,
+    time::{Duration, SystemTime},
+};
+
+use rcgen::{
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
+    KeyUsagePurpose, PublicKeyData,
+};
+use rustls::pki_types::{CertificateDer, pem::PemObject};
+use thiserror::Error;
+use time::OffsetDateTime;
+use x509_parser::prelude::{FromDer, X509Certificate};
+
+use super::{
+    Summary,
+    key_pair::{KeyPair, KeyPairError},
+};
+
+/// How long before its creation a certificate is already valid: clocks differ.
+pub(super) const BACKDATED: Duration = Duration::from_secs(3600);
+
+/// Why there is no certificate.
+#[derive(Debug, Error)]
+pub enum IssueError {
+    #[error("cannot generate a key")]
+    Key(#[source] rcgen::Error),
+    #[error("a name for the certificate is neither a DNS name nor an IP address")]
+    Name(#[source] rcgen::Error),
+    #[error("a serving certificate needs a name")]
+    NoName,
+    #[error("the certificate could not be signed")]
+    Sign(#[source] rcgen::Error),
+    #[error("the certificate's lifetime ends after the year 9999")]
+    Lifetime,
+    #[error("the certificate authority's certificate cannot be read")]
+    CaCertificate,
+    #[error("the certificate is not one of a certificate authority")]
+    NotCa,
+    #[error("the certificate authority's private key cannot be read")]
+    CaKey,
+    #[error("the private key is not the key of the certificate authority")]
+    CaMismatch,
+    #[error("the new certificate cannot be served")]
+    Unusable(#[source] KeyPairError),
+}
+
+/// A certificate and its key, as PEM. The key is secret.
+#[derive(Clone)]
+pub struct Issued {
+    pub cert: String,
+    pub key: String,
+}
+
+/// An ECDSA P-256 key and a certificate that it signed itself.
+pub struct Ca {
+    pem: String,
+    der: CertificateDer<'static>,
+    issuer: Issuer<'static, rcgen::KeyPair>,
+    pub summary: Summary,
+}
+
+impl Ca {
+    /// Creates a CA that is valid from an hour before `now` until `lifetime` after it.
+    ///
+    /// # Errors
+    /// Where there are no random bytes, or it would expire after the year 9999.
+    pub fn generate(name: &str, now: SystemTime, lifetime: Duration) -> Result<Self, IssueError> {
+        let key = rcgen::KeyPair::generate().map_err(IssueError::Key)?;
+        let mut params = params(name, now - BACKDATED, end(now, lifetime)?);
+        params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+        let cert = params.self_signed(&key).map_err(IssueError::Sign)?;
+        Self::from_pem(&cert.pem(), &key.serialize_pem())
+    }
+
+    /// Reads a CA, to sign with it again. The caller checks whether it has expired.
+    ///
+    /// # Errors
+    /// Where certificate or key cannot be read, or do not belong together.
+    pub fn from_pem(cert_pem: &str, key_pem: &str) -> Result<Self, IssueError> {
+        let der = CertificateDer::from_pem_slice(cert_pem.as_bytes()).map_err(|_| IssueError::CaCertificate)?;
+        let Ok(([], cert)) = X509Certificate::from_der(&der) else { return Err(IssueError::CaCertificate) };
+        if !cert.is_ca() {
+            return Err(IssueError::NotCa);
+        }
+        let key = rcgen::KeyPair::from_pem(key_pem).map_err(|_| IssueError::CaKey)?;
+        if key.subject_public_key_info() != cert.public_key().raw {
+            return Err(IssueError::CaMismatch);
+        }
+        let issuer = Issuer::from_ca_cert_der(&der, key).map_err(|_| IssueError::CaCertificate)?;
+        let summary = Summary::of(&cert);
+        Ok(Self { pem: cert_pem.to_owned(), der: der.clone(), issuer, summary })
+    }
+
+    /// Signs a serving certificate for DNS names and IP addresses, with a new key. It is valid from an hour before
+    /// `now` until `lifetime` after it, but not longer than the CA. Clients check `names` and not the common name, which is `subject`.
+    ///
+    /// # Errors
+    /// Where a name is not valid in a certificate, or there are no random bytes.
+    pub fn issue(
+        &self,
+        subject: &str,
+        names: &[String],
+        now: SystemTime,
+        lifetime: Duration,
+    ) -> Result<Issued, IssueError> {
+        if names.is_empty() {
+            return Err(IssueError::NoName);
+        }
+        let key = rcgen::KeyPair::generate().map_err(IssueError::Key)?;
+        let not_after = end(now, lifetime)?.min(self.summary.not_after);
+        let mut params = params(subject, (now - BACKDATED).max(self.summary.not_before), not_after);
+        params.subject_alt_names = CertificateParams::new(names).map_err(IssueError::Name)?.subject_alt_names;
+        params.is_ca = IsCa::ExplicitNoCa;
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        params.use_authority_key_identifier_extension = true;
+        let cert = params.signed_by(&key, &self.issuer).map_err(IssueError::Sign)?.pem();
+        Ok(Issued { cert, key: key.serialize_pem() })
+    }
+
+    /// As [`issue`](Self::issue), and checks that the certificate can be served.
+    ///
+    /// # Errors
+    /// As [`issue`](Self::issue), or where it cannot be served.
+    pub fn issue_pair(
+        &self,
+        subject: &str,
+        names: &[String],
+        now: SystemTime,
+        lifetime: Duration,
+    ) -> Result<(Issued, KeyPair), IssueError> {
+        let pem = self.issue(subject, names, now, lifetime)?;
+        let pair = KeyPair::from_pem(pem.cert.as_bytes(), pem.key.as_bytes(), now).map_err(IssueError::Unusable)?;
+        Ok((pem, pair))
+    }
+
+    #[must_use]
+    pub fn cert_pem(&self) -> &str {
+        &self.pem
+    }
+
+    #[must_use]
+    pub fn cert_der(&self) -> &CertificateDer<'static> {
+        &self.der
+    }
+
+    /// The private key, as PEM in PKCS#8: secret.
+    #[must_use]
+    pub fn key_pem(&self) -> String {
+        self.issuer.key().serialize_pem()
+    }
+}
+
+impl fmt::Debug for Ca {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ca").field("summary", &self.summary).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Issued {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Issued").field("cert", &self.cert).finish_non_exhaustive()
+    }
+}
+
+/// The last second of the year 9999, which is the last that X.509 can express.
+const MAX_TIME: Duration = Duration::from_secs(253_402_300_799);
+
+fn end(now: SystemTime, lifetime: Duration) -> Result<SystemTime, IssueError> {
+    let end = now.checked_add(lifetime).filter(|end| *end <= SystemTime::UNIX_EPOCH + MAX_TIME);
+    end.ok_or(IssueError::Lifetime)
+}
+
+fn params(name: &str, not_before: SystemTime, not_after: SystemTime) -> CertificateParams {
+    let mut params = CertificateParams::default();
+    params.distinguished_name = DistinguishedName::new();
+    params.distinguished_name.push(DnType::CommonName, name);
+    params.not_before = OffsetDateTime::from(not_before);
+    params.not_after = OffsetDateTime::from(not_after);
+    params
+}

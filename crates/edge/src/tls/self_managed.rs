@@ -1,0 +1,267 @@
+//! A program creates and renews its own CA and serving certificate, in a Secret that all replicas share.
+//!
+//! The Secret is the source of truth. The first replica fills it; each replica follows it, publishes its CAs into the webhook
+//! configurations, and renews what is due. Where two replicas write at the same time, the API
+//! server refuses one because of its `resourceVersion`; that one reads the Secret again. The Secret is never created, because RBAC cannot
+//! limit `create` to a name. Needs `get`, `update` and `watch` on it, by name.
+//!
+//! Invariants: while the API server does not answer or the Secret is missing, the current certificate stays in use; a certificate of
+//! another CA is served only when that CA has been in every `caBundle` for some time, unless there is nothing else to serve.
+
+pub mod contents;
+mod plan;
+
+use std::{
+    convert::Infallible,
+    future::pending,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use futures::{StreamExt as _, TryStreamExt as _, stream::BoxStream};
+use gmsa_cluster::apiserver::{ApiServer, jittered};
+use k8s_openapi::api::core::v1::Secret;
+use kube::core::{PartialObjectMeta, Request, WatchEvent, params::WatchParams};
+use rustls::pki_types::CertificateDer;
+use serde_json::json;
+use thiserror::Error;
+use tokio::time::{Instant, sleep, sleep_until, timeout_at};
+
+use super::{Clock, Publication, Served, issue::IssueError};
+use crate::{
+    Program,
+    metrics::{CertificateStep, EdgeMetrics},
+    object::{self, ObjectError, ObjectName},
+    telemetry::{LogOnce, chain},
+};
+
+pub use contents::{CA_CERT, TLS_CERT, TLS_KEY};
+use contents::{Certificates, SecretContents, read};
+pub use plan::IssuancePolicy;
+use plan::{Change, Observed, apply, next_change};
+
+/// The annotation of the Secret whose new value asks for a new CA.
+#[must_use]
+pub fn rotate_annotation(program: &Program) -> String {
+    format!("{}/rotate-ca", program.name)
+}
+
+/// How many rounds may follow each other without a pause.
+const ROUNDS: usize = 8;
+/// The longest pause after another replica was faster.
+const CONFLICT_PAUSE: Duration = Duration::from_millis(200);
+
+/// Where the certificates are kept, and how they are managed.
+#[derive(Clone, Debug)]
+pub struct SelfManagedSettings {
+    /// The Secret. It must exist; it may be empty.
+    pub secret: ObjectName,
+    /// The webhook configurations whose `caBundle`s carry the CAs.
+    pub configurations: Vec<ObjectName>,
+    pub issuance: IssuancePolicy,
+    /// How long foreign CAs stay in the `caBundle`s: until the pods that serve with them are gone.
+    pub foreign_grace: Duration,
+    /// The longest time between two reads of the Secret and the configurations.
+    pub check_interval: Duration,
+}
+
+/// The names by which the API server and the pods of the cluster call a Service.
+#[must_use]
+pub fn service_names(service: &str, namespace: &str) -> Vec<String> {
+    vec![format!("{service}.{namespace}.svc"), format!("{service}.{namespace}"), service.to_owned()]
+}
+
+/// The work of one replica.
+pub struct SelfManaged {
+    api: Arc<ApiServer>,
+    settings: SelfManagedSettings,
+    publication: Publication,
+    served: Served,
+    /// The CA that signed the certificate that is served.
+    issuer: Option<CertificateDer<'static>>,
+    clock: Clock,
+    metrics: EdgeMetrics,
+    ready: Box<dyn Fn() + Send + Sync>,
+    problem: LogOnce,
+    /// The version of the Secret that was read last.
+    version: Option<String>,
+    /// The events of the Secret, with its metadata only.
+    watch: Option<BoxStream<'static, kube::Result<WatchEvent<PartialObjectMeta<Secret>>>>>,
+}
+
+#[derive(Debug, Error)]
+enum RoundError {
+    #[error("the Secret {0} does not exist: install it again, empty; the {1} does not create it")]
+    NoSecret(ObjectName, &'static str),
+    #[error(transparent)]
+    Secret(#[from] ObjectError),
+    #[error("cannot create a certificate")]
+    Issue(#[from] IssueError),
+    #[error("cannot write the certificate authorities")]
+    Write(#[from] serde_json::Error),
+}
+
+impl SelfManaged {
+    /// `ready` is called when a certificate is served that every configuration trusts, and may be called again.
+    #[must_use]
+    pub fn new(
+        api: Arc<ApiServer>,
+        settings: SelfManagedSettings,
+        served: Served,
+        clock: Clock,
+        metrics: EdgeMetrics,
+        ready: impl Fn() + Send + Sync + 'static,
+    ) -> Self {
+        let publication = Publication::new(
+            Arc::clone(&api),
+            settings.issuance.program,
+            settings.configurations.clone(),
+            settings.foreign_grace,
+        );
+        let (ready, problem) = (Box::new(ready), LogOnce::default());
+        let (issuer, version, watch) = (None, None, None);
+        Self { api, settings, publication, served, issuer, clock, metrics, ready, problem, version, watch }
+    }
+
+    /// Manages the certificates until the process ends.
+    pub async fn run(mut self) -> Infallible {
+        let mut watch_problem = LogOnce::default();
+        loop {
+            self.reconcile().await;
+            let due = Instant::now() + jittered(self.settings.check_interval);
+            let Ok(changed) = timeout_at(due, self.changed()).await else { continue };
+            let secret = &self.settings.secret;
+            let watched = watch_problem.check(changed, |reason| {
+                tracing::warn!(%secret, reason, "cannot watch the Secret: it is read on a timer only");
+            });
+            if watched.is_none() {
+                self.watch = None;
+                sleep_until(due).await;
+            }
+        }
+    }
+
+    /// Returns when the Secret is not the one that was read last.
+    async fn changed(&mut self) -> kube::Result<()> {
+        let watch = if let Some(watch) = &mut self.watch {
+            watch
+        } else {
+            let secret = &self.settings.secret;
+            let only = WatchParams::default().fields(&format!("metadata.name={}", secret.name));
+            // "0" begins with the Secret as it is: no list is needed, and no version can be too old.
+            let request = Request::new(&secret.collection).watch_metadata(&only.disable_bookmarks(), "0");
+            let request = request.map_err(kube::Error::BuildRequest)?;
+            self.watch.insert(self.api.watch_client().request_events(request).await?.boxed())
+        };
+        while let Some(event) = watch.try_next().await? {
+            match event {
+                WatchEvent::Error(status) => return Err(kube::Error::Api(status)),
+                WatchEvent::Added(found) | WatchEvent::Modified(found)
+                    if found.metadata.resource_version == self.version => {}
+                _ => return Ok(()),
+            }
+        }
+        // The API server ends each watch after some minutes. The next one begins after the next round.
+        self.watch = None;
+        pending().await
+    }
+
+    async fn reconcile(&mut self) {
+        for _ in 0..ROUNDS {
+            match self.round((self.clock)()).await {
+                Ok(true) => {}
+                Ok(false) => {
+                    if self.problem.resolve() {
+                        tracing::info!("the certificates can be managed again");
+                    }
+                    return;
+                }
+                Err(RoundError::Secret(error)) if error.is_conflict() => sleep(jittered(CONFLICT_PAUSE)).await,
+                Err(error) => {
+                    self.metrics.certificate_step(CertificateStep::Failed, 1);
+                    self.problem.fail(&error, |reason| {
+                        tracing::error!(reason, "cannot manage the certificates; the current one stays in use");
+                    });
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Reads the Secret and all configurations, publishes the CAs, serves the certificate, and makes at most one change.
+    /// Returns whether it made one: another may follow.
+    async fn round(&mut self, now: SystemTime) -> Result<bool, RoundError> {
+        let (name, program) = (self.settings.secret.clone(), self.settings.issuance.program);
+        let found: Option<Secret> = object::get(&self.api, &name).await?;
+        let mut secret = found.ok_or_else(|| RoundError::NoSecret(name.clone(), program.noun))?;
+        self.version.clone_from(&secret.metadata.resource_version);
+        let contents = read(secret.data.get_or_insert_default(), &program);
+        let annotations = secret.metadata.annotations.as_ref();
+        let rotation = annotations.and_then(|all| all.get(&rotate_annotation(&program))).cloned().unwrap_or_default();
+        let mut observed = Observed { now, next_published_for: None, present: None, rotation: &rotation };
+        let published;
+        if let SecretContents::Complete(certificates) = &contents {
+            let mut policy = certificates.cas.policy(now);
+            // What this replica serves stays trusted, also where a Secret that was lost and filled again does not know its CA.
+            if let Some(issuer) = self.issuer.as_ref().filter(|issuer| !policy.revoked.contains(issuer)) {
+                policy.desired.push(issuer.clone());
+            }
+            published = self.publication.publish(&policy, &self.clock).await;
+            self.metrics.certificate_step(CertificateStep::BundleWritten, published.written);
+            self.metrics.certificate_step(CertificateStep::Failed, published.failed);
+            self.serve(certificates, now);
+            if published.complete && self.served.serves(&certificates.leaf.pair) {
+                (self.ready)();
+            }
+            observed.present = published.present.as_ref();
+            // A configuration that cannot be read may have any caBundle.
+            let next = certificates.cas.next.as_ref().filter(|_| published.present.is_some());
+            observed.next_published_for = next.and_then(|next| self.publication.published_for(next.ca.cert_der(), now));
+        }
+        let Some(change) = next_change(&contents, &observed, &self.settings.issuance) else { return Ok(false) };
+        let damage = if let SecretContents::Damaged { damage, .. } = &contents { Some(chain(damage)) } else { None };
+        let certificates = apply(change, contents, &observed, &self.settings.issuance)?;
+        certificates.write(secret.data.get_or_insert_default())?;
+        // Without a version, the update would overwrite what another writer has written.
+        if secret.metadata.resource_version.as_ref().is_none_or(String::is_empty) {
+            return Err(ObjectError::Unexpected(name.title()).into());
+        }
+        let _: Secret = object::update(&self.api, &program, &name, &json!(secret)).await?;
+        if let Some(counter) = counter(change) {
+            self.metrics.certificate_step(counter, 1);
+        }
+        let certificate = certificates.leaf.pair.summary();
+        if let Some(reason) = damage {
+            tracing::warn!(secret = %name, reason, %certificate, "rebuilt the Secret: it was damaged or edited");
+        } else {
+            tracing::info!(secret = %name, step = ?change, %certificate, "wrote the Secret");
+        }
+        Ok(true)
+    }
+
+    /// Serves the certificate in the Secret, as soon as that is safe.
+    fn serve(&mut self, certificates: &Certificates, now: SystemTime) {
+        let pair = &certificates.leaf.pair;
+        let issuer = certificates.cas.signing.ca.cert_der();
+        let published_for = self.publication.published_for(issuer, now);
+        let trusted = published_for.is_some_and(|time| time >= self.settings.issuance.bundle_standing);
+        let expired = self.served.current().is_none_or(|current| current.not_after <= now);
+        let current = self.served.serves(pair);
+        if let (false, Err(error)) = (current, pair.check_time(now)) {
+            self.served.offer(Err(error));
+        } else if current || trusted || expired || self.issuer.as_ref() == Some(issuer) {
+            self.served.offer(Ok::<_, Infallible>(pair.clone()));
+            self.issuer = Some(issuer.clone());
+        }
+    }
+}
+
+fn counter(change: Change) -> Option<CertificateStep> {
+    match change {
+        Change::Fill => Some(CertificateStep::Filled),
+        Change::Rebuild => Some(CertificateStep::Rebuilt),
+        Change::Reissue => Some(CertificateStep::Renewed),
+        Change::Promote => Some(CertificateStep::Rotated),
+        Change::Announce | Change::Forget => None,
+    }
+}

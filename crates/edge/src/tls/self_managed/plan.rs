@@ -1,0 +1,182 @@
+//! Decides the next change of the Secret, and makes it.
+//!
+//! Pure: time and observations are values. Invariants: a new CA signs nothing before it has been in every `caBundle`
+//! for some time, and an old one is dropped only when everything that it signed has expired; so the `caBundle` trusts
+//! every certificate that a replica serves. Each change leaves a state that can be served for months: a change that is
+//! not possible now is made later.
+//!
+//! ```text
+//!  Empty ─Fill─► signing                      Damaged, or the CA is not valid ─Rebuild─► (what is valid is kept)
+//!  signing ─Announce─► signing + next ─(next has been in every caBundle)─ Promote ─► next signs, the old one is retired
+//!  retired ─(its last certificate has expired, no caBundle has it)─ Forget ─►
+//! ```
+
+use std::time::{Duration, SystemTime};
+
+use super::contents::{Cas, Certificates, Leaf, MAX_CAS, RetiredCa, SecretContents, SigningCa};
+use crate::Program;
+use crate::tls::{
+    CLOCK_SKEW, CaBundle,
+    issue::{BACKDATED, Ca, IssueError},
+};
+
+/// How certificates are issued and renewed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IssuancePolicy {
+    /// Whose certificates they are: its name is that of the authorities and of the serving certificates.
+    pub program: Program,
+    /// The names that the serving certificate is for: those of the Service.
+    pub names: Vec<String>,
+    pub ca_lifetime: Duration,
+    pub leaf_lifetime: Duration,
+    /// A certificate is renewed when this percentage of its lifetime is over: 1 to 99.
+    pub renewal_percent: u8,
+    /// How long a new CA must have been in every `caBundle` before it signs: API servers learn of it by watching.
+    pub bundle_standing: Duration,
+}
+
+/// What was observed besides the Secret's data.
+#[derive(Clone, Debug)]
+pub struct Observed<'a> {
+    pub now: SystemTime,
+    /// For how long the next CA has been in every `caBundle`; `None` where it is not, or where that is unknown.
+    pub next_published_for: Option<Duration>,
+    /// Every CA that is in any `caBundle`; `None` where that is unknown.
+    pub present: Option<&'a CaBundle>,
+    /// The value of the annotation that asks for a rotation, or an empty string.
+    pub rotation: &'a str,
+}
+
+/// A change of the Secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// The Secret is empty: create a CA and a serving certificate.
+    Fill,
+    /// The Secret is damaged, or its CA has expired or is from the future: keep what is valid, and create the rest.
+    Rebuild,
+    /// Create a new serving certificate.
+    Reissue,
+    /// Create the next CA, which must be trusted before it signs.
+    Announce,
+    /// The next CA signs from now on.
+    Promote,
+    /// Drop retired CAs that are not needed any more.
+    Forget,
+}
+
+/// Decides what to do next; `None` where there is nothing to do.
+pub fn next_change(contents: &SecretContents, observed: &Observed<'_>, policy: &IssuancePolicy) -> Option<Change> {
+    let Certificates { cas, leaf } = match contents {
+        SecretContents::Empty => return Some(Change::Fill),
+        SecretContents::Damaged { .. } => return Some(Change::Rebuild),
+        SecretContents::Complete(certificates) => certificates,
+    };
+    let (now, signing) = (observed.now, &cas.signing.ca);
+    if !is_usable(signing, now) {
+        return Some(Change::Rebuild);
+    }
+    let leaf = leaf.pair.summary();
+    let named = policy.names.iter().all(|name| leaf.names.contains(name));
+    if !named || is_due(leaf.not_before, leaf.not_after, policy.leaf_lifetime, policy, now) {
+        return Some(Change::Reissue);
+    }
+    match &cas.next {
+        Some(next) if is_usable(&next.ca, now) => {
+            let trusted = observed.next_published_for.is_some_and(|time| time >= policy.bundle_standing);
+            return trusted.then_some(Change::Promote);
+        }
+        Some(_) => return Some(Change::Announce),
+        None => {}
+    }
+    // A request waits where there is no room for another CA.
+    let has_room = cas.retired.len() + 2 < MAX_CAS;
+    let requested = has_room && !observed.rotation.is_empty() && observed.rotation != cas.last_rotation;
+    let signing = &signing.summary;
+    if requested || is_due(signing.not_before, signing.not_after, policy.ca_lifetime, policy, now) {
+        return Some(Change::Announce);
+    }
+    cas.retired.iter().any(|retired| is_unused(retired, observed)).then_some(Change::Forget)
+}
+
+/// Whether a CA is valid. Not yet valid (clock skew) counts as invalid, and so does what such a CA signs.
+fn is_usable(ca: &Ca, now: SystemTime) -> bool {
+    ca.summary.not_before <= now + CLOCK_SKEW && now < ca.summary.not_after
+}
+
+/// Whether a certificate must be renewed: its lifetime counts, or a new one's where that is shorter. One from the
+/// future is due too.
+fn is_due(from: SystemTime, to: SystemTime, lifetime: Duration, policy: &IssuancePolicy, now: SystemTime) -> bool {
+    let issued = (from + BACKDATED).min(to);
+    let lifetime = to.duration_since(issued).unwrap_or_default().min(lifetime);
+    from > now + CLOCK_SKEW || now >= issued + lifetime * u32::from(policy.renewal_percent) / 100
+}
+
+fn is_unused(retired: &RetiredCa, observed: &Observed<'_>) -> bool {
+    retired.leaves_until + CLOCK_SKEW <= observed.now
+        && observed.present.is_some_and(|present| !present.contains(&retired.cert))
+}
+
+/// Creates what the Secret holds after a change.
+pub fn apply(
+    change: Change,
+    contents: SecretContents,
+    observed: &Observed<'_>,
+    policy: &IssuancePolicy,
+) -> Result<Certificates, IssueError> {
+    let now = observed.now;
+    let (cas, leaf) = match contents {
+        SecretContents::Empty => (None, None),
+        SecretContents::Damaged { cas, leaf, .. } => (cas, leaf),
+        SecretContents::Complete(Certificates { cas, leaf }) => (Some(cas), Some(leaf)),
+    };
+    let (mut cas, mut leaf) = match cas {
+        Some(cas) if is_usable(&cas.signing.ca, now) => (cas, leaf),
+        // What an unusable CA has signed is not valid either.
+        _ => {
+            let (signing, last_rotation) = (new_ca(now, policy)?, observed.rotation.to_owned());
+            (Cas { signing, next: None, retired: Vec::new(), last_rotation }, None)
+        }
+    };
+    match change {
+        Change::Fill | Change::Rebuild => {}
+        Change::Reissue => leaf = None,
+        Change::Announce => {
+            cas.next = Some(new_ca(now, policy)?);
+            observed.rotation.clone_into(&mut cas.last_rotation);
+        }
+        Change::Promote => {
+            promote(&mut cas);
+            leaf = None;
+        }
+        Change::Forget => cas.retired.retain(|retired| !is_unused(retired, observed)),
+    }
+    let leaf = match leaf {
+        Some(leaf) => leaf,
+        None => new_leaf(&mut cas.signing, now, policy)?,
+    };
+    Ok(Certificates { cas, leaf })
+}
+
+fn promote(cas: &mut Cas) {
+    let Some(next) = cas.next.take() else { return };
+    let old = std::mem::replace(&mut cas.signing, next);
+    if let Some(leaves_until) = old.leaves_until {
+        cas.retired.push(RetiredCa { cert: old.ca.cert_der().clone(), leaves_until });
+    }
+}
+
+fn new_ca(now: SystemTime, policy: &IssuancePolicy) -> Result<SigningCa, IssueError> {
+    let created = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
+    let ca = Ca::generate(&format!("{} CA {created}", policy.program.name), now, policy.ca_lifetime)?;
+    Ok(SigningCa { ca, leaves_until: None })
+}
+
+fn new_leaf(signing: &mut SigningCa, now: SystemTime, policy: &IssuancePolicy) -> Result<Leaf, IssueError> {
+    let (pem, pair) = signing.ca.issue_pair(policy.program.name, &policy.names, now, policy.leaf_lifetime)?;
+    // Where the lifetime was shortened, an older certificate may expire later than the new one.
+    signing.leaves_until = signing.leaves_until.max(Some(pair.summary().not_after));
+    Ok(Leaf { pair, pem })
+}
+
+#[cfg(test)]
+mod tests;
