@@ -138,8 +138,8 @@ impl<'c> Scene<'c> {
         self.cluster.until(&format!("doctor does not list {name}"), || self.listed(name).is_none());
         let (lines, code) = self.desk.lines(&format!("why deploy/{name} -n apps"));
         let last = lines.last().unwrap();
-        assert_eq!((last.outcome().as_str(), code), ("pass in the pod", 0), "{}", last.text);
-        assert!(last.text.ends_with(&format!("{NAMESPACE}/{pod}")), "{}", last.text);
+        assert_eq!((last.outcome().as_str(), code), ("note in the pod not-verified", 0), "{}", last.text);
+        assert_eq!(last.remedy, format!("run: kubectl gmsa verify {NAMESPACE}/{pod}"));
     }
 
     /// A pod is there, comes to a node and runs: the new one of a template that was changed, or one that was refused before.
