@@ -21,6 +21,11 @@ pub struct ClusterPod {
 }
 
 impl ClusterPod {
+    /// The node that the pod is bound to.
+    pub fn node_name(&self) -> Option<&str> {
+        self.object.spec.as_ref()?.node_name.as_deref().filter(|name| !name.is_empty())
+    }
+
     /// Reads the pod that the user named as `NAMESPACE/NAME`, or `NAME` in the namespace of the context.
     pub async fn find(snapshot: &Snapshot, named: &str) -> anyhow::Result<Self> {
         let (namespace, name) = named.split_once('/').unwrap_or((&snapshot.namespace, named));

@@ -24,6 +24,7 @@ mod identity;
 mod installation;
 mod meaning;
 mod names;
+mod no_faults;
 mod normal;
 mod number;
 mod of_core;

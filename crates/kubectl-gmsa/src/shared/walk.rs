@@ -38,7 +38,7 @@ use created::ADMISSION;
 use decision::{PERMISSION, TEMPLATE};
 use events::Events;
 use pod::{is_cause, steps};
-use scheduling::{Nodes, SCHEDULING, node_name};
+use scheduling::{Nodes, SCHEDULING};
 use workload::{WorkloadTree, controller_of};
 
 const NAMESPACE: &str = "namespace";
@@ -231,7 +231,7 @@ fn next(pod: &ClusterPod) -> Check {
 /// The nodes of these pods, and the Windows nodes where a pod does not run.
 async fn nodes(snapshot: &Snapshot, pods: &[&ClusterPod]) -> Nodes {
     let mut nodes = Nodes::default();
-    if pods.iter().any(|pod| node_name(pod).is_none() || pod.phase() != "Running") {
+    if pods.iter().any(|pod| pod.node_name().is_none() || pod.phase() != "Running") {
         nodes.windows = snapshot.list(Nodes::WINDOWS).await.ok();
     }
     nodes.add(snapshot, pods.iter().copied()).await;

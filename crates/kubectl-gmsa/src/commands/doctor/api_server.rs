@@ -1,6 +1,9 @@
 //! The API server: whether it answers, and its version.
 
-use super::parts::{Judged, Parts};
+use super::{
+    kubernetes_version::numbers,
+    parts::{Judged, Parts},
+};
 use crate::shared::rules;
 use gmsa_core::diagnostic::{Check, Diagnostic, Severity};
 
@@ -28,20 +31,6 @@ pub(super) fn check(parts: &Parts) -> Judged<'_> {
     let fix = format!("Upgrade the cluster to 1.28 or later{}.", restore.unwrap_or_default());
     let older = Diagnostic::new(&rules::KUBERNETES_VERSION, text).with_severity(Severity::Note);
     Ok(vec![Check::found(API_SERVER, older.with_fix(fix))])
-}
-
-/// The major and the minor version in a text such as `v1.29.3-eks-1234`.
-fn numbers(text: &str) -> Option<(u32, u32)> {
-    let mut numbers = text.trim_start_matches('v').split('.').map(|number| {
-        let digits = number.find(|c: char| !c.is_ascii_digit()).unwrap_or(number.len());
-        number.get(..digits).and_then(|digits| digits.parse::<u32>().ok())
-    });
-    Some((numbers.next()??, numbers.next()??))
-}
-
-/// Whether this version is at least minor version `minor` of Kubernetes 1. One that cannot be read counts as new.
-pub(super) fn is_at_least(text: &str, minor: u32) -> bool {
-    numbers(text).is_none_or(|version| version >= (1, minor))
 }
 
 /// Whether the chart installs on this version.

@@ -19,7 +19,7 @@ use k8s_openapi::{
 };
 use serde_json::{Value, json, value::RawValue};
 
-use super::{api_server, directory, replica::Replica};
+use super::{directory, kubernetes_version, replica::Replica};
 use crate::shared::{
     cluster_dns::{self, Objects},
     directory::Source,
@@ -166,7 +166,7 @@ impl Parts {
 
     /// Whether the API server is at least minor version `minor` of Kubernetes 1, as far as is known.
     pub(super) fn has_kubernetes(&self, minor: u32) -> bool {
-        self.version.as_ref().map_or(true, |info| api_server::is_at_least(&info.git_version, minor))
+        self.version.as_ref().map_or(true, |info| kubernetes_version::is_at_least(&info.git_version, minor))
     }
 
     /// Whether the webhook is not there on purpose, or is gone: what depends on its pods cannot say why.

@@ -15,7 +15,7 @@ use crate::shared::{
         containers::{Seen, is_running},
         events::Events,
         pod::{is_cause, steps},
-        scheduling::{Nodes, is_untried, node_name},
+        scheduling::{Nodes, is_untried},
     },
 };
 use gmsa_core::diagnostic::{Check, Rule};
@@ -83,7 +83,7 @@ async fn cause(probe: &Probe<'_>, namespace: &str, pod: &ClusterPod) -> Option<(
         // A scheduler that chooses among the nodes of a runtime class may wait for a new one.
         rule if *rule == rules::NOT_SCHEDULED => probe.options.runtime_class.is_some() || is_untried(pod, &events),
         rule if RETRIED.contains(&rule) => true,
-        _ => node_name(pod).is_some() && seen.waits(),
+        _ => pod.node_name().is_some() && seen.waits(),
     });
     Some((check, waits))
 }

@@ -11,9 +11,9 @@ use aho_corasick::{Anchored, automaton::Automaton as _, nfa::contiguous::NFA};
 use super::{
     FAMILIES, Rule,
     Words::{self, Common, General, Message, Refusal, Start},
+    no_faults::{NO_FAULTS, SURROUNDINGS},
     normal::{ENDS, OPENS, normal},
     status::MESSAGES,
-    text::{NO_FAULTS, SURROUNDINGS},
 };
 
 /// More than the names and addresses in one message have, and less than several messages.

@@ -20,6 +20,7 @@ use super::{
     Words::{self, Common, Event, General, Message, Refusal, Start},
     all,
     meaning::{Explanation, Meaning, Phase},
+    no_faults::NO_FAULTS,
     normal::normal,
     number,
     reading::{Reading, Says, Span},
@@ -29,12 +30,6 @@ use super::{
 
 /// How many different errors of one text are explained.
 pub const MAX_FOUND: usize = 16;
-
-/// Parts of a message that hide the words inside them: that a Windows pod stays off control-plane nodes is not a cause.
-pub(super) static SURROUNDINGS: &[&str] = &[
-    "untolerated taint {node-role.kubernetes.io/control-plane: }",
-    "untolerated taint {node-role.kubernetes.io/master: }",
-];
 
 /// How a text names Windows, Kerberos or Kubernetes.
 static TOPICS: &[&str] = &[
@@ -98,138 +93,6 @@ static TOPICS: &[&str] = &[
     "_tcp",
     "0x8",
     "0xc0",
-];
-
-/// What says that a step succeeded, or is part of every logon.
-pub(super) static NO_FAULTS: &[(&[Words], &str)] = &[
-    (
-        &[Message("credential guard instantiated the plugin"), Event("containers-ccg", &[1])],
-        "The plugin is registered on the node and was started.",
-    ),
-    (
-        &[Message("fetched gmsa credentials for"), Event("containers-ccg", &[2])],
-        "The node has the password of the account.",
-    ),
-    (
-        &[Message("is refetching the credentials"), Event("containers-ccg", &[7])],
-        "The password of the account has changed, and the node retrieves the new one.",
-    ),
-    (
-        &[Message("nt authority\\network service"), Message("nt authority\\system"), Message("iis apppool\\")],
-        "On the network, such a process acts as the gMSA: `klist` and `nltest /sc_verify:DOMAIN` show it. The name alone proves no logon.",
-    ),
-    (
-        &[Message("tls handshake error from *: eof")],
-        "A client connected and sent nothing, as TCP health checks of load balancers do.",
-    ),
-    (
-        &[Message("trust verification status = 0 0x0 nerr_success")],
-        "The secure channel works: the domain trusts the container. It proves no right on a service.",
-    ),
-    (
-        &[Message("connection status = 0 0x0 nerr_success"), Message("connection status status = 0 0x0 nerr_success")],
-        "The container has a secure channel to its domain. `nltest /sc_verify:DOMAIN` asks whether the domain still trusts it.",
-    ),
-    (
-        &[Message(" (1) the command completed successfully")],
-        "The container has a credential spec, and Netlogon knows its domain. It proves no logon: `nltest /sc_verify:DOMAIN` does.",
-    ),
-    (
-        &[Message("dom guid: *dom name: "), Message("our site name: "), Message("get list of dcs in domain *[pdc]")],
-        "DNS finds a domain controller, and it answers. It proves no logon: `nltest /sc_verify:DOMAIN` does.",
-    ),
-    (
-        &[
-            Message("svr hostname = "),
-            Message("srv service location: "),
-            Message("nametarget *priority"),
-            Message("in _ldap._tcp*noerror"),
-            Message("in _kerberos._tcp*noerror"),
-            Message("_msdcs*noerror"),
-        ],
-        "DNS answers with domain controllers. It does not prove that they are reached: `nltest /dsgetdc:DOMAIN` does.",
-    ),
-    (
-        &[Message("tcptestsucceeded : true")],
-        "The port is reached over TCP. UDP, and what answers there, are not tested by it.",
-    ),
-    (
-        &[Message("> client: *server: krbtgt/"), Message("default principal: *krbtgt/")],
-        "The process has a Kerberos ticket, so the domain took its logon. The client is its identity: the account of the credential spec with `$` in a Pod; the name \
-         of the node says that the command ran on the node, or in a hostProcess container.",
-    ),
-    (
-        &[Message("kerbticket encryption type: rsadsi rc4-hmac")],
-        "A ticket is encrypted by RC4, which updated domain controllers refuse: `Set-ADServiceAccount NAME -KerberosEncryptionType AES128,AES256`.",
-    ),
-    (
-        &[Message("test-adserviceaccount *true")],
-        "This machine can retrieve the password of the account. It says nothing about other nodes.",
-    ),
-    (&[Message("test-computersecurechannel*true")], "The machine has a secure channel to its domain."),
-    (
-        &[
-            Message("received the request to fetch the credentials from azure keyvault"),
-            Event("aksgmsaplugin", &[1012]),
-        ],
-        "The plugin was started, and was asked for the user. The events after this one say how it went on.",
-    ),
-    (
-        &[Message("access token has been retrieved for the provided managed identi"), Event("aksgmsaplugin", &[1017])],
-        "The plugin has a token of the managed identity, and asks the Key Vault next.",
-    ),
-    (
-        &[
-            Message("completed processing the request to fetch the credentials from the azure keyvault"),
-            Event("aksgmsaplugin", &[1011]),
-        ],
-        "The plugin has ended; status 0 means that it gave the node the user of the secret.",
-    ),
-    (
-        &[Message("preparing to make request: using secret"), Message("got response with content of")],
-        "The plugin was started, and asked its account provider for the Secret.",
-    ),
-    (
-        &[Message("no files matching import glob pattern")],
-        "CoreDNS imports no file there, as where nobody wrote zones of their own. On AKS, a key of `coredns-custom` must end with `.server` or `.override`.",
-    ),
-    (
-        &[Message("[info] reloading complete"), Message("plugin/reload: running configuration")],
-        "CoreDNS has read its configuration.",
-    ),
-    (
-        &[Message("no_client_site: ")],
-        "The address of a client belongs to no site of the domain. It works, and may take a distant domain controller.",
-    ),
-    (
-        &[Message("group key distribution service created a master root key"), Event("kdssvc", &[4004])],
-        "The forest has a root key. Passwords can be made ten hours later.",
-    ),
-    (
-        &[Message("a ticket to krbtgt has been retrieved successfully")],
-        "The container logs on to the domain as the account.",
-    ),
-    (
-        &[
-            Message("successfully fetched the password of a group managed"),
-            Message("kennwort eines gruppenverwalteten dienstkontos abgerufen"),
-            Event("directoryservice", &[2946]),
-        ],
-        "A domain controller sent a client the password of the account.",
-    ),
-    (
-        &[Message("kdc_err_preauth_required"), Message("additional pre-authentication required")],
-        "The first answer of every Kerberos logon: the client repeats its request with a proof of its password.",
-    ),
-    (
-        &[Message("ip addresses don't map to any of the existing sites")],
-        "The addresses of some clients belong to no site of the domain. It works, and they may take a distant domain controller.",
-    ),
-    (
-        &[Message("current logged-on user is not a domain user")],
-        "A local user of the container has no such name. SYSTEM and NETWORK SERVICE act as the gMSA on the network all the same: `klist` shows it.",
-    ),
-    (&[Message("krb_err_response_too_big")], "The client repeats its request over TCP: let TCP 88 through."),
 ];
 
 /// Explains the errors that a text holds: statuses alone, or messages with statuses in them. The most specific comes first. The reading

@@ -6,10 +6,7 @@ use k8s_openapi::{
 };
 use serde_json::json;
 
-use super::{
-    events::{Event, Events},
-    scheduling::node_name,
-};
+use super::events::{Event, Events};
 use crate::shared::{
     output::first_five,
     pods::ClusterPod,
@@ -78,7 +75,7 @@ impl<'p> Seen<'p> {
 
     /// The phase, and the node where there is one.
     fn place(&self) -> String {
-        let node = node_name(self.pod).map(|node| format!(" on {node}")).unwrap_or_default();
+        let node = self.pod.node_name().map(|node| format!(" on {node}")).unwrap_or_default();
         format!("{}{node}", self.pod.phase())
     }
 
@@ -406,7 +403,7 @@ impl<'p> Seen<'p> {
     fn names(&self) -> Names<'_> {
         let (namespace, name) = self.pod.place();
         Names {
-            node: node_name(self.pod),
+            node: self.pod.node_name(),
             subject: Some(self.subject),
             namespace: Some(namespace),
             pod_name: Some(name),

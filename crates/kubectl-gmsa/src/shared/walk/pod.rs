@@ -5,7 +5,7 @@ use gmsa_core::diagnostic::{Check, Severity};
 use super::{
     containers::Seen,
     events::Events,
-    scheduling::{self, Nodes, node_name},
+    scheduling::{self, Nodes},
 };
 use crate::shared::{
     pods::ClusterPod,
@@ -21,7 +21,7 @@ pub fn is_cause(check: &Check) -> bool {
 pub fn steps(pod: &ClusterPod, subject: FixTarget<'_>, nodes: &Nodes, events: &Events) -> Vec<Check> {
     let seen = Seen { pod, subject, events };
     let mut checks = vec![scheduling::check(pod, subject, nodes, events)];
-    let is_waiting = node_name(pod).is_none() && checks.iter().any(|check| check.result.is_err());
+    let is_waiting = pod.node_name().is_none() && checks.iter().any(|check| check.result.is_err());
     if is_waiting || checks.iter().any(is_cause) {
         return checks;
     }

@@ -51,7 +51,8 @@ impl Nodes {
 
     /// Reads the nodes that these pods are on and that are not among the Windows nodes.
     pub async fn add(&mut self, snapshot: &Snapshot, pods: impl Iterator<Item = &ClusterPod>) {
-        let names: BTreeSet<&str> = pods.filter_map(node_name).filter(|name| is_dns_subdomain(name)).collect();
+        let names: BTreeSet<&str> =
+            pods.filter_map(ClusterPod::node_name).filter(|name| is_dns_subdomain(name)).collect();
         for name in names {
             if self.windows.iter().flatten().all(|node| node.metadata.name.as_deref() != Some(name)) {
                 let read = snapshot.find(&format!("/api/v1/nodes/{name}")).await;
@@ -76,13 +77,9 @@ impl Nodes {
     }
 }
 
-pub fn node_name(pod: &ClusterPod) -> Option<&str> {
-    pod.object.spec.as_ref()?.node_name.as_deref().filter(|name| !name.is_empty())
-}
-
 /// The step: what keeps the pod from running on its node, or from being on one.
 pub fn check(pod: &ClusterPod, subject: FixTarget<'_>, nodes: &Nodes, events: &Events) -> Check {
-    let Some(name) = node_name(pod) else {
+    let Some(name) = pod.node_name() else {
         // A pod that has ended without a node says itself why.
         if pod.has_ended() {
             return Check::pass(SCHEDULING, "not on a node");

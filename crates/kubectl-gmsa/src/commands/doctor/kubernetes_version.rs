@@ -1,0 +1,15 @@
+//! The version of Kubernetes that an API server names.
+
+/// The major and the minor version in a text such as `v1.29.3-eks-1234`.
+pub(super) fn numbers(text: &str) -> Option<(u32, u32)> {
+    let mut numbers = text.trim_start_matches('v').split('.').map(|number| {
+        let digits = number.find(|c: char| !c.is_ascii_digit()).unwrap_or(number.len());
+        number.get(..digits).and_then(|digits| digits.parse::<u32>().ok())
+    });
+    Some((numbers.next()??, numbers.next()??))
+}
+
+/// Whether this version is at least minor version `minor` of Kubernetes 1. One that cannot be read counts as new.
+pub(super) fn is_at_least(text: &str, minor: u32) -> bool {
+    numbers(text).is_none_or(|version| version >= (1, minor))
+}
