@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::{
     Denial, Facts, Patch, Review, Settings, SlotDenial, Source, Webhook, advice, claims::Claims, mutate,
-    operation::Operation, validate, validate_credspec, validate_workload, warning,
+    operation::Operation, tickets, validate, validate_credspec, validate_workload, warning,
 };
 use crate::credspec::SpecName;
 
@@ -64,9 +64,11 @@ impl Case {
         let (mut denials, mut warnings, mut patch) = (Vec::new(), Vec::new(), None);
         let mut reason = claims.reason;
         match webhook {
-            Webhook::Mutate => (patch, denials) = mutate::expand(review, claims, facts, settings.hostname.as_deref()),
+            Webhook::Mutate => (patch, denials) = mutate::expand(review, claims, facts, settings),
             Webhook::Validate => denials = validate::check(review, claims, facts),
-            Webhook::ValidateWorkload => warnings = validate_workload::warnings(review, claims, facts),
+            Webhook::ValidateWorkload => {
+                warnings = validate_workload::warnings(review, claims, facts, &settings.tickets)
+            }
             Webhook::ValidateCredspec => {
                 match validate_credspec::decide(review, settings.strict_credential_specs, &mut warnings) {
                     Ok(found) => reason = found,
@@ -96,6 +98,9 @@ impl Case {
         };
         if !matches!(verdict, Verdict::Denied(_)) {
             warnings.extend(warning::not_enforced(denials.iter().map(|found| &found.denial)));
+            if webhook == Webhook::Mutate {
+                warnings.extend(tickets::warnings(review, &settings.tickets));
+            }
             // Only /validate sees the pod as it will be stored.
             if webhook == Webhook::Validate && review.operation == Operation::Create {
                 warnings.extend(advice::on_pod(review));

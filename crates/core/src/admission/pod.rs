@@ -34,10 +34,12 @@ use crate::{
 pub mod fields;
 mod placement;
 pub(super) mod slot;
+pub mod tickets;
 
 pub use placement::VERSION_LABELS;
 use placement::{Affinity, PinnedLabels};
 pub use slot::{Slot, SlotKind, SlotRef};
+use tickets::{TicketFields, Volumes};
 
 /// The most slots of a pod: the pod itself and its containers of every kind.
 pub const MAX_SLOTS: usize = 1000;
@@ -70,6 +72,9 @@ struct Annotations {
     /// [`RANDOM_HOSTNAME`].
     #[serde(rename = "gmsa-webhook/random-hostname")]
     random_hostname: Option<Text>,
+    /// [`tickets::ANNOTATION`].
+    #[serde(rename = "gmsa-webhook/tickets")]
+    tickets: Option<Text>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -85,6 +90,8 @@ struct PodSpec {
     #[serde(default, deserialize_with = "null_is_default")]
     affinity: Object<Affinity>,
     security_context: Option<Object<SecurityContext>>,
+    #[serde(default, deserialize_with = "tickets::volumes")]
+    volumes: Volumes,
     #[serde(default, deserialize_with = "containers")]
     containers: Containers,
     #[serde(default, deserialize_with = "containers")]
@@ -109,17 +116,18 @@ struct Os {
     name: Option<Text>,
 }
 
-/// The containers of one kind, each at the cost of its name; few have options that matter.
+/// The containers of one kind, each at the cost of its name and one byte; few have options that matter.
 #[derive(Debug, Default)]
 struct Containers {
     names: Texts,
+    tickets: Vec<TicketFields>,
     /// By position.
     options: Vec<WindowsOptions>,
 }
 
 /// The shortest container that has options.
 const SHORTEST: &str = r#"{"securityContext":{"windowsOptions":{"hostProcess":true}}}"#;
-const _: () = assert!(size_of::<u16>() + size_of::<WindowsOptions>() <= SHORTEST.len());
+const _: () = assert!(size_of::<u16>() + size_of::<TicketFields>() + size_of::<WindowsOptions>() <= SHORTEST.len());
 
 impl Containers {
     fn add(&mut self, container: Container) {
@@ -129,6 +137,7 @@ impl Containers {
             return;
         }
         self.names.push(&container.name.unwrap_or_default());
+        self.tickets.push(container.env.and(container.volume_mounts));
         let options = container.security_context.and_then(|Object(context)| context.windows_options);
         if let Some(Object(options)) = options.filter(|options| options.matter()) {
             self.options.push(WindowsOptions { position, ..options });
@@ -137,13 +146,15 @@ impl Containers {
 
     fn shrink(&mut self) {
         self.names.shrink();
+        self.tickets.shrink_to_fit();
         self.options.shrink_to_fit();
     }
 
     fn slots(&self, kind: SlotKind) -> impl Iterator<Item = Slot<'_>> {
         let mut options = self.options.iter().peekable();
-        self.names.iter().enumerate().map(move |(index, owner)| {
-            slot_of(kind, index, owner, options.next_if(|options| usize::from(options.position) == index))
+        self.names.iter().zip(&self.tickets).enumerate().map(move |(index, (owner, tickets))| {
+            let options = options.next_if(|options| usize::from(options.position) == index);
+            slot_of((kind, index), owner, *tickets, options)
         })
     }
 }
@@ -154,6 +165,10 @@ impl Containers {
 struct Container {
     name: Option<Text>,
     security_context: Option<Object<SecurityContext>>,
+    #[serde(default, deserialize_with = "tickets::env")]
+    env: TicketFields,
+    #[serde(default, deserialize_with = "tickets::volume_mounts")]
+    volume_mounts: TicketFields,
 }
 
 #[derive(Debug, Deserialize)]
@@ -229,7 +244,8 @@ impl Pod {
     pub fn slots(&self) -> impl Iterator<Item = Slot<'_>> {
         let spec = &self.spec;
         let options = spec.security_context.as_ref().and_then(|context| context.windows_options.as_ref());
-        let pod = slot_of(SlotKind::Pod, 0, self.name(), options.map(|Object(options)| options));
+        let options = options.map(|Object(options)| options);
+        let pod = slot_of((SlotKind::Pod, 0), self.name(), TicketFields::default(), options);
         std::iter::once(pod).chain(spec.lists().into_iter().flat_map(|(kind, containers)| containers.slots(kind)))
     }
 
@@ -283,17 +299,38 @@ impl Pod {
         names.into_iter().flatten().find(|name| !name.is_empty())
     }
 
+    /// What the pod's author asks tickets for ([`tickets::ANNOTATION`]). Not validated.
+    pub fn tickets(&self) -> Option<&str> {
+        self.metadata.annotations.tickets.as_deref()
+    }
+
+    /// The volumes, as far as tickets go.
+    pub fn volumes(&self) -> &Volumes {
+        &self.spec.volumes
+    }
+
+    /// Whether the pod is for Windows: by `spec.os`, its node selector or its required node affinity.
+    pub fn is_for_windows(&self) -> bool {
+        self.is_windows() || self.spec.node_selector.on_windows || self.spec.affinity.on_windows()
+    }
+
     /// Whether the pod's author asks for a random host name ([`RANDOM_HOSTNAME`]).
     pub fn asks_for_random_hostname(&self) -> bool {
         self.metadata.annotations.random_hostname.as_deref() == Some("true")
     }
 }
 
-fn slot_of<'p>(kind: SlotKind, index: usize, owner: &'p str, options: Option<&'p WindowsOptions>) -> Slot<'p> {
+fn slot_of<'p>(
+    (kind, index): (SlotKind, usize),
+    owner: &'p str,
+    tickets: TicketFields,
+    options: Option<&'p WindowsOptions>,
+) -> Slot<'p> {
     Slot {
         kind,
         index,
         owner,
+        tickets,
         name: options.and_then(|options| options.gmsa_credential_spec_name.as_deref()),
         contents: options.and_then(|options| options.gmsa_credential_spec.as_deref()),
         run_as_user: options.and_then(|options| options.run_as_user_name.as_deref()),
