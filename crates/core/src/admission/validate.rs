@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{
-    AllowReason, Denial, Facts, Review, SlotDenial, Subject, TicketSettings,
+    AllowReason, Denial, Facts, Review, ServiceAccount, SlotDenial, TicketSettings,
     claims::{Claim, Claims},
     operation::Operation,
     pod::{Pod, Slot, SlotKind, SlotRef, tickets::AUDIENCE},
@@ -14,7 +14,7 @@ use super::{
     tickets,
 };
 use crate::{
-    credspec::{MAX_CONTENTS_BYTES, SpecName, compare::Expected},
+    credspec::{MAX_CONTENTS_BYTES, SpecName, compare::ExpectedContents},
     json::MAX_TEXT,
 };
 
@@ -40,19 +40,19 @@ pub(super) fn claims(review: &Review, settings: &TicketSettings) -> Result<Claim
         return Ok(claims.deny(denial));
     }
     claims.reason = AllowReason::Authorized;
-    let subject = Subject::of(review, pod);
+    let account = ServiceAccount::of(review, pod);
     for slot in slots {
         let name = slot.name.ok_or_else(|| Denial::ContentsWithoutName(SlotRef::from(&slot)));
         let spec = name.and_then(|name| spec_name(name, SlotRef::from(&slot)));
-        let spec = spec.and_then(|spec| subject.as_ref().map(|_| spec).map_err(Denial::clone));
+        let spec = spec.and_then(|spec| account.as_ref().map(|_| spec).map_err(Denial::clone));
         claims.all.push(Claim::of(&slot, spec));
     }
     for token in tokens {
         let spec = spec_name(token, format!("audience {AUDIENCE}NAME"));
-        let spec = spec.and_then(|spec| subject.as_ref().map(|_| spec).map_err(Denial::clone));
+        let spec = spec.and_then(|spec| account.as_ref().map(|_| spec).map_err(Denial::clone));
         claims.all.push(spec.map_or_else(Claim::from, Claim::Ticket));
     }
-    claims.subject = subject.ok();
+    claims.service_account = account.ok();
     Ok(claims)
 }
 
@@ -83,7 +83,7 @@ struct Checked<'f> {
     service_account: &'f str,
     facts: &'f Facts,
     /// The contents that were compared already: they are parsed once for all slots.
-    expected: HashMap<&'f SpecName, Expected<'f>>,
+    expected: HashMap<&'f SpecName, ExpectedContents<'f>>,
 }
 
 impl<'f> Checked<'f> {
@@ -93,7 +93,7 @@ impl<'f> Checked<'f> {
             return Err(Denial::NameWithoutContents { slot: SlotRef::from(slot), spec: spec.clone() });
         };
         let contents = self.facts.contents(spec)?;
-        let expected = self.expected.entry(spec).or_insert_with(|| Expected::new(contents));
+        let expected = self.expected.entry(spec).or_insert_with(|| ExpectedContents::new(contents));
         expected.compare(own).map_err(|difference| Denial::ContentsDiffer {
             slot: SlotRef::from(slot),
             spec: spec.clone(),
