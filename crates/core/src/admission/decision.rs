@@ -7,8 +7,12 @@
 use std::sync::Arc;
 
 use super::{
-    Denial, Facts, Patch, Review, Settings, SlotDenial, Source, Webhook, advice, claims::Claims, mutate,
-    operation::Operation, tickets, validate, validate_credspec, validate_workload, warning,
+    Denial, Facts, Patch, Review, Settings, SlotDenial, Source, Webhook, advice,
+    claims::Claims,
+    mutate,
+    operation::Operation,
+    tickets, validate, validate_credspec, validate_workload,
+    warning::{self, Warnings},
 };
 use crate::credspec::SpecName;
 
@@ -98,8 +102,10 @@ impl Case {
         };
         if !matches!(verdict, Verdict::Denied(_)) {
             warnings.extend(warning::not_enforced(denials.iter().map(|found| &found.denial)));
-            if webhook == Webhook::Mutate {
-                warnings.extend(tickets::warnings(review, &settings.tickets));
+            if webhook == Webhook::Mutate && review.operation == Operation::Create {
+                let mut lines = Warnings::default();
+                review.object.iter().for_each(|pod| tickets::warn(pod, &settings.tickets, &mut lines));
+                warnings.extend(lines.into_lines());
             }
             // Only /validate sees the pod as it will be stored.
             if webhook == Webhook::Validate && review.operation == Operation::Create {

@@ -18,7 +18,7 @@
 use super::{
     MAX_PATCH_BYTES, MAX_SPECS_PER_POD,
     operation::Operation,
-    pod::{MAX_SLOTS, Slot, SlotKind, SlotRef, tickets::ANNOTATION},
+    pod::{MAX_SLOTS, Slot, SlotKind, SlotRef},
 };
 use crate::{
     credspec::{SpecName, compare::Difference},
@@ -80,21 +80,10 @@ pub enum Denial {
     NameWithoutContents { slot: SlotRef, spec: SpecName },
     #[error("cannot update an existing pod's GMSA settings (GMSA {what} modified on {slot})")]
     Modified { what: &'static str, slot: SlotRef },
-    #[error("tickets cannot be injected: they are for Linux pods, and {0}")]
-    TicketsOnWindows(String),
-    #[error("tickets cannot be injected: {0}")]
-    TicketsNameTaken(String),
-    #[error(
-        "tickets cannot be injected: they need native sidecars, which Kubernetes has from 1.29 on, and this cluster is {0}"
-    )]
-    TicketsOldCluster(String),
-    #[error("tickets cannot be injected at the moment: {}", .0.cause)]
+    #[error("this pod cannot have tickets: {0}")]
+    TicketsImpossible(String),
+    #[error("unable to give this pod tickets: {}", .0.cause)]
     TicketsUnavailable(Failure),
-    #[error(
-        "annotation {} asks for tickets, but the pod has no token for them, so it would start without its identity: either the mutating webhook did not run, or a mutating webhook that is sorted after it added the annotation",
-        ANNOTATION
-    )]
-    TicketsNotInjected,
 }
 
 /// A denial, and the slot that it is about: kind and position. `None` where it is about the request as a whole.
@@ -221,9 +210,6 @@ denials! {
     Self::ContentsDiffer { .. } => CONTENTS_DIFFER, 422;
     Self::NameWithoutContents { .. } => NAME_WITHOUT_CONTENTS, 422;
     Self::Modified { .. } => MODIFIED, 403;
-    Self::TicketsOnWindows(_) => TICKETS_ON_WINDOWS, 422;
-    Self::TicketsNameTaken(_) => TICKETS_NAME_TAKEN, 422;
-    Self::TicketsOldCluster(_) => TICKETS_OLD_CLUSTER, 422;
+    Self::TicketsImpossible(_) => TICKETS_IMPOSSIBLE, 422;
     Self::TicketsUnavailable(failure) => TICKETS_UNAVAILABLE, failure.code();
-    Self::TicketsNotInjected => TICKETS_NOT_INJECTED, 422;
 }

@@ -19,13 +19,9 @@ use super::{
 pub(super) fn claims(review: &Review, settings: &TicketSettings) -> Result<Claims, Denial> {
     let pod = expect_pod(review)?;
     let on_create = review.operation == Operation::Create;
-    if let Some(asked) = tickets::asked(pod, settings).filter(|_| on_create) {
-        let mut claims = Claims::from(AllowReason::Tickets);
-        claims.all = match asked {
-            Ok(spec) => vec![Claim::Ticket(spec)],
-            Err(denials) => denials.into_iter().map(Claim::from).collect(),
-        };
-        return Ok(claims);
+    let all = if on_create { tickets::claims(pod, settings) } else { Vec::new() };
+    if !all.is_empty() {
+        return Ok(Claims { all, ..AllowReason::Tickets.into() });
     }
     if pod.is_linux() {
         return Ok(AllowReason::Linux.into());

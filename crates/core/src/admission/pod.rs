@@ -24,7 +24,7 @@
 //! - in `kubectl gmsa`, the fields that a bundle keeps (`POD` in `bundle/fields.rs`), those that may be misspelt (`LEVELS` in
 //!   `check/other_fields.rs`), and `commands/verify.rs`, which takes a `Container` where it is asked for none.
 
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, de::IgnoredAny};
 
 use crate::{
     credspec::MAX_CONTENTS_BYTES,
@@ -154,7 +154,7 @@ impl Containers {
         let mut options = self.options.iter().peekable();
         self.names.iter().zip(&self.tickets).enumerate().map(move |(index, (owner, tickets))| {
             let options = options.next_if(|options| usize::from(options.position) == index);
-            slot_of((kind, index), owner, *tickets, options)
+            Slot { tickets: *tickets, ..slot_of(kind, index, owner, options) }
         })
     }
 }
@@ -175,6 +175,7 @@ struct Container {
 #[serde(rename_all = "camelCase")]
 struct SecurityContext {
     windows_options: Option<Object<WindowsOptions>>,
+    fs_group: Option<IgnoredAny>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -244,8 +245,7 @@ impl Pod {
     pub fn slots(&self) -> impl Iterator<Item = Slot<'_>> {
         let spec = &self.spec;
         let options = spec.security_context.as_ref().and_then(|context| context.windows_options.as_ref());
-        let options = options.map(|Object(options)| options);
-        let pod = slot_of((SlotKind::Pod, 0), self.name(), TicketFields::default(), options);
+        let pod = slot_of(SlotKind::Pod, 0, self.name(), options.map(|Object(options)| options));
         std::iter::once(pod).chain(spec.lists().into_iter().flat_map(|(kind, containers)| containers.slots(kind)))
     }
 
@@ -309,6 +309,16 @@ impl Pod {
         &self.spec.volumes
     }
 
+    /// What follows [`tickets::AUDIENCE`] in the audiences of its tokens, each once. Not validated.
+    pub fn audiences(&self) -> impl Iterator<Item = &str> {
+        self.spec.volumes.audiences.iter()
+    }
+
+    /// Whether files in its volumes belong to a group of its own.
+    pub fn has_fs_group(&self) -> bool {
+        self.spec.security_context.as_ref().is_some_and(|context| context.fs_group.is_some())
+    }
+
     /// Whether the pod is for Windows: by `spec.os`, its node selector or its required node affinity.
     pub fn is_for_windows(&self) -> bool {
         self.is_windows() || self.spec.node_selector.on_windows || self.spec.affinity.on_windows()
@@ -320,20 +330,15 @@ impl Pod {
     }
 }
 
-fn slot_of<'p>(
-    (kind, index): (SlotKind, usize),
-    owner: &'p str,
-    tickets: TicketFields,
-    options: Option<&'p WindowsOptions>,
-) -> Slot<'p> {
+fn slot_of<'p>(kind: SlotKind, index: usize, owner: &'p str, options: Option<&'p WindowsOptions>) -> Slot<'p> {
     Slot {
         kind,
         index,
         owner,
-        tickets,
         name: options.and_then(|options| options.gmsa_credential_spec_name.as_deref()),
         contents: options.and_then(|options| options.gmsa_credential_spec.as_deref()),
         run_as_user: options.and_then(|options| options.run_as_user_name.as_deref()),
         host_process: options.and_then(|options| options.host_process).map(|Flag(value)| value),
+        tickets: TicketFields::default(),
     }
 }

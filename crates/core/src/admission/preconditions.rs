@@ -28,7 +28,7 @@ pub(super) fn expect_old_pod(review: &Review) -> Result<&Pod, Denial> {
 
 /// Denies a pod that names more than [`MAX_SPECS_PER_POD`] credential specs in its slots and its tokens, before anything is looked up.
 pub(super) fn bound_names(pod: &Pod) -> Result<(), Denial> {
-    let names: HashSet<&str> = pod.slots().filter_map(|slot| slot.name).chain(pod.volumes().audiences()).collect();
+    let names: HashSet<&str> = pod.slots().filter_map(|slot| slot.name).chain(pod.audiences()).collect();
     if names.len() > MAX_SPECS_PER_POD { Err(Denial::TooManySpecs) } else { Ok(()) }
 }
 

@@ -138,7 +138,7 @@ impl Review {
     pub(super) fn claims(&self, webhook: Webhook, settings: &TicketSettings) -> Claims {
         match webhook {
             Webhook::Mutate => mutate::claims(self, settings),
-            Webhook::Validate => validate::claims(self, settings),
+            Webhook::Validate => validate::claims(self),
             Webhook::ValidateWorkload => Ok(validate_workload::claims(self, settings)),
             Webhook::ValidateCredspec => Ok(AllowReason::Clean.into()),
         }

@@ -1,26 +1,26 @@
-//! Tickets for Linux pods: whether a pod can have the tickets that its annotation asks for.
+//! Tickets for Linux pods: the sidecar that `/mutate` injects into a pod that asks for them, and why a pod cannot have it.
 //!
-//! Invariant: the annotation gives no right. A projected token with the audience of a credential spec does: `/validate` authorizes it when the
-//! pod is created, and no update can change a pod's volumes.
+//! Invariants: the annotation gives no right. A projected token with the audience of a credential spec does: `/validate` authorizes it when
+//! the pod is created, and no update can change a pod's volumes. Injection adds what is missing and replaces nothing, so a patched pod sent
+//! again yields no patch. The token is mounted in the sidecar alone, the tickets are read-only elsewhere. Pod Security `restricted` admits
+//! the sidecar and quotas count it; its requests are its limits, so a Guaranteed pod stays one.
 
 use std::sync::Arc;
 
+use serde_json::{Value, json};
+
 use super::{
-    Denial, Failure, Review,
-    operation::Operation,
+    Denial, Failure,
+    claims::Claim,
+    patch::PatchWriter,
     pod::{
         Pod, Slot, SlotKind, SlotRef,
-        tickets::{ANNOTATION, CACHE_VARIABLE, FOLDER, SIDECAR, TOKEN_VOLUME, TicketFields},
+        tickets::{ANNOTATION, AUDIENCE, FOLDER, SIDECAR, TOKEN_VOLUME, TicketFields},
     },
     preconditions::spec_name,
     warning::Warnings,
 };
 use crate::{credspec::SpecName, diagnostic::rules};
-
-mod sidecar;
-
-pub use sidecar::Sidecar;
-pub(super) use sidecar::inject;
 
 /// Whether Linux pods get tickets.
 #[derive(Clone, Debug, Default)]
@@ -29,61 +29,68 @@ pub enum TicketSettings {
     #[default]
     Off,
     On(Arc<Sidecar>),
-    /// The cluster has this version, which knows no native sidecars: its nodes would wait for the end of an init container.
+    /// The cluster has this version, which has no native sidecars: the pod would wait for the end of an init container.
     TooOld(String),
     /// The version of the cluster or the CA of the broker is not known.
     Unknown(Failure),
 }
 
-/// The credential spec that the annotation of a pod names, or why the pod cannot have its tickets. `None` without the annotation, and where
-/// tickets are not enabled.
-pub(super) fn asked(pod: &Pod, settings: &TicketSettings) -> Option<Result<SpecName, Vec<Denial>>> {
-    let name = pod.tickets()?;
-    let spec = spec_name(name, format!("annotation {ANNOTATION}"));
+/// What the operator decides about the sidecar.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sidecar {
+    pub image: String,
+    /// The DNS name that the broker's certificate is for.
+    pub broker: String,
+    /// The broker's IP address and port: pods in the network of their node cannot resolve the name of a Service.
+    pub broker_address: String,
+    /// The CAs of the broker's certificate, in PEM. A running pod keeps them, so the next CA must be among them long before it signs.
+    pub broker_ca: String,
+}
+
+/// The ticket that the annotation of a pod asks for, or the denials. Empty without the annotation, and where tickets are not enabled.
+pub(super) fn claims(pod: &Pod, settings: &TicketSettings) -> Vec<Claim> {
+    let Some(name) = pod.tickets() else { return Vec::new() };
     let mut denials = match settings {
-        TicketSettings::Off => return None,
+        TicketSettings::Off => return Vec::new(),
         TicketSettings::On(_) => Vec::new(),
-        TicketSettings::TooOld(version) => vec![Denial::TicketsOldCluster(version.clone())],
+        TicketSettings::TooOld(version) => vec![Denial::TicketsImpossible(format!(
+            "they need native sidecars, which Kubernetes has from 1.29 on, and this cluster is {version}"
+        ))],
         TicketSettings::Unknown(failure) => vec![Denial::TicketsUnavailable(failure.clone())],
     };
-    denials.extend(windows(pod).map(Denial::TicketsOnWindows));
-    denials.extend(taken(pod, name).map(Denial::TicketsNameTaken));
-    Some(match spec {
-        Ok(spec) if denials.is_empty() => Ok(spec),
-        Ok(_) => Err(denials),
-        Err(denial) => Err(std::iter::once(denial).chain(denials).collect()),
-    })
-}
-
-/// What makes a pod one for Windows.
-fn windows(pod: &Pod) -> Option<String> {
-    if pod.is_for_windows() {
-        return Some("this pod is for Windows".to_owned());
+    denials.extend(obstacles(pod, name).map(Denial::TicketsImpossible));
+    match spec_name(name, format!("annotation {ANNOTATION}")) {
+        Ok(spec) if denials.is_empty() => return vec![Claim::Ticket(spec)],
+        Ok(_) => {}
+        Err(denial) => denials.insert(0, denial),
     }
-    pod.slots().find(Slot::has_windows_options).map(|slot| format!("{} has windowsOptions", SlotRef::from(&slot)))
+    denials.into_iter().map(Claim::from).collect()
 }
 
-/// Volumes, containers and mounts with a name or the path of ours that are something else.
-fn taken(pod: &Pod, spec: &str) -> impl Iterator<Item = String> {
-    let volumes = pod.volumes();
-    let tickets = volumes.is_in_memory.filter(|is_in_memory| !is_in_memory);
+/// What makes a pod one for Windows, and volumes, containers and mounts with a name or the path of ours that are something else.
+fn obstacles(pod: &Pod, spec: &str) -> impl Iterator<Item = String> {
+    let windows = pod.is_for_windows().then(|| "they are for Linux pods, and this pod is for Windows".to_owned());
+    let tickets = pod.volumes().in_memory.filter(|is_in_memory| !is_in_memory);
     let tickets = tickets.map(|_| format!("volume {SIDECAR:?} is not an emptyDir in memory"));
-    let token = volumes.token.as_deref().filter(|token| *token != spec);
-    let token =
-        token.map(|_| format!("volume {TOKEN_VOLUME:?} is not one token with the audience of this GMSA cred spec"));
-    let containers = pod.slots().filter(|slot| slot.kind != SlotKind::Pod && !is_sidecar(slot)).filter_map(|slot| {
-        let fault = if slot.owner == SIDECAR {
+    let token = pod.volumes().token.as_deref().filter(|token| *token != spec);
+    let token = token.map(|_| format!("volume {TOKEN_VOLUME:?} has no token with the audience {AUDIENCE}NAME"));
+    let slots = pod.slots().filter(|slot| !is_sidecar(slot)).filter_map(|slot| {
+        let fault = if slot.has_windows_options() {
+            "has windowsOptions, and tickets are for Linux pods".to_owned()
+        } else if slot.owner == SIDECAR && slot.kind != SlotKind::Pod {
             format!("is not an init container that mounts volume {TOKEN_VOLUME:?}")
         } else if slot.tickets.has(TicketFields::TOKEN) {
             format!("mounts volume {TOKEN_VOLUME:?}, which is for the sidecar alone")
         } else if slot.tickets.has(TicketFields::OTHER) {
-            format!("has another mount at {FOLDER} or of volume {SIDECAR:?} than that volume, read-only, at that path")
+            format!(
+                "has a mount of volume {SIDECAR:?} or at {FOLDER} that is not the one of tickets, which is read-only"
+            )
         } else {
             return None;
         };
         Some(format!("{} {fault}", SlotRef::from(&slot)))
     });
-    tickets.into_iter().chain(token).chain(containers)
+    windows.into_iter().chain(tickets).chain(token).chain(slots)
 }
 
 /// Whether a container is the sidecar, injected or written by hand.
@@ -91,40 +98,91 @@ fn is_sidecar(slot: &Slot<'_>) -> bool {
     slot.kind == SlotKind::InitContainer && slot.owner == SIDECAR && slot.tickets.has(TicketFields::TOKEN)
 }
 
-/// Denies a new pod whose annotation asks for tickets, and that lacks the token for them: it would start without an identity.
-pub(super) fn expect_injected(pod: &Pod, settings: &TicketSettings) -> Result<(), Denial> {
-    match pod.tickets() {
-        Some(name)
-            if !matches!(settings, TicketSettings::Off) && pod.volumes().audiences().all(|spec| spec != name) =>
-        {
-            Err(Denial::TicketsNotInjected)
-        }
-        _ => Ok(()),
-    }
-}
-
-/// The warnings about the annotation of a new pod.
-pub(super) fn warnings(review: &Review, settings: &TicketSettings) -> Vec<String> {
-    let mut warnings = Warnings::default();
-    if let Some(pod) = review.object.as_ref().filter(|_| review.operation == Operation::Create) {
-        warn(pod, settings, &mut warnings);
-    }
-    warnings.into_lines()
-}
-
-/// Adds the warnings about the annotation of a pod, if it has one.
+/// Warns of the annotation where tickets are not enabled.
 pub(super) fn warn(pod: &Pod, settings: &TicketSettings, warnings: &mut Warnings) {
-    if pod.tickets().is_none() {
-        return;
-    }
-    if matches!(settings, TicketSettings::Off) {
+    if pod.tickets().is_some() && matches!(settings, TicketSettings::Off) {
         let text = format!("annotation {ANNOTATION} has no effect: this webhook does not have tickets enabled");
-        return warnings.push(&rules::TICKETS_NOT_ENABLED, &text);
+        warnings.push(&rules::TICKETS_NOT_ENABLED, &text);
     }
-    // Whoever has mounted the tickets has also set the variable.
-    let has_own = |slot: &Slot<'_>| slot.tickets.has(TicketFields::CACHE) && !slot.tickets.has(TicketFields::TICKETS);
-    for slot in pod.slots().filter(has_own) {
-        let sentence = format!("{} {{}} sets {CACHE_VARIABLE}, so it does not use the tickets in {FOLDER}", slot.kind);
-        warnings.add(&rules::TICKETS_OWN_CACHE, &sentence, &[slot.owner]);
+}
+
+/// Adds what the pod lacks.
+pub(super) fn inject(pod: &Pod, spec: &SpecName, sidecar: &Sidecar, patch: &mut PatchWriter) -> Result<(), Denial> {
+    let (mut has_sidecar, mut has_init_containers) = (false, false);
+    for slot in pod.slots() {
+        has_sidecar |= is_sidecar(&slot);
+        has_init_containers |= slot.kind == SlotKind::InitContainer;
+        let Some(list) = slot.kind.field().filter(|_| !is_sidecar(&slot)) else { continue };
+        let (path, has) = (format!("/spec/{list}/{}", slot.index), |field| slot.tickets.has(field));
+        let cache = json!({"name": "KRB5CCNAME", "value": format!("FILE:{FOLDER}/krb5cc")});
+        let files = json!({"name": "KRB5_CONFIG", "value": format!("{FOLDER}/krb5.conf:/etc/krb5.conf")});
+        let mount = json!({"name": SIDECAR, "mountPath": FOLDER, "readOnly": true});
+        let variables = [(has(TicketFields::CACHE), cache), (has(TicketFields::CONFIGURATION), files)];
+        add(patch, &format!("{path}/env"), has(TicketFields::ENV).then_some("-"), variables)?;
+        let mounts = [(has(TicketFields::TICKETS), mount)];
+        add(patch, &format!("{path}/volumeMounts"), has(TicketFields::MOUNTS).then_some("-"), mounts)?;
+    }
+    let volumes = pod.volumes();
+    let tickets = json!({"name": SIDECAR, "emptyDir": {"medium": "Memory", "sizeLimit": "1Mi"}});
+    let token = json!({"audience": format!("{AUDIENCE}{spec}"), "expirationSeconds": 600, "path": "token"});
+    let token = json!({"name": TOKEN_VOLUME, "projected": {"sources": [{"serviceAccountToken": token}]}});
+    let wanted = [(volumes.in_memory.is_some(), tickets), (volumes.token.is_some(), token)];
+    add(patch, "/spec/volumes", volumes.are_some.then_some("-"), wanted)?;
+    // The last operation: it shifts the positions of the other init containers.
+    let list = format!("/spec/{}", SlotKind::InitContainer.field().unwrap_or_default());
+    add(patch, &list, has_init_containers.then_some("0"), [(has_sidecar, sidecar.container(spec, pod.has_fs_group()))])
+}
+
+/// Adds items that are not there to a list, at this position; where there are no items yet, as a new list.
+fn add<const N: usize>(
+    patch: &mut PatchWriter,
+    list: &str,
+    position: Option<&str>,
+    items: [(bool, Value); N],
+) -> Result<(), Denial> {
+    let missing: Vec<Value> = items.into_iter().filter(|(is_there, _)| !is_there).map(|(_, item)| item).collect();
+    match position {
+        Some(position) => missing.iter().try_for_each(|item| patch.add(&format!("{list}/{position}"), item)),
+        None if missing.is_empty() => Ok(()),
+        None => patch.add(list, &missing),
+    }
+}
+
+impl Sidecar {
+    /// In a pod with an `fsGroup`, that group alone reads the tickets.
+    fn container(&self, spec: &SpecName, has_group: bool) -> Value {
+        let Self { image, broker, broker_address: address, broker_ca: ca } = self;
+        let mode = if has_group { "0440" } else { "0444" };
+        let mut args = vec!["agent".to_owned()];
+        for (flag, value) in [
+            ("credential-spec", spec.as_str()),
+            ("broker", broker),
+            ("broker-address", address),
+            ("mode", mode),
+            ("broker-ca", ca),
+        ] {
+            args.push(format!("--{flag}={value}"));
+        }
+        let resources = json!({"cpu": "50m", "memory": "32Mi"});
+        json!({
+            "name": SIDECAR,
+            "image": image,
+            "restartPolicy": "Always",
+            "args": args,
+            // The other containers start once there are tickets. While the broker is away they wait: a restart helps nothing.
+            "startupProbe": {
+                "exec": {"command": ["/gmsa-tickets", "agent", "ready"]},
+                "periodSeconds": 1, "timeoutSeconds": 5, "failureThreshold": 3600,
+            },
+            "resources": {"requests": resources, "limits": resources},
+            "securityContext": {
+                "runAsNonRoot": true, "runAsUser": 65532, "allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true,
+                "capabilities": {"drop": ["ALL"]}, "seccompProfile": {"type": "RuntimeDefault"},
+            },
+            "volumeMounts": [
+                {"name": SIDECAR, "mountPath": FOLDER},
+                {"name": TOKEN_VOLUME, "mountPath": "/var/run/secrets/gmsa-tickets", "readOnly": true},
+            ],
+        })
     }
 }

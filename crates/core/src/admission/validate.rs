@@ -6,12 +6,11 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{
-    AllowReason, Denial, Facts, Review, ServiceAccount, SlotDenial, TicketSettings,
+    AllowReason, Denial, Facts, Review, ServiceAccount, SlotDenial,
     claims::{Claim, Claims},
     operation::Operation,
     pod::{Pod, Slot, SlotKind, SlotRef, tickets::AUDIENCE},
     preconditions::{bound_names, expect_old_pod, expect_pod, spec_name},
-    tickets,
 };
 use crate::{
     credspec::{MAX_CONTENTS_BYTES, SpecName, compare::ExpectedContents},
@@ -19,14 +18,13 @@ use crate::{
 };
 
 /// The changes of an update, which are denied, and the new slots.
-pub(super) fn claims(review: &Review, settings: &TicketSettings) -> Result<Claims, Denial> {
+pub(super) fn claims(review: &Review) -> Result<Claims, Denial> {
     let pod = expect_pod(review)?;
     let mut claims = Claims::from(AllowReason::NoGmsa);
     // An update cannot change a pod's volumes, and an ephemeral container brings none: a token is authorized once.
     let mut tokens: Vec<&str> = Vec::new();
     let mut slots: Vec<Slot<'_>> = if review.operation == Operation::Create {
-        claims.all.extend(tickets::expect_injected(pod, settings).err().map(Claim::from));
-        tokens.extend(pod.volumes().audiences());
+        tokens.extend(pod.audiences());
         pod.slots().collect()
     } else {
         claims.reason = AllowReason::Unchanged;

@@ -7,7 +7,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{
-    AllowReason, Denial, Facts, MAX_SPECS_PER_POD, Review, ServiceAccount, TicketSettings, advice,
+    AllowReason, Denial, Facts, MAX_SPECS_PER_POD, Review, ServiceAccount, SlotDenial, TicketSettings, advice,
     claims::{Claim, Claims},
     pod::{MAX_SLOTS, Pod, Slot, SlotKind},
     preconditions::bound_names,
@@ -26,7 +26,7 @@ fn template(review: &Review) -> Result<&Pod, AllowReason> {
         return Err(AllowReason::Controlled);
     }
     let pod = workload.template.as_ref().ok_or(AllowReason::NoGmsa)?;
-    if pod.tickets().is_some() || pod.volumes().audiences().next().is_some() {
+    if pod.tickets().is_some() || pod.audiences().next().is_some() {
         return Ok(pod);
     }
     if pod.is_linux() {
@@ -56,9 +56,10 @@ pub(super) fn claims(review: &Review, settings: &TicketSettings) -> Claims {
     claims.service_account = ServiceAccount::of(review, pod).ok();
     if claims.service_account.is_some() {
         claims.all = named(pod).map(|(slot, spec)| Claim::of(&slot, Ok(spec))).collect();
-        let asked = tickets::asked(pod, settings).and_then(Result::ok);
-        let tokens = asked.into_iter().chain(pod.volumes().audiences().filter_map(SpecName::parse));
-        claims.all.extend(tokens.take(MAX_SPECS_PER_POD.saturating_sub(claims.all.len())).map(Claim::Ticket));
+        claims.all.extend(tickets::claims(pod, settings));
+        // With the one of the annotation, as many as a pod may name.
+        let tokens = pod.audiences().filter_map(SpecName::parse).take(MAX_SPECS_PER_POD - 1);
+        claims.all.extend(tokens.filter(|_| bound_names(pod).is_ok()).map(Claim::Ticket));
     }
     claims
 }
@@ -82,9 +83,6 @@ pub(super) fn warnings(review: &Review, claims: &Claims, facts: &Facts, settings
         warnings.add(&rules::INVALID_SERVICE_ACCOUNT, sentence, &[pod.service_account()]);
     }
     check_specs(pod, claims, facts, &mut warnings);
-    for denial in tickets::asked(pod, settings).and_then(Result::err).into_iter().flatten() {
-        warnings.push(denial.rule(), &denial.to_string());
-    }
     tickets::warn(pod, settings, &mut warnings);
     if !pod.uses_gmsa() {
         return warnings.into_lines();
@@ -131,7 +129,10 @@ fn check_specs(pod: &Pod, claims: &Claims, facts: &Facts, warnings: &mut Warning
         let (spec, slot) = match claim {
             Claim::Named { slot, spec, .. } => (spec, Some(Slot::at(*slot, &mut slots))),
             Claim::Ticket(spec) => (spec, None),
-            Claim::Denied(_) => continue,
+            Claim::Denied(SlotDenial { denial, .. }) => {
+                warnings.push(denial.rule(), &denial.to_string());
+                continue;
+            }
         };
         let is_first = seen.insert(spec);
         match facts.contents(spec) {

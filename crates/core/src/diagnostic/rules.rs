@@ -192,16 +192,10 @@ rules! {
             "Run the mutating webhook after every webhook that adds the name; on a Linux Pod, remove the name.";
         MODIFIED: "modified", Error, "An update changes the GMSA settings of an existing Pod.",
             "Delete the Pod and create it with the new settings.";
-        TICKETS_ON_WINDOWS: "tickets-on-windows", Error, "A Pod for Windows asks for tickets, which are for Linux Pods.",
-            "Remove the annotation `gmsa-webhook/tickets`: a Windows Pod gets its identity by `gmsaCredentialSpecName`.";
-        TICKETS_NAME_TAKEN: "tickets-name-taken", Error, "A volume, container or mount of the Pod has a name or path that tickets need.",
-            "Rename or remove it: the webhook adds the sidecar, its volumes and the mounts.";
-        TICKETS_OLD_CLUSTER: "tickets-old-cluster", Error, "The cluster is older than Kubernetes 1.29 and has no native sidecars.",
-            "Upgrade control plane and nodes.";
+        TICKETS_IMPOSSIBLE: "tickets-impossible", Error, "A Pod cannot have the tickets that it asks for.",
+            "Correct what the message names: a Pod for Windows, a name or path that tickets need, a cluster older than Kubernetes 1.29.";
         TICKETS_UNAVAILABLE: "tickets-unavailable", Error, "The webhook does not know the version of the cluster or the CA of the broker.",
-            "Try again; the message says what could not be read.";
-        TICKETS_NOT_INJECTED: "tickets-not-injected", Error, "A Pod asks for tickets and has no token for them.",
-            "Run the mutating webhook after every webhook that adds the annotation `gmsa-webhook/tickets`.";
+            "Correct what the message names, then try again.";
     }
     "Pods" {
         LINUX_NODE: "linux-node", Warning, "A Pod that uses GMSA may be scheduled to a Linux node.",
@@ -221,8 +215,6 @@ rules! {
              Pod template. A StatefulSet sets the host names of its Pods itself: give it a name of at most 12 characters.";
         TICKETS_NOT_ENABLED: "tickets-not-enabled", Warning, "A Pod asks for tickets, and the webhook is installed without them.",
             "Install the chart `gmsa-tickets`, and upgrade the chart of the webhook with `tickets.enabled=true`.";
-        TICKETS_OWN_CACHE: "tickets-own-cache", Warning, "A container of a Pod with tickets sets `KRB5CCNAME` itself.",
-            "Remove the variable: the webhook sets it.";
     }
     "Installation" {
         WEBHOOK_MISSING: "webhook-missing", Error, "No webhook configuration sends Pods to the webhook.",

@@ -58,9 +58,9 @@ pub struct Slot<'p> {
 impl Slot<'_> {
     /// Goes on in a walk over slots to the one at a position. A slot that is not there has no contents, which is denied.
     pub fn at((kind, index): (SlotKind, usize), walk: &mut impl Iterator<Item = Self>) -> Self {
-        let (name, contents, run_as_user, host_process) = (None, None, None, None);
-        let tickets = TicketFields::default();
-        let missing = Self { kind, index, owner: "", name, contents, run_as_user, host_process, tickets };
+        let (owner, tickets) = ("", TicketFields::default());
+        let missing =
+            Self { kind, index, owner, name: None, contents: None, run_as_user: None, host_process: None, tickets };
         walk.find(|slot| slot.position() == (kind, index)).unwrap_or(missing)
     }
 

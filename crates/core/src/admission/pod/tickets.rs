@@ -25,50 +25,40 @@ pub const AUDIENCE: &str = "gmsa-tickets/";
 /// Where the containers find the tickets.
 pub const FOLDER: &str = "/var/run/gmsa";
 
-/// The variable that names the credential cache.
-pub const CACHE_VARIABLE: &str = "KRB5CCNAME";
-
-/// The variable that lists the files of the Kerberos configuration.
-pub const CONFIGURATION_VARIABLE: &str = "KRB5_CONFIG";
-
 /// The volumes of a pod, as far as tickets go.
 #[derive(Debug, Default)]
 pub struct Volumes {
-    /// Whether the pod has any volume.
+    /// Whether the pod has any.
     pub are_some: bool,
     /// Whether the volume [`SIDECAR`] is in memory; `None` where there is no such volume.
-    pub is_in_memory: Option<bool>,
-    /// What follows [`AUDIENCE`] in the audience of the token that is all of [`TOKEN_VOLUME`]; empty where the volume is another, `None` where there is none.
+    pub in_memory: Option<bool>,
+    /// What follows [`AUDIENCE`] in the first such audience of [`TOKEN_VOLUME`], or nothing; `None` where there is no such volume.
     pub token: Option<Box<str>>,
-    audiences: Audiences,
-}
-
-impl Volumes {
-    /// What follows [`AUDIENCE`] in the audiences of the pod's tokens, each once. Not validated.
-    pub fn audiences(&self) -> impl Iterator<Item = &str> {
-        self.audiences.0.iter()
-    }
-
-    fn add(&mut self, Volume { name, empty_dir, projected }: Volume) {
-        self.are_some = true;
-        let Sources { count, audiences } = projected.map(|Object(projected)| projected.sources).unwrap_or_default();
-        match name.as_deref() {
-            Some(SIDECAR) => self.is_in_memory = Some(empty_dir.is_some_and(|Object(volume)| volume.is_in_memory())),
-            Some(TOKEN_VOLUME) => {
-                let only = audiences.0.iter().next().filter(|_| count == 1);
-                self.token = Some(Box::from(only.unwrap_or_default()));
-            }
-            _ => {}
-        }
-        audiences.0.iter().for_each(|name| self.audiences.add(name));
-    }
+    /// What follows [`AUDIENCE`] in the audiences of all volumes, without repetitions. Not validated.
+    pub(super) audiences: Texts,
 }
 
 /// Reads the volumes of a pod.
 pub(super) fn volumes<'de, D: Deserializer<'de>>(input: D) -> Result<Volumes, D::Error> {
-    let mut all = fold(input, Volumes::default(), |all: &mut Volumes, Object(volume)| all.add(volume))?;
-    all.audiences.0.shrink();
+    let mut all = fold(input, Volumes::default(), |all: &mut Volumes, Object(volume): Object<Volume>| {
+        let sources = &volume.projected.sources;
+        all.are_some = true;
+        sources.iter().for_each(|name| push(&mut all.audiences, name));
+        match volume.name.as_deref() {
+            Some(SIDECAR) => all.in_memory = Some(volume.empty_dir.is_some_and(|volume| volume.is_in_memory())),
+            Some(TOKEN_VOLUME) => all.token = Some(Box::from(sources.iter().next().unwrap_or_default())),
+            _ => {}
+        }
+    })?;
+    all.audiences.shrink();
     Ok(all)
+}
+
+/// Adds a name that is not there yet, unless there are too many.
+fn push(names: &mut Texts, name: &str) {
+    if names.len() <= MAX_SPECS_PER_POD && names.iter().all(|known| known != name) {
+        names.push(name);
+    }
 }
 
 #[derive(Deserialize)]
@@ -76,7 +66,8 @@ pub(super) fn volumes<'de, D: Deserializer<'de>>(input: D) -> Result<Volumes, D:
 struct Volume {
     name: Option<Text>,
     empty_dir: Option<Object<EmptyDir>>,
-    projected: Option<Object<Projected>>,
+    #[serde(default, deserialize_with = "null_is_default")]
+    projected: Object<Projected>,
 }
 
 #[derive(Deserialize)]
@@ -90,16 +81,10 @@ impl EmptyDir {
     }
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct Projected {
-    #[serde(default, deserialize_with = "sources")]
-    sources: Sources,
-}
-
-#[derive(Default)]
-struct Sources {
-    count: usize,
-    audiences: Audiences,
+    #[serde(default, deserialize_with = "audiences")]
+    sources: Texts,
 }
 
 #[derive(Deserialize)]
@@ -114,28 +99,11 @@ struct Token {
     audience: Option<Text>,
 }
 
-fn sources<'de, D: Deserializer<'de>>(input: D) -> Result<Sources, D::Error> {
-    fold(input, Sources::default(), |all: &mut Sources, Object(source): Object<Source>| {
-        all.count += 1;
+fn audiences<'de, D: Deserializer<'de>>(input: D) -> Result<Texts, D::Error> {
+    fold(input, Texts::default(), |all, Object(source): Object<Source>| {
         let audience = source.service_account_token.audience.as_deref();
-        all.audiences.add_of(audience.unwrap_or_default());
+        audience.and_then(|audience| audience.strip_prefix(AUDIENCE)).into_iter().for_each(|name| push(all, name));
     })
-}
-
-/// Names that follow [`AUDIENCE`], without repetitions.
-#[derive(Debug, Default)]
-struct Audiences(Texts);
-
-impl Audiences {
-    fn add_of(&mut self, audience: &str) {
-        audience.strip_prefix(AUDIENCE).into_iter().for_each(|name| self.add(name));
-    }
-
-    fn add(&mut self, name: &str) {
-        if self.0.len() <= MAX_SPECS_PER_POD && self.0.iter().all(|known| known != name) {
-            self.0.push(name);
-        }
-    }
 }
 
 /// What a container says about tickets: a set of the constants.
@@ -147,9 +115,9 @@ impl TicketFields {
     pub const ENV: Self = Self(1);
     /// It has mounts.
     pub const MOUNTS: Self = Self(1 << 1);
-    /// It sets [`CACHE_VARIABLE`].
+    /// It sets `KRB5CCNAME`.
     pub const CACHE: Self = Self(1 << 2);
-    /// It sets [`CONFIGURATION_VARIABLE`].
+    /// It sets `KRB5_CONFIG`.
     pub const CONFIGURATION: Self = Self(1 << 3);
     /// It mounts the tickets in [`FOLDER`], read-only.
     pub const TICKETS: Self = Self(1 << 4);
@@ -158,13 +126,11 @@ impl TicketFields {
     /// It mounts the tickets in another way, or something else in their folder.
     pub const OTHER: Self = Self(1 << 6);
 
-    /// Whether it has one of those in `fields`.
-    pub fn has(self, fields: Self) -> bool {
-        self.0 & fields.0 != 0
+    pub fn has(self, field: Self) -> bool {
+        self.0 & field.0 != 0
     }
 
-    /// Together with others.
-    pub fn and(self, fields: Self) -> Self {
+    pub(super) fn and(self, fields: Self) -> Self {
         Self(self.0 | fields.0)
     }
 }
@@ -174,11 +140,12 @@ struct EnvVar {
     name: Option<Text>,
 }
 
+/// Reads the environment variables of a container.
 pub(super) fn env<'de, D: Deserializer<'de>>(input: D) -> Result<TicketFields, D::Error> {
     fold(input, TicketFields::default(), |all: &mut TicketFields, Object(variable): Object<EnvVar>| {
         *all = all.and(TicketFields::ENV).and(match variable.name.as_deref() {
-            Some(CACHE_VARIABLE) => TicketFields::CACHE,
-            Some(CONFIGURATION_VARIABLE) => TicketFields::CONFIGURATION,
+            Some("KRB5CCNAME") => TicketFields::CACHE,
+            Some("KRB5_CONFIG") => TicketFields::CONFIGURATION,
             _ => TicketFields::default(),
         });
     })
@@ -194,36 +161,24 @@ struct VolumeMount {
     sub_path_expr: Option<Text>,
 }
 
+/// Reads the mounts of a container.
 pub(super) fn volume_mounts<'de, D: Deserializer<'de>>(input: D) -> Result<TicketFields, D::Error> {
     fold(input, TicketFields::default(), |all: &mut TicketFields, Object(mount): Object<VolumeMount>| {
-        *all = all.and(TicketFields::MOUNTS).and(mount.fields());
-    })
-}
-
-impl VolumeMount {
-    fn fields(&self) -> TicketFields {
         // A file that is mounted alone would stay the same when the sidecar replaces it.
-        let is_part = [&self.sub_path, &self.sub_path_expr].into_iter().flatten().any(|path| !path.is_empty());
-        let is_read_only = self.read_only == Some(Flag(true));
-        let is_there = self.mount_path.as_deref().is_some_and(is_folder);
-        match self.name.as_deref() {
+        let is_whole = [&mount.sub_path, &mount.sub_path_expr].into_iter().flatten().all(|path| path.is_empty());
+        let is_there = mount.mount_path.as_deref().is_some_and(is_folder);
+        let fields = match mount.name.as_deref() {
             Some(TOKEN_VOLUME) => TicketFields::TOKEN,
-            Some(SIDECAR) if is_there && is_read_only && !is_part => TicketFields::TICKETS,
+            Some(SIDECAR) if is_there && is_whole && mount.read_only == Some(Flag(true)) => TicketFields::TICKETS,
             name if is_there || name == Some(SIDECAR) => TicketFields::OTHER,
             _ => TicketFields::default(),
-        }
-    }
+        };
+        *all = all.and(TicketFields::MOUNTS).and(fields);
+    })
 }
 
 /// Whether a path leads to [`FOLDER`], however it is written: `/var/run` is a link to `/run` in most images.
 fn is_folder(path: &str) -> bool {
-    let mut parts = Vec::new();
-    for part in path.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => drop(parts.pop()),
-            part => parts.push(part),
-        }
-    }
-    matches!(*parts, ["var", "run", "gmsa"] | ["run", "gmsa"])
+    let parts = || path.split('/').filter(|part| !part.is_empty() && *part != ".");
+    parts().eq(["var", "run", "gmsa"]) || parts().eq(["run", "gmsa"])
 }
