@@ -133,7 +133,7 @@ e2e-install *WORD:
 generate:
     UPDATE_SNAPSHOTS=1 cargo test --locked --test chart
 
-# The image of the webhook, or of the plugin (kubectl-gmsa), built by buildah, started and checked; it is in target/image, with the webhook's bill of materials.
+# The image of the webhook, of gmsa-tickets or of the plugin (kubectl-gmsa), built by buildah, started and checked; it is in target/image, with its bill of materials.
 image ARCH="amd64" PROGRAM="gmsa-webhook":
     deploy/image.sh {{ ARCH }} {{ PROGRAM }}
 
