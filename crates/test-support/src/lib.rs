@@ -35,6 +35,8 @@ pub mod kdc;
 pub mod oracle;
 pub mod page;
 pub mod reviews;
+#[cfg(feature = "control-plane")]
+pub mod scripted;
 mod slow_json;
 
 #[cfg(feature = "api")]
