@@ -77,7 +77,7 @@ impl WorkloadTree {
         format!("{} {}/{}", self.kind.as_str(), self.namespace, self.name)
     }
 
-    pub fn subject(&self) -> FixTarget<'_> {
+    pub fn target(&self) -> FixTarget<'_> {
         let Self { kind, namespace, name, .. } = self;
         FixTarget::Workload { kind: *kind, namespace, name }
     }
