@@ -87,6 +87,10 @@ windows *WORD:
 e2e-directory *WORD:
     tests/directory.sh {{ WORD }}
 
+# The broker and the agent between a real control plane and the same domain: both tests' needs.
+e2e-tickets *WORD:
+    tests/directory.sh --tickets {{ WORD }}
+
 # What a review costs inside the core, by criterion.
 bench-decide *ARGS:
     cargo bench --locked --profile dist --package gmsa-bench-decide -- {{ ARGS }}

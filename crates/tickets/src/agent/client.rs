@@ -8,7 +8,7 @@ use std::{io, path::Path, path::PathBuf, pin::pin, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use gmsa_cluster::body::{self, BodyError};
-use gmsa_core::{credspec::is_dns_subdomain, quote::remark};
+use gmsa_core::{credspec::is_dns_subdomain, diagnostic::rules, quote::remark};
 use gmsa_edge::tls::{CaBundle, CertificatesError, crypto_provider};
 use http::{
     HeaderMap, HeaderValue, Request, StatusCode,
@@ -116,15 +116,11 @@ fn words(refusal: Option<&RefusalBody>) -> String {
 }
 
 impl AskError {
-    /// Whether the pod may not have tickets any more. A 404 must be in the broker's words: another program, or a version that lacks the path,
-    /// answers it too.
+    /// Whether the pod may not have tickets any more. A 404 must be about the credential spec: a broker that lacks the path answers it too.
     pub fn is_final(&self) -> bool {
-        match self {
-            Self::Refused { status, refusal, .. } => {
-                *status == StatusCode::FORBIDDEN || (*status == StatusCode::NOT_FOUND && refusal.is_some())
-            }
-            _ => false,
-        }
+        let Self::Refused { status, refusal, .. } = self else { return false };
+        let is_missing = refusal.as_ref().is_some_and(|body| body.reason == rules::SPEC_MISSING.id);
+        *status == StatusCode::FORBIDDEN || (*status == StatusCode::NOT_FOUND && is_missing)
     }
 
     /// How long the broker asks to wait.

@@ -129,8 +129,14 @@ async fn a_refusal_removes_the_tickets_and_a_failure_keeps_them() {
     for (sent, said, is_kept, wait) in [
         (refusal(403, ""), "the broker refused: 403 Forbidden, why: some words", false, 1),
         (answer(403, "", "RBAC"), "the broker refused: 403 Forbidden", false, 1),
-        (refusal(404, ""), "the broker refused: 404 Not Found, why: some words", false, 1),
-        // The path is unknown: no broker says this of a credential spec.
+        (
+            answer(404, "", r#"{"code":404,"reason":"spec-missing","message":"some words"}"#),
+            "the broker refused: 404 Not Found, spec-missing: some words",
+            false,
+            1,
+        ),
+        // The path is missing, and not the credential spec.
+        (refusal(404, ""), "the broker refused: 404 Not Found, why: some words", true, 1),
         (answer(404, "", ""), "the broker refused: 404 Not Found", true, 1),
         (refusal(400, ""), "the broker refused: 400 Bad Request, why: some words", true, 1),
         (refusal(401, ""), "the broker refused: 401 Unauthorized, why: some words", true, 1),
@@ -257,7 +263,7 @@ fn the_command_line_is_checked() {
     assert!(line.keep.is_some() && line.broker.is_some() && line.command.is_none());
     let ready = Line::try_parse_from(["agent", "ready"]).unwrap().args;
     assert!(
-        matches!(ready.command, Some(Command::Ready { folder }) if folder == PathBuf::from(FOLDER))
+        matches!(ready.command, Some(Command::Ready { folder }) if folder.to_str() == Some(FOLDER))
             && ready.keep.is_none()
     );
     for (more, said) in [
