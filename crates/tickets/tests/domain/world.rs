@@ -22,7 +22,8 @@ const PASSWORD: &str = "Passw0rd!Broker";
 /// The broker, with everything that it needs.
 pub struct World {
     pub plane: ControlPlane,
-    pub broker: Process,
+    #[expect(dead_code, reason = "it ends with its owner")]
+    broker: Process,
     address: SocketAddr,
     ca: String,
     /// What the names of this test in the domain begin with.
