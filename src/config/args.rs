@@ -295,21 +295,21 @@ pub struct ServeArgs {
 #[command(next_help_heading = "Tickets for Linux pods")]
 pub(super) struct TicketArgs {
     /// Inject the sidecar that gets tickets from this broker: the DNS name of its certificate.
-    #[arg(long, value_name = "NAME", value_parser = dns_name, requires = "tickets_broker_address")]
+    #[arg(long, value_name = "NAME", value_parser = dns_name, requires = "tickets_broker_address", hide_short_help = true)]
     pub(super) tickets_broker: Option<String>,
 
     /// IP address and port of the broker.
-    #[arg(long, value_name = "ADDR:PORT", requires = "tickets_broker_ca")]
+    #[arg(long, value_name = "ADDR:PORT", requires = "tickets_broker_ca", hide_short_help = true)]
     pub(super) tickets_broker_address: Option<SocketAddr>,
 
     /// PEM file with the CAs of the broker's certificate.
     ///
     /// It is read again after each change. A pod keeps the CAs that it was created with.
-    #[arg(long, value_name = "FILE", requires = "tickets_image")]
+    #[arg(long, value_name = "FILE", requires = "tickets_image", hide_short_help = true)]
     pub(super) tickets_broker_ca: Option<PathBuf>,
 
     /// Image of the sidecar.
-    #[arg(long, value_name = "IMAGE", requires = "tickets_broker")]
+    #[arg(long, value_name = "IMAGE", requires = "tickets_broker", hide_short_help = true)]
     pub(super) tickets_image: Option<String>,
 }
 

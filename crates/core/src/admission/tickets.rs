@@ -23,7 +23,7 @@ use super::{
 use crate::{credspec::SpecName, diagnostic::rules};
 
 /// Whether Linux pods get tickets.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum TicketSettings {
     /// The operator has not enabled them: the annotation is a warning.
     #[default]

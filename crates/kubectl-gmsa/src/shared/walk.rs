@@ -20,7 +20,7 @@ use super::{
     snapshot::Snapshot,
     unread::{because, not_reached},
     webhook::{Configured, configured, installer},
-    workloads::{Kind, is_pod},
+    workloads::{Kind, controller_of, is_pod},
 };
 
 pub mod containers;
@@ -39,7 +39,7 @@ use decision::{PERMISSION, TEMPLATE};
 use events::Events;
 use pod::{is_cause, steps};
 use scheduling::{Nodes, SCHEDULING};
-use workload::{WorkloadTree, controller_of};
+use workload::WorkloadTree;
 
 const NAMESPACE: &str = "namespace";
 const NEXT: &str = "in the pod";
