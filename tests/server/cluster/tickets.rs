@@ -43,7 +43,7 @@ async fn pods_get_the_sidecar_once_the_cluster_can_run_it() {
     let config =
         TicketsConfig { broker_ca: broker_ca.clone(), sidecar: Sidecar { broker_ca: String::new(), ..sidecar() } };
     let kept = tokio::spawn(config.keep(Some(connect(&api)), YEAR, settings));
-    let refused = Failure { refused: Some(403), ..failed("the API server answered 403 Forbidden: not allowed here") };
+    let refused = Failure { refused: Some(403), ..failed("the API server answered 403: not allowed here") };
     for expected in [
         TicketSettings::TooOld("v1.28.15-eks-0".to_owned()),
         TicketSettings::Unknown(refused),

@@ -39,7 +39,7 @@ pub mod tickets;
 pub use placement::VERSION_LABELS;
 use placement::{Affinity, PinnedLabels};
 pub use slot::{Slot, SlotKind, SlotRef};
-use tickets::{TicketFields, Volumes};
+use tickets::{SidecarFields, Volumes};
 
 /// The most slots of a pod: the pod itself and its containers of every kind.
 pub const MAX_SLOTS: usize = 1000;
@@ -120,14 +120,14 @@ struct Os {
 #[derive(Debug, Default)]
 struct Containers {
     names: Texts,
-    tickets: Vec<TicketFields>,
+    tickets: Vec<SidecarFields>,
     /// By position.
     options: Vec<WindowsOptions>,
 }
 
 /// The shortest container that has options.
 const SHORTEST: &str = r#"{"securityContext":{"windowsOptions":{"hostProcess":true}}}"#;
-const _: () = assert!(size_of::<u16>() + size_of::<TicketFields>() + size_of::<WindowsOptions>() <= SHORTEST.len());
+const _: () = assert!(size_of::<u16>() + size_of::<SidecarFields>() + size_of::<WindowsOptions>() <= SHORTEST.len());
 
 impl Containers {
     fn add(&mut self, container: Container) {
@@ -166,9 +166,9 @@ struct Container {
     name: Option<Text>,
     security_context: Option<Object<SecurityContext>>,
     #[serde(default, deserialize_with = "tickets::env")]
-    env: TicketFields,
+    env: SidecarFields,
     #[serde(default, deserialize_with = "tickets::volume_mounts")]
-    volume_mounts: TicketFields,
+    volume_mounts: SidecarFields,
 }
 
 #[derive(Debug, Deserialize)]
@@ -339,6 +339,6 @@ fn slot_of<'p>(kind: SlotKind, index: usize, owner: &'p str, options: Option<&'p
         contents: options.and_then(|options| options.gmsa_credential_spec.as_deref()),
         run_as_user: options.and_then(|options| options.run_as_user_name.as_deref()),
         host_process: options.and_then(|options| options.host_process).map(|Flag(value)| value),
-        tickets: TicketFields::default(),
+        tickets: SidecarFields::default(),
     }
 }

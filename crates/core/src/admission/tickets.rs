@@ -7,7 +7,8 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde::Deserialize;
+use serde_json::Value;
 
 use super::{
     Denial, Failure,
@@ -15,7 +16,7 @@ use super::{
     patch::PatchWriter,
     pod::{
         Pod, Slot, SlotKind, SlotRef,
-        tickets::{ANNOTATION, AUDIENCE, FOLDER, SIDECAR, TOKEN_VOLUME, TicketFields},
+        tickets::{ANNOTATION, AUDIENCE, FOLDER, SIDECAR, SidecarFields, TOKEN_VOLUME},
     },
     preconditions::spec_name,
     warning::Warnings,
@@ -78,13 +79,11 @@ fn obstacles(pod: &Pod, spec: &str) -> impl Iterator<Item = String> {
         let fault = if slot.has_windows_options() {
             "has windowsOptions, and tickets are for Linux pods".to_owned()
         } else if slot.owner == SIDECAR && slot.kind != SlotKind::Pod {
-            format!("is not an init container that mounts volume {TOKEN_VOLUME:?}")
-        } else if slot.tickets.has(TicketFields::TOKEN) {
+            format!("has the name of the sidecar, an init container that mounts volume {TOKEN_VOLUME:?}")
+        } else if slot.tickets.has(SidecarFields::TOKEN) {
             format!("mounts volume {TOKEN_VOLUME:?}, which is for the sidecar alone")
-        } else if slot.tickets.has(TicketFields::OTHER) {
-            format!(
-                "has a mount of volume {SIDECAR:?} or at {FOLDER} that is not the one of tickets, which is read-only"
-            )
+        } else if slot.tickets.has(SidecarFields::OTHER) {
+            format!("may mount volume {SIDECAR:?} at {FOLDER} alone, whole and read-only, and nothing else there")
         } else {
             return None;
         };
@@ -95,7 +94,7 @@ fn obstacles(pod: &Pod, spec: &str) -> impl Iterator<Item = String> {
 
 /// Whether a container is the sidecar, injected or written by hand.
 fn is_sidecar(slot: &Slot<'_>) -> bool {
-    slot.kind == SlotKind::InitContainer && slot.owner == SIDECAR && slot.tickets.has(TicketFields::TOKEN)
+    slot.kind == SlotKind::InitContainer && slot.owner == SIDECAR && slot.tickets.has(SidecarFields::TOKEN)
 }
 
 /// Warns of the annotation where tickets are not enabled.
@@ -106,83 +105,69 @@ pub(super) fn warn(pod: &Pod, settings: &TicketSettings, warnings: &mut Warnings
     }
 }
 
-/// Adds what the pod lacks.
-pub(super) fn inject(pod: &Pod, spec: &SpecName, sidecar: &Sidecar, patch: &mut PatchWriter) -> Result<(), Denial> {
-    let (mut has_sidecar, mut has_init_containers) = (false, false);
-    for slot in pod.slots() {
-        has_sidecar |= is_sidecar(&slot);
-        has_init_containers |= slot.kind == SlotKind::InitContainer;
-        let Some(list) = slot.kind.field().filter(|_| !is_sidecar(&slot)) else { continue };
-        let (path, has) = (format!("/spec/{list}/{}", slot.index), |field| slot.tickets.has(field));
-        let cache = json!({"name": "KRB5CCNAME", "value": format!("FILE:{FOLDER}/krb5cc")});
-        let files = json!({"name": "KRB5_CONFIG", "value": format!("{FOLDER}/krb5.conf:/etc/krb5.conf")});
-        let mount = json!({"name": SIDECAR, "mountPath": FOLDER, "readOnly": true});
-        let variables = [(has(TicketFields::CACHE), cache), (has(TicketFields::CONFIGURATION), files)];
-        add(patch, &format!("{path}/env"), has(TicketFields::ENV).then_some("-"), variables)?;
-        let mounts = [(has(TicketFields::TICKETS), mount)];
-        add(patch, &format!("{path}/volumeMounts"), has(TicketFields::MOUNTS).then_some("-"), mounts)?;
-    }
-    let volumes = pod.volumes();
-    let tickets = json!({"name": SIDECAR, "emptyDir": {"medium": "Memory", "sizeLimit": "1Mi"}});
-    let token = json!({"audience": format!("{AUDIENCE}{spec}"), "expirationSeconds": 600, "path": "token"});
-    let token = json!({"name": TOKEN_VOLUME, "projected": {"sources": [{"serviceAccountToken": token}]}});
-    let wanted = [(volumes.in_memory.is_some(), tickets), (volumes.token.is_some(), token)];
-    add(patch, "/spec/volumes", volumes.are_some.then_some("-"), wanted)?;
-    // The last operation: it shifts the positions of the other init containers.
-    let list = format!("/spec/{}", SlotKind::InitContainer.field().unwrap_or_default());
-    add(patch, &list, has_init_containers.then_some("0"), [(has_sidecar, sidecar.container(spec, pod.has_fs_group()))])
+/// What is injected, with words for what differs. The other containers start once there are tickets; while the broker is away they wait.
+const INJECTED: &str = include_str!("tickets/injected.json");
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Injected {
+    /// For each container but the sidecar.
+    env: [Value; 2],
+    /// The same.
+    volume_mounts: [Value; 1],
+    volumes: [Value; 2],
+    sidecar: Value,
 }
 
-/// Adds items that are not there to a list, at this position; where there are no items yet, as a new list.
+impl Injected {
+    fn new(pod: &Pod, spec: &SpecName, sidecar: &Sidecar) -> Result<Self, Denial> {
+        let Sidecar { image, broker, broker_address, broker_ca } = sidecar;
+        // With an `fsGroup`, that group alone reads the tickets.
+        let mode = if pod.has_fs_group() { "0440" } else { "0444" };
+        let (words, mut text) = (["SPEC", "IMAGE", "BROKER", "ADDRESS", "MODE", "CA"], INJECTED.to_owned());
+        for (word, value) in words.into_iter().zip([spec.as_str(), image, broker, broker_address, mode, broker_ca]) {
+            text = text.replace(&format!("${word}"), &value.replace('\n', "\\n"));
+        }
+        serde_json::from_str(&text).map_err(|error| Denial::TicketsUnavailable(Failure::new(error.to_string())))
+    }
+}
+
+/// Adds what the pod lacks.
+pub(super) fn inject(pod: &Pod, spec: &SpecName, sidecar: &Sidecar, patch: &mut PatchWriter) -> Result<(), Denial> {
+    let Injected { env, volume_mounts, volumes, sidecar } = Injected::new(pod, spec, sidecar)?;
+    let (mut has_sidecar, mut has_others) = (false, false);
+    for slot in pod.slots() {
+        has_sidecar |= is_sidecar(&slot);
+        has_others |= slot.kind == SlotKind::InitContainer;
+        let Some(list) = slot.kind.field().filter(|_| !is_sidecar(&slot)) else { continue };
+        let (path, has) = (format!("/spec/{list}/{}", slot.index), |field| slot.tickets.has(field));
+        let position = |field| has(field).then_some("-");
+        let is_there = [has(SidecarFields::CACHE), has(SidecarFields::CONFIGURATION)];
+        add(patch, &format!("{path}/env"), position(SidecarFields::ENV), &env, is_there)?;
+        let mounts = (format!("{path}/volumeMounts"), position(SidecarFields::MOUNTS));
+        add(patch, &mounts.0, mounts.1, &volume_mounts, [has(SidecarFields::TICKETS)])?;
+    }
+    let known = pod.volumes();
+    let is_there = [known.in_memory.is_some(), known.token.is_some()];
+    add(patch, "/spec/volumes", known.are_some.then_some("-"), &volumes, is_there)?;
+    // The last operation: it shifts the positions of the other init containers.
+    let list = format!("/spec/{}", SlotKind::InitContainer.field().unwrap_or_default());
+    add(patch, &list, has_others.then_some("0"), &[sidecar], [has_sidecar])
+}
+
+/// Adds the items that are not there to a list, at this position; where it has no items, as a new list.
 fn add<const N: usize>(
     patch: &mut PatchWriter,
     list: &str,
     position: Option<&str>,
-    items: [(bool, Value); N],
+    items: &[Value; N],
+    is_there: [bool; N],
 ) -> Result<(), Denial> {
-    let missing: Vec<Value> = items.into_iter().filter(|(is_there, _)| !is_there).map(|(_, item)| item).collect();
+    let missing: Vec<&Value> =
+        items.iter().zip(is_there).filter(|(_, is_there)| !is_there).map(|(item, _)| item).collect();
     match position {
         Some(position) => missing.iter().try_for_each(|item| patch.add(&format!("{list}/{position}"), item)),
         None if missing.is_empty() => Ok(()),
         None => patch.add(list, &missing),
-    }
-}
-
-impl Sidecar {
-    /// In a pod with an `fsGroup`, that group alone reads the tickets.
-    fn container(&self, spec: &SpecName, has_group: bool) -> Value {
-        let Self { image, broker, broker_address: address, broker_ca: ca } = self;
-        let mode = if has_group { "0440" } else { "0444" };
-        let mut args = vec!["agent".to_owned()];
-        for (flag, value) in [
-            ("credential-spec", spec.as_str()),
-            ("broker", broker),
-            ("broker-address", address),
-            ("mode", mode),
-            ("broker-ca", ca),
-        ] {
-            args.push(format!("--{flag}={value}"));
-        }
-        let resources = json!({"cpu": "50m", "memory": "32Mi"});
-        json!({
-            "name": SIDECAR,
-            "image": image,
-            "restartPolicy": "Always",
-            "args": args,
-            // The other containers start once there are tickets. While the broker is away they wait: a restart helps nothing.
-            "startupProbe": {
-                "exec": {"command": ["/gmsa-tickets", "agent", "ready"]},
-                "periodSeconds": 1, "timeoutSeconds": 5, "failureThreshold": 3600,
-            },
-            "resources": {"requests": resources, "limits": resources},
-            "securityContext": {
-                "runAsNonRoot": true, "runAsUser": 65532, "allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true,
-                "capabilities": {"drop": ["ALL"]}, "seccompProfile": {"type": "RuntimeDefault"},
-            },
-            "volumeMounts": [
-                {"name": SIDECAR, "mountPath": FOLDER},
-                {"name": TOKEN_VOLUME, "mountPath": "/var/run/secrets/gmsa-tickets", "readOnly": true},
-            ],
-        })
     }
 }

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use super::tickets::TicketFields;
+use super::tickets::SidecarFields;
 use crate::quote::Quoted;
 
 /// The kind of a slot.
@@ -52,13 +52,13 @@ pub struct Slot<'p> {
     pub run_as_user: Option<&'p str>,
     pub host_process: Option<bool>,
     /// What a container says about tickets.
-    pub tickets: TicketFields,
+    pub tickets: SidecarFields,
 }
 
 impl Slot<'_> {
     /// Goes on in a walk over slots to the one at a position. A slot that is not there has no contents, which is denied.
     pub fn at((kind, index): (SlotKind, usize), walk: &mut impl Iterator<Item = Self>) -> Self {
-        let (owner, tickets) = ("", TicketFields::default());
+        let (owner, tickets) = ("", SidecarFields::default());
         let missing =
             Self { kind, index, owner, name: None, contents: None, run_as_user: None, host_process: None, tickets };
         walk.find(|slot| slot.position() == (kind, index)).unwrap_or(missing)

@@ -45,7 +45,7 @@ pub(super) fn volumes<'de, D: Deserializer<'de>>(input: D) -> Result<Volumes, D:
         all.are_some = true;
         sources.iter().for_each(|name| push(&mut all.audiences, name));
         match volume.name.as_deref() {
-            Some(SIDECAR) => all.in_memory = Some(volume.empty_dir.is_some_and(|volume| volume.is_in_memory())),
+            Some(SIDECAR) => all.in_memory = Some(volume.is_in_memory()),
             Some(TOKEN_VOLUME) => all.token = Some(Box::from(sources.iter().next().unwrap_or_default())),
             _ => {}
         }
@@ -63,22 +63,23 @@ fn push(names: &mut Texts, name: &str) {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Volume {
+pub(super) struct Volume {
     name: Option<Text>,
-    empty_dir: Option<Object<EmptyDir>>,
+    #[serde(default, deserialize_with = "null_is_default")]
+    empty_dir: Object<EmptyDir>,
     #[serde(default, deserialize_with = "null_is_default")]
     projected: Object<Projected>,
 }
 
-#[derive(Deserialize)]
-pub(super) struct EmptyDir {
-    medium: Option<Text>,
+impl Volume {
+    pub fn is_in_memory(&self) -> bool {
+        self.empty_dir.medium.as_deref() == Some("Memory")
+    }
 }
 
-impl EmptyDir {
-    pub fn is_in_memory(&self) -> bool {
-        self.medium.as_deref() == Some("Memory")
-    }
+#[derive(Default, Deserialize)]
+struct EmptyDir {
+    medium: Option<Text>,
 }
 
 #[derive(Default, Deserialize)]
@@ -89,7 +90,7 @@ struct Projected {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Source {
+struct ProjectedSource {
     #[serde(default, deserialize_with = "null_is_default")]
     service_account_token: Object<Token>,
 }
@@ -100,7 +101,7 @@ struct Token {
 }
 
 fn audiences<'de, D: Deserializer<'de>>(input: D) -> Result<Texts, D::Error> {
-    fold(input, Texts::default(), |all, Object(source): Object<Source>| {
+    fold(input, Texts::default(), |all, Object(source): Object<ProjectedSource>| {
         let audience = source.service_account_token.audience.as_deref();
         audience.and_then(|audience| audience.strip_prefix(AUDIENCE)).into_iter().for_each(|name| push(all, name));
     })
@@ -108,9 +109,9 @@ fn audiences<'de, D: Deserializer<'de>>(input: D) -> Result<Texts, D::Error> {
 
 /// What a container says about tickets: a set of the constants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TicketFields(u8);
+pub struct SidecarFields(u8);
 
-impl TicketFields {
+impl SidecarFields {
     /// It has environment variables.
     pub const ENV: Self = Self(1);
     /// It has mounts.
@@ -141,12 +142,12 @@ struct EnvVar {
 }
 
 /// Reads the environment variables of a container.
-pub(super) fn env<'de, D: Deserializer<'de>>(input: D) -> Result<TicketFields, D::Error> {
-    fold(input, TicketFields::default(), |all: &mut TicketFields, Object(variable): Object<EnvVar>| {
-        *all = all.and(TicketFields::ENV).and(match variable.name.as_deref() {
-            Some("KRB5CCNAME") => TicketFields::CACHE,
-            Some("KRB5_CONFIG") => TicketFields::CONFIGURATION,
-            _ => TicketFields::default(),
+pub(super) fn env<'de, D: Deserializer<'de>>(input: D) -> Result<SidecarFields, D::Error> {
+    fold(input, SidecarFields::default(), |all: &mut SidecarFields, Object(variable): Object<EnvVar>| {
+        *all = all.and(SidecarFields::ENV).and(match variable.name.as_deref() {
+            Some("KRB5CCNAME") => SidecarFields::CACHE,
+            Some("KRB5_CONFIG") => SidecarFields::CONFIGURATION,
+            _ => SidecarFields::default(),
         });
     })
 }
@@ -162,18 +163,18 @@ struct VolumeMount {
 }
 
 /// Reads the mounts of a container.
-pub(super) fn volume_mounts<'de, D: Deserializer<'de>>(input: D) -> Result<TicketFields, D::Error> {
-    fold(input, TicketFields::default(), |all: &mut TicketFields, Object(mount): Object<VolumeMount>| {
+pub(super) fn volume_mounts<'de, D: Deserializer<'de>>(input: D) -> Result<SidecarFields, D::Error> {
+    fold(input, SidecarFields::default(), |all: &mut SidecarFields, Object(mount): Object<VolumeMount>| {
         // A file that is mounted alone would stay the same when the sidecar replaces it.
         let is_whole = [&mount.sub_path, &mount.sub_path_expr].into_iter().flatten().all(|path| path.is_empty());
         let is_there = mount.mount_path.as_deref().is_some_and(is_folder);
         let fields = match mount.name.as_deref() {
-            Some(TOKEN_VOLUME) => TicketFields::TOKEN,
-            Some(SIDECAR) if is_there && is_whole && mount.read_only == Some(Flag(true)) => TicketFields::TICKETS,
-            name if is_there || name == Some(SIDECAR) => TicketFields::OTHER,
-            _ => TicketFields::default(),
+            Some(TOKEN_VOLUME) => SidecarFields::TOKEN,
+            Some(SIDECAR) if is_there && is_whole && mount.read_only == Some(Flag(true)) => SidecarFields::TICKETS,
+            name if is_there || name == Some(SIDECAR) => SidecarFields::OTHER,
+            _ => SidecarFields::default(),
         };
-        *all = all.and(TicketFields::MOUNTS).and(fields);
+        *all = all.and(SidecarFields::MOUNTS).and(fields);
     })
 }
 
