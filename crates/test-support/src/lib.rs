@@ -23,6 +23,8 @@ pub mod cgroup;
 pub mod control_plane;
 #[cfg(feature = "api")]
 pub mod exec;
+#[cfg(feature = "directory")]
+pub mod directory;
 #[cfg(feature = "control-plane")]
 pub mod flood;
 pub mod golden;
