@@ -74,11 +74,9 @@ impl Error {
     /// Whether another controller can be asked: this one gave no answer.
     pub fn is_unanswered(&self) -> bool {
         match self {
-            Self::Unreachable(..)
-            | Self::NotLocated { .. }
-            | Self::NoTls(..)
-            | Self::Ended(_)
-            | Self::TimedOut(..) => true,
+            Self::Unreachable(..) | Self::NotLocated { .. } | Self::NoTls(..) | Self::Ended(_) | Self::TimedOut(..) => {
+                true
+            }
             Self::Tls(_, error) => error.get_ref().is_none() || error.kind() == io::ErrorKind::UnexpectedEof,
             Self::Refused(_, _, code) => matches!(*code, BUSY | UNAVAILABLE),
             _ => false,

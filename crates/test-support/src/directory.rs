@@ -146,7 +146,7 @@ impl SimulatedDirectory {
 
     /// Gives the user another password.
     pub fn password_of_user(&self, password: &str) {
-        self.state().user.1 = password.to_owned();
+        password.clone_into(&mut self.state().user.1);
     }
 
     /// What was asked for since the last call: `bind USER`, `root`, `domains`, `account`, `password WebApp1`.
@@ -231,9 +231,9 @@ impl State {
             DirectoryConduct::Silent => return Some(Vec::new()),
             DirectoryConduct::Close => return None,
             DirectoryConduct::Raw(bytes) => return Some(bytes.clone()),
-            _ => match message.0.first()? {
-                &BIND => vec![self.bind(DerReader(message.read(BIND).unwrap()))],
-                &SEARCH => self.search(DerReader(message.read(SEARCH).unwrap())),
+            _ => match *message.0.first()? {
+                BIND => vec![self.bind(DerReader(message.read(BIND).unwrap()))],
+                SEARCH => self.search(DerReader(message.read(SEARCH).unwrap())),
                 _ => return None,
             },
         };
@@ -250,7 +250,8 @@ impl State {
             _ if (user, password) == self.user => return done(BIND_DONE, 0, ""),
             _ => "52e",
         };
-        let said = format!("80090308: LdapErr: DSID-0C0903A9, comment: AcceptSecurityContext error, data {status}, v1db1");
+        let said =
+            format!("80090308: LdapErr: DSID-0C0903A9, comment: AcceptSecurityContext error, data {status}, v1db1");
         done(BIND_DONE, 49, &said)
     }
 

@@ -21,10 +21,10 @@ mod api;
 pub mod cgroup;
 #[cfg(feature = "control-plane")]
 pub mod control_plane;
-#[cfg(feature = "api")]
-pub mod exec;
 #[cfg(feature = "directory")]
 pub mod directory;
+#[cfg(feature = "api")]
+pub mod exec;
 #[cfg(feature = "control-plane")]
 pub mod flood;
 pub mod golden;

@@ -62,19 +62,28 @@ pub struct RefusalBody {
 
 /// Ids of rules that `kubectl gmsa` finds too, in words of other programs.
 pub mod reasons {
-    pub const ACCOUNT_LOCKED: &str = "account-locked";
-    pub const ACCOUNT_REVOKED: &str = "account-revoked";
-    pub const DIRECTORY_DENIED: &str = "directory-denied";
-    pub const KDC_UNREACHABLE: &str = "kdc-unreachable";
-    pub const KERBEROS_CONFIGURATION: &str = "kerberos-configuration";
-    pub const LDAP_CREDENTIALS: &str = "ldap-credentials";
-    pub const LDAP_UNREACHABLE: &str = "ldap-unreachable";
-    pub const LOGON_DENIED: &str = "logon-denied";
-    pub const LOGON_RESTRICTED: &str = "logon-restricted";
-    pub const PASSWORD_EXPIRED: &str = "password-expired";
-    pub const PRINCIPAL_UNKNOWN: &str = "principal-unknown";
-    pub const SERVER_CERTIFICATE: &str = "server-certificate";
-    pub const TICKET_ENCRYPTION: &str = "ticket-encryption";
+    macro_rules! reasons {
+        ($($name:ident: $id:literal;)+) => {
+            $(pub const $name: &str = $id;)+
+            pub(super) const ALL: &[&str] = &[$($id),+];
+        };
+    }
+
+    reasons! {
+        ACCOUNT_LOCKED: "account-locked";
+        ACCOUNT_REVOKED: "account-revoked";
+        DIRECTORY_DENIED: "directory-denied";
+        KDC_UNREACHABLE: "kdc-unreachable";
+        KERBEROS_CONFIGURATION: "kerberos-configuration";
+        LDAP_CREDENTIALS: "ldap-credentials";
+        LDAP_UNREACHABLE: "ldap-unreachable";
+        LOGON_DENIED: "logon-denied";
+        LOGON_RESTRICTED: "logon-restricted";
+        PASSWORD_EXPIRED: "password-expired";
+        PRINCIPAL_UNKNOWN: "principal-unknown";
+        SERVER_CERTIFICATE: "server-certificate";
+        TICKET_ENCRYPTION: "ticket-encryption";
+    }
 }
 
 /// The rules of the core whose ids are reasons.
@@ -106,23 +115,7 @@ const RULES: [&Rule; 23] = [
 
 /// Every reason.
 pub fn every_reason() -> Vec<&'static str> {
-    use reasons::*;
-    let others = [
-        ACCOUNT_LOCKED,
-        ACCOUNT_REVOKED,
-        DIRECTORY_DENIED,
-        KDC_UNREACHABLE,
-        KERBEROS_CONFIGURATION,
-        LDAP_CREDENTIALS,
-        LDAP_UNREACHABLE,
-        LOGON_DENIED,
-        LOGON_RESTRICTED,
-        PASSWORD_EXPIRED,
-        PRINCIPAL_UNKNOWN,
-        SERVER_CERTIFICATE,
-        TICKET_ENCRYPTION,
-    ];
-    RULES.iter().map(|rule| rule.id).chain(others).collect()
+    RULES.iter().map(|rule| rule.id).chain(reasons::ALL.iter().copied()).collect()
 }
 
 /// Why there are no tickets.

@@ -74,9 +74,15 @@ impl Broker {
         metrics: Metrics,
     ) -> Self {
         let room = limits.of_domain(domains.len());
-        let domains = domains.into_iter().map(|config| (config.name.clone(), Arc::new(Domain::new(config, times, room))));
+        let domains =
+            domains.into_iter().map(|config| (config.name.clone(), Arc::new(Domain::new(config, times, room))));
         let accounts = Accounts::new(metrics.clone());
         Self { api, authorizer, domains: domains.collect(), accounts, pods: PodLimits::default(), metrics }
+    }
+
+    /// How many requests wait for tickets of a domain.
+    pub fn waiting(&self, domain: &str) -> usize {
+        self.domains.get(domain).map_or(0, |domain| domain.waiting())
     }
 
     /// Whose token it is, if its pod may ask now.
@@ -112,13 +118,15 @@ impl Broker {
             return Err(Refusal::unavailable(rules::TICKET_BUSY.id, message));
         };
         let (logon, tickets) = self.issue(domain, &spec, deadline).await?;
-        answer(name, &spec.services, &logon, tickets)
+        Ok(answer(name, &spec.services, &logon, &tickets))
     }
 
     fn domain(&self, name: &SpecName, account: &SpecAccount) -> Result<&Arc<Domain>, Refusal> {
         self.domains.get(&account.domain).ok_or_else(|| {
-            let message =
-                format!("cred spec {name} is of the domain {}, which the broker does not have", Quoted::new(&account.domain));
+            let message = format!(
+                "cred spec {name} is of the domain {}, which the broker does not have",
+                Quoted::new(&account.domain)
+            );
             Refusal::new(StatusCode::NOT_IMPLEMENTED, rules::TICKET_DOMAIN.id, message)
         })
     }
@@ -198,17 +206,18 @@ enum ServiceError {
 }
 
 fn too_large() -> Refusal {
-    let message = "the tickets take more than 128 KiB: list fewer services, or make the account a member of fewer groups";
+    let message =
+        "the tickets take more than 128 KiB: list fewer services, or make the account a member of fewer groups";
     Refusal::bad_gateway(rules::TICKET_SIZE.id, message)
 }
 
-fn answer(name: &SpecName, services: &Services, logon: &Logon, tickets: Vec<Ticket>) -> Result<Tickets, Refusal> {
-    let tickets = if tickets.is_empty() { std::slice::from_ref(&logon.tgt) } else { &tickets };
+fn answer(name: &SpecName, services: &Services, logon: &Logon, tickets: &[Ticket]) -> Tickets {
+    let tickets = if tickets.is_empty() { std::slice::from_ref(&logon.tgt) } else { tickets };
     let now = UtcDateTime::now();
     let expires = tickets.iter().map(|ticket| ticket.endtime).min().unwrap_or(now);
     let renew_after = now + (expires - now).max(time::Duration::ZERO) / 2;
     let kdcs: &[_] = if *services == Services::Any { &logon.kdcs } else { &[] };
-    Ok(Tickets {
+    Tickets {
         credential_spec: name.to_string(),
         principal: logon.client.to_string(),
         services: services.list(),
@@ -216,7 +225,7 @@ fn answer(name: &SpecName, services: &Services, logon: &Logon, tickets: Vec<Tick
         renew_after: second(renew_after),
         ccache: STANDARD.encode(&*ccache(tickets)),
         krb5_conf: Krb5Conf { realm: &logon.client.realm, ccache: CCACHE, kdcs }.to_string(),
-    })
+    }
 }
 
 /// A time to the second: what a ticket holds.

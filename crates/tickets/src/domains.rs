@@ -206,16 +206,12 @@ impl fmt::Display for PasswordError<'_> {
 /// A controller; without a scheme it is asked by LDAP over TLS.
 fn controller_at(text: &str) -> Result<Controller, Wrong> {
     let url = if text.contains("://") { text.to_owned() } else { format!("ldaps://{text}") };
-    match Address::parse(&url) {
-        Ok(Address::Controller(controller)) => Ok(controller),
-        _ => {
-            let text = Quoted::new(text);
-            Err(Wrong(
-                "controllers",
-                format!("{text} is not a domain controller, such as dc1.contoso.com or ldaps://dc1.contoso.com"),
-            ))
-        }
+    if let Ok(Address::Controller(controller)) = Address::parse(&url) {
+        return Ok(controller);
     }
+    let what =
+        format!("{} is not a domain controller, such as dc1.contoso.com or ldaps://dc1.contoso.com", Quoted::new(text));
+    Err(Wrong("controllers", what))
 }
 
 #[cfg(test)]

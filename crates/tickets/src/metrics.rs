@@ -67,7 +67,10 @@ impl Metrics {
         self.0.durations.get_or_create(&StageLabel { outcome }).observe(duration.as_secs_f64());
     }
 
-    /// A controller was asked.
+    /// A controller was asked, with this result.
+    ///
+    /// # Errors
+    /// That of the result.
     pub fn exchange<T, E>(&self, kind: Exchange, result: Result<T, E>) -> Result<T, E> {
         let outcome = if result.is_ok() { "done" } else { "failed" };
         self.0.exchanges.get_or_create(&ExchangeLabels { kind: kind.as_str(), outcome }).inc();

@@ -81,7 +81,13 @@ pub struct Args {
     pub admin_listen: SocketAddr,
 
     /// Serving certificate: a PEM file, the leaf first
-    #[arg(long, value_name = "FILE", env = "TLS_CRT", requires = "tls_key", required_unless_present = "self_managed_secret")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "TLS_CRT",
+        requires = "tls_key",
+        required_unless_present = "self_managed_secret"
+    )]
     pub tls_cert: Option<PathBuf>,
 
     /// Private key of the serving certificate: a PEM file
@@ -175,7 +181,7 @@ async fn serve(args: Args, domains: Vec<DomainConfig>, handshakes: &Handle) -> a
         .with_context(|| format!("cannot listen on {} (--admin-listen)", args.admin_listen))?;
     tracing::info!(address = %main.address(), admin = %admin.address(), domains = names, version = PROGRAM.version, "serving");
 
-    let (main, admin) = ((main, routes::router(broker)), (admin, admin::router(readiness, registry)));
+    let (main, admin) = ((main, routes::router(Arc::new(broker))), (admin, admin::router(readiness, registry)));
     let (delay, drain) = (args.shutdown_delay, args.drain_timeout);
     let bound = Bound { program: PROGRAM, main, admin, tasks, signals, ending, delay, drain, log_limits: LOG_LIMITS };
     Ok(bound.serve().await?)

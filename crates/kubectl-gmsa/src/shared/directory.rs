@@ -141,7 +141,14 @@ impl DirectoryOptions {
         *asked = Some(password.clone());
         let confirm = confirm(&user, file.is_some());
         let credentials = Credentials { user, password };
-        Ok(Source::Live(Box::new(Access { address, resolver, authority, credentials, budget: Budget::default(), confirm })))
+        Ok(Source::Live(Box::new(Access {
+            address,
+            resolver,
+            authority,
+            credentials,
+            budget: Budget::default(),
+            confirm,
+        })))
     }
 }
 

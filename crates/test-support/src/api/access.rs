@@ -34,7 +34,8 @@ pub(super) fn token_status(tokens: &Tokens, spec: &Value) -> Value {
     let Some((audiences, user)) = tokens.get(spec["token"].as_str().unwrap_or_default()) else {
         return json!({"authenticated": false, "user": {}, "error": "invalid bearer token"});
     };
-    let accepted: Vec<&&str> = asked.iter().filter(|asked| audiences.iter().any(|audience| audience == **asked)).collect();
+    let accepted: Vec<&&str> =
+        asked.iter().filter(|asked| audiences.iter().any(|audience| audience == **asked)).collect();
     if accepted.is_empty() {
         let error = format!(
             "[invalid bearer token, token audiences {audiences:?} is invalid for the target audiences {asked:?}]"

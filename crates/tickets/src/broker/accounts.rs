@@ -6,8 +6,8 @@
 
 use std::{collections::HashMap, net::SocketAddr, sync::Arc, time::Duration};
 
-use gmsa_kerberos::{Error, KdcRefusal, Kdcs, Key, Password, Principal, PrincipalName, Ticket};
 use gmsa_core::diagnostic::rules;
+use gmsa_kerberos::{Error, KdcRefusal, Kdcs, Key, Password, Principal, PrincipalName, Ticket};
 use parking_lot::Mutex;
 use tokio::{
     sync::Mutex as AsyncMutex,
@@ -115,14 +115,15 @@ impl Accounts {
         if let Some(known) = state.known(own, domain.times.pause) {
             return known;
         }
-        let (domain, wanted, metrics, refusal) =
-            (Arc::clone(domain), wanted.clone(), self.metrics.clone(), late());
+        let (domain, wanted, metrics, refusal) = (Arc::clone(domain), wanted.clone(), self.metrics.clone(), late());
         // A task: a caller that leaves must not have a password tried once more.
         let task = tokio::spawn(async move {
             let logon = timeout(domain.times.logon, state.logon(&domain, &wanted, &metrics)).await;
             let logon = logon.unwrap_or(Err(refusal)).map(Arc::new);
             match &logon {
-                Ok(logon) if !own && logon.tgt.encoded.len() <= MAX_KEPT_TICKET => state.logon = Some(Arc::clone(logon)),
+                Ok(logon) if !own && logon.tgt.encoded.len() <= MAX_KEPT_TICKET => {
+                    state.logon = Some(Arc::clone(logon));
+                }
                 Ok(_) => {}
                 Err(refusal) => state.refused = Some((Instant::now(), refusal.clone())),
             }
@@ -150,7 +151,8 @@ impl Accounts {
             slots.retain(|_, slot| slot.try_lock().map_or(true, |state| state.is_needed()));
         }
         if slots.len() >= MAX_ACCOUNTS {
-            let message = format!("the broker keeps the keys of {MAX_ACCOUNTS} accounts, and has no room for another one");
+            let message =
+                format!("the broker keeps the keys of {MAX_ACCOUNTS} accounts, and has no room for another one");
             return Err(Refusal::unavailable(rules::TICKET_BUSY.id, message));
         }
         Ok(Arc::clone(slots.entry(wanted.clone()).or_default()))

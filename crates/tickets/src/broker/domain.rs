@@ -3,7 +3,7 @@
 //! Invariants: one read of a password at a time, so a user whose password is wrong is tried once with it; a refused password is not tried
 //! again until its file holds another one. After a controller did not answer, the next read waits a while.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{net::SocketAddr, time::Duration};
 
 use gmsa_core::{diagnostic::rules, quote::Quoted};
 use gmsa_directory::{
@@ -28,8 +28,9 @@ use crate::{
 pub struct Domain {
     pub config: DomainConfig,
     pub times: Times,
-    /// Requests that wait for tickets of its accounts.
-    pub room: Arc<Semaphore>,
+    /// For requests that wait for tickets of its accounts.
+    pub room: Semaphore,
+    most: usize,
     reader: Mutex<Reader>,
 }
 
@@ -51,7 +52,12 @@ pub struct Secret {
 
 impl Domain {
     pub fn new(config: DomainConfig, times: Times, room: usize) -> Self {
-        Self { config, times, room: Arc::new(Semaphore::new(room)), reader: Mutex::default() }
+        Self { config, times, room: Semaphore::new(room), most: room, reader: Mutex::default() }
+    }
+
+    /// How many requests wait for tickets of its accounts.
+    pub fn waiting(&self) -> usize {
+        self.most - self.room.available_permits()
     }
 
     /// Reads the account of a credential spec, and its password.
@@ -128,12 +134,9 @@ impl Domain {
         })
         .await?;
         let typed = AccountName::Sam(wanted.sam.clone(), Some(name.clone()));
-        let account = match directory.account(&typed).await? {
-            Some(account) => account,
-            None => {
-                let message = format!("there is no account {} in {name}", Quoted::new(&wanted.sam));
-                return Ok(Err(Refusal::forbidden(rules::ACCOUNT_UNKNOWN.id, message)));
-            }
+        let Some(account) = directory.account(&typed).await? else {
+            let message = format!("there is no account {} in {name}", Quoted::new(&wanted.sam));
+            return Ok(Err(Refusal::forbidden(rules::ACCOUNT_UNKNOWN.id, message)));
         };
         if let Err(refusal) = agrees(&account, wanted) {
             return Ok(Err(refusal));

@@ -36,10 +36,14 @@ impl PodLimits {
         }
         let full = pods.get(uid).copied().unwrap_or(now).max(now) + PERIOD;
         if full > now + PERIOD * BURST || pods.len() >= MAX_PODS {
-            return Err(Refusal::new(StatusCode::TOO_MANY_REQUESTS, rules::TICKET_RATE.id, format!(
-                "too many requests of this pod: it has {BURST} at once, and one more each {} s",
-                PERIOD.as_secs()
-            )));
+            return Err(Refusal::new(
+                StatusCode::TOO_MANY_REQUESTS,
+                rules::TICKET_RATE.id,
+                format!(
+                    "too many requests of this pod: it has {BURST} at once, and one more each {} s",
+                    PERIOD.as_secs()
+                ),
+            ));
         }
         pods.insert(uid.to_owned(), full);
         Ok(())

@@ -75,9 +75,8 @@ pub fn wrong_passwords(client: &Principal) -> Refusal {
 }
 
 fn refused(error: &KdcError, client: &Principal, service: Option<&PrincipalName>) -> Refusal {
-    let no_logon = |reason: &'static str, why: &str| {
-        Refusal::no_logon(reason, format!("{client} cannot log on: {why} ({error})"))
-    };
+    let no_logon =
+        |reason: &'static str, why: &str| Refusal::no_logon(reason, format!("{client} cannot log on: {why} ({error})"));
     let of_broker = |status: StatusCode, reason: &'static str, why: &str| {
         Refusal::new(status, reason, format!("the KDC of {} refuses: {why} ({error})", client.realm))
     };

@@ -29,7 +29,7 @@ use crate::{
 };
 
 /// The routes of the TLS port.
-pub fn router(broker: Broker) -> Router {
+pub fn router(broker: Arc<Broker>) -> Router {
     Router::new()
         .route(PATH, post(tickets))
         .route("/health", get(async || StatusCode::NO_CONTENT))
@@ -42,7 +42,7 @@ pub fn router(broker: Broker) -> Router {
             let message = format!("{} does not take {}", Quoted::bare(uri.path()), Quoted::bare(method.as_str()));
             refused(&Refusal::new(StatusCode::METHOD_NOT_ALLOWED, rules::TICKET_REQUEST.id, message), body).await
         })
-        .with_state(Arc::new(broker))
+        .with_state(broker)
 }
 
 async fn tickets(State(broker): State<Arc<Broker>>, request: Request) -> Response {
@@ -108,8 +108,11 @@ async fn requested(headers: &HeaderMap, body: &mut Body) -> Result<SpecName, Ref
         BodyError::TooLarge => Refusal::unreadable(format!("the body is larger than {MAX_REQUEST} bytes")),
         BodyError::Cut(_) | BodyError::NoMemory => Refusal::unreadable("the body is not complete"),
     })?;
-    let request: TicketRequest = serde_json::from_slice(&body.bytes)
-        .map_err(|_| Refusal::unreadable(r#"the body must be {"credentialSpec": "NAME"} and nothing else"#))?;
+    // serde takes a list for an object, too.
+    let object = Some(&body.bytes).filter(|bytes| bytes.trim_ascii_start().starts_with(b"{"));
+    let request: TicketRequest = object
+        .and_then(|bytes| serde_json::from_slice(bytes).ok())
+        .ok_or_else(|| Refusal::unreadable(r#"the body must be {"credentialSpec": "NAME"} and nothing else"#))?;
     SpecName::parse(&request.credential_spec).ok_or_else(|| {
         let name = Quoted::new(&request.credential_spec);
         Refusal::unreadable(format!("the name {name} is not a lower-case DNS subdomain"))

@@ -116,24 +116,23 @@ mod tests {
         Services::parse(text).map(|services| services.list()).map_err(|error| error.to_string())
     }
 
-    fn listed(services: &[&str]) -> Result<Vec<String>, String> {
-        Ok(services.iter().map(|service| (*service).to_owned()).collect())
+    fn listed(text: &str, services: &[&str]) {
+        assert_eq!(parsed(text), Ok(services.iter().map(|service| (*service).to_owned()).collect()));
     }
 
     #[test]
     fn services_are_spelled_as_clients_ask_for_them() {
-        assert_eq!(
-            parsed("http/App.Contoso.com, MSSQLSvc/SQL1.contoso.com:1433\n HTTP/app.contoso.com"),
-            listed(&["HTTP/app.contoso.com", "MSSQLSvc/sql1.contoso.com:1433"])
-        );
-        assert_eq!(parsed("ldap/dc1.contoso.com/contoso.com"), listed(&["ldap/dc1.contoso.com/contoso.com"]));
-        assert_eq!(parsed("MSSQLSvc/sql1.contoso.com:SQLEXPRESS"), listed(&["MSSQLSvc/sql1.contoso.com:SQLEXPRESS"]));
+        let twice = "http/App.Contoso.com, MSSQLSvc/SQL1.contoso.com:1433\n HTTP/app.contoso.com";
+        listed(twice, &["HTTP/app.contoso.com", "MSSQLSvc/sql1.contoso.com:1433"]);
+        listed("ldap/dc1.contoso.com/contoso.com", &["ldap/dc1.contoso.com/contoso.com"]);
+        listed("MSSQLSvc/sql1.contoso.com:SQLEXPRESS", &["MSSQLSvc/sql1.contoso.com:SQLEXPRESS"]);
         assert_eq!(Services::parse(" * "), Ok(Services::Any));
     }
 
     #[test]
     fn what_is_not_a_list_of_services_is_an_error() {
-        let refused = |text: &str, word: &str, what: &str| assert_eq!(parsed(text), Err(format!("lists {word:?}, {what}")));
+        let refused =
+            |text: &str, word: &str, what: &str| assert_eq!(parsed(text), Err(format!("lists {word:?}, {what}")));
         for word in ["app.contoso.com", "HTTP/", "/app", "HTTP/a@B", "HTTP/a:", "http://app.contoso.com", "HTTP/*"] {
             let what = "which is not a service: expected CLASS/HOST, such as HTTP/app.contoso.com or MSSQLSvc/sql1.contoso.com:1433";
             refused(word, word, what);
@@ -142,7 +141,10 @@ mod tests {
         for word in ["krbtgt/CONTOSO.COM", "KrbTgt/contoso.com", "kadmin/changepw"] {
             refused(word, word, "a service of the KDC itself: * alone gives a ticket-granting ticket");
         }
-        assert_eq!(parsed(" , "), Err("is empty: list services, such as HTTP/app.contoso.com, or * for any".to_owned()));
+        assert_eq!(
+            parsed(" , "),
+            Err("is empty: list services, such as HTTP/app.contoso.com, or * for any".to_owned())
+        );
         assert_eq!(parsed("*, HTTP/a"), Err("names * beside services".to_owned()));
         let many: Vec<String> = (0..33).map(|number| format!("HTTP/h{number}")).collect();
         assert_eq!(parsed(&many.join(",")), Err("lists more than 32 services".to_owned()));

@@ -88,14 +88,14 @@ pub async fn review(
     let answer = answer.map_err(|error| unavailable(&chain(&error)))?;
     let mut review: TokenReview = serde_json::from_slice(answer.body()).map_err(|_| unreadable())?;
     review.status.error = review.status.error.replace(token, "TOKEN");
-    caller(review.status, &audience)
+    caller(&review.status, &audience)
 }
 
 fn unavailable(cause: &str) -> Refusal {
     Refusal::unavailable(rules::TICKET_CHECK.id, format!("the token cannot be checked: {cause}"))
 }
 
-fn caller(status: TokenStatus, audience: &str) -> Result<Caller, Refusal> {
+fn caller(status: &TokenStatus, audience: &str) -> Result<Caller, Refusal> {
     if !status.authenticated {
         let error = remark(&status.error);
         let because = if error.is_empty() { String::new() } else { format!(": {error}") };
@@ -150,7 +150,7 @@ mod tests {
             },
         });
         change(&mut status);
-        let read = caller(serde_json::from_value(status).unwrap(), "gmsa-tickets/webapp1");
+        let read = caller(&serde_json::from_value(status).unwrap(), "gmsa-tickets/webapp1");
         read.map_err(|refusal| {
             assert_eq!((refusal.status.as_u16(), refusal.reason), (401, "ticket-token"));
             refusal.message
@@ -184,7 +184,13 @@ mod tests {
             refused(&|status| status["audiences"] = json!([])),
             "the token is not for the audience gmsa-tickets/webapp1"
         );
-        for user in ["admin", "system:node:n1", "system:serviceaccount:a", "system:serviceaccount:a:b:c", "system:serviceaccount:../x:b"] {
+        for user in [
+            "admin",
+            "system:node:n1",
+            "system:serviceaccount:a",
+            "system:serviceaccount:a:b:c",
+            "system:serviceaccount:../x:b",
+        ] {
             assert_eq!(
                 refused(&|status| status["user"]["username"] = json!(user)),
                 "the token is not one of a service account",

@@ -26,7 +26,8 @@ fn a_domain_is_read_with_what_it_leaves_out() {
 
 #[test]
 fn a_wrong_field_is_named_with_what_to_write() {
-    let many: String = (0..33).map(|number| format!("- name: d{number}.example\n  {REST}")).collect();
+    let many: String =
+        (0..33).map(|number| format!("- name: d{number}.example\n  {REST}")).collect::<Vec<_>>().concat();
     let controllers = ["dc"; 17].join(", ");
     for (text, refused) in [
         ("domains: []".to_owned(), "domains: is empty: name at least one domain, with name, user and passwordFile"),
@@ -61,13 +62,12 @@ fn files_are_read_at_the_start() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();
     let load_with = |password: &str, ca: &str| {
-        let text = format!(
-            "domains:\n- name: a.b\n  user: u\n  passwordFile: {}\n  caFile: {}\n",
-            path(password),
-            path(ca)
-        );
+        let text =
+            format!("domains:\n- name: a.b\n  user: u\n  passwordFile: {}\n  caFile: {}\n", path(password), path(ca));
         fs::write(path("config.yaml"), text).unwrap();
-        load(Path::new(&path("config.yaml"))).map(|domains| domains[0].password().unwrap().to_string()).map_err(|e| e.to_string())
+        load(Path::new(&path("config.yaml")))
+            .map(|domains| domains[0].password().unwrap().to_string())
+            .map_err(|e| e.to_string())
     };
     let key = gmsa_test_support::Tls::new();
     fs::write(path("ca"), key.pem()).unwrap();
@@ -81,10 +81,18 @@ fn files_are_read_at_the_start() {
         ("missing", "ca", "passwordFile", format!("cannot read {}: {missing}", path("missing"))),
         ("empty", "ca", "passwordFile", format!("{} is empty: write the password of the user into it", path("empty"))),
         ("long", "ca", "passwordFile", format!("cannot read {}: it has more than 4 KiB", path("long"))),
-        ("password", "missing", "caFile", format!("cannot read the authority's certificates in {}: {missing}", path("missing"))),
+        (
+            "password",
+            "missing",
+            "caFile",
+            format!("cannot read the authority's certificates in {}: {missing}", path("missing")),
+        ),
     ] {
         assert_eq!(load_with(password, ca), Err(format!("{config}: domains[0].{field}: {what}")));
     }
     let none = load(Path::new(&path("none"))).unwrap_err();
-    assert_eq!(chain(&none), format!("cannot read {}: --config names a YAML file with domains: {missing}", path("none")));
+    assert_eq!(
+        chain(&none),
+        format!("cannot read {}: --config names a YAML file with domains: {missing}", path("none"))
+    );
 }

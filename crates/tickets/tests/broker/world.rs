@@ -1,6 +1,12 @@
 //! What a broker is surrounded by, and what a pod asks it.
 
-use std::{fs, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    fs,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gmsa_cluster::apiserver::ApiServer;
@@ -41,6 +47,7 @@ pub struct World {
     pub kdc: Kdc,
     pub folder: TempDir,
     pub address: SocketAddr,
+    broker: Arc<Broker>,
     pub registry: Arc<Registry>,
     served: JoinHandle<()>,
 }
@@ -103,24 +110,26 @@ impl World {
              user: {USER}\n  passwordFile: {password}\n{lines}"
         );
         fs::write(path("tickets.yaml"), config).unwrap();
-
-        let client = Arc::new(ApiServer::new(api.config()).unwrap());
-        let authorizer = Arc::new(AuthorizationCache::new(Arc::clone(&client) as _, Duration::ZERO));
-        let (edge, metrics, registry) = register(&PROGRAM, Metrics::register);
-        let domains = domains::load(&path("tickets.yaml")).unwrap();
-        let broker = Broker::new(client, authorizer, domains, Limits::of_memory(128 << 20), times, metrics);
-        let serving = Serving { metrics: Some(edge), ..Serving::new(100, 1000, Duration::from_secs(60)) };
-        let listener = Listener::bind(([127, 0, 0, 1], 0).into(), serving).unwrap();
-        let address = listener.address();
-        let served = tokio::spawn(async move {
-            listener.serve(routes::router(broker), CancellationToken::new(), Duration::ZERO).await;
-        });
-        let world = Self { api, directory, kdc, folder, address, registry: Arc::new(registry), served };
+        let (address, broker, registry, served) = serve(&api, &path("tickets.yaml"), times);
+        let world = Self { api, directory, kdc, folder, address, broker, registry, served };
         world.api.apply(spec("webapp1", Some(SERVICES)));
         world.api.apply(pod("web-1", "u1"));
         world.api.accept_token("token-1", &["gmsa-tickets/webapp1"], bound_to("web-1", "u1"));
         world.api.grant_only(&[("shop", "web", "webapp1")]);
         world
+    }
+
+    /// With a broker that has read its configuration anew.
+    pub fn restarted(mut self, times: Times) -> Self {
+        self.served.abort();
+        let file = self.path("tickets.yaml");
+        (self.address, self.broker, self.registry, self.served) = serve(&self.api, &file, times);
+        self
+    }
+
+    /// How many requests wait for tickets of a domain.
+    pub fn waiting(&self, domain: &str) -> usize {
+        self.broker.waiting(domain)
     }
 
     /// What the pod gets.
@@ -160,6 +169,22 @@ impl World {
     }
 }
 
+/// Serves a broker with this configuration.
+fn serve(api: &SimulatedApi, config: &Path, times: Times) -> (SocketAddr, Arc<Broker>, Arc<Registry>, JoinHandle<()>) {
+    let client = Arc::new(ApiServer::new(api.config()).unwrap());
+    let authorizer = Arc::new(AuthorizationCache::new(Arc::clone(&client) as _, Duration::ZERO));
+    let (edge, metrics, registry) = register(&PROGRAM, Metrics::register);
+    let domains = domains::load(config).unwrap();
+    let broker = Arc::new(Broker::new(client, authorizer, domains, Limits::of_memory(128 << 20), times, metrics));
+    let serving = Serving { metrics: Some(edge), ..Serving::new(100, 1000, Duration::from_secs(60)) };
+    let listener = Listener::bind(([127, 0, 0, 1], 0).into(), serving).unwrap();
+    let (address, routes) = (listener.address(), routes::router(Arc::clone(&broker)));
+    let served = tokio::spawn(async move {
+        listener.serve(routes, CancellationToken::new(), Duration::ZERO).await;
+    });
+    (address, broker, Arc::new(registry), served)
+}
+
 /// A credential spec of `WebApp1` in contoso.com, with this annotation.
 pub fn spec(name: &str, services: Option<&str>) -> Value {
     let join = json!({"Sid": "S-1-5-21-1-2-3", "DnsName": "contoso.com", "MachineAccountName": "WebApp1"});
@@ -172,7 +197,8 @@ pub fn spec(name: &str, services: Option<&str>) -> Value {
 
 /// A running pod of the service account `web`, with a token for `webapp1` in its volumes.
 pub fn pod(name: &str, uid: &str) -> Value {
-    let token = json!({"serviceAccountToken": {"audience": "gmsa-tickets/webapp1", "expirationSeconds": 600, "path": "token"}});
+    let token =
+        json!({"serviceAccountToken": {"audience": "gmsa-tickets/webapp1", "expirationSeconds": 600, "path": "token"}});
     json!({
         "apiVersion": "v1",
         "kind": "Pod",
