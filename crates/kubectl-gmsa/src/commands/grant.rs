@@ -22,7 +22,7 @@ use gmsa_cluster::{
     manifests::{Document, Manifests},
     resolver::live::collection,
 };
-use gmsa_core::{admission::Subject, credspec::SpecName, quote::one_line};
+use gmsa_core::{admission::ServiceAccount, credspec::SpecName, quote::one_line};
 
 const GRANTS_MORE: &str = "grants something else: edit or delete it with kubectl";
 
@@ -44,7 +44,7 @@ pub struct Options {
     credspec: SpecName,
     /// The service account
     #[arg(long, value_name = "NAMESPACE:NAME", value_parser = service_account)]
-    serviceaccount: Subject,
+    serviceaccount: ServiceAccount,
     /// Revoke the permission
     ///
     /// With --apply the RoleBinding is deleted, otherwise the command for it is printed. The ClusterRole stays: other bindings may use it
@@ -58,7 +58,7 @@ pub struct Options {
 }
 
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
-    let Subject { namespace, service_account } = &options.serviceaccount;
+    let ServiceAccount { namespace, name: service_account } = &options.serviceaccount;
     let grant = GrantObjects { spec: &options.credspec, namespace, service_account };
     if options.dry_run.is_off() && !options.apply {
         // Not the object: piped to `kubectl apply`, it would grant what is to be revoked.
@@ -139,8 +139,8 @@ async fn revoke(cluster: &Cluster, grant: &GrantObjects<'_>, dry_run: &DryRun) -
         format!("there is no rolebinding/{binding} in {}\n", grant.namespace)
     };
     let (rbac, _) = Rbac::from_documents(&others);
-    let subject = Subject { namespace: grant.namespace.into(), service_account: grant.service_account.into() };
-    let other = rbac.grant(&subject, grant.spec);
+    let account = ServiceAccount { namespace: grant.namespace.into(), name: grant.service_account.into() };
+    let other = rbac.grant(&account, grant.spec);
     if let Some(other) = &other {
         let (GrantObjects { spec, namespace, service_account }, by) = (grant, Grant::by(other.binding).why());
         // Writing into a String cannot fail.

@@ -30,7 +30,7 @@ use crate::shared::{
     walk::pod::is_cause,
 };
 use gmsa_core::{
-    admission::Subject,
+    admission::ServiceAccount,
     causes,
     credspec::{SpecName, is_dns_label, is_dns_subdomain},
     diagnostic::{Check, Diagnostic},
@@ -67,7 +67,7 @@ pub struct Options {
     credspec: SpecName,
     /// The service account of the pods
     #[arg(long, value_name = "NAMESPACE:NAME", value_parser = service_account)]
-    serviceaccount: Subject,
+    serviceaccount: ServiceAccount,
     /// The image [default: Server Core]
     ///
     /// It needs cmd, whoami, nltest, nslookup and klist. Server Core is taken for the build of the node

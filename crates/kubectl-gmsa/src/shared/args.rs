@@ -7,7 +7,7 @@ use k8s_openapi::jiff::SignedDuration;
 
 use crate::shared::rules;
 use gmsa_core::{
-    admission::Subject,
+    admission::ServiceAccount,
     credspec::{SpecName, is_dns_subdomain},
     diagnostic::Rule,
 };
@@ -72,7 +72,7 @@ pub fn spec_name(text: &str) -> Result<SpecName, String> {
     SpecName::parse(text).ok_or_else(|| "expected a lower-case DNS name".to_owned())
 }
 
-pub fn service_account(text: &str) -> Result<Subject, String> {
+pub fn service_account(text: &str) -> Result<ServiceAccount, String> {
     let (namespace, name) = text.split_once(':').ok_or("expected NAMESPACE:NAME")?;
     if namespace.contains('.') || !is_dns_subdomain(namespace) {
         return Err(format!("{namespace:?} is not the name of a namespace"));
@@ -80,7 +80,7 @@ pub fn service_account(text: &str) -> Result<Subject, String> {
     if !is_dns_subdomain(name) {
         return Err(format!("{name:?} is not the name of a service account"));
     }
-    Ok(Subject { namespace: namespace.into(), service_account: name.into() })
+    Ok(ServiceAccount { namespace: namespace.into(), name: name.into() })
 }
 
 /// A rule that may be ignored, by its name.
@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn service_accounts_are_typed_with_their_namespace() {
         let parsed = service_account("shop:web.v1").unwrap();
-        assert_eq!(parsed, Subject { namespace: "shop".into(), service_account: "web.v1".into() });
+        assert_eq!(parsed, ServiceAccount { namespace: "shop".into(), name: "web.v1".into() });
         for (text, error) in [
             ("web", "expected NAMESPACE:NAME"),
             ("a.b:web", "\"a.b\" is not the name of a namespace"),

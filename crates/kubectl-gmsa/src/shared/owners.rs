@@ -8,8 +8,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use super::{
     pods::ClusterPod,
     snapshot::Snapshot,
-    walk::workload::{WorkloadObject, controller_of},
-    workloads::Kind,
+    walk::workload::ClusterWorkload,
+    workloads::{Kind, controller_of},
 };
 use gmsa_core::credspec::{is_dns_label, is_dns_subdomain};
 
@@ -17,7 +17,7 @@ use gmsa_core::credspec::{is_dns_label, is_dns_subdomain};
 pub struct NamedOwner {
     pub reference: OwnerReference,
     /// What it is, where its kind is read.
-    pub read: Option<(Kind, WorkloadObject)>,
+    pub read: Option<ClusterWorkload>,
 }
 
 /// Why the owner that a pod names cannot be taken for its owner.
@@ -43,10 +43,10 @@ impl NamedOwner {
         let mut next = controller_of(&pod.object.metadata).cloned();
         while let Some(reference) = next.take() {
             let read = match kind(&reference) {
-                Some(kind) => Some((kind, verified(snapshot, &reference, kind, pod).await?)),
+                Some(kind) => Some(verified(snapshot, &reference, kind, pod).await?),
                 None => None,
             };
-            if let Some((Kind::ReplicaSet, replica_set)) = read.as_ref().filter(|_| owners.is_empty()) {
+            if let Some(replica_set) = read.as_ref().filter(|read| owners.is_empty() && read.kind == Kind::ReplicaSet) {
                 next = controller_of(&replica_set.metadata).cloned();
             }
             owners.push(Self { reference, read });
@@ -60,12 +60,12 @@ async fn verified(
     owner: &OwnerReference,
     of: Kind,
     pod: &ClusterPod,
-) -> Result<WorkloadObject, NotOwned> {
+) -> Result<ClusterWorkload, NotOwned> {
     let (OwnerReference { kind, name, uid, .. }, (namespace, _)) = (owner, pod.place());
     if !is_dns_label(namespace) || !is_dns_subdomain(name) {
         return Err(format!("names as its owner a {kind} with an invalid name").into());
     }
-    let found: WorkloadObject = match snapshot.find(&format!("{}/{name}", of.collection(Some(namespace)))).await {
+    let found = match ClusterWorkload::find(snapshot, of, namespace, name).await {
         Ok(Some(found)) => found,
         Err(error) => {
             return Err(NotOwned {
@@ -88,6 +88,5 @@ async fn verified(
 
 /// A kind whose objects are read.
 fn kind(owner: &OwnerReference) -> Option<Kind> {
-    let is_it = |kind: &Kind| kind.as_str() == owner.kind && !kind.runs_to_completion();
-    Kind::ALL.into_iter().find(is_it).filter(|_| owner.api_version == "apps/v1")
+    Kind::of(&owner.kind, "apps").filter(|kind| owner.api_version == kind.api_version())
 }

@@ -6,7 +6,7 @@ use anyhow::{Context as _, bail, ensure};
 use k8s_openapi::api::core::v1;
 use serde_json::{Value, value::RawValue};
 
-use super::{names, snapshot::Snapshot};
+use super::{names, snapshot::Snapshot, workloads::controller_of};
 use crate::shared::rules;
 use gmsa_core::{
     admission::pod::{Pod, Slot},
@@ -60,9 +60,9 @@ impl ClusterPod {
 
     /// Whether its kubelet made it, to show a pod of a file of its node: the node is its controller.
     pub fn is_static(&self) -> bool {
-        let owners = self.object.metadata.owner_references.iter().flatten();
-        let annotations = self.object.metadata.annotations.as_ref();
-        owners.into_iter().any(|owner| owner.kind == "Node" && owner.controller == Some(true))
+        let metadata = &self.object.metadata;
+        let annotations = metadata.annotations.as_ref();
+        controller_of(metadata).is_some_and(|owner| owner.kind == "Node")
             || annotations.is_some_and(|annotations| annotations.contains_key("kubernetes.io/config.mirror"))
     }
 

@@ -20,7 +20,7 @@ use super::{
     snapshot::Snapshot,
     unread::{because, not_reached},
     webhook::{Configured, configured, installer},
-    workloads::{Kind, is_pod},
+    workloads::{Kind, controller_of, is_pod},
 };
 
 pub mod containers;
@@ -39,7 +39,7 @@ use decision::{PERMISSION, TEMPLATE};
 use events::Events;
 use pod::{is_cause, steps};
 use scheduling::{Nodes, SCHEDULING};
-use workload::{WorkloadTree, controller_of};
+use workload::WorkloadTree;
 
 const NAMESPACE: &str = "namespace";
 const NEXT: &str = "in the pod";
@@ -127,9 +127,9 @@ async fn workload(snapshot: &Snapshot, namespace: &str, kind: Kind, name: &str) 
         let text = "its pod template does not use GMSA: `kubectl gmsa check` finds a field that is misspelt or in the wrong place";
         return Ok(vec![Check::breach(TEMPLATE, &rules::NO_CREDENTIAL_SPEC, text)]);
     }
-    let subject = workload.subject();
+    let target = workload.target();
     let mut finder = FactFinder::of(snapshot).await;
-    let mut checks = decision::checks(snapshot, &mut finder, &workload.template, subject).await?;
+    let mut checks = decision::checks(snapshot, &mut finder, &workload.template, target).await?;
     if checks.iter().any(is_cause) {
         return Ok(with_unreached(checks));
     }
@@ -166,7 +166,7 @@ async fn workload(snapshot: &Snapshot, namespace: &str, kind: Kind, name: &str) 
 
 async fn pod(snapshot: &Snapshot, namespace: &str, name: &str) -> anyhow::Result<Vec<Check>> {
     let pod = ClusterPod::find(snapshot, &format!("{namespace}/{name}")).await?;
-    let subject = FixTarget::Pod { namespace };
+    let target = FixTarget::Pod { namespace };
     let (mut checks, mut finder) = (Vec::new(), FactFinder::of(snapshot).await);
     if pod.admission.uses_gmsa() && pod.is_static() {
         let text =
@@ -177,7 +177,7 @@ async fn pod(snapshot: &Snapshot, namespace: &str, name: &str) -> anyhow::Result
     }
     if pod.admission.uses_gmsa() {
         let template = NewPod::new(namespace, decision::without_contents(&pod)?);
-        checks = decision::checks(snapshot, &mut finder, &template, subject).await?;
+        checks = decision::checks(snapshot, &mut finder, &template, target).await?;
         // No webhook has checked the permission of a pod that none reviewed.
         if let Some(unreviewed) = unreviewed(snapshot, &pod).await {
             checks.retain(|check| !is_cause(check));
@@ -194,7 +194,7 @@ async fn pod(snapshot: &Snapshot, namespace: &str, name: &str) -> anyhow::Result
     let events = Events::read(snapshot, Some(namespace));
     let pods = [&pod];
     let (events, nodes) = tokio::join!(events, nodes(snapshot, &pods));
-    let steps = steps(&pod, subject, &nodes, &events);
+    let steps = steps(&pod, target, &nodes, &events);
     checks.extend(events.lacking().filter(|_| steps.iter().any(is_cause)));
     Ok(walked(&pod, steps, checks, None))
 }

@@ -6,7 +6,7 @@ use gmsa_core::quote::{MESSAGE, one_line, shorten};
 use gmsa_directory::{
     Retrieval, Sid,
     account::{Account, encryption_names},
-    principal::{Group, Principal, Principals},
+    principal::{DirectoryPrincipal, Group, Principals},
 };
 
 use crate::shared::output::{first_five, table::table};
@@ -89,14 +89,14 @@ fn retrievers(account: &Account, principals: &Principals) -> Vec<String> {
 
 fn retriever(sid: &Sid, principals: &Principals) -> String {
     match principals.get(sid) {
-        Some(Principal::Group(Group { name, members: None, .. })) => format!("group {name}"),
-        Some(Principal::Group(Group { name, members: Some(members), .. })) if members.is_empty() => {
+        Some(DirectoryPrincipal::Group(Group { name, members: None, .. })) => format!("group {name}"),
+        Some(DirectoryPrincipal::Group(Group { name, members: Some(members), .. })) if members.is_empty() => {
             format!("group {name} (no members)")
         }
-        Some(Principal::Group(Group { name, members: Some(members), .. })) => {
+        Some(DirectoryPrincipal::Group(Group { name, members: Some(members), .. })) => {
             format!("group {name} ({})", first_five(members.iter().map(|member| &member.name)))
         }
-        Some(Principal::Orphan) => format!("{sid} (no longer exists)"),
+        Some(DirectoryPrincipal::Orphan) => format!("{sid} (no longer exists)"),
         _ => principals.name(sid),
     }
 }

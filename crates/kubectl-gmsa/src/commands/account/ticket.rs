@@ -24,7 +24,7 @@ const LIMIT: Duration = Duration::from_secs(30);
 const LIFE: Duration = Duration::from_secs(600);
 
 /// The rule of a refusal, what is wrong, and what to do where the remedy of the rule is for another place.
-type Meaning = (&'static Rule, String, Option<&'static str>);
+type LogonRefusal = (&'static Rule, String, Option<&'static str>);
 
 /// Logs on as the account. `None` where the directory gives no password.
 ///
@@ -69,7 +69,7 @@ fn refused(account: &Account, domain: &str, kdc: SocketAddr, error: Error) -> Re
     const PORT_CLOSED: &str = "Let TCP 88 of the domain controller through from this machine.";
     let (rule, why, fix) = match &error {
         Error::Refused(error) => {
-            let (rule, why, fix) = meaning(error);
+            let (rule, why, fix) = logon_refusal(error);
             (rule, format!("{why} ({}: {error})", kdc.ip()), fix)
         }
         Error::NoAes => (&rules::TICKET_ENCRYPTION, format!("the domain holds no AES key of it ({})", kdc.ip()), None),
@@ -83,7 +83,7 @@ fn refused(account: &Account, domain: &str, kdc: SocketAddr, error: Error) -> Re
     Ok(found.with_severity(Severity::Error))
 }
 
-fn meaning(error: &KdcError) -> Meaning {
+fn logon_refusal(error: &KdcError) -> LogonRefusal {
     const LOG: &str = "The security log of the domain controller says more: events 4768 and 4771.";
     const REPLICATION: &str = "The domain controllers may not agree yet on a password that has changed: try again in some minutes. `repadmin /showrepl` lists what is not replicated.";
     const REALM: &str = "Name a domain controller of the account's own domain: `--directory ldaps://HOST`.";

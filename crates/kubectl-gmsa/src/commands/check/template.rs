@@ -10,7 +10,7 @@ use gmsa_core::{
 };
 use serde_json::{Value, json};
 
-use crate::shared::admission::NewPod;
+use crate::shared::{admission::NewPod, workloads::controller_in};
 
 use super::{
     other_fields::{self, Slip},
@@ -50,8 +50,7 @@ impl<'d> Owner<'d> {
 
     /// Whether another object controls it, which is checked itself.
     pub(super) fn is_controlled(&self) -> bool {
-        let owners = self.value.pointer("/metadata/ownerReferences").and_then(Value::as_array);
-        owners.into_iter().flatten().any(|owner| owner.get("controller") == Some(&Value::Bool(true)))
+        controller_in(self.value).is_some()
     }
 }
 

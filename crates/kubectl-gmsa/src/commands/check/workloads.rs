@@ -16,7 +16,7 @@ use crate::shared::{
     rules,
     snapshot::Snapshot,
     walk::workload::pods_of,
-    workloads::Kind,
+    workloads::{Kind, controller_in},
 };
 
 /// An object of a list: nothing where it is not checked.
@@ -44,10 +44,7 @@ impl<'de> Deserialize<'de> for Listed {
 /// Whether what controls an object is checked in its place: a workload of these kinds; or the kubelet, which made a pod from a file.
 /// What a controller of another kind has scaled to nothing is its history.
 fn is_controlled(object: &Value) -> bool {
-    let owners = object.pointer("/metadata/ownerReferences").and_then(Value::as_array);
-    let mut controllers =
-        owners.into_iter().flatten().filter(|owner| owner.get("controller") == Some(&Value::Bool(true)));
-    controllers.next().is_some_and(|owner| {
+    controller_in(object).is_some_and(|owner| {
         let text = |field: &str| owner.get(field).and_then(Value::as_str).unwrap_or_default();
         let (group, kind) = (text("apiVersion").split_once('/').map_or("", |(group, _)| group), text("kind"));
         Kind::of(kind, group).is_some()

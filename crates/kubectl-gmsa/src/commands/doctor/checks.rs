@@ -154,3 +154,19 @@ pub(super) fn list() -> String {
     };
     CHECKS.iter().map(lines).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shared::workloads::Kind;
+
+    #[test]
+    fn the_rights_name_every_kind_of_workload() {
+        let check = CHECKS.iter().find(|check| check.about == workloads::WORKLOADS).unwrap();
+        for rights in [&check.takes.concat(), include_str!("../../../../../docs/rights.md")] {
+            for kind in Kind::ALL {
+                assert!(rights.contains(&kind.plural()), "{} in {rights}", kind.plural());
+            }
+        }
+    }
+}

@@ -23,7 +23,7 @@ use crate::shared::{
     webhook::{image, metrics},
 };
 use gmsa_core::{
-    admission::Subject,
+    admission::ServiceAccount,
     credspec::{GROUP, PLURAL, is_dns_label, is_dns_subdomain},
     diagnostic::{Check, Diagnostic, Severity},
 };
@@ -47,9 +47,9 @@ pub(super) struct Replica {
 impl Replica {
     pub(super) async fn read(snapshot: &Snapshot, namespace: &str, name: &str, pod: Pod) -> Self {
         let arguments = Arguments::of(&pod);
-        let subject = Subject { namespace: namespace.into(), service_account: account(&pod).into() };
+        let account = ServiceAccount { namespace: namespace.into(), name: account_name(&pod).into() };
         let may = async |permission: ResourceAttributes| {
-            let answer = may(snapshot, &subject, permission.clone()).await;
+            let answer = may(snapshot, &account, permission.clone()).await;
             (permission, answer)
         };
         let exists = async |(namespace, name): (&str, &str)| {
@@ -83,7 +83,7 @@ impl Replica {
             let text = format!("denials are not enforced in {}", first_five(&unenforced));
             checks.push(Check::breach(SERVICE, &rules::NOT_ENFORCED, text));
         }
-        let who = format!("{namespace}:{}", account(pod));
+        let who = format!("{namespace}:{}", account_name(pod));
         let permissions = permissions(&who, &self.permissions, installer);
         checks.push(permissions.unwrap_or_else(|unread| unread.check(PERMISSIONS)));
         let own_secrets: Vec<String> = arguments.own_secrets().map(|(of, name)| format!("{of}/{name}")).collect();
@@ -108,7 +108,7 @@ impl Replica {
 }
 
 /// The service account of a pod.
-fn account(pod: &Pod) -> &str {
+fn account_name(pod: &Pod) -> &str {
     pod.spec.as_ref().and_then(|spec| spec.service_account_name.as_deref()).unwrap_or("default")
 }
 
@@ -226,10 +226,10 @@ fn permissions<'a>(
     ))
 }
 
-async fn may(snapshot: &Snapshot, subject: &Subject, permission: ResourceAttributes) -> Read<bool> {
+async fn may(snapshot: &Snapshot, account: &ServiceAccount, permission: ResourceAttributes) -> Read<bool> {
     let spec = SubjectAccessReviewSpec {
-        user: Some(subject.user()),
-        groups: Some(subject.groups().into()),
+        user: Some(account.user()),
+        groups: Some(account.groups().into()),
         resource_attributes: Some(permission),
         ..SubjectAccessReviewSpec::default()
     };

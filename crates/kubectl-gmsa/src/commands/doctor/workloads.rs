@@ -140,7 +140,7 @@ fn refused(namespace: &str, parts: &Parts) -> String {
 
 fn scaled_to_zero(workload: &WorkloadTree, parts: &Parts) -> Check {
     let text = format!("scaled to 0: {}", refused(&workload.namespace, parts));
-    let scale = workload.subject().command("scale deployment", &workload.name, " --replicas=2");
+    let scale = workload.target().command("scale deployment", &workload.name, " --replicas=2");
     let found = Diagnostic { object: workload.title(), ..Diagnostic::new(&rules::PODS_MISSING, text) };
     Check::found(WEBHOOK, found.fixed(scale.map(|scale| format!("{scale}."))))
 }

@@ -33,7 +33,7 @@ pub(super) struct PodOwner {
 /// Where the owner that the pod names is not its owner, or cannot be read.
 pub(super) async fn owner_of(snapshot: &Snapshot, pod: &ClusterPod) -> Result<(PodOwner, bool), NotOwned> {
     let owners = NamedOwner::all_of(snapshot, pod).await?;
-    let other = owners.iter().find(|owner| owner.read.as_ref().is_some_and(|(kind, read)| !read.uses_gmsa(*kind)));
+    let other = owners.iter().find(|owner| owner.read.as_ref().is_some_and(|read| !read.uses_gmsa()));
     if let Some(owner) = other {
         let (kind, name) = (&owner.reference.kind, &owner.reference.name);
         return Err(format!("names {kind} {name} as its owner, whose pod template does not use GMSA").into());
@@ -44,10 +44,10 @@ pub(super) async fn owner_of(snapshot: &Snapshot, pod: &ClusterPod) -> Result<(P
         None => ("Pod".to_owned(), name.to_owned(), None),
     };
     let mut owner = PodOwner { namespace: namespace.to_owned(), kind, name, restartable: None, on_delete: false };
-    let Some((kind, read)) = read else { return Ok((owner, false)) };
-    owner.restartable = Some(kind).filter(|kind| *kind != Kind::ReplicaSet);
+    let Some(read) = read else { return Ok((owner, false)) };
+    owner.restartable = Some(read.kind).filter(|kind| *kind != Kind::ReplicaSet);
     owner.on_delete = read.replaces_on_delete();
-    let template = read.of_template(kind).unwrap_or_default();
+    let template = read.of_template().unwrap_or_default();
     Ok((owner, restarted_at(&template) != restarted_at(&pod.object.metadata)))
 }
 

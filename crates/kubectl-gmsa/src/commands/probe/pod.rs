@@ -94,7 +94,7 @@ impl Probe<'_> {
         let names = Names {
             spec: Some(self.options.credspec.as_str()),
             namespace: Some(namespace),
-            service_account: Some(&self.options.serviceaccount.service_account),
+            service_account: Some(&self.options.serviceaccount.name),
             ..Names::of_refusal(said)
         };
         rules::found(rule, said, &names)
@@ -186,7 +186,7 @@ impl Probe<'_> {
         merge(
             &mut pod,
             &json!({"spec": {
-                "serviceAccountName": &*self.options.serviceaccount.service_account,
+                "serviceAccountName": &*self.options.serviceaccount.name,
                 "securityContext": {"runAsNonRoot": true, "windowsOptions": options},
             }}),
         );

@@ -76,9 +76,9 @@ async fn cause(probe: &Probe<'_>, namespace: &str, pod: &ClusterPod) -> Option<(
     probe.unread.borrow_mut().extend(unread.into_iter().filter_map(|(about, unread)| Some((about, unread?))));
     let mut nodes = Nodes::of(windows.ok());
     nodes.add(&now, std::iter::once(pod)).await;
-    let subject = FixTarget::Pod { namespace };
-    let check = steps(pod, subject, &nodes, &events).into_iter().find(is_cause)?;
-    let seen = Seen { pod, subject, events: &events };
+    let target = FixTarget::Pod { namespace };
+    let check = steps(pod, target, &nodes, &events).into_iter().find(is_cause)?;
+    let seen = Seen { pod, target, events: &events };
     let waits = check.result.as_ref().is_err_and(|found| match found.rule {
         // A scheduler that chooses among the nodes of a runtime class may wait for a new one.
         rule if *rule == rules::NOT_SCHEDULED => probe.options.runtime_class.is_some() || is_untried(pod, &events),

@@ -21,7 +21,8 @@ use gmsa_cluster::{
 };
 use gmsa_core::{
     admission::{
-        Decision, Denial, Enforcement, Fact, Failure, Known, Question, Settings, SlotDenial, Source, Step, Subject,
+        Decision, Denial, Enforcement, Fact, Failure, Known, Question, ServiceAccount, Settings, SlotDenial, Source,
+        Step,
     },
     credspec::{GROUP, KIND, SpecName, VERSION},
 };
@@ -47,7 +48,7 @@ pub struct FactFinder {
     /// Whether there is no cluster to ask.
     is_recorded: bool,
     specs: HashMap<SpecName, Resolved>,
-    uses: HashMap<(Subject, SpecName), Authorization>,
+    uses: HashMap<(ServiceAccount, SpecName), Authorization>,
 }
 
 impl FactFinder {
@@ -96,7 +97,7 @@ impl FactFinder {
                     Step::Ask(undecided) => {
                         let fact = match undecided.question() {
                             Question::Contents(name, _) => Fact::Contents(self.spec(name).await),
-                            Question::Use(subject, name) => Fact::Use(self.may_use(subject, name).await),
+                            Question::Use(account, name) => Fact::Use(self.may_use(account, name).await),
                         };
                         step = undecided.tell(fact);
                     }
@@ -134,12 +135,12 @@ impl FactFinder {
         found
     }
 
-    pub async fn may_use(&mut self, subject: &Subject, name: &SpecName) -> Authorization {
-        let key = (subject.clone(), name.clone());
+    pub async fn may_use(&mut self, account: &ServiceAccount, name: &SpecName) -> Authorization {
+        let key = (account.clone(), name.clone());
         if let Some(known) = self.uses.get(&key) {
             return known.clone();
         }
-        let found = self.authorizer.may_use(subject, name, Instant::now() + self.timeout).await;
+        let found = self.authorizer.may_use(account, name, Instant::now() + self.timeout).await;
         self.uses.insert(key, found.clone());
         found
     }
@@ -162,7 +163,7 @@ impl Resolver for LeftOut {
 }
 
 impl Authorizer for LeftOut {
-    fn may_use<'a>(&'a self, _: &'a Subject, _: &'a SpecName, _: Instant) -> BoxFuture<'a, Authorization> {
+    fn may_use<'a>(&'a self, _: &'a ServiceAccount, _: &'a SpecName, _: Instant) -> BoxFuture<'a, Authorization> {
         ready(self.known()).boxed()
     }
 }

@@ -39,7 +39,7 @@ pub struct Names<'n> {
     /// Whether the pod exists.
     pub exists: bool,
     /// Whose pods are meant.
-    pub subject: Option<FixTarget<'n>>,
+    pub target: Option<FixTarget<'n>>,
     /// Who installed the webhook.
     pub installer: Option<&'n Installer>,
     /// The namespace and the name of the Deployment of the webhook.

@@ -197,7 +197,7 @@ fn renamed(slot: &Slot<'_>, name: &str, names: &Names<'_>) -> Fix {
         Some(list) => json!({(list): [{"name": slot.owner, "securityContext": context}]}),
     };
     let fix = Fix::write(format!("gmsaCredentialSpecName: {name}"));
-    fix.or_run(names.subject.map(|subject| subject.change(&spec)))
+    fix.or_run(names.target.map(|target| target.change(&spec)))
 }
 
 /// What to write in the place of a name that no credential spec can have.
@@ -241,7 +241,7 @@ fn on_windows(names: &Names<'_>) -> Option<Fix> {
         // No scheduler chooses a node where the template names one.
         spec.insert("nodeName".to_owned(), Value::Null);
     }
-    Some(Fix::run(names.subject?.change(&spec)))
+    Some(Fix::run(names.target?.change(&spec)))
 }
 
 /// What to do where the API server refuses what the webhook asks; `None` where only its log says more. The webhook, which is another process and may be of another version, says why in words alone.

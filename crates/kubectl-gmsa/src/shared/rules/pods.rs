@@ -392,8 +392,8 @@ family! { "Pods" {
 
 /// What shows why a workload lacks pods.
 fn describe(names: &Names<'_>) -> Option<Fix> {
-    let FixTarget::Workload { kind, name, .. } = names.subject? else { return None };
+    let FixTarget::Workload { kind, name, .. } = names.target? else { return None };
     let verb = format!("describe {}", kind.as_str().to_ascii_lowercase());
-    let describe = names.subject?.command(&verb, name, "")?;
+    let describe = names.target?.command(&verb, name, "")?;
     Some(Fix::run(format!("{describe} shows its events and conditions.")))
 }

@@ -33,8 +33,10 @@ impl FixTarget<'_> {
             );
         };
         let below = match kind {
-            Kind::Deployment | Kind::StatefulSet | Kind::DaemonSet => json!({"spec": {"template": {"spec": spec}}}),
-            Kind::CronJob => json!({"spec": {"jobTemplate": {"spec": {"template": {"spec": spec}}}}}),
+            Kind::Deployment | Kind::StatefulSet | Kind::DaemonSet | Kind::CronJob => {
+                let way = kind.template().split('/').skip(1).collect::<Vec<_>>();
+                way.into_iter().rev().fold(json!({"spec": spec}), |below, key| json!({key: below}))
+            }
             // Its pods keep what they have, and the template of a Job cannot be changed.
             Kind::ReplicaSet | Kind::ReplicationController | Kind::Job => {
                 return format!("Set {yaml} in the spec of its Pod template, then delete it and create it again.");

@@ -18,6 +18,7 @@ use crate::shared::{
     credspecs::contents_by_name,
     input,
     unread::{Read, Unread},
+    workloads::controller_in,
 };
 use gmsa_cluster::resolver::live::collection;
 use gmsa_core::credspec::{Contents, CredentialSpec};
@@ -244,10 +245,8 @@ fn related<'o>(objects: impl Iterator<Item = &'o (&'o str, Value)>) -> BTreeSet<
     let objects: Vec<_> = objects.filter(|(of, _)| fields::is_partial(of)).collect();
     let listed: BTreeSet<&str> = objects.iter().map(|(_, object)| uid(object)).collect();
     let link = |(of, object): &&'o (&str, Value)| {
-        let owners = object.pointer("/metadata/ownerReferences").and_then(Value::as_array);
-        let mut controllers =
-            owners.into_iter().flatten().filter(|owner| owner.get("controller") == Some(&true.into()));
-        let owner = controllers.find_map(|owner| owner.get("uid")?.as_str()).filter(|owner| listed.contains(owner));
+        let owner = controller_in(object).and_then(|owner| owner.get("uid")?.as_str());
+        let owner = owner.filter(|owner| listed.contains(owner));
         (fields::is_taken(of, object), [Some(uid(object)).filter(|uid| !uid.is_empty()), owner])
     };
     let links: Vec<_> = objects.iter().map(link).collect();

@@ -52,7 +52,7 @@ const HOOK: &str = "The command of `lifecycle.postStart` failed, so the kubelet 
 /// A pod, and what is known about it.
 pub struct Seen<'p> {
     pub pod: &'p ClusterPod,
-    pub subject: FixTarget<'p>,
+    pub target: FixTarget<'p>,
     pub events: &'p Events,
 }
 
@@ -123,7 +123,7 @@ impl<'p> Seen<'p> {
 
     /// Why a pod that is being deleted is still there, and what to do.
     pub fn why_ending(&self) -> (String, Option<String>) {
-        let Self { pod, subject, .. } = self;
+        let Self { pod, target, .. } = self;
         let metadata = &pod.object.metadata;
         let finalizers: Vec<&str> = metadata.finalizers.iter().flatten().map(String::as_str).collect();
         let disrupted = pod.condition("DisruptionTarget").and_then(|condition| condition.message.as_deref());
@@ -132,7 +132,7 @@ impl<'p> Seen<'p> {
         let has_time = deleted.and_then(|deleted| self.events.since(deleted.0)).is_some_and(|late| late.is_negative());
         if !finalizers.is_empty() {
             let patch = " --type=merge --patch '{\"metadata\":{\"finalizers\":null}}'";
-            let freed = subject.command("patch pod", self.name(), patch);
+            let freed = target.command("patch pod", self.name(), patch);
             let text = format!("is being deleted{by}, but it has finalizers: {}", first_five(&finalizers));
             return (text, freed.map(|freed| format!("If nothing removes them any more: {freed}.")));
         }
@@ -140,7 +140,7 @@ impl<'p> Seen<'p> {
             let fix = "Wait: its containers have the grace period of the Pod to end. Then its controller creates another one.";
             return (format!("is being deleted{by}"), Some(fix.to_owned()));
         }
-        let forced = subject.command("delete pod", self.name(), " --force");
+        let forced = target.command("delete pod", self.name(), " --force");
         let text = format!("is being deleted{by}, but its kubelet has not ended it");
         (text, forced.map(|forced| format!("If its node is gone for good: {forced}.")))
     }
@@ -285,15 +285,15 @@ impl<'p> Seen<'p> {
         self.of_rule(&rules::POD_FAILED, format!("{place}{colon}{why}"), &why, || {
             let of_container = troubles.first().and_then(|(container, _)| self.see_logs(container));
             let fix = of_container.or_else(|| {
-                let delete = self.subject.command("delete pod", self.name(), "")?;
-                matches!(self.subject, FixTarget::Workload { .. }).then(|| format!(
+                let delete = self.target.command("delete pod", self.name(), "")?;
+                matches!(self.target, FixTarget::Workload { .. }).then(|| format!(
                     "Remove what the message names; set requests that fit the container, so that its node has room for it. Its controller has created, or \
                      creates, a new Pod; this one is only a record: {delete}."
                 ))
             })?;
             // Its template cannot be changed, and it starts no pod any more once it has failed.
-            let again = match self.subject {
-                FixTarget::Workload { kind: Kind::Job, name, .. } => self.subject.command("delete job", name, ""),
+            let again = match self.target {
+                FixTarget::Workload { kind: Kind::Job, name, .. } => self.target.command("delete job", name, ""),
                 _ => None,
             };
             let again = again.map(|delete| format!(" Then start the Job again: {delete}, and apply its manifest."));
@@ -329,7 +329,7 @@ impl<'p> Seen<'p> {
             "ErrImageNeverPull" => {
                 let list = if kind == "container" { "containers" } else { "initContainers" };
                 let change = json!({(list): [{"name": container.name, "imagePullPolicy": "IfNotPresent"}]});
-                Some(format!("Load the image onto the node, or let the node pull it: {}", self.subject.change(&change)))
+                Some(format!("Load the image onto the node, or let the node pull it: {}", self.target.change(&change)))
             }
             _ if is_pull => self.other_image(container, &said),
             _ => self.more_memory(container).or_else(|| self.see_logs(container)),
@@ -355,10 +355,10 @@ impl<'p> Seen<'p> {
 
     /// The command that changes a container of a template. A Job's template is immutable, and existing pods of a ReplicaSet keep theirs.
     fn set(&self, what: &str, container: &ContainerStatus, more: &str) -> Option<String> {
-        let FixTarget::Workload { kind, name, .. } = self.subject else { return None };
+        let FixTarget::Workload { kind, name, .. } = self.target else { return None };
         let can_change = !matches!(kind, Kind::Job | Kind::ReplicaSet) && is_dns_label(&container.name);
         let verb = format!("set {what} {}", kind.as_str().to_ascii_lowercase());
-        if can_change { self.subject.command(&verb, name, more) } else { None }
+        if can_change { self.target.command(&verb, name, more) } else { None }
     }
 
     fn see_logs(&self, container: &ContainerStatus) -> Option<String> {
@@ -373,7 +373,7 @@ impl<'p> Seen<'p> {
             return None;
         }
         let previous = if now { "" } else { " --previous" };
-        let logs = self.subject.command("logs", self.name(), &format!(" --container {}{previous}", container.name))?;
+        let logs = self.target.command("logs", self.name(), &format!(" --container {}{previous}", container.name))?;
         Some(format!("{logs} says why: correct the container, or what it needs."))
     }
 
@@ -404,7 +404,7 @@ impl<'p> Seen<'p> {
         let (namespace, name) = self.pod.place();
         Names {
             node: self.pod.node_name(),
-            subject: Some(self.subject),
+            target: Some(self.target),
             namespace: Some(namespace),
             pod_name: Some(name),
             ..Names::default()

@@ -35,7 +35,7 @@ pub fn worst<'w>(workload: &'w WorkloadTree, nodes: &Nodes, events: &Events) -> 
         let makers = makers.iter().rev().enumerate();
         let pods = makers.flat_map(|(age, maker)| maker.pods.iter().map(move |pod| (age, pod)));
         let walked = pods.filter(|(_, pod)| counts(pod)).map(|(age, pod)| {
-            let checks = steps(pod, workload.subject(), nodes, events);
+            let checks = steps(pod, workload.target(), nodes, events);
             let worst = checks.iter().filter_map(Check::severity).max();
             ((Reverse(worst), age, checks.len(), pod.place().1), (pod, checks))
         });
@@ -92,7 +92,7 @@ fn refusal(workload: &WorkloadTree, count: &str, message: &str) -> Diagnostic {
         namespace: Some(&workload.namespace),
         service_account: pod.map(Pod::service_account),
         pod,
-        subject: Some(workload.subject()),
+        target: Some(workload.target()),
         ..Names::of_refusal(said)
     };
     rules::found(rules::refusal(said), format!("{count}: {said}"), &names)
@@ -100,7 +100,7 @@ fn refusal(workload: &WorkloadTree, count: &str, message: &str) -> Diagnostic {
 
 /// A pod that is being deleted and is still there.
 fn ending(workload: &WorkloadTree, pod: &ClusterPod, count: &str, events: &Events) -> Diagnostic {
-    let seen = Seen { pod, subject: workload.subject(), events };
+    let seen = Seen { pod, target: workload.target(), events };
     let (text, fix) = seen.why_ending();
     missing(workload, format!("{count}, and pod {} {text}", pod.place().1)).fixed(fix)
 }
@@ -108,7 +108,7 @@ fn ending(workload: &WorkloadTree, pod: &ClusterPod, count: &str, events: &Event
 /// A failed Job, none of whose pods shows the cause any more.
 fn over(workload: &WorkloadTree, why: &str, text: String) -> Diagnostic {
     let found = missing(workload, text);
-    let again = workload.subject().command("delete job", &workload.name, "");
+    let again = workload.target().command("delete job", &workload.name, "");
     let again = again.filter(|_| workload.kind == Kind::Job && why.contains("deadline"));
     found.fixed(again.map(|delete| format!(
         "Raise activeDeadlineSeconds in its manifest, or leave it out. Then start the Job again: {delete}, and apply the manifest."
@@ -119,14 +119,14 @@ fn over(workload: &WorkloadTree, why: &str, text: String) -> Diagnostic {
 fn without_pods(workload: &WorkloadTree, idle: Idle) -> Check {
     let WorkloadTree { kind, name, .. } = workload;
     let text = format!("no pod is wanted: {}", idle.as_str());
-    let (subject, word) = (workload.subject(), kind.as_str().to_ascii_lowercase());
+    let (target, word) = (workload.target(), kind.as_str().to_ascii_lowercase());
     let (rule, severity, fix) = match idle {
         Idle::Scaled => {
-            (&rules::PODS_MISSING, Severity::Note, subject.command(&format!("scale {word}"), name, " --replicas=1"))
+            (&rules::PODS_MISSING, Severity::Note, target.command(&format!("scale {word}"), name, " --replicas=1"))
         }
         Idle::Suspended => {
             let patch = " --patch '{\"spec\":{\"suspend\":false}}'";
-            (&rules::PODS_MISSING, Severity::Note, subject.command(&format!("patch {word}"), name, patch))
+            (&rules::PODS_MISSING, Severity::Note, target.command(&format!("patch {word}"), name, patch))
         }
         Idle::NoNode => (&rules::NODE_SELECTOR, Severity::Warning, None),
         Idle::NoJobYet | Idle::Complete | Idle::NothingLeft => return Check::pass(ADMISSION, text),
@@ -138,12 +138,12 @@ fn without_pods(workload: &WorkloadTree, idle: Idle) -> Check {
 /// A paused Deployment: its controller rolls out no change.
 fn paused(workload: &WorkloadTree, count: &str) -> Diagnostic {
     let found = missing(workload, format!("{count}, and it is paused: its controller rolls out no change"));
-    let resume = workload.subject().command("rollout resume deployment", &workload.name, "");
+    let resume = workload.target().command("rollout resume deployment", &workload.name, "");
     found.fixed(resume.map(|resume| format!("{resume}.")))
 }
 
 fn missing(workload: &WorkloadTree, text: String) -> Diagnostic {
-    rules::found(&rules::PODS_MISSING, text, &Names { subject: Some(workload.subject()), ..Names::default() })
+    rules::found(&rules::PODS_MISSING, text, &Names { target: Some(workload.target()), ..Names::default() })
 }
 
 /// Why pods that are missing are refused: by the newest event since a pod was created, or by a condition, which keeps the first message.
@@ -171,7 +171,7 @@ pub fn leftovers(workload: &WorkloadTree, nodes: &Nodes, events: &Events) -> Opt
         return None;
     }
     let pod = failed.next()?;
-    let last = steps(pod, workload.subject(), nodes, events).pop()?;
+    let last = steps(pod, workload.target(), nodes, events).pop()?;
     let found = last.result.err()?;
     let more = failed.count();
     let more = if more == 0 { String::new() } else { format!(" (and {more} more)") };

@@ -30,7 +30,7 @@ pub async fn checks(
     snapshot: &Snapshot,
     finder: &mut FactFinder,
     pod: &NewPod,
-    subject: FixTarget<'_>,
+    target: FixTarget<'_>,
 ) -> anyhow::Result<Vec<Check>> {
     let namespace = &*pod.review().context("the pod template cannot be parsed")?.namespace;
     let parsed = pod.pod().context("there is no pod template")?;
@@ -54,7 +54,7 @@ pub async fn checks(
     let first = |denials: &[&Denial], about| {
         let denial = denials.first()?;
         let lacking = finder.lacking(denial, namespace).map(|(cause, remedy)| because(about, cause, remedy));
-        Some(lacking.unwrap_or_else(|| denied(denial, parsed, about, namespace, (subject, nearest))))
+        Some(lacking.unwrap_or_else(|| denied(denial, parsed, about, namespace, (target, nearest))))
     };
     let template = first(&of_template, TEMPLATE);
     let is_denied = template.as_ref().is_some_and(is_cause);
@@ -86,14 +86,14 @@ fn known(read: Read<Option<Diagnostic>>, about: &'static str, checks: &mut Vec<C
 /// service account may use a credential spec that could not be read.
 async fn left_out(finder: &mut FactFinder, denials: &[Denial], namespace: &str, pod: &Pod) -> Vec<Denial> {
     let service_account = pod.service_account().to_owned();
-    let subject = admission::Subject { namespace: namespace.into(), service_account: service_account.as_str().into() };
+    let account = admission::ServiceAccount { namespace: namespace.into(), name: service_account.as_str().into() };
     let names: BTreeSet<SpecName> = pod.slots().filter_map(|slot| slot.name.and_then(SpecName::parse)).collect();
     let mut found = Vec::new();
     for spec in names {
         let SpecFact::Failed(failure) = finder.spec(&spec).await.fact else { continue };
         found.push(Denial::SpecUnreadable { spec: spec.clone(), failure });
         let service_account = service_account.clone();
-        match finder.may_use(&subject, &spec).await.fact {
+        match finder.may_use(&account, &spec).await.fact {
             UseFact::Allowed => {}
             UseFact::Denied { reason } => found.push(Denial::NotAuthorized { service_account, spec, reason }),
             UseFact::Failed(failure) => found.push(Denial::AuthorizationFailed { service_account, spec, failure }),
@@ -132,14 +132,14 @@ fn denied(
     pod: &Pod,
     about: &'static str,
     namespace: &str,
-    (subject, nearest): (FixTarget<'_>, Option<&str>),
+    (target, nearest): (FixTarget<'_>, Option<&str>),
 ) -> Check {
     let account = pod.service_account();
     let names = Names {
         namespace: Some(namespace),
         service_account: Some(account),
         pod: Some(pod),
-        subject: Some(subject),
+        target: Some(target),
         nearest,
         ..Names::of_denial(denial)
     };
@@ -170,7 +170,7 @@ pub fn not_up_to_date(created: Check, workload: &WorkloadTree) -> Check {
     let restart = match workload.kind {
         Kind::Deployment | Kind::StatefulSet | Kind::DaemonSet => {
             let kind = workload.kind.as_str().to_ascii_lowercase();
-            workload.subject().command(&format!("rollout restart {kind}"), &workload.name, "")
+            workload.target().command(&format!("rollout restart {kind}"), &workload.name, "")
         }
         Kind::ReplicaSet | Kind::ReplicationController | Kind::Job | Kind::CronJob => None,
     };

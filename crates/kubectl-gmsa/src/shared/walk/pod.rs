@@ -18,9 +18,9 @@ pub fn is_cause(check: &Check) -> bool {
 }
 
 /// The steps of a pod.
-pub fn steps(pod: &ClusterPod, subject: FixTarget<'_>, nodes: &Nodes, events: &Events) -> Vec<Check> {
-    let seen = Seen { pod, subject, events };
-    let mut checks = vec![scheduling::check(pod, subject, nodes, events)];
+pub fn steps(pod: &ClusterPod, target: FixTarget<'_>, nodes: &Nodes, events: &Events) -> Vec<Check> {
+    let seen = Seen { pod, target, events };
+    let mut checks = vec![scheduling::check(pod, target, nodes, events)];
     let is_waiting = pod.node_name().is_none() && checks.iter().any(|check| check.result.is_err());
     if is_waiting || checks.iter().any(is_cause) {
         return checks;

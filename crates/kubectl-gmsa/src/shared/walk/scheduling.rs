@@ -78,15 +78,15 @@ impl Nodes {
 }
 
 /// The step: what keeps the pod from running on its node, or from being on one.
-pub fn check(pod: &ClusterPod, subject: FixTarget<'_>, nodes: &Nodes, events: &Events) -> Check {
+pub fn check(pod: &ClusterPod, target: FixTarget<'_>, nodes: &Nodes, events: &Events) -> Check {
     let Some(name) = pod.node_name() else {
         // A pod that has ended without a node says itself why.
         if pod.has_ended() {
             return Check::pass(SCHEDULING, "not on a node");
         }
-        let found = unscheduled::why(pod, subject, nodes, events);
+        let found = unscheduled::why(pod, target, nodes, events);
         let is_early = *found.rule == rules::NOT_SCHEDULED && is_untried(pod, events);
-        let seen = Seen { pod, subject, events };
+        let seen = Seen { pod, target, events };
         return Check::found(SCHEDULING, if is_early { seen.if_late(found) } else { found });
     };
     // What has ended there does not depend on how the node is now.
@@ -96,14 +96,14 @@ pub fn check(pod: &ClusterPod, subject: FixTarget<'_>, nodes: &Nodes, events: &E
     let found = match nodes.find(name) {
         Ok(None) if pod.phase() == "Pending" && !was_scheduled(pod) => {
             let text = format!("the pod asks for {name} by `nodeName`, and no such node exists");
-            let fix = subject.change(&json!({"nodeName": null}));
+            let fix = target.change(&json!({"nodeName": null}));
             Diagnostic::new(&rules::NODE_NOT_READY, text).with_fix(format!("Let the scheduler choose: {fix}"))
         }
         Ok(None) => {
             let gone = format!("the pod is on {name}, which does not exist any more");
             Diagnostic::new(&rules::NODE_NOT_READY, gone).with_fix(GONE)
         }
-        Ok(Some(node)) => match on_node(pod, subject, name, node, nodes) {
+        Ok(Some(node)) => match on_node(pod, target, name, node, nodes) {
             Some(found) => found,
             None => return Check::pass(SCHEDULING, format!("on {name}{}", of_build(node))),
         },
@@ -127,19 +127,19 @@ fn error(rule: &'static Rule, text: String) -> Diagnostic {
 }
 
 /// `node` is the one that the pod is on.
-fn linux_node(text: String, subject: FixTarget<'_>, node: Option<&str>) -> Diagnostic {
-    let names = Names { subject: Some(subject), node, ..Names::default() };
+fn linux_node(text: String, target: FixTarget<'_>, node: Option<&str>) -> Diagnostic {
+    let names = Names { target: Some(target), node, ..Names::default() };
     rules::found(&rules::LINUX_NODE, text, &names).with_severity(Severity::Error)
 }
 
 /// What is wrong with the node of a pod.
-fn on_node(pod: &ClusterPod, subject: FixTarget<'_>, name: &str, node: &Node, nodes: &Nodes) -> Option<Diagnostic> {
+fn on_node(pod: &ClusterPod, target: FixTarget<'_>, name: &str, node: &Node, nodes: &Nodes) -> Option<Diagnostic> {
     let (status, labels, is_of_windows) = (node.status.as_ref(), labels(node), pod.admission.uses_gmsa());
     let info = status.and_then(|status| status.node_info.as_ref()).map(|info| &info.operating_system);
     if let Some(os) = labels.get(OS).or(info).filter(|os| is_of_windows && *os != "windows") {
         let text =
             format!("the pod is on {name}, a node with the operating system {os}, on which no Windows container runs");
-        return Some(linux_node(text, subject, Some(name)));
+        return Some(linux_node(text, target, Some(name)));
     }
     if let Some(why) = not_ready(node) {
         let names = Names { node: Some(name), ..Names::default() };
@@ -147,7 +147,7 @@ fn on_node(pod: &ClusterPod, subject: FixTarget<'_>, name: &str, node: &Node, no
     }
     let build = Build::of_label(labels.get(LABEL)?)?;
     // A running pod proves that the node runs its images.
-    (pod.phase() != "Running").then(|| other_build(pod, subject, name, build, nodes)).flatten()
+    (pod.phase() != "Running").then(|| other_build(pod, target, name, build, nodes)).flatten()
 }
 
 /// Why a node is not ready.
@@ -177,20 +177,14 @@ fn images(pod: &ClusterPod) -> Vec<(String, Build)> {
 }
 
 /// The image of the pod that its node does not run.
-fn other_build(
-    pod: &ClusterPod,
-    subject: FixTarget<'_>,
-    name: &str,
-    build: Build,
-    nodes: &Nodes,
-) -> Option<Diagnostic> {
+fn other_build(pod: &ClusterPod, target: FixTarget<'_>, name: &str, build: Build, nodes: &Nodes) -> Option<Diagnostic> {
     let images = images(pod);
     let (container, image) = images.iter().find(|(_, image)| !build.runs(*image))?;
     let text = format!("the pod is on {name} of {build}, which does not run the image of {container}, of {image}");
     let fits = |node: &Build| images.iter().all(|(_, image)| node.runs(*image));
     let builds: BTreeSet<Build> = nodes.windows.iter().flatten().filter_map(build_of).filter(fits).collect();
     let fix = match builds.last() {
-        Some(fit) => subject.change(&json!({"nodeSelector": {(OS): "windows", (LABEL): fit.to_string()}})),
+        Some(fit) => target.change(&json!({"nodeSelector": {(OS): "windows", (LABEL): fit.to_string()}})),
         None => format!("Use an image of {build}, or add a node that runs one of {image}."),
     };
     Some(error(&rules::WINDOWS_BUILD, text).with_fix(fix))

@@ -18,24 +18,23 @@ use crate::shared::{
     rules::FixTarget,
     snapshot::Snapshot,
     unread::{Read, Unread},
-    workloads::Kind,
+    workloads::{Kind, controller_of},
 };
 use gmsa_core::admission::pod::Pod;
 
 mod object;
 
-pub use object::{Idle, Owned, WorkloadObject, controller_of};
+pub use object::{ClusterWorkload, Idle, Owned};
 
 /// What creates pods: the workload itself, a ReplicaSet of a Deployment, or a Job of a `CronJob`.
 pub struct Maker {
-    kind: Kind,
-    object: Rc<WorkloadObject>,
+    object: Rc<ClusterWorkload>,
     pub pods: Vec<ClusterPod>,
 }
 
 impl Maker {
-    fn of(kind: Kind, object: &Rc<WorkloadObject>) -> Self {
-        Self { kind, object: Rc::clone(object), pods: Vec::new() }
+    fn of(object: &Rc<ClusterWorkload>) -> Self {
+        Self { object: Rc::clone(object), pods: Vec::new() }
     }
 
     pub fn uid(&self) -> &str {
@@ -49,7 +48,7 @@ impl Maker {
 
     /// Whether it still has to create a pod, or cannot.
     pub fn lacks(&self) -> bool {
-        let (wanted, _) = self.object.wanted(self.kind);
+        let (wanted, _) = self.object.wanted();
         wanted > 0 && (self.failure().is_some() || self.pods.iter().filter(|pod| is_active(pod)).count() < wanted)
     }
 }
@@ -66,7 +65,7 @@ pub struct WorkloadTree {
     pub name: String,
     /// A pod of its template, as its controller would create it.
     pub template: NewPod,
-    pub object: Rc<WorkloadObject>,
+    pub object: Rc<ClusterWorkload>,
     /// The newest is the last.
     pub makers: Vec<Maker>,
 }
@@ -77,7 +76,7 @@ impl WorkloadTree {
         format!("{} {}/{}", self.kind.as_str(), self.namespace, self.name)
     }
 
-    pub fn subject(&self) -> FixTarget<'_> {
+    pub fn target(&self) -> FixTarget<'_> {
         let Self { kind, namespace, name, .. } = self;
         FixTarget::Workload { kind: *kind, namespace, name }
     }
@@ -93,16 +92,14 @@ impl WorkloadTree {
 
     /// Reads a workload; `None` if it does not exist.
     pub async fn find(snapshot: &Snapshot, namespace: &str, kind: Kind, name: &str) -> Read<Option<Self>> {
-        let top: Option<WorkloadObject> =
-            snapshot.find(&format!("{}/{name}", kind.collection(Some(namespace)))).await?;
-        let Some(top) = top else { return Ok(None) };
-        let mut objects = vec![(kind, Rc::new(top))];
+        let Some(top) = ClusterWorkload::find(snapshot, kind, namespace, name).await? else { return Ok(None) };
+        let mut objects = vec![Rc::new(top)];
         if let Some(below) = kind.below() {
-            let read: Vec<WorkloadObject> = snapshot.list(&below.collection(Some(namespace))).await?;
-            objects.extend(read.into_iter().map(|object| (below, Rc::new(object))));
+            let read = ClusterWorkload::list(snapshot, below, Some(namespace)).await?;
+            objects.extend(read.into_iter().map(Rc::new));
         }
         let pods: Vec<Box<RawValue>> = snapshot.list(&pods_of(Some(namespace))).await?;
-        let workloads = assemble(objects, &pods, |_, _| true);
+        let workloads = assemble(objects, &pods, |_| true);
         Ok(workloads.into_iter().find(|workload| workload.kind == kind && workload.name == name))
     }
 
@@ -126,21 +123,20 @@ impl WorkloadTree {
 
     /// How many pods it wants, and the reason if that is 0.
     pub fn wanted(&self) -> (usize, Idle) {
-        let (kind, object) = self.running();
-        object.wanted(kind)
+        self.running().wanted()
     }
 
     /// Why it has given up: the message of a Job that has failed.
     pub fn given_up(&self) -> Option<&str> {
-        let (kind, object) = self.running();
+        let object = self.running();
         let failed = || object.says("Failed").or_else(|| object.says("FailureTarget"));
-        if kind == Kind::Job { failed() } else { None }
+        if object.kind == Kind::Job { failed() } else { None }
     }
 
     /// Itself, or the newest Job of a `CronJob`.
-    fn running(&self) -> (Kind, &WorkloadObject) {
+    fn running(&self) -> &ClusterWorkload {
         let job = self.makers.last().filter(|_| self.kind == Kind::CronJob);
-        job.map_or((self.kind, &*self.object), |job| (job.kind, &*job.object))
+        job.map_or(&*self.object, |job| &*job.object)
     }
 
     /// What creates its pods now: of a Deployment its newest ReplicaSet alone, because the others are being replaced.
@@ -173,40 +169,40 @@ pub struct Workloads {
 impl Workloads {
     /// Reads the workloads of a namespace, or of all. Without the right to list pods, their number is not known.
     pub async fn read(snapshot: &Snapshot, namespace: Option<&str>) -> Self {
-        let kinds =
-            Kind::ALL.map(async |kind| (kind, snapshot.list::<WorkloadObject>(&kind.collection(namespace)).await));
+        let kinds = Kind::ALL.map(async |kind| (kind, ClusterWorkload::list(snapshot, kind, namespace).await));
         let pods = pods_of(namespace);
         let (kinds, pods) = tokio::join!(join_all(kinds), snapshot.list(&pods));
         let (mut objects, mut unread) = (Vec::new(), Vec::new());
         for (kind, read) in kinds {
             match read {
-                Ok(read) => objects.extend(read.into_iter().map(|object| (kind, Rc::new(object)))),
+                Ok(read) => objects.extend(read.into_iter().map(Rc::new)),
                 Err(error) => unread.push((kind, error)),
             }
         }
-        let known = assemble(objects, &pods.unwrap_or_default(), |kind, object| object.uses_gmsa(kind));
+        let known = assemble(objects, &pods.unwrap_or_default(), ClusterWorkload::uses_gmsa);
         Self { known, unread }
     }
 }
 
 /// The workloads among these objects that are meant, with their pods.
 fn assemble(
-    objects: Vec<(Kind, Rc<WorkloadObject>)>,
+    objects: Vec<Rc<ClusterWorkload>>,
     pods: &[Box<RawValue>],
-    is_meant: impl Fn(Kind, &WorkloadObject) -> bool,
+    is_meant: impl Fn(&ClusterWorkload) -> bool,
 ) -> Vec<WorkloadTree> {
-    let uids: BTreeSet<String> = objects.iter().map(|(_, object)| object.uid().to_owned()).collect();
+    let uids: BTreeSet<String> = objects.iter().map(|object| object.uid().to_owned()).collect();
     let is_below =
-        |object: &WorkloadObject| controller_of(&object.metadata).is_some_and(|owner| uids.contains(&owner.uid));
-    let (below, top): (Vec<_>, Vec<_>) = objects.into_iter().partition(|(_, object)| is_below(object));
+        |object: &Rc<ClusterWorkload>| controller_of(&object.metadata).is_some_and(|owner| uids.contains(&owner.uid));
+    let (below, top): (Vec<_>, Vec<_>) = objects.into_iter().partition(is_below);
     let mut workloads: Vec<WorkloadTree> = top
         .into_iter()
-        .filter(|(kind, object)| is_meant(*kind, object))
-        .filter_map(|(kind, object)| {
+        .filter(|object| is_meant(object))
+        .filter_map(|object| {
+            let kind = object.kind;
             let ObjectMeta { namespace, name, .. } = object.metadata.clone();
-            let makers = if kind.below().is_none() { vec![Maker::of(kind, &object)] } else { Vec::new() };
+            let makers = if kind.below().is_none() { vec![Maker::of(&object)] } else { Vec::new() };
             let namespace = namespace?;
-            let template = NewPod::new(&namespace, object.pod(kind)?);
+            let template = NewPod::new(&namespace, object.pod()?);
             Some(WorkloadTree { kind, namespace, name: name?, template, object, makers })
         })
         .collect();
@@ -218,11 +214,11 @@ fn assemble(
 }
 
 /// Adds each ReplicaSet of a Deployment, and the newest Job of a `CronJob`.
-fn add_makers(workloads: &mut [WorkloadTree], mut below: Vec<(Kind, Rc<WorkloadObject>)>) {
-    below.sort_by(|(_, one), (_, other)| one.age().cmp(&other.age()));
+fn add_makers(workloads: &mut [WorkloadTree], mut below: Vec<Rc<ClusterWorkload>>) {
+    below.sort_by(|one, other| one.age().cmp(&other.age()));
     let mut by_uid: HashMap<String, &mut WorkloadTree> =
         workloads.iter_mut().map(|workload| (workload.object.uid().to_owned(), workload)).collect();
-    for (kind, object) in below {
+    for object in below {
         let owner = controller_of(&object.metadata).and_then(|owner| by_uid.get_mut(&owner.uid));
         let Some(workload) = owner.filter(|owner| Some(&owner.namespace) == object.metadata.namespace.as_ref()) else {
             continue;
@@ -231,12 +227,12 @@ fn add_makers(workloads: &mut [WorkloadTree], mut below: Vec<(Kind, Rc<WorkloadO
             // The one before it is over, or is replaced.
             workload.makers.clear();
         }
-        workload.makers.push(Maker::of(kind, &object));
+        workload.makers.push(Maker::of(&object));
     }
     // A Deployment that cannot create a ReplicaSet has the condition itself.
     for workload in workloads.iter_mut().filter(|workload| workload.kind == Kind::Deployment) {
         if workload.makers.is_empty() {
-            workload.makers.push(Maker::of(workload.kind, &workload.object));
+            workload.makers.push(Maker::of(&workload.object));
         }
     }
 }

@@ -37,9 +37,6 @@ const POD: &str = "metadata/labels metadata/annotations/kubectl.kubernetes.io~1r
     spec/ephemeralContainers/name spec/ephemeralContainers/securityContext/windowsOptions status/phase status/reason \
     status/message status/conditions status/initContainerStatuses status/containerStatuses";
 
-/// Where a workload has the template of its pods.
-const TEMPLATES: [&str; 3] = ["", "spec/template/", "spec/jobTemplate/spec/template/"];
-
 const WORKLOAD: &str = "metadata/annotations/meta.helm.sh~1release-name metadata/annotations/meta.helm.sh~1release-namespace \
     metadata/managedFields/manager metadata/managedFields/operation spec/replicas spec/parallelism spec/completions spec/suspend spec/selector spec/updateStrategy spec/paused \
     status/desiredNumberScheduled status/succeeded status/replicas";
@@ -92,11 +89,11 @@ pub fn holds_names(argument: &str) -> bool {
 
 /// Whether of this resource only those are taken that have to do with GMSA.
 pub fn is_partial(resource: &str) -> bool {
-    resource == "pods" || resource.ends_with("webhookconfigurations") || is_workload(resource)
+    resource == "pods" || resource.ends_with("webhookconfigurations") || workload(resource).is_some()
 }
 
-fn is_workload(resource: &str) -> bool {
-    Kind::ALL.iter().any(|kind| kind.plural() == resource)
+fn workload(resource: &str) -> Option<Kind> {
+    Kind::ALL.into_iter().find(|kind| kind.plural() == resource)
 }
 
 /// Whether a list keeps an object: pods, workloads and webhooks only if they name GMSA.
@@ -111,10 +108,11 @@ pub fn taken(resource: &str, object: &Value, contents: &HashMap<String, Contents
         return credential_spec(object);
     }
     let of = |paths: &str| paths.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-    let mut paths = of(METADATA);
-    if resource == "pods" || is_workload(resource) {
-        paths.extend(of(WORKLOAD));
-        paths.extend(TEMPLATES.iter().flat_map(|at| of(POD).into_iter().map(move |path| format!("{at}{path}"))));
+    let (mut paths, workload) = (of(METADATA), workload(resource));
+    if resource == "pods" || workload.is_some() {
+        paths.extend([WORKLOAD, POD].into_iter().flat_map(of));
+        let template = workload.and_then(|kind| kind.template().strip_prefix('/'));
+        paths.extend(template.into_iter().flat_map(|at| of(POD).into_iter().map(move |path| format!("{at}/{path}"))));
     } else if resource.ends_with("webhookconfigurations") {
         paths.extend(of(CONFIGURATION));
     }

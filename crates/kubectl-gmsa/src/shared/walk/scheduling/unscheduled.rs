@@ -29,10 +29,10 @@ pub fn is_untried(pod: &ClusterPod, events: &Events) -> bool {
 }
 
 /// Why the pod is on no node: what keeps it from the Windows nodes, or what the scheduler says.
-pub fn why(pod: &ClusterPod, subject: FixTarget<'_>, nodes: &Nodes, events: &Events) -> Diagnostic {
+pub fn why(pod: &ClusterPod, target: FixTarget<'_>, nodes: &Nodes, events: &Events) -> Diagnostic {
     let said = scheduler_says(pod, events).unwrap_or("the scheduler has not tried it");
     let text = format!("the pod is not on a node: {said}");
-    if let Some(found) = held(pod, subject, events) {
+    if let Some(found) = held(pod, target, events) {
         return found;
     }
     if let Some(node) = nominated(pod) {
@@ -42,19 +42,19 @@ pub fn why(pod: &ClusterPod, subject: FixTarget<'_>, nodes: &Nodes, events: &Eve
     }
     let windows = nodes.windows.as_ref().filter(|_| pod.admission.uses_gmsa());
     let Some((spec, windows)) = pod.object.spec.as_ref().zip(windows) else {
-        return of_words(pod, subject, text, said, None);
+        return of_words(pod, target, text, said, None);
     };
     if windows.is_empty() {
         return error(&rules::WINDOWS_NODES, format!("{text}; the cluster has no Windows node"));
     }
     let selected = selected(spec, windows);
     if selected.is_empty() {
-        return unselected(spec, windows, &text, subject);
+        return unselected(spec, windows, &text, target);
     }
     let taints = selected.iter().map(|node| (*node, untolerated(spec, node)));
     let keep_away: Vec<(&Node, Vec<&Taint>)> = taints.filter(|(_, taints)| !taints.is_empty()).collect();
     if let Some((node, taints)) = keep_away.first().filter(|_| keep_away.len() == selected.len()) {
-        return tainted(pod, node, taints, &text, subject);
+        return tainted(pod, node, taints, &text, target);
     }
     let cordoned = selected.iter().find(|node| is_cordoned(node)).and_then(|node| node.metadata.name.as_deref());
     let meant = of_these(said, &selected, &keep_away);
@@ -63,7 +63,7 @@ pub fn why(pod: &ClusterPod, subject: FixTarget<'_>, nodes: &Nodes, events: &Eve
         return short_of(resource, spec, text);
     }
     let cordoned = cordoned.filter(|_| !meant.contains("untolerated taint {node.kubernetes.io/"));
-    of_words(pod, subject, text, &meant, cordoned)
+    of_words(pod, target, text, &meant, cordoned)
 }
 
 fn is_cordoned(node: &Node) -> bool {
@@ -126,7 +126,7 @@ fn nominated(pod: &ClusterPod) -> Option<&str> {
 }
 
 /// What its spec keeps from every node, or leaves to a scheduler that is not there.
-fn held(pod: &ClusterPod, subject: FixTarget<'_>, events: &Events) -> Option<Diagnostic> {
+fn held(pod: &ClusterPod, target: FixTarget<'_>, events: &Events) -> Option<Diagnostic> {
     let spec = pod.object.spec.as_ref()?;
     let gates: Vec<&str> = spec.scheduling_gates.iter().flatten().map(|gate| gate.name.as_str()).collect();
     if !gates.is_empty() {
@@ -134,7 +134,7 @@ fn held(pod: &ClusterPod, subject: FixTarget<'_>, events: &Events) -> Option<Dia
             "the pod is not on a node: no scheduler tries it before its gates are removed: {}",
             first_five(&gates)
         );
-        let change = subject.change(&json!({"schedulingGates": null}));
+        let change = target.change(&json!({"schedulingGates": null}));
         let fix = format!("Its controller removes them when it is time. To do without: {change}");
         return Some(error(&rules::NOT_SCHEDULED, text).with_fix(fix));
     }
@@ -143,13 +143,13 @@ fn held(pod: &ClusterPod, subject: FixTarget<'_>, events: &Events) -> Option<Dia
         return None;
     }
     let text = format!("the pod is not on a node: its scheduler, {name:?}, has not tried it");
-    let change = subject.change(&json!({"schedulerName": "default-scheduler"}));
+    let change = target.change(&json!({"schedulerName": "default-scheduler"}));
     let fix = format!("Start that scheduler, or use the one of Kubernetes: {change}");
     Some(error(&rules::NOT_SCHEDULED, text).with_fix(fix))
 }
 
 /// What the scheduler `said` of the nodes that are meant. `node` is one of them.
-fn of_words(pod: &ClusterPod, subject: FixTarget<'_>, mut text: String, said: &str, node: Option<&str>) -> Diagnostic {
+fn of_words(pod: &ClusterPod, target: FixTarget<'_>, mut text: String, said: &str, node: Option<&str>) -> Diagnostic {
     let rule = rules::recognize(said, Phase::Start).unwrap_or(&rules::NOT_SCHEDULED);
     let (namespace, name) = pod.place();
     let volumes = pod.object.spec.iter().flat_map(|spec| spec.volumes.iter().flatten());
@@ -159,7 +159,7 @@ fn of_words(pod: &ClusterPod, subject: FixTarget<'_>, mut text: String, said: &s
         text = format!("{text}; it uses persistentvolumeclaim {:?}", claim.claim_name);
     }
     let names = Names {
-        subject: Some(subject),
+        target: Some(target),
         namespace: Some(namespace),
         pod_name: Some(name),
         node,
@@ -180,16 +180,16 @@ fn scheduler_says<'e>(pod: &'e ClusterPod, events: &'e Events) -> Option<&'e str
 }
 
 /// The pod selects none of the Windows nodes.
-fn unselected(spec: &PodSpec, windows: &[Node], text: &str, subject: FixTarget<'_>) -> Diagnostic {
+fn unselected(spec: &PodSpec, windows: &[Node], text: &str, target: FixTarget<'_>) -> Diagnostic {
     let selector = spec.node_selector.clone().unwrap_or_default();
     if selector.get(OS).is_some_and(|os| os != "windows") {
-        return linux_node(format!("{text}; it selects nodes that are not for Windows"), subject, None);
+        return linux_node(format!("{text}; it selects nodes that are not for Windows"), target, None);
     }
     let is_there = |name: &String| windows.iter().any(|node| names_of(node).any(|known| known == name));
     let pinned = pinned(spec);
     if let Some(name) = pinned.first().filter(|_| !pinned.iter().any(is_there)) {
         let by_label = selector.contains_key(HOSTNAME);
-        let change = by_label.then(|| subject.change(&json!({"nodeSelector": {HOSTNAME: null}})));
+        let change = by_label.then(|| target.change(&json!({"nodeSelector": {HOSTNAME: null}})));
         let fix = change.map_or_else(
             || {
                 "Correct the name in its node affinity, or add the node. The Pods of a DaemonSet go with their node."
@@ -232,7 +232,7 @@ fn names_of(node: &Node) -> impl Iterator<Item = &String> {
 }
 
 /// All Windows nodes that the pod selects have a taint that it does not tolerate: the remedy for the first node's taint.
-fn tainted(pod: &ClusterPod, node: &Node, taints: &[&Taint], text: &str, subject: FixTarget<'_>) -> Diagnostic {
+fn tainted(pod: &ClusterPod, node: &Node, taints: &[&Taint], text: &str, target: FixTarget<'_>) -> Diagnostic {
     let name = node.metadata.name.as_deref().unwrap_or_default();
     // Kubernetes sets these by itself, for as long as the node is like this (Taint based Evictions, Taint Nodes by Condition).
     if let Some(condition) = taints.iter().find_map(|taint| taint.key.strip_prefix("node.kubernetes.io/")) {
@@ -252,7 +252,7 @@ fn tainted(pod: &ClusterPod, node: &Node, taints: &[&Taint], text: &str, subject
     if let Some(fix) = own.and_then(Fix::in_cluster).filter(|_| taints.iter().any(|taint| passes(&taint.key))) {
         return Diagnostic::new(&rules::NODE_TAINT, text).with_fix(fix);
     }
-    let tolerated = subject.change(&json!({"tolerations": tolerations(pod, taints)}));
+    let tolerated = target.change(&json!({"tolerations": tolerations(pod, taints)}));
     Diagnostic::new(&rules::NODE_TAINT, text).with_fix(tolerated)
 }
 

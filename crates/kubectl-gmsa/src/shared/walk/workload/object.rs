@@ -4,20 +4,28 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::{
     api::apps::v1::DeploymentCondition,
-    apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta, OwnerReference, Time},
+    apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta, Time},
 };
 use kube::core::{Selector, SelectorExt as _};
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 
-use crate::shared::workloads::Kind;
+use crate::shared::{snapshot::Snapshot, unread::Read, workloads::Kind};
 use gmsa_core::admission::pod::Pod;
 
-/// The fields that are needed.
-#[derive(Deserialize)]
-pub struct WorkloadObject {
-    #[serde(default)]
+/// A workload of a cluster, with the fields that are needed.
+pub struct ClusterWorkload {
+    pub kind: Kind,
     pub metadata: ObjectMeta,
+    spec: Spec,
+    status: Reported,
+}
+
+/// The same without its kind, which the items of a list do not have.
+#[derive(Deserialize)]
+struct Fields {
+    #[serde(default)]
+    metadata: ObjectMeta,
     #[serde(default)]
     spec: Spec,
     #[serde(default)]
@@ -39,7 +47,7 @@ struct Spec {
     update_strategy: Value,
     template: Option<Box<RawValue>>,
     /// A Job without a name.
-    job_template: Option<Box<WorkloadObject>>,
+    job_template: Option<Box<Fields>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -55,11 +63,6 @@ struct Reported {
 #[derive(Deserialize)]
 pub struct Owned {
     pub metadata: ObjectMeta,
-}
-
-/// The reference to what controls an object.
-pub fn controller_of(of: &ObjectMeta) -> Option<&OwnerReference> {
-    of.owner_references.iter().flatten().find(|owner| owner.controller == Some(true))
 }
 
 /// Why a workload wants no pod.
@@ -86,7 +89,23 @@ impl Idle {
     }
 }
 
-impl WorkloadObject {
+impl ClusterWorkload {
+    /// Reads a workload; `None` if it does not exist.
+    pub async fn find(snapshot: &Snapshot, kind: Kind, namespace: &str, name: &str) -> Read<Option<Self>> {
+        let found = snapshot.find(&format!("{}/{name}", kind.collection(Some(namespace)))).await?;
+        Ok(found.map(|fields| Self::of(kind, fields)))
+    }
+
+    /// Reads those of one kind, of a namespace or of all.
+    pub async fn list(snapshot: &Snapshot, kind: Kind, namespace: Option<&str>) -> Read<Vec<Self>> {
+        let read: Vec<Fields> = snapshot.list(&kind.collection(namespace)).await?;
+        Ok(read.into_iter().map(|fields| Self::of(kind, fields)).collect())
+    }
+
+    fn of(kind: Kind, Fields { metadata, spec, status }: Fields) -> Self {
+        Self { kind, metadata, spec, status }
+    }
+
     pub fn uid(&self) -> &str {
         self.metadata.uid.as_deref().unwrap_or_default()
     }
@@ -132,8 +151,8 @@ impl WorkloadObject {
     }
 
     /// How many pods it creates, and the reason if that is 0.
-    pub fn wanted(&self, kind: Kind) -> (usize, Idle) {
-        let Self { spec, status, .. } = self;
+    pub fn wanted(&self) -> (usize, Idle) {
+        let Self { kind, spec, status, .. } = self;
         match kind {
             Kind::Deployment | Kind::StatefulSet | Kind::ReplicaSet | Kind::ReplicationController => {
                 (spec.replicas.unwrap_or(1), Idle::Scaled)
@@ -152,27 +171,25 @@ impl WorkloadObject {
     }
 
     /// The metadata of its pod template.
-    pub fn of_template(&self, kind: Kind) -> Option<ObjectMeta> {
-        let template: Owned = serde_json::from_str(self.template(kind)?.get()).ok()?;
+    pub fn of_template(&self) -> Option<ObjectMeta> {
+        let template: Owned = serde_json::from_str(self.template()?.get()).ok()?;
         Some(template.metadata)
     }
 
-    fn template(&self, kind: Kind) -> Option<&RawValue> {
-        match kind {
-            Kind::CronJob => self.spec.job_template.as_ref()?.spec.template.as_deref(),
-            _ => self.spec.template.as_deref(),
-        }
+    fn template(&self) -> Option<&RawValue> {
+        let spec = self.spec.job_template.as_ref().map_or(&self.spec, |job| &job.spec);
+        spec.template.as_deref()
     }
 
     /// Whether its pod template uses GMSA, as far as is known: one that names it and cannot be parsed may.
-    pub fn uses_gmsa(&self, kind: Kind) -> bool {
+    pub fn uses_gmsa(&self) -> bool {
         let uses = |template: &RawValue| Pod::from_json(template.get()).map_or(true, |pod| pod.uses_gmsa());
-        self.template(kind).is_some_and(|template| template.get().contains("gmsaCredentialSpec") && uses(template))
+        self.template().is_some_and(|template| template.get().contains("gmsaCredentialSpec") && uses(template))
     }
 
     /// Its pod template as a pod.
-    pub fn pod(&self, kind: Kind) -> Option<Value> {
-        let template = self.template(kind)?;
+    pub fn pod(&self) -> Option<Value> {
+        let template = self.template()?;
         let mut pod: Value = serde_json::from_str(template.get()).ok()?;
         // Its controller names it.
         let labels = pod.pointer("/metadata/labels").cloned().unwrap_or_default();
