@@ -104,7 +104,7 @@ impl Broker {
     ) -> Result<Tickets, Refusal> {
         self.pods.admit(&caller.uid)?;
         pod::check(&self.api, caller, name, deadline).await?;
-        let spec = spec::read(&self.api, name, &caller.subject, deadline).await?;
+        let spec = spec::read(&self.api, name, &caller.account, deadline).await?;
         audit.account = Some(format!("{}@{}", spec.account.sam, spec.account.domain));
         let domain = self.domain(name, &spec.account)?;
         self.may_use(caller, name, deadline).await?;
@@ -133,8 +133,8 @@ impl Broker {
 
     /// Whether the pod's service account may `use` the credential spec, in the webhook's words.
     async fn may_use(&self, caller: &Caller, name: &SpecName, deadline: Instant) -> Result<(), Refusal> {
-        let (service_account, spec) = (caller.subject.service_account.to_string(), name.clone());
-        match self.authorizer.may_use(&caller.subject, name, deadline).await.fact {
+        let (service_account, spec) = (caller.account.name.to_string(), name.clone());
+        match self.authorizer.may_use(&caller.account, name, deadline).await.fact {
             UseFact::Allowed => Ok(()),
             UseFact::Denied { reason } => {
                 let denial = Denial::NotAuthorized { service_account, spec, reason };

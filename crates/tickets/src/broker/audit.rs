@@ -27,8 +27,8 @@ impl Audit {
         let credential_spec = self.credential_spec.as_ref().map(SpecName::as_str);
         let account = self.account.as_deref().map(cut_message);
         let caller = self.caller.as_ref();
-        let namespace = caller.map(|caller| &*caller.subject.namespace);
-        let service_account = caller.map(|caller| &*caller.subject.service_account);
+        let namespace = caller.map(|caller| &*caller.account.namespace);
+        let service_account = caller.map(|caller| &*caller.account.name);
         let pod = caller.map(|caller| &*caller.pod);
         let pod_uid = caller.map(|caller| cut_message(&caller.uid));
         let token_id = caller.map(|caller| cut_message(&caller.token_id));

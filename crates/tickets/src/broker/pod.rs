@@ -68,12 +68,12 @@ struct Status {
 /// # Errors
 /// 403 where it may get no tickets, 503 where the API server cannot be asked.
 pub async fn check(api: &ApiServer, caller: &Caller, spec: &SpecName, deadline: Instant) -> Result<(), Refusal> {
-    let path = format!("/api/v1/namespaces/{}/pods/{}", caller.subject.namespace, caller.pod);
+    let path = format!("/api/v1/namespaces/{}/pods/{}", caller.account.namespace, caller.pod);
     let unavailable = |cause: &str| {
         Refusal::unavailable(rules::TICKET_CHECK.id, format!("the pod {:?} cannot be read: {cause}", caller.pod))
     };
     let request = Request::get(path).body(Vec::new()).map_err(|_| unavailable("its name does not make a URL"))?;
-    let answer = match api.exchange(CallKind::KnownSpec, Some(&caller.subject.user()), request, deadline).await {
+    let answer = match api.exchange(CallKind::KnownSpec, Some(&caller.account.user()), request, deadline).await {
         Ok(answer) => answer,
         Err(error) if error.code() == Some(404) => return Err(refused(caller, "does not exist any more")),
         Err(error) => return Err(unavailable(&chain(&error))),
@@ -90,7 +90,7 @@ fn checked(pod: &Pod, caller: &Caller, spec: &SpecName) -> Result<(), Refusal> {
     if pod.metadata.uid != caller.uid {
         return Err(refused(caller, "is another one than that of the token, which has its name"));
     }
-    if pod.spec.service_account_name != *caller.subject.service_account {
+    if pod.spec.service_account_name != *caller.account.name {
         return Err(refused(caller, "has another service account than the token"));
     }
     if pod.metadata.deletion_timestamp.is_some() {
@@ -114,7 +114,7 @@ fn checked(pod: &Pod, caller: &Caller, spec: &SpecName) -> Result<(), Refusal> {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on must fail")]
 
-    use gmsa_core::admission::Subject;
+    use gmsa_core::admission::ServiceAccount;
     use serde_json::{Value, json};
 
     use super::*;
@@ -131,8 +131,8 @@ mod tests {
             "status": {"phase": "Pending"},
         });
         change(&mut pod);
-        let subject = Subject { namespace: "shop".into(), service_account: "web".into() };
-        let caller = Caller { subject, pod: "web-1".to_owned(), uid: "u1".to_owned(), token_id: String::new() };
+        let account = ServiceAccount { namespace: "shop".into(), name: "web".into() };
+        let caller = Caller { account, pod: "web-1".to_owned(), uid: "u1".to_owned(), token_id: String::new() };
         let pod: Pod = serde_json::from_value(pod).unwrap();
         let checked = checked(&pod, &caller, &SpecName::parse("webapp1").unwrap());
         checked.map_err(|refusal| (refusal.status.as_u16(), refusal.reason, refusal.message))

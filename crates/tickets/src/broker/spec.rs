@@ -9,7 +9,7 @@ use gmsa_cluster::{
     resolver::live,
 };
 use gmsa_core::{
-    admission::{Denial, Failure, Subject},
+    admission::{Denial, Failure, ServiceAccount},
     credspec::{MAX_CONTENTS_BYTES, SpecName, domain_join::DomainJoinConfig},
     diagnostic::rules,
     quote::Quoted,
@@ -63,14 +63,14 @@ pub struct SpecAccount {
 pub async fn read(
     api: &ApiServer,
     name: &SpecName,
-    subject: &Subject,
+    service_account: &ServiceAccount,
     deadline: Instant,
 ) -> Result<TicketSpec, Refusal> {
     let unreadable = |failure| {
         let message = Denial::SpecUnreadable { spec: name.clone(), failure }.to_string();
         Refusal::unavailable(rules::SPEC_UNREADABLE.id, message)
     };
-    let read = live::body(api, name, CallKind::UnknownSpec, Some(&subject.user()), deadline).await;
+    let read = live::body(api, name, CallKind::UnknownSpec, Some(&service_account.user()), deadline).await;
     let Some(body) = read.map_err(unreadable)? else {
         let missing = Denial::SpecMissing(name.clone()).to_string();
         return Err(Refusal::new(StatusCode::NOT_FOUND, rules::SPEC_MISSING.id, missing));

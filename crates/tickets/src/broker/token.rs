@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use gmsa_cluster::apiserver::{ApiServer, CallKind};
 use gmsa_core::{
-    admission::Subject,
+    admission::ServiceAccount,
     causes::chain,
     credspec::{SpecName, is_dns_label, is_dns_subdomain},
     diagnostic::rules,
@@ -29,7 +29,7 @@ const TOKEN_ID: &str = "authentication.kubernetes.io/credential-id";
 /// The pod that a token is bound to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
-    pub subject: Subject,
+    pub account: ServiceAccount,
     pub pod: String,
     pub uid: String,
     /// The token's id, for the audit: `JTI=…`. Empty before Kubernetes 1.30.
@@ -109,10 +109,10 @@ fn caller(status: &TokenStatus, audience: &str) -> Result<Caller, Refusal> {
     }
     let mut account = status.user.username.strip_prefix("system:serviceaccount:").unwrap_or_default().split(':');
     let names = (account.next(), account.next(), account.next());
-    let (Some(namespace), Some(service_account), None) = names else {
+    let (Some(namespace), Some(name), None) = names else {
         return Err(Refusal::unauthenticated("the token is not one of a service account"));
     };
-    if !is_dns_label(namespace) || !is_dns_subdomain(service_account) {
+    if !is_dns_label(namespace) || !is_dns_subdomain(name) {
         return Err(Refusal::unauthenticated("the token is not one of a service account"));
     }
     let extra = |key| status.user.extra.get(key).and_then(|values| values.first()).filter(|value| !value.is_empty());
@@ -125,7 +125,7 @@ fn caller(status: &TokenStatus, audience: &str) -> Result<Caller, Refusal> {
         return Err(Refusal::unauthenticated("the token is not bound to a pod: its name is not a DNS name"));
     }
     Ok(Caller {
-        subject: Subject { namespace: namespace.into(), service_account: service_account.into() },
+        account: ServiceAccount { namespace: namespace.into(), name: name.into() },
         pod: pod.clone(),
         uid: uid.clone(),
         token_id: extra(TOKEN_ID).cloned().unwrap_or_default(),
@@ -159,8 +159,8 @@ mod tests {
 
     #[test]
     fn a_token_of_a_pod_shows_the_pod() {
-        let subject = Subject { namespace: "shop".into(), service_account: "web".into() };
-        let caller = Caller { subject, pod: "web-1".to_owned(), uid: "u1".to_owned(), token_id: "JTI=7".to_owned() };
+        let account = ServiceAccount { namespace: "shop".into(), name: "web".into() };
+        let caller = Caller { account, pod: "web-1".to_owned(), uid: "u1".to_owned(), token_id: "JTI=7".to_owned() };
         assert_eq!(of(|_| ()), Ok(caller));
     }
 
