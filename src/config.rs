@@ -17,7 +17,7 @@ use gmsa_edge::{
     telemetry::{Endpoint, Levels, LogFormat},
     tls::{
         files::Files,
-        self_managed::{IssuancePolicy, SelfManagedSettings},
+        self_managed::{IssuancePolicy, SelfManagedSettings, ServiceNames},
     },
 };
 
@@ -30,7 +30,7 @@ use crate::{
 
 mod args;
 
-pub use args::{Args, CertsCommand, Command, InspectArgs, IssueArgs, ServeArgs, ServiceNames, TestArgs};
+pub use args::{Args, CertsCommand, Command, InspectArgs, IssueArgs, ServeArgs, TestArgs};
 use args::{CertificateArgs, TicketArgs};
 
 /// How often the webhook configurations and a self-managed Secret are read. While a `caBundle` is overwritten, no pods are

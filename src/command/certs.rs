@@ -17,14 +17,14 @@ use gmsa_edge::{
     tls::{
         files,
         issue::Ca,
-        self_managed::{CA_CERT, TLS_CERT, TLS_KEY},
+        self_managed::{CA_CERT, ServiceNames, TLS_CERT, TLS_KEY},
     },
 };
 use k8s_openapi::api::core::v1::Secret;
 
 use crate::{
     PROGRAM,
-    config::{InspectArgs, IssueArgs, ServiceNames},
+    config::{InspectArgs, IssueArgs},
 };
 use inspect::Input;
 

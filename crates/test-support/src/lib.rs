@@ -21,6 +21,8 @@ mod api;
 pub mod cgroup;
 #[cfg(feature = "control-plane")]
 pub mod control_plane;
+#[cfg(feature = "directory")]
+pub mod directory;
 #[cfg(feature = "domain")]
 pub mod domain;
 #[cfg(feature = "api")]
