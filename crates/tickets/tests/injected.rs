@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use clap::Parser as _;
-use gmsa_core::admission::{Decision, Review, Settings, TicketSettings, Webhook, pod};
+use gmsa_core::admission::{Decision, Review, Settings, TicketSettings, Webhook};
 use gmsa_test_support::golden::sidecar;
-use gmsa_tickets::{agent, api};
+use gmsa_tickets::agent;
 use serde_json::{Value, json};
 
 #[derive(clap::Parser)]
@@ -17,7 +17,6 @@ struct Agent {
 
 #[test]
 fn the_agent_takes_the_arguments_that_the_webhook_injects() {
-    assert_eq!(api::AUDIENCE, pod::tickets::AUDIENCE);
     for fs_group in [Value::Null, json!(2000)] {
         let metadata = json!({"name": "web", "annotations": {"gmsa-webhook/tickets": "webapp1"}});
         let spec = json!({"securityContext": {"fsGroup": fs_group}, "containers": [{"name": "app"}]});
