@@ -71,7 +71,7 @@ impl Case {
             Webhook::Mutate => (patch, denials) = mutate::expand(review, claims, facts, settings),
             Webhook::Validate => denials = validate::check(review, claims, facts),
             Webhook::ValidateWorkload => {
-                warnings = validate_workload::warnings(review, claims, facts, &settings.tickets)
+                warnings = validate_workload::warnings(review, claims, facts, &settings.tickets);
             }
             Webhook::ValidateCredspec => {
                 match validate_credspec::decide(review, settings.strict_credential_specs, &mut warnings) {

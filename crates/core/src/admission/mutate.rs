@@ -38,7 +38,7 @@ pub(super) fn claims(review: &Review, settings: &TicketSettings) -> Result<Claim
     let mut unexpanded = Vec::new();
     for slot in slots {
         let Some(name) = slot.name else { continue };
-        match Claim::of(&slot, spec_name(name, SlotRef::from(&slot))) {
+        match Claim::of(&slot, spec_name(name, &SlotRef::from(&slot))) {
             denied @ Claim::Denied(_) => claims.all.push(denied),
             named if slot.contents.is_none() => unexpanded.push(named),
             _ => {}

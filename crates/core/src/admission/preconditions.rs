@@ -33,6 +33,6 @@ pub(super) fn bound_names(pod: &Pod) -> Result<(), Denial> {
 }
 
 /// A name from this place in a pod as one that a credential spec can have, or the denial.
-pub(super) fn spec_name(name: &str, place: impl ToString) -> Result<SpecName, Denial> {
+pub(super) fn spec_name(name: &str, place: &impl ToString) -> Result<SpecName, Denial> {
     SpecName::parse(name).ok_or_else(|| Denial::InvalidSpecName { name: Quoted::new(name), place: place.to_string() })
 }

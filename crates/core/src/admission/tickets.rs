@@ -60,7 +60,7 @@ pub(super) fn claims(pod: &Pod, settings: &TicketSettings) -> Vec<Claim> {
         TicketSettings::Unknown(failure) => vec![Denial::TicketsUnavailable(failure.clone())],
     };
     denials.extend(obstacles(pod, name).map(Denial::TicketsImpossible));
-    match spec_name(name, format!("annotation {ANNOTATION}")) {
+    match spec_name(name, &format!("annotation {ANNOTATION}")) {
         Ok(spec) if denials.is_empty() => return vec![Claim::Ticket(spec)],
         Ok(_) => {}
         Err(denial) => denials.insert(0, denial),
@@ -140,11 +140,11 @@ pub(super) fn inject(pod: &Pod, spec: &SpecName, sidecar: &Sidecar, patch: &mut 
         has_sidecar |= is_sidecar(&slot);
         has_others |= slot.kind == SlotKind::InitContainer;
         let Some(list) = slot.kind.field().filter(|_| !is_sidecar(&slot)) else { continue };
-        let (path, has) = (format!("/spec/{list}/{}", slot.index), |field| slot.tickets.has(field));
+        let (container, has) = (format!("/spec/{list}/{}", slot.index), |field| slot.tickets.has(field));
         let position = |field| has(field).then_some("-");
         let is_there = [has(SidecarFields::CACHE), has(SidecarFields::CONFIGURATION)];
-        add(patch, &format!("{path}/env"), position(SidecarFields::ENV), &env, is_there)?;
-        let mounts = (format!("{path}/volumeMounts"), position(SidecarFields::MOUNTS));
+        add(patch, &format!("{container}/env"), position(SidecarFields::ENV), &env, is_there)?;
+        let mounts = (format!("{container}/volumeMounts"), position(SidecarFields::MOUNTS));
         add(patch, &mounts.0, mounts.1, &volume_mounts, [has(SidecarFields::TICKETS)])?;
     }
     let known = pod.volumes();

@@ -41,12 +41,12 @@ pub(super) fn claims(review: &Review) -> Result<Claims, Denial> {
     let account = ServiceAccount::of(review, pod);
     for slot in slots {
         let name = slot.name.ok_or_else(|| Denial::ContentsWithoutName(SlotRef::from(&slot)));
-        let spec = name.and_then(|name| spec_name(name, SlotRef::from(&slot)));
+        let spec = name.and_then(|name| spec_name(name, &SlotRef::from(&slot)));
         let spec = spec.and_then(|spec| account.as_ref().map(|_| spec).map_err(Denial::clone));
         claims.all.push(Claim::of(&slot, spec));
     }
     for token in tokens {
-        let spec = spec_name(token, format!("audience {AUDIENCE}NAME"));
+        let spec = spec_name(token, &format!("audience {AUDIENCE}NAME"));
         let spec = spec.and_then(|spec| account.as_ref().map(|_| spec).map_err(Denial::clone));
         claims.all.push(spec.map_or_else(Claim::from, Claim::Ticket));
     }
