@@ -7,7 +7,7 @@ use std::time::Duration;
 use gmsa_edge::duration::go_duration;
 use tokio::time::{Instant, timeout_at};
 
-use super::refusal::Refusal;
+use super::refusal::HttpRefusal;
 
 /// What a webhook call may take where the request has no `timeout`: the API server's default.
 pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -22,13 +22,13 @@ pub(crate) const MAX_TIMEOUT: Duration = Duration::from_secs(30);
 ///
 /// # Errors
 /// Where the query has a `timeout` that is not a Go duration (`10s`, `1m30s`, `500ms`) above 0.
-pub(super) fn time_allowed(query: Option<&str>) -> Result<Duration, Refusal> {
+pub(super) fn time_allowed(query: Option<&str>) -> Result<Duration, HttpRefusal> {
     let given = query.unwrap_or_default().split('&').find_map(|pair| pair.strip_prefix("timeout="));
     let timeout = match given {
         None => DEFAULT_TIMEOUT,
         Some(text) => {
             let timeout = go_duration(text).filter(|timeout| !timeout.is_zero());
-            timeout.ok_or(Refusal::INVALID_TIMEOUT)?.clamp(MIN_TIMEOUT, MAX_TIMEOUT)
+            timeout.ok_or(HttpRefusal::INVALID_TIMEOUT)?.clamp(MIN_TIMEOUT, MAX_TIMEOUT)
         }
     };
     let margin = (timeout / 10).min(Duration::from_millis(500));
@@ -64,7 +64,7 @@ mod tests {
             (Some("timeout=1.2.3s"), None),
             (Some("timeout=99999999999999999999999h"), None),
         ] {
-            let expected = expected.map(Duration::from_millis).ok_or(Refusal::INVALID_TIMEOUT);
+            let expected = expected.map(Duration::from_millis).ok_or(HttpRefusal::INVALID_TIMEOUT);
             assert_eq!(time_allowed(query), expected, "{query:?}");
         }
     }
