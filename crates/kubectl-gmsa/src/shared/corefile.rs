@@ -1,7 +1,7 @@
 //! A Corefile, the configuration of CoreDNS: which zones it serves, and to which servers it forwards them.
 //!
-//! Invariants: pure and bounded for any text; files that it imports come in as values, and an import of a file that is not
-//! known is in [`Corefile::unread`]. The grammar is CoreDNS's, at `caddyfile/lexer.go` and `caddyfile/parse.go` of
+//! Invariants: pure and bounded for any text; imported files are passed in as values, and an import of an unknown file is
+//! listed in [`Corefile::unread`]. The grammar is CoreDNS's, at `caddyfile/lexer.go` and `caddyfile/parse.go` of
 //! <https://github.com/coredns/caddy>; `core/dnsserver/register.go` and `plugin/normalize.go` of <https://github.com/coredns/coredns> read
 //! the keys of a server block. An environment variable (`{$NAME}`) stays as it is written: only CoreDNS knows its value.
 

@@ -1,7 +1,6 @@
-//! The parts of a cluster that the checks of `doctor` are made of, as they were read.
+//! The parts of a cluster that the checks of `doctor` read.
 //!
-//! Invariants: a part is what was read, or why it could not be; what follows from another part is read after it, and everything else at the
-//! same time. Nothing is judged here.
+//! Invariants: a part is a value or a failed read; dependent parts are read in order, all others in parallel. There are no checks here.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -42,30 +41,30 @@ use gmsa_core::{
     diagnostic::{Check, Diagnostic},
 };
 
-/// The Service that a webhook is called by.
+/// The Service of a webhook.
 pub(super) struct Service {
     pub named: ServiceReference,
     pub endpoints: Read<Vec<Endpoint>>,
     /// One of its pods.
     pub replica: Option<Read<Replica>>,
-    /// Those of its namespace.
+    /// The network policies of its namespace.
     pub policies: Read<Vec<NetworkPolicy>>,
-    /// None where its names are not valid in a path.
+    /// `None` if its names are not valid in a path.
     pub own: Option<Own>,
 }
 
-/// The Deployment that a Service belongs to: the chart gives both one name.
+/// The Deployment of a Service: the chart gives both the same name.
 pub(super) struct Own {
-    /// None where it was deleted.
+    /// `None` if it was deleted.
     pub namespace: Read<Option<Namespace>>,
     pub workload: Read<Option<WorkloadTree>>,
     pub events: Events,
 }
 
-/// The lines of a check, or what it needs and could not be read.
+/// The lines of a check, or the failed read that it depends on.
 pub(super) type Judged<'p> = Result<Vec<Check>, &'p Unread>;
 
-/// A dry run that was made: its answer, or nothing where the namespace is not a valid name.
+/// The answer to a dry run; `None` if the namespace is not a valid name.
 pub(super) type DryRunMade = Option<Read<DryRunAnswer>>;
 
 pub(super) struct Parts {
@@ -75,18 +74,18 @@ pub(super) struct Parts {
     pub version: Read<Info>,
     pub crd: Read<Option<CustomResourceDefinition>>,
     pub webhooks: Read<Vec<Configured>>,
-    /// Who installed the webhook. A user who may read neither configurations nor Deployments gets the remedy for a cluster without one.
+    /// The installer of the webhook; `None` also without the right to read configurations and Deployments.
     pub installer: Option<Installer>,
     pub namespaces: Read<Vec<Namespace>>,
-    /// Those of the webhooks that are configured.
+    /// The dry runs of the configured webhooks.
     pub dry_runs: Vec<(Webhook, DryRunMade)>,
-    /// The release, and the answer to a configuration that only its static policies refuse.
+    /// The release, and the answer to a test configuration that only its static policies refuse.
     pub protection: Option<(String, Read<Value>)>,
     pub services: Vec<Service>,
-    /// None where there is no custom resource.
+    /// Empty without the custom resource.
     pub specs: Read<Vec<Value>>,
     pub pods: Read<Vec<Box<RawValue>>>,
-    /// The only namespace whose pods and workloads were read, and why others were not.
+    /// The only namespace whose pods and workloads were read, and why.
     pub narrowed: Option<(String, Unread)>,
     pub workloads: Workloads,
     pub windows: Read<Vec<Node>>,
@@ -94,12 +93,12 @@ pub(super) struct Parts {
     pub nodes: Nodes,
     pub events: Events,
     pub dns: Read<Objects>,
-    /// What the directory says of the credential specs.
+    /// The findings of the directories on the credential specs.
     pub directory: Option<Read<Vec<Diagnostic>>>,
 }
 
 impl Parts {
-    /// `asked` is the namespace that was asked for: where pods of the cluster may not be listed, those of it are.
+    /// `asked` is the namespace to fall back to without the right to list pods of the whole cluster.
     pub(super) async fn read(snapshot: &Snapshot, sources: Vec<Source>, asked: Option<&str>) -> Self {
         let all = OptionFuture::from(asked.map(async |_| snapshot.list::<Box<RawValue>>(&pods_of(None)).await));
         let unread = all.await.and_then(Result::err).filter(Unread::is_forbidden);
