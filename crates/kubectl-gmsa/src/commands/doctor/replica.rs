@@ -1,6 +1,6 @@
 //! One pod of the webhook: the certificate that it serves, the permissions of its service account, and the Secrets that it needs.
 //!
-//! Invariants: nothing of a Secret is read but its metadata.
+//! Invariants: only the metadata of a Secret is read.
 
 use std::collections::BTreeSet;
 
@@ -40,7 +40,7 @@ pub(super) struct Replica {
     metrics: Option<Read<String>>,
     /// Whether its service account has the permissions that it needs.
     permissions: Vec<(ResourceAttributes, Read<bool>)>,
-    /// Whether the Secrets are there that it needs.
+    /// Whether its Secrets exist.
     secrets: Vec<(String, Read<Option<SecretFacts>>)>,
 }
 
@@ -68,11 +68,11 @@ impl Replica {
         let mut checks = Vec::new();
         match metrics {
             Some(Ok(metrics)) => {
-                // Whether the certificate is trusted, the dry run shows.
+                // The dry run shows whether the certificate is trusted.
                 checks.extend(certificate::served(name, metrics, now));
                 checks.extend(certificate::refused(namespace, name, metrics));
             }
-            // Many API servers reach only the webhook's port of a pod: that is not a missing right.
+            // Many API servers can reach only the webhook's port of a pod, which is not a missing right.
             Some(Err(unread)) if unread.is_forbidden() => checks.push(unread.check(certificate::CERTIFICATE)),
             Some(Err(_)) | None => {}
         }

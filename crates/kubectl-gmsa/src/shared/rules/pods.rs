@@ -390,7 +390,7 @@ family! { "Pods" {
         ];
 } }
 
-/// What shows why a workload lacks pods.
+/// The command that shows why pods of a workload are missing.
 fn describe(names: &Names<'_>) -> Option<Fix> {
     let FixTarget::Workload { kind, name, .. } = names.target? else { return None };
     let verb = format!("describe {}", kind.as_str().to_ascii_lowercase());

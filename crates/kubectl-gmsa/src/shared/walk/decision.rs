@@ -1,4 +1,4 @@
-//! What the webhooks decide about a pod of a template now, by the same code as `check --live`, and whether its service account exists.
+//! The webhooks' current decision about a pod of a template, made by the code of `check --live`, and whether its service account exists.
 
 use std::collections::BTreeSet;
 
@@ -25,7 +25,7 @@ use gmsa_core::{
 pub const TEMPLATE: &str = "template";
 pub const PERMISSION: &str = "permission";
 
-/// The steps: what the template asks for, and whether its service account may use it.
+/// The steps: the credential specs of the template, and the permission of its service account.
 pub async fn checks(
     snapshot: &Snapshot,
     finder: &mut FactFinder,
@@ -74,7 +74,7 @@ pub async fn checks(
     Ok(checks)
 }
 
-/// What was found; a check that says why it could not be read.
+/// The finding; for a failed read, adds its line to `checks`.
 fn known(read: Read<Option<Diagnostic>>, about: &'static str, checks: &mut Vec<Check>) -> Option<Diagnostic> {
     read.unwrap_or_else(|unread| {
         checks.push(unread.check(about));
@@ -82,8 +82,8 @@ fn known(read: Read<Option<Diagnostic>>, about: &'static str, checks: &mut Vec<C
     })
 }
 
-/// Facts that the decision does not need, and this report does: a credential spec that could not be read beside a denied use of it, and whether the
-/// service account may use a credential spec that could not be read.
+/// Denials that the decision leaves out because an earlier one decides: a failed read of a credential spec whose use is denied, and a
+/// denied use of a credential spec that could not be read.
 async fn left_out(finder: &mut FactFinder, denials: &[Denial], namespace: &str, pod: &Pod) -> Vec<Denial> {
     let service_account = pod.service_account().to_owned();
     let account = admission::ServiceAccount { namespace: namespace.into(), name: service_account.as_str().into() };
@@ -112,7 +112,7 @@ async fn missing_class(snapshot: &Snapshot, pod: &Value) -> Read<Option<Diagnost
 }
 
 async fn missing_account(snapshot: &Snapshot, namespace: &str, account: &str) -> Read<Option<Diagnostic>> {
-    // Every namespace gets `default` by itself.
+    // Every namespace has `default`.
     if account == "default" || !is_dns_subdomain(account) {
         return Ok(None);
     }
@@ -126,7 +126,7 @@ async fn missing_account(snapshot: &Snapshot, namespace: &str, account: &str) ->
     Ok(Some(rules::found(&rules::SERVICE_ACCOUNT_MISSING, text, &names)))
 }
 
-/// `nearest` is the credential spec that may be meant, where one does not exist.
+/// `nearest` is the most similar name of an existing credential spec.
 fn denied(
     denial: &Denial,
     pod: &Pod,
@@ -150,7 +150,7 @@ fn denied(
     Check::found(about, rules::found(denial.rule(), text, &names))
 }
 
-/// The rules that [`checks`] has found to hold, when a later step says otherwise.
+/// The rules that [`checks`] has ruled out, even if a later step reports them.
 const HOLD: [&Rule; 6] = [
     &rules::NOT_AUTHORIZED,
     &rules::SPEC_MISSING,
@@ -160,7 +160,7 @@ const HOLD: [&Rule; 6] = [
     &rules::SERVICE_ACCOUNT_MISSING,
 ];
 
-/// A refusal whose cause is gone by now: the controller tries again later and later, at the latest after 1000 seconds
+/// Marks a refusal whose cause no longer exists: the controller retries with growing delays, at most 1000 seconds
 /// (`DefaultTypedControllerRateLimiter` of client-go).
 pub fn not_up_to_date(created: Check, workload: &WorkloadTree) -> Check {
     let Check { about, result: Err(found) } = created else { return created };
@@ -179,7 +179,7 @@ pub fn not_up_to_date(created: Check, workload: &WorkloadTree) -> Check {
     Check::found(about, found.with_fix(fix))
 }
 
-/// The pod as JSON without the contents of the slots that have a name, as a controller would create it.
+/// The pod as its controller would create it: JSON without the contents of named slots.
 pub fn without_contents(pod: &ClusterPod) -> anyhow::Result<Value> {
     let mut json = serde_json::to_value(&pod.object)?;
     for slot in pod.admission.slots().filter(|slot| slot.name.is_some()) {
