@@ -12,8 +12,8 @@ use super::refusal::HttpRefusal;
 /// What a webhook call may take where the request has no `timeout`: the API server's default.
 pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The least and the most that the API server lets a webhook call take. A shorter time is no API server's, and would only end
-/// calls to the API server before they can be answered.
+/// The API server's shortest and longest time-out for a webhook call. A shorter time does not come from an API server, and would only
+/// end calls to the API server before they can be answered.
 pub(crate) const MIN_TIMEOUT: Duration = Duration::from_secs(1);
 /// See [`MIN_TIMEOUT`].
 pub(crate) const MAX_TIMEOUT: Duration = Duration::from_secs(30);
@@ -35,7 +35,7 @@ pub(super) fn time_allowed(query: Option<&str>) -> Result<Duration, HttpRefusal>
     Ok(timeout.saturating_sub(margin))
 }
 
-/// Waits until `deadline`; `None` where the future is not ready by then. One that is ready at once is in time, even
+/// Waits until `deadline`; `None` if the future is not ready by then. A future that is ready at once is in time, even
 /// after the deadline: [`timeout_at`] polls the future first.
 pub async fn before<T>(deadline: Instant, future: impl Future<Output = T>) -> Option<T> {
     timeout_at(deadline, future).await.ok()

@@ -38,7 +38,7 @@ use crate::{
     limits::{BODY_TIMEOUT, LINGER_TIMEOUT, Limits, MAX_BODY},
 };
 
-/// The lines about requests that are no review to decide.
+/// The log lines about refused requests.
 static REFUSED: LogLimit = LogLimit::new("request refused");
 
 /// The lines about clients, which [`summarize_log`](gmsa_edge::server::summarize_log) counts.
@@ -153,7 +153,7 @@ fn with_parsing(bytes: usize) -> usize {
     bytes / 2 * 5
 }
 
-/// Drops the bytes of a body. What was parsed of it, which is no larger, has permits until what is returned is dropped.
+/// Drops the bytes of a body. The parsed review, which is never larger, has permits until the returned value is dropped.
 fn parsed(body: Held) -> Option<OwnedSemaphorePermit> {
     let mut permits = body.permits?;
     let excess = permits.num_permits().saturating_sub(body.bytes.len());

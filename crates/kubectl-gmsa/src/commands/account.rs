@@ -4,8 +4,8 @@ use clap::Subcommand;
 
 use crate::shared::{Outcome, connection::Connection};
 
-mod head;
 mod lint;
+mod summary;
 mod test;
 mod ticket;
 

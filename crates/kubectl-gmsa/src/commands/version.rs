@@ -19,7 +19,7 @@ use crate::shared::{
 use gmsa_core::{causes, quote::one_line};
 
 /// The time limit for the cluster.
-const PATIENCE: Duration = Duration::from_secs(5);
+const CLUSTER_TIMEOUT: Duration = Duration::from_secs(5);
 
 const EXAMPLES: &str = "Examples:
   # Show the versions
@@ -77,9 +77,9 @@ async fn webhook(connection: &Connection) -> anyhow::Result<Vec<String>> {
         ensure!(!found.is_empty(), "no replica of {}/{} is ready", service.namespace, service.name);
         Ok(found.into_iter().collect())
     };
-    match tokio::time::timeout(PATIENCE, asked).await {
+    match tokio::time::timeout(CLUSTER_TIMEOUT, asked).await {
         Ok(answer) => answer,
-        Err(_) => bail!("no answer from the cluster within {} seconds", PATIENCE.as_secs()),
+        Err(_) => bail!("no answer from the cluster within {} seconds", CLUSTER_TIMEOUT.as_secs()),
     }
 }
 

@@ -22,7 +22,7 @@ pub const MAX_IMPORTS: usize = 200;
 /// How many words there are at most, imported ones included.
 pub const MAX_WORDS: usize = 100_000;
 
-/// Why a text is no Corefile.
+/// Why a text is not a Corefile.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CorefileError {
     #[error("it is longer than {MAX_BYTES} bytes, or has more than {MAX_WORDS} words or {MAX_IMPORTS} imports")]
@@ -53,7 +53,7 @@ pub struct Zone {
     /// In lower case, without the dot at its end; `.` for the root.
     pub name: String,
     pub port: u16,
-    /// `dns` where none is written.
+    /// `dns` by default.
     pub transport: &'static str,
 }
 

@@ -13,7 +13,7 @@ use gmsa_core::quote::one_line;
 use tokio::time::{Instant, interval_at};
 
 /// The delay of the first line, and the shortest time between two lines.
-const PATIENCE: Duration = Duration::from_secs(1);
+const LINE_INTERVAL: Duration = Duration::from_secs(1);
 
 thread_local! {
     /// The current call. The runtime has one thread.
@@ -31,7 +31,7 @@ pub async fn shown_during<T>(future: impl Future<Output = T>) -> T {
     if !io::stderr().is_terminal() {
         return future.await;
     }
-    let mut ticks = interval_at(Instant::now() + PATIENCE, PATIENCE);
+    let mut ticks = interval_at(Instant::now() + LINE_INTERVAL, LINE_INTERVAL);
     let mut shown = String::new();
     loop {
         tokio::select! {

@@ -147,7 +147,7 @@ pub fn matches(
     Ok(Selector::try_from(selector)?.matches(labels.unwrap_or(&BTreeMap::new())))
 }
 
-/// The Service that the API server calls for new pods; `None` where none is configured.
+/// The Service that the API server calls for new pods; `None` without a configured Service.
 pub async fn service_of_webhook(snapshot: &Snapshot) -> Read<Option<ServiceReference>> {
     let found = configured(snapshot).await?.into_iter().find(Configured::is_of_pods);
     Ok(found.and_then(|found| found.webhook.client_config.service))

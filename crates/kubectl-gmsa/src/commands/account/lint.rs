@@ -7,7 +7,7 @@ use clap::{Args, builder::NonEmptyStringValueParser};
 use serde_json::Value;
 use time::UtcDateTime;
 
-use super::head;
+use super::summary;
 use crate::shared::{
     Outcome,
     args::{service, spec_name},
@@ -147,9 +147,9 @@ impl Linted {
         }
         let principals = Principals::of(&mut directory, &accounts).await?;
         let head = match accounts.as_slice() {
-            [one] if !options.names.is_empty() => head::properties(one, &principals) + "\n",
+            [one] if !options.names.is_empty() => summary::properties(one, &principals) + "\n",
             [] => String::new(),
-            all => head::list(all, &principals) + "\n",
+            all => summary::list(all, &principals) + "\n",
         };
         let now = UtcDateTime::now();
         let found = lint::accounts(&mut directory, &accounts, &principals, &options.services, now).await?;

@@ -109,7 +109,7 @@ fn rename(value: &mut Value, at: &str, steps: &[&str], field: &'static str, miss
 /// Whether a key is this field in another case, or with at most one wrong letter in six.
 fn is_misspelling(key: &str, field: &str) -> bool {
     let bare = |text: &str| text.replace(['-', '_'], "").to_ascii_lowercase();
-    // A key that is longer is no misspelling.
+    // A much longer key is another word.
     key.len() < 2 * field.len() && strsim::osa_distance(&bare(key), &bare(field)) <= field.len() / 6
 }
 

@@ -52,7 +52,7 @@ pub(super) async fn check(
     report.findings.extend(refused::findings(checked));
     let reviewed = context.reviewed(&checked.namespace, &labels(&checked.pod.json)).await;
     let ending = context.ending_namespace(&checked.namespace).await;
-    let Admission { stored, denials } = context.facts.admit(&checked.pod, &reviewed).await?;
+    let Admission { stored, denials, .. } = context.facts.admit(&checked.pod, &reviewed).await?;
     let placeholders = Placeholders::of(checked, pod, &denials);
     report.findings.extend(placeholders.finding(checked));
     let of_the_pod = denials.iter().find(|found| found.slot.is_none()).map(|found| &found.denial);

@@ -91,7 +91,7 @@ fn unknown(checked: &CheckedPod<'_>, at: &str, found: &str, allowed: &[&str]) ->
         !known.is_empty() && (known == found || format!("{found}s") == known)
     };
     let known: Vec<&str> = allowed.iter().copied().filter(|known| !known.is_empty()).collect();
-    let finding = finding(checked, at, &format!("{found:?} is none of {}", known.join(", ")));
+    let finding = finding(checked, at, &format!("{found:?} is not one of {}", known.join(", ")));
     let key = at.rsplit('/').next().unwrap_or_default();
     Some(match allowed.iter().find(is_meant) {
         Some(meant) => finding.with_fix(format!("{key}: {meant}")),

@@ -45,7 +45,7 @@ use gmsa_core::{
 pub(super) struct Service {
     pub named: ServiceReference,
     pub endpoints: Read<Vec<Endpoint>>,
-    /// One of its pods.
+    /// A pod of the Service.
     pub replica: Option<Read<Replica>>,
     /// The network policies of its namespace.
     pub policies: Read<Vec<NetworkPolicy>>,

@@ -32,6 +32,8 @@ pub struct Admission {
     pub stored: Value,
     /// Every denial, at most one for each slot.
     pub denials: Vec<SlotDenial>,
+    /// The other denials of these slots: of a credential spec that could not be read, or may not be used either.
+    pub others: Vec<Denial>,
 }
 
 /// Whether a look-up failed here. The webhook looks up as another user from another place, so it may succeed.
@@ -88,7 +90,7 @@ impl FactFinder {
         let settings = Settings { enforcement: Enforcement::Warn, ..Settings::default() };
         let mut review = Arc::clone(pod.review()?);
         let mut stored = pod.json.clone();
-        let mut denials: Vec<SlotDenial> = Vec::new();
+        let (mut denials, mut others): (Vec<SlotDenial>, Vec<Denial>) = (Vec::new(), Vec::new());
         for webhook in reviewed.webhooks() {
             let mut step = Decision::begin(Arc::clone(&review), webhook, settings.clone());
             let decision = loop {
@@ -110,10 +112,11 @@ impl FactFinder {
                     Some(known)
                         if is_unchecked(&known.denial) && matches!(found.denial, Denial::NotAuthorized { .. }) =>
                     {
-                        *known = found;
+                        others.push(std::mem::replace(known, found).denial);
                     }
                     // The cause of an empty slot takes precedence over its emptiness.
-                    Some(_) => {}
+                    Some(_) if matches!(found.denial, Denial::NameWithoutContents { .. }) => {}
+                    Some(_) => others.push(found.denial),
                 }
             }
             if let Some(patch) = decision.patch {
@@ -123,7 +126,7 @@ impl FactFinder {
                 review = review_of(&review.namespace, &stored)?;
             }
         }
-        Ok(Admission { stored, denials })
+        Ok(Admission { stored, denials, others })
     }
 
     pub async fn spec(&mut self, name: &SpecName) -> Resolved {
@@ -135,7 +138,7 @@ impl FactFinder {
         found
     }
 
-    pub async fn may_use(&mut self, account: &ServiceAccount, name: &SpecName) -> Authorization {
+    async fn may_use(&mut self, account: &ServiceAccount, name: &SpecName) -> Authorization {
         let key = (account.clone(), name.clone());
         if let Some(known) = self.uses.get(&key) {
             return known.clone();

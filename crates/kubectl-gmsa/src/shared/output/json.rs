@@ -27,7 +27,7 @@ pub fn object(outcome: Outcome, body: impl Serialize) -> anyhow::Result<String> 
     text(&Versioned { version: VERSION, exit_code: outcome as u8, body })
 }
 
-/// Of a command that could not do its work.
+/// The output of a failed command.
 pub fn error(error: &str) -> anyhow::Result<String> {
     object(Outcome::Incomplete, HashMap::from([("error", error)]))
 }

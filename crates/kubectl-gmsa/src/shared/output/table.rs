@@ -59,7 +59,7 @@ pub(super) fn report(rows: &[ReportRow], findings: &[Folded<'_>], summary: &str,
     out
 }
 
-/// Writes a line that is safe for a terminal. One that begins like a command of a workflow's log, which a field or a fix could, is escaped.
+/// Writes a line that is safe for a terminal. A line that looks like a command in a workflow's log is escaped.
 fn line(out: &mut String, text: &str) {
     let (indent, bare) = text.split_at(text.len() - text.trim_start().len());
     out.push_str(indent);

@@ -27,7 +27,7 @@ family! { "Installation" {
     STORED_VERSION: "stored-version", Note, "Credential specs may be stored in a version that is deprecated.",
         "Set `crds.upgrade=true` in the chart, whose Job has each written again and removes the version from `status.storedVersions` of the custom resource; `kubectl gmsa doctor --pre` prints the commands for doing that by hand.";
     WEBHOOK_PRESENT: "webhook-present", Warning, "Another webhook for GMSA is installed.",
-        "Upgrade it in place: docs/migrate.md. Of two webhooks, both must admit a Pod.";
+        "Upgrade it in place: docs/migrate.md. With two webhooks, both must admit a Pod.";
     CRD_MISSING: "crd-missing", Error, "The custom resource for credential specs is not installed.",
         "Install the chart: `helm install gmsa-webhook charts/gmsa-webhook -n gmsa-webhook --create-namespace`. It brings the CRD GMSACredentialSpec.",
         words: [
@@ -47,7 +47,7 @@ family! { "Installation" {
     CRD_OUTDATED: "crd-outdated", Warning, "The custom resource for credential specs is older than this release.",
         "Set `crds.upgrade=true` in the chart, or apply its `crds/gmsacredentialspecs.yaml` by server-side apply.";
     WEBHOOK_DUPLICATE: "webhook-duplicate", Warning, "Webhook configurations of several installations are for GMSA.",
-        "All of them must admit a Pod. Keep one, and uninstall the others: `helm uninstall`. The webhook of AKS (`--enable-windows-gmsa`) is none of them: keep it.";
+        "All of them must admit a Pod. Keep one, and uninstall the others: `helm uninstall`. The webhook of AKS (`--enable-windows-gmsa`) does not count: keep it.";
     WEBHOOK_RULES: "webhook-rules", Error, "A webhook configuration does not send all requests that the webhook must review.",
         "Upgrade the chart: its rules contain them.";
     FAILURE_POLICY: "failure-policy", Error, "A webhook configuration lets Pods pass while the webhook is down.",

@@ -143,7 +143,7 @@ struct Reader<'t> {
     normal: &'t str,
     /// The last place of each part.
     reached: Vec<Option<Reached>>,
-    /// Bytes that are no spaces.
+    /// The number of bytes, without spaces.
     read: usize,
     depth: usize,
 }
@@ -198,7 +198,7 @@ struct PatternPart {
     gap: Option<Gap>,
     is_last: bool,
     is_refusal: bool,
-    /// In bytes that are no spaces.
+    /// In bytes, without spaces.
     length: usize,
 }
 

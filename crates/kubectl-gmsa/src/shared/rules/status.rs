@@ -151,8 +151,8 @@ pub(super) fn of_name(word: &str) -> Option<WindowsStatus> {
     symbols::value(name.unwrap_or(word)).map(WindowsStatus)
 }
 
-/// The messages of Windows, which `net helpmsg` prints, by which statuses are recognized: a part of each in lower case. The last are in other
-/// languages, for the most common of them: Windows writes in its own language.
+/// Parts of Windows messages that identify statuses, in lower case, from `net helpmsg`. The last are translations of the most common
+/// messages, because Windows writes in its own language.
 pub(super) static MESSAGES: &[(&str, &str)] = &[
     ("ERROR_NOLOGON_WORKSTATION_TRUST_ACCOUNT", "the account used is a computer account"),
     ("ERROR_LOGIN_WKSTA_RESTRICTION", "account is not authorized to log in from this station"),

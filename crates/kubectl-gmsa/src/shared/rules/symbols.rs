@@ -46,7 +46,7 @@ LDAP: u32 {
 }
 }
 
-/// Names that stand for a status of another name, or that the headers of Windows lack: the last is of hcsshim.
+/// Aliases of statuses, and names that are missing in the headers of Windows: the last is from hcsshim.
 static OTHERS: &[(u32, &str)] = &[
     (0x8007_0005, "E_ACCESSDENIED"),
     (0x8007_0057, "E_INVALIDARG"),

@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use serde_json::Value;
 
 use crate::shared::{
-    admission::{FactFinder, NewPod, Reviewed},
+    admission::{Admission, FactFinder, NewPod, Reviewed},
     names,
     pods::ClusterPod,
     rules::{self, FixTarget, Names},
@@ -17,8 +17,8 @@ use crate::shared::{
 };
 use gmsa_cluster::resolver::live::collection;
 use gmsa_core::{
-    admission::{self, Denial, SpecFact, UseFact, pod::Pod},
-    credspec::{SpecName, is_dns_subdomain},
+    admission::{Denial, pod::Pod},
+    credspec::is_dns_subdomain,
     diagnostic::{Check, Diagnostic, Rule},
 };
 
@@ -34,9 +34,8 @@ pub async fn checks(
 ) -> anyhow::Result<Vec<Check>> {
     let namespace = &*pod.review().context("the pod template cannot be parsed")?.namespace;
     let parsed = pod.pod().context("there is no pod template")?;
-    let denials = finder.admit(pod, &Reviewed::ASSUMED).await?.denials;
-    let mut denials: Vec<Denial> = denials.into_iter().map(|found| found.denial).collect();
-    denials.extend(left_out(finder, &denials, namespace, parsed).await);
+    let Admission { denials, others, .. } = finder.admit(pod, &Reviewed::ASSUMED).await?;
+    let denials: Vec<Denial> = denials.into_iter().map(|found| found.denial).chain(others).collect();
     let (of_permission, of_template): (Vec<&Denial>, Vec<&Denial>) = denials
         .iter()
         .partition(|denial| matches!(denial, Denial::NotAuthorized { .. } | Denial::AuthorizationFailed { .. }));
@@ -80,27 +79,6 @@ fn known(read: Read<Option<Diagnostic>>, about: &'static str, checks: &mut Vec<C
         checks.push(unread.check(about));
         None
     })
-}
-
-/// Denials that the decision leaves out because an earlier one decides: a failed read of a credential spec whose use is denied, and a
-/// denied use of a credential spec that could not be read.
-async fn left_out(finder: &mut FactFinder, denials: &[Denial], namespace: &str, pod: &Pod) -> Vec<Denial> {
-    let service_account = pod.service_account().to_owned();
-    let account = admission::ServiceAccount { namespace: namespace.into(), name: service_account.as_str().into() };
-    let names: BTreeSet<SpecName> = pod.slots().filter_map(|slot| slot.name.and_then(SpecName::parse)).collect();
-    let mut found = Vec::new();
-    for spec in names {
-        let SpecFact::Failed(failure) = finder.spec(&spec).await.fact else { continue };
-        found.push(Denial::SpecUnreadable { spec: spec.clone(), failure });
-        let service_account = service_account.clone();
-        match finder.may_use(&account, &spec).await.fact {
-            UseFact::Allowed => {}
-            UseFact::Denied { reason } => found.push(Denial::NotAuthorized { service_account, spec, reason }),
-            UseFact::Failed(failure) => found.push(Denial::AuthorizationFailed { service_account, spec, failure }),
-        }
-    }
-    found.retain(|found| !denials.contains(found));
-    found
 }
 
 async fn missing_class(snapshot: &Snapshot, pod: &Value) -> Read<Option<Diagnostic>> {
