@@ -13,7 +13,7 @@ use std::{
 use anyhow::{Context as _, bail};
 use gmsa_cluster::apiserver::ApiServer;
 use gmsa_edge::{
-    object::{self, ObjectName},
+    object::{self, ObjectName, ServiceNames},
     tls::{
         files,
         issue::Ca,
@@ -24,7 +24,7 @@ use k8s_openapi::api::core::v1::Secret;
 
 use crate::{
     PROGRAM,
-    config::{InspectArgs, IssueArgs, ServiceNames},
+    config::{InspectArgs, IssueArgs},
 };
 use inspect::Input;
 

@@ -17,10 +17,9 @@ use gmsa_cluster::body::{self, Held};
 use gmsa_core::admission::{Review, Webhook, review::ParseError};
 use gmsa_edge::{
     limits::WAIT_TIMEOUT,
-    server::{Place, threads},
+    server::{Place, linger, threads},
     telemetry::{LogLimit, cut_message, otlp},
 };
-use http_body_util::BodyExt as _;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     time::Instant,
@@ -35,7 +34,7 @@ use super::{
 };
 use crate::{
     PROGRAM,
-    limits::{BODY_TIMEOUT, LINGER_TIMEOUT, Limits, MAX_BODY},
+    limits::{BODY_TIMEOUT, Limits, MAX_BODY},
 };
 
 /// The log lines about refused requests.
@@ -159,10 +158,4 @@ fn parsed(body: Held) -> Option<OwnedSemaphorePermit> {
     let excess = permits.num_permits().saturating_sub(body.bytes.len());
     drop(permits.split(excess));
     Some(permits)
-}
-
-/// Reads and drops what a client is still sending, for a while.
-async fn linger(mut body: Body) {
-    // Ends at end of body, disconnect or timeout.
-    before(Instant::now() + LINGER_TIMEOUT, async { while let Some(Ok(_)) = body.frame().await {} }).await;
 }

@@ -25,6 +25,7 @@ pub struct Access {
     /// A file with the CA of the controllers' certificates; `None` for the CAs of the system.
     pub authority: Option<PathBuf>,
     pub credentials: Credentials,
+    pub budget: Budget,
     /// `None` without a user to ask: then a host that only the DNS names as a controller does not get the password.
     pub confirm: Option<Confirm>,
 }
@@ -65,7 +66,8 @@ impl Directory {
     /// # Errors
     /// Where the directory cannot be reached, its certificate is not trusted, or the user may not log on.
     pub async fn connect(access: Access) -> Result<Self, Error> {
-        let (tls, budget) = (trust(access.authority.as_deref())?, Arc::<Budget>::default());
+        let mut access = access;
+        let (tls, budget) = (trust(access.authority.as_deref())?, Arc::new(std::mem::take(&mut access.budget)));
         let dialer = Dialer { access, tls, budget: Arc::clone(&budget) };
         let mut connection = match &dialer.access.address {
             Address::Controller(controller) => dialer.bound(dialer.open(controller).await?).await?,

@@ -80,6 +80,10 @@ pub const WAIT_TIMEOUT: Duration = Duration::from_secs(4);
 /// handshake takes milliseconds, and a second where its processors are busy.
 pub const CONTESTED_IDLE: Duration = Duration::from_secs(2);
 
+/// How long what a client still sends is read and dropped before a request is refused: a socket that is closed while there are
+/// bytes to read resets the connection, and a client that is still writing loses its answer.
+pub const LINGER_TIMEOUT: Duration = Duration::from_secs(2);
+
 /// How long a client may take to acknowledge, or to make room for, what is sent to it.
 pub const UNREAD_TIMEOUT: Duration = Duration::from_secs(10);
 

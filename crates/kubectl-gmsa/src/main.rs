@@ -229,8 +229,9 @@ fn typed(mut arguments: impl Iterator<Item = String>) -> Option<String> {
             }
             continue;
         }
-        // Only characters without a meaning to a shell.
-        let is_plain = argument.chars().all(|c| c.is_ascii_alphanumeric() || "-_.,:/=@".contains(c));
+        // Only characters without a meaning to a shell. A backslash is part of a path only to the shells of Windows.
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.,:/=@".contains(c) || cfg!(windows) && c == '\\';
+        let is_plain = argument.chars().all(is_plain);
         words.push(Some(argument).filter(|_| is_plain)?);
     }
     Some(words.join(" "))

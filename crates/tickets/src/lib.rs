@@ -8,6 +8,10 @@
 //! |---|---|
 //! | [`api`] | the interface between agent and broker: request, answer, refusals |
 //! | [`agent`] | how a pod gets tickets and keeps them current |
+//! | [`broker`] | whether a pod gets tickets, and the tickets |
+//! | [`domains`] | the domains that the broker is configured for |
+//! | [`limits`] | what the broker takes at once, and for how long |
+//! | [`metrics`] | what the broker counts |
 //! | [`serve`] | how the broker starts: its flags, its ports, its tasks |
 //!
 //! Invariants: the password of an account never leaves the broker, which keeps keys instead; an agent holds no secret of the domain but
@@ -17,6 +21,10 @@ use gmsa_edge::Program;
 
 pub mod agent;
 pub mod api;
+pub mod broker;
+pub mod domains;
+pub mod limits;
+pub mod metrics;
 pub mod serve;
 
 /// This program.

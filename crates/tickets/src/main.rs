@@ -24,12 +24,12 @@ enum Command {
     Serve(Box<serve::Args>),
     /// Get tickets for the pod that this runs in, and keep them current.
     #[command(after_long_help = agent::EXAMPLES)]
-    Agent(agent::Args),
+    Agent(Box<agent::Args>),
 }
 
 fn main() -> ExitCode {
     match Args::parse().command {
         Command::Serve(args) => serve::run(*args),
-        Command::Agent(args) => agent::run(args),
+        Command::Agent(args) => agent::run(*args),
     }
 }

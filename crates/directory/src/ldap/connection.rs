@@ -363,6 +363,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> LdapConnection<S> {
         loop {
             match ber::header(&self.received) {
                 Ok(Some((ber::SEQUENCE, header, length))) if header + length <= MAX_MESSAGE => {
+                    self.budget.fits(&self.address, header + length)?;
                     if self.received.len() >= header + length {
                         return Ok(header + length);
                     }

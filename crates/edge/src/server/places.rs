@@ -284,6 +284,12 @@ pub struct Place {
 }
 
 impl Place {
+    /// Where the connection comes from: an IPv4 address, or an IPv6 network of 64 bits.
+    #[must_use]
+    pub fn source(&self) -> IpAddr {
+        self.source
+    }
+
     /// From now on the connection has no request that is being decided.
     fn rest(&self, of: &mut Connections) {
         let is_proven = self.is_proven.load(Ordering::Relaxed);

@@ -12,7 +12,7 @@ use std::{
 
 use anyhow::{Context as _, bail, ensure};
 use clap::Args;
-use gmsa_directory::{Access, Address, Confirm, Controller, Credentials, Directory, NameServers, entry, ldif};
+use gmsa_directory::{Access, Address, Budget, Confirm, Controller, Credentials, Directory, NameServers, entry, ldif};
 use zeroize::Zeroizing;
 
 use super::{
@@ -141,7 +141,14 @@ impl DirectoryOptions {
         *asked = Some(password.clone());
         let confirm = confirm(&user, file.is_some());
         let credentials = Credentials { user, password };
-        Ok(Source::Live(Box::new(Access { address, resolver, authority, credentials, confirm })))
+        Ok(Source::Live(Box::new(Access {
+            address,
+            resolver,
+            authority,
+            credentials,
+            budget: Budget::default(),
+            confirm,
+        })))
     }
 }
 

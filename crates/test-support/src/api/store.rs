@@ -46,6 +46,7 @@ fn known_kinds() -> Vec<Kind> {
     vec![
         Kind::new("windows.k8s.io/v1", "GMSACredentialSpec", "gmsacredentialspecs"),
         Kind::new("v1", "Secret", "secrets"),
+        Kind::new("v1", "Pod", "pods"),
         Kind::new(admission, "MutatingWebhookConfiguration", "mutatingwebhookconfigurations"),
         Kind::new(admission, "ValidatingWebhookConfiguration", "validatingwebhookconfigurations"),
     ]

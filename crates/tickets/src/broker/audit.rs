@@ -1,0 +1,66 @@
+//! One line in the log for each request for tickets: who asked, for which account and services, until when.
+//!
+//! Invariants: a line holds names, never a token, a key or a ticket. Refusals that no token authenticates are limited in number: anyone
+//! on the network can cause them.
+
+use gmsa_core::credspec::SpecName;
+use gmsa_edge::telemetry::{LogLimit, cut_message};
+
+use super::token::Caller;
+use crate::api::{Refusal, Tickets};
+
+/// The lines about requests without a pod.
+pub static REFUSED: LogLimit = LogLimit::new("tickets refused");
+
+/// What is known about a request.
+#[derive(Clone, Debug, Default)]
+pub struct Audit {
+    pub credential_spec: Option<SpecName>,
+    pub caller: Option<Caller>,
+    /// `WebApp1@contoso.com`
+    pub account: Option<String>,
+}
+
+impl Audit {
+    /// Writes the line.
+    pub fn log(&self, answered: Result<&Tickets, &Refusal>, duration_seconds: f64) {
+        let credential_spec = self.credential_spec.as_ref().map(SpecName::as_str);
+        let account = self.account.as_deref().map(cut_message);
+        let caller = self.caller.as_ref();
+        let namespace = caller.map(|caller| &*caller.account.namespace);
+        let service_account = caller.map(|caller| &*caller.account.name);
+        let pod = caller.map(|caller| &*caller.pod);
+        let pod_uid = caller.map(|caller| cut_message(&caller.uid));
+        let token_id = caller.map(|caller| cut_message(&caller.token_id));
+        match answered {
+            Ok(tickets) => tracing::info!(
+                credential_spec,
+                namespace,
+                service_account,
+                pod,
+                pod_uid,
+                token_id,
+                account,
+                services = cut_message(&tickets.services.join(", ")),
+                expires = tickets.expires,
+                duration_seconds,
+                "tickets given"
+            ),
+            Err(refusal) if caller.is_some() || REFUSED.admit() => tracing::info!(
+                credential_spec,
+                namespace,
+                service_account,
+                pod,
+                pod_uid,
+                token_id,
+                account,
+                code = refusal.status.as_u16(),
+                reason = refusal.reason,
+                cause = cut_message(&refusal.message),
+                duration_seconds,
+                "tickets refused"
+            ),
+            Err(_) => {}
+        }
+    }
+}
