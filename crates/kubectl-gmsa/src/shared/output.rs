@@ -77,7 +77,7 @@ pub fn print(text: impl AsRef<[u8]>) -> anyhow::Result<Outcome> {
     Ok(Outcome::Clean)
 }
 
-/// The form of a report. A new one is a variant, an arm of [`Report::render`], a module beside `sarif.rs`, and the help of `--output`.
+/// The format of a report. A new format is a variant, an arm of [`Report::render`], a module beside `sarif.rs`, and the help of `--output`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// For people
