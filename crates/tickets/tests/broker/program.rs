@@ -2,14 +2,16 @@
 
 use std::{
     fs,
-    io::{BufRead as _, BufReader, Read as _, Write as _},
+    io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _},
     net::{SocketAddr, TcpStream},
     process::{Child, ChildStderr, Command, Stdio},
     time::{Duration, SystemTime},
 };
 
 use gmsa_edge::tls::issue::Ca;
+use gmsa_kerberos::{EncryptionType, Password};
 use gmsa_test_support::{
+    directory::DirectoryAccount,
     https::{Client, exchange},
     run,
 };
@@ -55,33 +57,48 @@ impl Drop for Ended {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn the_program_serves_and_leaves_a_line_for_each_answer() {
-    let world = World::start().await;
-    let now = SystemTime::now();
-    let ca = Ca::generate("test", now, Duration::from_secs(3600)).unwrap();
-    let issued = ca.issue("broker", &[NAME.to_owned()], now, Duration::from_secs(3600)).unwrap();
-    fs::write(world.path("tls.crt"), &issued.cert).unwrap();
-    fs::write(world.path("tls.key"), &issued.key).unwrap();
-    let mut child = Ended(program(&world, &[]).stderr(Stdio::piped()).spawn().unwrap());
-    let mut log = BufReader::new(child.0.stderr.take().unwrap());
-    let serving = next(&mut log);
-    assert_eq!((&serving["message"], &serving["domains"]), (&json!("serving"), &json!("contoso.com")));
-    let address = |key: &str| -> SocketAddr { serving[key].as_str().unwrap().parse().unwrap() };
-    let (broker, admin) = (address("address"), address("admin"));
-    assert!(probe(&admin, "/readyz").ends_with("\r\n\r\nok\n"));
+/// The program, and a client of it.
+struct Started {
+    child: Ended,
+    log: BufReader<ChildStderr>,
+    client: Client,
+    broker: SocketAddr,
+    admin: SocketAddr,
+}
 
-    let client = Client { name: NAME.try_into().unwrap(), ..Client::trusting(ca.cert_pem()) };
-    let ask = async |token: &str| {
+impl Started {
+    fn new(world: &World) -> Self {
+        let (now, hour) = (SystemTime::now(), Duration::from_secs(3600));
+        let ca = Ca::generate("test", now, hour).unwrap();
+        let issued = ca.issue("broker", &[NAME.to_owned()], now, hour).unwrap();
+        fs::write(world.path("tls.crt"), &issued.cert).unwrap();
+        fs::write(world.path("tls.key"), &issued.key).unwrap();
+        let mut child = Ended(program(world, &[]).stderr(Stdio::piped()).spawn().unwrap());
+        let mut log = BufReader::new(child.0.stderr.take().unwrap());
+        let serving = next(&mut log);
+        assert_eq!((&serving["message"], &serving["domains"]), (&json!("serving"), &json!("contoso.com")));
+        let address = |key: &str| -> SocketAddr { serving[key].as_str().unwrap().parse().unwrap() };
+        let client = Client { name: NAME.try_into().unwrap(), ..Client::trusting(ca.cert_pem()) };
+        Self { child, log, client, broker: address("address"), admin: address("admin") }
+    }
+
+    async fn ask(&self, token: &str) -> gmsa_test_support::https::Answer {
         let body = r#"{"credentialSpec": "webapp1"}"#;
         let head = "POST /v1/tickets HTTP/1.1\r\nhost: l\r\ncontent-type: application/json\r\n";
         let request = format!("{head}authorization: Bearer {token}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
-        let mut stream = client.connect(broker).await.unwrap();
+        let mut stream = self.client.connect(self.broker).await.unwrap();
         exchange(&mut stream, request.as_bytes()).await.unwrap()
-    };
-    let given = ask("token-1").await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn the_program_serves_and_leaves_a_line_for_each_answer() {
+    let world = World::start().await;
+    let mut program = Started::new(&world);
+    assert!(probe(&program.admin, "/readyz").ends_with("\r\n\r\nok\n"));
+    let given = program.ask("token-1").await;
     assert_eq!(given.status, 200);
-    let mut line = next(&mut log);
+    let mut line = next(&mut program.log);
     for varies in ["timestamp", "target", "level", "duration_seconds", "time"] {
         line.as_object_mut().unwrap().remove(varies);
     }
@@ -98,11 +115,11 @@ async fn the_program_serves_and_leaves_a_line_for_each_answer() {
 
     world.api.grant_only(&[]);
     // What was allowed is remembered for a while.
-    assert_eq!(ask("token-1").await.status, 200);
-    next(&mut log);
+    assert_eq!(program.ask("token-1").await.status, 200);
+    next(&mut program.log);
     world.api.delete("pods", "shop", "web-1");
-    assert_eq!(ask("token-1").await.status, 403);
-    let line = next(&mut log);
+    assert_eq!(program.ask("token-1").await.status, 403);
+    let line = next(&mut program.log);
     assert_eq!(
         [&line["message"], &line["code"], &line["reason"], &line["cause"], &line["pod"]],
         [
@@ -115,19 +132,19 @@ async fn the_program_serves_and_leaves_a_line_for_each_answer() {
     );
     // Of requests that no token authenticates, a few leave a line, without what was sent.
     for _ in 0..8 {
-        assert_eq!(ask("a.forged.token").await.status, 401);
+        assert_eq!(program.ask("a.forged.token").await.status, 401);
     }
-    let metrics = probe(&admin, "/metrics");
+    let metrics = probe(&program.admin, "/metrics");
     for series in
         ["gmsa_tickets_requests_total{outcome=\"given\"} 2", "gmsa_tickets_requests_total{outcome=\"ticket-token\"} 8"]
     {
         assert!(metrics.contains(series), "{metrics}");
     }
-    let pid = Pid::from_child(&child.0);
+    let pid = Pid::from_child(&program.child.0);
     kill_process(pid, Signal::TERM).unwrap();
     let mut rest = String::new();
-    log.read_to_string(&mut rest).unwrap();
-    assert_eq!(child.0.wait().unwrap().code(), Some(0), "{rest}");
+    program.log.read_to_string(&mut rest).unwrap();
+    assert_eq!(program.child.0.wait().unwrap().code(), Some(0), "{rest}");
     assert_eq!(rest.matches("tickets refused\"").count(), 5, "{rest}");
     assert!(!rest.contains("forged"), "{rest}");
 }
@@ -158,4 +175,68 @@ async fn what_is_wrong_at_the_start_is_named() {
     let (code, _, said) = run(command.args(["serve", "--config", &config]));
     assert_eq!(code, 2);
     assert!(said.contains("--tls-cert <FILE>"), "{said}");
+}
+
+/// The parts of a process's memory that can be written, one after the other.
+fn memory(pid: u32) -> Vec<Vec<u8>> {
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
+    let mut all = fs::File::open(format!("/proc/{pid}/mem")).unwrap();
+    let parts = maps.lines().filter_map(|line| {
+        let (range, rest) = line.split_once(' ')?;
+        let (start, end) = range.split_once('-')?;
+        let [start, end] = [start, end].map(|at| u64::from_str_radix(at, 16).unwrap());
+        let mut part = vec![0; usize::try_from(end - start).unwrap()];
+        all.seek(SeekFrom::Start(start)).ok()?;
+        (rest.starts_with("rw") && all.read_exact(&mut part).is_ok()).then_some(part)
+    });
+    parts.flat_map(|part| used(&part)).collect()
+}
+
+/// Pages that follow each other and are in use.
+fn used(part: &[u8]) -> Vec<Vec<u8>> {
+    let mut runs = vec![Vec::new()];
+    for page in part.chunks(4096) {
+        match runs.last_mut() {
+            _ if page == &[0; 4096][..page.len()] => runs.push(Vec::new()),
+            Some(run) => run.extend_from_slice(page),
+            None => {}
+        }
+    }
+    runs.retain(|run| !run.is_empty());
+    runs
+}
+
+/// How often these bytes are in there.
+fn count(memory: &[Vec<u8>], bytes: &[u8]) -> usize {
+    let first = |part: &[u8]| part.windows(bytes.len()).filter(|window| *window == bytes).count();
+    memory.iter().map(|part| first(part)).sum()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn no_password_is_left_in_the_memory_of_the_broker() {
+    let world = World::start().await;
+    // Characters of one, two and three bytes, none of them twice.
+    let units: Vec<u16> = (0..128).map(|number| 0x61 + number * 37).collect();
+    let password: Vec<u8> = units.iter().flat_map(|unit| unit.to_le_bytes()).collect();
+    let text: String = char::decode_utf16(units).map(Result::unwrap).collect();
+    let account = DirectoryAccount { current: Some(password.clone()), ..DirectoryAccount::with_password(1) };
+    world.directory.account("WebApp1", account);
+    world.kdc.account("WebApp1$", &Password::managed(&password), EncryptionType::Aes256);
+    let secret = "The password of the user, which nothing else says";
+    world.directory.password_of_user(secret);
+    world.write_password(secret);
+    let program = Started::new(&world);
+    assert_eq!(program.ask("token-1").await.status, 200);
+    let memory = memory(program.child.0.id());
+    // What is looked for can be found.
+    assert!(count(&memory, b"WebApp1") > 0);
+    for part in 0..8 {
+        assert_eq!(count(&memory, &password[part * 32..][..32]), 0, "part {part} of the password");
+    }
+    for part in [&text.as_bytes()[..32], &text.as_bytes()[text.len() - 32..]] {
+        assert_eq!(count(&memory, part), 0, "the password in UTF-8");
+    }
+    for part in [&secret[..20], &secret[20..]] {
+        assert_eq!(count(&memory, part.as_bytes()), 0, "the password of the user");
+    }
 }
