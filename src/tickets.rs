@@ -63,7 +63,7 @@ impl TicketsConfig {
             let (read, is_on) = (source.next().await, matches!(*settings.borrow(), TicketSettings::On(_)));
             match read {
                 Err(error) if !is_on => {
-                    drop(settings.send_replace(TicketSettings::Unknown(Failure::new(chain(&error)))))
+                    drop(settings.send_replace(TicketSettings::Unknown(Failure::new(chain(&error)))));
                 }
                 read => drop(problem.check(read, log_invalid_cas).map(|on| settings.send_replace(on))),
             }
@@ -74,7 +74,7 @@ impl TicketsConfig {
 /// Why the cluster cannot run the sidecar, as far as is known.
 async fn unusable(api: Option<&ApiServer>) -> Option<TicketSettings> {
     match read(api?, Instant::now() + CHECK_INTERVAL).await {
-        Ok(version) => (!is_at_least(&version, NATIVE_SIDECARS)).then(|| TicketSettings::TooOld(version)),
+        Ok(version) => (!is_at_least(&version, NATIVE_SIDECARS)).then_some(TicketSettings::TooOld(version)),
         Err(failure) => Some(TicketSettings::Unknown(failure)),
     }
 }

@@ -292,6 +292,7 @@ pub struct ServeArgs {
 /// How Linux pods get tickets: all of these, or none.
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "Tickets for Linux pods")]
+#[expect(clippy::struct_field_names, reason = "the flags have these names")]
 pub(super) struct TicketArgs {
     /// Inject the sidecar that gets tickets from this broker: the DNS name of its certificate.
     #[arg(long, value_name = "NAME", value_parser = dns_name, requires = "tickets_broker_address", hide_short_help = true)]
