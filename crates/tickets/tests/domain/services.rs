@@ -16,9 +16,18 @@ fn set(account: &str, attribute: &str, value: &str) {
     ));
 }
 
+/// Gives a user keys of these types: 8 is AES-128, 16 AES-256.
+fn encrypts(user: &str, types: &str) {
+    let attribute = "msDS-SupportedEncryptionTypes";
+    change(&format!(
+        "dn: CN={user},CN=Users,DC=contoso,DC=com\nchangetype: modify\nreplace: {attribute}\n{attribute}: {types}\n"
+    ));
+}
+
 #[tokio::test]
 async fn a_pod_reaches_the_services_that_the_owner_listed_until_its_permission_is_revoked() {
     user("Reachservice", "Passw0rd!Service", None);
+    encrypts("Reachservice", "24");
     for service in ["HTTP/reach.contoso.com", "MSSQLSvc/reach.contoso.com:1433"] {
         administer(&format!("spn add {service} Reachservice"));
     }
@@ -84,6 +93,7 @@ async fn a_ticket_granting_ticket_is_given_only_for_an_asterisk() {
 async fn an_account_gets_tickets_as_the_domain_lets_it() {
     let world = World::start("Kind").await;
     user("Kindservice", "Passw0rd!Service", None);
+    encrypts("Kindservice", "8");
     administer("spn add HTTP/kind.contoso.com Kindservice");
     for (name, attribute, value, expected) in [
         ("KindWeak", "msDS-SupportedEncryptionTypes", "8", (200, "")),
@@ -106,6 +116,11 @@ async fn an_account_gets_tickets_as_the_domain_lets_it() {
     agent.ready().await;
     let listed = agent.prints("klist -e");
     assert!(listed.contains("\nDefault principal: KindWeak$@CONTOSO.COM\n"), "{listed}");
+    let aes = "aes128-cts-hmac-sha1-96";
+    assert!(
+        listed.contains(&format!("  HTTP/kind.contoso.com@CONTOSO.COM\n\tEtype (skey, tkt): {aes}, {aes} \n")),
+        "{listed}"
+    );
 }
 
 /// With a lock-out after three wrong passwords, six requests leave the user its two other tries.
