@@ -1,9 +1,12 @@
 //! What a pod gets, and what ends it.
 
+use std::fs;
+
 use gmsa_test_support::{
     domain::{account, administer, change, user},
-    eventually, until,
+    eventually, repository, until,
 };
+use serde_json::{Value, json};
 
 use crate::world::{World, of_user};
 
@@ -70,6 +73,22 @@ async fn a_pod_reaches_the_services_that_the_owner_listed_until_its_permission_i
     assert!(agent.fails(who));
     let logs = world.logs();
     assert!(!logs.contains("eyJ") && !logs.contains("Passw0rd"), "{logs}");
+}
+
+/// The pod of docs/linux-pods.md in a namespace with the strictest Pod Security.
+#[tokio::test]
+async fn the_pod_of_the_page_is_taken() {
+    let world = World::start("Page").await;
+    let strict = json!({"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}});
+    world.plane.client.merge("/api/v1/namespaces/shop", &strict).await.unwrap();
+    world.user_of("web", &[]).await;
+    let page = fs::read_to_string(repository().join("docs/linux-pods.md")).unwrap();
+    let pod = page.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
+    let mut pod: Value = serde_saphyr::from_str(pod).unwrap();
+    // The page leaves the application's own settings out.
+    pod["spec"]["containers"][0]["securityContext"] = pod["spec"]["initContainers"][0]["securityContext"].clone();
+    let stored = world.plane.client.create("/api/v1/namespaces/shop/pods", &pod).await.unwrap();
+    assert_eq!(stored["spec"]["initContainers"][0]["restartPolicy"], "Always");
 }
 
 #[tokio::test]
