@@ -13,11 +13,11 @@ use std::{
 use gmsa_core::admission::Enforcement;
 use gmsa_edge::{
     memory,
-    object::ObjectName,
+    object::{ObjectName, ServiceNames},
     telemetry::{Endpoint, Levels, LogFormat},
     tls::{
         files::Files,
-        self_managed::{IssuancePolicy, SelfManagedSettings, ServiceNames},
+        self_managed::{IssuancePolicy, SelfManagedSettings},
     },
 };
 

@@ -13,11 +13,11 @@ use std::{
 use anyhow::{Context as _, bail};
 use gmsa_cluster::apiserver::ApiServer;
 use gmsa_edge::{
-    object::{self, ObjectName},
+    object::{self, ObjectName, ServiceNames},
     tls::{
         files,
         issue::Ca,
-        self_managed::{CA_CERT, ServiceNames, TLS_CERT, TLS_KEY},
+        self_managed::{CA_CERT, TLS_CERT, TLS_KEY},
     },
 };
 use k8s_openapi::api::core::v1::Secret;

@@ -15,9 +15,8 @@ use clap::{ArgAction, Args as ClapArgs, CommandFactory, FromArgMatches as _, Par
 use gmsa_core::{admission::Enforcement, credspec::is_dns_subdomain};
 use gmsa_edge::{
     duration::duration,
-    object::ObjectName,
+    object::{ObjectName, ServiceNames},
     telemetry::{Endpoint, Levels, LogFormat},
-    tls::self_managed::ServiceNames,
 };
 
 const EXAMPLES: &str = "Examples:

@@ -20,14 +20,14 @@ use gmsa_edge::{
     limits::{files_for_connections, raise_limit_of_open_files},
     memory,
     metrics::{EdgeMetrics, register},
-    object::ObjectName,
+    object::{ObjectName, ServiceNames},
     server::{Handshakes, Listener, Serving, for_handshakes, threads},
     shutdown::{Bound, Signals, Tasks},
     telemetry::{self, Levels, LogFormat, LogLimit, chain},
     tls::{
         Served,
         files::Files,
-        self_managed::{IssuancePolicy, SelfManaged, SelfManagedSettings, ServiceNames},
+        self_managed::{IssuancePolicy, SelfManaged, SelfManagedSettings},
         server_config,
     },
 };

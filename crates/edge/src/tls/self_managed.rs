@@ -20,7 +20,6 @@ use std::{
 
 use futures::{StreamExt as _, TryStreamExt as _, stream::BoxStream};
 use gmsa_cluster::apiserver::{ApiServer, jittered};
-use gmsa_core::credspec::is_dns_subdomain;
 use k8s_openapi::api::core::v1::Secret;
 use kube::core::{PartialObjectMeta, Request, WatchEvent, params::WatchParams};
 use rustls::pki_types::CertificateDer;
@@ -70,25 +69,6 @@ pub struct SelfManagedSettings {
 #[must_use]
 pub fn service_names(service: &str, namespace: &str) -> Vec<String> {
     vec![format!("{service}.{namespace}.svc"), format!("{service}.{namespace}"), service.to_owned()]
-}
-
-/// The names of a Service, of a flag.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ServiceNames(pub Vec<String>);
-
-impl ServiceNames {
-    /// Reads `NAME.NAMESPACE`.
-    ///
-    /// # Errors
-    /// What was expected.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        match text.split_once('.') {
-            Some((name, namespace)) if is_dns_subdomain(name) && is_dns_subdomain(namespace) => {
-                Ok(Self(service_names(name, namespace)))
-            }
-            _ => Err("expected NAME.NAMESPACE, both lower-case DNS names".to_owned()),
-        }
-    }
 }
 
 /// The work of one replica.
