@@ -106,15 +106,14 @@ fn ticket_spec(object: SpecObject<'_>, name: &SpecName) -> Result<TicketSpec, Re
         let value = value.filter(|value| !value.is_empty()).map(str::to_owned);
         value.ok_or_else(|| unusable(&format!("does not have DomainJoinConfig.{field}")))
     };
+    let sid = part(join.sid, "Sid")?;
+    let sid = Sid::parse(&sid)
+        .ok_or_else(|| unusable(&format!("has a DomainJoinConfig.Sid that is not a SID: {}", Quoted::new(&sid))))?;
     let account = SpecAccount {
         domain: part(join.dns_name, "DnsName")?.trim_end_matches('.').to_ascii_lowercase(),
-        domain_sid: part(join.sid, "Sid")?,
+        domain_sid: sid.to_string(),
         sam: part(join.machine_account_name, "MachineAccountName")?.trim_end_matches('$').to_lowercase(),
     };
-    if Sid::parse(&account.domain_sid).is_none() {
-        let what = format!("has a DomainJoinConfig.Sid that is not a SID: {}", Quoted::new(&account.domain_sid));
-        return Err(unusable(&what));
-    }
     Ok(TicketSpec { services, account })
 }
 
