@@ -10,6 +10,9 @@ use gmsa_test_support::domain::{administer, prints, root, user};
 
 use crate::world::{PASSWORD, World};
 
+/// What is read at once: a page.
+const PIECE: usize = 4096;
+
 /// A part of the account's password that is in no other one, as the directory gives it to the broker's user.
 fn password(account: &str, reader: &str) -> Vec<u8> {
     let login = format!("{reader}@contoso.com");
@@ -52,16 +55,27 @@ fn administer_keytab(account: &str) {
     prints(&command, "");
 }
 
-/// Whether a process has these bytes in what it can write.
+/// Whether a process has these bytes in what it can write. The allocator reserves a gigabyte, nearly all of which is empty.
 fn holds(process: u32, needle: &[u8]) -> bool {
     let maps = BufReader::new(File::open(format!("/proc/{process}/maps")).unwrap());
     let mut memory = File::open(format!("/proc/{process}/mem")).unwrap();
+    let empty = vec![0; PIECE];
     maps.lines().map(Result::unwrap).filter(|map| map.split(' ').nth(1).unwrap().starts_with("rw")).any(|map| {
         let (start, end) = map.split(' ').next().unwrap().split_once('-').unwrap();
         let [start, end] = [start, end].map(|address| u64::from_str_radix(address, 16).unwrap());
-        let mut bytes = vec![0; usize::try_from(end - start).unwrap()];
         memory.seek(SeekFrom::Start(start)).unwrap();
-        memory.read_exact(&mut bytes).is_ok() && bytes.windows(needle.len()).any(|window| window == needle)
+        // The end of the piece before: what is searched for may be in two of them.
+        let mut before = Vec::new();
+        (start..end).step_by(PIECE).any(|_| {
+            let mut piece = vec![0; PIECE];
+            if memory.read_exact(&mut piece).is_err() || piece == empty {
+                before.clear();
+                return false;
+            }
+            let bytes = [&before[..], &piece].concat();
+            before = piece[PIECE - needle.len()..].to_vec();
+            bytes.windows(needle.len()).any(|window| window == needle)
+        })
     })
 }
 
