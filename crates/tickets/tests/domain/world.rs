@@ -17,13 +17,13 @@ use gmsa_test_support::{
 use serde_json::{Value, json};
 
 const PODS: &str = "/api/v1/namespaces/shop/pods";
-const PASSWORD: &str = "Passw0rd!Broker";
+/// That of the broker's user.
+pub const PASSWORD: &str = "Passw0rd!Broker";
 
 /// The broker, with everything that it needs.
 pub struct World {
     pub plane: ControlPlane,
-    #[expect(dead_code, reason = "it ends with its owner")]
-    broker: Process,
+    pub broker: Process,
     address: SocketAddr,
     ca: String,
     /// What the names of this test in the domain begin with.
@@ -247,8 +247,7 @@ impl Pod {
 
 /// An agent, and what the containers of its pod see.
 pub struct Agent {
-    #[expect(dead_code, reason = "it ends with its owner")]
-    process: Process,
+    pub process: Process,
     /// The folder of its files.
     whole: PathBuf,
     /// The same for a program that is run where MIT's are installed.
