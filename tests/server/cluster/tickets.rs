@@ -1,18 +1,19 @@
 //! What the sidecar of Linux pods needs: a cluster with native sidecars, and the CAs of the broker in a file that changes.
 
-use std::{fs, time::SystemTime};
+use std::{fs, sync::Arc, time::SystemTime};
 
-use gmsa_core::admission::{Sidecar, TicketSettings};
+use gmsa_core::admission::{Failure, Sidecar, TicketSettings};
 use gmsa_edge::tls::issue::Ca;
 use gmsa_test_support::golden::sidecar;
 use gmsa_webhook::{config::CHECK_INTERVAL, tickets::TicketsConfig};
+use serde_json::json;
 use tokio::{
     sync::watch,
     time::{advance, pause, resume},
 };
 
-use super::*;
-use crate::support::{Fault, Verb};
+use super::{Duration, connect, failed};
+use crate::support::{Fault, SimulatedApi, Verb};
 
 const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
