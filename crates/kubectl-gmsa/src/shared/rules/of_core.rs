@@ -43,7 +43,13 @@ family! { of the core {
     // The second are the words of the chart's guard.
     NAME_WITHOUT_CONTENTS: [Refusal("but does not carry its contents"), Refusal("a gmsa cred spec name has no contents")], fix: with_contents;
     MODIFIED: [Refusal("cannot update an existing pod's gmsa settings")];
-    LINUX_NODE: [Message("windows options cannot be set for a linux pod")], fix: on_windows;
+    LINUX_NODE: [
+        Message("windows options cannot be set for a linux pod"),
+        Message("os field doesn't match node os"),
+        Message("`kubernetes.io/os` label doesn't match node label"),
+        General("podosnotsupported"),
+        General("podosselectornodelabeldoesnotmatch"),
+    ], fix: on_windows;
     PLUGIN_INPUT: [
         Message("failed to parse the plugininput parameter"),
         Message("failed to parse the secreturi field value"),
@@ -70,13 +76,14 @@ family! { of the core {
         Message("kdc_err_c_principal_unknown"),
         Message("client not found in kerberos database"),
         Message("client '*' not found in kerberos database"),
+        Message("krb5_get_init_creds: client (*) unknown"),
         Message("cannot find an object with identity"),
         Message("finddomainforaccount*unable to locate account"),
         Message("group managed service account \"*\" could not be found in the"),
         Message("a referral was returned from the server"),
         Start("failed to fetch gmsa credentials*specified account does not exist"),
         Start("failed to fetch gmsa credentials*no such object"),
-        Codes(&["ERROR_DS_NO_SUCH_OBJECT", "ERROR_DS_OBJ_NOT_FOUND"]),
+        Codes(&["ERROR_DS_NO_SUCH_OBJECT", "ERROR_DS_OBJ_NOT_FOUND", "ERROR_DS_REFERRAL"]),
         Codes(&["ERROR_NO_SUCH_USER", "STATUS_NO_SUCH_USER"]),
         RunningCodes(&["ERROR_NONE_MAPPED", "STATUS_NONE_MAPPED"]),
     ];
@@ -106,6 +113,9 @@ family! { of the core {
         Message("could not retrieve passwords for the group managed service account"),
         Message("test-adserviceaccount*false"),
         Event("directoryservice", &[2947]),
+        Event("activedirectory_domainservice", &[2947]),
+        Message("das dienstkonto kann nicht installiert werden"),
+        Message("impossible d'installer le compte de service"),
     ], remedies: {
         "did not match the target" => "Install the account on a machine of its own domain, whose supported encryption types (`msDS-SupportedEncryptionTypes`) are those of the account.",
         "service account" => "Make the machine a member of a group in `PrincipalsAllowedToRetrieveManagedPassword`, then restart it, or run `klist -li 0x3e7 purge`: it learns of its groups by a new ticket. Compare the encryption types too.",
