@@ -339,7 +339,19 @@ fn expect_one_domain(drafts: &[Draft]) -> anyhow::Result<()> {
 fn domain(path: &Path) -> anyhow::Result<Domain> {
     let text = input::text(path)?;
     // What is none of the forms gets the error of JSON.
-    let json = powershell::to_json(&text).map_or(text, |printed| printed.to_string());
+    let printed = powershell::object_with(&text, "DNSRoot");
+    if let Some(printed) = &printed {
+        let is_missing = |name: &&str| printed.get(*name).is_none_or(Value::is_null);
+        let missing: Vec<&str> =
+            ["DNSRoot", "NetBIOSName", "DomainSID", "ObjectGUID", "Forest"].into_iter().filter(is_missing).collect();
+        ensure!(
+            missing.is_empty(),
+            "{} has no {}: it was not printed, or the console cut it off; make the file by: Get-ADDomain | ConvertTo-Json",
+            path.display(),
+            missing.join(", ")
+        );
+    }
+    let json = printed.map_or(text, |printed| printed.to_string());
     Domain::from_directory(&json).with_context(|| format!("cannot read the domain from {}", path.display()))
 }
 

@@ -24,6 +24,8 @@ pub async fn nearest_in(snapshot: &Snapshot, list: &str, name: &str) -> Option<S
 
 /// The name that is most like this one: at most a third of it is wrong.
 pub fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    // Docker's credential specs are files.
+    let name = name.strip_suffix(".json").unwrap_or(name);
     let distances = known.map(|known| (strsim::osa_distance(known, name), known));
     distances.filter(|(distance, _)| *distance <= name.len() / 3).min().map(|(_, known)| known)
 }
@@ -37,6 +39,7 @@ mod tests {
         let nearest = |name| nearest(name, ["webapp1", "webapp2", "sql"].into_iter());
         assert_eq!(nearest("webap1"), Some("webapp1"));
         assert_eq!(nearest("wepapp2"), Some("webapp2"));
+        assert_eq!(nearest("sql.json"), Some("sql"));
         assert_eq!(nearest("sq"), None);
         assert_eq!(nearest("print"), None);
     }

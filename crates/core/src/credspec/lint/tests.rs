@@ -268,9 +268,17 @@ fn hostile_objects_yield_a_bounded_report() {
 
 #[test]
 fn suggested_names_can_be_created() {
-    for (name, expected) in
-        [("gmsa-WebApp1", "gmsa-webapp1"), ("Web_App$", "web-app"), ("--", "gmsa"), ("a..b.", "a.b"), ("É", "gmsa")]
-    {
+    for (name, expected) in [
+        ("gmsa-WebApp1", "gmsa-webapp1"),
+        ("Web_App$", "web-app"),
+        ("--", "gmsa"),
+        ("a..b.", "a.b"),
+        ("É", "gmsa"),
+        ("file://webapp1.json", "webapp1"),
+        ("CONTOSO\\WebApp1$", "webapp1"),
+        ("CONTOSO\\", "contoso"),
+        ("webapp1.json", "webapp1.json"),
+    ] {
         assert_eq!(suggest_name(name), expected);
     }
 }

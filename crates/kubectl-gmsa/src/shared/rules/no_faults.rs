@@ -59,7 +59,11 @@ pub(super) static NO_FAULTS: &[(&[Words], &str)] = &[
         "DNS finds a domain controller, and it answers. It proves no logon: `nltest /sc_verify:DOMAIN` does.",
     ),
     (
-        &[Message("udp * noerror qr,tc"), Message("udp * noerror qr,aa,tc"), Message("truncated, retrying in tcp mode")],
+        &[
+            Message("udp * noerror qr,tc"),
+            Message("udp * noerror qr,aa,tc"),
+            Message("truncated, retrying in tcp mode"),
+        ],
         "The answer is too long for UDP and was cut off (`tc`), so the client repeats its query over TCP: TCP 53 must be open on the whole way to the DNS servers of the domain.",
     ),
     (

@@ -228,8 +228,9 @@ pub fn instead_of(name: &str) -> Fix {
 }
 
 fn name_instead(names: &Names<'_>) -> Option<Fix> {
-    let yaml = "windowsOptions:\n  gmsaCredentialSpecName: NAME  # instead of gmsaCredentialSpec";
-    names.slot.map(|_| Fix::write(yaml))
+    // The name is mostly in the field for the contents.
+    let name = names.slot?.contents.filter(|contents| is_dns_subdomain(contents)).unwrap_or("NAME");
+    Some(Fix::write(format!("windowsOptions:\n  gmsaCredentialSpecName: {name}  # instead of gmsaCredentialSpec")))
 }
 
 fn with_contents(names: &Names<'_>) -> Option<Fix> {
