@@ -16,9 +16,10 @@ use crate::shared::{
     connection::{Connection, block_on},
     credspecs::{findings, is_credential_spec, located},
     directory::{DirectoryOptions, Source, opened},
-    input,
+    input, names,
     output::{Filter, Format, Report},
     print,
+    snapshot::Snapshot,
 };
 use gmsa_cluster::{
     manifests::{Document, Manifests},
@@ -504,7 +505,11 @@ async fn of_cluster(names: &[SpecName], connection: &Connection) -> anyhow::Resu
     let mut all = Manifests::default();
     for name in names {
         let spec: Option<Value> = cluster.find(&format!("{}/{name}", collection())).await?;
-        let spec = spec.with_context(|| format!("there is no credential spec {name} in the cluster"))?;
+        let Some(spec) = spec else {
+            let nearest = names::nearest_in(&Snapshot::of(cluster), &collection(), name.as_str()).await;
+            let nearest = nearest.map(|nearest| format!(": is {nearest} meant?")).unwrap_or_default();
+            bail!("there is no credential spec {name} in the cluster{nearest}");
+        };
         let mut document = Document::of_api(name.as_str(), &format!("{GROUP}/{VERSION}"), KIND, &spec);
         // There is no file, so there is no line.
         document.location.position = None;

@@ -1,6 +1,6 @@
 //! Names that nothing has: an empty answer about one of them is no answer.
 
-use anyhow::bail;
+use anyhow::{anyhow, bail};
 use serde_json::Value;
 
 use super::snapshot::Snapshot;
@@ -13,6 +13,16 @@ pub async fn expect(snapshot: &Snapshot, what: &str, list: &str, name: &str) -> 
         Some(nearest) => bail!("there is no {what}: is {nearest} meant?"),
         None => bail!("there is no {what}"),
     }
+}
+
+/// What to say of an object that is not there: its namespace is not there either, or another has nearly its name.
+pub async fn missing(snapshot: &Snapshot, what: &str, namespace: &str, list: &str, name: &str) -> anyhow::Error {
+    let of_namespace = format!("namespace {namespace}");
+    if let Err(missing) = expect(snapshot, &of_namespace, "/api/v1/namespaces", namespace).await {
+        return missing;
+    }
+    let nearest = nearest_in(snapshot, list, name).await.map(|nearest| format!(": is {nearest} meant?"));
+    anyhow!("there is no {what}{}", nearest.unwrap_or_default())
 }
 
 /// The name in a list that is most like this one.
