@@ -338,7 +338,7 @@ family! { "Clients of services" {
             Codes(&["ERROR_BAD_NET_NAME", "STATUS_BAD_NETWORK_NAME"]),
         ],
         remedies: {
-            "network path was not found" => "The server of the share is not reached by this name: look at DNS and at TCP 445, and try it by address too. If that alone works on containerd, set `EnableCompartmentNamespace` on the node: docs/troubleshooting.md, Network shares.",
+            "network path was not found" | "netzwerkpfad wurde nicht" | "chemin réseau" => "The server of the share is not reached by this name: look at DNS and at TCP 445, and try it by address too. If that alone works on containerd, set `EnableCompartmentNamespace` on the node: docs/troubleshooting.md, Network shares.",
         };
     SHARE_DENIED: "share-denied", Error, "The identity reaches a share but may not open it.",
         "Give `CONTOSO\\NAME$` the right in both places: the permissions of the share, and those of the file system behind it. Open it by its DNS name: an address leads to NTLM.",
@@ -349,6 +349,7 @@ family! { "Clients of services" {
             Codes(&["ERROR_LOGIN_WKSTA_RESTRICTION"])],
         remedies: {
             "login_wksta_restriction" => "The server offers a logon as guest, or without signing, which this Windows refuses: open the share by its DNS name, as the gMSA, so that Kerberos is used. A server that allows guests alone has to be changed.",
+            "new-smbglobalmapping : the *password" => "The user or the password that was given with the share is wrong: correct them, for a volume in its Secret (`nodeStageSecretRef`). A global mapping never uses the gMSA: to use it, let the process open `\\\\SERVER\\SHARE` itself.",
             "ioexception" => "The server of the share got no identity that it takes: run the process as NETWORK SERVICE, open the share by its DNS name, and check `klist get cifs/SERVER` in the container.",
             "password is " => "The user or the password that was given with the share is wrong: Windows opens it with them, and not with the gMSA. Give none, so that the process opens it as the gMSA, or correct them.",
         };

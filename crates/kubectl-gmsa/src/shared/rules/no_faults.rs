@@ -16,8 +16,9 @@ pub(super) static SURROUNDINGS: &[&str] = &[
     "untolerated taint {os: linux}",
     "untolerated taint {kubernetes.io/os: linux}",
     // The search list of a pod appends the domain of the cluster to each name.
-    "in _ldap._tcp*.cluster.local. * nxdomain",
-    "in _kerberos._tcp*.cluster.local. * nxdomain",
+    "srv in _ldap._tcp*.cluster.local. * nxdomain",
+    "srv in _kerberos._tcp*.cluster.local. * nxdomain",
+    "any in _ldap._tcp*.cluster.local. * nxdomain",
 ];
 
 /// What says that a step succeeded, or is part of every logon.

@@ -149,8 +149,6 @@ family! { "Pods" {
             Message("windows system error 1312,new-smbglobalmapping"),
             Message("new-smbglobalmapping : the parameter is incorrect"),
             Message("new-smbglobalmapping : a specified logon session does not exist"),
-            Message("new-smbglobalmapping : the specified network password is not correct"),
-            Message("new-smbglobalmapping : the user name or password is incorrect"),
             Message("new-smbglobalmapping : multiple connections"),
             Message("smb mapping failed with error"),
             Message("invalid parameter(username"),

@@ -59,11 +59,11 @@ impl WindowsStatus {
                 let known = [(Phase::Start, start), (Phase::Running, running)];
                 let known = known.into_iter().filter_map(|(of, rule)| Some((Some(of), rule?)));
                 // A code without a meaning in the phase of the text keeps its meaning in the other phase, which is named.
-                let other = known.clone().all(|(of, _)| of != phase);
+                let other = !self.is_vague() && known.clone().all(|(of, _)| of != phase);
                 known.filter(|(of, _)| phase.is_none() || other || *of == phase).collect()
             }
         };
-        Some(Explanation { found: self.found(), meaning: Meaning::Fault(rules) })
+        (!rules.is_empty()).then(|| Explanation { found: self.found(), meaning: Meaning::Fault(rules) })
     }
 
     /// Whether anything can fail with it, so that it says something only where a logon or the start of a container failed.
@@ -244,7 +244,6 @@ pub(super) static MESSAGES: &[(&str, &str)] = &[
     ("NTE_NO_KEY", "key does not exist"),
     ("NTE_NO_KEY", "schlüssel ist nicht vorhanden"),
     ("NTE_NO_KEY", "la clé n'existe pas"),
-    ("ERROR_DS_LOCAL_ERROR", "a local error has occurred"),
     ("ERROR_DS_UNWILLING_TO_PERFORM", "server is unwilling to process the request"),
     ("SEC_E_UNTRUSTED_ROOT", "certificate chain was issued by an authority that is not trusted"),
     ("SEC_E_CERT_EXPIRED", "received certificate has expired"),
