@@ -99,6 +99,10 @@ fn cells(line: &str, separator: char) -> Option<Vec<String>> {
 fn list(lines: &[&str]) -> Option<Vec<Value>> {
     let mut objects: Vec<Vec<(String, String)>> = vec![Vec::new()];
     for line in lines {
+        // Another object may have other fields: nothing of one counts for the other.
+        if line.trim().is_empty() && objects.last().is_some_and(|fields| fields.len() > 1) {
+            objects.push(Vec::new());
+        }
         let field = line.split_once(" :").filter(|(name, _)| {
             let name = name.trim();
             !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "-_.".contains(c))
@@ -218,8 +222,8 @@ mod tests {
             "#TYPE Microsoft.ActiveDirectory.Management.ADDomain\r\n\"Name\",\"Said\"\r\n\"a\",\"x \"\"y\"\", z\"\r\n";
         assert_eq!(to_json(csv), Some(json!({"Name": "a", "Said": "x \"y\", z"})));
         assert_eq!(to_json("\"Name\";\"Said\"\n\"a\";\"x, y\"\n"), Some(json!({"Name": "a", "Said": "x, y"})));
-        let both = "Name : a\nSid : S-1\n\nName : b\nDNSRoot : contoso.com\n";
-        assert_eq!(object_with(both, "DNSRoot"), Some(json!({"Name": "b", "DNSRoot": "contoso.com"})));
+        let both = "Name : a\nObjectGUID : 1\n\n\nDNSRoot : contoso.com\nObjectGUID : 2\n";
+        assert_eq!(object_with(both, "DNSRoot"), Some(json!({"DNSRoot": "contoso.com", "ObjectGUID": 2})));
         let table = "\nName    SamAccountName Enabled\n----    -------------- -------\nWebApp1 WebApp1$       True\nLong    VeryLongNam... False\n\n";
         assert_eq!(
             to_json(table),

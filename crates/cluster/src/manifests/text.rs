@@ -232,7 +232,7 @@ fn of_others(fields: &RawFields<'_>) -> Option<String> {
         "this is for people: give what `kubectl get KIND NAME -n NAMESPACE -o yaml` prints"
     } else if has(&["services"]) {
         "this is for Docker Compose: in Kubernetes a Pod names its credential spec in `securityContext.windowsOptions.gmsaCredentialSpecName`"
-    } else if fields.contains_key("gmsaCredentialSpecName") || fields.values().any(|value| is_of_values(&value)) {
+    } else if fields.contains_key("gmsaCredentialSpecName") || fields.values().any(is_of_values) {
         "these are the values of a chart: check what it renders, `helm template CHART -f FILE | kubectl gmsa check -f -`"
     } else {
         return None;
