@@ -87,6 +87,10 @@ windows *WORD:
 e2e-directory *WORD:
     tests/directory.sh {{ WORD }}
 
+# The broker and the agent between a real control plane and the same domain: both tests' needs.
+e2e-tickets *WORD:
+    tests/directory.sh --tickets {{ WORD }}
+
 # What a review costs inside the core, by criterion.
 bench-decide *ARGS:
     cargo bench --locked --profile dist --package gmsa-bench-decide -- {{ ARGS }}
@@ -94,6 +98,10 @@ bench-decide *ARGS:
 # What a review costs above the baseline, by wrk on loopback; `just bench --write` updates docs/measurements.md.
 bench *ARGS:
     python3 benches/baseline.py {{ ARGS }}
+
+# Processor time of the broker for a request of two tickets, beside a simulated directory, KDC and API server.
+bench-tickets *ARGS:
+    cargo bench --locked --profile dist --package gmsa-tickets --bench tickets -- {{ ARGS }}
 
 alias siege := attacks
 
@@ -133,7 +141,7 @@ e2e-install *WORD:
 generate:
     UPDATE_SNAPSHOTS=1 cargo test --locked --test chart
 
-# The image of the webhook, or of the plugin (kubectl-gmsa), built by buildah, started and checked; it is in target/image, with the webhook's bill of materials.
+# The image of the webhook, of gmsa-tickets or of the plugin (kubectl-gmsa), built by buildah, started and checked; it is in target/image, with its bill of materials.
 image ARCH="amd64" PROGRAM="gmsa-webhook":
     deploy/image.sh {{ ARCH }} {{ PROGRAM }}
 

@@ -39,11 +39,11 @@ tar_gz() {
 images() {
   local arch program
   for arch in amd64 arm64; do
-    for program in gmsa-webhook kubectl-gmsa; do
+    for program in gmsa-webhook gmsa-tickets kubectl-gmsa; do
       deploy/image.sh "$arch" "$program"
       mv "$target_folder/image/$program-$version-$arch.oci.tar" "$folder"
     done
-    mv "$target_folder/image/gmsa-webhook-$version-$arch.cdx.json" "$folder"
+    mv "$target_folder"/image/gmsa-{webhook,tickets}-"$version-$arch.cdx.json" "$folder"
   done
 }
 
@@ -59,7 +59,7 @@ manifests() {
   stamped=$(mktemp -d)
   python3 deploy/stamp.py "$IMAGE" "$SOURCE" "$stamped"
   local chart
-  for chart in gmsa-webhook gmsa-accounts; do
+  for chart in gmsa-webhook gmsa-accounts gmsa-tickets; do
     tar_gz "$folder/$chart-$version.tgz" "$stamped" "$chart"
     helm show chart "$folder/$chart-$version.tgz" >/dev/null
   done

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Builds the image of the webhook or of the plugin for one architecture, starts it as a kubelet would, and writes it as an OCI archive to
-# target/image, for the webhook with its bill of materials (deploy/plugin.sh writes the plugin's). Needs Rust, a C compiler, Python 3,
+# Builds the image of the webhook, of gmsa-tickets or of the plugin for one architecture, starts it as a kubelet would, and writes it as an
+# OCI archive to target/image, with its bill of materials (deploy/plugin.sh writes the plugin's). Needs Rust, a C compiler, Python 3,
 # curl and buildah, but no daemon, no registry and no network; for a foreign architecture its Rust target, its C compiler and
 # qemu-user-static; root, or `buildah unshare deploy/image.sh`. The variable IMAGE is the name under which the webhook's image is published;
-# the plugin's image is beside it.
-# usage: deploy/image.sh [amd64|arm64 [gmsa-webhook|kubectl-gmsa]]
+# the other images are beside it.
+# usage: deploy/image.sh [amd64|arm64 [gmsa-webhook|gmsa-tickets|kubectl-gmsa]]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 readonly ARCH=${1:-amd64} PROGRAM=${2:-gmsa-webhook}
-readonly LIMIT=12 # MiB, of the webhook's binary
+readonly LIMIT=12 # MiB, of the binary of the webhook or of gmsa-tickets
 # shellcheck source=deploy/common.sh
 . deploy/common.sh
 
@@ -27,8 +27,9 @@ context=$target_folder/image
 webhook=${IMAGE:-localhost/gmsa-webhook}
 case $PROGRAM in
   gmsa-webhook) what=webhook image=$webhook file=Dockerfile ;;
+  gmsa-tickets) what=tickets image=${webhook%/*}/gmsa-tickets file=Dockerfile.tickets ;;
   kubectl-gmsa) what=plugin image=${webhook%/*}/kubectl-gmsa file=Dockerfile.plugin ;;
-  *) failed "unknown program $PROGRAM: gmsa-webhook and kubectl-gmsa are known" ;;
+  *) failed "unknown program $PROGRAM: gmsa-webhook, gmsa-tickets and kubectl-gmsa are known" ;;
 esac
 image+=:$version
 [[ $ARCH == amd64 ]] || image+=-$ARCH
@@ -39,15 +40,15 @@ export BUILDAH_ISOLATION=chroot STORAGE_DRIVER=vfs
 
 # A static binary with glibc: its allocator is faster with many threads than musl's. Since glibc 2.34 it looks up names without shared
 # libraries where nsswitch.conf is missing, as in the image.
-build_webhook() {
-  local binary=$target_folder/$target/dist/gmsa-webhook
-  build_dist dist "$target" "$linker" "-C target-feature=+crt-static $(rust_lld)" gmsa-webhook
+build_static() {
+  local binary=$target_folder/$target/dist/$PROGRAM
+  build_dist dist "$target" "$linker" "-C target-feature=+crt-static $(rust_lld)" "$PROGRAM"
   check_size "$binary" "$LIMIT"
   if readelf --program-headers --wide "$binary" | grep -q ' INTERP '; then
     failed "$binary is not static: it names a dynamic loader"
   fi
-  cp "$binary" "$context/$ARCH/gmsa-webhook"
-  python3 deploy/sbom.py "$target" "$linker" gmsa-webhook >"$context/gmsa-webhook-$version-$ARCH.cdx.json"
+  cp "$binary" "$context/$ARCH/$PROGRAM"
+  python3 deploy/sbom.py "$target" "$linker" "$PROGRAM" >"$context/$PROGRAM-$version-$ARCH.cdx.json"
 }
 
 # The program of the plugin's archive.
@@ -122,6 +123,16 @@ try_webhook() {
   failed "it is not ready after 10 seconds: $(tail -n 1 "$log")"
 }
 
+# Asks an agent for tickets that it has not got: its folder is the only one that it may write.
+try_tickets() {
+  local root=$1 extras=$2 answer
+  mkdir "$extras/gmsa"
+  chmod -R a+rX "$extras"
+  answer=$(start "$root" "$extras" "${emulator[@]}" /gmsa-tickets agent ready --folder /gmsa 2>&1) && failed "it finds tickets where there are none: $answer"
+  [[ $answer == *'no tickets'* ]] || failed "it says where there are no tickets: $answer"
+  echo "$image: looks for tickets as 65532 with a read-only root"
+}
+
 # Checks manifests with it.
 try_plugin() {
   local root=$1 extras=$2 answer
@@ -161,7 +172,7 @@ check() {
 }
 
 mkdir -p "$context/$ARCH"
-"build_$what"
+if [[ $what == plugin ]]; then build_plugin; else build_static; fi
 package
 check
 write_archive

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Pushes a release's images (the webhook as IMAGE, the plugin as `kubectl-gmsa` beside it, each as one manifest list) and its charts, and
-# prints their digests as `image=…`, `plugin=…`, `chart=…` and `accounts=…`. Log in to the registry with buildah and helm first.
+# Pushes a release's images (the webhook as IMAGE, `gmsa-tickets` and the plugin `kubectl-gmsa` beside it, each as one manifest list) and its
+# charts, and prints their digests as `image=…`, `tickets=…`, `plugin=…`, `chart=…`, `accounts=…` and `tickets_chart=…`. Log in to the registry
+# with buildah and helm first.
 # usage: deploy/publish.sh FOLDER IMAGE CHARTS
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -29,6 +30,8 @@ push_chart() {
   echo "$1=$(sed -n 's/^Digest: //p' <<<"$pushed")"
 }
 push_image image gmsa-webhook "$IMAGE"
+push_image tickets gmsa-tickets "${IMAGE%/*}/gmsa-tickets"
 push_image plugin kubectl-gmsa "${IMAGE%/*}/kubectl-gmsa"
 push_chart chart gmsa-webhook
 push_chart accounts gmsa-accounts
+push_chart tickets_chart gmsa-tickets

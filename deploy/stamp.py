@@ -2,8 +2,8 @@
 
 usage: deploy/stamp.py IMAGE SOURCE FOLDER
 
-IMAGE is the repository of the image, without a tag, beside which the chart is in `charts/`; SOURCE the address of the source repository. FOLDER gets `gmsa-webhook/` and `gmsa-accounts/`, the charts, to
-be packed, `gmsa-webhook.yaml`, which `kubectl apply` takes, the same for older clusters, the `kustomization.yaml` of the first, and `gmsa-static-policies.yaml`, for the disk of a control plane. The CRD is in none of
+IMAGE is the repository of the image, without a tag, beside which the charts are in `charts/`; SOURCE the address of the source repository. FOLDER gets the charts as `gmsa-webhook/`, `gmsa-accounts/`
+and `gmsa-tickets/`, to be packed, `gmsa-webhook.yaml`, which `kubectl apply` takes, the same for older clusters, the `kustomization.yaml` of the first, and `gmsa-static-policies.yaml`, for the disk of a control plane. The CRD is in none of
 them: `kubectl delete` of the manifest would delete every credential spec. Needs helm.
 """
 
@@ -17,6 +17,8 @@ import textwrap
 
 CHART = pathlib.Path("charts/gmsa-webhook")
 ACCOUNTS = pathlib.Path("charts/gmsa-accounts")
+TICKETS = pathlib.Path("charts/gmsa-tickets")
+PLATFORMS = ["linux/amd64", "linux/arm64"]
 
 
 def replaced(text, old, new):
@@ -75,6 +77,42 @@ def accounts(image, source, version, folder):
     (target / "README.md").write_text(linked(readme, source, version), encoding="utf-8")
 
 
+def stamp(file, *changed):
+    """Replaces in a file of a chart the one place of each pair."""
+    text = file.read_text(encoding="utf-8")
+    for old, new in changed:
+        text = replaced(text, old, new)
+    file.write_text(text, encoding="utf-8")
+
+
+def tickets(image, source, version, folder):
+    """The chart of the broker for Linux pods."""
+    target = folder / "gmsa-tickets"
+    shutil.copytree(TICKETS, target)
+    registry = image.rpartition("/")[0]
+    image, runbook = f"{registry}/gmsa-tickets", f"{source}/blob/v{version}/docs/linux-pods.md"
+    stamp(
+        target / "values.yaml",
+        ("\n  repository: gmsa-tickets\n", f"\n  repository: {image}\n"),
+        ("\n  runbookUrl: docs/linux-pods.md\n", f"\n  runbookUrl: {runbook}\n"),
+    )
+    stamp(
+        target / "values.schema.json",
+        ('"default": "gmsa-tickets"', f'"default": "{image}"'),
+        ('"default": "docs/linux-pods.md"', f'"default": "{runbook}"'),
+    )
+    images = [{"name": "gmsa-tickets", "image": f"{image}:{version}", "platforms": PLATFORMS}]
+    describe(target, source, version, r"gmsa-tickets", {"artifacthub.io/images": json.dumps(images)})
+    stamp(
+        target / "README.md",
+        ("helm install gmsa-tickets charts/gmsa-tickets ", f"helm install gmsa-tickets oci://{registry}/charts/gmsa-tickets --version {version} "),
+        ('`"gmsa-tickets"` | Image', f'`"{image}"` | Image'),
+        ('`"docs/linux-pods.md"`', f'`"{runbook}"`'),
+    )
+    readme = target / "README.md"
+    readme.write_text(linked(readme.read_text(encoding="utf-8"), source, version), encoding="utf-8")
+
+
 def chart(image, source, version, folder):
     target = folder / "gmsa-webhook"
     shutil.copytree(CHART, target)
@@ -91,11 +129,10 @@ def chart(image, source, version, folder):
     questions = (target / "questions.yaml").read_text(encoding="utf-8")
     questions = replaced(questions, "\n    default: gmsa-webhook\n", f"\n    default: {image}\n")
     (target / "questions.yaml").write_text(questions, encoding="utf-8")
-    platforms = ["linux/amd64", "linux/arm64"]
-    images = [{"name": "gmsa-webhook", "image": f"{image}:{version}", "platforms": platforms}]
+    images = [{"name": "gmsa-webhook", "image": f"{image}:{version}", "platforms": PLATFORMS}]
     links = [{"name": "install", "url": f"{source}/blob/v{version}/docs/install.md"}]
-    # Not what is about the other chart, and not what is about the plugin's commands.
-    about = r"^(?!.*gmsa-accounts)(?!`(kubectl gmsa|check|doctor|outdated)\b).*\b([Cc]hart|[Hh]elm|values|Values|[Aa]lerts?|dashboard|CRD)\b"
+    # Not what is about the other charts, and not what is about the plugin's commands.
+    about = r"^(?!.*gmsa-(accounts|tickets))(?!`(kubectl gmsa|check|doctor|outdated)\b).*\b([Cc]hart|[Hh]elm|values|Values|[Aa]lerts?|dashboard|CRD)\b"
     describe(target, source, version, about, {"artifacthub.io/images": json.dumps(images), "artifacthub.io/links": json.dumps(links)})
     readme = (target / "README.md").read_text(encoding="utf-8")
     charts = image.rpartition("/")[0] + "/charts"
@@ -161,6 +198,7 @@ def main():
     version = re.search('^version: (.+)$', (CHART / "Chart.yaml").read_text(encoding="utf-8"), re.MULTILINE)[1]
     target = chart(image, source, version, folder)
     accounts(image, source, version, folder)
+    tickets(image, source, version, folder)
     older = f"gmsa-webhook-{version}-kubernetes-1.25.yaml"
     manifest(target, folder, "gmsa-webhook.yaml", "1.28", f"For Kubernetes 1.28 and later, which has match conditions; {older} is for 1.25 to 1.27.")
     manifest(target, folder, "gmsa-webhook-kubernetes-1.25.yaml", "1.25", "For Kubernetes 1.25 to 1.27: the API server asks about every pod (docs/install.md, older clusters).")

@@ -13,7 +13,7 @@ use std::{
 use gmsa_core::admission::Enforcement;
 use gmsa_edge::{
     memory,
-    object::ObjectName,
+    object::{ObjectName, ServiceNames},
     telemetry::{Endpoint, Levels, LogFormat},
     tls::{
         files::Files,
@@ -30,7 +30,7 @@ use crate::{
 mod args;
 
 use args::CertificateArgs;
-pub use args::{Args, CertsCommand, Command, InspectArgs, IssueArgs, ServeArgs, ServiceNames, TestArgs};
+pub use args::{Args, CertsCommand, Command, InspectArgs, IssueArgs, ServeArgs, TestArgs};
 
 /// How often the webhook configurations and a self-managed Secret are read. While a `caBundle` is overwritten, no pods are
 /// admitted.

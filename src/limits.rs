@@ -106,10 +106,6 @@ pub const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a review makes look-ups that only warnings need. The chart gives those of workloads 2 s.
 pub const ADVICE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How long what a client still sends is read and dropped before a request is refused: a socket that is closed while there are
-/// bytes to read resets the connection, and a client that is still writing loses its answer.
-pub const LINGER_TIMEOUT: Duration = Duration::from_secs(2);
-
 /// How long a connection may stay open without a request, and how long a head may take. Longer than Go's 90 s, so that the API
 /// server is the one that closes, and never sends a review into a connection that is being closed.
 pub const IDLE_TIMEOUT: Duration = Duration::from_secs(150);

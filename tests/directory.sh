@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Runs the plugin's tests against a real Active Directory domain: Samba of Debian 13, in a network namespace of its own, with LDAP over TLS, a DNS
+# Runs the plugin's tests, or those of gmsa-tickets, against a real Active Directory domain: Samba of Debian 13, in a network namespace of its own, with LDAP over TLS, a DNS
 # that knows its controller, and a KDS root key, so that it makes the passwords of group Managed Service Accounts. It needs root, mmdebstrap,
-# iproute2, openssl and `script` of util-linux, and the mirror that apt uses; what it installs it keeps in target/directory.
-# usage: tests/directory.sh [WORD...]   words pick tests
+# iproute2, openssl and `script` of util-linux, and the mirror that apt uses; what it installs it keeps in target/directory. The tests of
+# gmsa-tickets need kube-apiserver and etcd too, in the folder that KUBEBUILDER_ASSETS names.
+# usage: tests/directory.sh [--tickets] [WORD...]   words pick tests
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -11,6 +12,11 @@ readonly ADDRESS=10.0.0.1
 folder=$(cargo metadata --format-version 1 --no-deps --offline | python3 -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')/directory
 root=$folder/root
 tls=$folder/tls
+
+# It starts itself again, in a namespace.
+[[ ${1-} != --tickets ]] || { shift && export PACKAGE=gmsa-tickets; }
+package=${PACKAGE-kubectl-gmsa} test=directory
+[[ $package == kubectl-gmsa ]] || test=domain
 
 failed() {
   printf 'directory: %s\n' "$*" >&2
@@ -73,6 +79,14 @@ answers() {
   (: <"/dev/tcp/$ADDRESS/636") 2>/dev/null
 }
 
+# The broker finds the controller as a pod does: by the DNS of its node.
+resolve_domain() {
+  local file
+  for file in hosts resolv.conf; do
+    mount --bind "$root/etc/$file" "$(readlink -f "/etc/$file")"
+  done
+}
+
 # In namespaces of its own: everything that was started ends with them.
 serve_and_test() {
   ip link set lo up
@@ -87,7 +101,8 @@ serve_and_test() {
     sleep 0.1
   done
   answers || failed "the domain controller does not answer: $folder/samba.log"
-  DOMAIN_ROOT=$root cargo test --locked --offline -p kubectl-gmsa --test directory -- --test-threads=2 "$@"
+  [[ $package == kubectl-gmsa ]] || resolve_domain
+  DOMAIN_ROOT=$root cargo test --locked --offline -p "$package" --test $test -- --test-threads=2 "$@"
 }
 
 if [[ ${1-} == --in-namespace ]]; then
@@ -100,5 +115,5 @@ for tool in mmdebstrap ip openssl script unshare; do
   command -v $tool >/dev/null || failed "needs $tool"
 done
 install_samba
-cargo test --locked -p kubectl-gmsa --test directory --no-run
+cargo test --locked -p "$package" --test $test --no-run
 exec unshare --net --mount --pid --fork --kill-child --mount-proc "$0" --in-namespace "$@"

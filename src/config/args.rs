@@ -14,10 +14,9 @@ use clap::{ArgAction, Args as ClapArgs, CommandFactory, FromArgMatches as _, Par
 
 use gmsa_core::{admission::Enforcement, credspec::is_dns_subdomain};
 use gmsa_edge::{
-    duration::go_duration,
-    object::ObjectName,
+    duration::duration,
+    object::{ObjectName, ServiceNames},
     telemetry::{Endpoint, Levels, LogFormat},
-    tls::self_managed,
 };
 
 const EXAMPLES: &str = "Examples:
@@ -161,7 +160,7 @@ pub struct IssueArgs {
     pub folder: PathBuf,
 
     /// Service whose names the certificate is for.
-    #[arg(long, value_name = "NAME.NAMESPACE", value_parser = service_names)]
+    #[arg(long, value_name = "NAME.NAMESPACE", value_parser = ServiceNames::parse)]
     pub service: Option<ServiceNames>,
 
     /// DNS name or IP address that the certificate is for; may be given several times.
@@ -306,7 +305,7 @@ pub(super) struct CertificateArgs {
     pub(super) self_managed_secret: Option<ObjectName>,
 
     /// Service whose names the self-managed certificate is for.
-    #[arg(long, value_name = "NAME.NAMESPACE", value_parser = service_names, requires = "self_managed_secret")]
+    #[arg(long, value_name = "NAME.NAMESPACE", value_parser = ServiceNames::parse, requires = "self_managed_secret")]
     pub(super) self_managed_service: Option<ServiceNames>,
 
     /// Webhook configuration whose caBundle gets the CA.
@@ -399,23 +398,6 @@ fn at_least_one(text: &str) -> Result<usize, String> {
     }
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
-    go_duration(text).ok_or_else(|| "expected a duration with units, such as 10s, 1m30s or 500ms".to_owned())
-}
-
 fn dns_name(text: &str) -> Result<String, String> {
     if is_dns_subdomain(text) { Ok(text.to_owned()) } else { Err("expected a lower-case DNS name".to_owned()) }
-}
-
-/// The names of a Service.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ServiceNames(pub Vec<String>);
-
-fn service_names(text: &str) -> Result<ServiceNames, String> {
-    match text.split_once('.') {
-        Some((name, namespace)) if is_dns_subdomain(name) && is_dns_subdomain(namespace) => {
-            Ok(ServiceNames(self_managed::service_names(name, namespace)))
-        }
-        _ => Err("expected NAME.NAMESPACE, both lower-case DNS names".to_owned()),
-    }
 }

@@ -10,6 +10,7 @@ use crate::{
     files::{asked, executable, objects, text, yaml},
     helm::CHART,
     snapshot::assert_file,
+    tickets::TICKETS,
 };
 
 const IMAGE: &str = "registry.example.com/gmsa/gmsa-webhook";
@@ -27,13 +28,13 @@ fn stamped() -> tempfile::TempDir {
     folder
 }
 
-/// `released` holds what a release changes in both charts, as `diff` shows it, and the images and objects of both manifests.
+/// `released` holds what a release changes in the charts, as `diff` shows it, and the images and objects of both manifests.
 #[test]
 fn the_charts_and_manifests_of_a_release_are_as_recorded() {
     let folder = stamped();
     let released = folder.path().to_str().unwrap();
     let mut found = String::new();
-    for chart in [CHART, ACCOUNTS] {
+    for chart in [CHART, ACCOUNTS, TICKETS] {
         let stamped = format!("{released}/{}", chart.strip_prefix("charts/").unwrap());
         let output = Command::new("diff").args(["-r", "-U0", chart, &stamped]).env("LC_ALL", "C").output().unwrap();
         let difference = String::from_utf8(output.stdout).unwrap().replace(released, "released");
@@ -81,7 +82,7 @@ fn the_changes_of_a_chart_are_of_its_version() {
     }
     let section = |version: &str, what: &str| format!("## [{version}] - 2026-01-01\n\n### {what}\n\n");
     let log = format!(
-        "# Changelog\n\n## [Unreleased]\n\n{}The chart:\n\n- The [chart](docs/install.md) renders `a`: b. More\n  of it.\n- `gmsa-accounts` names entries; and more, by Helm.\n- `check` of a chart.\n\n{}- Helm, before.\n",
+        "# Changelog\n\n## [Unreleased]\n\n{}The chart:\n\n- The [chart](docs/install.md) renders `a`: b. More\n  of it.\n- `gmsa-accounts` names entries; and more, by Helm.\n- `check` of a chart.\n- The chart `gmsa-tickets` has values.\n\n{}- Helm, before.\n",
         section(VERSION, "Fixed"),
         section("0.0.1", "Added"),
     );
@@ -92,6 +93,7 @@ fn the_changes_of_a_chart_are_of_its_version() {
     let fixed = |description: &str| vec![json!({"kind": "fixed", "description": description})];
     assert_eq!(changes(&out, "gmsa-webhook"), fixed("The chart renders `a`: b."));
     assert_eq!(changes(&out, "gmsa-accounts"), fixed("`gmsa-accounts` names entries"));
+    assert_eq!(changes(&out, "gmsa-tickets"), fixed("The chart `gmsa-tickets` has values."));
 }
 
 /// The plugin's archives, without the version.
@@ -146,7 +148,7 @@ fn everything_is_in_the_checksums() {
 
 /// With stand-ins for buildah and helm, which write down what they are asked for and give a digest for each push; `pushed` has what is printed and asked.
 #[test]
-fn both_images_and_both_charts_are_pushed() {
+fn all_images_and_all_charts_are_pushed() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log");
     for name in ["buildah", "helm"] {

@@ -18,7 +18,7 @@ use crate::{
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// What the expressions of the workflow are. One that is not among them fails the walk.
+/// What the expressions of the workflow are. An unknown expression fails the walk.
 const CONTEXT: [(&str, &str); 4] = [
     ("vars.REGISTRY", "registry.example.com/gmsa"),
     ("github.server_url", "https://git.example.com"),
@@ -286,16 +286,22 @@ fn what_is_attached_can_be_verified_by_a_line_of_the_page() {
     let page = text("docs/install.md");
     for line in [
         "cosign verify REGISTRY/gmsa-webhook:",
+        "cosign verify REGISTRY/gmsa-tickets:",
         "cosign verify REGISTRY/kubectl-gmsa:",
         "cosign verify REGISTRY/charts/gmsa-webhook:",
         "cosign verify REGISTRY/charts/gmsa-accounts:",
+        "cosign verify REGISTRY/charts/gmsa-tickets:",
         "cosign verify-attestation --type cyclonedx REGISTRY/gmsa-webhook:",
         "cosign verify-attestation --type cyclonedx REGISTRY/charts/gmsa-webhook:",
+        "cosign verify-attestation --type cyclonedx REGISTRY/gmsa-tickets:",
+        "cosign verify-attestation --type cyclonedx REGISTRY/charts/gmsa-tickets:",
         "cosign verify-attestation --type cyclonedx REGISTRY/kubectl-gmsa:",
         "gh attestation verify oci://REGISTRY/gmsa-webhook:",
+        "gh attestation verify oci://REGISTRY/gmsa-tickets:",
         "gh attestation verify oci://REGISTRY/kubectl-gmsa:",
         "gh attestation verify oci://REGISTRY/charts/gmsa-webhook:",
         "gh attestation verify oci://REGISTRY/charts/gmsa-accounts:",
+        "gh attestation verify oci://REGISTRY/charts/gmsa-tickets:",
         "gh attestation verify kubectl-gmsa-",
     ] {
         assert!(page.lines().any(|said| said.starts_with(line)), "{line}");

@@ -67,7 +67,9 @@ fn no_password_and_no_key_is_where_it_is_not_needed() {
     assert_eq!(mounting, ["Deployment"]);
     let test = objects.iter().find(|object| object["kind"] == "Pod").unwrap();
     assert_eq!(test["spec"]["automountServiceAccountToken"], false);
-    assert_eq!(test["spec"]["volumes"][0]["secret"]["items"], json!([{"key": "ca.crt", "path": "ca.crt"}]));
+    assert_eq!(test["spec"]["volumes"], Value::Null);
+    let ca = json!({"name": "CA", "valueFrom": {"secretKeyRef": {"name": "tickets-tls", "key": "ca.crt"}}});
+    assert_eq!(test["spec"]["containers"][0]["env"], json!([ca]));
 }
 
 #[test]

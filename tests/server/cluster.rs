@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 
 use gmsa_cluster::apiserver::ApiServer;
 use gmsa_core::{
-    admission::{Failure, FailureKind, Subject},
+    admission::{Failure, FailureKind, ServiceAccount},
     credspec::SpecName,
 };
 use serde_json::{Value, json};
@@ -52,8 +52,8 @@ fn spec_name(name: &str) -> SpecName {
     SpecName::parse(name).unwrap()
 }
 
-fn subject(namespace: &str, service_account: &str) -> Subject {
-    Subject { namespace: namespace.into(), service_account: service_account.into() }
+fn service_account(namespace: &str, name: &str) -> ServiceAccount {
+    ServiceAccount { namespace: namespace.into(), name: name.into() }
 }
 
 fn within(time: Duration) -> Instant {

@@ -28,7 +28,7 @@ const WITHOUT: &[(&str, &[&str])] = &[
     ("crates/edge/src/metrics", &["kube::", "axum::", "gmsa_cluster::"]),
     ("crates/edge/src/authorization_cache", &["axum::", "hyper::"]),
     ("crates/edge/src/tls", &["axum::", "hyper::"]),
-    // What a program decides: of the core, the edge knows names, words, texts, and the subject of an access review.
+    // What a program decides: of the core, the edge knows names, words, texts, and the service account of an access review.
     ("crates/edge/src/server", &["admission::"]),
     ("crates/edge/src/tls", &["admission::", "credspec::"]),
     // The commands of the plugin import what they share and never each other.

@@ -15,11 +15,11 @@ What the schema cannot say, and what would be an outage or a leak. Every message
 {{- range $index, $domain := .Values.domains -}}
 {{- $path := printf "domains[%d]" $index -}}
 {{- $secret := dig "passwordSecret" "name" "" $domain -}}
-{{- $name := lower $domain.dnsName -}}
+{{- $name := lower $domain.name -}}
 {{- $ca := $domain.ca | default "" -}}
 {{- $refused = concat $refused (list
-  (list (not (regexMatch "^[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$" $domain.dnsName)) (printf "%s.dnsName %q is not a domain's DNS name, such as corp.example.com" $path $domain.dnsName))
-  (list (hasKey $names $name) (printf "%s.dnsName %q is that of %s too: remove one of them" $path $domain.dnsName (get $names $name)))
+  (list (not (regexMatch "^[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$" $domain.name)) (printf "%s.name %q is not a domain's DNS name, such as corp.example.com" $path $domain.name))
+  (list (hasKey $names $name) (printf "%s.name %q is that of %s too: remove one of them" $path $domain.name (get $names $name)))
   (list (not (regexMatch "^[^@\\\\\\s]+(@[^@\\\\\\s]+)$|^[^@\\\\\\s]+\\\\[^@\\\\\\s]+$" $domain.user)) (printf "%s.user %q is not NAME@DOMAIN or DOMAIN\\NAME" $path $domain.user))
   (list (eq (empty $secret) (empty $domain.passwordFile)) (printf "%s: set passwordSecret.name or passwordFile, and only one of them" $path))
   (list (and $ca (not (contains "-----BEGIN CERTIFICATE-----" $ca))) (printf "%s.ca holds no certificate: it must be CA certificates in PEM" $path))

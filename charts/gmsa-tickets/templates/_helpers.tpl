@@ -59,7 +59,7 @@ imagePullSecrets:
 {{- define "gmsa-tickets.configuration" -}}
 {{- $domains := list -}}
 {{- range $index, $given := .Values.domains -}}
-{{- $domain := dict "dnsName" $given.dnsName "user" $given.user "passwordFile" ($given.passwordFile | default (printf "/passwords/%d/password" $index)) -}}
+{{- $domain := dict "name" $given.name "user" $given.user "passwordFile" ($given.passwordFile | default (printf "/passwords/%d/password" $index)) -}}
 {{- with $given.controllers }}{{ $_ := set $domain "controllers" . }}{{ end -}}
 {{- with $given.accounts }}{{ $_ := set $domain "accounts" . }}{{ end -}}
 {{- if $given.ca }}{{ $_ := set $domain "caFile" (printf "/config/ca-%d.crt" $index) }}{{ end -}}

@@ -42,6 +42,7 @@ pub struct ApiServer {
     watches: kube::Client,
     access_reviews: CallLimits,
     advice: CallLimits,
+    token_reviews: CallLimits,
     known_specs: CallLimits,
     unknown_specs: CallLimits,
     background: CallLimits,
@@ -75,6 +76,7 @@ impl ApiServer {
             watches,
             access_reviews: CallLimits::new(CallKind::AccessReview),
             advice: CallLimits::new(CallKind::Advice),
+            token_reviews: CallLimits::new(CallKind::TokenReview),
             known_specs: CallLimits::new(CallKind::KnownSpec),
             unknown_specs: CallLimits::new(CallKind::UnknownSpec),
             background: CallLimits::new(CallKind::Background),
@@ -155,6 +157,7 @@ impl ApiServer {
         match kind {
             CallKind::AccessReview => &self.access_reviews,
             CallKind::Advice => &self.advice,
+            CallKind::TokenReview => &self.token_reviews,
             CallKind::KnownSpec => &self.known_specs,
             CallKind::UnknownSpec => &self.unknown_specs,
             CallKind::Background => &self.background,
@@ -194,14 +197,15 @@ pub async fn read_answer(body: Body, most: usize, budget: Option<&Arc<Semaphore>
     })
 }
 
-/// Whether a second request has the effect of one: a read, an access review, a dry run, and a patch that says what fields are to be.
+/// Whether a second request has the effect of one: a read, a review of access or of a token, a dry run, and a patch that says what fields are to be.
 fn is_repeatable<B>(request: &Request<B>) -> bool {
+    const REVIEWS: [&str; 2] = ["/apis/authorization.k8s.io/", "/apis/authentication.k8s.io/"];
     const PATCHES: [&str; 2] = ["application/apply-patch+yaml", "application/merge-patch+json"];
     let (method, uri) = (request.method(), request.uri());
     let content_type = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     *method == Method::GET
         || uri.query().is_some_and(|query| query.split('&').any(|parameter| parameter == "dryRun=All"))
-        || (*method == Method::POST && uri.path().starts_with("/apis/authorization.k8s.io/"))
+        || (*method == Method::POST && REVIEWS.iter().any(|group| uri.path().starts_with(group)))
         || (*method == Method::PATCH && PATCHES.contains(&content_type))
 }
 
@@ -267,6 +271,7 @@ mod tests {
             ("POST", format!("{shop}?dryRun=All"), "application/json", true),
             ("POST", format!("{shop}?fieldManager=a&dryRun=All"), "application/json", true),
             ("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews".to_owned(), "application/json", true),
+            ("POST", "/apis/authentication.k8s.io/v1/tokenreviews".to_owned(), "application/json", true),
             ("PUT", format!("{shop}/web"), "application/json", false),
             ("PATCH", format!("{shop}/web"), "application/json-patch+json", false),
             ("PATCH", format!("{shop}/web"), "application/merge-patch+json", true),

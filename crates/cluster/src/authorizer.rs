@@ -1,4 +1,4 @@
-//! Whether a subject may `use` a credential spec: the trait, and its answer.
+//! Whether a service account may `use` a credential spec: the trait, and its answer.
 //!
 //! Invariants: an answer comes by the deadline; a check that could not be made is never an approval.
 
@@ -6,14 +6,14 @@ use futures::future::BoxFuture;
 use tokio::time::Instant;
 
 use gmsa_core::{
-    admission::{Known, Subject, UseFact},
+    admission::{Known, ServiceAccount, UseFact},
     credspec::SpecName,
 };
 
 pub mod access_review;
 pub mod rbac;
 
-/// Whether a subject may use a credential spec, and from where this is known.
+/// Whether a service account may use a credential spec, and from where this is known.
 pub type Authorization = Known<UseFact>;
 
 /// Answers whether a service account holds the verb `use` on a credential spec, in its own namespace.
@@ -21,7 +21,7 @@ pub trait Authorizer: Send + Sync + 'static {
     /// Asks. Never takes longer than until `deadline`; a time-out is [`UseFact::Failed`].
     fn may_use<'a>(
         &'a self,
-        subject: &'a Subject,
+        account: &'a ServiceAccount,
         spec: &'a SpecName,
         deadline: Instant,
     ) -> BoxFuture<'a, Authorization>;

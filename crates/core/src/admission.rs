@@ -11,7 +11,7 @@
 //! | `denial`, `allow_reason` | why a request is refused, with message and code, or admitted |
 //! | `webhook` | the table of webhooks, and the operator's settings |
 //! | `review` | an AdmissionReview, parsed within bounds |
-//! | `subject`, `facts` | who the pod runs as; what was found out |
+//! | `service_account`, `facts` | who the pod runs as; what was found out |
 //! | `patch` | what the answer changes |
 //! | `claims` | what the slots ask for, before anything is looked up |
 //! | `warning`, `advice` | lines that `kubectl` shows; those about a pod that uses GMSA |
@@ -37,8 +37,8 @@ mod patch;
 pub mod pod;
 mod preconditions;
 pub mod review;
+mod service_account;
 mod step;
-mod subject;
 mod validate;
 mod validate_credspec;
 mod validate_workload;
@@ -53,8 +53,8 @@ use facts::Facts;
 pub use facts::{Known, Source, SpecFact, UseFact};
 pub use patch::Patch;
 pub use review::Review;
+pub use service_account::ServiceAccount;
 pub use step::{Fact, Freshness, Question, Step, Undecided};
-pub use subject::Subject;
 pub use webhook::{Enforcement, Settings, Webhook};
 
 /// The most distinct credential specs that one pod may name.

@@ -1,4 +1,4 @@
-//! The budget of one command, for all its connections and searches.
+//! The budget of one command, or of one read of a program that serves, for all its connections and searches.
 //!
 //! Invariant: all that is kept of answers was taken from the budget before, so a hostile controller cannot have a command keep more, or
 //! work longer, however many domains, groups and members it makes up.
@@ -24,20 +24,57 @@ pub const MAX_TIME: Duration = Duration::from_secs(600);
 /// The time of one operation: a connection, a bind, or a whole search.
 pub const OPERATION: Duration = Duration::from_secs(30);
 
-/// The spent part.
-#[derive(Debug, Default)]
+/// The time of a [`Budget::of_one_account`].
+const TIME_OF_ONE_ACCOUNT: Duration = Duration::from_secs(15);
+
+/// What may be spent, and the spent part.
+#[derive(Debug)]
 pub struct Budget {
+    most: Most,
     bytes: AtomicUsize,
     searches: AtomicUsize,
     /// In milliseconds.
     time: AtomicU64,
 }
 
+/// What may be spent.
+#[derive(Debug)]
+struct Most {
+    bytes: (usize, &'static str),
+    time: (Duration, &'static str),
+    operation: Duration,
+}
+
+impl Default for Budget {
+    /// That of a command.
+    fn default() -> Self {
+        let (bytes, time) = ((MAX_BYTES, "128 MiB of answers"), (MAX_TIME, "10 minutes of waiting for answers"));
+        Self::new(Most { bytes, time, operation: OPERATION })
+    }
+}
+
 impl Budget {
+    fn new(most: Most) -> Self {
+        Self { most, bytes: AtomicUsize::new(0), searches: AtomicUsize::new(0), time: AtomicU64::new(0) }
+    }
+
+    /// That of a program that serves, to read one account and its password.
+    #[must_use]
+    pub fn of_one_account() -> Self {
+        let (bytes, time) = ((1 << 20, "1 MiB of answers"), (TIME_OF_ONE_ACCOUNT, "15 s of waiting for answers"));
+        Self::new(Most { bytes, time, operation: Duration::from_secs(5) })
+    }
+
     /// Takes the bytes of an answer.
     pub(crate) fn bytes(&self, address: &str, count: usize) -> Result<(), Error> {
         let spent = self.bytes.fetch_add(count, Relaxed).saturating_add(count);
-        if spent > MAX_BYTES { Err(exhausted(address, "128 MiB of answers")) } else { Ok(()) }
+        self.fits(address, spent)
+    }
+
+    /// Whether so many bytes could be taken by one that has spent nothing.
+    pub(crate) fn fits(&self, address: &str, count: usize) -> Result<(), Error> {
+        let (most, text) = self.most.bytes;
+        if count > most { Err(exhausted(address, text)) } else { Ok(()) }
     }
 
     pub(crate) fn search(&self, address: &str) -> Result<(), Error> {
@@ -52,15 +89,12 @@ impl Budget {
         operation: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, Error> {
         let started = Instant::now();
-        let left = MAX_TIME.saturating_sub(Duration::from_millis(self.time.load(Relaxed)));
-        let ended = timeout(OPERATION.min(left), operation).await;
+        let Most { time: (time, text), operation: most, .. } = self.most;
+        let left = time.saturating_sub(Duration::from_millis(self.time.load(Relaxed)));
+        let ended = timeout(most.min(left), operation).await;
         self.time.fetch_add(u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX), Relaxed);
         ended.unwrap_or_else(|_| {
-            Err(if left < OPERATION {
-                exhausted(address, "10 minutes of waiting for answers")
-            } else {
-                Error::TimedOut(address.to_owned(), OPERATION)
-            })
+            Err(if left < most { exhausted(address, text) } else { Error::TimedOut(address.to_owned(), most) })
         })
     }
 }

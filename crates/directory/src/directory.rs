@@ -25,6 +25,7 @@ pub struct Access {
     /// A file with the CA of the controllers' certificates; `None` for the CAs of the system.
     pub authority: Option<PathBuf>,
     pub credentials: Credentials,
+    pub budget: Budget,
     /// `None` without a user to ask: then a host that only the DNS names as a controller does not get the password.
     pub confirm: Option<Confirm>,
 }
@@ -46,14 +47,14 @@ enum Backend {
 }
 
 struct Live {
-    way: Way,
+    dialer: Dialer,
     connection: LdapConnection,
     /// By the DNS names of their domains.
     others: BTreeMap<String, LdapConnection>,
 }
 
-/// How controllers are reached, and what all that may cost.
-struct Way {
+/// How to reach controllers, within a budget.
+struct Dialer {
     access: Access,
     tls: Arc<ClientConfig>,
     budget: Arc<Budget>,
@@ -65,11 +66,12 @@ impl Directory {
     /// # Errors
     /// Where the directory cannot be reached, its certificate is not trusted, or the user may not log on.
     pub async fn connect(access: Access) -> Result<Self, Error> {
-        let (tls, budget) = (trust(access.authority.as_deref())?, Arc::<Budget>::default());
-        let way = Way { access, tls, budget: Arc::clone(&budget) };
-        let mut connection = match &way.access.address {
-            Address::Controller(controller) => way.bound(way.open(controller).await?).await?,
-            Address::Domain(domain) => way.to_domain(domain).await?,
+        let mut access = access;
+        let (tls, budget) = (trust(access.authority.as_deref())?, Arc::new(std::mem::take(&mut access.budget)));
+        let dialer = Dialer { access, tls, budget: Arc::clone(&budget) };
+        let mut connection = match &dialer.access.address {
+            Address::Controller(controller) => dialer.bound(dialer.open(controller).await?).await?,
+            Address::Domain(domain) => dialer.to_domain(domain).await?,
         };
         let address = connection.address().to_owned();
         let root = connection.search(&ROOT).await?.pop().unwrap_or_default();
@@ -77,7 +79,7 @@ impl Directory {
         let partitions = format!("CN=Partitions,{configuration}");
         let references = connection.search_with(&Forest::search(&partitions), true).await?;
         let forest = Some(Forest::of(&address, configuration, &references, &[], Some(facts))?);
-        let live = Live { way, connection, others: BTreeMap::new() };
+        let live = Live { dialer, connection, others: BTreeMap::new() };
         Ok(Self { backend: Backend::Live(Box::new(live)), budget, forest })
     }
 
@@ -200,14 +202,14 @@ impl Live {
         let Some(other) = other else { return Ok(&mut self.connection) };
         let dns = &other.domain.dns;
         if !self.others.contains_key(dns) {
-            let connection = self.way.to_domain(dns).await?;
+            let connection = self.dialer.to_domain(dns).await?;
             self.others.insert(dns.clone(), connection);
         }
         Ok(self.others.get_mut(dns).unwrap_or(&mut self.connection))
     }
 }
 
-impl Way {
+impl Dialer {
     /// A connection to the first reachable controller of a domain whose certificate has the name of the domain. The template Kerberos
     /// Authentication adds that name. Any host of a domain can have a certificate for its own name, and the DNS can be forged.
     async fn to_domain(&self, domain: &str) -> Result<LdapConnection, Error> {

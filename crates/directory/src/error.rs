@@ -70,6 +70,33 @@ pub enum Error {
     NoDomains,
 }
 
+impl Error {
+    /// Whether another controller can be asked: this one gave no answer.
+    pub fn is_unanswered(&self) -> bool {
+        match self {
+            Self::Unreachable(..) | Self::NotLocated { .. } | Self::NoTls(..) | Self::Ended(_) | Self::TimedOut(..) => {
+                true
+            }
+            Self::Tls(_, error) => error.get_ref().is_none() || error.kind() == io::ErrorKind::UnexpectedEof,
+            Self::Refused(_, _, code) => matches!(*code, BUSY | UNAVAILABLE),
+            _ => false,
+        }
+    }
+
+    /// Whether it counts towards locking the user out: the password may be wrong.
+    pub fn counts_as_wrong_password(&self) -> bool {
+        matches!(self, Self::Credentials(_, _, UNKNOWN_USER | WRONG_PASSWORD | WRONG))
+    }
+}
+
+/// Result codes (RFC 4511, appendix A).
+const BUSY: u32 = 51;
+const UNAVAILABLE: u32 = 52;
+
+const UNKNOWN_USER: &str = "the domain does not know the user";
+const WRONG_PASSWORD: &str = "the password is wrong, or the domain does not know the user";
+const WRONG: &str = "the user or the password is wrong";
+
 const NO_CERTIFICATE: &str =
     "; a domain controller without a certificate takes no TLS: try another one, with --directory ldaps://HOST";
 const TRY_ANOTHER: &str = "; try again, or another domain controller, with --directory ldaps://HOST";
@@ -92,8 +119,8 @@ fn next(address: &str, otherwise: &str) -> String {
 pub(crate) fn bind_refused(message: &str) -> &'static str {
     let status = message.split_once("data ").and_then(|(_, rest)| rest.split(',').next());
     match status.map(str::trim) {
-        Some("525") => "the domain does not know the user",
-        Some("52e") => "the password is wrong, or the domain does not know the user",
+        Some("525") => UNKNOWN_USER,
+        Some("52e") => WRONG_PASSWORD,
         Some("52f") => "the policy of the domain does not let this account log on",
         Some("530") => "the account may not log on at this time",
         Some("531") => "the account may not log on from here",
@@ -103,7 +130,7 @@ pub(crate) fn bind_refused(message: &str) -> &'static str {
         Some("701") => "the account has expired",
         Some("773") => "the password must be changed first",
         Some("775") => "the account is locked out",
-        _ => "the user or the password is wrong",
+        _ => WRONG,
     }
 }
 
@@ -121,8 +148,8 @@ pub(crate) fn refused(address: &str, code: u32, message: &str) -> Error {
         32 => "there is no such object",
         34 => "the name is no distinguished name",
         50 => "insufficient access rights",
-        51 => "it is busy",
-        52 => "it is not available",
+        BUSY => "it is busy",
+        UNAVAILABLE => "it is not available",
         53 => "it is unwilling to perform",
         64 => "the name is not allowed there",
         65 => "the class of the object does not allow it",

@@ -4,5 +4,5 @@ pub(crate) mod ber;
 pub(crate) mod connection;
 pub mod message;
 
-pub(crate) use connection::trust;
+pub use connection::trust;
 pub use connection::{Credentials, LdapConnection};

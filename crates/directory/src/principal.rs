@@ -33,7 +33,7 @@ const ATTRIBUTES: [&str; 14] = [
 
 /// The principal of a SID.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Principal {
+pub enum DirectoryPrincipal {
     Single(Member),
     Group(Group),
     /// The same everywhere.
@@ -123,7 +123,7 @@ impl Obstacle {
 }
 
 impl Member {
-    /// One that is known by name alone.
+    /// A member of which only the name is known.
     fn named(name: String) -> Self {
         Self { name, sid: None, primary_group: None, obstacle: None }
     }
@@ -138,7 +138,7 @@ impl Member {
     }
 }
 
-impl Principal {
+impl DirectoryPrincipal {
     /// The wide group that it is or holds: its name, and who is in it.
     pub fn wide(&self) -> Option<(&str, &'static str)> {
         match self {
@@ -152,7 +152,7 @@ impl Principal {
 /// The principals that were asked for.
 #[derive(Debug, Default)]
 pub struct Principals {
-    known: BTreeMap<Sid, Principal>,
+    known: BTreeMap<Sid, DirectoryPrincipal>,
     /// Why domains could not be asked, by their distinguished names.
     pub unread: BTreeMap<String, Error>,
     /// Whether they are of a file, which need not hold all.
@@ -204,22 +204,24 @@ impl Principals {
         Ok(principals)
     }
 
-    pub fn get(&self, sid: &Sid) -> Option<&Principal> {
+    pub fn get(&self, sid: &Sid) -> Option<&DirectoryPrincipal> {
         self.known.get(sid)
     }
 
     /// The name of one, or its SID.
     pub fn name(&self, sid: &Sid) -> String {
         match self.known.get(sid) {
-            Some(Principal::Single(Member { name, .. }) | Principal::Group(Group { name, .. })) => name.clone(),
-            Some(Principal::WellKnown(known)) => known.name.to_owned(),
+            Some(DirectoryPrincipal::Single(Member { name, .. }) | DirectoryPrincipal::Group(Group { name, .. })) => {
+                name.clone()
+            }
+            Some(DirectoryPrincipal::WellKnown(known)) => known.name.to_owned(),
             _ => sid.to_string(),
         }
     }
 
-    async fn read(&mut self, directory: &mut Directory, entry: &Entry) -> Result<Principal, Error> {
+    async fn read(&mut self, directory: &mut Directory, entry: &Entry) -> Result<DirectoryPrincipal, Error> {
         if !entry.is_a("group") {
-            return Ok(Principal::Single(Member::of(entry)));
+            return Ok(DirectoryPrincipal::Single(Member::of(entry)));
         }
         let name = entry.text("sAMAccountName").unwrap_or(&entry.name);
         // GROUP_TYPE_RESOURCE_GROUP ([MS-ADTS] 2.2.12). Those of BUILTIN are the same in every domain.
@@ -228,13 +230,13 @@ impl Principals {
         let is_distribution = is_distribution(entry);
         let mut group = Group { name: name.to_owned(), is_distribution, is_domain_local, ..Group::default() };
         if !group.is_distribution {
-            self.fill(directory, &mut group, entry).await?;
+            self.expand_group(directory, &mut group, entry).await?;
         }
-        Ok(Principal::Group(group))
+        Ok(DirectoryPrincipal::Group(group))
     }
 
     /// Reads the users and computers in a group, those of the groups in it included.
-    async fn fill(&mut self, directory: &mut Directory, group: &mut Group, entry: &Entry) -> Result<(), Error> {
+    async fn expand_group(&mut self, directory: &mut Directory, group: &mut Group, entry: &Entry) -> Result<(), Error> {
         let (mut members, mut seen) = (Vec::new(), HashSet::from([entry.name.to_ascii_lowercase()]));
         let mut is_whole = true;
         let mut next = vec![entry.clone()];
@@ -317,17 +319,17 @@ pub(crate) fn foreign(name: &str) -> Option<Sid> {
 }
 
 /// The display name of a SID without an object in the directory.
-fn absent(sid: &Sid, directory: &Directory) -> Principal {
+fn absent(sid: &Sid, directory: &Directory) -> DirectoryPrincipal {
     let is_of_forest = directory.forest.as_ref().map(|forest| forest.of_sid(sid).is_some());
     if let Some(known) = sid.well_known() {
-        Principal::WellKnown(known)
+        DirectoryPrincipal::WellKnown(known)
     } else if let Some((name, who)) = wide_of(sid, directory) {
-        Principal::Group(Group { name: name.clone(), wide: Some((name, who)), ..Group::default() })
+        DirectoryPrincipal::Group(Group { name: name.clone(), wide: Some((name, who)), ..Group::default() })
     } else {
         match is_of_forest {
-            Some(false) => Principal::Elsewhere,
-            Some(true) if directory.is_live() => Principal::Orphan,
-            _ => Principal::NotPrinted,
+            Some(false) => DirectoryPrincipal::Elsewhere,
+            Some(true) if directory.is_live() => DirectoryPrincipal::Orphan,
+            _ => DirectoryPrincipal::NotPrinted,
         }
     }
 }

@@ -10,7 +10,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use futures::future::{BoxFuture, FutureExt as _, ready};
 use gmsa_cluster::authorizer::{Authorization, Authorizer};
 use gmsa_core::{
-    admission::{Source, Subject, UseFact},
+    admission::{ServiceAccount, Source, UseFact},
     credspec::SpecName,
 };
 use parking_lot::Mutex;
@@ -22,7 +22,7 @@ use crate::coalesce::Coalescer;
 pub const MAX_REMEMBERED: usize = 4096;
 
 /// The service account, and the credential spec that it wants to use.
-type Use = (Subject, SpecName);
+type Use = (ServiceAccount, SpecName);
 
 /// An [`Authorizer`] that asks another one, unless it remembers the answer or an equal question is in flight.
 pub struct AuthorizationCache {
@@ -50,22 +50,22 @@ impl AuthorizationCache {
 impl Authorizer for AuthorizationCache {
     fn may_use<'a>(
         &'a self,
-        subject: &'a Subject,
+        account: &'a ServiceAccount,
         spec: &'a SpecName,
         deadline: Instant,
     ) -> BoxFuture<'a, Authorization> {
-        let question = (subject.clone(), spec.clone());
+        let question = (account.clone(), spec.clone());
         if let Some(known) = self.allowed.remembered(&question) {
             return ready(known).boxed();
         }
-        let call = |(subject, spec), deadline| {
+        let call = |(account, spec), deadline| {
             let (inner, allowed) = (Arc::clone(&self.inner), Arc::clone(&self.allowed));
             async move {
                 let asked = Instant::now();
-                let answer = inner.may_use(&subject, &spec, deadline).await;
+                let answer = inner.may_use(&account, &spec, deadline).await;
                 // Before the call ends: a caller must find either the call or its answer.
                 if answer.fact == UseFact::Allowed {
-                    allowed.remember((subject, spec), asked);
+                    allowed.remember((account, spec), asked);
                 }
                 answer
             }

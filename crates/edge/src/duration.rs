@@ -2,6 +2,14 @@
 
 use std::time::Duration;
 
+/// A duration in a flag.
+///
+/// # Errors
+/// What was expected.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    go_duration(text).ok_or_else(|| "expected a duration with units, such as 10s, 1m30s or 500ms".to_owned())
+}
+
 /// Reads what Go's `Duration.String` prints: numbers, with or without a fraction, each with a unit. `kube::core::Duration` reads it
 /// too, but panics where the number is too large, and this one comes in a request's query.
 #[must_use]

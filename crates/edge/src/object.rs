@@ -12,9 +12,28 @@ use serde_json::Value;
 use thiserror::Error;
 use tokio::time::Instant;
 
-use crate::Program;
+use crate::{Program, tls::self_managed};
 
 const CALL_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The names of a Service, of a flag.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServiceNames(pub Vec<String>);
+
+impl ServiceNames {
+    /// Reads `NAME.NAMESPACE`.
+    ///
+    /// # Errors
+    /// What was expected.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        match text.split_once('.') {
+            Some((name, namespace)) if is_dns_subdomain(name) && is_dns_subdomain(namespace) => {
+                Ok(Self(self_managed::service_names(name, namespace)))
+            }
+            _ => Err("expected NAME.NAMESPACE, both lower-case DNS names".to_owned()),
+        }
+    }
+}
 
 /// A Secret, as `NAMESPACE/NAME`, or a webhook configuration, as `mutating/NAME` or `validating/NAME`.
 #[derive(Clone, Debug, PartialEq, Eq)]

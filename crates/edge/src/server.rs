@@ -3,9 +3,14 @@
 //!
 //! Invariants: nothing in here calls the API server or reads a file.
 
-use tokio::time::sleep;
+use axum::body::Body;
+use http_body_util::BodyExt as _;
+use tokio::time::{sleep, timeout};
 
-use crate::telemetry::{LogLimit, PERIOD};
+use crate::{
+    limits::LINGER_TIMEOUT,
+    telemetry::{LogLimit, PERIOD},
+};
 
 mod connection;
 mod handshake;
@@ -20,6 +25,12 @@ pub use listener::Listener;
 use listener::SHORTAGES;
 pub use places::{Busy, Place};
 pub use threads::{MAX_THREADS, for_handshakes, threads};
+
+/// Reads and drops what a client is still sending, for a while.
+pub async fn linger(mut body: Body) {
+    // Ends at end of body, disconnect or timeout.
+    let _ = timeout(LINGER_TIMEOUT, async { while let Some(Ok(_)) = body.frame().await {} }).await;
+}
 
 /// Logs after each period how many lines about clients were left out in it: those of connections, and the program's `own`.
 pub async fn summarize_log(own: &'static [&'static LogLimit]) {

@@ -81,6 +81,8 @@ struct World {
     requests: Mutex<Vec<Recorded>>,
     /// What access reviews allow.
     grants: Mutex<access::Grants>,
+    /// Who has which token.
+    tokens: Mutex<access::Tokens>,
     /// Rises with every change, bookmark and request.
     changes: watch::Sender<u64>,
     /// Rises whenever watches are to be cut.
@@ -309,6 +311,12 @@ impl SimulatedApi {
             .iter()
             .map(|(namespace, account, spec)| ((*namespace).to_owned(), (*account).to_owned(), (*spec).to_owned()));
         *self.world.grants.lock().unwrap() = owned.collect();
+    }
+
+    /// Accepts a token for these audiences, as that of `user`: the object that a `TokenReview` shows.
+    pub fn accept_token(&self, token: &str, audiences: &[&str], user: Value) {
+        let audiences = audiences.iter().map(|audience| (*audience).to_owned()).collect();
+        self.world.tokens.lock().unwrap().insert(token.to_owned(), (audiences, user));
     }
 
     /// Answers requests for another protocol, unless a fault is scripted for them.

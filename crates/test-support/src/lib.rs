@@ -21,6 +21,10 @@ mod api;
 pub mod cgroup;
 #[cfg(feature = "control-plane")]
 pub mod control_plane;
+#[cfg(feature = "directory")]
+pub mod directory;
+#[cfg(feature = "domain")]
+pub mod domain;
 #[cfg(feature = "api")]
 pub mod exec;
 #[cfg(feature = "control-plane")]
@@ -35,6 +39,8 @@ pub mod kdc;
 pub mod oracle;
 pub mod page;
 pub mod reviews;
+#[cfg(feature = "control-plane")]
+pub mod scripted;
 mod slow_json;
 
 #[cfg(feature = "api")]

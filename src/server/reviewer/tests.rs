@@ -12,7 +12,7 @@ use gmsa_cluster::{
     resolver::{Freshness, Resolved},
 };
 use gmsa_core::{
-    admission::{Denial, Subject},
+    admission::{Denial, ServiceAccount},
     credspec::Contents,
 };
 use gmsa_edge::telemetry::{self, LONGEST, LogFormat};
@@ -49,7 +49,7 @@ impl Resolver for Behind {
 struct Everybody;
 
 impl Authorizer for Everybody {
-    fn may_use<'a>(&'a self, _: &'a Subject, _: &'a SpecName, _: Instant) -> BoxFuture<'a, Authorization> {
+    fn may_use<'a>(&'a self, _: &'a ServiceAccount, _: &'a SpecName, _: Instant) -> BoxFuture<'a, Authorization> {
         ready(Known { fact: UseFact::Allowed, source: Source::Api }).boxed()
     }
 }

@@ -18,9 +18,9 @@ use tokio::{
 };
 
 use super::{
-    Duration, REVIEWS, SPECS, connect,
+    Duration, REVIEWS, SPECS, connect, service_account,
     setup::{DIFFER, MUTATE, Setup, WEB, create, describe, pod, simple},
-    spec_name, subject, within,
+    spec_name, within,
 };
 use crate::{
     reviews::slot,
@@ -68,8 +68,8 @@ fn may_use(
 ) -> impl Future<Output = Authorization> + Send + use<> {
     let authorizer = Arc::clone(authorizer);
     async move {
-        let (subject, spec) = (subject("shop", account), spec_name(&format!("spec-{spec}")));
-        authorizer.may_use(&subject, &spec, within(time)).await
+        let (account, spec) = (service_account("shop", account), spec_name(&format!("spec-{spec}")));
+        authorizer.may_use(&account, &spec, within(time)).await
     }
 }
 

@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 use tokio::{sync::Semaphore, time::Instant};
 
 use super::{
-    Duration, NO_DEFINITION, NO_MEMORY, REVIEWS, SOON, SPECS, connect, failed, refused, spec, spec_name, subject,
-    timed_out, within,
+    Duration, NO_DEFINITION, NO_MEMORY, REVIEWS, SOON, SPECS, connect, failed, refused, service_account, spec,
+    spec_name, timed_out, within,
 };
 use crate::support::{Fault, PATIENCE, SimulatedApi, Verb, credential_spec};
 
@@ -143,7 +143,7 @@ async fn the_second_try_counts_and_waits_as_long_as_the_api_server_asks() {
 async fn ask(api: &SimulatedApi) -> UseFact {
     api.grant_only(&[("shop", "till", "web")]);
     let Authorization { fact, source } =
-        connect(api).may_use(&subject("shop", "till"), &spec_name("web"), within(SOON)).await;
+        connect(api).may_use(&service_account("shop", "till"), &spec_name("web"), within(SOON)).await;
     assert_eq!(source, Source::Api);
     fact
 }

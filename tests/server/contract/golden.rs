@@ -34,8 +34,8 @@ fn the_core_answers_every_case() {
             Question::Contents(spec, _) => {
                 Fact::Contents(Known { fact: cluster.specs.fact(spec), source: Source::Files })
             }
-            Question::Use(subject, spec) => {
-                Fact::Use(cluster.rbac.may_use(subject, spec, Instant::now()).now_or_never().unwrap())
+            Question::Use(account, spec) => {
+                Fact::Use(cluster.rbac.may_use(account, spec, Instant::now()).now_or_never().unwrap())
             }
         }))
     });

@@ -35,7 +35,9 @@ pub enum CallKind {
     AccessReview,
     /// An access review, or a read, for warnings only: about a workload, or about a pod that any answer admits.
     Advice,
-    /// A read of a credential spec that is known to exist.
+    /// Asks whose token it is. Anyone on the network can have it asked.
+    TokenReview,
+    /// A read of a credential spec, or of a pod, that is known to exist.
     KnownSpec,
     /// A read of a credential spec that may not exist: a pod's author can make up any number of names.
     UnknownSpec,
@@ -48,6 +50,7 @@ const STREAMS: usize = 100;
 const _: () = assert!(
     CallKind::AccessReview.limit()
         + CallKind::Advice.limit()
+        + CallKind::TokenReview.limit()
         + CallKind::KnownSpec.limit()
         + CallKind::UnknownSpec.limit()
         + CallKind::Background.limit()
@@ -61,6 +64,7 @@ impl CallKind {
             Self::AccessReview => 32,
             Self::Advice => 4,
             Self::KnownSpec => 24,
+            Self::TokenReview => 12,
             Self::UnknownSpec => 8,
             Self::Background => 16,
         }
@@ -71,7 +75,7 @@ impl CallKind {
     pub const fn queue(self) -> usize {
         match self {
             Self::Advice => 64,
-            Self::UnknownSpec => 256,
+            Self::TokenReview | Self::UnknownSpec => 256,
             Self::AccessReview | Self::KnownSpec => 1024,
             Self::Background => Semaphore::MAX_PERMITS - self.limit(),
         }
@@ -80,12 +84,12 @@ impl CallKind {
     /// The largest answer that is read, in bytes. etcd refuses objects above 1.5 MiB; other lists are read in pages.
     pub const fn largest_answer(self) -> usize {
         match self {
-            Self::AccessReview | Self::Advice | Self::KnownSpec | Self::UnknownSpec => 2 << 20,
+            Self::AccessReview | Self::Advice | Self::TokenReview | Self::KnownSpec | Self::UnknownSpec => 2 << 20,
             Self::Background => 32 << 20,
         }
     }
 
-    /// The most of them in flight for one service account, where the call is made for one.
+    /// The most of them in flight for one service account, or for one address that sends tokens, where the call is made for one.
     pub const fn share(self) -> usize {
         self.limit() / 4
     }

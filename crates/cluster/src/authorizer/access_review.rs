@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use super::{Authorization, Authorizer};
 use crate::apiserver::{ApiServer, CallKind};
 use gmsa_core::{
-    admission::{Failure, Source, Subject, UseFact},
+    admission::{Failure, ServiceAccount, Source, UseFact},
     credspec::{GROUP, PLURAL, SpecName, USE_VERB, is_dns_subdomain},
     quote::remark,
 };
@@ -59,16 +59,16 @@ impl From<AccessReviewStatus> for UseFact {
 async fn authorization(
     api: &ApiServer,
     kind: CallKind,
-    subject: &Subject,
+    account: &ServiceAccount,
     spec: &SpecName,
     deadline: Instant,
 ) -> Authorization {
     let asked = async {
         // Pods of one service account, however many, leave permits to those of others. An author of pods can name no account of
         // another namespace. The service account of a workload need not exist, so there an account has no share.
-        let user = subject.user();
-        let account = (kind == CallKind::AccessReview).then_some(&*user);
-        let answer = api.exchange(kind, account, request(subject, spec)?, deadline).await?;
+        let user = account.user();
+        let share = (kind == CallKind::AccessReview).then_some(&*user);
+        let answer = api.exchange(kind, share, request(account, spec)?, deadline).await?;
         let answer: AccessReviewAnswer = serde_json::from_slice(answer.body())
             .map_err(|_| Failure::new("the API server's answer is not a LocalSubjectAccessReview with a status"))?;
         Ok(answer.status.into())
@@ -76,8 +76,8 @@ async fn authorization(
     Authorization { fact: asked.await.unwrap_or_else(UseFact::Failed), source: Source::Api }
 }
 
-fn request(subject: &Subject, spec: &SpecName) -> Result<Request<Vec<u8>>, Failure> {
-    let namespace = &*subject.namespace;
+fn request(account: &ServiceAccount, spec: &SpecName) -> Result<Request<Vec<u8>>, Failure> {
+    let namespace = &*account.namespace;
     // It becomes a part of a URL.
     if namespace.contains('.') || !is_dns_subdomain(namespace) {
         return Err(Failure::new("the namespace is not a DNS label"));
@@ -85,8 +85,8 @@ fn request(subject: &Subject, spec: &SpecName) -> Result<Request<Vec<u8>>, Failu
     let review = LocalSubjectAccessReview {
         metadata: ObjectMeta { namespace: Some(namespace.to_owned()), ..ObjectMeta::default() },
         spec: SubjectAccessReviewSpec {
-            user: Some(subject.user()),
-            groups: Some(subject.groups().to_vec()),
+            user: Some(account.user()),
+            groups: Some(account.groups().to_vec()),
             resource_attributes: Some(ResourceAttributes {
                 namespace: Some(namespace.to_owned()),
                 verb: Some(USE_VERB.to_owned()),
@@ -110,11 +110,11 @@ fn request(subject: &Subject, spec: &SpecName) -> Result<Request<Vec<u8>>, Failu
 impl Authorizer for ApiServer {
     fn may_use<'a>(
         &'a self,
-        subject: &'a Subject,
+        account: &'a ServiceAccount,
         spec: &'a SpecName,
         deadline: Instant,
     ) -> BoxFuture<'a, Authorization> {
-        authorization(self, CallKind::AccessReview, subject, spec, deadline).boxed()
+        authorization(self, CallKind::AccessReview, account, spec, deadline).boxed()
     }
 }
 
@@ -124,11 +124,11 @@ pub struct Advisor(pub Arc<ApiServer>);
 impl Authorizer for Advisor {
     fn may_use<'a>(
         &'a self,
-        subject: &'a Subject,
+        account: &'a ServiceAccount,
         spec: &'a SpecName,
         deadline: Instant,
     ) -> BoxFuture<'a, Authorization> {
-        authorization(&self.0, CallKind::Advice, subject, spec, deadline).boxed()
+        authorization(&self.0, CallKind::Advice, account, spec, deadline).boxed()
     }
 }
 
@@ -168,9 +168,9 @@ mod tests {
     #[test]
     fn a_namespace_that_is_no_label_never_reaches_a_url() {
         for namespace in ["", "a/b", "a.b", "../..", "x?y"] {
-            let subject = Subject { namespace: namespace.into(), service_account: "default".into() };
+            let account = ServiceAccount { namespace: namespace.into(), name: "default".into() };
             let spec = SpecName::parse("web").unwrap();
-            let failure = request(&subject, &spec).unwrap_err();
+            let failure = request(&account, &spec).unwrap_err();
             assert_eq!(failure, Failure::new("the namespace is not a DNS label"), "{namespace}");
         }
     }

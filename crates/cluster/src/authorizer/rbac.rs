@@ -2,7 +2,7 @@
 //!
 //! Invariants: an answer is the one that the API server's RBAC authorizer gives for the same objects, the reason of
 //! a denial included, and what no rule allows is denied. An access review names exactly the two groups of
-//! [`Subject::groups`], so a binding to `system:authenticated`, in which every logged-in user is, counts neither here nor
+//! [`ServiceAccount::groups`], so a binding to `system:authenticated`, in which every logged-in user is, counts neither here nor
 //! in a cluster.
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::{Authorization, Authorizer};
 use gmsa_core::{
-    admission::{Source, Subject, UseFact},
+    admission::{ServiceAccount, Source, UseFact},
     credspec::{GROUP, PLURAL, SpecName, USE_VERB},
 };
 
@@ -28,13 +28,11 @@ pub enum Holder {
 }
 
 impl Holder {
-    fn is(&self, subject: &Subject) -> bool {
+    fn is(&self, account: &ServiceAccount) -> bool {
         match self {
-            Self::User(name) => *name == subject.user(),
-            Self::Group(name) => subject.groups().contains(name),
-            Self::ServiceAccount { namespace, name } => {
-                **namespace == *subject.namespace && **name == *subject.service_account
-            }
+            Self::User(name) => *name == account.user(),
+            Self::Group(name) => account.groups().contains(name),
+            Self::ServiceAccount { namespace, name } => **namespace == *account.namespace && **name == *account.name,
         }
     }
 
@@ -146,8 +144,8 @@ impl Rbac {
 
     /// Whether a service account may use a credential spec, and why: the first grant, those for the whole cluster before the
     /// namespace's own.
-    pub fn grant(&self, subject: &Subject, spec: &SpecName) -> Option<BindingGrant<'_>> {
-        self.grants(spec, &subject.namespace).find(|grant| grant.holder.is(subject))
+    pub fn grant(&self, account: &ServiceAccount, spec: &SpecName) -> Option<BindingGrant<'_>> {
+        self.grants(spec, &account.namespace).find(|grant| grant.holder.is(account))
     }
 
     /// Every grant of a credential spec in a namespace, to any holder.
@@ -156,12 +154,12 @@ impl Rbac {
         bindings.flat_map(|binding| binding.holders.iter().map(move |holder| BindingGrant { binding, holder }))
     }
 
-    /// The reason of a denial: the roles that bindings of `subject` refer to and that do not exist, as the API server
-    /// reports them; `None` where there are none.
-    fn missing_roles(&self, subject: &Subject) -> Option<String> {
+    /// The reason of a denial: the roles that bindings of the service account refer to and that do not exist, as the API server
+    /// reports them; `None` if all exist.
+    fn missing_roles(&self, account: &ServiceAccount) -> Option<String> {
         let mut missing: Vec<String> = Vec::new();
-        for binding in self.bindings_in(&subject.namespace).filter(|binding| binding.rules.is_none()) {
-            if binding.holders.iter().any(|holder| holder.is(subject)) {
+        for binding in self.bindings_in(&account.namespace).filter(|binding| binding.rules.is_none()) {
+            if binding.holders.iter().any(|holder| holder.is(account)) {
                 let kind = binding.role_kind.as_str().to_ascii_lowercase();
                 let text = format!("{kind}.{} {:?} not found", objects::GROUP, binding.role);
                 if !missing.contains(&text) {
@@ -182,10 +180,15 @@ impl Rbac {
 }
 
 impl Authorizer for Rbac {
-    fn may_use<'a>(&'a self, subject: &'a Subject, spec: &'a SpecName, _: Instant) -> BoxFuture<'a, Authorization> {
-        let fact = match self.grant(subject, spec) {
+    fn may_use<'a>(
+        &'a self,
+        account: &'a ServiceAccount,
+        spec: &'a SpecName,
+        _: Instant,
+    ) -> BoxFuture<'a, Authorization> {
+        let fact = match self.grant(account, spec) {
             Some(_) => UseFact::Allowed,
-            None => UseFact::Denied { reason: self.missing_roles(subject) },
+            None => UseFact::Denied { reason: self.missing_roles(account) },
         };
         ready(Authorization { fact, source: Source::Files }).boxed()
     }

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use futures::future::{BoxFuture, FutureExt as _};
 use http::Request;
 use serde::Deserialize;
@@ -66,12 +67,30 @@ pub struct SpecRead {
 /// # Errors
 /// Where there is no answer by the deadline, or one that cannot be used.
 pub async fn read(api: &ApiServer, name: &SpecName, kind: CallKind, deadline: Instant) -> Result<SpecRead, Failure> {
+    match body(api, name, kind, None, deadline).await? {
+        Some(body) => found(name, &body),
+        None => Ok(SpecRead { version: None, fact: SpecFact::Missing }),
+    }
+}
+
+/// Reads one credential spec, for a service account if that has a share of the calls: the JSON of the object, or `None` where there is
+/// none of this name.
+///
+/// # Errors
+/// Where there is no answer by the deadline, or one that cannot be used.
+pub async fn body(
+    api: &ApiServer,
+    name: &SpecName,
+    kind: CallKind,
+    account: Option<&str>,
+    deadline: Instant,
+) -> Result<Option<Bytes>, Failure> {
     let request = Request::get(format!("{}/{name}", collection())).body(Vec::new());
     let request = request.map_err(|_| Failure::new("the name does not make a URL"))?;
-    match api.exchange(kind, None, request, deadline).await {
-        Ok(answer) => found(name, answer.body()),
+    match api.exchange(kind, account, request, deadline).await {
+        Ok(answer) => Ok(Some(answer.into_body())),
         Err(error) if error.code() != Some(404) => Err(error.into()),
-        Err(error) if is_about(&error, name) => Ok(SpecRead { version: None, fact: SpecFact::Missing }),
+        Err(error) if is_about(&error, name) => Ok(None),
         Err(_) => Err(Failure::new(format!(
             "the API server does not know {KIND}: its CustomResourceDefinition {PLURAL}.{GROUP}, version {VERSION}, is not installed"
         ))),

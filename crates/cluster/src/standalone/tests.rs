@@ -25,7 +25,7 @@ fn decide_example(webhook: Webhook, file: &str) -> Decision {
         Question::Contents(name, freshness) => {
             Fact::Contents(standalone.specs.resolve(name, *freshness, now).now_or_never().unwrap())
         }
-        Question::Use(subject, name) => Fact::Use(standalone.rbac.may_use(subject, name, now).now_or_never().unwrap()),
+        Question::Use(account, name) => Fact::Use(standalone.rbac.may_use(account, name, now).now_or_never().unwrap()),
     })
 }
 

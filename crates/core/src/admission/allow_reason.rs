@@ -15,7 +15,7 @@ word_enum! {
         Expanded = "expanded",
         /// An update that leaves the GMSA settings alone.
         Unchanged = "unchanged",
-        /// The subject may use every credential spec, and all contents match.
+        /// The service account may use every credential spec, and all contents match.
         Authorized = "authorized",
         /// A workload that another object controls: that object has its own review.
         Controlled = "controlled",

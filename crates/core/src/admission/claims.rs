@@ -2,7 +2,7 @@
 //! [`validate`](super::validate) make of a review before anything is looked up.
 
 use super::{
-    AllowReason, Denial, SlotDenial, Subject,
+    AllowReason, Denial, ServiceAccount, SlotDenial,
     pod::{Slot, SlotKind},
 };
 use crate::credspec::SpecName;
@@ -32,14 +32,14 @@ pub(super) struct Claims {
     /// The positions of slots are in the order of [`Pod::slots`](super::pod::Pod::slots).
     pub all: Vec<Claim>,
     /// The service account that wants to use what is named, where `use` is checked.
-    pub subject: Option<Subject>,
+    pub service_account: Option<ServiceAccount>,
     /// Why the request is admitted where nothing denies it.
     pub reason: AllowReason,
 }
 
 impl From<AllowReason> for Claims {
     fn from(reason: AllowReason) -> Self {
-        Self { all: Vec::new(), subject: None, reason }
+        Self { all: Vec::new(), service_account: None, reason }
     }
 }
 

@@ -63,7 +63,7 @@ impl SpecFact {
     }
 }
 
-/// Whether a subject may use a credential spec.
+/// Whether a service account may use a credential spec.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UseFact {
     Allowed,
@@ -102,7 +102,7 @@ const NOT_LOOKED_UP: &str = "it was not looked up";
 #[derive(Clone, Debug, Default)]
 pub(super) struct Facts {
     pub specs: Vec<(SpecName, Known<SpecFact>)>,
-    /// Whether the review's subject may use them.
+    /// Whether the pod's service account may use them.
     pub uses: Vec<(SpecName, Known<UseFact>)>,
 }
 
@@ -128,7 +128,7 @@ impl Facts {
         is_unusable || is_as_before
     }
 
-    /// Takes whether the subject may use a credential spec; gives whether that denies the slots that name it.
+    /// Takes whether the service account may use a credential spec; gives whether that denies the slots that name it.
     pub(super) fn learn_use(&mut self, name: &SpecName, known: Known<UseFact>) -> bool {
         let denies = known.fact != UseFact::Allowed;
         self.uses.push((name.clone(), known));
@@ -147,7 +147,7 @@ impl Facts {
         })
     }
 
-    /// Whether the subject, which is this service account, may use a credential spec.
+    /// Whether this service account may use a credential spec.
     pub(super) fn may_use(&self, service_account: &str, name: &SpecName) -> Result<(), Denial> {
         let fact = self.use_of(name).map(|known| &known.fact);
         let (service_account, spec) = (service_account.to_owned(), name.clone());

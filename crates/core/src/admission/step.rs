@@ -7,7 +7,7 @@
 use std::{collections::VecDeque, sync::Arc};
 
 use super::{
-    AllowReason, Decision, Facts, Known, Review, Settings, Source, SpecFact, Subject, UseFact, Webhook,
+    AllowReason, Decision, Facts, Known, Review, ServiceAccount, Settings, Source, SpecFact, UseFact, Webhook,
     claims::{Claim, Claims},
     decision::Case,
     mutate, validate, validate_workload,
@@ -29,7 +29,7 @@ pub enum Question {
     /// The contents of a credential spec.
     Contents(SpecName, Freshness),
     /// Whether a service account may use a credential spec.
-    Use(Subject, SpecName),
+    Use(ServiceAccount, SpecName),
 }
 
 impl Question {
@@ -111,7 +111,7 @@ impl Undecided {
         &self.asked
     }
 
-    /// Takes the answer to the question. One of another kind counts as none, which denies.
+    /// Takes the answer to the question. An answer of another kind counts as missing, which denies.
     pub fn tell(self: Box<Self>, fact: Fact) -> Step {
         let Self { mut case, asked, mut rest, is_confirming } = *self;
         let denies = match (&asked, fact) {
@@ -166,7 +166,7 @@ fn questions(claims: &Claims, webhook: Webhook, first_denial_decides: bool) -> V
     }
     let both = |(spec, contents): (&SpecName, bool)| {
         let contents = contents.then(|| Question::Contents(spec.clone(), Freshness::Any));
-        let may_use = claims.subject.clone().map(|subject| Question::Use(subject, spec.clone()));
+        let may_use = claims.service_account.clone().map(|account| Question::Use(account, spec.clone()));
         contents.into_iter().chain(may_use)
     };
     needs.into_iter().flat_map(both).collect()

@@ -100,7 +100,7 @@ fn again(text: &str) -> Question {
 
 /// Whether a pod without a service account of its own may use a credential spec.
 fn use_of(text: &str) -> Question {
-    Question::Use(Subject { namespace: Arc::from("prod"), service_account: Arc::from("default") }, name(text))
+    Question::Use(ServiceAccount { namespace: Arc::from("prod"), name: Arc::from("default") }, name(text))
 }
 
 fn known<F>(fact: F, source: Source) -> Known<F> {
@@ -165,10 +165,10 @@ fn a_host_name_is_given_to_a_new_pod_that_has_none() {
 }
 
 #[test]
-fn a_subject_is_a_service_account_in_its_groups() {
-    let subject = Subject { namespace: Arc::from("prod"), service_account: Arc::from("sa") };
-    assert_eq!(subject.user(), "system:serviceaccount:prod:sa");
-    assert_eq!(subject.groups(), ["system:serviceaccounts", "system:serviceaccounts:prod"]);
+fn an_access_review_names_the_service_account_and_its_two_groups() {
+    let account = ServiceAccount { namespace: Arc::from("prod"), name: Arc::from("sa") };
+    assert_eq!(account.user(), "system:serviceaccount:prod:sa");
+    assert_eq!(account.groups(), ["system:serviceaccounts", "system:serviceaccounts:prod"]);
 }
 
 #[test]
@@ -255,7 +255,7 @@ fn why_a_pod_is_left_as_it_is_is_said() {
 }
 
 #[test]
-fn a_subject_that_cannot_be_one_is_refused_before_it_is_asked_about() {
+fn an_invalid_service_account_is_refused_before_it_is_asked_about() {
     for namespace in ["", "Prod", "a.b", "a/b", "a:b"] {
         let mut review = create(&json!({"securityContext": options("a", "{}")}));
         review["request"]["namespace"] = json!(namespace);

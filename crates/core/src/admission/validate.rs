@@ -6,14 +6,14 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{
-    AllowReason, Denial, Facts, Review, SlotDenial, Subject,
+    AllowReason, Denial, Facts, Review, ServiceAccount, SlotDenial,
     claims::{Claim, Claims},
     operation::Operation,
     pod::{Pod, Slot, SlotKind, SlotRef},
     preconditions::{bound_names, expect_old_pod, expect_pod, spec_name},
 };
 use crate::{
-    credspec::{MAX_CONTENTS_BYTES, SpecName, compare::Expected},
+    credspec::{MAX_CONTENTS_BYTES, SpecName, compare::ExpectedContents},
     json::MAX_TEXT,
 };
 
@@ -35,14 +35,14 @@ pub(super) fn claims(review: &Review) -> Result<Claims, Denial> {
         return Ok(claims.deny(denial));
     }
     claims.reason = AllowReason::Authorized;
-    let subject = Subject::of(review, pod);
+    let account = ServiceAccount::of(review, pod);
     for slot in slots {
         let name = slot.name.ok_or_else(|| Denial::ContentsWithoutName(SlotRef::from(&slot)));
         let spec = name.and_then(|name| spec_name(name, &slot));
-        let spec = spec.and_then(|spec| subject.as_ref().map(|_| spec).map_err(Denial::clone));
+        let spec = spec.and_then(|spec| account.as_ref().map(|_| spec).map_err(Denial::clone));
         claims.all.push(Claim::of(&slot, spec));
     }
-    claims.subject = subject.ok();
+    claims.service_account = account.ok();
     Ok(claims)
 }
 
@@ -69,7 +69,7 @@ struct Checked<'f> {
     service_account: &'f str,
     facts: &'f Facts,
     /// The contents that were compared already: they are parsed once for all slots.
-    expected: HashMap<&'f SpecName, Expected<'f>>,
+    expected: HashMap<&'f SpecName, ExpectedContents<'f>>,
 }
 
 impl<'f> Checked<'f> {
@@ -79,7 +79,7 @@ impl<'f> Checked<'f> {
             return Err(Denial::NameWithoutContents { slot: SlotRef::from(slot), spec: spec.clone() });
         };
         let contents = self.facts.contents(spec)?;
-        let expected = self.expected.entry(spec).or_insert_with(|| Expected::new(contents));
+        let expected = self.expected.entry(spec).or_insert_with(|| ExpectedContents::new(contents));
         expected.compare(own).map_err(|difference| Denial::ContentsDiffer {
             slot: SlotRef::from(slot),
             spec: spec.clone(),

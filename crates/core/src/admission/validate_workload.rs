@@ -7,14 +7,14 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{
-    AllowReason, Denial, Facts, MAX_SPECS_PER_POD, Review, Subject, advice,
+    AllowReason, Denial, Facts, MAX_SPECS_PER_POD, Review, ServiceAccount, advice,
     claims::{Claim, Claims},
     pod::{MAX_SLOTS, Pod, Slot, SlotKind},
     preconditions::bound_names,
     warning::Warnings,
 };
 use crate::{
-    credspec::{SpecName, compare::Expected},
+    credspec::{SpecName, compare::ExpectedContents},
     diagnostic::rules,
 };
 
@@ -49,8 +49,8 @@ pub(super) fn claims(review: &Review) -> Claims {
         Err(reason) => return reason.into(),
     };
     let mut claims = Claims::from(AllowReason::Workload);
-    claims.subject = Subject::of(review, pod).ok();
-    if claims.subject.is_some() {
+    claims.service_account = ServiceAccount::of(review, pod).ok();
+    if claims.service_account.is_some() {
         claims.all = named(pod).map(|(slot, spec)| Claim::of(&slot, Ok(spec))).collect();
     }
     claims
@@ -70,7 +70,7 @@ pub(super) fn warnings(review: &Review, claims: &Claims, facts: &Facts) -> Vec<S
         warnings.add(&rules::TOO_MANY_SPECS, &sentence, &[]);
     }
     unusable_names(pod, &mut warnings);
-    if claims.subject.is_none() {
+    if claims.service_account.is_none() {
         let sentence = "service account name {} is not a lower-case DNS subdomain: the pods will be refused";
         warnings.add(&rules::INVALID_SERVICE_ACCOUNT, sentence, &[pod.service_account()]);
     }
@@ -119,7 +119,7 @@ fn check_specs(pod: &Pod, claims: &Claims, facts: &Facts, warnings: &mut Warning
         let is_first = seen.insert(spec);
         match facts.contents(spec) {
             Ok(contents) => {
-                let expected = expected.entry(spec).or_insert_with(|| Expected::new(contents));
+                let expected = expected.entry(spec).or_insert_with(|| ExpectedContents::new(contents));
                 if slot.contents.is_some_and(|own| expected.compare(own).is_err()) {
                     let (place, mut names) = place(&slot);
                     names.push(spec.as_str());

@@ -1,11 +1,9 @@
 //! A workload, as far as admission cares: its pod template, and whether another object controls it.
 //!
 //! A new kind is:
-//! - a variant of [`Kind`], whose matches the compiler then names; where its pod template is in another place, also `WorkloadSpec` here, and
-//!   `gmsa-webhook.cel.workload` in the chart's `_cel.tpl`;
-//! - how the names of its pods begin, in `advice/same_computer.rs`;
+//! - a variant of [`Kind`]: the compiler then names each match, and a test each list of rights that does not have it;
 //! - a rule of `/validate-workload` in the chart's `validatingwebhook.yaml`;
-//! - the rights on it: the word "workloads" in `docs/rights.md`, and `workloads` in `doctor/checks.rs` of `kubectl gmsa`.
+//! - where its pod template is in another place, also `WorkloadSpec` here, and `gmsa-webhook.cel.workload` in the chart's `_cel.tpl`.
 
 mod kind;
 

@@ -37,13 +37,13 @@ const AS_INJECTED: &str =
 /// The contents of a credential spec, to compare many texts with: they are parsed once, and only for a text that is not the
 /// same byte for byte.
 #[derive(Debug)]
-pub struct Expected<'s> {
+pub struct ExpectedContents<'s> {
     text: &'s str,
     /// `None` where it is not JSON: [`Contents::too_long`].
     value: OnceCell<Option<Value>>,
 }
 
-impl<'s> Expected<'s> {
+impl<'s> ExpectedContents<'s> {
     /// The contents that pods with this credential spec must carry.
     pub fn new(spec: &'s Contents) -> Self {
         Self { text: spec.text(), value: OnceCell::new() }
@@ -79,7 +79,7 @@ impl<'s> Expected<'s> {
 /// # Errors
 /// How they differ.
 pub fn compare(pod_text: &str, spec: &Contents) -> Result<(), Difference> {
-    Expected::new(spec).compare(pod_text)
+    ExpectedContents::new(spec).compare(pod_text)
 }
 
 /// Whether two JSON values are equal, numbers by value.

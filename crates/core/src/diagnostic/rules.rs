@@ -228,6 +228,30 @@ rules! {
         CERTIFICATE_NOT_TRUSTED: "certificate-not-trusted", Error, "The API server, or a client with the given CA, does not accept the serving certificate.",
             "Put the CA that signed it into every `caBundle`, and issue it for the name by which the API server calls.";
     }
+    "Tickets" {
+        TICKET_REQUEST: "ticket-request", Error, "A request to the broker of tickets cannot be read.",
+            "Send `POST /v1/tickets` with `{\"credentialSpec\": \"NAME\"}`, as `gmsa-tickets agent` does.";
+        TICKET_TOKEN: "ticket-token", Error, "The token of the request is missing, or is not that of a Pod for this credential spec.",
+            "Mount a projected token with the audience `gmsa-tickets/SPEC` into the sidecar, and send it.";
+        TICKET_POD: "ticket-pod", Error, "The Pod of the token is gone, has ended, is another one, or has no token of this audience in its volumes.",
+            "Create the Pod with a projected token whose audience is `gmsa-tickets/SPEC`: volumes of a Pod cannot change.";
+        TICKET_SERVICES: "ticket-services", Error, "The credential spec lists no services, or not in the right form, so there are no tickets of its account.",
+            "List them: `kubectl annotate gmsacredentialspec SPEC gmsa-webhook/services=HTTP/app.contoso.com`.";
+        TICKET_ACCOUNT: "ticket-account", Error, "The broker is configured to give no tickets of the account.",
+            "Add it to `accounts` of its domain in the configuration of the broker.";
+        TICKET_DOMAIN: "ticket-domain", Error, "The broker is not configured for the domain of the credential spec.",
+            "Add the domain to the configuration of the broker.";
+        TICKET_RATE: "ticket-rate", Error, "A Pod asks for tickets too often.",
+            "Ask again at `renewAfter`, as `gmsa-tickets agent` does.";
+        TICKET_BUSY: "ticket-busy", Error, "The broker answers as many requests as it has room for.",
+            "Try again. If it stays so, give the broker more memory or more replicas.";
+        TICKET_CHECK: "ticket-check", Error, "The broker could not check the token or the Pod: the API server did not answer, or refused.",
+            "Try again. Install the roles of the chart, which let the broker create TokenReviews and read Pods.";
+        TICKET_ANSWER: "ticket-answer", Error, "A domain controller answers the broker with what cannot be read, or cannot be trusted.",
+            "Look at what is between the broker and the domain controller that the message names.";
+        TICKET_SIZE: "ticket-size", Error, "The tickets are larger than an answer may be (128 KiB).",
+            "List fewer services, or make the account a member of fewer groups.";
+    }
 }
 
 #[cfg(test)]

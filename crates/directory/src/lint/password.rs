@@ -12,7 +12,7 @@ use super::{LATER, RETRIEVERS, SHOWN, WITHOUT_DENIALS, class, found, root_key, s
 use crate::{
     AccessRule, Directory, Error, LdapSearch, Retrieval, Sid,
     account::{Account, PASSWORD},
-    principal::{Group, Principal, Principals},
+    principal::{DirectoryPrincipal, Group, Principals},
 };
 
 const LOOK: &str =
@@ -75,11 +75,11 @@ fn not_listed(account: &Account, user: &Quoted, principals: &Principals) -> Stri
     let names: Vec<String> = account
         .principals()
         .map(|sid| match principals.get(sid) {
-            Some(Principal::Group(Group { name, is_distribution: true, .. })) => {
+            Some(DirectoryPrincipal::Group(Group { name, is_distribution: true, .. })) => {
                 format!("group {}, which is a distribution group and gives nothing", Quoted::new(name))
             }
-            Some(Principal::Group(Group { name, .. })) => format!("group {}", Quoted::new(name)),
-            Some(Principal::Orphan) => format!("{sid}, which no longer exists"),
+            Some(DirectoryPrincipal::Group(Group { name, .. })) => format!("group {}", Quoted::new(name)),
+            Some(DirectoryPrincipal::Orphan) => format!("{sid}, which no longer exists"),
             _ => Quoted::new(&principals.name(sid)).to_string(),
         })
         .take(SHOWN)
@@ -102,7 +102,7 @@ fn way_in(account: &Account, principals: &Principals) -> Option<String> {
     let groups = || {
         account.principals().filter_map(|sid| match principals.get(sid) {
             // Skip wide groups, such as Domain Computers: members cannot be added by hand.
-            Some(Principal::Group(group)) if group.wide.is_none() => Some(group),
+            Some(DirectoryPrincipal::Group(group)) if group.wide.is_none() => Some(group),
             _ => None,
         })
     };

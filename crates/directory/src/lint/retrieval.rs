@@ -18,7 +18,7 @@ use crate::{
     account::Account,
     entry::{first_value, parts},
     identifier::{EVERYBODY, wide_by_name},
-    principal::{Group, Member, Principal, Principals, foreign},
+    principal::{DirectoryPrincipal, Group, Member, Principals, foreign},
 };
 
 const NO_PASSWORD: &str = "no container starts with the account there";
@@ -91,10 +91,10 @@ fn not_printed(account: &Account, retrieval: &Retrieval, principals: &Principals
     let (mut bare, mut unknown, mut unseen) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     for AccessRule { to, .. } in retrieval.rules() {
         match principals.get(to) {
-            Some(Principal::NotPrinted) => {
+            Some(DirectoryPrincipal::NotPrinted) => {
                 unknown.insert(to.to_string());
             }
-            Some(Principal::Group(group)) if principals.is_printed => match &group.members {
+            Some(DirectoryPrincipal::Group(group)) if principals.is_printed => match &group.members {
                 Some(members) => {
                     let by_name = members.iter().filter(|member| member.sid.is_none());
                     unseen.extend(by_name.map(|member| Quoted::new(&member.name).to_string()));
@@ -137,9 +137,9 @@ fn problem(
         let message = format!("allows it to {who}, after it is denied to {by}, so {who} may not");
         return problem(&rules::ACCOUNT_HOSTS_DENIED, message, set_retrievers(account, WITHOUT_DENIALS), false);
     }
-    if let Some((name, who)) = principal.and_then(Principal::wide) {
+    if let Some((name, who)) = principal.and_then(DirectoryPrincipal::wide) {
         let holds = match principal {
-            Some(Principal::Group(group)) if group.name != name => {
+            Some(DirectoryPrincipal::Group(group)) if group.name != name => {
                 format!("holds group {}, in which {name} is", Quoted::new(&group.name))
             }
             _ => format!("holds {name}"),
@@ -148,17 +148,19 @@ fn problem(
         return problem(&rules::ACCOUNT_HOSTS_WIDE, message, None, true);
     }
     match principal? {
-        Principal::WellKnown(known) if known.is_local => {
+        DirectoryPrincipal::WellKnown(known) if known.is_local => {
             let message = format!("holds {}, which no client has that logs on over the network", known.name);
             problem(&rules::ACCOUNT_HOSTS_EMPTY, message, set_retrievers(account, OF_NODES), false)
         }
-        Principal::Orphan => problem(&rules::ACCOUNT_HOSTS_ORPHANED, format!("{to} no longer exists"), None, false),
-        Principal::Group(Group { name, is_distribution: true, .. }) => {
+        DirectoryPrincipal::Orphan => {
+            problem(&rules::ACCOUNT_HOSTS_ORPHANED, format!("{to} no longer exists"), None, false)
+        }
+        DirectoryPrincipal::Group(Group { name, is_distribution: true, .. }) => {
             let message =
                 format!("group {} is a distribution group, which gives no access to its members", Quoted::new(name));
             problem(&rules::ACCOUNT_HOSTS_DISTRIBUTION, message, to_security(name), false)
         }
-        Principal::Group(Group { name, is_domain_local: true, .. }) if is_of_another_domain(account, to) => {
+        DirectoryPrincipal::Group(Group { name, is_domain_local: true, .. }) if is_of_another_domain(account, to) => {
             let message = format!(
                 "group {} is a domain-local group of another domain, which gives its members nothing in the domain of the account",
                 Quoted::new(name)
@@ -166,7 +168,7 @@ fn problem(
             let fix = powershell(name).map(|name| format!("Set-ADGroup {name} -GroupScope Universal{LATER}"));
             problem(&rules::ACCOUNT_HOSTS_EMPTY, message, fix, false)
         }
-        Principal::Group(Group { name, members: Some(members), distribution, .. }) => {
+        DirectoryPrincipal::Group(Group { name, members: Some(members), distribution, .. }) => {
             let (denied, allowed): (Vec<&Member>, Vec<&Member>) =
                 members.iter().partition(|member| denied.of_member(member).is_some());
             let group = Quoted::new(name);
@@ -201,7 +203,7 @@ fn problem(
             let fix = set_retrievers(account, WITHOUT_DENIALS);
             problem(&rules::ACCOUNT_HOSTS_DENIED, message, fix, !allowed.is_empty()).filter(|_| !denied.is_empty())
         }
-        Principal::Single(member) => {
+        DirectoryPrincipal::Single(member) => {
             // Its own password is what the account itself would need to get it.
             if account.sid.as_ref() == Some(to) {
                 let message = "holds the account itself, which needs its password to log on".to_owned();
@@ -253,7 +255,7 @@ impl<'a> Denied<'a> {
             Some(principal) if principal.wide().is_some_and(|(_, who)| who == EVERYBODY) => {
                 self.everybody.get_or_insert(to);
             }
-            Some(Principal::Group(group)) if !group.is_distribution => {
+            Some(DirectoryPrincipal::Group(group)) if !group.is_distribution => {
                 let members = group.members.iter().flatten().filter_map(|member| member.sid.as_ref());
                 self.sids.extend(group.groups.iter().chain(members).map(|sid| (sid, to)));
             }
@@ -270,12 +272,15 @@ impl<'a> Denied<'a> {
     }
 
     /// The SID whose denial excludes all members of a principal.
-    fn whole(&self, to: &Sid, principal: Option<&Principal>) -> Option<&'a Sid> {
+    fn whole(&self, to: &Sid, principal: Option<&DirectoryPrincipal>) -> Option<&'a Sid> {
         let members = match principal {
-            Some(Principal::Group(Group { members: Some(members), wide: None, is_distribution: false, .. })) => {
-                members.as_slice()
-            }
-            Some(Principal::Single(single)) => std::slice::from_ref(single),
+            Some(DirectoryPrincipal::Group(Group {
+                members: Some(members),
+                wide: None,
+                is_distribution: false,
+                ..
+            })) => members.as_slice(),
+            Some(DirectoryPrincipal::Single(single)) => std::slice::from_ref(single),
             _ => &[],
         };
         let of_members = || {

@@ -18,7 +18,7 @@ struct Scripted {
 }
 
 impl Authorizer for Scripted {
-    fn may_use<'a>(&'a self, _: &'a Subject, _: &'a SpecName, _: Instant) -> BoxFuture<'a, Authorization> {
+    fn may_use<'a>(&'a self, _: &'a ServiceAccount, _: &'a SpecName, _: Instant) -> BoxFuture<'a, Authorization> {
         async move {
             self.calls.fetch_add(1, Ordering::SeqCst);
             let fact = self.fact.lock().clone();
@@ -42,9 +42,9 @@ impl Setup {
 
     fn ask(&self, namespace: &str, account: &str, spec: &str) -> impl Future<Output = Authorization> + Send + 'static {
         let cache = Arc::clone(&self.cache);
-        let subject = Subject { namespace: namespace.into(), service_account: account.into() };
+        let account = ServiceAccount { namespace: namespace.into(), name: account.into() };
         let spec = SpecName::parse(spec).unwrap();
-        async move { cache.may_use(&subject, &spec, Instant::now() + Duration::from_secs(5)).await }
+        async move { cache.may_use(&account, &spec, Instant::now() + Duration::from_secs(5)).await }
     }
 
     fn calls(&self) -> usize {
@@ -107,8 +107,8 @@ async fn without_time_nothing_is_remembered_but_equal_questions_are_still_one() 
 async fn the_number_of_remembered_answers_is_bounded_and_the_oldest_goes_first() {
     let allowed = Allowed { ttl: TTL, asked: Mutex::default() };
     let question = |n: usize| {
-        let subject = Subject { namespace: "shop".into(), service_account: format!("account-{n}").into() };
-        (subject, SpecName::parse("web").unwrap())
+        let account = ServiceAccount { namespace: "shop".into(), name: format!("account-{n}").into() };
+        (account, SpecName::parse("web").unwrap())
     };
     for n in 0..MAX_REMEMBERED + 10 {
         allowed.remember(question(n), Instant::now());

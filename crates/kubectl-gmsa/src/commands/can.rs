@@ -1,4 +1,4 @@
-//! `can`: the credential specs that a service account may use, and by which binding: the reverse of `who-can`.
+//! `can`: lists the credential specs that a service account may use, with the binding of each. `who-can` is the reverse.
 
 use std::{collections::BTreeSet, path::PathBuf};
 
@@ -19,7 +19,7 @@ use crate::shared::{
     snapshot::From,
 };
 use gmsa_cluster::{authorizer::rbac::Rbac, manifests::Manifests, resolver::live::collection};
-use gmsa_core::{admission::Subject, credspec::SpecName};
+use gmsa_core::{admission::ServiceAccount, credspec::SpecName};
 
 const EXAMPLES: &str = "Examples:
   # Ask the cluster
@@ -33,7 +33,7 @@ const EXAMPLES: &str = "Examples:
 pub struct Options {
     /// The service account
     #[arg(value_name = "NAMESPACE:NAME", value_parser = service_account)]
-    serviceaccount: Subject,
+    serviceaccount: ServiceAccount,
     /// Read credential specs and RBAC from here
     ///
     /// A file, a folder, or - for standard input, instead of the cluster
@@ -67,7 +67,7 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
         };
         let found: BTreeSet<Grant> = names.iter().filter_map(grant).collect();
         if let Some(snapshot) = snapshot.filter(|_| found.is_empty()) {
-            let Subject { namespace, service_account } = &options.serviceaccount;
+            let ServiceAccount { namespace, name: service_account } = &options.serviceaccount;
             let what = format!("namespace {namespace}");
             names::expect(&snapshot, &what, "/api/v1/namespaces", namespace).await?;
             let what = format!("service account {namespace}:{service_account}");

@@ -1,4 +1,4 @@
-//! Values of options, and what they are read from.
+//! Option values and their parsers.
 
 use std::time::Duration;
 
@@ -7,12 +7,12 @@ use k8s_openapi::jiff::SignedDuration;
 
 use crate::shared::rules;
 use gmsa_core::{
-    admission::Subject,
+    admission::ServiceAccount,
     credspec::{SpecName, is_dns_subdomain, lint::suggest_name},
     diagnostic::Rule,
 };
 
-/// No limit in practice, and short enough to add to a point in time.
+/// Unlimited in practice, and short enough to add to an `Instant`.
 const UNLIMITED: Duration = Duration::from_secs(u32::MAX as u64);
 
 /// A time-out as client-go reads it (`clientcmd.ParseTimeout`): a number of seconds, or a number with its unit.
@@ -45,7 +45,7 @@ pub struct DryRun {
     dry_run: Option<DryRunBy>,
 }
 
-/// Who makes a dry run.
+/// The side that runs the dry run.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum DryRunBy {
     /// The API server
@@ -62,7 +62,7 @@ impl DryRun {
         if self.is_off() { "" } else { "&dryRun=All" }
     }
 
-    /// What is printed after each change.
+    /// The text printed after each change.
     pub fn suffix(&self) -> &'static str {
         if self.is_off() { "" } else { " (server dry run)" }
     }
@@ -73,7 +73,7 @@ pub fn spec_name(text: &str) -> Result<SpecName, String> {
     SpecName::parse(text).ok_or_else(|| format!("expected a lower-case DNS name{}", such_as().unwrap_or_default()))
 }
 
-pub fn service_account(text: &str) -> Result<Subject, String> {
+pub fn service_account(text: &str) -> Result<ServiceAccount, String> {
     let (namespace, name) = text.split_once(':').ok_or("expected NAMESPACE:NAME")?;
     if namespace.contains('.') || !is_dns_subdomain(namespace) {
         return Err(format!("{namespace:?} is not the name of a namespace"));
@@ -81,7 +81,7 @@ pub fn service_account(text: &str) -> Result<Subject, String> {
     if !is_dns_subdomain(name) {
         return Err(format!("{name:?} is not the name of a service account"));
     }
-    Ok(Subject { namespace: namespace.into(), service_account: name.into() })
+    Ok(ServiceAccount { namespace: namespace.into(), name: name.into() })
 }
 
 /// A rule that may be ignored, by its name.
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn service_accounts_are_typed_with_their_namespace() {
         let parsed = service_account("shop:web.v1").unwrap();
-        assert_eq!(parsed, Subject { namespace: "shop".into(), service_account: "web.v1".into() });
+        assert_eq!(parsed, ServiceAccount { namespace: "shop".into(), name: "web.v1".into() });
         for (text, error) in [
             ("web", "expected NAMESPACE:NAME"),
             ("a.b:web", "\"a.b\" is not the name of a namespace"),

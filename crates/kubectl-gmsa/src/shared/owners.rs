@@ -1,29 +1,29 @@
-//! What controls a pod, and whether it does.
+//! The owners of a pod, verified.
 //!
-//! Invariant: `ownerReferences` are not trusted. A user who may create pods may write them, and the names in them: a name is checked
-//! before it becomes part of a URL, and an owner of a kind that is read counts only where it exists with the same `uid` and selects the pod.
+//! Invariant: `ownerReferences` are not trusted, because any user who may create pods can write them. A name is checked before it
+//! becomes part of a URL. An owner of a known kind counts only if it exists with the same `uid` and selects the pod.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
 use super::{
     pods::ClusterPod,
     snapshot::Snapshot,
-    walk::workload::{WorkloadObject, controller_of},
-    workloads::Kind,
+    walk::workload::ClusterWorkload,
+    workloads::{Kind, controller_of},
 };
 use gmsa_core::credspec::{is_dns_label, is_dns_subdomain};
 
 /// An owner of a pod, as the pod or its `ReplicaSet` names it.
 pub struct NamedOwner {
     pub reference: OwnerReference,
-    /// What it is, where its kind is read.
-    pub read: Option<(Kind, WorkloadObject)>,
+    /// The owner itself, if its kind is known.
+    pub read: Option<ClusterWorkload>,
 }
 
-/// Why the owner that a pod names cannot be taken for its owner.
+/// Why the owner that a pod names was not accepted.
 pub struct NotOwned {
     pub why: String,
-    /// What to do where it is not known whether the owner is one.
+    /// The remedy if the owner could not be verified.
     pub fix: Option<String>,
 }
 
@@ -34,19 +34,19 @@ impl From<String> for NotOwned {
 }
 
 impl NamedOwner {
-    /// The owners of a pod, from the nearest one on: a `ReplicaSet`, then its Deployment.
+    /// The owners of a pod, the nearest first: a `ReplicaSet`, then its Deployment.
     ///
     /// # Errors
-    /// Where an owner that is named is not its owner, or cannot be read.
+    /// If a named owner does not own the pod, or cannot be read.
     pub async fn all_of(snapshot: &Snapshot, pod: &ClusterPod) -> Result<Vec<Self>, NotOwned> {
         let mut owners = Vec::new();
         let mut next = controller_of(&pod.object.metadata).cloned();
         while let Some(reference) = next.take() {
             let read = match kind(&reference) {
-                Some(kind) => Some((kind, verified(snapshot, &reference, kind, pod).await?)),
+                Some(kind) => Some(verified(snapshot, &reference, kind, pod).await?),
                 None => None,
             };
-            if let Some((Kind::ReplicaSet, replica_set)) = read.as_ref().filter(|_| owners.is_empty()) {
+            if let Some(replica_set) = read.as_ref().filter(|read| owners.is_empty() && read.kind == Kind::ReplicaSet) {
                 next = controller_of(&replica_set.metadata).cloned();
             }
             owners.push(Self { reference, read });
@@ -60,12 +60,12 @@ async fn verified(
     owner: &OwnerReference,
     of: Kind,
     pod: &ClusterPod,
-) -> Result<WorkloadObject, NotOwned> {
+) -> Result<ClusterWorkload, NotOwned> {
     let (OwnerReference { kind, name, uid, .. }, (namespace, _)) = (owner, pod.place());
     if !is_dns_label(namespace) || !is_dns_subdomain(name) {
         return Err(format!("names as its owner a {kind} with an invalid name").into());
     }
-    let found: WorkloadObject = match snapshot.find(&format!("{}/{name}", of.collection(Some(namespace)))).await {
+    let found = match ClusterWorkload::find(snapshot, of, namespace, name).await {
         Ok(Some(found)) => found,
         Err(error) => {
             return Err(NotOwned {
@@ -86,8 +86,7 @@ async fn verified(
     Ok(found)
 }
 
-/// A kind whose objects are read.
+/// The kind of the owner, if its objects are read here.
 fn kind(owner: &OwnerReference) -> Option<Kind> {
-    let is_it = |kind: &Kind| kind.as_str() == owner.kind && !kind.runs_to_completion();
-    Kind::ALL.into_iter().find(is_it).filter(|_| owner.api_version == "apps/v1")
+    Kind::of(&owner.kind, "apps").filter(|kind| owner.api_version == kind.api_version())
 }

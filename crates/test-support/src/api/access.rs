@@ -1,6 +1,6 @@
-//! Access reviews, answered from a list of who may use what.
+//! Reviews of access, answered from a list of who may use what, and of tokens, answered from a list of those.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Value, json};
 
@@ -23,4 +23,24 @@ pub(super) fn status(grants: &Grants, namespace: &str, spec: &Value) -> Result<V
         return Ok(json!({"allowed": false}));
     }
     Ok(json!({"allowed": true, "reason": "RBAC: allowed by RoleBinding \"test\""}))
+}
+
+/// Tokens: the audiences that each is for, and whose it is.
+pub(super) type Tokens = HashMap<String, (Vec<String>, Value)>;
+
+/// The `status` of a `TokenReview` with this `spec`.
+pub(super) fn token_status(tokens: &Tokens, spec: &Value) -> Value {
+    let asked: Vec<&str> = spec["audiences"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let Some((audiences, user)) = tokens.get(spec["token"].as_str().unwrap_or_default()) else {
+        return json!({"authenticated": false, "user": {}, "error": "invalid bearer token"});
+    };
+    let accepted: Vec<&&str> =
+        asked.iter().filter(|asked| audiences.iter().any(|audience| audience == **asked)).collect();
+    if accepted.is_empty() {
+        let error = format!(
+            "[invalid bearer token, token audiences {audiences:?} is invalid for the target audiences {asked:?}]"
+        );
+        return json!({"authenticated": false, "user": {}, "error": error});
+    }
+    json!({"authenticated": true, "user": user, "audiences": accepted})
 }

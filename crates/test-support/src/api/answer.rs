@@ -149,6 +149,11 @@ fn route(world: &Arc<World>, verb: Verb, head: &http::request::Parts, target: &T
     if target.api_version == "authorization.k8s.io/v1" && target.plural == "localsubjectaccessreviews" {
         return review(world, target, body);
     }
+    if target.api_version == "authentication.k8s.io/v1" && target.plural == "tokenreviews" {
+        let mut answer = body.clone();
+        answer["status"] = access::token_status(&world.tokens.lock().unwrap(), &body["spec"]);
+        return json_answer(201, &answer);
+    }
     let Some(kind) = world.store().kind(&target.api_version, &target.plural) else { return page_not_found() };
     if verb == Verb::Watch {
         return watches::watch(world, &kind, target.namespace.clone(), &head.uri);

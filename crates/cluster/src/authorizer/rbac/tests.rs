@@ -18,8 +18,8 @@ fn rbac(text: &str) -> Result<Rbac, String> {
     }
 }
 
-fn subject(namespace: &str, service_account: &str) -> Subject {
-    Subject { namespace: Arc::from(namespace), service_account: Arc::from(service_account) }
+fn service_account(namespace: &str, name: &str) -> ServiceAccount {
+    ServiceAccount { namespace: Arc::from(namespace), name: Arc::from(name) }
 }
 
 /// The reason that the API server gives for an approval.
@@ -71,13 +71,13 @@ async fn an_answer_is_allowed_or_denied_and_comes_from_files() {
     .unwrap();
     let denied = |reason: Option<&str>| UseFact::Denied { reason: reason.map(str::to_owned) };
     let cases = [
-        (subject("prod", "app"), UseFact::Allowed),
-        (subject("prod", "other"), denied(Some("RBAC: role.rbac.authorization.k8s.io \"gone\" not found"))),
-        (subject("test", "app"), denied(None)),
+        (service_account("prod", "app"), UseFact::Allowed),
+        (service_account("prod", "other"), denied(Some("RBAC: role.rbac.authorization.k8s.io \"gone\" not found"))),
+        (service_account("test", "app"), denied(None)),
     ];
-    for (subject, fact) in cases {
-        let answer = rbac.may_use(&subject, &spec, past).await;
-        assert_eq!(answer, Authorization { fact, source: Source::Files }, "{subject:?}");
+    for (account, fact) in cases {
+        let answer = rbac.may_use(&account, &spec, past).await;
+        assert_eq!(answer, Authorization { fact, source: Source::Files }, "{account:?}");
     }
 }
 

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use crate::{
     admission::{
-        Decision, Fact, Failure, FailureKind, Freshness, Known, Question, Review, Settings, Source, SpecFact, Subject,
-        UseFact, Webhook, workload::Kind,
+        Decision, Fact, Failure, FailureKind, Freshness, Known, Question, Review, ServiceAccount, Settings, Source,
+        SpecFact, UseFact, Webhook, workload::Kind,
     },
     credspec::{CredentialSpec, SpecName},
 };
@@ -76,9 +76,9 @@ fn judge(kind: &str, object: &Value, fact: &SpecFact, may_use: &UseFact) -> (Vec
 
 /// The contents of a credential spec, and whether the service account `web` may use it.
 fn questions(name: &str) -> [Question; 2] {
-    let subject = Subject { namespace: Arc::from("shop"), service_account: Arc::from("web") };
+    let account = ServiceAccount { namespace: Arc::from("shop"), name: Arc::from("web") };
     let name = SpecName::parse(name).unwrap();
-    [Question::Contents(name.clone(), Freshness::Any), Question::Use(subject, name)]
+    [Question::Contents(name.clone(), Freshness::Any), Question::Use(account, name)]
 }
 
 fn usable() -> SpecFact {

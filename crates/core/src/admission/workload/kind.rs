@@ -75,26 +75,30 @@ impl Kind {
         format!("/{root}/{}/{namespace}{}", self.api_version(), self.plural())
     }
 
+    /// The words of `kubectl` for it, without group and version: from `kubectl api-resources`, which has no short name for Jobs.
+    pub fn words(self) -> impl Iterator<Item = String> {
+        let short = match self {
+            Self::Deployment => Some("deploy"),
+            Self::StatefulSet => Some("sts"),
+            Self::DaemonSet => Some("ds"),
+            Self::ReplicaSet => Some("rs"),
+            Self::ReplicationController => Some("rc"),
+            Self::Job => None,
+            Self::CronJob => Some("cj"),
+        };
+        short.map(str::to_owned).into_iter().chain([self.as_str().to_ascii_lowercase(), self.plural()])
+    }
+
     /// The kind of a word of `kubectl`: its name, its plural or its short name, with its group and version where they are given.
     pub fn of_word(word: &str) -> Option<Self> {
-        /// From `kubectl api-resources`, which has no short name for Jobs.
-        const SHORT: [(&str, Kind); 6] = [
-            ("deploy", Kind::Deployment),
-            ("sts", Kind::StatefulSet),
-            ("ds", Kind::DaemonSet),
-            ("rs", Kind::ReplicaSet),
-            ("rc", Kind::ReplicationController),
-            ("cj", Kind::CronJob),
-        ];
         let word = word.to_ascii_lowercase();
         let (word, group) = word.split_once('.').map_or((&*word, None), |(word, group)| (word, Some(group)));
-        let short = SHORT.iter().find(|(short, _)| *short == word).map(|(_, kind)| *kind);
-        let is_named = |kind: &Self| word == kind.plural() || word == kind.as_str().to_ascii_lowercase();
-        let named = short.or_else(|| Self::ALL.into_iter().find(is_named));
-        named.filter(|kind| match (group, kind.group()) {
-            (None, _) => true,
-            (Some(group), "") => ["v1", "v1."].contains(&group),
-            (Some(group), of) => group.strip_prefix("v1.").unwrap_or(group) == of,
+        Self::ALL.into_iter().find(|kind| kind.words().any(|known| known == word)).filter(|kind| {
+            match (group, kind.group()) {
+                (None, _) => true,
+                (Some(group), "") => ["v1", "v1."].contains(&group),
+                (Some(group), of) => group.strip_prefix("v1.").unwrap_or(group) == of,
+            }
         })
     }
 

@@ -1,6 +1,6 @@
 //! One pod of the webhook: the certificate that it serves, the permissions of its service account, and the Secrets that it needs.
 //!
-//! Invariants: nothing of a Secret is read but its metadata.
+//! Invariants: only the metadata of a Secret is read.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +23,7 @@ use crate::shared::{
     webhook::{image, metrics},
 };
 use gmsa_core::{
-    admission::Subject,
+    admission::ServiceAccount,
     credspec::{GROUP, PLURAL, is_dns_label, is_dns_subdomain},
     diagnostic::{Check, Diagnostic, Severity},
 };
@@ -40,16 +40,16 @@ pub(super) struct Replica {
     metrics: Option<Read<String>>,
     /// Whether its service account has the permissions that it needs.
     permissions: Vec<(ResourceAttributes, Read<bool>)>,
-    /// Whether the Secrets are there that it needs.
+    /// Whether its Secrets exist.
     secrets: Vec<(String, Read<Option<SecretFacts>>)>,
 }
 
 impl Replica {
     pub(super) async fn read(snapshot: &Snapshot, namespace: &str, name: &str, pod: Pod) -> Self {
         let arguments = Arguments::of(&pod);
-        let subject = Subject { namespace: namespace.into(), service_account: account(&pod).into() };
+        let account = ServiceAccount { namespace: namespace.into(), name: account_name(&pod).into() };
         let may = async |permission: ResourceAttributes| {
-            let answer = may(snapshot, &subject, permission.clone()).await;
+            let answer = may(snapshot, &account, permission.clone()).await;
             (permission, answer)
         };
         let exists = async |(namespace, name): (&str, &str)| {
@@ -68,11 +68,11 @@ impl Replica {
         let mut checks = Vec::new();
         match metrics {
             Some(Ok(metrics)) => {
-                // Whether the certificate is trusted, the dry run shows.
+                // The dry run shows whether the certificate is trusted.
                 checks.extend(certificate::served(name, metrics, now));
                 checks.extend(certificate::refused(namespace, name, metrics));
             }
-            // Many API servers reach only the webhook's port of a pod: that is not a missing right.
+            // Many API servers can reach only the webhook's port of a pod, which is not a missing right.
             Some(Err(unread)) if unread.is_forbidden() => checks.push(unread.check(certificate::CERTIFICATE)),
             Some(Err(_)) | None => {}
         }
@@ -83,7 +83,7 @@ impl Replica {
             let text = format!("denials are not enforced in {}", first_five(&unenforced));
             checks.push(Check::breach(SERVICE, &rules::NOT_ENFORCED, text));
         }
-        let who = format!("{namespace}:{}", account(pod));
+        let who = format!("{namespace}:{}", account_name(pod));
         let permissions = permissions(&who, &self.permissions, installer);
         checks.push(permissions.unwrap_or_else(|unread| unread.check(PERMISSIONS)));
         let own_secrets: Vec<String> = arguments.own_secrets().map(|(of, name)| format!("{of}/{name}")).collect();
@@ -108,11 +108,11 @@ impl Replica {
 }
 
 /// The service account of a pod.
-fn account(pod: &Pod) -> &str {
+fn account_name(pod: &Pod) -> &str {
     pod.spec.as_ref().and_then(|spec| spec.service_account_name.as_deref()).unwrap_or("default")
 }
 
-/// The arguments of a pod of the webhook. Those of the Go webhook have no meaning here.
+/// The arguments of a pod of the webhook. Arguments of the Go webhook are ignored.
 struct Arguments<'p>(Vec<&'p str>);
 
 impl<'p> Arguments<'p> {
@@ -121,7 +121,7 @@ impl<'p> Arguments<'p> {
         Self(containers.flat_map(|container| container.args.iter().flatten()).map(String::as_str).collect())
     }
 
-    /// The values of an option, as the chart writes it, with the `/` in them as the border.
+    /// The values of an option in the chart's form, split at `/`.
     fn values(&self, option: &str) -> impl Iterator<Item = (&'p str, &'p str)> {
         let values = self.0.iter().filter_map(move |argument| argument.strip_prefix(option)?.strip_prefix('='));
         values.filter_map(|value| value.split_once('/'))
@@ -133,13 +133,13 @@ impl<'p> Arguments<'p> {
         lists.flat_map(|list| list.split(',')).collect()
     }
 
-    /// The permissions that the webhook needs for its arguments, as the chart grants them.
+    /// The permissions that the chart grants for these arguments.
     fn permissions(&self) -> Vec<ResourceAttributes> {
         let mut needed = vec![
             permission("get", GROUP, PLURAL),
             permission("create", "authorization.k8s.io", "localsubjectaccessreviews"),
         ];
-        // The Go webhook, which has no such command, keeps no cache.
+        // The Go webhook has no such command, and no cache.
         if self.0.contains(&"serve") {
             needed.extend(["list", "watch"].map(|verb| permission(verb, GROUP, PLURAL)));
         }
@@ -167,7 +167,7 @@ impl<'p> Arguments<'p> {
         self.values("--self-managed-secret")
     }
 
-    /// The Secrets without which a pod like this one does not start or has no certificate: their namespaces and names.
+    /// The Secrets that the pod needs to start or to have a certificate, as namespace and name.
     fn secrets(&self, namespace: &'p str, pod: &'p Pod) -> BTreeSet<(&'p str, &'p str)> {
         let volumes = pod.spec.iter().flat_map(|spec| spec.volumes.iter().flatten());
         let mounted = volumes.filter_map(|volume| {
@@ -178,7 +178,7 @@ impl<'p> Arguments<'p> {
     }
 }
 
-/// The renewal of the certificate cannot change it.
+/// The finding on an immutable Secret, which certificate renewal cannot change.
 fn immutable(secret: &str, restore: Option<&str>) -> Check {
     let text = format!("{secret} is immutable: the webhook cannot renew its certificate");
     let found = Diagnostic::new(&rules::SECRET_MISSING, text);
@@ -226,10 +226,10 @@ fn permissions<'a>(
     ))
 }
 
-async fn may(snapshot: &Snapshot, subject: &Subject, permission: ResourceAttributes) -> Read<bool> {
+async fn may(snapshot: &Snapshot, account: &ServiceAccount, permission: ResourceAttributes) -> Read<bool> {
     let spec = SubjectAccessReviewSpec {
-        user: Some(subject.user()),
-        groups: Some(subject.groups().into()),
+        user: Some(account.user()),
+        groups: Some(account.groups().into()),
         resource_attributes: Some(permission),
         ..SubjectAccessReviewSpec::default()
     };

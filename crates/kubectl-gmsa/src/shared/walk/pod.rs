@@ -1,4 +1,4 @@
-//! The steps of a pod, from its node to its containers, as far as the first that fails.
+//! The steps of a pod, from its node to its containers, up to the first failure.
 
 use gmsa_core::diagnostic::{Check, Severity};
 
@@ -12,15 +12,15 @@ use crate::shared::{
     rules::{self, FixTarget},
 };
 
-/// Whether a check names a cause. A check that could not be made does not.
+/// Whether a check names a cause. A check that could not run does not.
 pub fn is_cause(check: &Check) -> bool {
     check.result.as_ref().is_err_and(|found| found.severity == Severity::Error && *found.rule != rules::NOT_CHECKED)
 }
 
 /// The steps of a pod.
-pub fn steps(pod: &ClusterPod, subject: FixTarget<'_>, nodes: &Nodes, events: &Events) -> Vec<Check> {
-    let seen = Seen { pod, subject, events };
-    let mut checks = vec![scheduling::check(pod, subject, nodes, events)];
+pub fn steps(pod: &ClusterPod, target: FixTarget<'_>, nodes: &Nodes, events: &Events) -> Vec<Check> {
+    let seen = Seen { pod, target, events };
+    let mut checks = vec![scheduling::check(pod, target, nodes, events)];
     let is_waiting = pod.node_name().is_none() && checks.iter().any(|check| check.result.is_err());
     if is_waiting || checks.iter().any(is_cause) {
         return checks;
@@ -30,7 +30,7 @@ pub fn steps(pod: &ClusterPod, subject: FixTarget<'_>, nodes: &Nodes, events: &E
         return checks;
     }
     for step in [Seen::sandbox, Seen::init_containers, Seen::containers_run] {
-        // What has not begun yet has no later steps.
+        // A pod that has not started has no later steps.
         let has_not_begun =
             |check: &Check| check.result.as_ref().is_err_and(|found| *found.rule == rules::POD_STARTING);
         if checks.iter().any(|check| is_cause(check) || has_not_begun(check)) {

@@ -1,4 +1,4 @@
-//! Whether a pod is on a node that can run it, and if it is on none, what keeps it from the Windows nodes.
+//! Whether a pod is on a node that can run it, and if it has no node, why the Windows nodes do not fit.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,31 +25,31 @@ pub use unscheduled::is_untried;
 
 pub const SCHEDULING: &str = "scheduling";
 
-/// What to do about a pod whose node is gone.
+/// The remedy for a pod whose node is deleted.
 const GONE: &str =
     "Its controller creates it on another node after five minutes; a Pod without a controller must be created again.";
 
 /// The label of a node with its operating system.
 const OS: &str = "kubernetes.io/os";
 
-/// The nodes, as far as they were read.
+/// The nodes that were read.
 #[derive(Default)]
 pub struct Nodes {
-    /// `None` where they were not asked for, or may not be read.
+    /// `None` if they were not requested, or could not be read.
     pub windows: Option<Vec<Node>>,
-    /// The other nodes that pods are on: `None` for a node that does not exist.
+    /// The other nodes with pods: `None` for a node that does not exist.
     others: BTreeMap<String, Read<Option<Node>>>,
 }
 
 impl Nodes {
     pub const WINDOWS: &str = "/api/v1/nodes?labelSelector=kubernetes.io%2Fos%3Dwindows";
 
-    /// With the Windows nodes, where they were read.
+    /// Starts with the Windows nodes, if they were read.
     pub fn of(windows: Option<Vec<Node>>) -> Self {
         Self { windows, others: BTreeMap::new() }
     }
 
-    /// Reads the nodes that these pods are on and that are not among the Windows nodes.
+    /// Reads the nodes of these pods that are not among the Windows nodes.
     pub async fn add(&mut self, snapshot: &Snapshot, pods: impl Iterator<Item = &ClusterPod>) {
         let names: BTreeSet<&str> =
             pods.filter_map(ClusterPod::node_name).filter(|name| is_dns_subdomain(name)).collect();
@@ -77,33 +77,33 @@ impl Nodes {
     }
 }
 
-/// The step: what keeps the pod from running on its node, or from being on one.
-pub fn check(pod: &ClusterPod, subject: FixTarget<'_>, nodes: &Nodes, events: &Events) -> Check {
+/// The step: why the pod has no node, or cannot run on its node.
+pub fn check(pod: &ClusterPod, target: FixTarget<'_>, nodes: &Nodes, events: &Events) -> Check {
     let Some(name) = pod.node_name() else {
-        // A pod that has ended without a node says itself why.
+        // An ended pod without a node names the cause itself.
         if pod.has_ended() {
             return Check::pass(SCHEDULING, "not on a node");
         }
-        let found = unscheduled::why(pod, subject, nodes, events);
+        let found = unscheduled::why(pod, target, nodes, events);
         let is_early = *found.rule == rules::NOT_SCHEDULED && is_untried(pod, events);
-        let seen = Seen { pod, subject, events };
+        let seen = Seen { pod, target, events };
         return Check::found(SCHEDULING, if is_early { seen.if_late(found) } else { found });
     };
-    // What has ended there does not depend on how the node is now.
+    // An ended pod does not depend on the current state of its node.
     if pod.has_ended() {
         return Check::pass(SCHEDULING, format!("on {name}"));
     }
     let found = match nodes.find(name) {
         Ok(None) if pod.phase() == "Pending" && !was_scheduled(pod) => {
             let text = format!("the pod asks for {name} by `nodeName`, and no such node exists");
-            let fix = subject.change(&json!({"nodeName": null}));
+            let fix = target.change(&json!({"nodeName": null}));
             Diagnostic::new(&rules::NODE_NOT_READY, text).with_fix(format!("Let the scheduler choose: {fix}"))
         }
         Ok(None) => {
             let gone = format!("the pod is on {name}, which does not exist any more");
             Diagnostic::new(&rules::NODE_NOT_READY, gone).with_fix(GONE)
         }
-        Ok(Some(node)) => match on_node(pod, subject, name, node, nodes) {
+        Ok(Some(node)) => match on_node(pod, target, name, node, nodes) {
             Some(found) => found,
             None => return Check::pass(SCHEDULING, format!("on {name}{}", of_build(node))),
         },
@@ -113,7 +113,7 @@ pub fn check(pod: &ClusterPod, subject: FixTarget<'_>, nodes: &Nodes, events: &E
     Check::found(SCHEDULING, found)
 }
 
-/// Whether a scheduler has put the pod on its node, and not its template.
+/// Whether a scheduler, not the template, chose the node.
 fn was_scheduled(pod: &ClusterPod) -> bool {
     pod.condition("PodScheduled").is_some_and(|condition| condition.status == "True")
 }
@@ -126,20 +126,20 @@ fn error(rule: &'static Rule, text: String) -> Diagnostic {
     Diagnostic::new(rule, text).with_severity(Severity::Error)
 }
 
-/// `node` is the one that the pod is on.
-fn linux_node(text: String, subject: FixTarget<'_>, node: Option<&str>) -> Diagnostic {
-    let names = Names { subject: Some(subject), node, ..Names::default() };
+/// The finding for a pod on a Linux node. `node` is the pod's node.
+fn linux_node(text: String, target: FixTarget<'_>, node: Option<&str>) -> Diagnostic {
+    let names = Names { target: Some(target), node, ..Names::default() };
     rules::found(&rules::LINUX_NODE, text, &names).with_severity(Severity::Error)
 }
 
-/// What is wrong with the node of a pod.
-fn on_node(pod: &ClusterPod, subject: FixTarget<'_>, name: &str, node: &Node, nodes: &Nodes) -> Option<Diagnostic> {
+/// The finding on the node of a pod.
+fn on_node(pod: &ClusterPod, target: FixTarget<'_>, name: &str, node: &Node, nodes: &Nodes) -> Option<Diagnostic> {
     let (status, labels, is_of_windows) = (node.status.as_ref(), labels(node), pod.admission.uses_gmsa());
     let info = status.and_then(|status| status.node_info.as_ref()).map(|info| &info.operating_system);
     if let Some(os) = labels.get(OS).or(info).filter(|os| is_of_windows && *os != "windows") {
         let text =
             format!("the pod is on {name}, a node with the operating system {os}, on which no Windows container runs");
-        return Some(linux_node(text, subject, Some(name)));
+        return Some(linux_node(text, target, Some(name)));
     }
     if let Some(why) = not_ready(node) {
         let names = Names { node: Some(name), ..Names::default() };
@@ -147,7 +147,7 @@ fn on_node(pod: &ClusterPod, subject: FixTarget<'_>, name: &str, node: &Node, no
     }
     let build = Build::of_label(labels.get(LABEL)?)?;
     // A running pod proves that the node runs its images.
-    (pod.phase() != "Running").then(|| other_build(pod, subject, name, build, nodes)).flatten()
+    (pod.phase() != "Running").then(|| other_build(pod, target, name, build, nodes)).flatten()
 }
 
 /// Why a node is not ready.
@@ -157,7 +157,7 @@ pub fn not_ready(node: &Node) -> Option<&str> {
     Some(ready.message.as_deref().or(ready.reason.as_deref()).unwrap_or("its kubelet does not say why"))
 }
 
-/// The images of the pod whose build is known, each with its container.
+/// The images with a known build, each with its container.
 fn images(pod: &ClusterPod) -> Vec<(String, Build)> {
     let Some(spec) = &pod.object.spec else { return Vec::new() };
     let mut slots = pod.admission.slots();
@@ -176,21 +176,15 @@ fn images(pod: &ClusterPod) -> Vec<(String, Build)> {
         .collect()
 }
 
-/// The image of the pod that its node does not run.
-fn other_build(
-    pod: &ClusterPod,
-    subject: FixTarget<'_>,
-    name: &str,
-    build: Build,
-    nodes: &Nodes,
-) -> Option<Diagnostic> {
+/// The finding for an image that the node cannot run.
+fn other_build(pod: &ClusterPod, target: FixTarget<'_>, name: &str, build: Build, nodes: &Nodes) -> Option<Diagnostic> {
     let images = images(pod);
     let (container, image) = images.iter().find(|(_, image)| !build.runs(*image))?;
     let text = format!("the pod is on {name} of {build}, which does not run the image of {container}, of {image}");
     let fits = |node: &Build| images.iter().all(|(_, image)| node.runs(*image));
     let builds: BTreeSet<Build> = nodes.windows.iter().flatten().filter_map(build_of).filter(fits).collect();
     let fix = match builds.last() {
-        Some(fit) => subject.change(&json!({"nodeSelector": {(OS): "windows", (LABEL): fit.to_string()}})),
+        Some(fit) => target.change(&json!({"nodeSelector": {(OS): "windows", (LABEL): fit.to_string()}})),
         None => format!("Use an image of {build}, or add a node that runs one of {image}."),
     };
     Some(error(&rules::WINDOWS_BUILD, text).with_fix(fix))

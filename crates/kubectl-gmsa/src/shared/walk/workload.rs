@@ -1,7 +1,7 @@
-//! Workloads whose pod template uses GMSA: how many pods they want, and which they have.
+//! Workloads whose pod template uses GMSA, with the pods that they want and have.
 //!
-//! Invariants: an object that another known workload controls is no workload of its own; of a `CronJob` only its newest Job counts. A pod
-//! belongs to what it names as its controller, by the `uid`, in the same namespace.
+//! Invariants: an object under another known workload is not listed itself; only the newest Job of a `CronJob` counts. A pod belongs to
+//! the controller that it names, if `uid` and namespace match.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -18,24 +18,23 @@ use crate::shared::{
     rules::FixTarget,
     snapshot::Snapshot,
     unread::{Read, Unread},
-    workloads::Kind,
+    workloads::{Kind, controller_of},
 };
 use gmsa_core::admission::pod::Pod;
 
 mod object;
 
-pub use object::{Idle, Owned, WorkloadObject, controller_of};
+pub use object::{ClusterWorkload, Idle, Owned};
 
-/// What creates pods: the workload itself, a ReplicaSet of a Deployment, or a Job of a `CronJob`.
+/// The object that creates pods: the workload itself, a ReplicaSet of a Deployment, or a Job of a `CronJob`.
 pub struct Maker {
-    kind: Kind,
-    object: Rc<WorkloadObject>,
+    object: Rc<ClusterWorkload>,
     pub pods: Vec<ClusterPod>,
 }
 
 impl Maker {
-    fn of(kind: Kind, object: &Rc<WorkloadObject>) -> Self {
-        Self { kind, object: Rc::clone(object), pods: Vec::new() }
+    fn of(object: &Rc<ClusterWorkload>) -> Self {
+        Self { object: Rc::clone(object), pods: Vec::new() }
     }
 
     pub fn uid(&self) -> &str {
@@ -47,9 +46,9 @@ impl Maker {
         self.object.says("ReplicaFailure")
     }
 
-    /// Whether it still has to create a pod, or cannot.
+    /// Whether pods are missing: not created yet, or refused.
     pub fn lacks(&self) -> bool {
-        let (wanted, _) = self.object.wanted(self.kind);
+        let (wanted, _) = self.object.wanted();
         wanted > 0 && (self.failure().is_some() || self.pods.iter().filter(|pod| is_active(pod)).count() < wanted)
     }
 }
@@ -64,10 +63,10 @@ pub struct WorkloadTree {
     pub kind: Kind,
     pub namespace: String,
     pub name: String,
-    /// A pod of its template, as its controller would create it.
+    /// A pod of its template, in the form that its controller creates.
     pub template: NewPod,
-    pub object: Rc<WorkloadObject>,
-    /// The newest is the last.
+    pub object: Rc<ClusterWorkload>,
+    /// The newest comes last.
     pub makers: Vec<Maker>,
 }
 
@@ -77,7 +76,7 @@ impl WorkloadTree {
         format!("{} {}/{}", self.kind.as_str(), self.namespace, self.name)
     }
 
-    pub fn subject(&self) -> FixTarget<'_> {
+    pub fn target(&self) -> FixTarget<'_> {
         let Self { kind, namespace, name, .. } = self;
         FixTarget::Workload { kind: *kind, namespace, name }
     }
@@ -86,27 +85,25 @@ impl WorkloadTree {
         self.makers.iter().flat_map(|maker| &maker.pods)
     }
 
-    /// How many pods it has that a controller counts.
+    /// The number of its active pods.
     pub fn has(&self) -> usize {
         self.pods().filter(|pod| is_active(pod)).count()
     }
 
     /// Reads a workload; `None` if it does not exist.
     pub async fn find(snapshot: &Snapshot, namespace: &str, kind: Kind, name: &str) -> Read<Option<Self>> {
-        let top: Option<WorkloadObject> =
-            snapshot.find(&format!("{}/{name}", kind.collection(Some(namespace)))).await?;
-        let Some(top) = top else { return Ok(None) };
-        let mut objects = vec![(kind, Rc::new(top))];
+        let Some(top) = ClusterWorkload::find(snapshot, kind, namespace, name).await? else { return Ok(None) };
+        let mut objects = vec![Rc::new(top)];
         if let Some(below) = kind.below() {
-            let read: Vec<WorkloadObject> = snapshot.list(&below.collection(Some(namespace))).await?;
-            objects.extend(read.into_iter().map(|object| (below, Rc::new(object))));
+            let read = ClusterWorkload::list(snapshot, below, Some(namespace)).await?;
+            objects.extend(read.into_iter().map(Rc::new));
         }
         let pods: Vec<Box<RawValue>> = snapshot.list(&pods_of(Some(namespace))).await?;
-        let workloads = assemble(objects, &pods, |_, _| true);
+        let workloads = assemble(objects, &pods, |_| true);
         Ok(workloads.into_iter().find(|workload| workload.kind == kind && workload.name == name))
     }
 
-    /// That its template cannot be parsed, so that nothing is known of what it names.
+    /// The text for an unparsable template, whose credential specs are unknown.
     pub fn unparsed(&self) -> Option<String> {
         self.template.pod().is_none().then(|| format!("the pod template of {} cannot be parsed", self.title()))
     }
@@ -126,24 +123,23 @@ impl WorkloadTree {
 
     /// How many pods it wants, and the reason if that is 0.
     pub fn wanted(&self) -> (usize, Idle) {
-        let (kind, object) = self.running();
-        object.wanted(kind)
+        self.running().wanted()
     }
 
-    /// Why it has given up: the message of a Job that has failed.
+    /// Why it has given up: the message of a failed Job.
     pub fn given_up(&self) -> Option<&str> {
-        let (kind, object) = self.running();
+        let object = self.running();
         let failed = || object.says("Failed").or_else(|| object.says("FailureTarget"));
-        if kind == Kind::Job { failed() } else { None }
+        if object.kind == Kind::Job { failed() } else { None }
     }
 
     /// Itself, or the newest Job of a `CronJob`.
-    fn running(&self) -> (Kind, &WorkloadObject) {
+    fn running(&self) -> &ClusterWorkload {
         let job = self.makers.last().filter(|_| self.kind == Kind::CronJob);
-        job.map_or((self.kind, &*self.object), |job| (job.kind, &*job.object))
+        job.map_or(&*self.object, |job| &*job.object)
     }
 
-    /// What creates its pods now: of a Deployment its newest ReplicaSet alone, because the others are being replaced.
+    /// The current makers: only the newest ReplicaSet of a Deployment, because the others are being replaced.
     pub fn current(&self) -> &[Maker] {
         match self.makers.as_slice() {
             [.., last] if self.kind == Kind::Deployment => std::slice::from_ref(last),
@@ -151,7 +147,7 @@ impl WorkloadTree {
         }
     }
 
-    /// Whether pods are missing that are to be created now.
+    /// Whether pods are missing now.
     pub fn lacks(&self) -> bool {
         let (wanted, _) = self.wanted();
         let is_short = self.kind != Kind::Deployment && self.has() < wanted;
@@ -173,40 +169,40 @@ pub struct Workloads {
 impl Workloads {
     /// Reads the workloads of a namespace, or of all. Without the right to list pods, their number is not known.
     pub async fn read(snapshot: &Snapshot, namespace: Option<&str>) -> Self {
-        let kinds =
-            Kind::ALL.map(async |kind| (kind, snapshot.list::<WorkloadObject>(&kind.collection(namespace)).await));
+        let kinds = Kind::ALL.map(async |kind| (kind, ClusterWorkload::list(snapshot, kind, namespace).await));
         let pods = pods_of(namespace);
         let (kinds, pods) = tokio::join!(join_all(kinds), snapshot.list(&pods));
         let (mut objects, mut unread) = (Vec::new(), Vec::new());
         for (kind, read) in kinds {
             match read {
-                Ok(read) => objects.extend(read.into_iter().map(|object| (kind, Rc::new(object)))),
+                Ok(read) => objects.extend(read.into_iter().map(Rc::new)),
                 Err(error) => unread.push((kind, error)),
             }
         }
-        let known = assemble(objects, &pods.unwrap_or_default(), |kind, object| object.uses_gmsa(kind));
+        let known = assemble(objects, &pods.unwrap_or_default(), ClusterWorkload::uses_gmsa);
         Self { known, unread }
     }
 }
 
-/// The workloads among these objects that are meant, with their pods.
+/// The selected workloads among these objects, with their pods.
 fn assemble(
-    objects: Vec<(Kind, Rc<WorkloadObject>)>,
+    objects: Vec<Rc<ClusterWorkload>>,
     pods: &[Box<RawValue>],
-    is_meant: impl Fn(Kind, &WorkloadObject) -> bool,
+    is_meant: impl Fn(&ClusterWorkload) -> bool,
 ) -> Vec<WorkloadTree> {
-    let uids: BTreeSet<String> = objects.iter().map(|(_, object)| object.uid().to_owned()).collect();
+    let uids: BTreeSet<String> = objects.iter().map(|object| object.uid().to_owned()).collect();
     let is_below =
-        |object: &WorkloadObject| controller_of(&object.metadata).is_some_and(|owner| uids.contains(&owner.uid));
-    let (below, top): (Vec<_>, Vec<_>) = objects.into_iter().partition(|(_, object)| is_below(object));
+        |object: &Rc<ClusterWorkload>| controller_of(&object.metadata).is_some_and(|owner| uids.contains(&owner.uid));
+    let (below, top): (Vec<_>, Vec<_>) = objects.into_iter().partition(is_below);
     let mut workloads: Vec<WorkloadTree> = top
         .into_iter()
-        .filter(|(kind, object)| is_meant(*kind, object))
-        .filter_map(|(kind, object)| {
+        .filter(|object| is_meant(object))
+        .filter_map(|object| {
+            let kind = object.kind;
             let ObjectMeta { namespace, name, .. } = object.metadata.clone();
-            let makers = if kind.below().is_none() { vec![Maker::of(kind, &object)] } else { Vec::new() };
+            let makers = if kind.below().is_none() { vec![Maker::of(&object)] } else { Vec::new() };
             let namespace = namespace?;
-            let template = NewPod::new(&namespace, object.pod(kind)?);
+            let template = NewPod::new(&namespace, object.pod()?);
             Some(WorkloadTree { kind, namespace, name: name?, template, object, makers })
         })
         .collect();
@@ -218,30 +214,30 @@ fn assemble(
 }
 
 /// Adds each ReplicaSet of a Deployment, and the newest Job of a `CronJob`.
-fn add_makers(workloads: &mut [WorkloadTree], mut below: Vec<(Kind, Rc<WorkloadObject>)>) {
-    below.sort_by(|(_, one), (_, other)| one.age().cmp(&other.age()));
+fn add_makers(workloads: &mut [WorkloadTree], mut below: Vec<Rc<ClusterWorkload>>) {
+    below.sort_by(|one, other| one.age().cmp(&other.age()));
     let mut by_uid: HashMap<String, &mut WorkloadTree> =
         workloads.iter_mut().map(|workload| (workload.object.uid().to_owned(), workload)).collect();
-    for (kind, object) in below {
+    for object in below {
         let owner = controller_of(&object.metadata).and_then(|owner| by_uid.get_mut(&owner.uid));
         let Some(workload) = owner.filter(|owner| Some(&owner.namespace) == object.metadata.namespace.as_ref()) else {
             continue;
         };
         if workload.kind == Kind::CronJob {
-            // The one before it is over, or is replaced.
+            // Earlier Jobs have ended or are being replaced.
             workload.makers.clear();
         }
-        workload.makers.push(Maker::of(kind, &object));
+        workload.makers.push(Maker::of(&object));
     }
-    // A Deployment that cannot create a ReplicaSet has the condition itself.
+    // A Deployment without a ReplicaSet has the failure condition itself.
     for workload in workloads.iter_mut().filter(|workload| workload.kind == Kind::Deployment) {
         if workload.makers.is_empty() {
-            workload.makers.push(Maker::of(workload.kind, &workload.object));
+            workload.makers.push(Maker::of(&workload.object));
         }
     }
 }
 
-/// Adds each pod to its maker. One that cannot be parsed is reported by another check.
+/// Adds each pod to its maker. Another check reports unparsable pods.
 fn add_pods(workloads: &mut [WorkloadTree], pods: &[Box<RawValue>]) {
     let mut makers: HashMap<String, (&String, &mut Vec<ClusterPod>)> = HashMap::new();
     for WorkloadTree { namespace, makers: of_workload, .. } in workloads {

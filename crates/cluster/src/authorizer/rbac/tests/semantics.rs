@@ -9,8 +9,8 @@ const APP: &str = "{kind: ServiceAccount, name: app, namespace: prod}";
 /// The reason of the approval of `prod/app`, or of the denial, if it has one.
 fn decide(text: &str) -> Result<String, Option<String>> {
     let rbac = rbac(text).unwrap();
-    let (subject, spec) = (subject("prod", "app"), SpecName::parse("web").unwrap());
-    rbac.grant(&subject, &spec).map(reason).ok_or_else(|| rbac.missing_roles(&subject))
+    let (account, spec) = (service_account("prod", "app"), SpecName::parse("web").unwrap());
+    rbac.grant(&account, &spec).map(reason).ok_or_else(|| rbac.missing_roles(&account))
 }
 
 fn allowed(text: &str) -> bool {

@@ -1,23 +1,31 @@
-//! A workload as the API server describes it: what it wants, and its pod template.
+//! A workload as the API server returns it: the pods that it wants, its conditions and its pod template.
 
 use std::collections::BTreeMap;
 
 use k8s_openapi::{
     api::apps::v1::DeploymentCondition,
-    apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta, OwnerReference, Time},
+    apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta, Time},
 };
 use kube::core::{Selector, SelectorExt as _};
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 
-use crate::shared::workloads::Kind;
+use crate::shared::{snapshot::Snapshot, unread::Read, workloads::Kind};
 use gmsa_core::admission::pod::Pod;
 
-/// The fields that are needed.
-#[derive(Deserialize)]
-pub struct WorkloadObject {
-    #[serde(default)]
+/// A workload of a cluster, with the needed fields.
+pub struct ClusterWorkload {
+    pub kind: Kind,
     pub metadata: ObjectMeta,
+    spec: Spec,
+    status: Reported,
+}
+
+/// The same without its kind, because list items have no `kind`.
+#[derive(Deserialize)]
+struct Fields {
+    #[serde(default)]
+    metadata: ObjectMeta,
     #[serde(default)]
     spec: Spec,
     #[serde(default)]
@@ -39,7 +47,7 @@ struct Spec {
     update_strategy: Value,
     template: Option<Box<RawValue>>,
     /// A Job without a name.
-    job_template: Option<Box<WorkloadObject>>,
+    job_template: Option<Box<Fields>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -51,15 +59,10 @@ struct Reported {
     succeeded: Option<usize>,
 }
 
-/// An object of any kind, as far as it says what it is and what controls it.
+/// An object of any kind, with its metadata only.
 #[derive(Deserialize)]
 pub struct Owned {
     pub metadata: ObjectMeta,
-}
-
-/// The reference to what controls an object.
-pub fn controller_of(of: &ObjectMeta) -> Option<&OwnerReference> {
-    of.owner_references.iter().flatten().find(|owner| owner.controller == Some(true))
 }
 
 /// Why a workload wants no pod.
@@ -86,7 +89,23 @@ impl Idle {
     }
 }
 
-impl WorkloadObject {
+impl ClusterWorkload {
+    /// Reads a workload; `None` if it does not exist.
+    pub async fn find(snapshot: &Snapshot, kind: Kind, namespace: &str, name: &str) -> Read<Option<Self>> {
+        let found = snapshot.find(&format!("{}/{name}", kind.collection(Some(namespace)))).await?;
+        Ok(found.map(|fields| Self::of(kind, fields)))
+    }
+
+    /// Reads the workloads of one kind, in a namespace or in all.
+    pub async fn list(snapshot: &Snapshot, kind: Kind, namespace: Option<&str>) -> Read<Vec<Self>> {
+        let read: Vec<Fields> = snapshot.list(&kind.collection(namespace)).await?;
+        Ok(read.into_iter().map(|fields| Self::of(kind, fields)).collect())
+    }
+
+    fn of(kind: Kind, Fields { metadata, spec, status }: Fields) -> Self {
+        Self { kind, metadata, spec, status }
+    }
+
     pub fn uid(&self) -> &str {
         self.metadata.uid.as_deref().unwrap_or_default()
     }
@@ -95,12 +114,12 @@ impl WorkloadObject {
         self.status.conditions.iter().find(|condition| condition.type_ == name && condition.status == "True")
     }
 
-    /// The message of a condition that holds.
+    /// The message of a condition that is true.
     pub fn says(&self, condition: &str) -> Option<&str> {
         self.condition(condition).map(|found| found.message.as_deref().unwrap_or_default())
     }
 
-    /// The message of a rollout that does not go on (`progressDeadlineSeconds`).
+    /// The message of a rollout beyond its `progressDeadlineSeconds`.
     pub fn stuck(&self) -> Option<&str> {
         let is_stuck = |condition: &&DeploymentCondition| {
             condition.type_ == "Progressing" && condition.reason.as_deref() == Some("ProgressDeadlineExceeded")
@@ -108,7 +127,7 @@ impl WorkloadObject {
         self.status.conditions.iter().find(is_stuck).map(|found| found.message.as_deref().unwrap_or_default())
     }
 
-    /// Whether its controller rolls out no change.
+    /// Whether its rollout is paused.
     pub fn is_paused(&self) -> bool {
         self.spec.paused
     }
@@ -118,7 +137,7 @@ impl WorkloadObject {
         self.spec.update_strategy.get("type").is_some_and(|strategy| strategy == "OnDelete")
     }
 
-    /// Whether its selector is of these labels. An empty one, which `apps/v1` does not allow, selects everything.
+    /// Whether its selector matches these labels. An empty selector, which `apps/v1` does not allow, does not count.
     pub fn selects(&self, labels: &BTreeMap<String, String>) -> bool {
         let selector = self.spec.selector.clone().and_then(|selector| Selector::try_from(selector).ok());
         selector.is_some_and(|selector| !selector.selects_all() && selector.matches(labels))
@@ -132,8 +151,8 @@ impl WorkloadObject {
     }
 
     /// How many pods it creates, and the reason if that is 0.
-    pub fn wanted(&self, kind: Kind) -> (usize, Idle) {
-        let Self { spec, status, .. } = self;
+    pub fn wanted(&self) -> (usize, Idle) {
+        let Self { kind, spec, status, .. } = self;
         match kind {
             Kind::Deployment | Kind::StatefulSet | Kind::ReplicaSet | Kind::ReplicationController => {
                 (spec.replicas.unwrap_or(1), Idle::Scaled)
@@ -152,29 +171,27 @@ impl WorkloadObject {
     }
 
     /// The metadata of its pod template.
-    pub fn of_template(&self, kind: Kind) -> Option<ObjectMeta> {
-        let template: Owned = serde_json::from_str(self.template(kind)?.get()).ok()?;
+    pub fn of_template(&self) -> Option<ObjectMeta> {
+        let template: Owned = serde_json::from_str(self.template()?.get()).ok()?;
         Some(template.metadata)
     }
 
-    fn template(&self, kind: Kind) -> Option<&RawValue> {
-        match kind {
-            Kind::CronJob => self.spec.job_template.as_ref()?.spec.template.as_deref(),
-            _ => self.spec.template.as_deref(),
-        }
+    fn template(&self) -> Option<&RawValue> {
+        let spec = self.spec.job_template.as_ref().map_or(&self.spec, |job| &job.spec);
+        spec.template.as_deref()
     }
 
-    /// Whether its pod template uses GMSA, as far as is known: one that names it and cannot be parsed may.
-    pub fn uses_gmsa(&self, kind: Kind) -> bool {
+    /// Whether its pod template uses GMSA. An unparsable template that names GMSA counts.
+    pub fn uses_gmsa(&self) -> bool {
         let uses = |template: &RawValue| Pod::from_json(template.get()).map_or(true, |pod| pod.uses_gmsa());
-        self.template(kind).is_some_and(|template| template.get().contains("gmsaCredentialSpec") && uses(template))
+        self.template().is_some_and(|template| template.get().contains("gmsaCredentialSpec") && uses(template))
     }
 
     /// Its pod template as a pod.
-    pub fn pod(&self, kind: Kind) -> Option<Value> {
-        let template = self.template(kind)?;
+    pub fn pod(&self) -> Option<Value> {
+        let template = self.template()?;
         let mut pod: Value = serde_json::from_str(template.get()).ok()?;
-        // Its controller names it.
+        // The controller sets the name.
         let labels = pod.pointer("/metadata/labels").cloned().unwrap_or_default();
         *pod.get_mut("metadata")? =
             json!({"generateName": format!("{}-", self.metadata.name.as_deref()?), "labels": labels});

@@ -1,4 +1,4 @@
-//! The head of what `account lint` prints: what the directory holds of accounts.
+//! The summary at the top of `account lint`: the properties of accounts in the directory.
 
 use std::{collections::BTreeSet, fmt::Write as _};
 
@@ -6,7 +6,7 @@ use gmsa_core::quote::{MESSAGE, one_line, shorten};
 use gmsa_directory::{
     Retrieval, Sid,
     account::{Account, encryption_names},
-    principal::{Group, Principal, Principals},
+    principal::{DirectoryPrincipal, Group, Principals},
 };
 
 use crate::shared::output::{first_five, table::table};
@@ -67,7 +67,7 @@ fn yes_or_no(enabled: bool) -> &'static str {
     if enabled { "yes" } else { "no" }
 }
 
-/// Who may retrieve the password.
+/// The principals that may retrieve the password.
 fn retrievers(account: &Account, principals: &Principals) -> Vec<String> {
     let all = match &account.retrieval {
         None | Some(Retrieval::Unreadable) => return vec!["not known".to_owned()],
@@ -89,14 +89,14 @@ fn retrievers(account: &Account, principals: &Principals) -> Vec<String> {
 
 fn retriever(sid: &Sid, principals: &Principals) -> String {
     match principals.get(sid) {
-        Some(Principal::Group(Group { name, members: None, .. })) => format!("group {name}"),
-        Some(Principal::Group(Group { name, members: Some(members), .. })) if members.is_empty() => {
+        Some(DirectoryPrincipal::Group(Group { name, members: None, .. })) => format!("group {name}"),
+        Some(DirectoryPrincipal::Group(Group { name, members: Some(members), .. })) if members.is_empty() => {
             format!("group {name} (no members)")
         }
-        Some(Principal::Group(Group { name, members: Some(members), .. })) => {
+        Some(DirectoryPrincipal::Group(Group { name, members: Some(members), .. })) => {
             format!("group {name} ({})", first_five(members.iter().map(|member| &member.name)))
         }
-        Some(Principal::Orphan) => format!("{sid} (no longer exists)"),
+        Some(DirectoryPrincipal::Orphan) => format!("{sid} (no longer exists)"),
         _ => principals.name(sid),
     }
 }

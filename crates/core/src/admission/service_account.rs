@@ -10,17 +10,17 @@ use crate::{
 
 /// The service account that a pod runs as, in the namespace of the review.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Subject {
+pub struct ServiceAccount {
     /// The namespace: a DNS label.
     pub namespace: Arc<str>,
     /// The service account's name: a DNS subdomain.
-    pub service_account: Arc<str>,
+    pub name: Arc<str>,
 }
 
-impl Subject {
+impl ServiceAccount {
     /// The user name under which the API server knows the service account.
     pub fn user(&self) -> String {
-        ["system:serviceaccount:", &self.namespace, ":", &self.service_account].concat()
+        ["system:serviceaccount:", &self.namespace, ":", &self.name].concat()
     }
 
     /// The groups that an access review names: exactly these two.
@@ -33,10 +33,10 @@ impl Subject {
         if !is_dns_label(&review.namespace) {
             return Err(Denial::InvalidNamespace(Quoted::new(&review.namespace)));
         }
-        let service_account = pod.service_account();
-        if !is_dns_subdomain(service_account) {
-            return Err(Denial::InvalidServiceAccount(Quoted::new(service_account)));
+        let name = pod.service_account();
+        if !is_dns_subdomain(name) {
+            return Err(Denial::InvalidServiceAccount(Quoted::new(name)));
         }
-        Ok(Self { namespace: Arc::from(&*review.namespace), service_account: Arc::from(service_account) })
+        Ok(Self { namespace: Arc::from(&*review.namespace), name: Arc::from(name) })
     }
 }

@@ -1,0 +1,220 @@
+//! The sidecar's program: it gets tickets from the broker and keeps them in files that the pod's other containers read.
+//!
+//! Invariants: it holds a token of its pod and tickets, never a secret of the domain; a reader sees a whole file or none; tickets that the
+//! broker refuses from now on are removed, others stay whatever fails.
+
+use std::{path::PathBuf, process::ExitCode, time::Duration};
+
+use gmsa_core::{causes::chain, quote::remark};
+use gmsa_edge::{
+    duration::go_duration,
+    shutdown::Signals,
+    telemetry::{self, Levels, LogFormat, cut_message},
+};
+use time::{OffsetDateTime, format_description::well_known::Rfc3339};
+
+mod client;
+mod folder;
+mod schedule;
+#[cfg(test)]
+mod tests;
+
+use client::{AskError, Broker, BrokerArgs, dns_name};
+use folder::{Folder, Mode};
+use schedule::Schedule;
+
+use crate::PROGRAM;
+
+pub const EXAMPLES: &str = "Examples:
+  # Keep the tickets of the credential spec webapp1 in /var/run/gmsa
+  gmsa-tickets agent --credential-spec webapp1 --broker gmsa-tickets.gmsa-tickets.svc --broker-ca \"$(cat ca.crt)\"
+
+  # Whether the tickets are there: for a startup probe
+  gmsa-tickets agent ready";
+
+/// Where an agent writes, and the containers of its pod read.
+const FOLDER: &str = "/var/run/gmsa";
+
+/// What `agent` takes.
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
+
+    #[command(flatten)]
+    broker: Option<BrokerArgs>,
+
+    #[command(flatten)]
+    keep: Option<KeepArgs>,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Exit with 0 if the tickets are there; otherwise say why not, and exit with 1.
+    Ready {
+        /// Folder of the tickets.
+        #[arg(long, value_name = "DIR", default_value = FOLDER)]
+        folder: PathBuf,
+    },
+    /// Exit with 0 if the broker answers over TLS and refuses a request without a token.
+    Test(BrokerArgs),
+}
+
+#[derive(Debug, clap::Args)]
+struct KeepArgs {
+    /// Credential spec of the account.
+    #[arg(long, value_name = "NAME", value_parser = dns_name)]
+    credential_spec: String,
+
+    /// Token of the pod with the audience gmsa-tickets/NAME, read before each request.
+    #[arg(long, value_name = "FILE", default_value = "/var/run/secrets/gmsa-tickets/token")]
+    token_file: PathBuf,
+
+    /// Folder for krb5cc and krb5.conf.
+    #[arg(long, value_name = "DIR", default_value = FOLDER)]
+    folder: PathBuf,
+
+    /// Mode of both files. In a pod with an `fsGroup`, 0440 lets that group alone read them.
+    #[arg(long, value_enum, default_value_t)]
+    mode: Mode,
+
+    /// Longest time between two requests: a revoked permission and a changed list of services reach the pod within it.
+    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = interval, hide_short_help = true)]
+    check_interval: Duration,
+
+    /// Which events are logged: error, warn, info, debug, trace.
+    #[arg(long, value_name = "LEVEL", env = "LOG_LEVEL", default_value = "info", hide_short_help = true)]
+    log_level: Levels,
+
+    /// Shape of a log line.
+    #[arg(long, value_enum, env = "LOG_FORMAT", default_value_t, hide_short_help = true)]
+    log_format: LogFormat,
+}
+
+fn interval(text: &str) -> Result<Duration, &'static str> {
+    go_duration(text)
+        .filter(|interval| *interval >= Duration::from_secs(1))
+        .ok_or("expected a duration from 1s, such as 5m")
+}
+
+pub fn run(args: Args) -> ExitCode {
+    let ended = match (args.command, args.broker, args.keep) {
+        (Some(Command::Ready { folder }), ..) => return ready(&Folder(folder)),
+        (Some(Command::Test(broker)), ..) => on_runtime(test(broker)),
+        (None, Some(broker), Some(keep)) => on_runtime(start(broker, keep)),
+        // Without a command, both are required.
+        (None, ..) => Ok(ExitCode::from(2)),
+    };
+    ended.unwrap_or_else(|error| {
+        eprintln!("error: {error}");
+        ExitCode::from(2)
+    })
+}
+
+fn on_runtime(work: impl Future<Output = Result<ExitCode, String>>) -> Result<ExitCode, String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|error| format!("cannot start the runtime: {error}"))?.block_on(work)
+}
+
+fn ready(folder: &Folder) -> ExitCode {
+    let Some(reason) = folder.why_not_ready() else { return ExitCode::SUCCESS };
+    eprintln!("no tickets in {}: {reason}", folder.0.display());
+    ExitCode::FAILURE
+}
+
+async fn test(args: BrokerArgs) -> Result<ExitCode, String> {
+    let broker = Broker::new(args).map_err(|error| chain(&error))?;
+    // A token that is empty.
+    let error = match broker.ask("test", "/dev/null".as_ref()).await {
+        Ok(_) => "the broker gives tickets without a token".to_owned(),
+        Err(AskError::Refused { status: http::StatusCode::UNAUTHORIZED, .. }) => {
+            println!("the broker answers, and refuses a request without a token");
+            return Ok(ExitCode::SUCCESS);
+        }
+        Err(error) => chain(&error),
+    };
+    eprintln!("error: {error}");
+    Ok(ExitCode::FAILURE)
+}
+
+/// Keeps the tickets current until a signal.
+async fn start(broker: BrokerArgs, args: KeepArgs) -> Result<ExitCode, String> {
+    let mut agent = Agent {
+        broker: Broker::new(broker).map_err(|error| chain(&error))?,
+        folder: Folder(args.folder),
+        mode: args.mode,
+        credential_spec: args.credential_spec,
+        token_file: args.token_file,
+        schedule: Schedule::new(args.check_interval, random),
+        now: OffsetDateTime::now_utc,
+        services: None,
+    };
+    let mut signals = Signals::install().map_err(|error| format!("cannot handle signals: {error}"))?;
+    let _log = telemetry::init(&PROGRAM, args.log_level, args.log_format, None);
+    tokio::select! {
+        signal = signals.next() => tracing::info!(signal, "ending"),
+        () = async { loop { tokio::time::sleep(agent.step().await).await } } => {}
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// From 0 to 1. Without random numbers all agents wait equally long, which is acceptable.
+fn random() -> f64 {
+    f64::from(getrandom::u32().unwrap_or(u32::MAX)) / f64::from(u32::MAX)
+}
+
+/// What keeps the tickets of a pod current.
+struct Agent {
+    broker: Broker,
+    folder: Folder,
+    mode: Mode,
+    credential_spec: String,
+    token_file: PathBuf,
+    schedule: Schedule,
+    now: fn() -> OffsetDateTime,
+    /// Those of the last tickets.
+    services: Option<Vec<String>>,
+}
+
+impl Agent {
+    /// Asks once, leaves the files as they must be after the answer, and says how long to wait.
+    async fn step(&mut self) -> Duration {
+        match self.renew().await {
+            Ok(wait) => wait,
+            Err(error) => {
+                let reason = remark(&chain(&error));
+                let is_removed = error.is_final() && self.folder.remove_tickets();
+                tracing::warn!(is_removed, "no tickets: {}", cut_message(&reason));
+                self.services = self.services.take().filter(|_| !is_removed);
+                if let Err(error) = self.folder.write_status(&reason, self.mode) {
+                    tracing::warn!("cannot write the status into {}: {error}", self.folder.0.display());
+                }
+                self.schedule.after_failure(error.retry_after())
+            }
+        }
+    }
+
+    /// Gets tickets and writes them.
+    async fn renew(&mut self) -> Result<Duration, AskError> {
+        let tickets = self.broker.ask(&self.credential_spec, &self.token_file).await?;
+        let now = (self.now)();
+        let until = |text: &str| {
+            let time = OffsetDateTime::parse(text, &Rfc3339).map_err(|_| AskError::Unreadable("has no valid times"))?;
+            // In the past: now.
+            Ok(Duration::try_from(time - now).unwrap_or_default())
+        };
+        let (life, asked) = (until(&tickets.expires)?, until(&tickets.renew_after)?);
+        self.folder.write(&tickets, self.mode)?;
+        if self.services.as_ref() != Some(&tickets.services) {
+            let services = tickets.services.join(", ");
+            tracing::info!(
+                services = cut_message(&services),
+                expires = cut_message(&tickets.expires),
+                "tickets written"
+            );
+            self.services = Some(tickets.services);
+        }
+        Ok(self.schedule.after_tickets(life, asked))
+    }
+}

@@ -1,0 +1,219 @@
+//! The agent's side of a request to the broker.
+//!
+//! Invariants: a token goes only to a broker whose certificate is for its name and signed by the CA of the arguments; an answer is read
+//! within its limit, and a request ends within [`TIMEOUT`]. Tokens and tickets are wiped after use, apart from what the libraries of HTTP and
+//! TLS copy.
+
+use std::{io, path::Path, path::PathBuf, pin::pin, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use gmsa_cluster::body::{self, BodyError};
+use gmsa_core::{credspec::is_dns_subdomain, diagnostic::rules, quote::remark};
+use gmsa_edge::tls::{CaBundle, CertificatesError, crypto_provider};
+use http::{
+    HeaderMap, HeaderValue, Request, StatusCode,
+    header::{AUTHORIZATION, CONTENT_TYPE, HOST, RETRY_AFTER},
+};
+use http_body_util::Full;
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use rustls::{ClientConfig, pki_types::ServerName};
+use tokio::{net::TcpStream, time::timeout};
+use tokio_rustls::TlsConnector;
+use zeroize::Zeroizing;
+
+use crate::api::{MAX_RESPONSE, PATH, RefusalBody, TicketRequest, Tickets};
+
+/// How long a request may take: the time that the broker has for controllers that do not answer, and the way there and back.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The port of the broker's Service.
+const PORT: u16 = 443;
+
+/// Which broker, and how to know it.
+#[derive(Debug, clap::Args)]
+pub struct BrokerArgs {
+    /// DNS name of the broker, which its certificate is for.
+    #[arg(long, value_name = "NAME", value_parser = dns_name)]
+    pub broker: String,
+
+    /// Address of the broker, for pods that cannot resolve its name. [default: the name, port 443]
+    #[arg(long, value_name = "HOST:PORT", value_parser = address)]
+    pub broker_address: Option<String>,
+
+    /// CA certificates, in PEM, that sign for the broker. No others are trusted.
+    #[arg(long, value_name = "PEM", allow_hyphen_values = true)]
+    pub broker_ca: String,
+}
+
+/// A name of a credential spec or of a broker.
+///
+/// # Errors
+/// Where it is not one.
+pub fn dns_name(text: &str) -> Result<String, &'static str> {
+    if is_dns_subdomain(text) { Ok(text.to_owned()) } else { Err("expected a lower-case DNS name") }
+}
+
+fn address(text: &str) -> Result<String, &'static str> {
+    match text.rsplit_once(':') {
+        Some((host, port)) if !host.is_empty() && port.parse::<u16>().is_ok() => Ok(text.to_owned()),
+        _ => Err("expected HOST:PORT"),
+    }
+}
+
+/// The broker, as the arguments name it.
+pub struct Broker {
+    /// The name that its certificate is for.
+    name: String,
+    server_name: ServerName<'static>,
+    /// `HOST:PORT`.
+    address: String,
+    tls: Arc<ClientConfig>,
+}
+
+/// Why arguments do not name a broker.
+#[derive(Debug, thiserror::Error)]
+pub enum BrokerError {
+    #[error("--broker {0:?} is not a DNS name that a certificate can be for")]
+    Name(String),
+    #[error("--broker-ca is not a list of CA certificates in PEM")]
+    NotPem(#[source] CertificatesError),
+    #[error("--broker-ca holds a certificate that cannot be trusted")]
+    Tls(#[from] rustls::Error),
+}
+
+/// Why there are no tickets.
+#[derive(Debug, thiserror::Error)]
+pub enum AskError {
+    #[error("cannot read the token {0}")]
+    Token(PathBuf, #[source] io::Error),
+    #[error("the file {0} does not hold a token")]
+    NotToken(PathBuf),
+    #[error("cannot connect to the broker at {0}")]
+    Connect(String, #[source] io::Error),
+    #[error("TLS with the broker at {0} failed")]
+    Tls(String, #[source] io::Error),
+    #[error("the broker at {0} did not answer")]
+    Http(String, #[source] hyper::Error),
+    #[error("the broker at {0} did not answer within {limit} seconds", limit = TIMEOUT.as_secs())]
+    TimedOut(String),
+    #[error("the broker's answer {0}")]
+    Unreadable(&'static str),
+    #[error("the broker refused: {status}{words}", words = words(refusal.as_ref()))]
+    Refused {
+        status: StatusCode,
+        /// What the broker says, where it can be read.
+        refusal: Option<RefusalBody>,
+        retry_after: Option<Duration>,
+    },
+    #[error("cannot write into {0}")]
+    Write(PathBuf, #[source] io::Error),
+}
+
+/// What the broker says, after the status.
+fn words(refusal: Option<&RefusalBody>) -> String {
+    refusal.map_or_else(String::new, |body| format!(", {}: {}", remark(&body.reason), remark(&body.message)))
+}
+
+impl AskError {
+    /// Whether the pod may not have tickets any more. A 404 must be about the credential spec: a broker that lacks the path answers it too.
+    pub fn is_final(&self) -> bool {
+        let Self::Refused { status, refusal, .. } = self else { return false };
+        let is_missing = refusal.as_ref().is_some_and(|body| body.reason == rules::SPEC_MISSING.id);
+        *status == StatusCode::FORBIDDEN || (*status == StatusCode::NOT_FOUND && is_missing)
+    }
+
+    /// How long the broker asks to wait.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Refused { retry_after, .. } => *retry_after,
+            _ => None,
+        }
+    }
+}
+
+/// What the broker gave.
+pub struct Granted {
+    pub services: Vec<String>,
+    pub expires: String,
+    pub renew_after: String,
+    /// In Base64.
+    pub ccache: Zeroizing<String>,
+    pub krb5_conf: String,
+}
+
+impl Broker {
+    /// # Errors
+    /// Where the name is not a DNS name, or the CA is not PEM.
+    pub fn new(args: BrokerArgs) -> Result<Self, BrokerError> {
+        let BrokerArgs { broker: name, broker_address, broker_ca } = args;
+        let authorities = CaBundle::from_pem(broker_ca.as_bytes()).map_err(BrokerError::NotPem)?;
+        let tls = ClientConfig::builder_with_provider(crypto_provider())
+            .with_safe_default_protocol_versions()?
+            .with_root_certificates(authorities.roots()?)
+            .with_no_client_auth();
+        let server_name = ServerName::try_from(name.clone()).map_err(|_| BrokerError::Name(name.clone()))?;
+        let address = broker_address.unwrap_or_else(|| format!("{name}:{PORT}"));
+        Ok(Self { name, server_name, address, tls: Arc::new(tls) })
+    }
+
+    /// Asks for tickets with the token in a file.
+    ///
+    /// # Errors
+    /// Where there is no token, no answer, or a refusal.
+    pub async fn ask(&self, credential_spec: &str, token_file: &Path) -> Result<Granted, AskError> {
+        let exchanged = timeout(TIMEOUT, self.exchange(credential_spec, token_file)).await;
+        exchanged.unwrap_or_else(|_| Err(AskError::TimedOut(self.address.clone())))
+    }
+
+    async fn exchange(&self, credential_spec: &str, token_file: &Path) -> Result<Granted, AskError> {
+        let request = self.request(credential_spec, token_file)?;
+        let address = || self.address.clone();
+        let stream = TcpStream::connect(&self.address).await.map_err(|error| AskError::Connect(address(), error))?;
+        let stream = TlsConnector::from(Arc::clone(&self.tls)).connect(self.server_name.clone(), stream).await;
+        let stream = TokioIo::new(stream.map_err(|error| AskError::Tls(address(), error))?);
+        let connected = http1::Builder::new().max_buf_size(MAX_RESPONSE).handshake(stream).await;
+        let (mut sender, connection) = connected.map_err(|error| AskError::Http(address(), error))?;
+        let mut answered = pin!(async move {
+            let answer = sender.send_request(request).await.map_err(|error| AskError::Http(address(), error))?;
+            let (head, body) = answer.into_parts();
+            let body = body::read(body, MAX_RESPONSE, None, |bytes| bytes).await.map_err(|error| {
+                let is_long = matches!(error, BodyError::TooLarge);
+                AskError::Unreadable(if is_long { "is longer than 128 KiB" } else { "ends too early" })
+            })?;
+            granted(head.status, &head.headers, &Zeroizing::new(body.bytes))
+        });
+        tokio::select! {
+            answer = &mut answered => answer,
+            // What has arrived may still be an answer.
+            _ = connection => answered.await,
+        }
+    }
+
+    fn request(&self, credential_spec: &str, token_file: &Path) -> Result<Request<Full<Bytes>>, AskError> {
+        let read = std::fs::read(token_file).map(Zeroizing::new);
+        let token = read.map_err(|error| AskError::Token(token_file.to_owned(), error))?;
+        let not_token = || AskError::NotToken(token_file.to_owned());
+        let bearer = Zeroizing::new([b"Bearer ", token.trim_ascii()].concat());
+        let mut bearer = HeaderValue::from_maybe_shared(Bytes::from_owner(bearer)).map_err(|_| not_token())?;
+        bearer.set_sensitive(true);
+        let body = TicketRequest { credential_spec: credential_spec.to_owned() };
+        Request::post(PATH)
+            .header(HOST, &self.name)
+            .header(CONTENT_TYPE, "application/json")
+            .header(AUTHORIZATION, bearer)
+            .body(Full::new(Bytes::from(serde_json::to_vec(&body).unwrap_or_default())))
+            .map_err(|_| not_token())
+    }
+}
+
+fn granted(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Result<Granted, AskError> {
+    if status == StatusCode::OK {
+        let tickets: Tickets = serde_json::from_slice(body).map_err(|_| AskError::Unreadable("is not tickets"))?;
+        let Tickets { services, expires, renew_after, ccache, krb5_conf, .. } = tickets;
+        return Ok(Granted { services, expires, renew_after, ccache: ccache.into(), krb5_conf });
+    }
+    let retry_after = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
+    let retry_after = retry_after.map(Duration::from_secs);
+    Err(AskError::Refused { status, refusal: serde_json::from_slice(body).ok(), retry_after })
+}

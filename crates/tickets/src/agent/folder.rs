@@ -1,0 +1,96 @@
+//! The files of the pod's memory volume: `krb5cc`, `krb5.conf` and `status`.
+//!
+//! Invariants: a file appears by a rename, so a reader sees a whole file or none; only the agent writes. Every user, or the group of the
+//! pod, may read: the boundary is the volume, which other containers mount read-only. `status` is there while the last request has failed,
+//! and holds no secret.
+
+use std::{
+    fs::{self, Permissions},
+    io::{self, ErrorKind, Write as _},
+    os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
+    path::PathBuf,
+};
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use zeroize::Zeroizing;
+
+use super::client::{AskError, Granted};
+
+/// The credential cache, which `KRB5CCNAME` names.
+const CCACHE: &str = "krb5cc";
+/// What `KRB5_CONFIG` names.
+const KRB5_CONF: &str = "krb5.conf";
+/// Why the last request failed.
+const STATUS: &str = "status";
+
+/// Who reads the files.
+#[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
+pub enum Mode {
+    /// Every user of the pod.
+    #[default]
+    #[value(name = "0444")]
+    Everyone,
+    /// The group that owns the folder, and root.
+    #[value(name = "0440")]
+    Group,
+}
+
+/// The folder of the files.
+pub struct Folder(pub PathBuf);
+
+impl Folder {
+    /// Replaces both files.
+    ///
+    /// # Errors
+    /// Where the tickets are not Base64, or the folder cannot be written.
+    pub fn write(&self, tickets: &Granted, mode: Mode) -> Result<(), AskError> {
+        let ccache = BASE64_STANDARD.decode(tickets.ccache.as_bytes()).map(Zeroizing::new);
+        let ccache = ccache.map_err(|_| AskError::Unreadable("has no tickets in Base64"))?;
+        // The configuration first: it fits the old tickets too.
+        let written = self.replace(KRB5_CONF, tickets.krb5_conf.as_bytes(), mode);
+        let written = written.and_then(|()| self.replace(CCACHE, &ccache, mode)).and_then(|()| self.remove(STATUS));
+        written.map(drop).map_err(|error| AskError::Write(self.0.clone(), error))
+    }
+
+    /// Removes both files; whether there were tickets.
+    pub fn remove_tickets(&self) -> bool {
+        [CCACHE, KRB5_CONF].map(|name| self.remove(name).unwrap_or(false))[0]
+    }
+
+    pub fn write_status(&self, reason: &str, mode: Mode) -> io::Result<()> {
+        self.replace(STATUS, format!("{reason}\n").as_bytes(), mode)
+    }
+
+    /// Why there are no tickets; `None` if they are there.
+    pub fn why_not_ready(&self) -> Option<String> {
+        if self.0.join(CCACHE).is_file() {
+            return None;
+        }
+        let status = fs::read_to_string(self.0.join(STATUS));
+        Some(
+            status.map_or_else(|_| "the agent has not got an answer yet".to_owned(), |status| status.trim().to_owned()),
+        )
+    }
+
+    fn remove(&self, name: &str) -> io::Result<bool> {
+        match fs::remove_file(self.0.join(name)) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            removed => removed.map(|()| true),
+        }
+    }
+
+    fn replace(&self, name: &str, contents: &[u8], mode: Mode) -> io::Result<()> {
+        let mode = match mode {
+            Mode::Everyone => 0o444,
+            Mode::Group => 0o440,
+        };
+        let new = format!(".{name}.new");
+        // An agent that was killed may have left one.
+        self.remove(&new)?;
+        let path = self.0.join(new);
+        let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+        file.write_all(contents)?;
+        file.set_permissions(Permissions::from_mode(mode))?;
+        fs::rename(path, self.0.join(name))
+    }
+}

@@ -1,0 +1,284 @@
+//! An agent with a scripted broker: what it asks, the files and the status that it leaves, how long it waits.
+
+use std::{fs, os::unix::fs::PermissionsExt as _};
+
+use clap::Parser as _;
+use gmsa_test_support::scripted::{Scripted, answer};
+use serde_json::json;
+
+use super::*;
+
+const BROKER: &str = "gmsa-tickets.gmsa-tickets.svc";
+
+/// What the kubelet mounts, in a folder that the agent may write.
+struct Pod {
+    temporary: tempfile::TempDir,
+}
+
+impl Pod {
+    fn new() -> Self {
+        let temporary = tempfile::tempdir().unwrap();
+        fs::create_dir(temporary.path().join("gmsa")).unwrap();
+        fs::write(temporary.path().join("token"), "token-1\n").unwrap();
+        Self { temporary }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.temporary.path().join(name)
+    }
+
+    fn agent(&self, server: &Scripted) -> Agent {
+        self.agent_that_trusts(&server.ca, server)
+    }
+
+    fn agent_that_trusts(&self, ca: &str, server: &Scripted) -> Agent {
+        let broker = BrokerArgs {
+            broker: BROKER.to_owned(),
+            broker_address: Some(server.address.to_string()),
+            broker_ca: ca.to_owned(),
+        };
+        Agent {
+            broker: Broker::new(broker).unwrap(),
+            folder: Folder(self.path("gmsa")),
+            mode: Mode::Everyone,
+            credential_spec: "webapp1".to_owned(),
+            token_file: self.path("token"),
+            schedule: Schedule::new(Duration::from_secs(3600), || 1.0),
+            now: || OffsetDateTime::parse("2026-11-26T00:00:00Z", &Rfc3339).unwrap(),
+            services: None,
+        }
+    }
+
+    /// The name, mode and contents of each file in the folder.
+    fn files(&self) -> Vec<(String, u32, String)> {
+        let mut files: Vec<_> = fs::read_dir(self.path("gmsa"))
+            .unwrap()
+            .map(|entry| {
+                let path = entry.unwrap().path();
+                let mode = fs::metadata(&path).unwrap().permissions().mode() & 0o7777;
+                let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+                (name, mode, fs::read_to_string(path).unwrap())
+            })
+            .collect();
+        files.sort();
+        files
+    }
+}
+
+/// The files after an answer of [`tickets`], and after a failure.
+fn written(ccache: &str, status: Option<&str>) -> Vec<(String, u32, String)> {
+    let file = |name: &str, contents: &str| (name.to_owned(), 0o444, contents.to_owned());
+    let mut files = vec![file("krb5.conf", "[libdefaults]\n"), file("krb5cc", ccache)];
+    files.extend(status.map(|status| file("status", status)));
+    files
+}
+
+fn tickets(ccache: &str) -> String {
+    let body = json!({
+        "credentialSpec": "webapp1",
+        "principal": "WebApp1$@CONTOSO.COM",
+        "services": ["HTTP/app.contoso.com"],
+        "expires": "2026-11-26T01:00:00Z",
+        "renewAfter": "2026-11-26T00:30:00Z",
+        "ccache": base64::Engine::encode(&base64::prelude::BASE64_STANDARD, ccache),
+        "krb5Conf": "[libdefaults]\n",
+    });
+    answer(200, "", &body.to_string())
+}
+
+fn refusal(status: u16, head: &str) -> String {
+    answer(status, head, &json!({"code": status, "reason": "why", "message": "some words"}).to_string())
+}
+
+#[tokio::test]
+async fn tickets_are_asked_for_with_the_token_and_replace_the_files() {
+    let pod = Pod::new();
+    let server = Scripted::start(BROKER, [tickets("one"), tickets("two")]).await;
+    let mut agent = pod.agent(&server);
+    // What an agent that was killed has left.
+    fs::write(pod.path("gmsa/.krb5cc.new"), "half").unwrap();
+    assert_eq!(agent.step().await, Duration::from_secs(1800));
+    assert_eq!(pod.files(), written("one", None));
+    fs::write(pod.path("token"), "token-2").unwrap();
+    assert_eq!(agent.step().await, Duration::from_secs(1800));
+    assert_eq!(pod.files(), written("two", None));
+    let request = |token: &str| {
+        format!(
+            "POST /v1/tickets HTTP/1.1\r\nhost: {BROKER}\r\ncontent-type: application/json\r\nauthorization: Bearer {token}\r\n\
+             content-length: 28\r\n\r\n{{\"credentialSpec\":\"webapp1\"}}"
+        )
+    };
+    assert_eq!(server.requests(), ["token-1", "token-2"].map(request));
+    assert_eq!(agent.folder.why_not_ready(), None);
+}
+
+#[tokio::test]
+async fn the_group_alone_reads_the_files_where_it_is_asked_for() {
+    let pod = Pod::new();
+    let server = Scripted::start(BROKER, [tickets("one"), refusal(503, "")]).await;
+    let mut agent = Agent { mode: Mode::Group, ..pod.agent(&server) };
+    agent.step().await;
+    agent.step().await;
+    let modes = pod.files().into_iter().map(|(name, mode, _)| (name, mode)).collect::<Vec<_>>();
+    assert_eq!(modes, ["krb5.conf", "krb5cc", "status"].map(|name| (name.to_owned(), 0o440)));
+}
+
+/// Each answer after tickets: what is said, whether the tickets stay, how long the agent waits.
+#[tokio::test]
+async fn a_refusal_removes_the_tickets_and_a_failure_keeps_them() {
+    for (sent, said, is_kept, wait) in [
+        (refusal(403, ""), "the broker refused: 403 Forbidden, why: some words", false, 1),
+        (answer(403, "", "RBAC"), "the broker refused: 403 Forbidden", false, 1),
+        (
+            answer(404, "", r#"{"code":404,"reason":"spec-missing","message":"some words"}"#),
+            "the broker refused: 404 Not Found, spec-missing: some words",
+            false,
+            1,
+        ),
+        // The path is missing, and not the credential spec.
+        (refusal(404, ""), "the broker refused: 404 Not Found, why: some words", true, 1),
+        (answer(404, "", ""), "the broker refused: 404 Not Found", true, 1),
+        (refusal(400, ""), "the broker refused: 400 Bad Request, why: some words", true, 1),
+        (refusal(401, ""), "the broker refused: 401 Unauthorized, why: some words", true, 1),
+        (refusal(409, ""), "the broker refused: 409 Conflict, why: some words", true, 1),
+        (refusal(429, "retry-after: 7\r\n"), "the broker refused: 429 Too Many Requests, why: some words", true, 8),
+        (refusal(500, ""), "the broker refused: 500 Internal Server Error, why: some words", true, 1),
+        (refusal(501, ""), "the broker refused: 501 Not Implemented, why: some words", true, 1),
+        (refusal(502, ""), "the broker refused: 502 Bad Gateway, why: some words", true, 1),
+        (
+            refusal(503, "Retry-After: 99999\r\n"),
+            "the broker refused: 503 Service Unavailable, why: some words",
+            true,
+            301,
+        ),
+        (
+            refusal(503, "retry-after: Thu, 26 Nov 2026 00:00:00 GMT\r\n"),
+            "the broker refused: 503 Service Unavailable, why: some words",
+            true,
+            1,
+        ),
+        (answer(302, "location: /\r\n", ""), "the broker refused: 302 Found", true, 1),
+        (answer(200, "", "{}"), "the broker's answer is not tickets", true, 1),
+        (answer(200, "", &"a".repeat(128 * 1024 + 1)), "the broker's answer is longer than 128 KiB", true, 1),
+        (
+            "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\n{\"a\"".to_owned(),
+            "the broker's answer ends too early",
+            true,
+            1,
+        ),
+        (tickets("one").replace("b25l", "b25!"), "the broker's answer has no tickets in Base64", true, 1),
+        (tickets("one").replace("2026-11-26T01", "2026-13-26T01"), "the broker's answer has no valid times", true, 1),
+    ] {
+        let pod = Pod::new();
+        let server = Scripted::start(BROKER, [tickets("one"), sent, tickets("two")]).await;
+        let mut agent = pod.agent(&server);
+        agent.step().await;
+        assert_eq!((agent.step().await, said), (Duration::from_secs(wait), said));
+        let status = format!("{said}\n");
+        if is_kept {
+            assert_eq!(pod.files(), written("one", Some(&status)));
+            assert_eq!(agent.folder.why_not_ready(), None);
+        } else {
+            assert_eq!(pod.files(), [("status".to_owned(), 0o444, status)]);
+            assert_eq!(agent.folder.why_not_ready().as_deref(), Some(said));
+        }
+        // It goes on, and the next tickets are taken.
+        agent.step().await;
+        assert_eq!(pod.files(), written("two", None));
+    }
+}
+
+#[tokio::test]
+async fn no_token_leaves_the_pod_for_a_server_of_another_name_or_authority() {
+    let pod = Pod::new();
+    let server = Scripted::start("other.svc", [tickets("one")]).await;
+    pod.agent(&server).step().await;
+    let address = server.address;
+    let said = |reason: &str| {
+        vec![("status".to_owned(), 0o444, format!("TLS with the broker at {address} failed: {reason}\n"))]
+    };
+    assert_eq!(
+        pod.files(),
+        said(&format!(
+            "invalid peer certificate: certificate not valid for name \"{BROKER}\"; certificate is only valid for DnsName(\"other.svc\")"
+        ))
+    );
+    assert_eq!(server.requests(), [""; 0]);
+
+    let (known, stranger) = (Scripted::start(BROKER, []).await, Scripted::start(BROKER, [tickets("one")]).await);
+    pod.agent_that_trusts(&known.ca, &stranger).step().await;
+    assert_eq!(stranger.requests(), [""; 0]);
+    assert_eq!(
+        pod.files()[0].2,
+        format!("TLS with the broker at {} failed: invalid peer certificate: BadSignature\n", stranger.address)
+    );
+}
+
+#[tokio::test]
+async fn what_fails_in_the_pod_is_said() {
+    let pod = Pod::new();
+    let server = Scripted::start(BROKER, [tickets("one")]).await;
+    let mut agent = pod.agent(&server);
+    assert_eq!(agent.folder.why_not_ready().as_deref(), Some("the agent has not got an answer yet"));
+    fs::remove_file(pod.path("token")).unwrap();
+    agent.step().await;
+    let token = pod.path("token").display().to_string();
+    let said = format!("cannot read the token {token}: No such file or directory (os error 2)");
+    assert_eq!(agent.folder.why_not_ready().as_deref(), Some(&*said));
+    fs::write(pod.path("token"), "two\nlines").unwrap();
+    agent.step().await;
+    assert_eq!(agent.folder.why_not_ready(), Some(format!("the file {token} does not hold a token")));
+    assert_eq!(server.requests(), [""; 0]);
+
+    fs::write(pod.path("token"), "token").unwrap();
+    fs::remove_dir_all(pod.path("gmsa")).unwrap();
+    assert_eq!(agent.step().await, Duration::from_secs(4));
+    assert!(!pod.path("gmsa").exists());
+}
+
+#[tokio::test]
+async fn a_broker_that_is_not_there_is_asked_again() {
+    let pod = Pod::new();
+    let server = Scripted::start(BROKER, []).await;
+    let mut agent = pod.agent(&server);
+    let address = server.address;
+    drop(server);
+    let waits = [agent.step().await, agent.step().await].map(|wait| wait.as_secs());
+    assert_eq!(waits, [1, 2]);
+    let said = agent.folder.why_not_ready().unwrap();
+    assert!(said.starts_with(&format!("cannot connect to the broker at {address}: ")), "{said}");
+}
+
+/// Neither `Debug` nor a message shows a token.
+#[test]
+fn the_command_line_is_checked() {
+    #[derive(Debug, clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+    let error = |line: &str| Line::try_parse_from(line.split(' ')).unwrap_err().to_string();
+    let whole = "agent --credential-spec a --broker b.svc --broker-ca c";
+    let line = Line::try_parse_from(whole.split(' ')).unwrap().args;
+    assert!(line.keep.is_some() && line.broker.is_some() && line.command.is_none());
+    let ready = Line::try_parse_from(["agent", "ready"]).unwrap().args;
+    assert!(
+        matches!(ready.command, Some(Command::Ready { folder }) if folder.to_str() == Some(FOLDER))
+            && ready.keep.is_none()
+    );
+    for (more, said) in [
+        ("--broker-address b", "expected HOST:PORT"),
+        ("--broker-address :1", "expected HOST:PORT"),
+        ("--broker-address b:99999", "expected HOST:PORT"),
+        ("--mode 0600", "[possible values: 0444, 0440]"),
+        ("--check-interval 10ms", "expected a duration from 1s, such as 5m"),
+    ] {
+        let shown = error(&format!("{whole} {more}"));
+        assert!(shown.contains(said), "{shown}");
+    }
+    for line in ["agent", "agent --credential-spec a --broker b"] {
+        let shown = error(line);
+        assert!(shown.contains("the following required arguments were not provided"), "{shown}");
+    }
+    assert!(error("agent --credential-spec A --broker b --broker-ca c").contains("expected a lower-case DNS name"));
+}

@@ -1,0 +1,239 @@
+//! The broker's decision: who asks, whether the pod may have the identity, and then its tickets.
+//!
+//! Invariants: the checks run in one order, and each ends the request: token, pod, credential spec, `use`, tickets. The directory is
+//! asked only for a pod that may have the identity, so nobody else costs it anything.
+
+use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use gmsa_cluster::{apiserver::ApiServer, authorizer::Authorizer};
+use gmsa_core::{
+    admission::{Denial, UseFact},
+    credspec::SpecName,
+    diagnostic::rules,
+    quote::Quoted,
+};
+use gmsa_kerberos::{Error as KerberosError, KdcRefusal, Krb5Conf, PrincipalName, Ticket, ccache};
+use http::StatusCode;
+use time::{UtcDateTime, format_description::well_known::Rfc3339};
+use tokio::time::Instant;
+
+mod accounts;
+mod audit;
+mod domain;
+mod pod;
+mod pod_limits;
+mod refusals;
+pub mod routes;
+pub mod services;
+mod spec;
+mod token;
+
+use accounts::{Accounts, Logon};
+use audit::Audit;
+pub use audit::REFUSED;
+pub use domain::Domain;
+use pod_limits::PodLimits;
+use services::Services;
+use spec::{SpecAccount, TicketSpec};
+use token::Caller;
+
+use crate::{
+    api::{CCACHE, MAX_RESPONSE, Refusal, Tickets},
+    domains::DomainConfig,
+    limits::{Limits, TIME_ALLOWED, Times},
+    metrics::{Exchange, Metrics},
+};
+
+/// What decides about requests.
+pub struct Broker {
+    api: Arc<ApiServer>,
+    /// Whether a service account may `use` a credential spec.
+    authorizer: Arc<dyn Authorizer>,
+    domains: BTreeMap<String, Arc<Domain>>,
+    accounts: Accounts,
+    pods: PodLimits,
+    metrics: Metrics,
+}
+
+/// What a request brings beside its body.
+pub struct Asked<'r> {
+    pub token: &'r str,
+    /// The address that it comes from.
+    pub source: Option<IpAddr>,
+    pub credential_spec: &'r SpecName,
+}
+
+impl Broker {
+    pub fn new(
+        api: Arc<ApiServer>,
+        authorizer: Arc<dyn Authorizer>,
+        domains: Vec<DomainConfig>,
+        limits: Limits,
+        times: Times,
+        metrics: Metrics,
+    ) -> Self {
+        let room = limits.of_domain(domains.len());
+        let domains =
+            domains.into_iter().map(|config| (config.name.clone(), Arc::new(Domain::new(config, times, room))));
+        let accounts = Accounts::new(metrics.clone());
+        Self { api, authorizer, domains: domains.collect(), accounts, pods: PodLimits::default(), metrics }
+    }
+
+    /// How many requests wait for tickets of a domain.
+    pub fn waiting(&self, domain: &str) -> usize {
+        self.domains.get(domain).map_or(0, |domain| domain.waiting())
+    }
+
+    /// The caller behind a token, if its pod may ask now.
+    async fn caller(&self, asked: &Asked<'_>, deadline: Instant) -> Result<Caller, Refusal> {
+        let source = asked.source.map(|source| source.to_string());
+        token::review(&self.api, asked.token, source.as_deref(), asked.credential_spec, deadline).await
+    }
+
+    /// The tickets for the pod of a token.
+    ///
+    /// # Errors
+    /// The refusal that the agent gets.
+    async fn tickets(
+        &self,
+        caller: &Caller,
+        name: &SpecName,
+        audit: &mut Audit,
+        deadline: Instant,
+    ) -> Result<Tickets, Refusal> {
+        self.pods.admit(&caller.uid)?;
+        pod::check(&self.api, caller, name, deadline).await?;
+        let spec = spec::read(&self.api, name, &caller.account, deadline).await?;
+        audit.account = Some(format!("{}@{}", spec.account.sam, spec.account.domain));
+        let domain = self.domain(name, &spec.account)?;
+        self.may_use(caller, name, deadline).await?;
+        if !domain.config.allows(&spec.account.sam) {
+            let message =
+                format!("the broker gives no tickets of {} in {}", Quoted::new(&spec.account.sam), domain.config.name);
+            return Err(Refusal::forbidden(rules::TICKET_ACCOUNT.id, message));
+        }
+        let Ok(_room) = domain.room.try_acquire() else {
+            let message = format!("too many requests wait for the domain controllers of {}", domain.config.name);
+            return Err(Refusal::unavailable(rules::TICKET_BUSY.id, message));
+        };
+        let (logon, tickets) = self.issue(domain, &spec, deadline).await?;
+        Ok(answer(name, &spec.services, &logon, &tickets))
+    }
+
+    fn domain(&self, name: &SpecName, account: &SpecAccount) -> Result<&Arc<Domain>, Refusal> {
+        self.domains.get(&account.domain).ok_or_else(|| {
+            let message = format!(
+                "cred spec {name} is of the domain {}, which the broker does not have",
+                Quoted::new(&account.domain)
+            );
+            Refusal::new(StatusCode::NOT_IMPLEMENTED, rules::TICKET_DOMAIN.id, message)
+        })
+    }
+
+    /// Whether the pod's service account may `use` the credential spec, in the webhook's words.
+    async fn may_use(&self, caller: &Caller, name: &SpecName, deadline: Instant) -> Result<(), Refusal> {
+        let (service_account, spec) = (caller.account.name.to_string(), name.clone());
+        match self.authorizer.may_use(&caller.account, name, deadline).await.fact {
+            UseFact::Allowed => Ok(()),
+            UseFact::Denied { reason } => {
+                let denial = Denial::NotAuthorized { service_account, spec, reason };
+                Err(Refusal::forbidden(denial.reason(), denial.to_string()))
+            }
+            UseFact::Failed(failure) => {
+                let denial = Denial::AuthorizationFailed { service_account, spec, failure };
+                Err(Refusal::unavailable(denial.reason(), denial.to_string()))
+            }
+        }
+    }
+
+    /// Logs on as the account. With `*` nobody else uses the ticket-granting ticket; otherwise it stays here and each service gives a ticket.
+    async fn issue(
+        &self,
+        domain: &Arc<Domain>,
+        spec: &TicketSpec,
+        deadline: Instant,
+    ) -> Result<(Arc<Logon>, Vec<Ticket>), Refusal> {
+        let asked = Instant::now();
+        let own = spec.services == Services::Any;
+        loop {
+            let logon = self.accounts.log_on(domain, &spec.account, own, deadline).await?;
+            let Services::Listed(services) = &spec.services else { return Ok((logon, Vec::new())) };
+            match self.service_tickets(domain, &logon, services).await {
+                Ok(tickets) => return Ok((logon, tickets)),
+                Err(ServiceError::TooLarge) => return Err(too_large()),
+                Err(ServiceError::Kdc(error, service)) => {
+                    let refusal = refusals::of_kdc(&error, &logon.client, Some(&service));
+                    let KerberosError::Refused(error) = error else { return Err(refusal) };
+                    if error.refusal() == KdcRefusal::UnknownService {
+                        return Err(refusal);
+                    }
+                    // The ticket-granting ticket may be to blame: the next one is new, or says why there is none.
+                    self.accounts.forget(&spec.account, &logon, deadline).await;
+                    if logon.is_since(asked) {
+                        return Err(refusal);
+                    }
+                }
+            }
+        }
+    }
+
+    async fn service_tickets(
+        &self,
+        domain: &Domain,
+        logon: &Logon,
+        services: &[String],
+    ) -> Result<Vec<Ticket>, ServiceError> {
+        let (mut tickets, mut bytes) = (Vec::with_capacity(services.len()), 0);
+        for service in services.iter().filter_map(|service| PrincipalName::service(service)) {
+            let ticket = logon.service_ticket(&service, domain).await;
+            let ticket = self.metrics.exchange(Exchange::ServiceTicket, ticket);
+            let ticket = ticket.map_err(|error| ServiceError::Kdc(error, service))?;
+            bytes += ticket.encoded.len();
+            if bytes > MAX_RESPONSE / 4 * 3 {
+                return Err(ServiceError::TooLarge);
+            }
+            tickets.push(ticket);
+        }
+        Ok(tickets)
+    }
+}
+
+/// Why there is no ticket for a service.
+enum ServiceError {
+    Kdc(KerberosError, PrincipalName),
+    TooLarge,
+}
+
+fn too_large() -> Refusal {
+    let message =
+        "the tickets take more than 128 KiB: list fewer services, or make the account a member of fewer groups";
+    Refusal::bad_gateway(rules::TICKET_SIZE.id, message)
+}
+
+fn answer(name: &SpecName, services: &Services, logon: &Logon, tickets: &[Ticket]) -> Tickets {
+    let tickets = if tickets.is_empty() { std::slice::from_ref(&logon.tgt) } else { tickets };
+    let now = UtcDateTime::now();
+    let expires = tickets.iter().map(|ticket| ticket.endtime).min().unwrap_or(now);
+    let renew_after = now + (expires - now).max(time::Duration::ZERO) / 2;
+    let kdcs: &[_] = if *services == Services::Any { &logon.kdcs } else { &[] };
+    Tickets {
+        credential_spec: name.to_string(),
+        principal: logon.client.to_string(),
+        services: services.list(),
+        expires: second(expires),
+        renew_after: second(renew_after),
+        ccache: STANDARD.encode(&*ccache(tickets)),
+        krb5_conf: Krb5Conf { realm: &logon.client.realm, ccache: CCACHE, kdcs }.to_string(),
+    }
+}
+
+/// A time to the second: what a ticket holds.
+fn second(time: UtcDateTime) -> String {
+    time.replace_nanosecond(0).unwrap_or(time).format(&Rfc3339).unwrap_or_default()
+}
+
+/// How long a request may take.
+fn deadline() -> Instant {
+    Instant::now() + TIME_ALLOWED
+}

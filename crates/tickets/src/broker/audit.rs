@@ -1,0 +1,71 @@
+//! One line in the log for each request for tickets: who asked, for which account and services, until when.
+//!
+//! Invariants: a line holds names, never a token, a key or a ticket. Refusals that cost their sender nothing are limited in number: those
+//! that no token authenticates, and those of a pod that asks too often.
+
+use gmsa_core::credspec::SpecName;
+use gmsa_edge::telemetry::{LogLimit, cut_message};
+use http::StatusCode;
+
+use super::token::Caller;
+use crate::api::{Refusal, Tickets};
+
+/// The lines about requests that were not decided.
+pub static REFUSED: LogLimit = LogLimit::new("tickets refused");
+
+/// What is known about a request.
+#[derive(Clone, Debug, Default)]
+pub struct Audit {
+    pub credential_spec: Option<SpecName>,
+    pub caller: Option<Caller>,
+    /// `WebApp1@contoso.com`
+    pub account: Option<String>,
+}
+
+impl Audit {
+    /// Writes the line.
+    pub fn log(&self, answered: Result<&Tickets, &Refusal>, duration_seconds: f64) {
+        let credential_spec = self.credential_spec.as_ref().map(SpecName::as_str);
+        let account = self.account.as_deref().map(cut_message);
+        let caller = self.caller.as_ref();
+        let namespace = caller.map(|caller| &*caller.account.namespace);
+        let service_account = caller.map(|caller| &*caller.account.name);
+        let pod = caller.map(|caller| &*caller.pod);
+        let pod_uid = caller.map(|caller| cut_message(&caller.uid));
+        let token_id = caller.map(|caller| cut_message(&caller.token_id));
+        match answered {
+            Ok(tickets) => tracing::info!(
+                credential_spec,
+                namespace,
+                service_account,
+                pod,
+                pod_uid,
+                token_id,
+                account,
+                services = cut_message(&tickets.services.join(", ")),
+                expires = tickets.expires,
+                duration_seconds,
+                "tickets given"
+            ),
+            Err(refusal) if is_decided(caller, refusal) || REFUSED.admit() => tracing::info!(
+                credential_spec,
+                namespace,
+                service_account,
+                pod,
+                pod_uid,
+                token_id,
+                account,
+                code = refusal.status.as_u16(),
+                reason = refusal.reason,
+                cause = cut_message(&refusal.message),
+                duration_seconds,
+                "tickets refused"
+            ),
+            Err(_) => {}
+        }
+    }
+}
+
+fn is_decided(caller: Option<&Caller>, refusal: &Refusal) -> bool {
+    caller.is_some() && refusal.status != StatusCode::TOO_MANY_REQUESTS
+}

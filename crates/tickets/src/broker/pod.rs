@@ -1,0 +1,164 @@
+//! Whether the pod of a token may still get tickets: it is read live for each request.
+//!
+//! Invariant: a token of a pod that was deleted, or has ended, is accepted by the API server for a while, so only a pod that exists
+//! with the token's uid, is not being deleted, has not ended, and has the audience in its volumes gets an answer.
+
+use gmsa_cluster::apiserver::{ApiServer, CallKind};
+use gmsa_core::{causes::chain, credspec::SpecName, diagnostic::rules};
+use http::Request;
+use serde::Deserialize;
+use tokio::time::Instant;
+
+use super::token::{Caller, audience};
+use crate::api::Refusal;
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Pod {
+    metadata: Metadata,
+    spec: Spec,
+    status: Status,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Metadata {
+    uid: String,
+    deletion_timestamp: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Spec {
+    service_account_name: String,
+    volumes: Vec<Volume>,
+}
+
+#[derive(Deserialize)]
+struct Volume {
+    projected: Option<Projected>,
+}
+
+#[derive(Deserialize)]
+struct Projected {
+    #[serde(default)]
+    sources: Vec<Source>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Source {
+    service_account_token: Option<Token>,
+}
+
+#[derive(Deserialize)]
+struct Token {
+    #[serde(default)]
+    audience: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Status {
+    phase: String,
+}
+
+/// Reads the pod, and checks it.
+///
+/// # Errors
+/// 403 where it may get no tickets, 503 where the API server cannot be asked.
+pub async fn check(api: &ApiServer, caller: &Caller, spec: &SpecName, deadline: Instant) -> Result<(), Refusal> {
+    let path = format!("/api/v1/namespaces/{}/pods/{}", caller.account.namespace, caller.pod);
+    let unavailable = |cause: &str| {
+        Refusal::unavailable(rules::TICKET_CHECK.id, format!("the pod {:?} cannot be read: {cause}", caller.pod))
+    };
+    let request = Request::get(path).body(Vec::new()).map_err(|_| unavailable("its name does not make a URL"))?;
+    let answer = match api.exchange(CallKind::KnownSpec, Some(&caller.account.user()), request, deadline).await {
+        Ok(answer) => answer,
+        Err(error) if error.code() == Some(404) => return Err(refused(caller, "does not exist any more")),
+        Err(error) => return Err(unavailable(&chain(&error))),
+    };
+    let pod: Pod = serde_json::from_slice(answer.body()).map_err(|_| unavailable("the answer is not a Pod"))?;
+    checked(&pod, caller, spec)
+}
+
+fn refused(caller: &Caller, what: &str) -> Refusal {
+    Refusal::forbidden(rules::TICKET_POD.id, format!("the pod {:?} {what}", caller.pod))
+}
+
+fn checked(pod: &Pod, caller: &Caller, spec: &SpecName) -> Result<(), Refusal> {
+    if pod.metadata.uid != caller.uid {
+        return Err(refused(caller, "is another one than that of the token, which has its name"));
+    }
+    if pod.spec.service_account_name != *caller.account.name {
+        return Err(refused(caller, "has another service account than the token"));
+    }
+    if pod.metadata.deletion_timestamp.is_some() {
+        return Err(refused(caller, "is being deleted"));
+    }
+    if matches!(pod.status.phase.as_str(), "Succeeded" | "Failed") {
+        return Err(refused(caller, "has ended"));
+    }
+    let sources = pod.spec.volumes.iter().filter_map(|volume| volume.projected.as_ref()).flat_map(|of| &of.sources);
+    let audience = audience(spec);
+    let is_projected =
+        sources.filter_map(|source| source.service_account_token.as_ref()).any(|token| token.audience == audience);
+    if !is_projected {
+        let what = format!("has no projected token with the audience {audience} in its volumes");
+        return Err(refused(caller, &what));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on must fail")]
+
+    use gmsa_core::admission::ServiceAccount;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn checked_with(change: impl Fn(&mut Value)) -> Result<(), (u16, &'static str, String)> {
+        let mut pod = json!({
+            "metadata": {"uid": "u1"},
+            "spec": {"serviceAccountName": "web", "volumes": [
+                {"name": "x", "emptyDir": {}},
+                {"name": "t", "projected": {"sources": [
+                    {"configMap": {"name": "c"}}, {"serviceAccountToken": {"audience": "gmsa-tickets/webapp1", "path": "token"}},
+                ]}},
+            ]},
+            "status": {"phase": "Pending"},
+        });
+        change(&mut pod);
+        let account = ServiceAccount { namespace: "shop".into(), name: "web".into() };
+        let caller = Caller { account, pod: "web-1".to_owned(), uid: "u1".to_owned(), token_id: String::new() };
+        let pod: Pod = serde_json::from_value(pod).unwrap();
+        let checked = checked(&pod, &caller, &SpecName::parse("webapp1").unwrap());
+        checked.map_err(|refusal| (refusal.status.as_u16(), refusal.reason, refusal.message))
+    }
+
+    fn refused_with(what: &str) -> Result<(), (u16, &'static str, String)> {
+        Err((403, "ticket-pod", format!("the pod \"web-1\" {what}")))
+    }
+
+    #[test]
+    fn only_a_pod_that_lives_and_projects_the_token_gets_tickets() {
+        assert_eq!(checked_with(|_| ()), Ok(()));
+        assert_eq!(checked_with(|pod| pod["status"]["phase"] = json!("Running")), Ok(()));
+        let other = refused_with("is another one than that of the token, which has its name");
+        assert_eq!(checked_with(|pod| pod["metadata"]["uid"] = json!("u2")), other);
+        assert_eq!(checked_with(|pod| pod["metadata"] = json!({})), other);
+        let deleted = |pod: &mut Value| pod["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+        assert_eq!(checked_with(deleted), refused_with("is being deleted"));
+        for phase in ["Succeeded", "Failed"] {
+            assert_eq!(checked_with(|pod| pod["status"]["phase"] = json!(phase)), refused_with("has ended"));
+        }
+        let other = refused_with("has another service account than the token");
+        assert_eq!(checked_with(|pod| pod["spec"]["serviceAccountName"] = json!("admin")), other);
+        let without = refused_with("has no projected token with the audience gmsa-tickets/webapp1 in its volumes");
+        assert_eq!(checked_with(|pod| pod["spec"]["volumes"] = json!([])), without);
+        let token = "/spec/volumes/1/projected/sources/1/serviceAccountToken/audience";
+        assert_eq!(checked_with(|pod| *pod.pointer_mut(token).unwrap() = json!("gmsa-tickets/webapp")), without);
+    }
+}

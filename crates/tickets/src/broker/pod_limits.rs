@@ -1,0 +1,82 @@
+//! How often one pod may ask.
+//!
+//! Invariants: a pod has [`BURST`] requests at once and one more each [`PERIOD`]; an agent asks twice in the life of its tickets. The
+//! number of pods that are remembered is bounded: one that has not asked for a while has all its requests again, and is forgotten.
+
+use std::{collections::HashMap, time::Duration};
+
+use gmsa_core::diagnostic::rules;
+use http::StatusCode;
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use crate::api::Refusal;
+
+/// Requests of a pod that asked for none before.
+const BURST: u32 = 10;
+/// How long until it has one more.
+const PERIOD: Duration = Duration::from_secs(3);
+/// The most pods that are remembered.
+const MAX_PODS: usize = 10_000;
+
+/// When each pod, by its uid, has all its requests again.
+#[derive(Default)]
+pub(super) struct PodLimits(Mutex<HashMap<String, Instant>>);
+
+impl PodLimits {
+    /// Counts a request.
+    ///
+    /// # Errors
+    /// 429 where the pod has none left.
+    pub fn admit(&self, uid: &str) -> Result<(), Refusal> {
+        let now = Instant::now();
+        let mut pods = self.0.lock();
+        if pods.len() >= MAX_PODS {
+            pods.retain(|_, full| *full > now);
+        }
+        let full = pods.get(uid).copied().unwrap_or(now).max(now) + PERIOD;
+        if full > now + PERIOD * BURST || pods.len() >= MAX_PODS {
+            return Err(Refusal::new(
+                StatusCode::TOO_MANY_REQUESTS,
+                rules::TICKET_RATE.id,
+                format!(
+                    "too many requests of this pod: it has {BURST} at once, and one more each {} s",
+                    PERIOD.as_secs()
+                ),
+            ));
+        }
+        pods.insert(uid.to_owned(), full);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_pod_that_asks_too_often_waits_and_no_other_one_does() {
+        let limits = PodLimits::default();
+        let admitted = |uid: &str| (0..20).filter(|_| limits.admit(uid).is_ok()).count();
+        assert_eq!((admitted("a"), admitted("b")), (10, 10));
+        tokio::time::advance(PERIOD * 2).await;
+        assert_eq!((admitted("a"), admitted("c")), (2, 10));
+        let refusal = limits.admit("a").unwrap_err();
+        assert_eq!((refusal.status.as_u16(), refusal.reason), (429, "ticket-rate"));
+        assert_eq!(refusal.message, "too many requests of this pod: it has 10 at once, and one more each 3 s");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn pods_that_have_not_asked_for_a_while_are_forgotten() {
+        let limits = PodLimits::default();
+        for number in 0..MAX_PODS {
+            limits.admit(&number.to_string()).unwrap();
+        }
+        assert_eq!(limits.admit("one more").unwrap_err().status.as_u16(), 429);
+        tokio::time::advance(PERIOD * 2).await;
+        limits.admit("one more").unwrap();
+        assert_eq!(limits.0.lock().len(), 1);
+    }
+}

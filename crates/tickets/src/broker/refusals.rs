@@ -1,0 +1,117 @@
+//! What a failure of a domain controller means for the pod: a status, a rule and a sentence.
+//!
+//! Invariant: 409 says that the account cannot log on, 502 that a controller refuses the broker or answers what cannot be used, and 503
+//! that none answers.
+
+use std::error::Error as _;
+
+use gmsa_core::{causes, diagnostic::rules};
+use gmsa_directory::Error as DirectoryError;
+use gmsa_kerberos::{Error as KerberosError, KdcError, KdcRefusal, Principal, PrincipalName};
+use http::StatusCode;
+
+use crate::{
+    api::{Refusal, reasons},
+    domains::DomainConfig,
+};
+
+/// The directory was not read.
+pub fn of_directory(error: &DirectoryError, domain: &DomainConfig) -> Refusal {
+    let said = without_hint(error);
+    match error {
+        error if error.is_unanswered() => Refusal::unavailable(
+            reasons::LDAP_UNREACHABLE,
+            format!("no domain controller of {} answers: {said}", domain.name),
+        ),
+        error if error.counts_as_wrong_password() => Refusal::bad_gateway(reasons::LDAP_CREDENTIALS, said),
+        DirectoryError::Credentials(..) => Refusal::bad_gateway(reasons::LDAP_CREDENTIALS, said),
+        DirectoryError::Certificate(..)
+        | DirectoryError::CertificateName(..)
+        | DirectoryError::CertificateTime(..)
+        | DirectoryError::Tls(..)
+        | DirectoryError::Authority(..)
+        | DirectoryError::NoAuthority(_)
+        | DirectoryError::NoRoots
+        | DirectoryError::Unproven { .. } => Refusal::bad_gateway(reasons::SERVER_CERTIFICATE, said),
+        DirectoryError::Refused(..) => Refusal::bad_gateway(reasons::DIRECTORY_DENIED, said),
+        _ => Refusal::bad_gateway(rules::TICKET_ANSWER.id, said),
+    }
+}
+
+/// The words and causes of an error, without what they say of options that the broker does not have.
+fn without_hint(error: &DirectoryError) -> String {
+    if let DirectoryError::Exhausted(controller, what) = error {
+        return format!("{controller} takes more than {what}");
+    }
+    let text = error.to_string();
+    let hints = ["; ", ": name ", ": --"].iter().filter_map(|hint| text.find(hint));
+    let text = text.get(..hints.min().unwrap_or(text.len())).unwrap_or(&text);
+    error.source().map_or_else(|| text.to_owned(), |source| format!("{text}: {}", causes::chain(source)))
+}
+
+/// The account got no ticket, or none for a service.
+pub fn of_kdc(error: &KerberosError, client: &Principal, service: Option<&PrincipalName>) -> Refusal {
+    let realm = &client.realm;
+    match error {
+        KerberosError::Refused(error) => refused(error, client, service),
+        KerberosError::NoAes => no_aes(client, "the KDC"),
+        error @ KerberosError::TooMuch(..) => Refusal::bad_gateway(rules::TICKET_ANSWER.id, error.to_string()),
+        error if error.is_unanswered() => Refusal::unavailable(
+            reasons::KDC_UNREACHABLE,
+            format!("no KDC of {realm} answers: {}", causes::chain(error)),
+        ),
+        error => Refusal::bad_gateway(rules::TICKET_ANSWER.id, format!("{realm}: {}", causes::chain(error))),
+    }
+}
+
+fn no_aes(client: &Principal, who: &str) -> Refusal {
+    Refusal::no_logon(reasons::TICKET_ENCRYPTION, format!("{client} cannot log on: {who} has no AES key of it"))
+}
+
+/// The KDC called every password wrong that the directory gives.
+pub fn wrong_passwords(client: &Principal) -> Refusal {
+    let why = "the KDC calls the passwords wrong that the directory gives; they are not tried again for a while";
+    Refusal::no_logon(reasons::LOGON_DENIED, format!("{client} cannot log on: {why}"))
+}
+
+fn refused(error: &KdcError, client: &Principal, service: Option<&PrincipalName>) -> Refusal {
+    let no_logon =
+        |reason: &'static str, why: &str| Refusal::no_logon(reason, format!("{client} cannot log on: {why} ({error})"));
+    let of_broker = |status: StatusCode, reason: &'static str, why: &str| {
+        Refusal::new(status, reason, format!("the KDC of {} refuses: {why} ({error})", client.realm))
+    };
+    match error.refusal() {
+        KdcRefusal::Disabled => no_logon(rules::ACCOUNT_DISABLED.id, "it is disabled"),
+        KdcRefusal::Expired => no_logon(rules::ACCOUNT_EXPIRED.id, "it has expired"),
+        KdcRefusal::Locked => no_logon(reasons::ACCOUNT_LOCKED, "it is locked out"),
+        KdcRefusal::Revoked => no_logon(reasons::ACCOUNT_REVOKED, "it is disabled, locked out or has expired"),
+        KdcRefusal::MustChangePassword => {
+            no_logon(reasons::PASSWORD_EXPIRED, "its password has expired, or must be changed first")
+        }
+        KdcRefusal::WrongPassword => wrong_passwords(client),
+        KdcRefusal::UnknownAccount => no_logon(rules::ACCOUNT_UNKNOWN.id, "the KDC does not know it"),
+        KdcRefusal::NoAes => no_aes(client, &format!("the KDC ({error})")),
+        KdcRefusal::Policy => no_logon(
+            reasons::LOGON_RESTRICTED,
+            "a policy of the domain refuses it, or requires armored requests (FAST), which the broker does not send",
+        ),
+        KdcRefusal::Clock => {
+            let seconds = error.clock_difference.whole_seconds();
+            let which = if seconds < 0 { "behind" } else { "ahead of" };
+            let why = format!("its clock is {} s {which} that of the broker", seconds.unsigned_abs());
+            of_broker(StatusCode::BAD_GATEWAY, rules::DIRECTORY_CLOCK.id, &why)
+        }
+        KdcRefusal::UnknownService => {
+            let name = service.map(ToString::to_string).unwrap_or_default();
+            let why = format!("it does not know the service {name}, or knows it twice");
+            of_broker(StatusCode::BAD_GATEWAY, reasons::PRINCIPAL_UNKNOWN, &why)
+        }
+        KdcRefusal::WrongRealm => {
+            of_broker(StatusCode::BAD_GATEWAY, reasons::KERBEROS_CONFIGURATION, "it is of another realm")
+        }
+        KdcRefusal::Unavailable => {
+            of_broker(StatusCode::SERVICE_UNAVAILABLE, reasons::KDC_UNREACHABLE, "it is not available")
+        }
+        _ => of_broker(StatusCode::BAD_GATEWAY, reasons::LOGON_DENIED, "it gives no other cause"),
+    }
+}

@@ -1,0 +1,138 @@
+//! The paths of the broker's TLS port.
+//!
+//! Invariants: every answer is JSON, tickets or a refusal, and of bounded size; each request for tickets leaves one line in the log; no line
+//! holds a token or a ticket.
+
+use std::sync::Arc;
+
+use axum::{
+    Json, Router,
+    body::Body,
+    extract::{Request, State},
+    response::{IntoResponse, Response},
+    routing::{get, post},
+};
+use gmsa_cluster::body::{self, BodyError};
+use gmsa_core::{credspec::SpecName, diagnostic::rules, quote::Quoted};
+use gmsa_edge::server::{Place, linger};
+use http::{
+    HeaderMap, HeaderValue, Method, StatusCode, Uri,
+    header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER},
+    request::Parts,
+};
+use tokio::time::{Instant, timeout};
+
+use super::{Asked, Audit, Broker, deadline, too_large};
+use crate::{
+    api::{MAX_REQUEST, MAX_RESPONSE, PATH, Refusal, TicketRequest, Tickets},
+    limits::{BODY_TIMEOUT, MAX_TOKEN, PAUSE},
+};
+
+/// The routes of the TLS port.
+pub fn router(broker: Arc<Broker>) -> Router {
+    Router::new()
+        .route(PATH, post(tickets))
+        .route("/health", get(async || StatusCode::NO_CONTENT))
+        .route("/info", get(async || Json(serde_json::json!({ "version": env!("CARGO_PKG_VERSION") }))))
+        .fallback(async |uri: Uri, body: Body| {
+            let message = format!("there is no path {}: tickets are at {PATH}", Quoted::new(uri.path()));
+            refused(&Refusal::new(StatusCode::NOT_FOUND, rules::TICKET_REQUEST.id, message), body).await
+        })
+        .method_not_allowed_fallback(async |method: Method, uri: Uri, body: Body| {
+            let message = format!("{} does not take {}", Quoted::bare(uri.path()), Quoted::bare(method.as_str()));
+            refused(&Refusal::new(StatusCode::METHOD_NOT_ALLOWED, rules::TICKET_REQUEST.id, message), body).await
+        })
+        .with_state(broker)
+}
+
+async fn tickets(State(broker): State<Arc<Broker>>, request: Request) -> Response {
+    let started = Instant::now();
+    let mut audit = Audit::default();
+    let (head, mut body) = request.into_parts();
+    let answered = answer(&broker, &head, &mut body, &mut audit).await;
+    let duration = started.elapsed();
+    audit.log(answered.as_ref().map(|(tickets, _)| tickets), duration.as_secs_f64());
+    broker.metrics.request(answered.as_ref().err().map(|refusal| refusal.reason), duration);
+    match answered {
+        Ok((_, json)) => with_json(StatusCode::OK, json),
+        Err(refusal) => refused(&refusal, body).await,
+    }
+}
+
+/// The tickets, and the JSON of their answer.
+async fn answer(
+    broker: &Broker,
+    head: &Parts,
+    body: &mut Body,
+    audit: &mut Audit,
+) -> Result<(Tickets, Vec<u8>), Refusal> {
+    let deadline = deadline();
+    let token = bearer(&head.headers)?;
+    let name = requested(&head.headers, body).await?;
+    audit.credential_spec = Some(name.clone());
+    let place = head.extensions.get::<Arc<Place>>();
+    let asked = Asked { token, source: place.map(|place| place.source()), credential_spec: &name };
+    let caller = broker.caller(&asked, deadline).await?;
+    audit.caller = Some(caller.clone());
+    // From here on its connection does not make room for another one.
+    let _busy = place.map(Place::busy);
+    let tickets = broker.tickets(&caller, &name, audit, deadline).await?;
+    let json = serde_json::to_vec(&tickets).map_err(|_| too_large())?;
+    if json.len() > MAX_RESPONSE { Err(too_large()) } else { Ok((tickets, json)) }
+}
+
+/// The token of the request.
+fn bearer(headers: &HeaderMap) -> Result<&str, Refusal> {
+    let missing = || Refusal::unauthenticated("the request has no token: send Authorization: Bearer TOKEN");
+    let value = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok()).ok_or_else(missing)?;
+    let (scheme, token) = value.split_once(' ').ok_or_else(missing)?;
+    let token = token.trim();
+    if !scheme.eq_ignore_ascii_case("bearer") || token.is_empty() {
+        return Err(missing());
+    }
+    if token.len() > MAX_TOKEN {
+        return Err(Refusal::unauthenticated(format!("the token has more than {MAX_TOKEN} bytes")));
+    }
+    Ok(token)
+}
+
+/// The name of the credential spec in the body.
+async fn requested(headers: &HeaderMap, body: &mut Body) -> Result<SpecName, Refusal> {
+    let media_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    if !media_type.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json") {
+        return Err(Refusal::unreadable("the content type must be application/json"));
+    }
+    let read = timeout(BODY_TIMEOUT, body::read(body, MAX_REQUEST, None, |bytes| bytes)).await;
+    let read = read.map_err(|_| Refusal::unreadable("the body did not arrive within the time limit"))?;
+    let body = read.map_err(|error| match error {
+        BodyError::TooLarge => Refusal::unreadable(format!("the body is larger than {MAX_REQUEST} bytes")),
+        BodyError::Cut(_) | BodyError::NoMemory => Refusal::unreadable("the body is not complete"),
+    })?;
+    // serde takes a list for an object, too.
+    let object = Some(&body.bytes).filter(|bytes| bytes.trim_ascii_start().starts_with(b"{"));
+    let request: TicketRequest = object
+        .and_then(|bytes| serde_json::from_slice(bytes).ok())
+        .ok_or_else(|| Refusal::unreadable(r#"the body must be {"credentialSpec": "NAME"} and nothing else"#))?;
+    SpecName::parse(&request.credential_spec).ok_or_else(|| {
+        let name = Quoted::new(&request.credential_spec);
+        Refusal::unreadable(format!("the name {name} is not a lower-case DNS subdomain"))
+    })
+}
+
+async fn refused(refusal: &Refusal, body: Body) -> Response {
+    linger(body).await;
+    let json = serde_json::to_vec(&refusal.body()).unwrap_or_default();
+    let mut response = with_json(refusal.status, json);
+    if matches!(refusal.status, StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS) {
+        response.headers_mut().insert(RETRY_AFTER, PAUSE.as_secs().into());
+    }
+    response
+}
+
+fn with_json(status: StatusCode, json: Vec<u8>) -> Response {
+    let mut response = (status, json).into_response();
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}

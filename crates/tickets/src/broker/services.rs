@@ -1,0 +1,155 @@
+//! Which services the owner of a credential spec lists in its annotation.
+//!
+//! Invariants: without the annotation there are no tickets; `*` stands alone; a service is a class and a host, as clients spell them in
+//! the name of a cached ticket, which they compare byte by byte.
+
+use std::fmt;
+
+use gmsa_core::quote::Quoted;
+
+/// The annotation of a `GMSACredentialSpec`.
+pub const ANNOTATION: &str = "gmsa-webhook/services";
+
+/// The most services of a credential spec: each is a ticket for each pod.
+pub const MAX_SERVICES: usize = 32;
+
+/// The longest service principal name (Active Directory's `servicePrincipalName`: 260 characters), in bytes.
+const MAX_LENGTH: usize = 260;
+
+/// What tickets are asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Services {
+    /// `*`: a ticket-granting ticket, with which the pod gets tickets for any service.
+    Any,
+    /// Service principal names without a realm: `HTTP/app.contoso.com`, `MSSQLSvc/sql1.contoso.com:1433`.
+    Listed(Vec<String>),
+}
+
+/// Why the annotation cannot be used.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ServicesError {
+    #[error("is empty: list services, such as HTTP/app.contoso.com, or * for any")]
+    Empty,
+    #[error("names * beside services")]
+    NotAlone,
+    #[error(
+        "lists {0}, which is not a service: expected CLASS/HOST, such as HTTP/app.contoso.com or MSSQLSvc/sql1.contoso.com:1433"
+    )]
+    NotAService(Quoted),
+    #[error("lists {0}, a service of the KDC itself: * alone gives a ticket-granting ticket")]
+    OfTheKdc(Quoted),
+    #[error("lists more than {MAX_SERVICES} services")]
+    TooMany,
+}
+
+impl Services {
+    /// Reads the annotation: services, separated by commas or white space. A class `http` is written `HTTP` and a host in lower case,
+    /// as clients ask for them; otherwise the spelling stays. Of equal services one is kept.
+    ///
+    /// # Errors
+    /// Where it is empty, or lists what is not a service.
+    pub fn parse(text: &str) -> Result<Self, ServicesError> {
+        let words = || text.split([',', ' ', '\t', '\r', '\n']).filter(|word| !word.is_empty());
+        if words().any(|word| word == "*") {
+            return if words().count() == 1 { Ok(Self::Any) } else { Err(ServicesError::NotAlone) };
+        }
+        let mut services = Vec::new();
+        for word in words() {
+            let service = normalized(word).ok_or_else(|| ServicesError::NotAService(Quoted::new(word)))?;
+            if is_of_the_kdc(&service) {
+                return Err(ServicesError::OfTheKdc(Quoted::new(word)));
+            }
+            if !services.contains(&service) {
+                services.push(service);
+            }
+            if services.len() > MAX_SERVICES {
+                return Err(ServicesError::TooMany);
+            }
+        }
+        if services.is_empty() { Err(ServicesError::Empty) } else { Ok(Self::Listed(services)) }
+    }
+
+    /// As the answer lists them.
+    pub fn list(&self) -> Vec<String> {
+        match self {
+            Self::Any => vec!["*".to_owned()],
+            Self::Listed(services) => services.clone(),
+        }
+    }
+}
+
+impl fmt::Display for Services {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.list().join(", "))
+    }
+}
+
+/// Whether its ticket is one for more tickets, or for changing passwords.
+fn is_of_the_kdc(service: &str) -> bool {
+    let class = service.split('/').next().unwrap_or_default();
+    ["krbtgt", "kadmin"].iter().any(|own| class.eq_ignore_ascii_case(own))
+}
+
+/// A service in the spelling of clients; `None` where it is not one.
+fn normalized(word: &str) -> Option<String> {
+    let (class, target) = word.split_once('/')?;
+    // A third part names the domain or the service's name: `ldap/dc1.contoso.com/contoso.com`.
+    let (host, rest) = target.split_at(target.find([':', '/']).unwrap_or(target.len()));
+    let is_part = |part: &str, more: &str| {
+        !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || more.contains(c))
+    };
+    let is_rest = rest.is_empty() || is_part(rest.get(1..)?, "-._:/\\");
+    if word.len() > MAX_LENGTH || !is_part(class, "-_.") || !is_part(host, "-._") || !is_rest {
+        return None;
+    }
+    let class = if class.eq_ignore_ascii_case("http") { "HTTP" } else { class };
+    Some(format!("{class}/{}{rest}", host.to_ascii_lowercase()))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on must fail")]
+
+    use super::*;
+
+    fn parsed(text: &str) -> Result<Vec<String>, String> {
+        Services::parse(text).map(|services| services.list()).map_err(|error| error.to_string())
+    }
+
+    fn listed(text: &str, services: &[&str]) {
+        assert_eq!(parsed(text), Ok(services.iter().map(|service| (*service).to_owned()).collect()));
+    }
+
+    #[test]
+    fn services_are_spelled_as_clients_ask_for_them() {
+        let twice = "http/App.Contoso.com, MSSQLSvc/SQL1.contoso.com:1433\n HTTP/app.contoso.com";
+        listed(twice, &["HTTP/app.contoso.com", "MSSQLSvc/sql1.contoso.com:1433"]);
+        listed("ldap/dc1.contoso.com/contoso.com", &["ldap/dc1.contoso.com/contoso.com"]);
+        listed("MSSQLSvc/sql1.contoso.com:SQLEXPRESS", &["MSSQLSvc/sql1.contoso.com:SQLEXPRESS"]);
+        assert_eq!(Services::parse(" * "), Ok(Services::Any));
+    }
+
+    #[test]
+    fn what_is_not_a_list_of_services_is_an_error() {
+        let refused =
+            |text: &str, word: &str, what: &str| assert_eq!(parsed(text), Err(format!("lists {word:?}, {what}")));
+        for word in ["app.contoso.com", "HTTP/", "/app", "HTTP/a@B", "HTTP/a:", "http://app.contoso.com", "HTTP/*"] {
+            let what = "which is not a service: expected CLASS/HOST, such as HTTP/app.contoso.com or MSSQLSvc/sql1.contoso.com:1433";
+            refused(word, word, what);
+            refused(&format!("HTTP/a, {word}"), word, what);
+        }
+        for word in ["krbtgt/CONTOSO.COM", "KrbTgt/contoso.com", "kadmin/changepw"] {
+            refused(word, word, "a service of the KDC itself: * alone gives a ticket-granting ticket");
+        }
+        assert_eq!(
+            parsed(" , "),
+            Err("is empty: list services, such as HTTP/app.contoso.com, or * for any".to_owned())
+        );
+        assert_eq!(parsed("*, HTTP/a"), Err("names * beside services".to_owned()));
+        let many: Vec<String> = (0..33).map(|number| format!("HTTP/h{number}")).collect();
+        assert_eq!(parsed(&many.join(",")), Err("lists more than 32 services".to_owned()));
+        assert_eq!(parsed(&many[..32].join(",")).unwrap().len(), 32);
+        let long = |length: usize| parsed(&format!("HTTP/{}", "a".repeat(length)));
+        assert!(long(255).is_ok() && long(256).is_err());
+    }
+}

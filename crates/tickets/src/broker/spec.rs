@@ -1,0 +1,168 @@
+//! What a credential spec says about tickets: whether its owner opted in, for which services, and which account it is about.
+//!
+//! Invariant: without the annotation there are no tickets, so that grants of `use` made for Windows pods open nothing.
+
+use std::collections::BTreeMap;
+
+use gmsa_cluster::{
+    apiserver::{ApiServer, CallKind},
+    resolver::live,
+};
+use gmsa_core::{
+    admission::{Denial, Failure, ServiceAccount},
+    credspec::{MAX_CONTENTS_BYTES, SpecName, domain_join::DomainJoinConfig},
+    diagnostic::rules,
+    quote::Quoted,
+};
+use gmsa_directory::Sid;
+use http::StatusCode;
+use serde::Deserialize;
+use serde_json::{Value, value::RawValue};
+use tokio::time::Instant;
+
+use super::services::{ANNOTATION, Services};
+use crate::api::Refusal;
+
+#[derive(Deserialize)]
+struct SpecObject<'b> {
+    #[serde(default)]
+    metadata: Metadata,
+    #[serde(borrow, default)]
+    credspec: Option<&'b RawValue>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Metadata {
+    name: String,
+    annotations: Option<BTreeMap<String, String>>,
+}
+
+/// What a credential spec says about tickets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TicketSpec {
+    pub services: Services,
+    pub account: SpecAccount,
+}
+
+/// The account of a credential spec.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct SpecAccount {
+    /// The DNS name of its domain, in lower case.
+    pub domain: String,
+    /// The SID of its domain.
+    pub domain_sid: String,
+    /// Its SAM name without `$`, in lower case.
+    pub sam: String,
+}
+
+/// Reads a credential spec for a service account.
+///
+/// # Errors
+/// 404 where there is none, 403 where its owner did not opt in or it names no account, 503 where the API server cannot be asked.
+pub async fn read(
+    api: &ApiServer,
+    name: &SpecName,
+    service_account: &ServiceAccount,
+    deadline: Instant,
+) -> Result<TicketSpec, Refusal> {
+    let unreadable = |failure| {
+        let message = Denial::SpecUnreadable { spec: name.clone(), failure }.to_string();
+        Refusal::unavailable(rules::SPEC_UNREADABLE.id, message)
+    };
+    let read = live::body(api, name, CallKind::UnknownSpec, Some(&service_account.user()), deadline).await;
+    let Some(body) = read.map_err(unreadable)? else {
+        let missing = Denial::SpecMissing(name.clone()).to_string();
+        return Err(Refusal::new(StatusCode::NOT_FOUND, rules::SPEC_MISSING.id, missing));
+    };
+    let object: SpecObject<'_> = serde_json::from_slice(&body)
+        .map_err(|_| unreadable(Failure::new("the API server's answer is not a GMSACredentialSpec")))?;
+    if object.metadata.name != name.as_str() {
+        return Err(unreadable(Failure::new("the API server's answer is about another object")));
+    }
+    ticket_spec(object, name)
+}
+
+fn ticket_spec(object: SpecObject<'_>, name: &SpecName) -> Result<TicketSpec, Refusal> {
+    let not_enabled = |what: String| Refusal::forbidden(rules::TICKET_SERVICES.id, format!("cred spec {name} {what}"));
+    let annotations = object.metadata.annotations.unwrap_or_default();
+    let Some(services) = annotations.get(ANNOTATION) else {
+        return Err(not_enabled(format!(
+            "gives no tickets: its owner lists no services in the annotation {ANNOTATION}"
+        )));
+    };
+    let services = Services::parse(services)
+        .map_err(|error| not_enabled(format!("gives no tickets: its annotation {ANNOTATION} {error}")))?;
+    let unusable = |what: &str| Refusal::forbidden(rules::SPEC_UNUSABLE.id, format!("cred spec {name} {what}"));
+    let text = object.credspec.map(RawValue::get).filter(|text| text.starts_with('{'));
+    let text = text.ok_or_else(|| unusable("does not have a credspec key"))?;
+    // What a hostile object is parsed into takes a hundred times its bytes.
+    let contents = Some(text).filter(|text| text.len() <= MAX_CONTENTS_BYTES);
+    let contents: Value = contents
+        .and_then(|text| serde_json::from_str(text).ok())
+        .ok_or_else(|| unusable("has a credspec that cannot be read"))?;
+    let join = DomainJoinConfig::of(&contents);
+    let part = |value: Option<&str>, field: &str| {
+        let value = value.filter(|value| !value.is_empty()).map(str::to_owned);
+        value.ok_or_else(|| unusable(&format!("does not have DomainJoinConfig.{field}")))
+    };
+    let sid = part(join.sid, "Sid")?;
+    let sid = Sid::parse(&sid)
+        .ok_or_else(|| unusable(&format!("has a DomainJoinConfig.Sid that is not a SID: {}", Quoted::new(&sid))))?;
+    let account = SpecAccount {
+        domain: part(join.dns_name, "DnsName")?.trim_end_matches('.').to_ascii_lowercase(),
+        domain_sid: sid.to_string(),
+        sam: part(join.machine_account_name, "MachineAccountName")?.trim_end_matches('$').to_lowercase(),
+    };
+    Ok(TicketSpec { services, account })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on must fail")]
+
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(change: impl Fn(&mut Value)) -> Result<TicketSpec, (u16, &'static str, String)> {
+        let mut object = json!({
+            "metadata": {"name": "webapp1", "annotations": {ANNOTATION: "HTTP/app.contoso.com"}},
+            "credspec": {"DomainJoinConfig": {"Sid": "S-1-5-21-1-2-3", "DnsName": "Contoso.com.", "MachineAccountName": "WebApp1"}},
+        });
+        change(&mut object);
+        let text = object.to_string();
+        let read = ticket_spec(serde_json::from_str(&text).unwrap(), &SpecName::parse("webapp1").unwrap());
+        read.map_err(|refusal| (refusal.status.as_u16(), refusal.reason, refusal.message))
+    }
+
+    #[test]
+    fn a_credential_spec_gives_tickets_only_where_its_owner_opted_in() {
+        let services = Services::Listed(vec!["HTTP/app.contoso.com".to_owned()]);
+        let [domain, domain_sid, sam] = ["contoso.com", "S-1-5-21-1-2-3", "webapp1"].map(str::to_owned);
+        assert_eq!(read(|_| ()), Ok(TicketSpec { services, account: SpecAccount { domain, domain_sid, sam } }));
+        let refused = |message: &str| Err((403, "ticket-services", message.to_owned()));
+        let missing =
+            "cred spec webapp1 gives no tickets: its owner lists no services in the annotation gmsa-webhook/services";
+        assert_eq!(read(|object| object["metadata"]["annotations"] = Value::Null), refused(missing));
+        assert_eq!(read(|object| object["metadata"]["annotations"] = json!({})), refused(missing));
+        let wrong = "cred spec webapp1 gives no tickets: its annotation gmsa-webhook/services names * beside services";
+        assert_eq!(read(|object| object["metadata"]["annotations"][ANNOTATION] = json!("*, x/y")), refused(wrong));
+    }
+
+    #[test]
+    fn a_credential_spec_without_an_account_is_unusable() {
+        let unusable = |what: &str| Err((403, "spec-unusable", format!("cred spec webapp1 {what}")));
+        assert_eq!(read(|object| object["credspec"] = Value::Null), unusable("does not have a credspec key"));
+        let long = json!({"x": "y".repeat(MAX_CONTENTS_BYTES)});
+        assert_eq!(read(|object| object["credspec"] = long.clone()), unusable("has a credspec that cannot be read"));
+        for field in ["Sid", "DnsName", "MachineAccountName"] {
+            for value in [json!(""), json!(7), Value::Null] {
+                let change = |object: &mut Value| object["credspec"]["DomainJoinConfig"][field] = value.clone();
+                assert_eq!(read(change), unusable(&format!("does not have DomainJoinConfig.{field}")));
+            }
+        }
+        let sid = |object: &mut Value| object["credspec"]["DomainJoinConfig"]["Sid"] = json!("S-1-x");
+        assert_eq!(read(sid), unusable("has a DomainJoinConfig.Sid that is not a SID: \"S-1-x\""));
+    }
+}

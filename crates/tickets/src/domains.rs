@@ -1,0 +1,218 @@
+//! The broker's configuration: the domains that it gives tickets of, in one YAML file.
+//!
+//! Invariants: a file that is wrong is refused as a whole, with the field and what to write; a password is in a file of its own, which is
+//! read for each logon, as the CA is, so that a changed Secret needs no restart.
+
+use std::{
+    collections::BTreeMap,
+    fmt, fs, io,
+    path::{Path, PathBuf},
+};
+
+use gmsa_core::{credspec::is_dns_subdomain, quote::Quoted};
+use gmsa_directory::{Address, Controller, ldap};
+use gmsa_edge::telemetry::chain;
+use gmsa_kerberos::Realm;
+use serde::Deserialize;
+use zeroize::Zeroizing;
+
+use crate::limits::MAX_DOMAINS;
+
+/// The largest configuration, and the largest file with a password, in bytes.
+const MAX_FILE: u64 = 1 << 20;
+const MAX_PASSWORD: u64 = 4 << 10;
+
+/// The most controllers of a domain.
+const MAX_CONTROLLERS: usize = 16;
+
+/// The port of a KDC (RFC 4120, 7.2.3).
+const KDC_PORT: u16 = 88;
+
+/// A domain whose accounts get tickets.
+#[derive(Clone, Debug)]
+pub struct DomainConfig {
+    /// Its DNS name, in lower case.
+    pub name: String,
+    pub realm: Realm,
+    /// Named controllers, asked in this order; without any they are found by the DNS.
+    pub controllers: Vec<Controller>,
+    pub kdc_port: u16,
+    /// The CA of the controllers' certificates; without it those of the system.
+    pub ca_file: Option<PathBuf>,
+    /// The user that may retrieve the passwords of the accounts.
+    pub user: String,
+    pub password_file: PathBuf,
+    /// The SAM names without `$` of the accounts that tickets are given of, in lower case; `None` for all that the user may retrieve the
+    /// password of.
+    pub accounts: Option<Vec<String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    domains: Vec<DomainText>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct DomainText {
+    name: String,
+    #[serde(default)]
+    controllers: Vec<String>,
+    kdc_port: Option<u16>,
+    ca_file: Option<PathBuf>,
+    user: String,
+    password_file: PathBuf,
+    accounts: Option<Vec<String>>,
+}
+
+/// Why a configuration cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum DomainsError {
+    #[error("cannot read {}: --config names a YAML file with domains", .0.display())]
+    Read(PathBuf, #[source] io::Error),
+    #[error("{}: has more than 1 MiB", .0.display())]
+    TooLarge(PathBuf),
+    #[error("{}: {said}", .file.display())]
+    Syntax { file: PathBuf, said: String },
+    #[error("{}: {field}: {what}", .file.display())]
+    Field { file: PathBuf, field: String, what: String },
+}
+
+/// A wrong field, and what to write.
+struct Wrong(&'static str, String);
+
+/// Reads the file, and those that it names, and gives the domains.
+///
+/// # Errors
+/// Where a file cannot be read, or a field is wrong.
+pub fn load(file: &Path) -> Result<Vec<DomainConfig>, DomainsError> {
+    let unreadable = |error| DomainsError::Read(file.to_owned(), error);
+    if fs::metadata(file).map_err(unreadable)?.len() > MAX_FILE {
+        return Err(DomainsError::TooLarge(file.to_owned()));
+    }
+    let domains = parse(&fs::read_to_string(file).map_err(unreadable)?, file)?;
+    for (number, domain) in domains.iter().enumerate() {
+        domain.check_files().map_err(|wrong| wrong.at(file, number))?;
+    }
+    Ok(domains)
+}
+
+fn parse(text: &str, file: &Path) -> Result<Vec<DomainConfig>, DomainsError> {
+    let read: File = serde_saphyr::from_str(text).map_err(|error| {
+        let said = error.to_string();
+        DomainsError::Syntax { file: file.to_owned(), said: said.lines().next().unwrap_or_default().to_owned() }
+    })?;
+    let of_list = |what: String| DomainsError::Field { file: file.to_owned(), field: "domains".to_owned(), what };
+    if read.domains.is_empty() {
+        return Err(of_list("is empty: name at least one domain, with name, user and passwordFile".to_owned()));
+    }
+    if read.domains.len() > MAX_DOMAINS {
+        return Err(of_list(format!("has more than {MAX_DOMAINS} domains: install another broker for the others")));
+    }
+    let mut domains = BTreeMap::new();
+    for (number, text) in read.domains.into_iter().enumerate() {
+        let domain = DomainConfig::new(text).map_err(|wrong| wrong.at(file, number))?;
+        let name = domain.name.clone();
+        if domains.insert(name.clone(), (number, domain)).is_some() {
+            let wrong = Wrong("name", format!("{name} stands twice: write each domain once"));
+            return Err(wrong.at(file, number));
+        }
+    }
+    let mut domains: Vec<_> = domains.into_values().collect();
+    domains.sort_by_key(|(number, _)| *number);
+    Ok(domains.into_iter().map(|(_, domain)| domain).collect())
+}
+
+impl Wrong {
+    fn at(self, file: &Path, number: usize) -> DomainsError {
+        let Self(field, what) = self;
+        DomainsError::Field { file: file.to_owned(), field: format!("domains[{number}].{field}"), what }
+    }
+}
+
+impl DomainConfig {
+    fn new(text: DomainText) -> Result<Self, Wrong> {
+        let name = text.name.trim_end_matches('.').to_ascii_lowercase();
+        let realm = Realm::from_domain(&name).filter(|_| is_dns_subdomain(&name));
+        let realm = realm.ok_or_else(|| {
+            Wrong("name", format!("{} is not the DNS name of a domain, such as contoso.com", Quoted::new(&text.name)))
+        })?;
+        if text.controllers.len() > MAX_CONTROLLERS {
+            return Err(Wrong("controllers", format!("names more than {MAX_CONTROLLERS}: name the nearest")));
+        }
+        let controllers = text.controllers.iter().map(|controller| controller_at(controller));
+        if text.user.trim().is_empty() {
+            return Err(Wrong("user", "is empty: write USER@DOMAIN or DOMAIN\\USER".to_owned()));
+        }
+        let sam = |account: &String| account.trim_end_matches('$').to_lowercase();
+        Ok(Self {
+            controllers: controllers.collect::<Result<_, _>>()?,
+            realm,
+            kdc_port: text.kdc_port.unwrap_or(KDC_PORT),
+            ca_file: text.ca_file,
+            user: text.user,
+            password_file: text.password_file,
+            accounts: text.accounts.map(|accounts| accounts.iter().map(sam).collect()),
+            name,
+        })
+    }
+
+    fn check_files(&self) -> Result<(), Wrong> {
+        self.password().map_err(|error| Wrong("passwordFile", error.to_string()))?;
+        let trusted = ldap::trust(self.ca_file.as_deref());
+        trusted.map(drop).map_err(|error| Wrong("caFile", chain(&error)))
+    }
+
+    /// The password of the user, as its file holds it now: without the line break at its end.
+    ///
+    /// # Errors
+    /// Where the file cannot be read, or holds no password.
+    pub fn password(&self) -> Result<Zeroizing<String>, PasswordError<'_>> {
+        let path = self.password_file.as_path();
+        let read = || {
+            if fs::metadata(path)?.len() > MAX_PASSWORD {
+                return Err(io::Error::other("it has more than 4 KiB"));
+            }
+            fs::read_to_string(path).map(Zeroizing::new)
+        };
+        let text = read().map_err(|error| PasswordError::Read(path, error))?;
+        let password = Zeroizing::new(text.trim_end_matches(['\r', '\n']).to_owned());
+        if password.is_empty() { Err(PasswordError::Empty(path)) } else { Ok(password) }
+    }
+
+    /// Whether tickets of this account may be given.
+    pub fn allows(&self, sam: &str) -> bool {
+        self.accounts.as_ref().is_none_or(|accounts| accounts.iter().any(|account| account == sam))
+    }
+}
+
+/// Why there is no password in a file.
+#[derive(Debug)]
+pub enum PasswordError<'p> {
+    Read(&'p Path, io::Error),
+    Empty(&'p Path),
+}
+
+impl fmt::Display for PasswordError<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Read(path, error) => write!(f, "cannot read {}: {error}", path.display()),
+            Self::Empty(path) => write!(f, "{} is empty: write the password of the user into it", path.display()),
+        }
+    }
+}
+
+/// A controller; without a scheme it is asked by LDAP over TLS.
+fn controller_at(text: &str) -> Result<Controller, Wrong> {
+    let url = if text.contains("://") { text.to_owned() } else { format!("ldaps://{text}") };
+    if let Ok(Address::Controller(controller)) = Address::parse(&url) {
+        return Ok(controller);
+    }
+    let what =
+        format!("{} is not a domain controller, such as dc1.contoso.com or ldaps://dc1.contoso.com", Quoted::new(text));
+    Err(Wrong("controllers", what))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,98 @@
+//! Configurations: what is left out, and what is wrong.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on must fail")]
+
+use super::*;
+
+fn read(text: &str) -> Result<Vec<DomainConfig>, String> {
+    parse(text, Path::new("config.yaml")).map_err(|error| error.to_string())
+}
+
+const REST: &str = "user: u\n  passwordFile: /p\n";
+
+#[test]
+fn a_domain_is_read_with_what_it_leaves_out() {
+    let text = "domains:\n- name: Contoso.com\n  controllers: [dc1.contoso.com, 'ldap://dc2.contoso.com']\n  user: ccg@contoso.com\n  \
+                passwordFile: /p\n  accounts: [WebApp1$]\n- name: b.example.\n  user: B\\u\n  passwordFile: /p\n  kdcPort: 1088\n  caFile: /c\n";
+    let domains = read(text).unwrap();
+    let [contoso, other] = domains.as_slice() else { unreachable!() };
+    let shown: Vec<String> = contoso.controllers.iter().map(ToString::to_string).collect();
+    assert_eq!(shown, ["ldaps://dc1.contoso.com", "ldap://dc2.contoso.com"]);
+    assert_eq!((contoso.name.as_str(), contoso.realm.as_str(), contoso.kdc_port), ("contoso.com", "CONTOSO.COM", 88));
+    assert!(contoso.allows("webapp1") && !contoso.allows("other"));
+    assert_eq!((other.name.as_str(), other.controllers.len(), other.kdc_port), ("b.example", 0, 1088));
+    assert!(other.allows("other"));
+}
+
+#[test]
+fn a_wrong_field_is_named_with_what_to_write() {
+    let many: String =
+        (0..33).map(|number| format!("- name: d{number}.example\n  {REST}")).collect::<Vec<_>>().concat();
+    let controllers = ["dc"; 17].join(", ");
+    for (text, refused) in [
+        ("domains: []".to_owned(), "domains: is empty: name at least one domain, with name, user and passwordFile"),
+        (format!("domains:\n{many}"), "domains: has more than 32 domains: install another broker for the others"),
+        (
+            format!("domains:\n- name: CONTOSO_X\n  {REST}"),
+            "domains[0].name: \"CONTOSO_X\" is not the DNS name of a domain, such as contoso.com",
+        ),
+        (
+            format!("domains:\n- name: a.b\n  controllers: ['http://x']\n  {REST}"),
+            "domains[0].controllers: \"http://x\" is not a domain controller, such as dc1.contoso.com or ldaps://dc1.contoso.com",
+        ),
+        (
+            format!("domains:\n- name: a.b\n  controllers: [{controllers}]\n  {REST}"),
+            "domains[0].controllers: names more than 16: name the nearest",
+        ),
+        (
+            format!("domains:\n- name: a.b\n  {REST}- name: A.B.\n  {REST}"),
+            "domains[1].name: a.b stands twice: write each domain once",
+        ),
+        (
+            "domains:\n- name: a.b\n  user: ' '\n  passwordFile: /p\n".to_owned(),
+            "domains[0].user: is empty: write USER@DOMAIN or DOMAIN\\USER",
+        ),
+    ] {
+        assert_eq!(read(&text).unwrap_err(), format!("config.yaml: {refused}"), "{text}");
+    }
+}
+
+#[test]
+fn files_are_read_at_the_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let load_with = |password: &str, ca: &str| {
+        let text =
+            format!("domains:\n- name: a.b\n  user: u\n  passwordFile: {}\n  caFile: {}\n", path(password), path(ca));
+        fs::write(path("config.yaml"), text).unwrap();
+        load(Path::new(&path("config.yaml")))
+            .map(|domains| domains[0].password().unwrap().to_string())
+            .map_err(|e| e.to_string())
+    };
+    let key = gmsa_test_support::Tls::new();
+    fs::write(path("ca"), key.pem()).unwrap();
+    fs::write(path("password"), "  Secret 1\r\n").unwrap();
+    fs::write(path("empty"), "\n").unwrap();
+    fs::write(path("long"), "x".repeat(4097)).unwrap();
+    assert_eq!(load_with("password", "ca"), Ok("  Secret 1".to_owned()));
+    let config = path("config.yaml");
+    let missing = "No such file or directory (os error 2)";
+    for (password, ca, field, what) in [
+        ("missing", "ca", "passwordFile", format!("cannot read {}: {missing}", path("missing"))),
+        ("empty", "ca", "passwordFile", format!("{} is empty: write the password of the user into it", path("empty"))),
+        ("long", "ca", "passwordFile", format!("cannot read {}: it has more than 4 KiB", path("long"))),
+        (
+            "password",
+            "missing",
+            "caFile",
+            format!("cannot read the authority's certificates in {}: {missing}", path("missing")),
+        ),
+    ] {
+        assert_eq!(load_with(password, ca), Err(format!("{config}: domains[0].{field}: {what}")));
+    }
+    let none = load(Path::new(&path("none"))).unwrap_err();
+    assert_eq!(
+        chain(&none),
+        format!("cannot read {}: --config names a YAML file with domains: {missing}", path("none"))
+    );
+}

@@ -1,0 +1,114 @@
+//! The bounds of what the broker takes at the same time, and for how long.
+//!
+//! Invariants: each bound is a constant, or follows from the memory limit of the process ([`Limits`]); none grows with what a client or a
+//! controller sends.
+
+use std::time::Duration;
+
+use gmsa_edge::limits::{PER_CONNECTION, PER_WAITING, fit};
+
+const MIB: usize = 1 << 20;
+
+/// The memory that is assumed where the system sets no limit: the chart's.
+pub const DEFAULT_MEMORY: usize = 128 * MIB;
+
+/// The memory limits below and above which nothing changes any more.
+const USEFUL: std::ops::RangeInclusive<usize> = 64 * MIB..=1024 * MIB;
+
+/// What a request takes while it waits for tickets: an answer of a KDC and what is read of it (64 KiB each), its tickets in each of their
+/// forms (an answer's 128 KiB each), a token, and what else it holds.
+const PER_TICKETS: usize = 640 << 10;
+
+/// The largest ticket-granting ticket that is kept, in bytes. Windows makes none above 48,000, for an account in 1,000 groups.
+pub const MAX_KEPT_TICKET: usize = 16 << 10;
+
+/// The most accounts whose keys are kept. With the largest tickets they take 32 MiB, otherwise 4 MiB.
+pub const MAX_ACCOUNTS: usize = 2048;
+
+/// The most domains.
+pub const MAX_DOMAINS: usize = 32;
+
+/// The longest token, in bytes. Those of kube-apiserver have 1 to 2 KiB.
+pub const MAX_TOKEN: usize = 6 << 10;
+
+/// How long a request's body may take.
+pub const BODY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long a connection may stay open without a request. An agent asks twice in the life of its tickets, each time on a new one.
+pub const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long a request may take: the calls to the API server, and controllers that do not answer.
+pub const TIME_ALLOWED: Duration = Duration::from_secs(25);
+
+/// How long a logon may take, the read of the password included.
+pub const LOGON_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// How long one KDC may take for an answer.
+pub const KDC_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// After a failed logon, how long its refusal is the answer: `Retry-After`.
+pub const PAUSE: Duration = Duration::from_secs(10);
+
+/// The bounds that follow from the memory of the process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Connections that are served. The others wait.
+    pub connections: usize,
+    /// Connections that wait to be served.
+    pub waiting: usize,
+    /// Requests that wait for tickets. Over it, a request is answered with 503.
+    pub tickets: usize,
+}
+
+impl Limits {
+    /// The bounds of a process that may use this many bytes. All that takes memory is in this table, with its worst case:
+    ///
+    /// | what | worst case | of 128 MiB |
+    /// |---|---|---|
+    /// | connections that are served | a fifth: [`PER_CONNECTION`] each | 25.6 |
+    /// | connections that wait | a seventh: [`PER_WAITING`] each | 18.3 |
+    /// | requests that wait for tickets | a fifth: `PER_TICKETS` each | 25.6 |
+    /// | reads of a password | 1 MiB for each domain ([`Budget::of_one_account`](gmsa_directory::Budget::of_one_account)) | 1 a domain |
+    /// | kept accounts | [`MAX_KEPT_TICKET`] each, [`MAX_ACCOUNTS`] of them | 32.0 |
+    /// | answers of the API server, HTTP/2 buffers, log lines, metrics, remembered approvals | as in the webhook | 14.0 |
+    /// | the program, and what the allocator holds | | 5.0 |
+    #[must_use]
+    pub fn of_memory(bytes: usize) -> Self {
+        let bytes = bytes.clamp(*USEFUL.start(), *USEFUL.end());
+        Self {
+            connections: bytes / 5 / PER_CONNECTION,
+            waiting: bytes / 7 / PER_WAITING,
+            tickets: bytes / 5 / PER_TICKETS,
+        }
+    }
+
+    /// The same for a process that may have this many more files open: each connection is one.
+    #[must_use]
+    pub fn within_files(self, files: usize) -> Self {
+        let (connections, waiting) = fit(self.connections, self.waiting, files);
+        Self { connections, waiting, ..self }
+    }
+
+    /// The share of one of so many domains in the requests that wait for tickets: one that does not answer leaves the others theirs.
+    #[must_use]
+    pub fn of_domain(self, domains: usize) -> usize {
+        (self.tickets / domains.max(1)).max(2)
+    }
+}
+
+/// How long controllers may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Times {
+    /// For one answer of a KDC.
+    pub kdc: Duration,
+    /// For a logon, the read of the password included.
+    pub logon: Duration,
+    /// After a failure, how long its refusal is the answer.
+    pub pause: Duration,
+}
+
+impl Default for Times {
+    fn default() -> Self {
+        Self { kdc: KDC_TIMEOUT, logon: LOGON_TIMEOUT, pause: PAUSE }
+    }
+}

@@ -1,0 +1,79 @@
+//! What the broker counts, as Prometheus reads it.
+//!
+//! Invariant: every label takes its value from a fixed set, so the number of series is bounded.
+
+use std::time::Duration;
+
+use gmsa_core::word_enum;
+use prometheus_client::{
+    metrics::{counter::Counter, family::Family, histogram::Histogram},
+    registry::Registry,
+};
+
+use crate::{PROGRAM, api::every_reason};
+
+/// Seconds: from an answer without a controller to the longest request.
+const BUCKETS: [f64; 12] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 10.0, 25.0];
+
+/// The outcome of a request that was answered with tickets.
+const GIVEN: &str = "given";
+
+word_enum! {
+    /// What a domain controller is asked for.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Exchange {
+        /// The password of an account, by LDAP.
+        Password = "password",
+        /// A ticket-granting ticket.
+        InitialTicket = "as",
+        /// A ticket for a service.
+        ServiceTicket = "tgs",
+    }
+}
+
+gmsa_edge::labels! {
+    RequestLabel { outcome: &'static str = [vec![GIVEN], every_reason()].concat() }
+    StageLabel { outcome: &'static str = [GIVEN, "refused"] }
+    ExchangeLabels { kind: &'static str = Exchange::ALL.map(Exchange::as_str), outcome: &'static str = ["done", "failed"] }
+}
+
+gmsa_edge::metrics! {
+    struct TicketMetrics {
+        requests: Family<RequestLabel, Counter> = "requests", "Requests for tickets, by outcome: given, or the rule of the refusal";
+        durations: Family<StageLabel, Histogram, fn() -> Histogram> =
+            "request_duration_seconds", "Time from the head of a request for tickets to its answer",
+            Family::new_with_constructor(|| Histogram::new(BUCKETS));
+        exchanges: Family<ExchangeLabels, Counter> =
+            "exchanges", "Reads of a password, and exchanges with a KDC for a ticket-granting ticket (as) or a service ticket (tgs)";
+    }
+}
+
+/// The handles to record with. Clones record into the same metrics.
+#[derive(Clone, Debug)]
+pub struct Metrics(TicketMetrics);
+
+impl Metrics {
+    /// Registers the metrics of tickets.
+    pub fn register(registry: &mut Registry) -> Self {
+        let metrics = TicketMetrics::register(registry, PROGRAM.noun);
+        metrics.show(false);
+        Self(metrics)
+    }
+
+    /// A request was answered: with tickets, or with this reason.
+    pub fn request(&self, refused: Option<&'static str>, duration: Duration) {
+        self.0.requests.get_or_create(&RequestLabel { outcome: refused.unwrap_or(GIVEN) }).inc();
+        let outcome = if refused.is_some() { "refused" } else { GIVEN };
+        self.0.durations.get_or_create(&StageLabel { outcome }).observe(duration.as_secs_f64());
+    }
+
+    /// A controller was asked, with this result.
+    ///
+    /// # Errors
+    /// That of the result.
+    pub fn exchange<T, E>(&self, kind: Exchange, result: Result<T, E>) -> Result<T, E> {
+        let outcome = if result.is_ok() { "done" } else { "failed" };
+        self.0.exchanges.get_or_create(&ExchangeLabels { kind: kind.as_str(), outcome }).inc();
+        result
+    }
+}

@@ -1,0 +1,254 @@
+//! The broker's start: from its flags to its ports and tasks.
+//!
+//! Invariants: what is configured is read and checked before a port is bound; a task that ends unexpectedly ends the process. Exit codes: 0
+//! after a signal, 2 where the broker could not start or a part of it failed.
+
+use std::{
+    net::SocketAddr,
+    path::PathBuf,
+    process::ExitCode,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use anyhow::Context as _;
+use gmsa_cluster::apiserver::ApiServer;
+use gmsa_edge::{
+    admin::{self, Condition, Readiness},
+    authorization_cache::AuthorizationCache,
+    duration::duration,
+    limits::{files_for_connections, raise_limit_of_open_files},
+    memory,
+    metrics::{EdgeMetrics, register},
+    object::{ObjectName, ServiceNames},
+    server::{Handshakes, Listener, Serving, for_handshakes, threads},
+    shutdown::{Bound, Signals, Tasks},
+    telemetry::{self, Levels, LogFormat, LogLimit, chain},
+    tls::{
+        Served,
+        files::Files,
+        self_managed::{IssuancePolicy, SelfManaged, SelfManagedSettings},
+        server_config,
+    },
+};
+use http::{Method, StatusCode};
+use rustix::process::{Resource, Rlimit, setrlimit};
+use tokio::runtime::Handle;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    PROGRAM,
+    broker::{Broker, REFUSED, routes},
+    domains::{self, DomainConfig},
+    limits::{DEFAULT_MEMORY, IDLE_TIMEOUT, Limits, Times},
+    metrics::Metrics,
+};
+
+pub const EXAMPLES: &str = "Examples:
+  # Serve with a certificate from files, which are read again when they change
+  gmsa-tickets serve --config tickets.yaml --tls-cert tls.crt --tls-key tls.key
+
+  # Serve with a certificate that the replicas keep in a Secret
+  gmsa-tickets serve --config tickets.yaml --self-managed-secret gmsa-tickets/gmsa-tickets-tls --self-managed-service gmsa-tickets.gmsa-tickets";
+
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
+/// How a certificate that the replicas keep is made: as the webhook's by default.
+const CA_LIFETIME: Duration = Duration::from_secs(730 * DAY.as_secs());
+const LEAF_LIFETIME: Duration = Duration::from_secs(90 * DAY.as_secs());
+const RENEWAL_PERCENT: u8 = 66;
+/// How often a self-managed Secret is read.
+const CHECK_INTERVAL: Duration = Duration::from_secs(10);
+
+/// The log lines about clients that no token authenticates.
+static LOG_LIMITS: &[&LogLimit] = &[&REFUSED];
+
+/// What `serve` takes.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// YAML file with the domains whose accounts get tickets
+    #[arg(long, value_name = "FILE")]
+    pub config: PathBuf,
+
+    /// Address of the broker
+    #[arg(long, value_name = "ADDR:PORT", default_value = "[::]:8443")]
+    pub listen: SocketAddr,
+
+    /// Address of /livez, /readyz and /metrics
+    ///
+    /// Plain HTTP.
+    #[arg(long, value_name = "ADDR:PORT", env = "ADMIN_LISTEN", default_value = "[::]:9090")]
+    pub admin_listen: SocketAddr,
+
+    /// Serving certificate: a PEM file, the leaf first
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "TLS_CRT",
+        requires = "tls_key",
+        required_unless_present = "self_managed_secret"
+    )]
+    pub tls_cert: Option<PathBuf>,
+
+    /// Private key of the serving certificate: a PEM file
+    #[arg(long, value_name = "FILE", env = "TLS_KEY", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
+
+    /// How often the files of the certificate are read, besides after each change
+    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = duration, hide_short_help = true)]
+    pub tls_reload_interval: Duration,
+
+    /// Secret in which the replicas keep a CA and a certificate
+    ///
+    /// They create and renew both. It must exist, and may be empty.
+    #[arg(long, value_name = "NAMESPACE/NAME", conflicts_with = "tls_cert", requires = "self_managed_service", value_parser = ObjectName::secret)]
+    pub self_managed_secret: Option<ObjectName>,
+
+    /// Service whose names the self-managed certificate is for
+    #[arg(long, value_name = "NAME.NAMESPACE", value_parser = ServiceNames::parse, requires = "self_managed_secret")]
+    pub self_managed_service: Option<ServiceNames>,
+
+    /// How long an allowed `use` is remembered, and so how long a revoked one may still be honoured; 0s: not at all
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration, hide_short_help = true)]
+    pub authorization_cache_ttl: Duration,
+
+    /// Which events are logged: error, warn, info, debug, trace
+    #[arg(long, value_name = "LEVEL", env = "LOG_LEVEL", default_value = "info")]
+    pub log_level: Levels,
+
+    /// Shape of a log line
+    #[arg(long, value_enum, env = "LOG_FORMAT", default_value = "text", hide_short_help = true)]
+    pub log_format: LogFormat,
+
+    /// How long to go on serving after SIGTERM, until no endpoint names this replica
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = duration, hide_short_help = true)]
+    pub shutdown_delay: Duration,
+
+    /// How long requests in flight may take after that
+    #[arg(long, value_name = "DURATION", default_value = "20s", value_parser = duration, hide_short_help = true)]
+    pub drain_timeout: Duration,
+}
+
+pub fn run(args: Args) -> ExitCode {
+    let failed = |error: anyhow::Error| {
+        eprintln!("error: {}", chain(error.as_ref()));
+        ExitCode::from(2)
+    };
+    // A core dump would hold keys and passwords.
+    let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
+    let domains = match domains::load(&args.config) {
+        Ok(domains) => domains,
+        Err(error) => return failed(error.into()),
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(threads()).enable_all().build();
+    let runtime = match runtime.context("cannot start the runtime") {
+        Ok(runtime) => runtime,
+        Err(error) => return failed(error),
+    };
+    let _log = telemetry::init(&PROGRAM, args.log_level.clone(), args.log_format, None);
+    let handshakes = match for_handshakes().context("cannot start the threads of handshakes") {
+        Ok(handshakes) => handshakes,
+        Err(error) => return failed(error),
+    };
+    match runtime.block_on(serve(args, domains, handshakes.handle())) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            tracing::error!("{}", chain(error.as_ref()));
+            ExitCode::from(2)
+        }
+    }
+}
+
+async fn serve(args: Args, domains: Vec<DomainConfig>, handshakes: &Handle) -> anyhow::Result<()> {
+    let signals = Signals::install().context("cannot handle signals")?;
+    let ending = CancellationToken::new();
+    let (mut readiness, mut tasks) = (Readiness::new(ending.clone()), Tasks::new());
+    let (edge, metrics, registry) = register(&PROGRAM, Metrics::register);
+    let api = Arc::new(ApiServer::from_environment().await.context("no cluster to ask about pods")?);
+    let served = Served::new(edge.clone());
+    let ready = readiness.expect("no certificate to serve with yet");
+    keep_certificate(&args, &api, &served, &edge, ready, &mut tasks)?;
+
+    let [for_tickets, for_probes] = files_for_connections(raise_limit_of_open_files());
+    let limits = Limits::of_memory(memory::limit().unwrap_or(DEFAULT_MEMORY)).within_files(for_tickets);
+    let authorizer = AuthorizationCache::new(Arc::clone(&api) as _, args.authorization_cache_ttl);
+    let names = domains.iter().map(|domain| &*domain.name).collect::<Vec<_>>().join(", ");
+    let broker = Broker::new(api, Arc::new(authorizer), domains, limits, Times::default(), metrics);
+
+    let tls = server_config(&served, None).context("cannot set up TLS")?;
+    let main = bind(args.listen, Handshakes::new(tls, handshakes.clone()), limits, edge, ending.clone())?;
+    let admin = Listener::bind(args.admin_listen, admin::serving(for_probes))
+        .with_context(|| format!("cannot listen on {} (--admin-listen)", args.admin_listen))?;
+    tracing::info!(address = %main.address(), admin = %admin.address(), domains = names, version = PROGRAM.version, "serving");
+
+    let (main, admin) = ((main, routes::router(Arc::new(broker))), (admin, admin::router(readiness, registry)));
+    let (delay, drain) = (args.shutdown_delay, args.drain_timeout);
+    let bound = Bound { program: PROGRAM, main, admin, tasks, signals, ending, delay, drain, log_limits: LOG_LIMITS };
+    Ok(bound.serve().await?)
+}
+
+/// Binds the broker's port.
+///
+/// # Errors
+/// Where the address cannot be bound.
+pub fn bind(
+    address: SocketAddr,
+    tls: Handshakes,
+    limits: Limits,
+    metrics: EdgeMetrics,
+    ending: CancellationToken,
+) -> anyhow::Result<Listener> {
+    let serving = Serving {
+        tls: Some(tls),
+        metrics: Some(metrics),
+        keeps: has_tickets,
+        ending,
+        ..Serving::new(limits.connections, limits.waiting, IDLE_TIMEOUT)
+    };
+    Listener::bind(address, serving).with_context(|| format!("cannot listen on {address} (--listen)"))
+}
+
+/// Whether this answer has tickets. Any other can be asked for without any cost.
+fn has_tickets(method: &Method, status: StatusCode) -> bool {
+    method == Method::POST && status == StatusCode::OK
+}
+
+/// Serves a certificate from now on, or as soon as there is one.
+fn keep_certificate(
+    args: &Args,
+    api: &Arc<ApiServer>,
+    served: &Served,
+    metrics: &EdgeMetrics,
+    ready: Condition,
+    tasks: &mut Tasks,
+) -> anyhow::Result<()> {
+    if let (Some(cert), Some(key)) = (&args.tls_cert, &args.tls_key) {
+        let files = Files { cert: cert.clone(), key: key.clone() };
+        served.publish(files.load(SystemTime::now())?);
+        ready.set();
+        let kept = files.keep_served(served.clone(), args.tls_reload_interval);
+        tasks.spawn(async move { match kept.await {} });
+    }
+    if let (Some(secret), Some(ServiceNames(names))) = (&args.self_managed_secret, &args.self_managed_service) {
+        let issuance = IssuancePolicy {
+            program: PROGRAM,
+            names: names.clone(),
+            ca_lifetime: CA_LIFETIME,
+            leaf_lifetime: LEAF_LIFETIME,
+            renewal_percent: RENEWAL_PERCENT,
+            bundle_standing: Duration::ZERO,
+        };
+        let settings = SelfManagedSettings {
+            secret: secret.clone(),
+            configurations: Vec::new(),
+            issuance,
+            foreign_grace: DAY,
+            check_interval: CHECK_INTERVAL,
+        };
+        let clock = Arc::new(SystemTime::now);
+        let ready = move || ready.set();
+        let managed = SelfManaged::new(Arc::clone(api), settings, served.clone(), clock, metrics.clone(), ready);
+        tasks.spawn(async move { match managed.run().await {} });
+    }
+    Ok(())
+}

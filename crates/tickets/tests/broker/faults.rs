@@ -1,0 +1,177 @@
+//! Controllers that are silent, hostile or far away: each fault has its answer, and costs the tickets of its own domain alone.
+
+use std::{fs, time::Duration};
+
+use futures::future::join_all;
+use gmsa_test_support::{
+    directory::DirectoryConduct,
+    eventually,
+    kdc::{Conduct, Lie},
+};
+use gmsa_tickets::limits::Times;
+use serde_json::json;
+
+use crate::world::{World, bound_to, pod, spec, times};
+
+/// A silent controller ends a request soon.
+fn short() -> Times {
+    Times { kdc: Duration::from_millis(300), logon: Duration::from_secs(20), pause: Duration::ZERO }
+}
+
+#[tokio::test]
+async fn a_kdc_that_lies_gives_no_tickets() {
+    const READ: &str = "CONTOSO.COM: the answer of the KDC cannot be read: reply";
+    let mismatch = |what: &str| format!("CONTOSO.COM: the answer of the KDC has another {what} than the request");
+    let decrypt = "CONTOSO.COM: the answer of the KDC does not decrypt with the key: it was encrypted with another key, or changed on its way";
+    let world = World::start().await;
+    let kdc = world.kdc.address;
+    for (conduct, message) in [
+        (Conduct::Answer(b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec()), READ.to_owned()),
+        (Conduct::Answer(Vec::new()), READ.to_owned()),
+        (Conduct::Answer(vec![0x6B; 65_000]), READ.to_owned()),
+        (
+            Conduct::Raw(vec![0x7F, 0xFF, 0xFF, 0xFF]),
+            format!("the KDC {kdc} answers with 2147483647 bytes: the limit is 64 KiB"),
+        ),
+        (
+            Conduct::Iterations(1 << 31),
+            "CONTOSO.COM: the KDC asks for 2147483648 iterations of the password: the limit is 65,536".to_owned(),
+        ),
+        (Conduct::Lie(Lie::Nonce), mismatch("nonce")),
+        (Conduct::Lie(Lie::OtherKey), decrypt.to_owned()),
+        (Conduct::Lie(Lie::OtherUsage), decrypt.to_owned()),
+    ] {
+        world.kdc.conduct(conduct.clone());
+        let name = "web-1";
+        // Another pod each time: one has ten requests.
+        let uid = format!("{conduct:?}").len().to_string();
+        world.api.delete("pods", "shop", name);
+        world.api.apply(pod(name, &uid));
+        world.api.accept_token("token-1", &["gmsa-tickets/webapp1"], bound_to(name, &uid));
+        let answer = world.ask().await;
+        assert_eq!(answer.refusal(), (502, "ticket-answer", message.as_str()), "{:?}", &format!("{conduct:?}")[..9]);
+    }
+    for lie in
+        [Lie::Realm, Lie::Client, Lie::Service, Lie::TicketRealm, Lie::InnerRealm, Lie::InnerService, Lie::SessionType]
+    {
+        let world = World::start().await;
+        world.kdc.conduct(Conduct::Lie(lie));
+        let answer = world.ask().await;
+        let (status, reason, message) = answer.refusal();
+        assert_eq!((status, reason), (502, "ticket-answer"), "{lie:?}: {message}");
+    }
+}
+
+#[tokio::test]
+async fn a_kdc_that_does_not_answer_is_waited_for_only_so_long() {
+    let world = World::with(short(), "").await;
+    let kdc = world.kdc.address;
+    for (conduct, why) in [
+        (Conduct::Silent, format!("the KDC {kdc} did not answer within 300 ms")),
+        (Conduct::Raw(vec![0, 0, 1]), format!("the KDC {kdc} did not answer within 300 ms")),
+        (Conduct::Raw(vec![0, 0, 1, 0, 0x7E]), format!("the KDC {kdc} did not answer within 300 ms")),
+        (Conduct::Close, format!("the KDC {kdc} ended the connection without an answer")),
+    ] {
+        world.kdc.conduct(conduct);
+        let answer = world.ask().await;
+        let message = format!("no KDC of CONTOSO.COM answers: {why}");
+        assert_eq!(answer.refusal(), (503, "kdc-unreachable", message.as_str()));
+        assert!(answer.head.contains("\r\nretry-after: 10\r\n"), "{}", answer.head);
+    }
+    world.kdc.conduct(Conduct::Honest);
+    assert_eq!(world.ask().await.status, 200);
+    // The kept ticket-granting ticket is not to blame for a KDC that is silent now.
+    world.kdc.conduct(Conduct::Silent);
+    assert_eq!(world.ask().await.status, 503);
+    world.kdc.conduct(Conduct::Honest);
+    world.kdc.asked();
+    assert_eq!(world.ask().await.status, 200);
+    assert!(world.kdc.asked().iter().all(|asked| asked.starts_with("TGS")));
+}
+
+#[tokio::test]
+async fn clocks_that_differ_are_said_with_the_difference() {
+    for (ahead, words) in [(time::Duration::minutes(10), "ahead of"), (time::Duration::minutes(-10), "behind")] {
+        let world = World::start().await;
+        world.kdc.clock(ahead);
+        let answer = world.ask().await;
+        let (status, reason, message) = answer.refusal();
+        assert_eq!((status, reason), (502, "directory-clock"));
+        let seconds: i64 = message.split(' ').find_map(|word| word.parse().ok()).unwrap();
+        assert!((598..=602).contains(&seconds), "{message}");
+        let expected = format!(
+            "the KDC of CONTOSO.COM refuses: its clock is {seconds} s {words} that of the broker (Kerberos code 37)"
+        );
+        assert_eq!(message, expected);
+    }
+    // Kerberos allows five minutes.
+    let world = World::start().await;
+    world.kdc.clock(time::Duration::minutes(4));
+    assert_eq!(world.ask().await.status, 200);
+}
+
+#[tokio::test]
+async fn a_directory_that_sends_garbage_gives_no_password() {
+    let world = World::start().await;
+    let address = world.directory.address;
+    let huge = [&[0x30, 0x83, 0x20, 0, 0][..], &[0; 100]].concat();
+    for (conduct, status, message) in [
+        (
+            DirectoryConduct::Raw(b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec()),
+            502,
+            format!("ldaps://{address} answers with what is not LDAP"),
+        ),
+        (DirectoryConduct::Raw(huge), 502, format!("ldaps://{address} takes more than 1 MiB of answers")),
+        (
+            DirectoryConduct::Close,
+            503,
+            format!("no domain controller of contoso.com answers: ldaps://{address} ended the connection"),
+        ),
+    ] {
+        world.directory.conduct(conduct);
+        let reason = if status == 502 { "ticket-answer" } else { "ldap-unreachable" };
+        assert_eq!(world.ask().await.refusal(), (status, reason, message.as_str()));
+    }
+}
+
+#[tokio::test]
+async fn a_silent_domain_leaves_the_others_their_tickets() {
+    let (silent, other) = (World::start().await, World::start().await);
+    silent.directory.conduct(DirectoryConduct::Silent);
+    // A broker of both: the silent one is fabrikam.com there.
+    let config = |world: &World, name: &str| {
+        let text = fs::read_to_string(world.path("tickets.yaml")).unwrap();
+        text.replacen("domains:\n", "", 1).replace("name: contoso.com", &format!("name: {name}"))
+    };
+    let both = format!("domains:\n{}{}", config(&other, "contoso.com"), config(&silent, "fabrikam.com"));
+    fs::write(other.path("tickets.yaml"), both).unwrap();
+    let world = other.restarted(times());
+    let mut fabrikam = spec("fabrikam", Some("HTTP/app.fabrikam.com"));
+    fabrikam["credspec"]["DomainJoinConfig"]["DnsName"] = json!("fabrikam.com");
+    world.api.apply(fabrikam);
+    world.api.grant_only(&[("shop", "web", "webapp1"), ("shop", "web", "fabrikam")]);
+    let ask = async |number: usize| {
+        let (name, uid, token) = (format!("pod-{number}"), format!("p{number}"), format!("token-p{number}"));
+        let mut pod = pod(&name, &uid);
+        pod["spec"]["volumes"][1]["projected"]["sources"][0]["serviceAccountToken"]["audience"] =
+            json!("gmsa-tickets/fabrikam");
+        world.api.apply(pod);
+        world.api.accept_token(&token, &["gmsa-tickets/fabrikam"], bound_to(&name, &uid));
+        world.ask_with(&token, r#"{"credentialSpec": "fabrikam"}"#).await
+    };
+    let room = gmsa_tickets::limits::Limits::of_memory(128 << 20).of_domain(2);
+    let flood = join_all((0..room).map(&ask));
+    let others = async {
+        eventually("all of them wait", || silent.directory.asked().is_empty() && world.waiting("fabrikam.com") == room)
+            .await;
+        // One more has no room, and says so at once.
+        let busy = ask(room).await;
+        let message = "too many requests wait for the domain controllers of fabrikam.com";
+        assert_eq!(busy.refusal(), (503, "ticket-busy", message));
+        assert_eq!(world.ask().await.status, 200);
+    };
+    tokio::select! {
+        _ = flood => panic!("the silent domain answered"),
+        () = others => {}
+    }
+}

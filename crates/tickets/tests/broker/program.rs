@@ -1,0 +1,168 @@
+//! The program as a kubelet runs it: certificate files, probes, metrics, the log, signals, memory, and errors at the start.
+
+use std::{
+    fs,
+    io::{Read as _, Seek as _, SeekFrom},
+    process::Command,
+};
+
+use gmsa_kerberos::{EncryptionType, Password};
+use gmsa_test_support::{directory::DirectoryAccount, run};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
+
+use crate::{
+    started::{Started, next, probe, program},
+    world::World,
+};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn the_program_serves_and_leaves_a_line_for_each_answer() {
+    let world = World::start().await;
+    let mut started = Started::new(&world);
+    assert!(probe(&started.admin, "/readyz").ends_with("\r\n\r\nok\n"));
+    let given = started.ask("token-1").await;
+    assert_eq!(given.status, 200);
+    let mut line = next(&mut started.log);
+    for varies in ["timestamp", "target", "level", "duration_seconds", "time"] {
+        line.as_object_mut().unwrap().remove(varies);
+    }
+    let expires = given.json()["expires"].clone();
+    let who = json!({
+        "credential_spec": "webapp1", "namespace": "shop", "service_account": "web", "pod": "web-1", "pod_uid": "u1",
+        "token_id": "JTI=7c2f", "account": "webapp1@contoso.com",
+    });
+    let mut expected = who.clone();
+    expected["message"] = json!("tickets given");
+    expected["services"] = json!("HTTP/app.contoso.com, MSSQLSvc/sql1.contoso.com:1433");
+    expected["expires"] = expires;
+    assert_eq!(line, expected);
+
+    world.api.grant_only(&[]);
+    // What was allowed is remembered for a while.
+    assert_eq!(started.ask("token-1").await.status, 200);
+    next(&mut started.log);
+    world.api.delete("pods", "shop", "web-1");
+    assert_eq!(started.ask("token-1").await.status, 403);
+    let line = next(&mut started.log);
+    assert_eq!(
+        [&line["message"], &line["code"], &line["reason"], &line["cause"], &line["pod"]],
+        [
+            &json!("tickets refused"),
+            &json!(403),
+            &json!("ticket-pod"),
+            &json!("the pod \"web-1\" does not exist any more"),
+            &json!("web-1")
+        ]
+    );
+    // Of requests that no token authenticates, a few leave a line, without what was sent.
+    for _ in 0..8 {
+        assert_eq!(started.ask("a.forged.token").await.status, 401);
+    }
+    let metrics = probe(&started.admin, "/metrics");
+    for series in
+        ["gmsa_tickets_requests_total{outcome=\"given\"} 2", "gmsa_tickets_requests_total{outcome=\"ticket-token\"} 8"]
+    {
+        assert!(metrics.contains(series), "{metrics}");
+    }
+    let pid = Pid::from_child(&started.child.0);
+    kill_process(pid, Signal::TERM).unwrap();
+    let mut rest = String::new();
+    started.log.read_to_string(&mut rest).unwrap();
+    assert_eq!(started.child.0.wait().unwrap().code(), Some(0), "{rest}");
+    // Five, and five more where ten seconds ended meanwhile.
+    assert!((5..=8).contains(&rest.matches("tickets refused\"").count()), "{rest}");
+    assert!(!rest.contains("forged"), "{rest}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_wrong_at_the_start_is_named() {
+    let world = World::start().await;
+    let config = world.path("tickets.yaml").display().to_string();
+    let ended = |change: &dyn Fn()| {
+        change();
+        let (code, out, said) = run(&mut program(&world));
+        assert_eq!((code, out.as_str()), (2, ""));
+        said
+    };
+    let said = ended(&|| fs::write(&config, "domains: []\n").unwrap());
+    let empty = "domains: is empty: name at least one domain, with name, user and passwordFile";
+    assert_eq!(said, format!("error: {config}: {empty}\n"));
+    let said = ended(&|| fs::write(&config, "domains:\n- name: contoso.com\n  usr: x\n").unwrap());
+    assert!(said.starts_with(&format!("error: {config}: ")) && said.contains("usr"), "{said}");
+    let said = ended(&|| fs::remove_file(&config).unwrap());
+    assert_eq!(
+        said,
+        format!(
+            "error: cannot read {config}: --config names a YAML file with domains: No such file or directory (os error 2)\n"
+        )
+    );
+    let mut command = Command::new(env!("CARGO_BIN_EXE_gmsa-tickets"));
+    let (code, _, said) = run(command.args(["serve", "--config", &config]));
+    assert_eq!(code, 2);
+    assert!(said.contains("--tls-cert <FILE>"), "{said}");
+}
+
+/// The parts of a process's memory that can be written, one after the other.
+fn memory(pid: u32) -> Vec<Vec<u8>> {
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
+    let mut all = fs::File::open(format!("/proc/{pid}/mem")).unwrap();
+    let parts = maps.lines().filter_map(|line| {
+        let (range, rest) = line.split_once(' ')?;
+        let (start, end) = range.split_once('-')?;
+        let [start, end] = [start, end].map(|at| u64::from_str_radix(at, 16).unwrap());
+        let mut part = vec![0; usize::try_from(end - start).unwrap()];
+        all.seek(SeekFrom::Start(start)).ok()?;
+        (rest.starts_with("rw") && all.read_exact(&mut part).is_ok()).then_some(part)
+    });
+    parts.flat_map(|part| used(&part)).collect()
+}
+
+/// Pages that follow each other and are in use.
+fn used(part: &[u8]) -> Vec<Vec<u8>> {
+    let mut runs = vec![Vec::new()];
+    for page in part.chunks(4096) {
+        match runs.last_mut() {
+            _ if page == &[0; 4096][..page.len()] => runs.push(Vec::new()),
+            Some(run) => run.extend_from_slice(page),
+            None => {}
+        }
+    }
+    runs.retain(|run| !run.is_empty());
+    runs
+}
+
+/// How often these bytes are in there.
+fn count(memory: &[Vec<u8>], bytes: &[u8]) -> usize {
+    let first = |part: &[u8]| part.windows(bytes.len()).filter(|window| *window == bytes).count();
+    memory.iter().map(|part| first(part)).sum()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn no_password_is_left_in_the_memory_of_the_broker() {
+    let world = World::start().await;
+    // Characters of one, two and three bytes, none of them twice.
+    let units: Vec<u16> = (0..128).map(|number| 0x61 + number * 37).collect();
+    let password: Vec<u8> = units.iter().flat_map(|unit| unit.to_le_bytes()).collect();
+    let text: String = char::decode_utf16(units).map(Result::unwrap).collect();
+    let account = DirectoryAccount { current: Some(password.clone()), ..DirectoryAccount::with_password(1) };
+    world.directory.account("WebApp1", account);
+    world.kdc.account("WebApp1$", &Password::managed(&password), EncryptionType::Aes256);
+    let secret = "The password of the user, which nothing else says";
+    world.directory.password_of_user(secret);
+    world.write_password(secret);
+    let started = Started::new(&world);
+    assert_eq!(started.ask("token-1").await.status, 200);
+    let memory = memory(started.child.0.id());
+    // What is looked for can be found.
+    assert!(count(&memory, b"WebApp1") > 0);
+    for part in 0..8 {
+        assert_eq!(count(&memory, &password[part * 32..][..32]), 0, "part {part} of the password");
+    }
+    for part in [&text.as_bytes()[..32], &text.as_bytes()[text.len() - 32..]] {
+        assert_eq!(count(&memory, part), 0, "the password in UTF-8");
+    }
+    for part in [&secret[..20], &secret[20..]] {
+        assert_eq!(count(&memory, part.as_bytes()), 0, "the password of the user");
+    }
+}

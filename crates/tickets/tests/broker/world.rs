@@ -1,0 +1,228 @@
+//! What a broker is surrounded by, and what a pod asks it.
+
+use std::{
+    fs,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use gmsa_cluster::apiserver::ApiServer;
+use gmsa_edge::{
+    authorization_cache::AuthorizationCache,
+    metrics::{register, scrape},
+    server::{Listener, Serving},
+};
+use gmsa_kerberos::{EncryptionType, Password};
+use gmsa_test_support::{
+    SimulatedApi, credential_spec,
+    directory::{DirectoryAccount, SimulatedDirectory, password},
+    https::read_answer,
+    kdc::Kdc,
+};
+use gmsa_tickets::{
+    PROGRAM,
+    broker::{Broker, routes},
+    domains,
+    limits::{Limits, Times},
+    metrics::Metrics,
+};
+use prometheus_client::registry::Registry;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::{io::AsyncWriteExt as _, net::TcpStream, task::JoinHandle};
+use tokio_util::sync::CancellationToken;
+
+pub const USER: &str = "broker@contoso.com";
+pub const SECRET: &str = "Secret.1";
+pub const SERVICES: &str = "HTTP/app.contoso.com, MSSQLSvc/sql1.contoso.com:1433";
+
+/// A broker of contoso.com, a pod `web-1` of the service account `web` in the namespace `shop`, which may use the credential spec
+/// `webapp1`, and its account `WebApp1`.
+pub struct World {
+    pub api: SimulatedApi,
+    pub directory: SimulatedDirectory,
+    pub kdc: Kdc,
+    pub folder: TempDir,
+    pub address: SocketAddr,
+    broker: Arc<Broker>,
+    pub registry: Arc<Registry>,
+    served: JoinHandle<()>,
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        self.served.abort();
+    }
+}
+
+/// An answer: its status, its head, and its body as JSON.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub head: String,
+    pub body: Value,
+}
+
+impl Answer {
+    /// Status, reason and message of a refusal, which has the status in its body too, and nothing else.
+    pub fn refusal(&self) -> (u16, &str, &str) {
+        let text = |key: &str| self.body[key].as_str().unwrap_or_else(|| panic!("{self:?}"));
+        let (reason, message) = (text("reason"), text("message"));
+        assert_eq!(self.body, json!({"code": self.status, "reason": reason, "message": message}));
+        (self.status, reason, message)
+    }
+
+    pub fn ccache(&self) -> Vec<u8> {
+        STANDARD.decode(self.body["ccache"].as_str().unwrap_or_else(|| panic!("{self:?}"))).unwrap()
+    }
+}
+
+/// What nothing takes long for.
+pub fn times() -> Times {
+    Times { kdc: Duration::from_secs(20), logon: Duration::from_secs(20), pause: Duration::ZERO }
+}
+
+impl World {
+    pub async fn start() -> Self {
+        Self::with(times(), "").await
+    }
+
+    /// With these times, and these lines more in the configuration of the domain.
+    pub async fn with(times: Times, lines: &str) -> Self {
+        let (api, folder) = (SimulatedApi::start().await, tempfile::tempdir().unwrap());
+        let directory = SimulatedDirectory::start("contoso.com", USER, SECRET).await;
+        let kdc = Kdc::start("contoso.com").await;
+        directory.account("WebApp1", DirectoryAccount::with_password(1));
+        kdc.account("WebApp1$", &Password::managed(&password(1)), EncryptionType::Aes256);
+        for service in SERVICES.split(", ") {
+            kdc.service(service);
+        }
+        let path = |name: &str| folder.path().join(name);
+        fs::write(path("ca.crt"), directory.tls.pem()).unwrap();
+        fs::write(path("password"), format!("{SECRET}\n")).unwrap();
+        let (controller, port) = (directory.address, kdc.address.port());
+        let (ca, password) = (path("ca.crt").display().to_string(), path("password").display().to_string());
+        let config = format!(
+            "domains:\n- name: contoso.com\n  controllers: ['ldaps://{controller}']\n  kdcPort: {port}\n  caFile: {ca}\n  \
+             user: {USER}\n  passwordFile: {password}\n{lines}"
+        );
+        fs::write(path("tickets.yaml"), config).unwrap();
+        let (address, broker, registry, served) = serve(&api, &path("tickets.yaml"), times);
+        let world = Self { api, directory, kdc, folder, address, broker, registry, served };
+        world.api.apply(spec("webapp1", Some(SERVICES)));
+        world.api.apply(pod("web-1", "u1"));
+        world.api.accept_token("token-1", &["gmsa-tickets/webapp1"], bound_to("web-1", "u1"));
+        world.api.grant_only(&[("shop", "web", "webapp1")]);
+        world
+    }
+
+    /// With a broker that has read its configuration again.
+    pub fn restarted(mut self, times: Times) -> Self {
+        self.served.abort();
+        let file = self.path("tickets.yaml");
+        (self.address, self.broker, self.registry, self.served) = serve(&self.api, &file, times);
+        self
+    }
+
+    /// How many requests wait for tickets of a domain.
+    pub fn waiting(&self, domain: &str) -> usize {
+        self.broker.waiting(domain)
+    }
+
+    /// What the pod gets.
+    pub async fn ask(&self) -> Answer {
+        self.ask_with("token-1", r#"{"credentialSpec": "webapp1"}"#).await
+    }
+
+    pub async fn ask_with(&self, token: &str, body: &str) -> Answer {
+        let bearer = format!("authorization: Bearer {token}\r\n");
+        self.send("POST /v1/tickets", &format!("{bearer}content-type: application/json\r\n"), body).await
+    }
+
+    /// Sends any request.
+    pub async fn send(&self, line: &str, headers: &str, body: &str) -> Answer {
+        let length = body.len();
+        let head = format!("{line} HTTP/1.1\r\nhost: l\r\n{headers}content-length: {length}\r\n\r\n");
+        let mut stream = TcpStream::connect(self.address).await.unwrap();
+        stream.write_all(format!("{head}{body}").as_bytes()).await.unwrap();
+        let (head, answer) = read_answer(&mut stream).await.unwrap();
+        let body = serde_json::from_slice(&answer.body).unwrap_or_else(|_| panic!("{head}{:?}", answer.body));
+        Answer { status: answer.status.as_u16(), head, body }
+    }
+
+    /// A file beside the configuration.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Writes the file of the user's password.
+    pub fn write_password(&self, text: &str) {
+        fs::write(self.path("password"), text).unwrap();
+    }
+
+    /// Whether a line is in what Prometheus reads.
+    pub fn shows(&self, line: &str) -> bool {
+        scrape(&self.registry).unwrap().lines().any(|shown| shown == line)
+    }
+}
+
+/// Serves a broker with this configuration.
+fn serve(api: &SimulatedApi, config: &Path, times: Times) -> (SocketAddr, Arc<Broker>, Arc<Registry>, JoinHandle<()>) {
+    let client = Arc::new(ApiServer::new(api.config()).unwrap());
+    let authorizer = Arc::new(AuthorizationCache::new(Arc::clone(&client) as _, Duration::ZERO));
+    let (edge, metrics, registry) = register(&PROGRAM, Metrics::register);
+    let domains = domains::load(config).unwrap();
+    let broker = Arc::new(Broker::new(client, authorizer, domains, Limits::of_memory(128 << 20), times, metrics));
+    let serving = Serving { metrics: Some(edge), ..Serving::new(100, 1000, Duration::from_secs(60)) };
+    let listener = Listener::bind(([127, 0, 0, 1], 0).into(), serving).unwrap();
+    let (address, routes) = (listener.address(), routes::router(Arc::clone(&broker)));
+    let served = tokio::spawn(async move {
+        listener.serve(routes, CancellationToken::new(), Duration::ZERO).await;
+    });
+    (address, broker, Arc::new(registry), served)
+}
+
+/// A credential spec of `WebApp1` in contoso.com, with this annotation.
+pub fn spec(name: &str, services: Option<&str>) -> Value {
+    let join = json!({"Sid": "S-1-5-21-1-2-3", "DnsName": "contoso.com", "MachineAccountName": "WebApp1"});
+    let mut spec = credential_spec(name, json!({"DomainJoinConfig": join}));
+    if let Some(services) = services {
+        spec["metadata"]["annotations"] = json!({"gmsa-webhook/services": services});
+    }
+    spec
+}
+
+/// A running pod of the service account `web`, with a token for `webapp1` in its volumes.
+pub fn pod(name: &str, uid: &str) -> Value {
+    let token =
+        json!({"serviceAccountToken": {"audience": "gmsa-tickets/webapp1", "expirationSeconds": 600, "path": "token"}});
+    json!({
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"namespace": "shop", "name": name, "uid": uid},
+        "spec": {
+            "serviceAccountName": "web",
+            "containers": [{"name": "app", "image": "app"}],
+            "volumes": [{"name": "tmp", "emptyDir": {}}, {"name": "gmsa-tickets-token", "projected": {"sources": [token]}}],
+        },
+        "status": {"phase": "Running"},
+    })
+}
+
+/// What a `TokenReview` shows of a token that is bound to a pod of the service account `web`.
+pub fn bound_to(pod: &str, uid: &str) -> Value {
+    json!({
+        "username": "system:serviceaccount:shop:web",
+        "uid": "5",
+        "groups": ["system:serviceaccounts", "system:serviceaccounts:shop", "system:authenticated"],
+        "extra": {
+            "authentication.kubernetes.io/credential-id": ["JTI=7c2f"],
+            "authentication.kubernetes.io/node-name": ["node-1"],
+            "authentication.kubernetes.io/pod-name": [pod],
+            "authentication.kubernetes.io/pod-uid": [uid],
+        },
+    })
+}

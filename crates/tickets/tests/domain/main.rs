@@ -1,0 +1,16 @@
+//! The broker and the agent between a real control plane and a real Active Directory domain: tokens of kube-apiserver, tickets of Samba's KDC,
+//! clients of MIT. `just e2e-tickets` runs this: `tests/directory.sh` makes the domain.
+//!
+//! Pods are objects without a kubelet: their tokens come from the same API that a kubelet asks. The broker has the rights of the chart.
+
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test ends where its surroundings fail"
+)]
+
+mod attacks;
+mod services;
+mod world;

@@ -1,0 +1,134 @@
+//! What a pod gets, and what ends it.
+
+use gmsa_test_support::{
+    domain::{account, administer, change, user},
+    eventually, until,
+};
+
+use crate::world::{World, of_user};
+
+const AES: &str = "aes256-cts-hmac-sha1-96";
+
+/// Changes an attribute of an account.
+fn set(account: &str, attribute: &str, value: &str) {
+    change(&format!(
+        "dn: CN={account},CN=Managed Service Accounts,DC=contoso,DC=com\nchangetype: modify\nreplace: {attribute}\n{attribute}: {value}\n"
+    ));
+}
+
+#[tokio::test]
+async fn a_pod_reaches_the_services_that_the_owner_listed_until_its_permission_is_revoked() {
+    user("Reachservice", "Passw0rd!Service", None);
+    for service in ["HTTP/reach.contoso.com", "MSSQLSvc/reach.contoso.com:1433"] {
+        administer(&format!("spn add {service} Reachservice"));
+    }
+    administer("spn add ldap/dc1.contoso.com DC1$");
+    let world = World::start("Reach").await;
+    let services = "http/Reach.contoso.com, MSSQLSvc/reach.contoso.com:1433, ldap/dc1.contoso.com";
+    world.spec("web", "ReachApp", Some(services)).await;
+    world.user_of("web", &["web"]).await;
+    let pod = world.pod("web", "web", "web").await;
+    let agent = world.agent(&pod, "web").await;
+    agent.ready().await;
+
+    let listed = agent.prints("klist -e");
+    assert!(listed.contains("\nDefault principal: ReachApp$@CONTOSO.COM\n"), "{listed}");
+    for service in ["HTTP/reach.contoso.com", "MSSQLSvc/reach.contoso.com:1433", "ldap/dc1.contoso.com"] {
+        let ticket = format!("  {service}@CONTOSO.COM\n\tEtype (skey, tkt): {AES}, {AES} \n");
+        assert!(listed.contains(&ticket), "{listed}");
+        let known = agent.prints(&format!("kvno {service}"));
+        assert!(known.starts_with(&format!("{service}@CONTOSO.COM: kvno = ")), "{known}");
+    }
+    // No ticket-granting ticket, so none for a service that is not listed.
+    assert!(!listed.contains("krbtgt/") && agent.fails("kvno host/dc1.contoso.com"), "{listed}");
+    let who = "ldapwhoami -Q -Y GSSAPI -H ldap://dc1.contoso.com";
+    assert_eq!(agent.prints(who), "u:CONTOSO\\ReachApp$\n");
+
+    // Renewed tickets are others, and a client takes them.
+    let first = agent.file("krb5cc").unwrap();
+    until("the tickets are renewed", async || agent.file("krb5cc").filter(|renewed| *renewed != first)).await;
+    assert_eq!(agent.prints(who), "u:CONTOSO\\ReachApp$\n");
+
+    let bindings = "/apis/rbac.authorization.k8s.io/v1/namespaces/shop/rolebindings/web-uses-web";
+    world.plane.client.delete(bindings).await.unwrap();
+    eventually("the tickets are removed", || agent.file("krb5cc").is_none()).await;
+    assert_eq!(agent.file("krb5.conf"), None);
+    agent
+        .status(
+            "the broker refused: 403 Forbidden, not-authorized: service account \"web\" is not authorized to `use` GMSA cred spec \"web\"",
+        )
+        .await;
+    assert!(agent.fails(who));
+    let logs = world.logs();
+    assert!(!logs.contains("eyJ") && !logs.contains("Passw0rd"), "{logs}");
+}
+
+#[tokio::test]
+async fn a_ticket_granting_ticket_is_given_only_for_an_asterisk() {
+    let world = World::start("Any").await;
+    world.spec("any", "AnyApp", Some("*")).await;
+    world.user_of("web", &["any"]).await;
+    let pod = world.pod("web", "web", "any").await;
+    let agent = world.agent(&pod, "any").await;
+    agent.ready().await;
+    let listed = agent.prints("klist -e");
+    assert_eq!(listed.matches("@CONTOSO.COM\n\tEtype").count(), 1, "{listed}");
+    assert!(
+        listed.contains(&format!("  krbtgt/CONTOSO.COM@CONTOSO.COM\n\tEtype (skey, tkt): {AES}, {AES} \n")),
+        "{listed}"
+    );
+    assert_eq!(agent.prints("kvno host/dc1.contoso.com"), "host/dc1.contoso.com@CONTOSO.COM: kvno = 1\n");
+}
+
+#[tokio::test]
+async fn an_account_gets_tickets_as_the_domain_lets_it() {
+    let world = World::start("Kind").await;
+    user("Kindservice", "Passw0rd!Service", None);
+    administer("spn add HTTP/kind.contoso.com Kindservice");
+    for (name, attribute, value, expected) in [
+        ("KindWeak", "msDS-SupportedEncryptionTypes", "8", (200, "")),
+        ("KindOff", "userAccountControl", "4098", (409, "account-disabled")),
+        ("KindLate", "accountExpires", "1", (409, "account-expired")),
+        ("KindGone", "sAMAccountName", "KindElse$", (403, "account-unknown")),
+    ] {
+        account(name, "KindHosts", &[]);
+        set(name, attribute, value);
+        let spec = name.to_lowercase();
+        world.spec(&spec, name, Some("HTTP/kind.contoso.com")).await;
+        world.user_of(&spec, &[&spec]).await;
+        let pod = world.pod(&spec, &spec, &spec).await;
+        let token = world.token_of(&pod, &spec).await;
+        let answer = world.answer(&token, &spec).await;
+        assert_eq!((answer.0, &*answer.1), expected, "{name}: {}", world.logs());
+    }
+    let pod = world.pod("weak", "kindweak", "kindweak").await;
+    let agent = world.agent(&pod, "kindweak").await;
+    agent.ready().await;
+    let listed = agent.prints("klist -e");
+    assert!(listed.contains("\nDefault principal: KindWeak$@CONTOSO.COM\n"), "{listed}");
+}
+
+/// With a lock-out after three wrong passwords, six requests leave the user its two other tries.
+#[tokio::test]
+async fn a_wrong_password_of_the_user_is_tried_once() {
+    administer("domain passwordsettings set --account-lockout-threshold=3");
+    user("Wrongservice", "Passw0rd!Service", None);
+    administer("spn add HTTP/wrong.contoso.com Wrongservice");
+    let world = World::start_with("Wrong", "not the password").await;
+    world.spec("web", "WrongApp", Some("HTTP/wrong.contoso.com")).await;
+    world.user_of("web", &["web"]).await;
+    for number in 0..6 {
+        let pod = world.pod(&format!("web-{number}"), "web", "web").await;
+        let token = world.token_of(&pod, "web").await;
+        assert_eq!(world.answer(&token, "web").await, (502, "ldap-credentials".to_owned()));
+    }
+    assert_eq!(of_user("Wrongbroker", "badPwdCount").as_deref(), Some("1"));
+    world.set_password();
+    let pod = world.pod("web", "web", "web").await;
+    let token = world.token_of(&pod, "web").await;
+    until("the new password is used", async || {
+        let answer = world.answer(&token, "web").await;
+        Some(()).filter(|()| answer == (200, String::new()))
+    })
+    .await;
+}

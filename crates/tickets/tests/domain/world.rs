@@ -1,0 +1,321 @@
+//! A cluster with the broker, and an account of the domain whose password the broker may retrieve.
+
+use std::{
+    fs,
+    net::{SocketAddr, TcpListener},
+    path::PathBuf,
+    process::Command,
+};
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use gmsa_test_support::{
+    control_plane::{Binaries, ControlPlane, Process, SPECS, grant, install, namespace, service_account},
+    domain::{account, administer, of_domain, prints, root, tls, user},
+    https::{self, Answer, exchange},
+    until,
+};
+use serde_json::{Value, json};
+
+const PODS: &str = "/api/v1/namespaces/shop/pods";
+const PASSWORD: &str = "Passw0rd!Broker";
+
+/// The broker, with everything that it needs.
+pub struct World {
+    pub plane: ControlPlane,
+    #[expect(dead_code, reason = "it ends with its owner")]
+    broker: Process,
+    address: SocketAddr,
+    ca: String,
+    /// What the names of this test in the domain begin with.
+    prefix: &'static str,
+    temporary: tempfile::TempDir,
+}
+
+impl World {
+    /// Starts all of it, with the account `PREFIXApp`, and the password of the broker's user.
+    pub async fn start(prefix: &'static str) -> Self {
+        Self::start_with(prefix, PASSWORD).await
+    }
+
+    /// The same, with this password in the broker's file.
+    pub async fn start_with(prefix: &'static str, password: &str) -> Self {
+        let temporary = tempfile::tempdir().unwrap();
+        administer(&format!("group add {prefix}Hosts"));
+        user(&format!("{prefix}broker"), PASSWORD, Some(&format!("{prefix}Hosts")));
+        account(&format!("{prefix}App"), &format!("{prefix}Hosts"), &[]);
+        fs::write(temporary.path().join("password"), password).unwrap();
+
+        let plane = ControlPlane::start(Binaries::find().unwrap(), temporary.path()).await;
+        install(&plane.client).await;
+        for name in ["shop", "tickets"] {
+            namespace(&plane.client, name, &json!({})).await;
+        }
+        for object in chart() {
+            create(&plane, &object).await;
+        }
+        let kubeconfig = temporary.path().join("broker.kubeconfig");
+        fs::write(&kubeconfig, plane.kubeconfig_of("tickets", "tickets").await.to_string()).unwrap();
+        let config = json!({"domains": [{
+            "name": "contoso.com",
+            "controllers": ["dc1.contoso.com"],
+            "caFile": tls().join("ca.pem"),
+            "user": format!("{prefix}broker@contoso.com"),
+            "passwordFile": temporary.path().join("password"),
+        }]});
+        fs::write(temporary.path().join("config.yaml"), config.to_string()).unwrap();
+        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_gmsa-tickets"));
+        command.args(["serve", "--admin-listen=127.0.0.1:0", "--self-managed-secret=tickets/tickets-tls"]);
+        command.args(["--self-managed-service=tickets.tickets", "--config"]).arg(temporary.path().join("config.yaml"));
+        command.arg(format!("--listen={address}")).env_clear().env("KUBECONFIG", kubeconfig);
+        let mut broker = Process::start("broker", temporary.path(), &mut command);
+        broker.until_it_listens(address).await;
+        let ca = until("the broker has a certificate", async || {
+            let secret = plane.client.get("/api/v1/namespaces/tickets/secrets/tickets-tls").await.unwrap();
+            let ca = BASE64_STANDARD.decode(secret["data"]["ca.crt"].as_str()?).unwrap();
+            Some(String::from_utf8(ca).unwrap()).filter(|ca| !ca.is_empty())
+        })
+        .await;
+        let world = Self { plane, broker, address, ca, prefix, temporary };
+        until("the broker serves", async || world.asked("", "web").await.ok()).await;
+        world
+    }
+
+    /// A credential spec of an account, with the annotation where `services` are named.
+    pub async fn spec(&self, name: &str, account: &str, services: Option<&str>) {
+        let spec = self.spec_object(name, account, services);
+        self.plane.client.create(SPECS, &spec).await.unwrap();
+    }
+
+    pub fn spec_object(&self, name: &str, account: &str, services: Option<&str>) -> Value {
+        let annotations = services.map(|services| json!({"gmsa-webhook/services": services})).unwrap_or(json!({}));
+        json!({
+            "apiVersion": "windows.k8s.io/v1",
+            "kind": "GMSACredentialSpec",
+            "metadata": {"name": name, "annotations": annotations},
+            "credspec": {
+                "ActiveDirectoryConfig": {"GroupManagedServiceAccounts": [
+                    {"Name": account, "Scope": "contoso.com"},
+                    {"Name": account, "Scope": "CONTOSO"},
+                ]},
+                "CmsPlugins": ["ActiveDirectory"],
+                "DomainJoinConfig": {
+                    "DnsName": "contoso.com",
+                    "DnsTreeName": "contoso.com",
+                    "Guid": of_domain("objectGUID"),
+                    "MachineAccountName": account,
+                    "NetBiosName": "CONTOSO",
+                    "Sid": of_domain("objectSid"),
+                },
+            },
+        })
+    }
+
+    /// A service account that may use these credential specs.
+    pub async fn user_of(&self, name: &str, specs: &[&str]) {
+        service_account(&self.plane.client, "shop", name).await;
+        if !specs.is_empty() {
+            grant(&self.plane.client, "shop", name, specs).await;
+        }
+    }
+
+    /// A pod with a token for this credential spec among its volumes.
+    pub async fn pod(&self, name: &str, service_account: &str, spec: &str) -> Pod {
+        let path = "token";
+        let token =
+            json!({"serviceAccountToken": {"audience": audience(spec), "expirationSeconds": 600, "path": path}});
+        let volumes = json!([{"name": "gmsa-tickets-token", "projected": {"sources": [token]}}]);
+        self.pod_with(name, service_account, volumes).await
+    }
+
+    pub async fn pod_with(&self, name: &str, service_account: &str, volumes: Value) -> Pod {
+        let pod = json!({
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": name, "finalizers": ["example.com/held"]},
+            "spec": {
+                "serviceAccountName": service_account,
+                "containers": [{"name": "app", "image": "images.invalid/app:1"}],
+                "volumes": volumes,
+            },
+        });
+        let pod = self.plane.client.create(PODS, &pod).await.unwrap();
+        let uid = pod["metadata"]["uid"].as_str().unwrap().to_owned();
+        Pod { name: name.to_owned(), uid, service_account: service_account.to_owned() }
+    }
+
+    /// Deletes a pod, whose finalizer holds it.
+    pub async fn delete(&self, pod: &Pod) {
+        self.plane.client.delete(&pod.path()).await.unwrap();
+    }
+
+    /// Lets a pod that is being deleted go.
+    pub async fn release(&self, pod: &Pod) {
+        self.plane.client.merge(&pod.path(), &json!({"metadata": {"finalizers": null}})).await.unwrap();
+        until("the pod is gone", async || self.plane.client.get(&pod.path()).await.err()).await;
+    }
+
+    /// A token for this audience that is bound as `bound` says.
+    pub async fn token(&self, service_account: &str, audience: &str, bound: Value) -> String {
+        let path = format!("/api/v1/namespaces/shop/serviceaccounts/{service_account}/token");
+        let request = json!({
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenRequest",
+            "spec": {"audiences": [audience], "expirationSeconds": 600, "boundObjectRef": bound},
+        });
+        let answer = self.plane.client.create(&path, &request).await.unwrap();
+        answer["status"]["token"].as_str().unwrap().to_owned()
+    }
+
+    /// The token that a kubelet would mount into a pod.
+    pub async fn token_of(&self, pod: &Pod, spec: &str) -> String {
+        self.token(&pod.service_account, &audience(spec), pod.reference()).await
+    }
+
+    /// What the broker answers to a token.
+    pub async fn asked(&self, token: &str, spec: &str) -> std::io::Result<Answer> {
+        let client =
+            https::Client { name: "tickets.tickets.svc".try_into().unwrap(), ..https::Client::trusting(&self.ca) };
+        let body = json!({"credentialSpec": spec}).to_string();
+        let request = format!(
+            "POST /v1/tickets HTTP/1.1\r\nhost: tickets.tickets.svc\r\ncontent-type: application/json\r\nauthorization: Bearer {token}\r\n\
+             content-length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        exchange(&mut client.connect(self.address).await?, request.as_bytes()).await
+    }
+
+    /// The status and the reason of the broker's answer to a token; the reason of tickets is empty.
+    pub async fn answer(&self, token: &str, spec: &str) -> (u16, String) {
+        let answer = self.asked(token, spec).await.unwrap();
+        (answer.status.as_u16(), answer.json()["reason"].as_str().unwrap_or_default().to_owned())
+    }
+
+    /// Puts another password into the broker's file.
+    pub fn set_password(&self) {
+        fs::write(self.temporary.path().join("password"), PASSWORD).unwrap();
+    }
+
+    /// An agent of a pod, with the pod's token. Its folder is where MIT's programs are installed.
+    pub async fn agent(&self, pod: &Pod, spec: &str) -> Agent {
+        let folder = format!("tmp/{}-{}", self.prefix, pod.name);
+        let whole = root().join(&folder);
+        fs::remove_dir_all(&whole).ok();
+        fs::create_dir(&whole).unwrap();
+        let token = self.temporary.path().join(format!("{}.token", pod.name));
+        fs::write(&token, self.token_of(pod, spec).await).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_gmsa-tickets"));
+        command.args(["agent", "--credential-spec", spec, "--broker", "tickets.tickets.svc", "--check-interval", "3s"]);
+        command.args(["--broker-address", &self.address.to_string(), "--broker-ca", &self.ca]);
+        command.arg("--token-file").arg(token).arg("--folder").arg(&whole).env_clear();
+        let process = Process::start(&format!("agent-{}", pod.name), self.temporary.path(), &mut command);
+        Agent { process, whole, folder: format!("/{folder}") }
+    }
+
+    /// The logs of broker and agents.
+    pub fn logs(&self) -> String {
+        let logs = fs::read_dir(self.temporary.path()).unwrap().map(|entry| entry.unwrap().path());
+        let ours = logs.filter(|path| {
+            let name = path.file_name().unwrap().to_str().unwrap();
+            (name == "broker.log") || (name.starts_with("agent-") && name.ends_with(".log"))
+        });
+        ours.map(|path| fs::read_to_string(path).unwrap()).collect()
+    }
+}
+
+pub fn audience(spec: &str) -> String {
+    format!("gmsa-tickets/{spec}")
+}
+
+/// A pod as it is stored.
+pub struct Pod {
+    name: String,
+    uid: String,
+    service_account: String,
+}
+
+impl Pod {
+    pub fn path(&self) -> String {
+        format!("{PODS}/{}", self.name)
+    }
+
+    /// What a token is bound to.
+    pub fn reference(&self) -> Value {
+        json!({"kind": "Pod", "apiVersion": "v1", "name": self.name, "uid": self.uid})
+    }
+}
+
+/// An agent, and what the containers of its pod see.
+pub struct Agent {
+    #[expect(dead_code, reason = "it ends with its owner")]
+    process: Process,
+    /// The folder of its files.
+    whole: PathBuf,
+    /// The same for a program that is run where MIT's are installed.
+    folder: String,
+}
+
+impl Agent {
+    pub fn file(&self, name: &str) -> Option<Vec<u8>> {
+        fs::read(self.whole.join(name)).ok()
+    }
+
+    /// Waits for the first tickets.
+    pub async fn ready(&self) {
+        until("there are tickets", async || self.file("krb5cc")).await;
+    }
+
+    /// What the agent says of its last request.
+    pub async fn status(&self, wanted: &str) {
+        let said = until("the agent says why", async || {
+            let status = String::from_utf8(self.file("status")?).unwrap();
+            Some(status).filter(|status| status.contains(wanted))
+        });
+        said.await;
+    }
+
+    /// Runs a command as a container of the pod.
+    pub fn prints(&self, command: &str) -> String {
+        let folder = &self.folder;
+        let environment = [format!("KRB5_CONFIG={folder}/krb5.conf"), format!("KRB5CCNAME=FILE:{folder}/krb5cc")];
+        let words = ["env", &environment[0], &environment[1]].into_iter().chain(command.split(' '));
+        prints(&words.collect::<Vec<_>>(), "")
+    }
+
+    /// Whether a command of a container fails.
+    pub fn fails(&self, command: &str) -> bool {
+        let output = Command::new("chroot")
+            .arg(root())
+            .args(command.split(' '))
+            .env("KRB5_CONFIG", format!("{}/krb5.conf", self.folder))
+            .env("KRB5CCNAME", format!("FILE:{}/krb5cc", self.folder))
+            .output();
+        !output.unwrap().status.success()
+    }
+}
+
+/// The objects of the chart that give the broker its rights.
+fn chart() -> Vec<Value> {
+    let rendered =
+        fs::read_to_string(gmsa_test_support::repository().join("tests/chart/rendered/tickets.yaml")).unwrap();
+    let objects = rendered.split("\n---\n").map(|object| serde_saphyr::from_str::<Value>(object).unwrap());
+    let kinds = ["ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "Secret"];
+    objects.filter(|object| kinds.iter().any(|kind| object["kind"] == *kind)).collect()
+}
+
+async fn create(plane: &ControlPlane, object: &Value) {
+    let kind = object["kind"].as_str().unwrap().to_lowercase();
+    let group = match object["apiVersion"].as_str().unwrap() {
+        "v1" => "/api/v1".to_owned(),
+        group => format!("/apis/{group}"),
+    };
+    let namespace = object["metadata"]["namespace"].as_str();
+    let namespace = namespace.map(|name| format!("/namespaces/{name}")).unwrap_or_default();
+    plane.client.create(&format!("{group}{namespace}/{kind}s"), object).await.unwrap();
+}
+
+/// An attribute of a user of the domain.
+pub fn of_user(name: &str, attribute: &str) -> Option<String> {
+    let shown = prints(&["ldbsearch", "-H", "/dc/private/sam.ldb", &format!("sAMAccountName={name}"), attribute], "");
+    shown.lines().find_map(|line| Some(line.strip_prefix(&format!("{attribute}: "))?.to_owned()))
+}
