@@ -99,7 +99,7 @@ pub async fn register(client: &Client, name: &str, port: u16, ca_pem: &str, name
         "spec": {"type": "ExternalName", "externalName": "localhost"},
     });
     client.create(&format!("/api/v1/namespaces/{SERVICE}/services"), &service).await.unwrap();
-    // Of a Service with an external name the API server takes the port from here.
+    // For a Service with an external name the API server takes the port from here.
     let location = |path: &str| json!({"service": {"name": name, "namespace": SERVICE, "port": port, "path": path}});
     Registration { name, location: &location, ca_pem, namespaces }.create(client).await;
 }

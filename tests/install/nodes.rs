@@ -37,7 +37,7 @@ pub fn run_new_pods(cluster: &Cluster, namespace: &str, node: &str) {
     let pods = cluster.list(&format!("pods -n {namespace}"));
     for (index, pod) in pods.iter().filter(|pod| pod["spec"]["nodeName"].is_null()).enumerate() {
         bind(cluster, namespace, name(pod), node);
-        // Of a network for documentation (RFC 5737).
+        // An address for documentation (RFC 5737).
         let address = format!("192.0.2.{}", index + 1);
         let ready = json!({"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"});
         let status = json!({"phase": "Running", "podIP": address, "podIPs": [{"ip": address}], "conditions": [ready]});

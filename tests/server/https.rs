@@ -82,7 +82,7 @@ pub struct Server {
 pub struct Setup {
     pub sources: Sources,
     pub limits: Limits,
-    /// Whose connections end when they are no longer trusted.
+    /// The clients: connections end when they are no longer trusted.
     pub clients: Option<Arc<ClientAuth>>,
     pub drain: Duration,
 }

@@ -236,7 +236,7 @@ fn the_largest_bodies_are_parsed_within_one_and_a_half_times_their_size() {
 #[test]
 fn the_largest_answer_is_written_in_bounded_memory() {
     let webhook = WEBHOOKS[0];
-    // Of patches that are filled by few and by many operations, the largest that fit.
+    // The largest patches that fit, filled by few and by many operations.
     for (slots, bytes) in [(1, 2_096_900), (31, 67_000), (999, 1_950)] {
         let review = created(webhook, POD, &list(&slot(&json!({"gmsaCredentialSpecName": "s"})), slots));
         let known = contents(&json!({"k": "x".repeat(bytes)}));

@@ -67,7 +67,7 @@ pub fn check(mut ask: impl FnMut(&Case, &str, Enforcement) -> Vec<u8>) {
 }
 
 impl Case {
-    /// Writes an answer as it is now into the file, for a reviewer to read. Of the cases that are made of one, the container is the one
+    /// Writes an answer as it is now into the file, for a reviewer to read. Among the cases that are made of one, the container is the one
     /// whose place no other text holds; whether the others answer alike is what the next run says.
     fn update(&self, asked: &str, mut answered: Value) {
         if !self.words[0].1.is_empty() && !self.words[0].1.starts_with("container ") {

@@ -122,7 +122,7 @@ pub fn every_reason() -> Vec<&'static str> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     pub status: StatusCode,
-    /// One of [`every_reason`].
+    /// A reason of [`every_reason`].
     pub reason: &'static str,
     pub message: String,
 }

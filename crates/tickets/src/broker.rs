@@ -85,7 +85,7 @@ impl Broker {
         self.domains.get(domain).map_or(0, |domain| domain.waiting())
     }
 
-    /// Whose token it is, if its pod may ask now.
+    /// The caller behind a token, if its pod may ask now.
     async fn caller(&self, asked: &BearerRequest<'_>, deadline: Instant) -> Result<Caller, Refusal> {
         let source = asked.source.map(|source| source.to_string());
         token::review(&self.api, asked.token, source.as_deref(), asked.credential_spec, deadline).await

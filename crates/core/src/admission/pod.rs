@@ -11,7 +11,7 @@
 //! - its paths in `review/tests.rs`, which sets each field to null and to another type, and in `OBJECTS` of `tests/bounds.rs`;
 //! - if pods without GMSA can set it and must be reviewed, `_cel.tpl` of the chart, which says which pods are sent.
 //!
-//! One that Windows does not have is a line of a table instead, in `fields.rs` or, in a security context, `fields/wire.rs`;
+//! A field that Windows does not have is a line of a table instead, in `fields.rs` or, in a security context, `fields/wire.rs`;
 //! `UPDATE_SNAPSHOTS=1 cargo test -p gmsa-core` writes it into `docs/windows-pods.md`.
 //!
 //! A new kind of slot is an entry in each of these:

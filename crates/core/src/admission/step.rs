@@ -111,7 +111,7 @@ impl Undecided {
         &self.asked
     }
 
-    /// Takes the answer to the question. One of another kind counts as none, which denies.
+    /// Takes the answer to the question. An answer of another kind counts as missing, which denies.
     pub fn tell(self: Box<Self>, fact: Fact) -> Step {
         let Self { mut case, asked, mut rest, is_confirming } = *self;
         let denies = match (&asked, fact) {

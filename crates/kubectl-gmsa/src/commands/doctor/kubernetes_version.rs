@@ -9,7 +9,7 @@ pub(super) fn numbers(text: &str) -> Option<(u32, u32)> {
     Some((numbers.next()??, numbers.next()??))
 }
 
-/// Whether this version is at least minor version `minor` of Kubernetes 1. One that cannot be read counts as new.
+/// Whether this version is at least Kubernetes 1.`minor`. An unreadable version counts as new.
 pub(super) fn is_at_least(text: &str, minor: u32) -> bool {
     numbers(text).is_none_or(|version| version >= (1, minor))
 }

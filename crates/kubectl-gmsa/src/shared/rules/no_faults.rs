@@ -1,14 +1,14 @@
-//! Texts that are no faults: steps that succeeded, and words around a cause.
+//! Texts without a fault: steps that succeeded, and context around a cause.
 
 use super::Words::{self, Event, Message};
 
-/// Parts of a message that hide the words inside them: that a Windows pod stays off control-plane nodes is not a cause.
+/// Parts of a message whose words are ignored: that a Windows pod stays off control-plane nodes is not a cause.
 pub(super) static SURROUNDINGS: &[&str] = &[
     "untolerated taint {node-role.kubernetes.io/control-plane: }",
     "untolerated taint {node-role.kubernetes.io/master: }",
 ];
 
-/// What says that a step succeeded, or is part of every logon.
+/// Texts of a successful step, or of every logon.
 pub(super) static NO_FAULTS: &[(&[Words], &str)] = &[
     (
         &[Message("credential guard instantiated the plugin"), Event("containers-ccg", &[1])],

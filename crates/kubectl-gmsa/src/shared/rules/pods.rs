@@ -179,7 +179,7 @@ family! { "Pods" {
             "smbglobalmapping*logon session does not exist" | "smbglobalmapping*system error 1312" => "The node has no user for the share: name a Secret with `username` and `password` in the volume (`nodeStageSecretRef`). The CSI driver mounts on the node with that user; the account of the Pod has no part in it. To use the share as the gMSA, open it from the process: `\\\\SERVER\\SHARE`.",
             "invalid parameter(username" | "empty mountoptions" | "username and password from secret" => "The Secret of the volume (`nodeStageSecretRef`) is missing, or lacks `username` or `password`: `kubectl create secret generic NAME --from-literal username='CONTOSO\\USER' --from-literal password=...`. An SMB volume never uses the account of the Pod.",
             "source field is missing" => "Add `source: //SERVER/SHARE` to `volumeAttributes` of the volume, or to the parameters of its StorageClass.",
-            "csi-proxy" | "smb.csi.k8s.io not found" => "The CSI driver for SMB does not run on the node: install it with its Windows DaemonSet (and csi-proxy, where it is no hostProcess Pod).",
+            "csi-proxy" | "smb.csi.k8s.io not found" => "The CSI driver for SMB does not run on the node: install it with its Windows DaemonSet (and csi-proxy, unless it is a hostProcess Pod).",
             "mount error(126)" => "The Linux node has no Kerberos ticket for the share: give the volume `sec=krb5` and a ticket cache, or a Secret with a user.",
             "mount error(2)" => "The server has no share, or no folder, of this name: correct `source` of the volume.",
             "mount error(112)" | "system error 53" => "The node does not reach the server of the share: look at its name, at TCP 445 and at network policies.",
@@ -390,7 +390,7 @@ family! { "Pods" {
         ];
 } }
 
-/// What shows why a workload lacks pods.
+/// The command that shows why pods of a workload are missing.
 fn describe(names: &Names<'_>) -> Option<Fix> {
     let FixTarget::Workload { kind, name, .. } = names.target? else { return None };
     let verb = format!("describe {}", kind.as_str().to_ascii_lowercase());

@@ -214,7 +214,7 @@ fn a_text_without_end_gives_a_few_explanations() {
         let numbers: Vec<String> = (0..50_000_u32).map(|number| format!("{start}{number:x}")).collect();
         numbers.join(" ")
     };
-    // One that took a look at all of it for each number would not end.
+    // Looking at the whole text for each number would never end.
     for text in [numbers("0x"), format!("kerberos {}", numbers("error code: 0x"))] {
         let (found, _) = explain(&text);
         assert!(!found.is_empty() && found.len() <= MAX_FOUND, "{}", found.len());
@@ -223,7 +223,7 @@ fn a_text_without_end_gives_a_few_explanations() {
     assert_eq!(explain(&"\u{1b}[".repeat(500_000)).0, Vec::new());
 }
 
-/// One of each variant. What they quote reads like another denial.
+/// A denial of each variant. Their quotations look like other denials.
 fn denials() -> Vec<Denial> {
     let pod = Pod::from_json(r#"{"metadata": {"name": "cred spec x does not exist"}}"#).unwrap();
     let slot = || SlotRef::from(&pod.slots().next().unwrap());
