@@ -28,7 +28,6 @@ mod configuration;
 mod crd;
 mod directory;
 mod dns;
-mod kubernetes_version;
 mod nodes;
 mod parts;
 mod pre;

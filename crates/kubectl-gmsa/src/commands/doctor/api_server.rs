@@ -1,10 +1,8 @@
 //! The API server: whether it answers, and its version.
 
-use super::{
-    kubernetes_version::numbers,
-    parts::{Judged, Parts},
-};
+use super::parts::{Judged, Parts};
 use crate::shared::rules;
+use gmsa_cluster::kubernetes_version::numbers;
 use gmsa_core::diagnostic::{Check, Diagnostic, Severity};
 
 pub(super) const API_SERVER: &str = "API server";

@@ -18,7 +18,7 @@ use k8s_openapi::{
 };
 use serde_json::{Value, json, value::RawValue};
 
-use super::{directory, kubernetes_version, replica::Replica};
+use super::{directory, replica::Replica};
 use crate::shared::{
     cluster_dns::{self, Objects},
     directory::Source,
@@ -34,7 +34,7 @@ use crate::shared::{
     webhook::{Configured, configured, endpoints, installer, is_ready, pod_name, reviewing},
     workloads::Kind,
 };
-use gmsa_cluster::{probe, resolver::live::collection};
+use gmsa_cluster::{kubernetes_version::is_at_least, probe, resolver::live::collection};
 use gmsa_core::{
     admission::Webhook,
     credspec::{domain_join::DomainJoinConfig, is_dns_label, is_dns_subdomain},
@@ -165,7 +165,7 @@ impl Parts {
 
     /// Whether the API server is at least minor version `minor` of Kubernetes 1, as far as is known.
     pub(super) fn has_kubernetes(&self, minor: u32) -> bool {
-        self.version.as_ref().map_or(true, |info| kubernetes_version::is_at_least(&info.git_version, minor))
+        self.version.as_ref().map_or(true, |info| is_at_least(&info.git_version, minor))
     }
 
     /// Whether the webhook is scaled to 0 or deleted: checks of its pods cannot find that cause.

@@ -43,6 +43,8 @@ family! { of the core {
     // The second message is from the chart's guard.
     NAME_WITHOUT_CONTENTS: [Refusal("but does not carry its contents"), Refusal("a gmsa cred spec name has no contents")], fix: with_contents;
     MODIFIED: [Refusal("cannot update an existing pod's gmsa settings")];
+    TICKETS_IMPOSSIBLE: [Refusal("this pod cannot have tickets")];
+    TICKETS_UNAVAILABLE: [Refusal("unable to give this pod tickets")];
     LINUX_NODE: [
         Message("windows options cannot be set for a linux pod"),
         Message("os field doesn't match node os"),

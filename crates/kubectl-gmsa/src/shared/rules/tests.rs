@@ -239,7 +239,7 @@ fn denials() -> Vec<Denial> {
         Denial::UnexpectedOperation(Operation::Delete),
         Denial::NoObject { field: "object", operation: Operation::Create },
         Denial::InvalidNamespace(quoted()),
-        Denial::InvalidSpecName { name: quoted(), slot: slot() },
+        Denial::InvalidSpecName { name: quoted(), place: slot().to_string() },
         Denial::InvalidServiceAccount(quoted()),
         Denial::TooManySlots,
         Denial::TooManySpecs,
@@ -257,6 +257,8 @@ fn denials() -> Vec<Denial> {
         Denial::ContentsDiffer { slot: slot(), spec: spec(), difference },
         Denial::NameWithoutContents { slot: slot(), spec: spec() },
         Denial::Modified { what: "name", slot: slot() },
+        Denial::TicketsImpossible(format!("{} mounts volume \"gmsa-tickets-token\"", slot())),
+        Denial::TicketsUnavailable(failure()),
     ]
 }
 
