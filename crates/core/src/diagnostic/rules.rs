@@ -54,8 +54,8 @@ rules! {
     "Credential specs" {
         OBJECT: "object", Error, "The credential spec is not an object.",
             "Make a new one with `kubectl gmsa credspec new`.";
-        API_VERSION: "api-version", Warning, "The credential spec uses a deprecated version.",
-            "Write `apiVersion: windows.k8s.io/v1`.";
+        API_VERSION: "api-version", Warning, "The credential spec has a wrong or deprecated `apiVersion`, or a wrong `kind`.",
+            "Write `apiVersion: windows.k8s.io/v1` and `kind: GMSACredentialSpec`.";
         NAME: "name", Error, "The credential spec has no name, or one that Kubernetes refuses.",
             "Use a lower-case DNS name.";
         CREDSPEC: "credspec", Error, "The credential spec has no `credspec` object.",

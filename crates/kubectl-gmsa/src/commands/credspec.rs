@@ -16,9 +16,10 @@ use crate::shared::{
     connection::{Connection, block_on},
     credspecs::{findings, is_credential_spec, located},
     directory::{DirectoryOptions, Source, opened},
-    input,
+    input, names,
     output::{Filter, Format, Report},
     print,
+    snapshot::Snapshot,
 };
 use gmsa_cluster::{
     manifests::{Document, Manifests},
@@ -339,7 +340,19 @@ fn expect_one_domain(drafts: &[Draft]) -> anyhow::Result<()> {
 fn domain(path: &Path) -> anyhow::Result<Domain> {
     let text = input::text(path)?;
     // A text in no known format gets the error of the JSON parser.
-    let json = powershell::to_json(&text).map_or(text, |printed| printed.to_string());
+    let printed = powershell::object_with(&text, "DNSRoot");
+    if let Some(printed) = &printed {
+        let is_missing = |name: &&str| printed.get(*name).is_none_or(Value::is_null);
+        let missing: Vec<&str> =
+            ["DNSRoot", "NetBIOSName", "DomainSID", "ObjectGUID", "Forest"].into_iter().filter(is_missing).collect();
+        ensure!(
+            missing.is_empty(),
+            "{} has no {}: it was not printed, or the console cut it off; make the file by: Get-ADDomain | ConvertTo-Json",
+            path.display(),
+            missing.join(", ")
+        );
+    }
+    let json = printed.map_or(text, |printed| printed.to_string());
     Domain::from_directory(&json).with_context(|| format!("cannot read the domain from {}", path.display()))
 }
 
@@ -492,7 +505,11 @@ async fn of_cluster(names: &[SpecName], connection: &Connection) -> anyhow::Resu
     let mut all = Manifests::default();
     for name in names {
         let spec: Option<Value> = cluster.find(&format!("{}/{name}", collection())).await?;
-        let spec = spec.with_context(|| format!("there is no credential spec {name} in the cluster"))?;
+        let Some(spec) = spec else {
+            let nearest = names::nearest_in(&Snapshot::of(cluster), &collection(), name.as_str()).await;
+            let nearest = nearest.map(|nearest| format!(": is {nearest} meant?")).unwrap_or_default();
+            bail!("there is no credential spec {name} in the cluster{nearest}");
+        };
         let mut document = Document::of_api(name.as_str(), &format!("{GROUP}/{VERSION}"), KIND, &spec);
         // An object of the API has no line number.
         document.location.position = None;

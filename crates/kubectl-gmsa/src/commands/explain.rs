@@ -51,11 +51,7 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
             "no error that is known here in {}: give a status code, or the whole message. `kubectl gmsa doctor` looks at the cluster, \
              and docs/messages.md lists messages{}",
             one_line(&quoted(text.trim(), VALUE)),
-            if text.is_ascii() {
-                ""
-            } else {
-                ". Windows writes in its own language: the code beside its message is what counts"
-            }
+            instead(text.trim())
         );
     }
     let is_unknown = |found: &Explanation| matches!(found.meaning, Meaning::Unknown(_));
@@ -63,6 +59,19 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
     let explanations: Vec<Explained<'_>> = found.iter().map(|found| Explained::of(found, &names, &reading)).collect();
     let body = HashMap::from([("explanations", &explanations)]);
     print_as(options.output, outcome, || for_people(&explanations), body)
+}
+
+/// What to give for a text that is not known.
+fn instead(text: &str) -> &'static str {
+    if text.lines().any(|line| line.starts_with("apiVersion: ")) {
+        ". A manifest is checked by `kubectl gmsa check -f FILE`"
+    } else if Path::new(text).exists() {
+        ". A file is given by `kubectl gmsa explain - < FILE`"
+    } else if !text.is_ascii() {
+        ". Windows writes in its own language: the code beside its message is what counts"
+    } else {
+        ""
+    }
 }
 
 fn for_people(explanations: &[Explained<'_>]) -> String {

@@ -8,7 +8,7 @@ use k8s_openapi::jiff::SignedDuration;
 use crate::shared::rules;
 use gmsa_core::{
     admission::ServiceAccount,
-    credspec::{SpecName, is_dns_subdomain},
+    credspec::{SpecName, is_dns_subdomain, lint::suggest_name},
     diagnostic::Rule,
 };
 
@@ -69,7 +69,8 @@ impl DryRun {
 }
 
 pub fn spec_name(text: &str) -> Result<SpecName, String> {
-    SpecName::parse(text).ok_or_else(|| "expected a lower-case DNS name".to_owned())
+    let such_as = || Some(suggest_name(text)).filter(|_| !text.contains('/')).map(|name| format!(", such as {name}"));
+    SpecName::parse(text).ok_or_else(|| format!("expected a lower-case DNS name{}", such_as().unwrap_or_default()))
 }
 
 pub fn service_account(text: &str) -> Result<ServiceAccount, String> {

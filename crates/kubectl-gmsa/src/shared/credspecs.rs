@@ -14,9 +14,9 @@ pub fn contents_by_name(specs: impl IntoIterator<Item = CredentialSpec>) -> Hash
     specs.into_iter().filter_map(|spec| Some((spec.metadata.name.clone(), spec.contents()?))).collect()
 }
 
-/// Whether a manifest is a credential spec, of any version.
+/// Whether a manifest is a credential spec, of any version, or is meant as one: the linter reports a wrong group or kind.
 pub fn is_credential_spec(document: &Document) -> bool {
-    document.group() == GROUP && document.kind == KIND
+    document.group() == GROUP || document.kind.eq_ignore_ascii_case(KIND)
 }
 
 /// The linter's findings on a credential spec.

@@ -1,6 +1,6 @@
 //! Names that do not exist: an empty result for one of them must be an error.
 
-use anyhow::bail;
+use anyhow::{anyhow, bail};
 use serde_json::Value;
 
 use super::snapshot::Snapshot;
@@ -15,6 +15,16 @@ pub async fn expect(snapshot: &Snapshot, what: &str, list: &str, name: &str) -> 
     }
 }
 
+/// What to say of an object that is not there: its namespace is not there either, or another has nearly its name.
+pub async fn missing(snapshot: &Snapshot, what: &str, namespace: &str, list: &str, name: &str) -> anyhow::Error {
+    let of_namespace = format!("namespace {namespace}");
+    if let Err(missing) = expect(snapshot, &of_namespace, "/api/v1/namespaces", namespace).await {
+        return missing;
+    }
+    let nearest = nearest_in(snapshot, list, name).await.map(|nearest| format!(": is {nearest} meant?"));
+    anyhow!("there is no {what}{}", nearest.unwrap_or_default())
+}
+
 /// The most similar name in a list.
 pub async fn nearest_in(snapshot: &Snapshot, list: &str, name: &str) -> Option<String> {
     let known = snapshot.list::<Value>(list).await.unwrap_or_default();
@@ -24,6 +34,8 @@ pub async fn nearest_in(snapshot: &Snapshot, list: &str, name: &str) -> Option<S
 
 /// The most similar name: at most a third of its characters differ.
 pub fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    // Docker's credential specs are files.
+    let name = name.strip_suffix(".json").unwrap_or(name);
     let distances = known.map(|known| (strsim::osa_distance(known, name), known));
     distances.filter(|(distance, _)| *distance <= name.len() / 3).min().map(|(_, known)| known)
 }
@@ -37,6 +49,7 @@ mod tests {
         let nearest = |name| nearest(name, ["webapp1", "webapp2", "sql"].into_iter());
         assert_eq!(nearest("webap1"), Some("webapp1"));
         assert_eq!(nearest("wepapp2"), Some("webapp2"));
+        assert_eq!(nearest("sql.json"), Some("sql"));
         assert_eq!(nearest("sq"), None);
         assert_eq!(nearest("print"), None);
     }

@@ -2,7 +2,7 @@
 
 use std::{borrow::Borrow, collections::HashMap};
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, ensure};
 use k8s_openapi::api::core::v1;
 use serde_json::{Value, value::RawValue};
 
@@ -32,9 +32,8 @@ impl ClusterPod {
         ensure!(is_dns_subdomain(namespace) && is_dns_subdomain(name), "{named:?} is not a pod's NAMESPACE/NAME");
         let json: Option<Box<RawValue>> = snapshot.find(&format!("/api/v1/namespaces/{namespace}/pods/{name}")).await?;
         let Some(json) = json else {
-            let nearest = names::nearest_in(snapshot, &format!("/api/v1/namespaces/{namespace}/pods"), name).await;
-            let nearest = nearest.map(|nearest| format!(": is {nearest} meant?")).unwrap_or_default();
-            bail!("there is no pod {namespace}/{name}{nearest}");
+            let (what, list) = (format!("pod {namespace}/{name}"), format!("/api/v1/namespaces/{namespace}/pods"));
+            return Err(names::missing(snapshot, &what, namespace, &list, name).await);
         };
         Self::read(&json).context("the pod cannot be parsed")
     }

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, ensure};
 use gmsa_core::{
     admission::{Denial, SpecFact, advice::advise},
     credspec::{Contents, SpecName, is_dns_label, is_dns_subdomain},
@@ -119,9 +119,8 @@ async fn workload(snapshot: &Snapshot, namespace: &str, kind: Kind, name: &str) 
     let (workload, events) =
         tokio::join!(WorkloadTree::find(snapshot, namespace, kind, name), Events::read(snapshot, Some(namespace)));
     let Some(workload) = workload? else {
-        let nearest = names::nearest_in(snapshot, &kind.collection(Some(namespace)), name).await;
-        let nearest = nearest.map(|nearest| format!(": is {nearest} meant?")).unwrap_or_default();
-        bail!("there is no {} {namespace}/{name}{nearest}", kind.as_str());
+        let (what, list) = (format!("{} {namespace}/{name}", kind.as_str()), kind.collection(Some(namespace)));
+        return Err(names::missing(snapshot, &what, namespace, &list, name).await);
     };
     if !workload.template.pod().context("its pod template cannot be parsed")?.uses_gmsa() {
         let text = "its pod template does not use GMSA: `kubectl gmsa check` finds a field that is misspelt or in the wrong place";
@@ -260,7 +259,14 @@ async fn contents(snapshot: &Snapshot, finder: &mut FactFinder, of: &ClusterPod)
         (ContentsState::WithoutContents, _) => {
             let text = "the pod names a credential spec and carries no contents: the webhook did not review it";
             let names = Names { exists: true, ..Names::default() };
-            Err(rules::found(&rules::NAME_WITHOUT_CONTENTS, text, &names).fixed(created_again(of)))
+            // Who may not read the configurations does not see that there is none.
+            let again = if configured(snapshot).await.is_err() {
+                " If that one has no contents either, no webhook reviews it: ask a cluster administrator to run `kubectl gmsa doctor`."
+            } else {
+                ""
+            };
+            let fix = created_again(of).map(|fix| fix + again);
+            Err(rules::found(&rules::NAME_WITHOUT_CONTENTS, text, &names).fixed(fix))
         }
         (ContentsState::Outdated, _) => {
             Err(outdated("the pod carries other contents than its credential spec has now"))

@@ -49,6 +49,12 @@ impl Build {
         build.parse().ok().map(Self)
     }
 
+    /// The build that a text means, in any form: `10.0.20348.2762`, `20348`, `ltsc2022`.
+    pub fn of_text(text: &str) -> Option<Self> {
+        let text = text.to_ascii_lowercase();
+        Self::of_label(&text).or_else(|| Self::of_word(&text, true))
+    }
+
     /// The build from a node label: [`LABEL`], or a label of AKS or GKE that ends with the version.
     pub fn of_node_label(key: &str, value: &str) -> Option<Self> {
         if key == LABEL {

@@ -24,16 +24,16 @@ use super::services::{ANNOTATION, Services};
 use crate::api::Refusal;
 
 #[derive(Deserialize)]
-struct SpecObject<'b> {
+struct AnnotatedSpec<'b> {
     #[serde(default)]
-    metadata: Metadata,
+    metadata: AnnotatedMetadata,
     #[serde(borrow, default)]
     credspec: Option<&'b RawValue>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Metadata {
+struct AnnotatedMetadata {
     name: String,
     annotations: Option<BTreeMap<String, String>>,
 }
@@ -75,7 +75,7 @@ pub async fn read(
         let missing = Denial::SpecMissing(name.clone()).to_string();
         return Err(Refusal::new(StatusCode::NOT_FOUND, rules::SPEC_MISSING.id, missing));
     };
-    let object: SpecObject<'_> = serde_json::from_slice(&body)
+    let object: AnnotatedSpec<'_> = serde_json::from_slice(&body)
         .map_err(|_| unreadable(Failure::new("the API server's answer is not a GMSACredentialSpec")))?;
     if object.metadata.name != name.as_str() {
         return Err(unreadable(Failure::new("the API server's answer is about another object")));
@@ -83,7 +83,7 @@ pub async fn read(
     ticket_spec(object, name)
 }
 
-fn ticket_spec(object: SpecObject<'_>, name: &SpecName) -> Result<TicketSpec, Refusal> {
+fn ticket_spec(object: AnnotatedSpec<'_>, name: &SpecName) -> Result<TicketSpec, Refusal> {
     let not_enabled = |what: String| Refusal::forbidden(rules::TICKET_SERVICES.id, format!("cred spec {name} {what}"));
     let annotations = object.metadata.annotations.unwrap_or_default();
     let Some(services) = annotations.get(ANNOTATION) else {

@@ -47,12 +47,12 @@ struct TokenStatus {
     authenticated: bool,
     audiences: Vec<String>,
     error: String,
-    user: User,
+    user: TokenUser,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct User {
+struct TokenUser {
     username: String,
     extra: BTreeMap<String, Vec<String>>,
 }

@@ -20,7 +20,7 @@ async fn no_other_token_gets_tickets() {
         world.spec(name, account, services).await;
     }
     // It names the account in words, and another domain by the SID.
-    let mut foreign = world.spec_object("foreign", "AttackApp", services);
+    let mut foreign = World::spec_object("foreign", "AttackApp", services);
     foreign["credspec"]["DomainJoinConfig"]["Sid"] = json!("S-1-5-21-1-2-3");
     world.plane.client.create(gmsa_test_support::control_plane::SPECS, &foreign).await.unwrap();
     world.user_of("web", &["web", "windows", "foreign", "gone"]).await;

@@ -83,11 +83,11 @@ impl World {
 
     /// A credential spec of an account, with the annotation where `services` are named.
     pub async fn spec(&self, name: &str, account: &str, services: Option<&str>) {
-        let spec = self.spec_object(name, account, services);
+        let spec = Self::spec_object(name, account, services);
         self.plane.client.create(SPECS, &spec).await.unwrap();
     }
 
-    pub fn spec_object(&self, name: &str, account: &str, services: Option<&str>) -> Value {
+    pub fn spec_object(name: &str, account: &str, services: Option<&str>) -> Value {
         let annotations = services.map(|services| json!({"gmsa-webhook/services": services})).unwrap_or(json!({}));
         json!({
             "apiVersion": "windows.k8s.io/v1",
@@ -217,7 +217,7 @@ impl World {
         let logs = fs::read_dir(self.temporary.path()).unwrap().map(|entry| entry.unwrap().path());
         let ours = logs.filter(|path| {
             let name = path.file_name().unwrap().to_str().unwrap();
-            (name == "broker.log") || (name.starts_with("agent-") && name.ends_with(".log"))
+            name.strip_suffix(".log").is_some_and(|process| process == "broker" || process.starts_with("agent-"))
         });
         ours.map(|path| fs::read_to_string(path).unwrap()).collect()
     }

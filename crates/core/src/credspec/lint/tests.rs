@@ -55,6 +55,12 @@ fn lines(spec: &Value) -> Vec<String> {
 /// A JSON Pointer, the value that is put there (`-` takes it out), and what is found then; nothing where that is allowed.
 const CASES: &str = r#"
 # Names, the version, fields.
+/apiVersion | "v1" | error api-version apiVersion: "v1" is not windows.k8s.io/v1 -> apiVersion: windows.k8s.io/v1
+/apiVersion | "windows.k8s.io/v1beta1" | error api-version apiVersion: "windows.k8s.io/v1beta1" is not windows.k8s.io/v1 -> apiVersion: windows.k8s.io/v1
+/kind | "GmsaCredentialSpec" | error api-version kind: "GmsaCredentialSpec" is not GMSACredentialSpec -> kind: GMSACredentialSpec
+/spec | {"CmsPlugins": []} | warning unknown-key spec: is not a field of a credential spec -> credspec:
+/credspec | "{\"CmsPlugins\":[\"ActiveDirectory\"]}" | error credspec credspec: is not an object -> kubectl gmsa credspec new --from-ad FILE --account NAME, FILE made by: Get-ADDomain | ConvertTo-Json
+/credspec/DomainJoinConfig/MachineAccountName | "CN=WebApp1,CN=Managed Service Accounts,DC=contoso,DC=com" | error account credspec.DomainJoinConfig.MachineAccountName: "CN=WebApp1,CN=Managed Service Accounts,DC=contoso,DC=com" is a distinguished name -> WebApp1
 /metadata/name | "gmsa-WebApp1" | error name metadata.name: "gmsa-WebApp1" is not a lower-case DNS subdomain -> name: gmsa-webapp1
 /metadata | {} | error name metadata.name: is missing -> any lower-case DNS name
 /metadata | {"generateName": "web-"} |
@@ -268,9 +274,17 @@ fn hostile_objects_yield_a_bounded_report() {
 
 #[test]
 fn suggested_names_can_be_created() {
-    for (name, expected) in
-        [("gmsa-WebApp1", "gmsa-webapp1"), ("Web_App$", "web-app"), ("--", "gmsa"), ("a..b.", "a.b"), ("É", "gmsa")]
-    {
+    for (name, expected) in [
+        ("gmsa-WebApp1", "gmsa-webapp1"),
+        ("Web_App$", "web-app"),
+        ("--", "gmsa"),
+        ("a..b.", "a.b"),
+        ("É", "gmsa"),
+        ("file://webapp1.json", "webapp1"),
+        ("CONTOSO\\WebApp1$", "webapp1"),
+        ("CONTOSO\\", "contoso"),
+        ("webapp1.json", "webapp1.json"),
+    ] {
         assert_eq!(suggest_name(name), expected);
     }
 }

@@ -5,8 +5,10 @@ use std::collections::BTreeSet;
 
 use gmsa_core::{
     admission::pod::{Pod, Slot, VERSION_LABELS},
+    credspec::placeholder::is_placeholder,
     diagnostic::{Diagnostic, Severity},
     node_affinity::{LabelValue, Node, NodeAffinity},
+    quote::{VALUE, quoted},
 };
 use serde::Deserialize as _;
 use serde_json::Value;
@@ -44,6 +46,9 @@ pub(super) async fn findings(
     if images.is_empty() && !has_unknown {
         return Vec::new();
     }
+    if let Some(found) = no_build(checked, &images) {
+        return vec![found];
+    }
     if let Some(Selected { by, by_other_label, builds }) = selected(checked, class) {
         let on_selected = |image: &Image| {
             let (unfit, Image { container, build, .. }) = (unfit(image, &builds)?, image);
@@ -69,6 +74,21 @@ pub(super) async fn findings(
         found.push(not_selected(checked, &images));
     }
     found
+}
+
+/// The build that the pod selects, where no node can have it: `20348`, `ltsc2022`.
+fn no_build(checked: &CheckedPod<'_>, images: &[Image]) -> Option<Diagnostic> {
+    let at = format!("/spec/nodeSelector/{}", LABEL.replace('/', "~1"));
+    let value = checked.text(&at).filter(|value| !is_placeholder(value))?;
+    let read = Build::of_text(value);
+    if read.is_some_and(|build| build.to_string() == value) {
+        return None;
+    }
+    let text = format!("no node has {LABEL}: {}, so the pod stays Pending", quoted(value, VALUE));
+    let of_images = || images.iter().map(|image| image.build).collect();
+    let fit: Vec<Build> = read.map_or_else(of_images, |build| vec![build]);
+    let found = checked.finding(&rules::WINDOWS_BUILD, &at, text).with_severity(Severity::Warning);
+    Some(Diagnostic { fix: selector(fit.get(..1).unwrap_or_default()), ..found })
 }
 
 /// The images with a known build, and whether there are others. A hostProcess container does not depend on the build of its node.

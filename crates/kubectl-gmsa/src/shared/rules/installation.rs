@@ -37,6 +37,7 @@ family! { "Installation" {
             Message("the customresourcedefinition is not installed"),
             Message("customresourcedefinitions.apiextensions.k8s.io \"gmsacredentialspecs.windows.k8s.io\" not found"),
             Message("unable to recognize*gmsacredentialspec"),
+            Message("could not find windows.k8s.io/gmsacredentialspec for requested resource"),
             Message("could not find the requested resource*gmsacredentialspecs"),
         ],
         remedies: {

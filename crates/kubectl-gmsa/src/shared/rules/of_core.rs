@@ -45,7 +45,13 @@ family! { of the core {
     MODIFIED: [Refusal("cannot update an existing pod's gmsa settings")];
     TICKETS_IMPOSSIBLE: [Refusal("this pod cannot have tickets")];
     TICKETS_UNAVAILABLE: [Refusal("unable to give this pod tickets")];
-    LINUX_NODE: [Message("windows options cannot be set for a linux pod")], fix: on_windows;
+    LINUX_NODE: [
+        Message("windows options cannot be set for a linux pod"),
+        Message("os field doesn't match node os"),
+        Message("`kubernetes.io/os` label doesn't match node label"),
+        General("podosnotsupported"),
+        General("podosselectornodelabeldoesnotmatch"),
+    ], fix: on_windows;
     PLUGIN_INPUT: [
         Message("failed to parse the plugininput parameter"),
         Message("failed to parse the secreturi field value"),
@@ -72,13 +78,14 @@ family! { of the core {
         Message("kdc_err_c_principal_unknown"),
         Message("client not found in kerberos database"),
         Message("client '*' not found in kerberos database"),
+        Message("krb5_get_init_creds: client (*) unknown"),
         Message("cannot find an object with identity"),
         Message("finddomainforaccount*unable to locate account"),
         Message("group managed service account \"*\" could not be found in the"),
         Message("a referral was returned from the server"),
         Start("failed to fetch gmsa credentials*specified account does not exist"),
         Start("failed to fetch gmsa credentials*no such object"),
-        Codes(&["ERROR_DS_NO_SUCH_OBJECT", "ERROR_DS_OBJ_NOT_FOUND"]),
+        Codes(&["ERROR_DS_NO_SUCH_OBJECT", "ERROR_DS_OBJ_NOT_FOUND", "ERROR_DS_REFERRAL"]),
         Codes(&["ERROR_NO_SUCH_USER", "STATUS_NO_SUCH_USER"]),
         RunningCodes(&["ERROR_NONE_MAPPED", "STATUS_NONE_MAPPED"]),
     ];
@@ -108,6 +115,9 @@ family! { of the core {
         Message("could not retrieve passwords for the group managed service account"),
         Message("test-adserviceaccount*false"),
         Event("directoryservice", &[2947]),
+        Event("activedirectory_domainservice", &[2947]),
+        Message("das dienstkonto kann nicht installiert werden"),
+        Message("impossible d'installer le compte de service"),
     ], remedies: {
         "did not match the target" => "Install the account on a machine of its own domain, whose supported encryption types (`msDS-SupportedEncryptionTypes`) are those of the account.",
         "service account" => "Make the machine a member of a group in `PrincipalsAllowedToRetrieveManagedPassword`, then restart it, or run `klist -li 0x3e7 purge`: it learns of its groups by a new ticket. Compare the encryption types too.",
@@ -220,8 +230,9 @@ pub fn instead_of(name: &str) -> Fix {
 }
 
 fn name_instead(names: &Names<'_>) -> Option<Fix> {
-    let yaml = "windowsOptions:\n  gmsaCredentialSpecName: NAME  # instead of gmsaCredentialSpec";
-    names.slot.map(|_| Fix::write(yaml))
+    // The name is mostly in the field for the contents.
+    let name = names.slot?.contents.filter(|contents| is_dns_subdomain(contents)).unwrap_or("NAME");
+    Some(Fix::write(format!("windowsOptions:\n  gmsaCredentialSpecName: {name}  # instead of gmsaCredentialSpec")))
 }
 
 fn with_contents(names: &Names<'_>) -> Option<Fix> {

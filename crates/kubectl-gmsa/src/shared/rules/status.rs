@@ -59,11 +59,11 @@ impl WindowsStatus {
                 let known = [(Phase::Start, start), (Phase::Running, running)];
                 let known = known.into_iter().filter_map(|(of, rule)| Some((Some(of), rule?)));
                 // A code without a meaning in this phase keeps its meaning in the other phase, which is named.
-                let other = known.clone().all(|(of, _)| of != phase);
+                let other = !self.is_vague() && known.clone().all(|(of, _)| of != phase);
                 known.filter(|(of, _)| phase.is_none() || other || *of == phase).collect()
             }
         };
-        Some(Explanation { found: self.found(), meaning: Meaning::Fault(rules) })
+        (!rules.is_empty()).then(|| Explanation { found: self.found(), meaning: Meaning::Fault(rules) })
     }
 
     /// Whether it is too general: it counts only if a logon or the start of a container failed.
@@ -75,6 +75,17 @@ impl WindowsStatus {
             "STATUS_INVALID_PARAMETER",
             "ERROR_BAD_NETPATH",
             "ERROR_NOT_SUPPORTED",
+            "STATUS_NOT_SUPPORTED",
+            "ERROR_FILE_NOT_FOUND",
+            "ERROR_PATH_NOT_FOUND",
+            "ERROR_DIRECTORY",
+            "ERROR_DISK_FULL",
+            "ERROR_SERVICE_DISABLED",
+            "ERROR_SERVICE_DOES_NOT_EXIST",
+            "E_FAIL",
+            "E_UNEXPECTED",
+            "STATUS_UNSUCCESSFUL",
+            "E_NOINTERFACE",
             "ERROR_NOT_FOUND",
             "STATUS_NOT_FOUND",
             "ERROR_INTERNAL_ERROR",
@@ -231,6 +242,9 @@ pub(super) static MESSAGES: &[(&str, &str)] = &[
     ("ERROR_BAD_NET_NAME", "network name cannot be found"),
     ("ERROR_SESSION_CREDENTIAL_CONFLICT", "multiple connections to a server or shared resource by the same user"),
     ("NTE_NO_KEY", "key does not exist"),
+    ("NTE_NO_KEY", "schlüssel ist nicht vorhanden"),
+    ("NTE_NO_KEY", "la clé n'existe pas"),
+    ("ERROR_DS_UNWILLING_TO_PERFORM", "server is unwilling to process the request"),
     ("SEC_E_UNTRUSTED_ROOT", "certificate chain was issued by an authority that is not trusted"),
     ("SEC_E_CERT_EXPIRED", "received certificate has expired"),
     ("STATUS_NTLM_BLOCKED", "since ntlm was blocked"),

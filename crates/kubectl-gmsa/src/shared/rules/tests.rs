@@ -64,8 +64,8 @@ fn a_status_that_is_not_known_is_decoded_and_not_guessed() {
         assert_eq!(explained(text), [format!("{found} = {what}No cause is known here. {how} {node}")]);
     };
     let certutil = |code: &str| format!("`certutil -error {code}` on Windows says what it means.");
-    decoded("0x80004005", "0x80004005: E_FAIL", "It is an HRESULT of COM (facility 0). ", &certutil("0x80004005"));
-    decoded("-2147467259", "0x80004005: E_FAIL", "It is an HRESULT of COM (facility 0). ", &certutil("0x80004005"));
+    decoded("0x80004001", "0x80004001: E_NOTIMPL", "It is an HRESULT of COM (facility 0). ", &certutil("0x80004001"));
+    decoded("-2147467263", "0x80004001: E_NOTIMPL", "It is an HRESULT of COM (facility 0). ", &certutil("0x80004001"));
     decoded(
         "3489660980",
         "0xd0000034: STATUS_OBJECT_NAME_NOT_FOUND (NTSTATUS 0xc0000034)",

@@ -195,7 +195,8 @@ fn of_others(text: &str) -> (Vec<Explanation>, Reading) {
     let text = &normal(text);
     let of_protocol = symbols::of_protocol(text);
     let symbol = |WindowsStatus(value)| of_protocol(value).or_else(|| symbols::of_mit(value));
-    let names: Vec<_> = number::find(text).filter_map(symbol).take(MAX_FOUND).collect();
+    // `Error 1: ...` is of a program: no message of Kerberos has this code.
+    let names: Vec<_> = number::find(text).filter(|status| status.0 > 1).filter_map(symbol).take(MAX_FOUND).collect();
     let reading = Reading::of_normal(text).and(Reading::of(&names.join(" ")));
     let phase = Phase::of(text);
     let is_told = is_of_logon(text, phase);
