@@ -41,8 +41,8 @@ use token::Caller;
 use crate::{
     api::{CCACHE, MAX_RESPONSE, Refusal, Tickets},
     domains::DomainConfig,
-    limits::{Limits, TIME_ALLOWED, Times},
-    metrics::{Exchange, Metrics},
+    limits::{BrokerLimits, TIME_ALLOWED, Times},
+    metrics::{BrokerMetrics, Exchange},
 };
 
 /// What decides about requests.
@@ -53,7 +53,7 @@ pub struct Broker {
     domains: BTreeMap<String, Arc<TicketDomain>>,
     accounts: Accounts,
     pods: PodLimits,
-    metrics: Metrics,
+    metrics: BrokerMetrics,
 }
 
 /// What a request brings beside its body.
@@ -69,9 +69,9 @@ impl Broker {
         api: Arc<ApiServer>,
         authorizer: Arc<dyn Authorizer>,
         domains: Vec<DomainConfig>,
-        limits: Limits,
+        limits: BrokerLimits,
         times: Times,
-        metrics: Metrics,
+        metrics: BrokerMetrics,
     ) -> Self {
         let room = limits.of_domain(domains.len());
         let domains =

@@ -1,6 +1,6 @@
 //! The bounds of what the broker takes at the same time, and for how long.
 //!
-//! Invariants: each bound is a constant, or follows from the memory limit of the process ([`Limits`]); none grows with what a client or a
+//! Invariants: each bound is a constant, or follows from the memory limit of the process ([`BrokerLimits`]); none grows with what a client or a
 //! controller sends.
 
 use std::time::Duration;
@@ -34,7 +34,7 @@ pub const MAX_TOKEN: usize = 6 << 10;
 /// How long a request's body may take.
 pub const BODY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long a connection may stay open without a request. An agent asks twice in the life of its tickets, each time on a new one.
+/// How long a connection may stay open without a request. An agent asks every few minutes, each time on a new one.
 pub const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long a request may take: the calls to the API server, and controllers that do not answer.
@@ -51,7 +51,7 @@ pub const PAUSE: Duration = Duration::from_secs(10);
 
 /// The bounds that follow from the memory of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct BrokerLimits {
     /// Connections that are served. The others wait.
     pub connections: usize,
     /// Connections that wait to be served.
@@ -60,7 +60,7 @@ pub struct Limits {
     pub tickets: usize,
 }
 
-impl Limits {
+impl BrokerLimits {
     /// The bounds of a process that may use this many bytes. All that takes memory is in this table, with its worst case:
     ///
     /// | what | worst case | of 128 MiB |

@@ -50,9 +50,9 @@ gmsa_edge::metrics! {
 
 /// The handles to record with. Clones record into the same metrics.
 #[derive(Clone, Debug)]
-pub struct Metrics(TicketMetrics);
+pub struct BrokerMetrics(TicketMetrics);
 
-impl Metrics {
+impl BrokerMetrics {
     /// Registers the metrics of tickets.
     pub fn register(registry: &mut Registry) -> Self {
         let metrics = TicketMetrics::register(registry, PROGRAM.noun);

@@ -40,8 +40,8 @@ use crate::{
     PROGRAM,
     broker::{Broker, REFUSED, routes},
     domains::{self, DomainConfig},
-    limits::{DEFAULT_MEMORY, IDLE_TIMEOUT, Limits, Times},
-    metrics::Metrics,
+    limits::{BrokerLimits, DEFAULT_MEMORY, IDLE_TIMEOUT, Times},
+    metrics::BrokerMetrics,
 };
 
 pub const EXAMPLES: &str = "Examples:
@@ -163,14 +163,14 @@ async fn serve(args: Args, domains: Vec<DomainConfig>, handshakes: &Handle) -> a
     let signals = Signals::install().context("cannot handle signals")?;
     let ending = CancellationToken::new();
     let (mut readiness, mut tasks) = (Readiness::new(ending.clone()), Tasks::new());
-    let (edge, metrics, registry) = register(&PROGRAM, Metrics::register);
+    let (edge, metrics, registry) = register(&PROGRAM, BrokerMetrics::register);
     let api = Arc::new(ApiServer::from_environment().await.context("no cluster to ask about pods")?);
     let served = Served::new(edge.clone());
     let ready = readiness.expect("no certificate to serve with yet");
     keep_certificate(&args, &api, &served, &edge, ready, &mut tasks)?;
 
     let [for_tickets, for_probes] = files_for_connections(raise_limit_of_open_files());
-    let limits = Limits::of_memory(memory::limit().unwrap_or(DEFAULT_MEMORY)).within_files(for_tickets);
+    let limits = BrokerLimits::of_memory(memory::limit().unwrap_or(DEFAULT_MEMORY)).within_files(for_tickets);
     let authorizer = AuthorizationCache::new(Arc::clone(&api) as _, args.authorization_cache_ttl);
     let names = domains.iter().map(|domain| &*domain.name).collect::<Vec<_>>().join(", ");
     let broker = Broker::new(api, Arc::new(authorizer), domains, limits, Times::default(), metrics);
@@ -194,7 +194,7 @@ async fn serve(args: Args, domains: Vec<DomainConfig>, handshakes: &Handle) -> a
 pub fn bind(
     address: SocketAddr,
     tls: Handshakes,
-    limits: Limits,
+    limits: BrokerLimits,
     metrics: EdgeMetrics,
     ending: CancellationToken,
 ) -> anyhow::Result<Listener> {

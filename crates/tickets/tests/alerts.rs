@@ -3,7 +3,7 @@
 
 use gmsa_edge::metrics::register;
 use gmsa_test_support::repository;
-use gmsa_tickets::{PROGRAM, api::every_reason, metrics::Metrics};
+use gmsa_tickets::{PROGRAM, api::every_reason, metrics::BrokerMetrics};
 use prometheus_client::encoding::text::encode;
 
 fn alerts() -> String {
@@ -12,7 +12,7 @@ fn alerts() -> String {
 
 #[test]
 fn every_metric_of_an_alert_is_one_of_the_broker() {
-    let (_, _, registry) = register(&PROGRAM, Metrics::register);
+    let (_, _, registry) = register(&PROGRAM, BrokerMetrics::register);
     let mut scrape = String::new();
     encode(&mut scrape, &registry).unwrap();
     let alerts = alerts();

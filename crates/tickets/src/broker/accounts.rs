@@ -22,7 +22,7 @@ use super::{
 use crate::{
     api::{Refusal, reasons},
     limits::{MAX_ACCOUNTS, MAX_KEPT_TICKET},
-    metrics::{Exchange, Metrics},
+    metrics::{BrokerMetrics, Exchange},
 };
 
 /// The life of tickets, unless the domain's policy gives them less.
@@ -60,12 +60,12 @@ pub struct AccountState {
     refused: Option<(Instant, Refusal)>,
 }
 
-type Slot = Arc<AsyncMutex<AccountState>>;
+type AccountLock = Arc<AsyncMutex<AccountState>>;
 
 /// The accounts, by what credential specs say of them.
 pub struct Accounts {
-    slots: Mutex<HashMap<SpecAccount, Slot>>,
-    metrics: Metrics,
+    slots: Mutex<HashMap<SpecAccount, AccountLock>>,
+    metrics: BrokerMetrics,
 }
 
 impl Logon {
@@ -91,7 +91,7 @@ impl Logon {
 }
 
 impl Accounts {
-    pub fn new(metrics: Metrics) -> Self {
+    pub fn new(metrics: BrokerMetrics) -> Self {
         Self { slots: Mutex::default(), metrics }
     }
 
@@ -141,7 +141,7 @@ impl Accounts {
         }
     }
 
-    fn slot(&self, wanted: &SpecAccount) -> Result<Slot, Refusal> {
+    fn slot(&self, wanted: &SpecAccount) -> Result<AccountLock, Refusal> {
         let mut slots = self.slots.lock();
         if let Some(slot) = slots.get(wanted) {
             return Ok(Arc::clone(slot));
@@ -182,7 +182,7 @@ impl AccountState {
         &mut self,
         domain: &TicketDomain,
         wanted: &SpecAccount,
-        metrics: &Metrics,
+        metrics: &BrokerMetrics,
     ) -> Result<Logon, Refusal> {
         self.refused = None;
         self.wrong.retain(|(_, at)| at.elapsed() < WRONG_FOR);
@@ -253,7 +253,7 @@ impl KeptKey {
         self.until.is_none_or(|until| Instant::now() < until)
     }
 
-    async fn tgt(&self, domain: &TicketDomain, metrics: &Metrics) -> Result<Ticket, Error> {
+    async fn tgt(&self, domain: &TicketDomain, metrics: &BrokerMetrics) -> Result<Ticket, Error> {
         let kdcs = Kdcs { addresses: &self.kdcs, limit: domain.times.kdc };
         metrics.exchange(Exchange::InitialTicket, kdcs.tgt(&self.client, &self.key, LIFE).await)
     }

@@ -42,12 +42,12 @@ struct PodVolume {
 #[derive(Deserialize)]
 struct ProjectedVolume {
     #[serde(default)]
-    sources: Vec<ProjectedSource>,
+    sources: Vec<TokenSource>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct ProjectedSource {
+struct TokenSource {
     service_account_token: Option<ProjectedToken>,
 }
 

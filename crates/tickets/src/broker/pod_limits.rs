@@ -1,6 +1,6 @@
 //! How often one pod may ask.
 //!
-//! Invariants: a pod has [`BURST`] requests at once and one more each [`PERIOD`]; an agent asks twice in the life of its tickets. The
+//! Invariants: a pod has [`BURST`] requests at once and one more each [`PERIOD`]; an agent asks every five minutes. The
 //! number of pods that are remembered is bounded: one that has not asked for a while has all its requests again, and is forgotten.
 
 use std::{collections::HashMap, time::Duration};

@@ -181,7 +181,7 @@ async fn a_silent_domain_leaves_the_others_their_tickets() {
         world.api.accept_token(&token, &["gmsa-tickets/fabrikam"], bound_to(&name, &uid));
         world.ask_with(&token, r#"{"credentialSpec": "fabrikam"}"#).await
     };
-    let room = gmsa_tickets::limits::Limits::of_memory(128 << 20).of_domain(2);
+    let room = gmsa_tickets::limits::BrokerLimits::of_memory(128 << 20).of_domain(2);
     let flood = join_all((0..room).map(&ask));
     let others = async {
         eventually("all of them wait", || silent.directory.asked().is_empty() && world.waiting("fabrikam.com") == room)

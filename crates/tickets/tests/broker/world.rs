@@ -26,8 +26,8 @@ use gmsa_tickets::{
     PROGRAM,
     broker::{Broker, routes},
     domains,
-    limits::{Limits, Times},
-    metrics::Metrics,
+    limits::{BrokerLimits, Times},
+    metrics::BrokerMetrics,
 };
 use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
@@ -173,9 +173,9 @@ impl World {
 fn serve(api: &SimulatedApi, config: &Path, times: Times) -> (SocketAddr, Arc<Broker>, Arc<Registry>, JoinHandle<()>) {
     let client = Arc::new(ApiServer::new(api.config()).unwrap());
     let authorizer = Arc::new(AuthorizationCache::new(Arc::clone(&client) as _, Duration::ZERO));
-    let (edge, metrics, registry) = register(&PROGRAM, Metrics::register);
+    let (edge, metrics, registry) = register(&PROGRAM, BrokerMetrics::register);
     let domains = domains::load(config).unwrap();
-    let broker = Arc::new(Broker::new(client, authorizer, domains, Limits::of_memory(128 << 20), times, metrics));
+    let broker = Arc::new(Broker::new(client, authorizer, domains, BrokerLimits::of_memory(128 << 20), times, metrics));
     let serving = Serving { metrics: Some(edge), ..Serving::new(100, 1000, Duration::from_secs(60)) };
     let listener = Listener::bind(([127, 0, 0, 1], 0).into(), serving).unwrap();
     let (address, routes) = (listener.address(), routes::router(Arc::clone(&broker)));
