@@ -99,6 +99,10 @@ bench-decide *ARGS:
 bench *ARGS:
     python3 benches/baseline.py {{ ARGS }}
 
+# Processor time of the broker for a request of two tickets, beside a simulated directory, KDC and API server.
+bench-tickets *ARGS:
+    cargo bench --locked --profile dist --package gmsa-tickets --bench tickets -- {{ ARGS }}
+
 alias siege := attacks
 
 # Every attack that the server, built with `--profile dist`, must survive, in a memory cgroup; `just attacks WORD` picks, `just attacks --write` updates docs/measurements.md.

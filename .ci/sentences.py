@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Refuses long sentences and table cells in the pages that are written by hand, and words that stop a reader, there and in the comments of Rust:
+"""Refuses long sentences and table cells in the pages that are written by hand, and words that stop a reader, there, in the comments of Rust
+and in the messages of the programs:
 usage: .ci/sentences.py [FILE...]
 
 Without files, all pages and sources of the project. A sentence has at most 35 words, and ends with . : ; ? or ! before a space, with its paragraph, or with its point of a
@@ -15,10 +16,10 @@ import sys
 CELL, SENTENCE = 40, 35
 PAGES = ["*.md", "docs/*.md", "*.rs"]
 
-# Old or rare words, and `of` in front: "Of two replicas, one …". Only what nobody writes with another meaning.
+# Old or rare words; `of` in front ("Of two replicas, one …"); "One that …" for a noun. Only what nobody writes with another meaning.
 SIGNS = re.compile(
     r"\b(mend(s|ed|ing)?|anew|whoever|nobody minds|stands? in for|(is|are|was|were) told|tells? of|is no event)\b"
-    r"|(^|[.:;]\s)Of (two|those|such|others|them|these|several|both)\b"
+    r"|(^|[.:;]\s)(Of (two|those|such|others|them|these|several|both|the|an?|one|what|which|each|every)|One (that|of)|Whose|Whom)\b"
 )
 
 
@@ -63,10 +64,20 @@ def comments(text):
     return "\n".join(re.sub(r"^//[/!]?\s?", "", line.strip()) if line.strip().startswith("//") else "" for line in text.split("\n"))
 
 
+def messages(file, text):
+    """The texts in quotes of a program, as many lines; of its tests none."""
+    if re.search(r"(^|/)(tests?|test-support|benches|fuzz)[/.]", file):
+        return ""
+    product = text.split("#[cfg(test)]")[0].split("\n")
+    texts = (re.findall(r'"((?:[^"\\]|\\.)*)"', line) for line in product)
+    return "\n".join(". ".join(found) for found in texts)
+
+
 def problems(file):
     text = pathlib.Path(file).read_text(encoding="utf-8")
     if file.endswith(".rs"):
         yield from signs(file, comments(text))
+        yield from signs(file, messages(file, text))
         return
     yield from signs(file, by_hand(text))
     for number, limit, part in parts(by_hand(text)):

@@ -32,7 +32,7 @@ use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
-/// Of a certificate for one run.
+/// The lifetime of a certificate for one run.
 const LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
 
 #[derive(Deserialize)]

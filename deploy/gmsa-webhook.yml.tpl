@@ -577,11 +577,12 @@ webhooks:
       - name: uses-gmsa
         expression: |-
           [has(object.spec.jobTemplate) ? object.spec.jobTemplate.spec : object.spec]
-            .exists(workload, has(workload.template) && [workload.template.spec].exists(spec,
+            .exists(workload, has(workload.template) && ([workload.template.spec].exists(spec,
               ([dyn(spec)] + (has(spec.containers) && dyn(spec.containers) != null ? spec.containers : [])
                 + (has(spec.initContainers) ? spec.initContainers : []) + (has(spec.ephemeralContainers) ? spec.ephemeralContainers : []))
                 .exists(s, has(s.securityContext) && has(s.securityContext.windowsOptions)
-                  && (has(s.securityContext.windowsOptions.gmsaCredentialSpecName) || has(s.securityContext.windowsOptions.gmsaCredentialSpec)))))
+                  && (has(s.securityContext.windowsOptions.gmsaCredentialSpecName) || has(s.securityContext.windowsOptions.gmsaCredentialSpec))))
+              || has(workload.template.metadata) && (has(workload.template.metadata.annotations) && 'gmsa-webhook/tickets' in workload.template.metadata.annotations)))
       - name: has-no-controller
         expression: |-
           !(has(object.metadata.ownerReferences) && object.metadata.ownerReferences.exists(owner, has(owner.controller) && owner.controller))

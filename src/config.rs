@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use gmsa_core::admission::Enforcement;
+use gmsa_core::admission::{Enforcement, Sidecar};
 use gmsa_edge::{
     memory,
     object::{ObjectName, ServiceNames},
@@ -25,12 +25,13 @@ use crate::{
     PROGRAM,
     limits::{DEFAULT_MEMORY, Limits},
     metrics::Enforced,
+    tickets::TicketsConfig,
 };
 
 mod args;
 
-use args::CertificateArgs;
 pub use args::{Args, CertsCommand, Command, InspectArgs, IssueArgs, ServeArgs, TestArgs};
+use args::{CertificateArgs, TicketArgs};
 
 /// How often the webhook configurations and a self-managed Secret are read. While a `caBundle` is overwritten, no pods are
 /// admitted.
@@ -69,6 +70,8 @@ pub struct Config {
     pub enforcement: Enforcement,
     /// The namespaces in which denials are always warnings, despite `enforcement`.
     pub warn_namespaces: BTreeSet<String>,
+    /// The sidecar of Linux pods; `None` where they get no tickets.
+    pub tickets: Option<TicketsConfig>,
     /// How long an allowed `use` is remembered.
     pub authorization_cache_ttl: Duration,
     pub log_levels: Levels,
@@ -129,6 +132,7 @@ impl ServeArgs {
             strict_credential_specs: args.strict_credential_specs,
             enforcement: args.enforcement,
             warn_namespaces: args.warn_namespaces.into_iter().collect(),
+            tickets: args.tickets.resolve(),
             authorization_cache_ttl: args.authorization_cache_ttl,
             log_levels: args.log_level,
             log_format: args.log_format,
@@ -154,6 +158,15 @@ impl Config {
             Enforcement::Enforce if self.warn_namespaces.is_empty() => Enforced::Everywhere,
             Enforcement::Enforce => Enforced::OutsideNamespaces,
         }
+    }
+}
+
+impl TicketArgs {
+    fn resolve(self) -> Option<TicketsConfig> {
+        let (broker, image) = (self.tickets_broker?, self.tickets_image?);
+        let broker_address = self.tickets_broker_address?.to_string();
+        let sidecar = Sidecar { image, broker, broker_address, broker_ca: String::new() };
+        Some(TicketsConfig { broker_ca: self.tickets_broker_ca?, sidecar })
     }
 }
 

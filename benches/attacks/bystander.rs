@@ -39,7 +39,7 @@ pub enum Question {
     NewAccount,
     /// Is the server ready? On the admin port.
     Ready,
-    /// May this pod be created? Of a real API server, which asks the webhook; left out where there is none.
+    /// May this pod be created? Asks a real API server, which asks the webhook; left out without one.
     Pod,
 }
 

@@ -38,13 +38,13 @@ impl Client {
         Self { address, tls }
     }
 
-    /// One that offers this protocol instead of HTTP/1.1.
+    /// A client that offers this protocol instead of HTTP/1.1.
     pub fn over(mut self, protocol: &[u8]) -> Self {
         Arc::make_mut(&mut self.tls.config).alpn_protocols = vec![protocol.to_vec()];
         self
     }
 
-    /// One that connects from this address.
+    /// A client that connects from this address.
     pub fn from(mut self, source: Ipv4Addr) -> Self {
         self.tls.source = source;
         self
@@ -123,7 +123,7 @@ impl Answer {
         Self(timeout(time, read).await.ok().and_then(Result::ok))
     }
 
-    /// In a word: `allowed`, `denied 422`, `503`, `none`; of what is no review, the code.
+    /// In a word: `allowed`, `denied 422`, `503`, `none`; for a request other than a review, the code.
     pub fn word(&self) -> String {
         let Some(answer) = &self.0 else { return "none".to_owned() };
         match serde_json::from_slice::<Value>(&answer.body) {

@@ -40,7 +40,7 @@ impl Cluster {
         Self { control_plane, kubeconfig, runs: AtomicUsize::new(0) }
     }
 
-    /// Of the API server.
+    /// The version of the API server.
     pub fn version(&self) -> &str {
         &self.control_plane.version
     }

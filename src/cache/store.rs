@@ -1,4 +1,4 @@
-//! The credential specs in memory, and the rules by which they change.
+//! The credential specs in memory, and the rules for changes.
 //!
 //! Invariants: what is kept, names included, stays within the budget; a list is the truth, and what it does not have goes; an event
 //! or a read never replaces a later resource version; what a read returns is ignored if anything was removed, or a list was read,

@@ -45,7 +45,7 @@ pub(crate) const LIST_LIMIT: Duration = Duration::from_secs(60);
 pub(crate) const LIST_EVERY: Duration = Duration::from_secs(600);
 const JITTER: Duration = Duration::from_secs(60);
 /// How long the head of a watch's answer may take.
-const PATIENCE: Duration = Duration::from_secs(10);
+const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// The seconds that a watch is asked to last at most, and how much later it must have ended.
 pub(crate) const TERM: Duration = Duration::from_secs(56);
 pub(crate) const GRACE: Duration = Duration::from_secs(5);
@@ -151,7 +151,7 @@ impl Watch {
         let term = jittered(TERM);
         let params = WatchParams::default().timeout(u32::try_from(term.as_secs()).unwrap_or_default());
         let request = Request::new(collection()).watch(&params, &version);
-        let body = timeout(PATIENCE, self.send(request)).await.map_err(|_| CallError::TimedOut(PATIENCE))??;
+        let body = timeout(HEAD_TIMEOUT, self.send(request)).await.map_err(|_| CallError::TimedOut(HEAD_TIMEOUT))??;
         let began = Instant::now();
         // There is a list, and the watch after it is connected: both are permitted.
         self.refusals = 0;
@@ -195,7 +195,7 @@ impl Watch {
         let began = Instant::now();
         loop {
             // A list of very much takes its time; meanwhile credential specs are read.
-            if self.answered && began.elapsed() > PATIENCE {
+            if self.answered && began.elapsed() > HEAD_TIMEOUT {
                 (self.ready)();
             }
             params.limit = Some(limit);

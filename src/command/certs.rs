@@ -64,7 +64,7 @@ async fn from_secret(api: &ApiServer, name: &ObjectName) -> anyhow::Result<Input
     Ok(Input { cert, key: value(TLS_KEY), ca: value(CA_CERT), configurations: Vec::new() })
 }
 
-/// Issues `tls.crt` and `tls.key` into a folder, by the CA in `ca.crt` and `ca.key`, which is created where there is none. A
+/// Issues `tls.crt` and `tls.key` into a folder, by the CA in `ca.crt` and `ca.key`, which is created if it is missing. A
 /// CA in the folder is used again, so that clients still trust it.
 ///
 /// # Errors

@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 /// How long each of the calls about the CRD may take.
-const PATIENCE: Duration = Duration::from_secs(30);
+const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long writing all credential specs again may take: less than the Job of the chart has.
 const MIGRATION: Duration = Duration::from_secs(60);
@@ -64,7 +64,7 @@ struct CrdStatus {
 /// Where the API server cannot be called, or refuses the patch.
 pub async fn upgrade(api: &ApiServer) -> anyhow::Result<(String, ExitCode)> {
     let get = Request::get(PATH).body(Vec::new())?;
-    let found: Crd = match api.call(get, Instant::now() + PATIENCE).await {
+    let found: Crd = match api.call(get, Instant::now() + CALL_TIMEOUT).await {
         Ok(found) => serde_json::from_slice(&found).context("the CRD in the cluster cannot be read")?,
         Err(error) if error.code() == Some(404) => {
             return Ok(report("the CRD is not installed, so there is nothing to upgrade"));
@@ -105,7 +105,7 @@ async fn apply(api: &ApiServer) -> anyhow::Result<()> {
     let request = Request::patch(format!("{PATH}?fieldManager=gmsa-webhook&force=true"))
         .header(CONTENT_TYPE, "application/apply-patch+yaml")
         .body(crd::TEXT.into())?;
-    api.call(request, Instant::now() + PATIENCE).await?;
+    api.call(request, Instant::now() + CALL_TIMEOUT).await?;
     Ok(())
 }
 

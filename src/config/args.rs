@@ -238,6 +238,9 @@ pub struct ServeArgs {
     #[arg(long, value_name = "NAMESPACE,...", value_delimiter = ',', value_parser = dns_name, help_heading = "Decisions")]
     pub(super) warn_namespaces: Vec<String>,
 
+    #[command(flatten)]
+    pub(super) tickets: TicketArgs,
+
     /// How long an allowed `use` is remembered, and so how long a revoked one may still be honoured; 0s: not at all.
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration, help_heading = "Decisions", hide_short_help = true)]
     pub(super) authorization_cache_ttl: Duration,
@@ -284,6 +287,30 @@ pub struct ServeArgs {
     /// Accepted for compatibility: there is no client-side throttling.
     #[arg(long, env = "BURST", hide = true)]
     pub(super) burst: Option<String>,
+}
+
+/// How Linux pods get tickets: all of these, or none.
+#[derive(Debug, ClapArgs)]
+#[command(next_help_heading = "Tickets for Linux pods")]
+#[expect(clippy::struct_field_names, reason = "the flags have these names")]
+pub(super) struct TicketArgs {
+    /// Inject the sidecar that gets tickets from this broker: the DNS name of its certificate.
+    #[arg(long, value_name = "NAME", value_parser = dns_name, requires = "tickets_broker_address", hide_short_help = true)]
+    pub(super) tickets_broker: Option<String>,
+
+    /// IP address and port of the broker.
+    #[arg(long, value_name = "ADDR:PORT", requires = "tickets_broker_ca", hide_short_help = true)]
+    pub(super) tickets_broker_address: Option<SocketAddr>,
+
+    /// PEM file with the CAs of the broker's certificate.
+    ///
+    /// It is read again after each change. A pod keeps the CAs that it was created with.
+    #[arg(long, value_name = "FILE", requires = "tickets_image", hide_short_help = true)]
+    pub(super) tickets_broker_ca: Option<PathBuf>,
+
+    /// Image of the sidecar.
+    #[arg(long, value_name = "IMAGE", requires = "tickets_broker", hide_short_help = true)]
+    pub(super) tickets_image: Option<String>,
 }
 
 /// Where the serving certificate comes from, and which clients may connect.

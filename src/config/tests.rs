@@ -100,6 +100,28 @@ fn enforcement_is_on_unless_it_is_switched_off_in_any_letters() {
     assert!(error.contains("expected Enforce or Warn"), "{error}");
 }
 
+#[test]
+fn the_flags_of_tickets_go_together() {
+    let flags = [
+        "--tickets-broker=b.n.svc",
+        "--tickets-broker-address=[fd00::1]:443",
+        "--tickets-broker-ca=ca",
+        "--tickets-image=i",
+    ];
+    assert!(resolve(&["--standalone", "d"]).unwrap().tickets.is_none());
+    let TicketsConfig { broker_ca, sidecar } =
+        resolve(&[&["--standalone", "d"], &flags[..]].concat()).unwrap().tickets.unwrap();
+    assert_eq!(broker_ca, PathBuf::from("ca"));
+    let [image, broker, broker_address] = ["i", "b.n.svc", "[fd00::1]:443"].map(str::to_owned);
+    assert_eq!(sidecar, Sidecar { image, broker, broker_address, broker_ca: String::new() });
+    for some in 1..(1 << flags.len()) - 1 {
+        let some: Vec<_> =
+            flags.iter().enumerate().filter(|(at, _)| some & (1 << at) != 0).map(|(_, flag)| *flag).collect();
+        let error = Args::read([&["gmsa-webhook"], &some[..]].concat()).unwrap_err().to_string();
+        assert!(error.contains("the following required arguments were not provided"), "{some:?}: {error}");
+    }
+}
+
 /// A command and all below it, each by its words.
 fn commands(this: &clap::Command, words: &str, found: &mut Vec<(String, clap::Command)>) {
     found.push((words.trim().to_owned(), this.clone()));

@@ -68,7 +68,7 @@ labels! {
         reason: &'static str = [&AllowReason::ALL.map(AllowReason::as_str)[..], &Denial::RULES.map(|rule| rule.id)].concat()
     } => counts_a_refusal
     PathLabel { path: &'static str = Webhook::ALL.map(Webhook::as_str) }
-    // Those of the server's `Refusal`.
+    // Those of the server's `HttpRefusal`.
     CodeLabel { code: u16 = [400, 404, 405, 408, 413, 415, 503] }
     LookupLabels { source: &'static str = Source::ALL.map(Source::as_str), outcome: &'static str = SpecFact::OUTCOMES }
     AccessLabels { source: &'static str = Source::ALL.map(Source::as_str), outcome: &'static str = UseFact::OUTCOMES }
@@ -86,7 +86,8 @@ fn counts_a_refusal(of: &ReviewLabels) -> bool {
     let webhooks = if is_wrong_spec { &[Webhook::ValidateCredspec][..] } else { &[Webhook::Mutate, Webhook::Validate] };
     let is_change = [Operation::Create, Operation::Update].map(operation).contains(&of.operation);
     let is_denial = Denial::RULES.iter().any(|rule| rule.id == of.reason);
-    let is_failure = [rules::SPEC_UNREADABLE.id, rules::AUTHORIZATION_FAILED.id].contains(&of.reason);
+    let is_failure =
+        [rules::SPEC_UNREADABLE.id, rules::AUTHORIZATION_FAILED.id, rules::TICKETS_UNAVAILABLE.id].contains(&of.reason);
     let outcomes = match (is_failure, is_wrong_spec) {
         (true, _) => &[ReviewOutcome::Error][..],
         (false, true) => &[ReviewOutcome::Denied],

@@ -7,13 +7,13 @@ use std::time::Duration;
 use gmsa_edge::duration::go_duration;
 use tokio::time::{Instant, timeout_at};
 
-use super::refusal::Refusal;
+use super::refusal::HttpRefusal;
 
 /// What a webhook call may take where the request has no `timeout`: the API server's default.
 pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The least and the most that the API server lets a webhook call take. A shorter time is no API server's, and would only end
-/// calls to the API server before they can be answered.
+/// The API server's shortest and longest time-out for a webhook call. A shorter time does not come from an API server, and would only
+/// end calls to the API server before they can be answered.
 pub(crate) const MIN_TIMEOUT: Duration = Duration::from_secs(1);
 /// See [`MIN_TIMEOUT`].
 pub(crate) const MAX_TIMEOUT: Duration = Duration::from_secs(30);
@@ -22,20 +22,20 @@ pub(crate) const MAX_TIMEOUT: Duration = Duration::from_secs(30);
 ///
 /// # Errors
 /// Where the query has a `timeout` that is not a Go duration (`10s`, `1m30s`, `500ms`) above 0.
-pub(super) fn time_allowed(query: Option<&str>) -> Result<Duration, Refusal> {
+pub(super) fn time_allowed(query: Option<&str>) -> Result<Duration, HttpRefusal> {
     let given = query.unwrap_or_default().split('&').find_map(|pair| pair.strip_prefix("timeout="));
     let timeout = match given {
         None => DEFAULT_TIMEOUT,
         Some(text) => {
             let timeout = go_duration(text).filter(|timeout| !timeout.is_zero());
-            timeout.ok_or(Refusal::INVALID_TIMEOUT)?.clamp(MIN_TIMEOUT, MAX_TIMEOUT)
+            timeout.ok_or(HttpRefusal::INVALID_TIMEOUT)?.clamp(MIN_TIMEOUT, MAX_TIMEOUT)
         }
     };
     let margin = (timeout / 10).min(Duration::from_millis(500));
     Ok(timeout.saturating_sub(margin))
 }
 
-/// Waits until `deadline`; `None` where the future is not ready by then. One that is ready at once is in time, even
+/// Waits until `deadline`; `None` if the future is not ready by then. A future that is ready at once is in time, even
 /// after the deadline: [`timeout_at`] polls the future first.
 pub async fn before<T>(deadline: Instant, future: impl Future<Output = T>) -> Option<T> {
     timeout_at(deadline, future).await.ok()
@@ -64,7 +64,7 @@ mod tests {
             (Some("timeout=1.2.3s"), None),
             (Some("timeout=99999999999999999999999h"), None),
         ] {
-            let expected = expected.map(Duration::from_millis).ok_or(Refusal::INVALID_TIMEOUT);
+            let expected = expected.map(Duration::from_millis).ok_or(HttpRefusal::INVALID_TIMEOUT);
             assert_eq!(time_allowed(query), expected, "{query:?}");
         }
     }

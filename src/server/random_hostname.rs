@@ -9,7 +9,7 @@ pub(super) fn random_hostname() -> Option<String> {
         tracing::error!(%error, "no randomness for a host name");
         return None;
     }
-    // There are fewer than 2^78 names: of 128 random bits, none is more likely than another by more than one part in 2^50.
+    // There are fewer than 2^78 names: with 128 random bits, their probabilities differ by less than one part in 2^50.
     let mut random = u128::from_ne_bytes(bytes);
     let mut name = String::with_capacity(15);
     for choices in std::iter::once(26).chain([36; 14]) {

@@ -13,9 +13,9 @@ use crate::limits::MAX_BODY;
 
 /// The status code and the line of text of an answer that is not an AdmissionReview.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Refusal(pub StatusCode, pub Cow<'static, str>);
+pub(super) struct HttpRefusal(pub StatusCode, pub Cow<'static, str>);
 
-impl Refusal {
+impl HttpRefusal {
     pub const NOT_JSON: Self =
         Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the content type must be application/json");
     pub const SLOW_BODY: Self = Self::new(StatusCode::REQUEST_TIMEOUT, "the body did not arrive within the time limit");
@@ -44,7 +44,7 @@ impl Refusal {
     }
 }
 
-impl From<BodyError> for Refusal {
+impl From<BodyError> for HttpRefusal {
     fn from(error: BodyError) -> Self {
         match error {
             BodyError::Cut(cause) => {
@@ -58,7 +58,7 @@ impl From<BodyError> for Refusal {
     }
 }
 
-impl From<ParseError> for Refusal {
+impl From<ParseError> for HttpRefusal {
     fn from(error: ParseError) -> Self {
         Self(StatusCode::BAD_REQUEST, error.to_string().into())
     }
@@ -75,13 +75,13 @@ mod tests {
     #[test]
     fn every_code_is_counted_from_the_start() {
         let refusals = [
-            Refusal::no_such_path(""),
-            Refusal::wrong_method(&Method::GET, ""),
-            Refusal::NOT_JSON,
+            HttpRefusal::no_such_path(""),
+            HttpRefusal::wrong_method(&Method::GET, ""),
+            HttpRefusal::NOT_JSON,
             BodyError::TooLarge.into(),
-            Refusal::SLOW_BODY,
+            HttpRefusal::SLOW_BODY,
             ParseError::Uid.into(),
-            Refusal::BUSY,
+            HttpRefusal::BUSY,
         ];
         let shown = scrape(&Metrics::new().1).unwrap();
         for refusal in refusals {

@@ -6,13 +6,13 @@ use gmsa_cluster::{authorizer::Authorizer, resolver::Resolver};
 use gmsa_core::{
     admission::{
         Decision, Enforcement, Fact, Failure, FailureKind, Known, Question, Review, Settings, Source, SpecFact, Step,
-        UseFact, Verdict, Webhook, pod::Pod,
+        TicketSettings, UseFact, Verdict, Webhook, pod::Pod,
     },
     credspec::SpecName,
     quote::{MESSAGE, shorten},
 };
 use gmsa_edge::telemetry::{cut, cut_message, otlp};
-use tokio::time::Instant;
+use tokio::{sync::watch, time::Instant};
 use tracing::{Instrument as _, Level, Span};
 
 use super::{random_hostname::random_hostname, threads::Thread};
@@ -43,6 +43,8 @@ pub struct Reviewer {
     pub enforcement: Enforcement,
     /// The namespaces whose pods are always admitted with a warning, despite `enforcement`.
     pub warn_namespaces: Arc<BTreeSet<String>>,
+    /// Whether Linux pods get tickets, as it is at the moment.
+    pub tickets: watch::Receiver<TicketSettings>,
     /// Counts the reviews, and what the resolver and the authorizer answer.
     pub metrics: Metrics,
 }
@@ -83,7 +85,8 @@ impl Reviewer {
         let asks = || review.object.as_ref().is_some_and(Pod::asks_for_random_hostname);
         let takes_hostname = webhook == Webhook::Mutate && (self.random_hostname || asks());
         let hostname = takes_hostname.then(random_hostname).flatten();
-        Settings { enforcement, strict_credential_specs: self.strict_credential_specs, hostname }
+        let (strict_credential_specs, tickets) = (self.strict_credential_specs, self.tickets.borrow().clone());
+        Settings { enforcement, strict_credential_specs, hostname, tickets }
     }
 
     fn look_ups(&self, webhook: Webhook, enforcement: Enforcement, deadline: Instant) -> LookUps<'_> {

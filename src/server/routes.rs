@@ -28,7 +28,7 @@ use tracing::{Instrument as _, Span, field::Empty};
 
 use super::{
     deadline::{before, time_allowed},
-    refusal::Refusal,
+    refusal::HttpRefusal,
     reviewer::Reviewer,
     threads::Thread,
 };
@@ -37,7 +37,7 @@ use crate::{
     limits::{BODY_TIMEOUT, Limits, MAX_BODY},
 };
 
-/// The lines about requests that are no review to decide.
+/// The log lines about refused requests.
 static REFUSED: LogLimit = LogLimit::new("request refused");
 
 /// The lines about clients, which [`summarize_log`](gmsa_edge::server::summarize_log) counts.
@@ -73,11 +73,11 @@ pub fn router(reviewer: Reviewer, limits: &Limits, large_memory: Arc<Semaphore>)
         .route("/info", get(async || Json(serde_json::json!({ "version": env!("CARGO_PKG_VERSION") }))))
         .fallback(async |State(shared): State<Arc<Shared>>, uri: Uri, body: Body| {
             linger(body).await;
-            shared.refuse(Refusal::no_such_path(uri.path()))
+            shared.refuse(HttpRefusal::no_such_path(uri.path()))
         })
         .method_not_allowed_fallback(async |State(shared): State<Arc<Shared>>, method: Method, uri: Uri, body: Body| {
             linger(body).await;
-            shared.refuse(Refusal::wrong_method(&method, uri.path()))
+            shared.refuse(HttpRefusal::wrong_method(&method, uri.path()))
         })
         .with_state(Arc::new(shared))
 }
@@ -96,25 +96,25 @@ impl Shared {
             let content_type = request.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
             let media_type = content_type.and_then(|value| value.split(';').next()).unwrap_or_default();
             if !media_type.trim().eq_ignore_ascii_case("application/json") {
-                return Err(Refusal::NOT_JSON);
+                return Err(HttpRefusal::NOT_JSON);
             }
             let read = before(
                 deadline.min(started + BODY_TIMEOUT),
                 body::read(&mut body, MAX_BODY, Some(&self.large_memory), with_parsing),
             );
-            let body = read.await.ok_or(Refusal::SLOW_BODY)??;
+            let body = read.await.ok_or(HttpRefusal::SLOW_BODY)??;
             // A review is in flight when it is complete: clients that are slow to send one do not exclude others. From here on its
             // connection does not make room for another one.
             let _busy = request.extensions.get::<Arc<Place>>().map(Place::busy);
             let permit = before(deadline.min(Instant::now() + WAIT_TIMEOUT), self.reviews.acquire()).await;
-            let _permit = permit.and_then(Result::ok).ok_or(Refusal::BUSY)?;
+            let _permit = permit.and_then(Result::ok).ok_or(HttpRefusal::BUSY)?;
             let _in_flight = self.reviewer.metrics.review_in_flight();
             let thread = if body.permits.is_some() { &self.blocking } else { &Thread::Serving };
             let parse = move || Ok::<_, ParseError>((Review::parse(&body.bytes, webhook)?, parsed(body)));
-            let (review, kept) = thread.run(deadline, parse).await.ok_or(Refusal::BUSY)??;
+            let (review, kept) = thread.run(deadline, parse).await.ok_or(HttpRefusal::BUSY)??;
             let review = Arc::new(review);
             let decided = self.reviewer.decide(webhook, &review, thread, started, deadline).await;
-            let (_, answer) = decided.ok_or(Refusal::BUSY)?;
+            let (_, answer) = decided.ok_or(HttpRefusal::BUSY)?;
             drop((review, kept));
             Ok(Bytes::from_owner(Held::new(answer, &self.large_memory)?))
         };
@@ -126,13 +126,13 @@ impl Shared {
             Err(refusal) => refusal,
         };
         // A body that is too slow does not end soon.
-        if refusal != Refusal::SLOW_BODY {
+        if refusal != HttpRefusal::SLOW_BODY {
             linger(body).await;
         }
         span.in_scope(|| self.refuse(refusal))
     }
 
-    fn refuse(&self, Refusal(status, message): Refusal) -> Response {
+    fn refuse(&self, HttpRefusal(status, message): HttpRefusal) -> Response {
         if REFUSED.admit() {
             tracing::info!(code = status.as_u16(), cause = cut_message(&message), "request refused");
         }
@@ -152,7 +152,7 @@ fn with_parsing(bytes: usize) -> usize {
     bytes / 2 * 5
 }
 
-/// Drops the bytes of a body. What was parsed of it, which is no larger, has permits until what is returned is dropped.
+/// Drops the bytes of a body. The parsed review, which is never larger, has permits until the returned value is dropped.
 fn parsed(body: Held) -> Option<OwnedSemaphorePermit> {
     let mut permits = body.permits?;
     let excess = permits.num_permits().saturating_sub(body.bytes.len());

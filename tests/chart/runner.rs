@@ -18,7 +18,7 @@ use crate::{
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// What the expressions of the workflow are. One that is not among them fails the walk.
+/// What the expressions of the workflow are. An unknown expression fails the walk.
 const CONTEXT: [(&str, &str); 4] = [
     ("vars.REGISTRY", "registry.example.com/gmsa"),
     ("github.server_url", "https://git.example.com"),

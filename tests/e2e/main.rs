@@ -44,6 +44,7 @@ mod random;
 mod roles;
 mod slots;
 mod soak;
+mod tickets;
 mod world;
 
 /// Far more than a whole run takes: machines are busy at times.
@@ -73,6 +74,8 @@ const SCENARIOS: &[Scenario] = scenarios![
     slots::ephemeral_container_expanded_and_authorized,
     slots::ephemeral_container_refused_where_not_authorized,
     slots::use_granted_a_second_ago,
+    tickets::linux_pods_are_taken_with_the_sidecar,
+    tickets::a_token_for_tickets_is_authorized_and_cannot_change,
     change::spec_created_used_and_changed,
     outage::api_server_restarted,
     certificates::rotation_while_everything_restarts,

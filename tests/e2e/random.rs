@@ -240,7 +240,7 @@ async fn one(world: &World, seed: u64, number: u64) -> (Trial, Result) {
 }
 
 async fn created_pod(world: &World, trial: Trial, dice: &mut Dice, name: &str) -> Result {
-    // One that is changed later should be stored: it has few slots.
+    // A pod that is changed later should be stored: it has few slots.
     let wanted = match trial {
         Trial::Ephemeral => pod(name, dice.pick(&[USER, USER, VISITOR]), &json!({})),
         _ => dice.pod(name, true),

@@ -4,7 +4,7 @@
 use std::{path::Path, time::SystemTime};
 
 use gmsa_edge::tls::issue::{Ca, Issued};
-use gmsa_test_support::credential_spec;
+use gmsa_test_support::{credential_spec, golden::sidecar_flags};
 use serde_json::{Value, json};
 
 use crate::{
@@ -53,6 +53,7 @@ impl World {
         let account = Account { name: "gmsa-webhook", verbs: &["get", "list", "watch"] };
         let kubeconfig = account.create(&control_plane).await;
         let flags = certificate_flags(&control_plane.folder().join("gmsa-webhook"), &certificate);
+        let flags = [&flags[..], &sidecar_flags()].concat();
         let webhook = Webhook::start(BINARY, control_plane.folder(), "gmsa-webhook", &kubeconfig, &flags, 0).await;
         let world = Self { webhook, control_plane, certificate, ca };
         let port = world.webhook.address.port();
@@ -99,7 +100,7 @@ pub async fn register(client: &Client, name: &str, port: u16, ca_pem: &str, name
         "spec": {"type": "ExternalName", "externalName": "localhost"},
     });
     client.create(&format!("/api/v1/namespaces/{SERVICE}/services"), &service).await.unwrap();
-    // Of a Service with an external name the API server takes the port from here.
+    // For a Service with an external name the API server takes the port from here.
     let location = |path: &str| json!({"service": {"name": name, "namespace": SERVICE, "port": port, "path": path}});
     Registration { name, location: &location, ca_pem, namespaces }.create(client).await;
 }

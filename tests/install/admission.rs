@@ -50,6 +50,87 @@ fn a_webhook_that_is_down_blocks_nothing_but_pods_that_use_gmsa() {
     invalid_pods(&cluster);
 }
 
+/// What makes the chart know of tickets, and render for them.
+const TICKETS: &str = "tickets.enabled=true,tickets.broker.address=10.0.0.1:443,tickets.broker.caConfigMap=ca";
+
+/// Linux pods that want tickets are sent where these are enabled, and there alone; each pod to the webhooks that have something to do for it.
+#[test]
+fn a_webhook_that_is_down_blocks_pods_that_want_tickets_only_where_these_are_enabled() {
+    let cluster = Cluster::start();
+    if cluster.lacks(Feature::MatchConditions) {
+        return;
+    }
+    cluster.define(CRD);
+    cluster.create_namespace(NAMESPACE);
+    cluster.create_namespace("windows");
+    for with in [None, Some(TICKETS)] {
+        let more: &[&str] = with.as_ref().map_or(&[], |values| &["--set", values]);
+        let render = |template| cluster.template(["-n", "windows", "-s", template].iter().chain(more).copied());
+        let mutating = render("templates/mutatingwebhook.yaml");
+        let (first, last) = mutating.rsplit_once("---\n").unwrap();
+        let is_on = with.is_some();
+        wanting_tickets(&cluster, (first, FIRST, "mutate"), |asks, _, _| is_on && asks);
+        wanting_tickets(&cluster, (last, LAST, "mutate"), |asks, has_sidecar, _| is_on && asks && !has_sidecar);
+        let validating = render("templates/validatingwebhook.yaml");
+        wanting_tickets(&cluster, (&validating, FIRST, "validate"), |_, _, has_token| is_on && has_token);
+        // A workload is never blocked, and the annotation is a warning where tickets are not enabled.
+        cluster.apply(&validating);
+        cluster.until("the configuration is in force", || {
+            creation(&cluster, &pod("p", "pod", Options::Name, "webapp1")).is_some()
+        });
+        let before = passed_unasked(&cluster);
+        for (asks, has_token) in [(false, false), (true, false), (false, true)] {
+            let template = linux(asks, false, has_token);
+            let labels = json!({"app": "w"});
+            let metadata = json!({"labels": labels, "annotations": template["metadata"]["annotations"]});
+            let template = json!({"metadata": metadata, "spec": template["spec"]});
+            let spec = json!({"selector": {"matchLabels": labels}, "template": template});
+            let metadata = json!({"name": "w", "namespace": NAMESPACE});
+            let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec});
+            assert_eq!(creation(&cluster, &deployment), None);
+        }
+        assert_eq!(passed_unasked(&cluster) - before, 1 + u64::from(is_on));
+        cluster.prints("delete validatingwebhookconfiguration gmsa");
+    }
+}
+
+/// A Linux pod that asks for tickets, has the sidecar, has a token for them.
+fn linux(asks: bool, has_sidecar: bool, has_token: bool) -> Value {
+    let audience = if has_token { "gmsa-tickets/webapp1" } else { "gmsa-ticket" };
+    let token = json!({"serviceAccountToken": {"audience": audience, "path": "token"}});
+    let volume = json!({"name": "token", "projected": {"sources": [{"configMap": {"name": "ca"}}, token]}});
+    let first = if has_sidecar { "gmsa-tickets" } else { "other" };
+    let container = |name: &str| json!({"name": name, "image": "i"});
+    let spec = json!({
+        "containers": [container("main")], "initContainers": [container(first)],
+        "volumes": [{"name": "folder", "emptyDir": {}}, volume],
+    });
+    let annotations = if asks { json!({"gmsa-webhook/tickets": "webapp1"}) } else { json!({"other": "webapp1"}) };
+    let metadata = json!({"name": "linux", "namespace": NAMESPACE, "annotations": annotations});
+    json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
+}
+
+/// Every kind of Linux pod, with this configuration alone: refused exactly where `expected`.
+fn wanting_tickets(
+    cluster: &Cluster,
+    (configuration, webhook, path): (&str, &str, &str),
+    expected: impl Fn(bool, bool, bool) -> bool,
+) {
+    cluster.apply(configuration);
+    cluster.until("the configuration is in force", || {
+        creation(cluster, &pod("p", "pod", Options::Name, "webapp1")).is_some_and(|said| said.contains(webhook))
+    });
+    for bits in 0..8 {
+        let [asks, has_sidecar, has_token] = [1, 2, 4].map(|bit| bits & bit != 0);
+        let case = format!("asks {asks}, sidecar {has_sidecar}, token {has_token}");
+        let said = creation(cluster, &linux(asks, has_sidecar, has_token));
+        assert_asked(said.as_deref(), expected(asks, has_sidecar, has_token), webhook, path, &case);
+    }
+    let kind = if path == "mutate" { "mutatingwebhookconfiguration" } else { "validatingwebhookconfiguration" };
+    let name = if webhook == LAST { "zz-gmsa" } else { "gmsa" };
+    cluster.prints(&format!("delete {kind} {name}"));
+}
+
 fn uses_gmsa(options: Options) -> bool {
     matches!(options, Options::Name | Options::Contents | Options::Both)
 }

@@ -78,7 +78,7 @@ impl<'c> Desk<'c> {
         Self { cluster, folder }
     }
 
-    /// One with the repository's folders.
+    /// A desk with the folders of the repository.
     pub fn in_repository(cluster: &'c Cluster) -> Self {
         let desk = Self::new(cluster);
         for name in ["charts", "deploy", "certs", "examples", "tests"] {

@@ -96,7 +96,7 @@ fn a_pod_may_inspect_its_own_certificate(cluster: &Cluster) {
 /// how each line of what the pod printed begins, and what helm said.
 fn test_the_release(release: &Release<'_>) -> (Vec<String>, Output) {
     let cluster = release.cluster;
-    // Of a test that was interrupted: helm takes it away before the next one.
+    // Left by an interrupted test: helm removes it before the next one.
     let uid = || cluster.kubectl("get pod gmsa-test -n windows -o jsonpath={.metadata.uid}");
     let before = uid().stdout;
     thread::scope(|scope| {

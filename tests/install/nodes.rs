@@ -35,7 +35,7 @@ pub fn run_pods(cluster: &Cluster, namespace: &str, node: &str, wanted: usize) {
 /// Puts the pods of a namespace that have no node on this one, and has them run there.
 pub fn run_new_pods(cluster: &Cluster, namespace: &str, node: &str) {
     let pods = cluster.list(&format!("pods -n {namespace}"));
-    // Of a network for documentation (RFC 5737). A Service has two pods of one address once.
+    // An address for documentation (RFC 5737). A Service has two pods of one address once.
     let is_free = |address: &String| !pods.iter().any(|pod| pod["status"]["podIP"] == *address);
     let addresses = (1..255).map(|number| format!("192.0.2.{number}")).filter(is_free);
     for (pod, address) in pods.iter().filter(|pod| pod["spec"]["nodeName"].is_null()).zip(addresses) {

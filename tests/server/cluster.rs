@@ -20,6 +20,7 @@ mod live;
 mod memory;
 mod setup;
 mod silence;
+mod tickets;
 mod watch;
 
 /// The collection of credential specs, as URLs name it.

@@ -8,7 +8,7 @@ use std::{
 };
 
 use gmsa_cluster::standalone::Standalone;
-use gmsa_core::admission::Enforcement;
+use gmsa_core::admission::{Enforcement, TicketSettings};
 use gmsa_edge::{
     metrics,
     server::Handshakes,
@@ -25,7 +25,7 @@ use gmsa_webhook::{
     server::{self, Reviewer, Sources},
 };
 use prometheus_client::registry::Registry;
-use tokio::{net::TcpStream, runtime::Handle, task::JoinHandle};
+use tokio::{net::TcpStream, runtime::Handle, sync::watch, task::JoinHandle};
 use tokio_rustls::client::TlsStream;
 use tokio_util::sync::CancellationToken;
 
@@ -61,6 +61,7 @@ pub fn reviewer(for_decisions: Sources, for_advice: Sources, metrics: Metrics) -
         strict_credential_specs: false,
         enforcement: Enforcement::Enforce,
         warn_namespaces: Arc::default(),
+        tickets: watch::channel(TicketSettings::Off).1,
         metrics,
     }
 }
@@ -82,7 +83,7 @@ pub struct Server {
 pub struct Setup {
     pub sources: Sources,
     pub limits: Limits,
-    /// Whose connections end when they are no longer trusted.
+    /// The clients: connections end when they are no longer trusted.
     pub clients: Option<Arc<ClientAuth>>,
     pub drain: Duration,
 }

@@ -28,6 +28,31 @@ Kubernetes 1.28 does not have.
   {{- include "gmsa-webhook.cel.usesGmsa" "pod.spec" | nindent 2 }})
 {{- end -}}
 
+{{/* Whether the metadata META have the annotation by which a Linux pod asks for tickets. It gives no right. */}}
+{{- define "gmsa-webhook.cel.asksForTickets" -}}
+(has({{ . }}.annotations) && 'gmsa-webhook/tickets' in {{ . }}.annotations)
+{{- end -}}
+
+{{/* A new pod that asks for tickets. */}}
+{{- define "gmsa-webhook.cel.asking" -}}
+request.operation == 'CREATE' && {{ include "gmsa-webhook.cel.asksForTickets" "object.metadata" }}
+{{- end -}}
+
+{{/* The same without the sidecar. */}}
+{{- define "gmsa-webhook.cel.uninjected" -}}
+{{ include "gmsa-webhook.cel.asking" . }}
+  && !(has(object.spec.initContainers) && object.spec.initContainers.exists(c, c.name == 'gmsa-tickets'))
+{{- end -}}
+
+{{/*
+Whether the pod spec SPEC has a token for tickets, injected or by hand. Without tickets.enabled these pods are not sent: the broker, which is the one to give tickets,
+asks for `use` itself.
+*/}}
+{{- define "gmsa-webhook.cel.hasTicketToken" -}}
+(has({{ . }}.volumes) && {{ . }}.volumes.exists(v, has(v.projected) && has(v.projected.sources) && v.projected.sources.exists(s,
+  has(s.serviceAccountToken) && has(s.serviceAccountToken.audience) && s.serviceAccountToken.audience.startsWith('gmsa-tickets/'))))
+{{- end -}}
+
 {{/* A pod with a name. */}}
 {{- define "gmsa-webhook.cel.named" -}}
 {{- include "gmsa-webhook.cel.slotWith" (dict "spec" "object.spec" "options" "has(OPTIONS.gmsaCredentialSpecName)") -}}
@@ -43,11 +68,15 @@ Kubernetes 1.28 does not have.
 request.operation == 'CREATE' || object.spec != oldObject.spec
 {{- end -}}
 
-{{/* A workload whose pods use GMSA: a CronJob has its pod template in a job template. */}}
+{{/* A workload whose pods use GMSA or ask for tickets, which is a warning where they are not enabled: a CronJob has its pod template in a job template. */}}
 {{- define "gmsa-webhook.cel.workload" -}}
 [has(object.spec.jobTemplate) ? object.spec.jobTemplate.spec : object.spec]
-  .exists(workload, has(workload.template) && [workload.template.spec].exists(spec,
-    {{- include "gmsa-webhook.cel.usesGmsa" "spec" | nindent 4 }}))
+  .exists(workload, has(workload.template) && ([workload.template.spec].exists(spec,
+    {{- include "gmsa-webhook.cel.usesGmsa" "spec" | nindent 4 }})
+    || has(workload.template.metadata) && {{ include "gmsa-webhook.cel.asksForTickets" "workload.template.metadata" }}
+    {{- if .Values.tickets.enabled }}
+    || {{ include "gmsa-webhook.cel.hasTicketToken" "workload.template.spec" }}
+    {{- end }}))
 {{- end -}}
 
 {{/* A workload without a controller: a Deployment, not its ReplicaSet. */}}

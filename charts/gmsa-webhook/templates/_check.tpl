@@ -3,7 +3,7 @@ What the schema cannot say, and what would be an outage or a wrong identity: val
 What the API server or an operator refuses at the same moment, without harm to running pods, is left to them. Every message begins with `values: NAME` and names the way out.
 */}}
 {{- define "gmsa-webhook.check" -}}
-{{- range list "Names" "Forms" "Pod" "Certificates" "Identity" "Namespaces" "Replicas" "Webhooks" "Admins" "Monitoring" -}}
+{{- range list "Names" "Forms" "Pod" "Certificates" "Identity" "Namespaces" "Replicas" "Webhooks" "Tickets" "Admins" "Monitoring" -}}
 {{- include (printf "gmsa-webhook.check%s" .) $ -}}
 {{- end -}}
 {{- end -}}
@@ -153,6 +153,22 @@ What the API server or an operator refuses at the same moment, without harm to r
   (list (and $strict (not $webhooks.credentialSpecs.enabled)) "webhooks.credentialSpecs.strict needs webhooks.credentialSpecs.enabled=true")
   (list (and $strict .Values.credential.enabled (not $hasConditions)) (printf "webhooks.credentialSpecs.strict and credential.enabled go together from Kubernetes 1.28 on, and this is %s: Helm creates the credential spec before the webhook can judge it. Create the credential spec yourself, or set webhooks.credentialSpecs.strict=false" $kubernetes))
 ) -}}
+{{- end -}}
+
+{{/* Tickets for Linux pods. */}}
+{{- define "gmsa-webhook.checkTickets" -}}
+{{- if .Values.tickets.enabled -}}
+{{- $broker := .Values.tickets.broker -}}
+{{- $kubernetes := .Capabilities.KubeVersion.Version -}}
+{{- include "gmsa-webhook.refuse" (list
+  (list (semverCompare "<1.29-0" $kubernetes) (printf "tickets.enabled needs Kubernetes 1.29 or later, and this is %s: set tickets.enabled=false" $kubernetes))
+  (list (not (regexMatch "^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$" $broker.name)) (printf "tickets.broker.name %q is not a DNS name, such as gmsa-tickets.gmsa-tickets.svc" $broker.name))
+  (list (not (regexMatch "^([0-9.]+|\\[[0-9A-Fa-f:]+\\]):[0-9]+$" $broker.address)) (printf "tickets.broker.address %q is not an IP address and a port, such as 10.96.0.20:443: take them from kubectl get service -n gmsa-tickets gmsa-tickets" $broker.address))
+  (list (eq (empty $broker.ca) (empty $broker.caConfigMap)) "tickets.broker: set ca or caConfigMap, and only one of them")
+  (list (and $broker.ca (not (contains "-----BEGIN CERTIFICATE-----" $broker.ca))) "tickets.broker.ca holds no certificate: it must be CA certificates in PEM")
+  (list (contains "PRIVATE KEY" $broker.ca) "tickets.broker.ca holds a private key: give the certificates alone")
+) -}}
+{{- end -}}
 {{- end -}}
 
 {{/* Administrators who may change what static policies protect: named users and groups, never groups that hold everybody. */}}

@@ -120,12 +120,17 @@ imagePullSecrets:
 {{- end -}}
 
 {{- define "gmsa-webhook.image" -}}
-{{- $repository := .Values.image.repository -}}
-{{- if and .Values.global.imageRegistry (not (include "gmsa-webhook.mirror" .)) -}}
+{{ include "gmsa-webhook.imageOf" (dict "root" . "image" .Values.image) }}
+{{- end -}}
+
+{{/* Takes a dict: "root" CONTEXT, "image" with repository, tag and digest. */}}
+{{- define "gmsa-webhook.imageOf" -}}
+{{- $repository := .image.repository -}}
+{{- if and .root.Values.global.imageRegistry (not (include "gmsa-webhook.mirror" .root)) -}}
 {{- $repository = regexReplaceAll "^(localhost|[^/]*[.:][^/]*)/" $repository "" -}}
 {{- end -}}
-{{- with include "gmsa-webhook.registry" . }}{{ . }}/{{ end }}{{ $repository -}}
-{{- if .Values.image.digest }}@{{ .Values.image.digest }}{{ else }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{ end -}}
+{{- with include "gmsa-webhook.registry" .root }}{{ . }}/{{ end }}{{ $repository -}}
+{{- if .image.digest }}@{{ .image.digest }}{{ else }}:{{ .image.tag | default .root.Chart.AppVersion }}{{ end -}}
 {{- end -}}
 
 {{/* Where the certificate comes from: self-managed, cert-manager or secret. */}}

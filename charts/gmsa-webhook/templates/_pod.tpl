@@ -31,6 +31,12 @@ The longer parts of the pod: arguments, environment, volumes, spread. The result
 {{- if .Values.webhooks.credentialSpecs.strict }}
 - --strict-credential-specs
 {{- end }}
+{{- if .Values.tickets.enabled }}
+- {{ printf "--tickets-broker=%s" .Values.tickets.broker.name | toYaml }}
+- {{ printf "--tickets-broker-address=%s" .Values.tickets.broker.address | toYaml }}
+- --tickets-broker-ca=/tickets-ca/ca.crt
+- {{ printf "--tickets-image=%s" (include "gmsa-webhook.imageOf" (dict "root" . "image" .Values.tickets.image)) | toYaml }}
+{{- end }}
 {{- if .Values.clientCa.configMapName }}
 - {{ printf "--client-ca=/client-ca/%s" .Values.clientCa.key | toYaml }}
 {{- range .Values.clientCa.names }}
@@ -70,6 +76,11 @@ The longer parts of the pod: arguments, environment, volumes, spread. The result
 {{- end }}
 {{- end -}}
 
+{{/* The ConfigMap with the CAs of the broker. */}}
+{{- define "gmsa-webhook.ticketsCa" -}}
+{{ .Values.tickets.broker.caConfigMap | default (printf "%s-tickets-ca" (include "gmsa-webhook.fullname" .)) }}
+{{- end -}}
+
 {{- define "gmsa-webhook.volumes" -}}
 {{- if ne (include "gmsa-webhook.mode" .) "self-managed" }}
 - name: tls
@@ -90,6 +101,11 @@ The longer parts of the pod: arguments, environment, volumes, spread. The result
   configMap:
     name: {{ .Values.clientCa.configMapName | toYaml }}
 {{- end }}
+{{- if .Values.tickets.enabled }}
+- name: tickets-ca
+  configMap:
+    name: {{ include "gmsa-webhook.ticketsCa" . | toYaml }}
+{{- end }}
 {{- with .Values.extraVolumes }}
 {{ toYaml . }}
 {{- end }}
@@ -104,6 +120,11 @@ The longer parts of the pod: arguments, environment, volumes, spread. The result
 {{- if .Values.clientCa.configMapName }}
 - name: client-ca
   mountPath: /client-ca
+  readOnly: true
+{{- end }}
+{{- if .Values.tickets.enabled }}
+- name: tickets-ca
+  mountPath: /tickets-ca
   readOnly: true
 {{- end }}
 {{- with .Values.extraVolumeMounts }}

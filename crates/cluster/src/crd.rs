@@ -16,7 +16,7 @@ pub fn own_revision() -> u32 {
     annotation.and_then(|revision| revision.trim_matches('"').parse().ok()).expect("the CRD has a revision")
 }
 
-/// The revision of a CRD. One without the annotation is older than any with it.
+/// The revision of a CRD. A CRD without the annotation is older than any with it.
 pub fn revision(crd: &ObjectMeta) -> u32 {
     let revision = crd.annotations.as_ref().and_then(|annotations| annotations.get(ANNOTATION));
     revision.and_then(|revision| revision.parse().ok()).unwrap_or(0)

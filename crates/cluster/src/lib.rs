@@ -8,6 +8,7 @@ pub mod apiserver;
 pub mod authorizer;
 pub mod body;
 pub mod crd;
+pub mod kubernetes_version;
 pub mod manifests;
 pub mod probe;
 pub mod resolver;

@@ -16,8 +16,9 @@
 //! | `claims` | what the slots ask for, before anything is looked up |
 //! | `warning`, `advice` | lines that `kubectl` shows; those about a pod that uses GMSA |
 //! | `preconditions` | what must hold before the slots of a pod are checked: the kind, the number of slots and of names |
-//! | `mutate` | `/mutate`: names become contents |
-//! | `validate` | `/validate`: names are authorised, contents are compared |
+//! | `tickets` | what a Linux pod needs for tickets |
+//! | `mutate` | `/mutate`: names become contents, Linux pods get the sidecar |
+//! | `validate` | `/validate`: names and tokens are authorised, contents are compared |
 //! | `validate_workload` | `/validate-workload`: what will happen to the pods |
 //! | `validate_credspec` | `/validate-credspec`: what the linter finds |
 //! | `decision` | which of them decides, and what becomes of its denials |
@@ -39,6 +40,7 @@ mod preconditions;
 pub mod review;
 mod service_account;
 mod step;
+mod tickets;
 mod validate;
 mod validate_credspec;
 mod validate_workload;
@@ -55,6 +57,7 @@ pub use patch::Patch;
 pub use review::Review;
 pub use service_account::ServiceAccount;
 pub use step::{Fact, Freshness, Question, Step, Undecided};
+pub use tickets::{Sidecar, TicketSettings};
 pub use webhook::{Enforcement, Settings, Webhook};
 
 /// The most distinct credential specs that one pod may name.

@@ -14,10 +14,11 @@ use allocation_counter::{AllocationInfo, measure};
 use gmsa_core::{
     admission::{
         Decision, Enforcement, Fact, Failure, Known, MAX_PATCH_BYTES, MAX_SPECS_PER_POD, MOST_BYTES_TO_ANSWER,
-        Question, Review, Settings, Source, SpecFact, UseFact, Webhook, review::most_bytes_to_parse,
+        Question, Review, Settings, Source, SpecFact, TicketSettings, UseFact, Webhook, review::most_bytes_to_parse,
     },
     credspec::Contents,
 };
+use gmsa_test_support::golden::sidecar;
 use proptest::{
     collection::{btree_map, vec},
     prelude::*,
@@ -236,7 +237,7 @@ fn the_largest_bodies_are_parsed_within_one_and_a_half_times_their_size() {
 #[test]
 fn the_largest_answer_is_written_in_bounded_memory() {
     let webhook = WEBHOOKS[0];
-    // Of patches that are filled by few and by many operations, the largest that fit.
+    // The largest patches that fit, filled by few and by many operations.
     for (slots, bytes) in [(1, 2_096_900), (31, 67_000), (999, 1_950)] {
         let review = created(webhook, POD, &list(&slot(&json!({"gmsaCredentialSpecName": "s"})), slots));
         let known = contents(&json!({"k": "x".repeat(bytes)}));
@@ -281,7 +282,8 @@ fn cost(webhook: (Webhook, &str), object: &str, filling: &str) -> AllocationInfo
     measure(|| {
         let Ok(review) = Review::parse(body.as_bytes(), webhook).map(Arc::new) else { return };
         for enforcement in [Enforcement::Enforce, Enforcement::Warn] {
-            let settings = Settings { enforcement, strict_credential_specs: true, hostname: Some("h".to_owned()) };
+            let (hostname, tickets) = (Some("h".to_owned()), TicketSettings::On(Arc::new(sidecar())));
+            let settings = Settings { enforcement, strict_credential_specs: true, hostname, tickets };
             let (source, mut asked) = (Source::Api, 0);
             let fact = UseFact::Failed(Failure::new("c"));
             let decision = Decision::begin(Arc::clone(&review), webhook, settings).answered_by(|question| {

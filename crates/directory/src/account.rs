@@ -99,6 +99,11 @@ pub(crate) fn expiry(time: i64) -> Option<UtcDateTime> {
     Some(time).filter(|time| !matches!(*time, 0 | i64::MAX)).and_then(time_of_file)
 }
 
+/// Whether a security descriptor is the text for people that `ldbsearch` prints (SDDL), which says less than the value.
+fn is_printed(descriptor: &[u8]) -> bool {
+    [b"O:", b"G:", b"D:"].into_iter().any(|start| descriptor.starts_with(start))
+}
+
 /// The root key of `msDS-ManagedPasswordId`, an envelope without its keys ([MS-GKDI] 2.2.4).
 fn root_key(envelope: &[u8]) -> Option<Guid> {
     const MAGIC: &[u8] = b"KDSK";
@@ -169,7 +174,8 @@ impl Account {
                 .or(entry.texts("objectClass").last())
                 .map(str::to_owned),
             enabled: control.map(|control| control & DISABLED == 0),
-            retrieval: (is_managed && shown(MEMBERSHIP)).then(|| listed(entry.value(MEMBERSHIP))),
+            retrieval: (is_managed && shown(MEMBERSHIP) && !entry.value(MEMBERSHIP).is_some_and(is_printed))
+                .then(|| listed(entry.value(MEMBERSHIP))),
             service_principals: shown("servicePrincipalName").then(services),
             encryption: shown("msDS-SupportedEncryptionTypes").then(|| encryption.unwrap_or_default()),
             control,

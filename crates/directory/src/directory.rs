@@ -47,14 +47,14 @@ enum Backend {
 }
 
 struct Live {
-    way: Way,
+    dialer: Dialer,
     connection: LdapConnection,
     /// By the DNS names of their domains.
     others: BTreeMap<String, LdapConnection>,
 }
 
-/// How controllers are reached, and what all that may cost.
-struct Way {
+/// How to reach controllers, within a budget.
+struct Dialer {
     access: Access,
     tls: Arc<ClientConfig>,
     budget: Arc<Budget>,
@@ -68,10 +68,10 @@ impl Directory {
     pub async fn connect(access: Access) -> Result<Self, Error> {
         let mut access = access;
         let (tls, budget) = (trust(access.authority.as_deref())?, Arc::new(std::mem::take(&mut access.budget)));
-        let way = Way { access, tls, budget: Arc::clone(&budget) };
-        let mut connection = match &way.access.address {
-            Address::Controller(controller) => way.bound(way.open(controller).await?).await?,
-            Address::Domain(domain) => way.to_domain(domain).await?,
+        let dialer = Dialer { access, tls, budget: Arc::clone(&budget) };
+        let mut connection = match &dialer.access.address {
+            Address::Controller(controller) => dialer.bound(dialer.open(controller).await?).await?,
+            Address::Domain(domain) => dialer.to_domain(domain).await?,
         };
         let address = connection.address().to_owned();
         let root = connection.search(&ROOT).await?.pop().unwrap_or_default();
@@ -79,7 +79,7 @@ impl Directory {
         let partitions = format!("CN=Partitions,{configuration}");
         let references = connection.search_with(&Forest::search(&partitions), true).await?;
         let forest = Some(Forest::of(&address, configuration, &references, &[], Some(facts))?);
-        let live = Live { way, connection, others: BTreeMap::new() };
+        let live = Live { dialer, connection, others: BTreeMap::new() };
         Ok(Self { backend: Backend::Live(Box::new(live)), budget, forest })
     }
 
@@ -202,14 +202,14 @@ impl Live {
         let Some(other) = other else { return Ok(&mut self.connection) };
         let dns = &other.domain.dns;
         if !self.others.contains_key(dns) {
-            let connection = self.way.to_domain(dns).await?;
+            let connection = self.dialer.to_domain(dns).await?;
             self.others.insert(dns.clone(), connection);
         }
         Ok(self.others.get_mut(dns).unwrap_or(&mut self.connection))
     }
 }
 
-impl Way {
+impl Dialer {
     /// A connection to the first reachable controller of a domain whose certificate has the name of the domain. The template Kerberos
     /// Authentication adds that name. Any host of a domain can have a certificate for its own name, and the DNS can be forged.
     async fn to_domain(&self, domain: &str) -> Result<LdapConnection, Error> {

@@ -6,12 +6,14 @@ use serde_json::{Map, Value};
 
 /// The objects of a text, as JSON: one, or a list of them. `None` if the text is in another format.
 pub fn to_json(text: &str) -> Option<Value> {
-    let text = text.trim_start_matches('\u{feff}').trim();
-    if let Ok(value) = serde_json::from_str(text) {
-        return Some(value);
-    }
-    let lines: Vec<&str> = text.lines().map(str::trim_end).filter(|line| !is_prompt(line)).collect();
-    let objects = json_between(&lines).or_else(|| csv(&lines)).or_else(|| list(&lines)).or_else(|| table(&lines))?;
+    // Web pages and word processors keep columns together by other spaces.
+    let text = text.trim_start_matches('\u{feff}').replace('\u{a0}', " ");
+    let text = text.trim();
+    // As a mail quotes it.
+    let unquoted = |line| str::strip_prefix(line, "> ").unwrap_or(line);
+    let lines: Vec<&str> = text.lines().map(unquoted).map(str::trim_end).filter(|line| !is_prompt(line)).collect();
+    let objects = json(text).or_else(|| json_between(&lines)).or_else(|| csv(&lines));
+    let objects = objects.or_else(|| list(&lines)).or_else(|| table(&lines))?;
     Some(match <[Value; 1]>::try_from(objects) {
         Ok([one]) => one,
         Err(objects) => Value::Array(objects),
@@ -29,26 +31,40 @@ fn json_between(lines: &[&str]) -> Option<Vec<Value>> {
     let starts = |line: &&str| line.trim_start().starts_with(['{', '[']);
     let ends = |line: &&str| line.trim_end().ends_with(['}', ']']);
     let (first, last) = (lines.iter().position(starts)?, lines.iter().rposition(ends)?);
-    let value = serde_json::from_str(&lines.get(first..=last)?.join("\n")).ok()?;
-    Some(match value {
+    json(&lines.get(first..=last)?.join("\n"))
+}
+
+fn json(text: &str) -> Option<Vec<Value>> {
+    Some(match serde_json::from_str(text).ok()? {
         Value::Array(objects) => objects,
         one => vec![one],
     })
 }
 
-/// The output of `ConvertTo-Csv` and `Export-Csv`: a head of quoted names, then a line for each object.
+/// The first object of a text that has this property, where one has it: a domain printed beside an account.
+pub fn object_with(text: &str, property: &str) -> Option<Value> {
+    match to_json(text)? {
+        Value::Array(objects) => objects.into_iter().find(|object| object.get(property).is_some()),
+        object => Some(object),
+    }
+}
+
+/// The output of `ConvertTo-Csv` and `Export-Csv`: a head of quoted names, then a line for each object. Many countries write `;` between.
 fn csv(lines: &[&str]) -> Option<Vec<Value>> {
     let mut rows = lines.iter().filter(|line| !line.is_empty() && !line.starts_with("#TYPE"));
-    let names = cells(rows.next().filter(|head| head.trim_start().starts_with('"') && head.contains("\",\""))?)?;
+    let head = rows.next().filter(|head| head.trim_start().starts_with('"'))?;
+    let separator = [',', ';'].into_iter().find(|c| head.contains(&format!("\"{c}\"")))?;
+    let names = cells(head, separator)?;
     let object = |row: &&str| {
-        let fields = names.iter().cloned().zip(cells(row)?).filter_map(|(name, text)| Some((name, value(&text)?)));
+        let fields =
+            names.iter().cloned().zip(cells(row, separator)?).filter_map(|(name, text)| Some((name, value(&text)?)));
         Some(Value::Object(fields.collect()))
     };
     rows.map(object).collect::<Option<Vec<_>>>().filter(|objects| !objects.is_empty())
 }
 
 /// The quoted cells of a line; a quote in one stands twice.
-fn cells(line: &str) -> Option<Vec<String>> {
+fn cells(line: &str, separator: char) -> Option<Vec<String>> {
     let mut rest = line.trim();
     let mut cells = Vec::new();
     loop {
@@ -66,13 +82,13 @@ fn cells(line: &str) -> Option<Vec<String>> {
                 }
             }
         } else {
-            let end = rest.find(',').unwrap_or(rest.len());
+            let end = rest.find(separator).unwrap_or(rest.len());
             let (text, after) = rest.split_at(end);
             cell.push_str(text);
             rest = after;
         }
         cells.push(cell);
-        match rest.strip_prefix(',') {
+        match rest.strip_prefix(separator) {
             Some(after) => rest = after,
             None => return rest.is_empty().then_some(cells),
         }
@@ -83,6 +99,10 @@ fn cells(line: &str) -> Option<Vec<String>> {
 fn list(lines: &[&str]) -> Option<Vec<Value>> {
     let mut objects: Vec<Vec<(String, String)>> = vec![Vec::new()];
     for line in lines {
+        // Another object may have other fields: nothing of one counts for the other.
+        if line.trim().is_empty() && objects.last().is_some_and(|fields| fields.len() > 1) {
+            objects.push(Vec::new());
+        }
         let field = line.split_once(" :").filter(|(name, _)| {
             let name = name.trim();
             !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "-_.".contains(c))
@@ -178,6 +198,8 @@ mod tests {
             "{\"DNSRoot\": \"contoso.com\", \"Sizes\": [1]}",
             "\u{feff}PS C:\\> Get-ADDomain | ConvertTo-Json\r\n{\r\n  \"DNSRoot\": \"contoso.com\",\r\n  \"Sizes\": [1]\r\n}\r\nPS C:\\>\r\n",
             "PS AD:\\> Get-ADDomain |\n>> ConvertTo-Json\n  [\n  {\"DNSRoot\": \"contoso.com\", \"Sizes\": [1]}\n]",
+            "[{\"DNSRoot\": \"contoso.com\", \"Sizes\": [1]}]",
+            "> {\n>   \"DNSRoot\": \"contoso.com\",\n>   \"Sizes\": [1]\n> }",
         ] {
             assert_eq!(to_json(text), Some(domain.clone()), "{text}");
         }
@@ -199,6 +221,9 @@ mod tests {
         let csv =
             "#TYPE Microsoft.ActiveDirectory.Management.ADDomain\r\n\"Name\",\"Said\"\r\n\"a\",\"x \"\"y\"\", z\"\r\n";
         assert_eq!(to_json(csv), Some(json!({"Name": "a", "Said": "x \"y\", z"})));
+        assert_eq!(to_json("\"Name\";\"Said\"\n\"a\";\"x, y\"\n"), Some(json!({"Name": "a", "Said": "x, y"})));
+        let both = "Name : a\nObjectGUID : 1\n\n\nDNSRoot : contoso.com\nObjectGUID : 2\n";
+        assert_eq!(object_with(both, "DNSRoot"), Some(json!({"DNSRoot": "contoso.com", "ObjectGUID": 2})));
         let table = "\nName    SamAccountName Enabled\n----    -------------- -------\nWebApp1 WebApp1$       True\nLong    VeryLongNam... False\n\n";
         assert_eq!(
             to_json(table),

@@ -123,7 +123,7 @@ impl Obstacle {
 }
 
 impl Member {
-    /// One that is known by name alone.
+    /// A member of which only the name is known.
     fn named(name: String) -> Self {
         Self { name, sid: None, primary_group: None, obstacle: None }
     }
@@ -230,13 +230,13 @@ impl Principals {
         let is_distribution = is_distribution(entry);
         let mut group = Group { name: name.to_owned(), is_distribution, is_domain_local, ..Group::default() };
         if !group.is_distribution {
-            self.fill(directory, &mut group, entry).await?;
+            self.expand_group(directory, &mut group, entry).await?;
         }
         Ok(DirectoryPrincipal::Group(group))
     }
 
     /// Reads the users and computers in a group, those of the groups in it included.
-    async fn fill(&mut self, directory: &mut Directory, group: &mut Group, entry: &Entry) -> Result<(), Error> {
+    async fn expand_group(&mut self, directory: &mut Directory, group: &mut Group, entry: &Entry) -> Result<(), Error> {
         let (mut members, mut seen) = (Vec::new(), HashSet::from([entry.name.to_ascii_lowercase()]));
         let mut is_whole = true;
         let mut next = vec![entry.clone()];

@@ -46,7 +46,7 @@ where
     K: Clone + Eq + Hash + Send + 'static,
     F: Clone + From<Failure> + Send + Sync + 'static,
 {
-    /// Waits for the answer to `key` until `deadline`; where there is none by then, that is a failure.
+    /// Waits for the answer to `key` until `deadline`; without an answer by then, returns a failure.
     ///
     /// Where an equal call is in flight and has as much time, the caller joins it. Otherwise what `known` gives is the
     /// answer: it has the answer of a call that has just ended. Otherwise `call` is made with the deadline of the last

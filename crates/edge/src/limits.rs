@@ -78,7 +78,7 @@ pub const WAIT_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// How long a connection may hold a place without a request to decide while another one waits for that place. An API server's
 /// handshake takes milliseconds, and a second where its processors are busy.
-pub const PATIENCE: Duration = Duration::from_secs(2);
+pub const CONTESTED_IDLE: Duration = Duration::from_secs(2);
 
 /// How long what a client still sends is read and dropped before a request is refused: a socket that is closed while there are
 /// bytes to read resets the connection, and a client that is still writing loses its answer.

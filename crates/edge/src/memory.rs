@@ -2,8 +2,7 @@
 
 use std::{fs, path::Path};
 
-/// The memory limit of the process's control group, in bytes: the smallest one on the way to the root. `None` where there
-/// is none.
+/// The memory limit of the process's control group, in bytes: the smallest on the path to the root. `None` without a limit.
 #[must_use]
 pub fn limit() -> Option<usize> {
     limit_below(Path::new("/"))

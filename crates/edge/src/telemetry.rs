@@ -82,8 +82,7 @@ impl FromStr for Levels {
 pub fn init(program: &Program, levels: Levels, format: LogFormat, traces: Option<&Traces>) -> WorkerGuard {
     let (lines, guard) = layer(program, format, io::stderr);
     let levels = levels.targets(program).with_target(program.spans, LevelFilter::OFF);
-    // Each layer has its own filter: a span that none of them wants costs one comparison. So none is `None`, which would
-    // want them all.
+    // Each layer has its own filter: a span that no layer wants costs one comparison. A layer of `None` would want them all.
     let mut layers = vec![lines.with_filter(levels).boxed()];
     if let Some(traces) = traces {
         let spans =

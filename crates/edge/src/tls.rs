@@ -49,6 +49,7 @@ pub use ca_bundle::{CaBundle, CaPolicy, CertificatesError, MAX_BYTES, MAX_CERTIF
 use client_auth::ClientAuth;
 pub use key_pair::{KeyPair, KeyPairError};
 pub use publication::{ConfiguredWebhook, Publication, Published, WebhookConfiguration};
+pub use reload::Reload;
 pub use served::Served;
 pub use summary::{Summary, Timestamp};
 

@@ -148,7 +148,7 @@ fn status(data: DerReader<'_>) -> Option<NtStatus> {
     is_extended.then_some(NtStatus(u32::from_le_bytes([*a, *b, *c, *d])))
 }
 
-/// The AES entries of `ETYPE-INFO2` in `METHOD-DATA` (RFC 4120, 5.2.7.5). `None` where it has none.
+/// The AES entries of `ETYPE-INFO2` in `METHOD-DATA` (RFC 4120, 5.2.7.5). `None` without `ETYPE-INFO2`.
 pub(crate) fn etype_info2(method_data: DerReader<'_>) -> Option<Result<Vec<EtypeInfo2Entry>, Error>> {
     const PA_ETYPE_INFO2: i64 = 19;
     let entries = method_data.each()?.find_map(|pa_data| {

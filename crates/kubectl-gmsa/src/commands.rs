@@ -1,4 +1,4 @@
-//! One module for each command. None imports another: what two of them need is in `shared`.
+//! One module for each command. Commands do not import each other: code that two of them need is in `shared`.
 
 pub mod account;
 pub mod can;

@@ -1,6 +1,6 @@
 //! `kubectl gmsa`: finds mistakes before they fail a pod.
 //!
-//! Invariants: no command changes the cluster without `--apply` or `--restart`; no file is overwritten without `--force`; the
+//! Invariants: only `--apply`, and the short-lived pod of `probe`, change a cluster; no file is overwritten without `--force`; the
 //! exit code is 0 where no problems are found, or where the reader of the output has closed the pipe, 1 where there are
 //! findings, 2 where something could not be done.
 
@@ -74,7 +74,7 @@ struct Cli {
 enum Command {
     /// Check manifests, or the workloads of a cluster
     ///
-    /// What the webhook will do to each pod, and what it will refuse
+    /// Shows what the webhook will do to each pod, and what it will refuse
     Check(check::Options),
     /// Lint and test accounts of Active Directory
     #[command(subcommand)]
@@ -90,7 +90,7 @@ enum Command {
     Can(can::Options),
     /// List workloads whose pods carry old contents
     ///
-    /// Contents are old where their credential spec has others now
+    /// Contents are old once their credential spec has changed
     Outdated(outdated::Options),
     /// Find the first cause why a workload or a pod does not run
     ///
@@ -106,7 +106,7 @@ enum Command {
     Dns(dns::Options),
     /// Verify in a running container that it has its identity
     ///
-    /// Where it has none in the domain, the first cause is named
+    /// If it has no identity in the domain, the first cause is named
     Verify(verify::Options),
     /// Try in a short-lived pod whether nodes give an identity
     Probe(probe::Options),
@@ -116,7 +116,7 @@ enum Command {
     Explain(explain::Options),
     /// Show the versions of this program and of the webhook
     ///
-    /// The webhook's where the cluster can be reached
+    /// The webhook's version needs a cluster that can be reached
     Version(version::Options),
     /// Print a completion script for a shell
     #[command(after_long_help = COMPLETION_EXAMPLES)]
@@ -139,7 +139,7 @@ enum Command {
     Rules,
 }
 
-/// The word by which `kubectl_complete-gmsa` asks what may follow. No command of clap's, which would read the words after it.
+/// The word that `kubectl_complete-gmsa` passes to ask for completions. It is not a command of clap, which would parse the words after it.
 const COMPLETE: &str = "__complete";
 
 fn main() -> ExitCode {
@@ -162,7 +162,7 @@ fn main() -> ExitCode {
             };
             let _ = writeln!(io::stderr(), "error: {}", one_line(&error));
             if as_json {
-                // Where that cannot be written either, the exit code says it.
+                // If standard output fails too, the exit code still reports the error.
                 let _ = json::error(&error).and_then(print);
             }
             Outcome::Incomplete.into()
@@ -170,7 +170,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The commands by what they are for, as the help has them.
+/// The commands in the groups that the help shows.
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Write", &["check", "credspec new", "credspec lint", "grant", "dns"]),
     ("Find out why", &["why", "explain", "doctor", "verify", "probe"]),
@@ -179,7 +179,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Other", &["version", "completion", "options"]),
 ];
 
-/// The command line as its help shows it: commands in groups, the cluster's options in a place of their own, and the same last lines everywhere.
+/// The command line with its help: commands in groups, the cluster's options under their own heading, and the same last lines everywhere.
 fn helpful(command: clap::Command) -> clap::Command {
     let line = |name: &&str| {
         let below = name.split(' ').try_fold(&command, |above, word| above.find_subcommand(word));
@@ -197,7 +197,7 @@ fn helpful(command: clap::Command) -> clap::Command {
         .mut_subcommands(|below| below.hide(true))
 }
 
-/// Every command's help ends with it, after the examples of the long one.
+/// Adds the footer to the help of every command, after the examples.
 fn with_footer(command: clap::Command) -> clap::Command {
     let examples = command.get_after_long_help().map(|examples| format!("{examples}\n\n")).unwrap_or_default();
     command.after_help(FOOTER).after_long_help(format!("{examples}{FOOTER}")).mut_subcommands(with_footer)
@@ -216,7 +216,7 @@ fn asks_for_json(mut matches: &ArgMatches) -> bool {
     forms.is_some_and(|mut forms| forms.any(|form| form == "json"))
 }
 
-/// The command as it was typed, for somebody else to run: without the options that say who and where, and the token among them.
+/// The command as it was typed, for another user to run: without the options for cluster and user, so without the token.
 fn typed(mut arguments: impl Iterator<Item = String>) -> Option<String> {
     const OWN: [&str; 9] =
         ["--kubeconfig", "--context", "--cluster", "--user", "--server", "-s", "--token", "--as", "--as-group"];
@@ -229,7 +229,7 @@ fn typed(mut arguments: impl Iterator<Item = String>) -> Option<String> {
             }
             continue;
         }
-        // Nothing that a shell reads otherwise. A backslash is part of a path to the shells of Windows alone.
+        // Only characters without a meaning to a shell. A backslash is part of a path only to the shells of Windows.
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.,:/=@".contains(c) || cfg!(windows) && c == '\\';
         let is_plain = argument.chars().all(is_plain);
         words.push(Some(argument).filter(|_| is_plain)?);
@@ -260,7 +260,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
         Command::Version(options) => version::run(&options, &connection),
         Command::Completion { shell } => {
             let mut script = Vec::new();
-            // The name of the program: kubectl completes a plugin by a program of its own.
+            // The name of the program: kubectl asks a separate program for the completions of a plugin.
             clap_complete::generate(shell, &mut Cli::command(), "kubectl-gmsa", &mut script);
             print(script)
         }

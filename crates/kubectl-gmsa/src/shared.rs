@@ -1,4 +1,4 @@
-//! What several commands need. Nothing here knows a command, and no command imports another.
+//! Code that several commands need. It does not know the commands, and no command imports another.
 
 pub mod admission;
 pub mod args;

@@ -8,7 +8,7 @@ use std::{
 };
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use gmsa_core::admission::Enforcement;
+use gmsa_core::admission::{Enforcement, Sidecar};
 use serde_json::{Map, Value, json};
 
 use crate::oracle;
@@ -34,6 +34,26 @@ pub fn folder() -> PathBuf {
     crate::repository().join("tests/golden")
 }
 
+/// The authority of the broker, which answers write as `$ca`.
+pub const BROKER_CA: &str = include_str!("../../../tests/golden/broker-ca.crt");
+
+/// The sidecar of the cases, and the flags by which the program has it.
+pub fn sidecar() -> Sidecar {
+    Sidecar {
+        image: "registry.example.com/gmsa-tickets:1".to_owned(),
+        broker: "gmsa-tickets.gmsa-tickets.svc".to_owned(),
+        broker_address: "10.96.0.20:443".to_owned(),
+        broker_ca: BROKER_CA.to_owned(),
+    }
+}
+
+pub fn sidecar_flags() -> [String; 4] {
+    let Sidecar { image, broker, broker_address, .. } = sidecar();
+    let ca = folder().join("broker-ca.crt").display().to_string();
+    [("image", image), ("broker", broker), ("broker-address", broker_address), ("broker-ca", ca)]
+        .map(|(flag, value)| format!("--tickets-{flag}={value}"))
+}
+
 /// All cases, in the order of their folders' names.
 pub fn cases() -> Vec<Case> {
     let mut folders: Vec<_> = fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -42,20 +62,28 @@ pub fn cases() -> Vec<Case> {
     folders.iter().flat_map(|folder| read(folder)).collect()
 }
 
+/// How a webhook of a case is set up: whether denials are enforced, and whether Linux pods get tickets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Setup {
+    pub enforcement: Enforcement,
+    pub has_tickets: bool,
+}
+
 /// Asks for the answer to every case and fails with all that differ. `ask` is given the case, the webhook's name and
-/// whether denials are enforced.
-pub fn check(mut ask: impl FnMut(&Case, &str, Enforcement) -> Vec<u8>) {
+/// how it is set up.
+pub fn check(mut ask: impl FnMut(&Case, &str, Setup) -> Vec<u8>) {
     let cases = cases();
     assert!(cases.len() > 150, "only {} cases", cases.len());
     let mut faults = Vec::new();
     for case in &cases {
         for (asked, expected) in &case.answers {
-            let (webhook, enforcement) = match asked.split_once(", ") {
-                None => (asked.as_str(), Enforcement::Enforce),
-                Some((webhook, "Warn")) => (webhook, Enforcement::Warn),
-                Some((_, other)) => panic!("no enforcement is called {other}"),
+            let (webhook, enforcement, has_tickets) = match asked.split_once(", ") {
+                None => (asked.as_str(), Enforcement::Enforce, true),
+                Some((webhook, "Warn")) => (webhook, Enforcement::Warn, true),
+                Some((webhook, "no tickets")) => (webhook, Enforcement::Enforce, false),
+                Some((_, other)) => panic!("no webhook is set up as {other}"),
             };
-            let answered = readable(&ask(case, webhook, enforcement), expected);
+            let answered = readable(&ask(case, webhook, Setup { enforcement, has_tickets }), expected);
             if answered != *expected && env::var_os("UPDATE_SNAPSHOTS").is_some() {
                 case.update(asked, answered);
             } else if answered != *expected {
@@ -67,7 +95,7 @@ pub fn check(mut ask: impl FnMut(&Case, &str, Enforcement) -> Vec<u8>) {
 }
 
 impl Case {
-    /// Writes an answer as it is now into the file, for a reviewer to read. Of the cases that are made of one, the container is the one
+    /// Writes an answer as it is now into the file, for a reviewer to read. Among the cases that are made of one, the container is the one
     /// whose place no other text holds; whether the others answer alike is what the next run says.
     fn update(&self, asked: &str, mut answered: Value) {
         if !self.words[0].1.is_empty() && !self.words[0].1.starts_with("container ") {
@@ -183,6 +211,7 @@ fn readable(answer: &[u8], expected: &Value) -> Value {
         let as_text = expected["response"]["patch"].is_string();
         *patch = if as_text { Value::String(text) } else { serde_json::from_str(&text).unwrap() };
         patch.as_array_mut().into_iter().flatten().for_each(hide_hostname);
+        replace(patch, &[(BROKER_CA, "$ca")]);
     }
     answer
 }

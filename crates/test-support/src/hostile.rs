@@ -6,7 +6,7 @@ use std::sync::Arc;
 use gmsa_core::{
     admission::{
         Decision, Enforcement, Fact, Failure, FailureKind, Freshness, Known, MAX_PATCH_BYTES, MAX_SPECS_PER_POD,
-        Question, Review, Settings, Source, SpecFact, UseFact, Webhook,
+        Question, Review, Settings, Source, SpecFact, TicketSettings, UseFact, Webhook,
     },
     credspec::{
         Contents, MAX_CONTENTS_BYTES,
@@ -17,7 +17,7 @@ use gmsa_core::{
 };
 use serde_json::{Map, Value};
 
-use crate::{oracle, slow_json};
+use crate::{golden::sidecar, oracle, slow_json};
 
 /// The head of a TLS record that announces more than is sent: a server waits for the rest.
 pub const HALF_A_HELLO: &[u8] = &[22, 3, 1, 0, 200, 1, 0];
@@ -28,7 +28,8 @@ pub fn review(body: &[u8]) {
     let enforcement = if seed.is_multiple_of(2) { Enforcement::Enforce } else { Enforcement::Warn };
     for webhook in Webhook::ALL {
         let Ok(review) = Review::parse(body, webhook) else { continue };
-        let settings = Settings { enforcement, strict_credential_specs: true, hostname: Some("host".to_owned()) };
+        let (hostname, tickets) = (Some("host".to_owned()), TicketSettings::On(Arc::new(sidecar())));
+        let settings = Settings { enforcement, strict_credential_specs: true, hostname, tickets };
         let review = Arc::new(review);
         // Each credential spec is asked for once, and once more where a cache knew it.
         let [mut specs, mut uses, mut again] = [const { 0..MAX_SPECS_PER_POD }; 3];
@@ -48,7 +49,11 @@ pub fn review(body: &[u8]) {
             assert!(patch.as_bytes().len() <= MAX_PATCH_BYTES);
             let operations: Vec<Value> = serde_json::from_slice(patch.as_bytes()).unwrap();
             assert!(!operations.is_empty());
-            expanded(body, &operations, enforcement);
+            if decision.reason == "tickets" {
+                injected(body, &operations);
+            } else {
+                expanded(body, &operations, enforcement);
+            }
         }
         let answer: Value = serde_json::from_slice(&review.answer(&decision)).unwrap();
         assert_eq!(answer["response"]["uid"], review.uid);
@@ -85,6 +90,19 @@ fn expanded(body: &[u8], operations: &[Value], enforcement: Enforcement) {
         }
     }
     assert_eq!(patched, pod);
+}
+
+/// Applied to the pod, the injection adds and does nothing else, and the pod that comes a second time is left as it is.
+fn injected(body: &[u8], operations: &[Value]) {
+    let mut review: Value = serde_json::from_slice(body).unwrap();
+    assert!(operations.iter().all(|operation| operation["op"] == "add"));
+    let patch: json_patch::Patch = serde_json::from_value(Value::from(operations)).unwrap();
+    json_patch::patch(&mut review["request"]["object"], &patch).unwrap();
+    let again = Review::parse(review.to_string().as_bytes(), Webhook::Mutate).unwrap();
+    let tickets = TicketSettings::On(Arc::new(sidecar()));
+    let settings = Settings { tickets, ..Settings::default() };
+    let decision = Decision::begin(again, Webhook::Mutate, settings).answered_by(|question| panic!("{question:?}"));
+    assert!(decision.patch.is_none(), "{review}");
 }
 
 /// For Kubernetes a field that is null is not there.

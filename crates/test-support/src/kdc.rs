@@ -99,7 +99,12 @@ impl Drop for Kdc {
 impl Kdc {
     /// A KDC of a domain, without accounts.
     pub async fn start(domain: &str) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Self::start_at(([127, 0, 0, 1], 0).into(), domain).await
+    }
+
+    /// The same, at this address.
+    pub async fn start_at(address: SocketAddr, domain: &str) -> Self {
+        let listener = TcpListener::bind(address).await.unwrap();
         let address = listener.local_addr().unwrap();
         let state = Arc::new(Mutex::new(State {
             realm: Realm::from_domain(domain).unwrap(),

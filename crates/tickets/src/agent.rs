@@ -19,7 +19,7 @@ mod schedule;
 #[cfg(test)]
 mod tests;
 
-use client::{AskError, Broker, BrokerArgs, dns_name};
+use client::{AskError, BrokerArgs, BrokerClient, dns_name};
 use folder::{Folder, Mode};
 use schedule::Schedule;
 
@@ -124,7 +124,7 @@ fn ready(folder: &Folder) -> ExitCode {
 }
 
 async fn test(args: BrokerArgs) -> Result<ExitCode, String> {
-    let broker = Broker::new(args).map_err(|error| chain(&error))?;
+    let broker = BrokerClient::new(args).map_err(|error| chain(&error))?;
     // A token that is empty.
     let error = match broker.ask("test", "/dev/null".as_ref()).await {
         Ok(_) => "the broker gives tickets without a token".to_owned(),
@@ -141,7 +141,7 @@ async fn test(args: BrokerArgs) -> Result<ExitCode, String> {
 /// Keeps the tickets current until a signal.
 async fn start(broker: BrokerArgs, args: KeepArgs) -> Result<ExitCode, String> {
     let mut agent = Agent {
-        broker: Broker::new(broker).map_err(|error| chain(&error))?,
+        broker: BrokerClient::new(broker).map_err(|error| chain(&error))?,
         folder: Folder(args.folder),
         mode: args.mode,
         credential_spec: args.credential_spec,
@@ -166,7 +166,7 @@ fn random() -> f64 {
 
 /// What keeps the tickets of a pod current.
 struct Agent {
-    broker: Broker,
+    broker: BrokerClient,
     folder: Folder,
     mode: Mode,
     credential_spec: String,

@@ -3,15 +3,13 @@
 //! Invariants: a refusal has an HTTP status, the id of a rule as its reason, and a message for people; no message quotes a token, a
 //! password, a key or a ticket.
 
+pub use gmsa_core::admission::pod::tickets::AUDIENCE;
 use gmsa_core::diagnostic::rules::{self, Rule};
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 
 /// The path of the one request, which is a POST.
 pub const PATH: &str = "/v1/tickets";
-
-/// The audience of a token for a credential spec is this, followed by the credential spec's name.
-pub const AUDIENCE: &str = "gmsa-tickets/";
 
 /// The longest body of a request, in bytes.
 pub const MAX_REQUEST: usize = 4 << 10;
@@ -122,7 +120,7 @@ pub fn every_reason() -> Vec<&'static str> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     pub status: StatusCode,
-    /// One of [`every_reason`].
+    /// A reason of [`every_reason`].
     pub reason: &'static str,
     pub message: String,
 }

@@ -32,7 +32,7 @@ mod token;
 use accounts::{Accounts, Logon};
 use audit::Audit;
 pub use audit::REFUSED;
-pub use domain::Domain;
+pub use domain::TicketDomain;
 use pod_limits::PodLimits;
 use services::Services;
 use spec::{SpecAccount, TicketSpec};
@@ -50,14 +50,14 @@ pub struct Broker {
     api: Arc<ApiServer>,
     /// Whether a service account may `use` a credential spec.
     authorizer: Arc<dyn Authorizer>,
-    domains: BTreeMap<String, Arc<Domain>>,
+    domains: BTreeMap<String, Arc<TicketDomain>>,
     accounts: Accounts,
     pods: PodLimits,
     metrics: Metrics,
 }
 
 /// What a request brings beside its body.
-pub struct Asked<'r> {
+pub struct BearerRequest<'r> {
     pub token: &'r str,
     /// The address that it comes from.
     pub source: Option<IpAddr>,
@@ -75,7 +75,7 @@ impl Broker {
     ) -> Self {
         let room = limits.of_domain(domains.len());
         let domains =
-            domains.into_iter().map(|config| (config.name.clone(), Arc::new(Domain::new(config, times, room))));
+            domains.into_iter().map(|config| (config.name.clone(), Arc::new(TicketDomain::new(config, times, room))));
         let accounts = Accounts::new(metrics.clone());
         Self { api, authorizer, domains: domains.collect(), accounts, pods: PodLimits::default(), metrics }
     }
@@ -85,8 +85,8 @@ impl Broker {
         self.domains.get(domain).map_or(0, |domain| domain.waiting())
     }
 
-    /// Whose token it is, if its pod may ask now.
-    async fn caller(&self, asked: &Asked<'_>, deadline: Instant) -> Result<Caller, Refusal> {
+    /// The caller behind a token, if its pod may ask now.
+    async fn caller(&self, asked: &BearerRequest<'_>, deadline: Instant) -> Result<Caller, Refusal> {
         let source = asked.source.map(|source| source.to_string());
         token::review(&self.api, asked.token, source.as_deref(), asked.credential_spec, deadline).await
     }
@@ -121,7 +121,7 @@ impl Broker {
         Ok(answer(name, &spec.services, &logon, &tickets))
     }
 
-    fn domain(&self, name: &SpecName, account: &SpecAccount) -> Result<&Arc<Domain>, Refusal> {
+    fn domain(&self, name: &SpecName, account: &SpecAccount) -> Result<&Arc<TicketDomain>, Refusal> {
         self.domains.get(&account.domain).ok_or_else(|| {
             let message = format!(
                 "cred spec {name} is of the domain {}, which the broker does not have",
@@ -150,7 +150,7 @@ impl Broker {
     /// Logs on as the account. With `*` nobody else uses the ticket-granting ticket; otherwise it stays here and each service gives a ticket.
     async fn issue(
         &self,
-        domain: &Arc<Domain>,
+        domain: &Arc<TicketDomain>,
         spec: &TicketSpec,
         deadline: Instant,
     ) -> Result<(Arc<Logon>, Vec<Ticket>), Refusal> {
@@ -180,7 +180,7 @@ impl Broker {
 
     async fn service_tickets(
         &self,
-        domain: &Domain,
+        domain: &TicketDomain,
         logon: &Logon,
         services: &[String],
     ) -> Result<Vec<Ticket>, ServiceError> {

@@ -4,10 +4,12 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use gmsa_tickets::{agent, serve};
+use mimalloc::MiMalloc;
+use zeroizing_alloc::ZeroAlloc;
 
-/// Returns memory to the system soon after a peak.
+/// Returns memory to the system soon after a peak, and wipes what is freed: buffers of TLS hold passwords and tickets, too.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: ZeroAlloc<MiMalloc> = ZeroAlloc(MiMalloc);
 
 /// Kerberos tickets of Group Managed Service Accounts (GMSA) for Linux pods in Kubernetes.
 #[derive(Debug, Parser)]

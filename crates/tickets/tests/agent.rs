@@ -12,7 +12,7 @@ use gmsa_test_support::{
     scripted::{Scripted, answer},
 };
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::{net::TcpListener, time::timeout};
 
 const BROKER: &str = "gmsa-tickets.gmsa-tickets.svc";
@@ -81,6 +81,30 @@ async fn the_probe_waits_for_tickets_and_the_agent_ends_on_sigterm() {
     assert!(!log.contains("secret-token") && !log.contains("b25l"), "{log}");
     // The tickets outlive the agent, which a kubelet starts again.
     assert_eq!(ready(folder).0, 0);
+}
+
+/// The container of docs/linux-pods.md, with a certificate where the page has an ellipsis, and no broker at its address.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_arguments_of_the_page_start_an_agent() {
+    let page = fs::read_to_string(gmsa_test_support::repository().join("docs/linux-pods.md")).unwrap();
+    let pod = page.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
+    let pod: Value = serde_saphyr::from_str(pod).unwrap();
+    let container = &pod["spec"]["initContainers"][0];
+    let server = Scripted::start(BROKER, []).await;
+    let args = container["args"].as_array().unwrap().iter().map(|arg| {
+        let arg = arg.as_str().unwrap();
+        arg.replace("-----BEGIN CERTIFICATE-----\n…\n-----END CERTIFICATE-----", server.ca.trim_end())
+    });
+    let temporary = tempfile::tempdir().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_gmsa-tickets"));
+    command.args(args).arg("--folder").arg(temporary.path()).arg("--token-file").arg(temporary.path().join("none"));
+    let child = command.env_clear().stderr(Stdio::piped()).spawn().unwrap();
+    eventually("it has looked for its token", || temporary.path().join("status").exists()).await;
+    ended(child);
+    let probe = container["startupProbe"]["exec"]["command"].as_array().unwrap();
+    assert_eq!(*probe, ["/gmsa-tickets", "agent", "ready"]);
+    let (code, _, said) = ready(temporary.path());
+    assert!(code == 1 && said.contains("cannot read the token"), "{said}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

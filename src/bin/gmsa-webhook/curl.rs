@@ -5,8 +5,8 @@ use std::{net::SocketAddr, path::Path};
 use gmsa_core::quote::shell;
 use gmsa_edge::tls::Served;
 
-/// A command that posts an example review, or asks for the version where there is none. `anchor` is a certificate that
-/// the one that is served can be verified with.
+/// A command that posts an example review, or asks for the version if there is no example. `anchor` is a certificate that
+/// verifies the served one.
 pub fn line(folder: &Path, address: SocketAddr, served: &Served, anchor: &Path) -> String {
     let mut words = vec![format!("curl --cacert {}", quote(&anchor.display().to_string()))];
     let ip = if address.ip().is_unspecified() { "127.0.0.1".to_owned() } else { address.ip().to_string() };

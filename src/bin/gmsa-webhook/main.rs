@@ -130,6 +130,7 @@ async fn serve(config: &Config, handshake_threads: &Handle) -> anyhow::Result<()
         let sources = sources::cluster(Arc::clone(&api), config, &metrics, answers, &mut tasks);
         (Some(api), sources)
     };
+    let tickets = sources::tickets(config, api.clone(), &mut tasks);
     let served = Served::new(metrics.edge.clone());
     let anchor = certificates::serve(config, api.as_ref(), &served, &metrics.edge, trusted, &mut tasks)?;
     let clients = certificates::clients(config, &mut tasks)?;
@@ -143,6 +144,7 @@ async fn serve(config: &Config, handshake_threads: &Handle) -> anyhow::Result<()
         strict_credential_specs: config.strict_credential_specs,
         enforcement: config.enforcement,
         warn_namespaces: Arc::new(config.warn_namespaces.clone()),
+        tickets,
         metrics,
     };
     if config.enforcement == Enforcement::Warn {

@@ -1,10 +1,12 @@
-//! Where credential specs and permissions come from: files or a cluster.
+//! Where credential specs and permissions come from, files or a cluster, and what the sidecar of Linux pods needs.
 
 use std::{path::Path, sync::Arc};
 
 use gmsa_cluster::{apiserver::ApiServer, authorizer::access_review::Advisor, standalone::Standalone};
+use gmsa_core::admission::{Failure, TicketSettings};
 use gmsa_edge::{admin::Condition, authorization_cache::AuthorizationCache, shutdown::Tasks};
 use gmsa_webhook::{cache::Cache, config::Config, metrics::Metrics, server::Sources};
+use tokio::sync::watch;
 
 /// Answers from the manifests under a folder, for decisions and for advice.
 pub fn offline(folder: &Path) -> anyhow::Result<[Sources; 2]> {
@@ -31,4 +33,14 @@ pub fn cluster(
     let for_advice =
         Sources { resolver: Arc::new(cache.for_advice()), authorizer: Arc::new(authorizer.asking(advisor)) };
     [Sources { resolver: Arc::new(cache), authorizer: Arc::new(authorizer) }, for_advice]
+}
+
+/// How Linux pods get tickets, from now on.
+pub fn tickets(config: &Config, api: Option<Arc<ApiServer>>, tasks: &mut Tasks) -> watch::Receiver<TicketSettings> {
+    let Some(tickets) = config.tickets.clone() else { return watch::channel(TicketSettings::Off).1 };
+    let unknown = TicketSettings::Unknown(Failure::new("the version of the cluster is not known yet"));
+    let (settings, current) = watch::channel(tickets.read().ok().filter(|_| api.is_none()).unwrap_or(unknown));
+    let kept = tickets.keep(api, config.tls_reload_interval, settings);
+    tasks.spawn(async move { match kept.await {} });
+    current
 }

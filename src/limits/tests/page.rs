@@ -11,7 +11,7 @@ use gmsa_directory::limits as directory;
 use gmsa_edge::{
     admin,
     authorization_cache::MAX_REMEMBERED,
-    limits::{HANDSHAKE_TIMEOUT, HANDSHAKES_PER_CORE, MAX_HEAD, PATIENCE, UNREAD_TIMEOUT, WAIT_TIMEOUT},
+    limits::{CONTESTED_IDLE, HANDSHAKE_TIMEOUT, HANDSHAKES_PER_CORE, MAX_HEAD, UNREAD_TIMEOUT, WAIT_TIMEOUT},
     server::MAX_THREADS,
     telemetry,
     tls::{MAX_BYTES, MAX_CERTIFICATES, self_managed::contents},
@@ -90,7 +90,7 @@ fn of_connections() -> Vec<LimitRow> {
         ),
         ("reviews in flight (`--max-reviews`)", number(limits.reviews), "wait, then 503"),
         ("wait of a connection or a review", time(WAIT_TIMEOUT), "closed, or 503"),
-        ("a place without a request, while others wait", time(PATIENCE), "closed"),
+        ("a place without a request, while others wait", time(CONTESTED_IDLE), "closed"),
         (
             "TLS handshakes that are computed at once, or are next",
             format!("{HANDSHAKES_PER_CORE} for each core, half of them of one address"),

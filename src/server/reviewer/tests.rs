@@ -69,6 +69,7 @@ async fn validated(
         strict_credential_specs: false,
         enforcement,
         warn_namespaces: Arc::default(),
+        tickets: watch::channel(TicketSettings::Off).1,
         metrics: Metrics::new().0,
     };
     let container = |spec: &str| {

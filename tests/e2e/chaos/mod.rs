@@ -109,7 +109,7 @@ pub struct Deployment {
     pub proxy: Proxy,
     pub start: Start,
     started: usize,
-    /// Of the changing credential spec.
+    /// The edition of the changing credential spec.
     pub edition: u32,
     pub control_plane: ControlPlane,
 }

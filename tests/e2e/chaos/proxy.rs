@@ -44,7 +44,7 @@ impl Proxy {
     /// A proxy of the API server at `upstream`. Its certificate was valid long ago, too: for replicas whose clock is wrong.
     pub async fn start(upstream: SocketAddr) -> Self {
         let mut config = kube::Config::new(format!("https://{upstream}").parse().unwrap());
-        // Whom it trusts is not what is tested.
+        // This test is not about trust.
         config.accept_invalid_certs = true;
         config.default_retry = false;
         let client = kube::Client::try_from(config).unwrap();

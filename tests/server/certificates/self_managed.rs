@@ -79,7 +79,7 @@ async fn fifty_rotations_under_load_fail_no_verification() {
     assert!(answered > 100, "only {answered} reviews");
     assert_eq!((authorities.len(), leaves.len()), (51, 51));
     assert_eq!(["rotated", "rebuilt", "failed"].map(|step| count(&replicas, step)), [50, 0, 0]);
-    // Of the fifty old ones only those are left whose certificates may still be served.
+    // The old ones are gone, except those whose certificates may still be served.
     for plural in CONFIGURATIONS {
         assert!(cluster.bundle(plural).unwrap().len() <= 3, "{:?}", cluster.bundle(plural));
     }

@@ -96,7 +96,7 @@ async fn what_is_asked_for_warnings_takes_nothing_from_decisions() {
         asking.spawn(async move { decide(&reviewer, Webhook::Validate, &review).await });
     }
     replica.api.wait_for(Verb::Create, "/namespaces/mall/", 4).await;
-    // Of one more, nothing is checked after a while: it is admitted.
+    // One more is not checked after a while: it is admitted.
     let decision = decide(&replica.reviewer, Webhook::Validate, &simple("mall", "late", WEB)).await;
     let Verdict::WouldDeny(denial) = &decision.verdict else { panic!("{decision:?}") };
     let unable = "unable to check whether service account \"late\" is authorized to `use` GMSA cred spec \"web\"";

@@ -155,7 +155,7 @@ impl Rbac {
     }
 
     /// The reason of a denial: the roles that bindings of the service account refer to and that do not exist, as the API server
-    /// reports them; `None` where there are none.
+    /// reports them; `None` if all exist.
     fn missing_roles(&self, account: &ServiceAccount) -> Option<String> {
         let mut missing: Vec<String> = Vec::new();
         for binding in self.bindings_in(&account.namespace).filter(|binding| binding.rules.is_none()) {

@@ -166,7 +166,8 @@ impl DocumentReader<'_> {
         };
         if lists == 0 && is_foreign(&fields) {
             let message = "skipped: it has neither apiVersion nor kind, so it is not a Kubernetes object";
-            let found = Diagnostic { fix: of_docker(&fields, self.file), ..Diagnostic::new(FOREIGN, message) };
+            let fix = of_docker(&fields, self.file).or_else(|| of_others(&fields));
+            let found = Diagnostic { fix, ..Diagnostic::new(FOREIGN, message) };
             return self.found.foreign.push(found.at(self.location(line)));
         }
         let (api_version, kind) = match type_of(&fields, of) {
@@ -221,6 +222,22 @@ fn of_docker(fields: &RawFields<'_>, file: &str) -> Option<String> {
         let file = file.unwrap_or_else(|| "FILE".to_owned());
         format!("this is a credential spec for Docker: `kubectl gmsa credspec new --from-docker {file}` makes one for Kubernetes of it")
     })
+}
+
+/// The fix for what is known and is no manifest.
+fn of_others(fields: &RawFields<'_>) -> Option<String> {
+    let has = |keys: &[&str]| keys.iter().all(|key| fields.contains_key(*key));
+    let is_of_values = |value: &&RawValue| value.get().contains("\"gmsaCredentialSpecName\"");
+    let fix = if has(&["Name", "Namespace", "Containers"]) || has(&["Name", "Namespace", "Pod Template"]) {
+        "this is for people: give what `kubectl get KIND NAME -n NAMESPACE -o yaml` prints"
+    } else if has(&["services"]) {
+        "this is for Docker Compose: in Kubernetes a Pod names its credential spec in `securityContext.windowsOptions.gmsaCredentialSpecName`"
+    } else if fields.contains_key("gmsaCredentialSpecName") || fields.values().any(is_of_values) {
+        "these are the values of a chart: check what it renders, `helm template CHART -f FILE | kubectl gmsa check -f -`"
+    } else {
+        return None;
+    };
+    Some(fix.to_owned())
 }
 
 /// The `apiVersion` and `kind` of an object. An item of a `RoleList` need not say them, as for Kubernetes.

@@ -13,6 +13,8 @@ word_enum! {
         AlreadyExpanded = "already-expanded",
         /// The patch holds the contents.
         Expanded = "expanded",
+        /// A Linux pod that asks for tickets: it has the sidecar, by the patch or already.
+        Tickets = "tickets",
         /// An update that leaves the GMSA settings alone.
         Unchanged = "unchanged",
         /// The service account may use every credential spec, and all contents match.

@@ -7,13 +7,21 @@ use super::{
 };
 use crate::credspec::SpecName;
 
-/// The request of one slot, or of the review as a whole.
+/// The request of one slot, of one token, or of the review as a whole.
 #[derive(Debug)]
 pub(super) enum Claim {
     /// Denied before any look-up.
     Denied(SlotDenial),
     /// The slot at this position names a credential spec, by a name that can be one.
     Named { slot: (SlotKind, usize), spec: SpecName, has_contents: bool },
+    /// The pod has or gets a token for tickets of a credential spec.
+    Ticket(SpecName),
+}
+
+impl From<Denial> for Claim {
+    fn from(denial: Denial) -> Self {
+        Self::Denied(SlotDenial { slot: None, denial })
+    }
 }
 
 impl Claim {
@@ -46,7 +54,7 @@ impl From<AllowReason> for Claims {
 impl Claims {
     /// Adds that the request is denied as a whole.
     pub fn deny(mut self, denial: Denial) -> Self {
-        self.all.push(Claim::Denied(SlotDenial { slot: None, denial }));
+        self.all.push(denial.into());
         self
     }
 }

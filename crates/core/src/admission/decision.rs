@@ -7,8 +7,12 @@
 use std::sync::Arc;
 
 use super::{
-    Denial, Facts, Patch, Review, Settings, SlotDenial, Source, Webhook, advice, claims::Claims, mutate,
-    operation::Operation, validate, validate_credspec, validate_workload, warning,
+    Denial, Facts, Patch, Review, Settings, SlotDenial, Source, Webhook, advice,
+    claims::Claims,
+    mutate,
+    operation::Operation,
+    tickets, validate, validate_credspec, validate_workload,
+    warning::{self, Warnings},
 };
 use crate::credspec::SpecName;
 
@@ -64,9 +68,11 @@ impl Case {
         let (mut denials, mut warnings, mut patch) = (Vec::new(), Vec::new(), None);
         let mut reason = claims.reason;
         match webhook {
-            Webhook::Mutate => (patch, denials) = mutate::expand(review, claims, facts, settings.hostname.as_deref()),
+            Webhook::Mutate => (patch, denials) = mutate::expand(review, claims, facts, settings),
             Webhook::Validate => denials = validate::check(review, claims, facts),
-            Webhook::ValidateWorkload => warnings = validate_workload::warnings(review, claims, facts),
+            Webhook::ValidateWorkload => {
+                warnings = validate_workload::warnings(review, claims, facts, &settings.tickets);
+            }
             Webhook::ValidateCredspec => {
                 match validate_credspec::decide(review, settings.strict_credential_specs, &mut warnings) {
                     Ok(found) => reason = found,
@@ -96,6 +102,11 @@ impl Case {
         };
         if !matches!(verdict, Verdict::Denied(_)) {
             warnings.extend(warning::not_enforced(denials.iter().map(|found| &found.denial)));
+            if webhook == Webhook::Mutate && review.operation == Operation::Create {
+                let mut lines = Warnings::default();
+                review.object.iter().for_each(|pod| tickets::warn(pod, &settings.tickets, &mut lines));
+                warnings.extend(lines.into_lines());
+            }
             // Only /validate sees the pod as it will be stored.
             if webhook == Webhook::Validate && review.operation == Operation::Create {
                 warnings.extend(advice::on_pod(review));

@@ -9,7 +9,7 @@
 //!   `shared/rules/of_core.rs` of `kubectl gmsa`;
 //! - its line in `denials!`, with the rule and the code, which also decides by `concerns_the_pod` whether `Warn` admits the pod, and by
 //!   `status_reason` what clients read;
-//! - the code that returns it: `preconditions.rs`, `mutate.rs`, `validate.rs` or `validate_credspec.rs`; for what they ask of others,
+//! - the code that returns it: `preconditions.rs`, `mutate.rs`, `tickets.rs`, `validate.rs` or `validate_credspec.rs`; for what they ask of others,
 //!   `service_account.rs`, `facts.rs` or `patch.rs`. If the contents that a cache gave can lead to it, `from_a_cache` in `decision.rs` has them
 //!   read again (but for `PatchTooLarge`, which is about all contents together);
 //! - a folder in `tests/golden`, and its line in `docs/rules.md` and `docs/metrics.md` (`UPDATE_SNAPSHOTS=1 cargo test -p
@@ -42,8 +42,8 @@ pub enum Denial {
     NoObject { field: &'static str, operation: Operation },
     #[error("the AdmissionReview has no valid request.namespace: {0} is not a DNS label")]
     InvalidNamespace(Quoted),
-    #[error("GMSA cred spec name {name} of {slot} is not a lower-case DNS subdomain")]
-    InvalidSpecName { name: Quoted, slot: SlotRef },
+    #[error("GMSA cred spec name {name} of {place} is not a lower-case DNS subdomain")]
+    InvalidSpecName { name: Quoted, place: String },
     #[error("service account name {0} is not a lower-case DNS subdomain")]
     InvalidServiceAccount(Quoted),
     #[error("a pod may have at most {} containers, init containers and ephemeral containers together", MAX_SLOTS - 1)]
@@ -80,6 +80,10 @@ pub enum Denial {
     NameWithoutContents { slot: SlotRef, spec: SpecName },
     #[error("cannot update an existing pod's GMSA settings (GMSA {what} modified on {slot})")]
     Modified { what: &'static str, slot: SlotRef },
+    #[error("this pod cannot have tickets: {0}")]
+    TicketsImpossible(String),
+    #[error("unable to give this pod tickets: {}", .0.cause)]
+    TicketsUnavailable(Failure),
 }
 
 /// A denial, and the slot that it is about: kind and position. `None` where it is about the request as a whole.
@@ -206,4 +210,6 @@ denials! {
     Self::ContentsDiffer { .. } => CONTENTS_DIFFER, 422;
     Self::NameWithoutContents { .. } => NAME_WITHOUT_CONTENTS, 422;
     Self::Modified { .. } => MODIFIED, 403;
+    Self::TicketsImpossible(_) => TICKETS_IMPOSSIBLE, 422;
+    Self::TicketsUnavailable(failure) => TICKETS_UNAVAILABLE, failure.code();
 }

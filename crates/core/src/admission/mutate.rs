@@ -1,26 +1,31 @@
-//! `/mutate`: names become contents, by one JSON Patch (RFC 6902).
+//! `/mutate`: names become contents, and Linux pods get the sidecar, by one JSON Patch (RFC 6902).
 //!
-//! Invariants: only slots with a name and no contents are touched, so a patched pod sent again yields no patch; a name that cannot be
+//! Invariants: of the slots, only those with a name and no contents are touched, so a patched pod sent again yields no patch; a name that cannot be
 //! one decides before anything is looked up.
 
 use std::collections::HashSet;
 
 use super::{
-    AllowReason, Denial, Facts, Patch, Review, SlotDenial,
+    AllowReason, Denial, Facts, Patch, Review, Settings, SlotDenial, TicketSettings,
     claims::{Claim, Claims},
     operation::Operation,
     patch::PatchWriter,
-    pod::{Pod, Slot, SlotKind, slot},
+    pod::{Pod, Slot, SlotKind, SlotRef, slot},
     preconditions::{bound_names, expect_old_pod, expect_pod, spec_name},
+    tickets,
 };
 
 /// The slots to expand; first those whose name cannot be one.
-pub(super) fn claims(review: &Review) -> Result<Claims, Denial> {
+pub(super) fn claims(review: &Review, settings: &TicketSettings) -> Result<Claims, Denial> {
     let pod = expect_pod(review)?;
+    let on_create = review.operation == Operation::Create;
+    let all = if on_create { tickets::claims(pod, settings) } else { Vec::new() };
+    if !all.is_empty() {
+        return Ok(Claims { all, ..AllowReason::Tickets.into() });
+    }
     if pod.is_linux() {
         return Ok(AllowReason::Linux.into());
     }
-    let on_create = review.operation == Operation::Create;
     if !on_create && review.sub_resource != "ephemeralcontainers" {
         return Ok(AllowReason::NothingToMutate.into());
     }
@@ -33,7 +38,7 @@ pub(super) fn claims(review: &Review) -> Result<Claims, Denial> {
     let mut unexpanded = Vec::new();
     for slot in slots {
         let Some(name) = slot.name else { continue };
-        match Claim::of(&slot, spec_name(name, &slot)) {
+        match Claim::of(&slot, spec_name(name, &SlotRef::from(&slot))) {
             denied @ Claim::Denied(_) => claims.all.push(denied),
             named if slot.contents.is_none() => unexpanded.push(named),
             _ => {}
@@ -51,7 +56,7 @@ pub(super) fn expand(
     review: &Review,
     claims: &Claims,
     facts: &Facts,
-    hostname: Option<&str>,
+    settings: &Settings,
 ) -> (Option<Patch>, Vec<SlotDenial>) {
     let (mut patch, mut denials) = (PatchWriter::default(), Vec::new());
     for claim in &claims.all {
@@ -63,11 +68,17 @@ pub(super) fn expand(
                 let added = facts.contents(spec).and_then(|contents| patch.add(&pointer, contents.text()));
                 denials.extend(added.err().map(|denial| SlotDenial { slot: Some(*slot), denial }));
             }
+            Claim::Ticket(spec) => {
+                if let (Some(pod), TicketSettings::On(sidecar)) = (&review.object, &settings.tickets) {
+                    let injected = tickets::inject(pod, spec, sidecar, &mut patch);
+                    denials.extend(injected.err().map(|denial| SlotDenial { slot: None, denial }));
+                }
+            }
         }
     }
     let uses_gmsa = matches!(claims.reason, AllowReason::Expanded | AllowReason::AlreadyExpanded);
     let lacks_hostname = |pod: &Pod| review.operation == Operation::Create && pod.hostname().is_none();
-    if let Some(hostname) = hostname.filter(|_| uses_gmsa)
+    if let Some(hostname) = settings.hostname.as_deref().filter(|_| uses_gmsa)
         && review.object.as_ref().is_some_and(lacks_hostname)
     {
         let added = patch.add("/spec/hostname", hostname);

@@ -11,7 +11,7 @@
 //! - its paths in `review/tests.rs`, which sets each field to null and to another type, and in `OBJECTS` of `tests/bounds.rs`;
 //! - if pods without GMSA can set it and must be reviewed, `_cel.tpl` of the chart, which says which pods are sent.
 //!
-//! One that Windows does not have is a line of a table instead, in `fields.rs` or, in a security context, `fields/wire.rs`;
+//! A field that Windows does not have is a line of a table instead, in `fields.rs` or, in a security context, `fields/wire.rs`;
 //! `UPDATE_SNAPSHOTS=1 cargo test -p gmsa-core` writes it into `docs/windows-pods.md`.
 //!
 //! A new kind of slot is an entry in each of these:
@@ -24,7 +24,7 @@
 //! - in `kubectl gmsa`, the fields that a bundle keeps (`POD` in `bundle/fields.rs`), those that may be misspelt (`LEVELS` in
 //!   `check/other_fields.rs`), and `commands/verify.rs`, which takes a `Container` where it is asked for none.
 
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, de::IgnoredAny};
 
 use crate::{
     credspec::MAX_CONTENTS_BYTES,
@@ -34,10 +34,12 @@ use crate::{
 pub mod fields;
 mod placement;
 pub(super) mod slot;
+pub mod tickets;
 
 pub use placement::VERSION_LABELS;
 use placement::{Affinity, PinnedLabels};
 pub use slot::{Slot, SlotKind, SlotRef};
+use tickets::{SidecarFields, Volumes};
 
 /// The most slots of a pod: the pod itself and its containers of every kind.
 pub const MAX_SLOTS: usize = 1000;
@@ -70,6 +72,9 @@ struct Annotations {
     /// [`RANDOM_HOSTNAME`].
     #[serde(rename = "gmsa-webhook/random-hostname")]
     random_hostname: Option<Text>,
+    /// [`tickets::ANNOTATION`].
+    #[serde(rename = "gmsa-webhook/tickets")]
+    tickets: Option<Text>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -85,6 +90,8 @@ struct PodSpec {
     #[serde(default, deserialize_with = "null_is_default")]
     affinity: Object<Affinity>,
     security_context: Option<Object<SecurityContext>>,
+    #[serde(default, deserialize_with = "tickets::volumes")]
+    volumes: Volumes,
     #[serde(default, deserialize_with = "containers")]
     containers: Containers,
     #[serde(default, deserialize_with = "containers")]
@@ -109,17 +116,18 @@ struct Os {
     name: Option<Text>,
 }
 
-/// The containers of one kind, each at the cost of its name; few have options that matter.
+/// The containers of one kind, each at the cost of its name and one byte; few have options that matter.
 #[derive(Debug, Default)]
 struct Containers {
     names: Texts,
+    tickets: Vec<SidecarFields>,
     /// By position.
     options: Vec<WindowsOptions>,
 }
 
 /// The shortest container that has options.
 const SHORTEST: &str = r#"{"securityContext":{"windowsOptions":{"hostProcess":true}}}"#;
-const _: () = assert!(size_of::<u16>() + size_of::<WindowsOptions>() <= SHORTEST.len());
+const _: () = assert!(size_of::<u16>() + size_of::<SidecarFields>() + size_of::<WindowsOptions>() <= SHORTEST.len());
 
 impl Containers {
     fn add(&mut self, container: Container) {
@@ -129,6 +137,7 @@ impl Containers {
             return;
         }
         self.names.push(&container.name.unwrap_or_default());
+        self.tickets.push(container.env.and(container.volume_mounts));
         let options = container.security_context.and_then(|Object(context)| context.windows_options);
         if let Some(Object(options)) = options.filter(|options| options.matter()) {
             self.options.push(WindowsOptions { position, ..options });
@@ -137,13 +146,15 @@ impl Containers {
 
     fn shrink(&mut self) {
         self.names.shrink();
+        self.tickets.shrink_to_fit();
         self.options.shrink_to_fit();
     }
 
     fn slots(&self, kind: SlotKind) -> impl Iterator<Item = Slot<'_>> {
         let mut options = self.options.iter().peekable();
-        self.names.iter().enumerate().map(move |(index, owner)| {
-            slot_of(kind, index, owner, options.next_if(|options| usize::from(options.position) == index))
+        self.names.iter().zip(&self.tickets).enumerate().map(move |(index, (owner, tickets))| {
+            let options = options.next_if(|options| usize::from(options.position) == index);
+            Slot { tickets: *tickets, ..slot_of(kind, index, owner, options) }
         })
     }
 }
@@ -154,12 +165,17 @@ impl Containers {
 struct Container {
     name: Option<Text>,
     security_context: Option<Object<SecurityContext>>,
+    #[serde(default, deserialize_with = "tickets::env")]
+    env: SidecarFields,
+    #[serde(default, deserialize_with = "tickets::volume_mounts")]
+    volume_mounts: SidecarFields,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct SecurityContext {
     windows_options: Option<Object<WindowsOptions>>,
+    fs_group: Option<IgnoredAny>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -283,6 +299,31 @@ impl Pod {
         names.into_iter().flatten().find(|name| !name.is_empty())
     }
 
+    /// What the pod's author asks tickets for ([`tickets::ANNOTATION`]). Not validated.
+    pub fn tickets(&self) -> Option<&str> {
+        self.metadata.annotations.tickets.as_deref()
+    }
+
+    /// The volumes, as far as tickets go.
+    pub fn volumes(&self) -> &Volumes {
+        &self.spec.volumes
+    }
+
+    /// What follows [`tickets::AUDIENCE`] in the audiences of its tokens, each once. Not validated.
+    pub fn audiences(&self) -> impl Iterator<Item = &str> {
+        self.spec.volumes.audiences.iter()
+    }
+
+    /// Whether files in its volumes belong to a group of its own.
+    pub fn has_fs_group(&self) -> bool {
+        self.spec.security_context.as_ref().is_some_and(|context| context.fs_group.is_some())
+    }
+
+    /// Whether the pod is for Windows: by `spec.os`, its node selector or its required node affinity.
+    pub fn is_for_windows(&self) -> bool {
+        self.is_windows() || self.spec.node_selector.on_windows || self.spec.affinity.on_windows()
+    }
+
     /// Whether the pod's author asks for a random host name ([`RANDOM_HOSTNAME`]).
     pub fn asks_for_random_hostname(&self) -> bool {
         self.metadata.annotations.random_hostname.as_deref() == Some("true")
@@ -298,5 +339,6 @@ fn slot_of<'p>(kind: SlotKind, index: usize, owner: &'p str, options: Option<&'p
         contents: options.and_then(|options| options.gmsa_credential_spec.as_deref()),
         run_as_user: options.and_then(|options| options.run_as_user_name.as_deref()),
         host_process: options.and_then(|options| options.host_process).map(|Flag(value)| value),
+        tickets: SidecarFields::default(),
     }
 }

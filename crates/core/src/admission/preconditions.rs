@@ -2,12 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::{
-    Denial, MAX_SPECS_PER_POD, Review,
-    operation::Operation,
-    pod::{Pod, Slot, SlotRef},
-    review::POD,
-};
+use super::{Denial, MAX_SPECS_PER_POD, Review, operation::Operation, pod::Pod, review::POD};
 use crate::{credspec::SpecName, quote::Quoted};
 
 /// Denies what neither webhook reviews: another kind, an operation without a new object.
@@ -31,13 +26,13 @@ pub(super) fn expect_old_pod(review: &Review) -> Result<&Pod, Denial> {
     review.old_object.as_ref().ok_or(Denial::NoObject { field: "oldObject", operation: review.operation })
 }
 
-/// Denies a pod that names more than [`MAX_SPECS_PER_POD`] credential specs, before anything is looked up.
+/// Denies a pod that names more than [`MAX_SPECS_PER_POD`] credential specs in its slots and its tokens, before anything is looked up.
 pub(super) fn bound_names(pod: &Pod) -> Result<(), Denial> {
-    let names: HashSet<&str> = pod.slots().filter_map(|slot| slot.name).collect();
+    let names: HashSet<&str> = pod.slots().filter_map(|slot| slot.name).chain(pod.audiences()).collect();
     if names.len() > MAX_SPECS_PER_POD { Err(Denial::TooManySpecs) } else { Ok(()) }
 }
 
-/// The name in a slot as one that a credential spec can have, or the denial.
-pub(super) fn spec_name(name: &str, slot: &Slot<'_>) -> Result<SpecName, Denial> {
-    SpecName::parse(name).ok_or_else(|| Denial::InvalidSpecName { name: Quoted::new(name), slot: SlotRef::from(slot) })
+/// A name from this place in a pod as one that a credential spec can have, or the denial.
+pub(super) fn spec_name(name: &str, place: &impl ToString) -> Result<SpecName, Denial> {
+    SpecName::parse(name).ok_or_else(|| Denial::InvalidSpecName { name: Quoted::new(name), place: place.to_string() })
 }

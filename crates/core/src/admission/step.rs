@@ -7,7 +7,8 @@
 use std::{collections::VecDeque, sync::Arc};
 
 use super::{
-    AllowReason, Decision, Facts, Known, Review, ServiceAccount, Settings, Source, SpecFact, UseFact, Webhook,
+    AllowReason, Decision, Facts, Known, Review, ServiceAccount, Settings, Source, SpecFact, TicketSettings, UseFact,
+    Webhook,
     claims::{Claim, Claims},
     decision::Case,
     mutate, validate, validate_workload,
@@ -71,7 +72,7 @@ impl Decision {
     /// Begins to decide a review in which `webhook` was called.
     pub fn begin(review: impl Into<Arc<Review>>, webhook: Webhook, settings: Settings) -> Step {
         let review = review.into();
-        let claims = review.claims(webhook);
+        let claims = review.claims(webhook, &settings.tickets);
         let questions = questions(&claims, webhook, settings.first_denial_decides(webhook));
         let case = Case { review, webhook, settings, claims, facts: Facts::default() };
         Step::next(case, questions, false)
@@ -111,7 +112,7 @@ impl Undecided {
         &self.asked
     }
 
-    /// Takes the answer to the question. One of another kind counts as none, which denies.
+    /// Takes the answer to the question. An answer of another kind counts as missing, which denies.
     pub fn tell(self: Box<Self>, fact: Fact) -> Step {
         let Self { mut case, asked, mut rest, is_confirming } = *self;
         let denies = match (&asked, fact) {
@@ -133,12 +134,12 @@ impl Undecided {
 }
 
 impl Review {
-    /// The claims of the slots when `webhook` was called.
-    pub(super) fn claims(&self, webhook: Webhook) -> Claims {
+    /// The claims of the pod when `webhook` was called.
+    pub(super) fn claims(&self, webhook: Webhook, settings: &TicketSettings) -> Claims {
         match webhook {
-            Webhook::Mutate => mutate::claims(self),
+            Webhook::Mutate => mutate::claims(self, settings),
             Webhook::Validate => validate::claims(self),
-            Webhook::ValidateWorkload => Ok(validate_workload::claims(self)),
+            Webhook::ValidateWorkload => Ok(validate_workload::claims(self, settings)),
             Webhook::ValidateCredspec => Ok(AllowReason::Clean.into()),
         }
         .unwrap_or_else(|denial| Claims::from(AllowReason::NoGmsa).deny(denial))
@@ -149,18 +150,22 @@ impl Review {
 fn questions(claims: &Claims, webhook: Webhook, first_denial_decides: bool) -> VecDeque<Question> {
     let mut needs: Vec<(&SpecName, bool)> = Vec::new();
     for claim in &claims.all {
-        let (spec, has_contents) = match claim {
-            Claim::Named { spec, has_contents, .. } => (spec, *has_contents),
+        let (spec, contents, is_denied) = match claim {
+            // /validate denies a name without contents: what the contents should be does not matter.
+            Claim::Named { spec, has_contents, .. } => {
+                let contents = webhook != Webhook::Validate || *has_contents;
+                (spec, contents, !contents)
+            }
+            // The broker reads the credential spec when it is asked for tickets; about a workload it is said early.
+            Claim::Ticket(spec) => (spec, webhook == Webhook::ValidateWorkload, false),
             Claim::Denied(_) if first_denial_decides => break,
             Claim::Denied(_) => continue,
         };
-        // /validate denies a name without contents: what the contents should be does not matter.
-        let contents = webhook != Webhook::Validate || has_contents;
         match needs.iter_mut().find(|(known, _)| *known == spec) {
             Some((_, known)) => *known |= contents,
             None => needs.push((spec, contents)),
         }
-        if first_denial_decides && !contents {
+        if first_denial_decides && is_denied {
             break;
         }
     }

@@ -9,7 +9,7 @@ use super::{
     AllowReason, Denial, Facts, Review, ServiceAccount, SlotDenial,
     claims::{Claim, Claims},
     operation::Operation,
-    pod::{Pod, Slot, SlotKind, SlotRef},
+    pod::{Pod, Slot, SlotKind, SlotRef, tickets::AUDIENCE},
     preconditions::{bound_names, expect_old_pod, expect_pod, spec_name},
 };
 use crate::{
@@ -21,14 +21,17 @@ use crate::{
 pub(super) fn claims(review: &Review) -> Result<Claims, Denial> {
     let pod = expect_pod(review)?;
     let mut claims = Claims::from(AllowReason::NoGmsa);
+    // An update cannot change a pod's volumes, and an ephemeral container brings none: a token is authorized once.
+    let mut tokens: Vec<&str> = Vec::new();
     let mut slots: Vec<Slot<'_>> = if review.operation == Operation::Create {
+        tokens.extend(pod.audiences());
         pod.slots().collect()
     } else {
         claims.reason = AllowReason::Unchanged;
         unchanged(expect_old_pod(review)?, pod, &mut claims)
     };
     slots.retain(Slot::uses_gmsa);
-    if slots.is_empty() {
+    if slots.is_empty() && tokens.is_empty() {
         return Ok(claims);
     }
     if let Err(denial) = bound_names(pod) {
@@ -38,9 +41,14 @@ pub(super) fn claims(review: &Review) -> Result<Claims, Denial> {
     let account = ServiceAccount::of(review, pod);
     for slot in slots {
         let name = slot.name.ok_or_else(|| Denial::ContentsWithoutName(SlotRef::from(&slot)));
-        let spec = name.and_then(|name| spec_name(name, &slot));
+        let spec = name.and_then(|name| spec_name(name, &SlotRef::from(&slot)));
         let spec = spec.and_then(|spec| account.as_ref().map(|_| spec).map_err(Denial::clone));
         claims.all.push(Claim::of(&slot, spec));
+    }
+    for token in tokens {
+        let spec = spec_name(token, &format!("audience {AUDIENCE}NAME"));
+        let spec = spec.and_then(|spec| account.as_ref().map(|_| spec).map_err(Denial::clone));
+        claims.all.push(spec.map_or_else(Claim::from, Claim::Ticket));
     }
     claims.service_account = account.ok();
     Ok(claims)
@@ -55,6 +63,10 @@ pub(super) fn check(review: &Review, claims: &Claims, facts: &Facts) -> Vec<Slot
     for claim in &claims.all {
         match claim {
             Claim::Denied(denial) => denials.push(denial.clone()),
+            Claim::Ticket(spec) => {
+                let denied = facts.may_use(service_account, spec).err();
+                denials.extend(denied.map(|denial| SlotDenial { slot: None, denial }));
+            }
             Claim::Named { slot, spec, .. } => {
                 let slot = Slot::at(*slot, &mut slots);
                 denials.extend(checked.slot(&slot, spec).err().map(|denial| SlotDenial::of(&slot, denial)));

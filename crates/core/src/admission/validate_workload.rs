@@ -7,10 +7,11 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{
-    AllowReason, Denial, Facts, MAX_SPECS_PER_POD, Review, ServiceAccount, advice,
+    AllowReason, Denial, Facts, MAX_SPECS_PER_POD, Review, ServiceAccount, SlotDenial, TicketSettings, advice,
     claims::{Claim, Claims},
     pod::{MAX_SLOTS, Pod, Slot, SlotKind},
     preconditions::bound_names,
+    tickets,
     warning::Warnings,
 };
 use crate::{
@@ -25,6 +26,9 @@ fn template(review: &Review) -> Result<&Pod, AllowReason> {
         return Err(AllowReason::Controlled);
     }
     let pod = workload.template.as_ref().ok_or(AllowReason::NoGmsa)?;
+    if pod.tickets().is_some() || pod.audiences().next().is_some() {
+        return Ok(pod);
+    }
     if pod.is_linux() {
         return Err(AllowReason::Linux);
     }
@@ -42,8 +46,8 @@ fn named(pod: &Pod) -> impl Iterator<Item = (Slot<'_>, SpecName)> {
     )
 }
 
-/// The slots whose credential specs are looked up.
-pub(super) fn claims(review: &Review) -> Claims {
+/// The slots and tokens whose credential specs are looked up.
+pub(super) fn claims(review: &Review, settings: &TicketSettings) -> Claims {
     let pod = match template(review) {
         Ok(pod) => pod,
         Err(reason) => return reason.into(),
@@ -52,12 +56,16 @@ pub(super) fn claims(review: &Review) -> Claims {
     claims.service_account = ServiceAccount::of(review, pod).ok();
     if claims.service_account.is_some() {
         claims.all = named(pod).map(|(slot, spec)| Claim::of(&slot, Ok(spec))).collect();
+        claims.all.extend(tickets::claims(pod, settings));
+        // With the one of the annotation, as many as a pod may name.
+        let tokens = pod.audiences().filter_map(SpecName::parse).take(MAX_SPECS_PER_POD - 1);
+        claims.all.extend(tokens.filter(|_| bound_names(pod).is_ok()).map(Claim::Ticket));
     }
     claims
 }
 
 /// The warnings about the pods of a workload.
-pub(super) fn warnings(review: &Review, claims: &Claims, facts: &Facts) -> Vec<String> {
+pub(super) fn warnings(review: &Review, claims: &Claims, facts: &Facts, settings: &TicketSettings) -> Vec<String> {
     let Ok(pod) = template(review) else { return Vec::new() };
     let mut warnings = Warnings::default();
     if pod.has_too_many_slots() {
@@ -75,6 +83,10 @@ pub(super) fn warnings(review: &Review, claims: &Claims, facts: &Facts) -> Vec<S
         warnings.add(&rules::INVALID_SERVICE_ACCOUNT, sentence, &[pod.service_account()]);
     }
     check_specs(pod, claims, facts, &mut warnings);
+    tickets::warn(pod, settings, &mut warnings);
+    if !pod.uses_gmsa() {
+        return warnings.into_lines();
+    }
     let template = review.workload.as_ref();
     let beside = template.map(|workload| advice::advise_template(pod, &workload.unsupported, workload.replicas));
     for advice in advice::advise(pod).into_iter().chain(beside.into_iter().flatten()) {
@@ -114,13 +126,21 @@ fn place<'p>(slot: &Slot<'p>) -> (String, Vec<&'p str>) {
 fn check_specs(pod: &Pod, claims: &Claims, facts: &Facts, warnings: &mut Warnings) {
     let (mut seen, mut expected, mut slots) = (HashSet::new(), HashMap::new(), pod.slots());
     for claim in &claims.all {
-        let Claim::Named { slot, spec, .. } = claim else { continue };
-        let slot = Slot::at(*slot, &mut slots);
+        let (spec, slot) = match claim {
+            Claim::Named { slot, spec, .. } => (spec, Some(Slot::at(*slot, &mut slots))),
+            Claim::Ticket(spec) => (spec, None),
+            Claim::Denied(SlotDenial { denial, .. }) => {
+                warnings.push(denial.rule(), &denial.to_string());
+                continue;
+            }
+        };
         let is_first = seen.insert(spec);
         match facts.contents(spec) {
             Ok(contents) => {
                 let expected = expected.entry(spec).or_insert_with(|| ExpectedContents::new(contents));
-                if slot.contents.is_some_and(|own| expected.compare(own).is_err()) {
+                if let Some(slot) = slot
+                    && slot.contents.is_some_and(|own| expected.compare(own).is_err())
+                {
                     let (place, mut names) = place(&slot);
                     names.push(spec.as_str());
                     let sentence =

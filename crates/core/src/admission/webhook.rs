@@ -8,7 +8,7 @@
 //!   `doctor/configuration.rs` of the plugin;
 //! - a folder in `tests/golden`, and its lines in `docs/metrics.md` (`just generate`).
 
-use super::Denial;
+use super::{Denial, TicketSettings};
 
 word_enum! {
     /// Which of the webhooks is called. The word is its path without the slash, and its name in metrics and logs.
@@ -48,6 +48,8 @@ pub struct Settings {
     /// The random host name for a new pod that uses GMSA without a host name: a lower-case DNS label that starts with a letter. `None` leaves
     /// the pod without one.
     pub hostname: Option<String>,
+    /// Whether Linux pods get tickets.
+    pub tickets: TicketSettings,
 }
 
 impl Settings {

@@ -119,8 +119,9 @@ fn has_user_info(input: &str) -> bool {
 }
 
 /// The names of fields that hold a secret.
-const SECRET_FIELDS: [&str; 18] = [
+const SECRET_FIELDS: [&str; 21] = [
     "accesskey",
+    "accesstoken",
     "accountkey",
     "apikey",
     "clientsecret",
@@ -138,6 +139,8 @@ const SECRET_FIELDS: [&str; 18] = [
     "secret",
     "sharedaccesskey",
     "sig",
+    "token",
+    "vaulttoken",
 ];
 
 fn is_secret_field(key: &str, value: &str) -> bool {
@@ -158,13 +161,14 @@ fn assigns_secret(input: &str) -> bool {
         let (before, after) = input.split_at_checked(at).unwrap_or_default();
         let is_of_key = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
         let key = before.trim_end_matches(['"', ' ']).rsplit(|c| !is_of_key(c)).next().unwrap_or_default();
-        let value = after.trim_start_matches(['=', ':', ' ', '"']).split([';', '&', ',', '|', ' ', '"', '\n']).next();
+        let value = after.trim_start_matches(['=', ':', '>', ' ', '"']);
+        let value = value.split([';', '&', ',', '|', ' ', '"', '<', '\n']).next();
         // An ARN says `secret:` before a name.
         let is_of_arn =
             before.rsplit([' ', ';', ',', '"', '&', '=']).next().is_some_and(|word| word.starts_with("arn:"));
         !is_of_arn && is_secret_field(key, value.unwrap_or_default())
     };
-    words.windows(2).any(is_option) || input.match_indices(['=', ':']).any(is_assigned)
+    words.windows(2).any(is_option) || input.match_indices(['=', ':', '>']).any(is_assigned)
 }
 
 /// A user and what follows: `CONTOSO\user:…`, `user@contoso.com:…`, `contoso.com:user:…`, `user:Pa55`.
@@ -188,7 +192,14 @@ fn is_user_with_secret(input: &str) -> bool {
                 // Other text has commas and spaces too.
                 let is_domain = separator == ':' || domain.contains('.') || domain.to_uppercase() == domain;
                 let is_of_user = is_bare(domain) && is_domain && (is_bare(user) || is_of_domain(user));
-                !secret.is_empty() && (is_of_domain(domain) || is_of_user)
+                // In another order, one part is a DNS name, and one has characters that no name has.
+                let parts = [domain, user, secret];
+                let is_secret = |part: &str| !is_bare(part) && !part.contains([' ', '/', '=']);
+                let is_shuffled = separator != ' '
+                    && parts.iter().any(|part| part.contains('.') && is_dns_subdomain(&part.to_lowercase()))
+                    && parts.iter().filter(|part| is_bare(part)).count() == 2
+                    && parts.into_iter().any(is_secret);
+                !secret.is_empty() && (is_of_domain(domain) || is_of_user || is_shuffled)
             }
             _ => false,
         }
@@ -366,6 +377,10 @@ mod tests {
             "https://kv1.vault.azure.net/secrets/u?sig=abc",
             "Y29udG9zby5jb206Z21zYWNjZzpwNHNzdzByZA==",
             "domainUserPassword=x",
+            "gmsaccg|contoso.com|P@ssw0rd",
+            "gmsaccg,Passw0rd!,contoso.com",
+            "token=hvs.CAESIJ3a9",
+            "<creds><user>gmsaccg</user><password>x</password></creds>",
         ] {
             assert!(holds_secret(input), "{input}");
         }
@@ -393,6 +408,8 @@ mod tests {
             "password=",
             "HKLM:\\SOFTWARE\\Contoso",
             "GMSADomainUserCred",
+            "kv1,vault.contoso.com,gmsa-user",
+            "<user>gmsaccg</user>",
             r#"{"secretName": "gmsa", "namespace": "accounts"}"#,
         ] {
             assert!(!holds_secret(input), "{input}");

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 pub use super::suggest_name;
 use super::{
-    Contents, GROUP, MAX_CONTENTS_BYTES,
+    Contents, GROUP, KIND, MAX_CONTENTS_BYTES, VERSION,
     ccg_plugin::holds_secret,
     domain_join::DomainJoinConfig,
     generate::{Domain, scalar},
@@ -119,14 +119,28 @@ pub fn too_large() -> Vec<Diagnostic> {
 }
 
 const NOT_ACCEPTED: &str = "the API server refuses every pod that carries it";
+const NOT_KNOWN: &str = "the API server knows no such kind, and refuses the object";
 const NOTHING_TO_EXPAND: &str = "pods that name this credential spec are refused, because it has no contents";
 const WRITE_NEW: &str =
     "kubectl gmsa credspec new --from-ad FILE --account NAME, FILE made by: Get-ADDomain | ConvertTo-Json";
 
 fn api_version(findings: &mut Findings, object: &Map<String, Value>) {
-    if object.get("apiVersion").and_then(Value::as_str) == Some("windows.k8s.io/v1alpha1") {
-        let (problem, why) = ("is deprecated", "a later version of the custom resource may no longer serve it");
-        findings.add(&rules::API_VERSION, "apiVersion", problem, why, format!("apiVersion: {GROUP}/v1"));
+    let text = |key| object.get(key).and_then(Value::as_str);
+    let right = format!("apiVersion: {GROUP}/{VERSION}");
+    match text("apiVersion").map(|version| version.strip_prefix(GROUP).unwrap_or(version)) {
+        None | Some("/v1") => {}
+        Some("/v1alpha1") => {
+            let (problem, why) = ("is deprecated", "a later version of the custom resource may no longer serve it");
+            findings.add(&rules::API_VERSION, "apiVersion", problem, why, right);
+        }
+        Some(_) => {
+            let problem = format!("{} is not {GROUP}/{VERSION}", quote(text("apiVersion").unwrap_or_default()));
+            findings.add_as(Severity::Error, &rules::API_VERSION, "apiVersion", problem, NOT_KNOWN, right);
+        }
+    }
+    if let Some(kind) = text("kind").filter(|kind| *kind != KIND) {
+        let problem = format!("{} is not {KIND}", quote(kind));
+        findings.add_as(Severity::Error, &rules::API_VERSION, "kind", problem, NOT_KNOWN, format!("kind: {KIND}"));
     }
 }
 
@@ -250,10 +264,13 @@ impl Findings {
     }
 
     fn unknown_keys(&mut self, parent: &str, object: &Map<String, Value>, known: &[&str]) {
-        for key in object.keys().filter(|key| !known.contains(&key.as_str())) {
+        for (key, value) in object.iter().filter(|(key, _)| !known.contains(&key.as_str())) {
             let field = if parent.is_empty() { bare(key) } else { format!("{parent}.{}", bare(key)) };
             let other_case = known.iter().find(|known| known.eq_ignore_ascii_case(key));
             let meant = other_case.or_else(|| known.iter().find(|known| is_typo(key, known)));
+            // The contents under another name.
+            let is_contents = || value.get("DomainJoinConfig").or(value.get("CmsPlugins")).is_some();
+            let meant = meant.or_else(|| known.iter().find(|known| **known == "credspec" && is_contents()));
             let remedy =
                 meant.map_or_else(|| format!("remove it; known are: {}", known.join(", ")), |k| format!("{k}:"));
             self.add(&rules::UNKNOWN_KEY, &field, "is not a field of a credential spec", PRUNED, remedy);

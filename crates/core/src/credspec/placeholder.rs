@@ -144,7 +144,8 @@ fn is_name(name: &str, open: &str) -> bool {
         "{" => has_letter && !has_guid_shape(name, |b| b.is_ascii_alphanumeric()) && is_word(name),
         // `user@contoso.com` has one; a password may have any.
         "@" | "%" | "~" | "__" | "@@" => has_letter && is_word(name),
-        "<" | "[" => has_letter && name.len() <= 64,
+        // JSON has lists of strings.
+        "<" | "[" => has_letter && name.len() <= 64 && !name.contains(['"', ',']),
         _ => has_letter,
     }
 }

@@ -54,8 +54,8 @@ rules! {
     "Credential specs" {
         OBJECT: "object", Error, "The credential spec is not an object.",
             "Make a new one with `kubectl gmsa credspec new`.";
-        API_VERSION: "api-version", Warning, "The credential spec uses a deprecated version.",
-            "Write `apiVersion: windows.k8s.io/v1`.";
+        API_VERSION: "api-version", Warning, "The credential spec has a wrong or deprecated `apiVersion`, or a wrong `kind`.",
+            "Write `apiVersion: windows.k8s.io/v1` and `kind: GMSACredentialSpec`.";
         NAME: "name", Error, "The credential spec has no name, or one that Kubernetes refuses.",
             "Use a lower-case DNS name.";
         CREDSPEC: "credspec", Error, "The credential spec has no `credspec` object.",
@@ -192,6 +192,10 @@ rules! {
             "Run the mutating webhook after every webhook that adds the name; on a Linux Pod, remove the name.";
         MODIFIED: "modified", Error, "An update changes the GMSA settings of an existing Pod.",
             "Delete the Pod and create it with the new settings.";
+        TICKETS_IMPOSSIBLE: "tickets-impossible", Error, "A Pod cannot have the tickets that it asks for.",
+            "Correct what the message names: a Pod for Windows, a name or path that tickets need, a cluster older than Kubernetes 1.29.";
+        TICKETS_UNAVAILABLE: "tickets-unavailable", Error, "The webhook does not know the version of the cluster or the CA of the broker.",
+            "Correct what the message names, then try again.";
     }
     "Pods" {
         LINUX_NODE: "linux-node", Warning, "A Pod that uses GMSA may be scheduled to a Linux node.",
@@ -209,6 +213,8 @@ rules! {
         SHARED_HOSTNAME: "shared-hostname", Warning, "Several Pods with one account have the same host name, or the same first 15 characters of it.",
             "Remove `hostname`, and have the webhook give random host names: by `randomHostname` in the chart, or by the annotation `gmsa-webhook/random-hostname: \"true\"` of the \
              Pod template. A StatefulSet sets the host names of its Pods itself: give it a name of at most 12 characters.";
+        TICKETS_NOT_ENABLED: "tickets-not-enabled", Warning, "A Pod asks for tickets, and the webhook is installed without them.",
+            "Install the chart `gmsa-tickets`, and upgrade the chart of the webhook with `tickets.enabled=true`.";
     }
     "Installation" {
         WEBHOOK_MISSING: "webhook-missing", Error, "No webhook configuration sends Pods to the webhook.",

@@ -120,7 +120,7 @@ fn number(bytes: &[u8]) -> Option<u32> {
 /// The tag of a value and the lengths of its header and its content; `None` if more bytes are needed.
 ///
 /// # Errors
-/// Where the length is indefinite or takes more than four bytes, or the tag more than one: LDAP has none of them.
+/// If the length is indefinite or longer than four bytes, or the tag longer than one byte: LDAP has no such elements.
 pub fn header(bytes: &[u8]) -> Result<Option<(u8, usize, usize)>, ()> {
     let [tag, first, rest @ ..] = bytes else { return Ok(None) };
     if tag & 0x1F == 0x1F {

@@ -263,7 +263,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> LdapConnection<S> {
         self.look(search, |entry| entry.holds(attribute)).await
     }
 
-    /// The value of an attribute of an object, in memory that is wiped; empty if it has none, `None` if the object does not exist.
+    /// The value of an attribute of an object, in memory that is wiped; empty without a value, `None` if the object does not exist.
     ///
     /// # Errors
     /// As [`Self::search`].

@@ -119,7 +119,7 @@ pub fn expired(account: &Account, now: UtcDateTime) -> Option<Diagnostic> {
 
 /// Whether it is deleted, so that nothing else is reported about it.
 pub fn left_over(account: &Account) -> Option<Diagnostic> {
-    let why = "it is no account that anything can log on with";
+    let why = "nothing can log on with this account";
     let fix =
         "Use the account that is there, or restore this one: Get-ADObject -IncludeDeletedObjects, Restore-ADObject.";
     let problem = "is a deleted object, or a conflict of replication (CNF)";
@@ -189,7 +189,7 @@ const WEAKENED: [(u64, &str, &str, &str); 3] = [
     (
         0x8_0000,
         "TRUSTED_FOR_DELEGATION",
-        "unconstrained delegation: whoever runs a pod with the account gets the tickets of all users who log on to it, domain administrators included",
+        "unconstrained delegation: anybody who runs a pod with the account gets the tickets of all users who log on to it, domain administrators included",
         "-TrustedForDelegation $false",
     ),
     (0x20, "PASSWD_NOTREQD", "the account may have an empty password", "-PasswordNotRequired $false"),

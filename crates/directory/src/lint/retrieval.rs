@@ -195,9 +195,8 @@ fn problem(
                 return problem(&rules::ACCOUNT_HOSTS_EMPTY, message, remove(first, command), false);
             }
             // Computers renew their passwords themselves; a user that a plugin logs on as does not.
-            if let Some((user, (what, command))) = obstacles.first().filter(|(member, _)| !member.name.ends_with('$')) {
-                let message = format!("{} of group {group} {what}, so it cannot log on", Quoted::new(&user.name));
-                return problem(&rules::ACCOUNT_HOSTS_EMPTY, message, remove(user, command), true);
+            if let Some((message, fix)) = users_of(name, &obstacles) {
+                return problem(&rules::ACCOUNT_HOSTS_EMPTY, message, fix, true);
             }
             let names = quoted(denied.iter().map(|member| member.name.as_str()));
             let message = format!("denies it to {names} of group {group}, before it is allowed to the group");
@@ -216,6 +215,18 @@ fn problem(
         }
         _ => None,
     }
+}
+
+/// The users of a group that cannot log on, and what lets them.
+fn users_of(group: &str, obstacles: &[(&Member, (&str, &str))]) -> Option<(String, Option<String>)> {
+    let users: Vec<_> = obstacles.iter().filter(|(member, _)| !member.name.ends_with('$')).collect();
+    let ((first, (what, _)), others) = users.split_first()?;
+    let more = others.iter().map(|(other, (what, _))| format!(", {} {what}", Quoted::new(&other.name)));
+    let (more, they) = (more.collect::<String>(), if others.is_empty() { "it" } else { "they" });
+    let message =
+        format!("{} of group {} {what}{more}, so {they} cannot log on", Quoted::new(&first.name), Quoted::new(group));
+    let fixes = users.iter().map(|(user, (_, command))| remove(user, command));
+    Some((message, fixes.collect::<Option<Vec<_>>>().map(|fixes| fixes.join("; "))))
 }
 
 fn is_of_another_domain(account: &Account, sid: &Sid) -> bool {

@@ -91,8 +91,8 @@ pub struct SpecFindings {
     pub account: Option<(usize, Account)>,
 }
 
-/// Compares a credential spec with the directory of its forest: its domain, and its account, which is returned where there is one. Of what is
-/// of none of these forests, that is said.
+/// Compares a credential spec with the directory of its forest: its domain and its account, which is returned if it exists. A domain
+/// outside these forests is reported as such.
 ///
 /// # Errors
 /// Where a directory cannot be asked.
@@ -169,7 +169,7 @@ fn elsewhere(spec: &Value) -> Diagnostic {
     } else {
         (Quoted::new(dns).to_string(), "DOMAIN".to_owned())
     };
-    let problem = format!("is of {named}, which is no domain of a forest that was asked");
+    let problem = format!("is of {named}, which is not a domain of the queried forests");
     let fix = format!("Ask its directory too: add `--directory {ask} --directory-user USER@{ask}`.");
     // A cluster with pods of two forests is in order.
     let found = Diagnostic::new(&rules::NOT_CHECKED, problem).with_severity(Severity::Note).with_fix(fix);

@@ -9,7 +9,7 @@ use time::UtcDateTime;
 use super::*;
 use crate::{Retrieval, Sid, account::CLASS, descriptor::made::allowing};
 
-/// Of an account whose principals are not known.
+/// An account whose principals are not known.
 fn alone(of: &Account, services: &[String]) -> Vec<Diagnostic> {
     account(of, &Principals::default(), services, now())
 }

@@ -61,9 +61,9 @@ pub struct Serving {
     pub keeps: fn(&Method, StatusCode) -> bool,
     /// Counts connections. Without it none is logged either.
     pub metrics: Option<EdgeMetrics>,
-    /// From its cancellation on, every answer closes its connection: API servers then open new ones, to other replicas. One that
-    /// is closed only when the process ends may be closed while a review is on its way to it, and the API server does not
-    /// send that again.
+    /// From its cancellation on, every answer closes its connection: API servers then open new ones, to other replicas. A
+    /// connection that stays open until the process ends may be closed while a review is on its way, and the API server
+    /// does not send that review again.
     pub ending: CancellationToken,
 }
 
@@ -81,7 +81,7 @@ pub(super) struct HttpsService {
     pub serving: Serving,
     pub router: Router,
     pub places: Arc<Places>,
-    /// From its cancellation on, none gets a place, and no handshake goes on.
+    /// After its cancellation, no connection gets a place, and handshakes stop.
     pub too_late: CancellationToken,
 }
 

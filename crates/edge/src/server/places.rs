@@ -4,11 +4,10 @@
 //! closed instead takes that for a denial, and a place is free again after milliseconds.
 //!
 //! Invariants: an address takes a free place only while it holds fewer than `share` times the free ones, so a flood from one
-//! address leaves places to all others. Of the addresses that wait, the one that holds the fewest places is next, and within it the
-//! connection that came first. Connections end for others in two cases alone:
+//! address leaves places to all others. The waiting address with the fewest places is next, and within it the first connection. Connections end for others in two cases alone:
 //! - Too many wait: one of the address with the most of them is dropped, of those first that hold no place from which a request was
 //!   decided ([`State::drop_one`]).
-//! - A connection has held a place for [`PATIENCE`] without a request to decide, and another one waits that has more right to it: that
+//! - A connection has held a place for [`CONTESTED_IDLE`] without a request to decide, and another one waits that has more right to it: that
 //!   of the same address, or of one that holds fewer places ([`Places::make_room`]).
 
 use std::{
@@ -29,7 +28,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    limits::{PATIENCE, WAIT_TIMEOUT},
+    limits::{CONTESTED_IDLE, WAIT_TIMEOUT},
     metrics::Unserved,
 };
 
@@ -72,7 +71,7 @@ impl Connections {
     /// or else the one that is idle longest.
     fn first_to_go(&self) -> Option<usize> {
         let first = self.idle.iter().position(|idle| !idle.is_proven).unwrap_or_default();
-        self.idle.get(first).filter(|idle| idle.since.elapsed() >= PATIENCE).map(|_| first)
+        self.idle.get(first).filter(|idle| idle.since.elapsed() >= CONTESTED_IDLE).map(|_| first)
     }
 }
 
@@ -166,7 +165,7 @@ impl Places {
         self.0.lock().drop_one();
     }
 
-    /// Closes connections that hold a place that others wait for, and have brought no request for [`PATIENCE`]. A request that has
+    /// Closes connections that hold a place that others wait for, and have brought no request for [`CONTESTED_IDLE`]. A request that has
     /// arrived whole is answered before. One on its way is lost, as on any connection that is closed when it is idle.
     pub fn make_room(&self) {
         let mut state = self.0.lock();
@@ -192,7 +191,7 @@ impl Places {
         }
         drop(state);
         for (tell, place) in granted {
-            // Whose receiver has gone has left the queue, or is leaving it: then the place is free again.
+            // A closed receiver means that the waiter has given up: then the place is free again.
             drop(tell.send(place));
         }
     }

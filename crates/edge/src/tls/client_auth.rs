@@ -168,8 +168,8 @@ fn until_expiry(chain: &[CertificateDer<'_>], now: UnixTime) -> Option<Duration>
 /// What a name begins with that means a DNS name.
 const DNS: &str = "dns:";
 
-/// Whether the certificate has one of `names`: as its common name, by which Kubernetes identifies the clients of an API
-/// server, or where `dns:` says so, as one of its DNS names. An authority may sign a DNS name that the client chose for
+/// Whether the certificate has one of `names`: as its common name, which identifies clients of an API server in
+/// Kubernetes, or where `dns:` says so, as one of its DNS names. An authority may sign a DNS name that the client chose for
 /// itself, so DNS names count only when listed.
 fn is_one_of(names: &[String], cert: &CertificateDer<'_>) -> bool {
     let Ok((_, cert)) = X509Certificate::from_der(cert) else { return false };

@@ -42,12 +42,15 @@ pub enum FileError {
 }
 
 /// Reads the certificates of CAs.
-pub(super) fn load_cas(path: &Path) -> Result<CaBundle, FileError> {
+///
+/// # Errors
+/// Where the file cannot be read, or has no certificate.
+pub fn load_cas(path: &Path) -> Result<CaBundle, FileError> {
     CaBundle::from_pem(&read(path)?).map_err(|source| FileError::InvalidCas { path: path.to_owned(), source })
 }
 
 /// Logs that CAs which were loaded again are invalid.
-pub(super) fn log_invalid_cas(reason: &str) {
+pub fn log_invalid_cas(reason: &str) {
     tracing::error!(reason, "cannot use the new certificate authorities; the current ones stay in use");
 }
 

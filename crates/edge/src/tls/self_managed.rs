@@ -65,7 +65,7 @@ pub struct SelfManagedSettings {
     pub check_interval: Duration,
 }
 
-/// The names by which the API server and the pods of the cluster call a Service.
+/// The names that the API server and the pods of the cluster use for a Service.
 #[must_use]
 pub fn service_names(service: &str, namespace: &str) -> Vec<String> {
     vec![format!("{service}.{namespace}.svc"), format!("{service}.{namespace}"), service.to_owned()]

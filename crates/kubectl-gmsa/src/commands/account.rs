@@ -1,11 +1,11 @@
-//! `account`: what the directory holds of an account, what is wrong with it, and who may retrieve its password.
+//! `account`: shows an account as the directory has it, its problems, and the hosts that may retrieve its password.
 
 use clap::Subcommand;
 
 use crate::shared::{Outcome, connection::Connection};
 
-mod head;
 mod lint;
+mod summary;
 mod test;
 mod ticket;
 
@@ -21,11 +21,11 @@ const EXAMPLES: &str = "Examples:
 pub enum Command {
     /// Find what is wrong with accounts of Active Directory
     ///
-    /// Shows what the directory holds of them, before a node asks for their password
+    /// Shows their properties in the directory, before a node asks for their password
     Lint(lint::Options),
     /// Find out whether a user may retrieve an account's password
     ///
-    /// The password is not kept. Where the user may not, it says why. `--ticket` logs on as the account, too
+    /// The password is not kept. If the user may not, the cause is named. `--ticket` also logs on as the account
     Test(test::Options),
 }
 

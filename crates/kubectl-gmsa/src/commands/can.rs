@@ -1,4 +1,4 @@
-//! `can`: the credential specs that a service account may use, and by which binding: the reverse of `who-can`.
+//! `can`: lists the credential specs that a service account may use, with the binding of each. `who-can` is the reverse.
 
 use std::{collections::BTreeSet, path::PathBuf};
 

@@ -1,8 +1,7 @@
-//! `check`: decides about every pod in some manifests, or in a cluster, as the webhook would.
+//! `check`: makes the webhook's decision about every pod in manifests, or in a cluster.
 //!
-//! Invariants: the decisions are the server's own, made by the same code from the same facts; only where the facts
-//! come from differs: the manifests, another folder of them, or the cluster. Nothing is created in a cluster: the requests that are not
-//! reads are access reviews.
+//! Invariants: the decisions are made by the server's own code from the same facts. Only the source of the facts differs: the
+//! manifests, another folder, or the cluster. Nothing is created in a cluster: besides reads there are only access reviews.
 
 use std::{
     collections::HashMap,
@@ -64,22 +63,22 @@ pub struct Options {
     /// A file, folder or pattern, or - for stdin; repeatable
     #[arg(long = "filename", short, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Taken as kubectl takes it: folders are always read with those in them
+    /// Accepted as in kubectl, without effect: folders are always read recursively
     #[arg(long, short = 'R', hide_short_help = true)]
     recursive: bool,
     /// Check the workloads of all namespaces of the cluster
     ///
-    /// Those of one namespace are checked with --namespace and without -f
+    /// For one namespace, use --namespace without -f
     #[arg(long, short = 'A', conflicts_with_all = ["files", "state", "patched"])]
     all_namespaces: bool,
-    /// Take credential specs and RBAC from here
+    /// Read credential specs and RBAC from here
     ///
     /// A file, a folder, or - for standard input, instead of the manifests
     #[arg(long, value_name = "DIR", conflicts_with_all = ["live", "from"])]
     state: Option<PathBuf>,
     /// Ask the cluster for credential specs and permissions
     ///
-    /// And for webhooks, service accounts, runtime classes and the builds of nodes. What is in the cluster is always checked so
+    /// Also for webhooks, service accounts, runtime classes and the builds of nodes. Workloads of the cluster are always checked this way
     #[arg(long)]
     live: bool,
     #[command(flatten)]
@@ -131,7 +130,7 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
         report.documents = documents.len();
         let mut context = ClusterContext::read(options, connection, snapshot, &documents, &mut report).await;
         let namespace = context.namespace.clone();
-        // The pods that would be stored differently as JSON, by the position of their document.
+        // The pods that the webhook would change, as JSON, by the index of their document.
         let mut stored = HashMap::new();
         for (place, document) in documents.iter().enumerate() {
             report.findings.extend(other_fields::kind(document));
@@ -166,7 +165,7 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     Ok(outcome)
 }
 
-/// All documents as they would be stored, as one YAML stream.
+/// All documents as the API server would store them, in one YAML stream.
 fn stream(documents: &[Document], patched: &HashMap<usize, String>) -> anyhow::Result<Vec<u8>> {
     let mut out = Vec::new();
     for (place, document) in documents.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! `__complete`: what may follow in a command line, for `kubectl gmsa <TAB>`.
+//! `__complete`: the completions of a command line, for `kubectl gmsa <TAB>`.
 //!
 //! kubectl runs `kubectl_complete-gmsa` with the words after `kubectl gmsa`, to complete the last one. It reads a candidate on
 //! each line, with a description after a tab, and a last line `:DIRECTIVE`: `GetPluginCompletions` in kubectl's `pkg/cmd/plugin`, and
@@ -8,7 +8,7 @@ use clap::{Arg, ArgAction, Command, ValueHint};
 
 /// Cobra's directive that lets the shell complete names of files.
 const FILES: &str = ":0";
-/// Cobra's directive that keeps the shell from that.
+/// Cobra's directive that turns completion of file names off.
 const NO_FILES: &str = ":4";
 
 /// The answer for the words after `kubectl gmsa`.
@@ -19,7 +19,7 @@ pub fn complete(root: &Command, words: &[String]) -> String {
     let (mut command, mut option, mut positionals) = (&root, None, 0);
     for word in before {
         if option.take().is_some() {
-            // The value of the option before it.
+            // The value of the previous option.
         } else if word.starts_with('-') {
             option = find_option(command, word).filter(|option| {
                 matches!(option.get_action(), ArgAction::Set | ArgAction::Append) && !option.is_require_equals_set()

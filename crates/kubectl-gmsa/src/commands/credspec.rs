@@ -16,9 +16,10 @@ use crate::shared::{
     connection::{Connection, block_on},
     credspecs::{findings, is_credential_spec, located},
     directory::{DirectoryOptions, Source, opened},
-    input,
+    input, names,
     output::{Filter, Format, Report},
     print,
+    snapshot::Snapshot,
 };
 use gmsa_cluster::{
     manifests::{Document, Manifests},
@@ -54,7 +55,7 @@ pub enum Command {
     ///
     /// From flags, from the directory, or from what PowerShell prints
     New(Box<NewOptions>),
-    /// Find what is wrong with credential specs
+    /// Find problems in credential specs
     Lint(Box<LintOptions>),
 }
 
@@ -114,7 +115,7 @@ pub struct NewOptions {
     from_docker: Option<PathBuf>,
     /// Print manifest or values
     ///
-    /// values are those of the chart gmsa-accounts, with an entry for it
+    /// values are for the chart gmsa-accounts, with an entry for it
     #[arg(long, short, value_enum, default_value = "manifest", hide_possible_values = true)]
     output: Written,
     /// Write to a file instead of standard output
@@ -129,7 +130,7 @@ pub struct NewOptions {
     directory: DirectoryOptions,
 }
 
-/// What `credspec new` writes.
+/// The output of `credspec new`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Written {
     /// The manifest of the credential spec
@@ -138,14 +139,14 @@ enum Written {
     Values,
 }
 
-/// The plugin, and what it needs to know.
+/// The plugin and its input.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Plugin, for hosts that are not joined to the domain")]
 struct PluginOptions {
     /// azure, aws, rancher, or a GUID in braces
     #[arg(long, value_name = "PLUGIN")]
     plugin: Option<String>,
-    /// What the plugin reads; not a password
+    /// The input of the plugin; not a password
     ///
     /// Its maker documents it
     #[arg(long, value_name = "TEXT", requires = "plugin", conflicts_with_all = ["azure_object_id", "azure_secret_uri",
@@ -169,7 +170,7 @@ struct PluginOptions {
 }
 
 impl PluginOptions {
-    /// The plugin, where one is named; flags that it needs and that are not given are missing.
+    /// The plugin, if one is named. Adds its required flags that are not set to `missing`.
     fn plugin(&self, missing: &mut Vec<String>) -> anyhow::Result<Option<Plugin>> {
         let azure = self.azure_object_id.as_ref().zip(self.azure_secret_uri.as_ref());
         let rancher = self.rancher_namespace.as_ref().zip(self.rancher_secret.as_ref());
@@ -290,10 +291,10 @@ fn new(options: &NewOptions) -> anyhow::Result<Outcome> {
     Ok(if is_clean { Outcome::Clean } else { Outcome::Findings })
 }
 
-/// Reports what is wrong with one of several, or the only one, and gives the worst of it.
+/// Prints the findings on a draft, and returns the worst severity.
 fn reported(draft: &Draft, is_one_of_several: bool) -> anyhow::Result<Option<Severity>> {
     let mut findings = lint::object(&draft.object());
-    // The account and the domain are in several fields, but were typed once: each problem is reported once.
+    // Account and domain appear in several fields but were typed once, so each problem is reported once.
     let mut reported = BTreeSet::new();
     findings.retain(|found| reported.insert((found.message.clone(), found.fix.clone())));
     for found in &findings {
@@ -305,7 +306,7 @@ fn reported(draft: &Draft, is_one_of_several: bool) -> anyhow::Result<Option<Sev
 }
 
 /// # Errors
-/// Where two of them would have the same name.
+/// If two of them would have the same name.
 fn expect_names(drafts: &[Draft]) -> anyhow::Result<()> {
     let mut names = BTreeMap::new();
     for draft in drafts {
@@ -324,7 +325,7 @@ fn expect_names(drafts: &[Draft]) -> anyhow::Result<()> {
 }
 
 /// # Errors
-/// Where they are of several domains: a release of the chart has one.
+/// If they belong to several domains: a release of the chart has only one.
 fn expect_one_domain(drafts: &[Draft]) -> anyhow::Result<()> {
     let domains: BTreeSet<&str> = drafts.iter().map(|draft| draft.domain.dns.as_str()).collect();
     let (count, domains) = (domains.len(), Vec::from_iter(domains).join(", "));
@@ -335,15 +336,27 @@ fn expect_one_domain(drafts: &[Draft]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The domain, in any form in which PowerShell prints it.
+/// The domain, in any output format of PowerShell.
 fn domain(path: &Path) -> anyhow::Result<Domain> {
     let text = input::text(path)?;
-    // What is none of the forms gets the error of JSON.
-    let json = powershell::to_json(&text).map_or(text, |printed| printed.to_string());
+    // A text in no known format gets the error of the JSON parser.
+    let printed = powershell::object_with(&text, "DNSRoot");
+    if let Some(printed) = &printed {
+        let is_missing = |name: &&str| printed.get(*name).is_none_or(Value::is_null);
+        let missing: Vec<&str> =
+            ["DNSRoot", "NetBIOSName", "DomainSID", "ObjectGUID", "Forest"].into_iter().filter(is_missing).collect();
+        ensure!(
+            missing.is_empty(),
+            "{} has no {}: it was not printed, or the console cut it off; make the file by: Get-ADDomain | ConvertTo-Json",
+            path.display(),
+            missing.join(", ")
+        );
+    }
+    let json = printed.map_or(text, |printed| printed.to_string());
     Domain::from_directory(&json).with_context(|| format!("cannot read the domain from {}", path.display()))
 }
 
-/// What is to be made: from flags, from a file about the domain, or from the directory.
+/// The drafts: from flags, from a file about the domain, or from the directory.
 fn drafts(options: &NewOptions) -> anyhow::Result<Vec<Draft>> {
     const DOMAIN: [&str; 5] = ["--domain", "--netbios", "--domain-sid", "--domain-guid", "--forest"];
     let source = options.directory.source()?;
@@ -392,7 +405,7 @@ fn typed_domain(options: &NewOptions, missing: &mut Vec<String>) -> Domain {
     let netbios = given(&options.netbios, "--netbios");
     let sid = given(&options.domain_sid, "--domain-sid");
     let guid = given(&options.domain_guid, "--domain-guid");
-    // The name of a child domain has three labels or more; most others are the root of their forest.
+    // A child domain has three labels or more; a domain with two is usually the root of its forest.
     let is_root = options.forest.is_none() && dns.split('.').count() <= 2;
     let forest = if is_root { dns.clone() } else { given(&options.forest, "--forest") };
     Domain { dns, forest, netbios, sid, guid }
@@ -486,15 +499,19 @@ fn lint(options: &LintOptions, connection: &Connection) -> anyhow::Result<Outcom
     report.print(options.output, &options.filter)
 }
 
-/// Credential specs of the cluster, as if they were in files with their names.
+/// Credential specs of the cluster, as documents with their names.
 async fn of_cluster(names: &[SpecName], connection: &Connection) -> anyhow::Result<Manifests> {
     let cluster = connection.cluster().await?;
     let mut all = Manifests::default();
     for name in names {
         let spec: Option<Value> = cluster.find(&format!("{}/{name}", collection())).await?;
-        let spec = spec.with_context(|| format!("there is no credential spec {name} in the cluster"))?;
+        let Some(spec) = spec else {
+            let nearest = names::nearest_in(&Snapshot::of(cluster), &collection(), name.as_str()).await;
+            let nearest = nearest.map(|nearest| format!(": is {nearest} meant?")).unwrap_or_default();
+            bail!("there is no credential spec {name} in the cluster{nearest}");
+        };
         let mut document = Document::of_api(name.as_str(), &format!("{GROUP}/{VERSION}"), KIND, &spec);
-        // There is no file, so there is no line.
+        // An object of the API has no line number.
         document.location.position = None;
         all.documents.push(document);
     }

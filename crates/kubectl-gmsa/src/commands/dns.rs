@@ -1,6 +1,6 @@
-//! `dns`: what to add to the DNS of a cluster so that it forwards a domain to its own DNS servers, for each platform.
+//! `dns`: prints the DNS configuration that makes a cluster forward a domain to its DNS servers, for each platform.
 //!
-//! Invariants: no cluster is asked, and nothing is changed.
+//! Invariants: this command never connects to a cluster.
 
 use std::io::{self, Write as _};
 
@@ -27,12 +27,12 @@ pub struct Options {
     domain: String,
     /// A DNS server of the domain; repeatable
     ///
-    /// Its address, such as 10.0.0.4, with its port where that is not 53. Two are advised
+    /// Its address, such as 10.0.0.4, with its port if that is not 53. Two servers are recommended
     #[arg(long, value_name = "IP", required = true)]
     server: Vec<String>,
     /// kubeadm, eks, aks, k3s, rke2, openshift or gke
     ///
-    /// How the cluster was made, which decides what is printed [default: each]
+    /// The platform of the cluster, which decides the output [default: each]
     #[arg(long, value_enum, hide_possible_values = true)]
     platform: Option<Platform>,
 }
@@ -54,7 +54,7 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
     ))
 }
 
-/// How a cluster was made: where its DNS is configured, what to add there, and how it is read again.
+/// The platform of a cluster: the object that configures its DNS, the text to add, and how to reload it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Platform {
     /// ConfigMap coredns
@@ -77,20 +77,20 @@ const RESTART: &str = "CoreDNS reads it when it restarts: `kubectl rollout resta
 const RELOAD: &str = "With the plugin reload, CoreDNS reads it again within two minutes: `kubectl logs -l k8s-app=kube-dns -n kube-system` \
     says so. Without it: `kubectl rollout restart deployment coredns -n kube-system`.";
 
-/// What changes on a platform, and how.
+/// The change on one platform.
 struct Row {
     object: &'static str,
-    /// Where in the object.
+    /// The place in the object.
     place: String,
     block: String,
     reload: &'static str,
-    /// What else has to be known.
+    /// Additional notes.
     notes: Option<String>,
     page: &'static str,
 }
 
 impl Row {
-    /// For people.
+    /// The output for people.
     fn change(self, of: Platform) -> String {
         let Self { object, place, block, reload, notes, page } = self;
         let name = of.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
@@ -140,7 +140,7 @@ impl Platform {
             Self::Rke2 => Row {
                 object: "HelmChartConfig kube-system/rke2-coredns",
                 place: "in the list servers of spec.valuesContent".to_owned(),
-                // As a value of the chart of CoreDNS: `servers` of <https://github.com/coredns/helm>.
+                // A value of CoreDNS' own chart: `servers` of <https://github.com/coredns/helm>.
                 block: format!(
                     "- zones:\n  - zone: {domain}\n  port: {PORT}\n  plugins:\n  - name: errors\n  - name: cache\n    parameters: \"30\"\n  \
                      - name: forward\n    parameters: . {}",

@@ -1,8 +1,8 @@
 //! `doctor`: checks an installation and the workloads that use it. Each check passes, warns or fails.
 //!
-//! Invariants: nothing is changed in the cluster. The requests that are not reads are access reviews and dry runs: of Pods, which show
-//! whether the API server can call the webhook, and of a webhook configuration, which static policies refuse. What could not be checked is
-//! neither a pass nor a fault.
+//! Invariants: nothing is changed in the cluster. Besides reads there are access reviews and dry runs: of Pods, to see whether the
+//! API server can call the webhook, and of a webhook configuration, which static policies refuse. A check that could not run is
+//! neither a pass nor a failure.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -28,7 +28,6 @@ mod configuration;
 mod crd;
 mod directory;
 mod dns;
-mod kubernetes_version;
 mod nodes;
 mod parts;
 mod pre;
@@ -56,22 +55,22 @@ const EXAMPLES: &str = "Examples:
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Options {
-    /// List the checks and the rights that each takes
+    /// List the checks and the rights that each needs
     #[arg(long)]
     list: bool,
     /// Check before the installation if all is ready
     ///
-    /// The version, your rights, the namespace (--namespace, otherwise gmsa-webhook), and what is there already of GMSA
+    /// The version, your rights, the namespace (--namespace, otherwise gmsa-webhook), and existing GMSA objects
     #[arg(long, conflicts_with_all = ["directory", "from"])]
     pre: bool,
     /// Wait until nothing fails
     ///
-    /// At most this many seconds [default: 120]. Warnings then do not count, what could not be checked does
+    /// At most this many seconds [default: 120]. Warnings are ignored; a check that could not run counts as a failure
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "120", conflicts_with_all = ["directory", "from"])]
     wait: Option<u64>,
     /// Write a new file for a support case
     ///
-    /// What was checked, and the state, events, metrics and logs of the webhook. No contents of credential specs, no Secrets and no tokens
+    /// The results, and the state, events, metrics and logs of the webhook. No contents of credential specs, no Secrets and no tokens
     #[arg(long, value_name = "FILE", conflicts_with = "from")]
     bundle: Option<PathBuf>,
     /// Print table or json
@@ -93,7 +92,7 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
         return print(checks::list());
     }
     options.bundle.as_deref().map_or(Ok(()), bundle::check_path)?;
-    // The password is asked for once, before anything else.
+    // Prompts for the password once, before anything else.
     let mut sources = options.directory.sources()?;
     block_on(async {
         let until = options.wait.map(|seconds| Instant::now() + Duration::from_secs(seconds));

@@ -1,5 +1,5 @@
-//! `explain`: an error of a Windows node, of a command in a container, the refusal of a pod, or what another command found, in words. It asks no
-//! cluster. What it knows is in `shared/rules/`; the head of `shared/rules.rs` says where a new message goes.
+//! `explain`: explains an error of a Windows node, of a command in a container, a refused pod, or a finding of another command. It
+//! never connects to a cluster. The messages are in `shared/rules/`; the head of `shared/rules.rs` says where a new one goes.
 
 use std::{collections::HashMap, path::Path};
 
@@ -38,7 +38,7 @@ pub struct Options {
     output: Shape,
 }
 
-/// Explains what it knows; an error where it knows nothing of the text.
+/// Explains the text; an error if it contains nothing known.
 pub fn run(options: &Options) -> anyhow::Result<Outcome> {
     let text = match &*options.text {
         [text] if text == input::STDIN => input::text(Path::new(text))?,
@@ -51,11 +51,7 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
             "no error that is known here in {}: give a status code, or the whole message. `kubectl gmsa doctor` looks at the cluster, \
              and docs/messages.md lists messages{}",
             one_line(&quoted(text.trim(), VALUE)),
-            if text.is_ascii() {
-                ""
-            } else {
-                ". Windows writes in its own language: the code beside its message is what counts"
-            }
+            instead(text.trim())
         );
     }
     let is_unknown = |found: &Explanation| matches!(found.meaning, Meaning::Unknown(_));
@@ -63,6 +59,19 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
     let explanations: Vec<Explained<'_>> = found.iter().map(|found| Explained::of(found, &names, &reading)).collect();
     let body = HashMap::from([("explanations", &explanations)]);
     print_as(options.output, outcome, || for_people(&explanations), body)
+}
+
+/// What to give for a text that is not known.
+fn instead(text: &str) -> &'static str {
+    if text.lines().any(|line| line.starts_with("apiVersion: ")) {
+        ". A manifest is checked by `kubectl gmsa check -f FILE`"
+    } else if Path::new(text).exists() {
+        ". A file is given by `kubectl gmsa explain - < FILE`"
+    } else if !text.is_ascii() {
+        ". Windows writes in its own language: the code beside its message is what counts"
+    } else {
+        ""
+    }
 }
 
 fn for_people(explanations: &[Explained<'_>]) -> String {
@@ -80,7 +89,7 @@ fn for_people(explanations: &[Explained<'_>]) -> String {
 #[derive(Serialize)]
 struct Explained<'e> {
     found: &'e str,
-    /// What it says where it is no fault, or not known.
+    /// The explanation of a success or of an unknown code.
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<&'e str>,
     causes: Vec<Cause>,
@@ -88,7 +97,7 @@ struct Explained<'e> {
 
 #[derive(Serialize)]
 struct Cause {
-    /// Where only one phase can have this cause.
+    /// Set if only one phase can have this cause.
     #[serde(skip_serializing_if = "Option::is_none")]
     phase: Option<Phase>,
     rule: &'static str,
@@ -98,7 +107,7 @@ struct Cause {
 
 impl<'e> Explained<'e> {
     fn of(Explanation { found, meaning }: &'e Explanation, names: &Names<'_>, reading: &Reading) -> Self {
-        // What was found can select the remedy, beside the text.
+        // The matched part of the text can select the remedy too.
         let of_found = Reading::of(found);
         let cause = |(phase, rule): &(Option<Phase>, &Rule)| {
             let fix = fix(rule, &Names { readings: &[&of_found, reading], ..*names }).and_then(Fix::in_cluster);

@@ -1,4 +1,4 @@
-//! `grant`: the ClusterRole and RoleBinding that let a service account use one credential spec, and nothing else.
+//! `grant`: the ClusterRole and RoleBinding that let a service account use exactly one credential spec.
 
 use std::fmt::Write as _;
 
@@ -61,7 +61,7 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     let ServiceAccount { namespace, name: service_account } = &options.serviceaccount;
     let grant = GrantObjects { spec: &options.credspec, namespace, service_account };
     if options.dry_run.is_off() && !options.apply {
-        // Not the object: piped to `kubectl apply`, it would grant what is to be revoked.
+        // Never prints the object: piped to `kubectl apply`, it would grant the permission again.
         let delete = || format!("kubectl delete rolebinding --namespace {} {}\n", grant.namespace, grant.binding());
         return print(if options.revoke { delete() } else { grant.yaml() });
     }
@@ -75,7 +75,7 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     })
 }
 
-/// Applies both objects. Their lists are replaced as a whole, so an object that grants something else is left alone.
+/// Applies both objects. An object that grants something else is an error, because applying would replace its lists.
 async fn apply_grant(cluster: &Cluster, grant: &GrantObjects<'_>, dry_run: &DryRun) -> anyhow::Result<Outcome> {
     let role: Option<Value> = cluster.find(&grant.role_path()).await.context("cannot read the ClusterRole")?;
     if !role.is_none_or(|role| grant.is_own_role(&role)) {
@@ -85,7 +85,7 @@ async fn apply_grant(cluster: &Cluster, grant: &GrantObjects<'_>, dry_run: &DryR
     if !binding.is_none_or(|binding| grant.is_own_binding(&binding)) {
         bail!("rolebinding/{} in {} {GRANTS_MORE}", grant.binding(), grant.namespace);
     }
-    // A role without its binding would stay behind.
+    // Checked first, because a failed binding would leave the role behind.
     if is_absent(cluster, &format!("/api/v1/namespaces/{}", grant.namespace)).await {
         bail!("there is no namespace {}", grant.namespace);
     }
@@ -111,7 +111,7 @@ async fn is_absent(cluster: &Cluster, path: &str) -> bool {
     matches!(cluster.find::<Value>(path).await, Ok(None))
 }
 
-/// Server-side apply: creates the object, and does nothing if it is already correct.
+/// Server-side apply: creates the object, or leaves a correct one as it is.
 async fn apply(cluster: &Cluster, path: &str, yaml: String, dry_run: &DryRun) -> anyhow::Result<()> {
     let request = Request::patch(format!("{path}?fieldManager=kubectl-gmsa&force=true{}", dry_run.parameter()))
         .header(CONTENT_TYPE, "application/apply-patch+yaml")
@@ -120,10 +120,10 @@ async fn apply(cluster: &Cluster, path: &str, yaml: String, dry_run: &DryRun) ->
     Ok(())
 }
 
-/// Deletes the binding, and says where another one still gives the permission. A binding that grants something else stays.
+/// Deletes the binding, and reports another one that still gives the permission. A binding that grants something else stays.
 async fn revoke(cluster: &Cluster, grant: &GrantObjects<'_>, dry_run: &DryRun) -> anyhow::Result<Outcome> {
     let (binding, suffix) = (grant.binding(), dry_run.suffix());
-    // RBAC is evaluated here and not by an access review: the API server's authorizer notices a deletion a moment later.
+    // Evaluates RBAC itself, because the API server's authorizer sees a deletion only a moment later.
     let Manifests { documents, .. } = roles_and_bindings(&Snapshot::of(cluster.clone()))
         .await
         .context("cannot tell what else gives the permission")?;

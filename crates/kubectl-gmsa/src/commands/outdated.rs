@@ -1,7 +1,7 @@
-//! `outdated`: the workloads whose pods carry contents that their credential spec no longer has, and how they get the new ones.
+//! `outdated`: lists the workloads with pods whose contents differ from their credential spec, and the command that updates them.
 //!
-//! Invariants: nothing is changed; only Deployments, StatefulSets and DaemonSets that own their pods by the rules of
-//! [`owners`](crate::shared::owners) are named for a restart, and pods of anything else are reported.
+//! Invariants: nothing is changed; a restart is recommended only for Deployments, StatefulSets and DaemonSets whose ownership
+//! [`owners`](crate::shared::owners) has verified. Pods of other owners are reported.
 
 use std::collections::BTreeMap;
 
@@ -43,14 +43,14 @@ const EXAMPLES: &str = "Examples:
 pub struct Options {
     /// List the workloads of all namespaces
     ///
-    /// Otherwise those of --namespace or the context
+    /// [default: the namespace of --namespace or the context]
     #[arg(long, short = 'A')]
     all_namespaces: bool,
     #[command(flatten)]
     from: From,
     /// Print table, json or name
     ///
-    /// The names are what kubectl rollout restart takes, of one namespace. One whose pods a restart is replacing already is left out
+    /// name is the input of kubectl rollout restart, for one namespace. Workloads with a restart under way are left out
     #[arg(long, short, value_enum, default_value = "table", hide_possible_values = true)]
     output: OutputForm,
     #[command(flatten)]
@@ -82,7 +82,7 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
         Ok(found)
     })?;
     let findings = workloads.iter().map(|(workload, pods)| finding(workload, pods));
-    // What belongs to a workload comes first.
+    // Findings about workloads come first.
     let of_pods = std::mem::take(&mut report.findings);
     report.findings.extend(findings.chain(of_pods));
     match options.output {
@@ -98,7 +98,7 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     }
 }
 
-/// Whether a restart replaces the pods, and none is under way.
+/// Whether a restart would replace the pods, and no restart is under way.
 fn is_restarted_by_name(workload: &PodOwner, pods: &Pods) -> bool {
     workload.restartable.is_some() && !workload.on_delete && !pods.are_restarted && is_dns_subdomain(&workload.name)
 }
@@ -107,7 +107,7 @@ fn is_restarted_by_name(workload: &PodOwner, pods: &Pods) -> bool {
 #[derive(Debug)]
 struct Pods {
     names: Vec<String>,
-    /// Whether all of them are from before the last restart, so that they are being replaced.
+    /// Whether all of them are older than the last restart, so they are being replaced.
     are_restarted: bool,
 }
 
@@ -144,7 +144,7 @@ async fn outdated(
                 }
                 Err(not_owned) => report.findings.push(without_owner(&pod, not_owned)),
             },
-            // It is never restarted: the new pod would be refused.
+            // A restart would not help: the new pod would be refused.
             ContentsState::Unmatched => {
                 let text = "carries contents, and there is no credential spec to compare them with";
                 report.findings.push(about(&pod, text).with_fix(FIX_UNMATCHED));
@@ -181,7 +181,7 @@ fn about(pod: &ClusterPod, message: impl Into<String>) -> Diagnostic {
     Diagnostic { object: format!("Pod {namespace}/{name}"), ..Diagnostic::new(&rules::CONTENTS_OUTDATED, message) }
 }
 
-/// A pod whose owner is not what the pod says, or cannot be read.
+/// The finding for a pod whose owner could not be verified.
 fn without_owner(pod: &ClusterPod, NotOwned { why, fix }: NotOwned) -> Diagnostic {
     let (namespace, name) = pod.place();
     let fix = if let Some(fix) = fix {
@@ -222,7 +222,7 @@ fn fix(workload: &PodOwner, pods: &Pods) -> String {
         kind if kind.bytes().all(|b| b.is_ascii_alphanumeric()) => {
             format!("{delete}, if {kind} {name} creates new ones")
         }
-        // The API server takes any text for the kind of an owner.
+        // The API server accepts any text as the kind of an owner.
         _ => format!("{delete}, if its owner {name} creates new ones"),
     }
 }

@@ -1,10 +1,9 @@
-//! `probe`: whether Windows nodes give a container its identity, before there is an application: a short-lived pod on each node, in which
-//! the steps of `verify` run.
+//! `probe`: tests whether Windows nodes give a container its identity, without an application: a short-lived pod on each node runs
+//! the steps of `verify`.
 //!
-//! Invariants: every pod is named before it is created and deleted at the end, also after an error and Ctrl-C; where that fails, the
-//! command that deletes it is printed, and it ends by itself (`activeDeadlineSeconds`). A pod in the namespace of the service account can do
-//! nothing that its users could not do with a pod of that account: they may run commands in it (`pods/exec`), delete it, and create another
-//! one of its name.
+//! Invariants: every pod is deleted at the end, also after an error and Ctrl-C. If that fails, the command that deletes it is printed,
+//! and the pod ends by itself (`activeDeadlineSeconds`). Users of the namespace gain nothing by the pod: they may already create pods
+//! with this service account, run commands in them (`pods/exec`) and delete them.
 
 use std::{
     cell::RefCell,
@@ -70,7 +69,7 @@ pub struct Options {
     serviceaccount: ServiceAccount,
     /// The image [default: Server Core]
     ///
-    /// It needs cmd, whoami, nltest, nslookup and klist. Server Core is taken for the build of the node
+    /// It needs cmd, whoami, nltest, nslookup and klist. The default matches the build of the node
     #[arg(long, value_name = "IMAGE")]
     image: Option<String>,
     /// The node [default: the first ready one]
@@ -118,7 +117,7 @@ fn namespace_name(text: &str) -> Result<String, String> {
     if is_dns_label(text) { Ok(text.to_owned()) } else { Err("expected the name of a namespace".to_owned()) }
 }
 
-/// A time-out with an end: the pods must have one.
+/// A finite time-out, because the pods need one.
 fn pod_timeout(text: &str) -> Result<Duration, String> {
     const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
     timeout(text)
@@ -127,7 +126,7 @@ fn pod_timeout(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "expected a duration such as 15m, at most 24h".to_owned())
 }
 
-/// Probes the nodes, and says of each whether it gives the identity, or the first cause why not.
+/// Probes the nodes, and reports for each whether it gives the identity, or the first cause.
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
     let logs_namespace = match &options.logs {
         Some(folder) => {
@@ -181,7 +180,7 @@ struct PodName {
 }
 
 impl PodName {
-    /// A name with a random part, so that no other pod has it.
+    /// A name with a random part, so it is unique.
     fn new(namespace: &str, of: &str) -> Self {
         let name = format!("{of}-{:016x}", RandomState::new().build_hasher().finish());
         Self { namespace: namespace.to_owned(), name }
@@ -196,7 +195,7 @@ impl PodName {
     }
 }
 
-/// What is done on behalf of one command.
+/// The state of one run of the command.
 struct Probe<'o> {
     options: &'o Options,
     cluster: Cluster,
@@ -206,9 +205,9 @@ struct Probe<'o> {
     namespace: String,
     /// The namespace of the pods that read logs, with `--logs`.
     logs_namespace: Option<String>,
-    /// The pods that may exist, and whether the API server said that they do.
+    /// The pods that may exist, and whether the API server has confirmed each.
     pods: RefCell<BTreeMap<PodName, bool>>,
-    /// Why something that would say more of a failure could not be read.
+    /// Failed reads that would have helped to explain a failure.
     unread: RefCell<BTreeMap<&'static str, Unread>>,
 }
 
@@ -223,7 +222,7 @@ impl Probe<'_> {
         Ok(checks)
     }
 
-    /// One node: the first cause, and a check of its logs where they are asked for.
+    /// Probes one node: the first cause, and with `--logs` a check of its logs.
     async fn at(&self, place: &ProbeNode) -> Vec<Check> {
         let mut checks = vec![match &place.fault {
             Some(fault) => Check::found(node::NODE, fault.clone()),
@@ -249,7 +248,7 @@ impl Probe<'_> {
     /// Deletes a pod that may exist.
     async fn delete(&self, name: &PodName) -> anyhow::Result<()> {
         let was_there = self.cluster.delete(&name.path(), "").await?;
-        // A pod whose creation was not answered can still be created.
+        // A create request without an answer may still succeed later.
         if !was_there && self.pods.borrow().get(name) == Some(&false) {
             return Ok(());
         }
@@ -257,7 +256,7 @@ impl Probe<'_> {
         Ok(())
     }
 
-    /// Deletes the pods that are left, and returns those for which that fails.
+    /// Deletes the remaining pods, and returns those that could not be deleted.
     async fn delete_all(&self) -> Vec<PodName> {
         let names: Vec<PodName> = self.pods.borrow().keys().cloned().collect();
         for name in &names {
@@ -271,8 +270,7 @@ impl Probe<'_> {
     }
 }
 
-/// The first failure is the cause of those after it: that is the result for a node. What could not be checked counts where nothing else
-/// is wrong.
+/// The result for a node: the first failure, which causes the later ones, or else a check that could not run.
 fn first_cause(checks: Vec<Check>, otherwise: impl FnOnce() -> Check) -> Check {
     let is_unchecked = |found: &Diagnostic| *found.rule == rules::NOT_CHECKED;
     let (faults, others): (Vec<_>, Vec<_>) = checks.into_iter().partition(is_cause);

@@ -1,4 +1,4 @@
-//! `docs/cli.md`: the reference, made from the command line itself.
+//! `docs/cli.md`: the reference, generated from the command line.
 
 use std::{fmt::Write as _, iter};
 
@@ -6,7 +6,7 @@ use clap::{Arg, Command};
 
 use crate::shared::directory::HEADING as DIRECTORY;
 
-/// Commands that no help shows.
+/// Hidden commands.
 pub const HIDDEN: [&str; 4] = ["help", "man", "reference", "rules"];
 
 const JSON: &str = "
@@ -33,13 +33,13 @@ where it is no fault, or not known, `text` says so |
 `credspec new`, `grant` and `check --patched` print manifests, as YAML.
 ";
 
-/// What `kubectl gmsa options` prints: the options of a command that has those of the cluster alone.
+/// The output of `kubectl gmsa options`: the options of the connection.
 pub fn options(cluster: Command) -> String {
     let mut only = bare(cluster).next_line_help(true).help_template("{all-args}");
     format!("Every command that asks a cluster takes these options:\n\n{}", only.render_help())
 }
 
-/// Every command with its options, as Markdown. Options that several or all commands share are listed once.
+/// Every command with its options, as Markdown. Shared options are listed once.
 pub fn reference(root: &Command, cluster: &str, footer: &str) -> String {
     let mut below = root.clone().mut_subcommands(bare);
     below.build();
@@ -72,7 +72,7 @@ fn is_of_directory(option: &Arg) -> bool {
     option.get_help_heading() == Some(DIRECTORY)
 }
 
-/// Without the options and the command that all have, and without those of the directory.
+/// The command without options that all commands share, and without the directory's.
 fn bare(command: Command) -> Command {
     let hidden = command.mut_args(|option| if is_of_directory(&option) { option.hide(true) } else { option });
     hidden.disable_help_flag(true).disable_help_subcommand(true).disable_version_flag(true).mut_subcommands(bare)
@@ -92,7 +92,7 @@ fn shown(this: &Command) -> impl Iterator<Item = &Command> {
     this.get_subcommands().filter(|below| !HIDDEN.contains(&below.get_name()))
 }
 
-/// A block of text as a terminal shows it.
+/// A block of preformatted text.
 fn block(out: &mut String, text: &str) {
     let text = text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n");
     let _ = write!(out, "\n```text\n{}\n```\n", text.trim());

@@ -1,6 +1,6 @@
-//! `verify`: runs commands in a container to verify that it has its identity in the domain, and finds the first cause why not.
+//! `verify`: runs commands in a container to verify that it has its identity in the domain, and finds the first cause if not.
 //!
-//! Invariant: a pod of a workload is owned by it, by the rules of [`owners`](crate::shared::owners): labels alone make none.
+//! Invariant: [`owners`](crate::shared::owners) verifies that the workload owns the pod: matching labels are not enough.
 
 use std::time::Duration;
 
@@ -67,7 +67,7 @@ pub struct Options {
     filter: Filter,
 }
 
-/// Runs the commands, and says which failure is the cause of the others.
+/// Runs the commands, and reports which failure caused the others.
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
     let checks = block_on(verify(options, connection))?;
     print_checks(checks, options.output, &options.filter)
@@ -94,7 +94,7 @@ async fn verify(options: &Options, connection: &Connection) -> anyhow::Result<Ve
     Ok(checks)
 }
 
-/// The containers to verify: the one that was asked for, all that use GMSA, or the first of those.
+/// The containers to verify: the named one, all that use GMSA, or the first of them.
 fn containers<'p>(pod: &'p ClusterPod, options: &Options) -> anyhow::Result<Vec<Slot<'p>>> {
     let mut slots = pod.admission.slots();
     let of_pod = slots.next().is_some_and(|slot| slot.uses_gmsa());
@@ -140,7 +140,7 @@ async fn of_workload(snapshot: &Snapshot, named: &str, kind: Kind, name: &str) -
         .map(|json| ClusterPod::read(json))
         .collect::<Result<Vec<_>, _>>()
         .context("a pod cannot be parsed")?;
-    // First a running pod, whose containers can answer.
+    // Running pods first, because only their containers can run commands.
     pods.sort_by_key(|pod| (pod.object.metadata.deletion_timestamp.is_some(), pod.phase() != "Running"));
     let field = |pointer| workload.pointer(pointer).and_then(Value::as_str);
     let itself = (field("/apiVersion"), field("/kind"), field("/metadata/uid"));
@@ -150,7 +150,7 @@ async fn of_workload(snapshot: &Snapshot, named: &str, kind: Kind, name: &str) -
     };
     let mut stranger = None;
     for pod in pods {
-        // The API server has compared the labels. Any pod may have them.
+        // The API server compared the labels only, and any pod may have them.
         let why = match NamedOwner::all_of(snapshot, &pod).await {
             Ok(owners) if owners.iter().any(is_it) => return Ok(pod),
             Ok(_) => "is not controlled by it".to_owned(),

@@ -18,8 +18,8 @@ use crate::shared::{
 };
 use gmsa_core::{causes, quote::one_line};
 
-/// How long the cluster may take.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// The time limit for the cluster.
+const CLUSTER_TIMEOUT: Duration = Duration::from_secs(5);
 
 const EXAMPLES: &str = "Examples:
   # Show the versions
@@ -39,14 +39,14 @@ pub struct Options {
 #[derive(Serialize)]
 struct Versions {
     plugin: &'static str,
-    /// Two during a rollout.
+    /// Has two entries during a rollout.
     webhook: Vec<String>,
-    /// Why there is none.
+    /// Why there is no version.
     #[serde(skip_serializing_if = "Option::is_none")]
     unknown: Option<String>,
 }
 
-/// The webhook is no Service of the cluster.
+/// The webhook is configured by URL, not by a Service of the cluster.
 #[derive(Debug, thiserror::Error)]
 #[error("called at {0}, outside of the cluster's Services: its path /info says its version")]
 struct AtUrl(String);
@@ -77,20 +77,20 @@ async fn webhook(connection: &Connection) -> anyhow::Result<Vec<String>> {
         ensure!(!found.is_empty(), "no replica of {}/{} is ready", service.namespace, service.name);
         Ok(found.into_iter().collect())
     };
-    match tokio::time::timeout(PATIENCE, asked).await {
+    match tokio::time::timeout(CLUSTER_TIMEOUT, asked).await {
         Ok(answer) => answer,
-        Err(_) => bail!("no answer from the cluster within {} seconds", PATIENCE.as_secs()),
+        Err(_) => bail!("no answer from the cluster within {} seconds", CLUSTER_TIMEOUT.as_secs()),
     }
 }
 
-/// The versions that the replicas run, sorted, each once: a rollout has two. For a replica whose metrics cannot
-/// be read, it is the tag of its image.
+/// The distinct versions of the replicas, sorted: two during a rollout. If the metrics of a replica cannot be read, the tag of its
+/// image counts.
 async fn versions(snapshot: &Snapshot, service: &ServiceReference) -> anyhow::Result<BTreeSet<String>> {
     let endpoints = endpoints(snapshot, service).await?;
     let mut found = BTreeSet::new();
     for endpoint in endpoints.iter().filter(|endpoint| is_ready(endpoint)) {
         let Some(name) = pod_name(endpoint) else { continue };
-        // It may have been deleted meanwhile.
+        // The pod may be deleted by now.
         let path = format!("/api/v1/namespaces/{}/pods/{name}", service.namespace);
         let Some(pod) = snapshot.find::<Pod>(&path).await? else { continue };
         let metrics = metrics(snapshot, &service.namespace, name, &pod).await;
@@ -99,7 +99,7 @@ async fn versions(snapshot: &Snapshot, service: &ServiceReference) -> anyhow::Re
     Ok(found)
 }
 
-/// The version in the metric about the build.
+/// The version from the build metric.
 fn built(metrics: &str) -> Option<String> {
     let labels = metrics.lines().find_map(|line| line.strip_prefix("gmsa_webhook_build_info{"))?;
     Some(labels.split_once("version=\"")?.1.split_once('"')?.0.to_owned())

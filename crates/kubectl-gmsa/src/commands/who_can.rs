@@ -1,4 +1,5 @@
-//! `who-can`: the service accounts, and the users and groups that pods can be, that may use a credential spec, and by which binding.
+//! `who-can`: lists the service accounts, and the users and groups that include service accounts, that may use a credential spec, with
+//! the binding of each.
 
 use std::{collections::BTreeSet, path::PathBuf};
 
@@ -44,7 +45,7 @@ pub struct Options {
     /// A file, a folder, or - for standard input, instead of the cluster
     #[arg(long, value_name = "DIR", conflicts_with = "from")]
     state: Option<PathBuf>,
-    /// List what names it: workloads, and other pods
+    /// List the workloads and pods that name it
     ///
     /// Workloads by their pod templates, and pods that no workload controls
     #[arg(long, conflicts_with = "state")]
@@ -56,7 +57,7 @@ pub struct Options {
     output: Shape,
 }
 
-/// Lists who may use a credential spec: in one namespace if `--namespace` says so, otherwise in all.
+/// Lists who may use a credential spec: in the namespace of `--namespace`, otherwise in all.
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
     let (name, namespace) = (&options.name, connection.asked_namespace());
     block_on(async {

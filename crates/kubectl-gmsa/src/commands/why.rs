@@ -1,6 +1,6 @@
-//! `why`: walks through one workload, or one pod, from its template to its containers, as far as the first cause why it does not run.
+//! `why`: finds the first cause why a workload or pod does not run, from its template to its containers.
 //!
-//! Invariants: nothing is changed in the cluster; what could not be read is skipped, and is neither a pass nor a fault.
+//! Invariants: nothing is changed in the cluster; a step that could not be read is skipped: neither a pass nor a failure.
 
 use std::time::Duration;
 
@@ -34,12 +34,12 @@ const EXAMPLES: &str = "Examples:
 pub struct Options {
     /// A pod, deploy, sts, ds, rs, job or cronjob
     ///
-    /// In the namespace of --namespace or the context. Of another kind, such as a Rollout, its newest ReplicaSet, Job or pod
+    /// In the namespace of --namespace or the context. For other kinds, such as Rollout, its newest ReplicaSet, Job or pod
     #[arg(value_name = "TYPE/NAME", value_parser = ObjectRef::parse)]
     target: ObjectRef,
-    /// Walk again until it runs, or --timeout is over
+    /// Repeat until it runs, or until --timeout
     ///
-    /// Warnings then do not count
+    /// Warnings are ignored
     #[arg(long, conflicts_with = "from")]
     watch: bool,
     /// How long --watch waits, such as 30s
@@ -70,7 +70,7 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     })
 }
 
-/// With `--watch`, a pod that is just starting is waited for, like one that fails.
+/// With `--watch`, waits for a starting pod as for a failing one.
 fn waited_for(check: &mut Check) {
     if let Err(found) = &mut check.result
         && *found.rule == rules::POD_STARTING

@@ -1,4 +1,4 @@
-//! What the webhooks decide about a pod, made by their own code from facts that are looked up: in a cluster, or in manifests.
+//! The webhooks' decision about a pod, made by their own code from facts of a cluster or of manifests.
 
 mod facts;
 mod read;

@@ -1,4 +1,4 @@
-//! Values of options, and what they are read from.
+//! Option values and their parsers.
 
 use std::time::Duration;
 
@@ -8,11 +8,11 @@ use k8s_openapi::jiff::SignedDuration;
 use crate::shared::rules;
 use gmsa_core::{
     admission::ServiceAccount,
-    credspec::{SpecName, is_dns_subdomain},
+    credspec::{SpecName, is_dns_subdomain, lint::suggest_name},
     diagnostic::Rule,
 };
 
-/// No limit in practice, and short enough to add to a point in time.
+/// Unlimited in practice, and short enough to add to an `Instant`.
 const UNLIMITED: Duration = Duration::from_secs(u32::MAX as u64);
 
 /// A time-out as client-go reads it (`clientcmd.ParseTimeout`): a number of seconds, or a number with its unit.
@@ -45,7 +45,7 @@ pub struct DryRun {
     dry_run: Option<DryRunBy>,
 }
 
-/// Who makes a dry run.
+/// The side that runs the dry run.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum DryRunBy {
     /// The API server
@@ -62,14 +62,15 @@ impl DryRun {
         if self.is_off() { "" } else { "&dryRun=All" }
     }
 
-    /// What is printed after each change.
+    /// The text printed after each change.
     pub fn suffix(&self) -> &'static str {
         if self.is_off() { "" } else { " (server dry run)" }
     }
 }
 
 pub fn spec_name(text: &str) -> Result<SpecName, String> {
-    SpecName::parse(text).ok_or_else(|| "expected a lower-case DNS name".to_owned())
+    let such_as = || Some(suggest_name(text)).filter(|_| !text.contains('/')).map(|name| format!(", such as {name}"));
+    SpecName::parse(text).ok_or_else(|| format!("expected a lower-case DNS name{}", such_as().unwrap_or_default()))
 }
 
 pub fn service_account(text: &str) -> Result<ServiceAccount, String> {

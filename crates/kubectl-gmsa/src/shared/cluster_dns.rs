@@ -1,6 +1,6 @@
 //! The DNS of a cluster, as its objects configure it: CoreDNS by a Corefile, kube-dns by stub domains, OpenShift by its operator.
 //!
-//! Invariants: only pods are its clients. A Windows node asks the resolvers of its own network adapters.
+//! Invariants: this describes DNS for pods only. A Windows node asks the resolvers of its own network adapters.
 
 use std::collections::BTreeMap;
 
@@ -18,14 +18,13 @@ const CUSTOM: &str = "coredns-custom";
 const RKE2: &str = "rke2-coredns-rke2-coredns";
 /// On GKE. CoreDNS does not read it.
 const KUBE_DNS: &str = "kube-dns";
-/// Of the operator of OpenShift; the others are ConfigMaps.
+/// The object of OpenShift's DNS operator; the other objects are ConfigMaps.
 const OPENSHIFT: &str = "default";
 
-/// Those of the objects that there are, by their names.
+/// The objects that exist, by name.
 pub type Objects = BTreeMap<&'static str, Value>;
 
-/// Reads the objects of a cluster. The API of OpenShift is asked only where there is no other DNS: a user who may not read what no
-/// other platform has must not fail there.
+/// Reads the objects of a cluster. OpenShift's API is asked only if no other DNS is found, so other platforms need no right to it.
 pub async fn objects(snapshot: &Snapshot) -> Read<Objects> {
     let read = [COREDNS, CUSTOM, RKE2, KUBE_DNS].map(|name| async move {
         Ok((name, snapshot.find(&format!("/api/v1/namespaces/kube-system/configmaps/{name}")).await?))
@@ -39,15 +38,15 @@ pub async fn objects(snapshot: &Snapshot) -> Read<Objects> {
     Ok(found)
 }
 
-/// What the DNS of a cluster does with questions of pods.
+/// How the DNS of a cluster answers the queries of pods.
 pub struct ClusterDns {
-    /// The object that says it, for messages: `ConfigMap kube-system/coredns`.
+    /// The object it was read from, for messages: `ConfigMap kube-system/coredns`.
     pub place: String,
     pub corefile: Corefile,
 }
 
 impl ClusterDns {
-    /// `None` where none of the objects is there.
+    /// `None` if there are no objects.
     pub fn of(objects: &Objects) -> anyhow::Result<Option<Self>> {
         for name in [COREDNS, RKE2, KUBE_DNS, OPENSHIFT] {
             let Some(value) = objects.get(name) else { continue };
@@ -64,7 +63,7 @@ impl ClusterDns {
     }
 }
 
-/// Whether the objects could be read, and what they hold is too much for this program.
+/// Whether the objects were read but are too large for this program.
 pub fn is_too_large(error: &anyhow::Error) -> bool {
     error.downcast_ref::<CorefileError>() == Some(&CorefileError::TooLarge)
 }

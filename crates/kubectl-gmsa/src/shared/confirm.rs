@@ -1,4 +1,4 @@
-//! Questions before something is done that cannot be undone.
+//! Confirmation before a change that cannot be undone.
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 

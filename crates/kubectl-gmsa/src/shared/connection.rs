@@ -1,4 +1,4 @@
-//! The connection to the cluster: which one, as which user, and how long a call may take, by the flags that `kubectl` has for it.
+//! The connection to the cluster: its address, user and time limits, with the flags of `kubectl`.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -14,10 +14,10 @@ mod reason;
 
 pub use cluster::Cluster;
 
-/// How long one call to the API server may take where `--request-timeout` does not say it.
+/// The default of `--request-timeout`.
 const CALL: Duration = Duration::from_secs(15);
 
-/// What the help calls these options.
+/// The heading of these options in the help.
 pub const HEADING: &str = "Cluster";
 
 /// Which cluster, and as which user.
@@ -60,7 +60,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// The namespace that was asked for, or `default`, for commands that ask no cluster.
+    /// The namespace from the command line, or `default`, for commands without a cluster.
     pub fn offline_namespace(&self) -> &str {
         self.namespace.as_deref().unwrap_or("default")
     }
@@ -89,7 +89,7 @@ impl Connection {
         Ok(Cluster { api: Arc::new(api), address, namespace, timeout: self.timeout() })
     }
 
-    /// Makes a client that speaks HTTP/1.1 alone, whose connections can become web sockets.
+    /// Makes an HTTP/1.1 client, because only HTTP/1.1 connections can become web sockets.
     pub async fn http1_client(&self) -> anyhow::Result<kube::Client> {
         let (config, _) = self.config().await?;
         let user = config.auth_info.clone();

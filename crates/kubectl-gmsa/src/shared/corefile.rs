@@ -1,7 +1,7 @@
 //! A Corefile, the configuration of CoreDNS: which zones it serves, and to which servers it forwards them.
 //!
-//! Invariants: pure and bounded for any text; files that it imports come in as values, and an import of a file that is not
-//! known is in [`Corefile::unread`]. The grammar is CoreDNS's, at `caddyfile/lexer.go` and `caddyfile/parse.go` of
+//! Invariants: pure and bounded for any text; imported files are passed in as values, and an import of an unknown file is
+//! listed in [`Corefile::unread`]. The grammar is CoreDNS's, at `caddyfile/lexer.go` and `caddyfile/parse.go` of
 //! <https://github.com/coredns/caddy>; `core/dnsserver/register.go` and `plugin/normalize.go` of <https://github.com/coredns/coredns> read
 //! the keys of a server block. An environment variable (`{$NAME}`) stays as it is written: only CoreDNS knows its value.
 
@@ -22,7 +22,7 @@ pub const MAX_IMPORTS: usize = 200;
 /// How many words there are at most, imported ones included.
 pub const MAX_WORDS: usize = 100_000;
 
-/// Why a text is no Corefile.
+/// Why a text is not a Corefile.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CorefileError {
     #[error("it is longer than {MAX_BYTES} bytes, or has more than {MAX_WORDS} words or {MAX_IMPORTS} imports")]
@@ -53,7 +53,7 @@ pub struct Zone {
     /// In lower case, without the dot at its end; `.` for the root.
     pub name: String,
     pub port: u16,
-    /// `dns` where none is written.
+    /// `dns` by default.
     pub transport: &'static str,
 }
 

@@ -14,12 +14,12 @@ pub fn contents_by_name(specs: impl IntoIterator<Item = CredentialSpec>) -> Hash
     specs.into_iter().filter_map(|spec| Some((spec.metadata.name.clone(), spec.contents()?))).collect()
 }
 
-/// Whether a manifest is a credential spec, of any version.
+/// Whether a manifest is a credential spec, of any version, or is meant as one: the linter reports a wrong group or kind.
 pub fn is_credential_spec(document: &Document) -> bool {
-    document.group() == GROUP && document.kind == KIND
+    document.group() == GROUP || document.kind.eq_ignore_ascii_case(KIND)
 }
 
-/// What is wrong with a credential spec.
+/// The linter's findings on a credential spec.
 pub fn findings(document: &Document, spec: &Value) -> Vec<Diagnostic> {
     located(document, spec, lint::object(spec)).collect()
 }
@@ -30,7 +30,7 @@ pub fn located(
     spec: &Value,
     found: impl IntoIterator<Item = Diagnostic>,
 ) -> impl Iterator<Item = Diagnostic> {
-    // One without a name is reported by the linter.
+    // The linter reports a missing name.
     let object = format!("{KIND} {}", spec.pointer("/metadata/name").and_then(Value::as_str).unwrap_or(""));
     found.into_iter().map(move |found| {
         let location = document.location_of(&pointer(&found.field));

@@ -1,7 +1,7 @@
-//! The flags by which commands ask Active Directory, and how it is opened with them.
+//! The flags for Active Directory, and the connection that they describe.
 //!
-//! Invariants: a password comes from a file, the environment or a terminal, never from an argument; it is wiped after use, and the
-//! process leaves no core dump from before it is read.
+//! Invariants: a password comes from a file, the environment or a terminal, never from an argument; it is wiped after use, and core
+//! dumps are switched off before it is read.
 
 use std::{
     env,
@@ -24,13 +24,13 @@ use super::{
 const VARIABLE: &str = "GMSA_DIRECTORY_PASSWORD";
 /// The longest password that Active Directory takes, in characters, is 256.
 const MAX_PASSWORD: usize = 1024;
-/// How each text of `ConvertFrom-SecureString` begins on Windows: with the provider of its encryption (DPAPI).
+/// The prefix of `ConvertFrom-SecureString` output on Windows: the GUID of its encryption provider (DPAPI).
 const SECURE_STRING: &str = "01000000d08c9ddf0115d1118c7a00c04fc297eb";
 
-/// What the help calls these options.
+/// The heading of these options in the help.
 pub const HEADING: &str = "Directory";
 
-/// Which directories, and as which user. What is given once is for all of them that are asked; otherwise each has its own, in the same order.
+/// The directories and their users. A value given once is for all live directories; otherwise each directory has its own, in the same order.
 #[derive(Debug, Args)]
 #[command(next_help_heading = HEADING)]
 pub struct DirectoryOptions {
@@ -66,14 +66,14 @@ pub struct DirectoryOptions {
     directory_dns: Vec<NameServers>,
 }
 
-/// What is needed to open a directory.
+/// The input for opening a directory.
 pub enum Source {
     Live(Box<Access>),
     Printed(Box<Directory>),
 }
 
 impl DirectoryOptions {
-    /// The only directory that is named, read or with its password; `None` where none is.
+    /// The only directory on the command line, read or with its password; `None` without one.
     ///
     /// # Errors
     /// Where something is missing or cannot be read, or several are named.
@@ -91,7 +91,7 @@ impl DirectoryOptions {
         Ok(())
     }
 
-    /// The directories that are named, read or with their passwords.
+    /// The directories on the command line, read or with their passwords.
     ///
     /// # Errors
     /// Where something is missing or cannot be read.
@@ -111,7 +111,7 @@ impl DirectoryOptions {
         Ok(sources)
     }
 
-    /// One that is asked. `asked` is the password of the one user for all of them.
+    /// A live directory. `asked` is the password of the one user for all of them.
     fn live(
         &self,
         named: &str,
@@ -152,7 +152,7 @@ impl DirectoryOptions {
     }
 }
 
-/// Which one of the directories that are asked.
+/// The index among the live directories.
 #[derive(Clone, Copy)]
 struct DirectoryIndex {
     place: usize,
@@ -160,7 +160,7 @@ struct DirectoryIndex {
 }
 
 impl DirectoryIndex {
-    /// What a flag gives it.
+    /// The value of a flag for this directory.
     fn of<'v, T>(self, flag: &str, values: &'v [T]) -> anyhow::Result<Option<&'v T>> {
         match values {
             [] => Ok(None),
@@ -175,7 +175,7 @@ impl DirectoryIndex {
     }
 }
 
-/// What a directory printed.
+/// A directory from a file that PowerShell or `ldapsearch` printed.
 fn printed(named: &str) -> anyhow::Result<Source> {
     let text = input::text(Path::new(named))?;
     let entries = ldif::read(&text).with_context(|| format!("cannot read {named}"))?;
@@ -183,7 +183,7 @@ fn printed(named: &str) -> anyhow::Result<Source> {
     Ok(Source::Printed(Box::new(Directory::printed(&text)?)))
 }
 
-/// Whether a domain controller can know whom a text means. Every other one is a failed logon.
+/// Whether the text is a user name that a domain controller accepts. Any other would only fail to log on.
 fn is_user(text: &str) -> bool {
     let is_name = |name: &str| !name.is_empty() && !name.contains(['"', '/', '\\', '@']) && name.trim() == name;
     let is_domain = |domain: &str| is_name(domain) && !domain.contains(|c: char| c.is_whitespace() || c == '=');
@@ -197,7 +197,7 @@ fn is_user(text: &str) -> bool {
     entry::domain_of(text).is_some() && entry::parts(text).all(is_part)
 }
 
-/// Asks before the password goes to a host that only the DNS names as a controller. `None` if the password comes from a file, or without
+/// Asks before the password goes to a host that only DNS names as a controller. `None` if the password comes from a file, or without
 /// a terminal.
 fn confirm(user: &str, has_file: bool) -> Option<Confirm> {
     let user = user.to_owned();
@@ -236,17 +236,17 @@ fn password(user: &str, file: Option<&Path>) -> anyhow::Result<Zeroizing<String>
     Ok(Zeroizing::new(rpassword::read_password().context("cannot read the password")?))
 }
 
-/// Whether a file is meant, which may not exist.
+/// Whether the text is the path of a file, which may not exist.
 fn is_file(named: &str) -> bool {
     let path = Path::new(named);
     let is_ldif = path.extension().is_some_and(|of| of.eq_ignore_ascii_case("ldif") || of.eq_ignore_ascii_case("ldf"));
     path.is_file() || is_ldif || (!named.contains("://") && named.contains(['/', '\\']))
 }
 
-/// What is in a file, without the line break at its end: UTF-8 or UTF-16, as PowerShell writes one, with its mark. What cannot be a password is
-/// refused, because each wrong one counts towards a lockout.
+/// The password in a file, without the line break at its end: UTF-8 or UTF-16 with a byte order mark, as PowerShell writes it.
+/// A text that cannot be a password is refused, because each wrong password counts towards a lockout.
 fn password_of(input: impl io::Read) -> anyhow::Result<Zeroizing<String>> {
-    // Never moved while it is read, so that nothing of it stays behind.
+    // Large enough from the start: a buffer that grows would leave a copy behind.
     let mut bytes = Zeroizing::new(Vec::with_capacity(MAX_PASSWORD + 1));
     input.take(MAX_PASSWORD as u64 + 1).read_to_end(&mut bytes)?;
     ensure!(bytes.len() <= MAX_PASSWORD, "it is longer than {MAX_PASSWORD} bytes");
@@ -277,21 +277,21 @@ fn password_of(input: impl io::Read) -> anyhow::Result<Zeroizing<String>> {
     Ok(text)
 }
 
-/// A core dump would hold the password.
+/// Switches core dumps off, because they would contain the password.
 fn leave_no_core_dump() {
     #[cfg(unix)]
     {
         use rustix::process::{Resource, Rlimit, setrlimit};
-        // Where the limit cannot be lowered, the system has its own reasons; the password is wiped all the same.
+        // A failure is ignored: the password is wiped in any case.
         let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
     }
 }
 
 impl Source {
-    /// Opens it.
+    /// Opens the directory.
     ///
     /// # Errors
-    /// Where the directory cannot be reached, or does not let the user in.
+    /// If the directory cannot be reached, or refuses the user.
     pub async fn open(self) -> anyhow::Result<Directory> {
         Ok(match self {
             Self::Live(access) => Directory::connect(*access).await?,
@@ -300,10 +300,10 @@ impl Source {
     }
 }
 
-/// Opens all of them.
+/// Opens all directories.
 ///
 /// # Errors
-/// As [`Source::open`], of the first that cannot be.
+/// The error of the first that fails, as in [`Source::open`].
 pub async fn opened(sources: Vec<Source>) -> anyhow::Result<Vec<Directory>> {
     let mut directories = Vec::new();
     for source in sources {

@@ -1,4 +1,4 @@
-//! The ClusterRole and RoleBinding that let a service account use one credential spec, and nothing else.
+//! The ClusterRole and RoleBinding that let a service account use exactly one credential spec.
 
 use gmsa_cluster::manifests::Document;
 use gmsa_core::credspec::{GROUP, PLURAL, SpecName, USE_VERB, generate::scalar};
@@ -41,8 +41,8 @@ impl GrantObjects<'_> {
         field("/metadata/namespace") == Some(self.namespace) && field("/metadata/name") == Some(&self.binding())
     }
 
-    /// Whether the RoleBinding of this grant's name gives nothing but this permission to this service account. The names of two
-    /// grants can be the same: `a-b` for `c`, and `a` for `b-c`.
+    /// Whether the RoleBinding of this grant's name gives only this permission to only this service account. Two grants can have the same
+    /// name: `a-b` for `c`, and `a` for `b-c`.
     pub fn is_own_binding(&self, binding: &Value) -> bool {
         let role = binding.get("roleRef").map(|role| (role["kind"].as_str(), role["name"].as_str()));
         let is_own = |subject: &Value| {
@@ -54,7 +54,7 @@ impl GrantObjects<'_> {
         role == Some((Some("ClusterRole"), Some(&self.role()))) && all(binding, "subjects", is_own)
     }
 
-    /// Whether the ClusterRole of this grant's name allows nothing but the use of the credential spec.
+    /// Whether the ClusterRole of this grant's name allows only the use of the credential spec.
     pub fn is_own_role(&self, role: &Value) -> bool {
         let own = json!({
             "apiGroups": [GROUP], "resources": [PLURAL], "resourceNames": [self.spec.as_str()], "verbs": [USE_VERB],
@@ -105,7 +105,7 @@ subjects:
     }
 }
 
-/// Whether all items of a list are like this. A missing list has no items.
+/// Whether all items of a list match. A missing list has no items.
 fn all(object: &Value, list: &str, is_own: impl Fn(&Value) -> bool) -> bool {
     object.get(list).and_then(Value::as_array).into_iter().flatten().all(is_own)
 }

@@ -95,7 +95,7 @@ fn expand(path: &Path) -> Vec<PathBuf> {
     if fitting.is_empty() { vec![path.to_owned()] } else { fitting }
 }
 
-/// What a shell puts in the place of `<(COMMAND)`.
+/// The path that a shell passes for `<(COMMAND)`.
 fn is_pipe(path: &Path) -> bool {
     #[cfg(unix)]
     return path.metadata().is_ok_and(|found| std::os::unix::fs::FileTypeExt::is_fifo(&found.file_type()));
@@ -103,7 +103,7 @@ fn is_pipe(path: &Path) -> bool {
     return path.as_os_str().is_empty();
 }
 
-/// Languages that make manifests, by the end of a file's name, and how to have their manifests.
+/// Languages that generate manifests, by file extension, and the command that renders them.
 const LANGUAGES: [(&str, &str, &str); 4] = [
     (
         ".tf",
@@ -122,7 +122,7 @@ fn of_language(path: &Path) -> Option<(&'static str, &'static str)> {
     LANGUAGES.iter().find(|(end, ..)| name.ends_with(end)).map(|(_, language, how)| (*language, *how))
 }
 
-/// The folder that another tool renders, for its file or for the templates of a chart.
+/// The folder that another tool renders, recognized by its file or by the templates of a chart.
 fn of_tool(path: &Path) -> Option<&Path> {
     let folder = path.parent()?;
     let name = path.file_name()?.to_str()?;
@@ -130,10 +130,10 @@ fn of_tool(path: &Path) -> Option<&Path> {
     (is_of_tool || name == "templates" && folder.join("Chart.yaml").is_file()).then_some(folder)
 }
 
-/// What was found in a folder, without the manifests that are not applied as they stand.
+/// The manifests of a folder, without those that another tool must render first.
 fn without_rendered(root: &Path, found: Manifests) -> Manifests {
     let mut rendered = BTreeMap::new();
-    // The outermost: a chart or an overlay holds others.
+    // The outermost folder: a chart or an overlay contains others.
     let mut of = |file: &str| {
         let folders: Vec<&Path> = Path::new(file).ancestors().skip(1).take_while(|it| it.starts_with(root)).collect();
         let tool = folders.into_iter().rev().find_map(|folder| {
@@ -150,7 +150,7 @@ fn without_rendered(root: &Path, found: Manifests) -> Manifests {
     for (folder, command) in rendered {
         let name = folder.display().to_string();
         let message = format!("not checked: `{command}` changes these manifests before they are applied");
-        // What a shell on Windows takes too, without quotes.
+        // Without quotes, so that a shell on Windows accepts it too.
         let fix = posix(&name.replace(MAIN_SEPARATOR, "/"))
             .map(|folder| format!("{command} {folder} | kubectl gmsa check -f -"));
         let found = Diagnostic { fix, ..Diagnostic::new(&rules::NOT_RENDERED, message) };
@@ -159,7 +159,7 @@ fn without_rendered(root: &Path, found: Manifests) -> Manifests {
     kept
 }
 
-/// Says where nothing was found in files that could be read: a pipe that broke, or a template that rendered nothing, is no success.
+/// Reports readable files without a result: a broken pipe, or a template that rendered nothing, must not look like success.
 pub fn expect(found: usize, what: &str, problems: &mut Diagnostics, paths: &[PathBuf]) {
     if found == 0 && problems.is_empty() {
         let names: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
@@ -196,7 +196,7 @@ pub fn text(path: &Path) -> anyhow::Result<String> {
     text_within(path, MAX_TEXT)
 }
 
-/// Reads a text of at most this many bytes, in the encodings in which Windows PowerShell writes one: UTF-8 or UTF-16, with or without a mark.
+/// Reads a text of at most `limit` bytes, in an encoding of Windows PowerShell: UTF-8 or UTF-16, with or without a byte order mark.
 pub fn text_within(path: &Path, limit: u64) -> anyhow::Result<String> {
     let name = path.display();
     let bytes = if path == Path::new(STDIN) {
@@ -219,7 +219,7 @@ fn read_standard_input(limit: u64) -> io::Result<Option<Vec<u8>>> {
     read(&mut io::stdin().lock(), limit)
 }
 
-/// Reads to the end, or `None` where there is more than `limit`.
+/// Reads to the end; `None` if there are more than `limit` bytes.
 fn read(input: &mut impl Read, limit: u64) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
     input.take(limit + 1).read_to_end(&mut bytes)?;

@@ -1,24 +1,24 @@
-//! Who installed an object: a Helm release, AKS, or a user who applied a manifest.
+//! The installer of an object: a Helm release, AKS, or a user who applied a manifest.
 
 use gmsa_core::credspec::is_dns_subdomain;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Installer {
-    /// The feature of AKS (`az aks update --enable-windows-gmsa`), which AKS manages: it also installs the plugin for nodes outside the
-    /// domain and sets their DNS server. <https://learn.microsoft.com/azure/aks/use-group-managed-service-accounts>
+    /// The AKS feature (`az aks update --enable-windows-gmsa`): AKS manages it, installs the plugin for nodes outside the domain, and
+    /// sets their DNS server. <https://learn.microsoft.com/azure/aks/use-group-managed-service-accounts>
     Aks,
     Helm {
         release: String,
         namespace: String,
         writes: HelmWrites,
     },
-    /// Argo CD too, which applies what Helm renders.
+    /// Includes Argo CD, which applies the manifests that Helm renders.
     Manifest,
 }
 
-/// How Helm writes the objects of a release, by the operation of its field manager. Only server-side apply stops at a field that another manager
-/// owns, and Helm 3 does not know the flag for it.
+/// The way Helm writes objects, as its field manager shows. Only server-side apply reports a field that another manager owns;
+/// Helm 3 has no flag for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HelmWrites {
     /// As Helm 3 does.
@@ -40,7 +40,7 @@ impl HelmWrites {
         }
     }
 
-    /// A command of Helm that takes back what other managers own.
+    /// A Helm command that also takes over fields of other managers.
     fn forced(self, command: &str) -> String {
         match self {
             Self::Update => format!("`{command}`"),
@@ -62,7 +62,7 @@ impl Installer {
         match (annotation("meta.helm.sh/release-name"), annotation("meta.helm.sh/release-namespace")) {
             // AKS installs its features as releases of this name.
             (Some(release), _) if release.starts_with("aks-managed-") => Self::Aks,
-            // They become part of commands, and any user who may annotate the object can set them.
+            // Checked because they become part of commands, and any user who may annotate the object can set them.
             (Some(release), Some(namespace)) if is_dns_subdomain(&release) && is_dns_subdomain(&namespace) => {
                 Self::Helm { release, namespace, writes: HelmWrites::of(object) }
             }
@@ -70,8 +70,8 @@ impl Installer {
         }
     }
 
-    /// The command that creates again what was deleted or changed of the installation. It keeps the values of a release; what others have
-    /// changed would be a conflict.
+    /// The command that restores deleted or changed objects of the installation. It keeps the values of a release, and takes over
+    /// fields that others have changed.
     pub fn restore(&self) -> String {
         match self {
             Self::Helm { release, namespace, writes } => {
@@ -82,7 +82,7 @@ impl Installer {
         }
     }
 
-    /// The command that installs a release again whose record is gone. It takes what remains of its objects.
+    /// The command that installs a release again after its record was lost. It adopts the objects that remain.
     pub fn install_again(&self) -> Option<String> {
         let Self::Helm { release, namespace, writes } = self else { return None };
         Some(writes.forced(&format!("helm install {release} CHART -n {namespace} --create-namespace")))

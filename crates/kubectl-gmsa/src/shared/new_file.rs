@@ -1,4 +1,4 @@
-//! Files with what only their user should read.
+//! Files that only their user should read.
 
 use std::{
     fs::OpenOptions,
@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-/// Creates a file for its user alone; on Windows it has the rights of its folder. None is overwritten.
+/// Creates a file that only its user can read; on Windows it has the rights of its folder. Never overwrites a file.
 pub fn save(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);

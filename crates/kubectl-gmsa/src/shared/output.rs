@@ -1,7 +1,7 @@
-//! What commands print: a report of findings in four formats, checks and grants in two, and how a command ended.
+//! The output of commands: findings in four formats, checks and grants in two, and the exit code.
 //!
-//! Invariants: every format has the same content, but that the table and the log of a workflow fold equal notes into one; everything
-//! that comes from outside is escaped for the format, so nothing can steer a terminal or write a log command; there is one table, one
+//! Invariants: every format has the same content, except that the table and the log of a workflow fold equal notes into one; text
+//! from outside is escaped for the format, so it cannot steer a terminal or write a log command; there is one table, one
 //! JSON and one SARIF.
 
 use std::{
@@ -29,19 +29,19 @@ pub use filter::Filter;
 pub use gmsa_core::quote::first_five;
 pub use style::Style;
 
-/// How a command ended: the exit code.
+/// The result of a command, which becomes the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
     Clean,
     Findings,
-    /// A part could not be checked.
+    /// A part of the check could not run.
     Incomplete,
 }
 
 impl Outcome {
     /// The outcome of these findings. `first` decides between a failure and an incomplete part:
-    /// - a failed check comes first, because the incomplete part may follow from it;
-    /// - an incomplete report comes first, because it would pass for a complete one.
+    /// - among checks a failure, because the incomplete part may follow from it;
+    /// - in a report the incomplete part, because the report would otherwise look complete.
     fn of<'f>(
         found: impl Iterator<Item = &'f Diagnostic>,
         is_lacking: impl Fn(&Diagnostic) -> bool,
@@ -77,7 +77,7 @@ pub fn print(text: impl AsRef<[u8]>) -> anyhow::Result<Outcome> {
     Ok(Outcome::Clean)
 }
 
-/// The form of a report. A new one is a variant, an arm of [`Report::render`], a module beside `sarif.rs`, and the help of `--output`.
+/// The format of a report. A new format is a variant, an arm of [`Report::render`], a module beside `sarif.rs`, and the help of `--output`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// For people
@@ -90,7 +90,7 @@ pub enum Format {
     Github,
 }
 
-/// The form of what is not about lines of files.
+/// The format of output that is not about lines of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Shape {
     /// For people
@@ -109,7 +109,7 @@ impl From<Shape> for Format {
     }
 }
 
-/// Prints what was found, for people or for programs.
+/// Prints a value, for people or for programs.
 pub fn print_as(
     shape: Shape,
     outcome: Outcome,

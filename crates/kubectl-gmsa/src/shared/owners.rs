@@ -1,7 +1,7 @@
-//! What controls a pod, and whether it does.
+//! The owners of a pod, verified.
 //!
-//! Invariant: `ownerReferences` are not trusted. A user who may create pods may write them, and the names in them: a name is checked
-//! before it becomes part of a URL, and an owner of a kind that is read counts only where it exists with the same `uid` and selects the pod.
+//! Invariant: `ownerReferences` are not trusted, because any user who may create pods can write them. A name is checked before it
+//! becomes part of a URL. An owner of a known kind counts only if it exists with the same `uid` and selects the pod.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
@@ -16,14 +16,14 @@ use gmsa_core::credspec::{is_dns_label, is_dns_subdomain};
 /// An owner of a pod, as the pod or its `ReplicaSet` names it.
 pub struct NamedOwner {
     pub reference: OwnerReference,
-    /// What it is, where its kind is read.
+    /// The owner itself, if its kind is known.
     pub read: Option<ClusterWorkload>,
 }
 
-/// Why the owner that a pod names cannot be taken for its owner.
+/// Why the owner that a pod names was not accepted.
 pub struct NotOwned {
     pub why: String,
-    /// What to do where it is not known whether the owner is one.
+    /// The remedy if the owner could not be verified.
     pub fix: Option<String>,
 }
 
@@ -34,10 +34,10 @@ impl From<String> for NotOwned {
 }
 
 impl NamedOwner {
-    /// The owners of a pod, from the nearest one on: a `ReplicaSet`, then its Deployment.
+    /// The owners of a pod, the nearest first: a `ReplicaSet`, then its Deployment.
     ///
     /// # Errors
-    /// Where an owner that is named is not its owner, or cannot be read.
+    /// If a named owner does not own the pod, or cannot be read.
     pub async fn all_of(snapshot: &Snapshot, pod: &ClusterPod) -> Result<Vec<Self>, NotOwned> {
         let mut owners = Vec::new();
         let mut next = controller_of(&pod.object.metadata).cloned();
@@ -86,7 +86,7 @@ async fn verified(
     Ok(found)
 }
 
-/// A kind whose objects are read.
+/// The kind of the owner, if its objects are read here.
 fn kind(owner: &OwnerReference) -> Option<Kind> {
     Kind::of(&owner.kind, "apps").filter(|kind| owner.api_version == kind.api_version())
 }

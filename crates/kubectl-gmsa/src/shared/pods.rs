@@ -1,8 +1,8 @@
-//! Pods of a cluster, and whether they carry what their credential specs hold.
+//! Pods of a cluster, and whether their contents match their credential specs.
 
 use std::{borrow::Borrow, collections::HashMap};
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, ensure};
 use k8s_openapi::api::core::v1;
 use serde_json::{Value, value::RawValue};
 
@@ -32,9 +32,8 @@ impl ClusterPod {
         ensure!(is_dns_subdomain(namespace) && is_dns_subdomain(name), "{named:?} is not a pod's NAMESPACE/NAME");
         let json: Option<Box<RawValue>> = snapshot.find(&format!("/api/v1/namespaces/{namespace}/pods/{name}")).await?;
         let Some(json) = json else {
-            let nearest = names::nearest_in(snapshot, &format!("/api/v1/namespaces/{namespace}/pods"), name).await;
-            let nearest = nearest.map(|nearest| format!(": is {nearest} meant?")).unwrap_or_default();
-            bail!("there is no pod {namespace}/{name}{nearest}");
+            let (what, list) = (format!("pod {namespace}/{name}"), format!("/api/v1/namespaces/{namespace}/pods"));
+            return Err(names::missing(snapshot, &what, namespace, &list, name).await);
         };
         Self::read(&json).context("the pod cannot be parsed")
     }
@@ -58,7 +57,7 @@ impl ClusterPod {
         conditions.find(|condition| condition.type_ == name)
     }
 
-    /// Whether its kubelet made it, to show a pod of a file of its node: the node is its controller.
+    /// Whether it is the mirror of a static pod: its kubelet created it, and its node is its controller.
     pub fn is_static(&self) -> bool {
         let metadata = &self.object.metadata;
         let annotations = metadata.annotations.as_ref();
@@ -66,13 +65,13 @@ impl ClusterPod {
             || annotations.is_some_and(|annotations| annotations.contains_key("kubernetes.io/config.mirror"))
     }
 
-    /// Whether none of its containers runs, or will.
+    /// Whether all its containers have ended for good.
     pub fn has_ended(&self) -> bool {
         matches!(self.phase(), "Succeeded" | "Failed")
     }
 }
 
-/// A pod that cannot be parsed, named as far as it can be.
+/// The finding for a pod that cannot be parsed, with as much of its name as is readable.
 pub fn unparsable(json: &RawValue, error: &serde_json::Error) -> Diagnostic {
     let pod: Value = serde_json::from_str(json.get()).unwrap_or_default();
     let field = |pointer| pod.pointer(pointer).and_then(Value::as_str).unwrap_or("?");
@@ -84,7 +83,7 @@ pub fn unparsable(json: &RawValue, error: &serde_json::Error) -> Diagnostic {
         .with_fix("use a newer version of kubectl gmsa")
 }
 
-/// What a pod carries: the worst of its slots, which is the last of these.
+/// The contents in a pod, compared with its credential specs. The worst slot decides; later variants are worse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ContentsState {
     NoGmsa,
@@ -97,7 +96,7 @@ pub enum ContentsState {
     Unmatched,
 }
 
-/// What to do where contents are [`ContentsState::Unmatched`].
+/// The remedy for [`ContentsState::Unmatched`].
 pub const FIX_UNMATCHED: &str = "create the credential spec that gmsaCredentialSpecName names, or set that name where it is missing: \
      otherwise new pods are refused";
 

@@ -1,6 +1,6 @@
-//! Progress: a line on standard error about the current call, after one second and whenever the call changes.
+//! Progress: a line on standard error about the current call, after one second and at each change of the call.
 //!
-//! Invariants: only a terminal is written to, so no log and no script sees these lines.
+//! Invariants: lines go to terminals only, so they never appear in a log or the input of a script.
 
 use std::{
     cell::RefCell,
@@ -13,25 +13,25 @@ use gmsa_core::quote::one_line;
 use tokio::time::{Instant, interval_at};
 
 /// The delay of the first line, and the shortest time between two lines.
-const PATIENCE: Duration = Duration::from_secs(1);
+const LINE_INTERVAL: Duration = Duration::from_secs(1);
 
 thread_local! {
-    /// What is being done. The runtime has one thread.
+    /// The current call. The runtime has one thread.
     static DOING: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// Sets what is being done.
+/// Sets the current call.
 pub fn doing(what: &str) {
     DOING.with_borrow_mut(|doing| what.clone_into(doing));
 }
 
-/// Runs `future`, and shows what is being done if it takes long.
+/// Runs `future`, and shows the current call if it takes long.
 pub async fn shown_during<T>(future: impl Future<Output = T>) -> T {
     let mut future = pin!(future);
     if !io::stderr().is_terminal() {
         return future.await;
     }
-    let mut ticks = interval_at(Instant::now() + PATIENCE, PATIENCE);
+    let mut ticks = interval_at(Instant::now() + LINE_INTERVAL, LINE_INTERVAL);
     let mut shown = String::new();
     loop {
         tokio::select! {
@@ -39,7 +39,7 @@ pub async fn shown_during<T>(future: impl Future<Output = T>) -> T {
             _ = ticks.tick() => {
                 let doing = DOING.with_borrow(Clone::clone);
                 if doing != shown {
-                    // A progress line that cannot be written is no error.
+                    // A failed write of a progress line does not fail the command.
                     let _ = writeln!(io::stderr(), "{} …", one_line(&doing));
                     shown = doing;
                 }

@@ -1,4 +1,4 @@
-//! Roles and bindings, as a cluster has them.
+//! The roles and bindings of a cluster.
 
 use futures::future::join_all;
 use gmsa_cluster::manifests::{Document, Manifests};
@@ -8,7 +8,7 @@ use super::{snapshot::Snapshot, unread::Read};
 
 const API_VERSION: &str = "rbac.authorization.k8s.io/v1";
 
-/// The kinds that RBAC is made of.
+/// The kinds of RBAC objects.
 const KINDS: [(&str, &str); 4] = [
     ("ClusterRole", "clusterroles"),
     ("Role", "roles"),

@@ -1,4 +1,4 @@
-//! Judging a cluster once, or again and again until nothing fails, and printing the last round.
+//! Runs the checks once, or repeats them until no check fails, and prints the last round.
 
 use std::{
     io::{self, Write as _},
@@ -17,8 +17,8 @@ use gmsa_core::diagnostic::{Check, Diagnostic, Severity};
 /// How long it pauses between two rounds.
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// Judges what `snapshot` reads, again where something fails and `until` is not over, and prints the last round; returns what that read. Warnings
-/// do not keep it waiting.
+/// Runs the checks on `snapshot`, repeats them with new reads while one fails and `until` is not over, and prints the last round.
+/// Returns the last snapshot. Warnings cause no repetition.
 pub async fn run(
     mut snapshot: Snapshot,
     until: Option<Instant>,
@@ -29,7 +29,7 @@ pub async fn run(
     let mut awaited = Vec::new();
     loop {
         let checks = judge(&snapshot).await?;
-        // Nothing is waited for that is ignored.
+        // Ignored rules cause no repetition.
         let awaits = |found: &Diagnostic| found.severity == Severity::Error && filter.keeps(found);
         let fails = checks.iter().any(|check| check.result.as_ref().is_err_and(awaits));
         if !fails || until.is_none_or(|until| Instant::now() >= until) {
@@ -38,7 +38,7 @@ pub async fn run(
             return Ok((snapshot, outcome));
         }
         let waiting: Vec<String> = table::failing(&checks).iter().map(|line| format!("waiting: {line}")).collect();
-        // Prints what it waits for whenever that has changed.
+        // Prints the failed checks each time they change.
         if waiting != awaited {
             io::stderr().write_all(waiting.concat().as_bytes())?;
             awaited = waiting;

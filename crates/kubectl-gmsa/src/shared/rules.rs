@@ -1,15 +1,15 @@
-//! The one home of what is wrong: each rule with what it means, how its breach is recognized in the words of others, and what to do about it.
+//! All rules: the meaning of each, the messages of other programs that show it, and its remedy.
 //!
 //! A new rule is, in at most three places:
-//! - an entry in the file of its family: its id, severity and title, its remedy, and, if known, the words of messages that mean it
-//!   (of the API server, the scheduler, a kubelet, CCG, hcsshim, Windows, Kerberos), the remedies of some of these words, and what only its names
-//!   say of the remedy. A rule that the core, the directory or the server finds too has the first four in `diagnostic/rules.rs` of the core,
-//!   and the rest in [`of_core`];
-//! - the function that finds a breach, or, if only messages of other programs show it, such a text in `tests/messages`, which `commands/explain/tests.rs` reads;
+//! - an entry in the file of its family: id, severity, title and remedy. Optional are the messages that mean it (API server,
+//!   scheduler, kubelet, CCG, hcsshim, Windows, Kerberos), remedies for single messages, and a remedy built from its names. A rule
+//!   that the core, the directory or the server reports too has the first four in `diagnostic/rules.rs` of the core, the rest in [`of_core`];
+//! - the function that reports it or, if only messages of other programs show it, such a message in `tests/messages`, which
+//!   `commands/explain/tests.rs` reads;
 //! - a line in `docs/rules.md`, by `UPDATE_SNAPSHOTS=1 cargo test -p kubectl-gmsa`, which writes the messages into `docs/messages.md` too.
 //!
-//! A remedy is a template: [`Names`] fill in what is known for `SPEC`, `NODE` and others in its commands. Every command asks [`fix`], and
-//! [`recognize`] or [`refusal`], so what one of them knows, the others know. An error of our own is matched by its type and code, never here.
+//! A remedy is a template: [`Names`] replace `SPEC`, `NODE` and others in its commands. Every command calls [`fix`], and
+//! [`recognize`] or [`refusal`], so all commands recognize the same messages. Our own errors are matched by type and code, never here.
 
 use std::fmt::Write as _;
 

@@ -1,8 +1,8 @@
-//! What is read of a cluster in one run of a command, live or from a bundle.
+//! The state of a cluster that one run of a command reads, live or from a bundle.
 //!
-//! Invariants: every list and object is read at most once, also where several parts are read at the same time; what could not be read is an
-//! [`Unread`], which says what was tried and which right is missing. Dry runs and other questions are asked once too, and their answers are kept.
-//! An API server that has not answered once within the time of a call is not asked again. A bundle answers what the cluster answered; what it does not have is `Unread` too.
+//! Invariants: every list and object is read at most once, also by parallel readers. A failed read is an [`Unread`], with the request
+//! and the missing right. Dry runs and access reviews are sent once too. After one time-out the API server is not asked again. A bundle
+//! gives the answers of its cluster; a request that it does not have is `Unread` too.
 
 use std::{
     cell::{Cell, RefCell},
@@ -34,15 +34,15 @@ mod bundle;
 
 pub use bundle::{Bundle, OMITTED};
 
-/// The answer without what the object holds. <https://kubernetes.io/docs/reference/using-api/api-concepts/#metadata-only-fetches>
+/// An answer with the metadata of the object only. <https://kubernetes.io/docs/reference/using-api/api-concepts/#metadata-only-fetches>
 const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 
-/// Where commands that judge a cluster can find one.
+/// The source for commands that check a cluster.
 #[derive(Clone, Debug, Args)]
 pub struct From {
     /// Judge the cluster of a bundle (doctor --bundle)
     ///
-    /// What the bundle left out is skipped
+    /// Checks of missing parts are skipped
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
 }
@@ -71,31 +71,31 @@ enum Origin {
     Recorded(Rc<Bundle>),
 }
 
-/// What was answered to one request, as JSON: the items of a list, or one value, which may not be there.
+/// The answer to one request, as JSON: the items of a list, or one value or none.
 type Answered = Vec<Box<RawValue>>;
 
-/// The answers by request: its verb and its path.
+/// The answers by request: verb and path.
 type Answers = BTreeMap<(&'static str, String), Rc<OnceCell<Read<Rc<Answered>>>>>;
 
 pub struct Snapshot {
     source: Origin,
-    /// The namespace of objects that name none.
+    /// The default namespace.
     pub namespace: String,
     kept: RefCell<Answers>,
     heard: Cell<Heard>,
 }
 
-/// What the API server was heard to say.
+/// Whether the API server has answered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Heard {
     #[default]
     NotAsked,
     Something,
-    /// Nothing, for this time: it is not asked again.
+    /// No answer within this time: it is not asked again.
     Nothing(Duration),
 }
 
-/// What the API server did with a pod of the probe, as [`Answer`] has it.
+/// The API server's answer to a probe pod, in a form that a bundle can hold: see [`Answer`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum DryRunAnswer {
@@ -106,7 +106,7 @@ pub enum DryRunAnswer {
     Failed(Unread),
 }
 
-/// What is kept of a Secret.
+/// The facts about a Secret.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SecretFacts {
@@ -126,7 +126,7 @@ impl Snapshot {
         Self::new(Origin::Live(cluster), namespace)
     }
 
-    /// A new snapshot of the same cluster, with nothing read yet.
+    /// An empty snapshot of the same cluster.
     pub fn again(&self) -> Self {
         Self::new(self.source.clone(), self.namespace.clone())
     }
@@ -135,7 +135,7 @@ impl Snapshot {
         Self { source, namespace, kept: RefCell::default(), heard: Cell::default() }
     }
 
-    /// The time that it is of.
+    /// The time when it was taken.
     pub fn taken(&self) -> Timestamp {
         match &self.source {
             Origin::Live(_) => Timestamp::now(),
@@ -182,7 +182,7 @@ impl Snapshot {
         answered.await?.iter().map(|json| parsed(LIST, path, json)).collect()
     }
 
-    /// Reads a collection that only one caller needs, which keeps a part of it.
+    /// Reads a collection for a single caller, which keeps only a part of it.
     pub async fn list_once<T: DeserializeOwned>(&self, path: &str) -> Read<Vec<T>> {
         let Origin::Live(cluster) = &self.source else { return self.list(path).await };
         let read = self.unless_silent(cluster.list(path)).await;
@@ -203,13 +203,13 @@ impl Snapshot {
         answer.await?.ok_or_else(|| Unread::of(CREATE, &request, &anyhow::anyhow!("there is no answer")))
     }
 
-    /// What the API server does with a pod that the webhook should refuse; `None` where the namespace is not a valid name.
+    /// Sends a pod that the webhook should refuse, as a dry run; `None` if the namespace is not a valid name.
     pub async fn dry_run(&self, webhook: Webhook, pod: &Value) -> Option<Read<DryRunAnswer>> {
         let request = format!("{} in {}", webhook.path(), self.namespace);
         let answer = self.object(DRY_RUN, &request, async |source| match source {
             Origin::Live(cluster) => {
                 let answer = probe::ask(&cluster.api, &self.namespace, pod, webhook).await;
-                // The API server, or a proxy before it, may have answered with a failure late.
+                // A late failure can come from the API server or from a proxy before it.
                 if !matches!(answer, Some(Answer::Failed(_))) {
                     self.heard.set(Heard::Something);
                 }
@@ -220,8 +220,8 @@ impl Snapshot {
         answer.await.transpose()
     }
 
-    /// What is known of a Secret; `None` if it does not exist. Only its metadata is read: its managed fields show whether
-    /// `immutable` is set, without values.
+    /// The facts about a Secret; `None` if it does not exist. Only metadata is read: its managed fields show whether `immutable` is
+    /// set, without values.
     pub async fn secret(&self, namespace: &str, name: &str) -> Read<Option<SecretFacts>> {
         let path = format!("/api/v1/namespaces/{namespace}/secrets/{name}");
         self.object(GET, &path, async |source| match source {
@@ -243,7 +243,7 @@ impl Snapshot {
         .await
     }
 
-    /// Text other than JSON, such as a log, or what a pod serves on one of its ports.
+    /// Plain text, such as a log or the metrics that a pod serves.
     pub async fn text(&self, path: &str) -> Read<String> {
         let text = self.object(GET, path, async |source| match source {
             Origin::Live(cluster) => raw(cluster.read_text(path).await?),
@@ -252,7 +252,7 @@ impl Snapshot {
         Ok(text.await?.unwrap_or_default())
     }
 
-    /// One object, which is asked for once.
+    /// Reads one object, once.
     async fn object<T: DeserializeOwned>(
         &self,
         verb: &'static str,
@@ -263,7 +263,7 @@ impl Snapshot {
         answered.first().map(|json| parsed(verb, request, json)).transpose()
     }
 
-    /// An answer, which is asked for once and kept.
+    /// Sends a request once and keeps the answer.
     async fn once(
         &self,
         verb: &'static str,
@@ -281,7 +281,7 @@ impl Snapshot {
         answer.await.clone()
     }
 
-    /// The answer, unless the API server has given none within the time of a call.
+    /// The answer, unless an earlier call timed out.
     async fn unless_silent<T>(&self, answer: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
         match self.heard.get() {
             Heard::Nothing(time) => Err(CallError::TimedOut(time).into()),
@@ -317,7 +317,7 @@ fn of_answer(answer: Answer) -> DryRunAnswer {
     }
 }
 
-/// As the API server would have sent it.
+/// The JSON that the API server would have sent.
 fn raw<T: Serialize, R: DeserializeOwned>(value: T) -> anyhow::Result<R> {
     Ok(serde_json::from_str(&serde_json::to_string(&value)?)?)
 }

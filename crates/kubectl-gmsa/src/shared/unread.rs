@@ -1,6 +1,6 @@
-//! What could not be checked, and what to do about it: the remedy follows from why the call failed.
+//! Failed reads: the cause, and the remedy that follows from it.
 //!
-//! Invariants: what may pass by itself is as severe as a failure, so `--wait` waits for it; missing rights and wrong input are not.
+//! Invariants: a temporary cause has the severity of a failure, so `--wait` waits for it; a missing right or wrong input has not.
 
 use std::fmt;
 
@@ -17,10 +17,10 @@ use gmsa_core::{
 
 const LOG_IN: &str = "Log in again: the API server does not accept your credentials (`kubectl auth whoami`).";
 
-/// What was read of a cluster, or why it could not be.
+/// A part of a cluster, or why it could not be read.
 pub type Read<T> = Result<T, Unread>;
 
-/// A part of a cluster that could not be read: what was tried, why it failed, and what to do, with the missing right.
+/// A failed read: the request, the cause, and the remedy with the missing right.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Unread {
@@ -29,13 +29,13 @@ pub struct Unread {
     pub cause: String,
     /// The status code, where the API server answered.
     pub code: Option<u16>,
-    /// The message of that answer.
+    /// The message in the answer.
     pub said: String,
     remedy: Remedy,
 }
 
 impl Unread {
-    /// That a request failed.
+    /// A failed request.
     pub fn of(verb: &str, path: &str, error: &anyhow::Error) -> Self {
         if let Some(known) = error.downcast_ref::<Self>() {
             return known.clone();
@@ -54,13 +54,13 @@ impl Unread {
         Self { code, said, ..Self::because(verb, path, causes::chain(error.as_ref()), remedy) }
     }
 
-    /// That an object is not there.
+    /// A missing object.
     pub fn missing(path: &str) -> Self {
         let cause = "it does not exist".to_owned();
         Self { code: Some(404), ..Self::because("get", path, cause, Remedy::later("Try again.")) }
     }
 
-    /// That a bundle does not have it.
+    /// A request that the bundle does not have.
     pub fn left_out(verb: &str, path: &str) -> Self {
         let what = path.split(['?', '{']).next().unwrap_or_default().trim_end();
         Self::because(verb, path, format!("this bundle does not have {what}"), Remedy::of_bundle())
@@ -70,7 +70,7 @@ impl Unread {
         Self { tried: format!("{verb} {path}"), cause, code: None, said: String::new(), remedy }
     }
 
-    /// Whether there is no such object, or no such kind of object.
+    /// Whether the object, or its kind, does not exist.
     pub fn is_missing(&self) -> bool {
         self.code == Some(404)
     }
@@ -79,12 +79,12 @@ impl Unread {
         self.code == Some(403)
     }
 
-    /// What to do about it.
+    /// The remedy.
     pub fn remedy(&self) -> &str {
         &self.remedy.text
     }
 
-    /// The line of what could not be checked without it.
+    /// The `skip` line of a check that needs it.
     pub fn check(&self, about: &'static str) -> Check {
         because(about, &self.cause, self.remedy.clone())
     }
@@ -129,8 +129,7 @@ fn right_in(said: &str) -> Option<String> {
     Some(format!("{verb} {resource}{place}"))
 }
 
-/// What to do about an error that ends the command: the API server does not accept the credentials, or the user lacks a right. `typed` is the
-/// command.
+/// The remedy for an error that ends the command: rejected credentials, or a missing right. `typed` is the command.
 pub fn remedy_of(error: &anyhow::Error, typed: Option<&str>) -> Option<String> {
     let unread = error.chain().find_map(|cause| cause.downcast_ref::<Unread>()).cloned();
     let call = error.chain().find_map(|cause| cause.downcast_ref::<CallError>());
@@ -153,18 +152,18 @@ pub fn not_checked(about: &'static str, error: &anyhow::Error) -> Check {
     Unread::of("read", "", error).check(about)
 }
 
-/// The line of what comes after something that fails.
+/// The line of a step after a failed one.
 pub fn not_reached(about: &'static str) -> Check {
     Check::found(about, Diagnostic::new(&rules::NOT_CHECKED, "not reached").with_fix(""))
 }
 
-/// As [`not_checked`], where the remedy is known.
+/// Like [`not_checked`], with a known remedy.
 pub fn because(about: &'static str, cause: &str, remedy: Remedy) -> Check {
     let found = Diagnostic::new(&rules::NOT_CHECKED, format!("could not be checked: {cause}")).with_fix(remedy.text);
     Check::found(about, if remedy.may_pass { found.with_severity(Severity::Error) } else { found })
 }
 
-/// What to do about a call that failed.
+/// The remedy for a failed call.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Remedy {
@@ -182,7 +181,7 @@ impl Remedy {
         Self { text: text.to_owned(), may_pass: true }
     }
 
-    /// A right is missing. The chart can give some rights to everybody with the role `view`.
+    /// The remedy for a missing right. The chart can give some rights to everybody with the role `view`.
     fn right(right: &str) -> Self {
         let run = format!("Run the command as a user who may {right} (`--as`, `--context`).");
         let is_of_viewers = right.contains("gmsacredentialspecs") || right.contains("networkpolicies");
@@ -193,7 +192,7 @@ impl Remedy {
         })
     }
 
-    /// The cause and the remedy where this user may not read a fact that the decision needs. `None` for other denials.
+    /// The cause and the remedy if the user may not read a fact that the decision needs. `None` for other denials.
     pub fn of_denial<'d>(denial: &'d Denial, namespace: &str) -> Option<(&'d str, Self)> {
         let (failure, right) = match denial {
             Denial::SpecUnreadable { failure, .. } => (failure, "get gmsacredentialspecs".to_owned()),
@@ -211,17 +210,17 @@ impl Remedy {
         Some((&failure.cause, remedy))
     }
 
-    /// An object could not be parsed.
+    /// The remedy for an object that cannot be parsed.
     pub fn newer() -> Self {
         Self::new("Use a newer version of kubectl gmsa.")
     }
 
-    /// The bundle does not have it.
+    /// The remedy for a request that the bundle does not have.
     pub fn of_bundle() -> Self {
         Self::new("Ask the cluster itself, or for a bundle by a user who may read it.")
     }
 
-    /// There was an answer, and it could not be read.
+    /// The remedy for an unreadable answer.
     fn of_answer() -> Self {
         Self::new("Correct the object that the message is about, or use a newer version of kubectl gmsa.")
     }

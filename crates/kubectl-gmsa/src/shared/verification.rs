@@ -1,9 +1,9 @@
-//! Whether a container has its identity in the domain, and the first cause why not: what `verify` asks of a container that is there, and
-//! `probe` of one that it makes.
+//! Whether a container has its identity in the domain, and the first cause if not. `verify` asks an existing container, `probe` one
+//! that it creates.
 //!
 //! Invariants: the output of a command is never shown, because it can hold tickets and names of the directory; only status
 //! codes and the clients of tickets are read, which are the same in every language of Windows; every command has a time limit;
-//! what could not be checked is neither a pass nor a fault.
+//! a check that could not run is neither a pass nor a failure.
 
 use k8s_openapi::api::core::v1;
 use serde_json::Value;
@@ -51,7 +51,7 @@ pub async fn of_container(
     checks
 }
 
-/// Runs one command after the other: what fails first need not be the cause.
+/// Runs all commands in order: the first failure may not be the cause.
 async fn ask(executor: &Executor, identity: &Identity, service: Option<&str>) -> Vec<(Asked, Check)> {
     let mut checks = Vec::new();
     let mut user = User::Unknown;
@@ -125,19 +125,19 @@ fn name_the_cause(mut checks: Vec<(Asked, Check)>) -> impl Iterator<Item = Check
     checks.into_iter().map(|(_, check)| check)
 }
 
-/// What to do where Kerberos works, and Netlogon does not.
+/// The remedy if Kerberos works and Netlogon does not.
 const NETLOGON_ALONE: &str = "Kerberos works, so DNS and the network do. Let TCP 135, 445 and the dynamic ports through, and see whether the account has the flag \
     WORKSTATION_TRUST_ACCOUNT: `kubectl gmsa account lint`.";
 
-/// What to do where a command is not in the image.
+/// The remedy if a command is not in the image.
 const OTHER_IMAGE: &str = "Use an image that has whoami, nltest, nslookup and klist, such as one on Server Core.";
 
-/// Neither a pass nor a fault.
+/// The line of a check that could not run: neither a pass nor a failure.
 fn not_checked(text: &str, fix: &str) -> Diagnostic {
     Diagnostic::new(&rules::NOT_CHECKED, text).with_fix(fix)
 }
 
-/// What the contents in the pod say of the account and its domain.
+/// The account and its domain, from the contents in the pod.
 struct Identity {
     domain: String,
     net_bios: String,
@@ -150,7 +150,7 @@ impl Identity {
     }
 }
 
-/// Reads the contents that a container gets: its own, or the pod's.
+/// Reads the contents for a container: its own, or the pod's.
 fn identity(pod: &ClusterPod, container: &Slot<'_>) -> Result<Identity, Box<Diagnostic>> {
     let of_pod = pod.admission.slots().next();
     let slot = Some(container).filter(|slot| slot.uses_gmsa()).or(of_pod.as_ref().filter(|slot| slot.uses_gmsa()));
@@ -161,7 +161,7 @@ fn identity(pod: &ClusterPod, container: &Slot<'_>) -> Result<Identity, Box<Diag
         let text = format!("container {} does not use GMSA", container.owner);
         return Err(refusal(&rules::NO_CREDENTIAL_SPEC, &text));
     };
-    // The pod's setting holds for containers that have none.
+    // Containers without their own setting inherit the pod's.
     if container.host_process.or(of_pod.as_ref().and_then(|slot| slot.host_process)) == Some(true) {
         let text = format!("container {} is a hostProcess: it acts as the account of its node", container.owner);
         return Err(refusal(&rules::HOST_PROCESS, &text));
@@ -190,7 +190,7 @@ fn identity(pod: &ClusterPod, container: &Slot<'_>) -> Result<Identity, Box<Diag
     })
 }
 
-/// An error after which no command is run.
+/// An error that ends the verification before any command.
 fn refusal(rule: &'static Rule, text: &str) -> Box<Diagnostic> {
     Box::new(Diagnostic::new(rule, text).with_severity(Severity::Error))
 }
@@ -222,7 +222,7 @@ fn not_running(pod: &ClusterPod, container: &Slot<'_>) -> Option<Check> {
             let [reason, message] = [&waiting.reason, &waiting.message].map(|text| text.as_deref().unwrap_or(""));
             format!("container {name} waits: {reason}: {message}")
         }
-        // It did what it is for, and cannot be asked any more.
+        // A container that has ended cannot be asked any more.
         Some(v1::ContainerState { terminated: Some(ended), .. })
             if ended.exit_code == 0 && container.kind != SlotKind::Container =>
         {

@@ -1,10 +1,10 @@
-//! One workload, or one pod, from its template to its containers, as far as the first cause.
+//! The checks of one workload or one pod, from its template to its containers, up to the first cause.
 //!
-//! Invariant: each step has a line, even if an earlier step fails and it is not reached.
+//! Invariant: each step has a line, also a step that is not reached because an earlier one fails.
 
 use std::collections::HashMap;
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, ensure};
 use gmsa_core::{
     admission::{Denial, SpecFact, advice::advise},
     credspec::{Contents, SpecName, is_dns_label, is_dns_subdomain},
@@ -47,7 +47,7 @@ const NEXT: &str = "in the pod";
 /// The steps, in their order.
 const STEPS: [&str; 8] = [TEMPLATE, PERMISSION, ADMISSION, SCHEDULING, SANDBOX, INIT, CONTAINERS, NEXT];
 
-/// The object that is walked through, by its kind and name in a namespace.
+/// The object to check, by kind and name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectRef {
     kind: RefKind,
@@ -58,12 +58,12 @@ pub struct ObjectRef {
 enum RefKind {
     Pod,
     Workload(Kind),
-    /// A controller of another kind, as it was typed, that may have pods or ReplicaSets.
+    /// A controller of another kind, as typed; it may have pods or ReplicaSets.
     Other(String),
 }
 
 impl ObjectRef {
-    /// Reads `TYPE/NAME`, as `kubectl` has it.
+    /// Parses `TYPE/NAME` as `kubectl` does.
     pub fn parse(text: &str) -> Result<Self, String> {
         const EXPECTED: &str = "expected TYPE/NAME, such as deploy/web or pod/web-0";
         let (word, name) = text.split_once('/').ok_or(EXPECTED)?;
@@ -78,7 +78,7 @@ impl ObjectRef {
         Ok(Self { kind, name: name.to_owned() })
     }
 
-    /// The lines of the walk.
+    /// One line for each step.
     pub async fn lines(&self, snapshot: &Snapshot) -> anyhow::Result<Vec<Check>> {
         let namespace = snapshot.namespace.as_str();
         ensure!(is_dns_label(namespace), "{namespace:?} is not the name of a namespace");
@@ -88,14 +88,14 @@ impl ObjectRef {
             RefKind::Other(word) => Box::pin(controller::lines(snapshot, namespace, word, &self.name)).await,
         }?;
         Ok(match ending_namespace(snapshot, namespace).await {
-            // Nothing else matters there.
+            // In a namespace that is being deleted, no other step matters.
             Some(ending) => with_unreached(vec![Check::found(NAMESPACE, ending)]),
             None => checks,
         })
     }
 }
 
-/// That the namespace is being deleted, so that no pod is created in it.
+/// The finding that the namespace is being deleted, so no pod can be created in it.
 pub async fn ending_namespace(snapshot: &Snapshot, namespace: &str) -> Option<Diagnostic> {
     let found: Option<Namespace> = snapshot.find(&format!("/api/v1/namespaces/{namespace}")).await.ok()?;
     found?.metadata.deletion_timestamp?;
@@ -106,7 +106,7 @@ pub async fn ending_namespace(snapshot: &Snapshot, namespace: &str) -> Option<Di
     Some(Diagnostic::new(&rules::NAMESPACE_UNUSABLE, text).with_fix(fix))
 }
 
-/// Adds a line for each step that was not reached, where one before it fails.
+/// Adds a line for each step after a failed one.
 fn with_unreached(mut checks: Vec<Check>) -> Vec<Check> {
     let cause = checks.iter().find(|check| is_cause(check)).map(|check| check.about);
     let Some(cause) = cause else { return checks };
@@ -119,9 +119,8 @@ async fn workload(snapshot: &Snapshot, namespace: &str, kind: Kind, name: &str) 
     let (workload, events) =
         tokio::join!(WorkloadTree::find(snapshot, namespace, kind, name), Events::read(snapshot, Some(namespace)));
     let Some(workload) = workload? else {
-        let nearest = names::nearest_in(snapshot, &kind.collection(Some(namespace)), name).await;
-        let nearest = nearest.map(|nearest| format!(": is {nearest} meant?")).unwrap_or_default();
-        bail!("there is no {} {namespace}/{name}{nearest}", kind.as_str());
+        let (what, list) = (format!("{} {namespace}/{name}", kind.as_str()), kind.collection(Some(namespace)));
+        return Err(names::missing(snapshot, &what, namespace, &list, name).await);
     };
     if !workload.template.pod().context("its pod template cannot be parsed")?.uses_gmsa() {
         let text = "its pod template does not use GMSA: `kubectl gmsa check` finds a field that is misspelt or in the wrong place";
@@ -141,11 +140,11 @@ async fn workload(snapshot: &Snapshot, namespace: &str, kind: Kind, name: &str) 
     let nodes = nodes(snapshot, &pods).await;
     let worst = created::worst(&workload, &nodes, &events);
     let created = created::created(&workload, worst.as_ref(), &events);
-    // Where no event can be read, the reason may be in one.
+    // Without the right to read events the cause may be missing.
     let broken = is_cause(&created) || worst.as_ref().is_some_and(|(_, checks)| checks.iter().any(is_cause));
     checks.extend(events.lacking().filter(|_| broken));
     if is_cause(&created) {
-        // Only where both were seen.
+        // Only if both steps were checked.
         let is_admitted = [TEMPLATE, PERMISSION]
             .iter()
             .all(|step| checks.iter().any(|check| check.about == *step && check.result.is_ok()));
@@ -178,7 +177,7 @@ async fn pod(snapshot: &Snapshot, namespace: &str, name: &str) -> anyhow::Result
     if pod.admission.uses_gmsa() {
         let template = NewPod::new(namespace, decision::without_contents(&pod)?);
         checks = decision::checks(snapshot, &mut finder, &template, target).await?;
-        // No webhook has checked the permission of a pod that none reviewed.
+        // A pod that no webhook reviewed has an unchecked permission.
         if let Some(unreviewed) = unreviewed(snapshot, &pod).await {
             checks.retain(|check| !is_cause(check));
             checks.push(Check::found(ADMISSION, unreviewed));
@@ -199,7 +198,7 @@ async fn pod(snapshot: &Snapshot, namespace: &str, name: &str) -> anyhow::Result
     Ok(walked(&pod, steps, checks, None))
 }
 
-/// The steps of a pod after those before it, and what to run next where all is well.
+/// The steps of a pod after the earlier ones, and the next command to run if all pass.
 fn walked(pod: &ClusterPod, steps: Vec<Check>, mut checks: Vec<Check>, more: Option<Check>) -> Vec<Check> {
     if checks.iter().any(is_cause) {
         return with_unreached(checks);
@@ -215,7 +214,7 @@ fn walked(pod: &ClusterPod, steps: Vec<Check>, mut checks: Vec<Check>, more: Opt
     with_unreached(checks)
 }
 
-/// What only the containers can say.
+/// The command that asks the containers themselves.
 fn next(pod: &ClusterPod) -> Check {
     let (namespace, name) = pod.place();
     let is_container_user = |user: &str| user.to_ascii_lowercase().ends_with("containeruser");
@@ -228,7 +227,7 @@ fn next(pod: &ClusterPod) -> Check {
     Check::found(NEXT, found.with_fix(format!("run: kubectl gmsa verify {namespace}/{name}")))
 }
 
-/// The nodes of these pods, and the Windows nodes where a pod does not run.
+/// The nodes of these pods, and all Windows nodes if a pod does not run.
 async fn nodes(snapshot: &Snapshot, pods: &[&ClusterPod]) -> Nodes {
     let mut nodes = Nodes::default();
     if pods.iter().any(|pod| pod.node_name().is_none() || pod.phase() != "Running") {
@@ -238,7 +237,7 @@ async fn nodes(snapshot: &Snapshot, pods: &[&ClusterPod]) -> Nodes {
     nodes
 }
 
-/// The step: whether a pod that exists carries what its credential specs hold.
+/// The step: whether the contents in an existing pod match its credential specs.
 async fn contents(snapshot: &Snapshot, finder: &mut FactFinder, of: &ClusterPod) -> Check {
     if let Some(unreviewed) = unreviewed(snapshot, of).await {
         return Check::found(ADMISSION, unreviewed);
@@ -260,7 +259,14 @@ async fn contents(snapshot: &Snapshot, finder: &mut FactFinder, of: &ClusterPod)
         (ContentsState::WithoutContents, _) => {
             let text = "the pod names a credential spec and carries no contents: the webhook did not review it";
             let names = Names { exists: true, ..Names::default() };
-            Err(rules::found(&rules::NAME_WITHOUT_CONTENTS, text, &names).fixed(created_again(of)))
+            // Who may not read the configurations does not see that there is none.
+            let again = if configured(snapshot).await.is_err() {
+                " If that one has no contents either, no webhook reviews it: ask a cluster administrator to run `kubectl gmsa doctor`."
+            } else {
+                ""
+            };
+            let fix = created_again(of).map(|fix| fix + again);
+            Err(rules::found(&rules::NAME_WITHOUT_CONTENTS, text, &names).fixed(fix))
         }
         (ContentsState::Outdated, _) => {
             Err(outdated("the pod carries other contents than its credential spec has now"))
@@ -273,7 +279,7 @@ async fn contents(snapshot: &Snapshot, finder: &mut FactFinder, of: &ClusterPod)
     Check { about: ADMISSION, result }
 }
 
-/// How a pod is created again: by its controller, where it has one.
+/// How to create the pod again: by its controller, if it has one.
 fn created_again(pod: &ClusterPod) -> Option<String> {
     if controller_of(&pod.object.metadata).is_none() {
         let fix = "Create it again from its manifest, because no controller does: `kubectl replace --force -f FILE`.";
@@ -284,7 +290,7 @@ fn created_again(pod: &ClusterPod) -> Option<String> {
     Some(format!("Delete the pod: {delete}. Its controller creates a new one."))
 }
 
-/// That the API server would refuse the pods of a template, because the mutating webhook leaves them out and the validating one does not.
+/// The finding that the API server would refuse the pods: only the validating webhook reviews them, not the mutating one.
 async fn unreviewed_template(snapshot: &Snapshot, workload: &WorkloadTree) -> Option<Check> {
     let webhooks = configured(snapshot).await.ok()?;
     let namespace: Namespace = snapshot.get(&format!("/api/v1/namespaces/{}", workload.namespace)).await.ok()?;
@@ -298,7 +304,7 @@ async fn unreviewed_template(snapshot: &Snapshot, workload: &WorkloadTree) -> Op
     Some(Check::found(ADMISSION, found.fixed(fix.map(str::to_owned))))
 }
 
-/// That no webhook reviewed a pod, because none is asked about pods of its namespace.
+/// The finding that no webhook reviewed the pod, because its namespace is left out.
 async fn unreviewed(snapshot: &Snapshot, pod: &ClusterPod) -> Option<Diagnostic> {
     if ContentsState::of::<Contents>(&pod.admission, &HashMap::new()) != ContentsState::WithoutContents {
         return None;

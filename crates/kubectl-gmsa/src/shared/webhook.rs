@@ -1,4 +1,4 @@
-//! The webhook as it is installed: its configurations, its Service, its replicas.
+//! The installed webhook: its configurations, its Service, its replicas.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use super::{installer::Installer, snapshot::Snapshot, unread::Read};
 /// The chart's name for the port of `/metrics`.
 const ADMIN: &str = "admin";
 
-/// A webhook configuration of either kind. A mutating webhook has one field more, which is not needed here.
+/// A webhook configuration of either kind. The additional field of a mutating webhook is not needed here.
 #[derive(Deserialize)]
 struct Configuration {
     metadata: ObjectMeta,
@@ -30,7 +30,7 @@ pub struct Configured {
     pub mutating: bool,
     /// The configuration's and the webhook's name.
     pub name: String,
-    /// Where it is in the list of its configuration.
+    /// Its index in the list of the configuration.
     pub index: usize,
     pub webhook: ValidatingWebhook,
     /// The field managers that changed its selectors after the installation.
@@ -38,19 +38,19 @@ pub struct Configured {
     pub installer: Installer,
 }
 
-/// Whether a webhook is for GMSA, by its name: both this chart and the Go webhook's chart put `gmsa` into it.
+/// Whether a webhook is for GMSA, judged by its name: this chart and the Go webhook's chart both put `gmsa` into it.
 pub fn is_of_gmsa(name: &str) -> bool {
     name.contains("gmsa")
 }
 
-/// The webhooks of pods that AKS does not manage; or all, where it manages all of them.
+/// The pod webhooks that AKS does not manage, or all if AKS manages all of them.
 pub fn reviewing(webhooks: &[Configured]) -> Vec<&Configured> {
     let (of_aks, ours): (Vec<_>, Vec<_>) =
         webhooks.iter().filter(|found| found.is_of_pods()).partition(|found| found.installer == Installer::Aks);
     if ours.is_empty() { of_aks } else { ours }
 }
 
-/// Who installed the webhook: by its configurations, or by its Deployment, as the chart labels it.
+/// The installer, read from the configurations or from the Deployment with the chart's labels.
 pub async fn installer(snapshot: &Snapshot, webhooks: &[Configured]) -> Option<Installer> {
     const DEPLOYMENTS: &str = "/apis/apps/v1/deployments?labelSelector=app.kubernetes.io%2Fname%3Dgmsa-webhook";
     if let Some(found) = reviewing(webhooks).first() {
@@ -82,8 +82,8 @@ pub async fn configured(snapshot: &Snapshot) -> Read<Vec<Configured>> {
     Ok(found)
 }
 
-/// The field managers that own a selector of this webhook and did not install it: the manager that installed it owns its rules too.
-/// An empty selector, which is the API server's default, leaves nothing out, so it does not matter who owns it.
+/// The field managers that own a selector of this webhook but not its rules, which the installing manager owns. An empty selector,
+/// the API server's default, is ignored: it selects everything.
 fn changed_by(configuration: &ObjectMeta, webhook: &ValidatingWebhook) -> Vec<String> {
     let key = format!("k:{{\"name\":\"{}\"}}", webhook.name);
     let selects_all = |selector: Option<&LabelSelector>| selector.is_none_or(|it| *it == LabelSelector::default());
@@ -127,7 +127,7 @@ impl Configured {
         self.covers("CREATE", "pods") && !self.is_of_system_namespaces()
     }
 
-    /// Older clusters also have a webhook for system namespaces alone, which must not block anything.
+    /// Whether it is the webhook for system namespaces only, which older clusters have and which must not block them.
     pub fn is_of_system_namespaces(&self) -> bool {
         self.webhook.name.starts_with("system-namespaces.")
     }
@@ -147,7 +147,7 @@ pub fn matches(
     Ok(Selector::try_from(selector)?.matches(labels.unwrap_or(&BTreeMap::new())))
 }
 
-/// The Service that the API server calls for new pods; `None` where none is configured.
+/// The Service that the API server calls for new pods; `None` without a configured Service.
 pub async fn service_of_webhook(snapshot: &Snapshot) -> Read<Option<ServiceReference>> {
     let found = configured(snapshot).await?.into_iter().find(Configured::is_of_pods);
     Ok(found.and_then(|found| found.webhook.client_config.service))
@@ -163,7 +163,7 @@ pub async fn endpoints(snapshot: &Snapshot, service: &ServiceReference) -> Read<
     Ok(slices.into_iter().flat_map(|slice| slice.endpoints).collect())
 }
 
-/// Whether the webhook gives random host names to all pods that use GMSA: by its first pod, where one can be read.
+/// Whether the webhook gives random host names to all pods that use GMSA, read from the first replica that can be read.
 pub async fn gives_hostnames(snapshot: &Snapshot) -> bool {
     let read = async {
         let service = service_of_webhook(snapshot).await.ok()??;
@@ -174,7 +174,7 @@ pub async fn gives_hostnames(snapshot: &Snapshot) -> bool {
     read.await.is_some_and(|pod| is_set_to_give_hostnames(&pod))
 }
 
-/// By the variable that both charts set, or by the flag. The words for yes are those of Go (`strconv.ParseBool`).
+/// Reads the variable that both charts set, or the flag. Accepts the true values of Go's `strconv.ParseBool`.
 fn is_set_to_give_hostnames(pod: &Pod) -> bool {
     let is_yes = |word: &str| matches!(word, "1" | "t" | "T" | "TRUE" | "true" | "True");
     pod.spec.iter().flat_map(|spec| &spec.containers).any(|container| {
@@ -185,7 +185,7 @@ fn is_set_to_give_hostnames(pod: &Pod) -> bool {
     })
 }
 
-/// The name of the pod that an endpoint is.
+/// The pod behind an endpoint.
 pub fn pod_name(endpoint: &Endpoint) -> Option<&str> {
     endpoint.target_ref.as_ref()?.name.as_deref()
 }

@@ -1,4 +1,4 @@
-//! Windows builds of nodes and images, and which nodes run which images.
+//! Windows builds of nodes and images, and the images that each node can run.
 //!
 //! The rule is Microsoft's (Windows container version compatibility), as hcsshim enforces it (`CheckHostAndContainerCompat` in
 //! `osversion/platform_compat_windows.go`): before Windows Server 2022 both builds must be equal; since then a node runs images
@@ -15,7 +15,7 @@ pub struct Build(u32);
 /// The label of a node that holds its build, which the kubelet sets.
 pub const LABEL: &str = "node.kubernetes.io/windows-build";
 
-/// Windows Server 2022: the first release whose images run on later ones.
+/// Windows Server 2022: its images are the first that also run on later releases.
 const LTSC2022: Build = Build(20348);
 const LTSC2025: Build = Build(26100);
 
@@ -29,7 +29,7 @@ const STABLE: [Build; 2] = [LTSC2025, LTSC2022];
 const RELEASES: [(&str, u32); 5] =
     [("ltsc2016", 14393), ("sac2016", 14393), ("ltsc2019", 17763), ("ltsc2022", 20348), ("ltsc2025", 26100)];
 
-/// Versions of Windows Server as tags write them. They could be numbers of anything else.
+/// Versions of Windows Server in tags. Alone they are ambiguous.
 const VERSIONS: [(&str, u32); 9] = [
     ("1607", 14393),
     ("1709", 16299),
@@ -49,7 +49,13 @@ impl Build {
         build.parse().ok().map(Self)
     }
 
-    /// The build of the nodes with this label, where it is one that says it: [`LABEL`], or a label of AKS or GKE that ends with the version.
+    /// The build that a text means, in any form: `10.0.20348.2762`, `20348`, `ltsc2022`.
+    pub fn of_text(text: &str) -> Option<Self> {
+        let text = text.to_ascii_lowercase();
+        Self::of_label(&text).or_else(|| Self::of_word(&text, true))
+    }
+
+    /// The build from a node label: [`LABEL`], or a label of AKS or GKE that ends with the version.
     pub fn of_node_label(key: &str, value: &str) -> Option<Self> {
         if key == LABEL {
             return Self::of_label(value);
@@ -59,7 +65,7 @@ impl Build {
         VERSION_LABELS.contains(&key).then(release).flatten().map(|(_, build)| Self(*build))
     }
 
-    /// The value of such a label, which has this one, for nodes of this build.
+    /// The value of the same label for nodes of this build. `value` shows its format.
     pub fn label_value(self, key: &str, value: &str) -> Option<String> {
         if key == LABEL {
             return Some(self.to_string());
@@ -72,8 +78,7 @@ impl Build {
         Some(format!("{}{year}", value.trim_end_matches(|c: char| c.is_ascii_digit())))
     }
 
-    /// The build of an image, as far as its tag says it: `ltsc2022`, `8.0-nanoserver-1809`, `10.0.26100.1742-amd64`. `None` where the
-    /// tag says none, or two.
+    /// The build in the tag of an image: `ltsc2022`, `8.0-nanoserver-1809`, `10.0.26100.1742-amd64`. `None` without a build, or with two.
     pub fn of_image(image: &str) -> Option<Self> {
         let image = image.split_once('@').map_or(image, |(name, _digest)| name).to_ascii_lowercase();
         let (name, tag) = image.rsplit_once(':').filter(|(_, tag)| !tag.contains('/'))?;
@@ -100,7 +105,7 @@ impl Build {
 
     /// Whether a node of this build runs an image of build `image`.
     pub fn runs(self, image: Self) -> bool {
-        // The release before it, since nodes run images of earlier ones.
+        // The previous long-term release, from 2022 on.
         let oldest = STABLE.into_iter().find(|release| *release < self).unwrap_or(self);
         oldest <= image && image <= self
     }
@@ -117,13 +122,13 @@ impl Build {
         RELEASES.iter().filter(is_run).max_by_key(|(_, build)| *build).map(|(name, _)| *name)
     }
 
-    /// The long-term releases whose nodes run an image of this build.
+    /// The long-term releases that run an image of this build.
     pub fn nodes(self) -> impl Iterator<Item = Self> {
         LONG_TERM.into_iter().filter(move |node| node.runs(self))
     }
 }
 
-/// As the label has it.
+/// The format of the label.
 impl fmt::Display for Build {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "10.0.{}", self.0)

@@ -1,16 +1,16 @@
-//! The kinds of workloads, the words that `kubectl` has for pods, and what controls an object.
+//! The kinds of workloads, the words of `kubectl` for pods, and the controller of an object.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use serde_json::Value;
 
 pub use gmsa_core::admission::workload::Kind;
 
-/// The reference to what controls an object.
+/// The reference to the controller of an object.
 pub fn controller_of(metadata: &ObjectMeta) -> Option<&OwnerReference> {
     metadata.owner_references.iter().flatten().find(|owner| owner.controller == Some(true))
 }
 
-/// The same of an object of any kind, which need not be valid.
+/// The same for JSON of any kind, which may be invalid.
 pub fn controller_in(object: &Value) -> Option<&Value> {
     let owners = object.pointer("/metadata/ownerReferences").and_then(Value::as_array);
     owners.into_iter().flatten().find(|owner| owner.get("controller") == Some(&Value::Bool(true)))

@@ -61,7 +61,7 @@ async fn an_api_server_that_answers_nothing_is_not_asked_again() {
     let before = api.count(Verb::List, "");
     let output = run(&api, &["check", "-A", "--request-timeout", "2s"]).await;
     assert_eq!((api.count(Verb::List, "") - before, output.status.code()), (1, Some(2)));
-    // One that has answered something is asked for the rest.
+    // A server that has answered something is asked for the rest.
     let api = healthy().await;
     api.fault(Verb::List, NODES, usize::MAX, Fault::Silence);
     run(&api, &["doctor", "--request-timeout", "2s"]).await;

@@ -1,5 +1,5 @@
 //! The examples of the help, as `docs/cli.md` has them, are run one after the other in a folder with the files that they name: what they print is in
-//! `tests/examples/transcript`. Without a cluster, those that ask one end where they would. One that would ask a directory is only parsed, in `main.rs`.
+//! `tests/examples/transcript`. Without a cluster, examples that need one end there. An example for a directory is only parsed, in `main.rs`.
 
 use std::{collections::BTreeSet, fmt::Write as _, fs, path::Path};
 

@@ -147,7 +147,7 @@ impl Store {
         if self.objects.contains_key(key) {
             return Err(Refusal::AlreadyExists);
         }
-        // One that a test chose stays, so that its owner references can name it.
+        // A uid that a test chose stays, so that its owner references can name it.
         if object["metadata"]["uid"].is_null() {
             let uid = format!("00000000-0000-4000-8000-{:012}", self.version + 1);
             object["metadata"]["uid"] = Value::from(uid);

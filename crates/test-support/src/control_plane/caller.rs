@@ -17,7 +17,7 @@ pub(super) const ADMISSION: &str = "admission.json";
 
 const CERT: &str = "caller.crt";
 const KEY: &str = "caller.key";
-/// Whom the certificate is shown to.
+/// The servers that get the certificate.
 const KUBECONFIG: &str = "webhooks.kubeconfig";
 
 /// The file with the authority that signed the API server's certificate.

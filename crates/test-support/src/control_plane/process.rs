@@ -68,6 +68,10 @@ impl Process {
         let _ = self.child.wait();
     }
 
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     pub fn terminate(&self) {
         self.signal(Signal::TERM);
     }

@@ -62,7 +62,7 @@ fn address(text: &str) -> Result<String, &'static str> {
 }
 
 /// The broker, as the arguments name it.
-pub struct Broker {
+pub struct BrokerClient {
     /// The name that its certificate is for.
     name: String,
     server_name: ServerName<'static>,
@@ -142,7 +142,7 @@ pub struct Granted {
     pub krb5_conf: String,
 }
 
-impl Broker {
+impl BrokerClient {
     /// # Errors
     /// Where the name is not a DNS name, or the CA is not PEM.
     pub fn new(args: BrokerArgs) -> Result<Self, BrokerError> {

@@ -38,7 +38,7 @@ impl Pod {
             broker_ca: ca.to_owned(),
         };
         Agent {
-            broker: Broker::new(broker).unwrap(),
+            broker: BrokerClient::new(broker).unwrap(),
             folder: Folder(self.path("gmsa")),
             mode: Mode::Everyone,
             credential_spec: "webapp1".to_owned(),

@@ -15,7 +15,7 @@ use tokio::{
 };
 
 use super::{
-    domain::{Domain, Secret},
+    domain::{Secret, TicketDomain},
     refusals,
     spec::SpecAccount,
 };
@@ -84,7 +84,7 @@ impl Logon {
     ///
     /// # Errors
     /// As [`Kdcs::service_ticket`].
-    pub async fn service_ticket(&self, service: &PrincipalName, domain: &Domain) -> Result<Ticket, Error> {
+    pub async fn service_ticket(&self, service: &PrincipalName, domain: &TicketDomain) -> Result<Ticket, Error> {
         let kdcs = Kdcs { addresses: &self.kdcs, limit: domain.times.kdc };
         kdcs.service_ticket(&self.tgt, service, LIFE).await
     }
@@ -101,7 +101,7 @@ impl Accounts {
     /// Why the account, or the broker, is refused.
     pub async fn log_on(
         &self,
-        domain: &Arc<Domain>,
+        domain: &Arc<TicketDomain>,
         wanted: &SpecAccount,
         own: bool,
         deadline: Instant,
@@ -178,7 +178,12 @@ impl AccountState {
 
     /// With the key that is kept, or else with a password that is read now. After a wrong one the password is read once more, then the
     /// previous one is tried.
-    async fn logon(&mut self, domain: &Domain, wanted: &SpecAccount, metrics: &Metrics) -> Result<Logon, Refusal> {
+    async fn logon(
+        &mut self,
+        domain: &TicketDomain,
+        wanted: &SpecAccount,
+        metrics: &Metrics,
+    ) -> Result<Logon, Refusal> {
         self.refused = None;
         self.wrong.retain(|(_, at)| at.elapsed() < WRONG_FOR);
         let mut tries = TRIES;
@@ -222,7 +227,7 @@ impl AccountState {
     }
 
     /// The key of the current password, or of the previous one where that of the current one is wrong.
-    async fn untried(&self, secret: Secret, domain: &Domain) -> Result<KeptKey, Refusal> {
+    async fn untried(&self, secret: Secret, domain: &TicketDomain) -> Result<KeptKey, Refusal> {
         let Secret { account, password, kdcs } = secret;
         let name = PrincipalName::account(&format!("{}$", account.sam));
         let name = name.ok_or_else(|| {
@@ -248,7 +253,7 @@ impl KeptKey {
         self.until.is_none_or(|until| Instant::now() < until)
     }
 
-    async fn tgt(&self, domain: &Domain, metrics: &Metrics) -> Result<Ticket, Error> {
+    async fn tgt(&self, domain: &TicketDomain, metrics: &Metrics) -> Result<Ticket, Error> {
         let kdcs = Kdcs { addresses: &self.kdcs, limit: domain.times.kdc };
         metrics.exchange(Exchange::InitialTicket, kdcs.tgt(&self.client, &self.key, LIFE).await)
     }

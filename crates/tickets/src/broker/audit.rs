@@ -1,15 +1,16 @@
 //! One line in the log for each request for tickets: who asked, for which account and services, until when.
 //!
-//! Invariants: a line holds names, never a token, a key or a ticket. Refusals that no token authenticates are limited in number: anyone
-//! on the network can cause them.
+//! Invariants: a line holds names, never a token, a key or a ticket. Refusals that cost their sender nothing are limited in number: those
+//! that no token authenticates, and those of a pod that asks too often.
 
 use gmsa_core::credspec::SpecName;
 use gmsa_edge::telemetry::{LogLimit, cut_message};
+use http::StatusCode;
 
 use super::token::Caller;
 use crate::api::{Refusal, Tickets};
 
-/// The lines about requests without a pod.
+/// The lines about requests that were not decided.
 pub static REFUSED: LogLimit = LogLimit::new("tickets refused");
 
 /// What is known about a request.
@@ -46,7 +47,7 @@ impl Audit {
                 duration_seconds,
                 "tickets given"
             ),
-            Err(refusal) if caller.is_some() || REFUSED.admit() => tracing::info!(
+            Err(refusal) if is_decided(caller, refusal) || REFUSED.admit() => tracing::info!(
                 credential_spec,
                 namespace,
                 service_account,
@@ -63,4 +64,8 @@ impl Audit {
             Err(_) => {}
         }
     }
+}
+
+fn is_decided(caller: Option<&Caller>, refusal: &Refusal) -> bool {
+    caller.is_some() && refusal.status != StatusCode::TOO_MANY_REQUESTS
 }

@@ -25,17 +25,17 @@ use crate::{
 };
 
 /// A domain, and what its controllers said last.
-pub struct Domain {
+pub struct TicketDomain {
     pub config: DomainConfig,
     pub times: Times,
     /// For requests that wait for tickets of its accounts.
     pub room: Semaphore,
     most: usize,
-    reader: Mutex<Reader>,
+    reader: Mutex<PasswordReader>,
 }
 
 #[derive(Default)]
-struct Reader {
+struct PasswordReader {
     /// The password that the domain refused.
     refused: Option<Zeroizing<String>>,
     /// Why no controller answered.
@@ -50,7 +50,7 @@ pub struct Secret {
     pub kdcs: Vec<SocketAddr>,
 }
 
-impl Domain {
+impl TicketDomain {
     pub fn new(config: DomainConfig, times: Times, room: usize) -> Self {
         Self { config, times, room: Semaphore::new(room), most: room, reader: Mutex::default() }
     }
@@ -65,7 +65,7 @@ impl Domain {
     /// # Errors
     /// 403 where the account is not that of the credential spec, 502 and 503 where the directory gives no password.
     pub async fn secret(&self, wanted: &SpecAccount) -> Result<Secret, Refusal> {
-        let Reader { refused, unanswered } = &mut *self.reader.lock().await;
+        let PasswordReader { refused, unanswered } = &mut *self.reader.lock().await;
         if let Some((since, refusal)) = unanswered
             && since.elapsed() < self.times.pause
         {

@@ -14,52 +14,52 @@ use crate::api::Refusal;
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Pod {
-    metadata: Metadata,
-    spec: Spec,
-    status: Status,
+struct LivePod {
+    metadata: PodMetadata,
+    spec: LivePodSpec,
+    status: LivePodStatus,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Metadata {
+struct PodMetadata {
     uid: String,
     deletion_timestamp: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Spec {
+struct LivePodSpec {
     service_account_name: String,
-    volumes: Vec<Volume>,
+    volumes: Vec<PodVolume>,
 }
 
 #[derive(Deserialize)]
-struct Volume {
-    projected: Option<Projected>,
+struct PodVolume {
+    projected: Option<ProjectedVolume>,
 }
 
 #[derive(Deserialize)]
-struct Projected {
+struct ProjectedVolume {
     #[serde(default)]
-    sources: Vec<Source>,
+    sources: Vec<ProjectedSource>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Source {
-    service_account_token: Option<Token>,
+struct ProjectedSource {
+    service_account_token: Option<ProjectedToken>,
 }
 
 #[derive(Deserialize)]
-struct Token {
+struct ProjectedToken {
     #[serde(default)]
     audience: String,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Status {
+struct LivePodStatus {
     phase: String,
 }
 
@@ -78,7 +78,7 @@ pub async fn check(api: &ApiServer, caller: &Caller, spec: &SpecName, deadline: 
         Err(error) if error.code() == Some(404) => return Err(refused(caller, "does not exist any more")),
         Err(error) => return Err(unavailable(&chain(&error))),
     };
-    let pod: Pod = serde_json::from_slice(answer.body()).map_err(|_| unavailable("the answer is not a Pod"))?;
+    let pod: LivePod = serde_json::from_slice(answer.body()).map_err(|_| unavailable("the answer is not a Pod"))?;
     checked(&pod, caller, spec)
 }
 
@@ -86,7 +86,7 @@ fn refused(caller: &Caller, what: &str) -> Refusal {
     Refusal::forbidden(rules::TICKET_POD.id, format!("the pod {:?} {what}", caller.pod))
 }
 
-fn checked(pod: &Pod, caller: &Caller, spec: &SpecName) -> Result<(), Refusal> {
+fn checked(pod: &LivePod, caller: &Caller, spec: &SpecName) -> Result<(), Refusal> {
     if pod.metadata.uid != caller.uid {
         return Err(refused(caller, "is another one than that of the token, which has its name"));
     }
@@ -133,7 +133,7 @@ mod tests {
         change(&mut pod);
         let account = ServiceAccount { namespace: "shop".into(), name: "web".into() };
         let caller = Caller { account, pod: "web-1".to_owned(), uid: "u1".to_owned(), token_id: String::new() };
-        let pod: Pod = serde_json::from_value(pod).unwrap();
+        let pod: LivePod = serde_json::from_value(pod).unwrap();
         let checked = checked(&pod, &caller, &SpecName::parse("webapp1").unwrap());
         checked.map_err(|refusal| (refusal.status.as_u16(), refusal.reason, refusal.message))
     }

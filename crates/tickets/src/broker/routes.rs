@@ -22,7 +22,7 @@ use http::{
 };
 use tokio::time::{Instant, timeout};
 
-use super::{Asked, Audit, Broker, deadline, too_large};
+use super::{Audit, BearerRequest, Broker, deadline, too_large};
 use crate::{
     api::{MAX_REQUEST, MAX_RESPONSE, PATH, Refusal, TicketRequest, Tickets},
     limits::{BODY_TIMEOUT, MAX_TOKEN, PAUSE},
@@ -71,7 +71,7 @@ async fn answer(
     let name = requested(&head.headers, body).await?;
     audit.credential_spec = Some(name.clone());
     let place = head.extensions.get::<Arc<Place>>();
-    let asked = Asked { token, source: place.map(|place| place.source()), credential_spec: &name };
+    let asked = BearerRequest { token, source: place.map(|place| place.source()), credential_spec: &name };
     let caller = broker.caller(&asked, deadline).await?;
     audit.caller = Some(caller.clone());
     // From here on its connection does not make room for another one.

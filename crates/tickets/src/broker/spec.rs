@@ -24,16 +24,16 @@ use super::services::{ANNOTATION, Services};
 use crate::api::Refusal;
 
 #[derive(Deserialize)]
-struct SpecObject<'b> {
+struct AnnotatedSpec<'b> {
     #[serde(default)]
-    metadata: Metadata,
+    metadata: AnnotatedMetadata,
     #[serde(borrow, default)]
     credspec: Option<&'b RawValue>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Metadata {
+struct AnnotatedMetadata {
     name: String,
     annotations: Option<BTreeMap<String, String>>,
 }
@@ -75,7 +75,7 @@ pub async fn read(
         let missing = Denial::SpecMissing(name.clone()).to_string();
         return Err(Refusal::new(StatusCode::NOT_FOUND, rules::SPEC_MISSING.id, missing));
     };
-    let object: SpecObject<'_> = serde_json::from_slice(&body)
+    let object: AnnotatedSpec<'_> = serde_json::from_slice(&body)
         .map_err(|_| unreadable(Failure::new("the API server's answer is not a GMSACredentialSpec")))?;
     if object.metadata.name != name.as_str() {
         return Err(unreadable(Failure::new("the API server's answer is about another object")));
@@ -83,7 +83,7 @@ pub async fn read(
     ticket_spec(object, name)
 }
 
-fn ticket_spec(object: SpecObject<'_>, name: &SpecName) -> Result<TicketSpec, Refusal> {
+fn ticket_spec(object: AnnotatedSpec<'_>, name: &SpecName) -> Result<TicketSpec, Refusal> {
     let not_enabled = |what: String| Refusal::forbidden(rules::TICKET_SERVICES.id, format!("cred spec {name} {what}"));
     let annotations = object.metadata.annotations.unwrap_or_default();
     let Some(services) = annotations.get(ANNOTATION) else {
@@ -106,15 +106,14 @@ fn ticket_spec(object: SpecObject<'_>, name: &SpecName) -> Result<TicketSpec, Re
         let value = value.filter(|value| !value.is_empty()).map(str::to_owned);
         value.ok_or_else(|| unusable(&format!("does not have DomainJoinConfig.{field}")))
     };
+    let sid = part(join.sid, "Sid")?;
+    let sid = Sid::parse(&sid)
+        .ok_or_else(|| unusable(&format!("has a DomainJoinConfig.Sid that is not a SID: {}", Quoted::new(&sid))))?;
     let account = SpecAccount {
         domain: part(join.dns_name, "DnsName")?.trim_end_matches('.').to_ascii_lowercase(),
-        domain_sid: part(join.sid, "Sid")?,
+        domain_sid: sid.to_string(),
         sam: part(join.machine_account_name, "MachineAccountName")?.trim_end_matches('$').to_lowercase(),
     };
-    if Sid::parse(&account.domain_sid).is_none() {
-        let what = format!("has a DomainJoinConfig.Sid that is not a SID: {}", Quoted::new(&account.domain_sid));
-        return Err(unusable(&what));
-    }
     Ok(TicketSpec { services, account })
 }
 

@@ -1,4 +1,4 @@
-//! Whose token it is: a `TokenReview` with the audience of one credential spec.
+//! The owner of a token: a `TokenReview` with the audience of one credential spec.
 //!
 //! Invariants: only a token that the API server accepts for `gmsa-tickets/NAME`, and that is bound to a pod, shows a [`Caller`].
 //! Tokens that are bound to nothing, to a node or to a Secret authenticate too, so pod name and uid are required. A token is never
@@ -47,12 +47,12 @@ struct TokenStatus {
     authenticated: bool,
     audiences: Vec<String>,
     error: String,
-    user: User,
+    user: TokenUser,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct User {
+struct TokenUser {
     username: String,
     extra: BTreeMap<String, Vec<String>>,
 }

@@ -3,15 +3,16 @@
 use std::{fs, time::Duration};
 
 use futures::future::join_all;
+use gmsa_kerberos::{EncryptionType, Password};
 use gmsa_test_support::{
-    directory::DirectoryConduct,
+    directory::{DirectoryConduct, password},
     eventually,
-    kdc::{Conduct, Lie},
+    kdc::{Conduct, Kdc, Lie},
 };
 use gmsa_tickets::limits::Times;
 use serde_json::json;
 
-use crate::world::{World, bound_to, pod, spec, times};
+use crate::world::{SERVICES, World, bound_to, pod, spec, times};
 
 /// A silent controller ends a request soon.
 fn short() -> Times {
@@ -87,6 +88,27 @@ async fn a_kdc_that_does_not_answer_is_waited_for_only_so_long() {
     world.kdc.asked();
     assert_eq!(world.ask().await.status, 200);
     assert!(world.kdc.asked().iter().all(|asked| asked.starts_with("TGS")));
+}
+
+#[tokio::test]
+async fn a_controller_that_does_not_answer_is_followed_by_the_next_one() {
+    let world = World::start().await;
+    let (directory, first) = (world.directory.address, world.kdc.address);
+    let second = Kdc::start_at(([127, 0, 0, 2], first.port()).into(), "contoso.com").await;
+    second.account("WebApp1$", &Password::managed(&password(1)), EncryptionType::Aes256);
+    SERVICES.split(", ").for_each(|service| second.service(service));
+    // Nothing listens on the first port, and no directory at the third controller.
+    let text = fs::read_to_string(world.path("tickets.yaml")).unwrap();
+    let named = format!("'ldaps://127.0.0.1:9', 'ldaps://{directory}', 'ldaps://127.0.0.2'");
+    fs::write(world.path("tickets.yaml"), text.replace(&format!("'ldaps://{directory}'"), &named)).unwrap();
+    let world = world.restarted(times());
+    // The KDC of the controller that gave the password comes first.
+    assert_eq!((world.ask().await.status, second.asked()), (200, Vec::new()));
+    world.kdc.conduct(Conduct::Close);
+    let world = world.restarted(times());
+    assert_eq!(world.ask().await.status, 200);
+    let services = ["TGS HTTP/app.contoso.com", "TGS MSSQLSvc/sql1.contoso.com:1433"];
+    assert_eq!(second.asked(), [&["AS WebApp1$", "AS+ WebApp1$"][..], &services].concat());
 }
 
 #[tokio::test]

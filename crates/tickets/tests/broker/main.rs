@@ -12,5 +12,6 @@ mod attacks;
 mod faults;
 mod logon;
 mod program;
+mod started;
 mod statuses;
 mod world;

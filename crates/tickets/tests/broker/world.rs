@@ -119,7 +119,7 @@ impl World {
         world
     }
 
-    /// With a broker that has read its configuration anew.
+    /// With a broker that has read its configuration again.
     pub fn restarted(mut self, times: Times) -> Self {
         self.served.abort();
         let file = self.path("tickets.yaml");

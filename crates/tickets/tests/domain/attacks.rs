@@ -1,6 +1,6 @@
 //! Who gets no tickets: real tokens that are bound to something else, of pods that are gone, or for something else.
 
-use gmsa_test_support::domain::{administer, of_domain, user};
+use gmsa_test_support::domain::{administer, user};
 use serde_json::json;
 
 use crate::world::{World, audience};
@@ -20,9 +20,8 @@ async fn no_other_token_gets_tickets() {
         world.spec(name, account, services).await;
     }
     // It names the account in words, and another domain by the SID.
-    let mut foreign = world.spec_object("foreign", "AttackApp", services);
-    let sid = of_domain("objectSid");
-    foreign["credspec"]["DomainJoinConfig"]["Sid"] = json!(format!("{}1", sid));
+    let mut foreign = World::spec_object("foreign", "AttackApp", services);
+    foreign["credspec"]["DomainJoinConfig"]["Sid"] = json!("S-1-5-21-1-2-3");
     world.plane.client.create(gmsa_test_support::control_plane::SPECS, &foreign).await.unwrap();
     world.user_of("web", &["web", "windows", "foreign", "gone"]).await;
     world.user_of("other", &[]).await;

@@ -12,5 +12,6 @@
 )]
 
 mod attacks;
+mod memory;
 mod services;
 mod world;

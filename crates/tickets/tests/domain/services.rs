@@ -1,9 +1,12 @@
 //! What a pod gets, and what ends it.
 
+use std::fs;
+
 use gmsa_test_support::{
     domain::{account, administer, change, user},
-    eventually, until,
+    repository, until,
 };
+use serde_json::{Value, json};
 
 use crate::world::{World, of_user};
 
@@ -16,9 +19,18 @@ fn set(account: &str, attribute: &str, value: &str) {
     ));
 }
 
+/// Gives a user keys of these types: 8 is AES-128, 16 AES-256.
+fn encrypts(user: &str, types: &str) {
+    let attribute = "msDS-SupportedEncryptionTypes";
+    change(&format!(
+        "dn: CN={user},CN=Users,DC=contoso,DC=com\nchangetype: modify\nreplace: {attribute}\n{attribute}: {types}\n"
+    ));
+}
+
 #[tokio::test]
 async fn a_pod_reaches_the_services_that_the_owner_listed_until_its_permission_is_revoked() {
     user("Reachservice", "Passw0rd!Service", None);
+    encrypts("Reachservice", "24");
     for service in ["HTTP/reach.contoso.com", "MSSQLSvc/reach.contoso.com:1433"] {
         administer(&format!("spn add {service} Reachservice"));
     }
@@ -51,16 +63,31 @@ async fn a_pod_reaches_the_services_that_the_owner_listed_until_its_permission_i
 
     let bindings = "/apis/rbac.authorization.k8s.io/v1/namespaces/shop/rolebindings/web-uses-web";
     world.plane.client.delete(bindings).await.unwrap();
-    eventually("the tickets are removed", || agent.file("krb5cc").is_none()).await;
-    assert_eq!(agent.file("krb5.conf"), None);
     agent
         .status(
             "the broker refused: 403 Forbidden, not-authorized: service account \"web\" is not authorized to `use` GMSA cred spec \"web\"",
         )
         .await;
+    assert_eq!([agent.file("krb5cc"), agent.file("krb5.conf")], [None, None]);
     assert!(agent.fails(who));
     let logs = world.logs();
     assert!(!logs.contains("eyJ") && !logs.contains("Passw0rd"), "{logs}");
+}
+
+/// The pod of docs/linux-pods.md in a namespace with the strictest Pod Security.
+#[tokio::test]
+async fn the_pod_of_the_page_is_taken() {
+    let world = World::start("Page").await;
+    let strict = json!({"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}});
+    world.plane.client.merge("/api/v1/namespaces/shop", &strict).await.unwrap();
+    world.user_of("web", &[]).await;
+    let page = fs::read_to_string(repository().join("docs/linux-pods.md")).unwrap();
+    let pod = page.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
+    let mut pod: Value = serde_saphyr::from_str(pod).unwrap();
+    // The page leaves the application's own settings out.
+    pod["spec"]["containers"][0]["securityContext"] = pod["spec"]["initContainers"][0]["securityContext"].clone();
+    let stored = world.plane.client.create("/api/v1/namespaces/shop/pods", &pod).await.unwrap();
+    assert_eq!(stored["spec"]["initContainers"][0]["restartPolicy"], "Always");
 }
 
 #[tokio::test]
@@ -84,6 +111,7 @@ async fn a_ticket_granting_ticket_is_given_only_for_an_asterisk() {
 async fn an_account_gets_tickets_as_the_domain_lets_it() {
     let world = World::start("Kind").await;
     user("Kindservice", "Passw0rd!Service", None);
+    encrypts("Kindservice", "8");
     administer("spn add HTTP/kind.contoso.com Kindservice");
     for (name, attribute, value, expected) in [
         ("KindWeak", "msDS-SupportedEncryptionTypes", "8", (200, "")),
@@ -106,6 +134,11 @@ async fn an_account_gets_tickets_as_the_domain_lets_it() {
     agent.ready().await;
     let listed = agent.prints("klist -e");
     assert!(listed.contains("\nDefault principal: KindWeak$@CONTOSO.COM\n"), "{listed}");
+    let aes = "aes128-cts-hmac-sha1-96";
+    assert!(
+        listed.contains(&format!("  HTTP/kind.contoso.com@CONTOSO.COM\n\tEtype (skey, tkt): {aes}, {aes} \n")),
+        "{listed}"
+    );
 }
 
 /// With a lock-out after three wrong passwords, six requests leave the user its two other tries.

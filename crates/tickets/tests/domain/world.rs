@@ -17,13 +17,13 @@ use gmsa_test_support::{
 use serde_json::{Value, json};
 
 const PODS: &str = "/api/v1/namespaces/shop/pods";
-const PASSWORD: &str = "Passw0rd!Broker";
+/// That of the broker's user.
+pub const PASSWORD: &str = "Passw0rd!Broker";
 
 /// The broker, with everything that it needs.
 pub struct World {
     pub plane: ControlPlane,
-    #[expect(dead_code, reason = "it ends with its owner")]
-    broker: Process,
+    pub broker: Process,
     address: SocketAddr,
     ca: String,
     /// What the names of this test in the domain begin with.
@@ -83,11 +83,11 @@ impl World {
 
     /// A credential spec of an account, with the annotation where `services` are named.
     pub async fn spec(&self, name: &str, account: &str, services: Option<&str>) {
-        let spec = self.spec_object(name, account, services);
+        let spec = Self::spec_object(name, account, services);
         self.plane.client.create(SPECS, &spec).await.unwrap();
     }
 
-    pub fn spec_object(&self, name: &str, account: &str, services: Option<&str>) -> Value {
+    pub fn spec_object(name: &str, account: &str, services: Option<&str>) -> Value {
         let annotations = services.map(|services| json!({"gmsa-webhook/services": services})).unwrap_or(json!({}));
         json!({
             "apiVersion": "windows.k8s.io/v1",
@@ -217,7 +217,7 @@ impl World {
         let logs = fs::read_dir(self.temporary.path()).unwrap().map(|entry| entry.unwrap().path());
         let ours = logs.filter(|path| {
             let name = path.file_name().unwrap().to_str().unwrap();
-            (name == "broker.log") || (name.starts_with("agent-") && name.ends_with(".log"))
+            name.strip_suffix(".log").is_some_and(|process| process == "broker" || process.starts_with("agent-"))
         });
         ours.map(|path| fs::read_to_string(path).unwrap()).collect()
     }
@@ -247,8 +247,7 @@ impl Pod {
 
 /// An agent, and what the containers of its pod see.
 pub struct Agent {
-    #[expect(dead_code, reason = "it ends with its owner")]
-    process: Process,
+    pub process: Process,
     /// The folder of its files.
     whole: PathBuf,
     /// The same for a program that is run where MIT's are installed.

@@ -231,7 +231,7 @@ fn what_windows_does_not_have_is_worse_where_it_is_refused() {
     };
     let privileged = "/spec/containers/0/securityContext/privileged";
     let of = |pointer: &str, severity| (pointer.to_owned(), severity);
-    // Of a host process the network of the host is right.
+    // For a host process the network of the host is right.
     assert_eq!(of_template(&host("")), [of("/spec/hostPID", Severity::Warning)]);
     let refused = [of("/spec/hostPID", Severity::Error), of(privileged, Severity::Error)];
     assert_eq!(of_template(&host("windows")), refused);

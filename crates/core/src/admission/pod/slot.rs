@@ -4,6 +4,7 @@
 
 use std::fmt;
 
+use super::tickets::SidecarFields;
 use crate::quote::Quoted;
 
 /// The kind of a slot.
@@ -50,13 +51,16 @@ pub struct Slot<'p> {
     /// `windowsOptions.runAsUserName`. Not validated.
     pub run_as_user: Option<&'p str>,
     pub host_process: Option<bool>,
+    /// What a container says about tickets.
+    pub tickets: SidecarFields,
 }
 
 impl Slot<'_> {
     /// Goes on in a walk over slots to the one at a position. A slot that is not there has no contents, which is denied.
     pub fn at((kind, index): (SlotKind, usize), walk: &mut impl Iterator<Item = Self>) -> Self {
+        let (owner, tickets) = ("", SidecarFields::default());
         let missing =
-            Self { kind, index, owner: "", name: None, contents: None, run_as_user: None, host_process: None };
+            Self { kind, index, owner, name: None, contents: None, run_as_user: None, host_process: None, tickets };
         walk.find(|slot| slot.position() == (kind, index)).unwrap_or(missing)
     }
 
@@ -68,6 +72,11 @@ impl Slot<'_> {
     /// Its kind, and its position in the list of its kind: what it is found by.
     pub fn position(&self) -> (SlotKind, usize) {
         (self.kind, self.index)
+    }
+
+    /// Whether it has options that Windows alone reads.
+    pub fn has_windows_options(&self) -> bool {
+        self.uses_gmsa() || self.run_as_user.is_some() || self.host_process.is_some()
     }
 
     /// Whether it names a credential spec or carries contents.

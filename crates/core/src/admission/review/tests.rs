@@ -22,7 +22,7 @@ fn error(review: &Value) -> String {
 /// A review with one place in it replaced.
 fn with(pointer: &str, value: Value) -> Value {
     let mut review = create(&json!({
-        "metadata": {"name": "web", "generateName": "web-", "annotations": {"gmsa-webhook/random-hostname": "true"}},
+        "metadata": {"name": "web", "generateName": "web-", "annotations": {"gmsa-webhook/random-hostname": "true", "gmsa-webhook/tickets": "t"}},
         "spec": {
             "os": {"name": "windows"},
             "hostname": "h",
@@ -31,7 +31,17 @@ fn with(pointer: &str, value: Value) -> Value {
             "runtimeClassName": "r",
             "nodeSelector": {"kubernetes.io/os": "windows", "node.kubernetes.io/windows-build": "b"},
             "securityContext": {"windowsOptions": {"gmsaCredentialSpecName": "n", "gmsaCredentialSpec": "c"}},
-            "containers": [{"name": "c", "securityContext": {"windowsOptions": {"gmsaCredentialSpecName": "n"}}}],
+            "containers": [{
+                "name": "c",
+                "securityContext": {"windowsOptions": {"gmsaCredentialSpecName": "n"}},
+                "env": [{"name": "v"}],
+                "volumeMounts": [{"name": "m", "mountPath": "p", "readOnly": true, "subPath": "s", "subPathExpr": "e"}],
+            }],
+            "volumes": [{
+                "name": "v",
+                "emptyDir": {"medium": "m"},
+                "projected": {"sources": [{"serviceAccountToken": {"audience": "a"}}]},
+            }],
             "initContainers": [{"name": "i", "securityContext": {"windowsOptions": {}}}],
             "ephemeralContainers": [{"name": "e", "securityContext": {"windowsOptions": {}}}],
         },
@@ -85,6 +95,23 @@ fn null_is_read_as_absent() {
         "/request/object/spec/ephemeralContainers",
         "/request/object/spec/containers/0/name",
         "/request/object/spec/containers/0/securityContext",
+        "/request/object/metadata/annotations/gmsa-webhook~1tickets",
+        "/request/object/spec/containers/0/env",
+        "/request/object/spec/containers/0/env/0/name",
+        "/request/object/spec/containers/0/volumeMounts",
+        "/request/object/spec/containers/0/volumeMounts/0/name",
+        "/request/object/spec/containers/0/volumeMounts/0/mountPath",
+        "/request/object/spec/containers/0/volumeMounts/0/readOnly",
+        "/request/object/spec/containers/0/volumeMounts/0/subPath",
+        "/request/object/spec/containers/0/volumeMounts/0/subPathExpr",
+        "/request/object/spec/volumes",
+        "/request/object/spec/volumes/0/name",
+        "/request/object/spec/volumes/0/emptyDir",
+        "/request/object/spec/volumes/0/emptyDir/medium",
+        "/request/object/spec/volumes/0/projected",
+        "/request/object/spec/volumes/0/projected/sources",
+        "/request/object/spec/volumes/0/projected/sources/0/serviceAccountToken",
+        "/request/object/spec/volumes/0/projected/sources/0/serviceAccountToken/audience",
         "/request/kind/group",
     ] {
         let body = with(pointer, Value::Null).to_string();
@@ -127,6 +154,13 @@ fn a_field_of_the_wrong_type_is_refused_without_being_quoted() {
             "/request/object/spec/initContainers/0",
             "/request/object/spec/initContainers/0/securityContext",
             "/request/object/spec/ephemeralContainers/0",
+            "/request/object/spec/containers/0/env/0",
+            "/request/object/spec/containers/0/volumeMounts/0",
+            "/request/object/spec/volumes/0",
+            "/request/object/spec/volumes/0/emptyDir",
+            "/request/object/spec/volumes/0/projected",
+            "/request/object/spec/volumes/0/projected/sources/0",
+            "/request/object/spec/volumes/0/projected/sources/0/serviceAccountToken",
         ],
         "an object",
         &not_objects,
@@ -239,7 +273,7 @@ fn what_is_not_json_is_refused_with_the_place() {
 fn unknown_fields_are_skipped_however_deep_they_are() {
     let deep = format!("{}{}", "[".repeat(1_000_000), "]".repeat(1_000_000));
     let parsed = |pod: Value| parse(create(&pod).to_string().replace("\"DEEP\"", &deep).as_bytes());
-    let skipped = parsed(json!({"spec": {"volumes": "DEEP"}, "status": {"containers": 7}}));
+    let skipped = parsed(json!({"spec": {"tolerations": "DEEP"}, "status": {"containers": 7}}));
     assert!(skipped.unwrap().object.is_some());
     let refused = parsed(json!({"spec": {"containers": "DEEP"}})).unwrap_err().to_string();
     assert!(refused.starts_with(&format!("{PREFIX}expected an object at line 1 column ")), "{refused}");

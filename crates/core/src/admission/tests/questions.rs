@@ -152,7 +152,7 @@ proptest! {
                 let settings = Settings { hostname: Some("h".to_owned()), ..enforcing(enforcement) };
                 let (_, decision) = stepped(settings.clone(), webhook, &pod, &all);
                 let review = Review::parse(pod.to_string().as_bytes(), webhook).unwrap();
-                let claims = review.claims(webhook);
+                let claims = review.claims(webhook, &settings.tickets);
                 let (exhaustive, _) = Case { review: Arc::new(review), webhook, settings, claims, facts: all.clone() }.decide();
                 prop_assert_eq!(&decision.verdict, &exhaustive.verdict);
                 prop_assert_eq!(&decision.denials, &exhaustive.denials);

@@ -23,7 +23,7 @@ fn an_update_says_what_it_changed() {
         let update = review("UPDATE", new, old);
         assert_eq!(denial(Webhook::Validate, &update, &Facts::default()), (403, message));
     }
-    // One that goes takes its name and contents with it.
+    // A removed container takes its name and contents with it.
     let container = json!({"metadata": {"name": "web"}, "spec": {"containers": [{"name": "c", "securityContext": options("a", "{}")}]}});
     let gone = decided(Webhook::Validate, &review("UPDATE", &with(json!({})), &container), &Facts::default());
     assert_eq!((gone.is_allowed(), gone.reason), (false, "modified"));

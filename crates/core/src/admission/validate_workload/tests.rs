@@ -175,7 +175,7 @@ fn what_windows_does_not_have_is_said_of_every_kind() {
     // A field that cannot be read keeps nothing else back.
     let mut odd = in_template(
         "",
-        &json!({"spec": {"volumes": 7, "securityContext": {"windowsOptions": {"gmsaCredentialSpecName": "web"}}}}),
+        &json!({"spec": {"dnsPolicy": 7, "securityContext": {"windowsOptions": {"gmsaCredentialSpecName": "web"}}}}),
     );
     odd["spec"]["replicas"] = json!("many");
     let (_, decision) = judge("Deployment.apps", &odd, &SpecFact::Missing, &UseFact::Allowed);

@@ -124,7 +124,9 @@ const ACCOUNT_REMEDY: &str = "(Get-ADServiceAccount NAME).SamAccountName.TrimEnd
 pub(super) fn account_name(findings: &mut Findings, field: &str, name: &str, domains: [Option<&str>; 2]) -> bool {
     const WHY: &str =
         "the host asks the domain for an account of this name and finds none: the container does not start";
-    let sam = name.rsplit(['\\', '/']).next().unwrap_or(name);
+    let common = name.get(..3).filter(|start| start.eq_ignore_ascii_case("cn=")).and(name.get(3..));
+    let sam = common.and_then(|rest| rest.split(',').next()).unwrap_or(name);
+    let sam = sam.rsplit(['\\', '/']).next().unwrap_or(sam);
     let sam = sam.split('@').next().unwrap_or(sam);
     let is_domain = |end: &str| domains.iter().flatten().any(|domain| domain.eq_ignore_ascii_case(end));
     let bare_sam = sam.match_indices('.').find_map(|(at, _)| {
@@ -133,7 +135,9 @@ pub(super) fn account_name(findings: &mut Findings, field: &str, name: &str, dom
     });
     let has_domain_behind = name.contains('@') || bare_sam.is_some();
     let sam = bare_sam.unwrap_or(sam).trim_end_matches('$');
-    let what = if name.contains(['\\', '/']) {
+    let what = if common.is_some() {
+        "is a distinguished name"
+    } else if name.contains(['\\', '/']) {
         "carries its domain in front"
     } else if has_domain_behind {
         "carries its domain behind"

@@ -52,7 +52,7 @@ fn guid(findings: &mut Findings, value: Option<&Value>) {
     match guid.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) {
         Some(inner) if has_guid_shape(inner, |b| b.is_ascii_hexdigit()) => {}
         Some(inner) if shape(inner) => {
-            let problem = format!("{} has letters that are no hexadecimal digits", quote(guid));
+            let problem = format!("{} has letters that are not hexadecimal digits", quote(guid));
             findings.add_as(Severity::Warning, RULE, &field, problem, SKIPPED, REMEDY);
         }
         Some(_) => {

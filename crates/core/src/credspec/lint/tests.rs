@@ -55,6 +55,12 @@ fn lines(spec: &Value) -> Vec<String> {
 /// A JSON Pointer, the value that is put there (`-` takes it out), and what is found then; nothing where that is allowed.
 const CASES: &str = r#"
 # Names, the version, fields.
+/apiVersion | "v1" | error api-version apiVersion: "v1" is not windows.k8s.io/v1 -> apiVersion: windows.k8s.io/v1
+/apiVersion | "windows.k8s.io/v1beta1" | error api-version apiVersion: "windows.k8s.io/v1beta1" is not windows.k8s.io/v1 -> apiVersion: windows.k8s.io/v1
+/kind | "GmsaCredentialSpec" | error api-version kind: "GmsaCredentialSpec" is not GMSACredentialSpec -> kind: GMSACredentialSpec
+/spec | {"CmsPlugins": []} | warning unknown-key spec: is not a field of a credential spec -> credspec:
+/credspec | "{\"CmsPlugins\":[\"ActiveDirectory\"]}" | error credspec credspec: is not an object -> kubectl gmsa credspec new --from-ad FILE --account NAME, FILE made by: Get-ADDomain | ConvertTo-Json
+/credspec/DomainJoinConfig/MachineAccountName | "CN=WebApp1,CN=Managed Service Accounts,DC=contoso,DC=com" | error account credspec.DomainJoinConfig.MachineAccountName: "CN=WebApp1,CN=Managed Service Accounts,DC=contoso,DC=com" is a distinguished name -> WebApp1
 /metadata/name | "gmsa-WebApp1" | error name metadata.name: "gmsa-WebApp1" is not a lower-case DNS subdomain -> name: gmsa-webapp1
 /metadata | {} | error name metadata.name: is missing -> any lower-case DNS name
 /metadata | {"generateName": "web-"} |
@@ -98,7 +104,7 @@ const CASES: &str = r#"
 /credspec/ActiveDirectoryConfig/GroupManagedServiceAccounts | [] | error accounts credspec.ActiveDirectoryConfig.GroupManagedServiceAccounts: is empty -> two entries of {Name, Scope}: the account with the DNS name, and with the NetBIOS name
 /credspec/ActiveDirectoryConfig/GroupManagedServiceAccounts | {} | error accounts credspec.ActiveDirectoryConfig.GroupManagedServiceAccounts: is not a list -> two entries of {Name, Scope}: the account with the DNS name, and with the NetBIOS name
 # Plugins, and what the makers of the known ones document.
-/credspec/ActiveDirectoryConfig/HostAccountConfig | {"PluginGUID": "{GDMA0342-266A-4D1P-831J-20990E82944F}", "PluginInput": "contoso.com:gmsaccg:x", "PortableCcgVersion": "1"} | warning plugin-guid credspec.ActiveDirectoryConfig.HostAccountConfig.PluginGUID: "{GDMA0342-266A-4D1P-831J-20990E82944F}" has letters that are no hexadecimal digits -> the plugin's GUID in braces, from its maker or from HKLM:\SYSTEM\CurrentControlSet\Control\CCG\COMClasses; error plugin-password credspec.ActiveDirectoryConfig.HostAccountConfig.PluginInput: seems to hold a password -> keep the password in the plugin's vault and name the vault here; change the password: others may have read it
+/credspec/ActiveDirectoryConfig/HostAccountConfig | {"PluginGUID": "{GDMA0342-266A-4D1P-831J-20990E82944F}", "PluginInput": "contoso.com:gmsaccg:x", "PortableCcgVersion": "1"} | warning plugin-guid credspec.ActiveDirectoryConfig.HostAccountConfig.PluginGUID: "{GDMA0342-266A-4D1P-831J-20990E82944F}" has letters that are not hexadecimal digits -> the plugin's GUID in braces, from its maker or from HKLM:\SYSTEM\CurrentControlSet\Control\CCG\COMClasses; error plugin-password credspec.ActiveDirectoryConfig.HostAccountConfig.PluginInput: seems to hold a password -> keep the password in the plugin's vault and name the vault here; change the password: others may have read it
 /credspec/ActiveDirectoryConfig/HostAccountConfig | {"PluginGUID": "{contoso}", "PluginInput": "x", "PortableCcgVersion": "1"} | warning plugin-guid credspec.ActiveDirectoryConfig.HostAccountConfig.PluginGUID: "{contoso}" does not look like a GUID -> the plugin's GUID in braces, from its maker or from HKLM:\SYSTEM\CurrentControlSet\Control\CCG\COMClasses
 /credspec/ActiveDirectoryConfig/HostAccountConfig | {"PluginGUID": "{859e1386-bdb4-49e8-85c7-3070b13920e1}", "PluginInput": "{\"credentialArn\":\"arn:aws:secretsmanager:us-west-2:1:secret:x\"}", "PortableCcgVersion": "1"} |
 /credspec/ActiveDirectoryConfig/HostAccountConfig | {"PluginGUID": "{859e1386-bdb4-49e8-85c7-3070b13920e1}", "PluginInput": "arn:aws:secretsmanager:us-west-2:1:secret:x", "PortableCcgVersion": "1"} | warning plugin-input credspec.ActiveDirectoryConfig.HostAccountConfig.PluginInput: is not a JSON object in a string -> '{"credentialArn":"arn:aws:secretsmanager:REGION:ACCOUNT:secret:NAME"}'
@@ -268,9 +274,17 @@ fn hostile_objects_yield_a_bounded_report() {
 
 #[test]
 fn suggested_names_can_be_created() {
-    for (name, expected) in
-        [("gmsa-WebApp1", "gmsa-webapp1"), ("Web_App$", "web-app"), ("--", "gmsa"), ("a..b.", "a.b"), ("É", "gmsa")]
-    {
+    for (name, expected) in [
+        ("gmsa-WebApp1", "gmsa-webapp1"),
+        ("Web_App$", "web-app"),
+        ("--", "gmsa"),
+        ("a..b.", "a.b"),
+        ("É", "gmsa"),
+        ("file://webapp1.json", "webapp1"),
+        ("CONTOSO\\WebApp1$", "webapp1"),
+        ("CONTOSO\\", "contoso"),
+        ("webapp1.json", "webapp1.json"),
+    ] {
         assert_eq!(suggest_name(name), expected);
     }
 }

@@ -6,7 +6,7 @@ use hyper_util::server::graceful::GracefulShutdown;
 use tokio::{net::TcpListener, time::advance};
 
 use super::*;
-use crate::limits::PATIENCE;
+use crate::limits::CONTESTED_IDLE;
 
 const REQUEST: &[u8] = b"POST / HTTP/1.1\r\nhost: l\r\ncontent-length: 0\r\n\r\n";
 
@@ -19,7 +19,7 @@ async fn a_request_that_has_arrived_when_its_connection_makes_room_is_answered()
     };
     let places = Places::new(1, 2, 10);
     let service = HttpsService {
-        serving: Serving { keeps: |_, status| status.is_success(), ..Serving::new(1, 10, PATIENCE * 10) },
+        serving: Serving { keeps: |_, status| status.is_success(), ..Serving::new(1, 10, CONTESTED_IDLE * 10) },
         router: Router::new().route("/", routing::post(decide)),
         places: Arc::clone(&places),
         too_late: CancellationToken::new(),
@@ -38,7 +38,7 @@ async fn a_request_that_has_arrived_when_its_connection_makes_room_is_answered()
         async move { places.place(peer.ip(), ready(Ok(1))).await.is_ok() }
     });
     yield_now().await;
-    advance(PATIENCE).await;
+    advance(CONTESTED_IDLE).await;
     client.try_write(REQUEST).unwrap();
     places.make_room();
     let (head, answer) = read_answer(&mut client).await.unwrap();

@@ -158,10 +158,10 @@ async fn a_connection_without_a_request_makes_room_for_its_own_address_after_a_w
     let places = Places::new(2, 2, 10);
     let proven = places.sent(WEB).await.unwrap();
     drop(proven.busy());
-    advance(PATIENCE / 2).await;
+    advance(CONTESTED_IDLE / 2).await;
     let unproven = places.sent(WEB).await.unwrap();
     let closed = || [&proven, &unproven].map(|place| place.close.is_cancelled());
-    advance(PATIENCE).await;
+    advance(CONTESTED_IDLE).await;
     places.make_room();
     // Nothing waits.
     assert_eq!(closed(), [false, false]);
@@ -182,12 +182,12 @@ async fn one_that_brought_a_request_stays_while_there_is_one_that_did_not() {
     let places = Places::new(2, 2, 10);
     let proven = places.sent(WEB).await.unwrap();
     drop(proven.busy());
-    advance(PATIENCE).await;
+    advance(CONTESTED_IDLE).await;
     let unproven = places.sent(WEB).await.unwrap();
     let _waiting = places.sent(WEB);
     places.make_room();
     assert_eq!([&proven, &unproven].map(|place| place.close.is_cancelled()), [false, false]);
-    advance(PATIENCE).await;
+    advance(CONTESTED_IDLE).await;
     places.make_room();
     assert_eq!([&proven, &unproven].map(|place| place.close.is_cancelled()), [false, true]);
 }
@@ -198,13 +198,13 @@ async fn a_connection_whose_request_is_decided_makes_no_room() {
     let place = places.sent(WEB).await.unwrap();
     let mut waiting = places.sent(WEB);
     let busy = place.busy();
-    advance(PATIENCE).await;
+    advance(CONTESTED_IDLE).await;
     places.make_room();
     assert!(!place.close.is_cancelled());
     drop(busy);
     places.make_room();
     assert!(!place.close.is_cancelled());
-    advance(PATIENCE).await;
+    advance(CONTESTED_IDLE).await;
     places.make_room();
     assert!(place.close.is_cancelled());
     assert!(!has_place(&mut waiting));
@@ -233,7 +233,7 @@ async fn a_flood_makes_no_room_at_the_cost_of_an_address_that_holds_fewer() {
     assert!(!flood[0].is_wanted());
     flood[..5].iter().for_each(|place| drop(place.busy()));
     assert!(flood[0].is_wanted());
-    advance(PATIENCE).await;
+    advance(CONTESTED_IDLE).await;
     for _ in 0..20 {
         places.make_room();
     }

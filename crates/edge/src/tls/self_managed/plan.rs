@@ -23,7 +23,7 @@ use crate::tls::{
 /// How certificates are issued and renewed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IssuancePolicy {
-    /// Whose certificates they are: its name is that of the authorities and of the serving certificates.
+    /// The program of the certificates: its name is in the authorities and in the serving certificates.
     pub program: Program,
     /// The names that the serving certificate is for: those of the Service.
     pub names: Vec<String>,

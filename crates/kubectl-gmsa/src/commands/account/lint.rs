@@ -1,5 +1,4 @@
-//! `account lint`: what the directory holds of accounts and what is wrong with them, from the directory itself, or from their properties as
-//! PowerShell or `ldapsearch` prints them.
+//! `account lint`: the properties and problems of accounts, read from the directory, or from the output of PowerShell or `ldapsearch`.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +7,7 @@ use clap::{Args, builder::NonEmptyStringValueParser};
 use serde_json::Value;
 use time::UtcDateTime;
 
-use super::head;
+use super::summary;
 use crate::shared::{
     Outcome,
     args::{service, spec_name},
@@ -114,7 +113,7 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     report.print(options.output, &options.filter)
 }
 
-/// The finding, in the file that it is about; one about the directory is in none.
+/// Adds the file to a finding. A finding about the directory has no file.
 fn located(found: Diagnostic, file: Option<&str>) -> Diagnostic {
     match file {
         Some(file) => found.at(Location::file(file)),
@@ -122,17 +121,17 @@ fn located(found: Diagnostic, file: Option<&str>) -> Diagnostic {
     }
 }
 
-/// The accounts, and what is wrong with them.
+/// The accounts and the findings about them.
 #[derive(Default)]
 struct Linted {
     accounts: Vec<Account>,
-    /// The file that the first one is in.
+    /// The file of the first account.
     file: Option<String>,
     findings: Diagnostics,
 }
 
 impl Linted {
-    /// Adds those of a directory that are asked for; gives what it holds of them.
+    /// Adds the requested accounts of a directory, and returns their summary.
     async fn directory(
         &mut self,
         mut directory: Directory,
@@ -148,9 +147,9 @@ impl Linted {
         }
         let principals = Principals::of(&mut directory, &accounts).await?;
         let head = match accounts.as_slice() {
-            [one] if !options.names.is_empty() => head::properties(one, &principals) + "\n",
+            [one] if !options.names.is_empty() => summary::properties(one, &principals) + "\n",
             [] => String::new(),
-            all => head::list(all, &principals) + "\n",
+            all => summary::list(all, &principals) + "\n",
         };
         let now = UtcDateTime::now();
         let found = lint::accounts(&mut directory, &accounts, &principals, &options.services, now).await?;
@@ -180,7 +179,7 @@ impl Linted {
     }
 }
 
-/// The credential spec of a file, or of the cluster where no file has the name.
+/// The credential spec from a file, or from the cluster if there is no such file.
 fn credential_spec(asked: &Path, connection: &Connection) -> anyhow::Result<Value> {
     if asked == Path::new(input::STDIN) || asked.exists() {
         let Manifests { documents, .. } = input::manifests(&[asked.to_owned()]);

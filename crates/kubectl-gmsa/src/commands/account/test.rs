@@ -1,6 +1,6 @@
-//! `account test`: whether a user, such as the one that a plugin logs on as, may retrieve the password of an account.
+//! `account test`: tests whether a user, such as the user of a plugin, may retrieve the password of an account.
 //!
-//! Invariant: of the password nothing is kept, printed or written. Whether it came is all that is looked at, except with `--ticket`.
+//! Invariant: the password is never kept, printed or written. Only its presence is checked, except with `--ticket`.
 
 use clap::{Args, builder::NonEmptyStringValueParser};
 use gmsa_core::diagnostic::Check;
@@ -37,7 +37,7 @@ pub struct Options {
     name: String,
     /// Log on as the account, with its password
     ///
-    /// Asks the domain controller that gave the password for a ticket (TCP 88), once. Nothing of it is kept
+    /// Requests one ticket from the domain controller that gave the password (TCP 88). The ticket is not kept
     #[arg(long)]
     ticket: bool,
     /// Print table or json

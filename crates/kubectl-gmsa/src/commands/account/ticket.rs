@@ -1,7 +1,7 @@
-//! `account test --ticket`: whether an account can log on, with the password that the directory gives.
+//! `account test --ticket`: tests whether an account can log on with the password from the directory.
 //!
-//! Invariants: password, key and ticket are wiped before anything is printed; a password is tried once, at the controller that gave it; each refusal
-//! is a rule of the one table.
+//! Invariants: password, key and ticket are wiped before anything is printed; a password is tried once, at the controller that gave it;
+//! each refusal maps to a rule.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -18,18 +18,18 @@ use crate::shared::rules::{self, Names, Rule};
 
 const ABOUT: &str = "ticket";
 const PORT: u16 = 88;
-/// As long as the controller may take for an answer of LDAP.
+/// The same limit as for an LDAP answer.
 const LIMIT: Duration = Duration::from_secs(30);
-/// Enough to see that there is a ticket, which is then dropped.
+/// A short life, because the ticket is dropped at once.
 const LIFE: Duration = Duration::from_secs(600);
 
-/// The rule of a refusal, what is wrong, and what to do where the remedy of the rule is for another place.
+/// The rule of a refusal, its cause, and a remedy if the rule's own does not fit here.
 type LogonRefusal = (&'static Rule, String, Option<&'static str>);
 
-/// Logs on as the account. `None` where the directory gives no password.
+/// Logs on as the account. `None` if the directory gives no password.
 ///
 /// # Errors
-/// Where the directory cannot be asked, or the KDC answers what cannot be trusted.
+/// If the directory cannot be read, or the KDC's answer cannot be trusted.
 pub async fn ticket(directory: &mut Directory, account: &Account) -> anyhow::Result<Option<Check>> {
     let domain = account.domain().context("the directory does not say which domain the account is in")?;
     let Some(password) = directory.managed_password(account).await? else { return Ok(None) };
@@ -64,7 +64,7 @@ fn second(time: UtcDateTime) -> String {
     format!("{} {hour:02}:{minute:02}:{second:02} UTC", time.date())
 }
 
-/// What is wrong, of an error that says something about the account, the domain or the network.
+/// The finding for an error about the account, the domain or the network.
 fn refused(account: &Account, domain: &str, kdc: SocketAddr, error: Error) -> Result<Diagnostic, Error> {
     const PORT_CLOSED: &str = "Let TCP 88 of the domain controller through from this machine.";
     let (rule, why, fix) = match &error {
@@ -79,7 +79,7 @@ fn refused(account: &Account, domain: &str, kdc: SocketAddr, error: Error) -> Re
     let message = format!("account {} cannot log on: {why}", account.sam);
     let names = Names { account: Some(&account.sam), domain: Some(domain), ..Names::default() };
     let found = rules::found(rule, message, &names).fixed(fix.map(str::to_owned));
-    // Where the rule is a warning elsewhere, here it was the cause of a refusal.
+    // An error here, because it caused the refusal, even if the rule is a warning elsewhere.
     Ok(found.with_severity(Severity::Error))
 }
 

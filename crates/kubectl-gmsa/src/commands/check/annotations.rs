@@ -1,6 +1,6 @@
-//! Annotations that make containerd run the containers of a pod without the account, or with another one.
+//! Annotations that make containerd run the containers of a pod without the account, or with another account.
 //!
-//! They are hcsshim's (`pkg/annotations`) and containerd's. By default containerd passes those that begin with `io.microsoft.container.` on.
+//! They belong to hcsshim (`pkg/annotations`) and containerd. By default containerd passes on those with the prefix `io.microsoft.container.`.
 
 use gmsa_core::diagnostic::Diagnostic;
 use serde_json::Value;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::template::CheckedPod;
 use crate::shared::rules;
 
-/// Each with what it does where it is `true`.
+/// Annotations, each with its effect if it is `true`.
 const SWITCHES: [(&str, &str); 6] = [
     ("io.microsoft.container.wcow.gmsa.disable", "the container gets no gMSA"),
     ("io.microsoft.disable-unsafe-operations", "the container gets no gMSA"),
@@ -18,7 +18,7 @@ const SWITCHES: [(&str, &str); 6] = [
     ("io.kubernetes.cri-o.TrustedSandbox", "another runtime runs the pod"),
 ];
 
-/// Those that name another runtime.
+/// Annotations that name another runtime.
 const RUNTIMES: [&str; 2] = ["io.containerd.cri.runtime-handler", "io.kubernetes.cri.runtime-handler"];
 
 pub(super) fn findings(checked: &CheckedPod<'_>) -> Vec<Diagnostic> {
@@ -26,7 +26,7 @@ pub(super) fn findings(checked: &CheckedPod<'_>) -> Vec<Diagnostic> {
         checked.pod.json.pointer("/metadata/annotations").and_then(Value::as_object).into_iter().flatten();
     let finding = |(key, value): (&String, &Value)| {
         let value = value.as_str().filter(|value| !value.is_empty())?;
-        // As `strconv.ParseBool` reads it, which hcsshim uses.
+        // Parsed as by hcsshim, which uses `strconv.ParseBool`.
         let is_true = ["1", "t", "true"].contains(&value.to_ascii_lowercase().as_str());
         let switch = SWITCHES.iter().find(|(name, _)| key == name).filter(|_| is_true).map(|(_, effect)| *effect);
         let effect = switch.or_else(|| RUNTIMES.contains(&key.as_str()).then_some("another runtime runs the pod"))?;

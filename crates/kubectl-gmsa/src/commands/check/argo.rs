@@ -1,5 +1,5 @@
-//! The templates of an Argo workflow, which are not written as pod templates: each step is one container beside fields of its pod, and
-//! what a step does not say, the workflow says for all (`createWorkflowPod` in `workflow/controller/workflowpod.go` of Argo).
+//! The templates of an Argo workflow, which are not pod templates: each step is one container with some fields of its pod, and
+//! inherits other fields from the workflow (`createWorkflowPod` in `workflow/controller/workflowpod.go` of Argo).
 
 use serde_json::{Map, Value, json};
 

@@ -1,12 +1,14 @@
-//! Whether the nodes that a pod may start on run its images, as far as Windows builds are known. The tag gives the build of an image.
+//! Whether the nodes for a pod can run its images, as far as Windows builds are known. The tag gives the build of an image.
 //! The pod's selectors, or in a cluster the labels of nodes, give the builds of nodes.
 
 use std::collections::BTreeSet;
 
 use gmsa_core::{
     admission::pod::{Pod, Slot, VERSION_LABELS},
+    credspec::placeholder::is_placeholder,
     diagnostic::{Diagnostic, Severity},
     node_affinity::{LabelValue, Node, NodeAffinity},
+    quote::{VALUE, quoted},
 };
 use serde::Deserialize as _;
 use serde_json::Value;
@@ -29,14 +31,14 @@ struct Image {
     build: Build,
 }
 
-/// What is wrong with the images of a pod for Windows.
+/// The findings on the images of a Windows pod.
 pub(super) async fn findings(
     checked: &CheckedPod<'_>,
     pod: &Pod,
     class: &RuntimeClass,
     context: &mut ClusterContext,
 ) -> Vec<Diagnostic> {
-    // In a virtual machine of its own a container does not depend on the build of the node.
+    // A Hyper-V isolated container does not depend on the build of the node.
     if pod.is_linux() || class.hyper_v().is_some() {
         return Vec::new();
     }
@@ -44,13 +46,16 @@ pub(super) async fn findings(
     if images.is_empty() && !has_unknown {
         return Vec::new();
     }
+    if let Some(found) = no_build(checked, &images) {
+        return vec![found];
+    }
     if let Some(Selected { by, by_other_label, builds }) = selected(checked, class) {
         let on_selected = |image: &Image| {
             let (unfit, Image { container, build, .. }) = (unfit(image, &builds)?, image);
             let text = format!("{by} selects nodes of {unfit}, which do not run the image of {container}, of {build}");
             let found = warning(checked, image, text, &build.nodes().collect::<Vec<_>>());
             match &by_other_label {
-                // Another selector beside this one would be in vain.
+                // A second selector would have no effect.
                 Some(label) => {
                     let fix = label.as_ref().and_then(|(key, value)| relabelled(key, value, image.build));
                     Some(Diagnostic { fix, ..found })
@@ -71,7 +76,22 @@ pub(super) async fn findings(
     found
 }
 
-/// The images whose build is known, and whether there are others. A hostProcess container is not bound to the build of its node.
+/// The build that the pod selects, where no node can have it: `20348`, `ltsc2022`.
+fn no_build(checked: &CheckedPod<'_>, images: &[Image]) -> Option<Diagnostic> {
+    let at = format!("/spec/nodeSelector/{}", LABEL.replace('/', "~1"));
+    let value = checked.text(&at).filter(|value| !is_placeholder(value))?;
+    let read = Build::of_text(value);
+    if read.is_some_and(|build| build.to_string() == value) {
+        return None;
+    }
+    let text = format!("no node has {LABEL}: {}, so the pod stays Pending", quoted(value, VALUE));
+    let of_images = || images.iter().map(|image| image.build).collect();
+    let fit: Vec<Build> = read.map_or_else(of_images, |build| vec![build]);
+    let found = checked.finding(&rules::WINDOWS_BUILD, &at, text).with_severity(Severity::Warning);
+    Some(Diagnostic { fix: selector(fit.get(..1).unwrap_or_default()), ..found })
+}
+
+/// The images with a known build, and whether there are others. A hostProcess container does not depend on the build of its node.
 fn images(checked: &CheckedPod<'_>, pod: &Pod) -> (Vec<Image>, bool) {
     let mut slots = pod.slots();
     let of_pod = slots.next().and_then(|slot| slot.host_process);
@@ -86,11 +106,11 @@ fn image(checked: &CheckedPod<'_>, slot: &Slot<'_>) -> Option<Image> {
     Some(Image { at, container: format!("{} {:?}", slot.kind, slot.owner), build })
 }
 
-/// What keeps a pod on nodes of certain builds.
+/// The selection of node builds for a pod.
 struct Selected {
     /// The pod, or its runtime class for it.
     by: &'static str,
-    /// Whether labels other than [`LABEL`] do, and the one that does in the node selector of the pod.
+    /// Set if another label than [`LABEL`] selects the build, with its key and value from the pod's node selector.
     #[expect(clippy::option_option, reason = "whether another label does, and where it is")]
     by_other_label: Option<Option<(String, String)>>,
     builds: BTreeSet<Build>,
@@ -113,7 +133,7 @@ fn selected(checked: &CheckedPod<'_>, class: &RuntimeClass) -> Option<Selected> 
     })
 }
 
-/// The builds of the nodes that the affinity of the pod allows, and whether [`LABEL`] says them; `None` where it allows every build.
+/// The node builds that the affinity of the pod allows, and whether they come from [`LABEL`]; `None` if it allows every build.
 fn by_affinity(checked: &CheckedPod<'_>) -> Option<(bool, BTreeSet<Build>)> {
     let affinity = checked.pod.json.pointer("/spec/affinity/nodeAffinity");
     let affinity: NodeAffinity = affinity.and_then(|found| NodeAffinity::deserialize(found).ok())?;
@@ -128,7 +148,7 @@ fn by_affinity(checked: &CheckedPod<'_>) -> Option<(bool, BTreeSet<Build>)> {
     (!builds.is_empty()).then(|| (affinity.values(LABEL).next().is_some(), builds))
 }
 
-/// A Windows node of which one label with its version is known, or that all of these have this value.
+/// A simulated Windows node: one known label has the version, or all version labels have this value.
 struct OfVersion<'v> {
     key: Option<&'v str>,
     value: &'v str,
@@ -165,7 +185,7 @@ fn on_any(checked: &CheckedPod<'_>, image: &Image, nodes: &BTreeSet<Build>) -> O
     Some(warning(checked, image, message, &fit))
 }
 
-/// The builds that do not run an image, as a list; `None` where all do.
+/// The builds that cannot run an image, as a list; `None` if all can.
 fn unfit(image: &Image, nodes: &BTreeSet<Build>) -> Option<String> {
     let unfit: Vec<String> = nodes.iter().filter(|node| !node.runs(image.build)).map(Build::to_string).collect();
     (!unfit.is_empty()).then(|| unfit.join(", "))
@@ -176,7 +196,7 @@ fn warning(checked: &CheckedPod<'_>, image: &Image, message: String, fit: &[Buil
     Diagnostic { fix: selector(fit), ..found }
 }
 
-/// A note, since the nodes or the build of an image are unknown.
+/// A note, because the node builds or the build of an image are unknown.
 fn not_selected(checked: &CheckedPod<'_>, images: &[Image]) -> Diagnostic {
     let text = "no node.kubernetes.io/windows-build selector: where nodes differ in build, the container may not start";
     let run_all = |node: &Build| images.iter().all(|image| node.runs(image.build));
@@ -184,7 +204,7 @@ fn not_selected(checked: &CheckedPod<'_>, images: &[Image]) -> Diagnostic {
     Diagnostic { fix: selector(&fit), ..checked.finding(&rules::WINDOWS_BUILD, "/spec", text) }
 }
 
-/// The YAML that keeps a pod on nodes of these builds: all that fit, so that nodes can be replaced by those of a later release.
+/// The YAML that selects all fitting builds, so that nodes can later be replaced by a newer release.
 fn selector(fit: &[Build]) -> Option<String> {
     match fit {
         [] => None,

@@ -1,5 +1,5 @@
-//! What a pod refers to beside credential specs, in the manifests and in the cluster: its service account, its runtime class, the
-//! webhooks that review it and the nodes that run it. The manifests come first.
+//! The objects around a pod, besides credential specs: its service account, its runtime class, the webhooks that review it and the
+//! nodes that run it. Manifests take precedence over the cluster.
 
 use std::{
     collections::{BTreeSet, HashSet},
@@ -35,10 +35,10 @@ use gmsa_core::{
     diagnostic::{Diagnostic, Location, Severity},
 };
 
-/// Where the facts of decisions, and the objects around a pod, are looked up.
+/// The source for the facts of decisions and for the objects around a pod.
 pub(super) struct ClusterContext {
     pub facts: FactFinder,
-    /// The namespace of objects that name none.
+    /// The default namespace.
     pub namespace: String,
     manifests: ManifestObjects,
     live: Option<LiveCluster>,
@@ -46,7 +46,7 @@ pub(super) struct ClusterContext {
 
 /// The runtime class of a pod.
 pub(super) enum RuntimeClass {
-    /// The pod names none, or neither the manifests nor the cluster say anything about it.
+    /// The pod names no class, or its class is in neither the manifests nor the cluster.
     Unknown,
     Missing,
     Found(Value),
@@ -70,7 +70,7 @@ impl RuntimeClass {
 }
 
 impl ClusterContext {
-    /// Reads the facts from `documents` or `--state`, or from a cluster or a bundle. Faults of the objects that are facts go to the report.
+    /// Reads the facts from `documents` or `--state`, or from a cluster or a bundle. Problems in these objects go to the report.
     pub(super) async fn read(
         options: &Options,
         connection: &Connection,
@@ -92,13 +92,13 @@ impl ClusterContext {
         Self { facts, namespace, manifests, live: live.map(LiveCluster::new) }
     }
 
-    /// The file that may hold the credential spec that is missing.
+    /// An unreadable file that may contain the missing credential spec.
     pub(super) fn unread_file(&self, denial: Option<&Denial>) -> Option<&str> {
         let is_missing = denial.is_some_and(|denial| matches!(denial, Denial::SpecMissing(_)));
         self.manifests.unread_file.as_deref().filter(|_| is_missing && self.live.is_none())
     }
 
-    /// The credential spec that may be meant by the name of one that does not exist.
+    /// The most similar name of an existing credential spec.
     pub(super) async fn nearest_spec(&self, name: &str) -> Option<String> {
         match &self.live {
             Some(live) => names::nearest_in(&live.snapshot, &collection(), name).await,
@@ -106,8 +106,7 @@ impl ClusterContext {
         }
     }
 
-    /// Where a service account is missing, and how severe that is; `None` where it exists, or nothing says otherwise. Every
-    /// namespace gets `default` by itself.
+    /// Where a service account is missing, and the severity; `None` if it exists or may exist. Every namespace has `default`.
     pub(super) async fn lacks_service_account(
         &mut self,
         namespace: &str,
@@ -121,7 +120,7 @@ impl ClusterContext {
             return None;
         }
         let Some(live) = &mut self.live else {
-            // Only where the manifests hold others of its namespace; even then another file may create it.
+            // Only if the manifests contain other accounts of the namespace. Even then another file may create it, so it is a warning.
             return of_files.map(|_| ("among the manifests", Severity::Warning));
         };
         let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{name}");
@@ -129,7 +128,7 @@ impl ClusterContext {
         matches!(found, Ok(None)).then_some(("in the cluster", Severity::Error))
     }
 
-    /// The runtime class of a name; nothing is said of one that is neither in the manifests nor asked of a cluster.
+    /// The runtime class of a name; `Unknown` if it is not in the manifests and there is no cluster to ask.
     pub(super) async fn runtime_class(&mut self, name: Option<&str>) -> RuntimeClass {
         let Some(name) = name else { return RuntimeClass::Unknown };
         if let Some(class) = self.manifests.runtime_classes.get(name) {
@@ -147,7 +146,7 @@ impl ClusterContext {
     /// The webhooks that review a pod with these labels.
     pub(super) async fn reviewed(&mut self, namespace: &str, pod: &Labels) -> Reviewed {
         let Some(live) = &mut self.live else { return Reviewed::ASSUMED };
-        // They are read first: what could not be read is reported in this order.
+        // Read first, because failed reads are reported in this order.
         let is_known = live.webhooks().await.is_ok();
         let mut labels = self.manifests.namespaces.get(namespace).cloned().unwrap_or_default();
         if is_dns_subdomain(namespace) {
@@ -157,7 +156,7 @@ impl ClusterContext {
                 Ok(found) => labels = found.as_ref().map_or(labels, self::labels),
             }
         }
-        // The API server sets it.
+        // The API server sets this label.
         labels.insert("kubernetes.io/metadata.name".to_owned(), namespace.to_owned());
         match live.webhooks().await {
             Ok(webhooks) if is_known => Reviewed::of(webhooks, &labels, pod),
@@ -165,13 +164,13 @@ impl ClusterContext {
         }
     }
 
-    /// That the cluster deletes the namespace, so that no pod is created in it.
+    /// The finding that the namespace is being deleted, so no pod can be created in it.
     pub(super) async fn ending_namespace(&self, namespace: &str) -> Option<Diagnostic> {
         let live = self.live.as_ref().filter(|_| is_dns_subdomain(namespace))?;
         ending_namespace(&live.snapshot, namespace).await
     }
 
-    /// The builds of the Windows nodes of the cluster, where they are known.
+    /// The builds of the Windows nodes of the cluster, if known.
     pub(super) async fn node_builds(&mut self) -> Option<&BTreeSet<Build>> {
         self.live.as_mut()?.builds().await
     }
@@ -184,13 +183,13 @@ impl ClusterContext {
         }
     }
 
-    /// What could not be read of the cluster.
+    /// The findings about failed reads of the cluster.
     pub(super) fn unchecked(self) -> impl Iterator<Item = Diagnostic> {
         self.live.into_iter().flat_map(LiveCluster::unchecked)
     }
 }
 
-/// The facts of the manifests. What the API server would refuse goes to the report, but for those of `linted` that have an error already.
+/// The facts of the manifests. Objects that the API server would refuse go to the report, unless `linted` has an error for them already.
 fn facts(documents: &[Document], linted: &[Document], timeout: Duration, report: &mut Report) -> FactFinder {
     let (specs, refused_specs) = CredentialSpecs::from_documents(documents);
     let (rbac, refused_rbac) = Rbac::from_documents(documents);
@@ -209,7 +208,7 @@ fn facts(documents: &[Document], linted: &[Document], timeout: Duration, report:
     FactFinder::new(Arc::new(specs), Arc::new(rbac), timeout)
 }
 
-/// The file of an object, and its number there.
+/// The file of an object, and its index in the file.
 fn place(location: &Location) -> (&str, Option<usize>) {
     (&location.file, location.position.map(|position| position.document))
 }

@@ -1,4 +1,4 @@
-//! Credential specs that objects of other kinds name for pods that their operators make: the `GatewayParameters` of kgateway, the
+//! Credential specs in objects of other kinds, for pods that operators create: the `GatewayParameters` of kgateway, the
 //! `podSecurityContext` of K8up.
 
 use gmsa_cluster::manifests::Document;
@@ -18,10 +18,10 @@ use super::{
 };
 use crate::shared::rules::{self, instead_of};
 
-/// The most places of one object that are reported.
+/// The most places that are reported for one object.
 const MAX_FOUND: usize = 100;
 
-/// What is named in an object beside the pods that were found in it.
+/// Findings on names outside the pods of an object.
 pub(super) fn findings(
     document: &Document,
     object: &Value,
@@ -33,9 +33,9 @@ pub(super) fn findings(
     }
     let mut places = Vec::new();
     walk(object, &mut Vec::new(), &mut |path, key, value| {
-        // In the place of the field: a schema has an object there.
-        let is_slip = || matches!(path, [.., Segment::Field("windowsOptions"), _]) && meant(key) == Some(NAME);
-        let is_named = !value.is_object() && (key == NAME || is_slip());
+        // A schema has an object in the place of the field.
+        let is_misspelt = || matches!(path, [.., Segment::Field("windowsOptions"), _]) && meant(key) == Some(NAME);
+        let is_named = !value.is_object() && (key == NAME || is_misspelt());
         if is_named {
             places.push((pointer(path), value));
         }
@@ -79,7 +79,7 @@ fn in_text(name: &str) -> (&'static Rule, String, Option<String>) {
     (&rules::INVALID_SPEC_NAME, message, Some(instead_of(name).in_manifest().unwrap_or_default()))
 }
 
-/// The finding about a name at this place; `right` is the place that a kind of Kubernetes has for it.
+/// The finding about a name at this place; `right` is the correct place in a kind of Kubernetes.
 fn judge(at: &str, value: &Value, right: Option<String>) -> (&'static Rule, String, Option<String>) {
     let named = |name: &str| Some(format!("{NAME}: {name}"));
     let name = value.as_str().unwrap_or("NAME");

@@ -1,4 +1,4 @@
-//! Fields and annotations that are meant for GMSA and that Kubernetes ignores: misspelt, or in the wrong place.
+//! Fields and annotations for GMSA that Kubernetes ignores, because they are misspelt or in the wrong place.
 
 use crate::shared::rules;
 use gmsa_core::{
@@ -19,7 +19,7 @@ const CONTENTS: &str = "gmsaCredentialSpec";
 pub(super) const NO_VALUE: &str =
     "the field has no value, so no credential spec is used: a template renders this where its value is missing";
 
-/// The most near misses of one pod that are reported.
+/// The most near misses that are reported for one pod.
 const MAX_FOUND: usize = 100;
 
 /// The annotations of the first version of GMSA, after `pod.` or `CONTAINER.container.`: fields replaced them (KEP-689).
@@ -28,7 +28,7 @@ const ANNOTATIONS: [(&str, &str); 2] = [
     ("alpha.windows.kubernetes.io/gmsa-credential-spec", CONTENTS),
 ];
 
-/// Where a pod, or one of its containers, takes `windowsOptions`.
+/// The place of `windowsOptions` for a pod or a container.
 struct OptionsPlace {
     kind: SlotKind,
     /// The name of the container.
@@ -56,7 +56,7 @@ pub(super) fn findings(checked: &CheckedPod<'_>, pod: &Pod) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     walk(value, &mut Vec::new(), &mut |path, key, value| {
         let Some((field, is_annotation, container)) = judge(path, key) else {
-            // Keys that people choose; of annotations, the values are texts.
+            // Keys that users choose, and annotations, whose values are texts.
             let is_chosen = matches!(key, "labels" | "matchLabels" | "nodeSelector");
             return !is_chosen && !matches!(path, [.., Segment::Field("annotations"), _]);
         };
@@ -72,16 +72,17 @@ pub(super) fn findings(checked: &CheckedPod<'_>, pod: &Pod) -> Vec<Diagnostic> {
             let is_below = || at.strip_prefix(&*place.around).is_some_and(|rest| rest.starts_with('/'));
             place.kind != SlotKind::Pod && container.map_or_else(is_below, |name| place.owner == name)
         };
-        // A slip around it says the same.
-        let is_of_slip = checked.slips.iter().any(|slip| at.starts_with(&checked.place(&slip.at)));
-        let place = places.iter().find(is_around).or_else(|| places.first()).filter(|_| !is_of_slip);
+        // The misspelling around it is reported already.
+        let is_of_misspelling =
+            checked.misspellings.iter().any(|misspelling| at.starts_with(&checked.place(&misspelling.at)));
+        let place = places.iter().find(is_around).or_else(|| places.first()).filter(|_| !is_of_misspelling);
         found.extend(place.map(|place| report(checked, (&at, value), (field, is_annotation), place)));
         false
     });
     found
 }
 
-/// A field, or an annotation, is meant and stands elsewhere than at its place.
+/// Reports a field or an annotation in the wrong place.
 fn report(
     checked: &CheckedPod<'_>,
     (at, value): (&str, &Value),
@@ -98,7 +99,7 @@ fn report(
     } else {
         format!("Kubernetes ignores this field: its place is {right}")
     };
-    // An old annotation beside the field does no harm.
+    // An old annotation is harmless if the field is set.
     let is_harmless = is_annotation && place.is_set;
     let severity = if is_harmless { Severity::Note } else { rules::IGNORED_FIELD.severity };
     let finding = checked.finding_at(&rules::IGNORED_FIELD, at, message).with_severity(severity);
@@ -119,19 +120,19 @@ fn judge<'k>(path: &[Segment<'_>], key: &'k str) -> Option<(&'static str, bool, 
             });
             of_version_1.or_else(|| Some((meant(key)?, true, None)))
         }
-        // In `windowsOptions`, whose fields are few, what is about credentials is meant so.
+        // `windowsOptions` has few fields, so any key about credentials is the intended field.
         [.., Segment::Field("windowsOptions"), _] => {
             let lower = key.to_ascii_lowercase();
-            let is_slip = lower.contains("gmsa") || lower.contains("cred");
-            meant(key).or(is_slip.then_some(NAME)).map(|field| (field, false, None))
+            let is_misspelling = lower.contains("gmsa") || lower.contains("cred");
+            meant(key).or(is_misspelling.then_some(NAME)).map(|field| (field, false, None))
         }
         _ => meant(key).map(|field| (field, false, None)),
     }
 }
 
-/// The field that a key is meant to be, however it is written: `gmsaCredentialSpecname`, `gmsa_cred_spec_name`.
+/// The intended field of a misspelt key: `gmsaCredentialSpecname`, `gmsa_cred_spec_name`.
 pub(super) fn meant(key: &str) -> Option<&'static str> {
-    // A key that is longer is no slip.
+    // A much longer key is another word.
     if key.len() > 2 * NAME.len() {
         return None;
     }

@@ -1,4 +1,4 @@
-//! The host names of a workload's pods: names that Windows takes for one computer, and requests for random names without effect.
+//! The host names of a workload's pods: names that look like one computer to Windows, and annotations without effect.
 
 use crate::shared::rules;
 use gmsa_core::{
@@ -20,7 +20,7 @@ pub(super) async fn findings(
     ignored(checked).into_iter().chain(alike(checked, pod, context).await)
 }
 
-/// What is wrong with the host names of the pods that a workload creates. The cluster is asked only where that matters.
+/// The findings on the host names of a workload's pods. The cluster is asked only if the answer matters.
 async fn alike(checked: &CheckedPod<'_>, pod: &Pod, context: &mut ClusterContext) -> Option<Diagnostic> {
     let replicas = checked.replicas()?;
     advise_replicas(pod, replicas, false)?;
@@ -29,7 +29,7 @@ async fn alike(checked: &CheckedPod<'_>, pod: &Pod, context: &mut ClusterContext
     Some(checked.advised_at(&place, advice))
 }
 
-/// The annotation that asks for a random host name, where the webhook does not heed it.
+/// The finding that the webhook ignores the annotation for a random host name.
 fn ignored(checked: &CheckedPod<'_>) -> Option<Diagnostic> {
     let annotation = format!("/metadata/annotations/{}", RANDOM_HOSTNAME.replace('/', "~1"));
     let finding = |message: String| checked.finding(&rules::IGNORED_FIELD, &annotation, message);

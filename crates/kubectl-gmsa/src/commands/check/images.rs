@@ -1,6 +1,6 @@
-//! Images that are for Linux alone, as far as their names say: no Windows node runs them.
+//! Images for Linux only, judged by their names: Windows nodes cannot run them.
 //!
-//! An image with an unknown name may be for Windows, or for both: it has no finding.
+//! An image with an unknown name has no finding, because it may be for Windows or for both.
 
 use gmsa_core::{
     admission::pod::{Pod, Slot},
@@ -10,7 +10,7 @@ use gmsa_core::{
 use super::template::CheckedPod;
 use crate::shared::{rules, windows_build::Build};
 
-/// Words of names and tags that name a distribution of Linux, without a version behind them.
+/// Linux distributions in names and tags, without their versions.
 const DISTRIBUTIONS: [&str; 38] = [
     "almalinux",
     "alpine",
@@ -72,7 +72,7 @@ const OF_LINUX: [&str; 88] = [
     "mcr.microsoft.com/azuredocs/*",
     "mcr.microsoft.com/appsvc/*",
     "microsoft/mssql-server-linux",
-    // Others without images for Windows.
+    // Other publishers without images for Windows.
     "bitnami/*",
     "bitnamilegacy/*",
     "cgr.dev/*",
@@ -101,7 +101,7 @@ const OF_LINUX: [&str; 88] = [
     "portainer/portainer-ce",
     "minio/minio",
     "nicolaka/netshoot",
-    // Docker's official images that have none for Windows.
+    // Docker official images without a Windows variant.
     "adminer",
     "alpine",
     "almalinux",
@@ -147,13 +147,13 @@ const OF_LINUX: [&str; 88] = [
     "photon",
 ];
 
-/// Repositories of .NET, whose tags without a word of Windows are for Linux alone since version 8 (dotnet-docker, issue 4492).
+/// .NET repositories: since version 8, tags without a Windows word are for Linux only (dotnet-docker, issue 4492).
 const DOTNET: [&str; 3] = ["aspnet", "runtime", "sdk"];
 
-/// The first version of that.
+/// The first of these versions.
 const DOTNET_OF_LINUX: u32 = 8;
 
-/// What is wrong with the images of a pod for Windows.
+/// The findings on the images of a Windows pod.
 pub(super) fn findings(checked: &CheckedPod<'_>, pod: &Pod) -> Vec<Diagnostic> {
     let image = |slot| {
         let Slot { kind, index, owner, .. } = slot;
@@ -169,7 +169,7 @@ pub(super) fn findings(checked: &CheckedPod<'_>, pod: &Pod) -> Vec<Diagnostic> {
 
 /// The name of an image, in lower case.
 struct Name {
-    /// Without the registry of Docker, and without the folder of its official images.
+    /// Without Docker's registry and without `library/`.
     repository: String,
     /// Empty without a tag.
     tag: String,
@@ -186,7 +186,7 @@ impl Name {
         Self { repository: name.strip_prefix("library/").unwrap_or(name).to_owned(), tag: tag.to_owned() }
     }
 
-    /// `Some` for an image for Linux, with the image to use instead where that is known.
+    /// `Some` for a Linux image, with a replacement if one is known.
     #[expect(clippy::option_option, reason = "whether it is for Linux, and what is known instead")]
     fn windows(&self) -> Option<Option<String>> {
         let Self { repository, tag } = self;
@@ -209,7 +209,7 @@ impl Name {
             .then_some(None)
     }
 
-    /// The version of an image of .NET; `Some(None)` for the newest one.
+    /// The version of a .NET image; `Some(None)` for the newest.
     #[expect(clippy::option_option, reason = "whether it is an image of .NET, and the version that its tag names")]
     fn dotnet(&self) -> Option<Option<u32>> {
         let rest = self.repository.strip_prefix("mcr.microsoft.com/dotnet/")?;
@@ -218,7 +218,7 @@ impl Name {
     }
 }
 
-/// Whether one of its words is the name of a distribution: `alpine3.20`, `bookworm-slim`, `ubi9-minimal`.
+/// Whether it contains the name of a distribution: `alpine3.20`, `bookworm-slim`, `ubi9-minimal`.
 fn has_distribution(text: &str) -> bool {
     let is_distribution = |word: &str| {
         DISTRIBUTIONS.contains(&word) || DISTRIBUTIONS.contains(&word.trim_end_matches(|c: char| c.is_ascii_digit()))

@@ -1,6 +1,6 @@
-//! The objects of a cluster, or of a bundle of one, that pods refer to.
+//! The objects that pods refer to, in a cluster or a bundle.
 //!
-//! Invariants: each object is read once; what could not be read is no finding about a pod, and is reported at the end.
+//! Invariants: each object is read once; failed reads are reported at the end, not as findings about pods.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,11 +22,11 @@ pub(super) struct LiveCluster {
     pub snapshot: Snapshot,
     webhooks: Option<Result<Vec<Configured>, NotRead>>,
     builds: Option<Result<BTreeSet<Build>, NotRead>>,
-    /// What could not be read, by the causes.
+    /// Failed reads, by cause.
     unread: BTreeMap<String, Vec<String>>,
 }
 
-/// It could not be read.
+/// A failed read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NotRead;
 
@@ -58,13 +58,13 @@ impl LiveCluster {
         self.builds.as_ref()?.as_ref().ok()
     }
 
-    /// The object of a path, where there is one.
+    /// The object at a path, if it exists.
     pub(super) async fn find(&mut self, path: &str, about: &str) -> Result<Option<Value>, NotRead> {
         let found = self.snapshot.find(path).await;
         found.map_err(|unread| self.unread(&unread, about))
     }
 
-    /// What could not be read. It is beside the question: the answers about credential specs hold.
+    /// The findings about failed reads. They do not affect the decisions about credential specs.
     pub(super) fn unchecked(self) -> impl Iterator<Item = Diagnostic> {
         self.unread.into_iter().map(|(cause, about)| {
             let found = Diagnostic::new(&rules::NOT_CHECKED, format!("could not be checked: {cause}"));
@@ -72,7 +72,7 @@ impl LiveCluster {
         })
     }
 
-    /// Keeps what could not be read, and why.
+    /// Records a failed read and its cause.
     fn unread(&mut self, unread: &Unread, about: &str) -> NotRead {
         let known = self.unread.entry(unread.cause.clone()).or_default();
         if known.iter().all(|known| known != about) {

@@ -14,7 +14,7 @@ const KINDS: [(&str, &str); 4] =
 
 #[derive(Default)]
 pub(super) struct ManifestObjects {
-    /// By namespace.
+    /// The names of service accounts, by namespace.
     pub service_accounts: HashMap<String, Vec<String>>,
     pub runtime_classes: HashMap<String, Value>,
     pub credential_specs: BTreeSet<String>,

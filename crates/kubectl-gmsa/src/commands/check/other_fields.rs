@@ -1,5 +1,5 @@
-//! Misspelt fields of a pod but those of GMSA, which are corrected before a decision: `serviceaccountName` would otherwise be found as a service account without a grant,
-//! and the fix would grant the credential spec to `default`.
+//! Misspelt fields of a pod, except those of GMSA. They are corrected before the decision. Otherwise `serviceaccountName` would be
+//! reported as a missing grant, and the fix would grant the credential spec to `default`.
 
 use gmsa_cluster::manifests::Document;
 use gmsa_core::{admission::workload::Kind, credspec, diagnostic::Diagnostic};
@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::pointer::{Segment, pointer};
 use crate::shared::rules;
 
-/// The fields below a pod's spec that decisions and advice use, for which misspellings are searched; outer fields first. `*` is every item
-/// of a list, `containers` each of the three lists of containers.
+/// The fields below a pod's spec that decisions and advice use; outer fields first. `*` is every item of a list, `containers` each of
+/// the three lists of containers.
 const FIELDS: &[&str] = &[
     "serviceAccountName",
     "serviceAccount",
@@ -46,14 +46,14 @@ const FIELDS: &[&str] = &[
 ];
 
 /// A field of a pod that is misspelt.
-pub(super) struct Slip {
-    /// Its place in the pod, and what is meant.
+pub(super) struct Misspelling {
+    /// Its place in the pod, with the intended name.
     pub at: String,
     pub field: &'static str,
 }
 
-impl Slip {
-    /// The place in the document's pod of a place in the corrected one.
+impl Misspelling {
+    /// Converts a place in the corrected pod to its place in the document.
     pub(super) fn written(&self, pointer: &str) -> Option<String> {
         let (around, _) = self.at.rsplit_once('/')?;
         let rest = pointer.strip_prefix(around)?.strip_prefix('/')?.strip_prefix(self.field)?;
@@ -61,25 +61,24 @@ impl Slip {
     }
 }
 
-/// Corrects the misspelt fields of a pod, so that what is said of the rest does not follow from them; gives what was found, the outer ones
-/// first.
-pub(super) fn correct(pod: &mut Value) -> Vec<Slip> {
-    let mut slips = Vec::new();
+/// Corrects the misspelt fields of a pod, so that other findings do not follow from them. Returns the misspellings, outer first.
+pub(super) fn correct(pod: &mut Value) -> Vec<Misspelling> {
+    let mut misspellings = Vec::new();
     if let Some(spec) = pod.get_mut("spec") {
         for path in FIELDS {
             let (around, field) = path.rsplit_once('/').unwrap_or(("", path));
             let steps: Vec<&str> = around.split('/').filter(|step| !step.is_empty()).collect();
-            rename(spec, "/spec", &steps, field, &mut slips);
+            rename(spec, "/spec", &steps, field, &mut misspellings);
         }
     }
-    slips
+    misspellings
 }
 
-/// Renames what is meant to be this field, in the objects that the steps lead to.
-fn rename(value: &mut Value, at: &str, steps: &[&str], field: &'static str, slips: &mut Vec<Slip>) {
+/// Renames misspellings of this field in the objects at the end of the steps.
+fn rename(value: &mut Value, at: &str, steps: &[&str], field: &'static str, misspellings: &mut Vec<Misspelling>) {
     let mut below = |value: Option<&mut Value>, step: &str, rest: &[&str]| {
         if let Some(value) = value {
-            rename(value, &format!("{at}/{step}"), rest, field, slips);
+            rename(value, &format!("{at}/{step}"), rest, field, misspellings);
         }
     };
     match steps {
@@ -96,25 +95,25 @@ fn rename(value: &mut Value, at: &str, steps: &[&str], field: &'static str, slip
         [] => {
             let Some(object) = value.as_object_mut() else { return };
             let is_field = |key: &str| FIELDS.iter().any(|path| path.rsplit('/').next() == Some(key));
-            let wrong = object.keys().filter(|key| is_slip(key, field) && !is_field(key)).cloned();
+            let wrong = object.keys().filter(|key| is_misspelling(key, field) && !is_field(key)).cloned();
             for key in wrong.collect::<Vec<_>>() {
                 if let Some(value) = object.remove(&key) {
                     object.entry(field).or_insert(value);
                 }
-                slips.push(Slip { at: format!("{at}{}", pointer(&[Segment::Field(&key)])), field });
+                misspellings.push(Misspelling { at: format!("{at}{}", pointer(&[Segment::Field(&key)])), field });
             }
         }
     }
 }
 
-/// Whether a key is this field, in other case or with a letter in six wrong.
-fn is_slip(key: &str, field: &str) -> bool {
+/// Whether a key is this field in another case, or with at most one wrong letter in six.
+fn is_misspelling(key: &str, field: &str) -> bool {
     let bare = |text: &str| text.replace(['-', '_'], "").to_ascii_lowercase();
-    // A key that is longer is no slip.
+    // A much longer key is another word.
     key.len() < 2 * field.len() && strsim::osa_distance(&bare(key), &bare(field)) <= field.len() / 6
 }
 
-/// A kind in another case than it has: the API server knows no `deployment`.
+/// The finding on a kind in the wrong case: the API server does not know `deployment`.
 pub(super) fn kind(document: &Document) -> Option<Diagnostic> {
     let (kind, group) = (&document.kind, document.group());
     let known = Kind::ALL.into_iter().map(|kind| (kind.as_str(), kind.group()));
@@ -169,7 +168,10 @@ mod tests {
             object("gmsaCredentialSpec gmsaCredentialSpecName hostProcess runAsUserName");
         let mut pod = json!({"spec": spec});
         let written = pod.clone();
-        assert_eq!(correct(&mut pod).into_iter().map(|slip| slip.at).collect::<Vec<_>>(), Vec::<String>::new());
+        assert_eq!(
+            correct(&mut pod).into_iter().map(|misspelling| misspelling.at).collect::<Vec<_>>(),
+            Vec::<String>::new()
+        );
         assert_eq!(pod, written);
     }
 }

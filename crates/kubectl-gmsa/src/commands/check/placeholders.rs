@@ -1,4 +1,4 @@
-//! Values of a pod that are still placeholders: one finding for all, instead of what follows from them.
+//! Placeholders in a pod: one finding for all of them, instead of the findings that follow from them.
 
 use gmsa_core::{
     admission::{
@@ -16,7 +16,7 @@ use crate::shared::{
     rules::{self, instead_of},
 };
 
-/// The fields of a pod, beside those of its slots, in which placeholders are looked for.
+/// The fields outside the slots that are searched for placeholders.
 const FIELDS: [&str; 4] =
     ["/spec/serviceAccountName", "/spec/runtimeClassName", "/spec/hostname", "/spec/nodeSelector/kubernetes.io~1os"];
 
@@ -27,7 +27,7 @@ pub(super) struct Placeholders {
 }
 
 impl Placeholders {
-    /// Finds them. A name that looks like a placeholder is one only if its slot is denied.
+    /// Finds the placeholders. A name that looks like one counts only if its slot is denied.
     pub(super) fn of(checked: &CheckedPod<'_>, pod: &Pod, denials: &[SlotDenial]) -> Self {
         let is_refused = |slot: &Slot<'_>| {
             let own = denials.iter().find(|found| found.slot == Some((slot.kind, slot.index)));
@@ -46,12 +46,12 @@ impl Placeholders {
         Self { found }
     }
 
-    /// Whether a finding about this place follows from one.
+    /// Whether a finding about this place follows from a placeholder.
     pub(super) fn explain(&self, at: &str) -> bool {
         self.found.iter().any(|(place, _)| place == at)
     }
 
-    /// Whether the pod is refused for its service account, which is one.
+    /// Whether a finding of this rule follows from a placeholder as the service account.
     pub(super) fn explain_rule(&self, rule: &Rule) -> bool {
         rule.id == rules::INVALID_SERVICE_ACCOUNT.id && self.explain("/spec/serviceAccountName")
     }

@@ -1,4 +1,4 @@
-//! What is reported about one pod, or one pod template, of a manifest.
+//! The findings on one pod, or one pod template, of a manifest.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::{
     cluster_context::{ClusterContext, RuntimeClass},
     gmsa_fields, hostnames, images,
     manifest_objects::labels,
-    other_fields::Slip,
+    other_fields::Misspelling,
     placeholders::Placeholders,
     refused,
     template::CheckedPod,
@@ -26,7 +26,7 @@ use gmsa_core::admission::{
 };
 use gmsa_core::diagnostic::{Diagnostic, Rule, Severity};
 
-/// Checks a pod; returns it as it would be stored, where that is its document.
+/// Checks a pod. If the pod is the whole document, returns it as the API server would store it.
 pub(super) async fn check(
     checked: &CheckedPod<'_>,
     context: &mut ClusterContext,
@@ -35,7 +35,7 @@ pub(super) async fn check(
     let review = match checked.pod.review() {
         Ok(review) => review,
         Err(wrong) => {
-            // Another kind may hold something that only looks like a pod template.
+            // In other kinds a value may only look like a pod template.
             let severity = if checked.is_of_kubernetes() { rules::NOT_A_POD.severity } else { Severity::Note };
             let found = checked.finding(&rules::NOT_A_POD, &wrong.pointer, wrong.to_string()).with_severity(severity);
             let is_os = wrong.pointer == "/spec/os";
@@ -52,13 +52,13 @@ pub(super) async fn check(
     report.findings.extend(refused::findings(checked));
     let reviewed = context.reviewed(&checked.namespace, &labels(&checked.pod.json)).await;
     let ending = context.ending_namespace(&checked.namespace).await;
-    let Admission { stored, denials } = context.facts.admit(&checked.pod, &reviewed).await?;
+    let Admission { stored, denials, .. } = context.facts.admit(&checked.pod, &reviewed).await?;
     let placeholders = Placeholders::of(checked, pod, &denials);
     report.findings.extend(placeholders.finding(checked));
     let of_the_pod = denials.iter().find(|found| found.slot.is_none()).map(|found| &found.denial);
     for slot in pod.slots().filter(Slot::uses_gmsa) {
         let own = denials.iter().find(|found| found.slot == Some((slot.kind, slot.index))).map(|found| &found.denial);
-        // Its own denial decides, or else the pod's.
+        // The slot's own denial takes precedence over the pod's.
         let denial = own.or(of_the_pod);
         let unread = context.unread_file(denial).map(str::to_owned);
         let result = match denial {
@@ -95,7 +95,7 @@ pub(super) async fn check(
                 _ => None,
             };
             let found = denied(checked, pod, (&slot, nearest.as_deref()), denial, &context.facts);
-            // No order of webhooks fills in what the mutating one does not get.
+            // A pod that the mutating webhook does not get stays without contents.
             let unfilled = reviewed.problem().filter(|_| matches!(denial, Denial::NameWithoutContents { .. }));
             let fix = unfilled.map(|problem| problem.fix.unwrap_or(problem.rule.remedy).to_owned());
             report.findings.push(found.fixed(fix));
@@ -113,7 +113,7 @@ pub(super) async fn check(
         let later = context.facts.admit(&checked.pod, &Reviewed::ASSUMED).await?;
         report.findings.extend(refused_later(checked, pod, &denials, &later, &context.facts));
     }
-    // The API server refuses fields that cannot be read.
+    // Unreadable fields are skipped, because the API server refuses them.
     let unsupported = fields::read(&checked.pod.json).unwrap_or_default();
     for advice in advise(pod).into_iter().chain(advise_template(pod, &unsupported, checked.count())) {
         report.findings.push(checked.advised_at(&checked.place(&advice.pointer), advice));
@@ -123,8 +123,8 @@ pub(super) async fn check(
     report.findings.extend(hostnames::findings(checked, pod, context).await);
     report.findings.extend(new_ephemeral_containers(checked, pod));
     refers(checked, pod, context, report).await;
-    // A pod that is refused is not stored: it stays as it is written.
-    Ok((checked.is_document() && denials.is_empty() && checked.slips.is_empty()).then_some(stored))
+    // A refused pod is not stored, so its document stays as it is.
+    Ok((checked.is_document() && denials.is_empty() && checked.misspellings.is_empty()).then_some(stored))
 }
 
 /// The field of a slot that a denial is about.
@@ -141,7 +141,7 @@ fn rule(denial: &Denial) -> &'static Rule {
     if is_unchecked(denial) { &rules::NOT_CHECKED } else { denial.rule() }
 }
 
-/// The finding about a slot with a denial of its own. `nearest` is the credential spec that may be meant.
+/// The finding about a denied slot. `nearest` is the name that may be intended.
 fn denied(
     checked: &CheckedPod<'_>,
     pod: &Pod,
@@ -165,7 +165,7 @@ fn denied(
     checked.finding(self::rule(denial), &pointer(slot, Some(denial)), denial.to_string()).with_fix(fix)
 }
 
-/// What is not refused now, and will be once both webhooks review the pod: after an installation, or an upgrade.
+/// The findings on a pod that will be refused once both webhooks review it, after an installation or an upgrade.
 fn refused_later(
     checked: &CheckedPod<'_>,
     pod: &Pod,
@@ -185,8 +185,8 @@ fn refused_later(
     })
 }
 
-/// A new pod with ephemeral containers, which `ValidatePodCreate` and `ValidatePodTemplateSpec` of kube-apiserver refuse. Without
-/// containers of its own it is no pod, but a patch of one.
+/// The finding on a new pod with ephemeral containers, which `ValidatePodCreate` and `ValidatePodTemplateSpec` of kube-apiserver
+/// refuse. Without other containers it is a patch, not a pod.
 fn new_ephemeral_containers(checked: &CheckedPod<'_>, pod: &Pod) -> Option<Diagnostic> {
     let of_kind = |kind| pod.slots().find(|slot| slot.kind == kind);
     let is_new = of_kind(SlotKind::Container).is_some() && !checked.exists();
@@ -196,7 +196,7 @@ fn new_ephemeral_containers(checked: &CheckedPod<'_>, pod: &Pod) -> Option<Diagn
     Some(checked.finding(&rules::EPHEMERAL_CONTAINERS, &format!("/spec/{list}"), text).with_fix("remove the field"))
 }
 
-/// What is wrong with the objects that the pod refers to.
+/// The findings on the objects that the pod refers to.
 async fn refers(checked: &CheckedPod<'_>, pod: &Pod, context: &mut ClusterContext, report: &mut Report) {
     let (namespace, account) = (&checked.namespace, pod.service_account());
     if let Some((place, severity)) = context.lacks_service_account(namespace, account).await {
@@ -220,9 +220,9 @@ async fn refers(checked: &CheckedPod<'_>, pod: &Pod, context: &mut ClusterContex
     report.findings.extend(builds::findings(checked, pod, &class, context).await);
 }
 
-/// The other fields that were misspelt, with what is meant.
+/// The findings on other misspelt fields, with the intended names.
 fn misspelt(checked: &CheckedPod<'_>) -> Vec<Diagnostic> {
-    let finding = |Slip { at, field }: &Slip| {
+    let finding = |Misspelling { at, field }: &Misspelling| {
         let message = format!(
             "Kubernetes does not know this field: {field} is meant, and the rest is checked as if it were written"
         );
@@ -231,5 +231,5 @@ fn misspelt(checked: &CheckedPod<'_>) -> Vec<Diagnostic> {
         let fix = value.map_or_else(|| format!("name it {field}"), |value| format!("{field}: {value}"));
         checked.finding(&rules::IGNORED_FIELD, at, message).with_fix(fix)
     };
-    checked.slips.iter().map(finding).collect()
+    checked.misspellings.iter().map(finding).collect()
 }

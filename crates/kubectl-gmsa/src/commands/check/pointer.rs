@@ -1,10 +1,10 @@
-//! JSON Pointers (RFC 6901), as programs and as people write them, and the walk over what is below a value.
+//! JSON Pointers (RFC 6901) in their two notations, and the walk over the fields below a value.
 
 use std::fmt::Write as _;
 
 use serde_json::Value;
 
-/// A step from a value to one in it.
+/// A step from a value to a part of it.
 #[derive(Clone, Copy)]
 pub(super) enum Segment<'v> {
     Field(&'v str),
@@ -24,7 +24,7 @@ pub(super) fn pointer(path: &[Segment<'_>]) -> String {
     pointer
 }
 
-/// Visits each field below a value, with the way to it. What is below a field follows where `visit` says so.
+/// Visits each field below a value, with its path. Descends into a field if `visit` returns true.
 pub(super) fn walk<'v>(
     value: &'v Value,
     path: &mut Vec<Segment<'v>>,
@@ -51,7 +51,7 @@ pub(super) fn walk<'v>(
     }
 }
 
-/// A JSON Pointer as people write a field: `/spec/containers/0/name` is `spec.containers[0].name`, and a key with a dot or a slash
+/// A JSON Pointer in dotted notation: `/spec/containers/0/name` is `spec.containers[0].name`, and a key with a dot or a slash
 /// is in brackets.
 pub(super) fn dotted(pointer: &str) -> String {
     let mut field = String::with_capacity(pointer.len());

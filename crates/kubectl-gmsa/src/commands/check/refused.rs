@@ -1,4 +1,4 @@
-//! What the API server does not take of that which keeps a pod on Windows nodes: `ValidatePodSpec` and `ValidateTolerations` of kube-apiserver.
+//! Invalid scheduling fields that the API server refuses: `ValidatePodSpec` and `ValidateTolerations` of kube-apiserver.
 
 use gmsa_core::diagnostic::Diagnostic;
 use serde_json::Value;
@@ -11,7 +11,7 @@ const PREFERRED: &str = "/spec/affinity/nodeAffinity/preferredDuringSchedulingIg
 const TOLERATIONS: &str = "/spec/tolerations";
 
 const NODE_OPERATORS: [&str; 6] = ["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"];
-/// `Lt` and `Gt` compare numbers, where the cluster has them.
+/// `Lt` and `Gt` compare numbers; only newer clusters have them.
 const TOLERATION_OPERATORS: [&str; 5] = ["Equal", "Exists", "Lt", "Gt", ""];
 const EFFECTS: [&str; 4] = ["NoSchedule", "PreferNoSchedule", "NoExecute", ""];
 
@@ -39,7 +39,7 @@ fn finding(checked: &CheckedPod<'_>, at: &str, problem: &str) -> Diagnostic {
     checked.finding(&rules::NOT_A_POD, at, format!("the API server would refuse the pod: {problem}"))
 }
 
-/// An operating system that the API server does not take, or not with options of Windows.
+/// The finding on an invalid operating system, or one that excludes Windows options.
 fn operating_system(checked: &CheckedPod<'_>) -> Option<Diagnostic> {
     let at = "/spec/os/name";
     let problem = match checked.text(at)? {
@@ -81,7 +81,7 @@ fn toleration(checked: &CheckedPod<'_>, at: &str, value: &Value) -> Option<Diagn
         })
 }
 
-/// A value that is not allowed, with the intended one if only the case or the last letter differs.
+/// The finding on an invalid value, with the intended value if only the case or the last letter differs.
 fn unknown(checked: &CheckedPod<'_>, at: &str, found: &str, allowed: &[&str]) -> Option<Diagnostic> {
     if allowed.contains(&found) {
         return None;
@@ -91,7 +91,7 @@ fn unknown(checked: &CheckedPod<'_>, at: &str, found: &str, allowed: &[&str]) ->
         !known.is_empty() && (known == found || format!("{found}s") == known)
     };
     let known: Vec<&str> = allowed.iter().copied().filter(|known| !known.is_empty()).collect();
-    let finding = finding(checked, at, &format!("{found:?} is none of {}", known.join(", ")));
+    let finding = finding(checked, at, &format!("{found:?} is not one of {}", known.join(", ")));
     let key = at.rsplit('/').next().unwrap_or_default();
     Some(match allowed.iter().find(is_meant) {
         Some(meant) => finding.with_fix(format!("{key}: {meant}")),

@@ -1,8 +1,8 @@
 //! Finds the pods and pod templates of a manifest of any kind.
 //!
 //! A kind of Kubernetes has its template in a known place. In any other object, each value that has a `spec` with a list of `containers` is
-//! a pod template: the `Rollout` of Argo, the `Service` of Knative, the `ScaledJob` of KEDA, and objects that carry whole manifests.
-//! Invariants: at most [`MAX_TEMPLATES`] of an object are taken; the reader of manifests bounds its depth and its values.
+//! a pod template: the `Rollout` of Argo, the `Service` of Knative, the `ScaledJob` of KEDA, and objects that contain whole manifests.
+//! Invariants: at most [`MAX_TEMPLATES`] of an object are checked; the reader of manifests bounds its depth and its values.
 
 use gmsa_cluster::manifests::Document;
 use serde_json::Value;
@@ -15,31 +15,31 @@ use super::{
     template::{CheckedPod, Owner, complete},
 };
 
-/// The groups of objects that are records of requests, and create nothing.
+/// The groups of objects that record requests and create nothing.
 const RECORDS: [&str; 2] = ["admission.k8s.io", "audit.k8s.io"];
 
-/// The groups, or their ends, of policies, which hold patterns of fields.
+/// The groups (or their suffixes) of policies, which contain patterns of fields.
 const PATTERNS: [&str; 3] = ["kyverno.io", "gatekeeper.sh", "admissionregistration.k8s.io"];
 
-/// The most pod templates of one object that are checked.
+/// The most pod templates that are checked in one object.
 const MAX_TEMPLATES: usize = 100;
 
 /// A walk over a document.
 pub(super) struct Search<'d> {
     document: &'d Document,
     value: &'d Value,
-    /// The namespace of objects that name none.
+    /// The default namespace.
     namespace: &'d str,
-    /// The way from the document to the value at hand.
+    /// The path from the document to the current value.
     path: Vec<Segment<'d>>,
     /// Pods, pod templates, and steps of Argo workflows.
     pub pods: Vec<CheckedPod<'d>>,
-    /// How many were left out.
+    /// The number of templates beyond the limit.
     pub more: usize,
 }
 
 impl<'d> Search<'d> {
-    /// Finds the pods; several templates are named by their places.
+    /// Finds the pods. If there are several templates, each is named by its place.
     pub(super) fn of(document: &'d Document, value: &'d Value, namespace: &'d str) -> Self {
         let mut search = Self { document, value, namespace, path: Vec::new(), pods: Vec::new(), more: 0 };
         if let Some(owner) = Owner::of(value, 0).filter(|owner| !RECORDS.contains(&owner.group)) {
@@ -51,7 +51,7 @@ impl<'d> Search<'d> {
         search
     }
 
-    /// Whether no pod is made of this document: a record of a request, a pattern for other objects, or what another object controls.
+    /// Whether the document creates no pods: a record of a request, a policy pattern, or an object that another one controls.
     pub(super) fn is_of_none(document: &Value) -> bool {
         let is_pattern = |group: &str| PATTERNS.iter().any(|of| group.ends_with(of));
         let is_none =
@@ -59,7 +59,7 @@ impl<'d> Search<'d> {
         Owner::of(document, 0).is_none_or(is_none)
     }
 
-    /// The place of the pod, or the pod template, of a document whose kind is one of Kubernetes.
+    /// The place of the pod or the pod template in a document of a Kubernetes kind.
     pub(super) fn place_of_pod(document: &Value) -> Option<&'static str> {
         let owner = Owner::of(document, 0)?;
         if owner.is_pod() { Some("") } else { owner.template() }
@@ -86,7 +86,7 @@ impl<'d> Search<'d> {
             return;
         }
         if is_owner && let Some(at) = owner.template() {
-            // All fields of Kubernetes kinds are known, so an unknown one is always a mistake.
+            // All fields of Kubernetes kinds are known, so an unknown field is always a mistake.
             return value.pointer(at).into_iter().for_each(|pod| self.add(pod, owner, [at, ""], None));
         }
         let containers = value.pointer("/spec/containers").and_then(Value::as_array);
@@ -101,14 +101,14 @@ impl<'d> Search<'d> {
             return;
         }
         for (key, value) in value.as_object().into_iter().flatten() {
-            // Beside the owner's own fields there are records of what was.
+            // Metadata and status of the owner record the past.
             if !(is_owner && (key == "metadata" || key == "status")) {
                 self.below(Segment::Field(key), value, owner);
             }
         }
     }
 
-    /// Adds a pod, which is at `at` below the value at hand; everything about it is at `root` below that.
+    /// Adds the pod at `at` below the current value; everything about it is below `root`.
     fn add(&mut self, value: &'d Value, owner: Owner<'d>, [at, root]: [&str; 2], workflow: Option<&'d Value>) {
         if self.pods.len() == MAX_TEMPLATES {
             self.more += 1;
@@ -128,7 +128,7 @@ impl<'d> Search<'d> {
         let name = text("/metadata/name").or_else(|| text("/metadata/generateName")).unwrap_or_default();
         let namespace = text("/metadata/namespace").unwrap_or(self.namespace).to_owned();
         let object = format!("{} {namespace}/{name}", owner.kind);
-        let slips = complete(&mut pod, template.is_some().then_some(name));
+        let misspellings = complete(&mut pod, template.is_some().then_some(name));
         let Self { document, value, .. } = *self;
         self.pods.push(CheckedPod {
             document,
@@ -141,7 +141,7 @@ impl<'d> Search<'d> {
             object,
             template,
             places,
-            slips,
+            misspellings,
         });
     }
 }

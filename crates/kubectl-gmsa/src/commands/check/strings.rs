@@ -1,5 +1,5 @@
-//! Names of credential specs in texts that another tool renders: values of a chart in an `Application` of Argo CD, a `HelmChart` of k3s or a
-//! release of Crossplane, patches of Flux, files in a `ConfigMap`.
+//! Names of credential specs in embedded texts that another tool renders: chart values in an `Application` of Argo CD, a `HelmChart` of
+//! k3s or a release of Crossplane, patches of Flux, files in a `ConfigMap`.
 
 use gmsa_core::credspec::placeholder::is_token;
 use serde_json::Value;
@@ -9,7 +9,7 @@ use super::{
     pointer::{Segment, pointer, walk},
 };
 
-/// The names in the texts of an object, each with the place of its text.
+/// The names in the embedded texts of an object, each with the place of the text.
 pub(super) fn names(object: &Value) -> Vec<(String, String)> {
     let mut found = Vec::new();
     walk(object, &mut Vec::new(), &mut |path, key, value| {
@@ -35,7 +35,7 @@ pub(super) fn names(object: &Value) -> Vec<(String, String)> {
     found
 }
 
-/// The value of a parameter of a chart, or of an operation of JSON Patch, that is for the field.
+/// The value for the field in a chart parameter or a JSON Patch operation.
 fn parameter(item: &Value) -> Option<&str> {
     let text = |key: &str| item.get(key).and_then(Value::as_str);
     let is_of_field =
@@ -43,7 +43,7 @@ fn parameter(item: &Value) -> Option<&str> {
     text("value").filter(|_| is_of_field)
 }
 
-/// The values that the field has in a text: in YAML, JSON, TOML or HCL, after `--set`, in a JSON Patch.
+/// The values of the field in a text: YAML, JSON, TOML, HCL, `--set` or a JSON Patch.
 fn in_text(text: &str) -> impl Iterator<Item = &str> {
     text.match_indices(NAME).filter_map(|(at, _)| value_after(text.get(at + NAME.len()..)?))
 }

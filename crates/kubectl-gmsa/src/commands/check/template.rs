@@ -1,4 +1,4 @@
-//! A pod or a pod template of a manifest, as its controller and the API server complete it, what holds it, and where its parts are in the manifest.
+//! A pod or pod template of a manifest, completed as its controller and the API server do, with its owner and the places of its parts.
 
 use gmsa_cluster::manifests::Document;
 use gmsa_core::{
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::shared::{admission::NewPod, workloads::controller_in};
 
 use super::{
-    other_fields::{self, Slip},
+    other_fields::{self, Misspelling},
     pointer::dotted,
 };
 
@@ -23,7 +23,7 @@ pub(super) struct Owner<'d> {
     pub value: &'d Value,
     pub kind: &'d str,
     pub group: &'d str,
-    /// How many steps it is below the document.
+    /// Its depth below the document.
     pub depth: usize,
 }
 
@@ -38,17 +38,17 @@ impl<'d> Owner<'d> {
         self.kind == "Pod" && self.group.is_empty()
     }
 
-    /// The workload that it is, where it is one of Kubernetes.
+    /// Its kind, if it is a workload of Kubernetes.
     pub(super) fn workload(&self) -> Option<Kind> {
         Kind::of(self.kind, self.group)
     }
 
-    /// The place of its template, where it is a kind of Kubernetes.
+    /// The place of its template, if it is a workload of Kubernetes.
     pub(super) fn template(&self) -> Option<&'static str> {
         self.workload().map(Kind::template)
     }
 
-    /// Whether another object controls it, which is checked itself.
+    /// Whether another object controls it. That object is checked instead.
     pub(super) fn is_controlled(&self) -> bool {
         controller_in(self.value).is_some()
     }
@@ -59,26 +59,26 @@ pub(super) struct CheckedPod<'d> {
     pub document: &'d Document,
     /// The value of the document.
     pub value: &'d Value,
-    /// The innermost object with a kind that holds it.
+    /// The innermost enclosing object with a kind.
     pub owner: Owner<'d>,
-    /// The place in the document of everything that is about the pod.
+    /// The place in the document that contains everything about the pod.
     pub root: String,
-    /// The place of everything about it and the other pods of its workflow.
+    /// The place that contains everything about all pods of its workflow.
     pub around: String,
     pub pod: NewPod,
     pub namespace: String,
-    /// What reports call it: `Rollout shop/web`.
+    /// Its name in reports: `Rollout shop/web`.
     pub object: String,
-    /// What reports call its pod: nothing where it has a name of its own.
+    /// The name of its template in reports; `None` for a pod.
     pub template: Option<String>,
-    /// Parts of the pod and where each is in the document, as JSON Pointers: the innermost first, the pod itself last.
+    /// Parts of the pod and the place of each in the document, as JSON Pointers: the innermost first, the pod itself last.
     pub places: Vec<(String, String)>,
     /// The fields of the pod that are misspelt in the document.
-    pub slips: Vec<Slip>,
+    pub misspellings: Vec<Misspelling>,
 }
 
-/// Completes a pod as its controller, which is named so, and the API server do. Gives the fields that were misspelt.
-pub(super) fn complete(pod: &mut Value, controller: Option<&str>) -> Vec<Slip> {
+/// Completes a pod as its controller (with this name) and the API server do. Returns the misspelt fields.
+pub(super) fn complete(pod: &mut Value, controller: Option<&str>) -> Vec<Misspelling> {
     if let (Some(name), Some(pod)) = (controller, pod.as_object_mut()) {
         let metadata = pod.entry("metadata").or_insert_with(|| json!({}));
         if !metadata.is_object() {
@@ -89,9 +89,9 @@ pub(super) fn complete(pod: &mut Value, controller: Option<&str>) -> Vec<Slip> {
             metadata.insert("generateName".to_owned(), Value::from(format!("{name}-")));
         }
     }
-    let slips = other_fields::correct(pod);
+    let misspellings = other_fields::correct(pod);
     default_service_account_name(pod);
-    slips
+    misspellings
 }
 
 /// Copies the deprecated `serviceAccount` to `serviceAccountName` where that is empty, as kube-apiserver does before it calls
@@ -122,12 +122,12 @@ impl CheckedPod<'_> {
         self.template.is_none() && self.pod.json.pointer("/metadata/uid").is_some()
     }
 
-    /// How many pods its workload has, where that says so.
+    /// The replicas of its workload, if set.
     pub(super) fn count(&self) -> Option<u64> {
         self.owner.value.pointer("/spec/replicas").and_then(Value::as_u64)
     }
 
-    /// What the names of its pods follow from, where a workload of Kubernetes creates them.
+    /// The data that determines the pod names, if a workload of Kubernetes creates the pods.
     pub(super) fn replicas(&self) -> Option<Replicas<'_>> {
         let kind = self.owner.workload()?;
         let value = self.owner.value;
@@ -136,12 +136,12 @@ impl CheckedPod<'_> {
         Some(Replicas { kind, name, count: self.count(), first })
     }
 
-    /// A text of the pod, where it is there and not empty.
+    /// A non-empty text of the pod.
     pub(super) fn text(&self, pointer: &str) -> Option<&str> {
         self.pod.json.pointer(pointer).and_then(Value::as_str).filter(|text| !text.is_empty())
     }
 
-    /// The place in the document of a part of the workload that creates the pod, where that part is there.
+    /// The place in the document of a part of the workload, if that part exists.
     pub(super) fn of_workload(&self, pointer: &str) -> Option<String> {
         self.owner.template().filter(|_| self.owner.value.pointer(pointer).is_some())?;
         Some(format!("{}{pointer}", self.root))
@@ -149,8 +149,8 @@ impl CheckedPod<'_> {
 
     /// The place in the document of a part of the pod.
     pub(super) fn place(&self, pointer: &str) -> String {
-        let written = |at: String, slip: &Slip| slip.written(&at).unwrap_or(at);
-        let pointer = &self.slips.iter().rev().fold(pointer.to_owned(), written);
+        let written = |at: String, misspelling: &Misspelling| misspelling.written(&at).unwrap_or(at);
+        let pointer = &self.misspellings.iter().rev().fold(pointer.to_owned(), written);
         let below = |part: &str| pointer.strip_prefix(part).filter(|rest| rest.is_empty() || rest.starts_with('/'));
         let found = self.places.iter().find_map(|(part, place)| Some(format!("{place}{}", below(part)?)));
         found.unwrap_or_else(|| pointer.clone())

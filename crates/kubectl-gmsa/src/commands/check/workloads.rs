@@ -1,7 +1,7 @@
-//! The workloads of a cluster, read as manifests: controllers, and pods without one.
+//! The workloads of a cluster as manifests: controllers, and pods without a controller.
 //!
-//! Invariants: lists are read in pages, and of each page only what is checked is kept; nothing is created; a kind that may not be listed
-//! is reported as not checked, and the others are still read.
+//! Invariants: lists are read in pages, and only objects to check are kept of each page; nothing is created; a kind without the right
+//! to list it is reported as not checked, and the others are still read.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use crate::shared::{
     workloads::{Kind, controller_in},
 };
 
-/// An object of a list: nothing where it is not checked.
+/// An object of a list; `None` if it is not checked.
 struct Listed(Option<Value>);
 
 impl<'de> Deserialize<'de> for Listed {
@@ -32,17 +32,17 @@ impl<'de> Deserialize<'de> for Listed {
             fields.remove("status");
         }
         if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-            // Much of the object, and nothing that is checked.
+            // A large part of the object that no check reads.
             metadata.remove("managedFields");
-            // What controls it is not checked, so it is.
+            // Its controller is not checked, so the object itself is.
             metadata.remove("ownerReferences");
         }
         Ok(Self(Some(object)))
     }
 }
 
-/// Whether what controls an object is checked in its place: a workload of these kinds; or the kubelet, which made a pod from a file.
-/// What a controller of another kind has scaled to nothing is its history.
+/// Whether its controller is checked instead: a workload of these kinds, or the kubelet for a static pod. An object with 0 replicas
+/// of another controller is history.
 fn is_controlled(object: &Value) -> bool {
     controller_in(object).is_some_and(|owner| {
         let text = |field: &str| owner.get(field).and_then(Value::as_str).unwrap_or_default();
@@ -54,7 +54,7 @@ fn is_controlled(object: &Value) -> bool {
     })
 }
 
-/// Whether it creates no pod any more: a Job that is done, a Pod whose containers have ended.
+/// Whether it creates no more pods: a finished Job, or a Pod whose containers have ended.
 fn has_ended(object: &Value) -> bool {
     let phase = object.pointer("/status/phase").and_then(Value::as_str);
     let conditions = object.pointer("/status/conditions").and_then(Value::as_array);
@@ -65,7 +65,7 @@ fn has_ended(object: &Value) -> bool {
     matches!(phase, Some("Succeeded" | "Failed")) || conditions.into_iter().flatten().any(is_done)
 }
 
-/// Reads the workloads of a namespace, or of all. What may not be read goes to the report.
+/// Reads the workloads of a namespace, or of all. Failed reads go to the report.
 pub(super) async fn read(
     snapshot: &Snapshot,
     namespace: Option<&str>,
@@ -90,7 +90,7 @@ pub(super) async fn read(
             }
         }
     }
-    // An empty list does not prove that the namespace is missing, and listing needs no right to read it.
+    // An empty list does not prove that the namespace is missing: listing works without the right to read it.
     if let Some(name) = namespace.filter(|_| documents.is_empty() && unread.is_empty())
         && let Err(error) = snapshot.get::<Value>(&format!("/api/v1/namespaces/{name}")).await
         && error.is_missing()
@@ -100,7 +100,7 @@ pub(super) async fn read(
     report.findings.extend(unread.into_iter().map(|((cause, is_forbidden), plurals)| {
         let place = namespace.map_or(String::new(), |name| format!(" in namespace {name}"));
         let found = Diagnostic::new(&rules::NOT_CHECKED, format!("could not be checked: {cause}"));
-        // Another user may read it; nothing else is known to help.
+        // The only known remedy is a user with the right.
         let fix = is_forbidden.then(|| rules::NOT_CHECKED.remedy.to_owned());
         Diagnostic { object: format!("{}{place}", first_five(&plurals)), fix, ..found }
     }));
@@ -112,7 +112,7 @@ fn document(version: &str, kind: &str, object: &Value) -> Document {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     let name = format!("{}/{kind}/{}", text("/metadata/namespace"), text("/metadata/name"));
     let mut document = Document::of_api(&name, version, kind, object);
-    // There is no file, so there is no line.
+    // An object of the API has no line number.
     document.location.position = None;
     document
 }

@@ -1,4 +1,4 @@
-//! What is asked for: a domain, and the servers that know it, in the forms that the platforms take.
+//! The requested change: a domain and its DNS servers, in the formats of the platforms.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -11,9 +11,9 @@ pub const PORT: u16 = 53;
 const CLUSTER: &str = "cluster.local";
 
 pub struct Wanted {
-    /// In lower case, without the dot at its end.
+    /// In lower case, without the trailing dot.
     pub domain: String,
-    /// As CoreDNS and kube-dns take them, each once.
+    /// In the format of CoreDNS and kube-dns, without duplicates.
     pub servers: Vec<String>,
 }
 
@@ -43,16 +43,16 @@ impl Wanted {
     }
 }
 
-/// A name for a server: the operator takes a service name of RFC 6335, of at most 15 letters, digits and hyphens, one of them a letter.
+/// A name for a server. The operator requires a service name of RFC 6335: at most 15 letters, digits and hyphens, at least one letter.
 pub fn service_name(domain: &str) -> String {
     const LONGEST: usize = 15;
     let name: String = format!("ad-{}", domain.replace('.', "-")).chars().take(LONGEST).collect();
-    // No two hyphens side by side, and none at the end.
+    // Without adjacent or trailing hyphens.
     let words: Vec<&str> = name.split('-').filter(|word| !word.is_empty()).collect();
     words.join("-")
 }
 
-/// An address, with its port where that is not 53.
+/// An address, with its port if that is not 53.
 fn server(written: &str) -> anyhow::Result<String> {
     let (address, port) = match (written.parse::<IpAddr>(), written.parse::<SocketAddr>()) {
         (Ok(address), _) => (address, PORT),
@@ -84,7 +84,7 @@ mod tests {
             wanted.server_block(),
             "contoso.com:53 {\n    errors\n    cache 30\n    forward . 10.0.0.4 fd00::4 [fd00::5]:5353\n}"
         );
-        // What `doctor` then finds.
+        // The check in `doctor` then passes.
         let read = Corefile::parse(&wanted.server_block(), &|_| None).unwrap();
         let forward = Forward { zone: "contoso.com".to_owned(), servers: wanted.servers.clone(), is_sequential: false };
         assert_eq!(read.answer("contoso.com"), Destination::Forwarded(forward));

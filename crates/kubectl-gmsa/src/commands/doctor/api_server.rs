@@ -1,10 +1,8 @@
 //! The API server: whether it answers, and its version.
 
-use super::{
-    kubernetes_version::numbers,
-    parts::{Judged, Parts},
-};
+use super::parts::{Judged, Parts};
 use crate::shared::rules;
+use gmsa_cluster::kubernetes_version::numbers;
 use gmsa_core::diagnostic::{Check, Diagnostic, Severity};
 
 pub(super) const API_SERVER: &str = "API server";
@@ -12,10 +10,10 @@ pub(super) const API_SERVER: &str = "API server";
 /// The oldest minor version of Kubernetes 1 that the chart installs on: its `kubeVersion`.
 const OLDEST: u32 = 25;
 
-/// The first in which the chart uses match conditions: they are on by default from here on.
+/// The first minor version in which the chart uses match conditions, because they are on by default.
 pub(super) const MATCH_CONDITIONS: u32 = 28;
 
-/// The first with policies from files of the control plane.
+/// The first minor version with policies from files of the control plane.
 pub(super) const STATIC_POLICIES: u32 = 36;
 
 pub(super) fn check(parts: &Parts) -> Judged<'_> {

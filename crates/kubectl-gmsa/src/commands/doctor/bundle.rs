@@ -1,6 +1,6 @@
-//! `doctor --bundle`: what was read of the cluster, in one file of JSON, for a support case and for `--from`.
+//! `doctor --bundle`: all answers of the cluster in one JSON file, for a support case and for `--from`.
 //!
-//! Invariants: what goes into the file is decided in [`Bundle`] alone; no file is overwritten.
+//! Invariants: only [`Bundle`] decides what goes into the file; no file is overwritten.
 
 use std::{
     io::{self, Write as _},
@@ -20,19 +20,19 @@ use crate::shared::{
 };
 use gmsa_core::credspec::{is_dns_label, is_dns_subdomain};
 
-/// How much of a log is read.
+/// The limit for a log.
 const LOG: &str = "tailLines=200&limitBytes=65536";
 
-/// What the checks of `doctor` do not need, and those of other commands do.
+/// Lists for the checks of other commands.
 const MORE: [&str; 2] = ["/api/v1/serviceaccounts", "/apis/node.k8s.io/v1/runtimeclasses"];
 
-/// Fails early where the file cannot be a new one.
+/// Fails early if the file exists or cannot be created.
 pub(super) fn check_path(file: &Path) -> anyhow::Result<()> {
     ensure!(file.symlink_metadata().is_err(), "{} exists: --bundle overwrites no file", file.display());
     Ok(())
 }
 
-/// Reads what the checks did not, and writes the file. What may not be read is said in it.
+/// Reads the rest, and writes the file. It also records failed reads.
 pub(super) async fn write(snapshot: &Snapshot, file: &Path) -> anyhow::Result<()> {
     let (rbac, events, webhooks, _) = tokio::join!(
         roles_and_bindings(snapshot),
@@ -51,10 +51,10 @@ pub(super) async fn write(snapshot: &Snapshot, file: &Path) -> anyhow::Result<()
     Ok(())
 }
 
-/// The logs and the metrics of what is behind a Service.
+/// Reads the logs and metrics of the pods behind a Service.
 async fn replicas(snapshot: &Snapshot, service: &ServiceReference) {
     let namespace = &service.namespace;
-    // They become parts of paths.
+    // Checked because they become parts of paths.
     if !is_dns_label(namespace) || !is_dns_subdomain(&service.name) {
         return;
     }
@@ -65,7 +65,7 @@ async fn replicas(snapshot: &Snapshot, service: &ServiceReference) {
         metrics(snapshot, namespace, name, &pod).await;
         let containers = pod.spec.iter().flat_map(|spec| &spec.containers).map(|container| container.name.as_str());
         for container in containers.filter(|name| is_dns_label(name)) {
-            // What could not be read is kept as that.
+            // The snapshot records a failed read.
             let _ = snapshot.text(&format!("{path}/log?container={container}&{LOG}")).await;
         }
     }

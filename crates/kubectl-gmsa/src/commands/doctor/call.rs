@@ -1,5 +1,5 @@
-//! Whether the API server calls both webhooks, found out by the probe: a pod that `/mutate` must refuse, and one that it passes and
-//! `/validate` must refuse. A denial means that the API server reached the webhook and trusts its certificate, and that the webhook
+//! Whether the API server calls both webhooks, tested with two probe pods: `/mutate` must refuse the first, and pass the second, which
+//! `/validate` must refuse. A denial proves that the API server reached the webhook and trusts its certificate, and that the webhook
 //! could ask the API server.
 
 use super::parts::{Judged, Parts};
@@ -17,11 +17,11 @@ const VALIDATE: &str = "call of /validate";
 const GUARD: &str = "guard";
 pub(super) const CALLS: &str = "calls";
 
-/// What the names of policies from files of the control plane end with.
+/// The suffix in the names of policies from files of the control plane.
 /// <https://kubernetes.io/docs/reference/access-authn-authz/manifest-admission-control/>
 const STATIC: &str = ".static.k8s.io";
 
-/// The checks of the webhooks that are configured; of both where that is not known.
+/// The checks of the configured webhooks, or of both if the configurations cannot be read.
 #[expect(clippy::unnecessary_wraps, reason = "every check has this form")]
 pub(super) fn checks(parts: &Parts) -> Judged<'_> {
     let webhooks = parts.webhooks.as_deref().ok();
@@ -78,7 +78,7 @@ fn judged(
     }
 }
 
-/// Neither admitted nor denied: who failed, and what to do about it.
+/// The line for a failed call: the side that failed, and the remedy.
 fn failed(
     about: &'static str,
     webhook: Webhook,
@@ -102,7 +102,7 @@ fn failed(
     let denying = quoted_after(message, "admission webhook ");
     match (failing, denying) {
         (Some(name), _) if is_ours(name) => match webhook {
-            // Mutating webhooks are called first. The URL in the message shows which of the two failed.
+            // Mutating webhooks are called first. The URL in the message shows which webhook failed.
             Webhook::Mutate if calls(message, Webhook::Validate) => not_called(about, namespace),
             Webhook::Validate if calls(message, Webhook::Mutate) => {
                 let remedy = Remedy::new("Correct the call of /mutate first.");
@@ -155,7 +155,7 @@ fn quoted_after<'m>(message: &'m str, words: &str) -> Option<&'m str> {
     rest.strip_prefix('"')?.split_once('"').map(|(name, _)| name)
 }
 
-/// What to do where the API server itself did not take the pod.
+/// The remedy if the API server itself refused the pod.
 fn remedy(error: &Unread) -> Option<Remedy> {
     Some(match error.code {
         Some(403) if rules::lacks_right(&error.said) => Remedy::new(

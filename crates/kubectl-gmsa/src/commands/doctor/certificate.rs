@@ -33,12 +33,12 @@ pub(super) fn authority(webhook: &str, bundle: &[u8], now: Timestamp) -> Check {
 
 /// The certificate that a replica serves, from its metrics; `None` where they do not contain it.
 pub(super) fn served(pod: &str, metrics: &str, now: Timestamp) -> Option<Check> {
-    // 0 before there is one: the replica is then not ready, which the check of the Service shows.
+    // 0 without a certificate: the replica is then not ready, and the check of the Service reports that.
     let end = value(metrics, EXPIRY)?.parse().ok().filter(|end| *end > 0)?;
     Some(until(end, now, &format!("the certificate that {pod} serves"), 7))
 }
 
-/// That a replica does not take the certificate that was offered last, from its metrics.
+/// The finding that a replica refuses its newest certificate, from its metrics.
 pub(super) fn refused(namespace: &str, pod: &str, metrics: &str) -> Option<Check> {
     let is_refused = value(metrics, REFUSED)?.parse().is_ok_and(|value: f64| value > 0.0);
     let text =
@@ -57,7 +57,7 @@ fn value<'m>(metrics: &'m str, name: &str) -> Option<&'m str> {
 /// How long a certificate is valid; less than `enough` days lead to a warning.
 fn until(end: i64, now: Timestamp, what: &str, enough: i64) -> Check {
     let diagnostic = |message| Diagnostic::new(&rules::CERTIFICATE_EXPIRY, message);
-    // Rounded down: less than a day after its end it has expired.
+    // Rounded down, so a certificate counts as expired from its end on.
     match (end - now.as_second()).div_euclid(DAY) {
         ..0 => Check::found(CERTIFICATE, diagnostic(format!("{what} has expired"))),
         days if days < enough => {

@@ -1,13 +1,12 @@
 //! The checks of `doctor`, in the order in which they are printed.
 //!
 //! A new check is:
-//! - an entry here, and its number: what it is about, which rights it takes, and a pure function from the parts of the cluster to lines, in
-//!   the file of its subject;
-//! - where it needs what is not read yet, a field of `Parts` in `parts.rs`; what a bundle keeps of it, in `shared/snapshot/bundle/fields.rs`;
+//! - an entry here (and the length of the list): its name, the rights that it needs, and a pure function from the parts of the cluster
+//!   to lines, in the file of its topic;
+//! - for new data, a field of `Parts` in `parts.rs`, and the fields that a bundle keeps of it, in `shared/snapshot/bundle/fields.rs`;
 //! - a folder in `tests/cli/recorded`, and its lines in `tests/cli/doctor-list` (`UPDATE_SNAPSHOTS=1 cargo test -p kubectl-gmsa`).
 //!
-//! An object that may be unread is a `Read`. A check gets its value only by `?`, so a check of an unread object is skipped and cannot
-//! `pass`.
+//! Every part is a `Read`. A check gets its value by `?`, so the check of an unread part is skipped and cannot `pass`.
 
 use super::{
     api_server, call, configuration, crd, directory, dns, nodes,
@@ -19,14 +18,14 @@ use gmsa_core::diagnostic::Check;
 
 pub(super) struct Checker {
     pub about: &'static str,
-    /// What it finds out.
+    /// The question that it answers.
     pub what: &'static str,
-    /// The rights without which it is skipped, or says less.
+    /// The rights that it needs. Without them it is skipped or less detailed.
     pub takes: &'static [&'static str],
     pub run: fn(&Parts) -> Judged<'_>,
 }
 
-// The rights of what several checks need.
+// Rights that several checks need.
 const WEBHOOKS: &str = "list mutatingwebhookconfigurations and validatingwebhookconfigurations";
 const SERVICES: &str = "in the namespace of the webhook: list endpointslices, get pods, pods/proxy and secrets; create subjectaccessreviews";
 const SPECS: &str = "list gmsacredentialspecs";
@@ -128,12 +127,12 @@ pub(super) static CHECKS: [Checker; 15] = [
     },
 ];
 
-/// The checks of what is between the API server and the pods of the webhook.
+/// The checks of the path from the API server to the pods of the webhook.
 const ON_THE_WAY: [&str; 4] = [configuration::CONFIGURATION, call::CALLS, replica::SERVICE, service::NETWORK];
 
 impl Checker {
-    /// Its lines; one that says what is lacking, where something that it needs could not be read. Where the webhook is away, what is found on the way to
-    /// it follows from that.
+    /// Its lines, or one line with the missing right if a part could not be read. If the webhook does not run, failures on the path to it
+    /// follow from that.
     pub(super) fn lines(&self, parts: &Parts) -> Vec<Check> {
         let mut lines = (self.run)(parts).unwrap_or_else(|unread| vec![unread.check(self.about)]);
         if ON_THE_WAY.contains(&self.about) && parts.is_webhook_away() {
@@ -146,7 +145,7 @@ impl Checker {
     }
 }
 
-/// The table of checks, each with the rights that it takes.
+/// The table of checks, each with the rights that it needs.
 pub(super) fn list() -> String {
     let width = CHECKS.iter().map(|check| check.about.len()).max().unwrap_or_default();
     let lines = |Checker { about, what, takes, .. }: &Checker| {

@@ -1,6 +1,6 @@
-//! The webhook configurations: whether there are both, and of each webhook what it receives, what happens without it, whose selectors it has;
-//! which namespaces they leave out; and whether policies from files of the control plane protect them. Such policies cannot be read; what they
-//! refuse shows that they are in force.
+//! The webhook configurations: whether both exist, the requests and selectors of each webhook, its failure policy, the excluded
+//! namespaces, and whether policies from files of the control plane protect them. Such policies cannot be read; a refused dry run proves
+//! that they are in force.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -62,7 +62,7 @@ fn of_kind(mutating: bool, webhooks: &[Configured], parts: &Parts) -> Vec<Check>
     checks
 }
 
-/// How to end one of several installations.
+/// The remedy for several installations.
 fn uninstalled(same: &[&Configured]) -> String {
     let commands: Vec<String> = same
         .iter()
@@ -107,7 +107,7 @@ fn of_webhook(of: &Configured, parts: &Parts) -> Vec<Check> {
         let text = format!("{name} has failurePolicy Ignore: pods pass while the webhook is down");
         checks.push(Check::breach(CONFIGURATION, &rules::FAILURE_POLICY, text));
     }
-    // Older API servers have no match conditions: the check of the version says so.
+    // Older API servers have no match conditions; the check of the version reports that.
     if unconditional && parts.has_kubernetes(api_server::MATCH_CONDITIONS) {
         let text = format!("{name} has no matchConditions: every pod waits for the webhook");
         let added = Diagnostic::new(&rules::MATCH_CONDITIONS, text);
@@ -126,8 +126,8 @@ fn of_webhook(of: &Configured, parts: &Parts) -> Vec<Check> {
     checks
 }
 
-/// The commands that bring the selectors back. Server-side apply takes back only fields that are applied: a selector that the
-/// chart does not render stays until it is removed.
+/// The commands that restore the selectors. Server-side apply resets only fields that it applies: a selector that the chart does not
+/// render stays until it is removed.
 fn restored(of: &Configured) -> String {
     let pointer = |field: &str| format!("/webhooks/{}/{field}", of.index);
     let test = json!({"op": "test", "path": pointer("name"), "value": of.webhook.name});
@@ -138,7 +138,7 @@ fn restored(of: &Configured) -> String {
     let patch = Value::Array(std::iter::once(test).chain(removals).collect());
     let (kind, name) = (of.kind().to_lowercase(), of.configuration());
     let apply = of.installer.restore();
-    // A simulated or hostile API server gives names that the real one refuses.
+    // A hostile API server may return names that a real one refuses.
     match shell::json(&patch.to_string()).filter(|_| is_dns_subdomain(name)) {
         Some(patch) => format!(
             "`kubectl patch {kind} {name} --type=json -p {patch}`, then {apply}, which brings back those of the chart's values."
@@ -147,7 +147,7 @@ fn restored(of: &Configured) -> String {
     }
 }
 
-/// Whether static policies refuse what only they refuse.
+/// Whether static policies refuse the test object, which nothing else refuses.
 pub(super) fn protection(parts: &Parts) -> Judged<'_> {
     parts.webhooks.as_ref()?;
     let Some((release, answer)) = &parts.protection else { return Ok(Vec::new()) };
@@ -164,7 +164,7 @@ pub(super) fn protection(parts: &Parts) -> Judged<'_> {
                 format!("static policies, from files of the control plane, protect the configurations of {release}");
             Check::pass(PROTECTION, text)
         }
-        // Without the right to create a configuration this cannot be tried; nothing else needs that right.
+        // Without the right to create a configuration this cannot be tested. No other check needs that right.
         Err(unread) if unread.is_forbidden() => unprotected(
             "you may not create validatingwebhookconfigurations, so it was not tried whether static policies protect",
         ),
@@ -176,7 +176,7 @@ fn refuses(unread: &Unread) -> bool {
     unread.said.contains("the static policies of the GMSA webhook")
 }
 
-/// The namespaces whose pods the webhook does not review.
+/// The line about namespaces whose pods are not reviewed.
 pub(super) fn namespaces(parts: &Parts) -> Judged<'_> {
     let webhooks = parts.of_pods()?;
     let namespaces = parts.namespaces.as_ref()?;

@@ -1,4 +1,4 @@
-//! The custom resource for credential specs: whether it is installed, served, and as new as this release; and before an installation, whose it is.
+//! The custom resource for credential specs: whether it is installed, served, and from this release; before an installation, its owner.
 
 use std::collections::BTreeSet;
 
@@ -54,7 +54,7 @@ fn installed(crd: &CustomResourceDefinition, installer: Option<&Installer>) -> C
     }
 }
 
-/// What creates the custom resource again where the webhook is installed.
+/// The remedy that creates the custom resource again for an installed webhook.
 fn restored(installer: &Installer) -> String {
     let create = match installer {
         // `helm upgrade` never creates what is in the folder `crds`:
@@ -66,7 +66,7 @@ fn restored(installer: &Installer) -> String {
     format!("{create}, then apply the credential specs again: they were deleted with it.")
 }
 
-/// Whether an installation creates it, finds it, or would change it.
+/// Whether an installation would create it, keep it, or change it.
 pub(super) fn before_installation(crd: Option<CustomResourceDefinition>) -> Vec<Check> {
     let Some(crd) = crd else {
         return vec![Check::pass(CRD, format!("{PLURAL}.{GROUP} does not exist yet: the installation creates it"))];
@@ -80,7 +80,7 @@ pub(super) fn before_installation(crd: Option<CustomResourceDefinition>) -> Vec<
     std::iter::once(first).chain(stored).collect()
 }
 
-/// One of another release, which Helm would change: what another client has applied is a conflict.
+/// The line for a custom resource of another release. Helm would change it, and fields of other clients would conflict.
 fn other_revision(crd: &CustomResourceDefinition) -> Check {
     let owners: Vec<&str> = owners(&crd.metadata).into_iter().filter(|name| *name != HELM).collect();
     if owners.is_empty() {
@@ -122,7 +122,7 @@ fn owners(object: &ObjectMeta) -> BTreeSet<&str> {
     managers.filter_map(|entry| entry.manager.as_deref()).collect()
 }
 
-/// Who applied an object; the API server itself writes its status.
+/// The clients that applied an object, without the API server, which writes the status.
 fn managers(object: &ObjectMeta) -> String {
     match first_five(owners(object)).as_str() {
         "" => "applied by an unknown client".to_owned(),

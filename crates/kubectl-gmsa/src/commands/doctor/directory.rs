@@ -1,4 +1,4 @@
-//! What the directories say of the credential specs.
+//! The comparison of credential specs with the directories.
 
 use gmsa_core::diagnostic::Diagnostic;
 use gmsa_directory::{
@@ -17,8 +17,8 @@ use crate::shared::{
 
 pub(super) const DIRECTORY: &str = "directory";
 
-/// Asks the directories whether the account of each credential spec exists, is enabled, and has a principal that may retrieve its
-/// password, and whether all fields are right. Names the directories that cannot be opened, and asks the others.
+/// Checks in the directories that the account of each credential spec exists, is enabled, and has a principal that may retrieve its
+/// password, and that all fields are right. Reports directories that cannot be opened, and asks the others.
 pub(super) async fn ask(sources: Vec<Source>, specs: &[Value]) -> Read<Vec<Diagnostic>> {
     let unread = |error| Unread::of("read", "the directory", &error);
     let (mut directories, mut closed) = (Vec::new(), Vec::new());

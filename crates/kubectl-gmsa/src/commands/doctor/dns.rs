@@ -1,6 +1,6 @@
 //! The DNS of the cluster: whether the domains of the credential specs are forwarded, and to which servers.
 //!
-//! Invariants: nothing is resolved. A domain without a zone is no fault: the servers that get all other questions may know it.
+//! Invariants: nothing is resolved. A domain without its own zone may be correct: the default servers may know it.
 
 use gmsa_core::{
     causes,
@@ -62,7 +62,7 @@ fn of_domain(dns: &ClusterDns, domain: &str) -> Check {
     }
 }
 
-/// A domain that no zone forwards, with the command that helps.
+/// The line for a domain that no zone forwards, with the remedy.
 fn missing(domain: &str, severity: Severity, text: &str) -> Check {
     let missing = Diagnostic::new(&rules::DNS_ZONE, format!("{domain}: {text}")).with_severity(severity);
     let command = format!(
@@ -72,7 +72,7 @@ fn missing(domain: &str, severity: Severity, text: &str) -> Check {
     Check::found(DNS, missing.with_fix(command))
 }
 
-/// What to say of the servers that get the questions about a domain.
+/// The line about the servers for a domain.
 fn judged(domain: &str, forward: &Forward, place: &str) -> Check {
     let count = |is: fn(&str) -> bool| forward.servers.iter().filter(|server| is(server)).count();
     let (public, of_node, all) = (count(is_public), count(is_of_node), forward.servers.len());
@@ -87,7 +87,7 @@ fn judged(domain: &str, forward: &Forward, place: &str) -> Check {
     let resolvers = |problem: &str, severity| {
         Check::found(DNS, Diagnostic::new(&rules::DNS_RESOLVERS, format!("{text}: {problem}")).with_severity(severity))
     };
-    // In order, the others are asked only where the first does not answer.
+    // Sequential servers are asked only if the first does not answer.
     let mixed = if forward.is_sequential { Severity::Warning } else { Severity::Error };
     if public > 0 && public == all {
         return resolvers("public resolvers do not know it", Severity::Error);

@@ -1,7 +1,6 @@
-//! The parts of a cluster that the checks of `doctor` are made of, as they were read.
+//! The parts of a cluster that the checks of `doctor` read.
 //!
-//! Invariants: a part is what was read, or why it could not be; what follows from another part is read after it, and everything else at the
-//! same time. Nothing is judged here.
+//! Invariants: a part is a value or a failed read; dependent parts are read in order, all others in parallel. There are no checks here.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +18,7 @@ use k8s_openapi::{
 };
 use serde_json::{Value, json, value::RawValue};
 
-use super::{directory, kubernetes_version, replica::Replica};
+use super::{directory, replica::Replica};
 use crate::shared::{
     cluster_dns::{self, Objects},
     directory::Source,
@@ -35,37 +34,37 @@ use crate::shared::{
     webhook::{Configured, configured, endpoints, installer, is_ready, pod_name, reviewing},
     workloads::Kind,
 };
-use gmsa_cluster::{probe, resolver::live::collection};
+use gmsa_cluster::{kubernetes_version::is_at_least, probe, resolver::live::collection};
 use gmsa_core::{
     admission::Webhook,
     credspec::{domain_join::DomainJoinConfig, is_dns_label, is_dns_subdomain},
     diagnostic::{Check, Diagnostic},
 };
 
-/// The Service that a webhook is called by.
+/// The Service of a webhook.
 pub(super) struct Service {
     pub named: ServiceReference,
     pub endpoints: Read<Vec<Endpoint>>,
-    /// One of its pods.
+    /// A pod of the Service.
     pub replica: Option<Read<Replica>>,
-    /// Those of its namespace.
+    /// The network policies of its namespace.
     pub policies: Read<Vec<NetworkPolicy>>,
-    /// None where its names are not valid in a path.
+    /// `None` if its names are not valid in a path.
     pub own: Option<Own>,
 }
 
-/// The Deployment that a Service belongs to: the chart gives both one name.
+/// The Deployment of a Service: the chart gives both the same name.
 pub(super) struct Own {
-    /// None where it was deleted.
+    /// `None` if it was deleted.
     pub namespace: Read<Option<Namespace>>,
     pub workload: Read<Option<WorkloadTree>>,
     pub events: Events,
 }
 
-/// The lines of a check, or what it needs and could not be read.
+/// The lines of a check, or the failed read that it depends on.
 pub(super) type Judged<'p> = Result<Vec<Check>, &'p Unread>;
 
-/// A dry run that was made: its answer, or nothing where the namespace is not a valid name.
+/// The answer to a dry run; `None` if the namespace is not a valid name.
 pub(super) type DryRunMade = Option<Read<DryRunAnswer>>;
 
 pub(super) struct Parts {
@@ -75,18 +74,18 @@ pub(super) struct Parts {
     pub version: Read<Info>,
     pub crd: Read<Option<CustomResourceDefinition>>,
     pub webhooks: Read<Vec<Configured>>,
-    /// Who installed the webhook. A user who may read neither configurations nor Deployments gets the remedy for a cluster without one.
+    /// The installer of the webhook; `None` also without the right to read configurations and Deployments.
     pub installer: Option<Installer>,
     pub namespaces: Read<Vec<Namespace>>,
-    /// Those of the webhooks that are configured.
+    /// The dry runs of the configured webhooks.
     pub dry_runs: Vec<(Webhook, DryRunMade)>,
-    /// The release, and the answer to a configuration that only its static policies refuse.
+    /// The release, and the answer to a test configuration that only its static policies refuse.
     pub protection: Option<(String, Read<Value>)>,
     pub services: Vec<Service>,
-    /// None where there is no custom resource.
+    /// Empty without the custom resource.
     pub specs: Read<Vec<Value>>,
     pub pods: Read<Vec<Box<RawValue>>>,
-    /// The only namespace whose pods and workloads were read, and why others were not.
+    /// The only namespace whose pods and workloads were read, and why.
     pub narrowed: Option<(String, Unread)>,
     pub workloads: Workloads,
     pub windows: Read<Vec<Node>>,
@@ -94,12 +93,12 @@ pub(super) struct Parts {
     pub nodes: Nodes,
     pub events: Events,
     pub dns: Read<Objects>,
-    /// What the directory says of the credential specs.
+    /// The findings of the directories on the credential specs.
     pub directory: Option<Read<Vec<Diagnostic>>>,
 }
 
 impl Parts {
-    /// `asked` is the namespace that was asked for: where pods of the cluster may not be listed, those of it are.
+    /// `asked` is the namespace to fall back to without the right to list pods of the whole cluster.
     pub(super) async fn read(snapshot: &Snapshot, sources: Vec<Source>, asked: Option<&str>) -> Self {
         let all = OptionFuture::from(asked.map(async |_| snapshot.list::<Box<RawValue>>(&pods_of(None)).await));
         let unread = all.await.and_then(Result::err).filter(Unread::is_forbidden);
@@ -131,7 +130,7 @@ impl Parts {
         );
         let (webhooks, (dry_runs, protection, services, installer)) = installation;
         let mut nodes = Nodes::of(windows.as_ref().ok().cloned());
-        // Without the right to list nodes, reading one rarely works.
+        // Without the right to list nodes, reading a single node rarely works.
         let (dns, ()) = tokio::join!(dns(snapshot, &specs), async {
             if nodes.windows.is_some() {
                 let own = services.iter().filter_map(|service| service.own.as_ref()?.workload.as_ref().ok()?.as_ref());
@@ -166,15 +165,15 @@ impl Parts {
 
     /// Whether the API server is at least minor version `minor` of Kubernetes 1, as far as is known.
     pub(super) fn has_kubernetes(&self, minor: u32) -> bool {
-        self.version.as_ref().map_or(true, |info| kubernetes_version::is_at_least(&info.git_version, minor))
+        self.version.as_ref().map_or(true, |info| is_at_least(&info.git_version, minor))
     }
 
-    /// Whether the webhook is not there on purpose, or is gone: what depends on its pods cannot say why.
+    /// Whether the webhook is scaled to 0 or deleted: checks of its pods cannot find that cause.
     pub(super) fn is_webhook_away(&self) -> bool {
         self.services.iter().filter_map(|service| service.own.as_ref()).any(Own::is_away)
     }
 
-    /// The webhooks of pods that AKS does not manage; or all, where it manages all of them.
+    /// The pod webhooks that AKS does not manage, or all if AKS manages all of them.
     pub(super) fn of_pods(&self) -> Result<Vec<&Configured>, &Unread> {
         self.webhooks.as_deref().map(reviewing)
     }
@@ -184,12 +183,12 @@ fn is_ours(found: &Configured) -> bool {
     found.installer != Installer::Aks
 }
 
-/// Whether a namespace is being deleted: no pod is created in it.
+/// Whether a namespace is being deleted, so no pod can be created in it.
 pub(super) fn is_ending(namespace: &Namespace) -> bool {
     namespace.metadata.deletion_timestamp.is_some()
 }
 
-/// Has the API server call the webhooks that are configured; both where that is not known.
+/// Makes the API server call the configured webhooks, or both if the configurations cannot be read.
 async fn dry_runs(snapshot: &Snapshot, webhooks: &Read<Vec<Configured>>) -> Vec<(Webhook, DryRunMade)> {
     let known = || webhooks.iter().flatten();
     let is_configured =
@@ -203,8 +202,8 @@ async fn dry_runs(snapshot: &Snapshot, webhooks: &Read<Vec<Configured>>) -> Vec<
     join_all(made.map(async |(webhook, _, pod)| (webhook, snapshot.dry_run(webhook, &pod).await))).await
 }
 
-/// Tries a configuration of the release with this name, which its static policies refuse to everybody. The name belongs to no configuration, so
-/// that a dry run that is stored by mistake calls no webhook.
+/// Tries a test configuration with a name of the release, which its static policies refuse to everybody. The configuration has no
+/// webhooks, so it would be harmless if it were stored by mistake.
 async fn protection(snapshot: &Snapshot, webhooks: &[&Configured]) -> Option<(String, Read<Value>)> {
     const PATH: &str = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations?dryRun=All";
     let release = webhooks.iter().find(|found| !found.mutating)?.configuration();
@@ -216,7 +215,7 @@ async fn protection(snapshot: &Snapshot, webhooks: &[&Configured]) -> Option<(St
     Some((release.to_owned(), snapshot.ask(PATH, &probe).await))
 }
 
-/// Reads each Service that a webhook is called by.
+/// Reads the Service of each webhook.
 async fn services(snapshot: &Snapshot, webhooks: &[&Configured]) -> Vec<Service> {
     let mut seen = BTreeSet::new();
     let named = webhooks.iter().filter_map(|found| found.webhook.client_config.service.as_ref());
@@ -228,7 +227,7 @@ impl Service {
     async fn read(snapshot: &Snapshot, named: &ServiceReference) -> Self {
         let ServiceReference { namespace, name, .. } = named;
         let policies = format!("/apis/networking.k8s.io/v1/namespaces/{namespace}/networkpolicies");
-        // They become parts of paths.
+        // Checked because they become parts of paths.
         let are_names = is_dns_label(namespace) && is_dns_subdomain(name);
         let own = OptionFuture::from(are_names.then(|| Own::read(snapshot, namespace, name)));
         let (endpoints, policies, own) = tokio::join!(endpoints(snapshot, named), snapshot.list(&policies), own);
@@ -260,7 +259,7 @@ impl Own {
         let path = format!("/api/v1/namespaces/{namespace}");
         let (of, workload) =
             tokio::join!(snapshot.find(&path), WorkloadTree::find(snapshot, namespace, Kind::Deployment, name));
-        // Where all is well, no event says why not.
+        // Events are needed only if something fails.
         let events = match &workload {
             Ok(Some(_)) => Events::read(snapshot, Some(namespace)).await,
             _ => Events::default(),
@@ -269,7 +268,7 @@ impl Own {
     }
 }
 
-/// The credential specs, and what the directory says of them where one is named.
+/// The credential specs, and with `--directory` the directory's findings on them.
 async fn with_directory(
     snapshot: &Snapshot,
     sources: Vec<Source>,
@@ -286,10 +285,10 @@ async fn with_directory(
     (specs, directory)
 }
 
-/// The DNS of the cluster, where there is a domain to look for in it.
+/// The DNS of the cluster, if a credential spec names a domain.
 async fn dns(snapshot: &Snapshot, specs: &Read<Vec<Value>>) -> Read<Objects> {
     let specs = specs.as_deref().unwrap_or_default();
-    // A bundle has no contents, and so no domains.
+    // A bundle has no contents, so no domains.
     if specs.iter().any(|spec| spec.pointer(&format!("/credspec/{OMITTED}")).is_some()) {
         return Err(Unread::left_out("get", "the contents of the credential specs"));
     }

@@ -1,6 +1,6 @@
-//! `doctor --pre`: whether the cluster is ready for an installation, and what is there already.
+//! `doctor --pre`: whether the cluster is ready for an installation, and which GMSA objects exist already.
 //!
-//! Invariants: nothing is created but access reviews, and no webhook is called.
+//! Invariants: only access reviews are created, and no webhook is called.
 
 use anyhow::ensure;
 use k8s_openapi::{
@@ -22,7 +22,7 @@ const NAMESPACE_CHECK: &str = "namespace";
 /// The label of a namespace that names its Pod Security level. <https://kubernetes.io/docs/concepts/security/pod-security-admission/>
 const LEVEL: &str = "pod-security.kubernetes.io/enforce";
 
-/// The checks; `namespace` is the one to install into.
+/// The checks; `namespace` is the target of the installation.
 pub(super) async fn checks(snapshot: &Snapshot, namespace: &str) -> anyhow::Result<Vec<Check>> {
     ensure!(!namespace.contains('.') && is_dns_subdomain(namespace), "{namespace:?} is not the name of a namespace");
     let path = format!("/api/v1/namespaces/{namespace}");
@@ -49,7 +49,7 @@ pub(super) async fn checks(snapshot: &Snapshot, namespace: &str) -> anyhow::Resu
     Ok(lines.flatten().collect())
 }
 
-/// Checks the namespace: the webhook runs under every Pod Security level, so it must only be there to stay.
+/// Checks the namespace: the webhook runs under every Pod Security level, so the namespace only must exist and stay.
 fn namespace(name: &str, namespace: Option<Namespace>) -> Check {
     let Some(namespace) = namespace else {
         return Check::pass(NAMESPACE_CHECK, format!("{name} does not exist yet: --create-namespace creates it"));

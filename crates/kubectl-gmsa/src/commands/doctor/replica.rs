@@ -1,6 +1,6 @@
 //! One pod of the webhook: the certificate that it serves, the permissions of its service account, and the Secrets that it needs.
 //!
-//! Invariants: nothing of a Secret is read but its metadata.
+//! Invariants: only the metadata of a Secret is read.
 
 use std::collections::BTreeSet;
 
@@ -40,7 +40,7 @@ pub(super) struct Replica {
     metrics: Option<Read<String>>,
     /// Whether its service account has the permissions that it needs.
     permissions: Vec<(ResourceAttributes, Read<bool>)>,
-    /// Whether the Secrets are there that it needs.
+    /// Whether its Secrets exist.
     secrets: Vec<(String, Read<Option<SecretFacts>>)>,
 }
 
@@ -68,11 +68,11 @@ impl Replica {
         let mut checks = Vec::new();
         match metrics {
             Some(Ok(metrics)) => {
-                // Whether the certificate is trusted, the dry run shows.
+                // The dry run shows whether the certificate is trusted.
                 checks.extend(certificate::served(name, metrics, now));
                 checks.extend(certificate::refused(namespace, name, metrics));
             }
-            // Many API servers reach only the webhook's port of a pod: that is not a missing right.
+            // Many API servers can reach only the webhook's port of a pod, which is not a missing right.
             Some(Err(unread)) if unread.is_forbidden() => checks.push(unread.check(certificate::CERTIFICATE)),
             Some(Err(_)) | None => {}
         }
@@ -112,7 +112,7 @@ fn account_name(pod: &Pod) -> &str {
     pod.spec.as_ref().and_then(|spec| spec.service_account_name.as_deref()).unwrap_or("default")
 }
 
-/// The arguments of a pod of the webhook. Those of the Go webhook have no meaning here.
+/// The arguments of a pod of the webhook. Arguments of the Go webhook are ignored.
 struct Arguments<'p>(Vec<&'p str>);
 
 impl<'p> Arguments<'p> {
@@ -121,7 +121,7 @@ impl<'p> Arguments<'p> {
         Self(containers.flat_map(|container| container.args.iter().flatten()).map(String::as_str).collect())
     }
 
-    /// The values of an option, as the chart writes it, with the `/` in them as the border.
+    /// The values of an option in the chart's form, split at `/`.
     fn values(&self, option: &str) -> impl Iterator<Item = (&'p str, &'p str)> {
         let values = self.0.iter().filter_map(move |argument| argument.strip_prefix(option)?.strip_prefix('='));
         values.filter_map(|value| value.split_once('/'))
@@ -133,13 +133,13 @@ impl<'p> Arguments<'p> {
         lists.flat_map(|list| list.split(',')).collect()
     }
 
-    /// The permissions that the webhook needs for its arguments, as the chart grants them.
+    /// The permissions that the chart grants for these arguments.
     fn permissions(&self) -> Vec<ResourceAttributes> {
         let mut needed = vec![
             permission("get", GROUP, PLURAL),
             permission("create", "authorization.k8s.io", "localsubjectaccessreviews"),
         ];
-        // The Go webhook, which has no such command, keeps no cache.
+        // The Go webhook has no such command, and no cache.
         if self.0.contains(&"serve") {
             needed.extend(["list", "watch"].map(|verb| permission(verb, GROUP, PLURAL)));
         }
@@ -167,7 +167,7 @@ impl<'p> Arguments<'p> {
         self.values("--self-managed-secret")
     }
 
-    /// The Secrets without which a pod like this one does not start or has no certificate: their namespaces and names.
+    /// The Secrets that the pod needs to start or to have a certificate, as namespace and name.
     fn secrets(&self, namespace: &'p str, pod: &'p Pod) -> BTreeSet<(&'p str, &'p str)> {
         let volumes = pod.spec.iter().flat_map(|spec| spec.volumes.iter().flatten());
         let mounted = volumes.filter_map(|volume| {
@@ -178,7 +178,7 @@ impl<'p> Arguments<'p> {
     }
 }
 
-/// The renewal of the certificate cannot change it.
+/// The finding on an immutable Secret, which certificate renewal cannot change.
 fn immutable(secret: &str, restore: Option<&str>) -> Check {
     let text = format!("{secret} is immutable: the webhook cannot renew its certificate");
     let found = Diagnostic::new(&rules::SECRET_MISSING, text);

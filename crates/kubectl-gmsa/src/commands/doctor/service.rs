@@ -32,7 +32,7 @@ pub(super) const NETWORK: &str = "network";
 /// The port of the webhook, as the chart names it.
 const PORT: &str = "https";
 
-/// The checks of each Service that a webhook is called by.
+/// The checks of each Service of a webhook.
 pub(super) fn checks(parts: &Parts) -> Judged<'_> {
     let clients = parts.of_pods()?.into_iter().map(|found| &found.webhook.client_config);
     let outside = clients.filter(|client| client.service.is_none());
@@ -52,7 +52,7 @@ fn of_service(Service { named, endpoints, replica, .. }: &Service, parts: &Parts
     let count = format!("{namespace}/{name} has {} of {} endpoints ready", ready.len(), endpoints.len());
     let mut checks = vec![match ready.len() {
         0 => {
-            // The API server does not check what a configuration names.
+            // The API server does not validate the namespace in a configuration.
             let fix = is_dns_label(namespace).then(|| format!("`kubectl describe pods -n {namespace}`."));
             Check::found(SERVICE, Diagnostic { fix, ..Diagnostic::new(&rules::ENDPOINTS, count) })
         }
@@ -73,7 +73,7 @@ pub(super) fn network(parts: &Parts) -> Judged<'_> {
     Ok(parts.services.iter().filter_map(of).collect())
 }
 
-/// Nothing where no pod is behind the Service.
+/// `None` without a pod behind the Service.
 fn network_of(Service { named, endpoints, replica, policies, .. }: &Service) -> Result<Option<Check>, &Unread> {
     endpoints.as_ref()?;
     let Some(replica) = replica else { return Ok(None) };
@@ -81,7 +81,7 @@ fn network_of(Service { named, endpoints, replica, policies, .. }: &Service) -> 
     Ok(Some(judged.unwrap_or_else(|error| not_checked(NETWORK, &error.into()))))
 }
 
-/// What these policies of the namespace of a pod say of connections to its port.
+/// The line about connections to the port of a pod, by the policies of its namespace.
 fn judge(namespace: &str, pod: &Pod, policies: &[NetworkPolicy]) -> Result<Check, ParseExpressionError> {
     let open = |why: &str| {
         Ok(Check::breach(NETWORK, &rules::NETWORK_OPEN, format!("every pod can connect to the webhook: {why}")))
@@ -107,7 +107,7 @@ fn judge(namespace: &str, pod: &Pod, policies: &[NetworkPolicy]) -> Result<Check
     Ok(Check::pass(NETWORK, format!("NetworkPolicy {} says who can connect to the webhook", first_five(&names))))
 }
 
-/// Without types, a policy is about incoming connections.
+/// A policy without types is about incoming connections.
 fn is_of_ingress(policy: &NetworkPolicy) -> bool {
     let types = policy.spec.as_ref().and_then(|spec| spec.policy_types.as_ref());
     types.is_none_or(|types| types.is_empty() || types.iter().any(|one| one == "Ingress"))
@@ -121,7 +121,7 @@ fn is_for_everybody(rule: &NetworkPolicyIngressRule) -> bool {
     rule.from.as_ref().is_none_or(|from| from.is_empty() || from.iter().any(is_all))
 }
 
-/// Whether a rule is about the port of the webhook. A rule without ports is about all.
+/// Whether a rule covers the port of the webhook. A rule without ports covers all ports.
 fn is_of_port(rule: &NetworkPolicyIngressRule, port: Option<&ContainerPort>) -> bool {
     let is_it = |of_rule: &NetworkPolicyPort| match (&of_rule.port, port) {
         (Some(IntOrString::String(name)), _) => name == PORT,

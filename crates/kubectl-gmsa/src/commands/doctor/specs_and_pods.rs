@@ -28,7 +28,7 @@ const HOST_NAMES: &str = "host names";
 
 pub(super) fn check_specs(parts: &Parts) -> Judged<'_> {
     let (objects, mut checks) = (parts.specs.as_ref()?, Vec::new());
-    // Without the custom resource, which another check reports, there are no credential specs.
+    // No credential specs without the custom resource, which another check reports.
     if matches!(parts.crd, Ok(None)) {
         return Ok(checks);
     }
@@ -45,7 +45,7 @@ pub(super) fn check_specs(parts: &Parts) -> Judged<'_> {
     Ok(checks)
 }
 
-/// What the linter finds; or found, where a bundle has left out the contents.
+/// The linter's findings. A bundle without contents has recorded them.
 fn findings(object: &Value) -> Vec<Diagnostic> {
     let Some(found) = object.get("findings").and_then(Value::as_array) else {
         return lint::object(object).into_iter().collect();
@@ -128,14 +128,14 @@ pub(super) fn check_pods(parts: &Parts) -> Judged<'_> {
     Ok(checks)
 }
 
-/// The pods by credential spec and by the significant part of their host names. Windows takes pods with the same two for one computer.
+/// The pods by credential spec and by the significant part of their host names. Pods with the same pair look like one computer.
 #[derive(Default)]
 struct HostNames(BTreeMap<(String, String), Vec<String>>);
 
 impl HostNames {
     fn add(&mut self, pod: &ClusterPod) {
         let (namespace, name) = pod.place();
-        // Without a host name of its own a pod has its name as one.
+        // The default host name is the name of the pod.
         let hostname = distinct(pod.admission.hostname().unwrap_or(name));
         let specs: BTreeSet<&str> = pod.admission.slots().filter_map(|slot| slot.name).collect();
         for spec in specs.into_iter().filter(|_| !pod.admission.is_linux()) {
@@ -143,7 +143,7 @@ impl HostNames {
         }
     }
 
-    /// Nothing where each host name is its own.
+    /// `None` if all host names are distinct.
     fn check(self) -> Option<Check> {
         let alike: BTreeSet<String> = self.0.into_values().filter(|pods| pods.len() > 1).flatten().collect();
         if alike.is_empty() {

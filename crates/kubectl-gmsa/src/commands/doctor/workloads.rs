@@ -1,4 +1,4 @@
-//! The webhook, and then all workloads that use GMSA: each that lacks pods, or whose pods do not run, with the first cause.
+//! The webhook, and all workloads that use GMSA: each with missing or failing pods, with the first cause.
 
 use std::collections::BTreeSet;
 
@@ -21,12 +21,12 @@ use gmsa_core::{
 pub(super) const WEBHOOK: &str = "webhook";
 pub(super) const WORKLOADS: &str = "workloads";
 
-/// The most workloads that have a line of their own.
+/// The most workloads that get their own line.
 const MOST: usize = 100;
 
 /// A check for each workload that has a problem, or one for all.
 pub(super) fn check(parts: &Parts) -> Judged<'_> {
-    // Without the pods, nothing is known of their number.
+    // Without pods their number is unknown.
     parts.pods.as_ref()?;
     let mut checks = Vec::new();
     let (workloads, unread) = (&parts.workloads.known, &parts.workloads.unread);
@@ -41,14 +41,14 @@ pub(super) fn check(parts: &Parts) -> Judged<'_> {
         let cause = format!("other namespaces than {namespace}, {}", unread.cause);
         checks.push(because(WORKLOADS, &cause, Remedy::new(unread.remedy())));
     }
-    // A pod that is said to run may be on a node that is gone.
+    // A pod with status Running may be on a deleted node.
     let lacks_nodes = parts.windows.as_ref().err().or(parts.nodes.unread());
     let have_pods = workloads.iter().any(|workload| workload.pods().next().is_some());
     checks.extend(lacks_nodes.filter(|_| have_pods).map(|unread| unread.check(WORKLOADS)));
     let unparsed = workloads.iter().filter_map(WorkloadTree::unparsed);
     checks.extend(unparsed.map(|cause| because(WORKLOADS, &cause, Remedy::newer())));
     let mut broken: Vec<Diagnostic> = Vec::new();
-    // What makes the pods of a Deployment and of a CronJob is another kind: without it nothing is known of them.
+    // ReplicaSets make the pods of a Deployment, and Jobs those of a CronJob: without these lists the pods are unknown.
     let is_known = |workload: &&WorkloadTree| {
         workload.kind.below().is_none_or(|below| unread.iter().all(|(kind, _)| *kind != below))
     };
@@ -56,7 +56,7 @@ pub(super) fn check(parts: &Parts) -> Judged<'_> {
         let found = created::cause(workload, &parts.nodes, &parts.events);
         broken.extend(found.map(|found| Diagnostic { object: workload.title(), ..found }));
     }
-    // The pods that run keep what they have, so this shows in none of them.
+    // Running pods keep their contents, so they do not show this.
     if let Ok(specs) = &parts.specs {
         let exists =
             |name: &str| specs.iter().any(|spec| spec.pointer("/metadata/name").and_then(Value::as_str) == Some(name));
@@ -93,7 +93,7 @@ pub(super) fn check(parts: &Parts) -> Judged<'_> {
     Ok(checks)
 }
 
-/// A check of each Deployment that a Service of a webhook belongs to.
+/// A check of the Deployment behind each Service of a webhook.
 pub(super) fn of_webhook(parts: &Parts) -> Judged<'_> {
     parts.webhooks.as_ref()?;
     let mut checks = Vec::new();
@@ -127,7 +127,7 @@ pub(super) fn of_webhook(parts: &Parts) -> Judged<'_> {
     Ok(checks)
 }
 
-/// Which pods the API server refuses while no webhook answers.
+/// The pods that the API server refuses while the webhook does not answer.
 fn refused(namespace: &str, parts: &Parts) -> String {
     let of_pods = parts.of_pods().unwrap_or_default();
     let is_conditional = |found: &Configured| found.webhook.match_conditions.iter().flatten().next().is_some();
@@ -145,7 +145,7 @@ fn scaled_to_zero(workload: &WorkloadTree, parts: &Parts) -> Check {
     Check::found(WEBHOOK, found.fixed(scale.map(|scale| format!("{scale}."))))
 }
 
-/// The namespace is deleted, or `is_ending`, and the configurations, which are in none, remain.
+/// The line for a deleted (or ending) namespace whose configurations remain, because they are cluster-scoped.
 fn gone(service: &ServiceReference, is_ending: bool, parts: &Parts) -> Check {
     let (namespace, installer) = (service.namespace.as_str(), parts.installer.as_ref());
     let state = if is_ending { "is being deleted" } else { "does not exist" };

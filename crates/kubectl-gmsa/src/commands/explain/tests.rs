@@ -9,7 +9,7 @@ use super::*;
 use crate::shared::rules;
 
 /// The files, in the order of the page.
-const FILES: [&str; 19] = [
+const FILES: [&str; 20] = [
     "api",
     "own",
     "pods",
@@ -27,6 +27,7 @@ const FILES: [&str; 19] = [
     "statuses",
     "codes",
     "pastes",
+    "field",
     "good",
     "noise",
 ];

@@ -1,6 +1,6 @@
-//! The workload that is restarted to replace a pod.
+//! The workload to restart in order to replace a pod.
 //!
-//! Invariant: it owns the pod by the rules of [`owners`](crate::shared::owners), and its own template uses GMSA.
+//! Invariant: [`owners`](crate::shared::owners) has verified that it owns the pod, and its template uses GMSA.
 
 use kube::api::ObjectMeta;
 
@@ -11,26 +11,26 @@ use crate::shared::{
     workloads::Kind,
 };
 
-/// The annotation of a pod template, and so of its pods, by which `kubectl rollout restart` makes a new revision.
+/// The annotation that `kubectl rollout restart` sets in the pod template to make a new revision; pods inherit it.
 const RESTARTED_AT: &str = "kubectl.kubernetes.io/restartedAt";
 
-/// What controls pods: a workload, or nothing but the pod itself.
+/// The owner of pods: a workload, or the pod itself if it has no owner.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct PodOwner {
     pub namespace: String,
     pub kind: String,
     pub name: String,
-    /// `None` where a restart is not possible.
+    /// `None` if a restart is not possible.
     pub restartable: Option<Kind>,
     /// Whether it replaces a pod only after the pod is deleted.
     pub on_delete: bool,
 }
 
-/// The owner of a pod, a Deployment rather than its `ReplicaSet`, and whether the pod is of a template from before its last restart, so that it is
-/// being replaced.
+/// The owner of a pod (the Deployment, not its `ReplicaSet`), and whether the pod is older than the last restart, so it is being
+/// replaced.
 ///
 /// # Errors
-/// Where the owner that the pod names is not its owner, or cannot be read.
+/// If the owner could not be verified.
 pub(super) async fn owner_of(snapshot: &Snapshot, pod: &ClusterPod) -> Result<(PodOwner, bool), NotOwned> {
     let owners = NamedOwner::all_of(snapshot, pod).await?;
     let other = owners.iter().find(|owner| owner.read.as_ref().is_some_and(|read| !read.uses_gmsa()));
@@ -55,7 +55,7 @@ fn restarted_at(metadata: &ObjectMeta) -> Option<&str> {
     metadata.annotations.as_ref()?.get(RESTARTED_AT).map(String::as_str)
 }
 
-/// The workload, as `kubectl` takes it.
+/// The workload in the form that `kubectl` accepts.
 pub(super) fn target(workload: &PodOwner) -> String {
     format!("{}/{}", workload.kind.to_ascii_lowercase(), workload.name)
 }

@@ -1,8 +1,8 @@
 //! The logs of a node, which a hostProcess pod reads.
 //!
 //! Invariants: the pod is never in the namespace of the service account, whose users could run commands in it as SYSTEM of the node;
-//! nothing is written over; a file is for its owner alone, because a log can hold what a plugin fetched; of each log a bounded part is
-//! read; the name of a node becomes part of a path only where it is a DNS name.
+//! no file is overwritten; only the owner can read a file, because a log can contain secrets of a plugin; the size of a log is bounded;
+//! a node name becomes part of a path only if it is a DNS name.
 
 use std::{fs, path::Path, time::Duration};
 
@@ -21,12 +21,12 @@ use gmsa_core::{
 
 pub(super) const LOGS: &str = "logs";
 
-/// How long one log may take, and the most of it in bytes.
+/// The time limit for one log.
 const LIMIT: Duration = Duration::from_secs(120);
 const MAX_LOG: u64 = 16 << 20;
 
-/// The files, and the commands that print them. Of event logs the newest entries come first; of files the end is read. Where the kubelet
-/// writes to depends on what installed it: AKS, kubeadm (sig-windows-tools) and RKE2 to these files, EKS to an event log.
+/// The files, and the commands that print them: event logs with the newest entries first, files from the end. The kubelet of AKS,
+/// kubeadm (sig-windows-tools) and RKE2 writes to these files, that of EKS to an event log.
 const COMMANDS: [(&str, &[&str]); 6] = [
     ("ccg.txt", &["wevtutil", "qe", "Microsoft-Windows-Containers-CCG/Admin", "/f:text", "/rd:true", "/c:1000"]),
     (
@@ -44,7 +44,7 @@ const COMMANDS: [(&str, &[&str]); 6] = [
              Where-Object { Test-Path $_ } | ForEach-Object { Get-Content -Tail 20000 $_ }",
         ],
     ),
-    // The plugin of Azure Key Vault, and the script that installs it on a node of AKS.
+    // The Azure Key Vault plugin, and the script that installs it on AKS nodes.
     ("aks-plugin.txt", &["wevtutil", "qe", "Microsoft-AKSGMSAPlugin/Admin", "/f:text", "/rd:true", "/c:1000"]),
     (
         "aks-cse.txt",
@@ -59,10 +59,10 @@ const COMMANDS: [(&str, &[&str]); 6] = [
     ("eks.txt", &["wevtutil", "qe", "EKS", "/f:text", "/rd:true", "/c:1000"]),
 ];
 
-/// The exit code of `wevtutil` where the node has no such log: `ERROR_EVT_CHANNEL_NOT_FOUND`.
+/// The exit code of `wevtutil` for a missing log: `ERROR_EVT_CHANNEL_NOT_FOUND`.
 const NO_SUCH_LOG: i64 = 15007;
 
-/// The folder must be there before anything is done in the cluster.
+/// Creates the folder, before any change in the cluster.
 pub(super) fn prepare(folder: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))
 }
@@ -94,7 +94,7 @@ pub(super) fn question(namespace: &str) -> String {
     )
 }
 
-/// Writes the logs of a node, and says which.
+/// Writes the logs of a node, and names the files.
 pub(super) async fn write(
     probe: &Probe<'_>,
     place: &ProbeNode,
@@ -148,7 +148,7 @@ async fn read(probe: &Probe<'_>, pod: &PodName, folder: &Path) -> anyhow::Result
     Ok(Check::pass(LOGS, format!("{}: {files}", folder.display())))
 }
 
-/// A log that could not be read, or not written here.
+/// The line for a log that could not be read or written.
 pub(super) fn unread(text: String, fix: &str) -> Check {
     Check::found(LOGS, Diagnostic::new(&rules::NOT_CHECKED, text).with_fix(fix))
 }

@@ -1,4 +1,4 @@
-//! The nodes that are probed, and with which image.
+//! The nodes to probe, and the image for each.
 
 use anyhow::{Context as _, ensure};
 use k8s_openapi::api::{
@@ -17,12 +17,12 @@ use gmsa_core::diagnostic::{Diagnostic, Severity};
 
 pub(super) const NODE: &str = "node";
 
-/// Where Microsoft publishes Windows Server Core, which has the commands that `verify` runs.
+/// The repository of Windows Server Core, which contains the commands of `verify`.
 const SERVER_CORE: &str = "mcr.microsoft.com/windows/servercore";
 
-/// Where a pod is to run.
+/// The place for a pod.
 pub(super) struct ProbeNode {
-    /// `None` where the scheduler chooses.
+    /// `None` if the scheduler chooses.
     pub node: Option<String>,
     pub taints: Vec<Taint>,
     pub image: String,
@@ -36,7 +36,7 @@ impl ProbeNode {
     }
 }
 
-/// The nodes that were asked for.
+/// The requested nodes.
 pub(super) async fn chosen(cluster: &Cluster, options: &Options) -> anyhow::Result<Vec<ProbeNode>> {
     if let Some(class) = &options.runtime_class {
         return Ok(vec![of_class(cluster, class, options).await?]);
@@ -99,7 +99,7 @@ async fn of_class(cluster: &Cluster, class: &str, options: &Options) -> anyhow::
     Ok(ProbeNode { node: None, taints: Vec::new(), image, fault: None })
 }
 
-/// The image that was asked for, or Server Core for this build.
+/// The requested image, or Server Core for this build.
 fn image(options: &Options, build: Option<Build>) -> Option<String> {
     let of_build = || Some(format!("{SERVER_CORE}:{}", build?.server_core()?));
     options.image.clone().or_else(of_build)

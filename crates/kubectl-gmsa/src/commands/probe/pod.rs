@@ -1,4 +1,4 @@
-//! The pod on a node: its manifest, its creation, and what runs in it.
+//! The pod on a node: its manifest, its creation, and the commands in it.
 
 use std::time::Duration;
 
@@ -19,15 +19,15 @@ use gmsa_core::{
 
 const IDENTITY: &str = "identity";
 
-/// What to do where a pod that reads logs is refused.
+/// The remedy if a pod that reads logs is refused.
 const FIX_REFUSED: &str = "Choose a namespace for administrators alone that allows the Pod Security level `privileged`, with --logs-namespace.";
 
-/// How long each command in it may take.
+/// The time limit for each command in it.
 const COMMAND: Duration = Duration::from_secs(15);
-/// How much longer than `--timeout` a pod lives if it is not deleted: enough for all commands.
+/// The life of an undeleted pod beyond `--timeout`: enough for all commands.
 const MARGIN: Duration = Duration::from_secs(300);
 
-/// Whether an answer says that no pod was created, and why: a webhook can refuse with any code.
+/// Whether an answer means that no pod was created. A webhook can refuse with any code.
 fn is_refusal(code: u16, message: &str) -> bool {
     matches!(code, 400 | 403 | 404 | 422) || rules::is_refusal(message)
 }
@@ -57,14 +57,14 @@ impl Probe<'_> {
             Ok(Err(found)) => Ok(Self::without_pod(found, name)),
             Err(error) => Err(error),
         };
-        // What cannot be deleted now is tried again at the end, which says so.
+        // A failed deletion is repeated, and reported, at the end.
         let _ = self.delete(name).await;
         check
     }
 
     /// Creates a pod, which may be refused.
     async fn create(&self, name: &PodName, manifest: &Value) -> anyhow::Result<Result<ClusterPod, Diagnostic>> {
-        // It may be created although no answer comes.
+        // It may exist even without an answer.
         self.pods.borrow_mut().insert(name.clone(), false);
         let created = match self.cluster.create::<Box<RawValue>>(&name.collection(), &name.name, manifest).await {
             Ok(json) => json,
@@ -85,7 +85,7 @@ impl Probe<'_> {
         Ok(Ok(ClusterPod::read(&created)?))
     }
 
-    /// What the message of a refusal in this namespace means.
+    /// The finding for a refusal in this namespace.
     fn refused(&self, namespace: &str, message: &str) -> Diagnostic {
         let (rule, said) = (rules::refusal(message), rules::said(message));
         if namespace != self.namespace {
@@ -100,7 +100,7 @@ impl Probe<'_> {
         rules::found(rule, said, &names)
     }
 
-    /// A remedy that names the pod, which is deleted, leads to its events instead.
+    /// Replaces a remedy that names the deleted pod by one that shows its events.
     fn without_pod(mut check: Check, PodName { namespace, name }: &PodName) -> Check {
         if let Err(Diagnostic { fix: Some(fix), .. }) = &mut check.result {
             let describe = format!("`kubectl describe pod {name} --namespace {namespace}`");
@@ -133,12 +133,12 @@ impl Probe<'_> {
         Executor { client, namespace, pod: name, container: CONTAINER.to_owned(), limit, max_output }
     }
 
-    /// What holds for every pod on a node: that it is there, and that it ends.
+    /// The manifest that all pods on a node share: its node and its end.
     pub(super) fn on(&self, name: &PodName, place: &ProbeNode) -> Value {
         let tolerations: Vec<Value> = place
             .taints
             .iter()
-            // Taints of the control plane mean that nothing can run there.
+            // Taints by Kubernetes itself mean that no pod can run there.
             .filter(|taint| !taint.key.starts_with("node.kubernetes.io/"))
             .map(|taint| json!({"key": taint.key, "effect": taint.effect, "operator": "Exists"}))
             .collect();
@@ -158,7 +158,7 @@ impl Probe<'_> {
                 "containers": [{
                     "name": CONTAINER,
                     "image": place.image,
-                    // It waits without a console, which `timeout` needs.
+                    // `ping` waits without a console, which `timeout` would need.
                     "command": ["cmd", "/c", "ping -t 127.0.0.1 >nul"],
                     "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"cpu": "1", "memory": "512Mi"}},
                 }],

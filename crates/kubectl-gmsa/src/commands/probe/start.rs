@@ -1,4 +1,4 @@
-//! Waits until the container of a pod runs, or it is known why it does not.
+//! Waits until the container of a pod runs or the cause of its failure is known.
 
 use std::time::Duration;
 
@@ -21,12 +21,12 @@ use crate::shared::{
 use gmsa_core::diagnostic::{Check, Rule};
 
 const INTERVAL: Duration = Duration::from_secs(1);
-/// How many times in a row the same cause is seen before it counts: a kubelet, a scheduler and a registry try again.
+/// The number of consecutive observations before a cause counts, because kubelet, scheduler and registry retry.
 const SEEN: u32 = 3;
-/// What a kubelet tries again, and what often passes on a node that has just started.
+/// Causes that a kubelet retries, and that often pass on a new node.
 const RETRIED: [&Rule; 3] = [&rules::POD_NETWORK, &rules::COMPUTE_SERVICE, &rules::TIMED_OUT];
 
-/// The pod once its container runs, or the first cause why not. `pod` is the pod as it was created.
+/// The pod once its container runs, or the first cause. `pod` is the pod as created.
 pub(super) async fn until_running(
     probe: &Probe<'_>,
     name: &PodName,
@@ -67,9 +67,9 @@ fn runs(pod: &ClusterPod) -> bool {
     statuses.into_iter().any(|status| status.name == CONTAINER && is_running(status))
 }
 
-/// Why it does not run now, and whether the cause may pass by itself.
+/// The current cause, and whether it may pass by itself.
 async fn cause(probe: &Probe<'_>, namespace: &str, pod: &ClusterPod) -> Option<(Check, bool)> {
-    // Without the right to read them, the status of the pod says what it can.
+    // Without the right to read these, only the status of the pod is used.
     let now = Snapshot::of(probe.cluster.clone());
     let (events, windows) = tokio::join!(Events::read(&now, Some(namespace)), now.list(Nodes::WINDOWS));
     let unread = [("events", events.unread.clone()), ("Windows nodes", windows.as_ref().err().cloned())];
@@ -80,7 +80,7 @@ async fn cause(probe: &Probe<'_>, namespace: &str, pod: &ClusterPod) -> Option<(
     let check = steps(pod, target, &nodes, &events).into_iter().find(is_cause)?;
     let seen = Seen { pod, target, events: &events };
     let waits = check.result.as_ref().is_err_and(|found| match found.rule {
-        // A scheduler that chooses among the nodes of a runtime class may wait for a new one.
+        // For a runtime class, the scheduler may wait for a new node.
         rule if *rule == rules::NOT_SCHEDULED => probe.options.runtime_class.is_some() || is_untried(pod, &events),
         rule if RETRIED.contains(&rule) => true,
         _ => pod.node_name().is_some() && seen.waits(),

@@ -1,5 +1,5 @@
-//! `who-can --workloads`: the workloads whose pod template names a credential spec, and the pods that none of them controls: what has to be
-//! changed before the credential spec is retired.
+//! `who-can --workloads`: the workloads whose pod template names a credential spec, and uncontrolled pods that name it. These must
+//! change before the credential spec is deleted.
 
 use std::collections::BTreeSet;
 
@@ -22,11 +22,11 @@ pub(super) struct NamingWorkload {
     namespace: String,
     kind: &'static str,
     name: String,
-    /// How many of its pods have not ended, where these and what makes them were read.
+    /// The number of its pods that have not ended; `None` if pods or their owners could not be read.
     pods: Option<usize>,
 }
 
-/// What names a credential spec, and what could not be read.
+/// The workloads that name a credential spec, and failed reads.
 #[derive(Serialize)]
 pub(super) struct Users {
     pub workloads: BTreeSet<NamingWorkload>,

@@ -1,5 +1,5 @@
-//! What the webhooks decide about a pod, made by their own code, and where its facts come from: a cluster, what a bundle has of it, or manifests.
-//! Each fact is looked up once in a run.
+//! The webhooks' decision about a pod, made by their own code, from the facts of a cluster, a bundle or manifests. Each fact is looked
+//! up once in a run.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -28,24 +28,26 @@ use gmsa_core::{
 };
 
 pub struct Admission {
-    /// The pod as the mutating webhook leaves it.
+    /// The pod after the mutating webhook.
     pub stored: Value,
     /// Every denial, at most one for each slot.
     pub denials: Vec<SlotDenial>,
+    /// The other denials of these slots: of a credential spec that could not be read, or may not be used either.
+    pub others: Vec<Denial>,
 }
 
-/// Whether a look-up failed: the webhook, which makes it as another user and from another place, may succeed.
+/// Whether a look-up failed here. The webhook looks up as another user from another place, so it may succeed.
 pub fn is_unchecked(denial: &Denial) -> bool {
     matches!(denial, Denial::SpecUnreadable { .. } | Denial::AuthorizationFailed { .. })
 }
 
-/// Looks facts up, and remembers them.
+/// Looks up facts and remembers them.
 pub struct FactFinder {
     resolver: Arc<dyn Resolver>,
     authorizer: Arc<dyn Authorizer>,
-    /// How long one call may take.
+    /// The time limit of a call.
     timeout: Duration,
-    /// Whether there is no cluster to ask.
+    /// Whether the facts come from a bundle.
     is_recorded: bool,
     specs: HashMap<SpecName, Resolved>,
     uses: HashMap<(ServiceAccount, SpecName), Authorization>,
@@ -56,7 +58,7 @@ impl FactFinder {
         Self { resolver, authorizer, timeout, is_recorded: false, specs: HashMap::new(), uses: HashMap::new() }
     }
 
-    /// Looks facts up where the snapshot is of: of a bundle, permissions follow from its roles and bindings.
+    /// Looks up facts in the source of the snapshot. For a bundle, permissions follow from its roles and bindings.
     pub async fn of(snapshot: &Snapshot) -> Self {
         if let Some(api) = snapshot.api() {
             return Self::new(api.clone(), api.clone(), snapshot.timeout());
@@ -77,7 +79,7 @@ impl FactFinder {
         Self { is_recorded: true, ..Self::new(specs, rbac, snapshot.timeout()) }
     }
 
-    /// The cause and the remedy where a fact that the decision needs could not be read. `None` for other denials.
+    /// The cause and the remedy if a fact for the decision could not be read. `None` for other denials.
     pub fn lacking<'d>(&self, denial: &'d Denial, namespace: &str) -> Option<(&'d str, Remedy)> {
         let (cause, remedy) = Remedy::of_denial(denial, namespace)?;
         Some((cause, if self.is_recorded { Remedy::of_bundle() } else { remedy }))
@@ -88,7 +90,7 @@ impl FactFinder {
         let settings = Settings { enforcement: Enforcement::Warn, ..Settings::default() };
         let mut review = Arc::clone(pod.review()?);
         let mut stored = pod.json.clone();
-        let mut denials: Vec<SlotDenial> = Vec::new();
+        let (mut denials, mut others): (Vec<SlotDenial>, Vec<Denial>) = (Vec::new(), Vec::new());
         for webhook in reviewed.webhooks() {
             let mut step = Decision::begin(Arc::clone(&review), webhook, settings.clone());
             let decision = loop {
@@ -106,14 +108,15 @@ impl FactFinder {
             for found in decision.denials {
                 match denials.iter_mut().find(|known| known.slot == found.slot) {
                     None => denials.push(found),
-                    // A refusal says more than what could not be checked.
+                    // A refusal takes precedence over a failed look-up.
                     Some(known)
                         if is_unchecked(&known.denial) && matches!(found.denial, Denial::NotAuthorized { .. }) =>
                     {
-                        *known = found;
+                        others.push(std::mem::replace(known, found).denial);
                     }
-                    // Why a slot was not filled in says more than that it is empty.
-                    Some(_) => {}
+                    // The cause of an empty slot takes precedence over its emptiness.
+                    Some(_) if matches!(found.denial, Denial::NameWithoutContents { .. }) => {}
+                    Some(_) => others.push(found.denial),
                 }
             }
             if let Some(patch) = decision.patch {
@@ -123,7 +126,7 @@ impl FactFinder {
                 review = review_of(&review.namespace, &stored)?;
             }
         }
-        Ok(Admission { stored, denials })
+        Ok(Admission { stored, denials, others })
     }
 
     pub async fn spec(&mut self, name: &SpecName) -> Resolved {
@@ -135,7 +138,7 @@ impl FactFinder {
         found
     }
 
-    pub async fn may_use(&mut self, account: &ServiceAccount, name: &SpecName) -> Authorization {
+    async fn may_use(&mut self, account: &ServiceAccount, name: &SpecName) -> Authorization {
         let key = (account.clone(), name.clone());
         if let Some(known) = self.uses.get(&key) {
             return known.clone();
@@ -146,7 +149,7 @@ impl FactFinder {
     }
 }
 
-/// What a bundle does not say.
+/// Answers for facts that a bundle does not have.
 struct LeftOut(Unread);
 
 impl LeftOut {

@@ -1,4 +1,4 @@
-//! A pod that is created, from a manifest or from the template of a workload, parsed once as the webhooks parse it.
+//! A new pod, from a manifest or from the template of a workload, parsed once by the webhooks' parser.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use gmsa_core::admission::{Review, pod::Pod};
 use serde_json::Value;
 use serde_path_to_error::{Deserializer, Segment, Track};
 
-/// A field of a pod has another type than Kubernetes gives it.
+/// A field of a pod has the wrong type.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("the API server would refuse the pod: {expected}")]
 pub struct WrongType {
@@ -16,7 +16,7 @@ pub struct WrongType {
     expected: String,
 }
 
-/// A pod that is created: its JSON, and its review, or why that cannot be parsed.
+/// A new pod: its JSON, and its review or the parse error.
 pub struct NewPod {
     pub json: Value,
     review: Result<Arc<Review>, WrongType>,
@@ -32,7 +32,7 @@ impl NewPod {
         self.review.as_ref().map_err(WrongType::clone)
     }
 
-    /// The pod as the webhooks read it; `None` where it cannot be parsed.
+    /// The pod as the webhooks parse it; `None` if it cannot be parsed.
     pub fn pod(&self) -> Option<&Pod> {
         self.review.as_ref().ok()?.object.as_ref()
     }
@@ -43,7 +43,7 @@ pub(super) fn review_of(namespace: &str, pod: &Value) -> Result<Arc<Review>, Wro
     let mut track = Track::new();
     Review::of_pod(namespace, Deserializer::new(pod, &mut track)).map(Arc::new).map_err(|error| {
         let text = error.to_string();
-        // serde quotes the value, which can be a password.
+        // serde's message quotes the value, which may be a password.
         let expected = text.rfind("expected ").and_then(|at| text.get(at..)).unwrap_or("expected another type");
         let expected = expected.replace("a sequence", "a list");
         let mut pointer = String::new();

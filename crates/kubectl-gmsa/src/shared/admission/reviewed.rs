@@ -1,4 +1,4 @@
-//! Which webhooks review a pod: both if manifests are checked without a cluster, otherwise the webhooks of the cluster.
+//! The webhooks that review a pod: both without a cluster, otherwise those of the cluster.
 
 use std::collections::BTreeMap;
 
@@ -15,19 +15,19 @@ pub type Labels = BTreeMap<String, String>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Coverage {
     Reviews,
-    /// Their selectors leave it out.
+    /// Their selectors exclude it.
     LeavesOut,
-    /// There are none.
+    /// There are no such webhooks.
     Missing,
 }
 
-/// What is wrong where one of the two webhooks does not review a pod.
+/// The finding that one of the two webhooks does not review a pod.
 pub struct NotReviewed {
     pub rule: &'static Rule,
     pub message: String,
-    /// What follows.
+    /// The consequence.
     pub consequence: &'static str,
-    /// What to do, where the rule does not say it.
+    /// A remedy other than the rule's.
     pub fix: Option<&'static str>,
 }
 
@@ -36,23 +36,23 @@ pub struct NotReviewed {
 pub struct Reviewed {
     mutating: Coverage,
     validating: Coverage,
-    /// Whether the namespace must not wait for the webhook, because it is called for every pod: only validation is asked, as long as it answers.
+    /// Whether only the webhook for system namespaces reviews it, which validates but never blocks.
     is_of_system: bool,
-    /// Whether the cluster was asked for them and did not answer.
+    /// Whether the webhooks of the cluster could not be read.
     pub is_unsure: bool,
 }
 
 impl Reviewed {
-    /// By both.
+    /// Both webhooks review it.
     pub const ASSUMED: Self =
         Self { mutating: Coverage::Reviews, validating: Coverage::Reviews, is_of_system: false, is_unsure: false };
 
-    /// By both, as far as is known.
+    /// Both webhooks review it, as far as is known.
     pub const UNSURE: Self = Self { is_unsure: true, ..Self::ASSUMED };
 
-    /// What the webhooks of a cluster do with a pod with these labels, in a namespace with those.
+    /// The webhooks of a cluster that review a pod, by its labels and those of its namespace.
     pub fn of(webhooks: &[Configured], namespace: &Labels, pod: &Labels) -> Self {
-        // The API server refuses a selector that cannot be read.
+        // The API server refuses invalid selectors.
         let reviews = |found: &Configured| {
             let of_pod = matches(found.webhook.object_selector.as_ref(), Some(pod));
             found.selects(Some(namespace)).unwrap_or(true) && of_pod.unwrap_or(true)
@@ -88,7 +88,7 @@ impl Reviewed {
         both.into_iter().filter_map(|(webhook, reviews)| reviews.then_some(webhook))
     }
 
-    /// What is wrong where one of the two does not review the pod.
+    /// The problem if one of the two does not review the pod.
     pub fn problem(&self) -> Option<NotReviewed> {
         let (which, consequence) = match (self.mutates(), self.validates()) {
             (true, true) => return None,

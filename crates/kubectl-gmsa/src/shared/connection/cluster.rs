@@ -1,4 +1,4 @@
-//! Calls to the cluster: objects and lists of them, each call with the time that `--request-timeout` leaves it.
+//! Calls to the cluster: objects and lists, each call with the limit of `--request-timeout`.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,22 +13,22 @@ use gmsa_cluster::apiserver::{
     list::{ListError, OBJECTS},
 };
 
-/// How long a pod may take to answer: the API server itself waits longer for one that does not answer.
+/// The time limit for the answer of a pod. The API server would wait longer.
 const POD_CALL: Duration = Duration::from_secs(2);
 
-/// A live cluster, and the namespace to use where an object names none.
+/// A live cluster and the default namespace.
 #[derive(Clone)]
 pub struct Cluster {
     pub api: Arc<ApiServer>,
     /// The API server's address and the context, for errors.
     pub address: String,
     pub namespace: String,
-    /// How long one call may take.
+    /// The time limit of a call.
     pub timeout: Duration,
 }
 
 impl Cluster {
-    /// When a call that starts now must have ended.
+    /// The deadline for a call that starts now.
     pub fn deadline(&self) -> Instant {
         Instant::now() + self.timeout
     }
@@ -47,7 +47,7 @@ impl Cluster {
         }
     }
 
-    /// Reads a collection, in pages. Its items do not say their kind.
+    /// Reads a collection, in pages. Its items have no `kind`.
     pub async fn list<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<Vec<T>> {
         let read = self.api.list(path, OBJECTS, |so_far| {
             progress::doing(&format!("reading {path}, {so_far} so far"));
@@ -60,7 +60,7 @@ impl Cluster {
         })
     }
 
-    /// Creates an object. Where no answer says whether it was created, it is looked up by its name.
+    /// Creates an object. If the outcome is unknown, looks the object up by name.
     pub async fn create<T: DeserializeOwned>(
         &self,
         collection: &str,
@@ -74,14 +74,14 @@ impl Cluster {
         self.find(&format!("{collection}/{name}")).await.ok().flatten().ok_or(error)
     }
 
-    /// Asks by creating an object that is not stored, and returns the answer.
+    /// Creates a review object, which is not stored, and returns the answer.
     pub async fn post<T: DeserializeOwned>(&self, path: &str, object: &impl Serialize) -> anyhow::Result<T> {
         let request = Request::post(path).header(CONTENT_TYPE, "application/json");
         self.call(request.body(serde_json::to_vec(object)?)?).await
     }
 
-    /// Deletes an object; false where there is none. Where no answer says whether it was deleted, it is looked up, and deleted again if it is there.
-    /// `query` is added to the path, such as `?dryRun=All`.
+    /// Deletes an object; false if it does not exist. If the outcome is unknown, looks the object up and deletes it again. `query` is added
+    /// to the path, such as `?dryRun=All`.
     pub async fn delete(&self, path: &str, query: &str) -> anyhow::Result<bool> {
         let delete = async || {
             let request = Request::delete(format!("{path}{query}")).body(Vec::new())?;
@@ -109,7 +109,7 @@ impl Cluster {
         Ok(serde_json::from_slice(&answer)?)
     }
 
-    /// Names the API server where it did not answer: the kubeconfig may hold another address than its user thinks of.
+    /// Adds the address of an API server that did not answer, because the kubeconfig may contain an unexpected one.
     fn located(&self, error: CallError) -> anyhow::Error {
         match error {
             CallError::Unreachable(_) | CallError::TimedOut(_) => {
@@ -119,7 +119,7 @@ impl Cluster {
         }
     }
 
-    /// Reads what is no JSON: a log, or what a pod serves in plain HTTP on one of its ports, through the API server.
+    /// Reads plain text through the API server: a log, or the answer of a pod over HTTP.
     pub async fn read_text(&self, path: &str) -> anyhow::Result<String> {
         let limit = if path.contains("/proxy/") { POD_CALL.min(self.timeout) } else { self.timeout };
         let answer = self.api.call(Request::get(path).body(Vec::new())?, Instant::now() + limit).await;
@@ -128,12 +128,12 @@ impl Cluster {
     }
 }
 
-/// Whether a request that failed may have been carried out.
+/// Whether a failed request may have taken effect.
 fn is_outcome_unknown(error: &anyhow::Error) -> bool {
     error.downcast_ref().is_some_and(CallError::is_outcome_unknown)
 }
 
-/// Whether a call failed because there is no such object, or no such kind of object.
+/// Whether a call failed because the object, or its kind, does not exist.
 fn is_missing(error: &anyhow::Error) -> bool {
     error.downcast_ref::<CallError>().and_then(CallError::code) == Some(404)
 }

@@ -1,7 +1,7 @@
-//! The credentials: those of the kubeconfig as `kubectl` finds and merges it, with what the command line overrides, or those of the pod
-//! that this runs in.
+//! The credentials: from the kubeconfig, found and merged as by `kubectl`, with overrides from the command line; or from the pod that
+//! this runs in.
 //!
-//! The rules are those of client-go (`tools/clientcmd`: `client_config.go`, `loader.go`, `merged_client_builder.go`).
+//! The rules follow client-go (`tools/clientcmd`: `client_config.go`, `loader.go`, `merged_client_builder.go`).
 
 use std::{
     env, io,
@@ -18,11 +18,11 @@ use kube::config::{
 use super::{Connection, reason};
 use gmsa_cluster::apiserver::proxy;
 
-/// The names in the kubeconfig of one context that is made of what was chosen.
+/// The name of the only context, cluster and user in the resulting kubeconfig.
 const CHOSEN: &str = "chosen";
 
 impl Connection {
-    /// The configuration, and the context that it is of, if any.
+    /// The configuration, and its context if any.
     pub(super) async fn config(&self) -> anyhow::Result<(kube::Config, Option<String>)> {
         let file = self.read_kubeconfig()?;
         let name = self.context.clone().or_else(|| file.current_context.clone());
@@ -74,7 +74,7 @@ impl Connection {
         Ok(merged)
     }
 
-    /// A name of the kubeconfig that the command line asks for must exist. The user of a context need not.
+    /// Names on the command line must exist in the kubeconfig. The user of a context may be missing.
     fn choose(&self, file: Kubeconfig) -> anyhow::Result<(Context, Cluster, AuthInfo)> {
         let Kubeconfig { contexts, clusters, auth_infos, current_context, .. } = file;
         let context = match self.context.as_ref().or(current_context.as_ref()) {
@@ -103,7 +103,7 @@ impl Connection {
     fn override_cluster(&self, cluster: &mut Cluster) -> anyhow::Result<Uri> {
         if let Some(server) = &self.server {
             cluster.server = Some(server.clone());
-            // It is the name of another server.
+            // It belongs to the server that is overridden.
             cluster.tls_server_name = None;
         }
         if self.insecure_skip_tls_verify == Some(true) {
@@ -126,7 +126,7 @@ impl Connection {
         Ok(url)
     }
 
-    /// A token replaces every other way to authenticate but a client certificate, as in `kubectl`.
+    /// A token replaces all other credentials except a client certificate, as in `kubectl`.
     fn override_user(&self, user: &mut AuthInfo) {
         if let Some(token) = &self.token {
             user.token = Some(token.clone().into());
@@ -142,7 +142,7 @@ impl Connection {
     }
 }
 
-/// A token with a line break, as a file ends with, is none: no header holds it.
+/// Refuses a token with a line break, such as at the end of a file, because a header cannot contain it.
 fn expect_token(user: &AuthInfo) -> anyhow::Result<()> {
     let user = serde_json::to_value(user)?;
     let token = user.get("token").and_then(serde_json::Value::as_str).unwrap_or_default();
@@ -152,7 +152,7 @@ fn expect_token(user: &AuthInfo) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A kubeconfig with one context, made of these.
+/// A kubeconfig with a single context.
 fn kubeconfig(namespace: Option<String>, cluster: Cluster, user: AuthInfo) -> Kubeconfig {
     let name = CHOSEN.to_owned();
     let context = Context { cluster: name.clone(), user: Some(name.clone()), namespace, ..Context::default() };
@@ -174,7 +174,7 @@ fn default_files() -> Vec<PathBuf> {
     env::home_dir().map(|home| home.join(".kube").join("config")).into_iter().collect()
 }
 
-/// The service account of the pod that this runs in, where there is no kubeconfig.
+/// The service account of the pod that this runs in, if there is no kubeconfig.
 fn in_cluster() -> anyhow::Result<kube::Config> {
     if env::var_os("KUBERNETES_SERVICE_HOST").is_none() {
         bail!("there is no kubeconfig: set KUBECONFIG, or give --kubeconfig or --server");

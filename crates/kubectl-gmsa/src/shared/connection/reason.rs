@@ -1,5 +1,5 @@
-//! Why a kubeconfig or its credentials cannot be used, in words of our own: those of the libraries hold debug forms of Rust, and leave out the
-//! name of the program that was to be run.
+//! Errors of a kubeconfig and its credentials, in our own words: the libraries' messages contain Rust debug output, and omit the name of
+//! a credential program.
 
 use std::io;
 
@@ -10,11 +10,11 @@ use kube::{
     config::{AuthInfo, ExecConfig, KubeconfigError, LoadDataError},
 };
 
-/// Of a file that cannot be read, or that names what cannot be used.
+/// The error of an unreadable or unusable kubeconfig.
 pub(super) fn of_kubeconfig(error: KubeconfigError) -> Error {
     match error {
         KubeconfigError::ReadConfig(error, _) => error.into(),
-        // The lines after the first show the file.
+        // The later lines quote the file.
         KubeconfigError::Parse(error) => {
             anyhow!(error.to_string().lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned())
         }
@@ -33,7 +33,7 @@ fn of_data(field: &str, error: LoadDataError) -> Error {
     }
 }
 
-/// Of credentials with which no client can be made.
+/// The error of unusable credentials.
 pub(super) fn of_client(error: ConnectError, user: &AuthInfo) -> Error {
     let ConnectError::Unusable(cause) = error else { return error.into() };
     match cause.downcast::<kube::Error>().map(|error| *error) {

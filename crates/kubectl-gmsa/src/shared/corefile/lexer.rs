@@ -8,14 +8,14 @@ pub(super) struct Word {
     pub text: String,
     /// Counted from 1.
     pub line: usize,
-    /// Whether no other word is before it on its line.
+    /// Whether it is the first word on its line.
     pub starts_line: bool,
 }
 
-/// Splits a text into words. `#` starts a comment also within a word; quotes count only at the start of one.
+/// Splits a text into words. `#` starts a comment also within a word; quotes count only at the start of a word.
 pub(super) fn words(text: &str) -> Result<Vec<Word>, CorefileError> {
     let mut words: Vec<Word> = Vec::new();
-    // The line that the last word ended on.
+    // The line on which the last word ended.
     let (mut line, mut last_line) = (1, 0);
     let mut rest = text.strip_prefix('\u{feff}').unwrap_or(text).chars().peekable();
     while let Some(first) = rest.next() {
@@ -35,7 +35,7 @@ pub(super) fn words(text: &str) -> Result<Vec<Word>, CorefileError> {
                     true
                 };
                 last_line = line;
-                // At the end of the text an open quotation of nothing is no word.
+                // An open empty quotation at the end of the text is not a word.
                 if is_whole || !word.text.is_empty() {
                     words.push(word);
                 }
@@ -48,7 +48,7 @@ pub(super) fn words(text: &str) -> Result<Vec<Word>, CorefileError> {
     Ok(words)
 }
 
-/// Reads up to the closing quotes, which a backslash escapes. Returns whether they are there.
+/// Reads up to the closing quote, which a backslash escapes. Returns whether there is one.
 fn quoted(rest: &mut impl Iterator<Item = char>, text: &mut String, line: &mut usize) -> bool {
     let mut is_escaped = false;
     for c in rest {

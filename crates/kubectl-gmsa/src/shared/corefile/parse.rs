@@ -13,17 +13,17 @@ struct Parser<'f> {
     snippets: HashMap<String, Vec<Word>>,
     imports: usize,
     bytes: usize,
-    /// The line of the last word that was read.
+    /// The line of the last word.
     line: usize,
     found: Corefile,
 }
 
 impl Corefile {
-    /// Reads a Corefile. `files` returns the texts of the files that a pattern of `import` names, in the order of their names, or `None`
-    /// where they are not known.
+    /// Parses a Corefile. `files` returns the texts of the files that match a pattern of `import`, in the order of their names, or `None`
+    /// if they are not known.
     ///
     /// # Errors
-    /// Where CoreDNS would not start with it, or a bound is exceeded.
+    /// If CoreDNS would not start with it, or a limit is exceeded.
     pub fn parse(text: &str, files: &dyn Fn(&str) -> Option<Vec<String>>) -> Result<Self, CorefileError> {
         let (words, snippets, found) = (VecDeque::new(), HashMap::new(), Self::default());
         let mut parser = Parser { words, files, snippets, imports: 0, bytes: 0, line: 1, found };
@@ -36,7 +36,7 @@ impl Corefile {
 }
 
 impl Parser<'_> {
-    /// The words of one more text.
+    /// The words of another text.
     fn lex(&mut self, text: &str) -> Result<Vec<Word>, CorefileError> {
         self.bytes += text.len();
         if self.bytes > MAX_BYTES { Err(CorefileError::TooLarge) } else { lexer::words(text) }
@@ -52,7 +52,7 @@ impl Parser<'_> {
         if is_wanted(self.words.front()?) { self.next() } else { None }
     }
 
-    /// Takes the next word where it is wanted. What an import before it names comes in its place.
+    /// Takes the next word if it is wanted, after expanding any import before it.
     fn next_if(&mut self, is_wanted: impl Fn(&Word) -> bool) -> Result<Option<Word>, CorefileError> {
         while self.take(|word| word.starts_line && word.text == "import").is_some() {
             self.import()?;
@@ -60,7 +60,7 @@ impl Parser<'_> {
         Ok(self.take(is_wanted))
     }
 
-    /// Takes the brace before a block, if it is there. The next word counts as the start of a line.
+    /// Takes the opening brace of a block, if there is one. The next word counts as the start of a line.
     fn opens(&mut self) -> bool {
         let is_open = self.take(|word| word.text == "{").is_some();
         if let Some(first) = self.words.front_mut().filter(|_| is_open) {
@@ -94,7 +94,7 @@ impl Parser<'_> {
         }
         if !keys.is_empty() {
             let zones = keys.iter().map(|key| self.zone(key)).collect::<Result<_, _>>()?;
-            // CoreDNS replaces a part of it by the value of a variable.
+            // CoreDNS replaces a variable in it by its value.
             let has_variable = |key: &String| key.contains("{$") || key.contains("{%");
             self.found.unread.extend(keys.into_iter().filter(has_variable));
             self.found.servers.push(Server { zones, plugins });
@@ -102,7 +102,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// What is before the brace: keys, on one line, or on several where a comma ends the line.
+    /// The keys before the brace: on one line, or on several if a comma ends the line.
     fn keys(&mut self) -> Result<Vec<String>, CorefileError> {
         let (mut keys, mut expects_another) = (Vec::new(), false);
         while let Some(Word { text, .. }) = self.next_if(|word| {
@@ -142,7 +142,7 @@ impl Parser<'_> {
         Err(self.error("a snippet has no } at its end"))
     }
 
-    /// Puts what an import names in its place. The word `import` itself has been read.
+    /// Replaces an import by the words it names. The word `import` itself has been read.
     fn import(&mut self) -> Result<(), CorefileError> {
         let Some(pattern) = self.take(|word| !word.starts_line && !word.text.is_empty()) else {
             return Err(self.error("an import names no file"));
@@ -171,7 +171,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// The rest of a plugin, to the end of its line and of the braces that are open there.
+    /// The rest of a plugin, up to the end of its line and of the braces opened there.
     fn plugin(&mut self, name: String) -> Result<DnsPlugin, CorefileError> {
         let mut plugin = DnsPlugin { name, arguments: Vec::new(), block: Vec::new() };
         let mut depth = 0_usize;

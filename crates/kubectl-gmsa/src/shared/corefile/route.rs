@@ -1,28 +1,28 @@
-//! Where a question about a domain goes: the most specific zone wins, as in CoreDNS (`ServeDNS` in `core/dnsserver/server.go`) and
-//! in kube-dns; and what is known of a server that gets it, from how it is written.
+//! The destination of a query for a domain: the most specific zone wins, as in CoreDNS (`ServeDNS` in `core/dnsserver/server.go`) and
+//! in kube-dns. Also classifies a server by its notation.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use super::{Corefile, DNS, DNS_PORT, DnsPlugin, Server, Zone};
 
-/// To which servers the questions of a zone are forwarded.
+/// The servers that get the queries of a zone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Forward {
     /// The zone; `.` for every other name.
     pub zone: String,
     /// Addresses, or the file of the resolvers of the node: `/etc/resolv.conf`.
     pub servers: Vec<String>,
-    /// Whether the first server that answers is asked, and not a random one.
+    /// Whether servers are asked in order rather than at random.
     pub is_sequential: bool,
 }
 
-/// Where a question about a domain goes.
+/// The destination of a query for a domain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Destination {
     Forwarded(Forward),
-    /// The zone is there and does not forward it.
+    /// The zone exists and does not forward it.
     NotForwarded(String),
-    /// No zone is for it, not even the root.
+    /// No zone matches, not even the root.
     Nowhere,
 }
 
@@ -44,11 +44,11 @@ impl Corefile {
         Self { servers: forwards.into_iter().map(server).collect(), unread: Vec::new() }
     }
 
-    /// Where a question of a pod about the domain goes. The domain is in lower case, without a dot at its end.
+    /// The destination of a pod's query for the domain. The domain is in lower case, without a trailing dot.
     pub fn answer(&self, domain: &str) -> Destination {
         let of_pods = |zone: &&Zone| zone.transport == DNS && zone.port == self.port() && is_within(domain, &zone.name);
         let zones = self.servers.iter().flat_map(|server| server.zones.iter().map(move |zone| (server, zone)));
-        // The first of the longest: of zones that contain the same name, the longer one has more labels. The root is the shortest.
+        // The first of the longest: among zones that contain the same name, the longer has more labels. The root is the shortest.
         let length = |zone: &Zone| if zone.is_root() { 0 } else { zone.name.len() };
         let most_specific = zones
             .filter(|(_, zone)| of_pods(zone))
@@ -59,7 +59,7 @@ impl Corefile {
             .map_or_else(|| Destination::NotForwarded(zone.name.clone()), Destination::Forwarded)
     }
 
-    /// The port of a zone of exactly this name, where none of the name is at the port at which pods ask.
+    /// The port of a zone with exactly this name, if no such zone is on the port that pods use.
     pub fn other_port(&self, domain: &str) -> Option<u16> {
         let zones = self.servers.iter().flat_map(|server| &server.zones).filter(|zone| zone.name == domain);
         let is_of_pods = |zone: &Zone| zone.port == self.port() && zone.transport == DNS;
@@ -71,7 +71,7 @@ impl Corefile {
 }
 
 impl Server {
-    /// The first `forward` that is for the domain: each has a zone of its own and exceptions (`match` in `plugin/forward/forward.go`).
+    /// The first `forward` for the domain: each has its own zone and exceptions (`match` in `plugin/forward/forward.go`).
     /// Before CoreDNS 1.7 the plugin was called `proxy`.
     fn forward(&self, domain: &str, zone: &Zone) -> Option<Forward> {
         let forwards = self.plugins.iter().filter(|plugin| matches!(plugin.name.as_str(), "forward" | "proxy"));
@@ -90,7 +90,7 @@ impl Server {
 }
 
 impl DnsPlugin {
-    /// What follows this word on the lines of the block that start with it.
+    /// The arguments on the lines of the block that start with this word.
     fn lines(&self, word: &str) -> impl Iterator<Item = &[String]> {
         self.block
             .iter()
@@ -98,19 +98,19 @@ impl DnsPlugin {
     }
 }
 
-/// A zone in lower case, without the dot at its end.
+/// A zone in lower case, without the trailing dot.
 pub(super) fn normal(zone: &str) -> String {
     let name = zone.strip_suffix('.').unwrap_or(zone).to_lowercase();
     if name.is_empty() { ".".to_owned() } else { name }
 }
 
-/// Whether a server of `forward` (`10.0.0.4`, `tls://9.9.9.9%dns.quad9.net`) is a resolver of the public Internet, which knows no domain of
+/// Whether a server of `forward` (`10.0.0.4`, `tls://9.9.9.9%dns.quad9.net`) is a public resolver, which does not know domains of
 /// Active Directory.
 pub fn is_public(written: &str) -> bool {
     address(written).is_some_and(|address| PUBLIC.contains(&address))
 }
 
-/// Whether it is the file of the resolvers of the node that the DNS of the cluster runs on: `/etc/resolv.conf`.
+/// Whether it is the resolver file of the node: `/etc/resolv.conf`.
 pub fn is_of_node(written: &str) -> bool {
     written.starts_with('/')
 }

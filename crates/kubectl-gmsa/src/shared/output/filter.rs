@@ -1,4 +1,4 @@
-//! Which findings count: options that all commands with findings have.
+//! The options that select findings, for all commands with findings.
 
 use clap::{
     Args,
@@ -15,7 +15,7 @@ pub struct Filter {
     ignore: Vec<&'static Rule>,
     /// Fail on error, warning or note
     ///
-    /// The least severity that ends in exit code 1
+    /// The lowest severity that ends in exit code 1
     #[arg(long, value_name = "SEVERITY", default_value = "warning", value_parser = severity(), hide_possible_values = true)]
     fail_on: Severity,
 }
@@ -27,7 +27,7 @@ fn severity() -> impl TypedValueParser<Value = Severity> {
 }
 
 impl Filter {
-    /// The same, where only errors end in exit code 1.
+    /// The same filter, with exit code 1 for errors only.
     #[must_use]
     pub fn of_errors(&self) -> Self {
         Self { fail_on: Severity::Error, ..self.clone() }

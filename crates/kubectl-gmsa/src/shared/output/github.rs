@@ -17,7 +17,7 @@ fn command(found: &Diagnostic, others: &[&str]) -> String {
     text.extend(found.fix.as_ref().map(|fix| format!("\nfix: {}", quote::lines(fix))));
     text.extend(left_out(found).into_iter().chain(also(others)).map(|more| format!("\n{}", quote::one_line(&more))));
     let place = match (property(&quote::one_line(file(found))), line(found)) {
-        // What comes from a cluster is in no file.
+        // An object of a cluster has no file.
         (file, _) if file.is_empty() => String::new(),
         (file, Some(line)) => format!("file={file},line={line},"),
         (file, None) => format!("file={file},"),

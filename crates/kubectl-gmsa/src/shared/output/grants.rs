@@ -1,4 +1,4 @@
-//! Who may use which credential spec, and why: a table, or JSON.
+//! Grants of credential specs: a table, or JSON.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::{Outcome, Shape, json, print_as, table::table};
 
-/// A grant: the credential spec or the subject is the one that was asked about, and is left out.
+/// A grant, without the credential spec or subject of the question.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Grant {
@@ -29,7 +29,7 @@ pub struct Named {
 }
 
 impl Grant {
-    /// By this binding.
+    /// A grant by this binding.
     pub fn by(binding: &Binding) -> Self {
         let kind = if binding.namespace.is_some() { "RoleBinding" } else { "ClusterRoleBinding" };
         let role_namespace = binding.namespace.clone().filter(|_| binding.role_kind.as_str() == "Role");
@@ -65,16 +65,16 @@ struct Shown<'g, F: Serialize> {
     findings: F,
 }
 
-/// The grants that were found, and what could not be read.
+/// The grants, and failed reads.
 pub struct Grants {
     pub found: BTreeSet<Grant>,
     pub problems: Diagnostics,
-    /// What is said where there is no grant.
+    /// The output without a grant.
     pub none: String,
 }
 
 impl Grants {
-    /// Prints the grants below what could not be read.
+    /// Prints failed reads, then the grants.
     pub fn print(&self, shape: Shape) -> anyhow::Result<Outcome> {
         let outcome = if self.problems.is_empty() { Outcome::Clean } else { Outcome::Incomplete };
         let findings = json::findings(self.problems.as_slice());
@@ -97,7 +97,7 @@ impl Grants {
     }
 }
 
-/// The namespace in which the grant holds (`*` for all), the subject, and why.
+/// The namespace of the grant (`*` for all), the subject, and the binding.
 fn row((grant, subject): (&Grant, &Named)) -> [String; 3] {
     let namespace = grant.binding.namespace.as_deref().unwrap_or("*");
     let who = match &subject.namespace {

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::{Outcome, ReportRow, Totals, file, line, sentence, table::status};
 
-/// The version of the object. It rises when a field goes or means something else, not when there is a new one.
+/// The version of the object. It changes when a field is removed or changes its meaning, not for a new field.
 const VERSION: u32 = 1;
 
 #[derive(Serialize)]
@@ -22,17 +22,17 @@ struct Versioned<B> {
     body: B,
 }
 
-/// What a command prints: `body` with the version and the exit code.
+/// The output of a command: `body` with the version and the exit code.
 pub fn object(outcome: Outcome, body: impl Serialize) -> anyhow::Result<String> {
     text(&Versioned { version: VERSION, exit_code: outcome as u8, body })
 }
 
-/// Of a command that could not do its work.
+/// The output of a failed command.
 pub fn error(error: &str) -> anyhow::Result<String> {
     object(Outcome::Incomplete, HashMap::from([("error", error)]))
 }
 
-/// A value as JSON, in ASCII where a character would hide something, with a line feed at the end.
+/// A value as JSON, with a line feed at the end. Invisible characters are escaped.
 pub(super) fn text(value: &impl Serialize) -> anyhow::Result<String> {
     Ok(quote::json(&(serde_json::to_string_pretty(value)? + "\n")))
 }
@@ -58,7 +58,7 @@ struct Finding<'f> {
     consequence: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     fix: Option<&'f str>,
-    /// How many others of this rule in this file are left out.
+    /// The number of further findings of this rule in this file.
     #[serde(skip_serializing_if = "Option::is_none")]
     more: Option<usize>,
 }
@@ -90,7 +90,7 @@ pub(super) fn report(
     object(outcome, ReportJson { totals, places, findings: findings.iter().map(Finding::from).collect() })
 }
 
-/// The findings, as every list of them is shown.
+/// The findings, in the order of every list.
 pub(super) fn findings<'f>(found: impl IntoIterator<Item = &'f Diagnostic>) -> impl Serialize + 'f {
     found.into_iter().map(Finding::from).collect::<Vec<_>>()
 }

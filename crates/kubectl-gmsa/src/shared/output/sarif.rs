@@ -1,4 +1,4 @@
-//! The report for code scanning: SARIF 2.1.0 (OASIS), the parts that every reader of it takes.
+//! The report for code scanning: SARIF 2.1.0 (OASIS), the parts that every reader accepts.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,7 @@ use super::{file, left_out, line, sentence};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The address of the source repository, where the build of a release gives it: `helpUri` must be absolute, and is left out
-/// otherwise.
+/// The address of the source repository, set by the build of a release. Without it `helpUri`, which must be absolute, is left out.
 const SOURCE: Option<&str> = option_env!("GMSA_SOURCE");
 
 pub(super) fn log(findings: &[Diagnostic]) -> Value {
@@ -43,7 +42,7 @@ fn rule(rule: &Rule) -> Value {
     described
 }
 
-/// `rule` is the position of its rule among those of the log: code scanning finds `helpUri` by it.
+/// `rule` is the index of its rule in the log, through which code scanning finds `helpUri`.
 fn result(found: &Diagnostic, rule: Option<usize>) -> Value {
     let parts = [
         Some(sentence(found)),
@@ -53,7 +52,7 @@ fn result(found: &Diagnostic, rule: Option<usize>) -> Value {
     ];
     // `[text](address)` would be a link (SARIF 2.1.0, 3.11.6).
     let text = parts.into_iter().flatten().collect::<Vec<_>>().join("\n").replace("](", "] (");
-    // Code scanning refuses results without a location. What comes from a cluster is in no file, and is named as an object.
+    // Code scanning refuses results without a location. An object of a cluster has no file, so it is named itself.
     let place = if file(found).is_empty() { "cluster" } else { file(found) };
     let artifact = json!({"uri": uri(place)});
     let region = json!({"startLine": line(found).unwrap_or(1)});

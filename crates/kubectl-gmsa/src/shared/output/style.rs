@@ -7,15 +7,15 @@ use gmsa_core::diagnostic::Severity;
 #[derive(Clone, Copy, Debug)]
 pub struct Style {
     colour: bool,
-    /// How many columns the terminal has, where it says so.
+    /// The width of the terminal, if known.
     pub(super) columns: Option<usize>,
 }
 
 impl Style {
     pub const PLAIN: Self = Self { colour: false, columns: None };
 
-    /// Colour where standard output is a terminal, unless `NO_COLOR` says otherwise. A console of Windows has to be switched to
-    /// it; one that cannot be gets plain text.
+    /// Colour if standard output is a terminal, unless `NO_COLOR` is set. A Windows console has to be switched to colour; if that fails,
+    /// the text is plain.
     pub fn of_terminal() -> Self {
         let set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
         let dumb = env::var_os("TERM").is_some_and(|term| term == "dumb");
@@ -28,7 +28,7 @@ impl Style {
         if self.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
 
-    /// The text in the colour of how bad it is; `None` where nothing is wrong.
+    /// The text in the colour of the severity; `None` for a pass.
     pub(super) fn level(self, severity: Option<Severity>, text: &str) -> String {
         let code = match severity {
             None => "32",
@@ -44,7 +44,7 @@ impl Style {
     }
 }
 
-/// The width of the terminal. A shell that exports `COLUMNS` says it where the terminal does not.
+/// The width of the terminal, or of an exported `COLUMNS`.
 fn columns() -> Option<usize> {
     #[cfg(unix)]
     if let Ok(size) = rustix::termios::tcgetwinsize(std::io::stdout())

@@ -1,4 +1,4 @@
-//! Text for people: tables, findings with their fixes, checks with what to do.
+//! Text for people: tables, findings with fixes, checks with remedies.
 
 use std::{
     borrow::Cow,
@@ -44,7 +44,7 @@ fn aligned<'r, const COLUMNS: usize>(
     rows.iter().map(line).collect()
 }
 
-/// A table of what will happen, then each finding with its fix.
+/// A table of the decisions, then each finding with its fix.
 pub(super) fn report(rows: &[ReportRow], findings: &[Folded<'_>], summary: &str, style: Style) -> String {
     let mut out = String::new();
     if !rows.is_empty() {
@@ -59,7 +59,7 @@ pub(super) fn report(rows: &[ReportRow], findings: &[Folded<'_>], summary: &str,
     out
 }
 
-/// Writes a line that is safe for a terminal. One that begins like a command of a workflow's log, which a field or a fix could, is escaped.
+/// Writes a line that is safe for a terminal. A line that looks like a command in a workflow's log is escaped.
 fn line(out: &mut String, text: &str) {
     let (indent, bare) = text.split_at(text.len() - text.trim_start().len());
     out.push_str(indent);
@@ -84,7 +84,7 @@ fn places(out: &mut String, places: &[ReportRow], style: Style) {
     }
 }
 
-/// The lines of a fix that is written again.
+/// The most lines of a fix that is repeated.
 const SHORT: usize = 10;
 
 /// Writes a finding. A long fix is written once: `fixed` has the object that it was written for.
@@ -102,7 +102,7 @@ fn finding<'f>(
         let _ = write!(place, ":{line}");
     }
     if !object.is_empty() {
-        // What comes from a cluster is in no file.
+        // An object of a cluster has no file.
         let colon = if place.is_empty() { "" } else { ": " };
         let _ = write!(place, "{colon}{}", one_line(object));
     }
@@ -129,13 +129,13 @@ fn finding<'f>(
     out.push('\n');
 }
 
-/// Whether an object of a cluster stands for the file, whose name would say the same twice: `shop/Deployment/web`.
+/// Whether the file name is the object itself, so that printing both would repeat it: `shop/Deployment/web`.
 fn is_place_of_object(found: &Diagnostic) -> bool {
     let name = found.object.split_once(' ').and_then(|(kind, name)| Some((kind, name.split_once('/')?)));
     name.is_some_and(|(kind, (namespace, name))| file(found) == format!("{namespace}/{kind}/{name}"))
 }
 
-/// A line for each check, and below it what to do where it does not pass.
+/// A line for each check, followed by the remedy if it does not pass.
 pub fn checks(checks: &[Check], style: Style) -> String {
     let width = checks.iter().map(|check| check.about.len()).max().unwrap_or(0);
     let row = |check: &Check| {
@@ -149,7 +149,7 @@ pub fn checks(checks: &[Check], style: Style) -> String {
                 let head = format!("{} [{}]", shortened(&sentence(found)), found.rule.id);
                 let head = format!("{mark}  {about:width$}  {}\n", wrapped(&head, 0));
                 match found.remedy() {
-                    // There is nothing to do about a step that another one keeps from being reached.
+                    // A step that is not reached has no remedy.
                     "" => head,
                     remedy => format!("{head}      {:width$}  -> {}\n", "", wrapped(remedy, 3)),
                 }
@@ -159,7 +159,7 @@ pub fn checks(checks: &[Check], style: Style) -> String {
     checks.iter().map(row).collect()
 }
 
-/// A status that others wrote can be as long as an object: it is cut as in the log.
+/// Cuts a message of another program, which can be as long as an object, to the length in the log.
 fn shortened(text: &str) -> Cow<'_, str> {
     quote::shorten(text, quote::MESSAGE)
 }

@@ -31,10 +31,18 @@ family! { "Work on accounts" {
             Message("the term '*adserviceaccount' is not recognized"),
             Message("the term '*credentialspec' is not recognized"),
             Message("the term '*kdsrootkey' is not recognized"),
-            Message("the term '*ad*' is not recognized as the name of a cmdlet"),
+            Message("the term '*-ad*' is not recognized as the name of a cmdlet"),
             Message("module 'activedirectory' was not loaded"),
             Message("active directory powershell module is required"),
-        ];
+            Message("no match was found for * module name 'credentialspec'"),
+            Message("no match was found for * module name 'aksgmsa'"),
+            Message("credentialspec.psm1 cannot be loaded"),
+            Message("aksgmsa.psm1 cannot be loaded"),
+        ],
+        remedies: {
+            "no match was found" => "The machine does not reach the PowerShell Gallery, or asks it without TLS 1.2 (`[Net.ServicePointManager]::SecurityProtocol = 'Tls12'`). Without the module: `kubectl gmsa credspec new --account NAME --directory DC`.",
+            "cannot be loaded" => "PowerShell runs no scripts here: `Set-ExecutionPolicy -Scope Process RemoteSigned`. Without the module: `kubectl gmsa credspec new --account NAME --directory DC`.",
+        };
     PRINCIPAL_UNRESOLVED: "principal-unresolved", Error, "A group or computer that a cmdlet names for an account does not exist.",
         "Write the name of a group, or of a computer followed by `$`: `-PrincipalsAllowedToRetrieveManagedPassword 'NODE$'`. `Get-ADGroup` and `Get-ADComputer` show names.",
         words: [Message("could not be resolved. reason: 'cannot find an object with identity"), Message("identity info provided in the extended attribute")];
@@ -50,10 +58,20 @@ family! { "Work on accounts" {
             Message("ldap_insufficient_rights"),
             Message("insufficient access (50)"),
             Message("new-adserviceaccount : access is denied"),
+            Message("new-adserviceaccount : zugriff verweigert"),
+            Message("new-adserviceaccount : accès refusé"),
+            Message("new-adorganizationalunit : access is denied"),
             Message("set-adserviceaccount : access is denied"),
             Message("cn=managed service accounts,*access is denied"),
             Message("access is denied*cn=managed service accounts,"),
             Codes(&["ERROR_DS_INSUFF_ACCESS_RIGHTS"]),
+        ];
+    DIRECTORY_UNWILLING: "directory-unwilling", Error, "A domain controller does not take a change as it is asked for.",
+        "Compare the values: `-ManagedPasswordIntervalInDays` can be set by `New-ADServiceAccount` alone, and a name has at most 15 characters. A domain controller before Windows Server 2012 makes no gMSA: name a newer one, `-Server DC`.",
+        words: [
+            Message("server is unwilling to perform"),
+            Message("will_not_perform"),
+            Codes(&["ERROR_DS_UNWILLING_TO_PERFORM"]),
         ];
     LDAP_CREDENTIALS: "ldap-credentials", Error, "A domain controller does not accept the credentials of an LDAP client.",
         "Correct the user and the password. The code after `data` says why: 525 no such user, 52e wrong password, 530 hours, 531 workstation, 532 or 773 password expired, 533 disabled, 701 account expired, 775 locked out.",

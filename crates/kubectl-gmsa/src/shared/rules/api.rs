@@ -139,6 +139,7 @@ family! { "API server and Helm" {
             Message("matching * not found in * index"),
             Message("failed to download \""),
             Message("error: repo * not found"),
+            Message("chart \"*\" version \"*\" not found in"),
             Message("no cached repo found"),
             Message("path \"*gmsa-webhook\" not found"),
             Message("failed to fetch oauth token"),
@@ -225,8 +226,12 @@ family! { "API server and Helm" {
     CONNECTION_FAILED: "connection-failed", Error, "A connection was refused or ended; the words do not say by whom.",
         "Give the whole message. `connection refused` means that nothing listens at the port. `connection reset` and `EOF` mean that the peer or a device in between closed it.",
         words: [Common("connection refused"), Common("connection reset by peer"), Common("forcibly closed by the remote host"), Common("actively refused it"), General("tcp connect to *failed"), Common("cannot connect to "), General("tcptestsucceeded : false"),
+            Message("get-wmiobject : the rpc server is unavailable"), Message("get-ciminstance : the rpc server is unavailable"), Message("wmic*the rpc server is unavailable"),
             Codes(&[
                 "ERROR_NETNAME_DELETED", "ERROR_CONNECTION_REFUSED", "ERROR_NETWORK_UNREACHABLE", "ERROR_HOST_UNREACHABLE",
                 "WSAENETUNREACH", "WSAECONNRESET", "WSAECONNREFUSED", "WSAEHOSTUNREACH", "ERROR_WINHTTP_CANNOT_CONNECT",
-            ])];
+            ])],
+        remedies: {
+            "rpc server is unavailable" => "WMI calls the other server at TCP 135 and at a port that it names (49152-65535): let the Pod network reach both, and let the firewall of that server allow WMI. Its DNS name must lead to it.",
+        };
 } }

@@ -13,6 +13,8 @@ family! { "Clients of services" {
         "Ask DNS for `_kerberos._tcp.DOMAIN` (SRV), and let TCP and UDP 88 through. Without these records, `[realms]` of krb5.conf names the domain controllers.",
         words: [
             Message("cannot contact any kdc"),
+            Message("cannot locate srv record for"),
+            Message("cannot locate a kdc"),
             Message("cannot find kdc"),
             Message("cannot locate kdc"),
             Message("cannot resolve kdc"),
@@ -72,10 +74,11 @@ family! { "Clients of services" {
             General("local error (-2)"),
             General("no valid credentials provided"),
             General("cached tickets: (0)"),
-            RunningCodes(&["ERROR_DS_OPERATIONS_ERROR"]),
+            RunningCodes(&["ERROR_DS_OPERATIONS_ERROR", "ERROR_DS_LOCAL_ERROR"]),
+            Message("klist: no ticket file"),
         ],
         remedies: {
-            "operations_error" | "operations error" => "The process asks the directory without an identity: run it as NETWORK SERVICE (`runAsUserName`) and check `kubectl gmsa verify`. Where it acts for its users, it has no right to delegate: rule `delegation`.",
+            "operations_error" | "operations error" | "ds_local_error" => "The process asks the directory without an identity: run it as NETWORK SERVICE (`runAsUserName`) and check `kubectl gmsa verify`. Where it acts for its users, it has no right to delegate: rule `delegation`.",
             "krb5_cc_unknown_type" | "unknown credential cache type" => "Write `default_ccache_name = FILE:/tmp/krb5cc_%{uid}` into krb5.conf: the container has no such cache.",
             "default cache: keyring" => "Write `default_ccache_name = FILE:/tmp/krb5cc_%{uid}` into krb5.conf, as containers have no keyring, then log on with `kinit`.",
         };
@@ -141,6 +144,9 @@ family! { "Clients of services" {
             Message("server has rejected the client credentials"),
             Message("caller was not authenticated by the service"),
             General("authentication failed on the remote side"),
+            General("soap security negotiation with"),
+            Message("ouverture de session provient d'un domaine non approuvé"),
+            Message("inicio de sesión pertenece a un dominio que no es de confianza"),
             General("error: 18452"),
             General("error 18452"),
             General("msg 18452"),
@@ -154,6 +160,8 @@ family! { "Clients of services" {
         words: [
             General("login failed for user "),
             General("fehler bei der anmeldung für den benutzer"),
+            General("échec de l'ouverture de session de l'utilisateur"),
+            General("error de inicio de sesión del usuario"),
             General("error: 18456"),
             General("error 18456"),
             General("msg 18456"),
@@ -264,9 +272,10 @@ family! { "Clients of services" {
             Common("pre-login handshake"),
             Common("x509: certificate"),
             Message("is not trusted; --directory-ca"),
-            Codes(&["SEC_E_UNTRUSTED_ROOT", "SEC_E_CERT_EXPIRED", "CERT_E_UNTRUSTEDROOT", "ERROR_WINHTTP_SECURE_FAILURE"]),
+            Codes(&["SEC_E_UNTRUSTED_ROOT", "SEC_E_CERT_EXPIRED", "CERT_E_UNTRUSTEDROOT", "ERROR_WINHTTP_SECURE_FAILURE", "CRYPT_E_NO_REVOCATION_CHECK", "CRYPT_E_REVOCATION_OFFLINE"]),
         ],
         remedies: {
+            "crypt_e_" => "The client does not reach the list of revoked certificates that the certificate names (its CRL or OCSP address): let it through, or give curl `--ssl-no-revoke` for a test.",
             "has expired" | "cert_expired" | "not yet valid" | "notafter" => "Renew the certificate of the server, or correct the clock of the client: no setting of the client makes an expired certificate right.",
             "sqlclient" | "sql server" | "sqlserver" | "ssl provider" | "pre-login" | "odbc" => "Give the client the authority that made it. Current SQL clients encrypt by default: put that authority into the image, or set `TrustServerCertificate=true` for a test.",
         };
@@ -304,9 +313,10 @@ family! { "Clients of services" {
             Message("generated an output token of size"), Common("request header fields too large")];
     GSS_FAILURE: "gss-failure", Error, "A Kerberos library failed; the words do not say why.",
         "Give the whole message: the reason follows `Minor code`. If it is missing, look at `klist`, the service principal name (`setspn -Q`) and the clocks. `KRB5_TRACE=/dev/stderr` has MIT Kerberos say more.",
-        words: [General("unspecified gss failure"), General("gssapi operation failed"), General("error from accept_sec_context"), General("generic error (see e-text)"), General("miscellaneous failure (see text)"), General("identifier doesn't match expected value"), General("gss_init_sec_context() failed"), General("failure unspecified at gss-api level"), Codes(&["SEC_E_INVALID_TOKEN", "SEC_E_INVALID_PARAMETER"])],
+        words: [General("unspecified gss failure"), General("gssapi operation failed"), General("error from accept_sec_context"), General("generic error (see e-text)"), General("miscellaneous failure (see text)"), General("identifier doesn't match expected value"), General("gss_init_sec_context() failed"), General("did not return gss_s_complete"), General("failure unspecified at gss-api level"), Codes(&["SEC_E_INVALID_TOKEN", "SEC_E_INVALID_PARAMETER", "SEC_E_MESSAGE_ALTERED", "SEC_E_UNSUPPORTED_FUNCTION"])],
         remedies: {
-            "sec_e_invalid_" => "One side does not take the token of the other: a proxy or load balancer on the way changes it, one side speaks NTLM and the other Kerberos, or the service principal name is of another account (`setspn -Q SPN`). In LDAP the code after `data` says more.",
+            "sec_e_unsupported_function" => "The package does not offer what the program asks for: look whether a policy switches NTLM off (`Restrict NTLM`), and use names with a service principal name, so that Kerberos is used.",
+            "sec_e_invalid_" | "sec_e_message_altered" => "One side does not take the token of the other: a proxy or load balancer on the way changes it, one side speaks NTLM and the other Kerberos, or the service principal name is of another account (`setspn -Q SPN`). In LDAP the code after `data` says more.",
         };
     APPLICATION_POOL: "application-pool", Error, "IIS cannot start an application pool with its identity.",
         "Let the pool run as ApplicationPoolIdentity or NetworkService in the container: both act as the gMSA on the network. The gMSA itself cannot be the identity of a pool there.",
@@ -320,6 +330,7 @@ family! { "Clients of services" {
             General("system error 53"),
             Message("systemfehler 53 aufgetreten"),
             General("netzwerkpfad wurde nicht gefunden"),
+            General("chemin réseau n'a pas été trouvé"),
             Message("ioexception*the network path was not found"),
             Message("new-smbglobalmapping : the network path was not found"),
             Message("windows cannot access \\\\*network path was not found"),
@@ -327,16 +338,19 @@ family! { "Clients of services" {
             Codes(&["ERROR_BAD_NET_NAME", "STATUS_BAD_NETWORK_NAME"]),
         ],
         remedies: {
-            "network path was not found" => "The server of the share is not reached by this name: look at DNS and at TCP 445, and try it by address too. If that alone works on containerd, set `EnableCompartmentNamespace` on the node: docs/troubleshooting.md, Network shares.",
+            "network path was not found" | "netzwerkpfad wurde nicht" | "chemin réseau" => "The server of the share is not reached by this name: look at DNS and at TCP 445, and try it by address too. If that alone works on containerd, set `EnableCompartmentNamespace` on the node: docs/troubleshooting.md, Network shares.",
         };
     SHARE_DENIED: "share-denied", Error, "The identity reaches a share but may not open it.",
         "Give `CONTOSO\\NAME$` the right in both places: the permissions of the share, and those of the file system behind it. Open it by its DNS name: an address leads to NTLM.",
         words: [Message("access to the path '\\\\*' is denied"), Message("\\\\* is not accessible. you might not have permission"),
-            Message("system error 5 has occurred"), Message("systemfehler 5 aufgetreten"), Message("new-smbglobalmapping : access is denied"),
+            Message("system error 5 has occurred"),
+            Message("ioexception: the user name or password is incorrect*\\\\"), Message("systemfehler 5 aufgetreten"), Message("new-smbglobalmapping : access is denied"),
             Message("smb*mapping : the specified network password is not correct"), Message("smb*mapping : the user name or password is incorrect"),
             Codes(&["ERROR_LOGIN_WKSTA_RESTRICTION"])],
         remedies: {
             "login_wksta_restriction" => "The server offers a logon as guest, or without signing, which this Windows refuses: open the share by its DNS name, as the gMSA, so that Kerberos is used. A server that allows guests alone has to be changed.",
+            "new-smbglobalmapping : the *password" => "The user or the password that was given with the share is wrong: correct them, for a volume in its Secret (`nodeStageSecretRef`). A global mapping never uses the gMSA: to use it, let the process open `\\\\SERVER\\SHARE` itself.",
+            "ioexception" => "The server of the share got no identity that it takes: run the process as NETWORK SERVICE, open the share by its DNS name, and check `klist get cifs/SERVER` in the container.",
             "password is " => "The user or the password that was given with the share is wrong: Windows opens it with them, and not with the gMSA. Give none, so that the process opens it as the gMSA, or correct them.",
         };
     SHARE_SESSIONS: "share-sessions", Error, "Windows is connected to this server already, as another user.",

@@ -22,7 +22,10 @@ family! { "Identity in a container" {
         words: [RunningCodes(&["ERROR_SEM_TIMEOUT", "ERROR_TIMEOUT", "WSAETIMEDOUT"])];
     NO_CREDENTIALS: "no-credentials", Error, "Windows gave the container no credential spec, or no logon session of the account.",
         "Create the Pod again. If that does not help, the log Microsoft-Windows-Containers-CCG/Admin of the node says why. See docs/troubleshooting.md.",
-        words: [RunningCodes(&["ERROR_NO_SUCH_LOGON_SESSION", "SEC_E_NO_CREDENTIALS", "STATUS_NO_SUCH_LOGON_SESSION"])];
+        words: [RunningCodes(&["ERROR_NO_SUCH_LOGON_SESSION", "SEC_E_NO_CREDENTIALS", "STATUS_NO_SUCH_LOGON_SESSION", "SEC_E_UNKNOWN_CREDENTIALS"])],
+        remedies: {
+            "sec_e_unknown_credentials" => "The process has no credentials that the package takes: run it as NETWORK SERVICE, and check `kubectl gmsa verify`. In TLS the code means that the process cannot read the private key of its certificate.",
+        };
     DOMAIN_DNS: "domain-dns", Error, "The container finds no domain controller in DNS.",
         "Forward the domain to its DNS servers in the DNS of the cluster (CoreDNS: a stub domain): `kubectl gmsa dns --domain DOMAIN --server IP` prints it. Let UDP 53 through.",
         words: [
@@ -112,10 +115,11 @@ family! { "Identity in a container" {
             General("not able to set up a secure session with a dc"),
             General("windows cannot obtain the domain controller name"),
             Event("netlogon", &[5719]),
+            Event("netlogon", &[5816, 5817, 5818, 5819]),
             Event("grouppolicy", &[1129]),
         ],
         remedies: {
-            "timed out before it could be sent" => "The domain controller answers too slowly for the logons that wait: look at its load, and at `MaxConcurrentApi` of Netlogon on both sides. Kerberos in place of NTLM avoids it.",
+            "timed out before it could be sent" | "event 5816 of" | "event 5817 of" | "event 5818 of" | "event 5819 of" => "The domain controller answers too slowly for the logons that wait: look at its load, and at `MaxConcurrentApi` of Netlogon on both sides. Kerberos in place of NTLM avoids it.",
             "the rpc server is unavailable" => "The domain controller is known, and its RPC is not reached: let TCP 135, 445 and the dynamic ports (49152-65535) through from the Pod network, without NAT.",
             "an internal error occurred" => "If the event stands alone when Netlogon starts on Windows Server 2025, it means nothing: the channel is set up after it. Otherwise let the Pod network reach the domain controllers: TCP and UDP 88 and 389, TCP 135 and 445.",
         };
@@ -127,6 +131,8 @@ family! { "Identity in a container" {
             Message("nltest*the rpc server is unavailable"),
             Message("is not responsive. the current rpc call"),
             Message("some or all identity references could not be translated"),
+            Message("\"translate\"*trust relationship between"),
+            Message("trust relationship between*ntaccount.translate"),
             Message("cannot verify the secure channel"),
             Message("test-computersecurechannel*false"),
             Message("msg 15401"),
@@ -135,19 +141,21 @@ family! { "Identity in a container" {
             Message("windows user or group '*' not found"),
             Message("could not obtain information about windows nt group/user"),
             Message("identitynotmappedexception"),
-            RunningCodes(&["RPC_S_CALL_FAILED_DNE", "STATUS_INTERNAL_ERROR"]),
+            RunningCodes(&["RPC_S_CALL_FAILED_DNE", "STATUS_INTERNAL_ERROR", "SEC_E_INTERNAL_ERROR"]),
             Event("netlogon", &[5783]),
         ],
         remedies: {
             "user or group" | "group/user" | "windows-nt-benutzer" => "SQL Server asks the domain for the SID of the name by the secure channel of its machine or container: `nltest /sc_verify:DOMAIN` there must answer 0. If it does, look for the flag WORKSTATION_TRUST_ACCOUNT (`account-trust`, `kubectl gmsa account lint`), and whether the name is right: `CONTOSO\\NAME$` for a gMSA.",
+            "translate\"*trust relationship" | "trust relationship between*translate" => "Windows translates names by the secure channel: `nltest /sc_verify:DOMAIN` in the container must answer 0. If it does, look for the flag WORKSTATION_TRUST_ACCOUNT of the account (`kubectl gmsa account lint`), and for the policy `EnableAuthEpResolution` of RPC in the image: with IIS it breaks the translation.",
             "identity references could not be translated" | "identitynotmapped" => "Windows translates names by the secure channel: `nltest /sc_verify:DOMAIN` in the container must answer 0. If it does, look for the flag WORKSTATION_TRUST_ACCOUNT of the account: `kubectl gmsa account lint`.",
-            "local security authority cannot be contacted" => "Windows could not ask for a ticket: `nltest /sc_verify:DOMAIN` and `klist get krbtgt` in the container say why. On SQL Server for Linux, look at its keytab and at the realm in krb5.conf.",
+            "local security authority cannot be contacted" | "sec_e_internal_error" => "Windows could not ask for a ticket: `nltest /sc_verify:DOMAIN` and `klist get krbtgt` in the container say why. On SQL Server for Linux, look at its keytab and at the realm in krb5.conf.",
             "getting parent domain failed" => "The container has no credential spec: `kubectl get pod POD --namespace NAMESPACE -o yaml` must show `gmsaCredentialSpec` with contents. A Pod that is older than the webhook has none: delete it.",
         };
     NETLOGON_STOPPED: "netlogon-stopped", Error, "The service Netlogon does not run in the container.",
         "Start it: `net start netlogon`. It runs in images of Server Core and Server, not of Nano Server, and only where the container has a credential spec: `nltest /parentdomain`.",
         words: [Event("netlogon", &[1717]), RunningCodes(&[
             "ERROR_NETLOGON_NOT_STARTED", "STATUS_NETLOGON_NOT_STARTED", "RPC_S_UNKNOWN_IF", "RPC_NT_UNKNOWN_IF",
+            "ERROR_SERVICE_DISABLED", "ERROR_SERVICE_DOES_NOT_EXIST",
         ])];
     LOGON_DENIED: "logon-denied", Error, "The domain denies the logon of the account.",
         "Run `Test-ADServiceAccount NAME` on the node. If it says False, add the node, or the user of the plugin, to `PrincipalsAllowedToRetrieveManagedPassword`, and restart the node. Status 5 of `nltest /sc_verify` says so to administrators alone; to NETWORK SERVICE it says nothing of the account.",
@@ -156,6 +164,7 @@ family! { "Identity in a container" {
             Message("preauthentication failed"),
             Message("krb5_preauth_failed"),
             Message("pre-authentication information was invalid"),
+            Message("kinit: pre-authentication failed"),
             Message("kinit: password incorrect"),
             Message("new password is bad. try old one"),
             General("unknown user name or bad password"),
@@ -185,7 +194,7 @@ family! { "Identity in a container" {
         "Update the machine that the event names, or replace it: every Windows that runs containers uses secure RPC. `Allow vulnerable Netlogon secure channel connections` in the group policy is for the time until then.",
         words: [
             Message("vulnerable netlogon secure channel connection"),
-            Event("netlogon", &[5827, 5828, 5829, 5830, 5831]),
+            Event("netlogon", &[5827, 5828, 5829, 5830, 5831, 5838, 5839, 5840, 5841]),
         ];
     TRUST_FAILED: "trust-failed", Error, "The domain controller does not trust the container.",
         "Compare `Sid`, `Guid` and `MachineAccountName` of the credential spec with the domain: `kubectl gmsa account lint --credspec`. Where several Pods with one account fail by turns, set `randomHostname` in the chart.",
@@ -193,7 +202,7 @@ family! { "Identity in a container" {
             Codes(&[
                 "ERROR_NO_TRUST_LSA_SECRET", "ERROR_NO_TRUST_SAM_ACCOUNT", "ERROR_TRUSTED_DOMAIN_FAILURE",
                 "ERROR_TRUSTED_RELATIONSHIP_FAILURE", "STATUS_NO_TRUST_LSA_SECRET", "STATUS_NO_TRUST_SAM_ACCOUNT",
-                "STATUS_TRUSTED_DOMAIN_FAILURE", "STATUS_TRUSTED_RELATIONSHIP_FAILURE", "STATUS_DOMAIN_TRUST_INCONSISTENT",
+                "STATUS_TRUSTED_DOMAIN_FAILURE", "ERROR_TRUST_FAILURE", "STATUS_TRUST_FAILURE", "STATUS_TRUSTED_RELATIONSHIP_FAILURE", "STATUS_DOMAIN_TRUST_INCONSISTENT",
             ]),
             Message("cannot i_netserverauthenticate"),
             Message("cannot i_netserverreqchallenge"),

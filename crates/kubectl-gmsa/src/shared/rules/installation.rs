@@ -27,7 +27,7 @@ family! { "Installation" {
     STORED_VERSION: "stored-version", Note, "Credential specs may be stored in a version that is deprecated.",
         "Set `crds.upgrade=true` in the chart, whose Job has each written again and removes the version from `status.storedVersions` of the custom resource; `kubectl gmsa doctor --pre` prints the commands for doing that by hand.";
     WEBHOOK_PRESENT: "webhook-present", Warning, "Another webhook for GMSA is installed.",
-        "Upgrade it in place: docs/migrate.md. Of two webhooks, both must admit a Pod.";
+        "Upgrade it in place: docs/migrate.md. With two webhooks, both must admit a Pod.";
     CRD_MISSING: "crd-missing", Error, "The custom resource for credential specs is not installed.",
         "Install the chart: `helm install gmsa-webhook charts/gmsa-webhook -n gmsa-webhook --create-namespace`. It brings the CRD GMSACredentialSpec.",
         words: [
@@ -37,6 +37,7 @@ family! { "Installation" {
             Message("the customresourcedefinition is not installed"),
             Message("customresourcedefinitions.apiextensions.k8s.io \"gmsacredentialspecs.windows.k8s.io\" not found"),
             Message("unable to recognize*gmsacredentialspec"),
+            Message("could not find windows.k8s.io/gmsacredentialspec for requested resource"),
             Message("could not find the requested resource*gmsacredentialspecs"),
         ],
         remedies: {
@@ -47,7 +48,7 @@ family! { "Installation" {
     CRD_OUTDATED: "crd-outdated", Warning, "The custom resource for credential specs is older than this release.",
         "Set `crds.upgrade=true` in the chart, or apply its `crds/gmsacredentialspecs.yaml` by server-side apply.";
     WEBHOOK_DUPLICATE: "webhook-duplicate", Warning, "Webhook configurations of several installations are for GMSA.",
-        "All of them must admit a Pod. Keep one, and uninstall the others: `helm uninstall`. The webhook of AKS (`--enable-windows-gmsa`) is none of them: keep it.";
+        "All of them must admit a Pod. Keep one, and uninstall the others: `helm uninstall`. The webhook of AKS (`--enable-windows-gmsa`) does not count: keep it.";
     WEBHOOK_RULES: "webhook-rules", Error, "A webhook configuration does not send all requests that the webhook must review.",
         "Upgrade the chart: its rules contain them.";
     FAILURE_POLICY: "failure-policy", Error, "A webhook configuration lets Pods pass while the webhook is down.",
@@ -151,7 +152,7 @@ family! { "Installation" {
         "Add one: until then, Pods that use GMSA stay Pending.";
 } }
 
-/// What to do where a webhook is not reached: another one, or its Service is gone or has no Pod.
+/// The remedy for a webhook that cannot be reached: another webhook, or a Service that is deleted or without Pods.
 fn unreachable(names: &Names<'_>) -> Option<Fix> {
     let Names { said, installer, webhook, .. } = *names;
     let is_gone = said.contains("service \"") && said.contains("not found");
@@ -173,7 +174,7 @@ fn unreachable(names: &Names<'_>) -> Option<Fix> {
             "The message names another webhook than that for GMSA, which does not answer: look {place}, and ask its owner."
         )));
     }
-    // The namespace of the workload is not that of the webhook.
+    // The namespace of the workload differs from the webhook's.
     let remedy = of_words(&WEBHOOK_UNREACHABLE, names).filter(|remedy| remedy.contains("NAME.NAMESPACE.svc"));
     if let Some(remedy) = remedy {
         let service = webhook
@@ -185,7 +186,7 @@ fn unreachable(names: &Names<'_>) -> Option<Fix> {
     }
     let (namespace, _) = webhook?;
     if said.contains("no endpoints available") {
-        // The API server does not check what a configuration names.
+        // The API server does not validate the Service in a configuration.
         let namespace = if is_dns_label(namespace) { namespace } else { "NAMESPACE" };
         return Some(Fix::run(format!(
             "No Pod of the webhook is ready: `kubectl get pods -n {namespace}`. The lines `webhook` and `service` say why."
@@ -203,7 +204,7 @@ fn service_in(said: &str) -> Option<(&str, &str)> {
     (is_dns_label(namespace) && is_dns_subdomain(name)).then_some((namespace, name))
 }
 
-/// The record of a release was in the namespace: the release is installed again, and takes what remains of it.
+/// The remedy for a release whose record was deleted with its namespace: install it again, and adopt the remaining objects.
 fn installed_again(names: &Names<'_>) -> Option<Fix> {
     let again = names.installer?.install_again()?;
     Some(Fix::run(format!(
@@ -212,7 +213,7 @@ fn installed_again(names: &Names<'_>) -> Option<Fix> {
     )))
 }
 
-/// The roles of a release are created again by what installed it.
+/// The remedy that restores the roles of a release.
 fn with_its_roles(names: &Names<'_>) -> Option<Fix> {
     let restore = names.installer?.restore();
     Some(Fix::run(format!("{restore} creates its roles and bindings again.")))

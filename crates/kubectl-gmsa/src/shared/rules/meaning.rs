@@ -1,4 +1,4 @@
-//! What an error in a text means: the rules that it breaks, and when it arose.
+//! The meaning of an error in a text: its rules, and the phase in which it occurred.
 
 use std::fmt;
 
@@ -6,18 +6,18 @@ use serde::Serialize;
 
 use super::Rule;
 
-/// When an error arose: the same status means other things.
+/// The phase of an error: the same status has another meaning in each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Phase {
     /// While the node started the container.
     Start,
-    /// In a container that runs.
+    /// In a running container.
     Running,
 }
 
 impl Phase {
-    /// What the words of a text say: those of hcsshim, the kubelet and CCG, or those of commands and clients in a container.
+    /// The phase that a text shows: by words of hcsshim, the kubelet and CCG, or of commands and clients in a container.
     pub(super) fn of(text: &str) -> Option<Self> {
         const START: [&str; 9] = [
             "createcomputesystem",
@@ -71,21 +71,21 @@ impl fmt::Display for Phase {
     }
 }
 
-/// What an error in a text means.
+/// The meaning of an error in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explanation {
-    /// The error: `0xd0020017: RPC_NT_SERVER_UNAVAILABLE (NTSTATUS 0xc0020017)`, or the words by which it was recognized.
+    /// The error: `0xd0020017: RPC_NT_SERVER_UNAVAILABLE (NTSTATUS 0xc0020017)`, or the matched words.
     pub found: String,
     pub meaning: Meaning,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Meaning {
-    /// The rules that are broken, each with its phase where that makes a difference.
+    /// The rules, each with its phase if that matters.
     Fault(Vec<(Option<Phase>, &'static Rule)>),
-    /// Nothing is wrong: what it says instead.
+    /// A success, with its explanation.
     NoFault(String),
-    /// A status without a known cause: what it is, and where to look.
+    /// A status without a known cause: its name, and where to look.
     Unknown(String),
 }
 
@@ -94,7 +94,7 @@ impl Explanation {
         matches!(self.meaning, Meaning::Fault(_))
     }
 
-    /// Whether the other adds nothing: a message and the code in it say the same.
+    /// Whether it includes the other: a message and the code in it have the same meaning.
     pub(super) fn says_all_of(&self, other: &Self) -> bool {
         match (&self.meaning, &other.meaning) {
             (Meaning::Fault(rules), Meaning::Fault(others)) => {

@@ -1,6 +1,6 @@
-//! The names that a remedy is filled in with.
+//! The names that replace placeholders in a remedy.
 //!
-//! Invariant: a name becomes part of a command only where it is one, in quotes where its shell gives it a meaning.
+//! Invariant: only a valid name becomes part of a command, quoted if its characters have a meaning to the shell.
 
 use gmsa_core::{
     admission::{
@@ -15,11 +15,11 @@ use serde_json::Value;
 use super::{FixTarget, Reading};
 use crate::shared::{installer::Installer, workloads::Kind};
 
-/// What is known of the objects that a breach is about. They can be from any source.
+/// The known names of the objects of a finding. They may come from any source.
 #[derive(Clone, Copy, Default)]
 pub struct Names<'n> {
     pub spec: Option<&'n str>,
-    /// The credential spec of nearly that name, which exists.
+    /// The most similar name of an existing credential spec.
     pub nearest: Option<&'n str>,
     pub namespace: Option<&'n str>,
     /// The service account of the pod.
@@ -31,27 +31,27 @@ pub struct Names<'n> {
     pub account: Option<&'n str>,
     /// The DNS name of its domain.
     pub domain: Option<&'n str>,
-    /// The service principal name that a ticket was asked for.
+    /// The service principal name of the requested ticket.
     pub principal: Option<&'n str>,
     pub pod: Option<&'n Pod>,
-    /// The slot of the pod that is meant.
+    /// The slot of the pod.
     pub slot: Option<&'n Slot<'n>>,
     /// Whether the pod exists.
     pub exists: bool,
-    /// Whose pods are meant.
+    /// The object to change.
     pub target: Option<FixTarget<'n>>,
-    /// Who installed the webhook.
+    /// The installer of the webhook.
     pub installer: Option<&'n Installer>,
     /// The namespace and the name of the Deployment of the webhook.
     pub webhook: Option<(&'n str, &'n str)>,
-    /// What the API server, or the webhook, said.
+    /// The message of the API server or the webhook.
     pub said: &'n str,
-    /// The same as it was read already: a paste is read once.
+    /// Readings of the message: a paste is read only once.
     pub readings: &'n [&'n Reading],
 }
 
 impl<'n> Names<'n> {
-    /// The names that a decision of ours is about.
+    /// The names in a denial of our own.
     pub fn of_denial(denial: &'n Denial) -> Self {
         let spec = match denial {
             Denial::SpecMissing(spec)
@@ -64,10 +64,10 @@ impl<'n> Names<'n> {
         Self { spec, ..Self::default() }
     }
 
-    /// The names that a refusal, a line of this program or what `kubectl describe pod` prints holds.
+    /// The names in a refusal, in a line of this program, or in the output of `kubectl describe pod`.
     pub fn of_refusal(said: &'n str) -> Self {
         let after = |start: &str, end: &[char]| said.split_once(start)?.1.split(end).next();
-        // The columns of a description begin at the margin.
+        // The keys of a description start at the margin.
         let described =
             |key: &str| only(said.lines().filter_map(|line| line.strip_prefix(key)?.split_whitespace().next()));
         // `Deployment shop/web: pod web-1-a: …`
@@ -91,21 +91,21 @@ impl<'n> Names<'n> {
                 .or_else(|| after("service account \"", &['"']))
                 .or_else(|| described("Service Account:")),
             node,
-            // Other objects have a name and no node.
+            // Only pods have a node.
             pod_name: node.and(described("Name:")).or(of_pod),
             said,
             ..Self::default()
         }
     }
 
-    /// With the account and the domain that the contents of a pod are for: `contents` as JSON.
+    /// Adds the account and the domain from the contents of a pod: `contents` is JSON.
     #[must_use]
     pub fn of_contents(self, contents: &'n Value) -> Self {
         let DomainJoinConfig { machine_account_name: account, dns_name: domain, .. } = DomainJoinConfig::of(contents);
         Self { account, domain, ..self }
     }
 
-    /// The name that a word in a command of a remedy stands for, as a word of that command.
+    /// The value of a placeholder in a command, as a word of that command.
     fn word(&self, placeholder: &str) -> Option<String> {
         let plain =
             |name: Option<&str>, is_name: fn(&str) -> bool| name.filter(|name| is_name(name)).map(str::to_owned);
@@ -124,7 +124,7 @@ impl<'n> Names<'n> {
         }
     }
 
-    /// The object of another kind that a kubelet, the scheduler or the API server names.
+    /// The object of another kind in a message of a kubelet, the scheduler or the API server.
     fn named(&self) -> Option<&'n str> {
         let kinds = [
             "configmap \"",
@@ -141,14 +141,14 @@ impl<'n> Names<'n> {
         rest.or_else(|| of_key().map(|(_, name)| name))?.split(['"', ' ', ')', ',', ';']).next()
     }
 
-    /// The key of a ConfigMap or Secret that a kubelet misses.
+    /// The missing key of a ConfigMap or Secret in a message of a kubelet.
     fn key(&self) -> Option<&'n str> {
         self.said.split_once("couldn't find key ")?.1.split(' ').next()
     }
 
-    /// A remedy with these names in its commands; `None` if nothing was filled in.
+    /// A remedy with these names in its commands; `None` if no placeholder was replaced.
     pub(super) fn filled(&self, remedy: &str) -> Option<String> {
-        // The name with which an account logs on ends with `$`, which PowerShell would expand without the quotes.
+        // The logon name of an account ends with `$`, which PowerShell would expand without quotes.
         let logon = self.account.and_then(|account| powershell(&format!("{account}$")));
         let command = |text: &str| {
             let parts: Vec<String> = text.split("'NAME$'").map(|part| self.filled_words(part)).collect();
@@ -172,7 +172,7 @@ impl<'n> Names<'n> {
     }
 }
 
-/// The name, if all of these are the same: a text about several Pods means no single one.
+/// The name, if all of these are equal. A text about several Pods has no single name.
 fn only<'n>(mut names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let first = names.next()?;
     names.all(|name| name == first).then_some(first)
@@ -183,7 +183,7 @@ fn is_key(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
 }
 
-/// What to do about a breach.
+/// The remedy for a finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fix {
     run: Option<String>,
@@ -191,12 +191,12 @@ pub struct Fix {
 }
 
 impl Fix {
-    /// What to do in a cluster: a sentence, with its commands in backquotes.
+    /// A change in a cluster: a sentence with commands in backquotes.
     pub fn run(text: impl Into<String>) -> Self {
         Self { run: Some(text.into()), write: None }
     }
 
-    /// What to write into a manifest.
+    /// A change in a manifest.
     pub fn write(text: impl Into<String>) -> Self {
         Self { run: None, write: Some(text.into()) }
     }

@@ -1,14 +1,27 @@
-//! Texts that are no faults: steps that succeeded, and words around a cause.
+//! Texts without a fault: steps that succeeded, and context around a cause.
 
 use super::Words::{self, Event, Message};
 
-/// Parts of a message that hide the words inside them: that a Windows pod stays off control-plane nodes is not a cause.
+/// Parts of a message whose words are ignored: that a Windows pod stays off control-plane nodes is not a cause.
 pub(super) static SURROUNDINGS: &[&str] = &[
     "untolerated taint {node-role.kubernetes.io/control-plane: }",
     "untolerated taint {node-role.kubernetes.io/master: }",
+    // Of nodes that are always Linux, so that no Windows pod misses them.
+    "untolerated taint {node-role.kubernetes.io/controlplane: ",
+    "untolerated taint {node-role.kubernetes.io/etcd: ",
+    "untolerated taint {eks.amazonaws.com/compute-type: fargate}",
+    "untolerated taint {criticaladdonsonly: ",
+    "untolerated taint {virtual-kubelet.io/provider: ",
+    "untolerated taint {cattle.io/os: linux}",
+    "untolerated taint {os: linux}",
+    "untolerated taint {kubernetes.io/os: linux}",
+    // The search list of a pod appends the domain of the cluster to each name.
+    "srv in _ldap._tcp*.cluster.local. * nxdomain",
+    "srv in _kerberos._tcp*.cluster.local. * nxdomain",
+    "any in _ldap._tcp*.cluster.local. * nxdomain",
 ];
 
-/// What says that a step succeeded, or is part of every logon.
+/// Texts of a successful step, or of every logon.
 pub(super) static NO_FAULTS: &[(&[Words], &str)] = &[
     (
         &[Message("credential guard instantiated the plugin"), Event("containers-ccg", &[1])],
@@ -45,6 +58,18 @@ pub(super) static NO_FAULTS: &[(&[Words], &str)] = &[
     (
         &[Message("dom guid: *dom name: "), Message("our site name: "), Message("get list of dcs in domain *[pdc]")],
         "DNS finds a domain controller, and it answers. It proves no logon: `nltest /sc_verify:DOMAIN` does.",
+    ),
+    (
+        &[
+            Message("udp * noerror qr,tc"),
+            Message("udp * noerror qr,aa,tc"),
+            Message("truncated, retrying in tcp mode"),
+        ],
+        "The answer is too long for UDP and was cut off (`tc`), so the client repeats its query over TCP: TCP 53 must be open on the whole way to the DNS servers of the domain.",
+    ),
+    (
+        &[Message("in _ldap._tcp*.cluster.local. * nxdomain"), Message("in _kerberos._tcp*.cluster.local. * nxdomain")],
+        "The search list of the Pod appends the domain of the cluster to the name, and nothing has that name. The query for the name without it counts.",
     ),
     (
         &[
@@ -106,7 +131,7 @@ pub(super) static NO_FAULTS: &[(&[Words], &str)] = &[
         "CoreDNS has read its configuration.",
     ),
     (
-        &[Message("no_client_site: ")],
+        &[Message("no_client_site: "), Event("netlogon", &[5807])],
         "The address of a client belongs to no site of the domain. It works, and may take a distant domain controller.",
     ),
     (
@@ -122,6 +147,7 @@ pub(super) static NO_FAULTS: &[(&[Words], &str)] = &[
             Message("successfully fetched the password of a group managed"),
             Message("kennwort eines gruppenverwalteten dienstkontos abgerufen"),
             Event("directoryservice", &[2946]),
+            Event("activedirectory_domainservice", &[2946]),
         ],
         "A domain controller sent a client the password of the account.",
     ),

@@ -1,16 +1,16 @@
-//! The one normal form of a text. What people paste out of terminals, logs, YAML, JSON, Go and XML reads the same in it.
+//! The normal form of a text. Text pasted from terminals, logs, YAML, JSON, Go and XML becomes equal in it.
 //!
 //! Invariant: the form is made in one pass, and is at most 1.5 times as long as the text (a letter in lower case can be one byte longer).
 
-/// A double quote that opens a string, and one that ends it.
+/// The marks for an opening and a closing double quote.
 pub(super) const OPENS: char = '\u{1}';
 pub(super) const ENDS: char = '\u{2}';
 
-/// The entities of XML, and the characters that they stand for.
+/// The entities of XML and their characters.
 const ENTITIES: [(&str, char); 6] =
     [("&quot;", '"'), ("&apos;", '\''), ("&#39;", '\''), ("&lt;", '<'), ("&gt;", '>'), ("&amp;", '&')];
 
-/// Words that are frames, prompts or marks of quoted lines.
+/// Frames, prompts and marks of quoted lines.
 const FRAMES: [&str; 4] = [">", "|", "+", "│"];
 
 /// In lower case, with one space between words, without escapes, frames and colours, and with [`OPENS`] and [`ENDS`] for double quotes.
@@ -28,12 +28,12 @@ pub(super) fn normal(text: &str) -> String {
 
 struct Form {
     out: String,
-    /// The strings that are open, each by how many backslashes stand before its quotes.
+    /// The open strings, each with the number of backslashes before its quotes.
     quotes: Vec<usize>,
 }
 
 impl Form {
-    /// Takes what begins with `c`, and returns its length.
+    /// Takes the token that starts with `c`, and returns its length.
     fn take(&mut self, c: char, rest: &str) -> usize {
         match c {
             '\\' => return self.escape(rest),
@@ -54,7 +54,7 @@ impl Form {
         c.len_utf8()
     }
 
-    /// A backslash: one that separates the parts of a name or path, or the begin of an escape.
+    /// A backslash: a separator in a name or path, or the start of an escape.
     fn escape(&mut self, rest: &str) -> usize {
         let after = rest.trim_start_matches('\\');
         let run = rest.len() - after.len();
@@ -65,7 +65,7 @@ impl Form {
             self.push(c, run);
             return run + 5;
         }
-        // Between quotes behind n backslashes, 2n + 1 of them are those of an escape; outside, a path can go on with `\n`.
+        // In a string whose quotes have n backslashes, 2n + 1 backslashes are an escape. Outside, `\n` can be part of a path.
         let is_escape = match self.quotes.last() {
             Some(before) => run <= 2 * before + 1,
             None => run == 1 && !next.next().is_some_and(char::is_lowercase),
@@ -82,7 +82,7 @@ impl Form {
         run + 1
     }
 
-    /// YAML doubles those within single quotes. Two with no word beside them are an empty string.
+    /// YAML doubles apostrophes within single quotes. Two without adjacent words are an empty string.
     fn apostrophes(&mut self, rest: &str) -> usize {
         let after = rest.trim_start_matches('\'');
         let run = rest.len() - after.len();
@@ -92,7 +92,7 @@ impl Form {
         run
     }
 
-    /// A character behind this many backslashes.
+    /// A character after this many backslashes.
     fn push(&mut self, c: char, backslashes: usize) {
         match c {
             c if c.is_whitespace() => self.space(),
@@ -101,7 +101,7 @@ impl Form {
             OPENS | ENDS => {}
             c => self.out.extend(c.to_lowercase()),
         }
-        // Microsoft's page writes it so, the events do not.
+        // Microsoft's page has a line break here, the events do not.
         if c == 'n' && self.out.ends_with("plug-in") {
             self.out.truncate(self.out.len() - "-in".len());
             self.out.push_str("in");

@@ -5,10 +5,10 @@ use super::{status::WindowsStatus, symbols::KERBEROS_WORDS};
 /// The text as one number.
 pub(super) fn alone(text: &str) -> Option<WindowsStatus> {
     let text = text.trim_matches(|c: char| c.is_whitespace() || "()[]{}<>,.;:'\"`".contains(c));
-    // As C writes it.
+    // The suffix of C.
     let text = text.trim_end_matches(['l', 'L']);
     hexadecimal(text).or_else(|| bare(text)).or_else(|| decimal(text)).or_else(|| {
-        // Without a prefix, as a debugger prints them; with a letter, so that it is no decimal number.
+        // A debugger prints no prefix. A letter shows that the number is not decimal.
         let is_hex = text.bytes().all(|b| b.is_ascii_hexdigit()) && text.bytes().any(|b| b.is_ascii_alphabetic());
         let status = is_hex.then(|| u32::from_str_radix(text, 16).ok().map(WindowsStatus)).flatten()?;
         let is_code = text.len() == 8 || status.is_named() && text.bytes().any(|b| b.is_ascii_digit());
@@ -16,9 +16,9 @@ pub(super) fn alone(text: &str) -> Option<WindowsStatus> {
     })
 }
 
-/// The numbers that the text gives as a status: hexadecimal ones, negative ones, ones with the highest bit as in every failed HRESULT
-/// and NTSTATUS, and small ones after words as in `System error 53`. In a text about Kerberos or LDAP, `error code 49` counts too. A small
-/// hexadecimal number needs such a word, or the same number before it: others are addresses and flags. The text is in its normal form.
+/// The status numbers in a text: hexadecimal, negative, with the highest bit (as in every failed HRESULT and NTSTATUS), and small
+/// numbers after a word as in `System error 53`. In a text about Kerberos or LDAP, `error code 49` counts too. A small hexadecimal
+/// number needs such a word or the same number before it: others are addresses and flags. The text is in its normal form.
 pub(super) fn find(text: &str) -> impl Iterator<Item = WindowsStatus> {
     let has_codes = KERBEROS_WORDS.iter().chain(&["ldap"]).any(|protocol| text.contains(protocol));
     let (mut before, mut first) = ("", "");
@@ -30,7 +30,7 @@ pub(super) fn find(text: &str) -> impl Iterator<Item = WindowsStatus> {
             let second = std::mem::replace(&mut before, word);
             let first = std::mem::replace(&mut first, second);
             let is_behind = |words: &[&str]| words.iter().any(|word| second.eq_ignore_ascii_case(word));
-            // An exit code of a program is its own, unless it is a large one.
+            // A small exit code is the program's own, not a Windows status.
             let is_exit = is_behind(&["code", "status", "exitcode"]) && first.to_ascii_lowercase().starts_with("exit");
             let is_named = is_behind(&["error", "substatus", "failure", "systemfehler", "fehlercode"])
                 || (has_codes && is_behind(&["code"]));
@@ -50,12 +50,12 @@ pub(super) fn find(text: &str) -> impl Iterator<Item = WindowsStatus> {
         })
 }
 
-/// As `3/14/2023` in a list of events, behind their level, or `3/14` of a count.
+/// Whether it is a date such as `3/14/2023` in a list of events, or a count such as `3/14`.
 fn is_date(word: &str) -> bool {
     word.contains('/') && word.bytes().all(|b| b.is_ascii_digit() || b == b'/')
 }
 
-/// The small exit code of a program that the text gives. Large ones are statuses of Windows.
+/// The small exit code of a program in the text. Large ones are Windows statuses.
 pub(super) fn exit(text: &str) -> Option<u32> {
     let mut words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '-').filter(|word| !word.is_empty());
     let (mut first, mut second) = ("", "");
@@ -63,14 +63,14 @@ pub(super) fn exit(text: &str) -> Option<u32> {
         let is_exit = (matches!(second, "code" | "status") && (first.starts_with("exit") || first == "with"))
             || second == "exitcode";
         first = std::mem::replace(&mut second, word);
-        // -1 is no status, and what many programs end with.
+        // -1 is not a status: many programs exit with it.
         let code = if word == "-1" { Some(u32::MAX) } else { word.parse().ok() };
         code.filter(|code| is_exit && (*code <= 0xffff || *code == u32::MAX))
     })
 }
 
-/// Without a prefix, as netlogon.log and some clients write statuses: `c000005e`, `80090303`. No decimal number of eight digits is a failure, and
-/// a hash would have to be the value of one that has a name.
+/// A status without a prefix, as in netlogon.log and some clients: `c000005e`, `80090303`. Decimal numbers of eight digits are never
+/// failures, and a hash would have to equal a named status.
 fn bare(word: &str) -> Option<WindowsStatus> {
     let is_status = word.len() == 8 && word.bytes().all(|b| b.is_ascii_hexdigit());
     let status = is_status.then(|| u32::from_str_radix(word, 16).ok().map(WindowsStatus)).flatten()?;
@@ -79,7 +79,7 @@ fn bare(word: &str) -> Option<WindowsStatus> {
 
 fn hexadecimal(word: &str) -> Option<WindowsStatus> {
     let digits = word.strip_prefix("0x").or_else(|| word.strip_prefix("0X"))?;
-    // A signed status is printed as 64 bits by some tools.
+    // Some tools print a signed status with 64 bits.
     let digits = match digits.len() {
         16 => digits
             .get(..8)
@@ -93,7 +93,7 @@ fn hexadecimal(word: &str) -> Option<WindowsStatus> {
     u32::from_str_radix(digits, 16).ok().map(WindowsStatus)
 }
 
-/// Unsigned, or signed as Windows prints an exit code.
+/// A decimal status, unsigned or signed as Windows prints an exit code.
 fn decimal(word: &str) -> Option<WindowsStatus> {
     let digits = word.strip_prefix('#').unwrap_or(word);
     if let Ok(value) = digits.parse::<u32>() {

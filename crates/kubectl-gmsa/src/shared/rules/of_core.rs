@@ -1,5 +1,5 @@
-//! What is known of the rules that the core, the directory or the server finds too, beside what `diagnostic/rules.rs` of the core says: the words
-//! of the webhook, and the remedies that names say more of.
+//! The plugin's part of the rules in the core's `diagnostic/rules.rs`: the messages of the webhook that show them, and remedies built from
+//! names.
 
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ family! { of the core {
     SPEC_MISSING: [Refusal("cred spec ? does not exist"), Message("gmsacredentialspecs.windows.k8s.io \"*\" not found")], fix: nearest_name;
     SPEC_UNUSABLE: [Refusal("does not have a credspec key")];
     SPEC_UNREADABLE: [Refusal("unable to retrieve the contents of cred spec")], fix: what_is_asked;
-    // The second are the words of the chart's guard.
+    // The second message is from the chart's guard.
     CONTENTS_WITHOUT_NAME: [
         Refusal("but does not define the name of the corresponding resource"),
         Refusal("contents are set without the name of their cred spec"),
@@ -40,10 +40,18 @@ family! { of the core {
     ], fix: grant;
     AUTHORIZATION_FAILED: [Refusal("unable to check whether service account")], fix: what_is_asked;
     CONTENTS_DIFFER: [Refusal("does not match the contents of gmsa resource")];
-    // The second are the words of the chart's guard.
+    // The second message is from the chart's guard.
     NAME_WITHOUT_CONTENTS: [Refusal("but does not carry its contents"), Refusal("a gmsa cred spec name has no contents")], fix: with_contents;
     MODIFIED: [Refusal("cannot update an existing pod's gmsa settings")];
-    LINUX_NODE: [Message("windows options cannot be set for a linux pod")], fix: on_windows;
+    TICKETS_IMPOSSIBLE: [Refusal("this pod cannot have tickets")];
+    TICKETS_UNAVAILABLE: [Refusal("unable to give this pod tickets")];
+    LINUX_NODE: [
+        Message("windows options cannot be set for a linux pod"),
+        Message("os field doesn't match node os"),
+        Message("`kubernetes.io/os` label doesn't match node label"),
+        General("podosnotsupported"),
+        General("podosselectornodelabeldoesnotmatch"),
+    ], fix: on_windows;
     PLUGIN_INPUT: [
         Message("failed to parse the plugininput parameter"),
         Message("failed to parse the secreturi field value"),
@@ -70,13 +78,14 @@ family! { of the core {
         Message("kdc_err_c_principal_unknown"),
         Message("client not found in kerberos database"),
         Message("client '*' not found in kerberos database"),
+        Message("krb5_get_init_creds: client (*) unknown"),
         Message("cannot find an object with identity"),
         Message("finddomainforaccount*unable to locate account"),
         Message("group managed service account \"*\" could not be found in the"),
         Message("a referral was returned from the server"),
         Start("failed to fetch gmsa credentials*specified account does not exist"),
         Start("failed to fetch gmsa credentials*no such object"),
-        Codes(&["ERROR_DS_NO_SUCH_OBJECT", "ERROR_DS_OBJ_NOT_FOUND"]),
+        Codes(&["ERROR_DS_NO_SUCH_OBJECT", "ERROR_DS_OBJ_NOT_FOUND", "ERROR_DS_REFERRAL"]),
         Codes(&["ERROR_NO_SUCH_USER", "STATUS_NO_SUCH_USER"]),
         RunningCodes(&["ERROR_NONE_MAPPED", "STATUS_NONE_MAPPED"]),
     ];
@@ -106,6 +115,9 @@ family! { of the core {
         Message("could not retrieve passwords for the group managed service account"),
         Message("test-adserviceaccount*false"),
         Event("directoryservice", &[2947]),
+        Event("activedirectory_domainservice", &[2947]),
+        Message("das dienstkonto kann nicht installiert werden"),
+        Message("impossible d'installer le compte de service"),
     ], remedies: {
         "did not match the target" => "Install the account on a machine of its own domain, whose supported encryption types (`msDS-SupportedEncryptionTypes`) are those of the account.",
         "service account" => "Make the machine a member of a group in `PrincipalsAllowedToRetrieveManagedPassword`, then restart it, or run `klist -li 0x3e7 purge`: it learns of its groups by a new ticket. Compare the encryption types too.",
@@ -160,7 +172,7 @@ family! { of the core {
     };
 } }
 
-/// The same grant, as a command and as objects.
+/// The grant, as a command and as objects.
 fn grant(names: &Names<'_>) -> Option<Fix> {
     let (spec, namespace, service_account) = (SpecName::parse(names.spec?)?, names.namespace?, names.service_account?);
     if !is_dns_label(namespace) || !is_dns_subdomain(service_account) {
@@ -172,7 +184,7 @@ fn grant(names: &Names<'_>) -> Option<Fix> {
     Some(Fix::write(format!("# or: {command}\n{yaml}")).or_run(Some(format!("`{command}`."))))
 }
 
-/// Corrects a name that no credential spec can have, in its slot.
+/// Corrects an invalid name in its slot.
 fn other_name(names: &Names<'_>) -> Option<Fix> {
     let is_wrong = |name: &str| suggest_name(name) != name;
     let mut slots = names.slot.copied().into_iter().chain(names.pod.into_iter().flat_map(Pod::slots));
@@ -182,14 +194,14 @@ fn other_name(names: &Names<'_>) -> Option<Fix> {
     Some(if is_name { renamed(&slot, &suggest_name(name), names) } else { instead_of(name) })
 }
 
-/// The name of the credential spec that is meant, where one of nearly that name exists.
+/// The remedy that names the most similar credential spec.
 fn nearest_name(names: &Names<'_>) -> Option<Fix> {
     let mut slots = names.slot.copied().into_iter().chain(names.pod.into_iter().flat_map(Pod::slots));
     let slot = slots.find(|slot| slot.name == names.spec)?;
     Some(renamed(&slot, names.nearest?, names))
 }
 
-/// How to have a slot name this credential spec.
+/// The change that makes a slot name this credential spec.
 fn renamed(slot: &Slot<'_>, name: &str, names: &Names<'_>) -> Fix {
     let context = json!({"windowsOptions": {"gmsaCredentialSpecName": name}});
     let spec = match slot.kind.field() {
@@ -200,7 +212,7 @@ fn renamed(slot: &Slot<'_>, name: &str, names: &Names<'_>) -> Fix {
     fix.or_run(names.target.map(|target| target.change(&spec)))
 }
 
-/// What to write in the place of a name that no credential spec can have.
+/// The replacement for an invalid name.
 pub fn instead_of(name: &str) -> Fix {
     if name.contains("{{") {
         return Fix::run(
@@ -218,8 +230,9 @@ pub fn instead_of(name: &str) -> Fix {
 }
 
 fn name_instead(names: &Names<'_>) -> Option<Fix> {
-    let yaml = "windowsOptions:\n  gmsaCredentialSpecName: NAME  # instead of gmsaCredentialSpec";
-    names.slot.map(|_| Fix::write(yaml))
+    // The name is mostly in the field for the contents.
+    let name = names.slot?.contents.filter(|contents| is_dns_subdomain(contents)).unwrap_or("NAME");
+    Some(Fix::write(format!("windowsOptions:\n  gmsaCredentialSpecName: {name}  # instead of gmsaCredentialSpec")))
 }
 
 fn with_contents(names: &Names<'_>) -> Option<Fix> {
@@ -238,13 +251,14 @@ fn with_contents(names: &Names<'_>) -> Option<Fix> {
 fn on_windows(names: &Names<'_>) -> Option<Fix> {
     let mut spec = json!({"os": {"name": "windows"}, "nodeSelector": {"kubernetes.io/os": "windows"}});
     if let (Some(_), Some(spec)) = (names.node, spec.as_object_mut()) {
-        // No scheduler chooses a node where the template names one.
+        // A template with `nodeName` bypasses the scheduler.
         spec.insert("nodeName".to_owned(), Value::Null);
     }
     Some(Fix::run(names.target?.change(&spec)))
 }
 
-/// What to do where the API server refuses what the webhook asks; `None` where only its log says more. The webhook, which is another process and may be of another version, says why in words alone.
+/// The remedy if the API server refuses a request of the webhook; `None` if only its log tells more. The cause is matched by words,
+/// because the webhook is another process and may have another version.
 pub(super) fn what_is_asked(names: &Names<'_>) -> Option<Fix> {
     let Names { said, installer, webhook, .. } = names;
     let restore = installer.map_or_else(
@@ -254,7 +268,7 @@ pub(super) fn what_is_asked(names: &Names<'_>) -> Option<Fix> {
     let fix = if said.contains("CustomResourceDefinition") {
         "Install the custom resource again; the check of it in `kubectl gmsa doctor` says how.".to_owned()
     } else if said.contains("answered 401") {
-        // The API server does not check what a configuration names.
+        // The API server does not validate the Service in a configuration.
         let webhook = webhook.filter(|(namespace, name)| is_dns_label(namespace) && is_dns_subdomain(name));
         let restart = webhook.map_or_else(
             || "a restart of its Deployment".to_owned(),

@@ -4,7 +4,7 @@ use gmsa_core::diagnostic::Severity;
 
 use super::{
     Family, Fix, FixTarget, Names, Rule, RuleEntry,
-    Words::{Codes, Exit, General, Message, Refusal, Start, StartCodes},
+    Words::{Codes, Common, Exit, General, Message, Refusal, Start, StartCodes},
     family,
     text::DENIED,
 };
@@ -67,6 +67,7 @@ family! { "Pods" {
             Refusal("minimum memory usage per"),
             Refusal("unable to validate against any security context constraint"),
             Refusal("podsecuritypolicy: unable to admit pod"),
+            Message("validatingadmissionpolicy '*denied request"),
             General(DENIED),
             General("denied request"),
             General("error creating: pods"),
@@ -79,6 +80,7 @@ family! { "Pods" {
             "usage per" => "Stay within the LimitRange of the namespace: `kubectl describe limitrange -n NAMESPACE`.",
             "takes pods out of the gmsa webhook" => "Have a user do it who may update the webhook configurations: the label exempts Pods from all checks.",
             "static policies of the" => "Let a user or group do it that `staticPolicies.admins` names: docs/static-policies.md.",
+            "autogke" | "autopilot" => "GKE Autopilot runs no Windows Pods, and has no Windows nodes: use a Standard cluster with a Windows node pool.",
             "validatingadmissionpolicy '" => "Do what the message of the ValidatingAdmissionPolicy says, or ask its owner: `kubectl get validatingadmissionpolicy`. It is no check of GMSA.",
             "security context constraint" => "Give the service account a SecurityContextConstraint for Windows Pods: `oc adm policy add-scc-to-user`.",
             "admission webhook \"*\" denied the request" => "Do what the message says: the admission webhook in quotes refuses the Pod, and its owner knows the policy. It is no check of GMSA.",
@@ -130,6 +132,8 @@ family! { "Pods" {
             Message("unable to attach or mount volumes"),
             Message("attachvolume.attach failed"),
             Message("volume node affinity conflict"),
+            Message("didn't match persistentvolume's node affinity"),
+            Message("mountvolume*failed to fetch token*is forbidden: user * cannot"),
             Message("unbound immediate persistentvolumeclaims"),
             Message("persistentvolumeclaim \"*\" not found"),
             Message("multi-attach error for volume"),
@@ -140,10 +144,12 @@ family! { "Pods" {
             Message("newsmbglobalmapping*access is denied"),
             Message("newsmbglobalmapping*failed with"),
             Message("newsmbglobalmapping failed"),
+            Message("newsmbglobalmapping failed*network path was not found"),
             Message("windows system error 87,new-smbglobalmapping"),
             Message("windows system error 1312,new-smbglobalmapping"),
             Message("new-smbglobalmapping : the parameter is incorrect"),
             Message("new-smbglobalmapping : a specified logon session does not exist"),
+            Message("new-smbglobalmapping : multiple connections"),
             Message("smb mapping failed with error"),
             Message("invalid parameter(username"),
             Message("failed to mount smb server"),
@@ -179,7 +185,7 @@ family! { "Pods" {
             "smbglobalmapping*logon session does not exist" | "smbglobalmapping*system error 1312" => "The node has no user for the share: name a Secret with `username` and `password` in the volume (`nodeStageSecretRef`). The CSI driver mounts on the node with that user; the account of the Pod has no part in it. To use the share as the gMSA, open it from the process: `\\\\SERVER\\SHARE`.",
             "invalid parameter(username" | "empty mountoptions" | "username and password from secret" => "The Secret of the volume (`nodeStageSecretRef`) is missing, or lacks `username` or `password`: `kubectl create secret generic NAME --from-literal username='CONTOSO\\USER' --from-literal password=...`. An SMB volume never uses the account of the Pod.",
             "source field is missing" => "Add `source: //SERVER/SHARE` to `volumeAttributes` of the volume, or to the parameters of its StorageClass.",
-            "csi-proxy" | "smb.csi.k8s.io not found" => "The CSI driver for SMB does not run on the node: install it with its Windows DaemonSet (and csi-proxy, where it is no hostProcess Pod).",
+            "csi-proxy" | "smb.csi.k8s.io not found" => "The CSI driver for SMB does not run on the node: install it with its Windows DaemonSet (and csi-proxy, unless it is a hostProcess Pod).",
             "mount error(126)" => "The Linux node has no Kerberos ticket for the share: give the volume `sec=krb5` and a ticket cache, or a Secret with a user.",
             "mount error(2)" => "The server has no share, or no folder, of this name: correct `source` of the volume.",
             "mount error(112)" | "system error 53" => "The node does not reach the server of the share: look at its name, at TCP 445 and at network policies.",
@@ -197,7 +203,8 @@ family! { "Pods" {
             "persistentvolumeclaim" => "Look at the claim: `kubectl describe pvc OBJECT --namespace NAMESPACE`. It waits for a StorageClass that exists, and works on Windows.",
             "failed to fetch token" => "The API server gives the kubelet no token for the service account of the Pod: `kubectl get serviceaccount --namespace NAMESPACE` shows whether it exists. If it was created again, delete the Pod, so that it gets a new token.",
             "attachvolume.attach failed" => "The volume cannot be attached to the node: the message says what the storage answers. Look at its PersistentVolume (`kubectl get pv`), at the disk in its zone, and at the log of the CSI driver's controller.",
-            "volume node affinity conflict" => "The volume is bound to a zone or a node in which no Windows node takes the Pod: `kubectl get pv -o wide` and its `nodeAffinity` say where. Add a Windows node there, or create the claim again with a StorageClass that has `volumeBindingMode: WaitForFirstConsumer`.",
+            "exceed max volume count" => "The Windows nodes hold as many volumes as they can attach: add a node, use a larger size of machine, or mount fewer volumes of disks.",
+            "volume node affinity conflict" | "persistentvolume's node affinity" => "The volume is bound to a zone or a node in which no Windows node takes the Pod: `kubectl get pv -o wide` and its `nodeAffinity` say where. Add a Windows node there, or create the claim again with a StorageClass that has `volumeBindingMode: WaitForFirstConsumer`.",
             "multi-attach error" => "The volume is still attached to the node of another Pod, and `ReadWriteOnce` allows one: delete that Pod (`kubectl get pods --namespace NAMESPACE -o wide`), or set `strategy.type: Recreate`.",
         };
     NODE_SELECTOR: "node-selector", Error, "No node that takes the Pod has the labels that it selects, or matches its affinity.",
@@ -228,6 +235,11 @@ family! { "Pods" {
             Message("the node was low on resource"),
             Message("the node had condition: [diskpressure]"),
             Message("the node had condition: [memorypressure]"),
+            Message("the node had condition: [pidpressure]"),
+            General("preempted by "),
+            General("preemptionbyscheduler"),
+            General("preempting to accommodate a higher priority pod"),
+            General("was active longer than specified deadline"),
             General("job has reached the specified backoff limit"),
             General("backofflimitexceeded"),
             General("pod was active on the node longer than the specified deadline"),
@@ -242,6 +254,8 @@ family! { "Pods" {
             Message("untolerated taint {node.kubernetes.io/unschedulable"),
             Message("untolerated taint {node.kubernetes.io/disk-pressure"),
             Message("untolerated taint {node.kubernetes.io/memory-pressure"),
+            Message("untolerated taint {node.kubernetes.io/pid-pressure"),
+            Message("untolerated taint {node.kubernetes.io/out-of-service"),
             Message("untolerated taint {node.kubernetes.io/network-unavailable"),
             Message("node is not ready"),
             Message("container runtime is down"),
@@ -252,6 +266,8 @@ family! { "Pods" {
             "node.kubernetes.io/unschedulable" | "were unschedulable" => "The node is cordoned: `kubectl uncordon NODE` when its maintenance is over.",
             "disk-pressure" => "Free disk space on the node, such as by `crictl rmi --prune` there: it takes no Pods until its condition DiskPressure ends (`kubectl describe node NODE`).",
             "memory-pressure" => "Stop what fills the memory of the node, or add a node: it takes no Pods until its condition MemoryPressure ends (`kubectl describe node NODE`).",
+            "pid-pressure" => "Look for a program on the node that starts processes without end: the node takes no Pods until its condition PIDPressure ends (`kubectl describe node NODE`).",
+            "out-of-service" => "Remove the taint when the node runs again: `kubectl taint nodes NODE node.kubernetes.io/out-of-service-`.",
             "network-unavailable" => "The CNI plugin of the node has not set up its network yet: look at the Pods of the plugin in `kube-system`, and at `kubectl describe node NODE`.",
         };
     POD_NETWORK: "pod-network", Error, "The node cannot give the Pod a network.",
@@ -275,6 +291,7 @@ family! { "Pods" {
             Message("hcncreatenamespace failed"),
             Message("hcncreatenetwork failed"),
             Message("cni plugin not initialized"),
+            Message("failed to initialize key-value store of network plugin"),
             Message("failed to create endpoint"),
             Codes(&[
                 "HCN_E_NETWORK_NOT_FOUND", "HCN_E_ENDPOINT_NOT_FOUND", "HCN_E_NETWORK_ALREADY_EXISTS", "HCN_E_ENDPOINT_ALREADY_ATTACHED",
@@ -301,7 +318,7 @@ family! { "Pods" {
             General("back-off pulling image"),
             General("errimageneverpull"),
             General("invalidimagename"),
-            General("pull access denied"),
+            Common("pull access denied"),
             General("manifest unknown"),
             General("toomanyrequests"),
             General("crashloopbackoff"),
@@ -318,7 +335,7 @@ family! { "Pods" {
             General("imageinspecterror"),
             General("createcomputesystem*access is denied"),
             General("createcomputesystem*element not found"),
-            StartCodes(&["ERROR_NOT_FOUND", "STATUS_NOT_FOUND"]),
+            StartCodes(&["ERROR_NOT_FOUND", "STATUS_NOT_FOUND", "E_FAIL", "E_UNEXPECTED", "STATUS_UNSUCCESSFUL"]),
             General("createcomputesystem*requested resource is in use"),
             General("createcomputesystem*the handle is invalid"),
             General("createcomputesystem*catastrophic failure"),
@@ -331,6 +348,7 @@ family! { "Pods" {
             Message("non-root policy"),
         ],
         remedies: {
+            "e_fail" | "e_unexpected" | "status_unsuccessful" => "The code says no cause (unspecified): what returned it does. For a CCG plugin that is the log of the plugin, else the logs Microsoft-Windows-Containers-CCG/Admin and Microsoft-Windows-Hyper-V-Compute-Admin of the node: `kubectl gmsa probe --logs` fetches them.",
             "createcomputesystem" => "Windows on the node failed: the log Microsoft-Windows-Hyper-V-Compute-Admin there says more. A restart of the service `vmcompute`, or of the node after a drain, clears what an earlier container left.",
             "image pull secrets" => "Create the imagePullSecret that the Pod or its service account names: `kubectl create secret docker-registry OBJECT --namespace NAMESPACE --docker-server=REGISTRY --docker-username=USER --docker-password=PASSWORD`.",
             "runasnonroot" | "non-root policy" => "Set `runAsUserName: ContainerUser` or `NT AUTHORITY\\NETWORK SERVICE`: with `runAsNonRoot`, the kubelet refuses ContainerAdministrator.",
@@ -390,7 +408,7 @@ family! { "Pods" {
         ];
 } }
 
-/// What shows why a workload lacks pods.
+/// The command that shows why pods of a workload are missing.
 fn describe(names: &Names<'_>) -> Option<Fix> {
     let FixTarget::Workload { kind, name, .. } = names.target? else { return None };
     let verb = format!("describe {}", kind.as_str().to_ascii_lowercase());

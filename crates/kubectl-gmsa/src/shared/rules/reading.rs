@@ -1,8 +1,8 @@
-//! Which words of the table a text has, found in one pass over its normal form.
+//! The words of the table in a text, found in one pass over its normal form.
 //!
-//! A part of a pattern may be broken over lines at any place, so spaces do not count. `*` is for at most [`MAX_BETWEEN`] bytes, `?` for one word.
+//! Lines may break anywhere, so spaces do not count. `*` matches at most [`MAX_BETWEEN`] bytes, `?` one word.
 //!
-//! Invariant: time is linear in the text, and memory beside it is constant: of each pattern the first [`MAX_SPANS`] places are kept.
+//! Invariant: time is linear in the text, and additional memory is constant: the first [`MAX_SPANS`] places of each pattern are kept.
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
@@ -16,21 +16,21 @@ use super::{
     status::MESSAGES,
 };
 
-/// More than the names and addresses in one message have, and less than several messages.
+/// Longer than the names and addresses in one message, shorter than several messages.
 const MAX_BETWEEN: usize = 600;
 
 const MAX_SPANS: usize = 16;
 
-/// What a text says that has the words of a pattern.
+/// The meaning of the words of a pattern.
 #[derive(Clone, Copy)]
 pub(super) enum Says {
     OfRule(&'static Rule, Words),
-    /// The remedy of this index counts for a breach of the rule.
+    /// The remedy of the rule at this index applies.
     OfRemedy(&'static Rule, usize),
     /// The status of this name.
     OfWindows(&'static str),
     NoFault(&'static str),
-    /// Nothing: words inside it do not count.
+    /// No meaning: words inside it do not count.
     Nothing,
 }
 
@@ -39,17 +39,17 @@ pub(super) struct Pattern {
     pub words: &'static str,
 }
 
-/// Where a text has the words of a pattern.
+/// A place of the words of a pattern in a text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Span {
-    /// In bytes that are no spaces.
+    /// In bytes, without spaces.
     pub start: usize,
     pub end: usize,
-    /// How many quotations it is in.
+    /// The number of quotations around it.
     pub depth: usize,
 }
 
-/// The words that a text has.
+/// The words found in a text.
 #[derive(Default)]
 pub struct Reading {
     spans: BTreeMap<usize, Vec<Span>>,
@@ -57,7 +57,7 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// Reads a text as it was pasted.
+    /// Reads a pasted text.
     pub fn of(text: &str) -> Self {
         Self::of_normal(&normal(text))
     }
@@ -96,7 +96,7 @@ impl Reading {
         reading
     }
 
-    /// The same with the words of another text behind it.
+    /// Appends the words of another text.
     pub(super) fn and(mut self, other: Self) -> Self {
         for (pattern, spans) in other.spans {
             let moved = spans.into_iter().map(|span| Span {
@@ -111,7 +111,7 @@ impl Reading {
         self
     }
 
-    /// Each pattern of the text with its places, in the order of the table.
+    /// Each pattern found in the text with its places, in the order of the table.
     pub(super) fn found(&self) -> impl Iterator<Item = (&'static Pattern, &[Span])> {
         self.spans.iter().filter_map(|(pattern, spans)| Some((TABLE.patterns.get(*pattern)?, spans.as_slice())))
     }
@@ -121,13 +121,13 @@ impl Reading {
         self.found().any(|(pattern, _)| pattern.words == words)
     }
 
-    /// Whether these words of the table are all that the text says, behind `Error:`.
+    /// Whether the text consists of these words of the table, after `Error:`.
     pub(super) fn is_all(&self, words: &str) -> bool {
         let mut spans = self.found().filter(|(pattern, _)| pattern.words == words).flat_map(|(_, spans)| spans);
         spans.any(|span| span.end - span.start + "error:".len() >= self.length)
     }
 
-    /// The index of the first remedy for a rule whose words the text has.
+    /// The index of the first remedy of a rule whose words are in the text.
     pub(super) fn remedy(&self, rule: &Rule) -> Option<usize> {
         self.found()
             .filter_map(|(pattern, _)| match pattern.says {
@@ -138,28 +138,28 @@ impl Reading {
     }
 }
 
-/// How far the patterns are reached at one place of the text.
+/// The state of the patterns at one place in the text.
 struct Reader<'t> {
     normal: &'t str,
-    /// For each part, where it was found last.
+    /// The last place of each part.
     reached: Vec<Option<Reached>>,
-    /// Bytes that are no spaces.
+    /// The number of bytes, without spaces.
     read: usize,
     depth: usize,
 }
 
 #[derive(Clone, Copy)]
 struct Reached {
-    /// Where the first part of the pattern starts.
+    /// The start of the first part of the pattern.
     start: usize,
     end: usize,
-    /// The end in bytes of the text.
+    /// The end, in bytes of the text.
     after: usize,
     depth: usize,
 }
 
 impl Reader<'_> {
-    /// Takes note of a part, which ends here. Returns the pattern of which it is the last.
+    /// Records a part that ends here. Returns the pattern if this is its last part.
     fn reach(&mut self, index: usize, after: usize) -> Option<(usize, Span)> {
         let part = TABLE.parts.get(index)?;
         let (start, depth) = (self.read.checked_sub(part.length)?, self.depth);
@@ -194,17 +194,17 @@ enum Gap {
 
 struct PatternPart {
     pattern: usize,
-    /// Before it; `None` for the first of a pattern.
+    /// The gap before it; `None` for the first part of a pattern.
     gap: Option<Gap>,
     is_last: bool,
     is_refusal: bool,
-    /// In bytes that are no spaces.
+    /// In bytes, without spaces.
     length: usize,
 }
 
 struct Table {
     patterns: Vec<Pattern>,
-    /// The last of a pattern first, so that one place is never two parts of it.
+    /// The last part of a pattern first, so that one place never matches two parts.
     parts: Vec<PatternPart>,
     /// `None` if the parts were too many for it, which a test rules out.
     automaton: Option<NFA>,

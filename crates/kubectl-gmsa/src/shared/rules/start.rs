@@ -11,7 +11,7 @@ use super::{
 family! { "Containers that do not start" {
     CONTENTS_REJECTED: "contents-rejected", Error, "The node cannot parse the contents of the credential spec.",
         "Run `kubectl gmsa credspec lint` on the credential spec, correct it, and create the Pod again.",
-        words: [Start("failed to parse the credential spec"), Start("failed to parse credential spec"), Event("containers-ccg", &[3]), Start("error parsing credential spec")];
+        words: [Start("failed to parse the credential spec"), Start("failed to parse credential spec"), Event("containers-ccg", &[3]), Start("error parsing credential spec"), Message("credentialspec file is not formatted"), Message("credspec is not properly"), Message("credential spec provided is not properly"), Message("invalid credentialspec")];
     CREDENTIAL_SPEC_FILE: "credential-spec-file", Error, "Docker does not find the credential spec, or its option is written wrongly.",
         "Write `--security-opt \"credentialspec=file://NAME.json\"`: NAME.json is in the folder `CredentialSpecs` of Docker (`C:\\ProgramData\\docker\\CredentialSpecs`), and never an absolute path.",
         words: [
@@ -40,16 +40,17 @@ family! { "Containers that do not start" {
         };
     START_PARAMETER: "start-parameter", Error, "Windows refuses a parameter of the container. In a Pod with GMSA it is mostly a field of the credential spec.",
         "Run `kubectl gmsa credspec lint` on the credential spec: `PluginGUID` with braces, `Guid` without, `Sid` of the domain. Without GMSA, look at its mounts and devices.",
-        words: [StartCodes(&["ERROR_INVALID_PARAMETER", "STATUS_INVALID_PARAMETER"]), Start("createcomputesystem*the parameter is incorrect")];
+        words: [StartCodes(&["ERROR_INVALID_PARAMETER", "STATUS_INVALID_PARAMETER", "HCS_E_INVALID_JSON"]), Start("createcomputesystem*the parameter is incorrect")];
     NODE_OUTDATED: "node-outdated", Error, "Windows on the node lacks updates that the container runtime needs, or a folder of the container is missing on it.",
         "Install the updates of Windows on the node: containerd needs 17763.1817 or later on Windows Server 2019. If it has them, look at the mounts of the Pod.",
-        words: [Start("createcomputesystem*the directory name is invalid"), StartCodes(&["ERROR_NOT_SUPPORTED"])];
+        words: [Start("createcomputesystem*the directory name is invalid"), Start("createcomputesystem*the request is not supported"), StartCodes(&["ERROR_NOT_SUPPORTED", "STATUS_NOT_SUPPORTED", "ERROR_DIRECTORY"])];
     PLUGIN_NOT_STARTED: "plugin-not-started", Error, "The node cannot start the plugin that the credential spec names.",
         "Register the plugin on the node: its GUID must be a key of `HKLM:\\SYSTEM\\CurrentControlSet\\Control\\CCG\\COMClasses`, and its COM server must start as the user that it is registered with.",
         words: [
             Start("failed to instantiate the plugin"),
             Event("containers-ccg", &[4]),
-            StartCodes(&["CO_E_RUNAS_LOGON_FAILURE", "REGDB_E_CLASSNOTREG", "CO_E_SERVER_EXEC_FAILURE", "CLASS_E_CLASSNOTAVAILABLE"]),
+            General("credential guard failed to inst"),
+            StartCodes(&["CO_E_RUNAS_LOGON_FAILURE", "REGDB_E_CLASSNOTREG", "CO_E_SERVER_EXEC_FAILURE", "CLASS_E_CLASSNOTAVAILABLE", "E_NOINTERFACE"]),
             Message("permission settings do not grant local activation permission for the com server"),
             Message("permission settings do not grant local launch permission for the com server"),
             Message("permission settings do not grant remote activation permission for the com server"),
@@ -64,6 +65,9 @@ family! { "Containers that do not start" {
             Message("unable to determine current status of plugin"),
             Message("unable to determine final status of plugin"),
             Message("failed to execute installation script"),
+            Message("failed to execute uninstallation script"),
+            Message("unable to delete temporary file *gmsacredentialprovider"),
+            Message("dcom got error*unable to logon"),
             Message("failed to open registry key * while determining clsid existence"),
             Message("windows_cse_error_gmsa_"),
             Message("windows_cse_error_download_gmsa_package"),
@@ -74,6 +78,9 @@ family! { "Containers that do not start" {
             Message("failed to extract * gmsa"),
         ],
         remedies: {
+            "dcom got error" => "The COM server of the plugin cannot log on as the user that it is registered with: correct user and password (dcomcnfg, Identity), or register it with another identity.",
+            "e_nointerface" => "What the GUID leads to is no plugin, or its interface `ICcgDomainAuthCredentials` is not registered on the node: register the proxy and stub of CCG, then the plugin again.",
+            "temporary file" => "A process on the node holds the DLL of Rancher's plugin: drain the node, restart it, and delete the Pod of `rancher-gmsa-plugin-installer` there.",
             "with dcom within" | "dcom server" | "for the com server" | "of distributedcom" => "If the CLSID is the `PluginGUID` of the credential spec, register the plugin again, with an identity that may log on, and let `NT AUTHORITY\\SYSTEM` launch and activate it (dcomcnfg). Of any other CLSID this says nothing about GMSA: Windows logs it for many of its own components.",
             "the dll is" | "plugin guid is not added" | "dll directory" | "dll file" | "dll is out" | "status of plugin" | "installation script" | "clsid existence" => "Rancher's plugin is not whole on the node: look at the log of the Pods of `rancher-gmsa-plugin-installer` there, delete the Pod, and it installs the plugin again.",
             "download_gmsa_package" => "The node of AKS could not download the plugin: let it reach `packages.aks.azure.com` (and `acs-mirror.azureedge.net`), then reimage it: `az aks nodepool upgrade --node-image-only`.",
@@ -82,6 +89,8 @@ family! { "Containers that do not start" {
     PLUGIN_FAILED: "plugin-failed", Error, "The plugin gave the node no user to retrieve the password of the account with.",
         "Correct `PluginInput` of the credential spec, and let the node read the secret that it names: its managed identity or role needs that right.",
         words: [Start("failed to fetch credentials from the plugin"), Event("containers-ccg", &[6]),
+            // As the table of `Get-WinEvent` cuts it off.
+            General("credential guard failed to fetch cred"),
             Start("does not have secrets get permission"),
             Start("not authorized to perform: secretsmanager:getsecretvalue"),
             Start("not authorized to perform: ssm:getparameter"),
@@ -116,6 +125,24 @@ family! { "Containers that do not start" {
             Message("failed to open port file located at"),
             Message("consider running with --disable-mtls"),
             Message("failed to import certificate * into"),
+            Message("failed to import certificate: "),
+            Message("failed to unimport certificate "),
+            Message("encountered error determining thumbprint of"),
+            Message("unable to find certificate * in cert store"),
+            Message("listed in cert store under"),
+            Message("gmsa-account-provider must be run within"),
+            Message("could not find certificate*gmsa"),
+            Message("gmsa*could not find certificate"),
+            Message("\"value\": \"system.security.securestring"),
+            Message("domainless ad user credentials is not valid"),
+            Message("retrieving user info from secrets manager"),
+            Message("failed to retrieve credentials for domainless gmsa user"),
+            Message("unable to fetch valid credentialspec"),
+            Start("forbiddenbyfirewall"),
+            Start("forbiddenbyrbac"),
+            Start("forbiddenbypolicy"),
+            Start("unable to get iam security credentials from ec2 instance metadata"),
+            Message("secrets \"*\" is forbidden: user \"system:serviceaccount:*gmsa-account-provider\" cannot"),
             Message("identity not found*169.254.169.254"),
         ],
         remedies: {
@@ -126,10 +153,13 @@ family! { "Containers that do not start" {
             "read as an empty string" | "event 1005 of" => "Write the secret again as `DOMAIN\\USER:PASSWORD`, and see that this version of it is enabled: `az keyvault secret show`.",
             "parse the response of the http request to read" | "event 1004 of" => "Correct `SecretUri` in `PluginInput`: the address of a secret, `https://VAULT.vault.azure.net/secrets/NAME`.",
             "credentials from the azure keyvault" | "credentials for url" | "event 1008 of" | "event 1010 of" => "The node does not reach the Key Vault, or it has no such secret: the status or error in the message says which. Compare `SecretUri`, let the node reach the vault over TCP 443 (firewall and private endpoint of the vault), and see that the secret is enabled.",
-            "not allowed to retrieve secret" => "Let Rancher's account provider read the Secret: a Role with `get` on it, bound to its service account, in the namespace that `PluginInput` names.",
+            "system.security.securestring" => "The module AksGMSA wrote the name of a type in place of the secret: write it by hand, `az keyvault secret set --value 'DOMAIN\\USER:PASSWORD'`, with the DNS name of the domain.",
+            "forbiddenbyfirewall" => "The firewall of the Key Vault keeps the nodes out: allow their subnet or outbound address (`az keyvault network-rule add`), or give the vault a private endpoint that they resolve.",
+            "iam security credentials" => "The node gets no credentials of its role: attach an instance profile to it, and let the node reach 169.254.169.254.",
+            "not allowed to retrieve secret" | "gmsa-account-provider\" cannot" => "Let Rancher's account provider read the Secret: a Role with `get` on it, bound to its service account, in the namespace that `PluginInput` names.",
             "error parsing response from secret" | "does not contain key" => "The Secret for Rancher's plugin needs the keys `username`, `password` and `domainName`.",
             "secret ? is not found" => "Create the Secret that `PluginInput` names, with the keys `username`, `password` and `domainName`, in the namespace of Rancher's account provider.",
-            "account-provider" | "http client hit an exception" | "port file" | "--disable-mtls" | "failed to import certificate" | "error retrieving secret" => "Rancher's plugin gets no answer from the account provider on its node: look at the log of the Pods of `rancher-gmsa-account-provider`, at the Secret that `PluginInput` names, and at the certificates between both (`C:\\var\\lib\\rancher\\gmsa`).",
+            "account-provider" | "http client hit an exception" | "port file" | "--disable-mtls" | "certificate" | "thumbprint" | "cert store" | "must be run within" | "error retrieving secret" => "Rancher's plugin gets no answer from the account provider on its node: look at the log of the Pods of `rancher-gmsa-account-provider`, at the Secret that `PluginInput` names, and at the certificates between both (`C:\\var\\lib\\rancher\\gmsa`).",
             "vaults/secrets/getsecret" => "Give the identity of the nodes the role `Key Vault Secrets User` on the Key Vault that `PluginInput` names.",
             "kms:decrypt" => "Give the role of the nodes `kms:Decrypt` for the key of the secret, besides `secretsmanager:GetSecretValue`.",
             "does not have secrets get permission" => "Give the identity of the nodes the right `get` on secrets of the Key Vault that `PluginInput` names.",
@@ -143,6 +173,7 @@ family! { "Containers that do not start" {
             Start("failed to fetch gmsa credentials*user name or password is incorrect"),
             Start("failed to fetch gmsa credentials*the logon attempt failed"),
             Start("failed to fetch gmsa credentials*invalid credentials"),
+            Start("failed to fetch gmsa credentials*supplied credential is invalid"),
             Start("failed to fetch gmsa credentials*currently locked out"),
             Start("failed to fetch gmsa credentials*account is currently disabled"),
             Start("failed to fetch gmsa credentials*password for this account has expired"),
@@ -151,8 +182,8 @@ family! { "Containers that do not start" {
             Start("failed to fetch gmsa credentials*account restrictions"),
             Start("failed to fetch gmsa credentials*network password is not correct"),
             Start("failed to fetch gmsa credentials*credentials supplied to the package were not recognized"),
-            Start("failed to fetch gmsa credentials*0x8007052e"),
-            Start("failed to fetch gmsa credentials*0x8009030c"),
+            Start("failed to fetch gmsa credentials*8007052e"),
+            Start("failed to fetch gmsa credentials*8009030c"),
         ];
     NODE_DNS_TCP: "node-dns-tcp", Error, "The node gets no whole answer from DNS, so it finds no directory service: TCP 53 is closed.",
         "Let TCP 53 through, besides UDP, from the nodes to the DNS servers of the domain (security group, firewall): Windows repeats long answers over TCP. On the node, `Resolve-DnsName -Type SRV _ldap._tcp.dc._msdcs.DOMAIN -TcpOnly` tests it.",
@@ -161,7 +192,9 @@ family! { "Containers that do not start" {
         "Add the user of the plugin, or the node where there is no plugin, to `PrincipalsAllowedToRetrieveManagedPassword`, and let the node reach a domain controller.",
         words: [
             General("failed to fetch gmsa credentials"),
+            General("credential guard failed to fetch gmsa"),
             General("cannot get gmsa krb ticket"),
+            General("cannot get machine krb ticket"),
             Start("failed to fetch gmsa credentials*access is denied"),
             Start("failed to fetch gmsa credentials*insufficient access rights to perform the operation"),
             Start("failed to fetch gmsa credentials*insufficient rights"),
@@ -179,6 +212,7 @@ family! { "Containers that do not start" {
             General("failed to setup the external credentials"),
             Event("hyper-v-compute", &[11507]),
             General("container credential guard instance"),
+            General("credential guard failed to"),
             Start("wrong number of service properties present"),
             Start("failed to retrieve container credential guard instances"),
             Start("failed to unmarshal container credential guard instances"),
@@ -189,11 +223,12 @@ family! { "Containers that do not start" {
                 "RPC_S_CALL_FAILED_DNE", "STATUS_INTERNAL_ERROR",
                 "RPC_S_SERVER_UNAVAILABLE", "RPC_S_CALL_FAILED", "RPC_NT_SERVER_UNAVAILABLE", "RPC_NT_CALL_FAILED",
                 "ERROR_NETLOGON_NOT_STARTED", "STATUS_NETLOGON_NOT_STARTED", "ERROR_NO_SUCH_LOGON_SESSION", "SEC_E_NO_CREDENTIALS",
-                "STATUS_NO_SUCH_LOGON_SESSION", "STATUS_BAD_VALIDATION_CLASS",
+                "STATUS_NO_SUCH_LOGON_SESSION", "STATUS_BAD_VALIDATION_CLASS", "SEC_E_INTERNAL_ERROR",
             ]),
         ],
         remedies: {
             "gmsa credentials are disabled" | "template containers" => "An annotation switches GMSA off: remove `io.microsoft.container.wcow.gmsa.disable` from the Pod, from its runtime class, and from the annotations that containerd on the node sets.",
+            "credential guard failed to" => "The message is cut off: `Get-WinEvent -LogName Microsoft-Windows-Containers-CCG/Admin -MaxEvents 10 | Format-List` on the node shows all of it.",
             "service properties" | "credential guard instance" => "The compute service of the node holds no Container Credential Guard for the container: restart the service `vmcompute`, or the node after a drain, and install its updates. The log Microsoft-Windows-Containers-CCG/Admin says whether the credential spec was read.",
         };
     NODE_NO_DOMAIN_CONTROLLER: "node-no-domain-controller", Error, "The node finds no domain controller, or reaches none.",
@@ -211,6 +246,8 @@ family! { "Containers that do not start" {
             Start("failed to fetch gmsa credentials*no such host"),
             Start("failed to fetch gmsa credentials*local security authority cannot be contacted"),
             Start("failed to fetch gmsa credentials*timeout"),
+            Start("failed to fetch gmsa credentials*network location cannot be reached"),
+            Start("failed to fetch gmsa credentials*could not be contacted"),
         ];
     START_LOGON: "start-logon", Error, "Windows could not log on the user of a container.",
         "Compare `runAsUserName` with the users of the image. If it is right, run `Test-ADServiceAccount NAME` on the node: it must say True.",
@@ -259,6 +296,7 @@ family! { "Containers that do not start" {
             Message("nltest.exe' is not recognized"), Message("klist.exe' is not recognized"),
             Message("the term 'test-netconnection' is not recognized"), Message("the term 'resolve-dnsname' is not recognized"),
             Message("nltest: command not found"), Message("nltest: not found"),
+            StartCodes(&["ERROR_FILE_NOT_FOUND", "ERROR_PATH_NOT_FOUND"]),
             Exit(&[126, 127]),
         ],
         remedies: {
@@ -281,6 +319,7 @@ family! { "Containers that do not start" {
             Start("failed to copy: *no space left on device"),
             Start("failed to pull image*no space left on device"),
             Start("there is not enough space on the disk"),
+            StartCodes(&["ERROR_DISK_FULL"]),
         ];
     COMPUTE_SERVICE: "compute-service", Error, "The service of Windows that runs containers does not answer, or is not there.",
         "Restart the service `vmcompute` on the node, or the node: drain it before.",
@@ -290,6 +329,6 @@ family! { "Containers that do not start" {
             Start("hcsshim::*context deadline exceeded"),
             Start("failed to connect to the host compute service"),
             Start("createcomputesystem*the service cannot be started"),
-            StartCodes(&["HCS_E_CONNECT_FAILED", "HCS_E_CONNECTION_TIMEOUT", "HCS_E_CONNECTION_CLOSED", "HCS_E_OPERATION_PENDING"]),
+            StartCodes(&["ERROR_SERVICE_DISABLED", "ERROR_SERVICE_DOES_NOT_EXIST", "HCS_E_CONNECT_FAILED", "HCS_E_CONNECTION_TIMEOUT", "HCS_E_CONNECTION_CLOSED", "HCS_E_OPERATION_PENDING"]),
         ];
 } }

@@ -1,7 +1,7 @@
-//! Statuses of Windows: the forms in which the same one is written, and its message. Its name and its value are in [`symbols`](super::symbols).
+//! Windows statuses: their forms and messages. Names and values are in [`symbols`](super::symbols).
 //!
-//! What they mean here, by the rules that name them, is from the troubleshooting pages of Kubernetes and Microsoft on gMSA for Windows
-//! containers, and from Microsoft's page on the error codes of the Host Compute System.
+//! Sources of their meanings: the troubleshooting pages of Kubernetes and Microsoft on gMSA for Windows containers, and Microsoft's page
+//! on the error codes of the Host Compute System.
 
 use super::{
     Rule, Words,
@@ -9,20 +9,20 @@ use super::{
     symbols, words,
 };
 
-/// A status as a text writes it, in any of its forms.
+/// A status in any of its forms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowsStatus(pub u32);
 
-/// In an HRESULT, says that the rest is an NTSTATUS: `FACILITY_NT_BIT`.
+/// The bit of an HRESULT that wraps an NTSTATUS: `FACILITY_NT_BIT`.
 const NT_BIT: u32 = 0x1000_0000;
-/// The upper half of an HRESULT whose lower half is a Win32 code: severity error, `FACILITY_WIN32`.
+/// The upper half of an HRESULT that wraps a Win32 code: severity error, `FACILITY_WIN32`.
 const WIN32: u32 = 0x8007_0000;
 /// The upper half of the codes of the Host Compute System, as HRESULT and as NTSTATUS.
 const COMPUTE: (u32, u32) = (0x8037_0000, 0xc037_0000);
 const UPPER: u32 = 0xffff_0000;
 
 impl WindowsStatus {
-    /// The form that the table has: a Win32 code and an NTSTATUS as such, everything else as an HRESULT.
+    /// The form in the table: Win32 codes and NTSTATUS unwrapped, everything else as HRESULT.
     fn normal(self) -> u32 {
         match self.0 {
             value if value & UPPER == WIN32 => value & !UPPER,
@@ -32,7 +32,7 @@ impl WindowsStatus {
         }
     }
 
-    /// The rule that it breaks in a phase, where it is known here.
+    /// The rule for it in a phase, if known.
     pub fn rule(self, phase: Phase) -> Option<&'static Rule> {
         let name = symbols::name(self.normal())?;
         let is_of = |words: &Words| match words {
@@ -44,7 +44,7 @@ impl WindowsStatus {
         words().find(|(_, words)| is_of(words)).map(|(rule, _)| rule)
     }
 
-    /// What it means in one phase, or in both.
+    /// Its explanation for one phase, or for both.
     pub(super) fn explain(self, phase: Option<Phase>) -> Option<Explanation> {
         if self.0 == 0 {
             return Some(Explanation {
@@ -58,15 +58,15 @@ impl WindowsStatus {
             (start, running) => {
                 let known = [(Phase::Start, start), (Phase::Running, running)];
                 let known = known.into_iter().filter_map(|(of, rule)| Some((Some(of), rule?)));
-                // A code without a meaning in the phase of the text keeps its meaning in the other phase, which is named.
-                let other = known.clone().all(|(of, _)| of != phase);
+                // A code without a meaning in this phase keeps its meaning in the other phase, which is named.
+                let other = !self.is_vague() && known.clone().all(|(of, _)| of != phase);
                 known.filter(|(of, _)| phase.is_none() || other || *of == phase).collect()
             }
         };
-        Some(Explanation { found: self.found(), meaning: Meaning::Fault(rules) })
+        (!rules.is_empty()).then(|| Explanation { found: self.found(), meaning: Meaning::Fault(rules) })
     }
 
-    /// Whether anything can fail with it, so that it says something only where a logon or the start of a container failed.
+    /// Whether it is too general: it counts only if a logon or the start of a container failed.
     pub(super) fn is_vague(self) -> bool {
         [
             "ERROR_ACCESS_DENIED",
@@ -75,6 +75,17 @@ impl WindowsStatus {
             "STATUS_INVALID_PARAMETER",
             "ERROR_BAD_NETPATH",
             "ERROR_NOT_SUPPORTED",
+            "STATUS_NOT_SUPPORTED",
+            "ERROR_FILE_NOT_FOUND",
+            "ERROR_PATH_NOT_FOUND",
+            "ERROR_DIRECTORY",
+            "ERROR_DISK_FULL",
+            "ERROR_SERVICE_DISABLED",
+            "ERROR_SERVICE_DOES_NOT_EXIST",
+            "E_FAIL",
+            "E_UNEXPECTED",
+            "STATUS_UNSUCCESSFUL",
+            "E_NOINTERFACE",
             "ERROR_NOT_FOUND",
             "STATUS_NOT_FOUND",
             "ERROR_INTERNAL_ERROR",
@@ -88,18 +99,18 @@ impl WindowsStatus {
         symbols::name(self.normal()).is_some()
     }
 
-    /// Whether it has the form of a failed HRESULT or NTSTATUS, and so is one at any place in a text.
+    /// Whether it has the form of a failed HRESULT or NTSTATUS, so it counts anywhere in a text.
     pub(super) fn is_failure(self) -> bool {
         self.0 > i32::MAX as u32
     }
 
-    /// Its name, or which part of Windows makes such statuses.
+    /// Its name, or the part of Windows that issues such statuses.
     pub fn name(self) -> &'static str {
         let value = self.normal();
         symbols::name(value).unwrap_or_else(|| symbols::facility(value))
     }
 
-    /// What can be said of any status: its name where Microsoft has one, what makes such codes, and where to look.
+    /// The explanation of an unknown status: its name if Microsoft has one, the source of such codes, and where to look.
     pub(super) fn unknown(self) -> Explanation {
         let value = self.normal();
         let how = match value {
@@ -122,7 +133,7 @@ impl WindowsStatus {
         }
     }
 
-    /// As the text has it, with its name, and the status that it wraps: `0xd0020017: RPC_NT_SERVER_UNAVAILABLE (NTSTATUS 0xc0020017)`.
+    /// The status as written, with its name and the status that it wraps: `0xd0020017: RPC_NT_SERVER_UNAVAILABLE (NTSTATUS 0xc0020017)`.
     fn found(self) -> String {
         let written = if self.0 <= 0xffff { self.0.to_string() } else { format!("{:#010x}", self.0) };
         let form = match self.normal() {
@@ -135,7 +146,7 @@ impl WindowsStatus {
     }
 }
 
-/// The statuses whose names a text in its normal form holds: `nltest` prints them.
+/// The statuses named in a text in its normal form: `nltest` prints names.
 pub(super) fn named(text: &str) -> impl Iterator<Item = WindowsStatus> {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     words.filter(|word| word.contains('_')).filter_map(of_name)
@@ -143,7 +154,7 @@ pub(super) fn named(text: &str) -> impl Iterator<Item = WindowsStatus> {
 
 /// The status of this name.
 pub(super) fn of_name(word: &str) -> Option<WindowsStatus> {
-    // As Samba writes them.
+    // Samba's notation.
     let name = word.get(3..).filter(|name| {
         let is_of_samba = word.get(..3).is_some_and(|start| start.eq_ignore_ascii_case("nt_"));
         is_of_samba && name.get(..7).is_some_and(|start| start.eq_ignore_ascii_case("status_"))
@@ -151,8 +162,8 @@ pub(super) fn of_name(word: &str) -> Option<WindowsStatus> {
     symbols::value(name.unwrap_or(word)).map(WindowsStatus)
 }
 
-/// The messages of Windows, which `net helpmsg` prints, by which statuses are recognized: a part of each in lower case. The last are in other
-/// languages, for the most common of them: Windows writes in its own language.
+/// Parts of Windows messages that identify statuses, in lower case, from `net helpmsg`. The last are translations of the most common
+/// messages, because Windows writes in its own language.
 pub(super) static MESSAGES: &[(&str, &str)] = &[
     ("ERROR_NOLOGON_WORKSTATION_TRUST_ACCOUNT", "the account used is a computer account"),
     ("ERROR_LOGIN_WKSTA_RESTRICTION", "account is not authorized to log in from this station"),
@@ -231,6 +242,9 @@ pub(super) static MESSAGES: &[(&str, &str)] = &[
     ("ERROR_BAD_NET_NAME", "network name cannot be found"),
     ("ERROR_SESSION_CREDENTIAL_CONFLICT", "multiple connections to a server or shared resource by the same user"),
     ("NTE_NO_KEY", "key does not exist"),
+    ("NTE_NO_KEY", "schlüssel ist nicht vorhanden"),
+    ("NTE_NO_KEY", "la clé n'existe pas"),
+    ("ERROR_DS_UNWILLING_TO_PERFORM", "server is unwilling to process the request"),
     ("SEC_E_UNTRUSTED_ROOT", "certificate chain was issued by an authority that is not trusted"),
     ("SEC_E_CERT_EXPIRED", "received certificate has expired"),
     ("STATUS_NTLM_BLOCKED", "since ntlm was blocked"),

@@ -1,6 +1,6 @@
-//! Names of statuses, so that any code is decoded: Win32, HRESULT and NTSTATUS (`winerror.h`, `lmerr.h`, `winhttp.h`, `ntstatus.h`, in
-//! `windows.txt`, whose values `tests/windows.sh` compares with the headers of mingw-w64), Kerberos (RFC 4120, 7.5.9, as Windows writes them) and LDAP (RFC 4511, 4.1.9). Codes with a cause are
-//! in the rules.
+//! Names of statuses, to decode any code: Win32, HRESULT and NTSTATUS (`winerror.h`, `lmerr.h`, `winhttp.h`, `ntstatus.h`, in
+//! `windows.txt`; `tests/windows.sh` compares it with the headers of mingw-w64), Kerberos (RFC 4120, 7.5.9, with Windows' names) and
+//! LDAP (RFC 4511, 4.1.9). Codes with a known cause are in the rules.
 
 use std::{collections::HashMap, sync::LazyLock};
 
@@ -46,7 +46,7 @@ LDAP: u32 {
 }
 }
 
-/// Names that stand for a status of another name, or that the headers of Windows lack: the last is of hcsshim.
+/// Aliases of statuses, and names that are missing in the headers of Windows: the last is from hcsshim.
 static OTHERS: &[(u32, &str)] = &[
     (0x8007_0005, "E_ACCESSDENIED"),
     (0x8007_0057, "E_INVALIDARG"),
@@ -85,7 +85,7 @@ pub(super) fn value(name: &str) -> Option<u32> {
     VALUES.get(&name).copied().or_else(other)
 }
 
-/// Which part of Windows makes such a status, for one without a name.
+/// The part of Windows that issues such a status, for a status without a name.
 pub(super) fn facility(value: u32) -> &'static str {
     match (value >> 28, (value >> 16) & 0x0fff) {
         (0, 0) => "a Win32 code",
@@ -107,20 +107,20 @@ pub(super) fn facility(value: u32) -> &'static str {
     }
 }
 
-/// What a small number is called in Kerberos and LDAP.
+/// The names of a small number in Kerberos and LDAP.
 pub(super) fn elsewhere(value: u32) -> String {
     let kerberos = named(KERBEROS, value).map(|name| format!("; in Kerberos it is {name}"));
     let ldap = named(LDAP, value).map(|name| format!("; in LDAP it is {name}"));
     kerberos.unwrap_or_default() + &ldap.unwrap_or_default()
 }
 
-/// The name of a code of MIT Kerberos, which are negative: those of the protocol first, then those of the library (`krb5_err.et`).
+/// The name of a negative code of MIT Kerberos: protocol codes first, then library codes (`krb5_err.et`).
 pub(super) fn of_mit(value: u32) -> Option<&'static str> {
     let code = value.checked_sub(0x96c7_3a00).filter(|code| *code <= 0xff)?;
     named(KERBEROS, code).or_else(|| named(MIT, code))
 }
 
-/// The names of Kerberos and LDAP that a text in its normal form holds, as Windows or as MIT Kerberos writes them.
+/// The names of Kerberos and LDAP in a text in its normal form, in the notation of Windows or MIT Kerberos.
 pub(super) fn names_of_protocols(text: &str) -> impl Iterator<Item = &'static str> {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|word| word.contains('_'));
     words.filter_map(|word| {
@@ -130,13 +130,13 @@ pub(super) fn names_of_protocols(text: &str) -> impl Iterator<Item = &'static st
     })
 }
 
-/// What can be said of a name of Kerberos or LDAP alone.
+/// The explanation of a name of Kerberos or LDAP without context.
 pub(super) fn explain(name: &str) -> Explanation {
     let how = "No cause is known here. Kerberos errors are explained in RFC 4120, 7.5.9, results of LDAP in RFC 4511, appendix A.";
     Explanation { found: name.to_owned(), meaning: Meaning::Unknown(how.to_owned()) }
 }
 
-/// What a text about Kerberos holds; the last are of the events 4768, 4769 and 4771 of Windows.
+/// Words of a text about Kerberos; the last are from the Windows events 4768, 4769 and 4771.
 pub(super) const KERBEROS_WORDS: [&str; 8] = [
     "kerberos",
     "krb",
@@ -149,7 +149,7 @@ pub(super) const KERBEROS_WORDS: [&str; 8] = [
     "4771 ",
 ];
 
-/// The name of a number in a text that is about Kerberos or LDAP, and about nothing else.
+/// The name of a number in a text that is only about Kerberos or LDAP.
 pub(super) fn of_protocol(lower_text: &str) -> impl Fn(u32) -> Option<&'static str> {
     let is_about = |words: &[&str]| words.iter().any(|word| lower_text.contains(word));
     let table = match (is_about(&KERBEROS_WORDS), is_about(&["ldap"])) {

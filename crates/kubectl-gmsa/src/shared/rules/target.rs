@@ -1,6 +1,6 @@
-//! Remedies that name an object: commands where a command is enough, otherwise what to write into the manifest.
+//! Remedies for an object: a command if that is enough, otherwise a change in the manifest.
 //!
-//! Invariant: a name from the cluster is checked before it becomes part of a command, and no value can end its quotes.
+//! Invariant: a name from the cluster is checked before it becomes part of a command, and a value cannot break out of its quotes.
 
 use gmsa_core::{
     credspec::{is_dns_label, is_dns_subdomain},
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::shared::workloads::Kind;
 
-/// What a remedy is for: the pods of a workload, or a pod that nothing controls, as far as is known here.
+/// The object that a remedy changes: the pods of a workload, or a pod without a known controller.
 #[derive(Clone, Copy)]
 pub enum FixTarget<'w> {
     Workload { kind: Kind, namespace: &'w str, name: &'w str },
@@ -24,7 +24,7 @@ impl FixTarget<'_> {
         }
     }
 
-    /// How to set the fields of `spec` in the spec of its pods. Lists, except of containers, replace existing lists.
+    /// The remedy that sets the fields of `spec` in the spec of its pods. Lists, except of containers, replace existing lists.
     pub fn change(&self, spec: &Value) -> String {
         let yaml = spec.to_string();
         let Self::Workload { kind, namespace, name } = self else {
@@ -37,7 +37,7 @@ impl FixTarget<'_> {
                 let way = kind.template().split('/').skip(1).collect::<Vec<_>>();
                 way.into_iter().rev().fold(json!({"spec": spec}), |below, key| json!({key: below}))
             }
-            // Its pods keep what they have, and the template of a Job cannot be changed.
+            // Existing pods do not change, and the template of a Job is immutable.
             Kind::ReplicaSet | Kind::ReplicationController | Kind::Job => {
                 return format!("Set {yaml} in the spec of its Pod template, then delete it and create it again.");
             }
@@ -48,7 +48,7 @@ impl FixTarget<'_> {
         format!("`kubectl patch {kind} {name} --namespace {namespace} --patch {patch}`.")
     }
 
-    /// A command about a pod in its namespace, where its name can be part of one.
+    /// A command about a pod in its namespace; `None` if a name is invalid.
     pub fn command(&self, verb: &str, pod: &str, more: &str) -> Option<String> {
         let namespace = self.namespace();
         (is_dns_label(namespace) && is_dns_subdomain(pod))

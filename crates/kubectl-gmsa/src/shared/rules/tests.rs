@@ -64,8 +64,8 @@ fn a_status_that_is_not_known_is_decoded_and_not_guessed() {
         assert_eq!(explained(text), [format!("{found} = {what}No cause is known here. {how} {node}")]);
     };
     let certutil = |code: &str| format!("`certutil -error {code}` on Windows says what it means.");
-    decoded("0x80004005", "0x80004005: E_FAIL", "It is an HRESULT of COM (facility 0). ", &certutil("0x80004005"));
-    decoded("-2147467259", "0x80004005: E_FAIL", "It is an HRESULT of COM (facility 0). ", &certutil("0x80004005"));
+    decoded("0x80004001", "0x80004001: E_NOTIMPL", "It is an HRESULT of COM (facility 0). ", &certutil("0x80004001"));
+    decoded("-2147467263", "0x80004001: E_NOTIMPL", "It is an HRESULT of COM (facility 0). ", &certutil("0x80004001"));
     decoded(
         "3489660980",
         "0xd0000034: STATUS_OBJECT_NAME_NOT_FOUND (NTSTATUS 0xc0000034)",
@@ -214,7 +214,7 @@ fn a_text_without_end_gives_a_few_explanations() {
         let numbers: Vec<String> = (0..50_000_u32).map(|number| format!("{start}{number:x}")).collect();
         numbers.join(" ")
     };
-    // One that took a look at all of it for each number would not end.
+    // Looking at the whole text for each number would never end.
     for text in [numbers("0x"), format!("kerberos {}", numbers("error code: 0x"))] {
         let (found, _) = explain(&text);
         assert!(!found.is_empty() && found.len() <= MAX_FOUND, "{}", found.len());
@@ -223,7 +223,7 @@ fn a_text_without_end_gives_a_few_explanations() {
     assert_eq!(explain(&"\u{1b}[".repeat(500_000)).0, Vec::new());
 }
 
-/// One of each variant. What they quote reads like another denial.
+/// A denial of each variant. Their quotations look like other denials.
 fn denials() -> Vec<Denial> {
     let pod = Pod::from_json(r#"{"metadata": {"name": "cred spec x does not exist"}}"#).unwrap();
     let slot = || SlotRef::from(&pod.slots().next().unwrap());
@@ -239,7 +239,7 @@ fn denials() -> Vec<Denial> {
         Denial::UnexpectedOperation(Operation::Delete),
         Denial::NoObject { field: "object", operation: Operation::Create },
         Denial::InvalidNamespace(quoted()),
-        Denial::InvalidSpecName { name: quoted(), slot: slot() },
+        Denial::InvalidSpecName { name: quoted(), place: slot().to_string() },
         Denial::InvalidServiceAccount(quoted()),
         Denial::TooManySlots,
         Denial::TooManySpecs,
@@ -257,6 +257,8 @@ fn denials() -> Vec<Denial> {
         Denial::ContentsDiffer { slot: slot(), spec: spec(), difference },
         Denial::NameWithoutContents { slot: slot(), spec: spec() },
         Denial::Modified { what: "name", slot: slot() },
+        Denial::TicketsImpossible(format!("{} mounts volume \"gmsa-tickets-token\"", slot())),
+        Denial::TicketsUnavailable(failure()),
     ]
 }
 

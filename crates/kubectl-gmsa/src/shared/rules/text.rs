@@ -1,14 +1,14 @@
-//! What the texts of others mean: refusals by the API server and the webhook, events of controllers, the scheduler and kubelets, errors of CCG,
-//! hcsshim and Windows, answers of commands in a container, and what this program prints itself.
+//! The meaning of messages: refusals by the API server and the webhook, events of controllers, the scheduler and kubelets, errors of CCG,
+//! hcsshim and Windows, answers of commands in a container, and the output of this program.
 //!
-//! The sentences are those of Container Credential Guard (CCG), Microsoft's page on troubleshooting gMSA for containers; of hcsshim,
-//! `internal/credentials`, `internal/hcsoci` and `errors.go`; of Windows for codes, `net helpmsg`; of `Denial` in the core, which the Go
-//! webhook shares; of kube-apiserver, `plugin/pkg/admission/serviceaccount/admission.go`, `plugin/pkg/admission/runtimeclass/admission.go`,
-//! and `staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/errors/statuserror.go` for webhooks that are not reached. Windows writes
-//! its messages in its own language; the others are English.
+//! Sources: Microsoft's page on troubleshooting gMSA for containers, for Container Credential Guard (CCG); `internal/credentials`,
+//! `internal/hcsoci` and `errors.go` of hcsshim; `net helpmsg` for Windows codes; `Denial` in the core, shared with the Go webhook;
+//! `plugin/pkg/admission/serviceaccount/admission.go` and `plugin/pkg/admission/runtimeclass/admission.go` of kube-apiserver, and its
+//! `staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/errors/statuserror.go` for failed webhook calls. Windows messages are
+//! translated; the others are English.
 //!
-//! Invariants: a text of any length and content gives at most [`MAX_FOUND`] explanations; nothing is guessed: a number counts only
-//! where its form or the word before it says that it is a status. The first words of a refusal count, and nothing that it quotes.
+//! Invariants: a text of any length and content gives at most [`MAX_FOUND`] explanations. A number counts only if its form, or the word
+//! before it, marks it as a status. Only the first words of a refusal count, never a quotation in it.
 
 use std::{
     cmp::Reverse,
@@ -28,10 +28,10 @@ use super::{
     symbols, words,
 };
 
-/// How many different errors of one text are explained.
+/// The most explanations for one text.
 pub const MAX_FOUND: usize = 16;
 
-/// How a text names Windows, Kerberos or Kubernetes.
+/// Words about Windows, Kerberos or Kubernetes.
 static TOPICS: &[&str] = &[
     "rpc error",
     "kube",
@@ -95,14 +95,14 @@ static TOPICS: &[&str] = &[
     "0xc0",
 ];
 
-/// Explains the errors that a text holds: statuses alone, or messages with statuses in them. The most specific comes first. The reading
+/// Explains the errors in a text: statuses alone, or messages with statuses in them. The most specific comes first. The reading
 /// selects remedies.
 pub fn explain(text: &str) -> (Vec<Explanation>, Reading) {
     let (others, reading) = of_others(text);
     (different(printed(text).into_iter().chain(others)), reading)
 }
 
-/// The rule that the first error of a text of others breaks, which arose in `phase`.
+/// The rule of the first error in a message from `phase`.
 pub fn recognize(text: &str, phase: Phase) -> Option<&'static Rule> {
     of_others(text).0.into_iter().find_map(|found| match found.meaning {
         Meaning::Fault(rules) => {
@@ -113,24 +113,24 @@ pub fn recognize(text: &str, phase: Phase) -> Option<&'static Rule> {
     })
 }
 
-/// The rule that a message is about with which the API server refuses a pod.
+/// The rule of a message with which the API server refuses a pod.
 pub fn refusal(message: &str) -> &'static Rule {
     refused(&Reading::of(message)).map_or(&POD_REFUSED, |(_, _, rule)| rule)
 }
 
-/// Whether a message says that a pod was refused, with any code: a webhook chooses its own.
+/// Whether a message is a refusal of a pod, with any code, because webhooks choose their own.
 pub fn is_refusal(message: &str) -> bool {
     let reading = Reading::of(message);
     reading.has(DENIED) || refused(&reading).is_some()
 }
 
-/// What the API server says of a webhook that denies a request.
+/// The API server's words for a webhook that denies a request.
 pub(super) const DENIED: &str = "denied the request";
 
-/// That a user lacks the right to create pods (RBAC authorizer of kube-apiserver).
+/// The message for a missing right to create pods (RBAC authorizer of kube-apiserver).
 pub(super) const MAY_NOT_CREATE_PODS: &str = "cannot create resource \"pods\"";
 
-/// Whether a message says so.
+/// Whether a message reports a missing right.
 pub fn lacks_right(message: &str) -> bool {
     Reading::of(message).has(MAY_NOT_CREATE_PODS)
 }
@@ -142,7 +142,7 @@ pub fn said(message: &str) -> &str {
     rest.split_once(" failed error: ").map_or(rest, |(_, said)| said)
 }
 
-/// The rules that a text names which this program, or the webhook, has printed.
+/// The rules named in output of this program or the webhook.
 fn printed(text: &str) -> Vec<Explanation> {
     let ids: HashMap<&str, &Rule> = all().map(|rule| (rule.id, rule)).collect();
     let is_of_id = |c: char| c.is_ascii_lowercase() || c == '-';
@@ -162,7 +162,7 @@ fn printed(text: &str) -> Vec<Explanation> {
     of_table.map(|rule| fault(rule.id.to_owned(), None, rule)).collect()
 }
 
-/// Whether the name of a rule between these is one that was printed, or stands alone.
+/// Whether a rule name between these texts was printed by this program, or is the whole text.
 fn names_rule(before: &str, after: &str) -> bool {
     if before.trim_start().is_empty() && after.trim_end().is_empty() {
         return true;
@@ -195,18 +195,19 @@ fn of_others(text: &str) -> (Vec<Explanation>, Reading) {
     let text = &normal(text);
     let of_protocol = symbols::of_protocol(text);
     let symbol = |WindowsStatus(value)| of_protocol(value).or_else(|| symbols::of_mit(value));
-    let names: Vec<_> = number::find(text).filter_map(symbol).take(MAX_FOUND).collect();
+    // `Error 1: ...` is of a program: no message of Kerberos has this code.
+    let names: Vec<_> = number::find(text).filter(|status| status.0 > 1).filter_map(symbol).take(MAX_FOUND).collect();
     let reading = Reading::of_normal(text).and(Reading::of(&names.join(" ")));
     let phase = Phase::of(text);
     let is_told = is_of_logon(text, phase);
-    // A message that says which part failed says more than the status at its end.
+    // A message that names the failed part is more specific than the status at its end.
     let (words, messages) = sentences(&reading, phase, is_told);
     let is_named = !words.is_empty();
     let mut found = if is_named { words } else { messages };
     let events = EventNumbers::of(text);
     found.extend(no_faults(&reading, &events));
     let counts = |status: &WindowsStatus| status.0 > 0 && (names.is_empty() || status.0 > 0xff);
-    // As with sentences, the last is the cause of those before it.
+    // As with sentences, the last one is the cause of the others.
     let mut statuses: Vec<_> = number::find(text).chain(status::named(text)).filter(counts).collect();
     statuses.reverse();
     let mut seen = HashSet::new();
@@ -229,16 +230,16 @@ fn of_others(text: &str) -> (Vec<Explanation>, Reading) {
     (different(found.into_iter().filter(|found| !has_fault || found.is_fault())), reading)
 }
 
-/// The explanation of a text without specific words: an exit code, then words that have several causes.
+/// The explanation of a text without specific words: an exit code, then words with several causes.
 fn without_fault(text: &str, general: Option<Explanation>, is_alone: bool) -> Vec<Explanation> {
-    // Why the kubelet or the system ended it is known.
+    // These words name why the kubelet or the system ended it.
     let is_ended = ["oomkilled", "liveness probe", "startup probe"].iter().any(|reason| text.contains(reason));
     let exited = exited(text).filter(|_| !is_ended);
     let faults: Vec<_> = exited.clone().filter(Explanation::is_fault).into_iter().chain(general).collect();
     if faults.is_empty() && is_alone { exited.into_iter().collect() } else { faults }
 }
 
-/// The statuses that are ones at any place, by their form, their name or the word before them.
+/// The numbers that are statuses anywhere, by their form, their name or the word before them.
 fn unknown<'s>(text: &str, statuses: &'s [WindowsStatus]) -> impl Iterator<Item = &'s WindowsStatus> {
     let by_name: HashSet<u32> = status::named(text).map(|WindowsStatus(value)| value).collect();
     let called = called_errors(text);
@@ -266,7 +267,7 @@ fn called_errors(text: &str) -> HashSet<u32> {
     text.match_indices("error").filter_map(number).collect()
 }
 
-/// Whether a node starts a container, or a logon failed, so that a status counts which says little elsewhere.
+/// Whether a text is about the start of a container or a failed logon, so an otherwise vague status counts.
 fn is_of_logon(text: &str, phase: Option<Phase>) -> bool {
     let words = [
         "netlogon",
@@ -282,7 +283,7 @@ fn is_of_logon(text: &str, phase: Option<Phase>) -> bool {
     phase == Some(Phase::Start) || words.iter().any(|word| text.contains(word))
 }
 
-/// What the small exit code of a program means: by convention, some are those of a shell or of a signal.
+/// The meaning of a small exit code: by convention, some come from a shell or a signal.
 fn exited(text: &str) -> Option<Explanation> {
     let code = number::exit(text)?;
     let rule = words().find(|(_, words)| matches!(words, Words::Exit(codes) if codes.contains(&code)));
@@ -299,7 +300,7 @@ fn exited(text: &str) -> Option<Explanation> {
     Some(Explanation { found: format!("exit code {code}"), meaning })
 }
 
-/// Without duplicates. The first of several equal ones is the most specific.
+/// Removes duplicates. The first of equal explanations is the most specific.
 fn different(found: impl Iterator<Item = Explanation>) -> Vec<Explanation> {
     let mut different: Vec<Explanation> = Vec::new();
     for explanation in found {
@@ -311,8 +312,8 @@ fn different(found: impl Iterator<Item = Explanation>) -> Vec<Explanation> {
     different
 }
 
-/// Explains the sentences of a text: a refusal first, then the others from the last to the first, as the last is the cause. A sentence within
-/// another one is not explained on its own. The second value holds the messages of Windows, which are statuses.
+/// Explains the sentences of a text: a refusal first, then the others from last to first, because the last is the cause. A sentence
+/// within another is not explained. The second value has the messages of Windows, which are statuses.
 fn sentences(reading: &Reading, phase: Option<Phase>, is_told: bool) -> (Vec<Explanation>, Vec<Explanation>) {
     let mut spans: Vec<(Span, usize)> = Vec::new();
     let (mut explained, mut of_windows) = (BTreeMap::new(), BTreeMap::new());
@@ -350,7 +351,7 @@ fn sentences(reading: &Reading, phase: Option<Phase>, is_told: bool) -> (Vec<Exp
     (refusal.into_iter().chain(of_rules).collect(), of_windows)
 }
 
-/// The spans that are in no longer one, in the order in which they begin.
+/// The spans outside longer ones, in the order of their starts.
 fn outermost(mut spans: Vec<(Span, usize)>) -> Vec<(Span, usize)> {
     spans.sort_by_key(|(span, index)| (span.start, Reverse(span.end), *index));
     let mut furthest = (0, 0);
@@ -364,7 +365,7 @@ fn outermost(mut spans: Vec<(Span, usize)>) -> Vec<(Span, usize)> {
     spans
 }
 
-/// What says that a step succeeded.
+/// The explanations of successful steps.
 fn no_faults(reading: &Reading, events: &EventNumbers<'_>) -> Vec<Explanation> {
     let of_words = reading.found().filter_map(|(pattern, _)| match pattern.says {
         Says::NoFault(what) => Some((quoted(pattern.words), what)),
@@ -394,7 +395,7 @@ fn general(reading: &Reading, events: &EventNumbers<'_>) -> Option<Explanation> 
     })
 }
 
-/// The numbers that can be those of events of Windows, in a text.
+/// The numbers in a text that may be numbers of Windows events.
 struct EventNumbers<'t> {
     text: &'t str,
     numbers: HashSet<u32>,
@@ -414,7 +415,7 @@ impl<'t> EventNumbers<'t> {
         let numbers = words.by_ref().filter_map(|word| {
             let before = std::mem::replace(&mut before, word);
             let number = word.parse().ok().filter(|number| known.contains(number))?;
-            // Large numbers are event numbers at any place in a text with their source.
+            // A large number is an event number anywhere in a text that names its source.
             let is_event = number > 99 || matches!(before, "event" | "id" | "eventid" | "number" | "ccg");
             is_event.then_some(number)
         });
@@ -429,8 +430,8 @@ impl<'t> EventNumbers<'t> {
     }
 }
 
-/// The first words of a refusal, how many quotations they are in, and their rule. Text in quotes is a name, or a quotation, where the text
-/// around it is a refusal.
+/// The first words of a refusal, the number of quotations around them, and their rule. Quoted text within a refusal is a name or a
+/// quotation.
 fn refused(reading: &Reading) -> Option<(usize, &'static str, &'static Rule)> {
     let found = reading.found().filter_map(|(pattern, spans)| match pattern.says {
         Says::OfRule(rule, Refusal(words)) => {

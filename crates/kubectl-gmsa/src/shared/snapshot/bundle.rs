@@ -1,7 +1,7 @@
-//! A snapshot as a file: what a cluster answered, by the paths that were asked.
+//! A snapshot as a file: the answers of a cluster, by request path.
 //!
-//! Invariants: a list is kept whole, by namespace and name, so that an object of it, and the list of one namespace, are answered from it; what
-//! is not in the file, or could not be read when it was made, is [`Unread`], and never an empty list.
+//! Invariants: a list is kept whole, by namespace and name, so it also answers requests for one object or one namespace. A request that
+//! is not in the file, or that failed when it was made, is [`Unread`], never an empty list.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -28,10 +28,10 @@ mod scrub;
 
 pub use fields::OMITTED;
 
-/// The version of the file. It rises when a field goes or means something else.
+/// The version of the format. It changes when a field is removed or changes its meaning.
 const VERSION: u32 = 2;
 
-/// The largest file that is read, in bytes.
+/// The size limit of a file, in bytes.
 const MAX_BYTES: u64 = 256 * 1024 * 1024;
 
 /// The objects of a list by namespace and name, or by name.
@@ -41,28 +41,28 @@ type Items = BTreeMap<String, Value>;
 #[serde(rename_all = "camelCase")]
 pub struct Bundle {
     version: u32,
-    /// The version of the plugin that made it.
+    /// The version of the plugin that wrote it.
     plugin: String,
     taken: Time,
     pub(super) namespace: String,
     #[serde(default)]
     lists: BTreeMap<String, Items>,
-    /// What is in none of the lists; null for what does not exist.
+    /// Objects outside the lists; null for an object that does not exist.
     #[serde(default)]
     objects: BTreeMap<String, Value>,
-    /// What was answered to requests that are no reads.
+    /// Answers to access reviews and dry runs.
     #[serde(default)]
     answers: BTreeMap<String, Value>,
     /// Logs and metrics.
     #[serde(default)]
     texts: BTreeMap<String, String>,
-    /// What could not be read, by its request.
+    /// Failed reads, by request.
     #[serde(default)]
     unread: BTreeMap<String, Unread>,
 }
 
 impl Bundle {
-    /// What a bundle has of what was read.
+    /// Makes a bundle of a snapshot.
     pub fn of(snapshot: &Snapshot) -> anyhow::Result<Self> {
         let mut bundle = Self {
             version: VERSION,
@@ -129,7 +129,7 @@ impl Bundle {
         Ok(())
     }
 
-    /// Leaves out the events of objects that are left out.
+    /// Removes events of removed objects.
     fn only_events_of_what_is_there(&mut self) {
         let (events, others): (Vec<_>, Vec<_>) =
             self.lists.iter_mut().partition(|(path, _)| resource(path, false) == "events");
@@ -161,7 +161,7 @@ impl Bundle {
         self.taken.0
     }
 
-    /// An object; `None` where there was none.
+    /// An object; `None` if it did not exist.
     pub(super) fn object(&self, path: &str) -> Read<Option<Value>> {
         if let Some(known) = self.objects.get(path) {
             return Ok(Some(known.clone()).filter(|known| !known.is_null()));
@@ -176,14 +176,14 @@ impl Bundle {
             return if is_unknown { Err(Unread::left_out(GET, path)) } else { Ok(found) };
         }
         self.fails(LIST, &all)?;
-        // A list of some of them.
+        // A list with a selector.
         let mut some =
             self.lists.iter().filter(|(list, _)| list.strip_prefix(&all).is_some_and(|rest| rest.starts_with('?')));
         let found = some.find_map(|(_, objects)| objects.get(&key));
         found.cloned().map(Some).ok_or_else(|| Unread::left_out(GET, path))
     }
 
-    /// The objects of a list, as far as a selector in its path selects them.
+    /// The objects of a list that match the selector in its path.
     pub(super) fn list(&self, path: &str) -> Read<Vec<Value>> {
         if let Some(known) = self.lists.get(path) {
             return Ok(known.values().cloned().collect());
@@ -204,7 +204,7 @@ impl Bundle {
         Err(Unread::left_out(LIST, path))
     }
 
-    /// The answer to a question, such as an access review or a dry run.
+    /// The answer to an access review or a dry run.
     pub(super) fn answer(&self, verb: &str, request: &str) -> Read<Value> {
         self.fails(verb, request)?;
         let known = self.answers.get(request).or_else(|| self.answers.get(path_of(request)));
@@ -240,7 +240,7 @@ fn uid(object: &Value) -> &str {
     object.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The workloads and pods, by uid, that are taken for what controls them, or what they control: pods of before a rollout may not name GMSA.
+/// The uids of workloads and pods that are kept with their controllers and dependents: pods from before a rollout may not name GMSA.
 fn related<'o>(objects: impl Iterator<Item = &'o (&'o str, Value)>) -> BTreeSet<&'o str> {
     let objects: Vec<_> = objects.filter(|(of, _)| fields::is_partial(of)).collect();
     let listed: BTreeSet<&str> = objects.iter().map(|(_, object)| uid(object)).collect();
@@ -264,7 +264,7 @@ fn related<'o>(objects: impl Iterator<Item = &'o (&'o str, Value)>) -> BTreeSet<
     }
 }
 
-/// The path of the collection in all namespaces, and the namespace of this one.
+/// The path of the collection in all namespaces, and the namespace in this path.
 fn of_all(path: &str) -> (String, Option<&str>) {
     let parts = path.split_once("/namespaces/").and_then(|(before, rest)| Some((before, rest.split_once('/')?)));
     match parts {

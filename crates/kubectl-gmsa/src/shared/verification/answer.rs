@@ -1,17 +1,17 @@
-//! The numbers and identifiers in the output of a command: they are the same in every language of Windows.
+//! The numbers and identifiers in the output of a command, which are the same in every language of Windows.
 //!
 //! `nltest` prints `Status = 1722 0x6ba RPC_S_SERVER_UNAVAILABLE`, the code in both bases; `klist` prints
 //! `0xc000018b/-1073741429`, the code as an unsigned and as a signed number. The words around them are translated, and in the
 //! code page of the container.
 
-/// How a command ended, and what it printed. It is never shown.
+/// The exit code and output of a command. The output is never shown.
 pub struct CommandOutput {
     pub exit: i64,
     pub printed: String,
 }
 
 impl CommandOutput {
-    /// The first status code that is not a success: of `nltest` a Win32 code, of `klist` an NTSTATUS, otherwise the exit code.
+    /// The first failed status code: `nltest` prints Win32 codes, `klist` NTSTATUS codes. Otherwise the exit code.
     pub fn failure(&self) -> Option<u32> {
         let codes = self.codes();
         let of_exit = || u32::try_from(self.exit & 0xffff_ffff).ok().filter(|code| *code != 0);
@@ -22,7 +22,7 @@ impl CommandOutput {
         }
     }
 
-    /// Whether a status code says that it succeeded.
+    /// Whether a status code reports success.
     pub fn succeeded(&self) -> bool {
         self.failure().is_none() && self.codes().contains(&0)
     }
@@ -50,8 +50,8 @@ impl CommandOutput {
         })
     }
 
-    /// Whether each ticket that `klist` lists (`#0>  Client: WebApp1$ @ CONTOSO.COM`) is one of this account in this domain; `None`
-    /// where it lists none.
+    /// Whether all tickets that `klist` lists (`#0>  Client: WebApp1$ @ CONTOSO.COM`) belong to this account in this domain; `None`
+    /// without tickets.
     pub fn tickets_are_of(&self, account: &str, domain: &str) -> Option<bool> {
         let mut clients =
             self.printed.lines().filter_map(|line| line.trim().strip_prefix('#')?.split_once('>')).peekable();
@@ -65,8 +65,8 @@ impl CommandOutput {
         }))
     }
 
-    /// Whether the ticket for `service` is encrypted by RC4, which `klist` names alike in every language: `RSADSI RC4-HMAC(NT)`. `klist get` lists
-    /// every ticket that is cached, those for other services too. The line after the client names the server, `krbtgt/CONTOSO.COM @ CONTOSO.COM`.
+    /// Whether the ticket for `service` uses RC4: `RSADSI RC4-HMAC(NT)` in every language. `klist get` lists all cached tickets. The line
+    /// after the client names the server, `krbtgt/CONTOSO.COM @ CONTOSO.COM`.
     pub fn is_rc4(&self, service: &str) -> bool {
         let mut is_meant = false;
         let mut lines = self.printed.lines().map(str::trim);
@@ -84,7 +84,7 @@ impl CommandOutput {
         false
     }
 
-    /// Whether there is an assignment of this number, as `nslookup` prints the port of a service record.
+    /// Whether the output assigns this number, as `nslookup` prints the port of a service record.
     pub fn assigns(&self, number: &str) -> bool {
         self.printed.lines().any(|line| line.rsplit_once('=').is_some_and(|(_, value)| value.trim() == number))
     }

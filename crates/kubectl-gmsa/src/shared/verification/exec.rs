@@ -1,6 +1,6 @@
 //! One command in a container, by the API server's `exec`.
 //!
-//! Invariants: a command is run without a shell; waiting for it ends at its time limit; of its output a bounded part is read.
+//! Invariants: a command runs without a shell; its time and the size of its output are limited.
 
 use std::time::Duration;
 
@@ -19,29 +19,29 @@ use super::CommandOutput;
 use crate::shared::rules::{self, Names};
 use gmsa_core::{causes, diagnostic::Diagnostic, quote};
 
-/// The most bytes of an output that are read: what `nltest` and `klist` print is far shorter.
+/// The size limit of an output, in bytes. `nltest` and `klist` print far less.
 pub const MAX_OUTPUT: u64 = 64 * 1024;
 
 pub struct Executor {
-    /// Speaks HTTP/1.1, which a connection needs to become a web socket.
+    /// An HTTP/1.1 client, because only HTTP/1.1 connections can become web sockets.
     pub client: kube::Client,
     pub namespace: String,
     pub pod: String,
     pub container: String,
     pub limit: Duration,
-    /// The most bytes of an output that are read.
+    /// The size limit of an output, in bytes.
     pub max_output: u64,
 }
 
 pub enum Execution {
     Ended(CommandOutput),
-    /// The image does not have it.
+    /// The image does not have the command.
     Absent,
     TimedOut,
     /// The user may not run commands in the container.
     Forbidden(Box<Diagnostic>),
-    /// It could not be run, which says nothing of the image or the account: the kubelet does not answer, the connection broke off, the
-    /// API server has too much to do.
+    /// The command could not be run, for a reason other than the image or the account: the kubelet does not answer, the connection broke
+    /// off, or the API server is overloaded.
     Failed(String),
 }
 
@@ -49,7 +49,7 @@ impl Executor {
     pub async fn run(&self, command: &[String]) -> Execution {
         let pods: Api<v1::Pod> = Api::namespaced(self.client.clone(), &self.namespace);
         let attach = AttachParams::default().container(&self.container).stdin(false).stdout(true).stderr(true);
-        // The client repeats a request for which the API server has no time: that is no command that hangs.
+        // The client repeats a request that an overloaded API server refuses, which must not look like a command that hangs.
         let process = match timeout(self.limit, pods.exec(&self.pod, command, &attach)).await {
             Ok(Ok(process)) => process,
             Ok(Err(Error::Api(status))) if status.code == 403 => {
@@ -100,27 +100,27 @@ async fn ended(mut process: AttachedProcess, max_output: u64) -> Execution {
     }
 }
 
-/// The exit code of a program that lacks a library, as on Nano Server ([MS-ERREF] 2.3.1).
+/// The exit code of a program with a missing library, as on Nano Server ([MS-ERREF] 2.3.1).
 const STATUS_DLL_NOT_FOUND: i64 = 0xc000_0135;
 
-/// Whether the host compute service says so of the program: `ERROR_FILE_NOT_FOUND` or `ERROR_PATH_NOT_FOUND`, whose text is in the
-/// language of the node and whose number is not.
+/// Whether the host compute service did not find the program: `ERROR_FILE_NOT_FOUND` or `ERROR_PATH_NOT_FOUND`. The message is
+/// translated, the number is not.
 fn is_absent(message: &str) -> bool {
     message.contains("(0x2)") || message.contains("(0x3)")
 }
 
-/// Reads a stream and keeps a bounded part. Bytes that are not UTF-8 are in translated text, which does not matter.
+/// Reads a stream up to the limit. Bytes that are not UTF-8 are replaced: they occur only in translated text.
 async fn text(stream: Option<impl AsyncRead + Unpin>, max_output: u64) -> String {
     let mut bytes = Vec::new();
     if let Some(mut stream) = stream {
-        // What was read before a break counts: the status says how the command ended.
+        // Output before an interruption counts, because the status tells how the command ended.
         let _ = (&mut stream).take(max_output).read_to_end(&mut bytes).await;
         let _ = tokio::io::copy(&mut stream, &mut tokio::io::sink()).await;
     }
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The exit code of a command that ended with one (`remotecommand` of Kubernetes: reason `NonZeroExitCode`).
+/// The exit code in a status (`remotecommand` of Kubernetes: reason `NonZeroExitCode`).
 fn exit_code(status: &Status) -> Option<i64> {
     if status.reason.as_deref() != Some("NonZeroExitCode") {
         return None;

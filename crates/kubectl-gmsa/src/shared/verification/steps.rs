@@ -1,13 +1,13 @@
-//! The commands, in the order in which their answers depend on each other, and what the answers mean.
+//! The commands, in the order of their dependencies, and the meaning of their answers.
 
 use super::{CommandOutput, Identity, not_checked, user::User};
 use crate::shared::rules::{self, Names, Phase, WindowsStatus};
 use gmsa_core::diagnostic::{Check, Diagnostic};
 
-/// What a container is asked, one check each.
+/// The questions to a container, one check each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
-    /// As whom commands run in it.
+    /// The user of commands in it.
     User,
     /// Whether Windows gave it a credential spec, and the domain.
     CredentialSpec,
@@ -17,16 +17,16 @@ pub enum Asked {
     DnsOverTcp,
     /// Whether it has logged on to the domain.
     SecureChannel,
-    /// Whether a domain controller confirms that.
+    /// Whether a domain controller confirms the logon.
     Trust,
-    /// Whether it gets a ticket of the domain itself, and whose tickets it has.
+    /// Whether it gets a ticket for the domain itself, and for which account.
     DomainTicket,
-    /// Whether it gets a ticket of a service.
+    /// Whether it gets a ticket for a service.
     ServiceTicket,
 }
 
 impl Asked {
-    /// In their order, each with what it is about.
+    /// All questions in order, each with the name of its check.
     pub const ALL: [(Self, &str); 8] = [
         (Self::User, "user"),
         (Self::CredentialSpec, "credential spec"),
@@ -38,7 +38,7 @@ impl Asked {
         (Self::ServiceTicket, "ticket of the service"),
     ];
 
-    /// The command; `None` where the answer to this user would say nothing of the account.
+    /// The command; `None` if this user's answer would not depend on the account.
     pub fn command(self, identity: &Identity, user: &User, service: Option<&str>) -> Option<Vec<String>> {
         let Identity { domain, account, .. } = identity;
         let record = format!("_ldap._tcp.dc._msdcs.{domain}.");
@@ -86,8 +86,7 @@ impl Asked {
         }
     }
 
-    /// The command succeeded. What it printed can still be about another account or domain.
-    /// `asked` is what a ticket was asked for.
+    /// Judges a successful command, whose output can still be about another account or domain. `asked` is the service of the ticket.
     fn success(self, answer: &CommandOutput, identity: &Identity, asked: &str) -> Result<String, Box<Diagnostic>> {
         let Identity { domain, net_bios, account } = identity;
         let wrong = |rule, text: String| Err(Box::new(rules::found(rule, text, &identity.names())));
@@ -111,7 +110,7 @@ impl Asked {
                 Some(true) if answer.is_rc4(asked) && [KRBTGT, account].contains(&asked) => {
                     wrong(&rules::ACCOUNT_ENCRYPTION, format!("{account} has a ticket that is encrypted by RC4"))
                 }
-                // The key is that of the account which has this name.
+                // The key belongs to the account with this name.
                 Some(true) if answer.is_rc4(asked) => {
                     Ok(format!("{account} gets it, encrypted by RC4 for the account of {asked}"))
                 }
@@ -125,19 +124,19 @@ impl Asked {
     }
 }
 
-/// The service that every domain controller is.
+/// The service of every domain controller.
 const KRBTGT: &str = "krbtgt";
 
-/// The port of LDAP, which a service record of a domain controller has.
+/// The LDAP port, as in the service record of a domain controller.
 const LDAP: &str = "389";
 
 fn found_by_code((step, about): (Asked, &'static str), code: u32, identity: &Identity, command: &[String]) -> Check {
     let number = if code < 0x1_0000 { code.to_string() } else { format!("{code:#x}") };
     let name = WindowsStatus(code).name();
     let rule = match (step, WindowsStatus(code).rule(Phase::Running)) {
-        // Without a credential spec there is no NETLOGON to answer (Kubernetes: Configure GMSA, troubleshooting).
+        // Without a credential spec NETLOGON does not answer (Kubernetes: Configure GMSA, troubleshooting).
         (Asked::CredentialSpec, Some(rule)) if *rule == rules::NO_SECURE_CHANNEL => &rules::NO_CREDENTIALS,
-        // `klist` answers so where the directory has no such service principal name.
+        // `klist` answers this way if the directory does not have the service principal name.
         (Asked::ServiceTicket, Some(rule)) if *rule == rules::TRUST_FAILED => &rules::PRINCIPAL_UNKNOWN,
         (_, rule) => rule.unwrap_or(&rules::UNKNOWN_STATUS),
     };

@@ -1,9 +1,9 @@
-//! As whom commands run in a container, and what that user can find out.
+//! The user of commands in a container, and the checks that it permits.
 
 use super::{CommandOutput, not_checked};
 use gmsa_core::diagnostic::Check;
 
-/// A user of Windows, by its SID. The SIDs are those of Microsoft's page on securing Windows containers, and the well-known ones
+/// A Windows user, by its SID. The SIDs are from Microsoft's page on securing Windows containers and from the well-known ones
 /// ([MS-DTYP] 2.4.2.4).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum User {
@@ -26,25 +26,24 @@ impl User {
         }
     }
 
-    /// Whether `nltest /sc_verify` can succeed: Netlogon verifies a channel for administrators alone ([MS-NRPC] 3.5.4.9.1), and
-    /// answers others with `ERROR_ACCESS_DENIED`, which says nothing of the account.
+    /// Whether `nltest /sc_verify` can succeed: Netlogon verifies a channel only for administrators ([MS-NRPC] 3.5.4.9.1). Other users get
+    /// `ERROR_ACCESS_DENIED`, whatever the account.
     pub fn may_verify(&self) -> bool {
         matches!(self, Self::System | Self::ContainerAdministrator)
     }
 
-    /// The command that gets a ticket of the account; `None` where this user sees no ticket of it.
+    /// The command that gets a ticket of the account; `None` if this user cannot see its tickets.
     pub fn get_ticket(&self, of: &str) -> Option<Vec<String>> {
         let words: &[&str] = match self {
             Self::System | Self::NetworkService => &["klist", "get", of],
-            // It may look into the logon session of SYSTEM.
+            // An administrator may read the logon session of SYSTEM.
             Self::ContainerAdministrator => &["klist", "-li", "0x3e7", "get", of],
             Self::Other(_) | Self::Unknown => return None,
         };
         Some(words.iter().map(|word| (*word).to_owned()).collect())
     }
 
-    /// What `about` says of the user. Services and the application pools of IIS act as the account with any user, so
-    /// no user is a fault.
+    /// The line about the user. It always passes: services and IIS application pools act as the account with any user.
     pub fn check(&self, about: &'static str) -> Check {
         let name = match self {
             Self::System => return Check::pass(about, "SYSTEM, which acts as the gMSA"),

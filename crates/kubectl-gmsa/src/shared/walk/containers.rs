@@ -1,4 +1,4 @@
-//! What a kubelet has made of a pod: its sandbox, its init containers, its containers.
+//! The state of a pod on its kubelet: sandbox, init containers, containers.
 
 use k8s_openapi::{
     api::core::v1::{ContainerState, ContainerStateWaiting, ContainerStatus, PodStatus},
@@ -22,10 +22,10 @@ pub const SANDBOX: &str = "sandbox";
 pub const INIT: &str = "init containers";
 pub const CONTAINERS: &str = "containers";
 
-/// The reasons of the kubelet for a container that it has not tried yet, because the sandbox or the init containers come first.
+/// The kubelet's reasons for a container that waits for the sandbox or the init containers.
 const NOT_TRIED: [&str; 2] = ["ContainerCreating", "PodInitializing"];
 
-/// The reasons of the kubelet for an image that it does not get (`pkg/kubelet/images/types.go`).
+/// The kubelet's reasons for an image that cannot be pulled (`pkg/kubelet/images/types.go`).
 const PULL: [&str; 6] = [
     "ErrImagePull",
     "ImagePullBackOff",
@@ -35,21 +35,21 @@ const PULL: [&str; 6] = [
     "RegistryUnavailable",
 ];
 
-/// How old a pod is for which nothing needs to have happened.
+/// The age up to which a pod without progress is normal.
 const AT_FIRST: SignedDuration = SignedDuration::from_secs(15);
 
-/// How long an image of Windows may take.
+/// The normal time to pull a Windows image.
 const PULL_TIME: SignedDuration = SignedDuration::from_mins(30);
 
-/// How many restarts are often, and until when the last one matters.
+/// The number of restarts that counts as often, and how long the last restart matters.
 const OFTEN: i32 = 3;
 const RECENT: SignedDuration = SignedDuration::from_hours(24);
 
-/// What to do where the hook of a container fails.
+/// The remedy for a failed hook.
 const HOOK: &str = "The command of `lifecycle.postStart` failed, so the kubelet ended the container, and `kubectl logs` does not show what it printed: run the \
     command in the container, without the hook. One that may fail at first belongs into the start script of the container, which can repeat it.";
 
-/// A pod, and what is known about it.
+/// A pod and its events.
 pub struct Seen<'p> {
     pub pod: &'p ClusterPod,
     pub target: FixTarget<'p>,
@@ -73,27 +73,27 @@ impl<'p> Seen<'p> {
         self.status().and_then(|status| status.container_statuses.as_deref()).unwrap_or_default()
     }
 
-    /// The phase, and the node where there is one.
+    /// The phase, and the node if there is one.
     fn place(&self) -> String {
         let node = self.pod.node_name().map(|node| format!(" on {node}")).unwrap_or_default();
         format!("{}{node}", self.pod.phase())
     }
 
-    /// Whether some container was tried, which needs a sandbox.
+    /// Whether a container was tried, so there is a sandbox.
     fn has_sandbox(&self) -> bool {
         self.pod.condition("PodReadyToStartContainers").is_some_and(|condition| condition.status == "True")
             || self.init().iter().chain(self.containers()).any(was_tried)
             || matches!(self.pod.phase(), "Running" | "Succeeded" | "Failed")
     }
 
-    /// The step: the sandbox, which holds the network of the pod.
+    /// The step: the sandbox, which has the network of the pod.
     pub fn sandbox(&self) -> Check {
         if self.has_sandbox() {
             return Check::pass(SANDBOX, "was created");
         }
         let place = self.place();
         let Some(event) = self.of_sandbox() else {
-            // A status that says nothing of containers is of a kubelet that has not seen the pod.
+            // Without container statuses the kubelet has not seen the pod yet.
             let found = self.explained(format!("{place}: its kubelet has created no sandbox yet"), "", || None);
             return Check::found(SANDBOX, self.if_late(found));
         };
@@ -101,7 +101,7 @@ impl<'p> Seen<'p> {
         Check::found(SANDBOX, self.explained(format!("{place}: {said}"), &said, || None))
     }
 
-    /// A finding about a pod for which nothing has failed: only a note in its first seconds.
+    /// Reduces a finding without a failure to a note while the pod is new.
     pub fn if_late(&self, found: Diagnostic) -> Diagnostic {
         let created = self.pod.object.metadata.creation_timestamp.as_ref();
         let age = created.and_then(|created| self.events.since(created.0));
@@ -111,7 +111,7 @@ impl<'p> Seen<'p> {
         rules::found(&rules::POD_STARTING, found.message, &self.names())
     }
 
-    /// Whether its API server ends the pod, and why it is there still: a check where it does.
+    /// The line for a pod that is being deleted; `None` for others.
     pub fn ending(&self) -> Option<Check> {
         let deleted = self.pod.object.metadata.deletion_timestamp.as_ref()?;
         let (text, fix) = self.why_ending();
@@ -121,7 +121,7 @@ impl<'p> Seen<'p> {
         Some(Check::found(CONTAINERS, if has_time { found.with_severity(Severity::Warning) } else { found }))
     }
 
-    /// Why a pod that is being deleted is still there, and what to do.
+    /// Why a pod that is being deleted still exists, and the remedy.
     pub fn why_ending(&self) -> (String, Option<String>) {
         let Self { pod, target, .. } = self;
         let metadata = &pod.object.metadata;
@@ -145,7 +145,7 @@ impl<'p> Seen<'p> {
         (text, forced.map(|forced| format!("If its node is gone for good: {forced}.")))
     }
 
-    /// What keeps the kubelet from creating the sandbox.
+    /// The event that explains why the sandbox is not created.
     fn of_sandbox(&self) -> Option<&'p Event> {
         const REASONS: [&str; 6] = [
             "FailedCreatePodSandBox",
@@ -155,19 +155,19 @@ impl<'p> Seen<'p> {
             "FailedAttachVolume",
             "Failed",
         ];
-        // The sum of what failed, which does not say what.
+        // A summary event does not name the cause.
         let is_sum = |event: &Event| event.message.starts_with("Unable to attach or mount volumes");
         let is_meant = |event: &Event| REASONS.contains(&event.reason.as_str());
         self.newest(|event| is_meant(event) && !is_sum(event)).or_else(|| self.newest(is_meant))
     }
 
-    /// Whether nothing is wrong but that the kubelet has not done it yet: it creates the sandbox, or pulls an image.
+    /// Whether the kubelet is still working without a failure: it creates the sandbox, or pulls an image.
     pub fn waits(&self) -> bool {
         let is_broken = troubles(self.init()).chain(troubles(self.containers())).next().is_some();
         self.pod.phase() == "Pending" && !is_broken && (self.has_sandbox() || self.of_sandbox().is_none())
     }
 
-    /// Whether it is an init container that goes on beside the others.
+    /// Whether it is a sidecar: an init container that keeps running.
     fn is_sidecar(&self, container: &ContainerStatus) -> bool {
         let of_spec = self.pod.object.spec.iter().flat_map(|spec| spec.init_containers.iter().flatten());
         let mut of_name = of_spec.filter(|init| init.name == container.name);
@@ -178,7 +178,7 @@ impl<'p> Seen<'p> {
         self.pod.place().1
     }
 
-    /// The step: the first init container that has not ended well.
+    /// The step: the first init container that has not succeeded.
     pub fn init_containers(&self) -> Check {
         let init = self.init();
         if let Some((container, trouble)) = troubles(init).next() {
@@ -199,7 +199,7 @@ impl<'p> Seen<'p> {
         Check::found(INIT, self.explained(text, "", || self.see_logs(container)))
     }
 
-    /// The step: the containers run, or have ended well.
+    /// The step: the containers run, or have succeeded.
     pub fn containers_run(&self) -> Check {
         let place = self.place();
         let troubles: Vec<_> = troubles(self.containers()).collect();
@@ -212,7 +212,7 @@ impl<'p> Seen<'p> {
         found.map_or_else(|| Check::pass(CONTAINERS, place), |found| Check::found(CONTAINERS, found))
     }
 
-    /// No container has started, and none has failed: an image of Windows takes minutes.
+    /// The finding for a pod whose containers have neither started nor failed: a Windows image takes minutes.
     fn not_started(&self, place: &str) -> Diagnostic {
         let pulled = self.newest(|event| event.reason == "Pulling");
         if let Some((event, age)) = pulled.and_then(|event| Some((event, self.events.since(event.at?)?))) {
@@ -230,7 +230,7 @@ impl<'p> Seen<'p> {
         self.if_late(self.explained(format!("{place}: its kubelet has started no container yet"), "", || None))
     }
 
-    /// A container that runs just now, and is ended again and again.
+    /// The finding for a running container that restarts repeatedly.
     fn restarted(&self, place: &str) -> Option<Diagnostic> {
         if self.pod.phase() != "Running" {
             return None;
@@ -254,7 +254,7 @@ impl<'p> Seen<'p> {
         Some(found.with_severity(Severity::Warning))
     }
 
-    /// Why a pod that runs is not ready, so that its Services send it nothing.
+    /// The finding for a running pod that is not ready, so it gets no traffic of its Services.
     fn not_ready(&self, place: &str) -> Option<Diagnostic> {
         if self.pod.phase() != "Running" {
             return None;
@@ -266,7 +266,7 @@ impl<'p> Seen<'p> {
             let why = self.newest(is_probe).map_or("no event says why yet", |event| event.message.as_str());
             (format!("container {:?} is not ready: {why}", container.name), why.to_owned())
         } else {
-            // A container that has ended is not ready.
+            // An ended container is not ready either.
             let all_run = !self.containers().is_empty() && self.containers().iter().all(|container| container.ready);
             let ready = self.pod.condition("Ready").filter(|condition| condition.status != "True" && all_run)?;
             let why = words([&ready.reason, &ready.message]);
@@ -275,7 +275,7 @@ impl<'p> Seen<'p> {
         Some(self.of_rule(&rules::POD_NOT_READY, format!("{place}, and {text}"), &said, || None))
     }
 
-    /// A pod that was evicted has a reason of its own; otherwise its containers say why it failed.
+    /// The finding for a failed pod: an evicted pod has its own reason, otherwise the containers name the cause.
     fn failed(&self, place: &str, troubles: &[(&ContainerStatus, String)]) -> Diagnostic {
         let own = self.status().map(|status| words([&status.reason, &status.message])).filter(|own| !own.is_empty());
         let of_containers =
@@ -291,7 +291,7 @@ impl<'p> Seen<'p> {
                      creates, a new Pod; this one is only a record: {delete}."
                 ))
             })?;
-            // Its template cannot be changed, and it starts no pod any more once it has failed.
+            // The template of a Job is immutable, and a failed Job starts no more pods.
             let again = match self.target {
                 FixTarget::Workload { kind: Kind::Job, name, .. } => self.target.command("delete job", name, ""),
                 _ => None,
@@ -301,7 +301,7 @@ impl<'p> Seen<'p> {
         })
     }
 
-    /// A container that does not start, or that has ended.
+    /// The finding for a container that does not start or has ended.
     fn broken(&self, kind: &str, container: &ContainerStatus, trouble: &str) -> Diagnostic {
         let reason = waiting(container).and_then(|waiting| waiting.reason.as_deref()).unwrap_or_default();
         let is_pull = PULL.contains(&reason);
@@ -314,7 +314,7 @@ impl<'p> Seen<'p> {
                 && (is_pull == event.message.starts_with("Failed to pull image"))
         });
         let no_secret = self.newest(|event| is_pull && event.reason == "FailedToRetrieveImagePullSecret");
-        // What the hook prints is in this event alone.
+        // Only this event contains the output of the hook.
         let is_hook =
             |event: &Event| event.reason == "FailedPostStartHook" && event.may_be_of_container(&container.name);
         let hook = self.newest(|event| !is_pull && is_hook(event));
@@ -336,7 +336,7 @@ impl<'p> Seen<'p> {
         })
     }
 
-    /// What to do where a container was ended because it uses more memory than it may.
+    /// The remedy for a container over its memory limit.
     fn more_memory(&self, container: &ContainerStatus) -> Option<String> {
         let states = [&container.state, &container.last_state].into_iter().flatten();
         let mut ended = states.filter_map(|state| state.terminated.as_ref());
@@ -346,7 +346,7 @@ impl<'p> Seen<'p> {
         Some(format!("It uses more memory than its limit: raise that: {set}."))
     }
 
-    /// What to do by the words of the registry, and the command that names another image.
+    /// The remedy for the registry's message, and the command that sets another image.
     fn other_image(&self, container: &ContainerStatus, text: &str) -> Option<String> {
         let set = self.set("image", container, &format!(" {}=IMAGE", container.name))?;
         let found = rules::found(&rules::NOT_STARTED, text, &self.names());
@@ -362,7 +362,7 @@ impl<'p> Seen<'p> {
     }
 
     fn see_logs(&self, container: &ContainerStatus) -> Option<String> {
-        // A container that containerd could not start has no log.
+        // A container without a start has no log.
         let has_log = |state: &ContainerState| {
             let ended = state.terminated.as_ref();
             state.running.is_some() || ended.is_some_and(|ended| ended.reason.as_deref() != Some("StartError"))
@@ -377,12 +377,12 @@ impl<'p> Seen<'p> {
         Some(format!("{logs} says why: correct the container, or what it needs."))
     }
 
-    /// A finding about a sandbox or a container: of the rule that what others `said` belongs to, where there is one.
+    /// A finding about a sandbox or a container, of the rule for the message `said`, if there is one.
     fn explained(&self, text: String, said: &str, otherwise: impl FnOnce() -> Option<String>) -> Diagnostic {
         self.of_rule(&rules::NOT_STARTED, text, said, otherwise)
     }
 
-    /// The same, where `general` is the rule of all other texts.
+    /// The same, with `general` as the rule for unknown messages.
     fn of_rule(
         &self,
         general: &'static Rule,
@@ -428,17 +428,17 @@ pub fn is_running(container: &ContainerStatus) -> bool {
     container.state.as_ref().is_some_and(|state| state.running.is_some())
 }
 
-/// The containers that do not run, with why.
+/// The containers that do not run, with the causes.
 fn troubles(all: &[ContainerStatus]) -> impl Iterator<Item = (&ContainerStatus, String)> {
     all.iter().filter_map(|container| Some((container, trouble(container)?)))
 }
 
-/// What keeps a container from running, or ended it. `None` where it runs, has ended well, or waits for others.
+/// Why a container does not run. `None` if it runs, has succeeded, or waits for others.
 fn trouble(container: &ContainerStatus) -> Option<String> {
     let Some(waiting) = waiting(container) else { return ended(container.state.as_ref()) };
     let reason = waiting.reason.as_deref().unwrap_or_default();
     let last = ended(container.last_state.as_ref()).or_else(|| {
-        // Its workload wants it to go on.
+        // Its workload expects it to keep running.
         let is_over =
             reason == "CrashLoopBackOff" && container.last_state.as_ref().is_some_and(|last| last.terminated.is_some());
         is_over.then(|| "ended with exit code 0".to_owned())
@@ -456,7 +456,7 @@ fn ended(state: Option<&ContainerState>) -> Option<String> {
     Some(format!("ended with exit code {}{}{why}", ended.exit_code, if why.is_empty() { "" } else { ", " }))
 }
 
-/// A reason and a message, as far as they are there.
+/// A reason and a message, as far as they are set.
 fn words(parts: [&Option<String>; 2]) -> String {
     let parts: Vec<&str> =
         parts.into_iter().flatten().map(|part| part.trim()).filter(|part| !part.is_empty()).collect();

@@ -1,6 +1,6 @@
-//! A controller of a kind that is not read here, such as a Rollout: by the ReplicaSets, Jobs and pods that name it as their controller.
+//! A controller of an unknown kind, such as a Rollout, found by the ReplicaSets, Jobs and pods that name it as their controller.
 //!
-//! Invariant: what names it is believed only for what is shown; nothing is changed.
+//! Invariant: owner references are trusted only for output; nothing is changed.
 
 use anyhow::bail;
 use gmsa_core::diagnostic::Check;
@@ -47,7 +47,7 @@ pub(super) async fn lines(snapshot: &Snapshot, namespace: &str, word: &str, name
     }
 }
 
-/// Whether the reference is of this kind, as `kubectl` has the word for it, and of this name.
+/// Whether the reference has this kind (as a word of `kubectl`) and this name.
 fn is_named(owner: &OwnerReference, word: &str, name: &str) -> bool {
     let (kind, group) = word.split_once('.').unwrap_or((word, ""));
     let own = owner.kind.to_ascii_lowercase();

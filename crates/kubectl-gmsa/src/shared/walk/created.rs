@@ -1,4 +1,4 @@
-//! The first cause for which a workload does not have the pods that it wants, or for which they do not run.
+//! The first cause of missing or failing pods of a workload.
 
 use std::cmp::Reverse;
 
@@ -25,11 +25,11 @@ pub const ADMISSION: &str = "admission";
 /// A pod, and its steps.
 pub type Walked<'w> = (&'w ClusterPod, Vec<Check>);
 
-/// The pod of a workload that got least far, from the newest template with a failing pod, or else a running one. Ended pods count only if
-/// the workload has no other, or has given up.
+/// The pod of a workload with the least progress, from the newest template with a failing pod, or else a running one. Ended pods count
+/// only if the workload has no others, or has given up.
 pub fn worst<'w>(workload: &'w WorkloadTree, nodes: &Nodes, events: &Events) -> Option<Walked<'w>> {
     let first = |counts: fn(&ClusterPod) -> bool| {
-        // What an older template made is being replaced.
+        // Pods of older templates are being replaced.
         let has_current = workload.current().iter().flat_map(|maker| &maker.pods).any(counts);
         let makers = if has_current { workload.current() } else { &workload.makers };
         let makers = makers.iter().rev().enumerate();
@@ -73,11 +73,11 @@ pub fn created(workload: &WorkloadTree, worst: Option<&Walked<'_>>, events: &Eve
     } else {
         let ended = workload.pods().find(|pod| pod.object.metadata.deletion_timestamp.is_some());
         match ended {
-            // A StatefulSet, and a rolling update, waits for the pods that are there.
+            // StatefulSets and rolling updates wait for existing pods.
             _ if is_broken && is_paused => Err(paused(workload, &count).with_severity(Severity::Warning)),
             _ if is_broken => Ok(all_created),
             _ if is_paused => Err(paused(workload, &count)),
-            // A StatefulSet creates a pod of the same name when that one is gone.
+            // A StatefulSet creates the next pod of the same name only after this one is deleted.
             Some(pod) => Err(ending(workload, pod, &count, events)),
             None => Err(missing(workload, format!("{count}, and no event says why"))),
         }
@@ -85,7 +85,7 @@ pub fn created(workload: &WorkloadTree, worst: Option<&Walked<'_>>, events: &Eve
     Check { about: ADMISSION, result }
 }
 
-/// The API server refuses its pods with this message.
+/// The finding that the API server refuses its pods with this message.
 fn refusal(workload: &WorkloadTree, count: &str, message: &str) -> Diagnostic {
     let (said, pod) = (rules::said(message), workload.template.pod());
     let names = Names {
@@ -98,14 +98,14 @@ fn refusal(workload: &WorkloadTree, count: &str, message: &str) -> Diagnostic {
     rules::found(rules::refusal(said), format!("{count}: {said}"), &names)
 }
 
-/// A pod that is being deleted and is still there.
+/// The finding for a pod whose deletion does not finish.
 fn ending(workload: &WorkloadTree, pod: &ClusterPod, count: &str, events: &Events) -> Diagnostic {
     let seen = Seen { pod, target: workload.target(), events };
     let (text, fix) = seen.why_ending();
     missing(workload, format!("{count}, and pod {} {text}", pod.place().1)).fixed(fix)
 }
 
-/// A failed Job, none of whose pods shows the cause any more.
+/// The finding for a failed Job whose pods no longer show the cause.
 fn over(workload: &WorkloadTree, why: &str, text: String) -> Diagnostic {
     let found = missing(workload, text);
     let again = workload.target().command("delete job", &workload.name, "");
@@ -115,7 +115,7 @@ fn over(workload: &WorkloadTree, why: &str, text: String) -> Diagnostic {
     )))
 }
 
-/// A workload that wants no pod, and what has it want some.
+/// The line for a workload that wants no pods, with the remedy.
 fn without_pods(workload: &WorkloadTree, idle: Idle) -> Check {
     let WorkloadTree { kind, name, .. } = workload;
     let text = format!("no pod is wanted: {}", idle.as_str());
@@ -135,7 +135,7 @@ fn without_pods(workload: &WorkloadTree, idle: Idle) -> Check {
     Check::found(ADMISSION, found.fixed(fix.map(|command| format!("{command}."))))
 }
 
-/// A paused Deployment: its controller rolls out no change.
+/// The finding for a paused Deployment, whose controller does not roll out changes.
 fn paused(workload: &WorkloadTree, count: &str) -> Diagnostic {
     let found = missing(workload, format!("{count}, and it is paused: its controller rolls out no change"));
     let resume = workload.target().command("rollout resume deployment", &workload.name, "");
@@ -146,7 +146,8 @@ fn missing(workload: &WorkloadTree, text: String) -> Diagnostic {
     rules::found(&rules::PODS_MISSING, text, &Names { target: Some(workload.target()), ..Names::default() })
 }
 
-/// Why pods that are missing are refused: by the newest event since a pod was created, or by a condition, which keeps the first message.
+/// The message with which pods are refused: from the newest event since the last created pod, or from a condition, which keeps the
+/// first message.
 fn refused<'w>(workload: &'w WorkloadTree, events: &'w Events) -> Option<&'w str> {
     let lacking = || workload.current().iter().filter(|maker| maker.lacks());
     let event = |maker: &Maker| {
@@ -154,7 +155,7 @@ fn refused<'w>(workload: &'w WorkloadTree, events: &'w Events) -> Option<&'w str
         let refusal = newest("FailedCreate")?;
         let pods = maker.pods.iter().filter_map(|pod| pod.object.metadata.creation_timestamp.as_ref());
         let pods = pods.map(|created| created.0).chain(newest("SuccessfulCreate").and_then(|event| event.at));
-        // The condition says that the newest attempt failed.
+        // The condition means that the newest attempt failed.
         let is_past = maker.failure().is_none() && pods.max().is_some_and(|last| Some(last) >= refusal.at);
         (!is_past).then_some(refusal)
     };
@@ -162,9 +163,9 @@ fn refused<'w>(workload: &'w WorkloadTree, events: &'w Events) -> Option<&'w str
     newest.or_else(|| lacking().filter_map(Maker::failure).find(|message| !message.is_empty()))
 }
 
-/// Failed pods, beside the pods that the workload wants and has.
+/// The line about failed pods of a workload that has all its pods.
 pub fn leftovers(workload: &WorkloadTree, nodes: &Nodes, events: &Events) -> Option<Check> {
-    // The failed pods of a Job are what it counts, and a StatefulSet and a DaemonSet delete theirs.
+    // A Job counts its failed pods; StatefulSets and DaemonSets delete theirs.
     let mut failed =
         workload.pods().filter(|pod| pod.phase() == "Failed" && pod.object.metadata.deletion_timestamp.is_none());
     if workload.given_up().is_some() || workload.wanted().0 == 0 || workload.kind.runs_to_completion() {
@@ -179,7 +180,7 @@ pub fn leftovers(workload: &WorkloadTree, nodes: &Nodes, events: &Events) -> Opt
     Some(Check::found(CONTAINERS, Diagnostic { message, ..found }.with_severity(Severity::Warning)))
 }
 
-/// What is wrong with a workload; `None` where it has its pods, and they run.
+/// The problem of a workload; `None` if it has its pods and they run.
 pub fn cause(workload: &WorkloadTree, nodes: &Nodes, events: &Events) -> Option<Diagnostic> {
     let worst = worst(workload, nodes, events);
     let created = created(workload, worst.as_ref(), events);

@@ -1,4 +1,4 @@
-//! What the webhooks decide about a pod of a template now, by the same code as `check --live`, and whether its service account exists.
+//! The webhooks' current decision about a pod of a template, made by the code of `check --live`, and whether its service account exists.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use serde_json::Value;
 
 use crate::shared::{
-    admission::{FactFinder, NewPod, Reviewed},
+    admission::{Admission, FactFinder, NewPod, Reviewed},
     names,
     pods::ClusterPod,
     rules::{self, FixTarget, Names},
@@ -17,15 +17,15 @@ use crate::shared::{
 };
 use gmsa_cluster::resolver::live::collection;
 use gmsa_core::{
-    admission::{self, Denial, SpecFact, UseFact, pod::Pod},
-    credspec::{SpecName, is_dns_subdomain},
+    admission::{Denial, pod::Pod},
+    credspec::is_dns_subdomain,
     diagnostic::{Check, Diagnostic, Rule},
 };
 
 pub const TEMPLATE: &str = "template";
 pub const PERMISSION: &str = "permission";
 
-/// The steps: what the template asks for, and whether its service account may use it.
+/// The steps: the credential specs of the template, and the permission of its service account.
 pub async fn checks(
     snapshot: &Snapshot,
     finder: &mut FactFinder,
@@ -34,9 +34,8 @@ pub async fn checks(
 ) -> anyhow::Result<Vec<Check>> {
     let namespace = &*pod.review().context("the pod template cannot be parsed")?.namespace;
     let parsed = pod.pod().context("there is no pod template")?;
-    let denials = finder.admit(pod, &Reviewed::ASSUMED).await?.denials;
-    let mut denials: Vec<Denial> = denials.into_iter().map(|found| found.denial).collect();
-    denials.extend(left_out(finder, &denials, namespace, parsed).await);
+    let Admission { denials, others, .. } = finder.admit(pod, &Reviewed::ASSUMED).await?;
+    let denials: Vec<Denial> = denials.into_iter().map(|found| found.denial).chain(others).collect();
     let (of_permission, of_template): (Vec<&Denial>, Vec<&Denial>) = denials
         .iter()
         .partition(|denial| matches!(denial, Denial::NotAuthorized { .. } | Denial::AuthorizationFailed { .. }));
@@ -74,33 +73,12 @@ pub async fn checks(
     Ok(checks)
 }
 
-/// What was found; a check that says why it could not be read.
+/// The finding; for a failed read, adds its line to `checks`.
 fn known(read: Read<Option<Diagnostic>>, about: &'static str, checks: &mut Vec<Check>) -> Option<Diagnostic> {
     read.unwrap_or_else(|unread| {
         checks.push(unread.check(about));
         None
     })
-}
-
-/// Facts that the decision does not need, and this report does: a credential spec that could not be read beside a denied use of it, and whether the
-/// service account may use a credential spec that could not be read.
-async fn left_out(finder: &mut FactFinder, denials: &[Denial], namespace: &str, pod: &Pod) -> Vec<Denial> {
-    let service_account = pod.service_account().to_owned();
-    let account = admission::ServiceAccount { namespace: namespace.into(), name: service_account.as_str().into() };
-    let names: BTreeSet<SpecName> = pod.slots().filter_map(|slot| slot.name.and_then(SpecName::parse)).collect();
-    let mut found = Vec::new();
-    for spec in names {
-        let SpecFact::Failed(failure) = finder.spec(&spec).await.fact else { continue };
-        found.push(Denial::SpecUnreadable { spec: spec.clone(), failure });
-        let service_account = service_account.clone();
-        match finder.may_use(&account, &spec).await.fact {
-            UseFact::Allowed => {}
-            UseFact::Denied { reason } => found.push(Denial::NotAuthorized { service_account, spec, reason }),
-            UseFact::Failed(failure) => found.push(Denial::AuthorizationFailed { service_account, spec, failure }),
-        }
-    }
-    found.retain(|found| !denials.contains(found));
-    found
 }
 
 async fn missing_class(snapshot: &Snapshot, pod: &Value) -> Read<Option<Diagnostic>> {
@@ -112,7 +90,7 @@ async fn missing_class(snapshot: &Snapshot, pod: &Value) -> Read<Option<Diagnost
 }
 
 async fn missing_account(snapshot: &Snapshot, namespace: &str, account: &str) -> Read<Option<Diagnostic>> {
-    // Every namespace gets `default` by itself.
+    // Every namespace has `default`.
     if account == "default" || !is_dns_subdomain(account) {
         return Ok(None);
     }
@@ -126,7 +104,7 @@ async fn missing_account(snapshot: &Snapshot, namespace: &str, account: &str) ->
     Ok(Some(rules::found(&rules::SERVICE_ACCOUNT_MISSING, text, &names)))
 }
 
-/// `nearest` is the credential spec that may be meant, where one does not exist.
+/// `nearest` is the most similar name of an existing credential spec.
 fn denied(
     denial: &Denial,
     pod: &Pod,
@@ -150,7 +128,7 @@ fn denied(
     Check::found(about, rules::found(denial.rule(), text, &names))
 }
 
-/// The rules that [`checks`] has found to hold, when a later step says otherwise.
+/// The rules that [`checks`] has ruled out, even if a later step reports them.
 const HOLD: [&Rule; 6] = [
     &rules::NOT_AUTHORIZED,
     &rules::SPEC_MISSING,
@@ -160,7 +138,7 @@ const HOLD: [&Rule; 6] = [
     &rules::SERVICE_ACCOUNT_MISSING,
 ];
 
-/// A refusal whose cause is gone by now: the controller tries again later and later, at the latest after 1000 seconds
+/// Marks a refusal whose cause no longer exists: the controller retries with growing delays, at most 1000 seconds
 /// (`DefaultTypedControllerRateLimiter` of client-go).
 pub fn not_up_to_date(created: Check, workload: &WorkloadTree) -> Check {
     let Check { about, result: Err(found) } = created else { return created };
@@ -179,7 +157,7 @@ pub fn not_up_to_date(created: Check, workload: &WorkloadTree) -> Check {
     Check::found(about, found.with_fix(fix))
 }
 
-/// The pod as JSON without the contents of the slots that have a name, as a controller would create it.
+/// The pod as its controller would create it: JSON without the contents of named slots.
 pub fn without_contents(pod: &ClusterPod) -> anyhow::Result<Value> {
     let mut json = serde_json::to_value(&pod.object)?;
     for slot in pod.admission.slots().filter(|slot| slot.name.is_some()) {

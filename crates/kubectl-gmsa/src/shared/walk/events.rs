@@ -1,6 +1,6 @@
-//! The newest events about objects: what controllers, the scheduler and kubelets could not do, and what they did since.
+//! The newest events about objects: failures of controllers, the scheduler and kubelets, and later successes.
 //!
-//! Invariant: of each object one event of a reason is kept for each of its containers, so what is kept is bounded by the objects.
+//! Invariant: one event is kept for each object, container and reason, so the number of objects bounds them.
 
 use std::collections::HashMap;
 
@@ -13,10 +13,10 @@ use k8s_openapi::{
 use crate::shared::{snapshot::Snapshot, unread::Unread};
 use gmsa_core::diagnostic::Check;
 
-/// The events that are read: warnings, and of the others those that say that a warning is past, or what takes long.
+/// The selectors of events: warnings, and normal events that end a warning or explain a delay.
 const SELECTORS: [&str; 3] = ["type%3DWarning", "reason%3DSuccessfulCreate", "reason%3DPulling"];
 
-/// The reasons that say why a pod is not there or does not run: of controllers (`pkg/controller/controller_utils.go` of Kubernetes), the
+/// The reasons that explain missing or failing pods: from controllers (`pkg/controller/controller_utils.go` of Kubernetes), the
 /// scheduler, and kubelets (`pkg/kubelet/events/event.go`).
 const REASONS: [&str; 16] = [
     "SuccessfulCreate",
@@ -37,7 +37,7 @@ const REASONS: [&str; 16] = [
     "Unhealthy",
 ];
 
-/// What something could not do.
+/// A failure, or a success after it.
 pub struct Event {
     pub reason: String,
     pub message: String,
@@ -67,7 +67,7 @@ impl Event {
         self.field_path.ends_with(&format!("{{{name}}}"))
     }
 
-    /// The same, or about no container by name.
+    /// Whether it is about this container, or about no particular one.
     pub fn may_be_of_container(&self, name: &str) -> bool {
         self.field_path.is_empty() || self.is_of_container(name)
     }
@@ -76,7 +76,7 @@ impl Event {
 #[derive(Default)]
 pub struct Events {
     by_object: HashMap<String, Vec<Event>>,
-    /// Why no warning could be read.
+    /// Why warnings could not be read.
     pub unread: Option<Unread>,
     /// When they were read.
     taken: Option<Timestamp>,
@@ -98,12 +98,12 @@ impl Events {
         kept
     }
 
-    /// How long ago something was, where it is known when these were read.
+    /// The time from `at` until the events were read, if known.
     pub fn since(&self, at: Timestamp) -> Option<SignedDuration> {
         self.taken.map(|taken| taken.duration_since(at))
     }
 
-    /// The line of what could not be read: the cause of something may be in it.
+    /// The line for unreadable events, which may contain the cause.
     pub fn lacking(&self) -> Option<Check> {
         self.unread.as_ref().map(|unread| unread.check("events"))
     }
@@ -115,7 +115,7 @@ impl Events {
             return;
         }
         let of_object = self.by_object.entry(uid).or_default();
-        // A pull that fails has two events of one reason: what it says, and that it failed. So have volumes: of each, and of all.
+        // A failed pull has two events of one reason: the message, and the failure itself. So have volumes: for each, and for all.
         let is_same = |known: &&mut Event| {
             known.reason == event.reason
                 && known.field_path == event.field_path
@@ -130,7 +130,7 @@ impl Events {
         }
     }
 
-    /// The newest one about an object.
+    /// The newest event about an object.
     pub fn newest(&self, uid: &str, is_meant: impl Fn(&Event) -> bool) -> Option<&Event> {
         self.by_object.get(uid)?.iter().filter(|event| is_meant(event)).max_by_key(|event| event.at)
     }

@@ -1,7 +1,7 @@
-//! Which nodes a pod may be on: its node selector and required node affinity, and its tolerations, as the scheduler reads them
+//! The nodes that a pod may run on: its node selector, required node affinity and tolerations, read as by the scheduler
 //! (`component-helpers/scheduling/corev1` of Kubernetes).
 //!
-//! Invariant: what is not understood here, such as an operator of a later version, does not rule a node out.
+//! Invariant: an unknown condition, such as an operator of a later version, does not exclude a node.
 
 use std::collections::BTreeMap;
 

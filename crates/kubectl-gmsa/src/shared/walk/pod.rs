@@ -1,4 +1,4 @@
-//! The steps of a pod, from its node to its containers, as far as the first that fails.
+//! The steps of a pod, from its node to its containers, up to the first failure.
 
 use gmsa_core::diagnostic::{Check, Severity};
 
@@ -12,7 +12,7 @@ use crate::shared::{
     rules::{self, FixTarget},
 };
 
-/// Whether a check names a cause. A check that could not be made does not.
+/// Whether a check names a cause. A check that could not run does not.
 pub fn is_cause(check: &Check) -> bool {
     check.result.as_ref().is_err_and(|found| found.severity == Severity::Error && *found.rule != rules::NOT_CHECKED)
 }
@@ -30,7 +30,7 @@ pub fn steps(pod: &ClusterPod, target: FixTarget<'_>, nodes: &Nodes, events: &Ev
         return checks;
     }
     for step in [Seen::sandbox, Seen::init_containers, Seen::containers_run] {
-        // What has not begun yet has no later steps.
+        // A pod that has not started has no later steps.
         let has_not_begun =
             |check: &Check| check.result.as_ref().is_err_and(|found| *found.rule == rules::POD_STARTING);
         if checks.iter().any(|check| is_cause(check) || has_not_begun(check)) {

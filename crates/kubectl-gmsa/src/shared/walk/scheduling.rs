@@ -1,4 +1,4 @@
-//! Whether a pod is on a node that can run it, and if it is on none, what keeps it from the Windows nodes.
+//! Whether a pod is on a node that can run it, and if it has no node, why the Windows nodes do not fit.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,31 +25,31 @@ pub use unscheduled::is_untried;
 
 pub const SCHEDULING: &str = "scheduling";
 
-/// What to do about a pod whose node is gone.
+/// The remedy for a pod whose node is deleted.
 const GONE: &str =
     "Its controller creates it on another node after five minutes; a Pod without a controller must be created again.";
 
 /// The label of a node with its operating system.
 const OS: &str = "kubernetes.io/os";
 
-/// The nodes, as far as they were read.
+/// The nodes that were read.
 #[derive(Default)]
 pub struct Nodes {
-    /// `None` where they were not asked for, or may not be read.
+    /// `None` if they were not requested, or could not be read.
     pub windows: Option<Vec<Node>>,
-    /// The other nodes that pods are on: `None` for a node that does not exist.
+    /// The other nodes with pods: `None` for a node that does not exist.
     others: BTreeMap<String, Read<Option<Node>>>,
 }
 
 impl Nodes {
     pub const WINDOWS: &str = "/api/v1/nodes?labelSelector=kubernetes.io%2Fos%3Dwindows";
 
-    /// With the Windows nodes, where they were read.
+    /// Starts with the Windows nodes, if they were read.
     pub fn of(windows: Option<Vec<Node>>) -> Self {
         Self { windows, others: BTreeMap::new() }
     }
 
-    /// Reads the nodes that these pods are on and that are not among the Windows nodes.
+    /// Reads the nodes of these pods that are not among the Windows nodes.
     pub async fn add(&mut self, snapshot: &Snapshot, pods: impl Iterator<Item = &ClusterPod>) {
         let names: BTreeSet<&str> =
             pods.filter_map(ClusterPod::node_name).filter(|name| is_dns_subdomain(name)).collect();
@@ -77,10 +77,10 @@ impl Nodes {
     }
 }
 
-/// The step: what keeps the pod from running on its node, or from being on one.
+/// The step: why the pod has no node, or cannot run on its node.
 pub fn check(pod: &ClusterPod, target: FixTarget<'_>, nodes: &Nodes, events: &Events) -> Check {
     let Some(name) = pod.node_name() else {
-        // A pod that has ended without a node says itself why.
+        // An ended pod without a node names the cause itself.
         if pod.has_ended() {
             return Check::pass(SCHEDULING, "not on a node");
         }
@@ -89,7 +89,7 @@ pub fn check(pod: &ClusterPod, target: FixTarget<'_>, nodes: &Nodes, events: &Ev
         let seen = Seen { pod, target, events };
         return Check::found(SCHEDULING, if is_early { seen.if_late(found) } else { found });
     };
-    // What has ended there does not depend on how the node is now.
+    // An ended pod does not depend on the current state of its node.
     if pod.has_ended() {
         return Check::pass(SCHEDULING, format!("on {name}"));
     }
@@ -113,7 +113,7 @@ pub fn check(pod: &ClusterPod, target: FixTarget<'_>, nodes: &Nodes, events: &Ev
     Check::found(SCHEDULING, found)
 }
 
-/// Whether a scheduler has put the pod on its node, and not its template.
+/// Whether a scheduler, not the template, chose the node.
 fn was_scheduled(pod: &ClusterPod) -> bool {
     pod.condition("PodScheduled").is_some_and(|condition| condition.status == "True")
 }
@@ -126,13 +126,13 @@ fn error(rule: &'static Rule, text: String) -> Diagnostic {
     Diagnostic::new(rule, text).with_severity(Severity::Error)
 }
 
-/// `node` is the one that the pod is on.
+/// The finding for a pod on a Linux node. `node` is the pod's node.
 fn linux_node(text: String, target: FixTarget<'_>, node: Option<&str>) -> Diagnostic {
     let names = Names { target: Some(target), node, ..Names::default() };
     rules::found(&rules::LINUX_NODE, text, &names).with_severity(Severity::Error)
 }
 
-/// What is wrong with the node of a pod.
+/// The finding on the node of a pod.
 fn on_node(pod: &ClusterPod, target: FixTarget<'_>, name: &str, node: &Node, nodes: &Nodes) -> Option<Diagnostic> {
     let (status, labels, is_of_windows) = (node.status.as_ref(), labels(node), pod.admission.uses_gmsa());
     let info = status.and_then(|status| status.node_info.as_ref()).map(|info| &info.operating_system);
@@ -157,7 +157,7 @@ pub fn not_ready(node: &Node) -> Option<&str> {
     Some(ready.message.as_deref().or(ready.reason.as_deref()).unwrap_or("its kubelet does not say why"))
 }
 
-/// The images of the pod whose build is known, each with its container.
+/// The images with a known build, each with its container.
 fn images(pod: &ClusterPod) -> Vec<(String, Build)> {
     let Some(spec) = &pod.object.spec else { return Vec::new() };
     let mut slots = pod.admission.slots();
@@ -176,7 +176,7 @@ fn images(pod: &ClusterPod) -> Vec<(String, Build)> {
         .collect()
 }
 
-/// The image of the pod that its node does not run.
+/// The finding for an image that the node cannot run.
 fn other_build(pod: &ClusterPod, target: FixTarget<'_>, name: &str, build: Build, nodes: &Nodes) -> Option<Diagnostic> {
     let images = images(pod);
     let (container, image) = images.iter().find(|(_, image)| !build.runs(*image))?;

@@ -1,7 +1,7 @@
-//! Workloads whose pod template uses GMSA: how many pods they want, and which they have.
+//! Workloads whose pod template uses GMSA, with the pods that they want and have.
 //!
-//! Invariants: an object that another known workload controls is no workload of its own; of a `CronJob` only its newest Job counts. A pod
-//! belongs to what it names as its controller, by the `uid`, in the same namespace.
+//! Invariants: an object under another known workload is not listed itself; only the newest Job of a `CronJob` counts. A pod belongs to
+//! the controller that it names, if `uid` and namespace match.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -26,7 +26,7 @@ mod object;
 
 pub use object::{ClusterWorkload, Idle, Owned};
 
-/// What creates pods: the workload itself, a ReplicaSet of a Deployment, or a Job of a `CronJob`.
+/// The object that creates pods: the workload itself, a ReplicaSet of a Deployment, or a Job of a `CronJob`.
 pub struct Maker {
     object: Rc<ClusterWorkload>,
     pub pods: Vec<ClusterPod>,
@@ -46,7 +46,7 @@ impl Maker {
         self.object.says("ReplicaFailure")
     }
 
-    /// Whether it still has to create a pod, or cannot.
+    /// Whether pods are missing: not created yet, or refused.
     pub fn lacks(&self) -> bool {
         let (wanted, _) = self.object.wanted();
         wanted > 0 && (self.failure().is_some() || self.pods.iter().filter(|pod| is_active(pod)).count() < wanted)
@@ -63,10 +63,10 @@ pub struct WorkloadTree {
     pub kind: Kind,
     pub namespace: String,
     pub name: String,
-    /// A pod of its template, as its controller would create it.
+    /// A pod of its template, in the form that its controller creates.
     pub template: NewPod,
     pub object: Rc<ClusterWorkload>,
-    /// The newest is the last.
+    /// The newest comes last.
     pub makers: Vec<Maker>,
 }
 
@@ -85,7 +85,7 @@ impl WorkloadTree {
         self.makers.iter().flat_map(|maker| &maker.pods)
     }
 
-    /// How many pods it has that a controller counts.
+    /// The number of its active pods.
     pub fn has(&self) -> usize {
         self.pods().filter(|pod| is_active(pod)).count()
     }
@@ -103,7 +103,7 @@ impl WorkloadTree {
         Ok(workloads.into_iter().find(|workload| workload.kind == kind && workload.name == name))
     }
 
-    /// That its template cannot be parsed, so that nothing is known of what it names.
+    /// The text for an unparsable template, whose credential specs are unknown.
     pub fn unparsed(&self) -> Option<String> {
         self.template.pod().is_none().then(|| format!("the pod template of {} cannot be parsed", self.title()))
     }
@@ -126,7 +126,7 @@ impl WorkloadTree {
         self.running().wanted()
     }
 
-    /// Why it has given up: the message of a Job that has failed.
+    /// Why it has given up: the message of a failed Job.
     pub fn given_up(&self) -> Option<&str> {
         let object = self.running();
         let failed = || object.says("Failed").or_else(|| object.says("FailureTarget"));
@@ -139,7 +139,7 @@ impl WorkloadTree {
         job.map_or(&*self.object, |job| &*job.object)
     }
 
-    /// What creates its pods now: of a Deployment its newest ReplicaSet alone, because the others are being replaced.
+    /// The current makers: only the newest ReplicaSet of a Deployment, because the others are being replaced.
     pub fn current(&self) -> &[Maker] {
         match self.makers.as_slice() {
             [.., last] if self.kind == Kind::Deployment => std::slice::from_ref(last),
@@ -147,7 +147,7 @@ impl WorkloadTree {
         }
     }
 
-    /// Whether pods are missing that are to be created now.
+    /// Whether pods are missing now.
     pub fn lacks(&self) -> bool {
         let (wanted, _) = self.wanted();
         let is_short = self.kind != Kind::Deployment && self.has() < wanted;
@@ -184,7 +184,7 @@ impl Workloads {
     }
 }
 
-/// The workloads among these objects that are meant, with their pods.
+/// The selected workloads among these objects, with their pods.
 fn assemble(
     objects: Vec<Rc<ClusterWorkload>>,
     pods: &[Box<RawValue>],
@@ -224,12 +224,12 @@ fn add_makers(workloads: &mut [WorkloadTree], mut below: Vec<Rc<ClusterWorkload>
             continue;
         };
         if workload.kind == Kind::CronJob {
-            // The one before it is over, or is replaced.
+            // Earlier Jobs have ended or are being replaced.
             workload.makers.clear();
         }
         workload.makers.push(Maker::of(&object));
     }
-    // A Deployment that cannot create a ReplicaSet has the condition itself.
+    // A Deployment without a ReplicaSet has the failure condition itself.
     for workload in workloads.iter_mut().filter(|workload| workload.kind == Kind::Deployment) {
         if workload.makers.is_empty() {
             workload.makers.push(Maker::of(&workload.object));
@@ -237,7 +237,7 @@ fn add_makers(workloads: &mut [WorkloadTree], mut below: Vec<Rc<ClusterWorkload>
     }
 }
 
-/// Adds each pod to its maker. One that cannot be parsed is reported by another check.
+/// Adds each pod to its maker. Another check reports unparsable pods.
 fn add_pods(workloads: &mut [WorkloadTree], pods: &[Box<RawValue>]) {
     let mut makers: HashMap<String, (&String, &mut Vec<ClusterPod>)> = HashMap::new();
     for WorkloadTree { namespace, makers: of_workload, .. } in workloads {

@@ -10,7 +10,7 @@ use serde::{
     de::{IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
 
-use super::{LinuxField, MAX_FOUND, SlotKind};
+use super::{super::tickets::Volume, LinuxField, MAX_FOUND, SlotKind};
 use crate::json::{Object, Text, fold, fold_entries, null_is_default};
 
 /// Whether a field is set: `None` where it is absent or null, and whether the value is another one than `false`.
@@ -204,22 +204,8 @@ impl<'de> Deserialize<'de> for HugePages {
     }
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Volume {
-    empty_dir: Option<Object<EmptyDir>>,
-}
-
-#[derive(Deserialize)]
-struct EmptyDir {
-    medium: Option<Text>,
-}
-
 fn volumes<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<(u16, ())>, D::Error> {
-    indexed(input, |Object(Volume { empty_dir })| {
-        let medium = empty_dir.and_then(|Object(dir)| dir.medium);
-        (medium.as_deref() == Some("Memory")).then_some(())
-    })
+    indexed(input, |Object(volume): Object<Volume>| volume.is_in_memory().then_some(()))
 }
 
 #[derive(Deserialize)]

@@ -1,4 +1,4 @@
-//! The rights that an installation needs, asked of the API server for the user who asks.
+//! The rights of the current user that an installation needs, checked with the API server.
 
 use std::collections::BTreeMap;
 
@@ -19,23 +19,23 @@ const ADMISSION: &str = "admissionregistration.k8s.io";
 /// Verbs on resources of a group.
 type Rights = (&'static [&'static str], &'static str, &'static [&'static str]);
 
-/// What Helm does with an object of a release: it looks whether it is there, creates or applies it, and deletes it at the end.
+/// Helm's verbs on objects of a release: it reads, creates or applies, and finally deletes them.
 const RELEASED: [&str; 4] = ["get", "create", "patch", "delete"];
 
-/// In the cluster: the objects of the chart that are in no namespace.
+/// For the cluster-scoped objects of the chart.
 const IN_CLUSTER: [Rights; 3] = [
     (&RELEASED, RBAC, &["clusterroles", "clusterrolebindings"]),
     (&RELEASED, ADMISSION, &["mutatingwebhookconfigurations", "validatingwebhookconfigurations"]),
-    // Before it uninstalls, it waits until the first of them is gone.
+    // During uninstallation it waits until the first of them is deleted.
     (&["list", "watch"], ADMISSION, &["validatingwebhookconfigurations"]),
 ];
 
-/// Helm applies the custom resource, also one that is there, and does not delete it.
+/// Helm applies the custom resource, also an existing one, and does not delete it.
 const CRDS: Rights = (&["create", "patch"], "apiextensions.k8s.io", &["customresourcedefinitions"]);
 
 const NAMESPACES: Rights = (&["create"], "", &["namespaces"]);
 
-/// In the namespace: the other objects, and the Secrets in which Helm keeps its releases.
+/// For the other objects, and the Secrets in which Helm keeps its releases.
 const IN_NAMESPACE: [Rights; 5] = [
     (&RELEASED, "", &["serviceaccounts", "services"]),
     (&RELEASED, "apps", &["deployments"]),
@@ -44,7 +44,7 @@ const IN_NAMESPACE: [Rights; 5] = [
     (&["get", "list", "watch", "create", "update", "patch", "delete"], "", &["secrets"]),
 ];
 
-/// The other rights of the webhook's role: a user may grant only rights that they have, unless they may `escalate`.
+/// The other rights of the webhook's role: users may grant only their own rights, unless they may `escalate`.
 /// <https://kubernetes.io/docs/reference/access-authn-authz/rbac/#privilege-escalation-prevention-and-bootstrapping>
 const GIVEN: [Rights; 3] = [
     (&["get", "list", "watch"], GROUP, &[PLURAL]),
@@ -54,7 +54,7 @@ const GIVEN: [Rights; 3] = [
 
 const ESCALATE: Rights = (&["escalate"], RBAC, &["clusterroles"]);
 
-/// Checks the rights; the namespace must be created only where it is missing.
+/// Checks the rights, including creation of the namespace if it is missing.
 pub(super) async fn check(snapshot: &Snapshot, namespace: &str, no_namespace: bool) -> Read<Vec<Check>> {
     let mut needed: Vec<(Rights, Option<&str>)> = IN_CLUSTER.map(|rights| (rights, None)).into();
     if no_namespace {
@@ -74,7 +74,7 @@ pub(super) async fn check(snapshot: &Snapshot, namespace: &str, no_namespace: bo
     }])
 }
 
-/// The rights of the webhook that the user neither has nor may grant by `escalate`.
+/// The rights of the webhook that the user cannot grant.
 async fn missing_to_give(snapshot: &Snapshot) -> Read<Vec<String>> {
     let missing_rights = missing(snapshot, &GIVEN.map(|rights| (rights, None))).await?;
     if missing_rights.is_empty() || missing(snapshot, &[(ESCALATE, None)]).await?.is_empty() {
@@ -83,7 +83,7 @@ async fn missing_to_give(snapshot: &Snapshot) -> Read<Vec<String>> {
     Ok(missing_rights)
 }
 
-/// The rights that the user lacks, as `get, create deployments in NAMESPACE`: verbs missing together share one text.
+/// The missing rights, as `get, create deployments in NAMESPACE`: verbs on the same resource share one text.
 async fn missing(snapshot: &Snapshot, needed: &[(Rights, Option<&str>)]) -> Read<Vec<String>> {
     let each = needed.iter().flat_map(|((verbs, group, resources), namespace)| {
         resources.iter().flat_map(move |resource| verbs.iter().map(move |verb| (*verb, *group, *resource, *namespace)))

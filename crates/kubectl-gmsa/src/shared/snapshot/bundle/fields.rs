@@ -1,7 +1,7 @@
-//! Which fields of objects a bundle has.
+//! The fields of objects that a bundle keeps.
 //!
-//! Invariant: fields that are not named here are left out. So annotations, arguments, values of environment variables and contents of
-//! credential specs are left out, except the needed ones that hold no secret.
+//! Invariant: only fields named here are kept. Annotations, arguments and environment variables are kept only if they are needed and
+//! contain no secret; contents of credential specs never.
 
 use std::collections::HashMap;
 
@@ -20,7 +20,7 @@ use x509_parser::pem::Pem;
 
 use crate::shared::{rules, workloads::Kind};
 
-/// What stands where contents of a credential spec were.
+/// The placeholder for contents of a credential spec.
 pub const OMITTED: &str = "leftOut";
 
 const METADATA: &str = "metadata/name metadata/namespace metadata/uid metadata/labels metadata/ownerReferences metadata/creationTimestamp \
@@ -47,7 +47,7 @@ const CONFIGURATION: &str = "metadata/annotations/meta.helm.sh~1release-name met
     webhooks/namespaceSelector webhooks/objectSelector webhooks/matchConditions webhooks/clientConfig/service \
     webhooks/clientConfig/caBundle";
 
-/// The fields of the other kinds, by their resource.
+/// The fields of the other kinds, by resource.
 const OTHERS: [(&str, &str); 15] = [
     ("version", "gitVersion"),
     ("namespaces", ""),
@@ -72,7 +72,7 @@ const OTHERS: [(&str, &str); 15] = [
     ("subjectaccessreviews", "status/allowed"),
 ];
 
-/// Arguments of the webhook that its checks read, and that hold names alone.
+/// Arguments of the webhook that checks read and that contain only names.
 const ARGUMENTS: [&str; 6] = [
     "serve",
     "--self-managed-secret=",
@@ -87,7 +87,7 @@ pub fn holds_names(argument: &str) -> bool {
     ARGUMENTS.iter().any(|known| argument.starts_with(known))
 }
 
-/// Whether of this resource only those are taken that have to do with GMSA.
+/// Whether only objects about GMSA are kept of this resource.
 pub fn is_partial(resource: &str) -> bool {
     resource == "pods" || resource.ends_with("webhookconfigurations") || workload(resource).is_some()
 }
@@ -96,13 +96,13 @@ fn workload(resource: &str) -> Option<Kind> {
     Kind::ALL.into_iter().find(|kind| kind.plural() == resource)
 }
 
-/// Whether a list keeps an object: pods, workloads and webhooks only if they name GMSA.
+/// Whether a list keeps an object: pods, workloads and webhooks are kept only if they name GMSA.
 pub fn is_taken(resource: &str, object: &Value) -> bool {
     let of = if resource.ends_with("webhookconfigurations") { Some(object) } else { object.get("spec") };
     !is_partial(resource) || of.is_some_and(|of| of.to_string().to_ascii_lowercase().contains("gmsa"))
 }
 
-/// What a bundle has of an object. `contents` are those of the credential specs.
+/// The kept fields of an object. `contents` are the contents of the credential specs.
 pub fn taken(resource: &str, object: &Value, contents: &HashMap<String, Contents>) -> Value {
     if resource == PLURAL {
         return credential_spec(object);
@@ -143,7 +143,7 @@ fn keep(value: &Value, paths: &[&str]) -> Value {
     }
 }
 
-/// Takes out of the fields that are kept what is not for a bundle.
+/// Removes confidential parts of the kept fields.
 fn clean(value: &mut Value, contents: &HashMap<String, Contents>) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(|item| clean(item, contents)),
@@ -173,7 +173,7 @@ fn clean(value: &mut Value, contents: &HashMap<String, Contents>) {
     }
 }
 
-/// Contents that differ in the same way from those of the credential spec: that is all that is said of them.
+/// A placeholder for a pod's contents that keeps only whether they match their credential spec.
 fn without_contents(carried: &str, name: Option<&str>, contents: &HashMap<String, Contents>) -> String {
     let other = format!("\"{OMITTED}\":\"other contents\"");
     match name.and_then(|name| Some((name, compare(carried, contents.get(name)?)))) {
@@ -185,7 +185,7 @@ fn without_contents(carried: &str, name: Option<&str>, contents: &HashMap<String
     }
 }
 
-/// Whether it holds certificates alone, which are public.
+/// Whether it contains only certificates, which are public.
 fn is_of_certificates(bundle: &Value) -> bool {
     let bytes = ByteString::deserialize(bundle).map(|bundle| bundle.0).unwrap_or_default();
     let mut all = Pem::iter_from_buffer(&bytes);
@@ -198,11 +198,11 @@ fn is_of_gmsa(rule: &Value) -> bool {
     groups.into_iter().flatten().any(|group| group == "*" || group == gmsa_core::credspec::GROUP)
 }
 
-/// The name, and what the linter finds, without what it quotes.
+/// The name and the linter's findings, without quoted values.
 fn credential_spec(spec: &Value) -> Value {
     let name = spec.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
     let finding = |found: Diagnostic| {
-        // The name of a field that is not one of a credential spec may be anything.
+        // The name of an unknown field may contain anything.
         let field = if *found.rule == rules::UNKNOWN_KEY { String::new() } else { found.field };
         json!({"rule": found.rule.id, "level": found.severity.as_str(), "field": field})
     };

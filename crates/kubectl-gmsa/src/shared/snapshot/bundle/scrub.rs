@@ -1,13 +1,13 @@
-//! Takes out of free texts what looks like contents of a credential spec, a token or a key.
+//! Removes contents of credential specs, tokens and keys from free texts.
 
 use serde_json::Value;
 
 use super::fields;
 
-/// What stands where something was taken out.
+/// The placeholder for removed text.
 const OMITTED: &str = "<left out>";
 
-/// Words of the contents of a credential spec. Their names alone, as in a path of the linter, are no contents: those stand in braces.
+/// Keys in the contents of a credential spec. A key alone, as in a path of the linter, is harmless; contents are in braces.
 const CONTENTS: [&str; 4] = ["ActiveDirectoryConfig", "CmsPlugins", "DomainJoinConfig", "HostAccountConfig"];
 
 /// Scrubs every string of a value.
@@ -33,7 +33,7 @@ fn scrubbed(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// A line without JSON Web Tokens, which start with `eyJ`, and without what follows a word that names a secret.
+/// A line without JSON Web Tokens, which start with `eyJ`, and without the text after a word that names a secret.
 fn without_tokens(line: &str) -> String {
     let is_of_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '+' | '/' | '=');
     let is_end = |c: char| c.is_whitespace() || "\"'`;,&<>()[]{}".contains(c);
@@ -42,7 +42,7 @@ fn without_tokens(line: &str) -> String {
     while let Some(first) = rest.chars().next() {
         let end = rest.find(|c: char| is_of_word(c) != is_of_word(first)).unwrap_or(rest.len());
         let (word, after) = rest.split_at(end);
-        // A password is of any characters.
+        // A password can contain any character.
         let after_secret = || after.trim_start_matches(|c| !is_end(c));
         rest = after;
         if !is_of_word(first) || (is_secret && word == "=") {
@@ -55,14 +55,14 @@ fn without_tokens(line: &str) -> String {
             rest = after_secret();
             is_secret = lower == "bearer";
         } else if let Some((name, _)) = word.split_once('=').filter(|(name, _)| names_secret(&name.to_lowercase())) {
-            // Which Secret the webhook has is no secret.
+            // The name of the webhook's Secret is not confidential.
             let is_name = fields::holds_names(word);
             out.push_str(if is_name { word } else { name });
             out.push_str(if is_name { "" } else { "=<left out>" });
             rest = if is_name { after } else { after_secret() };
         } else {
             out.push_str(word);
-            // `couldn't find key password in Secret shop/db` has none.
+            // `couldn't find key password in Secret shop/db` contains no secret.
             let is_given =
                 word.starts_with('-') || after.trim_start_matches(['"', '\'', '\\', ' ']).starts_with([':', '=']);
             is_secret = lower == "bearer" || (is_given && is_password(&lower));

@@ -1,4 +1,4 @@
-//! Why a pod is on no node: what keeps it from the Windows nodes, or what the scheduler says.
+//! Why a pod has no node: the conditions that exclude the Windows nodes, or the scheduler's message.
 
 use std::collections::BTreeSet;
 
@@ -28,7 +28,7 @@ pub fn is_untried(pod: &ClusterPod, events: &Events) -> bool {
     scheduler_says(pod, events).is_none()
 }
 
-/// Why the pod is on no node: what keeps it from the Windows nodes, or what the scheduler says.
+/// The finding for a pod without a node, from the Windows nodes or from the scheduler's message.
 pub fn why(pod: &ClusterPod, target: FixTarget<'_>, nodes: &Nodes, events: &Events) -> Diagnostic {
     let said = scheduler_says(pod, events).unwrap_or("the scheduler has not tried it");
     let text = format!("the pod is not on a node: {said}");
@@ -70,8 +70,8 @@ fn is_cordoned(node: &Node) -> bool {
     node.spec.as_ref().is_some_and(|spec| spec.unschedulable == Some(true))
 }
 
-/// What the scheduler says of the nodes that the pod selects: every cluster has others, whose reasons say nothing. All that it says, where nothing
-/// else is left.
+/// The scheduler's reasons for the selected nodes. Reasons for other nodes, which every cluster has, are irrelevant. The whole message
+/// if no reason remains.
 fn of_these(said: &str, selected: &[&Node], keep_away: &[(&Node, Vec<&Taint>)]) -> String {
     let Some((_, rest)) = said.split_once("nodes are available: ") else { return said.to_owned() };
     let reasons = rest.split_once(". ").map_or(rest, |(reasons, _)| reasons).trim_end_matches('.');
@@ -93,7 +93,7 @@ fn of_these(said: &str, selected: &[&Node], keep_away: &[(&Node, Vec<&Taint>)]) 
     if meant.is_empty() { said.to_owned() } else { meant.join(", ") }
 }
 
-/// The nodes that the pod selects have not enough of a resource left.
+/// The finding that the selected nodes are short of a resource.
 fn short_of(resource: &str, spec: &PodSpec, text: String) -> Diagnostic {
     let found = rules::found(&rules::NODE_RESOURCES, text, &Names::default()).with_severity(Severity::Error);
     let pinned = pinned(spec).into_iter().find(|name| is_dns_subdomain(name));
@@ -101,7 +101,7 @@ fn short_of(resource: &str, spec: &PodSpec, text: String) -> Diagnostic {
         Some(node) => Some(format!(
             "The Pod asks for {node} alone: free {resource} there (`kubectl describe node {node}` shows what is allocated), or lower its requests."
         )),
-        // `windows.example.com/device`: what a device plugin offers.
+        // `windows.example.com/device`: a resource of a device plugin.
         None if resource.contains('/') => Some(format!(
             "Start the device plugin that offers {resource} on a Windows node, or remove it from the requests and limits of the Pod."
         )),
@@ -110,7 +110,7 @@ fn short_of(resource: &str, spec: &PodSpec, text: String) -> Diagnostic {
     found.fixed(fix)
 }
 
-/// The nodes that the pod asks for by name.
+/// The nodes that the pod names.
 fn pinned(spec: &PodSpec) -> Vec<String> {
     let by_label = spec.node_selector.as_ref().and_then(|labels| labels.get(HOSTNAME));
     let affinity = affinity(spec);
@@ -125,7 +125,7 @@ fn nominated(pod: &ClusterPod) -> Option<&str> {
     pod.object.status.as_ref()?.nominated_node_name.as_deref().filter(|name| !name.is_empty())
 }
 
-/// What its spec keeps from every node, or leaves to a scheduler that is not there.
+/// The finding for a pod with scheduling gates, or with a scheduler that does not exist.
 fn held(pod: &ClusterPod, target: FixTarget<'_>, events: &Events) -> Option<Diagnostic> {
     let spec = pod.object.spec.as_ref()?;
     let gates: Vec<&str> = spec.scheduling_gates.iter().flatten().map(|gate| gate.name.as_str()).collect();
@@ -148,14 +148,14 @@ fn held(pod: &ClusterPod, target: FixTarget<'_>, events: &Events) -> Option<Diag
     Some(error(&rules::NOT_SCHEDULED, text).with_fix(fix))
 }
 
-/// What the scheduler `said` of the nodes that are meant. `node` is one of them.
+/// The finding for the scheduler's message `said` about the selected nodes. `node` is one of them.
 fn of_words(pod: &ClusterPod, target: FixTarget<'_>, mut text: String, said: &str, node: Option<&str>) -> Diagnostic {
     let rule = rules::recognize(said, Phase::Start).unwrap_or(&rules::NOT_SCHEDULED);
     let (namespace, name) = pod.place();
     let volumes = pod.object.spec.iter().flat_map(|spec| spec.volumes.iter().flatten());
     let mut claims = volumes.filter_map(|volume| volume.persistent_volume_claim.as_ref());
     if let Some(claim) = claims.next().filter(|_| text.contains("unbound immediate PersistentVolumeClaims")) {
-        // The scheduler does not say which.
+        // The scheduler does not name the claim.
         text = format!("{text}; it uses persistentvolumeclaim {:?}", claim.claim_name);
     }
     let names = Names {
@@ -179,7 +179,7 @@ fn scheduler_says<'e>(pod: &'e ClusterPod, events: &'e Events) -> Option<&'e str
     said.or_else(event)
 }
 
-/// The pod selects none of the Windows nodes.
+/// The finding that the pod selects no Windows node.
 fn unselected(spec: &PodSpec, windows: &[Node], text: &str, target: FixTarget<'_>) -> Diagnostic {
     let selector = spec.node_selector.clone().unwrap_or_default();
     if selector.get(OS).is_some_and(|os| os != "windows") {
@@ -231,13 +231,13 @@ fn names_of(node: &Node) -> impl Iterator<Item = &String> {
     node.metadata.name.iter().chain(node.metadata.labels.as_ref().and_then(|labels| labels.get(HOSTNAME)))
 }
 
-/// All Windows nodes that the pod selects have a taint that it does not tolerate: the remedy for the first node's taint.
+/// The finding that all selected Windows nodes have an untolerated taint, with the remedy for the first node's taint.
 fn tainted(pod: &ClusterPod, node: &Node, taints: &[&Taint], text: &str, target: FixTarget<'_>) -> Diagnostic {
     let name = node.metadata.name.as_deref().unwrap_or_default();
     // Kubernetes sets these by itself, for as long as the node is like this (Taint based Evictions, Taint Nodes by Condition).
     if let Some(condition) = taints.iter().find_map(|taint| taint.key.strip_prefix("node.kubernetes.io/")) {
         let why = not_ready(node).map(|why| format!(": {why}")).unwrap_or_default();
-        // As the scheduler says it.
+        // The scheduler's wording.
         let said = format!("untolerated taint {{node.kubernetes.io/{condition}: }}");
         let names = Names { node: Some(name), said: &said, ..Names::default() };
         let text = format!("{text}; {name} has the condition {condition}{why}");
@@ -245,7 +245,7 @@ fn tainted(pod: &ClusterPod, node: &Node, taints: &[&Taint], text: &str, target:
     }
     let names = first_five(taints.iter().map(|taint| shown(taint)));
     let text = format!("{text}; {name} has the taint {names}, which it does not tolerate");
-    // Those that a controller sets and removes have a remedy of their own.
+    // Taints that a controller sets and removes have their own remedy.
     let said =
         taints.iter().map(|taint| format!("untolerated taint {{{}: }}", taint.key)).collect::<Vec<_>>().join(", ");
     let own = rules::fix(&rules::NODE_TAINT, &Names { node: Some(name), said: &said, ..Names::default() });
@@ -269,7 +269,7 @@ fn passes(key: &str) -> bool {
     PASSING.iter().any(|known| key.starts_with(known))
 }
 
-/// As `kubectl taint` has it.
+/// The taint in the notation of `kubectl taint`.
 fn shown(Taint { key, value, effect, .. }: &Taint) -> String {
     let value = value.as_deref().filter(|value| !value.is_empty()).map(|value| format!("={value}")).unwrap_or_default();
     format!("{key}{value}:{effect}")

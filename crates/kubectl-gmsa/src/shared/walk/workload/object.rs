@@ -1,4 +1,4 @@
-//! A workload as the API server describes it: what it wants, and its pod template.
+//! A workload as the API server returns it: the pods that it wants, its conditions and its pod template.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use serde_json::{Value, json, value::RawValue};
 use crate::shared::{snapshot::Snapshot, unread::Read, workloads::Kind};
 use gmsa_core::admission::pod::Pod;
 
-/// A workload of a cluster, with the fields that are needed.
+/// A workload of a cluster, with the needed fields.
 pub struct ClusterWorkload {
     pub kind: Kind,
     pub metadata: ObjectMeta,
@@ -21,7 +21,7 @@ pub struct ClusterWorkload {
     status: Reported,
 }
 
-/// The same without its kind, which the items of a list do not have.
+/// The same without its kind, because list items have no `kind`.
 #[derive(Deserialize)]
 struct Fields {
     #[serde(default)]
@@ -59,7 +59,7 @@ struct Reported {
     succeeded: Option<usize>,
 }
 
-/// An object of any kind, as far as it says what it is and what controls it.
+/// An object of any kind, with its metadata only.
 #[derive(Deserialize)]
 pub struct Owned {
     pub metadata: ObjectMeta,
@@ -96,7 +96,7 @@ impl ClusterWorkload {
         Ok(found.map(|fields| Self::of(kind, fields)))
     }
 
-    /// Reads those of one kind, of a namespace or of all.
+    /// Reads the workloads of one kind, in a namespace or in all.
     pub async fn list(snapshot: &Snapshot, kind: Kind, namespace: Option<&str>) -> Read<Vec<Self>> {
         let read: Vec<Fields> = snapshot.list(&kind.collection(namespace)).await?;
         Ok(read.into_iter().map(|fields| Self::of(kind, fields)).collect())
@@ -114,12 +114,12 @@ impl ClusterWorkload {
         self.status.conditions.iter().find(|condition| condition.type_ == name && condition.status == "True")
     }
 
-    /// The message of a condition that holds.
+    /// The message of a condition that is true.
     pub fn says(&self, condition: &str) -> Option<&str> {
         self.condition(condition).map(|found| found.message.as_deref().unwrap_or_default())
     }
 
-    /// The message of a rollout that does not go on (`progressDeadlineSeconds`).
+    /// The message of a rollout beyond its `progressDeadlineSeconds`.
     pub fn stuck(&self) -> Option<&str> {
         let is_stuck = |condition: &&DeploymentCondition| {
             condition.type_ == "Progressing" && condition.reason.as_deref() == Some("ProgressDeadlineExceeded")
@@ -127,7 +127,7 @@ impl ClusterWorkload {
         self.status.conditions.iter().find(is_stuck).map(|found| found.message.as_deref().unwrap_or_default())
     }
 
-    /// Whether its controller rolls out no change.
+    /// Whether its rollout is paused.
     pub fn is_paused(&self) -> bool {
         self.spec.paused
     }
@@ -137,7 +137,7 @@ impl ClusterWorkload {
         self.spec.update_strategy.get("type").is_some_and(|strategy| strategy == "OnDelete")
     }
 
-    /// Whether its selector is of these labels. An empty one, which `apps/v1` does not allow, selects everything.
+    /// Whether its selector matches these labels. An empty selector, which `apps/v1` does not allow, does not count.
     pub fn selects(&self, labels: &BTreeMap<String, String>) -> bool {
         let selector = self.spec.selector.clone().and_then(|selector| Selector::try_from(selector).ok());
         selector.is_some_and(|selector| !selector.selects_all() && selector.matches(labels))
@@ -181,7 +181,7 @@ impl ClusterWorkload {
         spec.template.as_deref()
     }
 
-    /// Whether its pod template uses GMSA, as far as is known: one that names it and cannot be parsed may.
+    /// Whether its pod template uses GMSA. An unparsable template that names GMSA counts.
     pub fn uses_gmsa(&self) -> bool {
         let uses = |template: &RawValue| Pod::from_json(template.get()).map_or(true, |pod| pod.uses_gmsa());
         self.template().is_some_and(|template| template.get().contains("gmsaCredentialSpec") && uses(template))
@@ -191,7 +191,7 @@ impl ClusterWorkload {
     pub fn pod(&self) -> Option<Value> {
         let template = self.template()?;
         let mut pod: Value = serde_json::from_str(template.get()).ok()?;
-        // Its controller names it.
+        // The controller sets the name.
         let labels = pod.pointer("/metadata/labels").cloned().unwrap_or_default();
         *pod.get_mut("metadata")? =
             json!({"generateName": format!("{}-", self.metadata.name.as_deref()?), "labels": labels});

@@ -1,4 +1,4 @@
-//! The head of what `account lint` prints: what the directory holds of accounts.
+//! The summary at the top of `account lint`: the properties of accounts in the directory.
 
 use std::{collections::BTreeSet, fmt::Write as _};
 
@@ -67,7 +67,7 @@ fn yes_or_no(enabled: bool) -> &'static str {
     if enabled { "yes" } else { "no" }
 }
 
-/// Who may retrieve the password.
+/// The principals that may retrieve the password.
 fn retrievers(account: &Account, principals: &Principals) -> Vec<String> {
     let all = match &account.retrieval {
         None | Some(Retrieval::Unreadable) => return vec!["not known".to_owned()],

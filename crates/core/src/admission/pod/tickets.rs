@@ -1,0 +1,185 @@
+//! What a Pod says about tickets for Linux pods: the audiences of its projected tokens, the volumes of the sidecar, and what each container
+//! mounts and sets.
+//!
+//! Invariants: of the audiences, at most one more than a pod may name is kept; a container costs one byte.
+
+use serde::{Deserialize, Deserializer};
+
+use crate::{
+    admission::MAX_SPECS_PER_POD,
+    json::{Flag, Object, Text, Texts, fold, null_is_default},
+};
+
+/// The annotation of a pod that asks `/mutate` for the sidecar: the name of a credential spec.
+pub const ANNOTATION: &str = "gmsa-webhook/tickets";
+
+/// The name of the sidecar, and of the volume into which it writes the tickets.
+pub const SIDECAR: &str = "gmsa-tickets";
+
+/// The name of the volume with the sidecar's token.
+pub const TOKEN_VOLUME: &str = "gmsa-tickets-token";
+
+/// The audience of a token that the broker takes is this, followed by the name of a credential spec.
+pub const AUDIENCE: &str = "gmsa-tickets/";
+
+/// Where the containers find the tickets.
+pub const FOLDER: &str = "/var/run/gmsa";
+
+/// The volumes of a pod, as far as tickets go.
+#[derive(Debug, Default)]
+pub struct Volumes {
+    /// Whether the pod has any.
+    pub are_some: bool,
+    /// Whether the volume [`SIDECAR`] is in memory; `None` where there is no such volume.
+    pub in_memory: Option<bool>,
+    /// What follows [`AUDIENCE`] in the first such audience of [`TOKEN_VOLUME`], or nothing; `None` where there is no such volume.
+    pub token: Option<Box<str>>,
+    /// What follows [`AUDIENCE`] in the audiences of all volumes, without repetitions. Not validated.
+    pub(super) audiences: Texts,
+}
+
+/// Reads the volumes of a pod.
+pub(super) fn volumes<'de, D: Deserializer<'de>>(input: D) -> Result<Volumes, D::Error> {
+    let mut all = fold(input, Volumes::default(), |all: &mut Volumes, Object(volume): Object<Volume>| {
+        let sources = &volume.projected.sources;
+        all.are_some = true;
+        sources.iter().for_each(|name| push(&mut all.audiences, name));
+        match volume.name.as_deref() {
+            Some(SIDECAR) => all.in_memory = Some(volume.is_in_memory()),
+            Some(TOKEN_VOLUME) => all.token = Some(Box::from(sources.iter().next().unwrap_or_default())),
+            _ => {}
+        }
+    })?;
+    all.audiences.shrink();
+    Ok(all)
+}
+
+/// Adds a name that is not there yet, unless there are too many.
+fn push(names: &mut Texts, name: &str) {
+    if names.len() <= MAX_SPECS_PER_POD && names.iter().all(|known| known != name) {
+        names.push(name);
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Volume {
+    name: Option<Text>,
+    #[serde(default, deserialize_with = "null_is_default")]
+    empty_dir: Object<EmptyDir>,
+    #[serde(default, deserialize_with = "null_is_default")]
+    projected: Object<Projected>,
+}
+
+impl Volume {
+    pub fn is_in_memory(&self) -> bool {
+        self.empty_dir.medium.as_deref() == Some("Memory")
+    }
+}
+
+#[derive(Default, Deserialize)]
+struct EmptyDir {
+    medium: Option<Text>,
+}
+
+#[derive(Default, Deserialize)]
+struct Projected {
+    #[serde(default, deserialize_with = "audiences")]
+    sources: Texts,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ProjectedSource {
+    #[serde(default, deserialize_with = "null_is_default")]
+    service_account_token: Object<Token>,
+}
+
+#[derive(Default, Deserialize)]
+struct Token {
+    audience: Option<Text>,
+}
+
+fn audiences<'de, D: Deserializer<'de>>(input: D) -> Result<Texts, D::Error> {
+    fold(input, Texts::default(), |all, Object(source): Object<ProjectedSource>| {
+        let audience = source.service_account_token.audience.as_deref();
+        audience.and_then(|audience| audience.strip_prefix(AUDIENCE)).into_iter().for_each(|name| push(all, name));
+    })
+}
+
+/// What a container says about tickets: a set of the constants.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SidecarFields(u8);
+
+impl SidecarFields {
+    /// It has environment variables.
+    pub const ENV: Self = Self(1);
+    /// It has mounts.
+    pub const MOUNTS: Self = Self(1 << 1);
+    /// It sets `KRB5CCNAME`.
+    pub const CACHE: Self = Self(1 << 2);
+    /// It sets `KRB5_CONFIG`.
+    pub const CONFIGURATION: Self = Self(1 << 3);
+    /// It mounts the tickets in [`FOLDER`], read-only.
+    pub const TICKETS: Self = Self(1 << 4);
+    /// It mounts [`TOKEN_VOLUME`].
+    pub const TOKEN: Self = Self(1 << 5);
+    /// It mounts the tickets in another way, or something else in their folder.
+    pub const OTHER: Self = Self(1 << 6);
+
+    pub fn has(self, field: Self) -> bool {
+        self.0 & field.0 != 0
+    }
+
+    pub(super) fn and(self, fields: Self) -> Self {
+        Self(self.0 | fields.0)
+    }
+}
+
+#[derive(Deserialize)]
+struct EnvVar {
+    name: Option<Text>,
+}
+
+/// Reads the environment variables of a container.
+pub(super) fn env<'de, D: Deserializer<'de>>(input: D) -> Result<SidecarFields, D::Error> {
+    fold(input, SidecarFields::default(), |all: &mut SidecarFields, Object(variable): Object<EnvVar>| {
+        *all = all.and(SidecarFields::ENV).and(match variable.name.as_deref() {
+            Some("KRB5CCNAME") => SidecarFields::CACHE,
+            Some("KRB5_CONFIG") => SidecarFields::CONFIGURATION,
+            _ => SidecarFields::default(),
+        });
+    })
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct VolumeMount {
+    name: Option<Text>,
+    mount_path: Option<Text>,
+    read_only: Option<Flag>,
+    sub_path: Option<Text>,
+    sub_path_expr: Option<Text>,
+}
+
+/// Reads the mounts of a container.
+pub(super) fn volume_mounts<'de, D: Deserializer<'de>>(input: D) -> Result<SidecarFields, D::Error> {
+    fold(input, SidecarFields::default(), |all: &mut SidecarFields, Object(mount): Object<VolumeMount>| {
+        // A file that is mounted alone would stay the same when the sidecar replaces it.
+        let is_whole = [&mount.sub_path, &mount.sub_path_expr].into_iter().flatten().all(|path| path.is_empty());
+        let is_there = mount.mount_path.as_deref().is_some_and(is_folder);
+        let fields = match mount.name.as_deref() {
+            Some(TOKEN_VOLUME) => SidecarFields::TOKEN,
+            Some(SIDECAR) if is_there && is_whole && mount.read_only == Some(Flag(true)) => SidecarFields::TICKETS,
+            name if is_there || name == Some(SIDECAR) => SidecarFields::OTHER,
+            _ => SidecarFields::default(),
+        };
+        *all = all.and(SidecarFields::MOUNTS).and(fields);
+    })
+}
+
+/// Whether a path leads to [`FOLDER`], however it is written: `/var/run` is a link to `/run` in most images.
+fn is_folder(path: &str) -> bool {
+    let parts = || path.split('/').filter(|part| !part.is_empty() && *part != ".");
+    parts().eq(["var", "run", "gmsa"]) || parts().eq(["run", "gmsa"])
+}

@@ -1,0 +1,173 @@
+//! Tickets for Linux pods: the sidecar that `/mutate` injects into a pod that asks for them, and why a pod cannot have it.
+//!
+//! Invariants: the annotation gives no right. A projected token with the audience of a credential spec does: `/validate` authorizes it when
+//! the pod is created, and no update can change a pod's volumes. Injection adds what is missing and replaces nothing, so a patched pod sent
+//! again yields no patch. The token is mounted in the sidecar alone, the tickets are read-only elsewhere. Pod Security `restricted` admits
+//! the sidecar and quotas count it; its requests are its limits, so a Guaranteed pod stays one.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{
+    Denial, Failure,
+    claims::Claim,
+    patch::PatchWriter,
+    pod::{
+        Pod, Slot, SlotKind, SlotRef,
+        tickets::{ANNOTATION, AUDIENCE, FOLDER, SIDECAR, SidecarFields, TOKEN_VOLUME},
+    },
+    preconditions::spec_name,
+    warning::Warnings,
+};
+use crate::{credspec::SpecName, diagnostic::rules};
+
+/// Whether Linux pods get tickets.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum TicketSettings {
+    /// The operator has not enabled them: the annotation is a warning.
+    #[default]
+    Off,
+    On(Arc<Sidecar>),
+    /// The cluster has this version, which has no native sidecars: the pod would wait for the end of an init container.
+    TooOld(String),
+    /// The version of the cluster or the CA of the broker is not known.
+    Unknown(Failure),
+}
+
+/// What the operator decides about the sidecar.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sidecar {
+    pub image: String,
+    /// The DNS name that the broker's certificate is for.
+    pub broker: String,
+    /// The broker's IP address and port: pods in the network of their node cannot resolve the name of a Service.
+    pub broker_address: String,
+    /// The CAs of the broker's certificate, in PEM. A running pod keeps them, so the next CA must be among them long before it signs.
+    pub broker_ca: String,
+}
+
+/// The ticket that the annotation of a pod asks for, or the denials. Empty without the annotation, and where tickets are not enabled.
+pub(super) fn claims(pod: &Pod, settings: &TicketSettings) -> Vec<Claim> {
+    let Some(name) = pod.tickets() else { return Vec::new() };
+    let mut denials = match settings {
+        TicketSettings::Off => return Vec::new(),
+        TicketSettings::On(_) => Vec::new(),
+        TicketSettings::TooOld(version) => vec![Denial::TicketsImpossible(format!(
+            "they need native sidecars, which Kubernetes has from 1.29 on, and this cluster is {version}"
+        ))],
+        TicketSettings::Unknown(failure) => vec![Denial::TicketsUnavailable(failure.clone())],
+    };
+    denials.extend(obstacles(pod, name).map(Denial::TicketsImpossible));
+    match spec_name(name, &format!("annotation {ANNOTATION}")) {
+        Ok(spec) if denials.is_empty() => return vec![Claim::Ticket(spec)],
+        Ok(_) => {}
+        Err(denial) => denials.insert(0, denial),
+    }
+    denials.into_iter().map(Claim::from).collect()
+}
+
+/// What makes a pod one for Windows, and volumes, containers and mounts with a name or the path of ours that are something else.
+fn obstacles(pod: &Pod, spec: &str) -> impl Iterator<Item = String> {
+    let windows = pod.is_for_windows().then(|| "they are for Linux pods, and this pod is for Windows".to_owned());
+    let tickets = pod.volumes().in_memory.filter(|is_in_memory| !is_in_memory);
+    let tickets = tickets.map(|_| format!("volume {SIDECAR:?} is not an emptyDir in memory"));
+    let token = pod.volumes().token.as_deref().filter(|token| *token != spec);
+    let token = token.map(|_| format!("volume {TOKEN_VOLUME:?} has no token with the audience {AUDIENCE}NAME"));
+    let slots = pod.slots().filter(|slot| !is_sidecar(slot)).filter_map(|slot| {
+        let fault = if slot.has_windows_options() {
+            "has windowsOptions, and tickets are for Linux pods".to_owned()
+        } else if slot.owner == SIDECAR && slot.kind != SlotKind::Pod {
+            format!("has the name of the sidecar, an init container that mounts volume {TOKEN_VOLUME:?}")
+        } else if slot.tickets.has(SidecarFields::TOKEN) {
+            format!("mounts volume {TOKEN_VOLUME:?}, which is for the sidecar alone")
+        } else if slot.tickets.has(SidecarFields::OTHER) {
+            format!("may mount volume {SIDECAR:?} at {FOLDER} alone, whole and read-only, and nothing else there")
+        } else {
+            return None;
+        };
+        Some(format!("{} {fault}", SlotRef::from(&slot)))
+    });
+    windows.into_iter().chain(tickets).chain(token).chain(slots)
+}
+
+/// Whether a container is the sidecar, injected or written by hand.
+fn is_sidecar(slot: &Slot<'_>) -> bool {
+    slot.kind == SlotKind::InitContainer && slot.owner == SIDECAR && slot.tickets.has(SidecarFields::TOKEN)
+}
+
+/// Warns of the annotation where tickets are not enabled.
+pub(super) fn warn(pod: &Pod, settings: &TicketSettings, warnings: &mut Warnings) {
+    if pod.tickets().is_some() && matches!(settings, TicketSettings::Off) {
+        let text = format!("annotation {ANNOTATION} has no effect: this webhook does not have tickets enabled");
+        warnings.push(&rules::TICKETS_NOT_ENABLED, &text);
+    }
+}
+
+/// What is injected, with words for what differs. The other containers start once there are tickets; while the broker is away they wait.
+const INJECTED: &str = include_str!("tickets/injected.json");
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Injected {
+    /// For each container but the sidecar.
+    env: [Value; 2],
+    /// The same.
+    volume_mounts: [Value; 1],
+    volumes: [Value; 2],
+    sidecar: Value,
+}
+
+impl Injected {
+    fn new(pod: &Pod, spec: &SpecName, sidecar: &Sidecar) -> Result<Self, Denial> {
+        let Sidecar { image, broker, broker_address, broker_ca } = sidecar;
+        // With an `fsGroup`, that group alone reads the tickets.
+        let mode = if pod.has_fs_group() { "0440" } else { "0444" };
+        let (words, mut text) = (["SPEC", "IMAGE", "BROKER", "ADDRESS", "MODE", "CA"], INJECTED.to_owned());
+        for (word, value) in words.into_iter().zip([spec.as_str(), image, broker, broker_address, mode, broker_ca]) {
+            text = text.replace(&format!("${word}"), &value.replace('\n', "\\n"));
+        }
+        serde_json::from_str(&text).map_err(|error| Denial::TicketsUnavailable(Failure::new(error.to_string())))
+    }
+}
+
+/// Adds what the pod lacks.
+pub(super) fn inject(pod: &Pod, spec: &SpecName, sidecar: &Sidecar, patch: &mut PatchWriter) -> Result<(), Denial> {
+    let Injected { env, volume_mounts, volumes, sidecar } = Injected::new(pod, spec, sidecar)?;
+    let (mut has_sidecar, mut has_others) = (false, false);
+    for slot in pod.slots() {
+        has_sidecar |= is_sidecar(&slot);
+        has_others |= slot.kind == SlotKind::InitContainer;
+        let Some(list) = slot.kind.field().filter(|_| !is_sidecar(&slot)) else { continue };
+        let (container, has) = (format!("/spec/{list}/{}", slot.index), |field| slot.tickets.has(field));
+        let position = |field| has(field).then_some("-");
+        let is_there = [has(SidecarFields::CACHE), has(SidecarFields::CONFIGURATION)];
+        add(patch, &format!("{container}/env"), position(SidecarFields::ENV), &env, is_there)?;
+        let mounts = (format!("{container}/volumeMounts"), position(SidecarFields::MOUNTS));
+        add(patch, &mounts.0, mounts.1, &volume_mounts, [has(SidecarFields::TICKETS)])?;
+    }
+    let known = pod.volumes();
+    let is_there = [known.in_memory.is_some(), known.token.is_some()];
+    add(patch, "/spec/volumes", known.are_some.then_some("-"), &volumes, is_there)?;
+    // The last operation: it shifts the positions of the other init containers.
+    let list = format!("/spec/{}", SlotKind::InitContainer.field().unwrap_or_default());
+    add(patch, &list, has_others.then_some("0"), &[sidecar], [has_sidecar])
+}
+
+/// Adds the items that are not there to a list, at this position; where it has no items, as a new list.
+fn add<const N: usize>(
+    patch: &mut PatchWriter,
+    list: &str,
+    position: Option<&str>,
+    items: &[Value; N],
+    is_there: [bool; N],
+) -> Result<(), Denial> {
+    let missing: Vec<&Value> =
+        items.iter().zip(is_there).filter(|(_, is_there)| !is_there).map(|(item, _)| item).collect();
+    match position {
+        Some(position) => missing.iter().try_for_each(|item| patch.add(&format!("{list}/{position}"), item)),
+        None if missing.is_empty() => Ok(()),
+        None => patch.add(list, &missing),
+    }
+}

@@ -1,0 +1,80 @@
+//! Tickets for Linux pods: what the sidecar needs that can change while the webhook runs.
+//!
+//! Invariants: a pod gets the sidecar only once the cluster is known to have native sidecars and the CAs of the broker are read; a file
+//! that cannot be used changes nothing.
+
+use std::{convert::Infallible, path::PathBuf, sync::Arc, time::Duration};
+
+use gmsa_cluster::{
+    apiserver::ApiServer,
+    kubernetes_version::{is_at_least, read},
+};
+use gmsa_core::admission::{Failure, Sidecar, TicketSettings};
+use gmsa_edge::{
+    telemetry::{LogOnce, chain},
+    tls::{
+        Reload,
+        files::{FileError, load_cas, log_invalid_cas},
+    },
+};
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep},
+};
+
+use crate::config::CHECK_INTERVAL;
+
+/// The first minor version of Kubernetes 1 whose native sidecars are on by default.
+const NATIVE_SIDECARS: u32 = 29;
+
+/// The operator's settings of the sidecar.
+#[derive(Clone, Debug)]
+pub struct TicketsConfig {
+    /// The file with the CAs of the broker. They are injected as the file has them: the next CA belongs into it long before it signs.
+    pub broker_ca: PathBuf,
+    /// The sidecar, without these CAs.
+    pub sidecar: Sidecar,
+}
+
+impl TicketsConfig {
+    /// How pods get tickets in a cluster with native sidecars.
+    ///
+    /// # Errors
+    /// Where the CAs cannot be read.
+    pub fn read(&self) -> Result<TicketSettings, FileError> {
+        let broker_ca = load_cas(&self.broker_ca)?.to_pem();
+        Ok(TicketSettings::On(Arc::new(Sidecar { broker_ca, ..self.sidecar.clone() })))
+    }
+
+    /// Says how pods get tickets, now and after each change of the file. `api` names the version of the cluster, if there is one.
+    pub async fn keep(
+        self,
+        api: Option<Arc<ApiServer>>,
+        interval: Duration,
+        settings: watch::Sender<TicketSettings>,
+    ) -> Infallible {
+        while let Some(unusable) = unusable(api.as_deref()).await {
+            settings.send_replace(unusable);
+            sleep(CHECK_INTERVAL).await;
+        }
+        let (file, mut problem) = (self.broker_ca.clone(), LogOnce::default());
+        let mut source = Reload::new(&[&file], interval, move || self.read());
+        loop {
+            let (read, is_on) = (source.next().await, matches!(*settings.borrow(), TicketSettings::On(_)));
+            match read {
+                Err(error) if !is_on => {
+                    drop(settings.send_replace(TicketSettings::Unknown(Failure::new(chain(&error)))));
+                }
+                read => drop(problem.check(read, log_invalid_cas).map(|on| settings.send_replace(on))),
+            }
+        }
+    }
+}
+
+/// Why the cluster cannot run the sidecar, as far as is known.
+async fn unusable(api: Option<&ApiServer>) -> Option<TicketSettings> {
+    match read(api?, Instant::now() + CHECK_INTERVAL).await {
+        Ok(version) => (!is_at_least(&version, NATIVE_SIDECARS)).then_some(TicketSettings::TooOld(version)),
+        Err(failure) => Some(TicketSettings::Unknown(failure)),
+    }
+}
