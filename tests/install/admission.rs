@@ -64,7 +64,8 @@ fn a_webhook_that_is_down_blocks_pods_that_want_tickets_only_where_these_are_ena
     cluster.create_namespace(NAMESPACE);
     cluster.create_namespace("windows");
     for with in [None, Some(TICKETS)] {
-        let more: &[&str] = with.as_ref().map_or(&[], |values| &["--set", values]);
+        let set = with.map(|values| ["--set", values]);
+        let more = set.as_ref().map_or(&[][..], |set| set);
         let render = |template| cluster.template(["-n", "windows", "-s", template].iter().chain(more).copied());
         let mutating = render("templates/mutatingwebhook.yaml");
         let (first, last) = mutating.rsplit_once("---\n").unwrap();

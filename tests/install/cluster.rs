@@ -26,7 +26,12 @@ pub const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
 pub enum Feature {
     MatchConditions,
     Guard,
+    /// An object that breaks a rule of its schema already stays editable elsewhere.
+    Ratcheting,
     StaticPolicies,
+    SchedulingGates,
+    /// Resources of a pod as a whole, the newest field of those that only Linux has.
+    PodResources,
 }
 
 /// A control plane of its own. It ends with this value.
@@ -90,21 +95,30 @@ impl Cluster {
         Helm::new().template(version.into_iter().chain(args))
     }
 
-    /// Whether the API server lacks this; a test that is left out for it says so.
-    pub fn lacks(&self, feature: Feature) -> bool {
-        let has = match feature {
+    /// Whether the API server has this.
+    pub fn has(&self, feature: Feature) -> bool {
+        let has_field = |field: &str| self.kubectl(&format!("explain pod.spec.{field}")).status.success();
+        match feature {
             Feature::MatchConditions => self.control_plane.has_match_conditions(),
-            Feature::Guard => self
+            // Both are on by default from Kubernetes 1.30 on.
+            Feature::Guard | Feature::Ratcheting => self
                 .prints("get --raw /apis/admissionregistration.k8s.io/v1")
                 .contains("\"validatingadmissionpolicies\""),
             Feature::StaticPolicies => self
                 .prints("get --raw /metrics")
                 .contains("kubernetes_feature_enabled{name=\"ManifestBasedAdmissionControlConfig\""),
-        };
-        if !has {
+            Feature::SchedulingGates => has_field("schedulingGates"),
+            Feature::PodResources => has_field("resources"),
+        }
+    }
+
+    /// Whether the API server lacks this; what is left out for it says so.
+    pub fn lacks(&self, feature: Feature) -> bool {
+        let lacks = !self.has(feature);
+        if lacks {
             println!("left out: kube-apiserver {} has no {feature:?}", self.control_plane.version);
         }
-        !has
+        lacks
     }
 
     /// The folder that it keeps everything in.

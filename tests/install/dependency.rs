@@ -2,18 +2,18 @@
 //! uninstall.
 
 use crate::{
-    cluster::Cluster,
+    cluster::{Cluster, Feature},
     desk::Desk,
     helm::CHART,
     nodes::{endpoints, join, run_pods},
     objects::define_foreign_kinds,
-    release::KINDS,
+    release::kinds,
 };
 
 /// Everything of these releases, in the cluster and in the namespace, what hooks leave included; but not what the garbage collector removes, which does not run
 /// here: the pods of a Deployment that is gone.
 fn left(cluster: &Cluster, release: &str) -> String {
-    cluster.names(&format!("{KINDS} -A -l app.kubernetes.io/instance={release}"))
+    cluster.names(&format!("{} -A -l app.kubernetes.io/instance={release}", kinds(cluster)))
 }
 
 #[test]
@@ -55,7 +55,11 @@ fn two_releases_in_one_namespace_live_side_by_side() {
     let cluster = Cluster::start();
     define_foreign_kinds(&cluster);
     let longest = "n".repeat(53);
-    let all = "--values tests/install/objects/all.yaml";
+    let (all, count) = if cluster.has(Feature::Guard) {
+        ("--values tests/install/objects/all.yaml", 14)
+    } else {
+        ("--values tests/install/objects/all.yaml --set guard.enabled=false", 11)
+    };
     for release in ["one", &longest] {
         cluster.helm_prints(&format!("install {release} {CHART} -n shop --create-namespace {all}"));
     }
@@ -71,7 +75,7 @@ fn two_releases_in_one_namespace_live_side_by_side() {
     cluster.helm_prints("uninstall one -n shop --wait");
     assert_eq!(left(&cluster, "one"), "");
     let others = left(&cluster, &longest);
-    assert_eq!(others.lines().count(), 14, "{others}");
+    assert_eq!(others.lines().count(), count, "{others}");
     cluster.helm_prints(&format!("uninstall {longest} -n shop --wait"));
     assert_eq!(left(&cluster, &longest), "");
 }

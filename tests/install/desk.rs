@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
-    cluster::{BETWEEN_LOOKS, Cluster, printed},
+    cluster::{BETWEEN_LOOKS, Cluster, Feature, printed},
     helm::CHART,
 };
 
@@ -196,7 +196,9 @@ impl<'c> Desk<'c> {
     pub fn assert_outcomes(&self, line: &str, file: &str) {
         let (lines, code) = self.lines(line);
         let outcomes: String = lines.iter().map(|line| line.outcome() + "\n").collect();
-        let (file, found) = (Path::new(DATA).join("outcomes").join(file), format!("{outcomes}exit {code}\n"));
+        let of_version = if self.cluster.has(Feature::MatchConditions) { "" } else { "without-match-conditions" };
+        let file = Path::new(DATA).join("outcomes").join(of_version).join(file);
+        let found = format!("{outcomes}exit {code}\n");
         if env::var_os("UPDATE_SNAPSHOTS").is_some() {
             fs::write(&file, &found).unwrap();
         }

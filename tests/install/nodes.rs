@@ -35,10 +35,11 @@ pub fn run_pods(cluster: &Cluster, namespace: &str, node: &str, wanted: usize) {
 /// Puts the pods of a namespace that have no node on this one, and has them run there.
 pub fn run_new_pods(cluster: &Cluster, namespace: &str, node: &str) {
     let pods = cluster.list(&format!("pods -n {namespace}"));
-    for (index, pod) in pods.iter().filter(|pod| pod["spec"]["nodeName"].is_null()).enumerate() {
+    // An address for documentation (RFC 5737). A Service has two pods of one address once.
+    let is_free = |address: &String| !pods.iter().any(|pod| pod["status"]["podIP"] == *address);
+    let addresses = (1..255).map(|number| format!("192.0.2.{number}")).filter(is_free);
+    for (pod, address) in pods.iter().filter(|pod| pod["spec"]["nodeName"].is_null()).zip(addresses) {
         bind(cluster, namespace, name(pod), node);
-        // An address for documentation (RFC 5737).
-        let address = format!("192.0.2.{}", index + 1);
         let ready = json!({"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"});
         let status = json!({"phase": "Running", "podIP": address, "podIPs": [{"ip": address}], "conditions": [ready]});
         report(cluster, namespace, name(pod), &status);

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fs, process::Command};
 use serde_json::{Value, json};
 
 use crate::{
-    cluster::{Cluster, printed},
+    cluster::{Cluster, Feature, printed},
     crd::CRD_BEFORE,
     desk::{self, Desk, blocks, cases, with_a_node},
     helm::CHART,
@@ -56,6 +56,9 @@ const IMAGE: &str = "registry.example.com/gmsa-webhook:0.1.0";
 #[test]
 fn the_script_s_installation_comes_and_goes_as_printed() {
     let cluster = Cluster::start();
+    if cluster.lacks(Feature::MatchConditions) {
+        return;
+    }
     let desk = Desk::in_repository(&cluster);
     let image = || image(&cluster, "gmsa-webhook -n gmsa-webhook");
     with_a_node(&cluster, || {
@@ -90,7 +93,10 @@ fn a_trial_ends_and_an_emergency_is_met_as_printed() {
     desk.run(&block("migrate", "--set webhooks.enforcement=Enforce"));
     assert!(!is_trial());
 
-    desk.run(&block("uninstall", "kubectl delete mutatingwebhookconfiguration"));
+    let has_guard = cluster.has(Feature::Guard);
+    let of_version = |line: &&str| has_guard || !line.contains("# from Kubernetes 1.30 on");
+    let emergency = block("uninstall", "kubectl delete mutatingwebhookconfiguration");
+    desk.run(&emergency.split_inclusive('\n').filter(of_version).collect::<String>());
     assert_eq!(configurations(&cluster), "");
     desk.run(&block("uninstall", "helm uninstall RELEASE"));
 }
@@ -228,13 +234,19 @@ fn the_manifest_comes_and_goes_and_every_credential_spec_stays() {
     let mut stamp = Command::new("python3");
     let address = ["deploy/stamp.py", "registry.example.com/gmsa-webhook", "https://git.example.com/gmsa"];
     printed(stamp.args(address).arg(&release).output().unwrap());
-    let version = env!("CARGO_PKG_VERSION");
+    // Older clusters have a file of their own, as the page says.
+    let of_version = if cluster.has(Feature::MatchConditions) { "" } else { "-kubernetes-1.25" };
+    let number = env!("CARGO_PKG_VERSION");
+    let version = format!("{number}{of_version}");
     let name = format!("release/gmsa-webhook-{version}.yaml");
-    fs::rename(release.join("gmsa-webhook.yaml"), desk.path(&name)).unwrap();
+    fs::rename(release.join(format!("gmsa-webhook{of_version}.yaml")), desk.path(&name)).unwrap();
+    let kustomization = desk.read("release/kustomization.yaml");
+    let resource = |version: &str| format!("- gmsa-webhook-{version}.yaml");
+    desk.write("release/kustomization.yaml", &kustomization.replace(&resource(number), &resource(&version)));
     fs::copy("deploy/gmsa-crd.yaml", release.join("gmsa-crd.yaml")).unwrap();
     assert_eq!(objects(&desk.run("kubectl kustomize release")), objects(&desk.read(&name)));
     let run = |page: &str| {
-        let commands = without_node(&block(page, "-f gmsa-webhook-VERSION.yaml")).replace("VERSION", version);
+        let commands = without_node(&block(page, "-f gmsa-webhook-VERSION.yaml")).replace("VERSION", &version);
         desk.run(&format!("cd release\n{commands}"));
     };
 

@@ -94,6 +94,9 @@ fn the_managed_webhook_of_aks_stands_beside_this_one() {
     assert_eq!(ours.log().matches("denied").count(), before, "{}", ours.log());
     assert!(theirs.log().contains("denied"), "{}", theirs.log());
 
+    if cluster.lacks(Feature::MatchConditions) {
+        return;
+    }
     // The Go webhook passes over init containers. So does the stand-in now, and the doctor, which asks about one, is not taken in by its answer.
     for kind in ["mutatingwebhookconfiguration", "validatingwebhookconfiguration"] {
         let uses = "exists(c, c.?securityContext.?windowsOptions.hasValue())";

@@ -8,7 +8,7 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::{
-    cluster::Cluster,
+    cluster::{Cluster, Feature},
     control_plane::{Client, Process, free_addresses},
     desk::CA,
     helm::CHART,
@@ -23,12 +23,24 @@ pub const BINARY: &str = env!("CARGO_BIN_EXE_gmsa-webhook");
 pub const GO_RELEASE: &str = "tests/install/go-release";
 /// The kinds of everything that the chart makes, as `kubectl get` takes them.
 pub const KINDS: &str = include_str!("objects/kinds").trim_ascii_end();
-/// The configurations of the release.
+/// The configurations of the release, where there are match conditions.
 pub const CONFIGURATIONS: [&str; 3] = [
     "mutatingwebhookconfigurations/gmsa",
     "mutatingwebhookconfigurations/zz-gmsa",
     "validatingwebhookconfigurations/gmsa",
 ];
+
+/// The kinds of `KINDS` that this API server has.
+pub fn kinds(cluster: &Cluster) -> &'static str {
+    let (older, _) = KINDS.split_once(",validatingadmissionpolicies").unwrap();
+    if cluster.has(Feature::Guard) { KINDS } else { older }
+}
+
+/// The configurations of the release in this cluster: the second one that mutates needs match conditions.
+pub fn configurations(cluster: &Cluster) -> Vec<&'static str> {
+    let [first, last, validating] = CONFIGURATIONS;
+    if cluster.has(Feature::MatchConditions) { vec![first, last, validating] } else { vec![first, validating] }
+}
 
 /// The values of that chart with a CA certificate instead of cert-manager.
 pub fn own_ca() -> String {
@@ -42,7 +54,8 @@ pub fn install(cluster: &Cluster, name: &str, chart: &str, values: &str) {
 
 /// The `caBundle` of every webhook of the release.
 pub fn ca_bundles(cluster: &Cluster) -> Vec<Value> {
-    let webhooks = CONFIGURATIONS.iter().flat_map(|name| cluster.get(name)["webhooks"].as_array().cloned().unwrap());
+    let webhooks =
+        configurations(cluster).into_iter().flat_map(|name| cluster.get(name)["webhooks"].as_array().cloned().unwrap());
     webhooks.map(|webhook| webhook["clientConfig"]["caBundle"].clone()).collect()
 }
 

@@ -9,7 +9,7 @@ use crate::{
     helm::CHART,
     nodes::{join, run_new_pods},
     pods::{NAMESPACE, SPEC, restrict},
-    release::{CONFIGURATIONS, RELEASE_NAMESPACE, Release},
+    release::{RELEASE_NAMESPACE, Release, configurations},
 };
 
 /// An installation with nothing to complain of. Its replica is the caller's.
@@ -70,8 +70,9 @@ fn what_doctor_says_to_do_mends_what_is_missing() {
     scene.is_in_order();
 
     // The configurations, which the release still has.
-    let [first, last, _] = CONFIGURATIONS;
-    scene.breaks_and_follows(&format!("{first} {last}"), "fail configuration webhook-missing");
+    let mut mutating = configurations(&cluster);
+    mutating.pop();
+    scene.breaks_and_follows(&mutating.join(" "), "fail configuration webhook-missing");
     scene.is_mended();
 
     // A second release, which refuses every pod: it is checked too, and named with the command that removes it.

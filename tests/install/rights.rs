@@ -8,7 +8,7 @@ use crate::{
     cluster::{Cluster, complaint},
     desk::Desk,
     helm::{CHART, Helm},
-    release::{KINDS, Release},
+    release::{Release, kinds},
 };
 
 /// The words in backticks.
@@ -77,7 +77,7 @@ fn who_has_the_rights_of_the_table_and_no_others_installs_upgrades_rolls_back_an
     assert_eq!(lacking, "you may not get deployments in windows");
     allow(&cluster, &in_cluster, &in_namespace);
     cluster.until("it is uninstalled", || run("uninstall gmsa --ignore-not-found").is_none());
-    assert_eq!(cluster.names(&format!("{KINDS} -A -l app.kubernetes.io/instance=gmsa")), "");
+    assert_eq!(cluster.names(&format!("{} -A -l app.kubernetes.io/instance=gmsa", kinds(&cluster))), "");
 }
 
 /// Who may do everything in the namespace and nothing in the cluster: Helm would delete the pods, and leave the configurations that refuse pods without them.
@@ -87,7 +87,7 @@ fn an_administrator_of_the_namespace_uninstalls_nothing() {
     let _release = Release::install(&cluster, "");
     cluster.prints("create rolebinding team --clusterrole=cluster-admin --user=team -n windows");
     let objects = || {
-        let made = cluster.list(&format!("{KINDS} -n windows -l app.kubernetes.io/instance=gmsa"));
+        let made = cluster.list(&format!("{} -n windows -l app.kubernetes.io/instance=gmsa", kinds(&cluster)));
         made.into_iter().map(|object| object["metadata"]["uid"].clone()).collect::<Vec<_>>()
     };
     let before = objects();

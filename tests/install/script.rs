@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::{
-    cluster::Cluster,
+    cluster::{Cluster, Feature},
     crd::CRD_BEFORE,
     desk::{CA, Desk, cases, line_of_giving_up, with_a_node},
     helm::{CHART, Helm},
@@ -29,6 +29,9 @@ fn get(cluster: &Cluster, object: &str) -> Value {
 #[test]
 fn the_script_installs_and_upgrades_and_never_loses_a_credential_spec() {
     let cluster = Cluster::start();
+    if cluster.lacks(Feature::MatchConditions) {
+        return;
+    }
     let desk = Desk::new(&cluster);
     dry_runs_leave_nothing(&desk);
     // As the Go webhook's script left it: an older CRD, and a spec.
@@ -61,6 +64,9 @@ fn the_script_installs_and_upgrades_and_never_loses_a_credential_spec() {
 #[test]
 fn the_policies_for_the_control_plane_are_those_of_the_chart() {
     let cluster = Cluster::start();
+    if cluster.lacks(Feature::MatchConditions) {
+        return;
+    }
     let desk = Desk::new(&cluster);
     for (options, values) in [
         (&[][..], "certificates.mode=self-managed"),
@@ -177,6 +183,12 @@ fn serves_a_certificate_from_a_folder(desk: &Desk<'_>) {
 fn what_is_missing_is_said_in_one_line() {
     let cluster = Cluster::start();
     let desk = Desk::new(&cluster);
+    if cluster.lacks(Feature::MatchConditions) {
+        let said = "Kubernetes 1.25 is too old for this script: it needs 1.28; install with the Helm chart";
+        assert_eq!(line_of_giving_up(&desk.script(&["--file", "m"])), said);
+        assert_eq!(desk.files(), Vec::<String>::new());
+        return;
+    }
     for (args, said) in cases("refused/script") {
         let output = desk.script(&args.split('|').collect::<Vec<_>>());
         assert_eq!(line_of_giving_up(&output), said, "{args}");
@@ -210,6 +222,9 @@ fn what_is_missing_is_said_in_one_line() {
 #[test]
 fn an_installation_of_the_go_script_is_upgraded_in_place() {
     let cluster = Cluster::start();
+    if cluster.lacks(Feature::MatchConditions) {
+        return;
+    }
     cluster.apply(&include_str!("objects/go-script.yaml").replace("caBundle: CA", &format!("caBundle: {CA}")));
     let desk = Desk::new(&cluster);
     let get = |object: &str| get(&cluster, object);

@@ -10,7 +10,7 @@ use crate::{
     cluster::Cluster,
     helm::Helm,
     pods::{Options, creation_in, pod},
-    release::{CONFIGURATIONS, RELEASE_NAMESPACE, Release, ca_bundles},
+    release::{RELEASE_NAMESPACE, Release, ca_bundles, configurations},
 };
 
 #[test]
@@ -29,7 +29,7 @@ fn pods_of_system_namespaces_are_validated_while_the_webhook_answers() {
     let args = ["-n", "windows", "--kube-version", "1.27", "--set", &port, "--set", "certificates.mode=secret"];
     let more = ["--set-file", &ca, "--show-only", "templates/validatingwebhook.yaml"];
     let configuration = Helm::new().template(args.into_iter().chain(more));
-    cluster.prints(&format!("delete {}", CONFIGURATIONS.join(" ")));
+    cluster.prints(&format!("delete {}", configurations(&cluster).join(" ")));
     cluster.apply(&configuration);
 
     let asked = |namespace: &str, options: Options| {

@@ -9,7 +9,7 @@ use crate::{
     guard::{ADMINISTRATORS, static_policies},
     helm::CHART,
     objects::CRD,
-    release::{CONFIGURATIONS, KINDS, RELEASE_NAMESPACE, Release},
+    release::{KINDS, RELEASE_NAMESPACE, Release, configurations},
 };
 
 /// A Job cannot be changed: the next release's Job has another name.
@@ -43,7 +43,7 @@ fn a_release_whose_namespace_was_deleted_is_installed_again() {
     let cluster = Cluster::start();
     let release = Release::install(&cluster, "");
     cluster.prints("delete namespace windows");
-    let remaining = ["clusterrole/gmsa"].into_iter().chain(CONFIGURATIONS);
+    let remaining = ["clusterrole/gmsa"].into_iter().chain(configurations(&cluster));
     let uids = || remaining.clone().map(|object| cluster.uid(object)).collect::<Vec<_>>();
     let before = uids();
     let rules = || cluster.get("clusterrole/gmsa")["rules"].take();

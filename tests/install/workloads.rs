@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
-    cluster::Cluster,
+    cluster::{Cluster, Feature},
     desk::{Desk, Line},
     nodes::{becomes, bind, event, join, join_windows, name, report, run},
     path::DOMAIN,
@@ -231,6 +231,9 @@ fn held_back(scene: &Scene<'_>) {
         ("other-scheduler", json!({"schedulerName": "own"}), "not-scheduled"),
         ("no-node", json!({"nodeName": "windows-gone"}), "node-not-ready"),
     ] {
+        if name == "gated" && scene.cluster.lacks(Feature::SchedulingGates) {
+            continue;
+        }
         scene.deploy(name, &field);
         let is_held = || scene.listed(name).is_some_and(|(text, _)| text.contains(": the pod "));
         scene.cluster.until("the pod is held back", is_held);
