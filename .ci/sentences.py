@@ -19,7 +19,7 @@ PAGES = ["*.md", "docs/*.md", "*.rs"]
 # Old or rare words; `of` in front ("Of two replicas, one …"); "One that …" for a noun. Only what nobody writes with another meaning.
 SIGNS = re.compile(
     r"\b(mend(s|ed|ing)?|anew|whoever|nobody minds|stands? in for|(is|are|was|were) told|tells? of|is no event)\b"
-    r"|(^|[.:;]\s)(Of (two|those|such|others|them|these|several|both|the|an?|one|what|which|each|every)|One (that|of)|Whose|Whom)\b"
+    r"|(^|[.:;]\s)(Of (two|those|such|others|them|these|several|both|the|an?|one|what|which|each|every)|One that|Whose|Whom)\b"
 )
 
 

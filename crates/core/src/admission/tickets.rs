@@ -37,7 +37,7 @@ pub enum TicketSettings {
 }
 
 /// What the operator decides about the sidecar.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sidecar {
     pub image: String,
     /// The DNS name that the broker's certificate is for.

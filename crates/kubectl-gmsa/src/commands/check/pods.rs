@@ -45,7 +45,8 @@ pub(super) async fn check(
     };
     let Some(pod) = &review.object else { return Ok(None) };
     report.findings.extend(gmsa_fields::findings(checked, pod));
-    if !pod.uses_gmsa() && !pod.has_too_many_slots() {
+    let wants_tickets = pod.tickets().is_some() || pod.audiences().next().is_some();
+    if !pod.uses_gmsa() && !pod.has_too_many_slots() && !wants_tickets {
         return Ok(None);
     }
     report.findings.extend(misspelt(checked));

@@ -21,8 +21,8 @@ use gmsa_cluster::{
 };
 use gmsa_core::{
     admission::{
-        Decision, Denial, Enforcement, Fact, Failure, Known, Question, ServiceAccount, Settings, SlotDenial, Source,
-        Step,
+        Decision, Denial, Enforcement, Fact, Failure, Known, Question, ServiceAccount, Settings, Sidecar, SlotDenial,
+        Source, Step, TicketSettings,
     },
     credspec::{GROUP, KIND, SpecName, VERSION},
 };
@@ -87,7 +87,9 @@ impl FactFinder {
 
     /// Sends a pod through the webhooks that review it, as the API server does, but without a random host name.
     pub async fn admit(&mut self, pod: &NewPod, reviewed: &Reviewed) -> anyhow::Result<Admission> {
-        let settings = Settings { enforcement: Enforcement::Warn, ..Settings::default() };
+        // Who writes the annotation of tickets wants them; what a webhook injects is not looked at.
+        let tickets = TicketSettings::On(Arc::new(Sidecar::default()));
+        let settings = Settings { enforcement: Enforcement::Warn, tickets, ..Settings::default() };
         let mut review = Arc::clone(pod.review()?);
         let mut stored = pod.json.clone();
         let (mut denials, mut others): (Vec<SlotDenial>, Vec<Denial>) = (Vec::new(), Vec::new());
