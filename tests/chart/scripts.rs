@@ -45,7 +45,7 @@ fn what_a_server_says_reaches_no_terminal_as_an_escape() {
     assert_eq!(ran, (2, String::new(), said.to_owned()));
 }
 
-/// Signs of a sentence that stops its reader, in a page and in a comment, and not in code or in what is quoted.
+/// Signs of a sentence that stops its reader, in a page, a comment and a message, and not in code or in what a page quotes.
 #[test]
 fn words_that_stop_a_reader_are_refused() {
     let folder = tempfile::tempdir().unwrap();
@@ -61,10 +61,11 @@ fn words_that_stop_a_reader_are_refused() {
     assert_eq!(check("page.md", "It is so. Of two replicas, one waits.\n"), refused("page.md", 1, "Of two"));
     assert_eq!(check("code.rs", "fn mend() {}\n/// Whoever calls is told.\n"), refused("code.rs", 2, "is told"));
     assert_eq!(check("code.rs", "    // Of those, none.\n"), refused("code.rs", 1, "Of those"));
+    assert_eq!(check("code.rs", "fn mend() { say(\"mend\") }\n"), refused("code.rs", 1, "mend"));
     let clean = (0, "no long sentences or cells, no words that stop a reader\n".to_owned(), String::new());
     for (file, text) in [
         ("page.md", "The file `mend` amends it. One of two replicas waits.\n\n```sh\nmend anew\n```\n"),
-        ("code.rs", "fn mend() { say(\"mend\") } // mend\n"),
+        ("code.rs", "fn mend() {} // mend\n"),
     ] {
         assert_eq!(check(file, text), clean);
     }
