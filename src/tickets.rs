@@ -22,7 +22,8 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-use crate::config::CHECK_INTERVAL;
+/// How often the version of the cluster and the CAs of the broker are read.
+pub const READ_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The first minor version of Kubernetes 1 whose native sidecars are on by default.
 const NATIVE_SIDECARS: u32 = 29;
@@ -55,7 +56,7 @@ impl TicketsConfig {
     ) -> Infallible {
         while let Some(unusable) = unusable(api.as_deref()).await {
             settings.send_replace(unusable);
-            sleep(CHECK_INTERVAL).await;
+            sleep(READ_INTERVAL).await;
         }
         let (file, mut problem) = (self.broker_ca.clone(), LogOnce::default());
         let mut source = Reload::new(&[&file], interval, move || self.read());
@@ -73,7 +74,7 @@ impl TicketsConfig {
 
 /// Why the cluster cannot run the sidecar, as far as is known.
 async fn unusable(api: Option<&ApiServer>) -> Option<TicketSettings> {
-    match read(api?, Instant::now() + CHECK_INTERVAL).await {
+    match read(api?, Instant::now() + READ_INTERVAL).await {
         Ok(version) => (!is_at_least(&version, NATIVE_SIDECARS)).then_some(TicketSettings::TooOld(version)),
         Err(failure) => Some(TicketSettings::Unknown(failure)),
     }

@@ -12,7 +12,7 @@ use serde_json::Value;
 use thiserror::Error;
 use tokio::time::Instant;
 
-use crate::{Program, tls::self_managed};
+use crate::Program;
 
 const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -28,11 +28,17 @@ impl ServiceNames {
     pub fn parse(text: &str) -> Result<Self, String> {
         match text.split_once('.') {
             Some((name, namespace)) if is_dns_subdomain(name) && is_dns_subdomain(namespace) => {
-                Ok(Self(self_managed::service_names(name, namespace)))
+                Ok(Self(service_names(name, namespace)))
             }
             _ => Err("expected NAME.NAMESPACE, both lower-case DNS names".to_owned()),
         }
     }
+}
+
+/// The names that the API server and the pods of the cluster use for a Service.
+#[must_use]
+pub fn service_names(service: &str, namespace: &str) -> Vec<String> {
+    vec![format!("{service}.{namespace}.svc"), format!("{service}.{namespace}"), service.to_owned()]
 }
 
 /// A Secret, as `NAMESPACE/NAME`, or a webhook configuration, as `mutating/NAME` or `validating/NAME`.

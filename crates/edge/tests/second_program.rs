@@ -14,12 +14,12 @@ use gmsa_edge::{
     Program,
     admin::{self, Readiness},
     metrics,
-    object::ObjectName,
+    object::{ObjectName, service_names},
     server::{Handshakes, Listener, Serving},
     shutdown::{Bound, EndError, Signals, Tasks},
     tls::{
         CaBundle, Served,
-        self_managed::{CA_CERT, IssuancePolicy, SelfManaged, SelfManagedSettings, TLS_CERT, service_names},
+        self_managed::{CA_CERT, IssuancePolicy, SelfManaged, SelfManagedSettings, TLS_CERT},
         server_config,
     },
 };

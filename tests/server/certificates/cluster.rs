@@ -13,10 +13,10 @@ use std::{
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gmsa_cluster::apiserver::ApiServer;
 use gmsa_edge::{
-    object::ObjectName,
+    object::{ObjectName, service_names},
     tls::{
         CaBundle, Clock, Served, Summary,
-        self_managed::{IssuancePolicy, SelfManaged, SelfManagedSettings, service_names},
+        self_managed::{IssuancePolicy, SelfManaged, SelfManagedSettings},
     },
 };
 use gmsa_webhook::{PROGRAM, metrics::Metrics};

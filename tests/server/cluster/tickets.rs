@@ -5,7 +5,7 @@ use std::{fs, sync::Arc, time::SystemTime};
 use gmsa_core::admission::{Failure, Sidecar, TicketSettings};
 use gmsa_edge::tls::issue::Ca;
 use gmsa_test_support::golden::sidecar;
-use gmsa_webhook::{config::CHECK_INTERVAL, tickets::TicketsConfig};
+use gmsa_webhook::tickets::{READ_INTERVAL, TicketsConfig};
 use serde_json::json;
 use tokio::{
     sync::watch,
@@ -54,7 +54,7 @@ async fn pods_get_the_sidecar_once_the_cluster_can_run_it() {
         current.changed().await.unwrap();
         assert_eq!(*current.borrow_and_update(), expected);
         pause();
-        advance(CHECK_INTERVAL).await;
+        advance(READ_INTERVAL).await;
         resume();
     }
     assert_eq!(api.count(Verb::Get, "/version"), 4);

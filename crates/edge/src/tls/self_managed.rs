@@ -65,12 +65,6 @@ pub struct SelfManagedSettings {
     pub check_interval: Duration,
 }
 
-/// The names that the API server and the pods of the cluster use for a Service.
-#[must_use]
-pub fn service_names(service: &str, namespace: &str) -> Vec<String> {
-    vec![format!("{service}.{namespace}.svc"), format!("{service}.{namespace}"), service.to_owned()]
-}
-
 /// The work of one replica.
 pub struct SelfManaged {
     api: Arc<ApiServer>,
