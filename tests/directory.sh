@@ -2,7 +2,7 @@
 # Runs the plugin's tests, or those of gmsa-tickets, against a real Active Directory domain: Samba of Debian 13, in a network namespace of its own, with LDAP over TLS, a DNS
 # that knows its controller, and a KDS root key, so that it makes the passwords of group Managed Service Accounts. It needs root, mmdebstrap,
 # iproute2, openssl and `script` of util-linux, and the mirror that apt uses; what it installs it keeps in target/directory. The tests of
-# gmsa-tickets need kube-apiserver and etcd too, in the folder that KUBEBUILDER_ASSETS names.
+# gmsa-tickets need helm and kubectl too, and kube-apiserver, kube-controller-manager and etcd in the folder that KUBEBUILDER_ASSETS names.
 # usage: tests/directory.sh [--tickets] [WORD...]   words pick tests
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -79,9 +79,10 @@ answers() {
   (: <"/dev/tcp/$ADDRESS/636") 2>/dev/null
 }
 
-# The broker finds the controller as a pod does: by the DNS of its node.
+# The broker finds the controller as a pod does: by the DNS of its node. All pods and Services of the tests are on this machine.
 resolve_domain() {
   local file
+  ip route add local 10.0.0.0/16 dev lo
   for file in hosts resolv.conf; do
     mount --bind "$root/etc/$file" "$(readlink -f "/etc/$file")"
   done
@@ -115,5 +116,11 @@ for tool in mmdebstrap ip openssl script unshare; do
   command -v $tool >/dev/null || failed "needs $tool"
 done
 install_samba
+if [[ $package == gmsa-tickets ]]; then
+  for tool in helm kubectl nsenter; do
+    command -v $tool >/dev/null || failed "needs $tool"
+  done
+  cargo build --locked --bin gmsa-webhook --bin kubectl-gmsa
+fi
 cargo test --locked -p "$package" --test $test --no-run
 exec unshare --net --mount --pid --fork --kill-child --mount-proc "$0" --in-namespace "$@"

@@ -41,6 +41,9 @@ const PROGRAM: Program =
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
+/// How long the next authority is known before it signs.
+const STANDING: Duration = Duration::from_secs(5 * 24 * 3600);
+
 gmsa_edge::metrics! {
     struct TicketMetrics {
         given: Counter = "given", "Tickets that this {noun} gave";
@@ -57,7 +60,7 @@ fn certificates() -> SelfManagedSettings {
             ca_lifetime: 30 * DAY,
             leaf_lifetime: 10 * DAY,
             renewal_percent: 66,
-            bundle_standing: Duration::ZERO,
+            bundle_standing: STANDING,
         },
         foreign_grace: DAY,
         check_interval: Duration::from_secs(10),
@@ -148,4 +151,39 @@ async fn another_program_serves_under_its_own_name() {
     exchange(&mut kept, &request("/v1/tickets", b"{}")).await.unwrap_err();
     kill_process(getpid(), Signal::TERM).unwrap();
     program.await.unwrap().unwrap();
+}
+
+/// Its clients take the authorities from the Secret, and keep them: the next one is there long before it signs, however often the program starts again.
+#[tokio::test]
+async fn the_next_authority_is_in_the_secret_before_it_signs() {
+    let api = SimulatedApi::start().await;
+    api.apply(json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"namespace": "tickets", "name": "tls"}}));
+    let connected = Arc::new(ApiServer::new(api.config()).unwrap());
+    let begin = SystemTime::now();
+    let mut known = Vec::new();
+    // Two thirds of a life are over after 20 days.
+    for (day, authorities, signs) in [(0, 1, 0), (19, 1, 0), (21, 2, 0), (25, 2, 0), (27, 2, 1), (29, 2, 1)] {
+        let (metrics, ..) = metrics::register(&PROGRAM, |registry| TicketMetrics::register(registry, PROGRAM.noun));
+        let (served, clock) = (Served::new(metrics.clone()), Arc::new(move || begin + day * DAY));
+        let read = api.count(Verb::Get, "/tls");
+        let managed = SelfManaged::new(Arc::clone(&connected), certificates(), served.clone(), clock, metrics, || {});
+        let task = tokio::spawn(async move { match managed.run().await {} });
+        // It watches when it has nothing more to do.
+        let watches = api.count(Verb::Watch, "");
+        until("it has read the Secret", async || (api.count(Verb::Get, "/tls") > read).then_some(())).await;
+        until("it has nothing to do", async || (api.count(Verb::Watch, "") > watches).then_some(())).await;
+        task.abort();
+        let secret: Secret = serde_json::from_value(api.object("secrets", "tickets", "tls").unwrap()).unwrap();
+        let bundle = CaBundle::salvage(&secret.data.unwrap()[CA_CERT].0);
+        bundle
+            .iter()
+            .filter(|ca| !known.contains(*ca))
+            .cloned()
+            .collect::<Vec<_>>()
+            .into_iter()
+            .for_each(|ca| known.push(ca));
+        let leaf = served.current().unwrap().issuer.clone();
+        let (_, signer) = X509Certificate::from_der(&known[signs]).unwrap();
+        assert_eq!((bundle.len(), leaf), (authorities, signer.subject().to_string()), "day {day}");
+    }
 }

@@ -57,6 +57,8 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 const CA_LIFETIME: Duration = Duration::from_secs(730 * DAY.as_secs());
 const LEAF_LIFETIME: Duration = Duration::from_secs(90 * DAY.as_secs());
 const RENEWAL_PERCENT: u8 = 66;
+/// How long the next CA is in the Secret before it signs. A pod keeps the CAs that it was created with, so those younger than this stay served.
+const CA_STANDING: Duration = Duration::from_secs(180 * DAY.as_secs());
 /// How often a self-managed Secret is read.
 const CHECK_INTERVAL: Duration = Duration::from_secs(10);
 
@@ -236,7 +238,7 @@ fn keep_certificate(
             ca_lifetime: CA_LIFETIME,
             leaf_lifetime: LEAF_LIFETIME,
             renewal_percent: RENEWAL_PERCENT,
-            bundle_standing: Duration::ZERO,
+            bundle_standing: CA_STANDING,
         };
         let settings = SelfManagedSettings {
             secret: secret.clone(),

@@ -6,7 +6,8 @@
 //! limit `create` to a name. Needs `get`, `update` and `watch` on it, by name.
 //!
 //! Invariants: while the API server does not answer or the Secret is missing, the current certificate stays in use; a certificate of
-//! another CA is served only when that CA has been in every `caBundle` for some time, unless there is nothing else to serve.
+//! another CA is served only when that CA has been in every `caBundle` for some time, unless there is nothing else to serve. Without
+//! configurations, the next CA signs only when it has been in the Secret for that time.
 
 pub mod contents;
 mod plan;
@@ -27,7 +28,10 @@ use serde_json::json;
 use thiserror::Error;
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
-use super::{Clock, Publication, Served, issue::IssueError};
+use super::{
+    Clock, Publication, Served,
+    issue::{BACKDATED, Ca, IssueError},
+};
 use crate::{
     Program,
     metrics::{CertificateStep, EdgeMetrics},
@@ -210,7 +214,7 @@ impl SelfManaged {
             observed.present = published.present.as_ref();
             // A configuration that cannot be read may have any caBundle.
             let next = certificates.cas.next.as_ref().filter(|_| published.present.is_some());
-            observed.next_published_for = next.and_then(|next| self.publication.published_for(next.ca.cert_der(), now));
+            observed.next_published_for = next.and_then(|next| self.known_for(&next.ca, now));
         }
         let Some(change) = next_change(&contents, &observed, &self.settings.issuance) else { return Ok(false) };
         let damage = if let SecretContents::Damaged { damage, .. } = &contents { Some(chain(damage)) } else { None };
@@ -233,12 +237,23 @@ impl SelfManaged {
         Ok(true)
     }
 
+    /// For how long those who verify certificates have been able to know a CA. Without configurations they take it from the Secret, where it is
+    /// since it was made.
+    fn known_for(&self, ca: &Ca, now: SystemTime) -> Option<Duration> {
+        if self.settings.configurations.is_empty() {
+            return now.duration_since(ca.summary.not_before + BACKDATED).ok();
+        }
+        self.publication.published_for(ca.cert_der(), now)
+    }
+
     /// Serves the certificate in the Secret, as soon as that is safe.
     fn serve(&mut self, certificates: &Certificates, now: SystemTime) {
         let pair = &certificates.leaf.pair;
         let issuer = certificates.cas.signing.ca.cert_der();
         let published_for = self.publication.published_for(issuer, now);
-        let trusted = published_for.is_some_and(|time| time >= self.settings.issuance.bundle_standing);
+        // Without configurations nothing here says who trusts it: the plan alone waits.
+        let trusted = self.settings.configurations.is_empty()
+            || published_for.is_some_and(|time| time >= self.settings.issuance.bundle_standing);
         let expired = self.served.current().is_none_or(|current| current.not_after <= now);
         let current = self.served.serves(pair);
         if let (false, Err(error)) = (current, pair.check_time(now)) {

@@ -1,13 +1,17 @@
 //! What calls the API server: objects are JSON, a refusal is a value.
 
-use std::net::SocketAddr;
+use std::{future::ready, net::SocketAddr};
 
+use futures::{Stream, StreamExt as _, TryStreamExt as _};
 use http::{
     Method, Request,
     header::{CONTENT_TYPE, WARNING},
 };
 use http_body_util::BodyExt as _;
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{
+    config::{KubeConfigOptions, Kubeconfig},
+    core::WatchEvent,
+};
 use serde_json::Value;
 
 const JSON: &str = "application/json";
@@ -59,6 +63,20 @@ impl Client {
 
     pub async fn get(&self, path: &str) -> Answer {
         self.call(Method::GET, path, JSON, None).await
+    }
+
+    /// What happens to the objects of a collection, beginning with those that are there: whether an object is there, and how it is. It ends where
+    /// the API server ends it.
+    pub async fn watch(&self, collection: &str) -> Answer<impl Stream<Item = (bool, Value)> + use<>> {
+        let request = Request::get(format!("{collection}?watch=true")).body(Vec::new()).unwrap();
+        let events = self.0.request_events::<Value>(request).await?.into_stream();
+        Ok(events.filter_map(|event| {
+            ready(match event {
+                Ok(WatchEvent::Added(object) | WatchEvent::Modified(object)) => Some((true, object)),
+                Ok(WatchEvent::Deleted(object)) => Some((false, object)),
+                _ => None,
+            })
+        }))
     }
 
     /// Creates an object in a collection.

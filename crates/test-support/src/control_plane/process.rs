@@ -4,7 +4,7 @@ use std::{
     fs::{self, OpenOptions},
     net::{SocketAddr, TcpStream},
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Child, Command, ExitStatus, Stdio},
     time::Duration,
 };
 
@@ -76,12 +76,24 @@ impl Process {
         self.signal(Signal::TERM);
     }
 
+    /// The same, unless it has ended by itself.
+    pub fn terminate_if_running(&mut self) {
+        if !self.has_ended() {
+            self.terminate();
+        }
+    }
+
     pub fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
     pub fn has_ended(&mut self) -> bool {
-        self.child.try_wait().unwrap().is_some()
+        self.ended().is_some()
+    }
+
+    /// How it ended, if it has.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().unwrap()
     }
 
     /// The CPU time that it took so far, in user mode and in the kernel. It is there until the process is waited for.

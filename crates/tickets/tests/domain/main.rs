@@ -1,7 +1,7 @@
 //! The broker and the agent between a real control plane and a real Active Directory domain: tokens of kube-apiserver, tickets of Samba's KDC,
 //! clients of MIT. `just e2e-tickets` runs this: `tests/directory.sh` makes the domain.
 //!
-//! Pods are objects without a kubelet: their tokens come from the same API that a kubelet asks. The broker has the rights of the chart.
+//! Most pods are objects without a kubelet: their tokens come from the same API that a kubelet asks. `walk.rs` has both charts, and pods that run.
 
 #![allow(
     clippy::expect_used,
@@ -12,6 +12,8 @@
 )]
 
 mod attacks;
+mod kubelet;
 mod memory;
 mod services;
+mod walk;
 mod world;

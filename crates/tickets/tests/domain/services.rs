@@ -8,7 +8,7 @@ use gmsa_test_support::{
 };
 use serde_json::{Value, json};
 
-use crate::world::{World, of_user};
+use crate::world::{World, know_the_directory, of_user};
 
 const AES: &str = "aes256-cts-hmac-sha1-96";
 
@@ -34,7 +34,7 @@ async fn a_pod_reaches_the_services_that_the_owner_listed_until_its_permission_i
     for service in ["HTTP/reach.contoso.com", "MSSQLSvc/reach.contoso.com:1433"] {
         administer(&format!("spn add {service} Reachservice"));
     }
-    administer("spn add ldap/dc1.contoso.com DC1$");
+    know_the_directory();
     let world = World::start("Reach").await;
     let services = "http/Reach.contoso.com, MSSQLSvc/reach.contoso.com:1433, ldap/dc1.contoso.com";
     world.spec("web", "ReachApp", Some(services)).await;
@@ -82,7 +82,7 @@ async fn the_pod_of_the_page_is_taken() {
     world.plane.client.merge("/api/v1/namespaces/shop", &strict).await.unwrap();
     world.user_of("web", &[]).await;
     let page = fs::read_to_string(repository().join("docs/linux-pods.md")).unwrap();
-    let pod = page.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
+    let pod = page.split("```yaml\napiVersion: v1\n").nth(1).unwrap().split("```").next().unwrap();
     let mut pod: Value = serde_saphyr::from_str(pod).unwrap();
     // The page leaves the application's own settings out.
     pod["spec"]["containers"][0]["securityContext"] = pod["spec"]["initContainers"][0]["securityContext"].clone();

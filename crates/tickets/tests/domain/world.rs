@@ -5,6 +5,7 @@ use std::{
     net::{SocketAddr, TcpListener},
     path::PathBuf,
     process::Command,
+    sync::Once,
 };
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
@@ -311,6 +312,12 @@ async fn create(plane: &ControlPlane, object: &Value) {
     let namespace = object["metadata"]["namespace"].as_str();
     let namespace = namespace.map(|name| format!("/namespaces/{name}")).unwrap_or_default();
     plane.client.create(&format!("{group}{namespace}/{kind}s"), object).await.unwrap();
+}
+
+/// Has the domain give tickets for the directory of its controller. Tests run beside each other.
+pub fn know_the_directory() {
+    static KNOWN: Once = Once::new();
+    KNOWN.call_once(|| administer("spn add ldap/dc1.contoso.com DC1$"));
 }
 
 /// An attribute of a user of the domain.

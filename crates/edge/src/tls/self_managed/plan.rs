@@ -31,7 +31,8 @@ pub struct IssuancePolicy {
     pub leaf_lifetime: Duration,
     /// A certificate is renewed when this percentage of its lifetime is over: 1 to 99.
     pub renewal_percent: u8,
-    /// How long a new CA must have been in every `caBundle` before it signs: API servers learn of it by watching.
+    /// How long a new CA must have been in every `caBundle`, or without configurations in the Secret, before it signs: clients learn of it
+    /// meanwhile.
     pub bundle_standing: Duration,
 }
 
@@ -39,7 +40,8 @@ pub struct IssuancePolicy {
 #[derive(Clone, Debug)]
 pub struct Observed<'a> {
     pub now: SystemTime,
-    /// For how long the next CA has been in every `caBundle`; `None` where it is not, or where that is unknown.
+    /// For how long the next CA has been in every `caBundle`, or without configurations in the Secret; `None` where it is not, or where that
+    /// is unknown.
     pub next_published_for: Option<Duration>,
     /// Every CA that is in any `caBundle`; `None` where that is unknown.
     pub present: Option<&'a CaBundle>,
