@@ -2,7 +2,7 @@
 
 use std::{future::ready, net::SocketAddr};
 
-use futures::{Stream, StreamExt as _, TryStreamExt as _};
+use futures::{Stream, StreamExt as _};
 use http::{
     Method, Request,
     header::{CONTENT_TYPE, WARNING},
@@ -69,7 +69,7 @@ impl Client {
     /// the API server ends it.
     pub async fn watch(&self, collection: &str) -> Answer<impl Stream<Item = (bool, Value)> + use<>> {
         let request = Request::get(format!("{collection}?watch=true")).body(Vec::new()).unwrap();
-        let events = self.0.request_events::<Value>(request).await?.into_stream();
+        let events = self.0.request_events::<Value>(request).await?;
         Ok(events.filter_map(|event| {
             ready(match event {
                 Ok(WatchEvent::Added(object) | WatchEvent::Modified(object)) => Some((true, object)),

@@ -19,7 +19,6 @@ use futures::{StreamExt as _, pin_mut};
 use gmsa_test_support::{
     SimulatedApi,
     control_plane::{Client, ControlPlane},
-    eventually,
     exec::{Ending, answer_each},
 };
 use serde_json::{Value, json};
@@ -32,8 +31,7 @@ mod volumes;
 use container::Container;
 
 const NODE: &str = "node";
-/// What a real kubelet's probes wait in seconds.
-const BETWEEN_PROBES: Duration = Duration::from_millis(200);
+const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
 
 pub struct Kubelet {
     node: Arc<Node>,
@@ -112,8 +110,8 @@ impl Node {
     }
 
     async fn watch(self: Arc<Self>) {
-        loop {
-            let events = self.client.watch("/api/v1/pods").await.unwrap();
+        // It fails when the API server ends, which is the end of the test.
+        while let Ok(events) = self.client.watch("/api/v1/pods").await {
             pin_mut!(events);
             while let Some((is_there, object)) = events.next().await {
                 self.see(is_there, object).await;
@@ -132,7 +130,9 @@ impl Node {
         } else if object["spec"]["nodeName"].is_null() {
             let binding = json!({"metadata": {"name": name}, "target": {"kind": "Node", "name": NODE}});
             // It may be bound, or gone, meanwhile.
-            let _ = self.client.create(&format!("{path}/binding"), &binding).await;
+            if let Err(refusal) = self.client.create(&format!("{path}/binding"), &binding).await {
+                assert!([404, 409].contains(&refusal.code), "{name}: {refusal:?}");
+            }
         } else if !metadata["deletionTimestamp"].is_null() {
             tokio::spawn(Arc::clone(self).end(uid, path));
         } else if !known && !["Succeeded", "Failed"].contains(&object["status"]["phase"].as_str().unwrap()) {
@@ -156,7 +156,7 @@ impl Node {
                 pod.until_it_passes(container, "startupProbe").await;
                 pod.containers.lock().unwrap().get_mut(&name).unwrap().is_started = true;
             } else {
-                eventually("the init container has ended", || pod.ended(&name).is_some()).await;
+                pod.until_ended(std::slice::from_ref(&name)).await;
                 assert_eq!(pod.ended(&name), Some(0), "{name}: {}", pod.log(&name));
             }
         }
@@ -170,7 +170,7 @@ impl Node {
         }
         self.report(&pod, "Running", true).await;
         if spec["restartPolicy"] != "Always" {
-            eventually("all have ended", || names.iter().all(|name| pod.ended(name).is_some())).await;
+            pod.until_ended(&names).await;
             let succeeded = names.iter().all(|name| pod.ended(name) == Some(0));
             self.report(&pod, if succeeded { "Succeeded" } else { "Failed" }, false).await;
         }
@@ -204,7 +204,7 @@ impl Node {
             task.abort();
             pod.containers.lock().unwrap().values_mut().for_each(|container| container.process.terminate_if_running());
             let names: Vec<_> = pod.containers.lock().unwrap().keys().cloned().collect();
-            eventually("the pod has ended", || names.iter().all(|name| pod.ended(name).is_some())).await;
+            pod.until_ended(&names).await;
         }
         // A second event of the same pod comes too late.
         let _ = self.client.delete(&path).await;
@@ -237,6 +237,12 @@ impl Pod {
         self.containers.lock().unwrap().get_mut(container)?.process.ended().map(|status| status.code().unwrap_or(-1))
     }
 
+    async fn until_ended(&self, containers: &[String]) {
+        while containers.iter().any(|name| self.ended(name).is_none()) {
+            tokio::time::sleep(BETWEEN_LOOKS).await;
+        }
+    }
+
     fn status(&self, container: &Value) -> Value {
         let name = text(&container["name"]);
         let state = match (self.ended(&name), self.containers.lock().unwrap().contains_key(&name)) {
@@ -267,7 +273,7 @@ impl Pod {
             if passes {
                 return;
             }
-            tokio::time::sleep(BETWEEN_PROBES).await;
+            tokio::time::sleep(BETWEEN_LOOKS).await;
         }
     }
 }

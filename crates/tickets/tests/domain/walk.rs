@@ -92,7 +92,7 @@ impl Walk {
     }
 
     fn rolled_out(&self, namespace: &str, name: &str) {
-        self.run(&format!("kubectl -n {namespace} rollout status deployment/{name} --timeout=180s"));
+        self.run(&format!("kubectl -n {namespace} rollout status deployment/{name} --timeout=100s"));
     }
 
     /// A pod that nothing controls.

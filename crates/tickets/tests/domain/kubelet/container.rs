@@ -1,20 +1,21 @@
 //! A container as a process: in a mount namespace of its own its image and its volumes, and nothing else that it can write; its user, its environment.
 
-use std::{env, path::Path, process::Command};
+use std::{fs, path::Path, process::Command};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use gmsa_test_support::{control_plane::Process, domain::root};
 use serde_json::Value;
 
-use super::{Node, Pod, list, text};
+use super::{Node, Pod, list, proxy::names, text};
 
 /// Makes the root, which has links into the image, and becomes the program.
 const START: &str = r#"set -e
-root=$1 image=$2 program=$3 read_only=$4; shift 4
+root=$1 image=$2 program=$3 hosts=$4 read_only=$5; shift 5
 mount -t tmpfs -o mode=755 none "$root"
 cd "$root"
 mkdir image
 mount --rbind "$image" image
+mount --bind "$hosts" image/etc/hosts
 ln -s image/* .
 rm run
 mkdir run
@@ -66,7 +67,7 @@ impl Container {
 
         let env = environment(node, pod, container).await;
         let folder = pod.folder.join(format!("{name}.root"));
-        std::fs::create_dir_all(&folder).unwrap();
+        fs::create_dir_all(&folder).unwrap();
         let mut command = Command::new("unshare");
         command.args(["--mount", "sh", "-c", START, "sh"]).arg(&folder);
         if is_ours {
@@ -74,6 +75,9 @@ impl Container {
         } else {
             command.arg(root()).arg("")
         };
+        let hosts = pod.folder.join("hosts");
+        fs::write(&hosts, fs::read_to_string("/etc/hosts").unwrap() + &names(&node.client).await).unwrap();
+        command.arg(&hosts);
         command.arg((container["securityContext"]["readOnlyRootFilesystem"] == true).to_string());
         for mount in list(container, "volumeMounts") {
             // In most images /var/run is a link to /run.

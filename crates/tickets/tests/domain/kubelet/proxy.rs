@@ -1,6 +1,6 @@
 //! What a node does for Services: a connection to one's address goes to one of its pods that are ready.
 
-use std::{collections::HashSet, time::Duration};
+use std::collections::HashSet;
 
 use gmsa_test_support::control_plane::Client;
 use serde_json::Value;
@@ -9,14 +9,11 @@ use tokio::{
     net::{TcpListener, TcpStream},
 };
 
-use super::{list, text};
-
-const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
+use super::{BETWEEN_LOOKS, list, text};
 
 pub async fn serve(client: Client) {
     let mut known = HashSet::new();
-    loop {
-        let services = client.get("/api/v1/services").await.unwrap();
+    while let Ok(services) = client.get("/api/v1/services").await {
         for service in list(&services, "items").filter(|service| service["spec"]["selector"].is_object()) {
             let [name, namespace] = ["name", "namespace"].map(|field| text(&service["metadata"][field]));
             let address = text(&service["spec"]["clusterIP"]);
@@ -34,13 +31,23 @@ pub async fn serve(client: Client) {
     }
 }
 
+/// What the DNS of a cluster knows, as lines of `/etc/hosts`.
+pub async fn names(client: &Client) -> String {
+    let services = client.get("/api/v1/services").await.unwrap();
+    let line = |service: &Value| {
+        let [name, namespace] = ["name", "namespace"].map(|field| text(&service["metadata"][field]));
+        format!("{} {name}.{namespace}.svc\n", text(&service["spec"]["clusterIP"]))
+    };
+    list(&services, "items").map(line).filter(|line| !line.starts_with("None")).collect()
+}
+
 async fn listen(client: Client, address: String, slices: String, port: String) {
     let listener = TcpListener::bind(&address).await.unwrap();
     for turn in 0.. {
         let (mut socket, _) = listener.accept().await.unwrap();
         let (client, slices, port) = (client.clone(), slices.clone(), port.clone());
         tokio::spawn(async move {
-            let ready = endpoints(&client.get(&slices).await.unwrap(), &port);
+            let ready = client.get(&slices).await.map_or(Vec::new(), |slices| endpoints(&slices, &port));
             // Without one, the connection ends.
             let Some(pod) = ready.get(turn % ready.len().max(1)) else { return };
             let Ok(mut pod) = TcpStream::connect(pod).await else { return };
