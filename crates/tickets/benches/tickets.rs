@@ -97,7 +97,7 @@ async fn first_ticket(world: &World, started: &Started) -> Row {
     fs::write(path("token"), "token-p0").unwrap();
     let mut agent = Command::new(env!("CARGO_BIN_EXE_gmsa-tickets"));
     agent.args(["agent", "--credential-spec", "webapp1", "--broker", started::NAME]).env_clear();
-    agent.args(["--broker-ca", &fs::read_to_string(world.path("ca.crt")).unwrap()]);
+    agent.args(["--broker-ca", &fs::read_to_string(world.path("broker-ca.crt")).unwrap()]);
     agent.args(["--broker-address", &started.broker.to_string()]);
     agent.arg("--token-file").arg(path("token")).arg("--folder").arg(folder.path());
     let since = Instant::now();

@@ -65,7 +65,7 @@ impl Started {
         let (now, hour) = (SystemTime::now(), Duration::from_secs(3600));
         let ca = Ca::generate("test", now, hour).unwrap();
         let issued = ca.issue("broker", &[NAME.to_owned()], now, hour).unwrap();
-        fs::write(world.path("ca.crt"), ca.cert_pem()).unwrap();
+        fs::write(world.path("broker-ca.crt"), ca.cert_pem()).unwrap();
         fs::write(world.path("tls.crt"), &issued.cert).unwrap();
         fs::write(world.path("tls.key"), &issued.key).unwrap();
         let mut child = Ended(program(world).stderr(Stdio::piped()).spawn().unwrap());
