@@ -99,7 +99,7 @@ bench-decide *ARGS:
 bench *ARGS:
     python3 benches/baseline.py {{ ARGS }}
 
-# Processor time of the broker for a request of two tickets, beside a simulated directory, KDC and API server.
+# What tickets cost the broker, beside a simulated directory, KDC and API server; `just bench-tickets --write` updates docs/measurements.md.
 bench-tickets *ARGS:
     cargo bench --locked --profile dist --package gmsa-tickets --bench tickets -- {{ ARGS }}
 

@@ -3,10 +3,8 @@
 //! A new setting of `serve` is:
 //! - a flag with its environment variable in `ServeArgs`, and what it means in `Config`, in `config.rs`;
 //! - where it changes a decision, a field of `gmsa_core::admission::Settings`;
-//! - a value of the chart: `values.yaml` with its comment, `values.schema.json`, and its flag in `templates/_pod.tpl`; what must not be rendered, in
-//!   `templates/_check.tpl`;
-//! - a case in `config/tests.rs`, the value in `tests/chart/values/everything.yaml`, then `just generate`;
-//! - a line in CHANGELOG.md.
+//! - a value of the chart (the list is in `tests/chart/schema.rs`), and its flag in `templates/_pod.tpl`;
+//! - a case in `config/tests.rs`.
 
 use std::{ffi::OsString, net::SocketAddr, path::PathBuf, time::Duration};
 

@@ -19,6 +19,7 @@ impl HttpRefusal {
     pub const NOT_JSON: Self =
         Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the content type must be application/json");
     pub const SLOW_BODY: Self = Self::new(StatusCode::REQUEST_TIMEOUT, "the body did not arrive within the time limit");
+    /// Also where no memory, or no thread in time, is left for a review.
     pub const BUSY: Self = Self::new(
         StatusCode::SERVICE_UNAVAILABLE,
         "this replica is reviewing as many requests as it may at once: try again",

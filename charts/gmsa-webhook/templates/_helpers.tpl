@@ -162,7 +162,7 @@ self-managed
 {{- end -}}
 
 {{/* The second mutating configuration: mutating configurations are called in the order of their names. */}}
-{{- define "gmsa-webhook.last" -}}
+{{- define "gmsa-webhook.lastName" -}}
 zz-{{ include "gmsa-webhook.fullname" . }}
 {{- end -}}
 
@@ -198,6 +198,7 @@ zz-{{ include "gmsa-webhook.fullname" . }}
 {{- if or .Values.webhooks.first.enabled (not (include "gmsa-webhook.hasMatchConditions" .)) }}true{{ end -}}
 {{- end -}}
 
+{{/* "true" where the second one is there: it needs match conditions. */}}
 {{- define "gmsa-webhook.hasLast" -}}
 {{- if and .Values.webhooks.last.enabled (include "gmsa-webhook.hasMatchConditions" .) }}true{{ end -}}
 {{- end -}}

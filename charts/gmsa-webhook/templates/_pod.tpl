@@ -19,7 +19,7 @@ The longer parts of the pod: arguments, environment, volumes, spread. The result
 {{- end }}
 - --webhook-configuration=validating/{{ include "gmsa-webhook.fullname" . }}
 {{- if include "gmsa-webhook.hasLast" . }}
-- --webhook-configuration=mutating/{{ include "gmsa-webhook.last" . }}
+- --webhook-configuration=mutating/{{ include "gmsa-webhook.lastName" . }}
 {{- end }}
 {{- end }}
 {{- if eq .Values.webhooks.enforcement "Warn" }}

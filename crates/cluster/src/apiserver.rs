@@ -105,7 +105,7 @@ impl ApiServer {
         &self.watches
     }
 
-    /// Calls without a review, and returns the body of the answer: [`Self::exchange`] without its head.
+    /// Calls for what no admission review waits for, and returns the body of the answer: [`Self::exchange`] without its head.
     ///
     /// # Errors
     /// Where there is no answer with a 2xx code by the deadline.

@@ -1,5 +1,8 @@
 //! `KRB-ERROR` (RFC 4120, 5.9.1): a refusal, with both forms of `e-data`.
 //!
+//! A new refusal is a variant and its code here, an arm in `broker/refusals.rs` of gmsa-tickets and in `account/ticket.rs` of the plugin, its words in the plugin's
+//! `shared/rules/`, and a row in `tests/kerberos/exchange.rs`.
+//!
 //! It is not authenticated, so anyone on the path can forge it. No refusal makes a client try a password again, or set its clock.
 
 use std::fmt;
@@ -36,7 +39,7 @@ pub enum KdcRefusal {
     WrongPassword,
     UnknownAccount,
     UnknownService,
-    /// The account is of another domain.
+    /// The KDC is not one of the account's realm.
     WrongRealm,
     NoAes,
     /// A policy, such as one that requires armored requests (FAST) or certain hosts.

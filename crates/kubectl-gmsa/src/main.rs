@@ -146,7 +146,7 @@ fn main() -> ExitCode {
     let mut words = env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
     if words.next().as_deref() == Some(COMPLETE) {
         let answer = complete::complete(&Cli::command(), &words.collect::<Vec<_>>());
-        return print(answer).map_or(ExitCode::FAILURE, ExitCode::from);
+        return print(answer).unwrap_or(Outcome::Incomplete).into();
     }
     let matches = helpful(Cli::command()).get_matches();
     let as_json = asks_for_json(&matches);

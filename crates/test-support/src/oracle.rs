@@ -1,5 +1,4 @@
-//! The contract of both webhooks, written a second time and without the code under test: on `serde_json::Value`, slot by
-//! slot, from the table in the project's documentation.
+//! What both webhooks must answer, written a second time and without the code under test: on `serde_json::Value`, slot by slot.
 
 use serde_json::{Map, Value};
 
@@ -27,7 +26,7 @@ pub struct Slot {
     pub contents: Option<String>,
 }
 
-/// The lists of containers, in the order in which the contract checks them.
+/// The lists of containers, in the order in which they are decided.
 pub const LISTS: [(&str, &str); 3] =
     [("containers", "container"), ("initContainers", "init container"), ("ephemeralContainers", "ephemeral container")];
 
@@ -51,7 +50,7 @@ pub fn slots(pod: &Value) -> Vec<Slot> {
 /// The code and the reason of a denial, or nothing where the pod is allowed.
 pub type Outcome = Result<(), (u16, &'static str)>;
 
-/// Section 3, the creation of a slot.
+/// The creation of a slot.
 pub fn created(slot: &Slot, world: &World) -> Outcome {
     let Some(name) = &slot.name else {
         return if slot.contents.is_none() { Ok(()) } else { Err((422, "contents-without-name")) };
@@ -73,7 +72,7 @@ pub fn created(slot: &Slot, world: &World) -> Outcome {
     if value.as_ref() == Some(spec) { Ok(()) } else { Err((422, "contents-differ")) }
 }
 
-/// Section 3, an update: what may not change, and what is new.
+/// An update: what may not change, and what is new.
 pub fn updated(old: &Value, new: &Value, world: &World) -> Outcome {
     let (before, after) = (slots(old), slots(new));
     let same_place = |a: &Slot, b: &Slot| a.kind == b.kind && (a.kind == "pod" || a.owner == b.owner);

@@ -1,5 +1,7 @@
 //! What a request for tickets costs the broker: its processor time and its memory, beside a simulated API server, directory and KDC in
-//! another process. Each request is that of an agent: a TLS handshake, and tickets for two services.
+//! another process. Each request is that of an agent: a TLS handshake, and tickets for two services. Then what floods of connections do.
+//!
+//! `--write` puts the figures into docs/measurements.md.
 
 #![allow(
     clippy::unwrap_used,
@@ -10,12 +12,28 @@
     reason = "a benchmark ends where its surroundings fail, and uses what the tests need besides"
 )]
 
-use std::{fs, time::Instant};
+use std::{
+    env, fs,
+    net::Ipv4Addr,
+    process::Command,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::spawn,
+    time::{Duration, Instant},
+};
 
 use futures::{StreamExt as _, stream};
 use gmsa_kerberos::{EncryptionType, Password};
-use gmsa_test_support::directory::{DirectoryAccount, password};
-use started::Started;
+use gmsa_test_support::{
+    directory::{DirectoryAccount, password},
+    eventually,
+    flood::flood,
+    hostile::HALF_A_HELLO,
+    page::{machine, publish, table},
+};
+use started::{Ended, Started};
 use world::{World, bound_to, pod, spec};
 
 #[path = "../tests/broker/started.rs"]
@@ -28,13 +46,27 @@ const PODS: usize = 500;
 const ACCOUNTS: usize = 1000;
 const AT_ONCE: usize = 16;
 const CLOCK_TICKS: f64 = 100.0;
+const MIB: f64 = 1024.0;
+
+/// How long a flood lasts, and how many of its connections are open at once.
+const FLOOD: Duration = Duration::from_secs(10);
+const HELD: usize = 4096;
+
+type Row = Vec<String>;
 
 fn main() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    runtime.block_on(measure());
+    let rows = runtime.block_on(measure());
+    let report = format!("{}\n{}", table(&["", "measured", "aim"], rows), machine(None));
+    publish("tickets", "bench-tickets", &report, env::args().any(|argument| argument == "--write"));
 }
 
-async fn measure() {
+fn row(what: &str, measured: String, aim: &str) -> Row {
+    println!("{what}: {measured}");
+    vec![what.to_owned(), measured, aim.to_owned()]
+}
+
+async fn measure() -> Vec<Row> {
     let world = World::start().await;
     for number in 0..PODS {
         let (name, uid) = (format!("pod-{number}"), format!("p{number}"));
@@ -43,23 +75,53 @@ async fn measure() {
     }
     let started = Started::new(&world);
     assert_eq!(started.ask("token-1").await.status, 200);
-    let (before, since) = (processor_seconds(&started), Instant::now());
-    let asked = stream::iter(0..PODS * 10).map(|number| {
-        let started = &started;
-        async move { started.ask(&format!("token-p{}", number % PODS)).await.status.as_u16() }
-    });
+    vec![
+        first_ticket(&world, &started).await,
+        rate(&started).await,
+        accounts(&world, &started).await,
+        flooded(&started, "10,000 connections a second that send nothing", &[]).await,
+        flooded(&started, "10,000 connections a second that send half a handshake", HALF_A_HELLO).await,
+        flooded(
+            &started,
+            "10,000 connections a second that send 16 KiB of a `ClientHello` of 65,535 bytes",
+            &long_hello(),
+        )
+        .await,
+    ]
+}
+
+/// From the agent's start to the file of the tickets.
+async fn first_ticket(world: &World, started: &Started) -> Row {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    fs::write(path("token"), "token-p0").unwrap();
+    let mut agent = Command::new(env!("CARGO_BIN_EXE_gmsa-tickets"));
+    agent.args(["agent", "--credential-spec", "webapp1", "--broker", started::NAME]).env_clear();
+    agent.args(["--broker-ca", &fs::read_to_string(world.path("broker-ca.crt")).unwrap()]);
+    agent.args(["--broker-address", &started.broker.to_string()]);
+    agent.arg("--token-file").arg(path("token")).arg("--folder").arg(folder.path());
+    let since = Instant::now();
+    let _agent = Ended(agent.spawn().unwrap());
+    eventually("the tickets are there", async || path("krb5cc").exists().then_some(())).await;
+    row(
+        "first ticket after the start of the agent",
+        format!("{:.0} ms", since.elapsed().as_secs_f64() * 1000.0),
+        "1000 ms",
+    )
+}
+
+async fn rate(started: &Started) -> Row {
+    let before = processor_seconds(started);
+    let asked = stream::iter(0..PODS * 10)
+        .map(|number| async move { started.ask(&format!("token-p{}", number % PODS)).await.status.as_u16() });
     let given = asked.buffer_unordered(AT_ONCE).filter(|status| std::future::ready(*status == 200)).count().await;
-    let (wall, spent) = (since.elapsed().as_secs_f64(), processor_seconds(&started) - before);
     assert_eq!(given, PODS * 10);
-    let tickets = 2 * given;
-    println!("{tickets} tickets in {wall:.2} s, with {spent:.2} s of the broker's processor time");
-    println!("{:.0} tickets a second and core", tickets as f64 / spent);
-    accounts(&world, &started).await;
+    let tickets = (2 * given) as f64 / (processor_seconds(started) - before);
+    row("tickets a second and core", format!("{tickets:.0}"), "500")
 }
 
 /// What the keys of many accounts take.
-async fn accounts(world: &World, started: &Started) {
-    let before = resident_kib(started);
+async fn accounts(world: &World, started: &Started) -> Row {
     let grants: Vec<String> = (0..ACCOUNTS).map(|number| format!("spec-{number}")).collect();
     let grants: Vec<_> = grants.iter().map(|name| ("shop", "web", name.as_str())).collect();
     world.api.grant_only(&grants);
@@ -78,7 +140,36 @@ async fn accounts(world: &World, started: &Started) {
         world.api.accept_token(&token, &[&audience], bound_to(&uid, &uid));
         assert_eq!(started.ask_for(&token, name).await.status, 200);
     }
-    println!("{ACCOUNTS} accounts: {} KiB resident, {} KiB with one", resident_kib(started), before);
+    row("resident memory with 1,000 accounts", format!("{:.0} MiB", memory_mib(started, "VmRSS:")), "32 MiB")
+}
+
+/// What a flood does to the memory, and to a pod at another address that goes on asking.
+async fn flooded(started: &Started, name: &str, sends: &[u8]) -> Row {
+    let goes_on = Arc::new(AtomicBool::new(true));
+    let (to, sends, flag) = (started.broker, sends.to_vec(), Arc::clone(&goes_on));
+    let attack =
+        spawn(move || flood(to, 10_000, &[Ipv4Addr::new(127, 0, 0, 9)], &sends, HELD, || flag.load(Ordering::Relaxed)));
+    let (begin, mut slowest, mut asked) = (Instant::now(), Duration::ZERO, 0_u32);
+    while begin.elapsed() < FLOOD {
+        let since = Instant::now();
+        assert_eq!(started.ask("token-p1").await.status, 200);
+        slowest = slowest.max(since.elapsed());
+        asked += 1;
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    goes_on.store(false, Ordering::Relaxed);
+    let opened = attack.join().unwrap();
+    let peak = memory_mib(started, "VmHWM:");
+    let measured = format!(
+        "{opened} opened; {asked} of {asked} requests answered, the slowest after {} ms; peak {peak:.0} MiB",
+        slowest.as_millis()
+    );
+    row(name, measured, "all answered, 96 MiB")
+}
+
+/// The first record of a `ClientHello` of 65,535 bytes.
+fn long_hello() -> Vec<u8> {
+    [22, 3, 1, 0x40, 0, 1, 0, 0xff, 0xfb].into_iter().chain(vec![0; 16_380]).collect()
 }
 
 /// The time in user mode and in the kernel.
@@ -89,8 +180,9 @@ fn processor_seconds(started: &Started) -> f64 {
     (ticks(11) + ticks(12)) / CLOCK_TICKS
 }
 
-fn resident_kib(started: &Started) -> u64 {
+/// A size of `/proc/PID/status`.
+fn memory_mib(started: &Started, name: &str) -> f64 {
     let status = fs::read_to_string(format!("/proc/{}/status", started.child.0.id())).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-    line.trim().trim_end_matches(" kB").parse().unwrap()
+    let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<f64>().unwrap() / MIB
 }

@@ -1,7 +1,7 @@
 //! The sidecar's program: it gets tickets from the broker and keeps them in files that the pod's other containers read.
 //!
-//! Invariants: it holds a token of its pod and tickets, never a secret of the domain; a reader sees a whole file or none; tickets that the
-//! broker refuses from now on are removed, others stay whatever fails.
+//! Invariants: it holds a token of its pod and tickets, never a secret of the domain; a reader sees a whole file or none. Tickets are
+//! removed where the broker forbids them (403) or their credential spec is gone (404); no other failure removes them.
 
 use std::{path::PathBuf, process::ExitCode, time::Duration};
 
@@ -184,7 +184,7 @@ impl Agent {
             Ok(wait) => wait,
             Err(error) => {
                 let reason = remark(&chain(&error));
-                let is_removed = error.is_final() && self.folder.remove_tickets();
+                let is_removed = error.removes_tickets() && self.folder.remove_tickets();
                 tracing::warn!(is_removed, "no tickets: {}", cut_message(&reason));
                 self.services = self.services.take().filter(|_| !is_removed);
                 if let Err(error) = self.folder.write_status(&reason, self.mode) {

@@ -1,7 +1,7 @@
 //! The broker's decision: who asks, whether the pod may have the identity, and then its tickets.
 //!
-//! Invariants: the checks run in one order, and each ends the request: token, pod, credential spec, `use`, tickets. The directory is
-//! asked only for a pod that may have the identity, so nobody else costs it anything.
+//! Invariants: the checks run in one order, and each ends the request: token, rate of the pod, pod, credential spec, domain, `use`, the
+//! domain's list of accounts, room, tickets. The directory is asked only for a pod that may have the identity, so nobody else costs it anything.
 
 use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
 
@@ -56,7 +56,7 @@ pub struct Broker {
     metrics: BrokerMetrics,
 }
 
-/// What a request brings beside its body.
+/// A request: its token, its source, and the name in its body.
 pub struct BearerRequest<'r> {
     pub token: &'r str,
     /// The address that it comes from.
@@ -85,7 +85,7 @@ impl Broker {
         self.domains.get(domain).map_or(0, |domain| domain.waiting())
     }
 
-    /// The caller behind a token, if its pod may ask now.
+    /// The pod that the token is bound to.
     async fn caller(&self, asked: &BearerRequest<'_>, deadline: Instant) -> Result<Caller, Refusal> {
         let source = asked.source.map(|source| source.to_string());
         token::review(&self.api, asked.token, source.as_deref(), asked.credential_spec, deadline).await

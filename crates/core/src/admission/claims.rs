@@ -1,4 +1,4 @@
-//! The claims of a review's slots, in the order in which the contract checks them: what [`mutate`](super::mutate) and
+//! The claims of a review's slots, in the order of [`Pod::slots`](super::pod::Pod::slots), for `/mutate` those with invalid names first: what [`mutate`](super::mutate) and
 //! [`validate`](super::validate) make of a review before anything is looked up.
 
 use super::{
@@ -34,7 +34,7 @@ impl Claim {
     }
 }
 
-/// The claims of a review, in the order in which the contract checks them.
+/// The claims of a review, in the order in which they are decided.
 #[derive(Debug)]
 pub(super) struct Claims {
     /// The positions of slots are in the order of [`Pod::slots`](super::pod::Pod::slots).

@@ -3,6 +3,8 @@
 //! The messages and codes are those of the Go webhook where it had one. None of them quotes a contents text, and
 //! every string from a pod is quoted, escaped and cut.
 //!
+//! The order here means nothing. `claims` of `mutate.rs` or `validate.rs` denies first, then `expand` or `check`, slot by slot.
+//!
 //! A new denial is:
 //! - a variant of [`Denial`] with its message;
 //! - a rule under "Denials" in `diagnostic/rules.rs`, whose name is the reason in logs and metrics, and the words of the message in
@@ -11,7 +13,7 @@
 //!   `status_reason` what clients read;
 //! - the code that returns it: `preconditions.rs`, `mutate.rs`, `tickets.rs`, `validate.rs` or `validate_credspec.rs`; for what they ask of others,
 //!   `service_account.rs`, `facts.rs` or `patch.rs`. If the contents that a cache gave can lead to it, `from_a_cache` in `decision.rs` has them
-//!   read again (but for `PatchTooLarge`, which is about all contents together);
+//!   read again. `SpecUnusable` is read again by `Undecided::tell`; `PatchTooLarge` is not, because it is about all contents together;
 //! - a folder in `tests/golden`, and its line in `docs/rules.md` and `docs/metrics.md` (`UPDATE_SNAPSHOTS=1 cargo test -p
 //!   kubectl-gmsa`, `just generate`).
 

@@ -115,8 +115,8 @@ impl Facts {
         find(&self.uses, name)
     }
 
-    /// Takes what is known of a credential spec, instead of what was known before; gives whether it denies the slots that name it:
-    /// there are no contents, or those that a cache gave, and that denied, are still the same.
+    /// Stores what is known of a credential spec. True where that denies the slots that name it: there are no contents, or the live
+    /// contents equal the cached ones that denied.
     pub(super) fn learn_contents(&mut self, name: &SpecName, known: Known<SpecFact>) -> bool {
         let is_unusable = !matches!(known.fact, SpecFact::Contents(_));
         let Some((_, before)) = self.specs.iter_mut().find(|(known, _)| known == name) else {

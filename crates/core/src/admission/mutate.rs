@@ -15,7 +15,7 @@ use super::{
     tickets,
 };
 
-/// The slots to expand; first those whose name cannot be one.
+/// The slots with invalid names, which decide, then those to expand.
 pub(super) fn claims(review: &Review, settings: &TicketSettings) -> Result<Claims, Denial> {
     let pod = expect_pod(review)?;
     let on_create = review.operation == Operation::Create;

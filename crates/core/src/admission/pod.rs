@@ -19,7 +19,7 @@
 //! - `PodSpec` and `PodSpec::lists` in this file, which [`Pod::slots`] and [`Pod::has_too_many_slots`] use;
 //! - `RawSpec` and `RawSpec::containers` in `fields/wire.rs`;
 //! - `added` in `mutate.rs`: on an update, only ephemeral containers are filled in;
-//! - `gmsa-webhook.cel.slots` in the chart's `_cel.tpl`, and `guard.yaml`, which lists what an update may add;
+//! - `gmsa-webhook.cel.slots` in the chart's `_cel.tpl`, and `_guard.tpl`, which lists what an update may add;
 //! - `SLOT_LISTS` in `tests/server/layout.rs`, which keeps this the only walk;
 //! - in `kubectl gmsa`, the fields that a bundle keeps (`POD` in `bundle/fields.rs`), those that may be misspelt (`LEVELS` in
 //!   `check/other_fields.rs`), and `commands/verify.rs`, which takes a `Container` where it is asked for none.
@@ -101,7 +101,7 @@ struct PodSpec {
 }
 
 impl PodSpec {
-    /// The lists of containers, in the order in which the contract checks their slots.
+    /// The lists of containers, in the order in which their slots are decided.
     fn lists(&self) -> [(SlotKind, &Containers); 3] {
         [
             (SlotKind::Container, &self.containers),
@@ -240,7 +240,7 @@ impl Pod {
         self.spec.lists().iter().map(|(_, containers)| containers.names.len()).sum::<usize>() >= MAX_SLOTS
     }
 
-    /// Every slot of the pod, in the order in which the contract checks them: the pod, then its containers, its init
+    /// Every slot of the pod, in the order in which they are decided: the pod, then its containers, its init
     /// containers and its ephemeral containers.
     pub fn slots(&self) -> impl Iterator<Item = Slot<'_>> {
         let spec = &self.spec;

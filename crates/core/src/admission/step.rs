@@ -169,6 +169,7 @@ fn questions(claims: &Claims, webhook: Webhook, first_denial_decides: bool) -> V
             break;
         }
     }
+    // Contents are asked for first, and `use` is denied first (`check` in `validate.rs`): both are known by then.
     let both = |(spec, contents): (&SpecName, bool)| {
         let contents = contents.then(|| Question::Contents(spec.clone(), Freshness::Any));
         let may_use = claims.service_account.clone().map(|account| Question::Use(account, spec.clone()));

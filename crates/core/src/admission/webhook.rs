@@ -65,7 +65,7 @@ pub enum Enforcement {
     /// It is denied, for the first reason that is found.
     #[default]
     Enforce,
-    /// It is allowed, and every denial becomes a warning. A failure still denies, unless nothing was asked: then there is nothing to enforce.
+    /// It is allowed, and every denial becomes a warning. A failed look-up still denies; one that was not made ([`NotAsked`](super::FailureKind::NotAsked)) does not.
     Warn,
 }
 

@@ -1,8 +1,10 @@
 //! A workload, as far as admission cares: its pod template, and whether another object controls it.
 //!
 //! A new kind is:
-//! - a variant of [`Kind`]: the compiler then names each match, and a test each list of rights that does not have it;
+//! - a variant of [`Kind`]: the compiler then names each match, and a test the rights of `doctor` and `docs/rights.md`;
 //! - a rule of `/validate-workload` in the chart's `validatingwebhook.yaml`;
+//! - an object in `tests/install/objects/lister.yaml` and in the plugin's `tests/fixtures/bundle.yaml`, its path in `KINDS` of `tests/cli/cluster.rs`, and its name in
+//!   `docs/pipelines.md` and `docs/k9s-plugins.yaml`;
 //! - where its pod template is in another place, also `WorkloadSpec` here, and `gmsa-webhook.cel.workload` in the chart's `_cel.tpl`.
 
 mod kind;

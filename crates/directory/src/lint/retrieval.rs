@@ -1,6 +1,6 @@
 //! Faults of the list of principals that may retrieve an account's password.
 //!
-//! Invariant: entries count in their order, as the domain controller reads them: a denial takes the right from those who get it later alone.
+//! Invariant: entries count in their order, as the domain controller reads them: a denial counts only against the entries after it.
 
 use std::collections::BTreeSet;
 

@@ -3,7 +3,7 @@
 //! A connection *waits* as a socket and nothing else, until it has sent something and a *place* is free: an honest client that is
 //! closed instead takes that for a denial, and a place is free again after milliseconds.
 //!
-//! Invariants: an address takes a free place only while it holds fewer than `share` times the free ones, so a flood from one
+//! Invariants: an address takes a place only while it holds fewer than `share` times as many as are free, so a flood from one
 //! address leaves places to all others. The waiting address with the fewest places is next, and within it the first connection. Connections end for others in two cases alone:
 //! - Too many wait: one of the address with the most of them is dropped, of those first that hold no place from which a request was
 //!   decided ([`State::drop_one`]).

@@ -1,7 +1,7 @@
 //! Reads the `caBundle`s of the webhook configurations, and keeps the CAs of a program in them. `ca_bundle.rs` says which.
 //!
 //! Invariants: only the `caBundle`s of a configuration are written, and only where it is still the version that was read;
-//! only a CA that has been in every `caBundle` for some time counts as known to the API servers, because they learn of a
+//! only a CA that has been in every `caBundle` for `bundle_standing` counts as known to the API servers, because they learn of a
 //! change by watching; one configuration that cannot be written does not keep the others from being written. Needs `get` and
 //! `patch` on the configurations, by name.
 

@@ -6,7 +6,7 @@
 //! limit `create` to a name. Needs `get`, `update` and `watch` on it, by name.
 //!
 //! Invariants: while the API server does not answer or the Secret is missing, the current certificate stays in use; a certificate of
-//! another CA is served only when that CA has been in every `caBundle` for some time, unless there is nothing else to serve. Without
+//! another CA is served only when that CA has been in every `caBundle` for `bundle_standing`, unless there is nothing else to serve. Without
 //! configurations, the next CA signs only when it has been in the Secret for that time.
 
 pub mod contents;

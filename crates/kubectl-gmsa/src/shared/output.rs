@@ -34,24 +34,24 @@ pub use style::Style;
 pub enum Outcome {
     Clean,
     Findings,
-    /// A part of the check could not run.
+    /// Something could not be read or done: a part, or all of it.
     Incomplete,
 }
 
 impl Outcome {
-    /// The outcome of these findings. `first` decides between a failure and an incomplete part:
+    /// The outcome of these findings. `if_both` decides between a failure and an incomplete part:
     /// - among checks a failure, because the incomplete part may follow from it;
     /// - in a report the incomplete part, because the report would otherwise look complete.
     fn of<'f>(
         found: impl Iterator<Item = &'f Diagnostic>,
         is_lacking: impl Fn(&Diagnostic) -> bool,
         filter: &Filter,
-        first: Self,
+        if_both: Self,
     ) -> Self {
         let (lacking, found): (Vec<_>, Vec<_>) = found.partition(|found| is_lacking(found));
         match (found.iter().any(|found| filter.fails(found)), lacking.is_empty()) {
             (true, true) => Self::Findings,
-            (true, false) => first,
+            (true, false) => if_both,
             (false, true) => Self::Clean,
             (false, false) => Self::Incomplete,
         }

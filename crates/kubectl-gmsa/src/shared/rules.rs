@@ -8,6 +8,10 @@
 //!   `commands/explain/tests.rs` reads;
 //! - a line in `docs/rules.md`, by `UPDATE_SNAPSHOTS=1 cargo test -p kubectl-gmsa`, which writes the messages into `docs/messages.md` too.
 //!
+//! A new message of a rule is:
+//! - a word in the rule's `words`; for what is no fault an entry in `no_faults.rs`, for new words of a phase one in `Phase::of`;
+//! - the text, in the file of `tests/messages` whose first line names its program, and `UPDATE_SNAPSHOTS=1` as above.
+//!
 //! A remedy is a template: [`Names`] replace `SPEC`, `NODE` and others in its commands. Every command calls [`fix`], and
 //! [`recognize`] or [`refusal`], so all commands recognize the same messages. Our own errors are matched by type and code, never here.
 

@@ -44,7 +44,7 @@ use workload::WorkloadTree;
 const NAMESPACE: &str = "namespace";
 const NEXT: &str = "in the pod";
 
-/// The steps, in their order.
+/// The steps, in their order; the name of each is beside its code.
 const STEPS: [&str; 8] = [TEMPLATE, PERMISSION, ADMISSION, SCHEDULING, SANDBOX, INIT, CONTAINERS, NEXT];
 
 /// The object to check, by kind and name.

@@ -117,7 +117,7 @@ fn words(refusal: Option<&RefusalBody>) -> String {
 
 impl AskError {
     /// Whether the pod may not have tickets any more. A 404 must be about the credential spec: a broker that lacks the path answers it too.
-    pub fn is_final(&self) -> bool {
+    pub fn removes_tickets(&self) -> bool {
         let Self::Refused { status, refusal, .. } = self else { return false };
         let is_missing = refusal.as_ref().is_some_and(|body| body.reason == rules::SPEC_MISSING.id);
         *status == StatusCode::FORBIDDEN || (*status == StatusCode::NOT_FOUND && is_missing)

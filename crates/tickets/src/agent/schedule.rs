@@ -1,6 +1,7 @@
 //! When an agent asks again.
 //!
-//! Pure: random numbers and what is left of the tickets' life are values. Invariant: no wait after tickets is longer than half of their life.
+//! Pure: random numbers and what is left of the tickets' life are values. Invariant: no wait after tickets is longer than half of their life, or than
+//! [`SHORTEST`].
 
 use std::time::Duration;
 

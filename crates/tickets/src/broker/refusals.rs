@@ -107,11 +107,13 @@ fn refused(error: &KdcError, client: &Principal, service: Option<&PrincipalName>
             of_broker(StatusCode::BAD_GATEWAY, reasons::PRINCIPAL_UNKNOWN, &why)
         }
         KdcRefusal::WrongRealm => {
-            of_broker(StatusCode::BAD_GATEWAY, reasons::KERBEROS_CONFIGURATION, "it is of another realm")
+            of_broker(StatusCode::BAD_GATEWAY, reasons::KERBEROS_CONFIGURATION, "it is not one of the account's realm")
         }
         KdcRefusal::Unavailable => {
             of_broker(StatusCode::SERVICE_UNAVAILABLE, reasons::KDC_UNREACHABLE, "it is not available")
         }
-        _ => of_broker(StatusCode::BAD_GATEWAY, reasons::LOGON_DENIED, "it gives no other cause"),
+        KdcRefusal::TicketExpired | KdcRefusal::PreauthenticationRequired | KdcRefusal::Other => {
+            of_broker(StatusCode::BAD_GATEWAY, reasons::LOGON_DENIED, "for a cause that is not known here")
+        }
     }
 }

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::world::World;
 
-const NAME: &str = "gmsa-tickets.gmsa-tickets.svc";
+pub const NAME: &str = "gmsa-tickets.gmsa-tickets.svc";
 
 pub fn program(world: &World) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_gmsa-tickets"));
@@ -56,7 +56,7 @@ pub struct Started {
     pub child: Ended,
     pub log: BufReader<ChildStderr>,
     client: Client,
-    broker: SocketAddr,
+    pub broker: SocketAddr,
     pub admin: SocketAddr,
 }
 
@@ -65,6 +65,7 @@ impl Started {
         let (now, hour) = (SystemTime::now(), Duration::from_secs(3600));
         let ca = Ca::generate("test", now, hour).unwrap();
         let issued = ca.issue("broker", &[NAME.to_owned()], now, hour).unwrap();
+        fs::write(world.path("broker-ca.crt"), ca.cert_pem()).unwrap();
         fs::write(world.path("tls.crt"), &issued.cert).unwrap();
         fs::write(world.path("tls.key"), &issued.key).unwrap();
         let mut child = Ended(program(world).stderr(Stdio::piped()).spawn().unwrap());

@@ -299,13 +299,13 @@ const ROWS: &[Row] = &[
         |world| refuses(world, 68, None),
         502,
         "kerberos-configuration",
-        "the KDC of CONTOSO.COM refuses: it is of another realm (Kerberos code 68)",
+        "the KDC of CONTOSO.COM refuses: it is not one of the account's realm (Kerberos code 68)",
     ),
     (
         |world| refuses(world, 60, None),
         502,
         "logon-denied",
-        "the KDC of CONTOSO.COM refuses: it gives no other cause (Kerberos code 60)",
+        "the KDC of CONTOSO.COM refuses: for a cause that is not known here (Kerberos code 60)",
     ),
     (
         |world| _ = world.api.apply(spec("webapp1", Some("HTTP/app.contoso.com, HTTP/unknown.contoso.com"))),

@@ -1,28 +1,20 @@
 //! The kinds of workloads of Kubernetes: their names, where the API has them, and where their pod template is.
 
-/// A kind of Kubernetes that carries a pod template.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
-    Deployment,
-    StatefulSet,
-    DaemonSet,
-    ReplicaSet,
-    ReplicationController,
-    Job,
-    CronJob,
+word_enum! {
+    /// A kind of Kubernetes that carries a pod template.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Kind {
+        Deployment = "Deployment",
+        StatefulSet = "StatefulSet",
+        DaemonSet = "DaemonSet",
+        ReplicaSet = "ReplicaSet",
+        ReplicationController = "ReplicationController",
+        Job = "Job",
+        CronJob = "CronJob",
+    }
 }
 
 impl Kind {
-    pub const ALL: [Self; 7] = [
-        Self::Deployment,
-        Self::StatefulSet,
-        Self::DaemonSet,
-        Self::ReplicaSet,
-        Self::ReplicationController,
-        Self::Job,
-        Self::CronJob,
-    ];
-
     /// The kind of this name in this group, which is empty for the core group.
     pub fn of(name: &str, group: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == name && kind.group() == group)
@@ -34,24 +26,12 @@ impl Kind {
         Self::of(name, group)
     }
 
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Deployment => "Deployment",
-            Self::StatefulSet => "StatefulSet",
-            Self::DaemonSet => "DaemonSet",
-            Self::ReplicaSet => "ReplicaSet",
-            Self::ReplicationController => "ReplicationController",
-            Self::Job => "Job",
-            Self::CronJob => "CronJob",
-        }
-    }
-
     /// The group of its API; empty for the core group.
     pub fn group(self) -> &'static str {
         match self {
             Self::ReplicationController => "",
             Self::Job | Self::CronJob => "batch",
-            _ => "apps",
+            Self::Deployment | Self::StatefulSet | Self::DaemonSet | Self::ReplicaSet => "apps",
         }
     }
 
@@ -104,7 +84,12 @@ impl Kind {
 
     /// Whether its pods end, and have done their work then.
     pub fn runs_to_completion(self) -> bool {
-        matches!(self, Self::Job | Self::CronJob)
+        match self {
+            Self::Job | Self::CronJob => true,
+            Self::Deployment | Self::StatefulSet | Self::DaemonSet | Self::ReplicaSet | Self::ReplicationController => {
+                false
+            }
+        }
     }
 
     /// The kind that makes its pods, where it does not do so itself.
@@ -112,7 +97,7 @@ impl Kind {
         match self {
             Self::Deployment => Some(Self::ReplicaSet),
             Self::CronJob => Some(Self::Job),
-            _ => None,
+            Self::StatefulSet | Self::DaemonSet | Self::ReplicaSet | Self::ReplicationController | Self::Job => None,
         }
     }
 
@@ -120,7 +105,12 @@ impl Kind {
     pub fn template(self) -> &'static str {
         match self {
             Self::CronJob => "/spec/jobTemplate/spec/template",
-            _ => "/spec/template",
+            Self::Deployment
+            | Self::StatefulSet
+            | Self::DaemonSet
+            | Self::ReplicaSet
+            | Self::ReplicationController
+            | Self::Job => "/spec/template",
         }
     }
 }

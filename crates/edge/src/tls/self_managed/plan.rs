@@ -1,7 +1,7 @@
 //! Decides the next change of the Secret, and makes it.
 //!
 //! Pure: time and observations are values. Invariants: a new CA signs nothing before it has been in every `caBundle`
-//! for some time, and an old one is dropped only when everything that it signed has expired; so the `caBundle` trusts
+//! for `bundle_standing`, and an old one is dropped only when everything that it signed has expired; so the `caBundle` trusts
 //! every certificate that a replica serves. Each change leaves a state that can be served for months: a change that is
 //! not possible now is made later.
 //!

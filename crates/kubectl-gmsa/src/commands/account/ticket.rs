@@ -111,7 +111,10 @@ fn logon_refusal(error: &KdcError) -> LogonRefusal {
             (&rules::LOGON_RESTRICTED, why, Some(POLICY))
         }
         KdcRefusal::Unavailable => (&rules::KDC_UNREACHABLE, "the domain controller is not available", Some(LOG)),
-        _ => (&rules::LOGON_DENIED, "the domain controller refuses it", Some(LOG)),
+        KdcRefusal::UnknownService
+        | KdcRefusal::TicketExpired
+        | KdcRefusal::PreauthenticationRequired
+        | KdcRefusal::Other => (&rules::LOGON_DENIED, "the domain controller refuses it", Some(LOG)),
     };
     (rule, why.to_owned(), fix)
 }

@@ -4,9 +4,10 @@
 //! - an entry here (and the length of the list): its name, the rights that it needs, and a pure function from the parts of the cluster
 //!   to lines, in the file of its topic;
 //! - for new data, a field of `Parts` in `parts.rs`, and the fields that a bundle keeps of it, in `shared/snapshot/bundle/fields.rs`;
+//! - for a new list, also `KINDS` in `tests/cli/cluster.rs`, `tests/fixtures/bundle.yaml` and `docs/rights.md`;
 //! - a folder in `tests/cli/recorded`, and its lines in `tests/cli/doctor-list` (`UPDATE_SNAPSHOTS=1 cargo test -p kubectl-gmsa`).
 //!
-//! Every part is a `Read`. A check gets its value by `?`, so the check of an unread part is skipped and cannot `pass`.
+//! What one read gives is a `Read`. A check gets its value by `?`, so the check of an unread part is skipped and cannot `pass`.
 
 use super::{
     api_server, call, configuration, crd, directory, dns, nodes,

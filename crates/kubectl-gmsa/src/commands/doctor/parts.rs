@@ -50,11 +50,11 @@ pub(super) struct Service {
     /// The network policies of its namespace.
     pub policies: Read<Vec<NetworkPolicy>>,
     /// `None` if its names are not valid in a path.
-    pub own: Option<Own>,
+    pub own: Option<OwnDeployment>,
 }
 
 /// The Deployment of a Service: the chart gives both the same name.
-pub(super) struct Own {
+pub(super) struct OwnDeployment {
     /// `None` if it was deleted.
     pub namespace: Read<Option<Namespace>>,
     pub workload: Read<Option<WorkloadTree>>,
@@ -170,7 +170,7 @@ impl Parts {
 
     /// Whether the webhook is scaled to 0 or deleted: checks of its pods cannot find that cause.
     pub(super) fn is_webhook_away(&self) -> bool {
-        self.services.iter().filter_map(|service| service.own.as_ref()).any(Own::is_away)
+        self.services.iter().filter_map(|service| service.own.as_ref()).any(OwnDeployment::is_away)
     }
 
     /// The pod webhooks that AKS does not manage, or all if AKS manages all of them.
@@ -229,7 +229,7 @@ impl Service {
         let policies = format!("/apis/networking.k8s.io/v1/namespaces/{namespace}/networkpolicies");
         // Checked because they become parts of paths.
         let are_names = is_dns_label(namespace) && is_dns_subdomain(name);
-        let own = OptionFuture::from(are_names.then(|| Own::read(snapshot, namespace, name)));
+        let own = OptionFuture::from(are_names.then(|| OwnDeployment::read(snapshot, namespace, name)));
         let (endpoints, policies, own) = tokio::join!(endpoints(snapshot, named), snapshot.list(&policies), own);
         // If no endpoint is ready, an unready one may show why.
         let known = endpoints.iter().flatten();
@@ -244,7 +244,7 @@ impl Service {
     }
 }
 
-impl Own {
+impl OwnDeployment {
     fn is_away(&self) -> bool {
         self.is_scaled_to_zero()
             || self.namespace.as_ref().is_ok_and(|namespace| namespace.as_ref().is_none_or(is_ending))
