@@ -13,7 +13,11 @@ use hyper_util::rt::TokioIo;
 use serde_json::json;
 use tokio_tungstenite::{
     WebSocketStream,
-    tungstenite::{Message, handshake::derive_accept_key, protocol::Role},
+    tungstenite::{
+        Message,
+        handshake::derive_accept_key,
+        protocol::{CloseFrame, Role, frame::coding::CloseCode},
+    },
 };
 
 use crate::{SimulatedApi, repository};
@@ -113,7 +117,7 @@ async fn serve(mut socket: WebSocketStream<TokioIo<Upgraded>>, command: &str, an
     // A client that has enough goes away.
     let _ = socket.send(Message::binary([&[1][..], &printed].concat())).await;
     let _ = socket.send(Message::binary([&[3][..], status.to_string().as_bytes()].concat())).await;
-    let _ = socket.close(None).await;
+    let _ = socket.close(Some(CloseFrame { code: CloseCode::Normal, reason: "".into() })).await;
 }
 
 pub fn transcript(case: &str) -> Transcript {
