@@ -12,6 +12,12 @@
 )]
 
 mod attacks;
+mod clients;
+mod controllers;
+mod flood;
+mod killed;
 mod memory;
+mod password_change;
+mod relay;
 mod services;
 mod world;
