@@ -9,6 +9,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # CONTOSO.COM, whose only controller is dc1.contoso.com.
 readonly ADDRESS=10.0.0.1
+# The controller; clients of LDAP and Kerberos; what the tests of gmsa-tickets use beside them: a web server, its client, other clocks.
+readonly PACKAGES=samba-ad-dc,samba-ad-provision,samba-dsdb-modules,python3-samba,python3-cryptography,ldap-utils,ldb-tools,krb5-user,libsasl2-modules-gssapi-mit,python3-gssapi,curl,libfaketime
 folder=$(cargo metadata --format-version 1 --no-deps --offline | python3 -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')/directory
 root=$folder/root
 tls=$folder/tls
@@ -30,13 +32,14 @@ within() {
 
 install_samba() {
   local mirror
-  [[ -x $root/usr/sbin/samba && -x $root/usr/bin/ldapsearch && -x $root/usr/bin/ldbmodify && -x $root/usr/bin/kvno ]] && return
+  cmp --silent <(printf '%s\n' "$PACKAGES") "$folder/packages" && return
   mirror=$(apt-cache policy | grep -oE 'https?://[^ ]+/debian ' | grep -v security | sort -u | head -1 | tr -d ' ')
   mkdir -p "$folder"
   rm -rf "$root"
   mmdebstrap --quiet --variant=minbase \
-    --include=samba-ad-dc,samba-ad-provision,samba-dsdb-modules,python3-samba,python3-cryptography,ldap-utils,ldb-tools,krb5-user,libsasl2-modules-gssapi-mit \
+    --include="$PACKAGES" \
     trixie "$root" "$mirror" >"$folder/install.log" 2>&1 || failed "cannot install Samba: $folder/install.log says why"
+  printf '%s\n' "$PACKAGES" >"$folder/packages"
 }
 
 # certificate FILE NAMES HOST: of the authority.
@@ -70,9 +73,9 @@ provision() {
   # Other hosts of the tests have addresses of 127.0.0.0/8.
   sed -i '/^\[global\]/a \\ttls cafile = /tls/ca.pem\n\ttls certfile = /tls/cert.pem\n\ttls keyfile = /tls/key.pem\n\tserver services = ldap, kdc, cldap, dns\n\tinterfaces = '"$ADDRESS"'\n\tbind interfaces only = yes' \
     "$root/dc/etc/smb.conf"
-  # Ten hours after its effective time it is used.
+  # Ten hours after its effective time it is used; the tests of changed passwords make keys of some days before.
   within samba-tool domain kds root-key create --configfile=/dc/etc/smb.conf -H /dc/private/sam.ldb \
-    --use-start-time="$(date -u -d '-11 hours' +%Y-%m-%dT%H:%M:%S+00:00)"
+    --use-start-time="$(date -u -d '-30 days' +%Y-%m-%dT%H:%M:%S+00:00)"
 }
 
 answers() {

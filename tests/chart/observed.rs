@@ -16,7 +16,7 @@ use crate::{
     files::text,
     helm::Helm,
     promql::{self, Fault},
-    reference::{self, families, families_asked},
+    reference::{HEAD, TICKETS, families, families_asked, families_of_tickets, markdown},
     snapshot::assert_file,
 };
 
@@ -56,8 +56,9 @@ fn dashboard() -> Value {
 
 #[test]
 fn the_reference_lists_what_a_scrape_shows_and_what_is_made_of_it() {
-    let metrics = reference::markdown(&families());
-    let page = format!("{metrics}\n{}\n{}", alerts_section(&rendered_rules("")), dashboard_section(&dashboard()));
+    let metrics = markdown(HEAD, &families());
+    let made = [alerts_section(&rendered_rules("")), dashboard_section(&dashboard())].join("\n");
+    let page = format!("{metrics}\n{made}\n{}", markdown(TICKETS, &families_of_tickets()));
     assert_file("docs/metrics.md", &page);
 }
 

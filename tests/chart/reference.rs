@@ -5,7 +5,8 @@ use std::{
     fmt::Write as _,
 };
 
-use gmsa_edge::metrics::scrape;
+use gmsa_edge::metrics::{register, scrape};
+use gmsa_tickets::{PROGRAM, metrics::BrokerMetrics};
 use gmsa_webhook::metrics::Metrics;
 
 /// The metrics of one name.
@@ -28,6 +29,13 @@ pub fn families() -> Vec<Family> {
     let (metrics, registry) = Metrics::new();
     metrics.show_all();
     read(&scrape(&registry).unwrap())
+}
+
+/// Those that the broker of tickets has beside what both programs have: connections, certificates and the log.
+pub fn families_of_tickets() -> Vec<Family> {
+    let (_, _, registry) = register(&PROGRAM, BrokerMetrics::register);
+    let both: BTreeSet<_> = families().into_iter().map(|family| family.name.replace("webhook", "tickets")).collect();
+    read(&scrape(&registry).unwrap()).into_iter().filter(|family| !both.contains(&family.name)).collect()
 }
 
 /// What the API server measures about webhooks: name, kind, samples, labels, as in
@@ -63,9 +71,9 @@ pub fn families_asked() -> Vec<Family> {
 /// What the states of the watch mean, a line each: the word alone does not say.
 const WATCH_STATES: &str = include_str!("metrics/states.md");
 
-/// Every family, as Markdown.
-pub fn markdown(families: &[Family]) -> String {
-    let mut out = HEAD.to_owned();
+/// The head of a page or section, and every family, as Markdown.
+pub fn markdown(head: &str, families: &[Family]) -> String {
+    let mut out = head.to_owned();
     for family in families {
         let samples: Vec<String> = family.samples.iter().map(|sample| format!("`{sample}`")).collect();
         let samples = samples.join(", ");
@@ -92,7 +100,9 @@ pub fn markdown(families: &[Family]) -> String {
     out
 }
 
-const HEAD: &str = include_str!("metrics/head.md");
+/// How the page begins, and its section about the broker of tickets.
+pub const HEAD: &str = include_str!("metrics/head.md");
+pub const TICKETS: &str = include_str!("metrics/tickets.md");
 
 /// Takes a scrape apart. It is this process's own: what does not look like one is left out.
 fn read(scrape: &str) -> Vec<Family> {

@@ -30,11 +30,11 @@ pub fn ccache(tickets: &[Ticket]) -> Zeroizing<Vec<u8>> {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "17 or 18")]
         cache.extend_from_slice(&(ticket.session_key.etype().number() as u16).to_be_bytes());
         data(&mut cache, ticket.session_key.as_bytes());
-        for time in [Some(ticket.authtime), Some(ticket.starttime), Some(ticket.endtime), ticket.renew_till] {
-            cache.extend_from_slice(&time.map_or(0, seconds).to_be_bytes());
+        for time in [ticket.authtime, ticket.starttime, ticket.endtime] {
+            cache.extend_from_slice(&seconds(time).to_be_bytes());
         }
-        // No key of another ticket, the flags, no address, no authorization data.
-        cache.push(0);
+        // Not renewable: no time for it. No key of another ticket, the flags, no address, no authorization data.
+        cache.extend_from_slice(&[0; 5]);
         cache.extend_from_slice(&ticket.flags.to_be_bytes());
         cache.extend_from_slice(&[0; 8]);
         data(&mut cache, &ticket.encoded);

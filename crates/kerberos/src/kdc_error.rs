@@ -14,16 +14,6 @@ use crate::{EncryptionType, Error, EtypeInfo2Entry, der::DerReader};
 /// The most characters of a text.
 const MAX_TEXT: usize = 200;
 
-/// A status of Windows ([MS-ERREF] 2.3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NtStatus(pub u32);
-
-impl fmt::Display for NtStatus {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "0x{:08x}", self.0)
-    }
-}
-
 /// What a refusal means, by the codes of Active Directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KdcRefusal {
@@ -56,10 +46,9 @@ pub struct KdcError {
     pub code: i64,
     /// `e-text`, cut and without control characters.
     pub text: Option<String>,
-    pub status: Option<NtStatus>,
-    /// `stime` and `susec`
-    pub server_time: UtcDateTime,
-    /// How far the clock of the KDC is ahead of that of this machine.
+    /// A status of Windows ([MS-ERREF] 2.3).
+    pub status: Option<u32>,
+    /// How far the clock of the KDC (`stime` and `susec`) is ahead of that of this machine.
     pub clock_difference: Duration,
     /// How AES keys are made of the password, in the order of the KDC.
     pub etype_info2: Vec<EtypeInfo2Entry>,
@@ -92,12 +81,12 @@ impl KdcError {
             Err(error) => return Some(Err(error)),
         };
         let clock_difference = server_time - sent;
-        Some(Ok(Self { code, text, status: data.and_then(status), server_time, clock_difference, etype_info2 }))
+        Some(Ok(Self { code, text, status: data.and_then(status), clock_difference, etype_info2 }))
     }
 
     /// What it means.
     pub fn refusal(&self) -> KdcRefusal {
-        match (self.code, self.status.map(|status| status.0)) {
+        match (self.code, self.status) {
             (_, Some(0xC000_0072)) => KdcRefusal::Disabled,
             (_, Some(0xC000_0193)) => KdcRefusal::Expired,
             (_, Some(0xC000_0234)) => KdcRefusal::Locked,
@@ -124,7 +113,7 @@ impl fmt::Display for KdcError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Kerberos code {}", self.code)?;
         if let Some(status) = self.status {
-            write!(f, ", status {status}")?;
+            write!(f, ", status {status:#010x}")?;
         }
         self.text.iter().try_for_each(|text| write!(f, " ({text})"))
     }
@@ -143,12 +132,12 @@ fn shown(bytes: &[u8]) -> String {
 }
 
 /// A status of Windows: `KERB-ERROR-DATA` with `KERB-EXT-ERROR` ([MS-KILE] 2.2.1 and 2.2.2).
-fn status(data: DerReader<'_>) -> Option<NtStatus> {
+fn status(data: DerReader<'_>) -> Option<u32> {
     const EXTENDED: i64 = 3;
     let mut data = data.sequence()?;
     let is_extended = data.field(1)?.integer()? == EXTENDED;
     let [a, b, c, d, _reserved_and_flags @ ..] = data.field(2)?.octets()? else { return None };
-    is_extended.then_some(NtStatus(u32::from_le_bytes([*a, *b, *c, *d])))
+    is_extended.then_some(u32::from_le_bytes([*a, *b, *c, *d]))
 }
 
 /// The AES entries of `ETYPE-INFO2` in `METHOD-DATA` (RFC 4120, 5.2.7.5). `None` without `ETYPE-INFO2`.

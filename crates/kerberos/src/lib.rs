@@ -28,7 +28,7 @@ pub mod limits {
 
 pub use ccache::ccache;
 pub use error::Error;
-pub use kdc_error::{KdcError, KdcRefusal, NtStatus};
+pub use kdc_error::{KdcError, KdcRefusal};
 pub use key::{EncryptionType, Key, usage};
 pub use krb5_conf::Krb5Conf;
 pub use name::{Principal, PrincipalName, Realm};

@@ -32,13 +32,6 @@ pub struct EncryptedData<'m> {
     cipher: &'m [u8],
 }
 
-/// `Ticket` (RFC 4120, 5.3)
-struct TicketFields<'m> {
-    realm: &'m [u8],
-    sname: DerReader<'m>,
-    etype: i64,
-}
-
 /// `EncKDCRepPart` (RFC 4120, 5.4.2)
 struct EncKdcRepPart<'m> {
     key: Key,
@@ -47,7 +40,6 @@ struct EncKdcRepPart<'m> {
     authtime: UtcDateTime,
     starttime: Option<UtcDateTime>,
     endtime: UtcDateTime,
-    renew_till: Option<UtcDateTime>,
     srealm: &'m [u8],
     sname: DerReader<'m>,
 }
@@ -74,11 +66,11 @@ impl<'m> KdcReply<'m> {
     pub fn ticket(&self, expected: &Expected<'_>, key: &Key) -> Result<Ticket, Error> {
         let Principal { name, realm } = expected.client;
         let same = |is: bool, what| if is { Ok(()) } else { Err(Error::Mismatch(what)) };
-        let ticket = TicketFields::read(self.ticket).ok_or(Error::Malformed("ticket"))?;
+        let (ticket_realm, ticket_service) = service_of(self.ticket).ok_or(Error::Malformed("ticket"))?;
         same(self.crealm == realm.as_str().as_bytes(), "realm")?;
         same(name.matches(self.cname), "client")?;
-        same(ticket.realm == realm.as_str().as_bytes(), "realm")?;
-        same(expected.service.matches(ticket.sname), "service")?;
+        same(ticket_realm == realm.as_str().as_bytes(), "realm")?;
+        same(expected.service.matches(ticket_service), "service")?;
         same(self.enc_part.etype == i64::from(key.etype().number()), "encryption type")?;
         let text = key.decrypt(expected.usage, self.enc_part.cipher)?;
         let part = EncKdcRepPart::read(&text).ok_or(Error::Malformed("encrypted part"))?;
@@ -89,12 +81,10 @@ impl<'m> KdcReply<'m> {
             client: expected.client.clone(),
             service: Principal { name: expected.service.clone(), realm: realm.clone() },
             session_key: part.key,
-            ticket_etype: ticket.etype,
             flags: part.flags,
             authtime: part.authtime,
             starttime: part.starttime.unwrap_or(part.authtime),
             endtime: part.endtime,
-            renew_till: part.renew_till,
             encoded: self.ticket.0.to_vec(),
         })
     }
@@ -107,12 +97,10 @@ impl<'m> EncryptedData<'m> {
     }
 }
 
-impl<'m> TicketFields<'m> {
-    fn read(ticket: DerReader<'m>) -> Option<Self> {
-        let mut ticket = ticket.application(1)?;
-        let (realm, sname) = (ticket.field(1)?.string()?, ticket.field(2)?);
-        Some(Self { realm, sname, etype: EncryptedData::read(ticket.field(3)?)?.etype })
-    }
+/// Realm and name of the service of a `Ticket` (RFC 4120, 5.3).
+fn service_of(ticket: DerReader<'_>) -> Option<(&[u8], DerReader<'_>)> {
+    let mut ticket = ticket.application(1)?;
+    Some((ticket.field(1)?.string()?, ticket.field(2)?))
 }
 
 impl<'m> EncKdcRepPart<'m> {
@@ -126,8 +114,8 @@ impl<'m> EncKdcRepPart<'m> {
         let flags = part.field(4)?.flags()?;
         let mut time = |number| part.field(number).map_or(Some(None), |field| field.time().map(Some));
         let (authtime, starttime) = (time(5)??, time(6)?);
-        let (endtime, renew_till) = (time(7)??, time(8)?);
+        let endtime = time(7)??;
         let (srealm, sname) = (part.field(9)?.string()?, part.field(10)?);
-        Some(Self { key, nonce, flags, authtime, starttime, endtime, renew_till, srealm, sname })
+        Some(Self { key, nonce, flags, authtime, starttime, endtime, srealm, sname })
     }
 }

@@ -12,14 +12,11 @@ pub struct Ticket {
     /// The service that the ticket is for.
     pub service: Principal,
     pub session_key: Key,
-    /// The assigned number of the encryption type of the service's key, which the ticket is encrypted with.
-    pub ticket_etype: i64,
     /// `TicketFlags` (RFC 4120, 5.3).
     pub flags: u32,
     pub authtime: UtcDateTime,
     pub starttime: UtcDateTime,
     pub endtime: UtcDateTime,
-    pub renew_till: Option<UtcDateTime>,
     /// The DER of `Ticket`, as it is sent to the service.
     pub encoded: Vec<u8>,
 }

@@ -4,8 +4,7 @@
 //! read for each logon, as the CA is, so that a changed Secret needs no restart.
 
 use std::{
-    collections::BTreeMap,
-    fmt, fs, io,
+    fs, io,
     path::{Path, PathBuf},
 };
 
@@ -16,14 +15,11 @@ use gmsa_kerberos::Realm;
 use serde::Deserialize;
 use zeroize::Zeroizing;
 
-use crate::limits::MAX_DOMAINS;
+use crate::limits::{MAX_CONTROLLERS, MAX_DOMAINS};
 
 /// The largest configuration, and the largest file with a password, in bytes.
 const MAX_FILE: u64 = 1 << 20;
 const MAX_PASSWORD: u64 = 4 << 10;
-
-/// The most controllers of a domain.
-const MAX_CONTROLLERS: usize = 16;
 
 /// The port of a KDC (RFC 4120, 7.2.3).
 const KDC_PORT: u16 = 88;
@@ -110,18 +106,16 @@ fn parse(text: &str, file: &Path) -> Result<Vec<DomainConfig>, DomainsError> {
     if read.domains.len() > MAX_DOMAINS {
         return Err(of_list(format!("has more than {MAX_DOMAINS} domains: install another broker for the others")));
     }
-    let mut domains = BTreeMap::new();
+    let mut domains: Vec<DomainConfig> = Vec::with_capacity(read.domains.len());
     for (number, text) in read.domains.into_iter().enumerate() {
         let domain = DomainConfig::new(text).map_err(|wrong| wrong.at(file, number))?;
-        let name = domain.name.clone();
-        if domains.insert(name.clone(), (number, domain)).is_some() {
-            let wrong = Wrong("name", format!("{name} stands twice: write each domain once"));
+        if domains.iter().any(|other| other.name == domain.name) {
+            let wrong = Wrong("name", format!("{} stands twice: write each domain once", domain.name));
             return Err(wrong.at(file, number));
         }
+        domains.push(domain);
     }
-    let mut domains: Vec<_> = domains.into_values().collect();
-    domains.sort_by_key(|(number, _)| *number);
-    Ok(domains.into_iter().map(|(_, domain)| domain).collect())
+    Ok(domains)
 }
 
 impl Wrong {
@@ -159,7 +153,7 @@ impl DomainConfig {
     }
 
     fn check_files(&self) -> Result<(), Wrong> {
-        self.password().map_err(|error| Wrong("passwordFile", error.to_string()))?;
+        self.password().map_err(|error| Wrong("passwordFile", error))?;
         let trusted = ldap::trust(self.ca_file.as_deref());
         trusted.map(drop).map_err(|error| Wrong("caFile", chain(&error)))
     }
@@ -168,38 +162,25 @@ impl DomainConfig {
     ///
     /// # Errors
     /// Where the file cannot be read, or holds no password.
-    pub fn password(&self) -> Result<Zeroizing<String>, PasswordError<'_>> {
-        let path = self.password_file.as_path();
+    pub fn password(&self) -> Result<Zeroizing<String>, String> {
+        let path = &self.password_file;
         let read = || {
             if fs::metadata(path)?.len() > MAX_PASSWORD {
                 return Err(io::Error::other("it has more than 4 KiB"));
             }
             fs::read_to_string(path).map(Zeroizing::new)
         };
-        let text = read().map_err(|error| PasswordError::Read(path, error))?;
+        let text = read().map_err(|error| format!("cannot read {}: {error}", path.display()))?;
         let password = Zeroizing::new(text.trim_end_matches(['\r', '\n']).to_owned());
-        if password.is_empty() { Err(PasswordError::Empty(path)) } else { Ok(password) }
+        if password.is_empty() {
+            return Err(format!("{} is empty: write the password of the user into it", path.display()));
+        }
+        Ok(password)
     }
 
     /// Whether tickets of this account may be given.
     pub fn allows(&self, sam: &str) -> bool {
         self.accounts.as_ref().is_none_or(|accounts| accounts.iter().any(|account| account == sam))
-    }
-}
-
-/// Why there is no password in a file.
-#[derive(Debug)]
-pub enum PasswordError<'p> {
-    Read(&'p Path, io::Error),
-    Empty(&'p Path),
-}
-
-impl fmt::Display for PasswordError<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Read(path, error) => write!(f, "cannot read {}: {error}", path.display()),
-            Self::Empty(path) => write!(f, "{} is empty: write the password of the user into it", path.display()),
-        }
     }
 }
 

@@ -17,7 +17,7 @@ const USEFUL: std::ops::RangeInclusive<usize> = 64 * MIB..=1024 * MIB;
 
 /// What a request takes while it waits for tickets: an answer of a KDC and what is read of it (64 KiB each), its tickets in each of their
 /// forms (an answer's 128 KiB each), a token, and what else it holds.
-const PER_TICKETS: usize = 640 << 10;
+pub const PER_TICKETS: usize = 640 << 10;
 
 /// The largest ticket-granting ticket that is kept, in bytes. Windows makes none above 48,000, for an account in 1,000 groups.
 pub const MAX_KEPT_TICKET: usize = 16 << 10;
@@ -27,6 +27,18 @@ pub const MAX_ACCOUNTS: usize = 2048;
 
 /// The most domains.
 pub const MAX_DOMAINS: usize = 32;
+
+/// The most controllers of a domain.
+pub const MAX_CONTROLLERS: usize = 16;
+
+/// The most services of a credential spec: each is a ticket for each pod.
+pub const MAX_SERVICES: usize = 32;
+
+/// Requests of a pod that asked for none before. An agent asks every five minutes.
+pub const POD_BURST: u32 = 10;
+
+/// How long until a pod has one request more.
+pub const POD_PERIOD: Duration = Duration::from_secs(3);
 
 /// The longest token, in bytes. Those of kube-apiserver have 1 to 2 KiB.
 pub const MAX_TOKEN: usize = 6 << 10;
@@ -67,7 +79,7 @@ impl BrokerLimits {
     /// |---|---|---|
     /// | connections that are served | a fifth: [`PER_CONNECTION`] each | 25.6 |
     /// | connections that wait | a seventh: [`PER_WAITING`] each | 18.3 |
-    /// | requests that wait for tickets | a fifth: `PER_TICKETS` each | 25.6 |
+    /// | requests that wait for tickets | a fifth: [`PER_TICKETS`] each | 25.6 |
     /// | reads of a password | 1 MiB for each domain ([`Budget::of_one_account`](gmsa_directory::Budget::of_one_account)) | 1 a domain |
     /// | kept accounts | [`MAX_KEPT_TICKET`] each, [`MAX_ACCOUNTS`] of them | 32.0 |
     /// | answers of the API server, HTTP/2 buffers, log lines, metrics, remembered approvals | as in the webhook | 14.0 |

@@ -132,33 +132,28 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> ExitCode {
-    let failed = |error: anyhow::Error| {
+    start(args).unwrap_or_else(|error| {
         eprintln!("error: {}", chain(error.as_ref()));
         ExitCode::from(2)
-    };
+    })
+}
+
+/// Serves, and says how that ended. What fails before there is a log is an error.
+fn start(args: Args) -> anyhow::Result<ExitCode> {
     // A core dump would hold keys and passwords.
     let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
-    let domains = match domains::load(&args.config) {
-        Ok(domains) => domains,
-        Err(error) => return failed(error.into()),
-    };
+    let domains = domains::load(&args.config)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(threads()).enable_all().build();
-    let runtime = match runtime.context("cannot start the runtime") {
-        Ok(runtime) => runtime,
-        Err(error) => return failed(error),
-    };
+    let runtime = runtime.context("cannot start the runtime")?;
     let _log = telemetry::init(&PROGRAM, args.log_level.clone(), args.log_format, None);
-    let handshakes = match for_handshakes().context("cannot start the threads of handshakes") {
-        Ok(handshakes) => handshakes,
-        Err(error) => return failed(error),
-    };
-    match runtime.block_on(serve(args, domains, handshakes.handle())) {
+    let handshakes = for_handshakes().context("cannot start the threads of handshakes")?;
+    Ok(match runtime.block_on(serve(args, domains, handshakes.handle())) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             tracing::error!("{}", chain(error.as_ref()));
             ExitCode::from(2)
         }
-    }
+    })
 }
 
 async fn serve(args: Args, domains: Vec<DomainConfig>, handshakes: &Handle) -> anyhow::Result<()> {

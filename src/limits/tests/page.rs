@@ -18,6 +18,10 @@ use gmsa_edge::{
 };
 use gmsa_kerberos::limits as kerberos;
 use gmsa_test_support::page;
+use gmsa_tickets::{
+    api::{MAX_REQUEST, MAX_RESPONSE},
+    limits as tickets,
+};
 
 use super::*;
 use crate::{cache::watch, server::deadline};
@@ -190,9 +194,43 @@ fn of_the_rest() -> Vec<LimitRow> {
     ]
 }
 
+/// Those of the broker for Linux pods, beside those of connections.
+fn of_tickets() -> Vec<LimitRow> {
+    let limits = tickets::BrokerLimits::of_memory(tickets::DEFAULT_MEMORY);
+    let waiting = format!("{}, at {} each,", number(limits.tickets), bytes(tickets::PER_TICKETS));
+    let times = [tickets::TIME_ALLOWED, tickets::LOGON_TIMEOUT, tickets::KDC_TIMEOUT].map(time);
+    vec![
+        (
+            "`gmsa-tickets`: requests that wait for tickets",
+            part("a fifth", &waiting),
+            "503; domains share them equally",
+        ),
+        (
+            "`gmsa-tickets`: requests of one pod",
+            format!("{} at once, one more each {}", tickets::POD_BURST, time(tickets::POD_PERIOD)),
+            "429",
+        ),
+        ("`gmsa-tickets`: accounts whose keys are kept", number(tickets::MAX_ACCOUNTS), "503"),
+        ("`gmsa-tickets`: services of a credential spec", number(tickets::MAX_SERVICES), "403"),
+        (
+            "`gmsa-tickets`: domains, controllers of each",
+            format!("{}, {}", tickets::MAX_DOMAINS, tickets::MAX_CONTROLLERS),
+            "it does not start",
+        ),
+        (
+            "`gmsa-tickets`: token, body of a request",
+            [tickets::MAX_TOKEN, MAX_REQUEST].map(bytes).join(", "),
+            "401, 400",
+        ),
+        ("`gmsa-tickets`: answer", bytes(MAX_RESPONSE), "502"),
+        ("`gmsa-tickets`: time for a request, a logon, an answer of a KDC", times.join(", "), "503"),
+        ("`gmsa-tickets`: wait after a failed logon", time(tickets::PAUSE), "the same refusal meanwhile"),
+    ]
+}
+
 #[test]
 fn the_page_has_every_limit_and_what_happens_beyond_it() {
-    let rows = [of_pods(), of_connections(), of_calls(), of_the_rest()].concat();
+    let rows = [of_pods(), of_connections(), of_calls(), of_the_rest(), of_tickets()].concat();
     let rows: Vec<_> = rows.iter().map(|(what, limit, beyond)| format!("| {what} | {limit} | {beyond} |\n")).collect();
     let table = format!("| What | Limit | Beyond it |\n|---|---|---|\n{}", rows.concat());
     page::assert_section("docs/security.md", "limits", "UPDATE_SNAPSHOTS=1 cargo test --lib limits", &table);

@@ -20,11 +20,8 @@ async fn a_password_becomes_a_key_a_tgt_and_a_ticket() {
             ("WebApp1$@CONTOSO.COM".to_owned(), "krbtgt/CONTOSO.COM@CONTOSO.COM".to_owned())
         );
         assert_eq!(ticket.service.to_string(), format!("{SERVICE}@CONTOSO.COM"));
-        assert_eq!(
-            (tgt.session_key.etype(), ticket.session_key.etype(), ticket.ticket_etype),
-            (etype, EncryptionType::Aes256, 18)
-        );
-        assert_eq!((tgt.flags, tgt.renew_till), (0x0040_0000, None));
+        assert_eq!((tgt.session_key.etype(), ticket.session_key.etype()), (etype, EncryptionType::Aes256));
+        assert_eq!(tgt.flags, 0x0040_0000);
         let life = ticket.endtime - ticket.starttime;
         assert!((3599..=3600).contains(&life.whole_seconds()), "{life}");
     }

@@ -12,12 +12,10 @@ fn ticket(service: &str, etype: EncryptionType, endtime: i64) -> Ticket {
         service: Principal { name: PrincipalName::service(service).unwrap(), realm: client.realm.clone() },
         client,
         session_key: Key::new(etype, &vec![0xAB; etype.key_length()]).unwrap(),
-        ticket_etype: 18,
         flags: 0x0040_0000,
         authtime: at(1_795_425_164),
         starttime: at(1_795_425_165),
         endtime: at(endtime),
-        renew_till: None,
         encoded: b"TICKET".to_vec(),
     }
 }

@@ -39,18 +39,7 @@ fn tgt(etype: EncryptionType) -> Ticket {
     let service = Principal { name: name.clone(), realm: realm.clone() };
     let session_key = Key::new(etype, &secret(2)[..etype.key_length()]).unwrap();
     let (client, now) = (Principal { name, realm }, UtcDateTime::now());
-    Ticket {
-        client,
-        service,
-        session_key,
-        ticket_etype: 18,
-        flags: 0,
-        authtime: now,
-        starttime: now,
-        endtime: now,
-        renew_till: None,
-        encoded: vec![5, 0],
-    }
+    Ticket { client, service, session_key, flags: 0, authtime: now, starttime: now, endtime: now, encoded: vec![5, 0] }
 }
 
 /// Does all that a broker does with keys.

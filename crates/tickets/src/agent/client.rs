@@ -1,8 +1,7 @@
 //! The agent's side of a request to the broker.
 //!
 //! Invariants: a token goes only to a broker whose certificate is for its name and signed by the CA of the arguments; an answer is read
-//! within its limit, and a request ends within [`TIMEOUT`]. Tokens and tickets are wiped after use, apart from what the libraries of HTTP and
-//! TLS copy.
+//! within its limit, and a request ends within [`TIMEOUT`]. The allocator of the program wipes tokens and tickets when they are freed.
 
 use std::{io, path::Path, path::PathBuf, pin::pin, sync::Arc, time::Duration};
 
@@ -20,7 +19,6 @@ use hyper_util::rt::TokioIo;
 use rustls::{ClientConfig, pki_types::ServerName};
 use tokio::{net::TcpStream, time::timeout};
 use tokio_rustls::TlsConnector;
-use zeroize::Zeroizing;
 
 use crate::api::{MAX_RESPONSE, PATH, RefusalBody, TicketRequest, Tickets};
 
@@ -132,16 +130,6 @@ impl AskError {
     }
 }
 
-/// What the broker gave.
-pub struct Granted {
-    pub services: Vec<String>,
-    pub expires: String,
-    pub renew_after: String,
-    /// In Base64.
-    pub ccache: Zeroizing<String>,
-    pub krb5_conf: String,
-}
-
 impl BrokerClient {
     /// # Errors
     /// Where the name is not a DNS name, or the CA is not PEM.
@@ -161,12 +149,12 @@ impl BrokerClient {
     ///
     /// # Errors
     /// Where there is no token, no answer, or a refusal.
-    pub async fn ask(&self, credential_spec: &str, token_file: &Path) -> Result<Granted, AskError> {
+    pub async fn ask(&self, credential_spec: &str, token_file: &Path) -> Result<Tickets, AskError> {
         let exchanged = timeout(TIMEOUT, self.exchange(credential_spec, token_file)).await;
         exchanged.unwrap_or_else(|_| Err(AskError::TimedOut(self.address.clone())))
     }
 
-    async fn exchange(&self, credential_spec: &str, token_file: &Path) -> Result<Granted, AskError> {
+    async fn exchange(&self, credential_spec: &str, token_file: &Path) -> Result<Tickets, AskError> {
         let request = self.request(credential_spec, token_file)?;
         let address = || self.address.clone();
         let stream = TcpStream::connect(&self.address).await.map_err(|error| AskError::Connect(address(), error))?;
@@ -181,7 +169,7 @@ impl BrokerClient {
                 let is_long = matches!(error, BodyError::TooLarge);
                 AskError::Unreadable(if is_long { "is longer than 128 KiB" } else { "ends too early" })
             })?;
-            granted(head.status, &head.headers, &Zeroizing::new(body.bytes))
+            tickets(head.status, &head.headers, &body.bytes)
         });
         tokio::select! {
             answer = &mut answered => answer,
@@ -191,11 +179,10 @@ impl BrokerClient {
     }
 
     fn request(&self, credential_spec: &str, token_file: &Path) -> Result<Request<Full<Bytes>>, AskError> {
-        let read = std::fs::read(token_file).map(Zeroizing::new);
-        let token = read.map_err(|error| AskError::Token(token_file.to_owned(), error))?;
+        let token = std::fs::read(token_file).map_err(|error| AskError::Token(token_file.to_owned(), error))?;
         let not_token = || AskError::NotToken(token_file.to_owned());
-        let bearer = Zeroizing::new([b"Bearer ", token.trim_ascii()].concat());
-        let mut bearer = HeaderValue::from_maybe_shared(Bytes::from_owner(bearer)).map_err(|_| not_token())?;
+        let bearer = HeaderValue::try_from([b"Bearer ", token.trim_ascii()].concat());
+        let mut bearer = bearer.map_err(|_| not_token())?;
         bearer.set_sensitive(true);
         let body = TicketRequest { credential_spec: credential_spec.to_owned() };
         Request::post(PATH)
@@ -207,11 +194,9 @@ impl BrokerClient {
     }
 }
 
-fn granted(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Result<Granted, AskError> {
+fn tickets(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Result<Tickets, AskError> {
     if status == StatusCode::OK {
-        let tickets: Tickets = serde_json::from_slice(body).map_err(|_| AskError::Unreadable("is not tickets"))?;
-        let Tickets { services, expires, renew_after, ccache, krb5_conf, .. } = tickets;
-        return Ok(Granted { services, expires, renew_after, ccache: ccache.into(), krb5_conf });
+        return serde_json::from_slice(body).map_err(|_| AskError::Unreadable("is not tickets"));
     }
     let retry_after = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
     let retry_after = retry_after.map(Duration::from_secs);

@@ -11,10 +11,9 @@ use std::{
     path::PathBuf,
 };
 
+use super::client::AskError;
+use crate::api::Tickets;
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use zeroize::Zeroizing;
-
-use super::client::{AskError, Granted};
 
 /// The credential cache, which `KRB5CCNAME` names.
 const CCACHE: &str = "krb5cc";
@@ -43,8 +42,8 @@ impl Folder {
     ///
     /// # Errors
     /// Where the tickets are not Base64, or the folder cannot be written.
-    pub fn write(&self, tickets: &Granted, mode: Mode) -> Result<(), AskError> {
-        let ccache = BASE64_STANDARD.decode(tickets.ccache.as_bytes()).map(Zeroizing::new);
+    pub fn write(&self, tickets: &Tickets, mode: Mode) -> Result<(), AskError> {
+        let ccache = BASE64_STANDARD.decode(&tickets.ccache);
         let ccache = ccache.map_err(|_| AskError::Unreadable("has no tickets in Base64"))?;
         // The configuration first: it fits the old tickets too.
         let written = self.replace(KRB5_CONF, tickets.krb5_conf.as_bytes(), mode);

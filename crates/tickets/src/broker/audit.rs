@@ -33,36 +33,28 @@ impl Audit {
         let pod = caller.map(|caller| &*caller.pod);
         let pod_uid = caller.map(|caller| cut_message(&caller.uid));
         let token_id = caller.map(|caller| cut_message(&caller.token_id));
-        match answered {
-            Ok(tickets) => tracing::info!(
-                credential_spec,
-                namespace,
-                service_account,
-                pod,
-                pod_uid,
-                token_id,
-                account,
-                services = cut_message(&tickets.services.join(", ")),
-                expires = tickets.expires,
-                duration_seconds,
-                "tickets given"
-            ),
-            Err(refusal) if is_decided(caller, refusal) || REFUSED.admit() => tracing::info!(
-                credential_spec,
-                namespace,
-                service_account,
-                pod,
-                pod_uid,
-                token_id,
-                account,
-                code = refusal.status.as_u16(),
-                reason = refusal.reason,
-                cause = cut_message(&refusal.message),
-                duration_seconds,
-                "tickets refused"
-            ),
-            Err(_) => {}
+        let (tickets, refusal) = (answered.ok(), answered.err());
+        if refusal.is_some_and(|refusal| !is_decided(caller, refusal) && !REFUSED.admit()) {
+            return;
         }
+        let services = tickets.map(|tickets| tickets.services.join(", "));
+        tracing::info!(
+            credential_spec,
+            namespace,
+            service_account,
+            pod,
+            pod_uid,
+            token_id,
+            account,
+            services = services.as_deref().map(cut_message),
+            expires = tickets.map(|tickets| &*tickets.expires),
+            code = refusal.map(|refusal| refusal.status.as_u16()),
+            reason = refusal.map(|refusal| refusal.reason),
+            cause = refusal.map(|refusal| cut_message(&refusal.message)),
+            duration_seconds,
+            "tickets {}",
+            if refusal.is_some() { "refused" } else { "given" }
+        );
     }
 }
 

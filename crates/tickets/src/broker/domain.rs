@@ -73,7 +73,7 @@ impl TicketDomain {
         }
         *unanswered = None;
         let of_user = |what: String| Refusal::bad_gateway(reasons::LDAP_CREDENTIALS, what);
-        let password = self.config.password().map_err(|error| of_user(error.to_string()))?;
+        let password = self.config.password().map_err(of_user)?;
         let user = Quoted::new(&self.config.user);
         let hint = format!("it is not tried again until {} changes", self.config.password_file.display());
         if refused.as_ref() == Some(&password) {

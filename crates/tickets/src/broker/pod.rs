@@ -4,7 +4,12 @@
 //! with the token's uid, is not being deleted, has not ended, and has the audience in its volumes gets an answer.
 
 use gmsa_cluster::apiserver::{ApiServer, CallKind};
-use gmsa_core::{causes::chain, credspec::SpecName, diagnostic::rules};
+use gmsa_core::{
+    admission::pod::tickets::{Volumes, volumes},
+    causes::chain,
+    credspec::SpecName,
+    diagnostic::rules,
+};
 use http::Request;
 use serde::Deserialize;
 use tokio::time::Instant;
@@ -31,30 +36,8 @@ struct PodMetadata {
 #[serde(default, rename_all = "camelCase")]
 struct LivePodSpec {
     service_account_name: String,
-    volumes: Vec<PodVolume>,
-}
-
-#[derive(Deserialize)]
-struct PodVolume {
-    projected: Option<ProjectedVolume>,
-}
-
-#[derive(Deserialize)]
-struct ProjectedVolume {
-    #[serde(default)]
-    sources: Vec<TokenSource>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct TokenSource {
-    service_account_token: Option<ProjectedToken>,
-}
-
-#[derive(Deserialize)]
-struct ProjectedToken {
-    #[serde(default)]
-    audience: String,
+    #[serde(deserialize_with = "volumes")]
+    volumes: Volumes,
 }
 
 #[derive(Default, Deserialize)]
@@ -99,12 +82,8 @@ fn checked(pod: &LivePod, caller: &Caller, spec: &SpecName) -> Result<(), Refusa
     if matches!(pod.status.phase.as_str(), "Succeeded" | "Failed") {
         return Err(refused(caller, "has ended"));
     }
-    let sources = pod.spec.volumes.iter().filter_map(|volume| volume.projected.as_ref()).flat_map(|of| &of.sources);
-    let audience = audience(spec);
-    let is_projected =
-        sources.filter_map(|source| source.service_account_token.as_ref()).any(|token| token.audience == audience);
-    if !is_projected {
-        let what = format!("has no projected token with the audience {audience} in its volumes");
+    if !pod.spec.volumes.project(spec) {
+        let what = format!("has no projected token with the audience {} in its volumes", audience(spec));
         return Err(refused(caller, &what));
     }
     Ok(())

@@ -1,21 +1,20 @@
 //! How often one pod may ask.
 //!
-//! Invariants: a pod has [`BURST`] requests at once and one more each [`PERIOD`]; an agent asks every five minutes. The
+//! Invariants: a pod has [`POD_BURST`] requests at once and one more each [`POD_PERIOD`]. The
 //! number of pods that are remembered is bounded: one that has not asked for a while has all its requests again, and is forgotten.
 
-use std::{collections::HashMap, time::Duration};
+use std::collections::HashMap;
 
 use gmsa_core::diagnostic::rules;
 use http::StatusCode;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use crate::api::Refusal;
+use crate::{
+    api::Refusal,
+    limits::{POD_BURST, POD_PERIOD},
+};
 
-/// Requests of a pod that asked for none before.
-const BURST: u32 = 10;
-/// How long until it has one more.
-const PERIOD: Duration = Duration::from_secs(3);
 /// The most pods that are remembered.
 const MAX_PODS: usize = 10_000;
 
@@ -34,14 +33,14 @@ impl PodLimits {
         if pods.len() >= MAX_PODS {
             pods.retain(|_, full| *full > now);
         }
-        let full = pods.get(uid).copied().unwrap_or(now).max(now) + PERIOD;
-        if full > now + PERIOD * BURST || pods.len() >= MAX_PODS {
+        let full = pods.get(uid).copied().unwrap_or(now).max(now) + POD_PERIOD;
+        if full > now + POD_PERIOD * POD_BURST || pods.len() >= MAX_PODS {
             return Err(Refusal::new(
                 StatusCode::TOO_MANY_REQUESTS,
                 rules::TICKET_RATE.id,
                 format!(
-                    "too many requests of this pod: it has {BURST} at once, and one more each {} s",
-                    PERIOD.as_secs()
+                    "too many requests of this pod: it has {POD_BURST} at once, and one more each {} s",
+                    POD_PERIOD.as_secs()
                 ),
             ));
         }
@@ -61,7 +60,7 @@ mod tests {
         let limits = PodLimits::default();
         let admitted = |uid: &str| (0..20).filter(|_| limits.admit(uid).is_ok()).count();
         assert_eq!((admitted("a"), admitted("b")), (10, 10));
-        tokio::time::advance(PERIOD * 2).await;
+        tokio::time::advance(POD_PERIOD * 2).await;
         assert_eq!((admitted("a"), admitted("c")), (2, 10));
         let refusal = limits.admit("a").unwrap_err();
         assert_eq!((refusal.status.as_u16(), refusal.reason), (429, "ticket-rate"));
@@ -75,7 +74,7 @@ mod tests {
             limits.admit(&number.to_string()).unwrap();
         }
         assert_eq!(limits.admit("one more").unwrap_err().status.as_u16(), 429);
-        tokio::time::advance(PERIOD * 2).await;
+        tokio::time::advance(POD_PERIOD * 2).await;
         limits.admit("one more").unwrap();
         assert_eq!(limits.0.lock().len(), 1);
     }

@@ -3,15 +3,12 @@
 //! Invariants: without the annotation there are no tickets; `*` stands alone; a service is a class and a host, as clients spell them in
 //! the name of a cached ticket, which they compare byte by byte.
 
-use std::fmt;
-
 use gmsa_core::quote::Quoted;
+
+use crate::limits::MAX_SERVICES;
 
 /// The annotation of a `GMSACredentialSpec`.
 pub const ANNOTATION: &str = "gmsa-webhook/services";
-
-/// The most services of a credential spec: each is a ticket for each pod.
-pub const MAX_SERVICES: usize = 32;
 
 /// The longest service principal name (Active Directory's `servicePrincipalName`: 260 characters), in bytes.
 const MAX_LENGTH: usize = 260;
@@ -75,12 +72,6 @@ impl Services {
             Self::Any => vec!["*".to_owned()],
             Self::Listed(services) => services.clone(),
         }
-    }
-}
-
-impl fmt::Display for Services {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.list().join(", "))
     }
 }
 

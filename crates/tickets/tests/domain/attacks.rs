@@ -34,6 +34,8 @@ async fn no_other_token_gets_tickets() {
     let pod = world.pod("web", "web", "web").await;
     let good = world.token_of(&pod, "web").await;
     let plain = world.pod_with("plain", "web", json!([])).await;
+    let annotation = json!({"metadata": {"annotations": {"gmsa-webhook/tickets": "web"}}});
+    client.merge(&plain.path(), &annotation).await.unwrap();
     let other = world.pod("other", "other", "web").await;
     let bound = |kind: &str, object: &serde_json::Value| json!({"kind": kind, "apiVersion": "v1", "name": object["metadata"]["name"], "uid": object["metadata"]["uid"]});
     let web = &audience("web");
@@ -57,7 +59,7 @@ async fn no_other_token_gets_tickets() {
             "web",
             TOKEN,
         ),
-        ("minted for a pod that mounts none", world.token_of(&plain, "web").await, "web", POD),
+        ("minted for a pod that mounts none, and was annotated later", world.token_of(&plain, "web").await, "web", POD),
         ("minted for a pod that mounts another one", world.token_of(&pod, "windows").await, "windows", POD),
         (
             "of a service account without permission",

@@ -12,8 +12,14 @@
 )]
 
 mod attacks;
+mod clients;
+mod controllers;
+mod flood;
+mod killed;
 mod kubelet;
 mod memory;
+mod password_change;
+mod relay;
 mod services;
 mod walk;
 mod world;

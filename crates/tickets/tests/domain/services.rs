@@ -8,7 +8,7 @@ use gmsa_test_support::{
 };
 use serde_json::{Value, json};
 
-use crate::world::{World, know_the_directory, of_user};
+use crate::world::{World, name_ldap, of_user};
 
 const AES: &str = "aes256-cts-hmac-sha1-96";
 
@@ -34,7 +34,7 @@ async fn a_pod_reaches_the_services_that_the_owner_listed_until_its_permission_i
     for service in ["HTTP/reach.contoso.com", "MSSQLSvc/reach.contoso.com:1433"] {
         administer(&format!("spn add {service} Reachservice"));
     }
-    know_the_directory();
+    name_ldap();
     let world = World::start("Reach").await;
     let services = "http/Reach.contoso.com, MSSQLSvc/reach.contoso.com:1433, ldap/dc1.contoso.com";
     world.spec("web", "ReachApp", Some(services)).await;
@@ -105,6 +105,10 @@ async fn a_ticket_granting_ticket_is_given_only_for_an_asterisk() {
         "{listed}"
     );
     assert_eq!(agent.prints("kvno host/dc1.contoso.com"), "host/dc1.contoso.com@CONTOSO.COM: kvno = 1\n");
+    // What docs/linux-pods.md says of its holder: it reads the whole directory.
+    name_ldap();
+    let search = "ldapsearch -Q -LLL -Y GSSAPI -H ldap://dc1.contoso.com -b CN=Users,DC=contoso,DC=com cn=krbtgt cn";
+    assert_eq!(agent.prints(search), "dn: CN=krbtgt,CN=Users,DC=contoso,DC=com\ncn: krbtgt\n\n");
 }
 
 #[tokio::test]

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::{
     kubelet::{Kubelet, Pod},
-    world::{PASSWORD, World, know_the_directory},
+    world::{PASSWORD, World, name_ldap},
 };
 
 const WHO: &str = "ldapwhoami -Q -Y GSSAPI -H ldap://dc1.contoso.com";
@@ -42,7 +42,7 @@ impl Walk {
         account("WebApp1", "WebApp1Hosts", &[]);
         user("Appservice", "Passw0rd!Service", None);
         administer("spn add HTTP/app.contoso.com Appservice");
-        know_the_directory();
+        name_ldap();
 
         let folder = tempfile::tempdir().unwrap();
         symlink(repository().join("charts").canonicalize().unwrap(), folder.path().join("charts")).unwrap();

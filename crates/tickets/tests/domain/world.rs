@@ -25,11 +25,14 @@ pub const PASSWORD: &str = "Passw0rd!Broker";
 pub struct World {
     pub plane: ControlPlane,
     pub broker: Process,
-    address: SocketAddr,
+    /// How the broker is started.
+    pub command: Command,
+    /// Where the broker listens, and agents ask.
+    pub address: SocketAddr,
     ca: String,
     /// What the names of this test in the domain begin with.
     prefix: &'static str,
-    temporary: tempfile::TempDir,
+    pub temporary: tempfile::TempDir,
 }
 
 impl World {
@@ -77,9 +80,20 @@ impl World {
             Some(String::from_utf8(ca).unwrap()).filter(|ca| !ca.is_empty())
         })
         .await;
-        let world = Self { plane, broker, address, ca, prefix, temporary };
+        let world = Self { plane, broker, command, address, ca, prefix, temporary };
         until("the broker serves", async || world.asked("", "web").await.ok()).await;
         world
+    }
+
+    /// Starts the broker again, after this change of its domain's configuration.
+    pub async fn restart(&mut self, change: impl FnOnce(&mut Value)) {
+        self.broker.end();
+        let file = self.temporary.path().join("config.yaml");
+        let mut config: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+        change(&mut config["domains"][0]);
+        fs::write(file, config.to_string()).unwrap();
+        self.broker = Process::start("broker", self.temporary.path(), &mut self.command);
+        until("the broker serves again", async || self.asked("", "web").await.ok()).await;
     }
 
     /// A credential spec of an account, with the annotation where `services` are named.
@@ -224,6 +238,12 @@ impl World {
     }
 }
 
+/// Gives the controller the name of its LDAP service, once for all tests.
+pub fn name_ldap() {
+    static IS_NAMED: Once = Once::new();
+    IS_NAMED.call_once(|| administer("spn add ldap/dc1.contoso.com DC1$"));
+}
+
 pub fn audience(spec: &str) -> String {
     format!("gmsa-tickets/{spec}")
 }
@@ -258,6 +278,11 @@ pub struct Agent {
 impl Agent {
     pub fn file(&self, name: &str) -> Option<Vec<u8>> {
         fs::read(self.whole.join(name)).ok()
+    }
+
+    /// The path of a file in the pod's containers.
+    pub fn path(&self, name: &str) -> String {
+        format!("{}/{name}", self.folder)
     }
 
     /// Waits for the first tickets.
@@ -312,12 +337,6 @@ async fn create(plane: &ControlPlane, object: &Value) {
     let namespace = object["metadata"]["namespace"].as_str();
     let namespace = namespace.map(|name| format!("/namespaces/{name}")).unwrap_or_default();
     plane.client.create(&format!("{group}{namespace}/{kind}s"), object).await.unwrap();
-}
-
-/// Has the domain give tickets for the directory of its controller. Tests run beside each other.
-pub fn know_the_directory() {
-    static KNOWN: Once = Once::new();
-    KNOWN.call_once(|| administer("spn add ldap/dc1.contoso.com DC1$"));
 }
 
 /// An attribute of a user of the domain.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Deserializer};
 
 use crate::{
     admission::MAX_SPECS_PER_POD,
+    credspec::SpecName,
     json::{Flag, Object, Text, Texts, fold, null_is_default},
 };
 
@@ -41,8 +42,19 @@ pub struct Volumes {
     pub(super) audiences: Texts,
 }
 
+impl Volumes {
+    /// Whether one of them projects a token for this credential spec.
+    #[must_use]
+    pub fn project(&self, spec: &SpecName) -> bool {
+        self.audiences.iter().any(|name| name == spec.as_str())
+    }
+}
+
 /// Reads the volumes of a pod.
-pub(super) fn volumes<'de, D: Deserializer<'de>>(input: D) -> Result<Volumes, D::Error> {
+///
+/// # Errors
+/// Where they are no list of volumes.
+pub fn volumes<'de, D: Deserializer<'de>>(input: D) -> Result<Volumes, D::Error> {
     let mut all = fold(input, Volumes::default(), |all: &mut Volumes, Object(volume): Object<Volume>| {
         let sources = &volume.projected.sources;
         all.are_some = true;
