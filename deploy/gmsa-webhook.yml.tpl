@@ -594,32 +594,6 @@ webhooks:
     sideEffects: None
     timeoutSeconds: 2
     admissionReviewVersions: [v1, v1beta1]
-  # A pod that asks for tickets gets a warning that there are none. For a workload, that came with the workload.
-  - name: tickets.windows-gmsa.sigs.k8s.io
-    clientConfig:
-      service:
-        name: ${NAME}
-        namespace: ${NAMESPACE}
-        port: 443
-        path: /validate
-    rules:
-      - operations: [CREATE]
-        apiGroups: [""]
-        apiVersions: ["*"]
-        resources: [pods]
-        scope: Namespaced
-    matchConditions:
-      - name: asks-for-tickets
-        expression: |-
-          (has(object.metadata.annotations) && 'gmsa-webhook/tickets' in object.metadata.annotations)
-      - name: has-no-controller
-        expression: |-
-          !(has(object.metadata.ownerReferences) && object.metadata.ownerReferences.exists(owner, has(owner.controller) && owner.controller))
-    failurePolicy: Ignore
-    matchPolicy: Equivalent
-    sideEffects: None
-    timeoutSeconds: 2
-    admissionReviewVersions: [v1, v1beta1]
   - name: credentialspecs.windows-gmsa.sigs.k8s.io
     clientConfig:
       service:

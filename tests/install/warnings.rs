@@ -39,7 +39,7 @@ fn kubectl_apply_shows_what_will_go_wrong() {
     let cluster = Cluster::start();
     let release = Release::install_for_pods(&cluster, "");
     cluster.prints("create serviceaccount web -n apps");
-    wiring(&release, &json!([["workloads", "Ignore", 2], ["tickets", "Ignore", 2], ["credentialspecs", "Ignore", 2]]));
+    wiring(&release, &json!([["workloads", "Ignore", 2], ["credentialspecs", "Ignore", 2]]));
 
     let replica = release.start_replica();
     let try_out = "create --dry-run=server";
@@ -58,7 +58,7 @@ fn kubectl_apply_shows_what_will_go_wrong() {
 
     // With `strict`, a credential spec with mistakes is refused; one with mere warnings is not, and a deletion never is.
     release.upgrade("webhooks.credentialSpecs.strict=true");
-    wiring(&release, &json!([["workloads", "Ignore", 2], ["tickets", "Ignore", 2], ["credentialspecs", "Fail", 2]]));
+    wiring(&release, &json!([["workloads", "Ignore", 2], ["credentialspecs", "Fail", 2]]));
     let replica = release.start_replica();
     let is_refused = || warned(&cluster, try_out, &mistaken("refused")).1.is_some();
     cluster.until("the API server asks the new replica", is_refused);
@@ -86,8 +86,7 @@ fn wiring(release: &Release<'_>, expected: &Value) {
     });
     let found: Vec<_> = found.filter(|webhook| webhook[0] != "system-namespaces").collect();
     let mut expected = expected.as_array().unwrap().clone();
-    let need_conditions = ["workloads", "tickets"].map(Value::from);
-    expected.retain(|webhook| !need_conditions.contains(&webhook[0]) || release.cluster.has(Feature::MatchConditions));
+    expected.retain(|webhook| webhook[0] != "workloads" || release.cluster.has(Feature::MatchConditions));
     assert_eq!(found, expected);
 }
 
@@ -100,11 +99,6 @@ fn pods(cluster: &Cluster) {
     pod["spec"]["containers"][0]["securityContext"] = administrator;
     cluster.until("the grant is in force", || creation(cluster, &pod).is_none());
     assert_warned(cluster, &pod.to_string(), &["linux-node", "run-as-user"]);
-    // A pod for Linux asks for what is not enabled.
-    let metadata = json!({"name": "linux", "namespace": "apps", "annotations": {"gmsa-webhook/tickets": "webapp1"}});
-    let spec = json!({"os": {"name": "linux"}, "containers": [{"name": "app", "image": "i"}]});
-    let asking = json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec});
-    assert_warned(cluster, &asking.to_string(), &["tickets-not-enabled"]);
 }
 
 /// Each of them can be turned off by a value.
@@ -120,7 +114,7 @@ fn off(release: &Release<'_>) {
     assert_warned(cluster, &deployment, &[]);
 
     release.upgrade("webhooks.credentialSpecs.enabled=false");
-    wiring(release, &json!([["workloads", "Ignore", 2], ["tickets", "Ignore", 2]]));
+    wiring(release, &json!([["workloads", "Ignore", 2]]));
     let unchecked = "create --dry-run=server --validate=false";
     cluster.until("credential specs are not asked about", || is_silent(unchecked, &mistaken("mistaken")));
 }

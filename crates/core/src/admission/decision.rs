@@ -102,8 +102,7 @@ impl Case {
         };
         if !matches!(verdict, Verdict::Denied(_)) {
             warnings.extend(warning::not_enforced(denials.iter().map(|found| &found.denial)));
-            // Where tickets are not enabled, the API server asks /validate alone about pods that want them.
-            if matches!(webhook, Webhook::Mutate | Webhook::Validate) && review.operation == Operation::Create {
+            if webhook == Webhook::Mutate && review.operation == Operation::Create {
                 let mut lines = Warnings::default();
                 review.object.iter().for_each(|pod| tickets::warn(pod, &settings.tickets, &mut lines));
                 warnings.extend(lines.into_lines());

@@ -123,9 +123,8 @@ impl Configured {
         })
     }
 
-    /// Whether it decides about pods. One alone warns of tickets that are not enabled.
     pub fn is_of_pods(&self) -> bool {
-        self.covers("CREATE", "pods") && !self.is_of_system_namespaces() && !self.webhook.name.starts_with("tickets.")
+        self.covers("CREATE", "pods") && !self.is_of_system_namespaces()
     }
 
     /// Whether it is the webhook for system namespaces only, which older clusters have and which must not block them.
