@@ -82,7 +82,7 @@ async fn the_pod_of_the_page_is_taken() {
     world.plane.client.merge("/api/v1/namespaces/shop", &strict).await.unwrap();
     world.user_of("web", &[]).await;
     let page = fs::read_to_string(repository().join("docs/linux-pods.md")).unwrap();
-    let pod = page.split("```yaml\napiVersion: v1\n").nth(1).unwrap().split("```").next().unwrap();
+    let pod = page.split("```yaml\n").nth(2).unwrap().split("```").next().unwrap();
     let mut pod: Value = serde_saphyr::from_str(pod).unwrap();
     // The page leaves the application's own settings out.
     pod["spec"]["containers"][0]["securityContext"] = pod["spec"]["initContainers"][0]["securityContext"].clone();
