@@ -11,6 +11,7 @@
 //! | [`domain_join`] | the domain and the accounts that contents name |
 //! | [`lint`] | what is wrong with a credential spec |
 //! | [`placeholder`] | values that are still to be filled in |
+//! | [`services`] | what Linux pods get tickets for |
 //! | [`ccg_plugin`] | the Container Credential Guard plugins whose input format is known |
 //! | [`generate`] | a credential spec from facts about the domain |
 
@@ -33,6 +34,7 @@ pub mod generate;
 pub mod lint;
 pub mod manifest;
 pub mod placeholder;
+pub mod services;
 pub mod text;
 
 pub const GROUP: &str = "windows.k8s.io";

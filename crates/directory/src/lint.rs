@@ -32,7 +32,7 @@ pub use spec::{SAID_OF_SPECS, SpecFindings, against, credential_spec};
 /// The property that holds who may retrieve the password.
 const RETRIEVERS: &str = "PrincipalsAllowedToRetrieveManagedPassword";
 /// A plugin logs on as a user, which is listed here too.
-const OF_NODES: &str = "a group of the nodes, or of the user that the plugin logs on as";
+const OF_NODES: &str = "a group of the nodes, or of the user that the plugin or the broker logs on as";
 const WITHOUT_DENIALS: &str = "which writes the list again, without denials";
 const LATER: &str = "; a computer learns of its groups when it restarts";
 /// How a file becomes whole.

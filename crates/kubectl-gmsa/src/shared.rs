@@ -1,6 +1,8 @@
 //! Code that several commands need. It does not know the commands, and no command imports another.
 
+pub mod acts;
 pub mod admission;
+pub mod annotations;
 pub mod args;
 pub mod cluster_dns;
 pub mod confirm;

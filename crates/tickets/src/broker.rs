@@ -9,7 +9,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gmsa_cluster::{apiserver::ApiServer, authorizer::Authorizer};
 use gmsa_core::{
     admission::{Denial, UseFact},
-    credspec::SpecName,
+    credspec::{SpecName, services::Services},
     diagnostic::rules,
     quote::Quoted,
 };
@@ -25,7 +25,6 @@ mod pod;
 mod pod_limits;
 mod refusals;
 pub mod routes;
-pub mod services;
 mod spec;
 mod token;
 
@@ -34,7 +33,6 @@ use audit::Audit;
 pub use audit::REFUSED;
 pub use domain::TicketDomain;
 use pod_limits::PodLimits;
-use services::Services;
 use spec::{SpecAccount, TicketSpec};
 use token::Caller;
 

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+pub use gmsa_core::credspec::services::MAX_SERVICES;
 use gmsa_edge::limits::{PER_CONNECTION, PER_WAITING, fit};
 
 const MIB: usize = 1 << 20;
@@ -30,9 +31,6 @@ pub const MAX_DOMAINS: usize = 32;
 
 /// The most controllers of a domain.
 pub const MAX_CONTROLLERS: usize = 16;
-
-/// The most services of a credential spec: each is a ticket for each pod.
-pub const MAX_SERVICES: usize = 32;
 
 /// Requests of a pod that asked for none before. An agent asks every five minutes.
 pub const POD_BURST: u32 = 10;

@@ -85,8 +85,25 @@ pub struct Binding {
 }
 
 impl Binding {
-    fn allows(&self, spec: &SpecName) -> bool {
-        self.rules.iter().flat_map(|rules| rules.iter()).any(|rule| rule.allows(spec))
+    fn allows(&self, action: Action<'_>) -> bool {
+        self.rules.iter().flat_map(|rules| rules.iter()).any(|rule| rule.allows(action))
+    }
+}
+
+/// What a subject may do with an object.
+#[derive(Clone, Copy, Debug)]
+pub struct Action<'a> {
+    pub verb: &'a str,
+    pub group: &'a str,
+    /// The plural, with the subresource after a slash: `pods/exec`.
+    pub resource: &'a str,
+    /// `None` for some object.
+    pub name: Option<&'a str>,
+}
+
+impl<'a> From<&'a SpecName> for Action<'a> {
+    fn from(spec: &'a SpecName) -> Self {
+        Self { verb: USE_VERB, group: GROUP, resource: PLURAL, name: Some(spec.as_str()) }
     }
 }
 
@@ -101,13 +118,13 @@ struct PolicyRule {
 }
 
 impl PolicyRule {
-    /// Whether the rule allows the `use` of a credential spec.
-    fn allows(&self, spec: &SpecName) -> bool {
+    fn allows(&self, Action { verb, group, resource, name }: Action<'_>) -> bool {
         let any_or = |list: &[String], wanted: &str| list.iter().any(|entry| entry == "*" || entry == wanted);
-        any_or(&self.verbs, USE_VERB)
-            && any_or(&self.groups, GROUP)
-            && any_or(&self.resources, PLURAL)
-            && (self.names.is_empty() || self.names.iter().any(|name| name == spec.as_str()))
+        let of_any = resource.split_once('/').map(|(_, subresource)| format!("*/{subresource}"));
+        any_or(&self.verbs, verb)
+            && any_or(&self.groups, group)
+            && (any_or(&self.resources, resource) || of_any.is_some_and(|of_any| self.resources.contains(&of_any)))
+            && (self.names.is_empty() || name.is_none_or(|name| self.names.iter().any(|own| own == name)))
     }
 }
 
@@ -148,9 +165,14 @@ impl Rbac {
         self.grants(spec, &account.namespace).find(|grant| grant.holder.is(account))
     }
 
-    /// Every grant of a credential spec in a namespace, to any holder.
-    pub fn grants<'r>(&'r self, spec: &SpecName, namespace: &str) -> impl Iterator<Item = BindingGrant<'r>> {
-        let bindings = self.bindings_in(namespace).filter(|binding| binding.allows(spec));
+    /// Every grant of a credential spec, or of another action, in a namespace, to any holder.
+    pub fn grants<'r, 'a>(
+        &'r self,
+        action: impl Into<Action<'a>>,
+        namespace: &str,
+    ) -> impl Iterator<Item = BindingGrant<'r>> {
+        let action = action.into();
+        let bindings = self.bindings_in(namespace).filter(move |binding| binding.allows(action));
         bindings.flat_map(|binding| binding.holders.iter().map(move |holder| BindingGrant { binding, holder }))
     }
 

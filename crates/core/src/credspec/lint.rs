@@ -28,6 +28,7 @@ use crate::quote;
 mod accounts;
 mod domain;
 mod plugin;
+mod services;
 
 /// The most findings on one credential spec: more than any mistake causes; a bound for hostile objects.
 const MAX_FINDINGS: usize = 64;
@@ -42,6 +43,8 @@ pub fn object(object: &Value) -> Vec<Diagnostic> {
     let placeholders = placeholders(object);
     api_version(&mut findings, object);
     name(&mut findings, object.get("metadata"));
+    let join = object.get("credspec").map(DomainJoinConfig::of).unwrap_or_default();
+    services::check(&mut findings, object.get("metadata"), &join);
     findings.unknown_keys("", object, &["apiVersion", "kind", "metadata", "credspec"]);
     match object.get("credspec") {
         None | Some(Value::Null) => {

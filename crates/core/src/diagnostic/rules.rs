@@ -121,7 +121,7 @@ rules! {
         ACCOUNT_USER_NAME: "account-user-name", Warning, "A user or a computer has the name of the account.",
             "Rename one of them: a name without `$` means the user first, so that a logon as the account may become one as the user.";
         ACCOUNT_HOSTS: "account-hosts", Error, "No host may retrieve the password of the account.",
-            "Set `PrincipalsAllowedToRetrieveManagedPassword` to a group that holds the nodes, or the user that the plugin logs on as.";
+            "Set `PrincipalsAllowedToRetrieveManagedPassword` to a group that holds the nodes, or the user that the plugin or the broker logs on as.";
         ACCOUNT_SPN: "account-spn", Warning, "The account lacks the service principal name of a service that it runs.",
             "Add it: `Set-ADServiceAccount NAME -ServicePrincipalNames @{Add='host/HOST'}`. An account that only calls other services needs none.";
         ACCOUNT_ENCRYPTION: "account-encryption", Warning, "The account supports no AES encryption of Kerberos tickets, or does not say what it supports.",
@@ -131,7 +131,7 @@ rules! {
         ACCOUNT_DIFFERS: "account-differs", Error, "The account and the credential spec name different accounts or domains.",
             "Correct the credential spec, or use the account that it names.";
         ACCOUNT_HOSTS_EMPTY: "account-hosts-empty", Warning, "A group that may retrieve the password of the account has no members, or none that can log on over the network.",
-            "Add the nodes, or the user that the plugin logs on as: `Add-ADGroupMember`. A node learns of its groups when it restarts.";
+            "Add the nodes, or the user that the plugin or the broker logs on as: `Add-ADGroupMember`. A node learns of its groups when it restarts.";
         ACCOUNT_HOSTS_DISTRIBUTION: "account-hosts-distribution", Warning, "A distribution group is listed to retrieve the password, but it gives no access.",
             "Make it a security group: `Set-ADGroup GROUP -GroupCategory Security`. A node learns of its groups when it restarts.";
         ACCOUNT_HOSTS_DENIED: "account-hosts-denied", Warning, "An entry denies the password to a principal that a later entry allows.",
@@ -141,7 +141,7 @@ rules! {
         ACCOUNT_HOSTS_UNKNOWN: "account-hosts-unknown", Warning, "An entry in the list of principals that may retrieve the password cannot be interpreted.",
             "Inspect it: `(Get-ADServiceAccount NAME -Properties msDS-GroupMSAMembership).'msDS-GroupMSAMembership'.Access`. `Set-ADServiceAccount NAME -PrincipalsAllowedToRetrieveManagedPassword GROUP` writes the list again, without it.";
         ACCOUNT_HOSTS_WIDE: "account-hosts-wide", Warning, "Too many principals may retrieve the password of the account, such as all users or all computers of the domain.",
-            "Set `PrincipalsAllowedToRetrieveManagedPassword` to a group that holds the nodes, or the user that the plugin logs on as, and no other.";
+            "Set `PrincipalsAllowedToRetrieveManagedPassword` to a group that holds the nodes, or the user that the plugin or the broker logs on as, and no other.";
         ACCOUNT_SPN_DUPLICATE: "account-spn-duplicate", Error, "Several accounts have the same service principal name.",
             "Keep it only on the account that serves it: `setspn -X -F` lists duplicates, `setspn -D NAME ACCOUNT` removes one.";
         ACCOUNT_PASSWORD: "account-password", Error, "The user may not retrieve the password of the account, or the domain makes none.",
@@ -243,6 +243,14 @@ rules! {
             "Create the Pod with a projected token whose audience is `gmsa-tickets/SPEC`: volumes of a Pod cannot change.";
         TICKET_SERVICES: "ticket-services", Error, "The credential spec lists no services, or not in the right form, so there are no tickets of its account.",
             "List them: `kubectl annotate gmsacredentialspec SPEC gmsa-webhook/services=HTTP/app.contoso.com`.";
+        TICKET_SERVICE: "ticket-service", Warning, "The credential spec lists a service by a name that clients do not ask for, or that no account has.",
+            "List it as the client asks for it: class `HTTP` in capitals, the full DNS name of the host, and a port for SQL Server alone.";
+        TICKET_CONTROLLER: "ticket-controller", Warning, "The credential spec lists a service of a domain controller.",
+            "Remove it from the list. Where an application must read the directory, give it an account that no other application uses.";
+        TICKET_ANY: "ticket-any", Warning, "The credential spec gives Pods a ticket-granting ticket (`*`), also for services of the same account as any user.",
+            "List services instead: `kubectl annotate gmsacredentialspec SPEC --overwrite gmsa-webhook/services=HTTP/app.contoso.com`. Or use an account without service principal names.";
+        TICKET_SIDECAR: "ticket-sidecar", Error, "The parts of a sidecar for tickets that was written by hand do not fit together.",
+            "Correct what the message names, or have the webhook inject the sidecar: annotation `gmsa-webhook/tickets: SPEC`. See docs/linux-pods.md.";
         TICKET_ACCOUNT: "ticket-account", Error, "The broker is configured to give no tickets of the account.",
             "Add it to `accounts` of its domain in the configuration of the broker.";
         TICKET_DOMAIN: "ticket-domain", Error, "The broker is not configured for the domain of the credential spec.",

@@ -185,12 +185,18 @@ fn protected(account: &Account) -> Option<Diagnostic> {
 }
 
 /// Bits of `userAccountControl` ([MS-ADTS] 2.2.16) that make an account easier to abuse: what each means, and how it is cleared.
-const WEAKENED: [(u64, &str, &str, &str); 3] = [
+const WEAKENED: [(u64, &str, &str, &str); 4] = [
     (
         0x8_0000,
         "TRUSTED_FOR_DELEGATION",
         "unconstrained delegation: anybody who runs a pod with the account gets the tickets of all users who log on to it, domain administrators included",
         "-TrustedForDelegation $false",
+    ),
+    (
+        0x100_0000,
+        "TRUSTED_TO_AUTH_FOR_DELEGATION",
+        "protocol transition: anybody who runs a pod with the account gets tickets as any user to the services in msDS-AllowedToDelegateTo",
+        "-TrustedToAuthForDelegation $false",
     ),
     (0x20, "PASSWD_NOTREQD", "the account may have an empty password", "-PasswordNotRequired $false"),
     (
@@ -257,7 +263,7 @@ fn encryption(account: &Account) -> Option<Diagnostic> {
     }
     // Microsoft KB5073381: by default, accounts without a type get AES tickets only, and RC4 only where it is set explicitly.
     Some(found(
-        "domain controllers are being moved off RC4: which tickets the account gets depends on their updates and settings",
+        "domain controllers are being moved off RC4: which tickets the account gets depends on their updates and settings; Linux pods get none without AES",
     ))
 }
 

@@ -6,12 +6,15 @@ use std::{
 };
 
 use gmsa_core::{
-    diagnostic::{Diagnostics, rules},
+    diagnostic::{Diagnostic, Diagnostics, rules},
     quote::{Quoted, shell},
 };
 
 use super::{finding, not_checked, quoted};
 use crate::{Directory, Error, LdapFilter, account::Account};
+
+/// The list for tickets, in a credential spec.
+const FIELD: &str = "metadata.annotations[gmsa-webhook/services]";
 
 const NO_TICKET: &str = "the domain gives no ticket for it, so clients fall back to NTLM or fail";
 
@@ -22,7 +25,8 @@ pub(super) async fn duplicates(directory: &mut Directory, accounts: &[&Account])
     let (owners, unread) = owners(directory, names().map(|(_, name)| name)).await?;
     let problem = |(one, name): (&Account, &str)| {
         let others = owners.get(&name.to_ascii_lowercase())?.iter();
-        let others = quoted(others.map(AsRef::as_ref).filter(|owner| !owner.eq_ignore_ascii_case(&one.name)));
+        let others = others.map(|owner| owner.name.as_str()).filter(|owner| !owner.eq_ignore_ascii_case(&one.name));
+        let others = quoted(others);
         let problem = format!("{} is a name of {others} too", Quoted::new(name));
         let fix = shell::cmd(name).map(|name| format!("setspn -D {name} ACCOUNT, for the one that does not serve it"));
         (!others.is_empty()).then(|| finding(&rules::ACCOUNT_SPN_DUPLICATE, one, FIELD, problem, NO_TICKET, fix))
@@ -33,21 +37,69 @@ pub(super) async fn duplicates(directory: &mut Directory, accounts: &[&Account])
     Ok(list)
 }
 
-/// By service principal names in lower case, the distinguished names of the objects that have them.
-type Owners = BTreeMap<String, Vec<Arc<str>>>;
+/// Services of a list for tickets that no account has, that several have, or that a domain controller has.
+pub(super) async fn of_tickets(directory: &mut Directory, listed: &[String]) -> Result<Vec<Diagnostic>, Error> {
+    let by_host = |name: &str| {
+        let host = format!("host/{}", name.split_once('/')?.1.to_ascii_lowercase());
+        covers(&host, name).then_some(host)
+    };
+    let hosts: Vec<String> = listed.iter().filter_map(|name| by_host(name)).collect();
+    let (owners, unread) = owners(directory, listed.iter().chain(&hosts).map(String::as_str)).await?;
+    // What was printed need not be all.
+    let is_whole = directory.is_live() && unread.is_empty();
+    let fault = |name: &String| {
+        let own = owners.get(&name.to_ascii_lowercase()).or_else(|| owners.get(&by_host(name)?));
+        let shown = Quoted::new(name);
+        match own.map(Vec::as_slice) {
+            None if is_whole => {
+                let fix = format!("setspn -S {name} ACCOUNT, for the account that runs the service");
+                Some((&rules::TICKET_SERVICE, format!("lists {shown}, a name that no account has"), fix))
+            }
+            Some([one]) if one.is_controller => {
+                let problem = format!("lists {shown}, a service of the domain controller {}", Quoted::new(&one.name));
+                Some((&rules::TICKET_CONTROLLER, problem, rules::TICKET_CONTROLLER.remedy.to_owned()))
+            }
+            None | Some([_]) => None,
+            Some(several) => {
+                let problem =
+                    format!("lists {shown}, a name of {}", quoted(several.iter().map(|one| one.name.as_str())));
+                let fix = format!("setspn -D {name} ACCOUNT, for the one that does not serve it");
+                Some((&rules::ACCOUNT_SPN_DUPLICATE, problem, fix))
+            }
+        }
+    };
+    let found = listed.iter().filter_map(fault);
+    let at =
+        |(rule, problem, fix)| Diagnostic { field: FIELD.to_owned(), ..Diagnostic::new(rule, problem).with_fix(fix) };
+    Ok(found.map(at).collect())
+}
 
-/// Looks for the owners of service principal names in every domain of the forest, and why some could not be asked, by their distinguished names.
+/// An object with a service principal name.
+struct SpnOwner {
+    /// Its distinguished name.
+    name: String,
+    is_controller: bool,
+}
+
+/// By service principal names in lower case, the objects that have them.
+type Owners = BTreeMap<String, Vec<Arc<SpnOwner>>>;
+
+/// Looks for the owners of service principal names in every domain of the forest, and why some could not be asked, by the names of the domains.
 async fn owners<'n>(
     directory: &mut Directory,
     names: impl Iterator<Item = &'n str>,
 ) -> Result<(Owners, BTreeMap<String, Error>), Error> {
     const NAME: &str = "servicePrincipalName";
+    const CONTROL: &str = "userAccountControl";
+    // `SERVER_TRUST_ACCOUNT` and `PARTIAL_SECRETS_ACCOUNT` ([MS-ADTS] 2.2.16).
+    const CONTROLLER: i64 = 0x2000 | 0x400_0000;
     let wanted: HashSet<String> = names.map(str::to_ascii_lowercase).collect();
     let by: Vec<_> = wanted.iter().map(|name| LdapFilter::equals(NAME, name.as_str())).collect();
     let (mut owners, mut unread) = (Owners::new(), BTreeMap::new());
     for base in directory.bases(None)? {
-        for entry in directory.search_any(&base, &by, &[NAME], &mut unread).await? {
-            let owner: Arc<str> = entry.name.as_str().into();
+        for entry in directory.search_any(&base, &by, &[NAME, CONTROL], &mut unread).await? {
+            let is_controller = entry.number(CONTROL).is_some_and(|control| control & CONTROLLER != 0);
+            let owner = Arc::new(SpnOwner { name: entry.name.clone(), is_controller });
             // An owner may have many others.
             let own = entry.texts(NAME).map(str::to_ascii_lowercase).filter(|name| wanted.contains(name));
             for name in own {

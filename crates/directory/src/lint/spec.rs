@@ -7,6 +7,7 @@ use gmsa_core::{
         generate::{Domain, scalar},
         is_dns_subdomain,
         lint::{WRONG_DOMAIN, against as domain},
+        services::{ANNOTATION, Services},
     },
     diagnostic::{
         Diagnostic, Severity,
@@ -17,7 +18,7 @@ use gmsa_core::{
 use serde_json::Value;
 use time::UtcDateTime;
 
-use super::{class, enabled, expired, finding, left_over, quoted};
+use super::{class, enabled, expired, finding, left_over, quoted, services::of_tickets};
 use crate::{
     Directory, Error,
     account::{Account, AccountName},
@@ -46,7 +47,7 @@ pub fn against(accounts: &[Account], spec: &Value) -> Vec<Diagnostic> {
             ..Diagnostic::new(&rules::ACCOUNT_DIFFERS, problem)
         }];
     };
-    let mut list: Vec<Diagnostic> = listed(account, spec).into_iter().collect();
+    let mut list: Vec<Diagnostic> = listed(account, spec).into_iter().chain(any_service(account, spec)).collect();
     // The account's domain differs from the credential spec's.
     let mut same = |field: &str, own: Option<String>, key: &str, written: Option<&str>| {
         let written = written.unwrap_or_default();
@@ -81,6 +82,28 @@ fn listed(account: &Account, spec: &Value) -> Option<Diagnostic> {
     let (sam, scope) = (scalar(&account.sam), scalar(DomainJoinConfig::of_spec(spec).dns_name.unwrap_or_default()));
     let fix = format!("add {{Name: {sam}, Scope: {scope}}} to GroupManagedServiceAccounts");
     Some(differs(account, "SamAccountName", problem, "the host fetches no password for it", fix))
+}
+
+/// Where pods get a ticket-granting ticket of an account with service principal names: with it they get tickets as any user to its services
+/// (`S4U2Self`).
+fn any_service(account: &Account, spec: &Value) -> Option<Diagnostic> {
+    if Services::of(annotation(spec)) != Ok(Services::Any) || account.services().is_empty() {
+        return None;
+    }
+    let names = quoted(account.services().iter().map(String::as_str));
+    let problem = format!(
+        "credential spec {} gives pods a ticket-granting ticket (*), and the account has {names}",
+        Quoted::new(text(spec, "/metadata/name"))
+    );
+    let why = "a pod gets a ticket as administrator to each service that runs as the account";
+    let fix = is_dns_subdomain(text(spec, "/metadata/name"))
+        .then(|| rules::TICKET_ANY.remedy.replace("SPEC", text(spec, "/metadata/name")));
+    Some(finding(&rules::TICKET_ANY, account, "ServicePrincipalNames", problem, why, fix))
+}
+
+/// What a credential spec lists for tickets.
+fn annotation(spec: &Value) -> Option<&str> {
+    spec.pointer("/metadata/annotations")?.get(ANNOTATION)?.as_str()
 }
 
 /// The directory's findings about a credential spec.
@@ -132,6 +155,9 @@ async fn of_forest(
     let of_account = account.as_ref().and_then(|account| forest.of_object(&account.name));
     let meant = named.or(of_account).or_else(|| forest.own());
     let mut found = meant.map(|of| domain(spec, &of.domain)).unwrap_or_default();
+    if let Ok(Services::Listed(listed)) = Services::of(annotation(spec)) {
+        found.extend(of_tickets(directory, &listed).await?);
+    }
     let at_account = |problem: Diagnostic| Diagnostic { field: MACHINE.to_owned(), ..problem };
     let Some(account) = account else {
         let place = meant.map_or_else(|| directory.places(), |of| of.domain.dns.clone());
@@ -151,7 +177,7 @@ async fn of_forest(
     let of_account: Vec<Diagnostic> = if let Some(whole) = left_over(&account).or_else(|| class(&account)) {
         vec![whole]
     } else {
-        found.extend(listed(&account, spec));
+        found.extend(listed(&account, spec).into_iter().chain(any_service(&account, spec)));
         [enabled(&account), expired(&account, now)].into_iter().flatten().collect()
     };
     found.extend(of_account.into_iter().map(|found| {

@@ -70,7 +70,7 @@ fn each_mistake_is_found() {
         ),
         (
             Account { retrieval: Some(Retrieval::Named(Vec::new())), ..good() },
-            "error account-hosts PrincipalsAllowedToRetrieveManagedPassword: is empty -> Set-ADServiceAccount 'WebApp1' -PrincipalsAllowedToRetrieveManagedPassword GROUP, a group of the nodes, or of the user that the plugin logs on as",
+            "error account-hosts PrincipalsAllowedToRetrieveManagedPassword: is empty -> Set-ADServiceAccount 'WebApp1' -PrincipalsAllowedToRetrieveManagedPassword GROUP, a group of the nodes, or of the user that the plugin or the broker logs on as",
         ),
         (
             Account { sam: name, ..good() },

@@ -74,7 +74,7 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
             let accounts = format!("/api/v1/namespaces/{namespace}/serviceaccounts");
             names::expect(&snapshot, &what, &accounts, service_account).await?;
         }
-        Grants { found, problems, none: "none".to_owned() }.print(options.output)
+        Grants { found, act_as_pods: BTreeSet::new(), problems, none: "none".to_owned() }.print(options.output)
     })
 }
 

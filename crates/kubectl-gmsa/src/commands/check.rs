@@ -27,6 +27,7 @@ mod annotations;
 mod argo;
 mod builds;
 mod cluster_context;
+mod denied;
 mod elsewhere;
 mod gmsa_fields;
 mod hostnames;
@@ -39,8 +40,10 @@ mod pods;
 mod pointer;
 mod refused;
 mod search;
+mod sidecar;
 mod strings;
 mod template;
+mod tickets;
 mod workloads;
 
 use cluster_context::ClusterContext;

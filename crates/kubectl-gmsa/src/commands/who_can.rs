@@ -1,12 +1,16 @@
 //! `who-can`: lists the service accounts, and the users and groups that include service accounts, that may use a credential spec, with
-//! the binding of each.
+//! the binding of each, and who may act as their pods.
 
-use std::{collections::BTreeSet, path::PathBuf};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+};
 
 use clap::Args;
 
 use crate::shared::{
     Outcome,
+    acts::acts,
     args::spec_name,
     connection::{Connection, block_on},
     input, names,
@@ -17,7 +21,11 @@ use crate::shared::{
     rbac::roles_and_bindings,
     snapshot::{From, Snapshot},
 };
-use gmsa_cluster::{authorizer::rbac::Rbac, manifests::Manifests, resolver::live::collection};
+use gmsa_cluster::{
+    authorizer::rbac::{BindingGrant, Rbac},
+    manifests::Manifests,
+    resolver::live::collection,
+};
 use gmsa_core::credspec::SpecName;
 
 mod workloads;
@@ -81,8 +89,33 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
         if let Some(snapshot) = snapshot.filter(|_| found.is_empty()) {
             expect_spec(&snapshot, name).await?;
         }
-        Grants { found, problems, none: format!("no subject may use {name}") }.print(options.output)
+        let act_as_pods = actors(&rbac, &found);
+        Grants { found, act_as_pods, problems, none: format!("no subject may use {name}") }.print(options.output)
     })
+}
+
+/// Who may act as the pods of these subjects, in the namespaces of the pods. Bindings of Kubernetes itself are left out: who runs the
+/// control plane may do everything.
+fn actors(rbac: &Rbac, found: &BTreeSet<Grant>) -> BTreeSet<Grant> {
+    let of_pods = |grant: &Grant| {
+        let subject = grant.subject.as_ref()?;
+        let of_name = subject.name.strip_prefix("system:serviceaccounts:").map(str::to_owned);
+        let of_user = subject.name.strip_prefix("system:serviceaccount:").and_then(|rest| rest.split(':').next());
+        let of_subject = subject.namespace.clone().or(of_name).or(of_user.map(str::to_owned));
+        grant.binding.namespace.clone().or(of_subject)
+    };
+    let named: Option<BTreeSet<String>> = found.iter().map(of_pods).collect();
+    // A group of all service accounts has pods in every namespace.
+    let namespaces = named.unwrap_or_else(|| rbac.namespaces().chain([""]).map(str::to_owned).collect());
+    let mut all: BTreeMap<Grant, BTreeSet<&'static str>> = BTreeMap::new();
+    for (namespace, (word, action)) in namespaces.iter().flat_map(|namespace| acts().map(move |act| (namespace, act))) {
+        for BindingGrant { binding, holder } in rbac.grants(action, namespace) {
+            if ![&binding.name, &binding.role].iter().all(|name| name.starts_with("system:")) {
+                all.entry(Grant::by(binding).with_subject(holder)).or_default().insert(word);
+            }
+        }
+    }
+    all.into_iter().map(|(grant, may)| Grant { may, ..grant }).collect()
 }
 
 async fn expect_spec(snapshot: &Snapshot, name: &SpecName) -> anyhow::Result<()> {

@@ -4,10 +4,13 @@ use std::collections::HashMap;
 
 use gmsa_cluster::manifests::Document;
 use gmsa_core::{
-    credspec::{Contents, CredentialSpec, GROUP, KIND, lint},
+    credspec::{Contents, CredentialSpec, GROUP, KIND, PLURAL, lint, services::ANNOTATION},
     diagnostic::Diagnostic,
+    quote::{VALUE, bare},
 };
 use serde_json::Value;
+
+use super::{annotations::meant, rules};
 
 /// The contents of credential specs, by name.
 pub fn contents_by_name(specs: impl IntoIterator<Item = CredentialSpec>) -> HashMap<String, Contents> {
@@ -21,7 +24,25 @@ pub fn is_credential_spec(document: &Document) -> bool {
 
 /// The linter's findings on a credential spec.
 pub fn findings(document: &Document, spec: &Value) -> Vec<Diagnostic> {
-    located(document, spec, lint::object(spec)).collect()
+    located(document, spec, lint::object(spec).into_iter().chain(misplaced(spec))).collect()
+}
+
+/// The annotation for tickets under another name, or among the labels; and that of Pods, which a credential spec does not have.
+fn misplaced(spec: &Value) -> impl Iterator<Item = Diagnostic> {
+    let of = |place: &'static str| {
+        let keys = spec.pointer(&format!("/metadata/{place}")).and_then(Value::as_object).into_iter().flatten();
+        let wrong = keys.filter(move |(key, _)| {
+            let own = meant(key);
+            own.is_some() && !(place == "annotations" && own == Some(key) && *key == ANNOTATION)
+        });
+        wrong.map(move |(key, _)| {
+            let message = format!("nothing reads this: {ANNOTATION} among the annotations is meant");
+            let found = Diagnostic::new(&rules::IGNORED_FIELD, message);
+            let fix = format!("kubectl annotate {PLURAL} NAME {ANNOTATION}=HTTP/app.contoso.com");
+            Diagnostic { field: format!("metadata.{place}[{}]", bare(key, VALUE)), ..found.with_fix(fix) }
+        })
+    };
+    ["annotations", "labels"].into_iter().flat_map(of)
 }
 
 /// Findings on a credential spec, with their places.

@@ -41,6 +41,7 @@ mod target;
 #[cfg(test)]
 mod tests;
 mod text;
+mod tickets;
 
 pub use self::{
     accounts::{LOGON_RESTRICTED, PASSWORD_EXPIRED},
@@ -142,7 +143,7 @@ macro_rules! family {
 use family;
 
 /// The table. Its order decides between general words in one text, and between rules with words at the same place.
-static FAMILIES: [&Family; 9] = [
+static FAMILIES: [&Family; 10] = [
     &of_core::FAMILY,
     &start::FAMILY,
     &pods::FAMILY,
@@ -150,6 +151,7 @@ static FAMILIES: [&Family; 9] = [
     &dns::FAMILY,
     &identity::FAMILY,
     &accounts::FAMILY,
+    &tickets::FAMILY,
     &clients::FAMILY,
     &api::FAMILY,
 ];

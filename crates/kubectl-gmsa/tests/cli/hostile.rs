@@ -178,7 +178,7 @@ fn a_cell_of_any_length_is_cut_before_it_is_aligned() {
     let shown = format!("{}…", "a".repeat(1_023 - "User system:serviceaccount:shop:".len()));
     let rbac = format!(
         r#"{{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {{"name": "admin"}},
-  "rules": [{{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}}]}}
+  "rules": [{{"apiGroups": ["windows.k8s.io"], "resources": ["*"], "verbs": ["use"]}}]}}
 ---
 {{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": {{"name": "b", "namespace": "shop"}},
   "roleRef": {{"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "admin"}},

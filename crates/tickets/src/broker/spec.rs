@@ -10,7 +10,11 @@ use gmsa_cluster::{
 };
 use gmsa_core::{
     admission::{Denial, Failure, ServiceAccount},
-    credspec::{MAX_CONTENTS_BYTES, SpecName, domain_join::DomainJoinConfig},
+    credspec::{
+        MAX_CONTENTS_BYTES, SpecName,
+        domain_join::DomainJoinConfig,
+        services::{ANNOTATION, Services},
+    },
     diagnostic::rules,
     quote::Quoted,
 };
@@ -20,7 +24,6 @@ use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 use tokio::time::Instant;
 
-use super::services::{ANNOTATION, Services};
 use crate::api::Refusal;
 
 #[derive(Deserialize)]
@@ -84,15 +87,10 @@ pub async fn read(
 }
 
 fn ticket_spec(object: AnnotatedSpec<'_>, name: &SpecName) -> Result<TicketSpec, Refusal> {
-    let not_enabled = |what: String| Refusal::forbidden(rules::TICKET_SERVICES.id, format!("cred spec {name} {what}"));
     let annotations = object.metadata.annotations.unwrap_or_default();
-    let Some(services) = annotations.get(ANNOTATION) else {
-        return Err(not_enabled(format!(
-            "gives no tickets: its owner lists no services in the annotation {ANNOTATION}"
-        )));
-    };
-    let services = Services::parse(services)
-        .map_err(|error| not_enabled(format!("gives no tickets: its annotation {ANNOTATION} {error}")))?;
+    let services = Services::of(annotations.get(ANNOTATION).map(String::as_str)).map_err(|why| {
+        Refusal::forbidden(rules::TICKET_SERVICES.id, format!("cred spec {name} gives no tickets: {why}"))
+    })?;
     let unusable = |what: &str| Refusal::forbidden(rules::SPEC_UNUSABLE.id, format!("cred spec {name} {what}"));
     let text = object.credspec.map(RawValue::get).filter(|text| text.starts_with('{'));
     let text = text.ok_or_else(|| unusable("does not have a credspec key"))?;

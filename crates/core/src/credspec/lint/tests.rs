@@ -288,3 +288,144 @@ fn suggested_names_can_be_created() {
         assert_eq!(suggest_name(name), expected);
     }
 }
+
+/// What is found about a list of services.
+fn services(list: &str) -> Vec<String> {
+    let lines = lines(&with("/metadata/annotations", Some(json!({"gmsa-webhook/services": list}))));
+    lines.into_iter().map(|line| line.replace("metadata.annotations[gmsa-webhook/services]: ", "")).collect()
+}
+
+#[test]
+fn a_list_of_services_that_clients_ask_for_is_right() {
+    for list in [
+        "HTTP/app.contoso.com",
+        "http/App.contoso.com,MSSQLSvc/sql1.contoso.com:1433 MSSQLSvc/sql1.contoso.com:SQLEXPRESS",
+        "cifs/files.contoso.com nfs/files.contoso.com host/linux1.contoso.com postgres/db.contoso.com",
+        "HTTP/www.example.com, HTTP/contoso.com, HTTP/dcim.contoso.com, cifs/abcd.contoso.com, HTTP/dc1.contoso.com",
+    ] {
+        assert_eq!(services(list), [""; 0], "{list}");
+    }
+}
+
+#[test]
+fn a_word_that_is_no_service_is_said_with_the_one_that_is_meant() {
+    for (word, meant) in [
+        ("app.contoso.com", "HTTP/app.contoso.com"),
+        ("https://app.contoso.com:8443/login?x=1", "HTTP/app.contoso.com"),
+        ("ldaps://files.contoso.com", "ldap/files.contoso.com"),
+        ("HTTP/app.contoso.com@CONTOSO.COM", "HTTP/app.contoso.com"),
+        ("HTTP@app.contoso.com", "HTTP/app.contoso.com"),
+        ("HTTP\\app.contoso.com", "HTTP/app.contoso.com"),
+        ("HTTP/app.contoso.com/", "HTTP/app.contoso.com"),
+        ("\"HTTP/app.contoso.com\"", "HTTP/app.contoso.com"),
+        ("[HTTP/app.contoso.com]", "HTTP/app.contoso.com"),
+        ("HTTP/a.contoso.com;mssql/sql1.contoso.com:1433", "HTTP/a.contoso.com, MSSQLSvc/sql1.contoso.com:1433"),
+        ("HTTP/*.contoso.com", "each as CLASS/HOST, without a realm"),
+        ("HTTP/", "each as CLASS/HOST, without a realm"),
+        ("1433", "each as CLASS/HOST, without a realm"),
+        ("app", "each as CLASS/HOST, without a realm"),
+    ] {
+        let what = "which is not a service: expected CLASS/HOST, such as HTTP/app.contoso.com or MSSQLSvc/sql1.contoso.com:1433";
+        let found = format!("error ticket-services lists {word:?}, {what} -> {meant}");
+        assert_eq!(services(word), [found], "{word}");
+    }
+}
+
+#[test]
+fn services_that_no_client_asks_for_or_that_are_of_controllers_are_found() {
+    let remove = "remove it, or use an account for it that no other application has";
+    for (service, rule, problem, right) in [
+        (
+            "HTTP/10.0.0.5",
+            "ticket-service",
+            ": clients get no ticket for an address, only for a name",
+            "HTTP/NAME.contoso.com",
+        ),
+        (
+            "HTTP/fe80::1",
+            "ticket-service",
+            ": clients get no ticket for an address, only for a name",
+            "HTTP/NAME.contoso.com",
+        ),
+        ("HTTP/app.contoso.com:443", "ticket-service", ": web clients ask without a port", "HTTP/app.contoso.com"),
+        ("https/app.contoso.com", "ticket-service", ": clients spell the class in another way", "HTTP/app.contoso.com"),
+        (
+            "smb/files.contoso.com",
+            "ticket-service",
+            ": clients spell the class in another way",
+            "cifs/files.contoso.com",
+        ),
+        (
+            "mssqlsvc/sql1.contoso.com:1433",
+            "ticket-service",
+            ": clients spell the class in another way",
+            "MSSQLSvc/sql1.contoso.com:1433",
+        ),
+        (
+            "HOST/linux1.contoso.com",
+            "ticket-service",
+            ": clients spell the class in another way",
+            "host/linux1.contoso.com",
+        ),
+        (
+            "MSSQLSvc/sql1.contoso.com",
+            "ticket-service",
+            ": clients of SQL Server ask with the port",
+            "MSSQLSvc/sql1.contoso.com:1433",
+        ),
+        (
+            "HTTP/app",
+            "ticket-service",
+            ": clients append a domain to a short name, in pods that of the cluster",
+            "HTTP/app.contoso.com",
+        ),
+        ("HTTP/app.contoso.com.", "ticket-service", ": clients leave the dot at the end out", "HTTP/app.contoso.com"),
+        (
+            "HTTP/web.shop.svc",
+            "ticket-service",
+            ": accounts have names of the domain, not of the cluster",
+            "HTTP/NAME.contoso.com",
+        ),
+        (
+            "HTTP/web.shop.svc.cluster.local",
+            "ticket-service",
+            ": accounts have names of the domain, not of the cluster",
+            "HTTP/NAME.contoso.com",
+        ),
+        ("ldap/files.contoso.com", "ticket-controller", ", a service of a domain controller", remove),
+        ("LDAP/dc1.contoso.com/contoso.com", "ticket-controller", ", a service of a domain controller", remove),
+        ("GC/dc1.contoso.com/contoso.com", "ticket-controller", ", a service of a domain controller", remove),
+        ("cifs/contoso.com", "ticket-controller", ", a service of a domain controller", remove),
+        ("cifs/dc1.contoso.com", "ticket-controller", ", a service of a domain controller", remove),
+        ("host/AD-DC02.contoso.com", "ticket-controller", ", a service of a domain controller", remove),
+        ("rpcss/rodc.contoso.com", "ticket-controller", ", a service of a domain controller", remove),
+        ("HTTP/x.contoso.com/CONTOSO", "ticket-controller", ", a service of a domain controller", remove),
+    ] {
+        assert_eq!(services(service), [format!("warning {rule} lists {service:?}{problem} -> {right}")]);
+    }
+}
+
+#[test]
+fn the_list_as_a_whole_is_checked() {
+    let right = "\"HTTP/app.contoso.com, MSSQLSvc/sql1.contoso.com:1433\"";
+    assert_eq!(services("*"), [format!("note ticket-any is *: pods get a ticket-granting ticket -> {right}")]);
+    let empty = "error ticket-services is empty: list services, such as HTTP/app.contoso.com, or * for any";
+    assert_eq!(services(" , "), [format!("{empty} -> {right}")]);
+    assert_eq!(
+        services("*, HTTP/app.contoso.com"),
+        [format!("error ticket-services names * beside services -> {right}")]
+    );
+    let many: Vec<String> = (0..33).map(|number| format!("HTTP/h{number}.contoso.com")).collect();
+    assert_eq!(services(&many.join(",")), [format!("error ticket-services lists more than 32 services -> {right}")]);
+    let kdc = "a service of the KDC itself: * alone gives a ticket-granting ticket";
+    let remedy = "remove it";
+    assert_eq!(
+        services("krbtgt/CONTOSO.COM"),
+        [format!("error ticket-services lists \"krbtgt/CONTOSO.COM\", {kdc} -> {remedy}")]
+    );
+    let list = with("/metadata/annotations", Some(json!({"gmsa-webhook/services": ["HTTP/a"]})));
+    assert_eq!(
+        lines(&list),
+        [format!("error ticket-services metadata.annotations[gmsa-webhook/services]: is not a string -> {right}")]
+    );
+}

@@ -39,7 +39,7 @@ pub(super) async fn findings(
     context: &mut ClusterContext,
 ) -> Vec<Diagnostic> {
     // A Hyper-V isolated container does not depend on the build of the node.
-    if pod.is_linux() || class.hyper_v().is_some() {
+    if pod.is_linux() || !pod.uses_gmsa() || class.hyper_v().is_some() {
         return Vec::new();
     }
     let (images, has_unknown) = images(checked, pod);

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::{
     Options,
     live_cluster::{LiveCluster, NotRead},
-    manifest_objects::{ManifestObjects, labels},
+    manifest_objects::{ManifestObjects, labels, services},
 };
 use crate::shared::{
     admission::{FactFinder, Labels, Reviewed},
@@ -31,7 +31,7 @@ use gmsa_cluster::{
 };
 use gmsa_core::{
     admission::Denial,
-    credspec::is_dns_subdomain,
+    credspec::{SpecName, is_dns_subdomain},
     diagnostic::{Diagnostic, Location, Severity},
 };
 
@@ -102,8 +102,19 @@ impl ClusterContext {
     pub(super) async fn nearest_spec(&self, name: &str) -> Option<String> {
         match &self.live {
             Some(live) => names::nearest_in(&live.snapshot, &collection(), name).await,
-            None => names::nearest(name, self.manifests.credential_specs.iter().map(String::as_str)).map(str::to_owned),
+            None => names::nearest(name, self.manifests.credential_specs.keys().map(String::as_str)).map(str::to_owned),
         }
+    }
+
+    /// The annotation of a credential spec for tickets: `Ok(None)` without one, `Err(None)` where it could not be read.
+    pub(super) async fn services(&mut self, spec: &SpecName) -> Result<Option<String>, Option<Denial>> {
+        if let Some(services) = self.manifests.credential_specs.get(spec.as_str()) {
+            return Ok(services.clone());
+        }
+        let missing = || Err(Some(Denial::SpecMissing(spec.clone())));
+        let Some(live) = &mut self.live else { return missing() };
+        let found = live.find(&format!("{}/{spec}", collection()), &format!("credential spec {spec}")).await;
+        found.map_err(|NotRead| None)?.as_ref().map_or_else(missing, |spec| Ok(services(spec)))
     }
 
     /// Where a service account is missing, and the severity; `None` if it exists or may exist. Every namespace has `default`.

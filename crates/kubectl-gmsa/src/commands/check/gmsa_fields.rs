@@ -1,9 +1,9 @@
 //! Fields and annotations for GMSA that Kubernetes ignores, because they are misspelt or in the wrong place.
 
-use crate::shared::rules;
+use crate::shared::{annotations, rules};
 use gmsa_core::{
-    admission::pod::{Pod, SlotKind},
-    credspec::is_dns_subdomain,
+    admission::pod::{Pod, RANDOM_HOSTNAME, SlotKind, tickets},
+    credspec::{PLURAL, is_dns_subdomain, services},
     diagnostic::{Diagnostic, Severity},
 };
 use serde_json::Value;
@@ -56,9 +56,11 @@ pub(super) fn findings(checked: &CheckedPod<'_>, pod: &Pod) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     walk(value, &mut Vec::new(), &mut |path, key, value| {
         let Some((field, is_annotation, container)) = judge(path, key) else {
+            let of_tickets = misplaced(checked, pod, path, value).filter(|_| found.len() < MAX_FOUND);
+            found.extend(of_tickets);
             // Keys that users choose, and annotations, whose values are texts.
-            let is_chosen = matches!(key, "labels" | "matchLabels" | "nodeSelector");
-            return !is_chosen && !matches!(path, [.., Segment::Field("annotations"), _]);
+            let is_chosen = matches!(key, "matchLabels" | "nodeSelector");
+            return !is_chosen && !matches!(path, [.., Segment::Field("annotations" | "labels"), _]);
         };
         let at = format!("{}{}", checked.root, pointer(path));
         let is_right = |place: &OptionsPlace| {
@@ -80,6 +82,29 @@ pub(super) fn findings(checked: &CheckedPod<'_>, pod: &Pod) -> Vec<Diagnostic> {
         false
     });
     found
+}
+
+/// The finding on an annotation or a label that is misspelt, or that nothing reads where it is: on a Deployment, not on its pod template.
+fn misplaced(checked: &CheckedPod<'_>, pod: &Pod, path: &[Segment<'_>], value: &Value) -> Option<Diagnostic> {
+    let [.., Segment::Field(parent), Segment::Field(key)] = path else { return None };
+    // The other one, where it is spelt right, has findings of its own.
+    let own = annotations::meant(key)
+        .filter(|_| *key != RANDOM_HOSTNAME && matches!(*parent, "annotations" | "labels" | "metadata"))?;
+    let is_set = if own == tickets::ANNOTATION { pod.tickets().is_some() } else { pod.asks_for_random_hostname() };
+    let at = format!("{}{}", checked.root, pointer(path));
+    let text = value.as_str().unwrap_or("NAME");
+    if own == services::ANNOTATION {
+        let message = format!("nothing reads this: a credential spec has the annotation {own}, a pod does not");
+        let fix = format!("kubectl annotate {PLURAL} NAME {own}='{text}'");
+        return Some(checked.finding_at(&rules::IGNORED_FIELD, &at, message).with_fix(fix));
+    }
+    let right = checked.place(&format!("/metadata/annotations/{}", own.replace('/', "~1")));
+    if is_set || at == right || value.is_object() || value.is_array() {
+        return None;
+    }
+    let message = format!("nothing reads this: {} is meant", dotted(&right));
+    let fix = format!("metadata:\n  annotations:\n    {own}: {text:?}");
+    Some(checked.finding_at(&rules::IGNORED_FIELD, &at, message).with_fix(fix))
 }
 
 /// Reports a field or an annotation in the wrong place.
@@ -113,6 +138,7 @@ fn report(
 /// The intended field, whether it is an annotation, and the annotation's container; `None` for any other field.
 fn judge<'k>(path: &[Segment<'_>], key: &'k str) -> Option<(&'static str, bool, Option<&'k str>)> {
     match path {
+        [.., Segment::Field("labels"), _] => None,
         [.., Segment::Field("annotations"), _] => {
             let of_version_1 = ANNOTATIONS.iter().find_map(|(end, field)| {
                 let start = key.strip_suffix(end)?;

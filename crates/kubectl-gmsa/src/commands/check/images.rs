@@ -164,7 +164,8 @@ pub(super) fn findings(checked: &CheckedPod<'_>, pod: &Pod) -> Vec<Diagnostic> {
         let found = checked.finding(&rules::LINUX_IMAGE, &at, message).with_severity(Severity::Warning);
         Some(Diagnostic { fix: instead, ..found })
     };
-    if pod.is_linux() { Vec::new() } else { pod.slots().filter_map(image).collect() }
+    let is_other = pod.is_linux() || !pod.uses_gmsa();
+    if is_other { Vec::new() } else { pod.slots().filter_map(image).collect() }
 }
 
 /// The name of an image, in lower case.

@@ -1,9 +1,9 @@
 //! The objects among the manifests that pods refer to: service accounts, runtime classes, namespaces and credential specs.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 use gmsa_cluster::manifests::Document;
-use gmsa_core::credspec::{GROUP, KIND, is_dns_subdomain};
+use gmsa_core::credspec::{GROUP, KIND, is_dns_subdomain, services::ANNOTATION};
 use serde_json::Value;
 
 use crate::shared::{admission::Labels, output::Report, rules};
@@ -17,7 +17,8 @@ pub(super) struct ManifestObjects {
     /// The names of service accounts, by namespace.
     pub service_accounts: HashMap<String, Vec<String>>,
     pub runtime_classes: HashMap<String, Value>,
-    pub credential_specs: BTreeSet<String>,
+    /// Each with its annotation for tickets.
+    pub credential_specs: BTreeMap<String, Option<String>>,
     /// The labels of the namespaces.
     pub namespaces: HashMap<String, Labels>,
     /// The first file that could not be read, which may hold more.
@@ -47,10 +48,15 @@ impl ManifestObjects {
             }
             "Namespace" => drop(self.namespaces.insert(name, labels(&value))),
             "RuntimeClass" => drop(self.runtime_classes.insert(name, value)),
-            _ if is_dns_subdomain(&name) => drop(self.credential_specs.insert(name)),
+            _ if is_dns_subdomain(&name) => drop(self.credential_specs.insert(name, services(&value))),
             _ => {}
         }
     }
+}
+
+/// The annotation of a credential spec for tickets.
+pub(super) fn services(spec: &Value) -> Option<String> {
+    Some(spec.pointer("/metadata/annotations")?.get(ANNOTATION)?.as_str()?.to_owned())
 }
 
 /// The labels of an object.

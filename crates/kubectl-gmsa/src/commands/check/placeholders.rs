@@ -16,9 +16,17 @@ use crate::shared::{
     rules::{self, instead_of},
 };
 
+/// The place of the annotation by which a pod asks for tickets.
+pub(super) const TICKETS: &str = "/metadata/annotations/gmsa-webhook~1tickets";
+
 /// The fields outside the slots that are searched for placeholders.
-const FIELDS: [&str; 4] =
-    ["/spec/serviceAccountName", "/spec/runtimeClassName", "/spec/hostname", "/spec/nodeSelector/kubernetes.io~1os"];
+const FIELDS: [&str; 5] = [
+    "/spec/serviceAccountName",
+    "/spec/runtimeClassName",
+    "/spec/hostname",
+    "/spec/nodeSelector/kubernetes.io~1os",
+    TICKETS,
+];
 
 /// The placeholders of a pod.
 pub(super) struct Placeholders {

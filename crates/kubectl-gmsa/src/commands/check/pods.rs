@@ -7,12 +7,14 @@ use serde_json::Value;
 use super::{
     annotations, builds,
     cluster_context::{ClusterContext, RuntimeClass},
+    denied::{denied, rule},
     gmsa_fields, hostnames, images,
     manifest_objects::labels,
     other_fields::Misspelling,
     placeholders::Placeholders,
     refused,
     template::CheckedPod,
+    tickets,
 };
 use crate::shared::{
     admission::{Admission, FactFinder, NotReviewed, Reviewed, is_unchecked},
@@ -24,7 +26,7 @@ use gmsa_core::admission::{
     advice::{advise, advise_template},
     pod::{Pod, Slot, SlotKind, SlotRef, fields},
 };
-use gmsa_core::diagnostic::{Diagnostic, Rule, Severity};
+use gmsa_core::diagnostic::{Diagnostic, Severity};
 
 /// Checks a pod. If the pod is the whole document, returns it as the API server would store it.
 pub(super) async fn check(
@@ -56,7 +58,9 @@ pub(super) async fn check(
     let Admission { stored, denials, .. } = context.facts.admit(&checked.pod, &reviewed).await?;
     let placeholders = Placeholders::of(checked, pod, &denials);
     report.findings.extend(placeholders.finding(checked));
-    let of_the_pod = denials.iter().find(|found| found.slot.is_none()).map(|found| &found.denial);
+    let mut of_the_pod = denials.iter().filter(|found| found.slot.is_none()).map(|found| &found.denial);
+    // Those of tickets leave its slots as they are.
+    let of_the_pod = of_the_pod.find(|denial| !wants_tickets || !tickets::is_of_tickets(denial));
     for slot in pod.slots().filter(Slot::uses_gmsa) {
         let own = denials.iter().find(|found| found.slot == Some((slot.kind, slot.index))).map(|found| &found.denial);
         // The slot's own denial takes precedence over the pod's.
@@ -95,7 +99,8 @@ pub(super) async fn check(
                 Denial::SpecMissing(spec) => context.nearest_spec(spec.as_str()).await,
                 _ => None,
             };
-            let found = denied(checked, pod, (&slot, nearest.as_deref()), denial, &context.facts);
+            let at = pointer(&slot, own);
+            let found = denied(checked, pod, (Some(&slot), nearest.as_deref()), &at, denial, &context.facts);
             // A pod that the mutating webhook does not get stays without contents.
             let unfilled = reviewed.problem().filter(|_| matches!(denial, Denial::NameWithoutContents { .. }));
             let fix = unfilled.map(|problem| problem.fix.unwrap_or(problem.rule.remedy).to_owned());
@@ -105,6 +110,7 @@ pub(super) async fn check(
     if let Some(denial) = of_the_pod.filter(|denial| !placeholders.explain_rule(denial.rule())) {
         report.findings.push(checked.finding(rule(denial), "/spec", denial.to_string()));
     }
+    tickets::check(checked, pod, &denials, &placeholders, context, report).await;
     if let Some(Diagnostic { rule, message, fix, .. }) = ending {
         report.findings.push(checked.finding(rule, "/spec", message).fixed(fix));
     }
@@ -138,34 +144,6 @@ fn pointer(slot: &Slot<'_>, denial: Option<&Denial>) -> String {
     format!("{}/{field}", slot.pointer())
 }
 
-fn rule(denial: &Denial) -> &'static Rule {
-    if is_unchecked(denial) { &rules::NOT_CHECKED } else { denial.rule() }
-}
-
-/// The finding about a denied slot. `nearest` is the name that may be intended.
-fn denied(
-    checked: &CheckedPod<'_>,
-    pod: &Pod,
-    (slot, nearest): (&Slot<'_>, Option<&str>),
-    denial: &Denial,
-    facts: &FactFinder,
-) -> Diagnostic {
-    let (namespace, rule) = (&checked.namespace, denial.rule());
-    let names = Names {
-        namespace: Some(namespace),
-        service_account: Some(pod.service_account()),
-        pod: Some(pod),
-        slot: Some(slot),
-        nearest,
-        ..Names::of_denial(denial)
-    };
-    let fix = match facts.lacking(denial, namespace) {
-        Some((_, remedy)) => remedy.text,
-        None => rules::fix(rule, &names).and_then(Fix::in_manifest).unwrap_or_else(|| rule.remedy.to_owned()),
-    };
-    checked.finding(self::rule(denial), &pointer(slot, Some(denial)), denial.to_string()).with_fix(fix)
-}
-
 /// The findings on a pod that will be refused once both webhooks review it, after an installation or an upgrade.
 fn refused_later(
     checked: &CheckedPod<'_>,
@@ -178,7 +156,10 @@ fn refused_later(
     later.denials.iter().filter(is_new).map(|found| {
         let slot = pod.slots().find(|slot| found.slot == Some((slot.kind, slot.index)));
         let finding = match &slot {
-            Some(slot) => denied(checked, pod, (slot, None), &found.denial, facts),
+            Some(slot) => {
+                let at = pointer(slot, Some(&found.denial));
+                denied(checked, pod, (Some(slot), None), &at, &found.denial, facts)
+            }
             None => checked.finding(rule(&found.denial), "/spec", found.denial.to_string()),
         };
         let message = format!("once the webhook reviews this pod: {}", finding.message);

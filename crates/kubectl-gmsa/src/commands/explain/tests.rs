@@ -9,9 +9,10 @@ use super::*;
 use crate::shared::rules;
 
 /// The files, in the order of the page.
-const FILES: [&str; 20] = [
+const FILES: [&str; 21] = [
     "api",
     "own",
+    "tickets",
     "pods",
     "volumes",
     "nodes",

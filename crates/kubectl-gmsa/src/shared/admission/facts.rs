@@ -30,7 +30,7 @@ use gmsa_core::{
 pub struct Admission {
     /// The pod after the mutating webhook.
     pub stored: Value,
-    /// Every denial, at most one for each slot.
+    /// Every denial, at most one for each slot, and those of the pod.
     pub denials: Vec<SlotDenial>,
     /// The other denials of these slots: of a credential spec that could not be read, or may not be used either.
     pub others: Vec<Denial>,
@@ -108,7 +108,9 @@ impl FactFinder {
                 }
             };
             for found in decision.denials {
-                match denials.iter_mut().find(|known| known.slot == found.slot) {
+                // A pod as a whole may have several.
+                let is_same = |known: &SlotDenial| found.slot.is_some() || known.denial == found.denial;
+                match denials.iter_mut().find(|known| known.slot == found.slot && is_same(known)) {
                     None => denials.push(found),
                     // A refusal takes precedence over a failed look-up.
                     Some(known)

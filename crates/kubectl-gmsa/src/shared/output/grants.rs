@@ -18,6 +18,9 @@ pub struct Grant {
     pub subject: Option<Named>,
     pub binding: Named,
     pub role: Named,
+    /// What else it allows, in words of `kubectl`: `exec`.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub may: BTreeSet<&'static str>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -38,6 +41,7 @@ impl Grant {
             subject: None,
             binding: Named { kind, namespace: binding.namespace.clone(), name: binding.name.clone() },
             role: Named { kind: binding.role_kind.as_str(), namespace: role_namespace, name: binding.role.clone() },
+            may: BTreeSet::new(),
         }
     }
 
@@ -62,12 +66,16 @@ impl Grant {
 #[derive(Serialize)]
 struct Shown<'g, F: Serialize> {
     grants: &'g BTreeSet<Grant>,
+    #[serde(rename = "actAsPods", skip_serializing_if = "BTreeSet::is_empty")]
+    act_as_pods: &'g BTreeSet<Grant>,
     findings: F,
 }
 
 /// The grants, and failed reads.
 pub struct Grants {
     pub found: BTreeSet<Grant>,
+    /// Who may act as the pods of the subjects.
+    pub act_as_pods: BTreeSet<Grant>,
     pub problems: Diagnostics,
     /// The output without a grant.
     pub none: String,
@@ -78,21 +86,34 @@ impl Grants {
     pub fn print(&self, shape: Shape) -> anyhow::Result<Outcome> {
         let outcome = if self.problems.is_empty() { Outcome::Clean } else { Outcome::Incomplete };
         let findings = json::findings(self.problems.as_slice());
-        print_as(shape, outcome, || self.table(), Shown { grants: &self.found, findings })
+        print_as(
+            shape,
+            outcome,
+            || self.table(),
+            Shown { grants: &self.found, act_as_pods: &self.act_as_pods, findings },
+        )
     }
 
     fn table(&self) -> String {
         let problems = self.problems.as_slice().iter();
         let mut lines: Vec<String> = problems.map(|problem| format!("{}: {problem}\n", problem.rule.id)).collect();
         let of_specs = || self.found.iter().filter_map(|grant| Some([grant.credential_spec.clone()?, grant.why()]));
-        let of_subjects = || self.found.iter().filter_map(|grant| Some((grant, grant.subject.as_ref()?))).map(row);
+        let of_subjects = || self.found.iter().filter_map(|grant| Some((grant, grant.subject.as_ref()?)));
         lines.push(if self.found.is_empty() {
             format!("{}\n", self.none)
         } else if of_specs().next().is_some() {
             table(["CREDENTIAL SPEC", "BY"], &of_specs().collect())
         } else {
-            table(["NAMESPACE", "WHO", "BY"], &of_subjects().collect())
+            table(["NAMESPACE", "WHO", "BY"], &of_subjects().map(row).collect())
         });
+        let actors = self.act_as_pods.iter().filter_map(|grant| Some((grant, grant.subject.as_ref()?))).map(|of| {
+            let [namespace, who, by] = row(of);
+            [namespace, who, of.0.may.iter().copied().collect::<Vec<_>>().join(", "), by]
+        });
+        if !self.act_as_pods.is_empty() {
+            let head = "\nWho may act as these pods:\n";
+            lines.push(format!("{head}{}", table(["NAMESPACE", "WHO", "MAY", "BY"], &actors.collect())));
+        }
         lines.concat()
     }
 }

@@ -109,6 +109,7 @@ family! { "Work on accounts" {
     LDAP_UNREACHABLE: "ldap-unreachable", Error, "An LDAP client reaches no domain controller.",
         "Check the name, and TCP 389 or 636: `nltest /dsgetdc:DOMAIN`, `openssl s_client -connect DC:636`. A certificate that is not trusted looks the same to some clients.",
         words: [
+            Message("no domain controller of * answers"),
             Message("can't contact ldap server"),
             Message("ldap server is unavailable"),
             Message("ldap_server_down"),
@@ -119,6 +120,7 @@ family! { "Work on accounts" {
     PASSWORD_EXPIRED: "password-expired", Error, "The password of a user has expired, or must be changed before the first logon.",
         "Set a new one, and write it where it is read: the secret of the CCG plugin, or the configuration of the client. The password of a gMSA never expires for its hosts.",
         words: [
+            Message("cannot log on: its password has expired"),
             Message("kdc_err_key_exp"),
             Common("password has expired"),
             Message("account's password has expired"),
@@ -127,6 +129,7 @@ family! { "Work on accounts" {
     LOGON_RESTRICTED: "logon-restricted", Error, "A policy of the domain restricts where or when the account may log on.",
         "Look at its logon workstations and hours, and at authentication policies and silos: `Get-ADServiceAccount NAME -Properties *`. NTLM can be the cause: members of Protected Users can use only Kerberos.",
         words: [
+            Message("cannot log on: a policy of the domain refuses it"),
             Message("kdc_err_policy"),
             Message("kdc policy rejects request"),
             Message("domain controller blocked: ntlm authentication"),

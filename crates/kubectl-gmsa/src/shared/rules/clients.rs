@@ -33,6 +33,8 @@ family! { "Clients of services" {
             Message("kinit*unable to reach any kdc in realm"),
             Message("kinit: resource temporarily unavailable"),
             Message("loginexception: receive timed out"),
+            Message("no kdc of * answers"),
+            Message("the kdc of * refuses: it is not available"),
         ];
     KERBEROS_CONFIGURATION: "kerberos-configuration", Error, "The configuration of a Kerberos client does not lead to the domain.",
         "Write the realm in upper case in krb5.conf: `default_realm = CONTOSO.COM`, and `.contoso.com = CONTOSO.COM` in `[domain_realm]`.",
@@ -47,7 +49,11 @@ family! { "Clients of services" {
             Message("krb5_config_"),
             Message("kdc_err_wrong_realm"),
             Message("can't open/find * configuration file"),
-        ];
+            Message("the kdc of * refuses: it is of another realm"),
+        ],
+        remedies: {
+            "krbexception: cannot locate default realm" => "Java does not read KRB5_CONFIG: name krb5.conf by `-Djava.security.krb5.conf=FILE`, in a Linux Pod with tickets `/var/run/gmsa/krb5.conf`. In it, `default_realm` is in upper case.",
+        };
     NO_TICKET: "no-ticket", Error, "A client has no Kerberos ticket of a user.",
         "In a container on Windows run the process as NETWORK SERVICE, and see `klist`. On Linux run `kinit`, and let the process read that cache (KRB5CCNAME).",
         words: [
@@ -76,8 +82,26 @@ family! { "Clients of services" {
             General("cached tickets: (0)"),
             RunningCodes(&["ERROR_DS_OPERATIONS_ERROR", "ERROR_DS_LOCAL_ERROR"]),
             Message("klist: no ticket file"),
+            Message("bad format in credentials cache"),
+            Message("unsupported credentials cache format version number"),
+            Message("credentials cache permissions incorrect"),
+            Message("credentials cache i/o operation failed"),
+            Message("can't find client principal * in cache collection"),
+            Message("principal in credential cache does not match desired name"),
+            Message("tgt not found in ccache"),
+            Message("client has neither a keytab nor a password"),
+            Message("failed to create a new smb session with kerberos: -126"),
+            Message("error in sesssetup = -126"),
+            Common("credential cache is empty"),
         ],
         remedies: {
+            "matching credential*run/gmsa" => "The agent has no ticket for this service: list it in `gmsa-webhook/services` of the credential spec, by the name that the client asks for. `klist /var/run/gmsa/krb5cc` shows what is there; `KRB5_TRACE=/dev/stderr` the name.",
+            "permissions incorrect*run/gmsa" | "run/gmsa*permission denied" => "The user of this process may not read the tickets: leave `--mode=0440` of the agent out, or give the Pod an `fsGroup`.",
+            "run/gmsa" => "The agent has got no tickets, or removed them after a refusal. `kubectl exec POD --namespace NAMESPACE -- cat /var/run/gmsa/status` and the log of the container `gmsa-tickets` say why: explain that text. A container without the folder lacks the mount: `kubectl gmsa check`.",
+            "tgt not found in ccache" => "gokrb5 takes a ticket-granting ticket alone, which `gmsa-webhook/services: \"*\"` gives in a Linux Pod: read docs/linux-pods.md first. Elsewhere log on with `kinit`.",
+            "neither a keytab nor a password" => "The program gave gokrb5 neither a keytab, nor a password, nor a cache with a ticket-granting ticket: load the cache that KRB5CCNAME names.",
+            "(126)" | "-126" => "The kernel of the node mounts the share and asks the node for a ticket (`cifs.upcall`), not the Pod: tickets of a Pod do not help. Let the process open the share itself (`smbclient --use-krb5-ccache`), or give the volume credentials of its own.",
+            "bad format" | "credentials cache format" => "The file that KRB5CCNAME names is no credential cache, or one of a version that this library does not read. `klist -c FILE` says which; a keytab is no cache.",
             "operations_error" | "operations error" | "ds_local_error" => "The process asks the directory without an identity: run it as NETWORK SERVICE (`runAsUserName`) and check `kubectl gmsa verify`. Where it acts for its users, it has no right to delegate: rule `delegation`.",
             "krb5_cc_unknown_type" | "unknown credential cache type" => "Write `default_ccache_name = FILE:/tmp/krb5cc_%{uid}` into krb5.conf: the container has no such cache.",
             "default cache: keyring" => "Write `default_ccache_name = FILE:/tmp/krb5cc_%{uid}` into krb5.conf, as containers have no keyring, then log on with `kinit`.",
@@ -89,7 +113,10 @@ family! { "Clients of services" {
             Message("ticket expired"),
             Common("ticket has expired"),
             Codes(&["SEC_E_CONTEXT_EXPIRED"]),
-        ];
+        ],
+        remedies: {
+            "run/gmsa" => "The agent renews the tickets of a Pod long before their end, and could not: `kubectl exec POD --namespace NAMESPACE -- cat /var/run/gmsa/status` says why. A program that reads them once, such as one with gokrb5, must read the file again.",
+        };
     KEYTAB: "keytab", Error, "The keytab of a service lacks the key with which the ticket is encrypted.",
         "Compare `klist -kte` with `msDS-KeyVersionNumber` and the service principal names of the account, and make the keytab again. The keys of a gMSA change with its password, every 30 days.",
         words: [
@@ -111,7 +138,10 @@ family! { "Clients of services" {
             Message("unable to obtain password from user"),
             Message("keytab file * does not exist"),
             Message("keytab * is nonexistent or empty"),
-        ];
+        ],
+        remedies: {
+            "unable to obtain password from user" => "Java found neither a ticket-granting ticket in the cache nor a key in the keytab: compare `ticketCache`, `keyTab` and `principal` in its login configuration. In a Linux Pod with tickets for services, run it with `-Dsun.security.jgss.native=true`.",
+        };
     DELEGATION: "delegation", Error, "The account may not act for its users at another service.",
         "Allow constrained delegation: `Set-ADServiceAccount NAME -PrincipalsAllowedToDelegateToAccount` on the account of the service behind, or `msDS-AllowedToDelegateTo` on this one. Unconstrained delegation (`-TrustedForDelegation $true`) gives every pod the tickets of all users, domain administrators included. Users who are sensitive or in Protected Users cannot be delegated.",
         words: [

@@ -166,6 +166,8 @@ family! { "Identity in a container" {
             Message("pre-authentication information was invalid"),
             Message("kinit: pre-authentication failed"),
             Message("kinit: password incorrect"),
+            Message("calls the passwords wrong that the directory gives"),
+            Message("the kdc of * refuses: it gives no other cause"),
             Message("new password is bad. try old one"),
             General("unknown user name or bad password"),
             RunningCodes(&[
@@ -186,10 +188,11 @@ family! { "Identity in a container" {
             Message("kdc_err_service_revoked"),
             Message("credentials have been revoked"),
             Message("credentials for server have been revoked"),
+            Message("cannot log on: it is disabled, locked out or has expired"),
         ];
     ACCOUNT_LOCKED: "account-locked", Error, "The account is locked out.",
         "Unlock it: `Unlock-ADAccount -Identity 'NAME$'`. Domain controllers generate its password: an attacker tries to guess it, or a node uses an old one.",
-        words: [Message("failure reason: account locked out"), Codes(&["ERROR_ACCOUNT_LOCKED_OUT", "STATUS_ACCOUNT_LOCKED_OUT"])];
+        words: [Message("failure reason: account locked out"), Message("cannot log on: it is locked out"), Codes(&["ERROR_ACCOUNT_LOCKED_OUT", "STATUS_ACCOUNT_LOCKED_OUT"])];
     NETLOGON_INSECURE: "netlogon-insecure", Warning, "A client uses Netlogon without secure RPC, which domain controllers refuse, or tolerate for now.",
         "Update the machine that the event names, or replace it: every Windows that runs containers uses secure RPC. `Allow vulnerable Netlogon secure channel connections` in the group policy is for the time until then.",
         words: [
@@ -218,7 +221,7 @@ family! { "Identity in a container" {
             "session setup from" => "Several containers with one account and one host name displace each other: set `randomHostname` in the chart. If it is always the same one, its password differs from the domain's: `Test-ADServiceAccount NAME` on the node.",
         };
     CLOCK_SKEW: "clock-skew", Error, "The clocks of the node and of the domain controller differ too much for Kerberos.",
-        "Correct the clock of the node: `w32tm /query /status`, `w32tm /resync`. Kerberos allows 5 minutes.",
+        "Correct the clock of the node: `w32tm /query /status`, `w32tm /resync`, on Linux `chronyc tracking`. Kerberos allows 5 minutes.",
         words: [
             Message("krb_ap_err_skew"),
             Message("krb5_kdcrep_skew"),
@@ -248,6 +251,7 @@ family! { "Identity in a container" {
             Message("wrong principal in request"),
             Message("the ticket isn't for us"),
             Message("failed to decrypt the ticket"),
+            Message("it does not know the service * or knows it twice"),
             Message("could not register the service principal name"),
             Message("service principal name (spn) ? is not registered"),
             General("generate sspi context"),
@@ -271,6 +275,7 @@ family! { "Identity in a container" {
         "`Set-ADServiceAccount NAME -KerberosEncryptionType AES128,AES256`, and compare with the policy of the domain controllers.",
         words: [
             Message("kdc_err_etype_no"),
+            Message("cannot log on: the kdc * has no aes key of it"),
             Message("no support for encryption type"),
             Message("lacks support for encryption type"),
             Message("etype * not supported"),

@@ -28,6 +28,14 @@ pub(super) static NO_FAULTS: &[(&[Words], &str)] = &[
         "The plugin is registered on the node and was started.",
     ),
     (
+        &[Message("\"tickets written\""), Message("info tickets written"), Message("tickets written services=")],
+        "The agent has written the tickets of the Pod. It proves no logon: `klist` in another container shows them.",
+    ),
+    (
+        &[Message("the broker answers, and refuses a request without a token")],
+        "The agent reaches the broker and trusts its certificate. It proves no permission.",
+    ),
+    (
         &[Message("fetched gmsa credentials for"), Event("containers-ccg", &[2])],
         "The node has the password of the account.",
     ),

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{
     Family, Fix, Names, RuleEntry,
-    Words::{Codes, Event, General, Message, Refusal, RunningCodes, Start, StartCodes},
+    Words::{Codes, Common, Event, General, Message, Refusal, RunningCodes, Start, StartCodes},
     family,
 };
 use crate::shared::{grant::GrantObjects, installer::Installer};
@@ -45,6 +45,59 @@ family! { of the core {
     MODIFIED: [Refusal("cannot update an existing pod's gmsa settings")];
     TICKETS_IMPOSSIBLE: [Refusal("this pod cannot have tickets")];
     TICKETS_UNAVAILABLE: [Refusal("unable to give this pod tickets")];
+    TICKETS_NOT_ENABLED: [Message("has no effect: this webhook does not have tickets enabled")];
+    TICKET_REQUEST: [
+        Message("the body must be {\"credentialspec\": \"name\"} and nothing else"),
+        Message("there is no path * tickets are at /v1/tickets"),
+        Message("/v1/tickets does not take"),
+    ];
+    TICKET_TOKEN: [
+        Message("the request has no token: send authorization: bearer token"),
+        Message("does not accept the token for the audience gmsa-tickets/"),
+        Message("the token is not for the audience gmsa-tickets/"),
+        Message("the token is not bound to a pod"),
+        Message("the token is not one of a service account"),
+        Message("no tickets: cannot read the token"),
+        Message("no tickets in *: cannot read the token"),
+        Message("no tickets: the file * does not hold a token"),
+        Message("no tickets in *: the file * does not hold a token"),
+    ], remedies: {
+        "cannot read the token" | "does not hold a token" => "Mount a projected token with the audience `gmsa-tickets/SPEC` and the path `token` into the sidecar, at `/var/run/secrets/gmsa-tickets`.",
+    };
+    TICKET_POD: [
+        Message("the pod * does not exist any more"),
+        Message("is another one than that of the token, which has its name"),
+        Message("has another service account than the token"),
+        Message("has no projected token with the audience gmsa-tickets/"),
+    ];
+    TICKET_SERVICES: [Message("cred spec * gives no tickets: its")];
+    TICKET_ACCOUNT: [Message("the broker gives no tickets of")];
+    TICKET_DOMAIN: [Message("cred spec * is of the domain * which the broker does not have")];
+    TICKET_RATE: [Message("too many requests of this pod: it has")];
+    TICKET_BUSY: [
+        Message("too many requests wait for the domain controllers of"),
+        Message("the broker keeps the keys of * has no room for another one"),
+    ];
+    TICKET_CHECK: [Message("the token cannot be checked: "), Message("the pod * cannot be read: ")];
+    TICKET_ANSWER: [
+        Message("the answer of the kdc cannot be read"),
+        Message("the answer of the kdc has another"),
+        Message("the answer of the kdc does not decrypt"),
+        Message("the kdc asks for * iterations"),
+        Message("the kdc * answers with * bytes: the limit"),
+    ];
+    TICKET_SIZE: [Message("the tickets take more than 128 kib")];
+    TICKET_SIDECAR: [
+        Message("no tickets: cannot write into"),
+        Message("no tickets in *: cannot write into"),
+        Message("cannot write the status into"),
+        Message("--broker * is not a dns name that a certificate can be for"),
+    ], remedies: {
+        "cannot write" => "Mount an emptyDir in memory into the sidecar at `/var/run/gmsa`, not read-only, with room for the tickets (1 MiB); only the other containers mount it read-only.",
+    };
+    DIRECTORY_CLOCK: [Message("its clock is * that of the broker")];
+    ACCOUNT_CLASS: [Message("is not a group managed service account of")];
+    ACCOUNT_DIFFERS: [Message("is in the domain * the cred spec says")];
     LINUX_NODE: [
         Message("windows options cannot be set for a linux pod"),
         Message("os field doesn't match node os"),
@@ -65,6 +118,7 @@ family! { of the core {
     PLUGIN_GUID: [Start("failed to parse the plugin guid"), Event("containers-ccg", &[9]), StartCodes(&["CO_E_CLASSSTRING"])];
     ACCOUNT_DISABLED: [
         Message("failure reason: account currently disabled"),
+        Message("cannot log on: it is disabled ("),
         Codes(&["ERROR_ACCOUNT_DISABLED", "STATUS_ACCOUNT_DISABLED"]),
     ];
     ACCOUNT_EXPIRED: [
@@ -72,6 +126,7 @@ family! { of the core {
         Message("kdc_err_service_exp"),
         Message("entry in database has expired"),
         Message("specified user account has expired"),
+        Message("cannot log on: it has expired"),
         Codes(&["STATUS_ACCOUNT_EXPIRED", "ERROR_ACCOUNT_EXPIRED"]),
     ];
     ACCOUNT_UNKNOWN: [
@@ -79,6 +134,8 @@ family! { of the core {
         Message("client not found in kerberos database"),
         Message("client '*' not found in kerberos database"),
         Message("krb5_get_init_creds: client (*) unknown"),
+        Message("cannot log on: the kdc does not know it"),
+        Common("there is no account \"*\" in"),
         Message("cannot find an object with identity"),
         Message("finddomainforaccount*unable to locate account"),
         Message("group managed service account \"*\" could not be found in the"),
@@ -106,6 +163,7 @@ family! { of the core {
     ACCOUNT_PASSWORD: [
         Message("cannot install service account"),
         Message("provided context did not match the target"),
+        Message("may not retrieve the password of * or the domain makes none"),
         Message("test failed for managed service account"),
         Message("permission to use the group msa"),
         Message("not authorized to use the group managed service account"),

@@ -168,8 +168,14 @@ fn names_rule(before: &str, after: &str) -> bool {
         return true;
     }
     let is_value = || {
-        let key = before.strip_suffix('"').map(|before| before.trim_end_matches(' ').trim_end_matches(':'));
-        key.is_some_and(|key| key.ends_with("\"rule\"") || key.ends_with("\"ruleId\"")) && after.starts_with('"')
+        let key = before.strip_suffix('"').map(|before| before.trim_end_matches(' ').trim_end_matches([':', '=']));
+        let keys = ["\"rule\"", "\"ruleId\"", "\"reason\"", " reason"];
+        key.is_some_and(|key| keys.iter().any(|known| key.ends_with(known))) && after.starts_with('"')
+    };
+    // `the broker refused: 403 Forbidden, ticket-pod: …`
+    let is_of_broker = || {
+        let status = before.rsplit_once("the broker refused: ").and_then(|(_, status)| status.strip_suffix(", "));
+        status.is_some_and(|status| status.len() < 40 && !status.contains([',', '\n'])) && after.starts_with(": ")
     };
     let is_last = || {
         let rest = after.strip_prefix(']').map(|rest| rest.trim_start_matches(['"', ',', ' ', '\t', '\r']));
@@ -180,6 +186,7 @@ fn names_rule(before: &str, after: &str) -> bool {
         || before.ends_with("title=") && after.starts_with("::")
         || is_last()
         || is_value()
+        || is_of_broker()
 }
 
 fn of_others(text: &str) -> (Vec<Explanation>, Reading) {
@@ -196,7 +203,9 @@ fn of_others(text: &str) -> (Vec<Explanation>, Reading) {
     let of_protocol = symbols::of_protocol(text);
     let symbol = |WindowsStatus(value)| of_protocol(value).or_else(|| symbols::of_mit(value));
     // `Error 1: ...` is of a program: no message of Kerberos has this code.
-    let names: Vec<_> = number::find(text).filter(|status| status.0 > 1).filter_map(symbol).take(MAX_FOUND).collect();
+    // The broker of tickets says in words what the code in brackets means.
+    let counts_code = |status: &WindowsStatus| status.0 > 1 && !text.contains("(kerberos code ");
+    let names: Vec<_> = number::find(text).filter(counts_code).filter_map(symbol).take(MAX_FOUND).collect();
     let reading = Reading::of_normal(text).and(Reading::of(&names.join(" ")));
     let phase = Phase::of(text);
     let is_told = is_of_logon(text, phase);

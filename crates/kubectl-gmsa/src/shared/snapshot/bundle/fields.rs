@@ -10,6 +10,7 @@ use gmsa_core::{
         Contents, PLURAL,
         compare::{Difference, compare},
         lint,
+        services::ANNOTATION,
     },
     diagnostic::Diagnostic,
 };
@@ -18,7 +19,7 @@ use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 use x509_parser::pem::Pem;
 
-use crate::shared::{rules, workloads::Kind};
+use crate::shared::{acts::ACTS, rules, workloads::Kind};
 
 /// The placeholder for contents of a credential spec.
 pub const OMITTED: &str = "leftOut";
@@ -28,9 +29,11 @@ const METADATA: &str = "metadata/name metadata/namespace metadata/uid metadata/l
     metadata/annotations/kubectl.kubernetes.io~1restartedAt metadata/generateName";
 
 /// Fields of a pod and of a pod template.
-const POD: &str = "metadata/labels metadata/annotations/kubectl.kubernetes.io~1restartedAt spec/nodeName spec/nodeSelector spec/os \
+const POD: &str = "metadata/labels metadata/annotations/kubectl.kubernetes.io~1restartedAt metadata/annotations/gmsa-webhook~1tickets spec/nodeName spec/nodeSelector spec/os \
     spec/runtimeClassName spec/serviceAccountName spec/hostname spec/hostNetwork spec/tolerations \
-    spec/affinity/nodeAffinity spec/restartPolicy spec/securityContext/windowsOptions spec/volumes/secret \
+    spec/affinity/nodeAffinity spec/restartPolicy spec/securityContext/windowsOptions spec/securityContext/fsGroup spec/volumes/secret \
+    spec/volumes/name spec/volumes/emptyDir spec/volumes/projected/sources/serviceAccountToken spec/containers/volumeMounts \
+    spec/initContainers/args spec/initContainers/env spec/initContainers/startupProbe spec/initContainers/volumeMounts \
     spec/containers/name spec/containers/image spec/containers/ports spec/containers/args spec/containers/env \
     spec/containers/securityContext/windowsOptions spec/containers/resources spec/initContainers/name \
     spec/initContainers/image spec/initContainers/restartPolicy spec/initContainers/securityContext/windowsOptions \
@@ -72,17 +75,28 @@ const OTHERS: [(&str, &str); 15] = [
     ("subjectaccessreviews", "status/allowed"),
 ];
 
-/// Arguments of the webhook that checks read and that contain only names.
-const ARGUMENTS: [&str; 6] = [
+/// Arguments of the webhook and of agents that checks read and that contain only names, and certificates, which are public.
+const ARGUMENTS: [&str; 14] = [
     "serve",
     "--self-managed-secret=",
     "--self-managed-service=",
     "--webhook-configuration=",
     "--warn-namespaces=",
     "--random-hostname",
+    "agent",
+    "--credential-spec=",
+    "--broker=",
+    "--broker-address=",
+    "--broker-ca=",
+    "--folder=",
+    "--token-file=",
+    "--mode=",
 ];
 
-/// Whether an argument of the webhook is one of these.
+/// Environment variables that checks read and that contain only names.
+const VARIABLES: [&str; 3] = ["RANDOM_HOSTNAME", "KRB5CCNAME", "KRB5_CONFIG"];
+
+/// Whether an argument is one of these.
 pub fn holds_names(argument: &str) -> bool {
     ARGUMENTS.iter().any(|known| argument.starts_with(known))
 }
@@ -159,7 +173,13 @@ fn clean(value: &mut Value, contents: &HashMap<String, Contents>) {
                 }
             };
             only("args", &|argument| argument.as_str().is_some_and(holds_names));
-            only("env", &|variable| variable.get("name").is_some_and(|name| name == "RANDOM_HOSTNAME"));
+            only("env", &|variable| {
+                variable.get("name").is_some_and(|name| VARIABLES.iter().any(|known| name == known))
+            });
+            // The names of other volumes are nobody's business.
+            only("volumes", &|volume| {
+                ["emptyDir", "projected", "secret"].iter().any(|source| volume.get(source).is_some())
+            });
             only("rules", &|rule| rule.get("verbs").is_none() || is_of_gmsa(rule));
             if fields.get("caBundle").is_some_and(|bundle| !is_of_certificates(bundle)) {
                 fields.remove("caBundle");
@@ -192,13 +212,22 @@ fn is_of_certificates(bundle: &Value) -> bool {
     all.all(|pem| pem.is_ok_and(|pem| pem.label == "CERTIFICATE"))
 }
 
-/// Whether a rule of a role is about credential specs.
+/// Whether a rule of a role is about credential specs, or has its subject act as pods.
 fn is_of_gmsa(rule: &Value) -> bool {
-    let groups = rule.get("apiGroups").and_then(Value::as_array);
-    groups.into_iter().flatten().any(|group| group == "*" || group == gmsa_core::credspec::GROUP)
+    let has = |key: &str, is: &dyn Fn(&str) -> bool| {
+        let words = rule.get(key).and_then(Value::as_array);
+        words.into_iter().flatten().filter_map(Value::as_str).any(is)
+    };
+    let is_act = |resource: &str| {
+        let is_of_any =
+            |known: &str| resource.strip_prefix('*').is_some_and(|rest| !rest.is_empty() && known.ends_with(rest));
+        ACTS.iter().any(|(_, _, known)| *known == resource || is_of_any(known))
+    };
+    has("apiGroups", &|group| group == "*" || group == gmsa_core::credspec::GROUP)
+        || (has("apiGroups", &str::is_empty) && has("resources", &|resource| resource == "*" || is_act(resource)))
 }
 
-/// The name and the linter's findings, without quoted values.
+/// The name, the services for tickets and the linter's findings, without quoted values.
 fn credential_spec(spec: &Value) -> Value {
     let name = spec.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
     let finding = |found: Diagnostic| {
@@ -208,7 +237,10 @@ fn credential_spec(spec: &Value) -> Value {
     };
     let findings: Vec<Value> = lint::object(spec).into_iter().map(finding).collect();
     let credspec = spec.get("credspec").filter(|credspec| credspec.is_object()).map(|_| json!({OMITTED: name}));
-    json!({"metadata": {"name": name}, "credspec": credspec, "findings": findings})
+    let services = spec.pointer("/metadata/annotations").and_then(|annotations| annotations.get(ANNOTATION));
+    let metadata = services
+        .map_or_else(|| json!({"name": name}), |services| json!({"name": name, "annotations": {ANNOTATION: services}}));
+    json!({"metadata": metadata, "credspec": credspec, "findings": findings})
 }
 
 #[cfg(test)]

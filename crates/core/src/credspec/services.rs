@@ -1,14 +1,15 @@
-//! Which services the owner of a credential spec lists in its annotation.
+//! Which services the owner of a credential spec lists in its annotation. The broker, the linter and `check` read it here.
 //!
 //! Invariants: without the annotation there are no tickets; `*` stands alone; a service is a class and a host, as clients spell them in
 //! the name of a cached ticket, which they compare byte by byte.
 
-use gmsa_core::quote::Quoted;
-
-use crate::limits::MAX_SERVICES;
+use crate::quote::Quoted;
 
 /// The annotation of a `GMSACredentialSpec`.
 pub const ANNOTATION: &str = "gmsa-webhook/services";
+
+/// The most services of a credential spec: each is a ticket for each pod.
+pub const MAX_SERVICES: usize = 32;
 
 /// The longest service principal name (Active Directory's `servicePrincipalName`: 260 characters), in bytes.
 const MAX_LENGTH: usize = 260;
@@ -22,8 +23,17 @@ pub enum Services {
     Listed(Vec<String>),
 }
 
+/// Why a credential spec gives no tickets.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoTickets {
+    #[error("its owner lists no services in the annotation {ANNOTATION}")]
+    NotOptedIn,
+    #[error("its annotation {ANNOTATION} {0}")]
+    Wrong(ServicesError),
+}
+
 /// Why the annotation cannot be used.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ServicesError {
     #[error("is empty: list services, such as HTTP/app.contoso.com, or * for any")]
     Empty,
@@ -40,22 +50,25 @@ pub enum ServicesError {
 }
 
 impl Services {
-    /// Reads the annotation: services, separated by commas or white space. A class `http` is written `HTTP` and a host in lower case,
-    /// as clients ask for them; otherwise the spelling stays. Of equal services one is kept.
+    /// What a credential spec with this annotation gives tickets for.
+    ///
+    /// # Errors
+    /// Where its owner did not opt in, or not in the right form.
+    pub fn of(annotation: Option<&str>) -> Result<Self, NoTickets> {
+        Self::parse(annotation.ok_or(NoTickets::NotOptedIn)?).map_err(NoTickets::Wrong)
+    }
+
+    /// Reads the annotation. Of equal services one is kept.
     ///
     /// # Errors
     /// Where it is empty, or lists what is not a service.
     pub fn parse(text: &str) -> Result<Self, ServicesError> {
-        let words = || text.split([',', ' ', '\t', '\r', '\n']).filter(|word| !word.is_empty());
-        if words().any(|word| word == "*") {
-            return if words().count() == 1 { Ok(Self::Any) } else { Err(ServicesError::NotAlone) };
+        if words(text).any(|word| word == "*") {
+            return if words(text).count() == 1 { Ok(Self::Any) } else { Err(ServicesError::NotAlone) };
         }
         let mut services = Vec::new();
-        for word in words() {
-            let service = normalized(word).ok_or_else(|| ServicesError::NotAService(Quoted::new(word)))?;
-            if is_of_the_kdc(&service) {
-                return Err(ServicesError::OfTheKdc(Quoted::new(word)));
-            }
+        for word in words(text) {
+            let service = service(word)?;
             if !services.contains(&service) {
                 services.push(service);
             }
@@ -75,13 +88,27 @@ impl Services {
     }
 }
 
-/// Whether its ticket is one for more tickets, or for changing passwords.
-fn is_of_the_kdc(service: &str) -> bool {
-    let class = service.split('/').next().unwrap_or_default();
-    ["krbtgt", "kadmin"].iter().any(|own| class.eq_ignore_ascii_case(own))
+/// What the annotation lists, as it is written: separated by commas or white space.
+pub fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split([',', ' ', '\t', '\r', '\n']).filter(|word| !word.is_empty())
 }
 
-/// A service in the spelling of clients; `None` where it is not one.
+/// A service in the spelling of clients: a class `http` is written `HTTP` and a host in lower case, otherwise the spelling stays.
+///
+/// # Errors
+/// Where it is not a service, or one of the KDC.
+pub fn service(word: &str) -> Result<String, ServicesError> {
+    let service = normalized(word).ok_or_else(|| ServicesError::NotAService(Quoted::new(word)))?;
+    // Its ticket is one for more tickets, or for changing passwords.
+    let is_of_the_kdc =
+        |(class, _): (&str, &str)| ["krbtgt", "kadmin"].iter().any(|own| class.eq_ignore_ascii_case(own));
+    if service.split_once('/').is_some_and(is_of_the_kdc) {
+        return Err(ServicesError::OfTheKdc(Quoted::new(word)));
+    }
+    Ok(service)
+}
+
+/// `None` where it is not a class and a host.
 fn normalized(word: &str) -> Option<String> {
     let (class, target) = word.split_once('/')?;
     // A third part names the domain or the service's name: `ldap/dc1.contoso.com/contoso.com`.
@@ -118,6 +145,18 @@ mod tests {
         listed("ldap/dc1.contoso.com/contoso.com", &["ldap/dc1.contoso.com/contoso.com"]);
         listed("MSSQLSvc/sql1.contoso.com:SQLEXPRESS", &["MSSQLSvc/sql1.contoso.com:SQLEXPRESS"]);
         assert_eq!(Services::parse(" * "), Ok(Services::Any));
+    }
+
+    #[test]
+    fn without_the_annotation_there_are_no_tickets() {
+        let said = |annotation| Services::of(annotation).map_err(|why| why.to_string());
+        assert_eq!(said(Some("*")), Ok(Services::Any));
+        let none = "its owner lists no services in the annotation gmsa-webhook/services";
+        assert_eq!(said(None), Err(none.to_owned()));
+        assert_eq!(
+            said(Some("*, x/y")),
+            Err("its annotation gmsa-webhook/services names * beside services".to_owned())
+        );
     }
 
     #[test]

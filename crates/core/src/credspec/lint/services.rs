@@ -1,0 +1,166 @@
+//! The annotation that opts in to tickets for Linux pods.
+//!
+//! Invariant: without the annotation there is nothing to say, as most credential specs are for Windows pods alone.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use serde_json::Value;
+
+use super::{Findings, Severity, quote};
+use crate::{
+    credspec::{
+        domain_join::DomainJoinConfig,
+        services::{ANNOTATION, Services, ServicesError, service, words},
+    },
+    diagnostic::rules::{self, Rule},
+};
+
+const FIELD: &str = "metadata.annotations[gmsa-webhook/services]";
+const LIST: &str = "HTTP/app.contoso.com, MSSQLSvc/sql1.contoso.com:1433";
+const NO_TICKETS: &str = "the broker refuses every pod that asks for tickets of this credential spec";
+const NOT_FOUND: &str = "clients find no ticket: they compare its name byte by byte with the one that they ask for";
+const NOT_KNOWN: &str = "where no account has this service principal name, the broker gets none of the tickets";
+const READS_ALL: &str =
+    "with such a ticket a pod can read the directory, create computer objects, or write delegation onto them";
+const ANY: &str = "with it a pod gets tickets for every service, and, for services of the same account, as any user";
+
+/// Classes as clients spell them, and what is written for them by mistake.
+const CLASSES: [(&str, &[&str]); 6] = [
+    ("HTTP", &["https"]),
+    ("MSSQLSvc", &["mssql", "sqlserver", "mssqlserver"]),
+    ("cifs", &["smb"]),
+    ("host", &["ssh"]),
+    ("ldap", &["ldaps"]),
+    ("nfs", &[]),
+];
+
+/// Classes that domain controllers alone have: the directory, the global catalog, replication.
+const OF_CONTROLLERS: [&str; 3] = ["ldap", "gc", "e3514235-4b06-11d1-ab04-00c04fc2dcd2"];
+
+/// Classes of every computer, which make a controller's services dangerous.
+const OF_COMPUTERS: [&str; 6] = ["host", "cifs", "rpcss", "dns", "wsman", "restrictedkrbhost"];
+
+pub(super) fn check(findings: &mut Findings, metadata: Option<&Value>, join: &DomainJoinConfig<'_>) {
+    let annotation = metadata.and_then(|metadata| metadata.get("annotations")?.get(ANNOTATION));
+    let text = match annotation {
+        None => return,
+        Some(Value::String(text)) => text,
+        Some(_) => {
+            let why = "the API server refuses the object";
+            return findings.add(&rules::TICKET_SERVICES, FIELD, "is not a string", why, format!("\"{LIST}\""));
+        }
+    };
+    match Services::parse(text) {
+        Ok(Services::Any) => {
+            let problem = "is *: pods get a ticket-granting ticket";
+            findings.add_as(Severity::Note, &rules::TICKET_ANY, FIELD, problem, ANY, format!("\"{LIST}\""));
+        }
+        Err(error @ (ServicesError::Empty | ServicesError::NotAlone | ServicesError::TooMany)) => {
+            findings.add(&rules::TICKET_SERVICES, FIELD, error.to_string(), NO_TICKETS, format!("\"{LIST}\""));
+        }
+        Ok(Services::Listed(_)) | Err(_) => {}
+    }
+    for word in words(text).filter(|word| *word != "*") {
+        match service(word) {
+            Err(error) => {
+                let other = match error {
+                    ServicesError::OfTheKdc(_) => "remove it",
+                    _ => "each as CLASS/HOST, without a realm",
+                };
+                let remedy = meant(word).unwrap_or_else(|| other.to_owned());
+                findings.add(&rules::TICKET_SERVICES, FIELD, error.to_string(), NO_TICKETS, remedy);
+            }
+            Ok(service) => {
+                if let Some((rule, problem, why, remedy)) = fault(&service, join) {
+                    findings.add(rule, FIELD, format!("lists {}{problem}", quote(word)), why, remedy);
+                }
+            }
+        }
+    }
+}
+
+/// The service that is meant by a word which is none: a URL, a principal with its realm, a name of GSSAPI, another separator.
+fn meant(word: &str) -> Option<String> {
+    let word = word.trim_matches(['"', '\'', '[', ']', '(', ')', ';']);
+    if word.contains(';') {
+        let all: Option<Vec<String>> = word.split(';').filter(|part| !part.is_empty()).map(meant).collect();
+        return all.map(|services| services.join(", "));
+    }
+    let word = word.replace('\\', "/");
+    let (class, rest) = word.split_once("://").or_else(|| word.split_once('/')).unwrap_or(("HTTP", &word));
+    // `HTTP@app.contoso.com` is how GSSAPI writes a service, `HTTP/app.contoso.com@CONTOSO.COM` how Kerberos does.
+    let (class, target) = match (word.contains('/'), rest.split_once('@')) {
+        (true, Some((target, _))) => (class, target),
+        (false, Some((class, host))) => (class, host),
+        (_, None) => (class, rest),
+    };
+    let is_url = word.contains("://");
+    let target = if is_url { target.split(['/', ':', '?']).next().unwrap_or_default() } else { target };
+    let is_host = target.split([':', '/']).next().is_some_and(|host| host.contains('.'));
+    let meant = service(&format!("{}/{}", spelled(class).unwrap_or(class), target.trim_end_matches('/')));
+    meant.ok().filter(|_| is_host)
+}
+
+/// How clients spell this class, if that is known.
+fn spelled(class: &str) -> Option<&'static str> {
+    let is_it = |own: &str| own.eq_ignore_ascii_case(class);
+    CLASSES
+        .iter()
+        .find(|(right, wrong)| is_it(right) || wrong.iter().any(|wrong| is_it(wrong)))
+        .map(|(right, _)| *right)
+}
+
+/// What is wrong with a service that Kerberos can have: the rule, the problem, what follows, what is right.
+fn fault(service: &str, join: &DomainJoinConfig<'_>) -> Option<(&'static Rule, &'static str, &'static str, String)> {
+    const REMOVE: &str = "remove it, or use an account for it that no other application has";
+    let (class, target) = service.split_once('/')?;
+    let (host, rest) = target.split_at(target.find([':', '/']).unwrap_or(target.len()));
+    let by_name = || format!("{class}/NAME.{}{rest}", join.dns_name.unwrap_or("contoso.com"));
+    let own = |problem, why, remedy| Some((&rules::TICKET_SERVICE, problem, why, remedy));
+    if target.parse::<Ipv6Addr>().is_ok() || host.parse::<Ipv4Addr>().is_ok() {
+        let right = format!("{class}/NAME.{}", join.dns_name.unwrap_or("contoso.com"));
+        return own(": clients get no ticket for an address, only for a name", NOT_KNOWN, right);
+    }
+    if is_of_controller(class, host, rest, join) {
+        return Some((&rules::TICKET_CONTROLLER, ", a service of a domain controller", READS_ALL, REMOVE.to_owned()));
+    }
+    if let Some(right) = spelled(class).filter(|right| *right != class) {
+        return own(": clients spell the class in another way", NOT_FOUND, format!("{right}/{target}"));
+    }
+    if host.ends_with('.') {
+        return own(
+            ": clients leave the dot at the end out",
+            NOT_FOUND,
+            format!("{class}/{}{rest}", host.trim_end_matches('.')),
+        );
+    }
+    if class == "HTTP" && rest.starts_with(':') {
+        return own(": web clients ask without a port", NOT_FOUND, format!("{class}/{host}"));
+    }
+    if host.split('.').skip(1).any(|label| label == "svc") {
+        return own(": accounts have names of the domain, not of the cluster", NOT_KNOWN, by_name());
+    }
+    if !host.contains('.') {
+        return own(
+            ": clients append a domain to a short name, in pods that of the cluster",
+            NOT_FOUND,
+            format!("{class}/{host}.{}{rest}", join.dns_name.unwrap_or("contoso.com")),
+        );
+    }
+    if class == "MSSQLSvc" && rest.is_empty() {
+        return own(": clients of SQL Server ask with the port", NOT_FOUND, format!("{service}:1433"));
+    }
+    None
+}
+
+/// Whether a service is one of a domain controller, as far as its name says: by its class, by the name of the domain, or by a host called `dc1`.
+fn is_of_controller(class: &str, host: &str, rest: &str, join: &DomainJoinConfig<'_>) -> bool {
+    let is = |names: &[&str]| names.iter().any(|name| name.eq_ignore_ascii_case(class));
+    let domains = || [join.dns_name, join.dns_tree_name, join.net_bios_name].into_iter().flatten();
+    let is_domain = |name: &str| domains().any(|domain| domain.eq_ignore_ascii_case(name));
+    let label = host.split('.').next().unwrap_or_default();
+    let mut words = label.split(['-', '_']).map(|word| word.trim_end_matches(|c: char| c.is_ascii_digit()));
+    let is_named_so = words.any(|word| matches!(word, "dc" | "pdc" | "bdc" | "rodc" | "addc"));
+    let is_so = is_named_so || is_domain(host) || host.contains("._msdcs.");
+    is(&OF_CONTROLLERS) || rest.strip_prefix('/').is_some_and(is_domain) || (is(&OF_COMPUTERS) && is_so)
+}
