@@ -56,6 +56,10 @@ enum Command {
         /// Folder of the tickets.
         #[arg(long, value_name = "DIR", default_value = FOLDER)]
         folder: PathBuf,
+
+        /// Also print the account, its services, the end of the tickets and the last failure, as JSON.
+        #[arg(long)]
+        json: bool,
     },
     /// Exit with 0 if the broker answers over TLS and refuses a request without a token.
     Test(BrokerArgs),
@@ -100,7 +104,7 @@ fn interval(text: &str) -> Result<Duration, &'static str> {
 
 pub fn run(args: Args) -> ExitCode {
     let ended = match (args.command, args.broker, args.keep) {
-        (Some(Command::Ready { folder }), ..) => return ready(&Folder(folder)),
+        (Some(Command::Ready { folder, json }), ..) => return ready(&Folder(folder), json),
         (Some(Command::Test(broker)), ..) => on_runtime(test(broker)),
         (None, Some(broker), Some(keep)) => on_runtime(start(broker, keep)),
         // Without a command, both are required.
@@ -117,7 +121,10 @@ fn on_runtime(work: impl Future<Output = Result<ExitCode, String>>) -> Result<Ex
     runtime.map_err(|error| format!("cannot start the runtime: {error}"))?.block_on(work)
 }
 
-fn ready(folder: &Folder) -> ExitCode {
+fn ready(folder: &Folder, is_json: bool) -> ExitCode {
+    if is_json {
+        println!("{}", folder.state());
+    }
     let Some(reason) = folder.why_not_ready() else { return ExitCode::SUCCESS };
     eprintln!("no tickets in {}: {reason}", folder.0.display());
     ExitCode::FAILURE
@@ -186,7 +193,8 @@ impl Agent {
                 let reason = remark(&chain(&error));
                 let is_removed = error.removes_tickets() && self.folder.remove_tickets();
                 tracing::warn!(is_removed, "no tickets: {}", cut_message(&reason));
-                self.services = self.services.take().filter(|_| !is_removed);
+                // The next tickets are logged, so the last line of the log is the state.
+                self.services = None;
                 if let Err(error) = self.folder.write_status(&reason, self.mode) {
                     tracing::warn!("cannot write the status into {}: {error}", self.folder.0.display());
                 }

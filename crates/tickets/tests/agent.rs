@@ -81,6 +81,15 @@ async fn the_probe_waits_for_tickets_and_the_agent_ends_on_sigterm() {
     assert!(!log.contains("secret-token") && !log.contains("b25l"), "{log}");
     // The tickets outlive the agent, which a kubelet starts again.
     assert_eq!(ready(folder).0, 0);
+    let state = || run(agent().args(["ready", "--json", "--folder"]).arg(folder));
+    let tickets = r#"{"lastFailure":null,"tickets":{"expires":"2126-11-26T01:00:00Z","principal":"WebApp1$@CONTOSO.COM","services":["HTTP/app.contoso.com"]}}"#;
+    assert_eq!(state(), (0, format!("{tickets}\n"), String::new()));
+    fs::remove_dir_all(folder).unwrap();
+    fs::create_dir(folder).unwrap();
+    fs::write(folder.join("status"), "the broker refused: 403 Forbidden\n").unwrap();
+    let said = format!("no tickets in {}: the broker refused: 403 Forbidden\n", folder.display());
+    let none = "{\"lastFailure\":\"the broker refused: 403 Forbidden\",\"tickets\":null}\n";
+    assert_eq!(state(), (1, none.to_owned(), said));
 }
 
 /// The container of docs/linux-pods.md, with a certificate where the page has an ellipsis, and no broker at its address.

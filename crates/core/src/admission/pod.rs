@@ -314,6 +314,11 @@ impl Pod {
         self.spec.volumes.audiences.iter()
     }
 
+    /// The credential specs that it asks tickets of, by its annotation and by the audiences of its tokens. May repeat; not validated.
+    pub fn asks_tickets_of(&self) -> impl Iterator<Item = &str> {
+        self.tickets().into_iter().chain(self.audiences())
+    }
+
     /// Whether files in its volumes belong to a group of its own.
     pub fn has_fs_group(&self) -> bool {
         self.spec.security_context.as_ref().is_some_and(|context| context.fs_group.is_some())

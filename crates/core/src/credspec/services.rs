@@ -3,6 +3,8 @@
 //! Invariants: without the annotation there are no tickets; `*` stands alone; a service is a class and a host, as clients spell them in
 //! the name of a cached ticket, which they compare byte by byte.
 
+use std::fmt;
+
 use crate::quote::Quoted;
 
 /// The annotation of a `GMSACredentialSpec`.
@@ -85,6 +87,12 @@ impl Services {
             Self::Any => vec!["*".to_owned()],
             Self::Listed(services) => services.clone(),
         }
+    }
+}
+
+impl fmt::Display for Services {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.list().join(", "))
     }
 }
 

@@ -150,6 +150,8 @@ rules! {
             "`Add-KdsRootKey -EffectiveImmediately`, once per forest, then wait 10 hours.";
         DIRECTORY_LEVEL: "directory-level", Error, "The domain controller is older than Windows Server 2012, the first that makes passwords of group Managed Service Accounts.",
             "Ask a newer one, and have one in each domain.";
+        DIRECTORY_QUOTA: "directory-quota", Warning, "Every user of a domain may create computer objects (`ms-DS-MachineAccountQuota`), so a Linux Pod with a ticket for the directory can too.",
+            "Let administrators alone create them: `Set-ADDomain DOMAIN -Replace @{'ms-DS-MachineAccountQuota'=0}`.";
         DIRECTORY_CLOCK: "directory-clock", Warning, "The clocks of this machine and of the domain controller differ by more than the 5 minutes that Kerberos allows.",
             "Compare both with a time server. If the domain controller is wrong, run `w32tm /resync` on it.";
     }

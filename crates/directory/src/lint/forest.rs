@@ -8,6 +8,7 @@ use crate::{
     Directory, Entry, Error, Guid, LdapFilter, LdapSearch, SearchScope,
     account::{Account, NO_SUCH_OBJECT},
     entry::first_value,
+    forest::InForest,
 };
 
 /// The classes of objects that the user may make in a folder ([MS-ADTS] 3.1.1.4.5.12).
@@ -41,6 +42,21 @@ pub(super) async fn forest(
     }
     list.extend(root_key(directory, accounts, now).await?);
     Ok(list)
+}
+
+/// Whether every user of a domain may create computer objects.
+pub(super) async fn quota(directory: &mut Directory, domain: &InForest) -> Result<Option<Diagnostic>, Error> {
+    const QUOTA: &str = "ms-DS-MachineAccountQuota";
+    let filter = LdapFilter::Present("objectClass");
+    let search = LdapSearch { base: &domain.name, scope: SearchScope::Base, filter, attributes: &[QUOTA] };
+    let entries = match directory.search(&search).await {
+        Err(Error::Refused(..)) => Vec::new(),
+        found => found?,
+    };
+    let quota = entries.iter().find_map(|entry| entry.number(QUOTA)).filter(|quota| *quota > 0);
+    let dns = &domain.domain.dns;
+    let problem = |quota| format!("in {dns} every user, and so a pod, may create {quota} computer objects ({QUOTA})");
+    Ok(quota.map(|quota| Diagnostic::new(&rules::DIRECTORY_QUOTA, problem(quota))))
 }
 
 /// Problems of the KDS root keys, from which passwords are generated.

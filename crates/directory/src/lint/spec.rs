@@ -18,7 +18,7 @@ use gmsa_core::{
 use serde_json::Value;
 use time::UtcDateTime;
 
-use super::{class, enabled, expired, finding, left_over, quoted, services::of_tickets};
+use super::{class, enabled, expired, finding, forest::quota, left_over, quoted, services::of_tickets};
 use crate::{
     Directory, Error,
     account::{Account, AccountName},
@@ -155,8 +155,15 @@ async fn of_forest(
     let of_account = account.as_ref().and_then(|account| forest.of_object(&account.name));
     let meant = named.or(of_account).or_else(|| forest.own());
     let mut found = meant.map(|of| domain(spec, &of.domain)).unwrap_or_default();
-    if let Ok(Services::Listed(listed)) = Services::of(annotation(spec)) {
-        found.extend(of_tickets(directory, &listed).await?);
+    if let Ok(services) = Services::of(annotation(spec)) {
+        if let Services::Listed(listed) = &services {
+            found.extend(of_tickets(directory, listed).await?);
+        }
+        // A ticket for the directory is enough to create computer objects.
+        let severity = if services == Services::Any { Severity::Warning } else { Severity::Note };
+        if let Some(of) = meant {
+            found.extend(quota(directory, of).await?.map(|found| found.with_severity(severity)));
+        }
     }
     let at_account = |problem: Diagnostic| Diagnostic { field: MACHINE.to_owned(), ..problem };
     let Some(account) = account else {

@@ -34,6 +34,7 @@ mod pre;
 mod replica;
 mod service;
 mod specs_and_pods;
+mod tickets;
 mod workloads;
 
 use checks::CHECKS;

@@ -21,7 +21,7 @@ use crate::shared::{
     workloads::{Kind, is_pod},
 };
 use gmsa_core::{
-    admission::pod::{Slot, SlotKind},
+    admission::pod::{Slot, SlotKind, tickets::SidecarFields},
     credspec::is_dns_subdomain,
     diagnostic::Check,
 };
@@ -104,7 +104,7 @@ fn containers<'p>(pod: &'p ClusterPod, options: &Options) -> anyhow::Result<Vec<
         anyhow::ensure!(!all.is_empty(), "the pod has no container {asked:?}");
         return Ok(all);
     }
-    let uses = |slot: &Slot<'_>| slot.uses_gmsa() || of_pod;
+    let uses = |slot: &Slot<'_>| slot.uses_gmsa() || of_pod || slot.tickets.has(SidecarFields::TICKETS);
     if options.all_containers {
         all.retain(uses);
         anyhow::ensure!(!all.is_empty(), "no container of the pod uses GMSA");

@@ -46,7 +46,7 @@ mod tickets;
 pub use self::{
     accounts::{LOGON_RESTRICTED, PASSWORD_EXPIRED},
     api::{MANIFEST_INVALID, TIMED_OUT},
-    clients::{KDC_UNREACHABLE, KERBEROS_CONFIGURATION},
+    clients::{KDC_UNREACHABLE, KERBEROS_CONFIGURATION, NO_TICKET, TICKET_EXPIRED},
     dns::*,
     identity::*,
     installation::*,
@@ -59,6 +59,7 @@ pub use self::{
     status::WindowsStatus,
     target::FixTarget,
     text::{explain, is_refusal, lacks_right, recognize, refusal, said},
+    tickets::BROKER_UNREACHABLE,
 };
 
 /// Messages of other programs that mean the breach of a rule. In their lower-case texts `*` is for anything, `?` for one word.
@@ -193,6 +194,15 @@ pub fn found(rule: &'static Rule, text: impl Into<String>, names: &Names<'_>) ->
     let said = if names.said.is_empty() { text.as_str() } else { names.said };
     let fix = fix(rule, &Names { said, ..*names }).and_then(Fix::in_cluster);
     Diagnostic { fix, ..Diagnostic::new(rule, text) }
+}
+
+/// The rule of a request for tickets that failed, as the agent words it: that of the id which the broker gives, or of the words.
+pub fn of_agent(message: &str) -> &'static Rule {
+    let refused = message.strip_prefix("the broker refused: ").and_then(|refused| refused.split_once(", "));
+    let id = refused.and_then(|(_, words)| words.split(':').next());
+    let named = all().find(|rule| Some(rule.id) == id);
+    let of_words = || recognize(&format!("no tickets: {message}"), Phase::Running);
+    named.or_else(of_words).unwrap_or(&BROKER_UNREACHABLE)
 }
 
 /// All rules, in groups with a heading, as the page shows them.

@@ -19,6 +19,7 @@ use gmsa_core::{
 
 mod answer;
 mod exec;
+mod linux;
 mod steps;
 mod user;
 
@@ -37,6 +38,9 @@ pub async fn of_container(
     executor: &Executor,
     service: Option<&str>,
 ) -> Vec<Check> {
+    if pod.admission.asks_tickets_of().next().is_some() {
+        return linux::of_container(pod, container, executor, service).await;
+    }
     let name = container.owner;
     let identity = match identity(pod, container) {
         Ok(identity) => identity,
@@ -61,31 +65,19 @@ async fn ask(executor: &Executor, identity: &Identity, service: Option<&str>) ->
             checks.extend(missed.map(|check| (step, check)));
             continue;
         };
-        let shown = command.join(" ");
-        progress::doing(&format!("running {shown} in the container"));
-        let check = match executor.run(&command).await {
-            Execution::Ended(answer) => {
+        let check = match executor.finish(&command).await {
+            Ok(answer) => {
                 if step == Asked::User {
                     user = User::of(&answer);
                 }
                 step.check(about, &answer, identity, &command)
             }
-            Execution::Absent => {
-                Check::found(about, not_checked(&format!("the image cannot run {shown}"), OTHER_IMAGE))
+            Err(NotFinished::Absent) => {
+                let text = format!("the image cannot run {}", command.join(" "));
+                Check::found(about, not_checked(&text, OTHER_IMAGE))
             }
-            Execution::TimedOut => {
-                let text = format!("{shown} did not end within {} s", executor.limit.as_secs());
-                Check::breach(about, &rules::NO_ANSWER, text)
-            }
-            Execution::Forbidden(found) => {
-                let Diagnostic { message, .. } = *found.clone();
-                Check::found(CONTAINER, not_checked(&message, found.remedy()))
-            }
-            Execution::Failed(why) => {
-                let fix = "Run the command again: this says nothing of the image or the account. `kubectl get nodes` shows whether the node answers.";
-                let text = format!("{shown} could not be run: {why}");
-                Check::found(CONTAINER, not_checked(&text, fix))
-            }
+            Err(NotFinished::TimedOut(text)) => Check::breach(about, &rules::NO_ANSWER, text),
+            Err(NotFinished::NotRun(found)) => Check::found(CONTAINER, *found),
         };
         let is_of_all = check.about == CONTAINER;
         checks.push((step, check));
@@ -94,6 +86,35 @@ async fn ask(executor: &Executor, identity: &Identity, service: Option<&str>) ->
         }
     }
     checks
+}
+
+/// Why a command gave no answer.
+enum NotFinished {
+    /// The image does not have it.
+    Absent,
+    TimedOut(String),
+    /// It was not run, which says nothing about the image or the account.
+    NotRun(Box<Diagnostic>),
+}
+
+impl Executor {
+    /// The answer of a command that has ended.
+    async fn finish(&self, command: &[String]) -> Result<CommandOutput, NotFinished> {
+        let shown = command.join(" ");
+        progress::doing(&format!("running {shown} in the container"));
+        Err(match self.run(command).await {
+            Execution::Ended(answer) => return Ok(answer),
+            Execution::Absent => NotFinished::Absent,
+            Execution::TimedOut => {
+                NotFinished::TimedOut(format!("{shown} did not end within {} s", self.limit.as_secs()))
+            }
+            Execution::Forbidden(found) => NotFinished::NotRun(Box::new(not_checked(&found.message, found.remedy()))),
+            Execution::Failed(why) => {
+                let fix = "Run the command again: this says nothing of the image or the account. `kubectl get nodes` shows whether the node answers.";
+                NotFinished::NotRun(Box::new(not_checked(&format!("{shown} could not be run: {why}"), fix)))
+            }
+        })
+    }
 }
 
 /// The first failure is the cause of those after it, and keeps its remedy. But a container that gets a ticket of its account finds

@@ -19,7 +19,7 @@ use super::{
     rules::{self, FixTarget, Names},
     snapshot::Snapshot,
     unread::{because, not_reached},
-    webhook::{Configured, configured, installer},
+    webhook::{Configured, argument, configured, installer, replica},
     workloads::{Kind, controller_of, is_pod},
 };
 
@@ -31,6 +31,7 @@ pub mod events;
 pub mod placement;
 pub mod pod;
 pub mod scheduling;
+mod tickets;
 pub mod workload;
 
 use containers::{CONTAINERS, INIT, SANDBOX};
@@ -122,7 +123,8 @@ async fn workload(snapshot: &Snapshot, namespace: &str, kind: Kind, name: &str) 
         let (what, list) = (format!("{} {namespace}/{name}", kind.as_str()), kind.collection(Some(namespace)));
         return Err(names::missing(snapshot, &what, namespace, &list, name).await);
     };
-    if !workload.template.pod().context("its pod template cannot be parsed")?.uses_gmsa() {
+    let parsed = workload.template.pod().context("its pod template cannot be parsed")?;
+    if !parsed.uses_gmsa() && parsed.asks_tickets_of().next().is_none() {
         let text = "its pod template does not use GMSA: `kubectl gmsa check` finds a field that is misspelt or in the wrong place";
         return Ok(vec![Check::breach(TEMPLATE, &rules::NO_CREDENTIAL_SPEC, text)]);
     }
@@ -151,10 +153,11 @@ async fn workload(snapshot: &Snapshot, namespace: &str, kind: Kind, name: &str) 
         checks.push(if is_admitted { decision::not_up_to_date(created, &workload) } else { created });
         return Ok(with_unreached(checks));
     }
-    let Some((pod, steps)) = worst else {
+    let Some((pod, mut steps)) = worst else {
         checks.push(created);
         return Ok(checks);
     };
+    tickets::add(snapshot, pod, target, &mut steps).await;
     let Check { about, result } = created;
     let (_, name) = pod.place();
     checks.push(Check { about, result: result.map(|text| format!("{text}; what follows is of {name}")) });
@@ -174,7 +177,7 @@ async fn pod(snapshot: &Snapshot, namespace: &str, name: &str) -> anyhow::Result
         checks.push(Check::found(ADMISSION, Diagnostic::new(&rules::NAME_WITHOUT_CONTENTS, text).with_fix(fix)));
         return Ok(with_unreached(checks));
     }
-    if pod.admission.uses_gmsa() {
+    if pod.admission.uses_gmsa() || pod.admission.asks_tickets_of().next().is_some() {
         let template = NewPod::new(namespace, decision::without_contents(&pod)?);
         checks = decision::checks(snapshot, &mut finder, &template, target).await?;
         // A pod that no webhook reviewed has an unchecked permission.
@@ -193,8 +196,9 @@ async fn pod(snapshot: &Snapshot, namespace: &str, name: &str) -> anyhow::Result
     let events = Events::read(snapshot, Some(namespace));
     let pods = [&pod];
     let (events, nodes) = tokio::join!(events, nodes(snapshot, &pods));
-    let steps = steps(&pod, target, &nodes, &events);
+    let mut steps = steps(&pod, target, &nodes, &events);
     checks.extend(events.lacking().filter(|_| steps.iter().any(is_cause)));
+    tickets::add(snapshot, &pod, target, &mut steps).await;
     Ok(walked(&pod, steps, checks, None))
 }
 
@@ -241,6 +245,9 @@ async fn nodes(snapshot: &Snapshot, pods: &[&ClusterPod]) -> Nodes {
 async fn contents(snapshot: &Snapshot, finder: &mut FactFinder, of: &ClusterPod) -> Check {
     if let Some(unreviewed) = unreviewed(snapshot, of).await {
         return Check::found(ADMISSION, unreviewed);
+    }
+    if of.admission.asks_tickets_of().next().is_some() {
+        return injected(snapshot, of).await;
     }
     let (pod, mut contents, mut unread) = (&of.admission, HashMap::new(), None);
     for name in pod.slots().filter_map(|slot| slot.name.and_then(SpecName::parse)) {
@@ -292,6 +299,8 @@ fn created_again(pod: &ClusterPod) -> Option<String> {
 
 /// The finding that the API server would refuse the pods: only the validating webhook reviews them, not the mutating one.
 async fn unreviewed_template(snapshot: &Snapshot, workload: &WorkloadTree) -> Option<Check> {
+    // Pods that ask for tickets are created without them.
+    workload.template.pod().filter(|pod| pod.uses_gmsa())?;
     let webhooks = configured(snapshot).await.ok()?;
     let namespace: Namespace = snapshot.get(&format!("/api/v1/namespaces/{}", workload.namespace)).await.ok()?;
     let labels = workload.labels();
@@ -304,19 +313,39 @@ async fn unreviewed_template(snapshot: &Snapshot, workload: &WorkloadTree) -> Op
     Some(Check::found(ADMISSION, found.fixed(fix.map(str::to_owned))))
 }
 
+/// The step: whether an existing pod has the sidecar that gets its tickets.
+async fn injected(snapshot: &Snapshot, of: &ClusterPod) -> Check {
+    if !tickets::lacks_sidecar(&of.admission) {
+        return Check::pass(ADMISSION, "the pod has a token for the broker of tickets, by which its sidecar asks");
+    }
+    let is_off = replica(snapshot).await.is_some_and(|webhook| argument(&webhook, "tickets-broker").is_none());
+    let found = if is_off {
+        let text = "the pod asks for tickets, and the webhook is installed without them";
+        Diagnostic::new(&rules::TICKETS_NOT_ENABLED, text)
+    } else {
+        let text = "the pod asks for tickets and has no sidecar that gets them: it is older than its annotation, or than the webhook's tickets";
+        Diagnostic::new(&rules::TICKETS_NOT_INJECTED, text).fixed(created_again(of))
+    };
+    Check::found(ADMISSION, found.with_severity(Severity::Error))
+}
+
 /// The finding that no webhook reviewed the pod, because its namespace is left out.
 async fn unreviewed(snapshot: &Snapshot, pod: &ClusterPod) -> Option<Diagnostic> {
-    if ContentsState::of::<Contents>(&pod.admission, &HashMap::new()) != ContentsState::WithoutContents {
+    let (lacks, what) = if tickets::lacks_sidecar(&pod.admission) {
+        ("the pod asks for tickets and has no sidecar that gets them", "the sidecar")
+    } else if ContentsState::of::<Contents>(&pod.admission, &HashMap::new()) == ContentsState::WithoutContents {
+        ("the pod names a credential spec and carries no contents", "contents")
+    } else {
         return None;
-    }
+    };
     let webhooks = configured(snapshot).await.ok()?;
     let (namespace, _) = pod.place();
     let mutating: Vec<&Configured> = webhooks.iter().filter(|found| found.mutating && found.is_of_pods()).collect();
     if mutating.is_empty() {
-        let text = "the pod names a credential spec and carries no contents: no MutatingWebhookConfiguration sends pods to a GMSA webhook";
+        let text = format!("{lacks}: no MutatingWebhookConfiguration sends pods to a GMSA webhook");
         let found = Diagnostic::new(&rules::WEBHOOK_MISSING, text);
         let installer = installer(snapshot, &webhooks).await;
-        let pod = created_again(pod).map(|fix| format!(" Pods get contents only when they are created. {fix}"));
+        let pod = created_again(pod).map(|fix| format!(" Pods get {what} only when they are created. {fix}"));
         let fix =
             installer.map(|installer| format!("{} creates it again.{}", installer.restore(), pod.unwrap_or_default()));
         return Some(Diagnostic { fix, ..found });
@@ -325,8 +354,7 @@ async fn unreviewed(snapshot: &Snapshot, pod: &ClusterPod) -> Option<Diagnostic>
     let passes_by =
         mutating.iter().find(|found| found.selects(of.metadata.labels.as_ref()).is_ok_and(|selected| !selected))?;
     let name = &passes_by.name;
-    let text =
-        format!("the pod names a credential spec and carries no contents: {name} does not review pods in {namespace}");
+    let text = format!("{lacks}: {name} does not review pods in {namespace}");
     Some(Diagnostic::new(&rules::NAMESPACES_EXCLUDED, text).with_severity(Severity::Error))
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use gmsa_core::credspec::{is_dns_label, is_dns_subdomain};
 use k8s_openapi::{
     api::{
         admissionregistration::v1::{ServiceReference, ValidatingWebhook},
@@ -163,15 +164,33 @@ pub async fn endpoints(snapshot: &Snapshot, service: &ServiceReference) -> Read<
     Ok(slices.into_iter().flat_map(|slice| slice.endpoints).collect())
 }
 
-/// Whether the webhook gives random host names to all pods that use GMSA, read from the first replica that can be read.
+/// The first replica of the webhook that can be read.
+pub async fn replica(snapshot: &Snapshot) -> Option<Pod> {
+    let service = service_of_webhook(snapshot).await.ok()??;
+    let endpoints = endpoints(snapshot, &service).await.ok()?;
+    let name = endpoints.iter().find_map(pod_name)?;
+    snapshot.get(&format!("/api/v1/namespaces/{}/pods/{name}", service.namespace)).await.ok()
+}
+
+/// The value of an option in the charts' form, `--NAME=VALUE`.
+pub fn argument<'p>(pod: &'p Pod, name: &str) -> Option<&'p str> {
+    let spec = pod.spec.as_ref()?;
+    let containers = spec.init_containers.iter().flatten().chain(&spec.containers);
+    let mut arguments = containers.flat_map(|container| container.args.iter().flatten());
+    arguments.find_map(|argument| argument.strip_prefix("--")?.strip_prefix(name)?.strip_prefix('='))
+}
+
+/// The Service of the broker of tickets that an option names in the charts' form, `NAME.NAMESPACE.svc`.
+pub fn broker(pod: &Pod, option: &str) -> Option<ServiceReference> {
+    let (name, namespace) = argument(pod, option)?.strip_suffix(".svc")?.split_once('.')?;
+    let service =
+        ServiceReference { name: name.to_owned(), namespace: namespace.to_owned(), ..ServiceReference::default() };
+    Some(service).filter(|_| is_dns_label(namespace) && is_dns_subdomain(name))
+}
+
+/// Whether the webhook gives random host names to all pods that use GMSA.
 pub async fn gives_hostnames(snapshot: &Snapshot) -> bool {
-    let read = async {
-        let service = service_of_webhook(snapshot).await.ok()??;
-        let endpoints = endpoints(snapshot, &service).await.ok()?;
-        let name = endpoints.iter().find_map(pod_name)?;
-        snapshot.get::<Pod>(&format!("/api/v1/namespaces/{}/pods/{name}", service.namespace)).await.ok()
-    };
-    read.await.is_some_and(|pod| is_set_to_give_hostnames(&pod))
+    replica(snapshot).await.is_some_and(|pod| is_set_to_give_hostnames(&pod))
 }
 
 /// Reads the variable that both charts set, or the flag. Accepts the true values of Go's `strconv.ParseBool`.

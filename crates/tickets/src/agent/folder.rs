@@ -1,4 +1,4 @@
-//! The files of the pod's memory volume: `krb5cc`, `krb5.conf` and `status`.
+//! The files of the pod's memory volume: `krb5cc`, `krb5.conf`, `tickets.json` and `status`.
 //!
 //! Invariants: a file appears by a rename, so a reader sees a whole file or none; only the agent writes. Every user, or the group of the
 //! pod, may read: the boundary is the volume, which other containers mount read-only. `status` is there while the last request has failed,
@@ -14,11 +14,14 @@ use std::{
 use super::client::AskError;
 use crate::api::Tickets;
 use base64::{Engine as _, prelude::BASE64_STANDARD};
+use serde_json::{Value, json};
 
 /// The credential cache, which `KRB5CCNAME` names.
 const CCACHE: &str = "krb5cc";
 /// What `KRB5_CONFIG` names.
 const KRB5_CONF: &str = "krb5.conf";
+/// The account, the services, and when the first ticket ends.
+const SUMMARY: &str = "tickets.json";
 /// Why the last request failed.
 const STATUS: &str = "status";
 
@@ -38,7 +41,7 @@ pub enum Mode {
 pub struct Folder(pub PathBuf);
 
 impl Folder {
-    /// Replaces both files.
+    /// Replaces the files of the tickets.
     ///
     /// # Errors
     /// Where the tickets are not Base64, or the folder cannot be written.
@@ -47,13 +50,17 @@ impl Folder {
         let ccache = ccache.map_err(|_| AskError::Unreadable("has no tickets in Base64"))?;
         // The configuration first: it fits the old tickets too.
         let written = self.replace(KRB5_CONF, tickets.krb5_conf.as_bytes(), mode);
-        let written = written.and_then(|()| self.replace(CCACHE, &ccache, mode)).and_then(|()| self.remove(STATUS));
+        let Tickets { principal, services, expires, .. } = tickets;
+        let summary = json!({"principal": principal, "services": services, "expires": expires}).to_string();
+        let written = written.and_then(|()| self.replace(CCACHE, &ccache, mode));
+        let written = written.and_then(|()| self.replace(SUMMARY, summary.as_bytes(), mode));
+        let written = written.and_then(|()| self.remove(STATUS));
         written.map(drop).map_err(|error| AskError::Write(self.0.clone(), error))
     }
 
-    /// Removes both files; whether there were tickets.
+    /// Removes these files; whether there were tickets.
     pub fn remove_tickets(&self) -> bool {
-        [CCACHE, KRB5_CONF].map(|name| self.remove(name).unwrap_or(false))[0]
+        [CCACHE, KRB5_CONF, SUMMARY].map(|name| self.remove(name).unwrap_or(false))[0]
     }
 
     pub fn write_status(&self, reason: &str, mode: Mode) -> io::Result<()> {
@@ -69,6 +76,13 @@ impl Folder {
         Some(
             status.map_or_else(|_| "the agent has not got an answer yet".to_owned(), |status| status.trim().to_owned()),
         )
+    }
+
+    /// What [`Folder::write`] and [`Folder::write_status`] left, as JSON.
+    pub fn state(&self) -> Value {
+        let read = |name: &str| fs::read_to_string(self.0.join(name)).ok();
+        let tickets: Option<Value> = read(SUMMARY).and_then(|summary| serde_json::from_str(&summary).ok());
+        json!({"tickets": tickets, "lastFailure": read(STATUS).map(|status| status.trim().to_owned())})
     }
 
     fn remove(&self, name: &str) -> io::Result<bool> {

@@ -68,8 +68,11 @@ impl Pod {
 /// The files after an answer of [`tickets`], and after a failure.
 fn written(ccache: &str, status: Option<&str>) -> Vec<(String, u32, String)> {
     let file = |name: &str, contents: &str| (name.to_owned(), 0o444, contents.to_owned());
+    let summary =
+        r#"{"expires":"2026-11-26T01:00:00Z","principal":"WebApp1$@CONTOSO.COM","services":["HTTP/app.contoso.com"]}"#;
     let mut files = vec![file("krb5.conf", "[libdefaults]\n"), file("krb5cc", ccache)];
     files.extend(status.map(|status| file("status", status)));
+    files.push(file("tickets.json", summary));
     files
 }
 
@@ -120,7 +123,7 @@ async fn the_group_alone_reads_the_files_where_it_is_asked_for() {
     agent.step().await;
     agent.step().await;
     let modes = pod.files().into_iter().map(|(name, mode, _)| (name, mode)).collect::<Vec<_>>();
-    assert_eq!(modes, ["krb5.conf", "krb5cc", "status"].map(|name| (name.to_owned(), 0o440)));
+    assert_eq!(modes, ["krb5.conf", "krb5cc", "status", "tickets.json"].map(|name| (name.to_owned(), 0o440)));
 }
 
 /// Each answer after tickets: what is said, whether the tickets stay, how long the agent waits.
@@ -263,7 +266,7 @@ fn the_command_line_is_checked() {
     assert!(line.keep.is_some() && line.broker.is_some() && line.command.is_none());
     let ready = Line::try_parse_from(["agent", "ready"]).unwrap().args;
     assert!(
-        matches!(ready.command, Some(Command::Ready { folder }) if folder.to_str() == Some(FOLDER))
+        matches!(ready.command, Some(Command::Ready { folder, json: false }) if folder.to_str() == Some(FOLDER))
             && ready.keep.is_none()
     );
     for (more, said) in [

@@ -10,11 +10,14 @@ use gmsa_core::diagnostic::{Check, Diagnostic, Severity};
 pub(super) const CERTIFICATE: &str = "certificate";
 const DAY: i64 = 24 * 60 * 60;
 
-/// The server's metric, in seconds since 1970.
-const EXPIRY: &str = "gmsa_webhook_certificate_expiry_timestamp_seconds";
+/// The programs that serve, as their metrics begin.
+const PROGRAMS: [&str; 2] = ["gmsa_webhook", "gmsa_tickets"];
 
-/// The server's metric: 1 while it refuses a new certificate.
-const REFUSED: &str = "gmsa_webhook_certificate_refused";
+/// Their metric, in seconds since 1970.
+const EXPIRY: &str = "_certificate_expiry_timestamp_seconds";
+
+/// Their metric: 1 while a new certificate is refused.
+const REFUSED: &str = "_certificate_refused";
 
 /// The certificate authorities that the API server trusts for a webhook.
 pub(super) fn authority(webhook: &str, bundle: &[u8], now: Timestamp) -> Check {
@@ -22,13 +25,18 @@ pub(super) fn authority(webhook: &str, bundle: &[u8], now: Timestamp) -> Check {
         return Check::breach(CERTIFICATE, &rules::CA_BUNDLE, format!("{webhook} has no caBundle"));
     }
     let what = format!("the caBundle of {webhook}");
-    let ends = Pem::iter_from_buffer(bundle)
-        .filter_map(Result::ok)
-        .filter_map(|pem| pem.parse_x509().ok().map(|found| found.validity().not_after.timestamp()));
-    match ends.max() {
+    match end(bundle) {
         None => Check::breach(CERTIFICATE, &rules::CA_BUNDLE, format!("{what} contains no certificate")),
         Some(end) => until(end, now, &what, 14),
     }
+}
+
+/// When the last of these certificates expires, in seconds since 1970.
+pub(super) fn end(bundle: &[u8]) -> Option<i64> {
+    let ends = Pem::iter_from_buffer(bundle)
+        .filter_map(Result::ok)
+        .filter_map(|pem| pem.parse_x509().ok().map(|found| found.validity().not_after.timestamp()));
+    ends.max()
 }
 
 /// The certificate that a replica serves, from its metrics; `None` where they do not contain it.
@@ -51,11 +59,12 @@ pub(super) fn refused(namespace: &str, pod: &str, metrics: &str) -> Option<Check
 
 /// The value of a metric without labels.
 fn value<'m>(metrics: &'m str, name: &str) -> Option<&'m str> {
-    metrics.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')).map(str::trim)
+    let of_program = |line: &'m str| PROGRAMS.iter().find_map(|program| line.strip_prefix(program));
+    metrics.lines().find_map(|line| of_program(line)?.strip_prefix(name)?.strip_prefix(' ')).map(str::trim)
 }
 
 /// How long a certificate is valid; less than `enough` days lead to a warning.
-fn until(end: i64, now: Timestamp, what: &str, enough: i64) -> Check {
+pub(super) fn until(end: i64, now: Timestamp, what: &str, enough: i64) -> Check {
     let diagnostic = |message| Diagnostic::new(&rules::CERTIFICATE_EXPIRY, message);
     // Rounded down, so a certificate counts as expired from its end on.
     match (end - now.as_second()).div_euclid(DAY) {

@@ -12,7 +12,7 @@
 use super::{
     api_server, call, configuration, crd, directory, dns, nodes,
     parts::{Judged, Parts},
-    replica, service, specs_and_pods, workloads,
+    replica, service, specs_and_pods, tickets, workloads,
 };
 use crate::shared::unread::not_reached;
 use gmsa_core::diagnostic::Check;
@@ -32,7 +32,7 @@ const SERVICES: &str = "in the namespace of the webhook: list endpointslices, ge
 const SPECS: &str = "list gmsacredentialspecs";
 const PODS: &str = "list pods";
 
-pub(super) static CHECKS: [Checker; 15] = [
+pub(super) static CHECKS: [Checker; 16] = [
     Checker {
         about: api_server::API_SERVER,
         what: "whether it answers, and its version",
@@ -80,6 +80,12 @@ pub(super) static CHECKS: [Checker; 15] = [
         what: "who can connect to the webhook, by the NetworkPolicies of its namespace",
         takes: &[WEBHOOKS, SERVICES, "list networkpolicies in the namespace of the webhook"],
         run: service::network,
+    },
+    Checker {
+        about: tickets::TICKETS,
+        what: "whether Linux pods get tickets: the broker, both charts, and the way to the domains",
+        takes: &[WEBHOOKS, SERVICES, "the same in the namespace of the broker, list deployments, and get configmaps"],
+        run: tickets::check,
     },
     Checker {
         about: configuration::NAMESPACES,

@@ -18,7 +18,7 @@ use k8s_openapi::{
 };
 use serde_json::{Value, json, value::RawValue};
 
-use super::{directory, replica::Replica};
+use super::{directory, replica::Replica, tickets::Tickets};
 use crate::shared::{
     cluster_dns::{self, Objects},
     directory::Source,
@@ -41,7 +41,7 @@ use gmsa_core::{
     diagnostic::{Check, Diagnostic},
 };
 
-/// The Service of a webhook.
+/// The Service of a webhook, or of the broker of tickets.
 pub(super) struct Service {
     pub named: ServiceReference,
     pub endpoints: Read<Vec<Endpoint>>,
@@ -82,6 +82,7 @@ pub(super) struct Parts {
     /// The release, and the answer to a test configuration that only its static policies refuse.
     pub protection: Option<(String, Read<Value>)>,
     pub services: Vec<Service>,
+    pub tickets: Tickets,
     /// Empty without the custom resource.
     pub specs: Read<Vec<Value>>,
     pub pods: Read<Vec<Box<RawValue>>>,
@@ -129,6 +130,7 @@ impl Parts {
             snapshot.list(Nodes::WINDOWS),
         );
         let (webhooks, (dry_runs, protection, services, installer)) = installation;
+        let tickets = Box::pin(Tickets::read(snapshot, webhook_pod(&services))).await;
         let mut nodes = Nodes::of(windows.as_ref().ok().cloned());
         // Without the right to list nodes, reading a single node rarely works.
         let (dns, ()) = tokio::join!(dns(snapshot, &specs), async {
@@ -151,6 +153,7 @@ impl Parts {
             dry_runs,
             protection,
             services,
+            tickets,
             specs,
             pods,
             narrowed,
@@ -168,6 +171,11 @@ impl Parts {
         self.version.as_ref().map_or(true, |info| is_at_least(&info.git_version, minor))
     }
 
+    /// A pod of the webhook, with its namespace.
+    pub(super) fn webhook_pod(&self) -> Option<(&str, &Pod)> {
+        webhook_pod(&self.services)
+    }
+
     /// Whether the webhook is scaled to 0 or deleted: checks of its pods cannot find that cause.
     pub(super) fn is_webhook_away(&self) -> bool {
         self.services.iter().filter_map(|service| service.own.as_ref()).any(OwnDeployment::is_away)
@@ -177,6 +185,10 @@ impl Parts {
     pub(super) fn of_pods(&self) -> Result<Vec<&Configured>, &Unread> {
         self.webhooks.as_deref().map(reviewing)
     }
+}
+
+fn webhook_pod(services: &[Service]) -> Option<(&str, &Pod)> {
+    services.iter().find_map(|service| Some((&*service.named.namespace, &service.replica.as_ref()?.as_ref().ok()?.pod)))
 }
 
 fn is_ours(found: &Configured) -> bool {
@@ -224,7 +236,7 @@ async fn services(snapshot: &Snapshot, webhooks: &[&Configured]) -> Vec<Service>
 }
 
 impl Service {
-    async fn read(snapshot: &Snapshot, named: &ServiceReference) -> Self {
+    pub(super) async fn read(snapshot: &Snapshot, named: &ServiceReference) -> Self {
         let ServiceReference { namespace, name, .. } = named;
         let policies = format!("/apis/networking.k8s.io/v1/namespaces/{namespace}/networkpolicies");
         // Checked because they become parts of paths.
@@ -241,6 +253,12 @@ impl Service {
         };
         let replica = OptionFuture::from(by_use.first().and_then(|first| pod_name(first)).map(read)).await;
         Self { named: named.clone(), endpoints, replica, policies, own }
+    }
+
+    /// The installer of its Deployment.
+    pub(super) fn installer(&self) -> Option<Installer> {
+        let workload = self.own.as_ref()?.workload.as_ref().ok()?.as_ref()?;
+        Some(Installer::of(&workload.object.metadata))
     }
 }
 

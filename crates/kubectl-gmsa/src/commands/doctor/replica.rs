@@ -1,4 +1,4 @@
-//! One pod of the webhook: the certificate that it serves, the permissions of its service account, and the Secrets that it needs.
+//! One pod of the webhook, or of the broker of tickets: the certificate that it serves, the permissions of its service account, and the Secrets that it needs.
 //!
 //! Invariants: only the metadata of a Secret is read.
 
@@ -37,7 +37,7 @@ pub(super) struct Replica {
     namespace: String,
     name: String,
     pub pod: Pod,
-    metrics: Option<Read<String>>,
+    pub metrics: Option<Read<String>>,
     /// Whether its service account has the permissions that it needs.
     permissions: Vec<(ResourceAttributes, Read<bool>)>,
     /// Whether its Secrets exist.
@@ -139,8 +139,11 @@ impl<'p> Arguments<'p> {
             permission("get", GROUP, PLURAL),
             permission("create", "authorization.k8s.io", "localsubjectaccessreviews"),
         ];
+        if self.0.iter().any(|argument| argument.starts_with("--config=")) {
+            needed
+                .extend([permission("get", "", "pods"), permission("create", "authentication.k8s.io", "tokenreviews")]);
         // The Go webhook has no such command, and no cache.
-        if self.0.contains(&"serve") {
+        } else if self.0.contains(&"serve") {
             needed.extend(["list", "watch"].map(|verb| permission(verb, GROUP, PLURAL)));
         }
         let on = |(namespace, name): (&str, &str), needed: ResourceAttributes| ResourceAttributes {

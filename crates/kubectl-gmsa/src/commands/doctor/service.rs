@@ -17,6 +17,7 @@ use super::{
     replica::SERVICE,
 };
 use crate::shared::{
+    installer::Installer,
     output::first_five,
     rules,
     unread::{Unread, not_checked},
@@ -32,17 +33,20 @@ pub(super) const NETWORK: &str = "network";
 /// The port of the webhook, as the chart names it.
 const PORT: &str = "https";
 
-/// The checks of each Service of a webhook.
+/// The checks of each Service of a webhook, and of the broker's.
 pub(super) fn checks(parts: &Parts) -> Judged<'_> {
     let clients = parts.of_pods()?.into_iter().map(|found| &found.webhook.client_config);
     let outside = clients.filter(|client| client.service.is_none());
     let urls: BTreeSet<&str> = outside.map(|client| client.url.as_deref().unwrap_or_default()).collect();
     let outside =
         urls.iter().map(|url| Check::breach(SERVICE, &rules::WEBHOOK_URL, format!("the webhook is called at {url:?}")));
-    Ok(outside.chain(parts.services.iter().flat_map(|service| of_service(service, parts))).collect())
+    let services = parts.services.iter().map(|service| (service, parts.installer.clone()));
+    let services = services.chain(parts.tickets.broker.iter().map(|broker| (broker, broker.installer())));
+    Ok(outside.chain(services.flat_map(|(service, by)| of_service(service, parts, by.as_ref()))).collect())
 }
 
-fn of_service(Service { named, endpoints, replica, .. }: &Service, parts: &Parts) -> Vec<Check> {
+fn of_service(service: &Service, parts: &Parts, installer: Option<&Installer>) -> Vec<Check> {
+    let Service { named, endpoints, replica, .. } = service;
     let (namespace, name) = (&named.namespace, &named.name);
     let endpoints = match endpoints {
         Ok(endpoints) => endpoints,
@@ -60,7 +64,7 @@ fn of_service(Service { named, endpoints, replica, .. }: &Service, parts: &Parts
         _ => Check::pass(SERVICE, count),
     }];
     match replica {
-        Some(Ok(replica)) => checks.extend(replica.checks(parts.taken, parts.installer.as_ref())),
+        Some(Ok(replica)) => checks.extend(replica.checks(parts.taken, installer)),
         Some(Err(unread)) => checks.push(unread.check(SERVICE)),
         None => {}
     }

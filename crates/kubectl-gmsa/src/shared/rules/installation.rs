@@ -100,6 +100,8 @@ family! { "Installation" {
             "could not find the requested resource" => "What answers has no such path: the `path` in the configuration, or the Service behind it, is another webhook's.",
         },
         fix: unreachable;
+    BROKER_VERSION: "broker-version", Warning, "The webhook, the sidecar that it injects and the broker of tickets are of different releases.",
+        "Upgrade both charts to one release: `helm upgrade`. `tickets.image` in the chart of the webhook names the image of the sidecar.";
     WEBHOOK_GONE: "webhook-gone", Error, "The namespace of the webhook was deleted, and its configurations remain, so Pods with GMSA are refused. Before Kubernetes 1.28, all Pods outside of `kube-system` and that namespace are.",
         "Install it again, with the values of before: `helm install gmsa-webhook CHART -n NAMESPACE --create-namespace` (Helm 4: with `--force-conflicts`). Or end the checks: `kubectl delete mutatingwebhookconfiguration,validatingwebhookconfiguration --ignore-not-found NAME`.",
         fix: installed_again;
@@ -134,7 +136,7 @@ family! { "Installation" {
         "End the trial: set `webhooks.enforcement=Enforce` in the chart, or remove the namespace from `webhooks.warnNamespaces`.";
     WEBHOOK_URL: "webhook-url", Warning, "The webhook is called by a URL instead of a Service, so its Pods are not checked.",
         "Use a Service, or check the process at the URL.";
-    ENDPOINTS: "endpoints", Error, "The Service of the webhook has no ready endpoint, or only one.",
+    ENDPOINTS: "endpoints", Error, "The Service of the webhook, or of the broker of tickets, has no ready endpoint, or only one.",
         "Run at least two replicas: Pods are then admitted while one of them is replaced. Without any, see why the Pods of the webhook are not ready: `kubectl gmsa doctor`.",
         words: [Message("gmsawebhookabsent"), General("no endpoints available for service")];
     WEBHOOK_PERMISSIONS: "webhook-permissions", Error, "The service account of the webhook lacks a permission.",

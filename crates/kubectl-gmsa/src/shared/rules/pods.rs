@@ -52,6 +52,8 @@ family! { "Pods" {
     NO_CREDENTIAL_SPEC: "no-credential-spec", Warning, "A Pod does not use GMSA.",
         "Set `gmsaCredentialSpecName` in its `windowsOptions`.",
         words: [Start("credential spec is empty")];
+    TICKETS_NOT_INJECTED: "tickets-not-injected", Error, "A Pod asks for tickets by its annotation, and has no sidecar that gets them.",
+        "Delete the Pod: its controller creates a new one, which gets the sidecar. A Pod without a controller must be created again.";
     CONTENTS_OUTDATED: "contents-outdated", Warning, "A Pod carries contents that are not the current ones of a credential spec.",
         "Restart its workload: `kubectl rollout restart -n NAMESPACE $(kubectl gmsa outdated -n NAMESPACE -o name)`. Or delete the Pod: its controller creates a new one.";
     POD_REFUSED: "pod-refused", Error, "The API server refuses the Pods of a workload, for another reason than GMSA.",

@@ -22,6 +22,7 @@ use gmsa_core::{causes, diagnostic::Diagnostic, quote};
 /// The size limit of an output, in bytes. `nltest` and `klist` print far less.
 pub const MAX_OUTPUT: u64 = 64 * 1024;
 
+#[derive(Clone)]
 pub struct Executor {
     /// An HTTP/1.1 client, because only HTTP/1.1 connections can become web sockets.
     pub client: kube::Client,
@@ -104,9 +105,11 @@ async fn ended(mut process: AttachedProcess, max_output: u64) -> Execution {
 const STATUS_DLL_NOT_FOUND: i64 = 0xc000_0135;
 
 /// Whether the host compute service did not find the program: `ERROR_FILE_NOT_FOUND` or `ERROR_PATH_NOT_FOUND`. The message is
-/// translated, the number is not.
+/// translated, the number is not. On Linux runc and crun say it.
 fn is_absent(message: &str) -> bool {
-    message.contains("(0x2)") || message.contains("(0x3)")
+    let of_linux = ["executable file not found in $path", "executable file `", "no such file or directory"];
+    let lower = message.to_ascii_lowercase();
+    message.contains("(0x2)") || message.contains("(0x3)") || of_linux.iter().any(|words| lower.contains(words))
 }
 
 /// Reads a stream up to the limit. Bytes that are not UTF-8 are replaced: they occur only in translated text.

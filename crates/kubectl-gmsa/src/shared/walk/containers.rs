@@ -192,11 +192,18 @@ impl<'p> Seen<'p> {
                 if are_none { "there are none" } else { "the kubelet has reported nothing of them" },
             );
         }
-        let Some(container) = init.iter().find(|container| is_running(container) && !self.is_sidecar(container)) else {
-            return Check::pass(INIT, "have ended well");
+        let holds = |container: &&ContainerStatus| {
+            is_running(container) && (!self.is_sidecar(container) || container.started == Some(false))
         };
-        let text = format!("init container {:?} has not ended yet", container.name);
-        Check::found(INIT, self.explained(text, "", || self.see_logs(container)))
+        let Some(container) = init.iter().find(holds) else {
+            let run = if init.iter().any(is_running) { ", or run as sidecars" } else { "" };
+            return Check::pass(INIT, format!("have ended well{run}"));
+        };
+        let is_sidecar = self.is_sidecar(container);
+        let state = if is_sidecar { "runs, and has not passed its startup probe" } else { "has not ended" };
+        let found =
+            self.explained(format!("init container {:?} {state} yet", container.name), "", || self.see_logs(container));
+        Check::found(INIT, if is_sidecar { self.if_late(found) } else { found })
     }
 
     /// The step: the containers run, or have succeeded.

@@ -17,8 +17,11 @@ use crate::shared::{
 };
 use gmsa_cluster::resolver::live::collection;
 use gmsa_core::{
-    admission::{Denial, pod::Pod},
-    credspec::is_dns_subdomain,
+    admission::{Denial, SpecFact, pod::Pod},
+    credspec::{
+        SpecName, is_dns_subdomain,
+        services::{self, Services},
+    },
     diagnostic::{Check, Diagnostic, Rule},
 };
 
@@ -35,11 +38,13 @@ pub async fn checks(
     let namespace = &*pod.review().context("the pod template cannot be parsed")?.namespace;
     let parsed = pod.pod().context("there is no pod template")?;
     let Admission { denials, others, .. } = finder.admit(pod, &Reviewed::ASSUMED).await?;
-    let denials: Vec<Denial> = denials.into_iter().map(|found| found.denial).chain(others).collect();
+    let mut denials: Vec<Denial> = denials.into_iter().map(|found| found.denial).chain(others).collect();
+    denials.extend(of_tickets(parsed, finder).await);
     let (of_permission, of_template): (Vec<&Denial>, Vec<&Denial>) = denials
         .iter()
         .partition(|denial| matches!(denial, Denial::NotAuthorized { .. } | Denial::AuthorizationFailed { .. }));
-    let specs: BTreeSet<&str> = parsed.slots().filter_map(|slot| slot.name).collect();
+    let specs = parsed.slots().filter_map(|slot| slot.name).chain(parsed.asks_tickets_of());
+    let specs: BTreeSet<&str> = specs.collect();
     let specs = Vec::from_iter(specs).join(", ");
     let missing = denials.iter().find_map(|denial| match denial {
         Denial::SpecMissing(spec) => Some(spec.as_str()),
@@ -59,7 +64,9 @@ pub async fn checks(
     let is_denied = template.as_ref().is_some_and(is_cause);
     let mut checks = Vec::new();
     let class = known(missing_class(snapshot, &pod.json).await, "runtime class", &mut checks).filter(|_| !is_denied);
-    let template = class.map(|found| Check::found(TEMPLATE, found)).or(template);
+    let services = if template.is_none() { without_services(snapshot, parsed).await } else { Ok(None) };
+    let services = known(services, "services", &mut checks);
+    let template = class.or(services).map(|found| Check::found(TEMPLATE, found)).or(template);
     checks.push(template.unwrap_or_else(|| Check::pass(TEMPLATE, format!("names {specs}"))));
     if checks.iter().any(is_cause) {
         return Ok(checks);
@@ -79,6 +86,34 @@ fn known(read: Read<Option<Diagnostic>>, about: &'static str, checks: &mut Vec<C
         checks.push(unread.check(about));
         None
     })
+}
+
+/// Why the credential specs of tickets cannot be used: only the broker reads them.
+async fn of_tickets(pod: &Pod, finder: &mut FactFinder) -> Option<Denial> {
+    for spec in pod.asks_tickets_of().filter_map(SpecName::parse) {
+        match finder.spec(&spec).await.fact {
+            SpecFact::Contents(_) => {}
+            SpecFact::Missing => return Some(Denial::SpecMissing(spec)),
+            SpecFact::Unusable => return Some(Denial::SpecUnusable(spec)),
+            SpecFact::Failed(failure) => return Some(Denial::SpecUnreadable { spec, failure }),
+        }
+    }
+    None
+}
+
+/// The finding that the owner of a credential spec has not opted in.
+async fn without_services(snapshot: &Snapshot, pod: &Pod) -> Read<Option<Diagnostic>> {
+    for spec in pod.asks_tickets_of().filter_map(SpecName::parse) {
+        let object: Option<Value> = snapshot.find(&format!("{}/{spec}", collection())).await?;
+        let pointer = format!("/metadata/annotations/{}", services::ANNOTATION.replace('/', "~1"));
+        let listed = object.as_ref().and_then(|object| object.pointer(&pointer)?.as_str());
+        if let Err(why) = Services::of(listed) {
+            let names = Names { spec: Some(spec.as_str()), ..Names::default() };
+            let text = format!("cred spec {spec} gives no tickets: {why}");
+            return Ok(Some(rules::found(&rules::TICKET_SERVICES, text, &names)));
+        }
+    }
+    Ok(None)
 }
 
 async fn missing_class(snapshot: &Snapshot, pod: &Value) -> Read<Option<Diagnostic>> {

@@ -192,9 +192,9 @@ impl ClusterWorkload {
         let template = self.template()?;
         let mut pod: Value = serde_json::from_str(template.get()).ok()?;
         // The controller sets the name.
-        let labels = pod.pointer("/metadata/labels").cloned().unwrap_or_default();
-        *pod.get_mut("metadata")? =
-            json!({"generateName": format!("{}-", self.metadata.name.as_deref()?), "labels": labels});
+        let [labels, annotations] = ["/metadata/labels", "/metadata/annotations"].map(|at| pod.pointer(at).cloned());
+        let name = format!("{}-", self.metadata.name.as_deref()?);
+        *pod.get_mut("metadata")? = json!({"generateName": name, "labels": labels, "annotations": annotations});
         Some(pod)
     }
 }

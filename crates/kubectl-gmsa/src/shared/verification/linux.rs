@@ -1,0 +1,160 @@
+//! Whether a Linux pod has its tickets, by its sidecar, and whether a container reads them, by MIT's or Heimdal's programs in its image.
+//!
+//! Invariant: what the sidecar reports is shown as far as it is names and a time; the output of other programs is not.
+
+use gmsa_core::{
+    admission::pod::{
+        Slot, SlotKind,
+        tickets::{FOLDER, SIDECAR, SidecarFields},
+    },
+    diagnostic::{Check, Diagnostic, Severity},
+    quote::remark,
+};
+use k8s_openapi::jiff::Timestamp;
+use serde::Deserialize;
+
+use super::{CONTAINER, CommandOutput, Executor, NotFinished, POD, not_checked, not_running, refusal};
+use crate::shared::{
+    pods::ClusterPod,
+    rules::{self, Names, Phase},
+};
+
+const TICKETS: &str = "tickets";
+const CLIENT: &str = "client";
+
+/// The remedy for a container that reads another cache.
+const OTHER_CACHE: &str = "Set `KRB5CCNAME=FILE:/var/run/gmsa/krb5cc` in this container.";
+
+/// What the agent prints: `gmsa-tickets agent ready --json`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct State {
+    tickets: Option<Kept>,
+    last_failure: Option<String>,
+}
+
+/// The tickets in the files.
+#[derive(Deserialize)]
+struct Kept {
+    principal: String,
+    services: Vec<String>,
+    expires: Timestamp,
+}
+
+pub(super) async fn of_container(
+    pod: &ClusterPod,
+    container: &Slot<'_>,
+    executor: &Executor,
+    service: Option<&str>,
+) -> Vec<Check> {
+    let name = container.owner;
+    let is_sidecar = |slot: &Slot<'_>| slot.kind == SlotKind::InitContainer && slot.owner == SIDECAR;
+    let Some(sidecar) = pod.admission.slots().find(is_sidecar) else {
+        let text = format!("the pod asks for tickets, and has no init container {SIDECAR}");
+        return vec![Check::found(POD, *refusal(&rules::TICKETS_NOT_INJECTED, &text))];
+    };
+    let mut checks = vec![if is_sidecar(container) || container.tickets.has(SidecarFields::TICKETS) {
+        let specs: Vec<&str> = pod.admission.audiences().collect();
+        Check::pass(POD, format!("{} {name} mounts the tickets of {}", container.kind, specs.join(", ")))
+    } else {
+        let text = format!("{} {name} does not mount volume {SIDECAR:?} at {FOLDER}", container.kind);
+        Check::found(POD, *refusal(&rules::TICKET_SIDECAR, &text))
+    }];
+    if let Some(found) = not_running(pod, &sidecar) {
+        checks.push(found);
+        return checks;
+    }
+    let of_sidecar = Executor { container: SIDECAR.to_owned(), ..executor.clone() };
+    let state = match of_sidecar.finish(&words(&["/gmsa-tickets", "agent", "ready", "--json"])).await {
+        Ok(answer) => answer.printed.lines().find_map(|line| serde_json::from_str::<State>(line).ok()),
+        Err(NotFinished::NotRun(found)) => {
+            checks.push(Check::found(CONTAINER, *found));
+            return checks;
+        }
+        Err(_) => None,
+    };
+    let Some(state) = state else {
+        let text = format!("container {SIDECAR} does not say which tickets there are");
+        let fix = "Use an image of the sidecar that is as new as this program, and create the Pod again.";
+        checks.push(Check::found(TICKETS, not_checked(&text, fix)));
+        return checks;
+    };
+    checks.extend(state.checks(pod, Timestamp::now()));
+    let Some(kept) = state.tickets.filter(|_| !is_sidecar(container)) else { return checks };
+    match not_running(pod, container) {
+        Some(found) => checks.push(found),
+        None => checks.extend(client(executor, name, &kept, service).await),
+    }
+    checks
+}
+
+fn words(command: &[&str]) -> Vec<String> {
+    command.iter().map(|word| (*word).to_owned()).collect()
+}
+
+impl State {
+    fn checks(&self, pod: &ClusterPod, now: Timestamp) -> Vec<Check> {
+        let (namespace, name) = pod.place();
+        let names = Names {
+            spec: pod.admission.audiences().next(),
+            namespace: Some(namespace),
+            pod_name: Some(name),
+            service_account: Some(pod.admission.service_account()),
+            ..Names::default()
+        };
+        let failure = self.last_failure.as_deref().map(remark);
+        let Some(kept) = &self.tickets else {
+            let why = failure.as_deref().unwrap_or("the agent has not got an answer yet");
+            let found = rules::found(rules::of_agent(why), format!("there are none: {why}"), &names);
+            return vec![Check::found(TICKETS, found)];
+        };
+        let Kept { principal, services, expires } = kept;
+        let what = format!("{} for {}", remark(principal), remark(&services.join(", ")));
+        let mut checks = vec![if *expires <= now {
+            let text = format!("those of {what} ended at {expires}");
+            Check::found(TICKETS, rules::found(&rules::TICKET_EXPIRED, text, &Names { said: FOLDER, ..names }))
+        } else {
+            Check::pass(TICKETS, format!("{what}, until {expires}"))
+        }];
+        checks.extend(failure.map(|why| {
+            let text = format!("the last request failed, and the tickets stay until they end: {why}");
+            let found = rules::found(rules::of_agent(&why), text, &names);
+            Check::found(TICKETS, found.with_severity(Severity::Warning))
+        }));
+        checks
+    }
+}
+
+/// Whether the programs in the image of a container read the tickets, and find that of a service. Without these programs nothing is said.
+async fn client(executor: &Executor, name: &str, kept: &Kept, service: Option<&str>) -> Vec<Check> {
+    let mut checks = Vec::new();
+    let listed = kept.services.first().map(String::as_str).filter(|service| *service != "*");
+    let of_service = service.or(listed).map(|service| vec!["kvno", service]);
+    for command in [vec!["klist", "-e"]].into_iter().chain(of_service) {
+        let shown = command.join(" ");
+        let check = match executor.finish(&words(&command)).await {
+            // Some container runtimes answer as a shell does.
+            Err(NotFinished::Absent) | Ok(CommandOutput { exit: 126 | 127, .. }) => break,
+            Ok(answer) if answer.exit != 0 => {
+                let rule = rules::recognize(&answer.printed, Phase::Running).unwrap_or(&rules::NO_TICKET);
+                let text = format!("container {name}: {shown} ended with exit code {}", answer.exit);
+                let found = rules::found(rule, text, &Names { said: &answer.printed, ..Names::default() });
+                let is_other = *rule == rules::NO_TICKET && !answer.printed.contains(FOLDER);
+                Check::found(CLIENT, if is_other { found.with_fix(OTHER_CACHE) } else { found })
+            }
+            Ok(answer) if shown.starts_with("klist") && !answer.printed.contains(&kept.principal) => {
+                let text = format!("container {name}: {shown} lists other tickets");
+                Check::found(CLIENT, Diagnostic::new(&rules::OTHER_ACCOUNT, text).with_fix(OTHER_CACHE))
+            }
+            Ok(_) => Check::pass(CLIENT, format!("container {name}: {shown} finds them")),
+            Err(NotFinished::TimedOut(text)) => Check::breach(CLIENT, &rules::NO_ANSWER, text),
+            Err(NotFinished::NotRun(found)) => Check::found(CONTAINER, *found),
+        };
+        let is_over = check.result.is_err();
+        checks.push(check);
+        if is_over {
+            break;
+        }
+    }
+    checks
+}
