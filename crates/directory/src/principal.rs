@@ -110,16 +110,17 @@ impl Obstacle {
     /// The obstacle as the end of a sentence, and what removes it; `None` where it does not hold at this time.
     pub fn at(self, now: UtcDateTime) -> Option<(&'static str, &'static str)> {
         Some(match self {
-            Self::Deleted => ("is deleted", "Restore-ADObject"),
-            Self::Disabled => ("is disabled", "Enable-ADAccount -Identity"),
-            Self::Expires(at) if at <= now => ("has expired", "Clear-ADAccountExpiration -Identity"),
+            Self::Deleted => (
+                "is deleted",
+                "Get-ADObject -IncludeDeletedObjects -Filter {sAMAccountName -eq NAME} | Restore-ADObject",
+            ),
+            Self::Disabled => ("is disabled", "Enable-ADAccount -Identity NAME"),
+            Self::Expires(at) if at <= now => ("has expired", "Clear-ADAccountExpiration -Identity NAME"),
             Self::Expires(_) => return None,
-            Self::LockedOut => ("is locked out", "Unlock-ADAccount -Identity"),
-            Self::MustChangePassword => {
-                ("must change its password", "Set-ADUser -ChangePasswordAtLogon $false -Identity")
-            }
-            Self::SmartCard => ("needs a smart card to log on", "Set-ADUser -SmartcardLogonRequired $false -Identity"),
-            Self::NoHours => ("has no logon hours", "Set-ADUser -Clear logonHours -Identity"),
+            Self::LockedOut => ("is locked out", "Unlock-ADAccount -Identity NAME"),
+            Self::MustChangePassword => ("must change its password", "Set-ADUser NAME -ChangePasswordAtLogon $false"),
+            Self::SmartCard => ("needs a smart card to log on", "Set-ADUser NAME -SmartcardLogonRequired $false"),
+            Self::NoHours => ("has no logon hours", "Set-ADUser NAME -Clear logonHours"),
         })
     }
 }

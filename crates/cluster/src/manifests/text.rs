@@ -230,6 +230,8 @@ fn of_others(fields: &RawFields<'_>) -> Option<String> {
     let is_of_values = |value: &&RawValue| value.get().contains("\"gmsaCredentialSpecName\"");
     let fix = if has(&["Name", "Namespace", "Containers"]) || has(&["Name", "Namespace", "Pod Template"]) {
         "this is for people: give what `kubectl get KIND NAME -n NAMESPACE -o yaml` prints"
+    } else if has(&["planned_values"]) || has(&["terraform_version"]) {
+        "this is a plan or a state of Terraform: pick its manifests, `jq '{apiVersion: \"v1\", kind: \"List\", items: [.. | objects | select(.type? == \"kubernetes_manifest\") | .values.manifest]}'`"
     } else if has(&["services"]) {
         "this is for Docker Compose: in Kubernetes a Pod names its credential spec in `securityContext.windowsOptions.gmsaCredentialSpecName`"
     } else if fields.contains_key("gmsaCredentialSpecName") || fields.values().any(is_of_values) {

@@ -2,6 +2,8 @@
 //!
 //! Pure. Invariants: no message quotes an input, which may contain a secret by mistake.
 
+use std::net::IpAddr;
+
 use serde_json::{Map, Value, json};
 
 use super::{is_dns_label, is_dns_subdomain};
@@ -92,7 +94,8 @@ pub fn holds_secret(input: &str) -> bool {
         return fields.iter().any(|(key, value)| is_secret_field(key, value.as_str().unwrap_or_default()))
             || fields.values().filter_map(Value::as_str).any(holds_secret);
     }
-    has_user_info(input)
+    TOKENS.iter().any(|start| input.starts_with(start))
+        || has_user_info(input)
         || assigns_secret(input)
         || is_user_with_secret(input)
         || decoded(input).is_some_and(|text| holds_secret(&text))
@@ -117,6 +120,9 @@ fn has_user_info(input: &str) -> bool {
     }
     false
 }
+
+/// The starts of tokens of GitHub, GitLab and Vault, and of JSON Web Tokens.
+const TOKENS: [&str; 5] = ["ghp_", "github_pat_", "glpat-", "hvs.", "eyJ"];
 
 /// The names of fields that hold a secret.
 const SECRET_FIELDS: [&str; 21] = [
@@ -146,7 +152,7 @@ const SECRET_FIELDS: [&str; 21] = [
 fn is_secret_field(key: &str, value: &str) -> bool {
     let key: String = key.chars().filter(char::is_ascii_alphabetic).map(|c| c.to_ascii_lowercase()).collect();
     let is_of_secret = SECRET_FIELDS.contains(&key.as_str())
-        || ["password", "passwd", "passphrase"].iter().any(|end| key.ends_with(end));
+        || ["password", "passwd", "passphrase", "accesskey", "secretkey"].iter().any(|end| key.ends_with(end));
     is_of_secret && !value.trim().is_empty() && !is_reference(value.trim())
 }
 
@@ -178,7 +184,8 @@ fn is_user_with_secret(input: &str) -> bool {
     let is_of_domain = |user: &str| {
         user.split_once(['\\', '/'])
             .or_else(|| user.split_once('@'))
-            .is_some_and(|(one, other)| is_bare(one) && is_bare(other))
+            .is_some_and(|(one, other)| is_bare(one) && is_bare(other.trim_start_matches('\\')))
+            || user.to_ascii_lowercase().starts_with("cn=")
     };
     let separated = |separator: char| {
         let parts: Vec<&str> = text.splitn(3, separator).map(str::trim).collect();
@@ -255,9 +262,9 @@ fn azure(input: &str) -> Option<&'static str> {
         }
     }
     let uri_is_good = |uri: &str| {
-        uri.strip_prefix("https://")
-            .and_then(|rest| rest.split_once("/secrets/"))
-            .is_some_and(|(host, name)| !host.is_empty() && !name.is_empty() && !host.contains('/'))
+        uri.strip_prefix("https://").and_then(|rest| rest.split_once("/secrets/")).is_some_and(|(host, name)| {
+            !host.is_empty() && !name.is_empty() && !host.contains('/') && host.parse::<IpAddr>().is_err()
+        })
     };
     match (object_id, secret_uri) {
         (None, _) => Some("has no ObjectId="),
@@ -292,9 +299,9 @@ fn aws(input: &str) -> Option<&'static str> {
         {
             let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
             let is_region = region.rsplit_once('-').is_some_and(|(_, number)| is_number(number));
-            match (is_region, is_number(account)) {
+            match (is_region, is_number(account) && account.len() == 12) {
                 (false, _) => Some("has a credentialArn without a region such as us-west-2"),
-                (_, false) => Some("has a credentialArn without the number of an account"),
+                (_, false) => Some("has a credentialArn without the number of an account, which has 12 digits"),
                 _ => None,
             }
         }
@@ -330,7 +337,10 @@ mod tests {
                 format!("ObjectId={id};SecretUri=https://my.vault.azure.net/secrets/GMSADomainUserCred"),
             ),
             (KnownPlugin::Aws, format!(r#"{{"credentialArn": "{SECRET_ARN}"}}"#)),
-            (KnownPlugin::Aws, r#"{"credentialArn": "arn:aws-cn:ssm:cn-north-1:1:parameter/gmsa"}"#.to_owned()),
+            (
+                KnownPlugin::Aws,
+                r#"{"credentialArn": "arn:aws-cn:ssm:cn-north-1:111122223333:parameter/gmsa"}"#.to_owned(),
+            ),
             (KnownPlugin::Rancher, "accounts:user-credentials".to_owned()),
             (KnownPlugin::Azure, azure_input(id, "https://v.example/secrets/n")),
             (KnownPlugin::Aws, aws_input(SECRET_ARN)),
@@ -349,6 +359,12 @@ mod tests {
             "gmsaccg@contoso.com:simple",
             "CONTOSO/user:x",
             "CONTOSO\\user:secret1",
+            "CONTOSO\\\\user:secret1",
+            "CN=ccg,DC=contoso,DC=com:Secret1",
+            "AccessKeyId=AKIA1;SecretAccessKey=x",
+            "aws_secret_access_key=x",
+            "secretKey: x",
+            "ghp_0123456789",
             "CONTOSO\\user;secret1",
             "CONTOSO\\user,secret1",
             "CONTOSO\\user secret1",
@@ -451,7 +467,17 @@ mod tests {
             (
                 KnownPlugin::Aws,
                 r#"{"credentialArn": "arn:aws:ssm:us-west-2:account:parameter/x"}"#,
-                "has a credentialArn without the number of an account",
+                "has a credentialArn without the number of an account, which has 12 digits",
+            ),
+            (
+                KnownPlugin::Aws,
+                r#"{"credentialArn": "arn:aws:secretsmanager:us-west-2:1111-2222-3333:secret:x"}"#,
+                "has a credentialArn without the number of an account, which has 12 digits",
+            ),
+            (
+                KnownPlugin::Aws,
+                r#"{"credentialArn": "arn:aws:secretsmanager:us-west-2:11122223333:secret:x"}"#,
+                "has a credentialArn without the number of an account, which has 12 digits",
             ),
             (KnownPlugin::Azure, "contoso.com:user:x", "contains something other than ObjectId= and SecretUri="),
             (KnownPlugin::Aws, SECRET_ARN, "is not a JSON object in a string"),
@@ -473,7 +499,7 @@ mod tests {
     #[test]
     fn every_part_of_an_input_matters() {
         let azure = "has a SecretUri that is not https://VAULT/secrets/NAME";
-        for uri in ["https:///secrets/n", "https://v/secrets/", "https://v/x/secrets/n"] {
+        for uri in ["https:///secrets/n", "https://v/secrets/", "https://v/x/secrets/n", "https://10.0.0.5/secrets/n"] {
             let input = format!("ObjectId=56d9b66c-d746-4f87-bd26-26760cfdca2e;SecretUri={uri}");
             assert_eq!(KnownPlugin::Azure.problem(&input), Some(azure), "{uri}");
         }

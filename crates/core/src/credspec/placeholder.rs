@@ -161,7 +161,8 @@ fn is_variable(text: &str) -> bool {
             && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_:.$".contains(&b))
     };
     text.strip_prefix('$').is_some_and(is_name)
-        || ["var.", "local.", ".Values."].iter().any(|start| text.starts_with(start))
+        // The last is of SOPS.
+        || ["var.", "local.", ".Values.", "ENC["].iter().any(|start| text.starts_with(start))
 }
 
 /// The words of a name, in lower case: `gMSA-ACCOUNT-NAME`, `YourGmsaName`.

@@ -131,22 +131,24 @@ pub fn left_over(account: &Account) -> Option<Diagnostic> {
 /// Settings that keep an enabled account from getting a ticket.
 fn logon(account: &Account) -> Option<Diagnostic> {
     let why = "the domain gives the account no ticket";
-    let name = powershell(&format!("{}$", account.sam));
     let control = account.control.filter(|control| control & SMARTCARD_REQUIRED != 0);
     if let Some(control) = control {
         let problem = format!("is {control:#x}, with SMARTCARD_REQUIRED ({SMARTCARD_REQUIRED:#x})");
-        let fix = powershell(&account.sam).map(|name| {
-            format!(
-                "Set-ADObject (Get-ADServiceAccount {name}) -Replace @{{userAccountControl={}}}",
-                control & !SMARTCARD_REQUIRED
-            )
-        });
+        let fix = set_control(account, &format!("-band -bnot {SMARTCARD_REQUIRED:#x}"));
         return Some(finding(&rules::ACCOUNT_LOGON, account, "userAccountControl", problem, why, fix));
     }
-    let fix = name.map(|name| format!("Set-ADComputer {name} -Clear logonHours"));
+    let fix = set(account, "-Clear logonHours");
     account
         .has_no_hours
         .then(|| finding(&rules::ACCOUNT_LOGON, account, "logonHours", "allows no hour of the week", why, fix))
+}
+
+/// The command that changes bits of `userAccountControl`, as it is by then: another fix may have changed it.
+fn set_control(account: &Account, change: &str) -> Option<String> {
+    let name = powershell(&account.sam)?;
+    Some(format!(
+        "$a = Get-ADServiceAccount {name} -Properties userAccountControl; Set-ADObject $a -Replace @{{userAccountControl=$a.userAccountControl {change}}}"
+    ))
 }
 
 /// A delegated Managed Service Account (dMSA) takes the place of another account, which is disabled at the end.
@@ -281,8 +283,6 @@ fn trust(account: &Account) -> Option<Diagnostic> {
     let problem = format!("is {control:#x}, without WORKSTATION_TRUST_ACCOUNT ({WORKSTATION_TRUST:#x})");
     let why = "NETLOGON in the container cannot talk to domain controllers: names cannot be resolved to SIDs";
     // As Microsoft's page does it: no other kind of account at the same time.
-    let control = (control & 0x7FFF_C5FF & !DES_ONLY) | WORKSTATION_TRUST;
-    let fix = powershell(&account.sam)
-        .map(|name| format!("Set-ADObject (Get-ADServiceAccount {name}) -Replace @{{userAccountControl={control}}}"));
+    let fix = set_control(account, &format!("-band 0x7FFFC5FF -bor {WORKSTATION_TRUST:#x}"));
     Some(finding(&rules::ACCOUNT_TRUST, account, "userAccountControl", problem, why, fix))
 }

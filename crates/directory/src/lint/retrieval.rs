@@ -236,7 +236,10 @@ fn is_of_another_domain(account: &Account, sid: &Sid) -> bool {
 
 /// The fix that lets a user or a computer log on again.
 fn remove(member: &Member, command: &str) -> Option<String> {
-    Some(format!("{command} {}", powershell(&member.name)?))
+    // `Set-ADUser` does not find computers.
+    let computer = member.name.strip_suffix('$').and_then(|_| command.strip_prefix("Set-ADUser"));
+    let command = computer.map_or_else(|| command.to_owned(), |rest| format!("Set-ADComputer{rest}"));
+    Some(command.replacen("NAME", &powershell(&member.name)?, 1))
 }
 
 /// Those to whom the entries before have denied it.

@@ -94,7 +94,7 @@ fn each_mistake_is_found() {
         ),
         (
             Account { control: Some(0x200), ..good() },
-            "warning account-trust userAccountControl: is 0x200, without WORKSTATION_TRUST_ACCOUNT (0x1000) -> Set-ADObject (Get-ADServiceAccount 'WebApp1') -Replace @{userAccountControl=4096}",
+            "warning account-trust userAccountControl: is 0x200, without WORKSTATION_TRUST_ACCOUNT (0x1000) -> $a = Get-ADServiceAccount 'WebApp1' -Properties userAccountControl; Set-ADObject $a -Replace @{userAccountControl=$a.userAccountControl -band 0x7FFFC5FF -bor 0x1000}",
         ),
         (
             Account { class: Some("msDS-ManagedServiceAccount".to_owned()), ..good() },
@@ -102,11 +102,11 @@ fn each_mistake_is_found() {
         ),
         (
             Account { control: Some(0x4_1000), ..good() },
-            "error account-logon userAccountControl: is 0x41000, with SMARTCARD_REQUIRED (0x40000) -> Set-ADObject (Get-ADServiceAccount 'WebApp1') -Replace @{userAccountControl=4096}",
+            "error account-logon userAccountControl: is 0x41000, with SMARTCARD_REQUIRED (0x40000) -> $a = Get-ADServiceAccount 'WebApp1' -Properties userAccountControl; Set-ADObject $a -Replace @{userAccountControl=$a.userAccountControl -band -bnot 0x40000}",
         ),
         (
             Account { has_no_hours: true, ..good() },
-            "error account-logon logonHours: allows no hour of the week -> Set-ADComputer 'WebApp1$' -Clear logonHours",
+            "error account-logon logonHours: allows no hour of the week -> Set-ADServiceAccount 'WebApp1' -Clear logonHours",
         ),
         (
             Account { control: Some(0x8_1000), ..good() },

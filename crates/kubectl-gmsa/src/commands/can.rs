@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, path::PathBuf};
 
+use anyhow::Context as _;
 use clap::Args;
 use serde_json::Value;
 
@@ -32,8 +33,11 @@ const EXAMPLES: &str = "Examples:
 #[command(after_long_help = EXAMPLES)]
 pub struct Options {
     /// The service account
-    #[arg(value_name = "NAMESPACE:NAME", value_parser = service_account)]
-    serviceaccount: ServiceAccount,
+    #[arg(value_name = "NAMESPACE:NAME", value_parser = service_account, required_unless_present = "named")]
+    serviceaccount: Option<ServiceAccount>,
+    /// The same, as `grant` takes it
+    #[arg(long = "serviceaccount", alias = "service-account", value_parser = service_account, conflicts_with = "serviceaccount", hide = true)]
+    named: Option<ServiceAccount>,
     /// Read credential specs and RBAC from here
     ///
     /// A file, a folder, or - for standard input, instead of the cluster
@@ -47,6 +51,7 @@ pub struct Options {
 }
 
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
+    let asked = options.serviceaccount.as_ref().or(options.named.as_ref()).context("no service account")?;
     block_on(async {
         let mut snapshot = None;
         let (names, read): (BTreeSet<SpecName>, _) = if let Some(path) = &options.state {
@@ -62,12 +67,12 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
         let (rbac, refused) = Rbac::from_documents(&documents);
         problems.extend(refused);
         let grant = |name: &SpecName| {
-            let grant = rbac.grant(&options.serviceaccount, name)?;
+            let grant = rbac.grant(asked, name)?;
             Some(Grant { credential_spec: Some(name.to_string()), ..Grant::by(grant.binding) })
         };
         let found: BTreeSet<Grant> = names.iter().filter_map(grant).collect();
         if let Some(snapshot) = snapshot.filter(|_| found.is_empty()) {
-            let ServiceAccount { namespace, name: service_account } = &options.serviceaccount;
+            let ServiceAccount { namespace, name: service_account } = asked;
             let what = format!("namespace {namespace}");
             names::expect(&snapshot, &what, "/api/v1/namespaces", namespace).await?;
             let what = format!("service account {namespace}:{service_account}");

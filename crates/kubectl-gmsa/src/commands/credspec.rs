@@ -15,7 +15,7 @@ use crate::shared::{
     args::spec_name,
     connection::{Connection, block_on},
     credspecs::{findings, is_credential_spec, located},
-    directory::{DirectoryOptions, Source, opened},
+    directory::{DirectoryOptions, Source, opened, typed_account},
     input, names,
     output::{Filter, Format, Report},
     print,
@@ -425,7 +425,7 @@ async fn from_directory(options: &NewOptions, source: Source, plugin: Option<Plu
         }
     }
     for name in &options.account {
-        found.push(directory.typed(name).await?);
+        found.push(typed_account(&mut directory, name).await?);
     }
     let mut drafts = Vec::new();
     for account in found {

@@ -43,7 +43,7 @@ pub struct Options {
     #[arg(long, value_name = "NAME", value_parser = spec_name)]
     credspec: SpecName,
     /// The service account
-    #[arg(long, value_name = "NAMESPACE:NAME", value_parser = service_account)]
+    #[arg(long, alias = "service-account", value_name = "NAMESPACE:NAME", value_parser = service_account)]
     serviceaccount: ServiceAccount,
     /// Revoke the permission
     ///

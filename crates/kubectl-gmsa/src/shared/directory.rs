@@ -12,12 +12,16 @@ use std::{
 
 use anyhow::{Context as _, bail, ensure};
 use clap::Args;
-use gmsa_directory::{Access, Address, Budget, Confirm, Controller, Credentials, Directory, NameServers, entry, ldif};
+use gmsa_directory::{
+    Access, Address, Budget, Confirm, Controller, Credentials, Directory, Error, NameServers,
+    account::{Account, AccountName},
+    entry, ldif,
+};
 use zeroize::Zeroizing;
 
 use super::{
     confirm::{confirmed, has_terminal},
-    input,
+    input, names,
 };
 
 /// The environment variable that holds the password.
@@ -212,6 +216,27 @@ fn confirm(user: &str, has_file: bool) -> Option<Confirm> {
         };
         Box::new(asked) as Confirm
     })
+}
+
+/// The account with this name, as it is typed.
+///
+/// # Errors
+/// If it does not exist: names the one that may be meant. If a domain that may have it cannot be asked.
+pub async fn typed_account(directory: &mut Directory, name: &str) -> anyhow::Result<Account> {
+    let error = match directory.typed(name).await {
+        Err(error @ Error::NoAccount(..)) => error,
+        found => return Ok(found?),
+    };
+    let AccountName::Sam(sam, domain) = AccountName::parse(name) else { return Err(error.into()) };
+    let known = directory.accounts(domain.as_deref()).await.unwrap_or_default();
+    // Active Directory compares without case.
+    let known: Vec<(String, &str)> = known.iter().map(|of| (of.sam.to_lowercase(), of.sam.as_str())).collect();
+    let nearest = names::nearest(&sam.to_lowercase(), known.iter().map(|(lower, _)| lower.as_str()));
+    let meant = nearest.and_then(|near| known.iter().find(|(lower, _)| lower == near));
+    match meant {
+        Some((_, sam)) => bail!("{error}: is {sam} meant?"),
+        None => Err(error.into()),
+    }
 }
 
 fn password(user: &str, file: Option<&Path>) -> anyhow::Result<Zeroizing<String>> {

@@ -68,8 +68,8 @@ fn within(paths: &[PathBuf], mut bounds: Bounds) -> Manifests {
             let fetch =
                 posix(&name).map_or_else(String::new, |url| format!(": curl -sSfL {url} | kubectl gmsa check -f -"));
             problem(&name, format!("a URL is not read; fetch it first{fetch}"))
-        } else if let Some((language, how)) = of_language(&path) {
-            problem(&name, format!("this is {language}, not YAML: {how}"))
+        } else if let Some(language) = of_language(&path) {
+            language.problem(&name)
         } else if let Some(folder) = of_tool(&path) {
             without_rendered(folder, manifests::load(folder, &bounds))
         } else if is_pipe(&path) {
@@ -103,23 +103,60 @@ fn is_pipe(path: &Path) -> bool {
     return path.as_os_str().is_empty();
 }
 
-/// Languages that generate manifests, by file extension, and the command that renders them.
-const LANGUAGES: [(&str, &str, &str); 4] = [
-    (
-        ".tf",
-        "Terraform",
-        "check what it has applied (`kubectl gmsa check -n NAMESPACE`), or of resources kubernetes_manifest what it plans: `terraform show -json PLAN \
+/// A language that generates manifests.
+struct Language {
+    extension: &'static str,
+    name: &'static str,
+    /// How to check what it generates.
+    how: &'static str,
+    /// Starts of lines that no YAML has.
+    starts: &'static [&'static str],
+}
+
+const LANGUAGES: [Language; 4] = [
+    Language {
+        extension: ".tf",
+        name: "Terraform",
+        how: "check what it has applied (`kubectl gmsa check -n NAMESPACE`), or of resources kubernetes_manifest what it plans: `terraform show -json PLAN \
          | jq '{apiVersion: \"v1\", kind: \"List\", items: [.. | objects | select(.type? == \"kubernetes_manifest\") | .values.manifest]}' \
          | kubectl gmsa check -f -`",
-    ),
-    (".jsonnet", "Jsonnet", "`jsonnet -y FILE | kubectl gmsa check -f -`"),
-    (".cue", "CUE", "`cue export --out yaml FILE | kubectl gmsa check -f -`"),
-    (".bicep", "Bicep", "check what it has applied: `kubectl gmsa check -n NAMESPACE`"),
+        starts: &["resource \"", "module \"", "data \"", "provider \"", "terraform {"],
+    },
+    Language {
+        extension: ".jsonnet",
+        name: "Jsonnet",
+        how: "`jsonnet -y FILE | kubectl gmsa check -f -`",
+        starts: &[],
+    },
+    Language {
+        extension: ".cue",
+        name: "CUE",
+        how: "`cue export --out yaml FILE | kubectl gmsa check -f -`",
+        starts: &[],
+    },
+    Language {
+        extension: ".bicep",
+        name: "Bicep",
+        how: "check what it has applied: `kubectl gmsa check -n NAMESPACE`",
+        starts: &["targetScope =", "extension kubernetes", "import 'kubernetes", "provider 'kubernetes"],
+    },
 ];
 
-fn of_language(path: &Path) -> Option<(&'static str, &'static str)> {
+impl Language {
+    fn problem(&self, name: &str) -> Manifests {
+        problem(name, format!("this is {}, not YAML: {}", self.name, self.how))
+    }
+}
+
+fn of_language(path: &Path) -> Option<&'static Language> {
     let name = path.file_name()?.to_str()?.to_ascii_lowercase();
-    LANGUAGES.iter().find(|(end, ..)| name.ends_with(end)).map(|(_, language, how)| (*language, *how))
+    LANGUAGES.iter().find(|language| name.ends_with(language.extension))
+}
+
+/// The language of a text without a name.
+fn language_of(text: &str) -> Option<&'static Language> {
+    let has = |start: &&str| text.lines().any(|line| line.starts_with(start));
+    LANGUAGES.iter().find(|language| language.starts.iter().any(has))
 }
 
 /// The folder that another tool renders, recognized by its file or by the templates of a chart.
@@ -182,7 +219,10 @@ fn parse(name: &str, read: io::Result<Option<Vec<u8>>>, bounds: &Bounds) -> Mani
         Ok(Some(bytes)) => {
             let length = bytes.len();
             match decode(bytes) {
-                Ok(text) => Manifests { bytes: length, ..manifests::parse_within(name, &text, bounds).strict() },
+                Ok(text) => language_of(&text).map_or_else(
+                    || Manifests { bytes: length, ..manifests::parse_within(name, &text, bounds).strict() },
+                    |language| language.problem(name),
+                ),
                 Err(_) => problem(name, "expected text in UTF-8 or UTF-16".to_owned()),
             }
         }

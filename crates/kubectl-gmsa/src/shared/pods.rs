@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1;
 use serde_json::{Value, value::RawValue};
 
 use super::{names, snapshot::Snapshot, workloads::controller_of};
-use crate::shared::rules;
+use crate::shared::rules::{self, FixTarget};
 use gmsa_core::{
     admission::pod::{Pod, Slot},
     credspec::{Contents, compare::compare, is_dns_subdomain},
@@ -24,6 +24,18 @@ impl ClusterPod {
     /// The node that the pod is bound to.
     pub fn node_name(&self) -> Option<&str> {
         self.object.spec.as_ref()?.node_name.as_deref().filter(|name| !name.is_empty())
+    }
+
+    /// How to create the pod again: by its controller, if it has one.
+    pub fn created_again(&self) -> Option<String> {
+        if controller_of(&self.object.metadata).is_none() {
+            let fix =
+                "Create it again from its manifest, because no controller does: `kubectl replace --force -f FILE`.";
+            return Some(fix.to_owned());
+        }
+        let (namespace, name) = self.place();
+        let delete = FixTarget::Pod { namespace }.command("delete pod", name, "")?;
+        Some(format!("Delete the pod: {delete}. Its controller creates a new one."))
     }
 
     /// Reads the pod that the user named as `NAMESPACE/NAME`, or `NAME` in the namespace of the context.

@@ -34,6 +34,7 @@ mod number;
 mod of_core;
 mod pods;
 mod reading;
+pub mod row;
 mod start;
 mod status;
 mod symbols;

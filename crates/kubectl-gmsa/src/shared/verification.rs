@@ -190,8 +190,8 @@ fn identity(pod: &ClusterPod, container: &Slot<'_>) -> Result<Identity, Box<Diag
     let Some(contents) = slot.contents else {
         let text =
             "the pod names a credential spec and carries no contents: it was created without a call of the webhook";
-        let names = Names { exists: true, ..Names::default() };
-        return Err(Box::new(rules::found(&rules::NAME_WITHOUT_CONTENTS, text, &names)));
+        let found = Diagnostic::new(&rules::NAME_WITHOUT_CONTENTS, text);
+        return Err(Box::new(found.fixed(pod.created_again())));
     };
     let Ok(contents) = serde_json::from_str::<Value>(contents) else {
         return Err(refusal(&rules::CMS_PLUGINS, "the contents that the pod carries are not JSON"));

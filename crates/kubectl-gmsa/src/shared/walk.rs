@@ -16,11 +16,11 @@ use super::{
     admission::{FactFinder, NewPod, NotReviewed, Reviewed},
     names,
     pods::{ClusterPod, ContentsState, FIX_UNMATCHED},
-    rules::{self, FixTarget, Names},
+    rules::{self, FixTarget},
     snapshot::Snapshot,
     unread::{because, not_reached},
     webhook::{Configured, argument, configured, installer, replica},
-    workloads::{Kind, controller_of, is_pod},
+    workloads::{Kind, is_pod},
 };
 
 pub mod containers;
@@ -257,7 +257,7 @@ async fn contents(snapshot: &Snapshot, finder: &mut FactFinder, of: &ClusterPod)
             SpecFact::Missing | SpecFact::Unusable => {}
         }
     }
-    let outdated = |text: &str| Diagnostic::new(&rules::CONTENTS_OUTDATED, text).fixed(created_again(of));
+    let outdated = |text: &str| Diagnostic::new(&rules::CONTENTS_OUTDATED, text).fixed(of.created_again());
     let unread = unread.as_ref().and_then(|denial| finder.lacking(denial, ""));
     let result = match (ContentsState::of(pod, &contents), unread) {
         (ContentsState::Unmatched, Some((cause, remedy))) => return because(ADMISSION, cause, remedy),
@@ -265,15 +265,14 @@ async fn contents(snapshot: &Snapshot, finder: &mut FactFinder, of: &ClusterPod)
         (ContentsState::UpToDate, _) => Ok("the pod carries the contents of its credential spec".to_owned()),
         (ContentsState::WithoutContents, _) => {
             let text = "the pod names a credential spec and carries no contents: the webhook did not review it";
-            let names = Names { exists: true, ..Names::default() };
             // Who may not read the configurations does not see that there is none.
             let again = if configured(snapshot).await.is_err() {
                 " If that one has no contents either, no webhook reviews it: ask a cluster administrator to run `kubectl gmsa doctor`."
             } else {
                 ""
             };
-            let fix = created_again(of).map(|fix| fix + again);
-            Err(rules::found(&rules::NAME_WITHOUT_CONTENTS, text, &names).fixed(fix))
+            let fix = of.created_again().map(|fix| fix + again);
+            Err(Diagnostic::new(&rules::NAME_WITHOUT_CONTENTS, text).fixed(fix))
         }
         (ContentsState::Outdated, _) => {
             Err(outdated("the pod carries other contents than its credential spec has now"))
@@ -284,17 +283,6 @@ async fn contents(snapshot: &Snapshot, finder: &mut FactFinder, of: &ClusterPod)
         }
     };
     Check { about: ADMISSION, result }
-}
-
-/// How to create the pod again: by its controller, if it has one.
-fn created_again(pod: &ClusterPod) -> Option<String> {
-    if controller_of(&pod.object.metadata).is_none() {
-        let fix = "Create it again from its manifest, because no controller does: `kubectl replace --force -f FILE`.";
-        return Some(fix.to_owned());
-    }
-    let (namespace, name) = pod.place();
-    let delete = FixTarget::Pod { namespace }.command("delete pod", name, "")?;
-    Some(format!("Delete the pod: {delete}. Its controller creates a new one."))
 }
 
 /// The finding that the API server would refuse the pods: only the validating webhook reviews them, not the mutating one.
@@ -345,7 +333,7 @@ async fn unreviewed(snapshot: &Snapshot, pod: &ClusterPod) -> Option<Diagnostic>
         let text = format!("{lacks}: no MutatingWebhookConfiguration sends pods to a GMSA webhook");
         let found = Diagnostic::new(&rules::WEBHOOK_MISSING, text);
         let installer = installer(snapshot, &webhooks).await;
-        let pod = created_again(pod).map(|fix| format!(" Pods get {what} only when they are created. {fix}"));
+        let pod = pod.created_again().map(|fix| format!(" Pods get {what} only when they are created. {fix}"));
         let fix =
             installer.map(|installer| format!("{} creates it again.{}", installer.restore(), pod.unwrap_or_default()));
         return Some(Diagnostic { fix, ..found });

@@ -137,8 +137,11 @@ fn the_input_of_a_plugin_becomes_a_text() {
         let json = format!(r#"{{"PluginGUID": "{{859E1386-BDB4-49E8-85C7-3070B13920E1}}"{input}}}"#);
         serde_json::from_str::<Plugin>(&json).map(|plugin| plugin.input).map_err(|error| error.to_string())
     };
-    let text = r#"{"credentialArn":"arn:aws:ssm:us-west-2:1:parameter/x"}"#;
-    assert_eq!(plugin(r#", "PluginInput": {"CredentialArn": "arn:aws:ssm:us-west-2:1:parameter/x"}"#).unwrap(), text);
+    let text = r#"{"credentialArn":"arn:aws:ssm:us-west-2:111122223333:parameter/x"}"#;
+    assert_eq!(
+        plugin(r#", "PluginInput": {"CredentialArn": "arn:aws:ssm:us-west-2:111122223333:parameter/x"}"#).unwrap(),
+        text
+    );
     assert_eq!(plugin(r#", "PluginInput": "x""#).unwrap(), "x");
     assert_eq!(plugin("").unwrap(), "");
     assert!(

@@ -13,7 +13,7 @@ use crate::shared::{
     args::{service, spec_name},
     connection::{Connection, block_on},
     credspecs::is_credential_spec,
-    directory::{DirectoryOptions, opened},
+    directory::{DirectoryOptions, opened, typed_account},
     input,
     output::{Filter, Report, Shape},
     rules,
@@ -140,7 +140,7 @@ impl Linted {
     ) -> anyhow::Result<String> {
         let mut accounts = Vec::new();
         for name in &options.names {
-            accounts.push(directory.typed(name).await?);
+            accounts.push(typed_account(&mut directory, name).await?);
         }
         if options.names.is_empty() {
             accounts = directory.accounts(None).await?;

@@ -10,7 +10,7 @@ use super::ticket::ticket;
 use crate::shared::{
     Outcome,
     connection::block_on,
-    directory::{DirectoryOptions, Source},
+    directory::{DirectoryOptions, Source, typed_account},
     output::{Filter, Shape, print_checks},
 };
 use gmsa_directory::{Directory, lint};
@@ -56,7 +56,7 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
     let user = access.credentials.user.clone();
     let checks = block_on(async {
         let mut opened = Directory::connect(*access).await?;
-        let account = opened.typed(&options.name).await?;
+        let account = typed_account(&mut opened, &options.name).await?;
         let found = lint::password(&mut opened, &account, &user, UtcDateTime::now()).await?;
         if found.is_empty() {
             let text = format!("{user} may retrieve the password of {}", account.sam);

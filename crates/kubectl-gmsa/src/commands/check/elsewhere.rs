@@ -18,6 +18,9 @@ use super::{
 };
 use crate::shared::rules::{self, instead_of};
 
+/// Parts of policies that set fields: of Kyverno, of Gatekeeper, and of the API server.
+const MUTATIONS: [&str; 3] = ["/mutate/", "/parameters/assign/", "/mutations/"];
+
 /// The most places that are reported for one object.
 const MAX_FOUND: usize = 100;
 
@@ -44,7 +47,11 @@ pub(super) fn findings(
         !is_named && !is_record
     });
     let is_below = |at: &str, around: &str| at.strip_prefix(around).is_some_and(|rest| rest.starts_with('/'));
-    let is_of_pod = |at: &str| pods.iter().any(|pod| is_below(at, &pod.around));
+    let is_policy = Search::is_policy(object);
+    // Elsewhere a policy has patterns, and variables of its own.
+    let is_set =
+        |at: &str, name: &str| !is_policy || MUTATIONS.iter().any(|part| at.contains(part)) && !name.contains("{{");
+    let counts = |at: &str, name: &str| !pods.iter().any(|pod| is_below(at, &pod.around)) && is_set(at, name);
     let text = |at: &str| object.pointer(at).and_then(Value::as_str).unwrap_or_default();
     let namespace = Some(text("/metadata/namespace")).filter(|name| !name.is_empty()).unwrap_or(namespace);
     let title = format!("{} {namespace}/{}", document.kind, text("/metadata/name"));
@@ -56,24 +63,28 @@ pub(super) fn findings(
         let severity = if value.is_null() { Severity::Warning } else { rule.severity };
         Diagnostic { fix, ..found.with_severity(severity) }.at(document.location_of(&at))
     };
-    let mut found: Vec<Diagnostic> =
-        places.into_iter().filter(|(at, _)| !is_of_pod(at)).take(MAX_FOUND).map(finding).collect();
-    let texts = strings::names(object).into_iter().filter(|(at, _)| !is_of_pod(at)).take(MAX_FOUND);
+    places.retain(|(at, value)| counts(at, value.as_str().unwrap_or_default()));
+    let mut found: Vec<Diagnostic> = places.into_iter().take(MAX_FOUND).map(finding).collect();
+    let texts = strings::names(object).into_iter().filter(|(at, name)| counts(at, name)).take(MAX_FOUND);
     found.extend(texts.map(|(at, name)| {
-        let (rule, message, fix) = in_text(&name);
+        let (rule, message, fix) = in_text(if is_policy { "policy" } else { "text" }, &name);
         let found = Diagnostic { object: title.clone(), field: dotted(&at), fix, ..Diagnostic::new(rule, message) };
         found.with_severity(rule.severity.min(Severity::Warning)).at(document.location_of(&at))
     }));
     found
 }
 
-/// The finding about a name in a text that another tool renders.
-fn in_text(name: &str) -> (&'static Rule, String, Option<String>) {
+/// The finding about a name in a text that another tool renders, or in a policy.
+fn in_text(place: &str, name: &str) -> (&'static Rule, String, Option<String>) {
     if is_dns_subdomain(name) {
-        return (&rules::OPERATOR_PODS, format!("credential spec {name}, in a text that another tool renders"), None);
+        return (
+            &rules::OPERATOR_PODS,
+            format!("credential spec {name}, in a {place} that another tool renders"),
+            None,
+        );
     }
     let message = format!(
-        "this text names the credential spec {}, which is not a lower-case DNS subdomain",
+        "this {place} names the credential spec {}, which is not a lower-case DNS subdomain",
         quoted(name, QUOTED)
     );
     (&rules::INVALID_SPEC_NAME, message, Some(instead_of(name).in_manifest().unwrap_or_default()))

@@ -11,7 +11,7 @@ use super::template::CheckedPod;
 use crate::shared::{rules, windows_build::Build};
 
 /// Linux distributions in names and tags, without their versions.
-const DISTRIBUTIONS: [&str; 38] = [
+const DISTRIBUTIONS: [&str; 39] = [
     "almalinux",
     "alpine",
     "amazonlinux",
@@ -50,6 +50,8 @@ const DISTRIBUTIONS: [&str; 38] = [
     "xenial",
     "al2023",
     "photon",
+    // Windows has no such variant.
+    "slim",
 ];
 
 /// Repositories with images for Linux only, unless the tag names Windows. A `*` at the end matches any rest.
@@ -206,7 +208,8 @@ impl Name {
             Some(start) => repository.starts_with(start),
             None => repository == known,
         };
-        (OF_LINUX.iter().any(is_known) || has_distribution(tag) || repository.split('/').any(has_distribution))
+        // A part of a longer name, such as `linux-tools`, says nothing.
+        (OF_LINUX.iter().any(is_known) || has_distribution(tag) || repository.split('/').any(is_distribution))
             .then_some(None)
     }
 
@@ -219,11 +222,13 @@ impl Name {
     }
 }
 
+/// Whether it is the name of a distribution, perhaps with a version: `ubuntu`, `ubi9`.
+fn is_distribution(word: &str) -> bool {
+    DISTRIBUTIONS.contains(&word) || DISTRIBUTIONS.contains(&word.trim_end_matches(|c: char| c.is_ascii_digit()))
+}
+
 /// Whether it contains the name of a distribution: `alpine3.20`, `bookworm-slim`, `ubi9-minimal`.
 fn has_distribution(text: &str) -> bool {
-    let is_distribution = |word: &str| {
-        DISTRIBUTIONS.contains(&word) || DISTRIBUTIONS.contains(&word.trim_end_matches(|c: char| c.is_ascii_digit()))
-    };
     text.split(['-', '_', '.', '/']).any(is_distribution)
 }
 
@@ -256,6 +261,7 @@ mod tests {
             "alpine:3.20",
             "python:3.12-slim-bookworm",
             "python:3.12-alpine",
+            "python:3.12-slim",
             "golang:1.23-bullseye",
             "node:20",
             "postgres:16",
@@ -300,6 +306,8 @@ mod tests {
             "registry:5000/shop/nginx:1",
             "jenkins/inbound-agent:latest-windowsservercore-ltsc2022",
             "registry.example.com/linuxlike:1",
+            "registry.example.com/linux-tools/web:1",
+            "registry.example.com/alpine-web:3",
             "shop/web:ltsc2019",
         ] {
             assert!(Name::of(image).windows().is_none(), "{image}");

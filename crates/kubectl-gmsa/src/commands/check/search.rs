@@ -18,11 +18,15 @@ use super::{
 /// The groups of objects that record requests and create nothing.
 const RECORDS: [&str; 2] = ["admission.k8s.io", "audit.k8s.io"];
 
-/// The groups (or their suffixes) of policies, which contain patterns of fields.
-const PATTERNS: [&str; 3] = ["kyverno.io", "gatekeeper.sh", "admissionregistration.k8s.io"];
+/// The groups (or their suffixes) of policies, which contain patterns of fields, and changes of pods.
+const POLICIES: [&str; 3] = ["kyverno.io", "gatekeeper.sh", "admissionregistration.k8s.io"];
 
 /// The most pod templates that are checked in one object.
 const MAX_TEMPLATES: usize = 100;
+
+fn is_policy(group: &str) -> bool {
+    POLICIES.iter().any(|of| group.ends_with(of))
+}
 
 /// A walk over a document.
 pub(super) struct Search<'d> {
@@ -42,7 +46,8 @@ impl<'d> Search<'d> {
     /// Finds the pods. If there are several templates, each is named by its place.
     pub(super) fn of(document: &'d Document, value: &'d Value, namespace: &'d str) -> Self {
         let mut search = Self { document, value, namespace, path: Vec::new(), pods: Vec::new(), more: 0 };
-        if let Some(owner) = Owner::of(value, 0).filter(|owner| !RECORDS.contains(&owner.group)) {
+        let creates_pods = |owner: &Owner<'_>| !RECORDS.contains(&owner.group) && !is_policy(owner.group);
+        if let Some(owner) = Owner::of(value, 0).filter(creates_pods) {
             search.object(value, owner);
         }
         if let [CheckedPod { template: Some(template), .. }] = search.pods.as_mut_slice() {
@@ -51,12 +56,15 @@ impl<'d> Search<'d> {
         search
     }
 
-    /// Whether the document creates no pods: a record of a request, a policy pattern, or an object that another one controls.
+    /// Whether the document is a record of a request, or an object that another one controls.
     pub(super) fn is_of_none(document: &Value) -> bool {
-        let is_pattern = |group: &str| PATTERNS.iter().any(|of| group.ends_with(of));
-        let is_none =
-            |owner: Owner<'_>| RECORDS.contains(&owner.group) || is_pattern(owner.group) || owner.is_controlled();
+        let is_none = |owner: Owner<'_>| RECORDS.contains(&owner.group) || owner.is_controlled();
         Owner::of(document, 0).is_none_or(is_none)
+    }
+
+    /// Whether the document is a policy.
+    pub(super) fn is_policy(document: &Value) -> bool {
+        Owner::of(document, 0).is_some_and(|owner| is_policy(owner.group))
     }
 
     /// The place of the pod or the pod template in a document of a Kubernetes kind.

@@ -15,8 +15,15 @@ pub(super) fn names(object: &Value) -> Vec<(String, String)> {
     walk(object, &mut Vec::new(), &mut |path, key, value| {
         let at = || pointer(path);
         match value {
-            Value::String(name) if key != NAME && key.ends_with(NAME) => found.push((at(), name.clone())),
+            // An anchor of Kyverno, `+(KEY)`, is around a key.
+            Value::String(name) if key != NAME && key.trim_end_matches(')').ends_with(NAME) => {
+                found.push((at(), name.clone()));
+            }
             Value::String(text) => found.extend(in_text(text).map(|name| (at(), name.to_owned()))),
+            Value::Object(_) => {
+                let name = assigned(value).map(|name| (format!("{}/parameters/assign/value", at()), name.to_owned()));
+                found.extend(name);
+            }
             Value::Array(items) => {
                 let texts = items.iter().enumerate().filter_map(|(index, item)| Some((index, item.as_str()?)));
                 let named = texts.flat_map(|(index, text)| in_text(text).map(move |name| (index, name.to_owned())));
@@ -33,6 +40,12 @@ pub(super) fn names(object: &Value) -> Vec<(String, String)> {
     });
     found.retain(|(_, name)| !name.is_empty() && !is_token(name));
     found
+}
+
+/// The value that an `Assign` of Gatekeeper gives the field.
+fn assigned(spec: &Value) -> Option<&str> {
+    spec.get("location")?.as_str().filter(|place| place.ends_with(NAME))?;
+    spec.pointer("/parameters/assign/value")?.as_str()
 }
 
 /// The value for the field in a chart parameter or a JSON Patch operation.

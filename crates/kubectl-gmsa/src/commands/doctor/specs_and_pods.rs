@@ -14,7 +14,7 @@ use crate::shared::{
     credspecs::contents_by_name,
     output::{first_five, plural},
     pods::{ClusterPod, ContentsState, FIX_UNMATCHED},
-    rules::{self, Names},
+    rules,
 };
 use gmsa_core::{
     admission::advice::same_computer::distinct,
@@ -61,6 +61,9 @@ fn findings(object: &Value) -> Vec<Diagnostic> {
     found.iter().filter_map(finding).collect()
 }
 
+/// The fix for pods without contents.
+const FIX_WITHOUT_CONTENTS: &str = "Delete each of them: its controller creates a new one. A Pod without a controller must be created again from its manifest.";
+
 /// Whether the directories agree with the credential specs.
 pub(super) fn check_directory(parts: &Parts) -> Judged<'_> {
     let Some(directory) = &parts.directory else { return Ok(Vec::new()) };
@@ -98,8 +101,7 @@ pub(super) fn check_pods(parts: &Parts) -> Judged<'_> {
             ContentsState::NoGmsa | ContentsState::UpToDate => continue,
             ContentsState::WithoutContents => {
                 let text = format!("{count} name a credential spec and carry no contents: {names}");
-                let names = Names { exists: true, ..Names::default() };
-                Check::found(PODS, rules::found(&rules::NAME_WITHOUT_CONTENTS, text, &names))
+                Check::found(PODS, Diagnostic::new(&rules::NAME_WITHOUT_CONTENTS, text).with_fix(FIX_WITHOUT_CONTENTS))
             }
             ContentsState::Outdated => {
                 let text = format!("{count} carry other contents than their credential spec has now: {names}");

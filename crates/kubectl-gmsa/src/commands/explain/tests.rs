@@ -61,24 +61,65 @@ fn messages(file: &str) -> (String, Vec<Message>) {
     (heading, serde_saphyr::from_str(&text).unwrap())
 }
 
+/// The rule that is said first of a text, and the answer.
+fn answer(text: &str) -> (&'static str, String) {
+    let (found, reading) = explain(text);
+    let first = match found.first().map(|found| &found.meaning) {
+        Some(Meaning::Fault(rules)) => rules.first().map_or("", |(_, rule)| rule.id),
+        Some(Meaning::Unknown(_)) => "none",
+        Some(Meaning::NoFault(_)) | None => "",
+    };
+    let names = Names::of_refusal(rules::said(text));
+    (first, for_people(&found.iter().map(|found| Explained::of(found, &names, &reading)).collect::<Vec<_>>()))
+}
+
+impl Message {
+    /// Whether this is its answer.
+    fn is_answered_by(&self, (first, answer): &(&str, String)) -> bool {
+        let is_silent = self.word.is_empty() && self.rule.is_empty();
+        *first == self.rule && answer.contains(&self.word) && is_silent == answer.is_empty()
+    }
+}
+
+/// All messages, and words of the table that are in none of them alone.
+fn all() -> Vec<Message> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/messages/rows.yaml");
+    let rows: Vec<(String, String, String)> = serde_saphyr::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    let row = |(text, rule, word)| Message { text, rule, word, source: "this project".to_owned() };
+    FILES.into_iter().flat_map(|file| messages(file).1).chain(rows.into_iter().map(row)).collect()
+}
+
+#[test]
+fn every_row_of_the_table_is_needed() {
+    let mut unneeded = rules::row::all();
+    for message in all() {
+        let (_, asked) = rules::row::without(None, || answer(&message.text));
+        for row in asked {
+            if unneeded.contains_key(&row) {
+                let (answer, _) = rules::row::without(Some(row), || answer(&message.text));
+                if !message.is_answered_by(&answer) {
+                    unneeded.remove(&row);
+                }
+            }
+        }
+    }
+    // Words of remedies stand for each other.
+    unneeded.retain(|_, row| !row.starts_with("remedy: "));
+    let rows: String = unneeded.values().map(|row| format!("{row}\n")).collect();
+    assert!(rows.is_empty(), "{} rows that no message needs:\n{rows}", unneeded.len());
+}
+
 #[test]
 fn every_message_is_known_with_the_word_that_helps() {
     let (mut count, mut texts, mut wrong) = (0, BTreeSet::new(), String::new());
-    for Message { text, rule, word, source } in FILES.into_iter().flat_map(|file| messages(file).1) {
+    for message in all() {
+        let Message { text, rule, word, source } = &message;
         count += 1;
         assert!(texts.insert(text.clone()), "twice: {text}");
         assert!(source.starts_with("https://") || source == "this project", "{source}");
-        let (found, reading) = explain(&text);
-        let first = match found.first().map(|found| &found.meaning) {
-            Some(Meaning::Fault(rules)) => rules.first().map_or("", |(_, rule)| rule.id),
-            Some(Meaning::Unknown(_)) => "none",
-            Some(Meaning::NoFault(_)) | None => "",
-        };
-        let names = Names::of_refusal(rules::said(&text));
-        let answer = for_people(&found.iter().map(|found| Explained::of(found, &names, &reading)).collect::<Vec<_>>());
-        let is_silent = word.is_empty() && rule.is_empty();
-        if first != rule || !answer.contains(&word) || is_silent != answer.is_empty() {
-            let _ = writeln!(wrong, "{text}\n  expected {rule} and {word:?}:\n{answer}");
+        let answer = answer(text);
+        if !message.is_answered_by(&answer) {
+            let _ = writeln!(wrong, "{text}\n  expected {rule} and {word:?}:\n{}", answer.1);
         }
     }
     assert!(wrong.is_empty(), "{wrong}");

@@ -33,6 +33,10 @@ family! { "Work on accounts" {
             Message("the term '*kdsrootkey' is not recognized"),
             Message("the term '*-ad*' is not recognized as the name of a cmdlet"),
             Message("module 'activedirectory' was not loaded"),
+            Message("module 'credentialspec' was not loaded"),
+            Message("in the module 'activedirectory', but the module could not be loaded"),
+            Message("assembly 'microsoft.activedirectory.management"),
+            Message("that matches parameter name 'akv"),
             Message("active directory powershell module is required"),
             Message("no match was found for * module name 'credentialspec'"),
             Message("no match was found for * module name 'aksgmsa'"),
@@ -40,6 +44,7 @@ family! { "Work on accounts" {
             Message("aksgmsa.psm1 cannot be loaded"),
         ],
         remedies: {
+            "parameter name 'akv" => "The module is too old for `-AKV`: `Update-Module CredentialSpec`. Without it: `kubectl gmsa credspec new --plugin azure`.",
             "no match was found" => "The machine does not reach the PowerShell Gallery, or asks it without TLS 1.2 (`[Net.ServicePointManager]::SecurityProtocol = 'Tls12'`). Without the module: `kubectl gmsa credspec new --account NAME --directory DC`.",
             "cannot be loaded" => "PowerShell runs no scripts here: `Set-ExecutionPolicy -Scope Process RemoteSigned`. Without the module: `kubectl gmsa credspec new --account NAME --directory DC`.",
         };
@@ -52,7 +57,6 @@ family! { "Work on accounts" {
     DIRECTORY_DENIED: "directory-denied", Error, "The user lacks a right in the directory.",
         "Run it as a domain administrator, or as one to whom the container Managed Service Accounts is delegated. In a managed domain nobody is a domain administrator: in Entra Domain Services create the account in an organizational unit of your own (`New-ADServiceAccount ... -Path 'OU=Apps,DC=contoso,DC=com'`); at AWS and Google be in the group `AWS Delegated Managed Service Account Administrators` or `Cloud Service Managed Service Account Administrators`.",
         words: [
-            Message("insufficient access rights to perform the operation"),
             Message("insufficient permissions to join the domain"),
             Message("insuff_access_rights"),
             Message("ldap_insufficient_rights"),

@@ -161,13 +161,12 @@ family! { "Clients of services" {
         ];
     ANONYMOUS_LOGON: "anonymous-logon", Error, "The server saw an anonymous client: its process has no identity on the network, or the identity was lost on a second hop.",
         "In a container run the process as `NT AUTHORITY\\NETWORK SERVICE` (`runAsUserName`), and check `kubectl gmsa verify`. If it acts for its users, give the account delegation, and register its service principal names.",
-        words: [Message("nt authority\\anonymous logon"), Message("nt authority\\anonymous"), Message("nt-autorität\\anonymous-anmeldung")];
+        words: [Message("nt authority\\anonymous"), Message("nt-autorität\\anonymous-anmeldung")];
     UNTRUSTED_LOGIN: "untrusted-login", Error, "SQL Server, or another server, refuses the client: its identity is not from a domain that the server trusts.",
         "In a container run the process as NETWORK SERVICE (`runAsUserName`) and check `kubectl gmsa verify`. Then look at the service principal name (`setspn -L`), and at the trust between the domains.",
         words: [
             Message("login is from an untrusted domain"),
             Message("anmeldung stammt aus einer nicht vertrauenswürdigen domäne"),
-            Message("sspi handshake failed*the logon attempt failed"),
             Message("sspi handshake failed"),
             Message("protected by an authentication firewall"),
             Codes(&["ERROR_AUTHENTICATION_FIREWALL_FAILED", "STATUS_AUTHENTICATION_FIREWALL_FAILED"]),
@@ -195,10 +194,12 @@ family! { "Clients of services" {
             General("error: 18456"),
             General("error 18456"),
             General("msg 18456"),
+            General("logon failed for login '"),
             Message("cannot open database * requested by the login"),
             Message("cannot open user default database"),
         ],
         remedies: {
+            "due to trigger execution" => "A logon trigger of SQL Server refuses the login: its owner has to let `CONTOSO\\NAME$` in. A login of the computer account of the node means that the process does not run as the gMSA: `kubectl gmsa verify`.",
             "login failed for user ''" => "The connection string asks for no Windows authentication and has no user: write `Integrated Security=true`.",
             "login failed for user *\\guest" => "The server took the client for a guest, because it came without a ticket: check its identity (`kubectl gmsa verify`) and the SPN of the server (`setspn -Q MSSQLSvc/HOST.DOMAIN:1433`).",
             "login failed for user 'sa'" => "The connection string has a user of SQL Server: write `Integrated Security=true` in its place, so that the gMSA logs on.",
@@ -224,13 +225,17 @@ family! { "Clients of services" {
             Message("could not open a connection to sql server"),
             Message("server was not found or was not accessible"),
             Message("network-related*network path was not found"),
-            Message("could not open a connection to sql server*network path was not found"),
             Message("sqlexception*timeout expired"),
             Message("timeout expired*pre-login handshake"),
             Message("tcp provider: error code 0x"),
             Message("tcp provider: timeout error"),
             Message("microsoft sql server, error: 53)"),
-        ];
+            Message("pre-login handshake*no longer available"),
+            Message("pre-login handshake*forcibly closed"),
+        ],
+        remedies: {
+            "no longer available" | "forcibly closed" => "The server, or a device on the way, ends the connection as TLS begins: both sides need a version of TLS in common (1.2), and no firewall that looks into the connection.",
+        };
     ORACLE_LOGON: "oracle-logon", Error, "An Oracle client does not reach its database, or one of them does not take the logon.",
         "Look at the user, the password and `SQLNET.AUTHENTICATION_SERVICES` in sqlnet.ora. With Windows authentication (NTS), the process needs an identity: `kubectl gmsa verify`.",
         words: [
@@ -290,7 +295,6 @@ family! { "Clients of services" {
     SERVER_CERTIFICATE: "server-certificate", Error, "A client does not trust the certificate of a server that it calls.",
         "Put the authority that made it into the image of the client, and compare the name and the date of the certificate.",
         words: [
-            Common("x509: certificate signed by unknown authority"),
             Common("certificate verify failed"),
             Common("the ssl connection could not be established"),
             Common("could not establish trust relationship for the ssl/tls"),
@@ -319,7 +323,6 @@ family! { "Clients of services" {
             Message("remote server returned an error: (401)"),
             Message("http status 401"),
             Message("does not indicate success: 401"),
-            Common("http/1.1 401 unauthorized"),
             Message("www-authenticate: negotiate"),
             Message("www-authenticate: ntlm"),
             Message("the server committed a protocol violation*negotiate"),
@@ -355,15 +358,14 @@ family! { "Clients of services" {
         "Try it by address too. If that alone works on containerd, set `EnableCompartmentNamespace` on the node: docs/troubleshooting.md, Network shares.",
         words: [
             Message("cannot find path '\\\\"),
-            Message("system error 53 has occurred*network path was not found"),
+            Message("could not find a part of the path '\\\\"),
             Message("system error 53 has occurred"),
             General("system error 53"),
             Message("systemfehler 53 aufgetreten"),
+            Message("erreur système 53 s'est produite"),
+            Message("error de sistema 53."),
             General("netzwerkpfad wurde nicht gefunden"),
             General("chemin réseau n'a pas été trouvé"),
-            Message("ioexception*the network path was not found"),
-            Message("new-smbglobalmapping : the network path was not found"),
-            Message("windows cannot access \\\\*network path was not found"),
             General("network path was not found"),
             Codes(&["ERROR_BAD_NET_NAME", "STATUS_BAD_NETWORK_NAME"]),
         ],
@@ -374,7 +376,7 @@ family! { "Clients of services" {
         "Give `CONTOSO\\NAME$` the right in both places: the permissions of the share, and those of the file system behind it. Open it by its DNS name: an address leads to NTLM.",
         words: [Message("access to the path '\\\\*' is denied"), Message("\\\\* is not accessible. you might not have permission"),
             Message("system error 5 has occurred"),
-            Message("ioexception: the user name or password is incorrect*\\\\"), Message("systemfehler 5 aufgetreten"), Message("new-smbglobalmapping : access is denied"),
+            Message("ioexception: the user name or password is incorrect*\\\\"), Message("systemfehler 5 aufgetreten"), Message("erreur système 5 s'est produite"), Message("error de sistema 5."), Message("new-smbglobalmapping : access is denied"),
             Message("smb*mapping : the specified network password is not correct"), Message("smb*mapping : the user name or password is incorrect"),
             Codes(&["ERROR_LOGIN_WKSTA_RESTRICTION"])],
         remedies: {

@@ -15,9 +15,9 @@ family! { "DNS of the cluster" {
         "Add a second DNS server of the domain to the `forward` of its zone: with one server, no Pod can log on while that server restarts.";
     DNS_RESOLVERS: "dns-resolvers", Error, "Queries for a domain are forwarded to resolvers that do not know it.",
         "Forward the domain only to its own DNS servers: CoreDNS asks a random server of the list, and accepts NXDOMAIN from any of them.",
-        words: [Message("plugin/errors: 2 * i/o timeout"), Message("plugin/errors: 2 * connection refused"), Message("plugin/errors: 2 * no route to host"), Message("plugin/errors: 2 * no upstream host available"), Message("plugin/errors: 2 * no healthy upstream"), Message("plugin/errors: 2 * network is unreachable"), Message("unreachable backend"), Message("_ldap._tcp* udp *\" - - 0 "), Message("_msdcs* udp *\" - - 0 ")],
+        words: [Message("plugin/errors: 2 * i/o timeout"), Message("plugin/errors: 2 * connection refused"), Message("plugin/errors: 2 * no route to host"), Message("plugin/errors: 2 * no upstream host available"), Message("plugin/errors: 2 * no healthy upstream"), Message("no healthy proxies"), Message("plugin/errors: 2 * network is unreachable"), Message("unreachable backend"), Message("_ldap._tcp* udp *\" - - 0 "), Message("_msdcs* udp *\" - - 0 ")],
         remedies: {
-            "i/o timeout" | "\" - - 0 " | "no route to host" | "network is unreachable" | "upstream" => "Let CoreDNS reach the DNS servers of the domain over UDP and TCP 53; a NetworkPolicy, firewall or security group drops its packets. `kubectl gmsa dns` prints the zone.",
+            "i/o timeout" | "\" - - 0 " | "no route to host" | "network is unreachable" | "upstream" | "healthy proxies" => "Let CoreDNS reach the DNS servers of the domain over UDP and TCP 53; a NetworkPolicy, firewall or security group drops its packets. `kubectl gmsa dns` prints the zone.",
             "connection refused" => "No DNS server listens at the address that CoreDNS asks: correct the `forward` of its zone.",
         };
     DNS_CONFIGURATION: "dns-configuration", Error, "The configuration of the cluster DNS cannot be parsed.",
@@ -31,7 +31,6 @@ family! { "DNS of the cluster" {
             Message("corefile changed but reload failed"),
             Message("only be used once per server block"),
             Message("cannot serve dns://*already defined"),
-            Message("plugin/forward: not an ip address or file"),
             Message("plugin/* not an ip address or file"),
             Message("wrong argument count or unexpected line ending"),
             Message("plugin/* unknown property"),
@@ -39,6 +38,7 @@ family! { "DNS of the cluster" {
             Message("plugin/* is not a valid domain name"),
             Message("starting with listener file descriptors"),
             Message("unexpected token '}'"),
+            Message("plugin/* unexpected token"),
             Message("corefile:* unexpected eof"),
         ],
         remedies: {

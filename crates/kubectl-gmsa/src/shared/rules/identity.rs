@@ -31,7 +31,6 @@ family! { "Identity in a container" {
         words: [
             Message("can't find _ldap._tcp"),
             Message("can't find _kerberos._tcp"),
-            Message("_msdcs.*dns name does not exist"),
             Message("lookup _ldap._tcp"),
             Message("lookup _kerberos._tcp"),
             Message("cannot find the domain controllers of"),
@@ -41,6 +40,8 @@ family! { "Identity in a container" {
             General("server can't find *: nxdomain"),
             General("server can't find *: servfail"),
             General("server can't find *: refused"),
+            General("status: nxdomain"),
+            General("status: servfail"),
             General("no servers could be reached"),
             General("communications error to *timed out"),
             General("returned because the timeout period expired"),
@@ -58,7 +59,7 @@ family! { "Identity in a container" {
             Message("in _ldap._tcp*servfail"), Message("in _kerberos._tcp*servfail"), Message("_msdcs*servfail"), Message("in _ldap._tcp*refused qr"), Message("_msdcs*refused qr"),
         ],
         remedies: {
-            "non-existent domain" | "nxdomain" => "Forward the domain to its DNS servers in the DNS of the cluster (CoreDNS: a stub domain): `kubectl gmsa dns --domain DOMAIN --server IP` prints it. Let UDP 53 through.",
+            "non-existent domain" => "Forward the domain to its DNS servers in the DNS of the cluster (CoreDNS: a stub domain): `kubectl gmsa dns --domain DOMAIN --server IP` prints it. Let UDP 53 through.",
             "timeout period expired" | "timed out" | "timed-out" => "No DNS server answers: let UDP and TCP 53 through to the DNS of the cluster, and from it to the DNS servers of the domain. `nslookup NAME SERVER` asks each of them.",
         };
     DOMAIN_DNS_TCP: "domain-dns-tcp", Error, "The container finds the domain controllers over UDP, but not over TCP.",
@@ -128,7 +129,6 @@ family! { "Identity in a container" {
         words: [
             RunningCodes(&["RPC_S_SERVER_UNAVAILABLE", "RPC_S_CALL_FAILED", "RPC_NT_SERVER_UNAVAILABLE", "RPC_NT_CALL_FAILED"]),
             Message("local security authority cannot be contacted"),
-            Message("nltest*the rpc server is unavailable"),
             Message("is not responsive. the current rpc call"),
             Message("some or all identity references could not be translated"),
             Message("\"translate\"*trust relationship between"),
@@ -137,7 +137,8 @@ family! { "Identity in a container" {
             Message("test-computersecurechannel*false"),
             Message("msg 15401"),
             Message("windows nt user or group '*' not found"),
-            Message("windows-nt-benutzer oder die windows-nt-gruppe '*' nicht gefunden"),
+            Message("nt-benutzer oder die windows"),
+            Message("lookupaccount*no mapping between account names"),
             Message("windows user or group '*' not found"),
             Message("could not obtain information about windows nt group/user"),
             Message("identitynotmappedexception"),
@@ -145,7 +146,7 @@ family! { "Identity in a container" {
             Event("netlogon", &[5783]),
         ],
         remedies: {
-            "user or group" | "group/user" | "windows-nt-benutzer" => "SQL Server asks the domain for the SID of the name by the secure channel of its machine or container: `nltest /sc_verify:DOMAIN` there must answer 0. If it does, look for the flag WORKSTATION_TRUST_ACCOUNT (`account-trust`, `kubectl gmsa account lint`), and whether the name is right: `CONTOSO\\NAME$` for a gMSA.",
+            "user or group" | "group/user" | "nt-benutzer" => "SQL Server asks the domain for the SID of the name by the secure channel of its machine or container: `nltest /sc_verify:DOMAIN` there must answer 0. If it does, look for the flag WORKSTATION_TRUST_ACCOUNT (`account-trust`, `kubectl gmsa account lint`), and whether the name is right: `CONTOSO\\NAME$` for a gMSA.",
             "translate\"*trust relationship" | "trust relationship between*translate" => "Windows translates names by the secure channel: `nltest /sc_verify:DOMAIN` in the container must answer 0. If it does, look for the flag WORKSTATION_TRUST_ACCOUNT of the account (`kubectl gmsa account lint`), and for the policy `EnableAuthEpResolution` of RPC in the image: with IIS it breaks the translation.",
             "identity references could not be translated" | "identitynotmapped" => "Windows translates names by the secure channel: `nltest /sc_verify:DOMAIN` in the container must answer 0. If it does, look for the flag WORKSTATION_TRUST_ACCOUNT of the account: `kubectl gmsa account lint`.",
             "local security authority cannot be contacted" | "sec_e_internal_error" => "Windows could not ask for a ticket: `nltest /sc_verify:DOMAIN` and `klist get krbtgt` in the container say why. On SQL Server for Linux, look at its keytab and at the realm in krb5.conf.",
@@ -230,6 +231,7 @@ family! { "Identity in a container" {
             Message("clock skew too great"),
             Message("ticket not yet valid"),
             Message("did not resync because no time data was available"),
+            Message("source: local cmos clock"),
             Codes(&["ERROR_TIME_SKEW", "SEC_E_TIME_SKEW", "STATUS_TIME_DIFFERENCE_AT_DC", "NERR_TimeDiffAtDC"]),
         ];
     PRINCIPAL_UNKNOWN: "principal-unknown", Error, "The domain does not know the service that a ticket is asked for, knows it twice, or under another account.",
@@ -237,7 +239,6 @@ family! { "Identity in a container" {
         words: [
             Message("kdc_err_s_principal_unknown"),
             Message("kdc_err_principal_not_unique"),
-            Message("server not found in kerberos database"),
             Message("server * not found in kerberos database"),
             Message("multiple entries in kerberos database"),
             Message("krb_ap_err_modified"),

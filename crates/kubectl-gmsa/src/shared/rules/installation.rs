@@ -21,7 +21,7 @@ family! { "Installation" {
         "Install as a user who has it, such as a cluster administrator (`--as`, `--context`). docs/rights.md lists the rights.";
     NAMESPACE_UNUSABLE: "namespace-unusable", Error, "A namespace is being deleted, so nothing is created in it.",
         "Use another namespace (`--namespace`), or wait until it is gone and create it again. `kubectl get namespace NAMESPACE -o yaml` says what it waits for.",
-        words: [Refusal("because it is being terminated"), Refusal("namespace * is being terminated")];
+        words: [Refusal("because it is being terminated"), Refusal("namespace * is being terminated"), Message("object is being deleted: namespaces \"")];
     CRD_FOREIGN: "crd-foreign", Warning, "The custom resource for credential specs exists, and is not this project's.",
         "Keep it, and install with `--skip-crds --set crds.upgrade=true`, which brings it up to date in place.";
     STORED_VERSION: "stored-version", Note, "Credential specs may be stored in a version that is deprecated.",
@@ -150,6 +150,28 @@ family! { "Installation" {
     SECRET_MISSING: "secret-missing", Error, "A Secret that the Pods of the webhook need does not exist.",
         "Create it again. `helm upgrade` creates it for a self-managed certificate, and the webhook fills it in. cert-manager creates its own. For your own, see docs/certificates.md.",
         words: [Message("the secret * does not exist: install it again, empty"), Message("gmsawebhookcertificatesnotmanaged")];
+    AKS_REFUSES: "aks-refuses", Error, "AKS does not enable GMSA for the cluster as it is asked to.",
+        "Run `az aks update --enable-windows-gmsa --gmsa-dns-server IP --gmsa-root-domain-name DOMAIN` on a cluster with a managed identity. It reimages the Windows node pools, so their Pods restart.",
+        words: [
+            Message("windows gmsa requires managed identity"),
+            Message("gmsa*not supported*service principal"),
+            Message("must set or not set --gmsa-dns-server"),
+            Message("only can set --gmsa-dns-server"),
+            Message("set the dns server in the vnet used by the cluster"),
+            Message("should not set --disable-windows-gmsa"),
+            Message("unrecognized arguments: *gmsa"),
+            Message("windows_profile.0.gmsa"),
+            Message("gmsaprofile"),
+            General("coredns-custom*gmsa"),
+            General("gmsa*coredns-custom"),
+        ],
+        remedies: {
+            "managed identity" | "service principal" => "Give the cluster a managed identity, by which its plugin reads the user: `az aks update --enable-managed-identity`, then `az aks nodepool upgrade --node-image-only` for each node pool. Then enable GMSA.",
+            "set --gmsa-dns-server" | "windows_profile" => "Give both of `--gmsa-dns-server` and `--gmsa-root-domain-name`, with `--enable-windows-gmsa`. Give neither where the virtual network has the DNS servers of the domain.",
+            "dns server in the vnet" => "Agree only where the virtual network of the nodes has the DNS servers of the domain: `az network vnet show --query dhcpOptions`. Otherwise give `--gmsa-dns-server` and `--gmsa-root-domain-name`.",
+            "unrecognized arguments" => "Update the Azure CLI: `az upgrade`. These options are in 2.35 and later.",
+            "coredns-custom" => "The ConfigMap `coredns-custom` has the zone of the domain already: remove it there, or enable GMSA without `--gmsa-dns-server` and `--gmsa-root-domain-name`.",
+        };
     WINDOWS_NODES: "windows-nodes", Warning, "The cluster has no Windows node.",
         "Add one: until then, Pods that use GMSA stay Pending.";
 } }

@@ -36,8 +36,6 @@ pub struct Names<'n> {
     pub pod: Option<&'n Pod>,
     /// The slot of the pod.
     pub slot: Option<&'n Slot<'n>>,
-    /// Whether the pod exists.
-    pub exists: bool,
     /// The object to change.
     pub target: Option<FixTarget<'n>>,
     /// The installer of the webhook.

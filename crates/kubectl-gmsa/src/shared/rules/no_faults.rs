@@ -83,6 +83,8 @@ pub(super) static NO_FAULTS: &[(&[Words], &str)] = &[
         &[
             Message("svr hostname = "),
             Message("srv service location: "),
+            Message("in srv *389"),
+            Message("has srv record"),
             Message("nametarget *priority"),
             Message("in _ldap._tcp*noerror"),
             Message("in _kerberos._tcp*noerror"),
@@ -95,7 +97,7 @@ pub(super) static NO_FAULTS: &[(&[Words], &str)] = &[
         "The port is reached over TCP. UDP, and what answers there, are not tested by it.",
     ),
     (
-        &[Message("> client: *server: krbtgt/"), Message("default principal: *krbtgt/")],
+        &[Message("> client: *server: "), Message("default principal: *krbtgt/")],
         "The process has a Kerberos ticket, so the domain took its logon. The client is its identity: the account of the credential spec with `$` in a Pod; the name \
          of the node says that the command ran on the node, or in a hostProcess container.",
     ),
@@ -106,6 +108,10 @@ pub(super) static NO_FAULTS: &[(&[Words], &str)] = &[
     (
         &[Message("test-adserviceaccount *true")],
         "This machine can retrieve the password of the account. It says nothing about other nodes.",
+    ),
+    (
+        &[Message("last successful sync time: "), Message("sending resync command*completed successfully")],
+        "The clock follows the source that `w32tm /query /status` names: it must agree with the domain controllers within 5 minutes.",
     ),
     (&[Message("test-computersecurechannel*true")], "The machine has a secure channel to its domain."),
     (

@@ -16,6 +16,11 @@ pub(super) fn alone(text: &str) -> Option<WindowsStatus> {
     })
 }
 
+/// Whether the text is a number that many programs have a meaning for: an exit code, a code of Windows, Kerberos or LDAP.
+pub(super) fn is_small(text: &str) -> bool {
+    text.trim().parse::<u8>().is_ok_and(|number| number > 0)
+}
+
 /// The status numbers in a text: hexadecimal, negative, with the highest bit (as in every failed HRESULT and NTSTATUS), and small
 /// numbers after a word as in `System error 53`. In a text about Kerberos or LDAP, `error code 49` counts too. A small hexadecimal
 /// number needs such a word or the same number before it: others are addresses and flags. The text is in its normal form.
@@ -74,7 +79,9 @@ pub(super) fn exit(text: &str) -> Option<u32> {
 fn bare(word: &str) -> Option<WindowsStatus> {
     let is_status = word.len() == 8 && word.bytes().all(|b| b.is_ascii_hexdigit());
     let status = is_status.then(|| u32::from_str_radix(word, 16).ok().map(WindowsStatus)).flatten()?;
-    Some(status).filter(|status| status.is_failure() && status.is_named())
+    // Windows has more codes of its facility than names.
+    let is_of_windows = |status: &WindowsStatus| status.is_named() || word.starts_with("8007");
+    Some(status).filter(|status| status.is_failure() && is_of_windows(status))
 }
 
 fn hexadecimal(word: &str) -> Option<WindowsStatus> {

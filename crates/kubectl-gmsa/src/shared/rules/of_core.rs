@@ -140,14 +140,12 @@ family! { of the core {
         Message("finddomainforaccount*unable to locate account"),
         Message("group managed service account \"*\" could not be found in the"),
         Message("a referral was returned from the server"),
-        Start("failed to fetch gmsa credentials*specified account does not exist"),
         Start("failed to fetch gmsa credentials*no such object"),
         Codes(&["ERROR_DS_NO_SUCH_OBJECT", "ERROR_DS_OBJ_NOT_FOUND", "ERROR_DS_REFERRAL"]),
         Codes(&["ERROR_NO_SUCH_USER", "STATUS_NO_SUCH_USER"]),
         RunningCodes(&["ERROR_NONE_MAPPED", "STATUS_NONE_MAPPED"]),
     ];
     KDS_ROOT_KEY: [
-        Message("new-adserviceaccount*key does not exist"),
         Message("no kds root key"),
         Message("add-kdsrootkey : "),
         Message("group key distribution service cannot"),
@@ -156,7 +154,7 @@ family! { of the core {
         Event("kdssvc", &[4001, 4005, 4006, 4007, 4008]),
         Codes(&["NTE_NO_KEY"]),
     ], remedies: {
-        "key does not exist" | "nte_no_key" => "`Get-KdsRootKey` shows the keys of the forest. If it lists one, wait until ten hours after its `EffectiveTime`: a second key helps nothing. If it lists none, run `Add-KdsRootKey -EffectiveImmediately`, once per forest, then wait 10 hours.",
+        "nte_no_key" => "`Get-KdsRootKey` shows the keys of the forest. If it lists one, wait until ten hours after its `EffectiveTime`: a second key helps nothing. If it lists none, run `Add-KdsRootKey -EffectiveImmediately`, once per forest, then wait 10 hours.",
         "request is not supported" => "Run `Add-KdsRootKey` on a domain controller, as a member of Domain Admins or Enterprise Admins; elsewhere it answers that the request is not supported.",
         "add-kdsrootkey : access is denied" => "Run `Add-KdsRootKey` on a domain controller as a member of Domain Admins or Enterprise Admins, in a PowerShell that runs as administrator. In a managed domain (Entra Domain Services, AWS Managed Microsoft AD, Google Managed Microsoft AD) nobody is one, and the key is there already: go on with `New-ADServiceAccount`.",
     };
@@ -197,6 +195,8 @@ family! { of the core {
     RUN_AS_USER: [
         Message("current security context is not associated with an active directory domain"),
         Message("user manager\\container"),
+        Message("nt authority\\iusr"),
+        Message("nt authority\\local service"),
         General("containeruser"),
         General("containeradministrator"),
     ];
@@ -294,16 +294,14 @@ fn name_instead(names: &Names<'_>) -> Option<Fix> {
 }
 
 fn with_contents(names: &Names<'_>) -> Option<Fix> {
-    if names.pod.is_some_and(Pod::is_linux) {
-        return Some(Fix::run("Remove `spec.os.name: linux`, or the name: the webhook leaves Linux Pods alone."));
-    }
-    if names.said.contains("system-namespaces.") {
-        let fix = "Use another namespace: before Kubernetes 1.28, Pods of `kube-system` and of the webhook's namespace get no contents.";
-        return Some(Fix::run(fix));
-    }
-    let fix = "Delete the Pod, which has no identity: its controller creates a new one; a Pod without a controller must be created again. \
-               `kubectl gmsa doctor` checks the webhook.";
-    names.exists.then(|| Fix::run(fix))
+    let fix = if names.pod.is_some_and(Pod::is_linux) {
+        "Remove `spec.os.name: linux`, or the name: the webhook leaves Linux Pods alone."
+    } else if names.said.contains("system-namespaces.") {
+        "Use another namespace: before Kubernetes 1.28, Pods of `kube-system` and of the webhook's namespace get no contents."
+    } else {
+        return None;
+    };
+    Some(Fix::run(fix))
 }
 
 fn on_windows(names: &Names<'_>) -> Option<Fix> {

@@ -69,7 +69,6 @@ family! { "Pods" {
             Refusal("minimum memory usage per"),
             Refusal("unable to validate against any security context constraint"),
             Refusal("podsecuritypolicy: unable to admit pod"),
-            Message("validatingadmissionpolicy '*denied request"),
             General(DENIED),
             General("denied request"),
             General("error creating: pods"),
@@ -98,12 +97,12 @@ family! { "Pods" {
         "Run `kubectl gmsa verify NAMESPACE/POD`.";
     NODE_TAINT: "node-taint", Error, "The Windows nodes that a Pod selects have a taint that it does not tolerate.",
         "Add the toleration to the Pod template, or remove the taint: `kubectl taint nodes NODE KEY-`.",
-        words: [Message("untolerated taint {os: windows}"), Message("untolerated taint {"), Message("had taint {"), Message("had taints that the pod didn't tolerate")],
+        words: [Message("untolerated taint {"), Message("had taint {"), Message("had taints that the pod didn't tolerate")],
         remedies: {
             "taint {node.cloudprovider.kubernetes.io/uninitialized" => "Wait: the cloud controller removes the taint when it has set up the node. If it stays, look at the cloud-controller-manager in `kube-system`.",
             "taint {node.cloudprovider.kubernetes.io/shutdown" => "Start the node: the cloud has stopped its machine, and its controller removes the taint when it runs.",
             "taint {tobedeletedbyclusterautoscaler" | "taint {deletioncandidateofclusterautoscaler" | "taint {karpenter.sh/disrupted" | "taint {karpenter.sh/disruption" => "Wait for another node: the autoscaler removes this one. A toleration would put the Pod on a node that goes.",
-            "taint {karpenter.sh/unregistered" | "taint {startup-taint.cluster-autoscaler" | "taint {node.cilium.io/" => "Wait: a controller removes the taint when the node is ready. If it stays, look at that controller's Pods on the node.",
+            "taint {karpenter.sh/unregistered" | "taint {startup-taint.cluster-autoscaler" | "agent-not-ready" => "Wait: a controller removes the taint when the node is ready. If it stays, look at that controller's Pods on the node.",
         };
     NODE_RESOURCES: "node-resources", Error, "The nodes that a Pod may run on have not enough of a resource left.",
         "Add a Windows node, or lower the requests of the Pod. `kubectl describe nodes -l kubernetes.io/os=windows` shows what is allocated.",
@@ -122,8 +121,10 @@ family! { "Pods" {
             General("/3 outofmemory"),
             General("outofpods"),
             General("nodes are available*insufficient"),
+            General("cannot allocate all claims"),
         ],
         remedies: {
+            "cannot allocate all claims" => "No Windows node has the devices that a ResourceClaim of the Pod asks for: `kubectl get resourceclaims --namespace NAMESPACE` and `kubectl get resourceslices` show both.",
             "didn't have free ports" => "Each Windows node has a Pod with this `hostPort`: remove `hostPort` from the Pod and use a Service, add a node, or run at most one of these Pods on a node.",
         };
     POD_VOLUME: "pod-volume", Error, "A volume, ConfigMap or Secret that a Pod needs is not there, or cannot be mounted.",
@@ -146,7 +147,6 @@ family! { "Pods" {
             Message("newsmbglobalmapping*access is denied"),
             Message("newsmbglobalmapping*failed with"),
             Message("newsmbglobalmapping failed"),
-            Message("newsmbglobalmapping failed*network path was not found"),
             Message("windows system error 87,new-smbglobalmapping"),
             Message("windows system error 1312,new-smbglobalmapping"),
             Message("new-smbglobalmapping : the parameter is incorrect"),
@@ -181,6 +181,8 @@ family! { "Pods" {
             General("secrets \"*\" not found"),
             General("failedmount"),
             General("exceed max volume count"),
+            General("didn't find available persistent volumes to bind"),
+            General("bound to non-existent pv"),
         ],
         remedies: {
             "smbglobalmapping*parameter is incorrect" | "smbglobalmapping*system error 87" | "remote path (*) is invalid" | "getrootmappingpath" | "invalid source path" => "Write `source` of the volume as `//SERVER/SHARE`, without a slash at its end: Windows does not map such a name. An SMB volume is mounted by the node, and never uses the account of the Pod.",
@@ -205,6 +207,8 @@ family! { "Pods" {
             "persistentvolumeclaim" => "Look at the claim: `kubectl describe pvc OBJECT --namespace NAMESPACE`. It waits for a StorageClass that exists, and works on Windows.",
             "failed to fetch token" => "The API server gives the kubelet no token for the service account of the Pod: `kubectl get serviceaccount --namespace NAMESPACE` shows whether it exists. If it was created again, delete the Pod, so that it gets a new token.",
             "attachvolume.attach failed" => "The volume cannot be attached to the node: the message says what the storage answers. Look at its PersistentVolume (`kubectl get pv`), at the disk in its zone, and at the log of the CSI driver's controller.",
+            "available persistent volumes to bind" => "No PersistentVolume fits the claim on a Windows node: `kubectl get pv,pvc --namespace NAMESPACE`. A local volume must be on such a node.",
+            "bound to non-existent pv" => "The claim is bound to a volume that is gone: delete the claim (`kubectl get pvc --namespace NAMESPACE`), and create it again.",
             "exceed max volume count" => "The Windows nodes hold as many volumes as they can attach: add a node, use a larger size of machine, or mount fewer volumes of disks.",
             "volume node affinity conflict" | "persistentvolume's node affinity" => "The volume is bound to a zone or a node in which no Windows node takes the Pod: `kubectl get pv -o wide` and its `nodeAffinity` say where. Add a Windows node there, or create the claim again with a StorageClass that has `volumeBindingMode: WaitForFirstConsumer`.",
             "multi-attach error" => "The volume is still attached to the node of another Pod, and `ReadWriteOnce` allows one: delete that Pod (`kubectl get pods --namespace NAMESPACE -o wide`), or set `strategy.type: Recreate`.",
@@ -226,7 +230,6 @@ family! { "Pods" {
             "topology spread constraints" => "Add a Windows node where its Pods are fewest, or set `whenUnsatisfiable: ScheduleAnyway` in `topologySpreadConstraints` of the Pod template.",
             "anti-affinity" => "Add a Windows node: each that is there has a Pod that it stays away from. Or make the rule of `podAntiAffinity` a preferred one.",
             "pod affinity rules" => "Start the Pods that it wants to be with, or make the rule of `podAffinity` a preferred one.",
-            "node affinity/selector" => "Compare its node selector with `kubectl get nodes -L kubernetes.io/os,node.kubernetes.io/windows-build`. Windows nodes have `kubernetes.io/os: windows`, in lower case.",
         };
     NOT_SCHEDULED: "not-scheduled", Error, "A Pod is not on a node.",
         "`kubectl describe pod POD --namespace NAMESPACE` shows what the scheduler says, `kubectl get nodes -L kubernetes.io/os,node.kubernetes.io/windows-build` which nodes there are.",
@@ -365,7 +368,7 @@ family! { "Pods" {
             "manifest unknown" => "The registry has no such tag of the image: correct the tag.",
             "not found" => "The registry has no such image or tag: correct the name and the tag.",
             "errimageneverpull" => "Load the image onto the node, or change `imagePullPolicy`.",
-            "pull" | "errimage" => "Correct the name and the tag of the image, or the access of the node to its registry: an imagePullSecret, its network. `kubectl describe pod POD --namespace NAMESPACE` shows what the registry said.",
+            "pull" => "Correct the name and the tag of the image, or the access of the node to its registry: an imagePullSecret, its network. `kubectl describe pod POD --namespace NAMESPACE` shows what the registry said.",
             "imageinspecterror" => "Correct the name of the image: the container runtime cannot read it as one. `kubectl describe pod POD --namespace NAMESPACE` shows it.",
             "default image tag" => "Correct the name of the image: it is empty, or no name that a registry can have.",
             "oomkilled" => "Raise the memory limit of the container.",

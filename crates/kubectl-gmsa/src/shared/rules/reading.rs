@@ -13,6 +13,7 @@ use super::{
     Words::{self, Common, General, Message, Refusal, Start},
     no_faults::{NO_FAULTS, SURROUNDINGS},
     normal::{ENDS, OPENS, normal},
+    row::{self, Row},
     status::MESSAGES,
 };
 
@@ -32,6 +33,19 @@ pub(super) enum Says {
     NoFault(&'static str),
     /// No meaning: words inside it do not count.
     Nothing,
+}
+
+#[cfg(test)]
+impl Says {
+    pub(super) fn kind(&self) -> &'static str {
+        match self {
+            Self::OfRule(rule, _) => rule.id,
+            Self::OfRemedy(..) => "remedy",
+            Self::OfWindows(name) => name,
+            Self::NoFault(_) => "no fault",
+            Self::Nothing => "nothing",
+        }
+    }
 }
 
 pub(super) struct Pattern {
@@ -113,18 +127,13 @@ impl Reading {
 
     /// Each pattern found in the text with its places, in the order of the table.
     pub(super) fn found(&self) -> impl Iterator<Item = (&'static Pattern, &[Span])> {
-        self.spans.iter().filter_map(|(pattern, spans)| Some((TABLE.patterns.get(*pattern)?, spans.as_slice())))
+        let in_table = self.spans.iter().filter(|(pattern, _)| row::is_in(Row::Words(**pattern)));
+        in_table.filter_map(|(pattern, spans)| Some((TABLE.patterns.get(*pattern)?, spans.as_slice())))
     }
 
-    /// Whether the text has these words of the table.
+    /// Whether the text has these words of a rule. A remedy and a status of Windows may have the same.
     pub(super) fn has(&self, words: &str) -> bool {
-        self.found().any(|(pattern, _)| pattern.words == words)
-    }
-
-    /// Whether the text consists of these words of the table, after `Error:`.
-    pub(super) fn is_all(&self, words: &str) -> bool {
-        let mut spans = self.found().filter(|(pattern, _)| pattern.words == words).flat_map(|(_, spans)| spans);
-        spans.any(|span| span.end - span.start + "error:".len() >= self.length)
+        self.found().any(|(pattern, _)| pattern.words == words && matches!(pattern.says, Says::OfRule(..)))
     }
 
     /// The index of the first remedy of a rule whose words are in the text.
@@ -227,7 +236,7 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
 });
 
 /// All words of the table, in its order.
-fn patterns() -> impl Iterator<Item = Pattern> {
+pub(super) fn patterns() -> impl Iterator<Item = Pattern> {
     let entries = || FAMILIES.iter().flat_map(|family| family.entries);
     let of_rules = entries().flat_map(|entry| entry.words.iter().map(|words| (entry.rule, *words)));
     let of_rules = of_rules.filter_map(|(rule, words)| {
@@ -282,7 +291,7 @@ mod tests {
         assert!(TABLE.automaton.is_some());
         for Pattern { words, .. } in &TABLE.patterns {
             let has = words.replace('*', " between ").replace('?', "word");
-            assert!(Reading::of(&has).has(words), "{words}");
+            assert!(Reading::of(&has).found().any(|(pattern, _)| pattern.words == *words), "{words}");
         }
     }
 }

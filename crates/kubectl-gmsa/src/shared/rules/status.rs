@@ -6,6 +6,7 @@
 use super::{
     Rule, Words,
     meaning::{Explanation, Meaning, Phase},
+    row::{self, Row},
     symbols, words,
 };
 
@@ -41,7 +42,8 @@ impl WindowsStatus {
             Words::RunningCodes(names) => phase == Phase::Running && names.contains(&name),
             _ => false,
         };
-        words().find(|(_, words)| is_of(words)).map(|(rule, _)| rule)
+        let is_in = |rule: &Rule| row::is_in(Row::Code(rule.id, name));
+        words().find(|(rule, words)| is_of(words) && is_in(rule)).map(|(rule, _)| rule)
     }
 
     /// Its explanation for one phase, or for both.
@@ -108,6 +110,17 @@ impl WindowsStatus {
     pub fn name(self) -> &'static str {
         let value = self.normal();
         symbols::name(value).unwrap_or_else(|| symbols::facility(value))
+    }
+
+    /// The explanation of a small number without words around it.
+    pub(super) fn ambiguous(self) -> Explanation {
+        let value = self.0;
+        let elsewhere = symbols::elsewhere(value);
+        let what = format!(
+            "Many programs have this number: it is an exit code, or as a code of Windows what `net helpmsg {value}` says{elsewhere}. Give the words \
+             beside it, such as `System error {value}`."
+        );
+        Explanation { found: self.found(), meaning: Meaning::Unknown(what) }
     }
 
     /// The explanation of an unknown status: its name if Microsoft has one, the source of such codes, and where to look.
@@ -208,7 +221,6 @@ pub(super) static MESSAGES: &[(&str, &str)] = &[
     ("ERROR_WRONG_TARGET_NAME", "target account name is incorrect"),
     ("SEC_E_TARGET_UNKNOWN", "specified target is unknown or unreachable"),
     ("SEC_E_WRONG_PRINCIPAL", "target principal name is incorrect"),
-    ("SEC_E_KDC_UNKNOWN_ETYPE", "encryption type requested is not supported by the kdc"),
     ("ERROR_NO_SUCH_LOGON_SESSION", "specified logon session does not exist"),
     ("SEC_E_NO_CREDENTIALS", "no credentials are available in the security package"),
     ("CO_E_RUNAS_LOGON_FAILURE", "server process could not be started because the configured identity is incorrect"),
@@ -244,6 +256,7 @@ pub(super) static MESSAGES: &[(&str, &str)] = &[
     ("NTE_NO_KEY", "key does not exist"),
     ("NTE_NO_KEY", "schlüssel ist nicht vorhanden"),
     ("NTE_NO_KEY", "la clé n'existe pas"),
+    ("NTE_NO_KEY", "la clave no existe"),
     ("ERROR_DS_UNWILLING_TO_PERFORM", "server is unwilling to process the request"),
     ("SEC_E_UNTRUSTED_ROOT", "certificate chain was issued by an authority that is not trusted"),
     ("SEC_E_CERT_EXPIRED", "received certificate has expired"),
@@ -291,6 +304,11 @@ pub(super) static MESSAGES: &[(&str, &str)] = &[
     ("ERROR_LOGON_FAILURE", "ユーザー名またはパスワードが正しくありません"),
     ("ERROR_TRUSTED_RELATIONSHIP_FAILURE", "此工作站和主域间的信任关系失败"),
     ("RPC_S_SERVER_UNAVAILABLE", "rpc 服务器不可用"),
+    ("RPC_S_SERVER_UNAVAILABLE", "сервер rpc недоступен"),
+    ("ERROR_TRUSTED_RELATIONSHIP_FAILURE", "доверительные отношения между этой рабочей станцией и основным доменом"),
+    ("RPC_S_SERVER_UNAVAILABLE", "serwer rpc jest niedostępny"),
+    ("ERROR_TRUSTED_RELATIONSHIP_FAILURE", "relacja zaufania między tą stacją roboczą a domeną podstawową"),
+    ("ERROR_NO_SUCH_USER", "das angegebene konto ist nicht vorhanden"),
     ("ERROR_LOGON_FAILURE", "用户名或密码不正确"),
 ];
 

@@ -48,7 +48,14 @@ fn a_status_alone_is_explained_in_both_phases() {
         explained("0xc0370101"),
         ["0xc0370101: HCS_E_IMAGE_MISMATCH (HRESULT 0x80370101) = Start image-mismatch"]
     );
-    assert_eq!(explained("5"), ["5: ERROR_ACCESS_DENIED = Running logon-denied"]);
+    assert_eq!(explained("0x5"), ["5: ERROR_ACCESS_DENIED = Running logon-denied"]);
+    assert_eq!(
+        explained("5"),
+        [
+            "5: ERROR_ACCESS_DENIED = Many programs have this number: it is an exit code, or as a code of Windows what `net helpmsg 5` says; in Kerberos it \
+          is KDC_ERR_S_OLD_MAST_KVNO. Give the words beside it, such as `System error 5`."
+        ]
+    );
     assert_eq!(explained("0"), ["0: success = The step succeeded."]);
     assert_eq!(
         explained(" 1398\n0x57\n"),
@@ -86,7 +93,7 @@ fn a_status_that_is_not_known_is_decoded_and_not_guessed() {
         "`net helpmsg 1392` on Windows says what it means.",
     );
     decoded(
-        "60",
+        "0x3c",
         "60: ERROR_BAD_REM_ADAP",
         "It is a Win32 code. ",
         "`net helpmsg 60` on Windows says what it means; in Kerberos it is KRB_ERR_GENERIC.",

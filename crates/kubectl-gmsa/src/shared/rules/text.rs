@@ -16,14 +16,16 @@ use std::{
 };
 
 use super::{
-    POD_REFUSED, Rule,
+    PLUGIN_USER, POD_REFUSED, Rule, START_LOGON,
     Words::{self, Common, Event, General, Message, Refusal, Start},
     all,
+    clients::GSS_FAILURE,
     meaning::{Explanation, Meaning, Phase},
     no_faults::NO_FAULTS,
     normal::normal,
     number,
     reading::{Reading, Says, Span},
+    row::{self, Row},
     status::{self, WindowsStatus},
     symbols, words,
 };
@@ -196,8 +198,12 @@ fn of_others(text: &str) -> (Vec<Explanation>, Reading) {
     let alone = |word: &str| number::alone(word).or_else(|| status::of_name(word));
     let alone: Option<Vec<_>> = text.split_whitespace().take(MAX_FOUND).map(alone).collect();
     if let Some(statuses) = alone {
-        let explained = statuses.into_iter().map(|status| status.explain(None).unwrap_or_else(|| status.unknown()));
-        return (different(explained), Reading::default());
+        let explained = |status: WindowsStatus| status.explain(None).unwrap_or_else(|| status.unknown());
+        let explained: Vec<_> = match *statuses.as_slice() {
+            [small] if number::is_small(text) => vec![small.ambiguous()],
+            _ => statuses.into_iter().map(explained).collect(),
+        };
+        return (different(explained.into_iter()), Reading::default());
     }
     let text = &normal(text);
     let of_protocol = symbols::of_protocol(text);
@@ -235,8 +241,19 @@ fn of_others(text: &str) -> (Vec<Explanation>, Reading) {
             found.extend(names.iter().copied().chain(written).map(symbols::explain));
         }
     }
+    if reading.has("failed to fetch gmsa credentials") {
+        found.iter_mut().for_each(of_plugin_user);
+    }
     let has_fault = found.iter().any(Explanation::is_fault);
     (different(found.into_iter().filter(|found| !has_fault || found.is_fault())), reading)
+}
+
+/// A node that fetches the password of an account logs on as the user of its plugin, and as nobody else.
+fn of_plugin_user(found: &mut Explanation) {
+    if let Meaning::Fault(rules) = &mut found.meaning {
+        let of_logon = rules.iter_mut().filter(|(_, rule)| [&START_LOGON, &GSS_FAILURE].contains(rule));
+        of_logon.for_each(|(_, rule)| *rule = &PLUGIN_USER);
+    }
 }
 
 /// The explanation of a text without specific words: an exit code, then words with several causes.
@@ -255,7 +272,8 @@ fn unknown<'s>(text: &str, statuses: &'s [WindowsStatus]) -> impl Iterator<Item 
     let is_of_windows = text.contains("system error") || text.contains("win32");
     statuses.iter().filter(move |status| {
         // A number in this range is an HTTP status.
-        let is_called = (is_of_windows || !(400..600).contains(&status.0)) && called.contains(&status.0);
+        let is_called = (is_of_windows || !(0..100).contains(&status.0) && !(400..600).contains(&status.0))
+            && called.contains(&status.0);
         status.is_failure() || by_name.contains(&status.0) || is_called
     })
 }
@@ -295,7 +313,8 @@ fn is_of_logon(text: &str, phase: Option<Phase>) -> bool {
 /// The meaning of a small exit code: by convention, some come from a shell or a signal.
 fn exited(text: &str) -> Option<Explanation> {
     let code = number::exit(text)?;
-    let rule = words().find(|(_, words)| matches!(words, Words::Exit(codes) if codes.contains(&code)));
+    let is_of = |words: &Words| matches!(words, Words::Exit(codes) if codes.contains(&code));
+    let rule = words().find(|(_, words)| is_of(words) && row::is_in(Row::Exit(code)));
     let meaning = match rule {
         Some((rule, _)) => Meaning::Fault(vec![(None, rule)]),
         None if code == 0 => Meaning::NoFault("The program ended by itself, without an error.".to_owned()),
@@ -397,7 +416,7 @@ fn general(reading: &Reading, events: &EventNumbers<'_>) -> Option<Explanation> 
     words().find_map(|(rule, words)| {
         let found = match words {
             General(of) => reading.has(of).then(|| quoted(of)),
-            Common(of) => (reading.has(of) && (is_ours || reading.is_all(of))).then(|| quoted(of)),
+            Common(of) => (is_ours && reading.has(of)).then(|| quoted(of)),
             words => events.find(words),
         };
         found.map(|found| fault(found, None, rule))
@@ -434,8 +453,9 @@ impl<'t> EventNumbers<'t> {
     /// Finds one of these events in the text.
     fn find(&self, words: Words) -> Option<String> {
         let Event(source, numbers) = words else { return None };
-        let number = numbers.iter().find(|number| self.numbers.contains(number))?;
-        self.text.contains(source).then(|| format!("event {number} of {source}"))
+        let of_source = numbers.iter().filter(|number| self.numbers.contains(number) && self.text.contains(source));
+        let number = of_source.copied().find(|number| row::is_in(Row::Event(source, *number)))?;
+        Some(format!("event {number} of {source}"))
     }
 }
 
