@@ -312,7 +312,7 @@ async fn injected(snapshot: &Snapshot, of: &ClusterPod) -> Check {
         Diagnostic::new(&rules::TICKETS_NOT_ENABLED, text)
     } else {
         let text = "the pod asks for tickets and has no sidecar that gets them: it is older than its annotation, or than the webhook's tickets";
-        Diagnostic::new(&rules::TICKETS_NOT_INJECTED, text).fixed(created_again(of))
+        Diagnostic::new(&rules::TICKETS_NOT_INJECTED, text).fixed(of.created_again())
     };
     Check::found(ADMISSION, found.with_severity(Severity::Error))
 }
