@@ -96,7 +96,7 @@ async fn the_probe_waits_for_tickets_and_the_agent_ends_on_sigterm() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_arguments_of_the_page_start_an_agent() {
     let page = fs::read_to_string(gmsa_test_support::repository().join("docs/linux-pods.md")).unwrap();
-    let pod = page.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
+    let pod = page.split("```yaml\n").nth(2).unwrap().split("```").next().unwrap();
     let pod: Value = serde_saphyr::from_str(pod).unwrap();
     let container = &pod["spec"]["initContainers"][0];
     let server = Scripted::start(BROKER, []).await;
