@@ -6,9 +6,11 @@ use gmsa_tickets::{agent, serve};
 
 /// An option with its value, and what is said of it: in cells.
 fn row(command: &str, option: &Arg) -> Vec<String> {
-    let value = option.get_value_names().unwrap_or_default().join(" ");
-    let name = format!("`{command} --{} {value}`", option.get_long().unwrap_or_default());
-    let default = option.get_default_values().first().map(|default| format!("`{}`", default.display()));
+    let takes_value = option.get_action().takes_values();
+    let value = option.get_value_names().filter(|_| takes_value).unwrap_or_default().join(" ");
+    let name = format!("`{}`", format!("{command} --{} {value}", option.get_long().unwrap_or_default()).trim_end());
+    let default =
+        option.get_default_values().first().filter(|_| takes_value).map(|default| format!("`{}`", default.display()));
     let help = option.get_help().map(ToString::to_string).unwrap_or_default();
     vec![name, default.unwrap_or_default(), help.trim_end_matches('.').to_owned()]
 }

@@ -97,11 +97,22 @@ fn is_sidecar(slot: &Slot<'_>) -> bool {
     slot.kind == SlotKind::InitContainer && slot.owner == SIDECAR && slot.tickets.has(SidecarFields::TOKEN)
 }
 
-/// Warns of the annotation where tickets are not enabled.
+/// Warns of the annotation where tickets are not enabled, and of containers that do not use theirs.
 pub(super) fn warn(pod: &Pod, settings: &TicketSettings, warnings: &mut Warnings) {
-    if pod.tickets().is_some() && matches!(settings, TicketSettings::Off) {
-        let text = format!("annotation {ANNOTATION} has no effect: this webhook does not have tickets enabled");
-        warnings.push(&rules::TICKETS_NOT_ENABLED, &text);
+    if pod.tickets().is_none() {
+        return;
+    }
+    if matches!(settings, TicketSettings::Off) {
+        // A pod that has all of it by hand needs no webhook.
+        if pod.audiences().next().is_none() {
+            let text = format!("annotation {ANNOTATION} has no effect: this webhook does not have tickets enabled");
+            warnings.push(&rules::TICKETS_NOT_ENABLED, &text);
+        }
+        return;
+    }
+    for slot in pod.slots().filter(|slot| slot.tickets.has(SidecarFields::OTHER_CACHE)) {
+        let sentence = format!("{} {{}} sets KRB5CCNAME itself, so it does not use the tickets of its pod", slot.kind);
+        warnings.add(&rules::TICKETS_OTHER_CACHE, &sentence, &[slot.owner]);
     }
 }
 

@@ -217,6 +217,8 @@ rules! {
              Pod template. A StatefulSet sets the host names of its Pods itself: give it a name of at most 12 characters.";
         TICKETS_NOT_ENABLED: "tickets-not-enabled", Warning, "A Pod asks for tickets, and the webhook is installed without them.",
             "Install the chart `gmsa-tickets`, and upgrade the chart of the webhook with `tickets.enabled=true`.";
+        TICKETS_OTHER_CACHE: "tickets-other-cache", Warning, "A container sets `KRB5CCNAME` itself, so it does not use the tickets of its Pod.",
+            "Remove `KRB5CCNAME`, or set it to `FILE:/var/run/gmsa/krb5cc`.";
     }
     "Installation" {
         WEBHOOK_MISSING: "webhook-missing", Error, "No webhook configuration sends Pods to the webhook.",

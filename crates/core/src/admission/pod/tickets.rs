@@ -26,6 +26,9 @@ pub const AUDIENCE: &str = "gmsa-tickets/";
 /// Where the containers find the tickets.
 pub const FOLDER: &str = "/var/run/gmsa";
 
+/// What `KRB5CCNAME` is in a container that uses them.
+pub const CACHE: &str = "FILE:/var/run/gmsa/krb5cc";
+
 /// The volumes of a pod, as far as tickets go.
 #[derive(Debug, Default)]
 pub struct Volumes {
@@ -138,6 +141,8 @@ impl SidecarFields {
     pub const TOKEN: Self = Self(1 << 5);
     /// It mounts the tickets in another way, or something else in their folder.
     pub const OTHER: Self = Self(1 << 6);
+    /// It sets `KRB5CCNAME` to something else than [`CACHE`].
+    pub const OTHER_CACHE: Self = Self(1 << 7);
 
     pub fn has(self, field: Self) -> bool {
         self.0 & field.0 != 0
@@ -151,13 +156,15 @@ impl SidecarFields {
 #[derive(Deserialize)]
 struct EnvVar {
     name: Option<Text>,
+    value: Option<Text>,
 }
 
 /// Reads the environment variables of a container.
 pub(super) fn env<'de, D: Deserializer<'de>>(input: D) -> Result<SidecarFields, D::Error> {
     fold(input, SidecarFields::default(), |all: &mut SidecarFields, Object(variable): Object<EnvVar>| {
         *all = all.and(SidecarFields::ENV).and(match variable.name.as_deref() {
-            Some("KRB5CCNAME") => SidecarFields::CACHE,
+            Some("KRB5CCNAME") if variable.value.as_deref() == Some(CACHE) => SidecarFields::CACHE,
+            Some("KRB5CCNAME") => SidecarFields::CACHE.and(SidecarFields::OTHER_CACHE),
             Some("KRB5_CONFIG") => SidecarFields::CONFIGURATION,
             _ => SidecarFields::default(),
         });
