@@ -18,7 +18,7 @@ use k8s_openapi::{
 };
 use serde_json::{Value, json, value::RawValue};
 
-use super::{directory, replica::Replica, tickets::Tickets};
+use super::{directory, replica::Replica, tickets::TicketsInstall};
 use crate::shared::{
     cluster_dns::{self, Objects},
     directory::Source,
@@ -82,7 +82,7 @@ pub(super) struct Parts {
     /// The release, and the answer to a test configuration that only its static policies refuse.
     pub protection: Option<(String, Read<Value>)>,
     pub services: Vec<Service>,
-    pub tickets: Tickets,
+    pub tickets: TicketsInstall,
     /// Empty without the custom resource.
     pub specs: Read<Vec<Value>>,
     pub pods: Read<Vec<Box<RawValue>>>,
@@ -130,7 +130,7 @@ impl Parts {
             snapshot.list(Nodes::WINDOWS),
         );
         let (webhooks, (dry_runs, protection, services, installer)) = installation;
-        let tickets = Box::pin(Tickets::read(snapshot, webhook_pod(&services))).await;
+        let tickets = Box::pin(TicketsInstall::read(snapshot, webhook_pod(&services))).await;
         let mut nodes = Nodes::of(windows.as_ref().ok().cloned());
         // Without the right to list nodes, reading a single node rarely works.
         let (dns, ()) = tokio::join!(dns(snapshot, &specs), async {

@@ -43,7 +43,7 @@ const OF_DOMAIN: [&str; 8] = [
 ];
 
 /// What is installed for tickets.
-pub(super) struct Tickets {
+pub(super) struct TicketsInstall {
     /// Whether there is a Deployment of the broker's chart.
     is_installed: bool,
     /// The broker that the webhook names; `None` where it injects no sidecar.
@@ -52,7 +52,7 @@ pub(super) struct Tickets {
     authorities: Option<ConfigMap>,
 }
 
-impl Tickets {
+impl TicketsInstall {
     pub(super) async fn read(snapshot: &Snapshot, webhook: Option<(&str, &Pod)>) -> Self {
         let deployments = ClusterWorkload::list(snapshot, Kind::Deployment, None).await.unwrap_or_default();
         let mut labels = deployments.iter().filter_map(|found| found.metadata.labels.as_ref());
@@ -73,7 +73,7 @@ impl Tickets {
 
 #[expect(clippy::unnecessary_wraps, reason = "the table of checks takes it so")]
 pub(super) fn check(parts: &Parts) -> Judged<'_> {
-    let Tickets { is_installed, broker, authorities } = &parts.tickets;
+    let TicketsInstall { is_installed, broker, authorities } = &parts.tickets;
     let Some((_, webhook)) = parts.webhook_pod() else { return Ok(Vec::new()) };
     let Some(broker) = broker else {
         let text = "the broker is installed, and the webhook injects no sidecar";

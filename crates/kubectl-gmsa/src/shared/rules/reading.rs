@@ -13,7 +13,7 @@ use super::{
     Words::{self, Common, General, Message, Refusal, Start},
     no_faults::{NO_FAULTS, SURROUNDINGS},
     normal::{ENDS, OPENS, normal},
-    row::{self, Row},
+    row::{self, MessageRow},
     status::MESSAGES,
 };
 
@@ -127,7 +127,7 @@ impl Reading {
 
     /// Each pattern found in the text with its places, in the order of the table.
     pub(super) fn found(&self) -> impl Iterator<Item = (&'static Pattern, &[Span])> {
-        let in_table = self.spans.iter().filter(|(pattern, _)| row::is_in(Row::Words(**pattern)));
+        let in_table = self.spans.iter().filter(|(pattern, _)| row::is_in(MessageRow::Words(**pattern)));
         in_table.filter_map(|(pattern, spans)| Some((TABLE.patterns.get(*pattern)?, spans.as_slice())))
     }
 

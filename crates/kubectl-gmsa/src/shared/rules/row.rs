@@ -2,7 +2,7 @@
 
 /// A row, as it takes part in an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Row {
+pub enum MessageRow {
     /// Words, by their index in the list of all patterns.
     Words(usize),
     /// A status of a rule.
@@ -14,7 +14,7 @@ pub enum Row {
 
 /// Whether the row is in the table.
 #[cfg(not(test))]
-pub const fn is_in(_row: Row) -> bool {
+pub const fn is_in(_row: MessageRow) -> bool {
     true
 }
 
@@ -28,22 +28,22 @@ mod of_test {
         collections::{BTreeMap, BTreeSet},
     };
 
-    use super::Row;
+    use super::MessageRow;
     use crate::shared::rules::{Words, no_faults::NO_FAULTS, reading, words};
 
     thread_local! {
-        static ASKED: RefCell<BTreeSet<Row>> = const { RefCell::new(BTreeSet::new()) };
-        static LEFT_OUT: Cell<Option<Row>> = const { Cell::new(None) };
+        static ASKED: RefCell<BTreeSet<MessageRow>> = const { RefCell::new(BTreeSet::new()) };
+        static LEFT_OUT: Cell<Option<MessageRow>> = const { Cell::new(None) };
     }
 
     /// Records the row: only rows that a text has are asked for.
-    pub fn is_in(row: Row) -> bool {
+    pub fn is_in(row: MessageRow) -> bool {
         ASKED.with_borrow_mut(|asked| asked.insert(row));
         LEFT_OUT.get() != Some(row)
     }
 
     /// What `answer` gives without this row, and the rows that it asked for.
-    pub fn without<A>(row: Option<Row>, answer: impl FnOnce() -> A) -> (A, BTreeSet<Row>) {
+    pub fn without<A>(row: Option<MessageRow>, answer: impl FnOnce() -> A) -> (A, BTreeSet<MessageRow>) {
         ASKED.take();
         LEFT_OUT.set(row);
         let answer = answer();
@@ -52,20 +52,22 @@ mod of_test {
     }
 
     /// Every row, with its words.
-    pub fn all() -> BTreeMap<Row, String> {
-        let mut all: BTreeMap<Row, String> = reading::patterns()
+    pub fn all() -> BTreeMap<MessageRow, String> {
+        let mut all: BTreeMap<MessageRow, String> = reading::patterns()
             .enumerate()
-            .map(|(index, pattern)| (Row::Words(index), format!("{}: {}", pattern.says.kind(), pattern.words)))
+            .map(|(index, pattern)| (MessageRow::Words(index), format!("{}: {}", pattern.says.kind(), pattern.words)))
             .collect();
         let of_events = NO_FAULTS.iter().flat_map(|(words, _)| words.iter().copied());
         let of_rules = words().map(|(rule, words)| (rule.id, words));
         for (rule, words) in of_rules.chain(of_events.map(|words| ("", words))) {
-            let rows: Vec<Row> = match words {
+            let rows: Vec<MessageRow> = match words {
                 Words::Codes(names) | Words::StartCodes(names) | Words::RunningCodes(names) => {
-                    names.iter().map(|name| Row::Code(rule, name)).collect()
+                    names.iter().map(|name| MessageRow::Code(rule, name)).collect()
                 }
-                Words::Event(source, numbers) => numbers.iter().map(|number| Row::Event(source, *number)).collect(),
-                Words::Exit(codes) => codes.iter().map(|code| Row::Exit(*code)).collect(),
+                Words::Event(source, numbers) => {
+                    numbers.iter().map(|number| MessageRow::Event(source, *number)).collect()
+                }
+                Words::Exit(codes) => codes.iter().map(|code| MessageRow::Exit(*code)).collect(),
                 _ => Vec::new(),
             };
             all.extend(rows.into_iter().map(|row| (row, format!("{rule}: {row:?}"))));

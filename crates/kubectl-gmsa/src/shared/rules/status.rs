@@ -6,7 +6,7 @@
 use super::{
     Rule, Words,
     meaning::{Explanation, Meaning, Phase},
-    row::{self, Row},
+    row::{self, MessageRow},
     symbols, words,
 };
 
@@ -42,7 +42,7 @@ impl WindowsStatus {
             Words::RunningCodes(names) => phase == Phase::Running && names.contains(&name),
             _ => false,
         };
-        let is_in = |rule: &Rule| row::is_in(Row::Code(rule.id, name));
+        let is_in = |rule: &Rule| row::is_in(MessageRow::Code(rule.id, name));
         words().find(|(rule, words)| is_of(words) && is_in(rule)).map(|(rule, _)| rule)
     }
 

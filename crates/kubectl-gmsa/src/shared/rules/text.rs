@@ -25,7 +25,7 @@ use super::{
     normal::normal,
     number,
     reading::{Reading, Says, Span},
-    row::{self, Row},
+    row::{self, MessageRow},
     status::{self, WindowsStatus},
     symbols, words,
 };
@@ -314,7 +314,7 @@ fn is_of_logon(text: &str, phase: Option<Phase>) -> bool {
 fn exited(text: &str) -> Option<Explanation> {
     let code = number::exit(text)?;
     let is_of = |words: &Words| matches!(words, Words::Exit(codes) if codes.contains(&code));
-    let rule = words().find(|(_, words)| is_of(words) && row::is_in(Row::Exit(code)));
+    let rule = words().find(|(_, words)| is_of(words) && row::is_in(MessageRow::Exit(code)));
     let meaning = match rule {
         Some((rule, _)) => Meaning::Fault(vec![(None, rule)]),
         None if code == 0 => Meaning::NoFault("The program ended by itself, without an error.".to_owned()),
@@ -454,7 +454,7 @@ impl<'t> EventNumbers<'t> {
     fn find(&self, words: Words) -> Option<String> {
         let Event(source, numbers) = words else { return None };
         let of_source = numbers.iter().filter(|number| self.numbers.contains(number) && self.text.contains(source));
-        let number = of_source.copied().find(|number| row::is_in(Row::Event(source, *number)))?;
+        let number = of_source.copied().find(|number| row::is_in(MessageRow::Event(source, *number)))?;
         Some(format!("event {number} of {source}"))
     }
 }

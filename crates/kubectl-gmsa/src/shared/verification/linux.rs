@@ -28,14 +28,14 @@ const OTHER_CACHE: &str = "Set `KRB5CCNAME=FILE:/var/run/gmsa/krb5cc` in this co
 /// What the agent prints: `gmsa-tickets agent ready --json`.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct State {
-    tickets: Option<Kept>,
+struct AgentState {
+    tickets: Option<KeptTickets>,
     last_failure: Option<String>,
 }
 
 /// The tickets in the files.
 #[derive(Deserialize)]
-struct Kept {
+struct KeptTickets {
     principal: String,
     services: Vec<String>,
     expires: Timestamp,
@@ -66,7 +66,7 @@ pub(super) async fn of_container(
     }
     let of_sidecar = Executor { container: SIDECAR.to_owned(), ..executor.clone() };
     let state = match of_sidecar.finish(&words(&["/gmsa-tickets", "agent", "ready", "--json"])).await {
-        Ok(answer) => answer.printed.lines().find_map(|line| serde_json::from_str::<State>(line).ok()),
+        Ok(answer) => answer.printed.lines().find_map(|line| serde_json::from_str::<AgentState>(line).ok()),
         Err(NotFinished::NotRun(found)) => {
             checks.push(Check::found(CONTAINER, *found));
             return checks;
@@ -92,7 +92,7 @@ fn words(command: &[&str]) -> Vec<String> {
     command.iter().map(|word| (*word).to_owned()).collect()
 }
 
-impl State {
+impl AgentState {
     fn checks(&self, pod: &ClusterPod, now: Timestamp) -> Vec<Check> {
         let (namespace, name) = pod.place();
         let names = Names {
@@ -108,7 +108,7 @@ impl State {
             let found = rules::found(rules::of_agent(why), format!("there are none: {why}"), &names);
             return vec![Check::found(TICKETS, found)];
         };
-        let Kept { principal, services, expires } = kept;
+        let KeptTickets { principal, services, expires } = kept;
         let what = format!("{} for {}", remark(principal), remark(&services.join(", ")));
         let mut checks = vec![if *expires <= now {
             let text = format!("those of {what} ended at {expires}");
@@ -126,7 +126,7 @@ impl State {
 }
 
 /// Whether the programs in the image of a container read the tickets, and find that of a service. Without these programs nothing is said.
-async fn client(executor: &Executor, name: &str, kept: &Kept, service: Option<&str>) -> Vec<Check> {
+async fn client(executor: &Executor, name: &str, kept: &KeptTickets, service: Option<&str>) -> Vec<Check> {
     let mut checks = Vec::new();
     let listed = kept.services.first().map(String::as_str).filter(|service| *service != "*");
     let of_service = service.or(listed).map(|service| vec!["kvno", service]);

@@ -33,10 +33,10 @@ pub fn lacks_sidecar(pod: &Pod) -> bool {
 }
 
 /// The last answer, as the agent logs it: the services of the tickets, or why there are none.
-type Answer = Result<String, String>;
+type LoggedAnswer = Result<String, String>;
 
 /// Reads a line of the agent, in either form of its log.
-fn answer(line: &str) -> Option<Answer> {
+fn answer(line: &str) -> Option<LoggedAnswer> {
     let json: Value = serde_json::from_str(line).unwrap_or_default();
     let field = |name: &str| json.get(name).and_then(Value::as_str);
     let line = field("message").unwrap_or(line);
