@@ -105,7 +105,7 @@ fn every_row_of_the_table_is_needed() {
     }
     // Words of remedies stand for each other.
     unneeded.retain(|_, row| !row.starts_with("remedy: "));
-    let rows: String = unneeded.values().map(|row| format!("{row}\n")).collect();
+    let rows = unneeded.values().map(String::as_str).collect::<Vec<_>>().join("\n");
     assert!(rows.is_empty(), "{} rows that no message needs:\n{rows}", unneeded.len());
 }
 
