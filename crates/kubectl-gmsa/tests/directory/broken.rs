@@ -75,7 +75,7 @@ fn each_fault_of_an_account_is_found() {
         assert!(of_account.contains(&head), "{shown}");
         let of = format!(" account {name}");
         let rules: Vec<&str> = findings.lines().filter_map(|line| line.strip_suffix(&of)).collect();
-        assert_eq!(rules, [found], "{shown}");
+        assert_eq!(rules, [found.as_str()], "{shown}");
         let first = findings.lines().nth(1).unwrap().trim_start();
         let words = first.split(' ').map(|word| if word.starts_with(&domain) { "SID" } else { word });
         assert_eq!(words.collect::<Vec<_>>().join(" "), says);
