@@ -72,7 +72,7 @@ fn of_others(fix: &str) {
         ("Clear-ADAccountExpiration -Identity ", "") => change("replace: accountExpires\naccountExpires: 0"),
         ("Set-ADUser ", " -ChangePasswordAtLogon $false") => change("replace: pwdLastSet\npwdLastSet: -1"),
         ("Set-ADUser ", " -SmartcardLogonRequired $false") => {
-            change("replace: userAccountControl\nuserAccountControl: 512")
+            change("replace: userAccountControl\nuserAccountControl: 512");
         }
         ("Set-ADUser ", " -Clear logonHours") => change("delete: logonHours"),
         // Another kind of group keeps its scope.
