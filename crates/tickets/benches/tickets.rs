@@ -5,6 +5,7 @@
 
 #![allow(
     clippy::unwrap_used,
+    clippy::panic,
     clippy::indexing_slicing,
     clippy::cast_precision_loss,
     clippy::print_stdout,
@@ -102,7 +103,7 @@ async fn first_ticket(world: &World, started: &Started) -> Row {
     agent.arg("--token-file").arg(path("token")).arg("--folder").arg(folder.path());
     let since = Instant::now();
     let _agent = Ended(agent.spawn().unwrap());
-    eventually("the tickets are there", async || path("krb5cc").exists()).await;
+    eventually("the tickets are there", || path("krb5cc").exists()).await;
     row(
         "first ticket after the start of the agent",
         format!("{:.0} ms", since.elapsed().as_secs_f64() * 1000.0),
