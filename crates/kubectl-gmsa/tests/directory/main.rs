@@ -12,7 +12,6 @@ mod accounts;
 mod broken;
 mod connection;
 mod domain;
-mod follow;
 mod forged;
 mod printed;
 mod specs;
