@@ -8,7 +8,7 @@ use futures::future::{OptionFuture, join_all};
 use k8s_openapi::{
     api::{
         admissionregistration::v1::ServiceReference,
-        core::v1::{Namespace, Node, Pod},
+        core::v1::{ConfigMap, Namespace, Node, Pod},
         discovery::v1::Endpoint,
         networking::v1::NetworkPolicy,
     },
@@ -18,7 +18,7 @@ use k8s_openapi::{
 };
 use serde_json::{Value, json, value::RawValue};
 
-use super::{directory, replica::Replica, tickets::TicketsInstall};
+use super::{directory, replica::Replica};
 use crate::shared::{
     cluster_dns::{self, Objects},
     directory::Source,
@@ -29,9 +29,9 @@ use crate::shared::{
         created,
         events::Events,
         scheduling::Nodes,
-        workload::{Idle, WorkloadTree, Workloads, pods_of},
+        workload::{ClusterWorkload, Idle, WorkloadTree, Workloads, pods_of},
     },
-    webhook::{Configured, configured, endpoints, installer, is_ready, pod_name, reviewing},
+    webhook::{Configured, broker, configured, endpoints, installer, is_ready, pod_name, reviewing},
     workloads::Kind,
 };
 use gmsa_cluster::{kubernetes_version::is_at_least, probe, resolver::live::collection};
@@ -59,6 +59,35 @@ pub(super) struct OwnDeployment {
     pub namespace: Read<Option<Namespace>>,
     pub workload: Read<Option<WorkloadTree>>,
     pub events: Events,
+}
+
+/// What is installed for tickets.
+pub(super) struct TicketsInstall {
+    /// Whether there is a Deployment of the broker's chart.
+    pub is_installed: bool,
+    /// The broker that the webhook names; `None` where it injects no sidecar.
+    pub broker: Option<Service>,
+    /// The CAs that new sidecars trust.
+    pub authorities: Option<ConfigMap>,
+}
+
+impl TicketsInstall {
+    async fn read(snapshot: &Snapshot, webhook: Option<(&str, &Pod)>) -> Self {
+        let deployments = ClusterWorkload::list(snapshot, Kind::Deployment, None).await.unwrap_or_default();
+        let mut labels = deployments.iter().filter_map(|found| found.metadata.labels.as_ref());
+        let is_installed =
+            labels.any(|labels| labels.get("app.kubernetes.io/name").is_some_and(|name| name == "gmsa-tickets"));
+        let named = webhook.and_then(|(_, pod)| broker(pod, "tickets-broker"));
+        let broker = OptionFuture::from(named.as_ref().map(|named| Box::pin(Service::read(snapshot, named)))).await;
+        let path = webhook.and_then(|(namespace, pod)| {
+            let volumes = pod.spec.as_ref()?.volumes.as_ref()?;
+            let mounted = volumes.iter().find(|volume| volume.name == "tickets-ca")?;
+            let name = Some(&mounted.config_map.as_ref()?.name).filter(|name| is_dns_subdomain(name))?;
+            Some(format!("/api/v1/namespaces/{namespace}/configmaps/{name}"))
+        });
+        let authorities = OptionFuture::from(path.as_deref().map(|path| snapshot.get(path))).await;
+        Self { is_installed, broker, authorities: authorities.and_then(Result::ok) }
+    }
 }
 
 /// The lines of a check, or the failed read that it depends on.

@@ -2,25 +2,17 @@
 //!
 //! Invariant: no Secret is read; whether sidecars trust the broker's certificate shows in their pods (`why`, `verify`).
 
-use futures::future::OptionFuture;
-use k8s_openapi::api::core::v1::{ConfigMap, Pod};
-
 use super::{
     certificate,
-    parts::{Judged, Parts, Service},
+    parts::{Judged, Parts, TicketsInstall},
 };
 use crate::shared::{
     output::first_five,
     rules,
-    snapshot::Snapshot,
-    walk::{created, workload::ClusterWorkload},
-    webhook::{argument, broker, image},
-    workloads::Kind,
+    walk::created,
+    webhook::{argument, image},
 };
-use gmsa_core::{
-    credspec::is_dns_subdomain,
-    diagnostic::{Check, Diagnostic, Severity},
-};
+use gmsa_core::diagnostic::{Check, Diagnostic, Severity};
 
 pub(super) const TICKETS: &str = "tickets";
 
@@ -41,35 +33,6 @@ const OF_DOMAIN: [&str; 8] = [
     "directory-clock",
     "ticket-answer",
 ];
-
-/// What is installed for tickets.
-pub(super) struct TicketsInstall {
-    /// Whether there is a Deployment of the broker's chart.
-    is_installed: bool,
-    /// The broker that the webhook names; `None` where it injects no sidecar.
-    pub broker: Option<Service>,
-    /// The CAs that new sidecars trust.
-    authorities: Option<ConfigMap>,
-}
-
-impl TicketsInstall {
-    pub(super) async fn read(snapshot: &Snapshot, webhook: Option<(&str, &Pod)>) -> Self {
-        let deployments = ClusterWorkload::list(snapshot, Kind::Deployment, None).await.unwrap_or_default();
-        let mut labels = deployments.iter().filter_map(|found| found.metadata.labels.as_ref());
-        let is_installed =
-            labels.any(|labels| labels.get("app.kubernetes.io/name").is_some_and(|name| name == "gmsa-tickets"));
-        let named = webhook.and_then(|(_, pod)| broker(pod, "tickets-broker"));
-        let broker = OptionFuture::from(named.as_ref().map(|named| Box::pin(Service::read(snapshot, named)))).await;
-        let path = webhook.and_then(|(namespace, pod)| {
-            let volumes = pod.spec.as_ref()?.volumes.as_ref()?;
-            let mounted = volumes.iter().find(|volume| volume.name == "tickets-ca")?;
-            let name = Some(&mounted.config_map.as_ref()?.name).filter(|name| is_dns_subdomain(name))?;
-            Some(format!("/api/v1/namespaces/{namespace}/configmaps/{name}"))
-        });
-        let authorities = OptionFuture::from(path.as_deref().map(|path| snapshot.get(path))).await;
-        Self { is_installed, broker, authorities: authorities.and_then(Result::ok) }
-    }
-}
 
 #[expect(clippy::unnecessary_wraps, reason = "the table of checks takes it so")]
 pub(super) fn check(parts: &Parts) -> Judged<'_> {
