@@ -48,7 +48,7 @@ pub struct KdcError {
     pub text: Option<String>,
     /// A status of Windows ([MS-ERREF] 2.3).
     pub status: Option<u32>,
-    /// How far the clock of the KDC (`stime` and `susec`) is ahead of that of this machine.
+    /// How far the clock of the KDC (`stime` and `susec`) is ahead of this machine's.
     pub clock_difference: Duration,
     /// How AES keys are made of the password, in the order of the KDC.
     pub etype_info2: Vec<EtypeInfo2Entry>,

@@ -1,5 +1,5 @@
 //! What a request for tickets costs the broker: its processor time and its memory, beside a simulated API server, directory and KDC in
-//! another process. Each request is that of an agent: a TLS handshake, and tickets for two services. Then what floods of connections do.
+//! another process. Each request costs what an agent's does: a TLS handshake, and tickets for two services. Then what floods of connections do.
 //!
 //! `--write` puts the figures into docs/measurements.md.
 

@@ -27,7 +27,7 @@ pub fn findings(document: &Document, spec: &Value) -> Vec<Diagnostic> {
     located(document, spec, lint::object(spec).into_iter().chain(misplaced(spec))).collect()
 }
 
-/// The annotation for tickets under another name, or among the labels; and that of Pods, which a credential spec does not have.
+/// The annotation for tickets under another name or among the labels, and the annotation of Pods on a credential spec.
 fn misplaced(spec: &Value) -> impl Iterator<Item = Diagnostic> {
     let of = |place: &'static str| {
         let keys = spec.pointer(&format!("/metadata/{place}")).and_then(Value::as_object).into_iter().flatten();

@@ -197,7 +197,7 @@ pub fn found(rule: &'static Rule, text: impl Into<String>, names: &Names<'_>) ->
     Diagnostic { fix, ..Diagnostic::new(rule, text) }
 }
 
-/// The rule of a request for tickets that failed, as the agent words it: that of the id which the broker gives, or of the words.
+/// The rule of a failed request for tickets: by the id that the broker gives, otherwise by the agent's words.
 pub fn of_agent(message: &str) -> &'static Rule {
     let refused = message.strip_prefix("the broker refused: ").and_then(|refused| refused.split_once(", "));
     let id = refused.and_then(|(_, words)| words.split(':').next());

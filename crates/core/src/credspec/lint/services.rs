@@ -79,7 +79,7 @@ pub(super) fn check(findings: &mut Findings, metadata: Option<&Value>, join: &Do
     }
 }
 
-/// The service that is meant by a word which is none: a URL, a principal with its realm, a name of GSSAPI, another separator.
+/// The service meant by a word that is not one: a URL, a principal with its realm, a name of GSSAPI, another separator.
 fn meant(word: &str) -> Option<String> {
     let word = word.trim_matches(['"', '\'', '[', ']', '(', ')', ';']);
     if word.contains(';') {

@@ -16,7 +16,7 @@ use crate::shared::{
     rules::{self, instead_of},
 };
 
-/// The place of the annotation by which a pod asks for tickets.
+/// The place of the annotation that asks for tickets.
 pub(super) const TICKETS: &str = "/metadata/annotations/gmsa-webhook~1tickets";
 
 /// The fields outside the slots that are searched for placeholders.

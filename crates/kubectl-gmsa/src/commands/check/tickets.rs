@@ -48,7 +48,7 @@ pub(super) fn is_of_tickets(denial: &Denial) -> bool {
     )
 }
 
-/// A name by which a pod asks for tickets.
+/// A credential spec that a pod asks for tickets of.
 struct TicketName<'p> {
     name: &'p str,
     /// Its place in the pod.
@@ -92,7 +92,7 @@ impl TicketName<'_> {
     }
 }
 
-/// Reports each name by which the pod asks for tickets, and a sidecar that was written by hand.
+/// Reports the credential specs that the pod asks for tickets of, and a sidecar that was written by hand.
 pub(super) async fn check(
     checked: &CheckedPod<'_>,
     pod: &Pod,

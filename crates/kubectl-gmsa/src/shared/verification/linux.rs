@@ -125,7 +125,7 @@ impl AgentState {
     }
 }
 
-/// Whether the programs in the image of a container read the tickets, and find that of a service. Without these programs nothing is said.
+/// Runs the programs in the image of a container: they read the tickets, and find one for a service. Without these programs nothing is said.
 async fn client(executor: &Executor, name: &str, kept: &KeptTickets, service: Option<&str>) -> Vec<Check> {
     let mut checks = Vec::new();
     let listed = kept.services.first().map(String::as_str).filter(|service| *service != "*");
