@@ -5,9 +5,8 @@
 //! that ask at the same time share that read. What a read returns enters memory only by the rules of `Store`. Contents that do
 //! not enter it take a part of the budget while a review holds them; where nothing of it is left, the read fails.
 //!
-//! So contents may be 75 s old where a watch hangs: a bound that a read for each pod would lower, at the price of a call for each. A
-//! denial rests on a read. An approval may rest on contents that were replaced in that time, and that were as good before: who may
-//! use them is asked apart, and taking an account away means revoking `use`.
+//! A hung watch may serve contents that are up to 75 s old; a read for each pod would lower that, at the price of a call for each. Denials
+//! are confirmed live. Permission is asked separately: to take an account away, revoke `use`.
 
 use std::{convert::Infallible, sync::Arc};
 
@@ -39,7 +38,7 @@ pub struct Cache {
 
 /// The reads of a cache, and what they may take.
 struct Reads {
-    /// The kind of all of them, where it does not depend on what is known.
+    /// The kind of these calls; `None` where it depends on whether the credential spec is known.
     kind: Option<CallKind>,
     calls: Coalescer<SpecName, SpecFact>,
     /// The bytes of contents that only reviews hold.

@@ -1,7 +1,7 @@
 //! The bounds of what a replica takes at the same time, and for how long; those of a pod are in `gmsa_core::admission`, those of a
 //! connection in [`gmsa_edge::limits`].
 //!
-//! A new bound is a constant here, or beside what it bounds, and a row of `tests/page.rs`, which makes the table in `docs/security.md`.
+//! A new bound is a constant here, or beside what it bounds, and a row of `src/limits/tests/page.rs`, which makes the table in `docs/security.md`.
 //!
 //! Invariants: each bound is a constant, a setting, or follows from the memory limit of the process ([`Limits`]); none
 //! grows with what a client sends.

@@ -4,10 +4,7 @@
 
 use std::{io, net::SocketAddr, sync::Arc};
 
-use axum::{
-    Router,
-    http::{Method, StatusCode},
-};
+use axum::Router;
 use gmsa_edge::{
     server::{Handshakes, Listener, Serving},
     tls::client_auth::ClientAuth,
@@ -22,7 +19,7 @@ mod random_hostname;
 mod refusal;
 pub mod reviewer;
 pub mod routes;
-pub mod threads;
+pub mod thread;
 
 pub use reviewer::{Reviewer, Sources};
 pub use routes::LOG_LIMITS;
@@ -45,15 +42,9 @@ pub fn bind(
         tls: Some(tls),
         clients,
         metrics: Some(reviewer.metrics.edge.clone()),
-        keeps: is_decided,
+        keeps_decided: true,
         ending,
         ..Serving::new(limits.connections, limits.waiting, IDLE_TIMEOUT)
     };
     Ok((Listener::bind(address, serving)?, routes::router(reviewer, &limits, large_memory)))
-}
-
-/// Whether this answer is one to a review. Any other can be asked for without any cost: hyper would hold as many of those as a client
-/// asks for without reading one.
-fn is_decided(method: &Method, status: StatusCode) -> bool {
-    method == Method::POST && status == StatusCode::OK
 }

@@ -9,9 +9,12 @@ use gmsa_cluster::{
     apiserver::ApiServer,
     kubernetes_version::{is_at_least, read},
 };
-use gmsa_core::admission::{Failure, Sidecar, TicketSettings};
+use gmsa_core::{
+    admission::{Failure, Sidecar, TicketSettings},
+    causes::chain,
+};
 use gmsa_edge::{
-    telemetry::{LogOnce, chain},
+    telemetry::LogOnce,
     tls::{
         Reload,
         files::{FileError, load_cas, log_invalid_cas},

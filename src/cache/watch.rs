@@ -188,13 +188,13 @@ impl Watch {
 
     /// Reads all objects, page by page, and gives the version that the list was made at.
     async fn list(&mut self) -> Result<String, WatchError> {
-        // It is looked at when a watch has ended, which may have begun just before.
+        // Checked only when a watch ends, so the length of one watch is subtracted.
         self.list_due = Instant::now() + LIST_EVERY - TERM - jittered(JITTER);
         self.memory.change(Store::begin_list);
         let (mut limit, mut params) = (PAGE, ListParams::default());
         let began = Instant::now();
         loop {
-            // A list of very much takes its time; meanwhile credential specs are read.
+            // A long list may take a minute: until then credential specs are read one by one.
             if self.answered && began.elapsed() > HEAD_TIMEOUT {
                 (self.ready)();
             }
@@ -263,7 +263,7 @@ impl Watch {
             return Err(WatchError::Failed("an event has no resource version".to_owned()));
         }
         if let Some((name, version, fact)) = kept(&object).filter(|_| event.r#type != "BOOKMARK") {
-            // A read that began before may bring what was before.
+            // A read in flight may return the old version.
             self.memory.forget_reads(|read| *read == name);
             self.memory.change(|store| match event.r#type.as_str() {
                 "DELETED" => store.remove(&name, version),

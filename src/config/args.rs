@@ -274,7 +274,7 @@ pub struct ServeArgs {
     #[arg(long, value_name = "DURATION", value_parser = duration, help_heading = "Limits and shutdown", hide_short_help = true)]
     pub(super) shutdown_delay: Option<Duration>,
 
-    /// How long requests in flight may take after that.
+    /// How long requests in flight may take after the port is closed.
     #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = duration, help_heading = "Limits and shutdown", hide_short_help = true)]
     pub(super) drain_timeout: Duration,
 

@@ -15,7 +15,7 @@ use gmsa_edge::telemetry::{cut, cut_message, otlp};
 use tokio::{sync::watch, time::Instant};
 use tracing::{Instrument as _, Level, Span};
 
-use super::{random_hostname::random_hostname, threads::Thread};
+use super::{random_hostname::random_hostname, thread::Thread};
 use crate::{
     PROGRAM,
     limits::ADVICE_TIMEOUT,
@@ -74,7 +74,10 @@ impl Reviewer {
             }
         };
         let (answer, decision) = thread.run(deadline, move || (answered.answer(&decision), decision)).await?;
-        self.record(webhook, review, &decision, started.elapsed());
+        let (outcome, duration) = (outcome(&decision), started.elapsed());
+        self.metrics.review(webhook, review.operation, outcome, decision.reason, duration);
+        log(webhook, review, &decision, duration);
+        record_on_span(review, &decision, outcome);
         Some((decision, answer))
     }
 
@@ -103,12 +106,6 @@ impl Reviewer {
             advice_until: is_advice.then(|| Instant::now() + ADVICE_TIMEOUT),
             given_up: None,
         }
-    }
-
-    fn record(&self, webhook: Webhook, review: &Review, decision: &Decision, duration: Duration) {
-        self.metrics.review(webhook, review.operation, outcome(decision), decision.reason, duration);
-        log(webhook, review, decision, duration);
-        record_on_span(review, decision);
     }
 }
 
@@ -175,7 +172,7 @@ fn outcome(decision: &Decision) -> metrics::ReviewOutcome {
 }
 
 /// Records the decision on the review's span, if it is traced.
-fn record_on_span(review: &Review, decision: &Decision) {
+fn record_on_span(review: &Review, decision: &Decision, outcome: metrics::ReviewOutcome) {
     if !tracing::enabled!(target: PROGRAM.spans, Level::INFO) {
         return;
     }
@@ -185,7 +182,7 @@ fn record_on_span(review: &Review, decision: &Decision) {
         Verdict::Denied(denial) => denial.code(),
     };
     span.record("uid", cut(&review.uid)).record("namespace", cut(&review.namespace)).record("code", i64::from(code));
-    span.record("outcome", outcome(decision).as_str()).record("reason", decision.reason);
+    span.record("outcome", outcome.as_str()).record("reason", decision.reason);
     if code >= 500 {
         otlp::fail(&span, decision.reason);
     }

@@ -30,7 +30,7 @@ use super::{
     deadline::{before, time_allowed},
     refusal::HttpRefusal,
     reviewer::Reviewer,
-    threads::Thread,
+    thread::Thread,
 };
 use crate::{
     PROGRAM,
@@ -125,7 +125,7 @@ impl Shared {
             }
             Err(refusal) => refusal,
         };
-        // A body that is too slow does not end soon.
+        // A body that has just timed out is not waited for.
         if refusal != HttpRefusal::SLOW_BODY {
             linger(body).await;
         }

@@ -1,11 +1,14 @@
 //! The schema knows the values of the chart, no others, and takes a blank for each. Types and limits are written in it by hand; descriptions and defaults are those
 //! of `values.yaml`.
 //!
-//! A new value of a chart is:
+//! A new value of the chart `gmsa-webhook` is:
 //! - the value in `values.yaml` with its comment, its type (and `null`) in `values.schema.json`, and the template that uses it;
 //! - what must not be rendered, in `templates/_check.tpl`, with a folder in `tests/chart/refused`;
 //! - the value in `tests/chart/values/everything.yaml`; an entry in `OPEN` here where it is passed on as it is;
 //! - `just generate`, which writes README, `files/values.yaml`, descriptions and what the tests expect.
+//!
+//! One of `gmsa-tickets` or `gmsa-accounts` is the first, the second and the last of these, with `values-of-tickets.yaml` or
+//! `values-of-accounts.yaml` in the place of `everything.yaml`.
 
 use std::collections::{BTreeMap, BTreeSet};
 

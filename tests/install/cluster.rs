@@ -30,6 +30,7 @@ pub enum Feature {
     Ratcheting,
     StaticPolicies,
     SchedulingGates,
+    NativeSidecars,
     /// Resources of a pod as a whole, the newest field of those that only Linux has.
     PodResources,
 }
@@ -107,6 +108,8 @@ impl Cluster {
             Feature::StaticPolicies => self
                 .prints("get --raw /metrics")
                 .contains("kubernetes_feature_enabled{name=\"ManifestBasedAdmissionControlConfig\""),
+            // On by default from Kubernetes 1.29 on.
+            Feature::NativeSidecars => self.control_plane.minor() >= 29,
             Feature::SchedulingGates => has_field("schedulingGates"),
             Feature::PodResources => has_field("resources"),
         }

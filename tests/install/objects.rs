@@ -33,7 +33,8 @@ fn the_api_server_accepts_every_rendered_object() {
         let values = entry.unwrap().path();
         let values = values.to_str().unwrap();
         let given: Value = serde_saphyr::from_str(&fs::read_to_string(values).unwrap()).unwrap();
-        if given["guard"]["enabled"] == true && cluster.lacks(Feature::Guard) {
+        let needs = [("guard", Feature::Guard), ("tickets", Feature::NativeSidecars)];
+        if needs.into_iter().any(|(name, feature)| given[name]["enabled"] == true && cluster.lacks(feature)) {
             continue;
         }
         let rendered = cluster.template(["-n", "windows", "--values", values]);

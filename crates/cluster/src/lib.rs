@@ -3,6 +3,15 @@
 //! Each answer has two sources: [`resolver`] finds credential specs by live reads or in manifests, [`authorizer`] says who
 //! may use them by access reviews or by the RBAC objects of manifests. The admission core asks neither: it gets the answers
 //! as facts.
+//!
+//! | module | what it decides or holds |
+//! |---|---|
+//! | [`apiserver`] | a call: its limits, its one retry, its errors |
+//! | [`body`] | a body, read within memory |
+//! | [`resolver`], [`authorizer`] | the two facts of a decision, each live or from manifests; a program's start picks one of both (`sources.rs`) |
+//! | [`manifests`] | YAML and JSON, from files and folders, with the place of every value |
+//! | [`standalone`] | both facts from a folder that is read again |
+//! | [`crd`], [`kubernetes_version`], [`probe`] | the CRD and its upgrade; what a version has; a review that shows that a webhook works |
 
 pub mod apiserver;
 pub mod authorizer;

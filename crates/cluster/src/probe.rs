@@ -39,7 +39,7 @@ pub fn without_gmsa() -> Value {
     })
 }
 
-/// A slot that the Go webhook passes over, so that its answer is not taken for this one's where both are installed.
+/// A slot that the Go webhook ignores, so a denial is from this one where both are installed.
 pub const INIT_CONTAINER: &str = "/spec/initContainers/0";
 
 /// A pod whose slot (`/spec`, `/spec/containers/0`) names the credential spec, which `/mutate` must refuse.

@@ -1,7 +1,7 @@
 //! The decision about a review: [`Review::parse`], [`Decision::begin`], [`Undecided::tell`], [`Review::answer`].
 //!
-//! Pure: no runtime, no client, no files, no clock, no random source. No module but `review`, to which `step` and `answer` add a
-//! method, uses one that is listed below it:
+//! Pure: no runtime, no client, no files, no clock, no random source. A module uses only those above it; `step` and `answer`
+//! add methods to [`Review`]:
 //!
 //! | module | what it decides or holds |
 //! |---|---|

@@ -214,7 +214,7 @@ impl Account {
         self.retrieval.iter().flat_map(Retrieval::principals)
     }
 
-    /// The SIDs of all whose names are shown: of those to whom it is allowed or denied, and of entries that are not understood.
+    /// The SIDs whose names are shown: of those to whom it is allowed or denied, and of entries that are not understood.
     pub fn named(&self) -> impl Iterator<Item = &Sid> {
         let unknown = self.retrieval.iter().flat_map(Retrieval::unknown);
         let rules = self.retrieval.iter().flat_map(Retrieval::rules);

@@ -19,7 +19,7 @@ pub struct AccessRule {
     pub to: Sid,
 }
 
-/// An entry that is not understood: it may give the right or take it, under a condition, for a part of the object, or in a way of its kind.
+/// An entry that is not evaluated (conditional, for a part of the object, of an unknown type): it may grant or deny.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Unknown {
     /// `AceType` ([MS-DTYP] 2.4.4.1).

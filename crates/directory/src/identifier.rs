@@ -45,13 +45,13 @@ impl Sid {
         bytes
     }
 
-    /// The domain that it is of, and its number there.
+    /// The SID of the domain, and the number within it (RID).
     pub fn split(&self) -> Option<(Self, u32)> {
         let (number, domain) = self.parts.split_last()?;
         Some((Self { authority: self.authority, parts: domain.to_vec() }, *number))
     }
 
-    /// With this number behind it: the principal that a domain has by it.
+    /// This SID of a domain with a RID appended.
     #[must_use]
     pub fn of(&self, number: u32) -> Self {
         Self { authority: self.authority, parts: self.parts.iter().copied().chain([number]).collect() }

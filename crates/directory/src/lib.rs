@@ -3,6 +3,17 @@
 //! Invariants: nothing goes over the network without TLS and a verified certificate; the password goes only to domain controllers that the
 //! user names, or that the DNS names and whose certificate has the name of the domain; each search and each command read a bounded
 //! amount; what holds a managed password is wiped when it is dropped.
+//!
+//! | module | what it decides or holds |
+//! |---|---|
+//! | [`directory`](Directory) | a session: its domains, searches and budget |
+//! | [`ldap`], [`filter`](LdapFilter), [`ldif`] | the protocol; what is searched for; changes as text |
+//! | [`address`](Address), [`dns`] | controllers, and how the DNS finds them |
+//! | [`entry`], [`identifier`](Sid), [`descriptor`](Retrieval) | an entry, its SID and GUID, and its access rights |
+//! | [`account`], [`principal`], [`forest`] | an account; who may retrieve its password, by nested groups; the forest's domains and keys |
+//! | [`lint`] | findings about an account |
+//! | [`managed_password`](ManagedPassword) | the password of an account |
+//! | [`powershell`] | output of the ActiveDirectory module, read as entries |
 
 pub mod account;
 mod address;

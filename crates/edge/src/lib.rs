@@ -1,4 +1,4 @@
-//! What the programs of this project serve with: connections, certificates, the admin port, logs, traces and metrics, and the
+//! The parts of a server that `gmsa-webhook` and `gmsa-tickets` share: connections, certificates, the admin port, logs, traces and metrics, and the
 //! access reviews that are remembered. It knows no request: a program brings its routes.
 //!
 //! A program starts in this order; `tests/second_program.rs` is one:

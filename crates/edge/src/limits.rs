@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::telemetry::OWN;
+use crate::telemetry::CRATE;
 
 /// How many connections are served and wait where each of them is one of so many files: at least half of those wait.
 #[must_use]
@@ -34,7 +34,7 @@ const OWN_FILES: usize = 64;
 pub fn raise_limit_of_open_files() -> usize {
     let files = getrlimit(Resource::Nofile);
     if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: files.maximum, ..files }) {
-        tracing::warn!(target: OWN, %error, "cannot raise the limit of open files");
+        tracing::warn!(target: CRATE, %error, "cannot raise the limit of open files");
     }
     getrlimit(Resource::Nofile).current.and_then(|files| usize::try_from(files).ok()).unwrap_or(usize::MAX)
 }

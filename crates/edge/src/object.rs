@@ -16,7 +16,7 @@ use crate::Program;
 
 const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The names of a Service, of a flag.
+/// The DNS names of a Service, from a flag.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServiceNames(pub Vec<String>);
 

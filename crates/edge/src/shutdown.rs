@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     Program,
     server::{Listener, summarize_log},
-    telemetry::{LogLimit, OWN},
+    telemetry::{CRATE, LogLimit},
 };
 
 /// The tasks of a process. None of them ends on its own.
@@ -93,7 +93,7 @@ impl Bound {
         tasks.spawn(summarize_log(log_limits));
         let mut served = tokio::spawn(listener.serve(router, closing.clone(), drain));
         tokio::select! {
-            signal = signals.next() => tracing::info!(target: OWN, signal, "ending"),
+            signal = signals.next() => tracing::info!(target: CRATE, signal, "ending"),
             _ = tasks.join_next() => return Err(EndError::Task),
             _ = &mut served => return Err(EndError::Listener(program.noun)),
         }
@@ -106,9 +106,9 @@ impl Bound {
         tokio::select! {
             dropped = shutdown => {
                 let dropped = dropped.map_err(|error| EndError::Drain(program.noun, error))?;
-                tracing::info!(target: OWN, dropped_connections = dropped, "ended");
+                tracing::info!(target: CRATE, dropped_connections = dropped, "ended");
             }
-            signal = signals.next() => tracing::warn!(target: OWN, signal, "ended at once by a second signal"),
+            signal = signals.next() => tracing::warn!(target: CRATE, signal, "ended at once by a second signal"),
         }
         Ok(())
     }

@@ -11,8 +11,7 @@ mod log_limit;
 mod log_once;
 pub mod otlp;
 
-pub use gmsa_core::causes::chain;
-use gmsa_core::quote;
+use gmsa_core::{causes::chain, quote};
 
 use crate::Program;
 pub use log::{LINES, LONGEST, layer};
@@ -31,12 +30,12 @@ pub enum LogFormat {
 }
 
 /// What the targets of this crate's events begin with. In the log, and in [`Levels`], they begin with the program's name instead.
-pub(crate) const OWN: &str = "gmsa_edge";
+pub(crate) const CRATE: &str = "gmsa_edge";
 
 /// Which events are logged: a level, and others for single modules (`info,gmsa_webhook::tls=debug`).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Levels {
-    /// That of the program. The details of other crates help only their authors.
+    /// The program's level. The details of other crates help only their authors.
     Level(LevelFilter),
     Modules(Targets),
 }
@@ -48,7 +47,7 @@ impl Levels {
             Self::Level(level) => Targets::new().with_default(level.min(LevelFilter::INFO)).with_target(&module, level),
             Self::Modules(targets) => targets,
         };
-        let own = |target: &str| Some(format!("{OWN}{}", target.strip_prefix(&module)?));
+        let own = |target: &str| Some(format!("{CRATE}{}", target.strip_prefix(&module)?));
         let of_edge: Vec<_> = targets.iter().filter_map(|(target, level)| Some((own(target)?, level))).collect();
         targets.with_targets(of_edge)
     }

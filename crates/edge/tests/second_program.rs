@@ -84,7 +84,7 @@ async fn serve(api: ApiServer, tell: oneshot::Sender<[SocketAddr; 2]>) -> Result
         tls: Some(Handshakes::new(server_config(&served, None).unwrap(), Handle::current())),
         metrics: Some(edge),
         ending: ending.clone(),
-        keeps: |_, status| status.is_success(),
+        keeps_decided: true,
         ..Serving::new(10, 100, DAY)
     };
     let local: SocketAddr = ([127, 0, 0, 1], 0).into();

@@ -5,6 +5,14 @@
 //! Invariants: encryption types are AES-256 and AES-128 with HMAC-SHA1 (RFC 3962), no others; an answer counts only if it is for the request,
 //! decrypts with the expected key and has a bounded size; nothing in an answer makes this crate panic; keys and passwords are wiped when dropped,
 //! and never printed.
+//!
+//! | module | what it decides or holds |
+//! |---|---|
+//! | `request`, `reply`, [`kdc_error`](KdcError) | the exchanges: a message, its answer, a refusal |
+//! | `tcp` | one KDC after the other, within time limits |
+//! | [`der`], `name`, `stack` | the encoding; names of principals; wiping of the stack |
+//! | `key`, `cipher`, `password` | keys (RFC 3961), encryption (RFC 3962), keys of passwords |
+//! | `ticket`, `ccache`, `krb5_conf` | a ticket, and the two files that clients read |
 
 mod ccache;
 mod cipher;

@@ -124,7 +124,8 @@ async fn rate(started: &Started) -> Row {
 /// What the keys of many accounts take.
 async fn accounts(world: &World, started: &Started) -> Row {
     let grants: Vec<String> = (0..ACCOUNTS).map(|number| format!("spec-{number}")).collect();
-    let grants: Vec<_> = grants.iter().map(|name| ("shop", "web", name.as_str())).collect();
+    let grants: Vec<_> =
+        grants.iter().map(String::as_str).chain(["webapp1"]).map(|name| ("shop", "web", name)).collect();
     world.api.grant_only(&grants);
     for (number, (_, _, name)) in grants.iter().enumerate() {
         let (sam, uid, token) = (format!("App{number}"), format!("a{number}"), format!("token-a{number}"));

@@ -5,7 +5,11 @@
 
 use std::{path::PathBuf, process::ExitCode, time::Duration};
 
-use gmsa_core::{causes::chain, quote::remark};
+use gmsa_core::{
+    admission::pod::tickets::{FOLDER, TOKEN_FILE},
+    causes::chain,
+    quote::remark,
+};
 use gmsa_edge::{
     duration::go_duration,
     shutdown::Signals,
@@ -31,9 +35,6 @@ pub const EXAMPLES: &str = "Examples:
 
   # Whether the tickets are there: for a startup probe
   gmsa-tickets agent ready";
-
-/// Where an agent writes, and the containers of its pod read.
-const FOLDER: &str = "/var/run/gmsa";
 
 /// What `agent` takes.
 #[derive(Debug, clap::Args)]
@@ -72,7 +73,7 @@ struct KeepArgs {
     credential_spec: String,
 
     /// Token of the pod with the audience gmsa-tickets/NAME, read before each request.
-    #[arg(long, value_name = "FILE", default_value = "/var/run/secrets/gmsa-tickets/token")]
+    #[arg(long, value_name = "FILE", default_value = TOKEN_FILE)]
     token_file: PathBuf,
 
     /// Folder for krb5cc and krb5.conf.

@@ -43,7 +43,7 @@ use crate::{
     metrics::{BrokerMetrics, Exchange},
 };
 
-/// What decides about requests.
+/// Decides requests for tickets.
 pub struct Broker {
     api: Arc<ApiServer>,
     /// Whether a service account may `use` a credential spec.
@@ -145,7 +145,8 @@ impl Broker {
         }
     }
 
-    /// Logs on as the account. With `*` nobody else uses the ticket-granting ticket; otherwise it stays here and each service gives a ticket.
+    /// Logs on as the account. For `*` the pod gets a ticket-granting ticket of its own; otherwise a shared one stays here, and yields a
+    /// ticket for each listed service.
     async fn issue(
         &self,
         domain: &Arc<TicketDomain>,

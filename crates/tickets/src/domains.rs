@@ -8,9 +8,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use gmsa_core::causes::chain;
 use gmsa_core::{credspec::is_dns_subdomain, quote::Quoted};
 use gmsa_directory::{Address, Controller, ldap};
-use gmsa_edge::telemetry::chain;
 use gmsa_kerberos::Realm;
 use serde::Deserialize;
 use zeroize::Zeroizing;

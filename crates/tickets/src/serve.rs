@@ -13,6 +13,7 @@ use std::{
 
 use anyhow::Context as _;
 use gmsa_cluster::apiserver::ApiServer;
+use gmsa_core::causes::chain;
 use gmsa_edge::{
     admin::{self, Condition, Readiness},
     authorization_cache::AuthorizationCache,
@@ -23,7 +24,7 @@ use gmsa_edge::{
     object::{ObjectName, ServiceNames},
     server::{Handshakes, Listener, Serving, for_handshakes, threads},
     shutdown::{Bound, Signals, Tasks},
-    telemetry::{self, Levels, LogFormat, LogLimit, chain},
+    telemetry::{self, Levels, LogFormat, LogLimit},
     tls::{
         Served,
         files::Files,
@@ -31,7 +32,6 @@ use gmsa_edge::{
         server_config,
     },
 };
-use http::{Method, StatusCode};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
@@ -126,7 +126,7 @@ pub struct Args {
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = duration, hide_short_help = true)]
     pub shutdown_delay: Duration,
 
-    /// How long requests in flight may take after that
+    /// How long requests in flight may take after the port is closed
     #[arg(long, value_name = "DURATION", default_value = "20s", value_parser = duration, hide_short_help = true)]
     pub drain_timeout: Duration,
 }
@@ -198,16 +198,11 @@ pub fn bind(
     let serving = Serving {
         tls: Some(tls),
         metrics: Some(metrics),
-        keeps: has_tickets,
+        keeps_decided: true,
         ending,
         ..Serving::new(limits.connections, limits.waiting, IDLE_TIMEOUT)
     };
     Listener::bind(address, serving).with_context(|| format!("cannot listen on {address} (--listen)"))
-}
-
-/// Whether this answer has tickets. Any other can be asked for without any cost.
-fn has_tickets(method: &Method, status: StatusCode) -> bool {
-    method == Method::POST && status == StatusCode::OK
 }
 
 /// Serves a certificate from now on, or as soon as there is one.

@@ -64,7 +64,7 @@ async fn the_probe_waits_for_tickets_and_the_agent_ends_on_sigterm() {
     let temporary = tempfile::tempdir().unwrap();
     let folder = temporary.path();
     fs::write(folder.join("token"), "secret-token").unwrap();
-    let said = format!("no tickets in {}: the agent has not got an answer yet\n", folder.display());
+    let said = format!("no tickets in {}: the broker has not answered yet\n", folder.display());
     assert_eq!(ready(folder), (1, String::new(), said));
     let server = Scripted::start(BROKER, [answer(503, "", ""), tickets()]).await;
     let child = start(&server, folder);

@@ -125,7 +125,7 @@ async fn serve(config: &Config, handshake_threads: &Handle) -> anyhow::Result<()
         (None, sources::offline(folder)?)
     } else {
         let api = ApiServer::from_environment().await.context("no cluster to serve (--standalone DIR needs none)")?;
-        // What is large, whether a client or the API server sends it, has the same memory.
+        // One budget for large bodies, of clients and of the API server.
         let api = Arc::new(api.with_budget(Arc::clone(&large_memory)));
         let sources = sources::cluster(Arc::clone(&api), config, &metrics, answers, &mut tasks);
         (Some(api), sources)
@@ -147,17 +147,7 @@ async fn serve(config: &Config, handshake_threads: &Handle) -> anyhow::Result<()
         tickets,
         metrics,
     };
-    if config.enforcement == Enforcement::Warn {
-        tracing::warn!(
-            "denials are not enforced: pods that would be denied are admitted with a warning (--enforcement)"
-        );
-    } else if !config.warn_namespaces.is_empty() {
-        let namespaces = config.warn_namespaces.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
-        tracing::warn!(
-            namespaces,
-            "denials are not enforced in these namespaces: pods that would be denied are admitted with a warning (--warn-namespaces)"
-        );
-    }
+    warn_where_not_enforced(config);
     let files = raise_limit_of_open_files();
     let [for_reviews, for_probes] = files_for_connections(files);
     let limits = config.limits.within_files(for_reviews);
@@ -183,4 +173,19 @@ async fn serve(config: &Config, handshake_threads: &Handle) -> anyhow::Result<()
     let (delay, drain) = (config.shutdown_delay, config.drain_timeout);
     let bound = Bound { program: PROGRAM, main, admin, tasks, signals, ending, delay, drain, log_limits: LOG_LIMITS };
     Ok(bound.serve().await?)
+}
+
+/// Logs where denials are not enforced.
+fn warn_where_not_enforced(config: &Config) {
+    if config.enforcement == Enforcement::Warn {
+        tracing::warn!(
+            "denials are not enforced: pods that would be denied are admitted with a warning (--enforcement)"
+        );
+    } else if !config.warn_namespaces.is_empty() {
+        let namespaces = config.warn_namespaces.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+        tracing::warn!(
+            namespaces,
+            "denials are not enforced in these namespaces: pods that would be denied are admitted with a warning (--warn-namespaces)"
+        );
+    }
 }

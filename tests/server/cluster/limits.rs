@@ -9,7 +9,7 @@ use gmsa_cluster::{
     resolver::{Freshness, Resolver as _},
 };
 use gmsa_core::admission::{Review, Source, SpecFact, UseFact, Webhook};
-use gmsa_webhook::server::threads::Thread;
+use gmsa_webhook::server::thread::Thread;
 use http::Request;
 use serde_json::{Value, json};
 use tokio::{

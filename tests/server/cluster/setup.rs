@@ -11,7 +11,7 @@ use gmsa_edge::{authorization_cache::AuthorizationCache, metrics};
 use gmsa_webhook::{
     cache::Cache,
     metrics::Metrics,
-    server::{Reviewer, Sources, threads::Thread},
+    server::{Reviewer, Sources, thread::Thread},
 };
 use prometheus_client::registry::Registry;
 use serde_json::{Value, json};

@@ -22,8 +22,8 @@ use tokio::{
 
 use super::error::{CallError, Limit, LimitOf};
 
-/// The most calls for one service account, in flight or waiting: half of all, so that only those of its own account wait for a client
-/// that forges it.
+/// The most calls for one service account, in flight or waiting: half of all. A client that forges an account delays only that
+/// account.
 pub const PER_ACCOUNT: usize = CallKind::AccessReview.limit() / 2 + CallKind::AccessReview.queue() / 2;
 
 /// How long a call for a warning waits: what waits for it holds a connection that a decision may need.

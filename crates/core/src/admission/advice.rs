@@ -1,6 +1,9 @@
 //! Warnings about a pod that uses GMSA: it is admitted, but may not get its identity.
 //!
-//! Warnings, never denials: each of these can be intended. The webhook calls `on_pod` alone.
+//! Warnings, never denials: each of these can be intended. `/mutate` calls `on_pod`, and `/validate-workload` and the plugin call `advise_template` and
+//! `advise`.
+//!
+//! A new warning is a line in `advise` or `advise_template`, its sentence, a rule in `diagnostic/rules.rs`, and a folder in `tests/golden`.
 
 pub mod same_computer;
 

@@ -60,8 +60,8 @@ pub(super) struct Case {
 }
 
 impl Case {
-    /// Decides the review. Beside the decision: the credential specs whose contents a cache, which may be behind, gave, and that are
-    /// denied for it. They must be read, in this order, and the review be decided again.
+    /// Decides the review. Also returns the credential specs whose denial rests on cached contents: they must be read live, in this order,
+    /// and the review be decided again.
     pub fn decide(&self) -> (Decision, Vec<SpecName>) {
         let Self { review, webhook, settings, claims, facts } = self;
         let webhook = *webhook;
@@ -141,7 +141,9 @@ fn audit(
 /// The credential spec whose contents, taken from a cache, led to a denial.
 fn from_a_cache<'d>(denial: &'d Denial, facts: &Facts) -> Option<&'d SpecName> {
     match denial {
-        Denial::ContentsDiffer { spec, .. } => (facts.spec(spec)?.source == Source::Cache).then_some(spec),
+        Denial::ContentsDiffer { spec, .. } | Denial::SpecUnusable(spec) => {
+            (facts.spec(spec)?.source == Source::Cache).then_some(spec)
+        }
         _ => None,
     }
 }

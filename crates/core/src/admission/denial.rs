@@ -3,7 +3,11 @@
 //! The messages and codes are those of the Go webhook where it had one. None of them quotes a contents text, and
 //! every string from a pod is quoted, escaped and cut.
 //!
-//! The order here means nothing. `claims` of `mutate.rs` or `validate.rs` denies first, then `expand` or `check`, slot by slot.
+//! The order here means nothing. The first of these that denies is the answer:
+//! 1. `expect_pod` of `preconditions.rs`, about the request as a whole;
+//! 2. `/mutate`: tickets, then the number of names, then every name that is invalid, then the contents slot by slot, then the host name;
+//!    `/validate`: on an update what may not change, then the number of names, then slot by slot what a slot says itself, `use`, and the
+//!    contents; at the end the tokens.
 //!
 //! A new denial is:
 //! - a variant of [`Denial`] with its message;
@@ -13,7 +17,7 @@
 //!   `status_reason` what clients read;
 //! - the code that returns it: `preconditions.rs`, `mutate.rs`, `tickets.rs`, `validate.rs` or `validate_credspec.rs`; for what they ask of others,
 //!   `service_account.rs`, `facts.rs` or `patch.rs`. If the contents that a cache gave can lead to it, `from_a_cache` in `decision.rs` has them
-//!   read again. `SpecUnusable` is read again by `Undecided::tell`; `PatchTooLarge` is not, because it is about all contents together;
+//!   read again; not for `PatchTooLarge`, which is about all contents together;
 //! - a folder in `tests/golden`, and its line in `docs/rules.md` and `docs/metrics.md` (`UPDATE_SNAPSHOTS=1 cargo test -p
 //!   kubectl-gmsa`, `just generate`).
 

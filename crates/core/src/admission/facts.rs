@@ -115,10 +115,10 @@ impl Facts {
         find(&self.uses, name)
     }
 
-    /// Stores what is known of a credential spec. True where that denies the slots that name it: there are no contents, or the live
-    /// contents equal the cached ones that denied.
+    /// Stores what is known of a credential spec. Returns whether that denies its slots: there are no contents, and not only by a cache, or
+    /// the live contents equal the cached ones that denied.
     pub(super) fn learn_contents(&mut self, name: &SpecName, known: Known<SpecFact>) -> bool {
-        let is_unusable = !matches!(known.fact, SpecFact::Contents(_));
+        let is_unusable = !matches!(known.fact, SpecFact::Contents(_)) && known.source != Source::Cache;
         let Some((_, before)) = self.specs.iter_mut().find(|(known, _)| known == name) else {
             self.specs.push((name.clone(), known));
             return is_unusable;
@@ -128,7 +128,7 @@ impl Facts {
         is_unusable || is_as_before
     }
 
-    /// Takes whether the service account may use a credential spec; gives whether that denies the slots that name it.
+    /// Stores whether the service account may use a credential spec. Returns whether that denies its slots.
     pub(super) fn learn_use(&mut self, name: &SpecName, known: Known<UseFact>) -> bool {
         let denies = known.fact != UseFact::Allowed;
         self.uses.push((name.clone(), known));

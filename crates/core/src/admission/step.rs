@@ -1,14 +1,14 @@
 //! From a review to its decision, one question at a time: [`Decision::begin`] decides or asks, and [`Undecided::tell`] takes the fact
 //! that was asked for. Server, plugin and tests all drive this loop.
 //!
-//! Invariants: a claim that is denied already needs no fact; facts are asked for in the order of the slots, and where the first denial
-//! decides, none after the first that denies; a denial that rests on a cached fact is decided once more with a live one.
+//! Invariants: a claim that is denied already needs no fact; facts are asked for in the order of the slots; where the first denial
+//! decides, after one that denies only the other question about the same credential spec is asked; a denial that rests on a cached fact
+//! is decided once more with a live one.
 
 use std::{collections::VecDeque, sync::Arc};
 
 use super::{
-    AllowReason, Decision, Facts, Known, Review, ServiceAccount, Settings, Source, SpecFact, TicketSettings, UseFact,
-    Webhook,
+    AllowReason, Decision, Facts, Known, Review, ServiceAccount, Settings, SpecFact, TicketSettings, UseFact, Webhook,
     claims::{Claim, Claims},
     decision::Case,
     mutate, validate, validate_workload,
@@ -116,12 +116,6 @@ impl Undecided {
     pub fn tell(self: Box<Self>, fact: Fact) -> Step {
         let Self { mut case, asked, mut rest, is_confirming } = *self;
         let denies = match (&asked, fact) {
-            (Question::Contents(spec, Freshness::Any), Fact::Contents(known))
-                if known.fact == SpecFact::Unusable && known.source == Source::Cache =>
-            {
-                rest.push_front(Question::Contents(spec.clone(), Freshness::Live));
-                false
-            }
             (Question::Contents(spec, _), Fact::Contents(known)) => case.facts.learn_contents(spec, known),
             (Question::Use(_, spec), Fact::Use(known)) => case.facts.learn_use(spec, known),
             _ => true,

@@ -68,7 +68,7 @@ pub(super) fn claims(pod: &Pod, settings: &TicketSettings) -> Vec<Claim> {
     denials.into_iter().map(Claim::from).collect()
 }
 
-/// What makes a pod one for Windows, and volumes, containers and mounts with a name or the path of ours that are something else.
+/// Reasons not to inject: a Windows pod, or volumes, containers or mounts that use our names or path for something else.
 fn obstacles(pod: &Pod, spec: &str) -> impl Iterator<Item = String> {
     let windows = pod.is_for_windows().then(|| "they are for Linux pods, and this pod is for Windows".to_owned());
     let tickets = pod.volumes().in_memory.filter(|is_in_memory| !is_in_memory);

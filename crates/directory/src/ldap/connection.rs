@@ -50,7 +50,7 @@ pub struct Credentials {
 /// TLS that trusts the authorities in a file, or those of the system.
 ///
 /// # Errors
-/// If there are no addresses.
+/// Where the file cannot be read or holds no authority, or the system has none.
 pub fn trust(authority: Option<&Path>) -> Result<Arc<ClientConfig>, Error> {
     let mut roots = RootCertStore::empty();
     if let Some(file) = authority {

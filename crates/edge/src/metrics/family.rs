@@ -91,7 +91,7 @@ pub fn digit(number: &mut usize, base: usize) -> usize {
     digit
 }
 
-/// What can create its series without a value.
+/// A metric that can create its series before their first value.
 pub trait Show {
     /// Creates those that are there from the start, or all of them.
     fn show(&self, _all: bool) {}

@@ -2,7 +2,7 @@
 //!
 //! Invariants: a connection that waits has no state but its socket; a handshake ends after its time limit; a connection is closed
 //! when it brings no whole head within the idle limit, when it makes room for another one, and when its client's certificate
-//! expires or is no longer trusted. Only an answer for which [`Serving::keeps`] holds keeps it open, and only while no connection waits that has more right to its place:
+//! expires or is no longer trusted. Only an answer for which [`Serving::keeps_decided`] holds keeps it open, and only while no connection waits that has more right to its place:
 //! requests with any other answer could be sent one after the other without reading an answer, and hyper would hold all of those.
 //!
 //! HTTP/2 is not offered. API servers speak HTTP/1.1 to webhooks since Kubernetes 1.16, to spread requests over replicas.
@@ -56,9 +56,9 @@ pub struct Serving {
     pub waiting: usize,
     /// How long one may bring no whole head of a request.
     pub idle: Duration,
-    /// Whether an answer with this status code, to a request with this method, keeps its connection open. Where it holds for what a client
-    /// can ask without any cost, requests can be sent one after the other without reading an answer.
-    pub keeps: fn(&Method, StatusCode) -> bool,
+    /// Whether the answer 200 to a POST keeps its connection open. No other answer does: a client can ask for those without any cost, and
+    /// hyper would hold as many as it asks for without reading one.
+    pub keeps_decided: bool,
     /// Counts connections. Without it none is logged either.
     pub metrics: Option<EdgeMetrics>,
     /// From its cancellation on, every answer closes its connection: API servers then open new ones, to other replicas. A
@@ -72,7 +72,7 @@ impl Serving {
     #[must_use]
     pub fn new(places: usize, waiting: usize, idle: Duration) -> Self {
         let ending = CancellationToken::new();
-        Self { tls: None, clients: None, places, waiting, idle, keeps: |_, _| false, metrics: None, ending }
+        Self { tls: None, clients: None, places, waiting, idle, keeps_decided: false, metrics: None, ending }
     }
 }
 
@@ -126,9 +126,9 @@ impl HttpsService {
 
     /// Serves a connection that has a place: TLS, then HTTP.
     async fn serve_at(&self, place: &Arc<Place>, stream: TcpStream, peer: SocketAddr, graceful: Watcher) {
-        let Serving { tls, clients, metrics, idle, keeps, ending, .. } = &self.serving;
+        let Serving { tls, clients, metrics, idle, keeps_decided, ending, .. } = &self.serving;
         let _counted = metrics.as_ref().map(EdgeMetrics::connection);
-        // While it waited it was as small as possible. Where that fails, reading is slower.
+        // The buffer was minimal while the connection waited. Where this fails, reading is slower.
         let _ = SockRef::from(&stream).set_recv_buffer_size(RECEIVE_BUFFER);
         let (stream, certificates) = if let Some(tls) = tls {
             let accepted = timeout(HANDSHAKE_TIMEOUT, tls.accept(stream, peer.ip()));
@@ -154,12 +154,13 @@ impl HttpsService {
         };
         let router = TowerToHyperService::new(self.router.clone());
         let service = service_fn(|mut request: Request<Incoming>| {
-            let method = request.method().clone();
+            let may_keep = *keeps_decided && request.method() == Method::POST;
             request.extensions_mut().insert(Arc::clone(place));
             let response = router.call(request);
             async move {
                 let mut response = response.await?;
-                if !keeps(&method, response.status()) || ending.is_cancelled() || place.is_wanted() {
+                let keeps = may_keep && response.status() == StatusCode::OK;
+                if !keeps || ending.is_cancelled() || place.is_wanted() {
                     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
                 }
                 Ok::<_, Infallible>(response)

@@ -18,7 +18,7 @@ use tokio_rustls::{TlsAcceptor, server::TlsStream};
 use super::{places::Places, threads::threads};
 use crate::limits::{HANDSHAKES_PER_CORE, MAX_READ, TLS_OUTPUT};
 
-/// How many times the free turns an address may hold when it takes another one: alone it holds at most half of them.
+/// As [`listener::SHARE`](super::listener::SHARE), for turns: alone an address holds at most half of them.
 const SHARE: usize = 1;
 
 /// The handshakes of a listener.
@@ -41,7 +41,7 @@ impl Handshakes {
         Self { tls, threads, turns, in_progress: Arc::default() }
     }
 
-    /// Whether one is in progress.
+    /// Whether a handshake is in progress.
     pub(super) fn are_in_progress(&self) -> bool {
         Arc::strong_count(&self.in_progress) > 1
     }
@@ -82,7 +82,7 @@ fn compute(
 ) -> io::Result<(ServerConnection, Vec<u8>, Result<(), rustls::Error>)> {
     let (mut answer, mut outcome) = (Vec::new(), Ok(()));
     while !received.is_empty() && outcome.is_ok() {
-        // After a goodbye nothing is read.
+        // After `close_notify` rustls reads no more.
         if tls.read_tls(&mut received)? == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }

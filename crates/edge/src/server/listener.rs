@@ -40,7 +40,7 @@ const BACKLOG: i32 = 4096;
 /// has ended. The process itself never runs out of file descriptors ([`fit`](crate::limits::fit)).
 const ACCEPT_PAUSE: Duration = Duration::from_millis(1);
 
-/// The lines about that.
+/// Limits the log lines `cannot accept a connection`.
 pub(super) static SHORTAGES: LogLimit = LogLimit::new("cannot accept a connection");
 
 /// How often connections that hold a place without need are looked for, while others wait.
@@ -51,7 +51,7 @@ const ROOM_PERIOD: Duration = Duration::from_millis(100);
 /// begins again while a connection waits.
 const LAST_CALL: Duration = Duration::from_millis(500);
 
-/// How many times the free places an address may hold when it takes another one. Alone an address holds at most two thirds of
+/// An address may take a place while it holds fewer than this many times the free places. Alone an address holds at most two thirds of
 /// all, two hold two fifths each, and so on: there is always a place for one more.
 pub(super) const SHARE: usize = 2;
 
@@ -91,7 +91,7 @@ impl Listener {
         let service = Arc::new(HttpsService { serving, router, places, too_late: CancellationToken::new() });
         let HttpsService { serving, places, too_late, .. } = &*service;
         let (graceful, mut tasks, mut room) = (GracefulShutdown::new(), JoinSet::new(), interval(ROOM_PERIOD));
-        // One more than there may be, so that a new one replaces one that waits. A dropped one has its file until its task ends.
+        // One spare, so that a new connection can replace a waiting one. A dropped one keeps its file until its task ends.
         let most = serving.places.saturating_add(serving.waiting).saturating_add(1);
         let files = Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS)));
         loop {

@@ -5,10 +5,10 @@
 //!
 //! Invariants: an address takes a place only while it holds fewer than `share` times as many as are free, so a flood from one
 //! address leaves places to all others. The waiting address with the fewest places is next, and within it the first connection. Connections end for others in two cases alone:
-//! - Too many wait: one of the address with the most of them is dropped, of those first that hold no place from which a request was
-//!   decided ([`State::drop_one`]).
-//! - A connection has held a place for [`CONTESTED_IDLE`] without a request to decide, and another one waits that has more right to it: that
-//!   of the same address, or of one that holds fewer places ([`Places::make_room`]).
+//! - Too many wait: one of the address with the longest queue is dropped. Addresses from which no request was decided come first
+//!   ([`State::drop_one`]).
+//! - A connection has held a place for [`CONTESTED_IDLE`] without a request to decide, and another one waits, of the same address or of
+//!   one with fewer places ([`Places::make_room`]).
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
@@ -133,7 +133,7 @@ impl Places {
         let _waiting = Waiting { places: self, source, number };
         let peeked = tokio::select! {
             peeked = timeout_at(deadline, sent) => peeked.map_err(|_| Unserved::Silent)?,
-            // No place is handed out to it yet: it was dropped.
+            // `drop_one` took it from the queue.
             _ = &mut told => return Err(Unserved::Silent),
         };
         if !peeked.is_ok_and(|bytes| bytes > 0) {
@@ -186,7 +186,7 @@ impl Places {
             state.free -= 1;
             let of = state.sources.entry(source).or_default();
             of.held += 1;
-            place.rest(of);
+            place.mark_idle(of);
             granted.push((tell, place));
         }
         drop(state);
@@ -291,12 +291,13 @@ impl Place {
     }
 
     /// From now on the connection has no request that is being decided.
-    fn rest(&self, of: &mut Connections) {
+    fn mark_idle(&self, of: &mut Connections) {
         let is_proven = self.is_proven.load(Ordering::Relaxed);
         of.idle.push_back(IdleConnection { since: Instant::now(), is_proven, close: self.close.clone() });
     }
 
-    fn work(&self, of: &mut Connections) {
+    /// From now on it has one.
+    fn mark_busy(&self, of: &mut Connections) {
         of.idle.retain(|idle| idle.close != self.close);
     }
 
@@ -304,7 +305,7 @@ impl Place {
     #[must_use]
     pub fn busy(self: &Arc<Self>) -> Busy {
         if let Some(of) = self.places.0.lock().sources.get_mut(&self.source) {
-            self.work(of);
+            self.mark_busy(of);
         }
         self.is_busy.store(true, Ordering::Relaxed);
         Busy(Arc::clone(self))
@@ -335,7 +336,7 @@ impl Drop for Place {
         self.places.hand_out(|state| {
             state.free += 1;
             if let Some(of) = state.sources.get_mut(&self.source) {
-                self.work(of);
+                self.mark_busy(of);
                 of.held -= 1;
                 of.proven -= usize::from(self.is_proven.load(Ordering::Relaxed));
             }
@@ -354,7 +355,7 @@ impl Drop for Busy {
         place.is_busy.store(false, Ordering::Relaxed);
         if let Some(of) = place.places.0.lock().sources.get_mut(&place.source) {
             of.proven += usize::from(!place.is_proven.swap(true, Ordering::Relaxed));
-            place.rest(of);
+            place.mark_idle(of);
         }
     }
 }

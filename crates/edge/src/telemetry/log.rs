@@ -29,7 +29,7 @@ use tracing_subscriber::{
     registry::LookupSpan,
 };
 
-use super::{LogFormat, OWN, cut_to};
+use super::{CRATE, LogFormat, cut_to};
 use crate::Program;
 
 /// The most lines that wait to be written: with [`LONGEST`], at most 4 MiB.
@@ -141,7 +141,7 @@ where
 {
     fn format_event(&self, context: &FmtContext<'_, S, N>, mut out: Writer<'_>, event: &Event<'_>) -> fmt::Result {
         let target = event.metadata().target();
-        let Some(path) = target.strip_prefix(OWN) else { return self.lines.format_event(context, out, event) };
+        let Some(path) = target.strip_prefix(CRATE) else { return self.lines.format_event(context, out, event) };
         let mut line = String::new();
         self.lines.format_event(context, Writer::new(&mut line), event)?;
         let (Self { module, .. }, [before, after]) = (self, self.around);

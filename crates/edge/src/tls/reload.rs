@@ -31,7 +31,7 @@ pub struct Reload<L> {
     folders: Vec<PathBuf>,
     interval: Duration,
     load: L,
-    /// What notes a change since the last load. Without a watcher, only the time passes.
+    /// Notified of a change since the last load. Without a watcher, only the interval counts.
     watch: Option<(Arc<Notify>, Option<RecommendedWatcher>)>,
     watch_problem: LogOnce,
 }

@@ -21,6 +21,7 @@ use std::{
 
 use futures::{StreamExt as _, TryStreamExt as _, stream::BoxStream};
 use gmsa_cluster::apiserver::{ApiServer, jittered};
+use gmsa_core::causes::chain;
 use k8s_openapi::api::core::v1::Secret;
 use kube::core::{PartialObjectMeta, Request, WatchEvent, params::WatchParams};
 use rustls::pki_types::CertificateDer;
@@ -36,7 +37,7 @@ use crate::{
     Program,
     metrics::{CertificateStep, EdgeMetrics},
     object::{self, ObjectError, ObjectName},
-    telemetry::{LogOnce, chain},
+    telemetry::LogOnce,
 };
 
 pub use contents::{CA_CERT, TLS_CERT, TLS_KEY};

@@ -68,7 +68,7 @@ impl Served {
         }
     }
 
-    /// What was offered last is not refused.
+    /// Clears the last refusal.
     fn accept(&self) {
         self.0.refusal.lock().resolve();
         self.0.metrics.certificate_accepted();

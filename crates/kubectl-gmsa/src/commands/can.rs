@@ -17,7 +17,7 @@ use crate::shared::{
         grants::{Grant, Grants},
     },
     rbac::roles_and_bindings,
-    snapshot::From,
+    snapshot::ClusterSource,
 };
 use gmsa_cluster::{authorizer::rbac::Rbac, manifests::Manifests, resolver::live::collection};
 use gmsa_core::{admission::ServiceAccount, credspec::SpecName};
@@ -44,7 +44,7 @@ pub struct Options {
     #[arg(long, value_name = "DIR", conflicts_with = "from")]
     state: Option<PathBuf>,
     #[command(flatten)]
-    from: From,
+    from: ClusterSource,
     /// Print table or json
     #[arg(long, short, value_enum, default_value = "table", hide_possible_values = true)]
     output: Shape,

@@ -19,7 +19,7 @@ use crate::shared::{
     credspecs, input,
     output::{Filter, Format, Report, Style},
     print, rules,
-    snapshot::From,
+    snapshot::ClusterSource,
 };
 use gmsa_cluster::manifests::Document;
 
@@ -85,7 +85,7 @@ pub struct Options {
     #[arg(long)]
     live: bool,
     #[command(flatten)]
-    from: From,
+    from: ClusterSource,
     /// Read at most this much of files
     ///
     /// In bytes, or with Ki, Mi or Gi

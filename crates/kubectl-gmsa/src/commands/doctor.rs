@@ -16,7 +16,7 @@ use crate::shared::{
     directory::DirectoryOptions,
     output::{Filter, Shape},
     print, rounds,
-    snapshot::{From, Snapshot},
+    snapshot::{ClusterSource, Snapshot},
 };
 
 mod api_server;
@@ -81,7 +81,7 @@ pub struct Options {
     #[arg(long, hide = true)]
     json: bool,
     #[command(flatten)]
-    from: From,
+    from: ClusterSource,
     #[command(flatten)]
     filter: Filter,
     #[command(flatten)]

@@ -18,7 +18,7 @@ use crate::shared::{
     owners::NotOwned,
     pods::{ClusterPod, ContentsState, FIX_UNMATCHED, unparsable},
     print, rules,
-    snapshot::{From, Snapshot},
+    snapshot::{ClusterSource, Snapshot},
     walk::workload::{is_active, pods_of},
 };
 use gmsa_cluster::resolver::live::collection;
@@ -47,7 +47,7 @@ pub struct Options {
     #[arg(long, short = 'A')]
     all_namespaces: bool,
     #[command(flatten)]
-    from: From,
+    from: ClusterSource,
     /// Print table, json or name
     ///
     /// name is the input of kubectl rollout restart, for one namespace. Workloads with a restart under way are left out

@@ -19,7 +19,7 @@ use crate::shared::{
         grants::{Grant, Grants},
     },
     rbac::roles_and_bindings,
-    snapshot::{From, Snapshot},
+    snapshot::{ClusterSource, Snapshot},
 };
 use gmsa_cluster::{
     authorizer::rbac::{BindingGrant, Rbac},
@@ -59,7 +59,7 @@ pub struct Options {
     #[arg(long, conflicts_with = "state")]
     workloads: bool,
     #[command(flatten)]
-    from: From,
+    from: ClusterSource,
     /// Print table or json
     #[arg(long, short, value_enum, default_value = "table", hide_possible_values = true)]
     output: Shape,

@@ -15,7 +15,7 @@ use crate::shared::{
     connection::{Connection, block_on},
     output::{Filter, Shape},
     rounds, rules,
-    snapshot::{From, Snapshot},
+    snapshot::{ClusterSource, Snapshot},
     walk::ObjectRef,
 };
 
@@ -49,7 +49,7 @@ pub struct Options {
     #[arg(long, short, value_enum, default_value = "table", hide_possible_values = true)]
     output: Shape,
     #[command(flatten)]
-    from: From,
+    from: ClusterSource,
     #[command(flatten)]
     filter: Filter,
 }

@@ -5,5 +5,5 @@ mod read;
 mod reviewed;
 
 pub use facts::{Admission, FactFinder, is_unchecked};
-pub use read::NewPod;
+pub use read::{NewPod, WrongType};
 pub use reviewed::{Labels, NotReviewed, Reviewed};

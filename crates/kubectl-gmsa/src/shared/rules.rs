@@ -9,8 +9,10 @@
 //! - a line in `docs/rules.md`, by `UPDATE_SNAPSHOTS=1 cargo test -p kubectl-gmsa`, which writes the messages into `docs/messages.md` too.
 //!
 //! A new message of a rule is:
-//! - a word in the rule's `words`; for what is no fault an entry in `no_faults.rs`, for new words of a phase one in `Phase::of`;
-//! - the text, in the file of `tests/messages` whose first line names its program, and `UPDATE_SNAPSHOTS=1` as above.
+//! - a word in the `words` of the rule of its fault, which texts of the same program name (`rg` them in `tests/messages`): for containerd,
+//!   hcsshim and CCG mostly `Start` in `start.rs`. For what is no fault an entry in `no_faults.rs`, for new words of a phase one in `Phase::of`;
+//! - the text, in the file of `tests/messages` whose first line names its program, and `UPDATE_SNAPSHOTS=1` as above. A word that no text
+//!   needs fails a test.
 //!
 //! A remedy is a template: [`Names`] replace `SPEC`, `NODE` and others in its commands. Every command calls [`fix`], and
 //! [`recognize`] or [`refusal`], so all commands recognize the same messages. Our own errors are matched by type and code, never here.
@@ -92,7 +94,7 @@ enum Words {
 struct RuleEntry {
     rule: &'static Rule,
     words: &'static [Words],
-    /// What to do where a text has one of these words. The first that it has count.
+    /// Remedies by words; the first words that are in the text win.
     remedies: &'static [ByWords],
     /// What to do, where its names say more than can be filled in.
     fix: Option<fn(&Names<'_>) -> Option<Fix>>,

@@ -39,7 +39,7 @@ const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;
 
 /// The source for commands that check a cluster.
 #[derive(Clone, Debug, Args)]
-pub struct From {
+pub struct ClusterSource {
     /// Judge the cluster of a bundle (doctor --bundle)
     ///
     /// Checks of missing parts are skipped
@@ -47,7 +47,7 @@ pub struct From {
     from: Option<PathBuf>,
 }
 
-impl From {
+impl ClusterSource {
     pub fn is_named(&self) -> bool {
         self.from.is_some()
     }

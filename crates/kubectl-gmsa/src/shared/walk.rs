@@ -43,10 +43,10 @@ use scheduling::{Nodes, SCHEDULING};
 use workload::WorkloadTree;
 
 const NAMESPACE: &str = "namespace";
-const NEXT: &str = "in the pod";
+const IN_THE_POD: &str = "in the pod";
 
 /// The steps, in their order; the name of each is beside its code.
-const STEPS: [&str; 8] = [TEMPLATE, PERMISSION, ADMISSION, SCHEDULING, SANDBOX, INIT, CONTAINERS, NEXT];
+const STEPS: [&str; 8] = [TEMPLATE, PERMISSION, ADMISSION, SCHEDULING, SANDBOX, INIT, CONTAINERS, IN_THE_POD];
 
 /// The object to check, by kind and name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,16 +83,15 @@ impl ObjectRef {
     pub async fn lines(&self, snapshot: &Snapshot) -> anyhow::Result<Vec<Check>> {
         let namespace = snapshot.namespace.as_str();
         ensure!(is_dns_label(namespace), "{namespace:?} is not the name of a namespace");
-        let checks = match &self.kind {
+        // In a namespace that is being deleted, no other step matters.
+        if let Some(ending) = ending_namespace(snapshot, namespace).await {
+            return Ok(with_unreached(vec![Check::found(NAMESPACE, ending)]));
+        }
+        match &self.kind {
             RefKind::Pod => Box::pin(pod(snapshot, namespace, &self.name)).await,
             RefKind::Workload(kind) => Box::pin(workload(snapshot, namespace, *kind, &self.name)).await,
             RefKind::Other(word) => Box::pin(controller::lines(snapshot, namespace, word, &self.name)).await,
-        }?;
-        Ok(match ending_namespace(snapshot, namespace).await {
-            // In a namespace that is being deleted, no other step matters.
-            Some(ending) => with_unreached(vec![Check::found(NAMESPACE, ending)]),
-            None => checks,
-        })
+        }
     }
 }
 
@@ -228,7 +227,7 @@ fn next(pod: &ClusterPod) -> Check {
         "nothing has asked a container yet whether it has its identity"
     };
     let found = Diagnostic::new(&rules::NOT_VERIFIED, text);
-    Check::found(NEXT, found.with_fix(format!("run: kubectl gmsa verify {namespace}/{name}")))
+    Check::found(IN_THE_POD, found.with_fix(format!("run: kubectl gmsa verify {namespace}/{name}")))
 }
 
 /// The nodes of these pods, and all Windows nodes if a pod does not run.
@@ -265,7 +264,7 @@ async fn contents(snapshot: &Snapshot, finder: &mut FactFinder, of: &ClusterPod)
         (ContentsState::UpToDate, _) => Ok("the pod carries the contents of its credential spec".to_owned()),
         (ContentsState::WithoutContents, _) => {
             let text = "the pod names a credential spec and carries no contents: the webhook did not review it";
-            // Who may not read the configurations does not see that there is none.
+            // Without the right to read configurations a missing webhook goes unnoticed.
             let again = if configured(snapshot).await.is_err() {
                 " If that one has no contents either, no webhook reviews it: ask a cluster administrator to run `kubectl gmsa doctor`."
             } else {

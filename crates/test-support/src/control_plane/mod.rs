@@ -139,7 +139,7 @@ impl ControlPlane {
     }
 
     /// The second number of the version.
-    fn minor(&self) -> u32 {
+    pub fn minor(&self) -> u32 {
         self.version.split('.').nth(1).unwrap().parse().unwrap()
     }
 

@@ -73,9 +73,7 @@ impl Folder {
             return None;
         }
         let status = fs::read_to_string(self.0.join(STATUS));
-        Some(
-            status.map_or_else(|_| "the agent has not got an answer yet".to_owned(), |status| status.trim().to_owned()),
-        )
+        Some(status.map_or_else(|_| "the broker has not answered yet".to_owned(), |status| status.trim().to_owned()))
     }
 
     /// What [`Folder::write`] and [`Folder::write_status`] left, as JSON.

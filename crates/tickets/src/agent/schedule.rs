@@ -8,13 +8,13 @@ use std::time::Duration;
 /// How long before their end tickets are renewed at the latest: what is used for the renewal must not expire meanwhile.
 const RESERVE: Duration = Duration::from_secs(120);
 
-/// The shortest wait after tickets whose life is shorter than they should be, or over by this node's clock.
+/// The shortest wait where tickets live too short or, by this node's clock, have expired.
 const SHORTEST: Duration = Duration::from_secs(10);
 
 /// The first and the longest pause after failures.
 const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(60)];
 
-/// The longest that the broker may have an agent wait.
+/// The longest `Retry-After` that is honoured.
 const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(300);
 
 pub struct Schedule {
@@ -30,7 +30,7 @@ impl Schedule {
         Self { check_interval, random, pause: PAUSES[0] }
     }
 
-    /// How long to wait after tickets with so much life, where the broker asks for the next request so soon.
+    /// How long to wait after tickets that live for `life`, where the broker asks for the next request after `asked`.
     pub fn after_tickets(&mut self, life: Duration, asked: Duration) -> Duration {
         self.pause = PAUSES[0];
         let longest = (life / 2).min(life.saturating_sub(RESERVE)).min(asked).min(self.check_interval);

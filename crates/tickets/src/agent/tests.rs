@@ -222,7 +222,7 @@ async fn what_fails_in_the_pod_is_said() {
     let pod = Pod::new();
     let server = Scripted::start(BROKER, [tickets("one")]).await;
     let mut agent = pod.agent(&server);
-    assert_eq!(agent.folder.why_not_ready().as_deref(), Some("the agent has not got an answer yet"));
+    assert_eq!(agent.folder.why_not_ready().as_deref(), Some("the broker has not answered yet"));
     fs::remove_file(pod.path("token")).unwrap();
     agent.step().await;
     let token = pod.path("token").display().to_string();

@@ -64,7 +64,7 @@ type AccountLock = Arc<AsyncMutex<AccountState>>;
 
 /// The accounts, by what credential specs say of them.
 pub struct Accounts {
-    slots: Mutex<HashMap<SpecAccount, AccountLock>>,
+    by_spec: Mutex<HashMap<SpecAccount, AccountLock>>,
     metrics: BrokerMetrics,
 }
 
@@ -92,7 +92,7 @@ impl Logon {
 
 impl Accounts {
     pub fn new(metrics: BrokerMetrics) -> Self {
-        Self { slots: Mutex::default(), metrics }
+        Self { by_spec: Mutex::default(), metrics }
     }
 
     /// Logs on as an account. A logon of its own has a ticket-granting ticket that nobody else uses.
@@ -110,8 +110,8 @@ impl Accounts {
             let message = format!("no domain controller of {} answers in time", domain.config.name);
             Refusal::unavailable(reasons::LDAP_UNREACHABLE, message)
         };
-        let slot = self.slot(wanted)?;
-        let mut state = timeout_at(deadline, slot.lock_owned()).await.map_err(|_| late())?;
+        let account = self.account(wanted)?;
+        let mut state = timeout_at(deadline, account.lock_owned()).await.map_err(|_| late())?;
         if let Some(known) = state.known(own, domain.times.pause) {
             return known;
         }
@@ -134,28 +134,28 @@ impl Accounts {
 
     /// From now on this logon is not used any more.
     pub async fn forget(&self, wanted: &SpecAccount, logon: &Arc<Logon>, deadline: Instant) {
-        let slot = self.slots.lock().get(wanted).cloned();
-        let Some(slot) = slot else { return };
-        if let Ok(mut state) = timeout_at(deadline, slot.lock()).await {
+        let account = self.by_spec.lock().get(wanted).cloned();
+        let Some(account) = account else { return };
+        if let Ok(mut state) = timeout_at(deadline, account.lock()).await {
             state.logon.take_if(|kept| Arc::ptr_eq(kept, logon));
         }
     }
 
-    fn slot(&self, wanted: &SpecAccount) -> Result<AccountLock, Refusal> {
-        let mut slots = self.slots.lock();
-        if let Some(slot) = slots.get(wanted) {
-            return Ok(Arc::clone(slot));
+    fn account(&self, wanted: &SpecAccount) -> Result<AccountLock, Refusal> {
+        let mut accounts = self.by_spec.lock();
+        if let Some(account) = accounts.get(wanted) {
+            return Ok(Arc::clone(account));
         }
-        if slots.len() >= MAX_ACCOUNTS {
+        if accounts.len() >= MAX_ACCOUNTS {
             // Those that a logon uses are locked.
-            slots.retain(|_, slot| slot.try_lock().map_or(true, |state| state.is_needed()));
+            accounts.retain(|_, account| account.try_lock().map_or(true, |state| state.is_needed()));
         }
-        if slots.len() >= MAX_ACCOUNTS {
+        if accounts.len() >= MAX_ACCOUNTS {
             let message =
                 format!("the broker keeps the keys of {MAX_ACCOUNTS} accounts, and has no room for another one");
             return Err(Refusal::unavailable(rules::TICKET_BUSY.id, message));
         }
-        Ok(Arc::clone(slots.entry(wanted.clone()).or_default()))
+        Ok(Arc::clone(accounts.entry(wanted.clone()).or_default()))
     }
 }
 

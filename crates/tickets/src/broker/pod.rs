@@ -71,7 +71,7 @@ fn refused(caller: &Caller, what: &str) -> Refusal {
 
 fn checked(pod: &LivePod, caller: &Caller, spec: &SpecName) -> Result<(), Refusal> {
     if pod.metadata.uid != caller.uid {
-        return Err(refused(caller, "is another one than that of the token, which has its name"));
+        return Err(refused(caller, "has another uid than the token: it was replaced"));
     }
     if pod.spec.service_account_name != *caller.account.name {
         return Err(refused(caller, "has another service account than the token"));
@@ -125,7 +125,7 @@ mod tests {
     fn only_a_pod_that_lives_and_projects_the_token_gets_tickets() {
         assert_eq!(checked_with(|_| ()), Ok(()));
         assert_eq!(checked_with(|pod| pod["status"]["phase"] = json!("Running")), Ok(()));
-        let other = refused_with("is another one than that of the token, which has its name");
+        let other = refused_with("has another uid than the token: it was replaced");
         assert_eq!(checked_with(|pod| pod["metadata"]["uid"] = json!("u2")), other);
         assert_eq!(checked_with(|pod| pod["metadata"] = json!({})), other);
         let deleted = |pod: &mut Value| pod["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");

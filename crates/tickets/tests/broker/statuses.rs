@@ -130,7 +130,7 @@ const ROWS: &[Row] = &[
         |world| changed_pod(world, |pod| pod["metadata"]["uid"] = json!("u2")),
         403,
         "ticket-pod",
-        "the pod \"web-1\" is another one than that of the token, which has its name",
+        "the pod \"web-1\" has another uid than the token: it was replaced",
     ),
     (
         |world| changed_pod(world, |pod| pod["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z")),

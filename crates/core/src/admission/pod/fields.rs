@@ -114,7 +114,7 @@ pub fn read<'de, D: Deserializer<'de>>(pod: D) -> Result<Unsupported, D::Error> 
     // The API server cannot tell `false` from absent where a field is filtered.
     add(spec.host_ipc.filter(|set| *set), &HOST_IPC);
     add(spec.host_pid.filter(|set| *set), &HOST_PID);
-    // Its default is `true`, which is to it what `false` is to the others.
+    // Inverted: its default is `true`.
     add(spec.host_users.map(|set| !set), &HOST_USERS);
     add(spec.share_process_namespace, &SHARE_PROCESS_NAMESPACE);
     add(spec.resources, &RESOURCES);

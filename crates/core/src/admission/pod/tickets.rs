@@ -23,7 +23,10 @@ pub const TOKEN_VOLUME: &str = "gmsa-tickets-token";
 /// The audience of a token that the broker takes is this, followed by the name of a credential spec.
 pub const AUDIENCE: &str = "gmsa-tickets/";
 
-/// Where the containers find the tickets.
+/// Where the sidecar reads its token, unless its arguments say otherwise.
+pub const TOKEN_FILE: &str = "/var/run/secrets/gmsa-tickets/token";
+
+/// Where the sidecar writes the tickets, and the other containers find them.
 pub const FOLDER: &str = "/var/run/gmsa";
 
 /// What `KRB5CCNAME` is in a container that uses them.

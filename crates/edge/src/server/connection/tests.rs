@@ -19,7 +19,7 @@ async fn a_request_that_has_arrived_when_its_connection_makes_room_is_answered()
     };
     let places = Places::new(1, 2, 10);
     let service = HttpsService {
-        serving: Serving { keeps: |_, status| status.is_success(), ..Serving::new(1, 10, CONTESTED_IDLE * 10) },
+        serving: Serving { keeps_decided: true, ..Serving::new(1, 10, CONTESTED_IDLE * 10) },
         router: Router::new().route("/", routing::post(decide)),
         places: Arc::clone(&places),
         too_late: CancellationToken::new(),

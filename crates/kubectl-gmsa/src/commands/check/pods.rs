@@ -17,7 +17,7 @@ use super::{
     tickets,
 };
 use crate::shared::{
-    admission::{Admission, FactFinder, NotReviewed, Reviewed, is_unchecked},
+    admission::{Admission, FactFinder, NotReviewed, Reviewed, WrongType, is_unchecked},
     output::{Report, ReportRow},
     rules::{self, Fix, Names},
 };
@@ -28,6 +28,18 @@ use gmsa_core::admission::{
 };
 use gmsa_core::diagnostic::{Diagnostic, Severity};
 
+/// A pod, and what the webhooks decide about it.
+struct PodDecision<'p> {
+    pod: &'p Pod,
+    denials: &'p [SlotDenial],
+    /// The denial of the pod as a whole. One about tickets leaves the slots unchanged, and is none of these.
+    of_the_pod: Option<&'p Denial>,
+    reviewed: &'p Reviewed,
+    /// Whether its namespace is being deleted.
+    is_ending: bool,
+    placeholders: &'p Placeholders,
+}
+
 /// Checks a pod. If the pod is the whole document, returns it as the API server would store it.
 pub(super) async fn check(
     checked: &CheckedPod<'_>,
@@ -37,11 +49,7 @@ pub(super) async fn check(
     let review = match checked.pod.review() {
         Ok(review) => review,
         Err(wrong) => {
-            // In other kinds a value may only look like a pod template.
-            let severity = if checked.is_of_kubernetes() { rules::NOT_A_POD.severity } else { Severity::Note };
-            let found = checked.finding(&rules::NOT_A_POD, &wrong.pointer, wrong.to_string()).with_severity(severity);
-            let is_os = wrong.pointer == "/spec/os";
-            report.findings.push(if is_os { found.with_fix("os: {name: windows}") } else { found });
+            report.findings.push(not_a_pod(checked, &wrong));
             return Ok(None);
         }
     };
@@ -59,53 +67,17 @@ pub(super) async fn check(
     let placeholders = Placeholders::of(checked, pod, &denials);
     report.findings.extend(placeholders.finding(checked));
     let mut of_the_pod = denials.iter().filter(|found| found.slot.is_none()).map(|found| &found.denial);
-    // Those of tickets leave its slots as they are.
     let of_the_pod = of_the_pod.find(|denial| !wants_tickets || !tickets::is_of_tickets(denial));
+    let decision = PodDecision {
+        pod,
+        denials: &denials,
+        of_the_pod,
+        reviewed: &reviewed,
+        is_ending: ending.is_some(),
+        placeholders: &placeholders,
+    };
     for slot in pod.slots().filter(Slot::uses_gmsa) {
-        let own = denials.iter().find(|found| found.slot == Some((slot.kind, slot.index))).map(|found| &found.denial);
-        // The slot's own denial takes precedence over the pod's.
-        let denial = own.or(of_the_pod);
-        let unread = context.unread_file(denial).map(str::to_owned);
-        let result = match denial {
-            _ if unread.is_some() => "could not be checked".to_owned(),
-            Some(denial) if is_unchecked(denial) => "could not be checked".to_owned(),
-            Some(denial) => format!("refused, {}: {}", denial.code(), denial.reason()),
-            None if ending.is_some() => "is not created".to_owned(),
-            None if slot.contents.is_some() => "carries its contents already".to_owned(),
-            None if !reviewed.mutates() => "is not reviewed: gets no contents".to_owned(),
-            None if reviewed.is_unsure => "gets its contents, if the webhook reviews it".to_owned(),
-            None => "gets its contents".to_owned(),
-        };
-        report.places.push(ReportRow {
-            file: Arc::clone(&checked.document.location.file),
-            line: checked.document.location_of(&checked.place(&pointer(&slot, denial))).line(),
-            object: checked.object.clone(),
-            slot: match &checked.template {
-                Some(template) if slot.kind == SlotKind::Pod => template.clone(),
-                _ => SlotRef::from(&slot).to_string(),
-            },
-            credential_spec: slot.name.map(str::to_owned),
-            admitted: denial.is_none() && ending.is_none(),
-            result,
-        });
-        if placeholders.explain(&format!("{}/gmsaCredentialSpecName", slot.pointer())) {
-            continue;
-        }
-        if let (Some(Denial::SpecMissing(spec)), Some(file)) = (own, unread) {
-            let message = format!("cred spec {} is in no file that could be read: it may be in {file}", spec.as_str());
-            report.findings.push(checked.finding(&rules::NOT_CHECKED, &pointer(&slot, own), message));
-        } else if let Some(denial) = own {
-            let nearest = match denial {
-                Denial::SpecMissing(spec) => context.nearest_spec(spec.as_str()).await,
-                _ => None,
-            };
-            let at = pointer(&slot, own);
-            let found = denied(checked, pod, (Some(&slot), nearest.as_deref()), &at, denial, &context.facts);
-            // A pod that the mutating webhook does not get stays without contents.
-            let unfilled = reviewed.problem().filter(|_| matches!(denial, Denial::NameWithoutContents { .. }));
-            let fix = unfilled.map(|problem| problem.fix.unwrap_or(problem.rule.remedy).to_owned());
-            report.findings.push(found.fixed(fix));
-        }
+        check_slot(checked, &decision, &slot, context, report).await;
     }
     if let Some(denial) = of_the_pod.filter(|denial| !placeholders.explain_rule(denial.rule())) {
         report.findings.push(checked.finding(rule(denial), "/spec", denial.to_string()));
@@ -120,6 +92,77 @@ pub(super) async fn check(
         let later = context.facts.admit(&checked.pod, &Reviewed::ASSUMED).await?;
         report.findings.extend(refused_later(checked, pod, &denials, &later, &context.facts));
     }
+    check_template(checked, pod, context, report).await;
+    // A refused pod is not stored, so its document stays as it is.
+    Ok((checked.is_document() && denials.is_empty() && checked.misspellings.is_empty()).then_some(stored))
+}
+
+/// The finding on a value that the webhooks cannot read as a pod.
+fn not_a_pod(checked: &CheckedPod<'_>, wrong: &WrongType) -> Diagnostic {
+    // In other kinds a value may only look like a pod template.
+    let severity = if checked.is_of_kubernetes() { rules::NOT_A_POD.severity } else { Severity::Note };
+    let found = checked.finding(&rules::NOT_A_POD, &wrong.pointer, wrong.to_string()).with_severity(severity);
+    if wrong.pointer == "/spec/os" { found.with_fix("os: {name: windows}") } else { found }
+}
+
+/// Adds what becomes of a slot that uses GMSA, and the finding where that is a denial of its own.
+async fn check_slot(
+    checked: &CheckedPod<'_>,
+    decision: &PodDecision<'_>,
+    slot: &Slot<'_>,
+    context: &mut ClusterContext,
+    report: &mut Report,
+) {
+    let PodDecision { pod, reviewed, is_ending, .. } = *decision;
+    let own = decision.denials.iter().find(|found| found.slot == Some((slot.kind, slot.index)));
+    let own = own.map(|found| &found.denial);
+    // The slot's own denial takes precedence over the pod's.
+    let denial = own.or(decision.of_the_pod);
+    let unread = context.unread_file(denial).map(str::to_owned);
+    let result = match denial {
+        _ if unread.is_some() => "could not be checked".to_owned(),
+        Some(denial) if is_unchecked(denial) => "could not be checked".to_owned(),
+        Some(denial) => format!("refused, {}: {}", denial.code(), denial.reason()),
+        None if is_ending => "is not created".to_owned(),
+        None if slot.contents.is_some() => "carries its contents already".to_owned(),
+        None if !reviewed.mutates() => "is not reviewed: gets no contents".to_owned(),
+        None if reviewed.is_unsure => "gets its contents, if the webhook reviews it".to_owned(),
+        None => "gets its contents".to_owned(),
+    };
+    report.places.push(ReportRow {
+        file: Arc::clone(&checked.document.location.file),
+        line: checked.document.location_of(&checked.place(&pointer(slot, denial))).line(),
+        object: checked.object.clone(),
+        slot: match &checked.template {
+            Some(template) if slot.kind == SlotKind::Pod => template.clone(),
+            _ => SlotRef::from(slot).to_string(),
+        },
+        credential_spec: slot.name.map(str::to_owned),
+        admitted: denial.is_none() && !is_ending,
+        result,
+    });
+    if decision.placeholders.explain(&format!("{}/gmsaCredentialSpecName", slot.pointer())) {
+        return;
+    }
+    let at = pointer(slot, own);
+    if let (Some(Denial::SpecMissing(spec)), Some(file)) = (own, unread) {
+        let message = format!("cred spec {} is in no file that could be read: it may be in {file}", spec.as_str());
+        report.findings.push(checked.finding(&rules::NOT_CHECKED, &at, message));
+    } else if let Some(denial) = own {
+        let nearest = match denial {
+            Denial::SpecMissing(spec) => context.nearest_spec(spec.as_str()).await,
+            _ => None,
+        };
+        let found = denied(checked, pod, (Some(slot), nearest.as_deref()), &at, denial, &context.facts);
+        // A pod that the mutating webhook does not get stays without contents.
+        let unfilled = reviewed.problem().filter(|_| matches!(denial, Denial::NameWithoutContents { .. }));
+        let fix = unfilled.map(|problem| problem.fix.unwrap_or(problem.rule.remedy).to_owned());
+        report.findings.push(found.fixed(fix));
+    }
+}
+
+/// Adds the findings that no decision is about: what the pod says, and what it refers to.
+async fn check_template(checked: &CheckedPod<'_>, pod: &Pod, context: &mut ClusterContext, report: &mut Report) {
     // Unreadable fields are skipped, because the API server refuses them.
     let unsupported = fields::read(&checked.pod.json).unwrap_or_default();
     for advice in advise(pod).into_iter().chain(advise_template(pod, &unsupported, checked.count())) {
@@ -130,8 +173,6 @@ pub(super) async fn check(
     report.findings.extend(hostnames::findings(checked, pod, context).await);
     report.findings.extend(new_ephemeral_containers(checked, pod));
     refers(checked, pod, context, report).await;
-    // A refused pod is not stored, so its document stays as it is.
-    Ok((checked.is_document() && denials.is_empty() && checked.misspellings.is_empty()).then_some(stored))
 }
 
 /// The field of a slot that a denial is about.

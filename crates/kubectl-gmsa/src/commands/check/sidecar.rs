@@ -5,7 +5,7 @@
 use gmsa_core::{
     admission::pod::{
         Pod, Slot, SlotKind,
-        tickets::{AUDIENCE, FOLDER},
+        tickets::{AUDIENCE, FOLDER, TOKEN_FILE},
     },
     diagnostic::{Diagnostic, Severity},
     quote::{NAME, quoted},
@@ -14,9 +14,6 @@ use serde_json::Value;
 
 use super::template::CheckedPod;
 use crate::shared::rules;
-
-/// Where the agent reads its token, unless its arguments say otherwise.
-const TOKEN: &str = "/var/run/secrets/gmsa-tickets/token";
 
 /// What does not fit: the place in the pod, how bad it is, and why.
 type Fault = (String, Severity, String);
@@ -161,7 +158,7 @@ impl<'p> PodContainer<'p> {
             faults.extend(here(Severity::Error, "no other container mounts the volume of the tickets"));
         }
         let token =
-            self.mounted(pod, self.flag("token-file").unwrap_or(TOKEN)).and_then(|token| token.json.get("name"));
+            self.mounted(pod, self.flag("token-file").unwrap_or(TOKEN_FILE)).and_then(|token| token.json.get("name"));
         for part in others() {
             if token.is_some() && part.mounts(token) {
                 faults.push((
@@ -177,7 +174,7 @@ impl<'p> PodContainer<'p> {
 
     /// The fault of the token that the agent shows.
     fn token(&self, pod: &'p Value) -> Option<Fault> {
-        let file = self.flag("token-file").unwrap_or(TOKEN);
+        let file = self.flag("token-file").unwrap_or(TOKEN_FILE);
         let error = |at: &str, text: String| Some((at.to_owned(), Severity::Error, text));
         let Some(Mounted { at, volume, path, .. }) = self.mounted(pod, file) else {
             return error(&self.at, format!("the agent mounts no volume at {file}, where it reads its token"));

@@ -78,7 +78,7 @@ impl TicketName<'_> {
         }
     }
 
-    /// What is right where it names no credential spec, or several.
+    /// The remedy where it names no credential spec, or several.
     fn right(&self) -> String {
         let first = self.name.split([',', ' ']).find(|name| !name.is_empty()).unwrap_or("NAME");
         if is_placeholder(self.name) {

@@ -66,7 +66,7 @@ family! { of the core {
     };
     TICKET_POD: [
         Message("the pod * does not exist any more"),
-        Message("is another one than that of the token, which has its name"),
+        Message("has another uid than the token: it was replaced"),
         Message("has another service account than the token"),
         Message("has no projected token with the audience gmsa-tickets/"),
     ];

@@ -18,13 +18,13 @@ family! { "Tickets" {
             Message("the broker's answer has no"),
             Message("the broker's answer ends too early"),
             General("the broker refused: "),
-            General("no tickets in *: the agent has not got an answer yet"),
+            General("no tickets in *: the broker has not answered yet"),
         ],
         remedies: {
             "failed to lookup address" | "name or service not known" | "name does not resolve" => "The Pod does not resolve the name of the broker's Service. Correct `--broker`, or give the address: `--broker-address=IP:443`. Pods with `hostNetwork` need it always.",
             "connection refused" => "Nothing listens at this address: its Service has no Pods, or the address is an old one. `kubectl get service,endpointslices --namespace gmsa-tickets` shows both; a Pod keeps the address that it was created with.",
             "the broker's answer" | "the broker refused: " => "Something else answers at this address, such as a proxy or a service mesh: compare `--broker-address` with the broker's Service, and leave the Pod's traffic to it alone.",
-            "has not got an answer yet" => "Wait a few seconds. If it stays so, the log of the container says why: `kubectl logs POD --namespace NAMESPACE --container gmsa-tickets`.",
+            "the broker has not answered yet" => "Wait a few seconds. If it stays so, the log of the container says why: `kubectl logs POD --namespace NAMESPACE --container gmsa-tickets`.",
         };
     BROKER_UNTRUSTED: "broker-untrusted", Error, "The agent of a Linux Pod does not trust the certificate of the broker.",
         "Put the CA of the broker, `ca.crt` in the Secret `gmsa-tickets-tls`, into `tickets.broker.ca` of the webhook's chart or into `--broker-ca`, then create the Pods again: a Pod keeps the CAs that it was created with.",

@@ -104,7 +104,7 @@ impl AgentState {
         };
         let failure = self.last_failure.as_deref().map(remark);
         let Some(kept) = &self.tickets else {
-            let why = failure.as_deref().unwrap_or("the agent has not got an answer yet");
+            let why = failure.as_deref().unwrap_or("the broker has not answered yet");
             let found = rules::found(rules::of_agent(why), format!("there are none: {why}"), &names);
             return vec![Check::found(TICKETS, found)];
         };

@@ -12,7 +12,7 @@ use k8s_openapi::api::{admissionregistration::v1::ServiceReference, core::v1::Na
 use serde_json::Value;
 
 use super::{
-    NEXT,
+    IN_THE_POD,
     containers::{INIT, is_running},
     pod::is_cause,
 };
@@ -67,7 +67,7 @@ pub async fn add(snapshot: &Snapshot, pod: &ClusterPod, target: FixTarget<'_>, s
         steps.insert(steps.len() - usize::from(waits), unread.check("log"));
     }
     let found = match &last {
-        Some(Ok(services)) if runs => Check::pass(NEXT, format!("the sidecar has tickets for {services}")),
+        Some(Ok(services)) if runs => Check::pass(IN_THE_POD, format!("the sidecar has tickets for {services}")),
         Some(Err(reason)) => failed(snapshot, pod, target, waits, reason).await,
         _ if waits => match away(snapshot, pod).await {
             Some((why, fix)) => finding(waits, Diagnostic::new(&rules::BROKER_UNREACHABLE, why).with_fix(fix)),
@@ -76,7 +76,7 @@ pub async fn add(snapshot: &Snapshot, pod: &ClusterPod, target: FixTarget<'_>, s
         _ if log.is_err() => return,
         _ => {
             let cause = format!("no log of a container {SIDECAR} says whether the pod has tickets");
-            because(NEXT, &cause, Remedy::new("Ask the pod itself: `kubectl gmsa verify`."))
+            because(IN_THE_POD, &cause, Remedy::new("Ask the pod itself: `kubectl gmsa verify`."))
         }
     };
     if waits {
@@ -90,7 +90,7 @@ fn finding(waits: bool, found: Diagnostic) -> Check {
     let (about, state, severity) = if waits {
         (INIT, "the sidecar waits for tickets", Severity::Error)
     } else {
-        (NEXT, "the sidecar gets no new tickets, and keeps the last ones until they end", Severity::Warning)
+        (IN_THE_POD, "the sidecar gets no new tickets, and keeps the last ones until they end", Severity::Warning)
     };
     let message = format!("{state}: {}", found.message);
     Check::found(about, Diagnostic { message, severity, ..found })
@@ -119,7 +119,7 @@ async fn failed(snapshot: &Snapshot, pod: &ClusterPod, target: FixTarget<'_>, wa
         |refused: &str| refused.starts_with("403") || (refused.starts_with("404") && *rule == rules::SPEC_MISSING);
     if !waits && refused.is_some_and(is_final) {
         let message = format!("the sidecar has removed the tickets: {reason}");
-        return Check::found(NEXT, Diagnostic { message, severity: Severity::Error, ..found });
+        return Check::found(IN_THE_POD, Diagnostic { message, severity: Severity::Error, ..found });
     }
     finding(waits, found)
 }

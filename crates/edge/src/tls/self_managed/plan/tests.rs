@@ -288,7 +288,7 @@ fn whatever_is_damaged_is_rebuilt_and_what_is_whole_is_kept() {
     for (key, value, expected, authority_kept, leaf_kept) in cases {
         let content = damaged(key, *value);
         let SecretContents::Damaged { damage, .. } = &content else { panic!("{key}: {content:?}") };
-        assert_eq!(crate::telemetry::chain(damage), *expected, "{key}");
+        assert_eq!(gmsa_core::causes::chain(damage), *expected, "{key}");
         assert_eq!(next_change(&content, &at(start()), &policy()), Some(Change::Rebuild), "{key}");
         let rebuilt = after(Change::Rebuild, content, &at(start()));
         let stored = whole(&rebuilt);
@@ -319,7 +319,7 @@ fn the_key_of_another_authority_is_noticed_and_never_quoted() {
     values.insert("authorities.json".to_owned(), ByteString(mixed.to_string().into_bytes()));
     let SecretContents::Damaged { damage, .. } = read(&values, &TESTED) else { panic!("not noticed") };
     assert_eq!(
-        crate::telemetry::chain(&damage),
+        gmsa_core::causes::chain(&damage),
         "a certificate authority in authorities.json cannot be used: \
          the private key is not the key of the certificate authority"
     );

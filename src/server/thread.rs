@@ -18,8 +18,8 @@ pub enum Thread {
 }
 
 impl Thread {
-    /// Runs `work`. `None` where no thread is free before `deadline`, or where `work` panics, which is logged where it does. What
-    /// waits for a thread does not run once its caller is gone.
+    /// Runs `work`. `None` where no thread is free before `deadline`, or where `work` panics, which the panic
+    /// hook logs. Work that waits for a thread is cancelled when the future is dropped.
     pub async fn run<T: Send + 'static>(
         &self,
         deadline: Instant,
