@@ -119,10 +119,8 @@ fn with_unreached(mut checks: Vec<Check>) -> Vec<Check> {
 async fn workload(snapshot: &Snapshot, namespace: &str, kind: Kind, name: &str) -> anyhow::Result<Vec<Check>> {
     let (workload, events) =
         tokio::join!(WorkloadTree::find(snapshot, namespace, kind, name), Events::read(snapshot, Some(namespace)));
-    let Some(workload) = workload? else {
-        let (what, list) = (format!("{} {namespace}/{name}", kind.as_str()), kind.collection(Some(namespace)));
-        return Err(names::missing(snapshot, &what, namespace, &list, name).await);
-    };
+    let (what, list) = (format!("{} {namespace}/{name}", kind.as_str()), kind.collection(Some(namespace)));
+    let workload = names::found(snapshot, workload, &what, (namespace, &list, name)).await?;
     let parsed = workload.template.pod().context("its pod template cannot be parsed")?;
     if !parsed.uses_gmsa() && parsed.asks_tickets_of().next().is_none() {
         let text = "its pod template does not use GMSA: `kubectl gmsa check` finds a field that is misspelt or in the wrong place";
