@@ -3,7 +3,7 @@
 use anyhow::{anyhow, bail};
 use serde_json::Value;
 
-use super::snapshot::Snapshot;
+use super::{snapshot::Snapshot, unread::Read};
 
 /// Fails if the API server says that the object does not exist, and names the nearest name in its list. `what` describes the object.
 /// Passes without the right to read it.
@@ -15,14 +15,32 @@ pub async fn expect(snapshot: &Snapshot, what: &str, list: &str, name: &str) -> 
     }
 }
 
-/// What to say of an object that is not there: its namespace is not there either, or another has nearly its name.
-pub async fn missing(snapshot: &Snapshot, what: &str, namespace: &str, list: &str, name: &str) -> anyhow::Error {
-    let of_namespace = format!("namespace {namespace}");
-    if let Err(missing) = expect(snapshot, &of_namespace, "/api/v1/namespaces", namespace).await {
-        return missing;
+/// The object that was read from a list. Otherwise the error says what else may be meant: its namespace does not exist, another object
+/// has nearly its name, or another namespace has it. A bundle keeps only a part of some lists.
+pub async fn found<T>(
+    snapshot: &Snapshot,
+    read: Read<Option<T>>,
+    what: &str,
+    (namespace, list, name): (&str, &str, &str),
+) -> anyhow::Result<T> {
+    let absent = match read {
+        Ok(Some(object)) => return Ok(object),
+        Ok(None) => anyhow!("there is no {what}"),
+        Err(unread) if snapshot.api().is_some() => return Err(unread.into()),
+        Err(unread) => unread.into(),
+    };
+    expect(snapshot, &format!("namespace {namespace}"), "/api/v1/namespaces", namespace).await?;
+    if let Some(nearest) = nearest_in(snapshot, list, name).await {
+        bail!("{absent}: is {nearest} meant?");
     }
-    let nearest = nearest_in(snapshot, list, name).await.map(|nearest| format!(": is {nearest} meant?"));
-    anyhow!("there is no {what}{}", nearest.unwrap_or_default())
+    let all = list.replacen(&format!("/namespaces/{namespace}"), "", 1);
+    let others = snapshot.list_once::<Value>(&all).await.unwrap_or_default();
+    let is_same = |object: &&Value| object.pointer("/metadata/name").is_some_and(|other| other == name);
+    let other = others.iter().find(is_same).and_then(|other| other.pointer("/metadata/namespace")?.as_str());
+    match other {
+        Some(other) => bail!("{absent}: namespace {other} has one of this name (`--namespace {other}`)"),
+        None => Err(absent),
+    }
 }
 
 /// The most similar name in a list.

@@ -42,11 +42,9 @@ impl ClusterPod {
     pub async fn find(snapshot: &Snapshot, named: &str) -> anyhow::Result<Self> {
         let (namespace, name) = named.split_once('/').unwrap_or((&snapshot.namespace, named));
         ensure!(is_dns_subdomain(namespace) && is_dns_subdomain(name), "{named:?} is not a pod's NAMESPACE/NAME");
-        let json: Option<Box<RawValue>> = snapshot.find(&format!("/api/v1/namespaces/{namespace}/pods/{name}")).await?;
-        let Some(json) = json else {
-            let (what, list) = (format!("pod {namespace}/{name}"), format!("/api/v1/namespaces/{namespace}/pods"));
-            return Err(names::missing(snapshot, &what, namespace, &list, name).await);
-        };
+        let (what, list) = (format!("pod {namespace}/{name}"), format!("/api/v1/namespaces/{namespace}/pods"));
+        let read = snapshot.find(&format!("{list}/{name}")).await;
+        let json: Box<RawValue> = names::found(snapshot, read, &what, (namespace, &list, name)).await?;
         Self::read(&json).context("the pod cannot be parsed")
     }
 

@@ -2,7 +2,10 @@
 
 use serde::Deserialize;
 
-use crate::domain::{ADMIN, account, add, administer, change, gmsa, of_domain, prints, said, user};
+use crate::{
+    domain::{ADMIN, account, add, administer, change, gmsa, of_domain, prints, said, user},
+    follow,
+};
 
 /// An account of `broken.yaml`.
 #[derive(Default, Deserialize)]
@@ -10,6 +13,8 @@ use crate::domain::{ADMIN, account, add, administer, change, gmsa, of_domain, pr
 struct Broken {
     name: String,
     group: Option<String>,
+    /// A user in it.
+    user: Option<String>,
     /// What adds it, where it is no group Managed Service Account.
     ldif: Option<String>,
     /// What is changed of it.
@@ -22,6 +27,10 @@ struct Broken {
     says: String,
     head: String,
     tested: Option<String>,
+    /// Another change, over the network.
+    also: Option<String>,
+    /// The fix, which is followed where it is named here: the finding is gone then.
+    fix: Option<String>,
 }
 
 impl Broken {
@@ -33,6 +42,9 @@ impl Broken {
         if self.group.is_some() {
             administer(&format!("group add {group}"));
         }
+        if let Some(name) = &self.user {
+            user(name, "Passw0rd!Broken", Some(group));
+        }
         account(&self.name, group, &[&format!("http/{}", self.name)]);
         if let Some(of) = &self.modify {
             modify(&self.name, of);
@@ -40,10 +52,13 @@ impl Broken {
         if let Some(command) = &self.then {
             administer(command);
         }
+        if let Some(ldif) = &self.also {
+            add(ldif);
+        }
     }
 }
 
-fn modify(name: &str, change_of: &str) {
+pub fn modify(name: &str, change_of: &str) {
     change(&format!("dn: CN={name},CN=Managed Service Accounts,DC=contoso,DC=com\nchangetype: modify\n{change_of}\n"));
 }
 
@@ -54,13 +69,13 @@ fn each_fault_of_an_account_is_found() {
     let all: Vec<Broken> = serde_saphyr::from_str(include_str!("broken.yaml")).unwrap();
     all.iter().for_each(Broken::make);
     let domain = of_domain("objectSid");
-    for Broken { name, more, found, says, head, tested, .. } in all {
+    for Broken { name, more, found, says, head, tested, fix, .. } in all {
         let shown = said(gmsa(&format!("account lint {name}{more}"), ADMIN), 1);
         let (of_account, findings) = shown.split_once("\n\n").unwrap();
         assert!(of_account.contains(&head), "{shown}");
         let of = format!(" account {name}");
         let rules: Vec<&str> = findings.lines().filter_map(|line| line.strip_suffix(&of)).collect();
-        assert_eq!(rules, [found], "{shown}");
+        assert_eq!(rules, [found.as_str()], "{shown}");
         let first = findings.lines().nth(1).unwrap().trim_start();
         let words = first.split(' ').map(|word| if word.starts_with(&domain) { "SID" } else { word });
         assert_eq!(words.collect::<Vec<_>>().join(" "), says);
@@ -68,11 +83,17 @@ fn each_fault_of_an_account_is_found() {
             let shown = said(gmsa(&format!("account test {name}"), ADMIN), 1);
             assert!(shown.starts_with(&tested), "{shown}");
         }
+        if let Some(fix) = fix {
+            assert!(findings.contains(&format!("\n  fix: {fix}\n")), "{shown}");
+            follow::follow(&name, &fix);
+            let shown = gmsa(&format!("account lint {name}{more}"), ADMIN).stdout;
+            assert!(shown.ends_with("\n\nno problems found in 1 object\n"), "after {fix}: {shown}");
+        }
     }
 }
 
 /// The descriptor with these entries, `A` to allow it and `D` to deny it, each with a principal as SDDL writes it.
-fn descriptor(entries: &str, domain: &str) -> String {
+pub fn descriptor(entries: &str, domain: &str) -> String {
     let entry = |entry: &str| {
         let (kind, principal) = entry.split_once(':').unwrap();
         format!("({kind};;RPWPCRCCDCLCLORCWOWDSDDTSW;;;{principal})")

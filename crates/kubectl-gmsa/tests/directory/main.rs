@@ -12,6 +12,7 @@ mod accounts;
 mod broken;
 mod connection;
 mod domain;
+mod follow;
 mod forged;
 mod printed;
 mod specs;

@@ -41,6 +41,8 @@ static TOPICS: &[&str] = &[
     "pod",
     "node(s)",
     "container",
+    "command terminated with",
+    "state: terminated",
     "image",
     "namespace",
     "webhook",
@@ -312,7 +314,9 @@ fn is_of_logon(text: &str, phase: Option<Phase>) -> bool {
 
 /// The meaning of a small exit code: by convention, some come from a shell or a signal.
 fn exited(text: &str) -> Option<Explanation> {
-    let code = number::exit(text)?;
+    // Any program prints the code of another: only words of a container, or the code alone, are explained.
+    let is_alone = || text.trim_start_matches(|c: char| !c.is_ascii_alphanumeric()).starts_with("exit");
+    let code = number::exit(text).filter(|_| is_ours(text) || is_alone())?;
     let is_of = |words: &Words| matches!(words, Words::Exit(codes) if codes.contains(&code));
     let rule = words().find(|(_, words)| is_of(words) && row::is_in(MessageRow::Exit(code)));
     let meaning = match rule {
