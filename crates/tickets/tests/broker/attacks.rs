@@ -127,7 +127,7 @@ async fn a_token_of_another_namespace_is_not_one_of_the_pod() {
     let mut elsewhere = pod("web-1", "u2");
     elsewhere["metadata"]["namespace"] = json!("other");
     world.api.apply(elsewhere);
-    let message = "the pod \"web-1\" is another one than that of the token, which has its name";
+    let message = "the pod \"web-1\" has another uid than the token: it was replaced";
     assert_eq!(world.ask().await.refusal(), (403, "ticket-pod", message));
 }
 
