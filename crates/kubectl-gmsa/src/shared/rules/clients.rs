@@ -114,9 +114,9 @@ family! { "Clients of services" {
         remedies: {
             "matching credential*run/gmsa" => "The agent has no ticket for this service: list it in `gmsa-webhook/services` of the credential spec, by the name that the client asks for. `klist /var/run/gmsa/krb5cc` shows what is there; `KRB5_TRACE=/dev/stderr` the name.",
             "permissions incorrect*run/gmsa" | "run/gmsa*permission denied" => "The user of this process may not read the tickets: leave `--mode=0440` of the agent out, or give the Pod an `fsGroup`.",
+            "failed to store" => "This user cannot write the cache. In a Linux Pod the agent alone writes `/var/run/gmsa`: run no `kinit` there, or give it a cache of its own (`-c FILE:/tmp/krb5cc`).",
             "run/gmsa" => "The agent has got no tickets, or removed them after a refusal. `kubectl exec POD --namespace NAMESPACE -- cat /var/run/gmsa/status` and the log of the container `gmsa-tickets` say why: explain that text. A container without the folder lacks the mount: `kubectl gmsa check`.",
             "null credentials" => "Java finds no ticket-granting ticket in the cache that it names: compare that with KRB5CCNAME. In a Linux Pod with tickets for services, run it with `-Dsun.security.jgss.native=true`.",
-            "failed to store" => "This user cannot write the cache. In a Linux Pod the agent alone writes `/var/run/gmsa`: run no `kinit` there, or give it a cache of its own (`-c FILE:/tmp/krb5cc`).",
             "tgt not found in ccache" => "gokrb5 takes a ticket-granting ticket alone, which `gmsa-webhook/services: \"*\"` gives in a Linux Pod: read docs/linux-pods.md first. Elsewhere log on with `kinit`.",
             "neither a keytab nor a password" => "The program gave gokrb5 neither a keytab, nor a password, nor a cache with a ticket-granting ticket: load the cache that KRB5CCNAME names.",
             "(126)" | "-126" => "The kernel of the node mounts the share and asks the node for a ticket (`cifs.upcall`), not the Pod: tickets of a Pod do not help. Let the process open the share itself (`smbclient --use-krb5-ccache`), or give the volume credentials of its own.",
