@@ -48,7 +48,7 @@ pub const BODY_TIMEOUT: Duration = Duration::from_secs(5);
 pub const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long a request may take: the calls to the API server, and controllers that do not answer.
-const TIME_ALLOWED: Duration = Duration::from_secs(25);
+pub const TIME_ALLOWED: Duration = Duration::from_secs(25);
 
 /// How long a logon may take, the read of the password included.
 pub const LOGON_TIMEOUT: Duration = Duration::from_secs(15);
