@@ -156,7 +156,7 @@ family! { "API server and Helm" {
         ],
         remedies: {
             "a lowercase rfc 1123" => "Use a lower-case DNS name: letters, digits, `-` and, for credential specs, `.`.",
-            "gmsacredentialspec in version" | "validationerror(gmsacredentialspec" => "Correct the field of the credential spec that the message names: `kubectl gmsa credspec lint -f FILE` says which is meant.",
+            "gmsacredentialspec in version" | "validationerror(gmsacredentialspec" | "in gmsacredentialspec.credspec" => "Correct the field of the credential spec that the message names: `kubectl gmsa credspec lint -f FILE` says which is meant.",
             "gmsacredentialspec" => "Write `gmsaCredentialSpecName` into `securityContext.windowsOptions` of the Pod or of a container. `kubectl gmsa check -f FILE` names the line.",
         };
     IMMUTABLE_FIELD: "immutable-field", Error, "The change is to an immutable field.",
