@@ -231,6 +231,7 @@ family! { "Containers that do not start" {
         ],
         remedies: {
             "gmsa credentials are disabled" | "template containers" => "An annotation switches GMSA off: remove `io.microsoft.container.wcow.gmsa.disable` from the Pod, from its runtime class, and from the annotations that containerd on the node sets.",
+            "using plugin*remote procedure call failed" => "The plugin ended while the node asked it for the user. Its own log says why, such as Microsoft-AKSGMSAPlugin/Admin. Compare the secret with `DOMAIN\\USER:PASSWORD`, and let the nodes read it.",
             "credential guard failed to" => "The message is cut off: `Get-WinEvent -LogName Microsoft-Windows-Containers-CCG/Admin -MaxEvents 10 | Format-List` on the node shows all of it.",
             "service properties" | "credential guard instance" => "The compute service of the node holds no Container Credential Guard for the container: restart the service `vmcompute`, or the node after a drain, and install its updates. The log Microsoft-Windows-Containers-CCG/Admin says whether the credential spec was read.",
         };

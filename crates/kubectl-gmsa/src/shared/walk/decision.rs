@@ -191,7 +191,7 @@ pub fn not_up_to_date(created: Check, workload: &WorkloadTree) -> Check {
     let again = format!("tries again by itself within 17 minutes{restart}.");
     let fix = match &found.fix {
         _ if HOLD.contains(&found.rule) => format!("A pod would be admitted now. Its controller {again}"),
-        Some(fix) if NOT_ASKED.contains(&found.rule) => format!("{fix} Its controller then {again}"),
+        Some(fix) if NOT_ASKED.contains(&found.rule) => format!("{fix} The controller of the workload then {again}"),
         _ => return Check::found(about, found),
     };
     Check::found(about, found.with_fix(fix))
