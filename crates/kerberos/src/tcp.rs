@@ -1,8 +1,13 @@
 //! KDCs over TCP (RFC 4120, 7.2.2).
 //!
 //! Invariants: an answer has a bounded size, and each KDC a time limit; a KDC that does not answer is followed by the next one, an answer by none.
+//! The one that answered is asked first from then on, so one that is silent costs its time limit once.
 
-use std::{net::SocketAddr, time::Duration};
+use std::{
+    net::SocketAddr,
+    sync::atomic::{AtomicUsize, Ordering},
+    time::Duration,
+};
 
 use time::UtcDateTime;
 use tokio::{
@@ -16,15 +21,22 @@ use crate::{Error, KdcRequest, Key, Password, Principal, PrincipalName, Ticket};
 /// The largest answer, in bytes. A ticket with the groups of an account that is in a thousand of them has a quarter of it.
 pub const MAX_ANSWER: u32 = 64 << 10;
 
-/// KDCs of one realm, in the order in which they are asked.
-#[derive(Clone, Copy, Debug)]
-pub struct Kdcs<'k> {
-    pub addresses: &'k [SocketAddr],
-    /// How long each of them may take for an answer.
-    pub limit: Duration,
+/// KDCs of one realm.
+#[derive(Debug)]
+pub struct Kdcs {
+    /// In the order in which they are asked.
+    pub addresses: Vec<SocketAddr>,
+    limit: Duration,
+    /// The place of the one that answered last.
+    answered: AtomicUsize,
 }
 
-impl Kdcs<'_> {
+impl Kdcs {
+    /// `limit` is how long each of them may take for an answer.
+    pub fn new(addresses: Vec<SocketAddr>, limit: Duration) -> Self {
+        Self { addresses, limit, answered: AtomicUsize::new(0) }
+    }
+
     /// The key of an account with this password.
     ///
     /// # Errors
@@ -58,11 +70,15 @@ impl Kdcs<'_> {
     /// The answer of the first KDC that gives one; otherwise why the first did not.
     async fn ask(&self, request: &[u8]) -> Result<Vec<u8>, Error> {
         let mut failed = None;
-        for address in self.addresses {
+        let start = self.answered.load(Ordering::Relaxed);
+        for (place, address) in self.addresses.iter().enumerate().cycle().skip(start).take(self.addresses.len()) {
             let answer = timeout(self.limit, exchange(*address, request)).await;
             match answer.unwrap_or(Err(Error::TimedOut(*address, self.limit))) {
                 Err(error) => failed = failed.or(Some(error)),
-                answer => return answer,
+                answer => {
+                    self.answered.store(place, Ordering::Relaxed);
+                    return answer;
+                }
             }
         }
         Err(failed.unwrap_or(Error::NoKdc))

@@ -3,6 +3,8 @@
 //! Invariants: a refusal has an HTTP status, the id of a rule as its reason, and a message for people; no message quotes a token, a
 //! password, a key or a ticket.
 
+use std::time::Duration;
+
 pub use gmsa_core::admission::pod::tickets::AUDIENCE;
 use gmsa_core::diagnostic::rules::{self, Rule};
 use http::StatusCode;
@@ -16,6 +18,9 @@ pub const MAX_REQUEST: usize = 4 << 10;
 
 /// The longest body of an answer, in bytes.
 pub const MAX_RESPONSE: usize = 128 << 10;
+
+/// How long before their end tickets are renewed at the latest: what is used for the renewal must not expire meanwhile.
+pub const RESERVE: Duration = Duration::from_secs(120);
 
 /// Where the credential cache is in every container of a pod.
 pub const CCACHE: &str = "/var/run/gmsa/krb5cc";

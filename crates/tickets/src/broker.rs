@@ -3,7 +3,7 @@
 //! Invariants: the checks run in one order, and each ends the request: token, rate of the pod, pod, credential spec, domain, `use`, the
 //! domain's list of accounts, room, tickets. The directory is asked only for a pod that may have the identity, so nobody else costs it anything.
 
-use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
+use std::{collections::BTreeMap, net::IpAddr, sync::Arc, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gmsa_cluster::{apiserver::ApiServer, authorizer::Authorizer};
@@ -16,7 +16,7 @@ use gmsa_core::{
 use gmsa_kerberos::{Error as KerberosError, KdcRefusal, Krb5Conf, PrincipalName, Ticket, ccache};
 use http::StatusCode;
 use time::{UtcDateTime, format_description::well_known::Rfc3339};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 mod accounts;
 mod audit;
@@ -37,9 +37,9 @@ use spec::{SpecAccount, TicketSpec};
 use token::Caller;
 
 use crate::{
-    api::{CCACHE, MAX_RESPONSE, Refusal, Tickets},
+    api::{CCACHE, MAX_RESPONSE, RESERVE, Refusal, Tickets},
     domains::DomainConfig,
-    limits::{BrokerLimits, TIME_ALLOWED, Times},
+    limits::{BrokerLimits, Times},
     metrics::{BrokerMetrics, Exchange},
 };
 
@@ -52,6 +52,8 @@ pub struct Broker {
     accounts: Accounts,
     pods: PodLimits,
     metrics: BrokerMetrics,
+    /// How long a request may take.
+    time_allowed: Duration,
 }
 
 /// A request: its token, its source, and the name in its body.
@@ -75,7 +77,8 @@ impl Broker {
         let domains =
             domains.into_iter().map(|config| (config.name.clone(), Arc::new(TicketDomain::new(config, times, room))));
         let accounts = Accounts::new(metrics.clone());
-        Self { api, authorizer, domains: domains.collect(), accounts, pods: PodLimits::default(), metrics }
+        let (domains, time_allowed) = (domains.collect(), times.request);
+        Self { api, authorizer, domains, accounts, pods: PodLimits::default(), metrics, time_allowed }
     }
 
     /// How many requests wait for tickets of a domain.
@@ -157,9 +160,10 @@ impl Broker {
         loop {
             let logon = self.accounts.log_on(domain, &spec.account, own, deadline).await?;
             let Services::Listed(services) = &spec.services else { return Ok((logon, Vec::new())) };
-            match self.service_tickets(domain, &logon, services).await {
+            let tickets = timeout_at(deadline, self.service_tickets(&logon, services)).await;
+            match tickets.unwrap_or_else(|_| Err(ServiceError::Refused(refusals::late_kdc(&logon.client)))) {
                 Ok(tickets) => return Ok((logon, tickets)),
-                Err(ServiceError::TooLarge) => return Err(too_large()),
+                Err(ServiceError::Refused(refusal)) => return Err(refusal),
                 Err(ServiceError::Kdc(error, service)) => {
                     let refusal = refusals::of_kdc(&error, &logon.client, Some(&service));
                     let KerberosError::Refused(error) = error else { return Err(refusal) };
@@ -176,20 +180,16 @@ impl Broker {
         }
     }
 
-    async fn service_tickets(
-        &self,
-        domain: &TicketDomain,
-        logon: &Logon,
-        services: &[String],
-    ) -> Result<Vec<Ticket>, ServiceError> {
+    async fn service_tickets(&self, logon: &Logon, services: &[String]) -> Result<Vec<Ticket>, ServiceError> {
         let (mut tickets, mut bytes) = (Vec::with_capacity(services.len()), 0);
-        for service in services.iter().filter_map(|service| PrincipalName::service(service)) {
-            let ticket = logon.service_ticket(&service, domain).await;
+        for service in services {
+            let service = PrincipalName::service(service).ok_or_else(|| ServiceError::Refused(no_name(service)))?;
+            let ticket = logon.service_ticket(&service).await;
             let ticket = self.metrics.exchange(Exchange::ServiceTicket, ticket);
             let ticket = ticket.map_err(|error| ServiceError::Kdc(error, service))?;
             bytes += ticket.encoded.len();
             if bytes > MAX_RESPONSE / 4 * 3 {
-                return Err(ServiceError::TooLarge);
+                return Err(ServiceError::Refused(too_large()));
             }
             tickets.push(ticket);
         }
@@ -200,7 +200,12 @@ impl Broker {
 /// Why there is no ticket for a service.
 enum ServiceError {
     Kdc(KerberosError, PrincipalName),
-    TooLarge,
+    Refused(Refusal),
+}
+
+fn no_name(service: &str) -> Refusal {
+    let message = format!("{} is not the name of a service in Kerberos", Quoted::new(service));
+    Refusal::forbidden(rules::TICKET_SERVICES.id, message)
 }
 
 fn too_large() -> Refusal {
@@ -210,11 +215,15 @@ fn too_large() -> Refusal {
 }
 
 fn answer(name: &SpecName, services: &Services, logon: &Logon, tickets: &[Ticket]) -> Tickets {
-    let tickets = if tickets.is_empty() { std::slice::from_ref(&logon.tgt) } else { tickets };
+    // A list never leads to the ticket-granting ticket, which the account's other pods have in common.
+    let (tickets, kdcs) = match services {
+        Services::Any => (std::slice::from_ref(&logon.tgt), &*logon.kdcs.addresses),
+        Services::Listed(_) => (tickets, &[][..]),
+    };
     let now = UtcDateTime::now();
     let expires = tickets.iter().map(|ticket| ticket.endtime).min().unwrap_or(now);
-    let renew_after = now + (expires - now).max(time::Duration::ZERO) / 2;
-    let kdcs: &[_] = if *services == Services::Any { &logon.kdcs } else { &[] };
+    let left = Duration::try_from(expires - now).unwrap_or_default();
+    let renew_after = now + (left / 2).min(left.saturating_sub(RESERVE));
     Tickets {
         credential_spec: name.to_string(),
         principal: logon.client.to_string(),
@@ -229,9 +238,4 @@ fn answer(name: &SpecName, services: &Services, logon: &Logon, tickets: &[Ticket
 /// A time to the second: what a ticket holds.
 fn second(time: UtcDateTime) -> String {
     time.replace_nanosecond(0).unwrap_or(time).format(&Rfc3339).unwrap_or_default()
-}
-
-/// How long a request may take.
-fn deadline() -> Instant {
-    Instant::now() + TIME_ALLOWED
 }

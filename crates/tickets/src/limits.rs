@@ -48,7 +48,7 @@ pub const BODY_TIMEOUT: Duration = Duration::from_secs(5);
 pub const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long a request may take: the calls to the API server, and controllers that do not answer.
-pub const TIME_ALLOWED: Duration = Duration::from_secs(25);
+const TIME_ALLOWED: Duration = Duration::from_secs(25);
 
 /// How long a logon may take, the read of the password included.
 pub const LOGON_TIMEOUT: Duration = Duration::from_secs(15);
@@ -115,10 +115,12 @@ pub struct Times {
     pub logon: Duration,
     /// After a failure, how long its refusal is the answer.
     pub pause: Duration,
+    /// For a whole request.
+    pub request: Duration,
 }
 
 impl Default for Times {
     fn default() -> Self {
-        Self { kdc: KDC_TIMEOUT, logon: LOGON_TIMEOUT, pause: PAUSE }
+        Self { kdc: KDC_TIMEOUT, logon: LOGON_TIMEOUT, pause: PAUSE, request: TIME_ALLOWED }
     }
 }

@@ -26,6 +26,12 @@ fn the_page_lists_every_option() {
     let serve = serve::Args::augment_args(Command::new("serve"));
     let agent = agent::Args::augment_args(Command::new("agent"));
     let rows = [rows("serve", &serve), rows("agent", &agent)].concat();
+    // Promise 2 of the page rests on them.
+    for bound in
+        [["`serve --authorization-cache-ttl DURATION`", "`10s`"], ["`agent --check-interval DURATION`", "`5m`"]]
+    {
+        assert!(rows.iter().any(|row| row[..2] == bound), "{bound:?}");
+    }
     let text = table(&["`gmsa-tickets`", "Default", ""], rows);
     assert_section("docs/linux-pods.md", "options", "UPDATE_SNAPSHOTS=1 cargo test -p gmsa-tickets", &text);
 }

@@ -124,7 +124,7 @@ fn normalized(word: &str) -> Option<String> {
     let is_part = |part: &str, more: &str| {
         !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || more.contains(c))
     };
-    let is_rest = rest.is_empty() || is_part(rest.get(1..)?, "-._:/\\");
+    let is_rest = rest.is_empty() || rest.get(1..)?.split('/').all(|part| is_part(part, "-._:\\"));
     if word.len() > MAX_LENGTH || !is_part(class, "-_.") || !is_part(host, "-._") || !is_rest {
         return None;
     }
@@ -171,7 +171,19 @@ mod tests {
     fn what_is_not_a_list_of_services_is_an_error() {
         let refused =
             |text: &str, word: &str, what: &str| assert_eq!(parsed(text), Err(format!("lists {word:?}, {what}")));
-        for word in ["app.contoso.com", "HTTP/", "/app", "HTTP/a@B", "HTTP/a:", "http://app.contoso.com", "HTTP/*"] {
+        for word in [
+            "app.contoso.com",
+            "HTTP/",
+            "/app",
+            "HTTP/a@B",
+            "HTTP/a:",
+            "http://app.contoso.com",
+            "HTTP/*",
+            "HTTP/a/",
+            "HTTP/a:1/",
+            "HTTP/a//b",
+            "HTTP/a/b/",
+        ] {
             let what = "which is not a service: expected CLASS/HOST, such as HTTP/app.contoso.com or MSSQLSvc/sql1.contoso.com:1433";
             refused(word, word, what);
             refused(&format!("HTTP/a, {word}"), word, what);

@@ -108,7 +108,7 @@ async fn the_difference_of_the_clocks_is_known() {
 #[tokio::test]
 async fn names_that_the_kdc_does_not_know_are_refused() {
     let kdc = kdc().await;
-    let kdcs = Kdcs { addresses: &[kdc.address], limit: HOUR };
+    let kdcs = Kdcs::new(vec![kdc.address], HOUR);
     let mut other = client();
     other.name = PrincipalName::account("Nobody$").unwrap();
     assert_eq!(said(kdcs.key(&other, &password()).await).1, Some(KdcRefusal::UnknownAccount));
@@ -123,7 +123,7 @@ async fn names_that_the_kdc_does_not_know_are_refused() {
 #[tokio::test]
 async fn a_key_of_another_type_is_refused() {
     let kdc = kdc().await;
-    let kdcs = Kdcs { addresses: &[kdc.address], limit: HOUR };
+    let kdcs = Kdcs::new(vec![kdc.address], HOUR);
     let key = Key::random(EncryptionType::Aes128).unwrap();
     assert_eq!(said(kdcs.tgt(&client(), &key, HOUR).await).1, Some(KdcRefusal::NoAes));
 }
@@ -137,8 +137,7 @@ async fn closed() -> SocketAddr {
 async fn a_kdc_that_does_not_answer_is_followed_by_the_next() {
     let (first, second) = (kdc().await, kdc().await);
     let ask = async |addresses: &[SocketAddr]| {
-        let limit = Duration::from_millis(300);
-        Kdcs { addresses, limit }.key(&client(), &password()).await
+        Kdcs::new(addresses.to_vec(), Duration::from_millis(300)).key(&client(), &password()).await
     };
     for conduct in [Conduct::Silent, Conduct::Close, Conduct::Raw(vec![0xFF; 8]), Conduct::Raw(vec![0, 0])] {
         first.conduct(conduct);
@@ -156,4 +155,21 @@ async fn a_kdc_that_does_not_answer_is_followed_by_the_next() {
     let error = ask(&[gone.address, closed().await]).await.unwrap_err();
     assert_eq!(error.to_string(), format!("the KDC {} did not answer within 300 ms", gone.address));
     assert!(error.is_unanswered());
+}
+
+#[tokio::test]
+async fn the_kdc_that_answered_is_asked_first_from_then_on() {
+    let (first, second) = (kdc().await, kdc().await);
+    let kdcs = Kdcs::new(vec![first.address, second.address], HOUR);
+    let asked = async || {
+        kdcs.key(&client(), &password()).await.unwrap();
+        [first.asked().len(), second.asked().len()]
+    };
+    assert_eq!(asked().await, [1, 0]);
+    first.conduct(Conduct::Close);
+    assert_eq!(asked().await, [0, 1]);
+    first.conduct(Conduct::Honest);
+    assert_eq!(asked().await, [0, 1]);
+    second.conduct(Conduct::Close);
+    assert_eq!(asked().await, [1, 0]);
 }

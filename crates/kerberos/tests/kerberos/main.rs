@@ -41,7 +41,7 @@ async fn kdc() -> Kdc {
 
 /// What a client gets of a KDC that has one second for each answer: the key of the account, a TGT with it, a ticket with that.
 async fn tickets(kdc: &Kdc) -> Result<[Ticket; 2], Error> {
-    let kdcs = Kdcs { addresses: &[kdc.address], limit: Duration::from_secs(1) };
+    let kdcs = Kdcs::new(vec![kdc.address], Duration::from_secs(1));
     let key = kdcs.key(&client(), &password()).await?;
     let tgt = kdcs.tgt(&client(), &key, HOUR).await?;
     let ticket = kdcs.service_ticket(&tgt, &PrincipalName::service(SERVICE).unwrap(), HOUR).await?;

@@ -56,8 +56,7 @@ fn principal(name: &str) -> Principal {
 }
 
 async fn tickets(name: &str, password: &str) -> Result<[Ticket; 2], Error> {
-    let addresses: [SocketAddr; 1] = [KDC.parse().unwrap()];
-    let kdcs = Kdcs { addresses: &addresses, limit: Duration::from_secs(10) };
+    let kdcs = Kdcs::new(vec![KDC.parse().unwrap()], Duration::from_secs(10));
     let client = principal(name);
     let key = kdcs.key(&client, &Password::new(password)).await?;
     let tgt = kdcs.tgt(&client, &key, HOUR).await?;

@@ -5,8 +5,7 @@
 
 use std::time::Duration;
 
-/// How long before their end tickets are renewed at the latest: what is used for the renewal must not expire meanwhile.
-const RESERVE: Duration = Duration::from_secs(120);
+use crate::api::RESERVE;
 
 /// The shortest wait after tickets whose life is shorter than they should be, or over by this node's clock.
 const SHORTEST: Duration = Duration::from_secs(10);

@@ -4,7 +4,7 @@
 //! requests share it; a key that the KDC called wrong is not tried again for [`WRONG_FOR`], and at most two are tried in a logon, so no
 //! number of requests locks an account out.
 
-use std::{collections::HashMap, net::SocketAddr, sync::Arc, time::Duration};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use gmsa_core::diagnostic::rules;
 use gmsa_kerberos::{Error, KdcRefusal, Kdcs, Key, Password, Principal, PrincipalName, Ticket};
@@ -38,7 +38,7 @@ const TRIES: usize = 2;
 pub struct Logon {
     pub client: Principal,
     pub tgt: Ticket,
-    pub kdcs: Vec<SocketAddr>,
+    pub kdcs: Arc<Kdcs>,
     at: Instant,
 }
 
@@ -46,7 +46,7 @@ pub struct Logon {
 struct KeptKey {
     client: Principal,
     key: Key,
-    kdcs: Vec<SocketAddr>,
+    kdcs: Arc<Kdcs>,
     /// When the password is read again; `None` where the time is beyond what a clock can hold.
     until: Option<Instant>,
 }
@@ -84,9 +84,8 @@ impl Logon {
     ///
     /// # Errors
     /// As [`Kdcs::service_ticket`].
-    pub async fn service_ticket(&self, service: &PrincipalName, domain: &TicketDomain) -> Result<Ticket, Error> {
-        let kdcs = Kdcs { addresses: &self.kdcs, limit: domain.times.kdc };
-        kdcs.service_ticket(&self.tgt, service, LIFE).await
+    pub async fn service_ticket(&self, service: &PrincipalName) -> Result<Ticket, Error> {
+        self.kdcs.service_ticket(&self.tgt, service, LIFE).await
     }
 }
 
@@ -189,7 +188,7 @@ impl AccountState {
         let mut tries = TRIES;
         let mut refusal = None;
         if let Some(kept) = self.key.take().filter(KeptKey::is_valid) {
-            match kept.tgt(domain, metrics).await {
+            match kept.tgt(metrics).await {
                 Ok(tgt) => return Ok(self.keep(kept, tgt)),
                 Err(error) if is_wrong(&error) => {
                     refusal = Some(refusals::of_kdc(&error, &kept.client, None));
@@ -208,7 +207,7 @@ impl AccountState {
         for _ in 0..tries {
             let secret = metrics.exchange(Exchange::Password, domain.secret(wanted).await)?;
             let kept = self.untried(secret, domain).await?;
-            match kept.tgt(domain, metrics).await {
+            match kept.tgt(metrics).await {
                 Ok(tgt) => return Ok(self.keep(kept, tgt)),
                 Err(error) if is_wrong(&error) => {
                     refusal = Some(refusals::of_kdc(&error, &kept.client, None));
@@ -221,7 +220,7 @@ impl AccountState {
     }
 
     fn keep(&mut self, kept: KeptKey, tgt: Ticket) -> Logon {
-        let logon = Logon { client: kept.client.clone(), tgt, kdcs: kept.kdcs.clone(), at: Instant::now() };
+        let logon = Logon { client: kept.client.clone(), tgt, kdcs: Arc::clone(&kept.kdcs), at: Instant::now() };
         self.key = Some(kept);
         logon
     }
@@ -235,13 +234,12 @@ impl AccountState {
         })?;
         let client = Principal { name, realm: domain.config.realm.clone() };
         let until = Instant::now().checked_add(password.query);
-        let asked = Kdcs { addresses: &kdcs, limit: domain.times.kdc };
         let previous = password.previous.as_ref();
         for password in [Some(&password.current), previous].into_iter().flatten() {
-            let key = asked.key(&client, &Password::managed(password)).await;
+            let key = kdcs.key(&client, &Password::managed(password)).await;
             let key = key.map_err(|error| refusals::of_kdc(&error, &client, None))?;
             if !self.wrong.iter().any(|(wrong, _)| wrong.as_bytes() == key.as_bytes()) {
-                return Ok(KeptKey { client, key, kdcs, until });
+                return Ok(KeptKey { client, key, kdcs: Arc::new(kdcs), until });
             }
         }
         Err(refusals::wrong_passwords(&client))
@@ -253,9 +251,8 @@ impl KeptKey {
         self.until.is_none_or(|until| Instant::now() < until)
     }
 
-    async fn tgt(&self, domain: &TicketDomain, metrics: &BrokerMetrics) -> Result<Ticket, Error> {
-        let kdcs = Kdcs { addresses: &self.kdcs, limit: domain.times.kdc };
-        metrics.exchange(Exchange::InitialTicket, kdcs.tgt(&self.client, &self.key, LIFE).await)
+    async fn tgt(&self, metrics: &BrokerMetrics) -> Result<Ticket, Error> {
+        metrics.exchange(Exchange::InitialTicket, self.kdcs.tgt(&self.client, &self.key, LIFE).await)
     }
 }
 

@@ -10,6 +10,7 @@ use gmsa_directory::{
     Access, Address, Budget, Credentials, Directory, Error, ManagedPassword,
     account::{Account, AccountName},
 };
+use gmsa_kerberos::Kdcs;
 use tokio::{
     net::lookup_host,
     sync::{Mutex, Semaphore},
@@ -47,7 +48,7 @@ pub struct Secret {
     pub account: Account,
     pub password: ManagedPassword,
     /// The KDC of the controller that gave the password, then the others.
-    pub kdcs: Vec<SocketAddr>,
+    pub kdcs: Kdcs,
 }
 
 impl TicketDomain {
@@ -154,16 +155,20 @@ impl TicketDomain {
     }
 
     /// The first one, then those of the configured controllers that the DNS knows.
-    async fn kdcs(&self, first: SocketAddr) -> Vec<SocketAddr> {
+    async fn kdcs(&self, first: SocketAddr) -> Kdcs {
         const LIMIT: Duration = Duration::from_secs(2);
         let mut kdcs = vec![first];
-        for controller in &self.config.controllers {
-            if let Ok(Ok(addresses)) = timeout(LIMIT, lookup_host((&*controller.host, self.config.kdc_port))).await {
-                let new: Vec<_> = addresses.filter(|address| !kdcs.contains(address)).take(2).collect();
-                kdcs.extend(new);
+        // The logon has a limit too, and the first one is enough for it.
+        let _ = timeout(LIMIT, async {
+            for controller in &self.config.controllers {
+                if let Ok(addresses) = lookup_host((&*controller.host, self.config.kdc_port)).await {
+                    let new: Vec<_> = addresses.filter(|address| !kdcs.contains(address)).take(2).collect();
+                    kdcs.extend(new);
+                }
             }
-        }
-        kdcs
+        })
+        .await;
+        Kdcs::new(kdcs, self.times.kdc)
     }
 }
 

@@ -64,6 +64,11 @@ pub fn of_kdc(error: &KerberosError, client: &Principal, service: Option<&Princi
     }
 }
 
+/// The request has no time left for another answer of a KDC.
+pub fn late_kdc(client: &Principal) -> Refusal {
+    Refusal::unavailable(reasons::KDC_UNREACHABLE, format!("no KDC of {} answers in time", client.realm))
+}
+
 fn no_aes(client: &Principal, who: &str) -> Refusal {
     Refusal::no_logon(reasons::TICKET_ENCRYPTION, format!("{client} cannot log on: {who} has no AES key of it"))
 }

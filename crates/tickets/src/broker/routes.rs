@@ -17,12 +17,12 @@ use gmsa_core::{credspec::SpecName, diagnostic::rules, quote::Quoted};
 use gmsa_edge::server::{Place, linger};
 use http::{
     HeaderMap, HeaderValue, Method, StatusCode, Uri,
-    header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER},
+    header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE},
     request::Parts,
 };
 use tokio::time::{Instant, timeout};
 
-use super::{Audit, BearerRequest, Broker, deadline, too_large};
+use super::{Audit, BearerRequest, Broker, too_large};
 use crate::{
     api::{MAX_REQUEST, MAX_RESPONSE, PATH, Refusal, TicketRequest, Tickets},
     limits::{BODY_TIMEOUT, MAX_TOKEN, PAUSE},
@@ -66,7 +66,7 @@ async fn answer(
     body: &mut Body,
     audit: &mut Audit,
 ) -> Result<(Tickets, Vec<u8>), Refusal> {
-    let deadline = deadline();
+    let deadline = Instant::now() + broker.time_allowed;
     let token = bearer(&head.headers)?;
     let name = requested(&head.headers, body).await?;
     audit.credential_spec = Some(name.clone());
@@ -84,7 +84,11 @@ async fn answer(
 /// The token of the request.
 fn bearer(headers: &HeaderMap) -> Result<&str, Refusal> {
     let missing = || Refusal::unauthenticated("the request has no token: send Authorization: Bearer TOKEN");
-    let value = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok()).ok_or_else(missing)?;
+    let mut values = headers.get_all(AUTHORIZATION).iter();
+    let value = values.next().and_then(|value| value.to_str().ok()).ok_or_else(missing)?;
+    if values.next().is_some() {
+        return Err(Refusal::unauthenticated("the request has more than one Authorization: send one token"));
+    }
     let (scheme, token) = value.split_once(' ').ok_or_else(missing)?;
     let token = token.trim();
     if !scheme.eq_ignore_ascii_case("bearer") || token.is_empty() {
@@ -123,8 +127,15 @@ async fn refused(refusal: &Refusal, body: Body) -> Response {
     linger(body).await;
     let json = serde_json::to_vec(&refusal.body()).unwrap_or_default();
     let mut response = with_json(refusal.status, json);
-    if matches!(refusal.status, StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS) {
-        response.headers_mut().insert(RETRY_AFTER, PAUSE.as_secs().into());
+    match refusal.status {
+        StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => {
+            response.headers_mut().insert(RETRY_AFTER, PAUSE.as_secs().into());
+        }
+        // RFC 9110, 15.5.2
+        StatusCode::UNAUTHORIZED => {
+            response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        _ => {}
     }
     response
 }

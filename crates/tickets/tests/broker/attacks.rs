@@ -88,17 +88,47 @@ async fn a_credential_spec_that_leads_to_another_account_gives_none_of_the_first
 
 #[tokio::test]
 async fn a_list_of_services_gives_no_ticket_granting_ticket() {
-    for word in ["krbtgt/CONTOSO.COM", "KRBTGT/contoso.com", "kadmin/changepw"] {
+    const OF_THE_KDC: &str = "a service of the KDC itself: * alone gives a ticket-granting ticket";
+    const UNREADABLE: &str =
+        "which is not a service: expected CLASS/HOST, such as HTTP/app.contoso.com or MSSQLSvc/sql1.contoso.com:1433";
+    for (word, why) in [
+        ("krbtgt/CONTOSO.COM", OF_THE_KDC),
+        ("KRBTGT/contoso.com", OF_THE_KDC),
+        ("kadmin/changepw", OF_THE_KDC),
+        // No ticket is for such a name, so none would stand in front of the logon's own.
+        ("HTTP/a//b", UNREADABLE),
+        ("HTTP/a:1433/", UNREADABLE),
+        ("HTTP/a@CONTOSO.COM", UNREADABLE),
+        ("HTTP/a\u{0}b", UNREADABLE),
+        ("HTTP/\u{fc}", UNREADABLE),
+        ("\u{212a}rbtgt/CONTOSO.COM", UNREADABLE),
+    ] {
         let world = World::start().await;
         world.api.apply(spec("webapp1", Some(word)));
         let answer = world.ask().await;
         let message = format!(
-            "cred spec webapp1 gives no tickets: its annotation gmsa-webhook/services lists {word:?}, a service of the KDC itself: * \
-             alone gives a ticket-granting ticket"
+            "cred spec webapp1 gives no tickets: its annotation gmsa-webhook/services lists {}, {why}",
+            gmsa_core::quote::Quoted::new(word)
         );
         assert_eq!(answer.refusal(), (403, "ticket-services", message.as_str()));
         assert_eq!(world.kdc.asked(), Vec::<String>::new());
     }
+}
+
+#[tokio::test]
+async fn a_token_of_another_namespace_is_not_one_of_the_pod() {
+    let world = World::start().await;
+    world.api.grant_only(&[("shop", "web", "webapp1"), ("other", "web", "webapp1")]);
+    let mut user = bound_to("web-1", "u1");
+    user["username"] = json!("system:serviceaccount:other:web");
+    world.api.accept_token("token-1", &["gmsa-tickets/webapp1"], user);
+    assert_eq!(world.ask().await.refusal(), (403, "ticket-pod", "the pod \"web-1\" does not exist any more"));
+    // A pod of the same name there has another uid.
+    let mut elsewhere = pod("web-1", "u2");
+    elsewhere["metadata"]["namespace"] = json!("other");
+    world.api.apply(elsewhere);
+    let message = "the pod \"web-1\" is another one than that of the token, which has its name";
+    assert_eq!(world.ask().await.refusal(), (403, "ticket-pod", message));
 }
 
 #[tokio::test]

@@ -16,7 +16,7 @@ use crate::world::{SERVICES, World, bound_to, pod, spec, times};
 
 /// A silent controller ends a request soon.
 fn short() -> Times {
-    Times { kdc: Duration::from_millis(300), logon: Duration::from_secs(20), pause: Duration::ZERO }
+    Times { kdc: Duration::from_millis(300), ..times() }
 }
 
 #[tokio::test]
@@ -88,6 +88,16 @@ async fn a_kdc_that_does_not_answer_is_waited_for_only_so_long() {
     world.kdc.asked();
     assert_eq!(world.ask().await.status, 200);
     assert!(world.kdc.asked().iter().all(|asked| asked.starts_with("TGS")));
+}
+
+/// Each KDC and each service has a time limit; the request has one too, however many they are.
+#[tokio::test]
+async fn a_request_ends_while_a_kdc_is_silent() {
+    let world = World::with(Times { request: Duration::from_secs(3), ..times() }, "").await;
+    assert_eq!(world.ask().await.status, 200);
+    world.kdc.conduct(Conduct::Silent);
+    let message = "no KDC of CONTOSO.COM answers in time";
+    assert_eq!(world.ask().await.refusal(), (503, "kdc-unreachable", message));
 }
 
 #[tokio::test]

@@ -42,6 +42,20 @@ async fn a_pod_gets_the_tickets_of_its_account() {
 }
 
 #[tokio::test]
+async fn short_tickets_are_renewed_two_minutes_before_their_end() {
+    let world = World::start().await;
+    for (minutes, renewal) in [(3, 1), (1, 0)] {
+        world.kdc.most(Duration::minutes(minutes));
+        world.api.apply(spec("webapp1", Some("*")));
+        let before = OffsetDateTime::now_utc();
+        let answer = world.ask().await;
+        let renew_after = OffsetDateTime::parse(answer.body["renewAfter"].as_str().unwrap(), &Rfc3339).unwrap();
+        let left = renew_after - before - Duration::minutes(renewal);
+        assert!((Duration::seconds(-2)..Duration::seconds(30)).contains(&left), "{left}");
+    }
+}
+
+#[tokio::test]
 async fn a_ticket_granting_ticket_is_given_for_a_star_alone() {
     let world = World::start().await;
     world.api.apply(spec("webapp1", Some("*")));
@@ -422,6 +436,13 @@ async fn what_is_not_a_request_for_tickets_is_refused_in_json() {
         ("POST /v1/tickets", "content-type: application/json\r\n", BODY, 401, missing),
         ("POST /v1/tickets", "authorization: Basic eDp5\r\ncontent-type: application/json\r\n", BODY, 401, missing),
         ("POST /v1/tickets", "authorization: Bearer \r\ncontent-type: application/json\r\n", BODY, 401, missing),
+        (
+            "POST /v1/tickets",
+            "authorization: Bearer token-1\r\nauthorization: Bearer token-2\r\ncontent-type: application/json\r\n",
+            BODY,
+            401,
+            "the request has more than one Authorization: send one token",
+        ),
         ("POST /v1/ticket", JSON, BODY, 404, "there is no path \"/v1/ticket\": tickets are at /v1/tickets"),
         ("GET /v1/ca", "", "", 404, "there is no path \"/v1/ca\": tickets are at /v1/tickets"),
         ("GET /v1/tickets", "", "", 405, "/v1/tickets does not take GET"),
@@ -430,7 +451,14 @@ async fn what_is_not_a_request_for_tickets_is_refused_in_json() {
         let answer = world.send(line, headers, body).await;
         let reason = if status == 401 { "ticket-token" } else { "ticket-request" };
         assert_eq!(answer.refusal(), (status, reason, message), "{line} {headers} {body}");
-        assert!(answer.head.contains("\r\ncontent-type: application/json\r\n"), "{}", answer.head);
+        let has = |line: &str| answer.head.contains(&format!("\r\n{line}\r\n"));
+        assert!(has("content-type: application/json"), "{}", answer.head);
+        assert_eq!(
+            [has("www-authenticate: Bearer"), has("allow: POST")],
+            [status == 401, status == 405],
+            "{}",
+            answer.head
+        );
     }
     assert_eq!(world.api.count(Verb::Create, ""), 0);
 }

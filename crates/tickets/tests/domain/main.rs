@@ -15,6 +15,7 @@ mod attacks;
 mod clients;
 mod controllers;
 mod flood;
+mod granting;
 mod killed;
 mod kubelet;
 mod memory;

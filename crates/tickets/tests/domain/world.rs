@@ -4,14 +4,14 @@ use std::{
     fs,
     net::{SocketAddr, TcpListener},
     path::PathBuf,
-    process::Command,
+    process::{Command, Output},
     sync::Once,
 };
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use gmsa_test_support::{
     control_plane::{Binaries, ControlPlane, Process, SPECS, grant, install, namespace, service_account},
-    domain::{account, administer, of_domain, prints, root, tls, user},
+    domain::{account, administer, fed, of_domain, prints, root, tls, user},
     https::{self, Answer, exchange},
     until,
 };
@@ -309,13 +309,14 @@ impl Agent {
 
     /// Whether a command of a container fails.
     pub fn fails(&self, command: &str) -> bool {
-        let output = Command::new("chroot")
-            .arg(root())
-            .args(command.split(' '))
-            .env("KRB5_CONFIG", format!("{}/krb5.conf", self.folder))
-            .env("KRB5CCNAME", format!("FILE:{}/krb5cc", self.folder))
-            .output();
-        !output.unwrap().status.success()
+        !self.run(command, "").status.success()
+    }
+
+    /// How a command of a container ends that gets this on its standard input.
+    pub fn run(&self, command: &str, stdin: &str) -> Output {
+        let mut within = Command::new("chroot");
+        within.arg(root()).args(command.split(' ')).env("KRB5_CONFIG", format!("{}/krb5.conf", self.folder));
+        fed(within.env("KRB5CCNAME", format!("FILE:{}/krb5cc", self.folder)), stdin)
     }
 }
 

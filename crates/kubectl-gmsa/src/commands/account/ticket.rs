@@ -43,7 +43,7 @@ async fn logon(kdc: SocketAddr, account: &Account, domain: &str, password: &Pass
         name: PrincipalName::account(&name).context("Kerberos cannot have the name of the account")?,
         realm: Realm::from_domain(domain).context("no realm can have the name of the domain")?,
     };
-    let kdcs = Kdcs { addresses: &[kdc], limit: LIMIT };
+    let kdcs = Kdcs::new(vec![kdc], LIMIT);
     let ticket = async {
         let key = kdcs.key(&client, password).await?;
         kdcs.tgt(&client, &key, LIFE).await

@@ -50,7 +50,7 @@ family! { "Pods" {
     RUNTIME_ANNOTATION: "runtime-annotation", Warning, "An annotation has containerd run the containers of a Pod without the account, or with another one.",
         "Remove the annotation.";
     NO_CREDENTIAL_SPEC: "no-credential-spec", Warning, "A Pod does not use GMSA.",
-        "Set `gmsaCredentialSpecName` in its `windowsOptions`.",
+        "Set `gmsaCredentialSpecName` in its `windowsOptions`; for tickets in a Linux Pod, the annotation `gmsa-webhook/tickets` of the Pod or its template.",
         words: [Start("credential spec is empty")];
     TICKETS_NOT_INJECTED: "tickets-not-injected", Error, "A Pod asks for tickets by its annotation, and has no sidecar that gets them.",
         "Delete the Pod: its controller creates a new one, which gets the sidecar. A Pod without a controller must be created again.";
