@@ -168,7 +168,7 @@ mod tests {
         for step in CertificateStep::ALL {
             metrics.edge.certificate_step(step, 1);
         }
-        metrics.edge.certificate_served(UNIX_EPOCH);
+        metrics.edge.certificate_served(UNIX_EPOCH, &[]);
         metrics.edge.certificate_refused();
         let counted =
             before.iter().filter(|series| !zeros().contains(series)).filter(|series| series.contains("_total{"));

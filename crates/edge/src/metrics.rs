@@ -18,8 +18,8 @@ mod labels;
 mod process;
 
 pub use family::{Age, Counted, FamilyLabels, Show, digit};
+use labels::{AuthorityLabel, ReloadLabel, StepLabel, UnservedLabel};
 pub use labels::{CertificateStep, Unserved};
-use labels::{ReloadLabel, StepLabel, UnservedLabel};
 
 crate::metrics! {
     /// The metrics of connections and certificates. Clones record into the same metrics.
@@ -32,6 +32,9 @@ crate::metrics! {
         certificate_expiry: Gauge =
             "certificate_expiry_timestamp_seconds",
             "When the certificate that is served expires, in seconds since 1970; 0 before there is one";
+        certificate_authorities: Family<AuthorityLabel, Gauge> =
+            "certificate_authority",
+            "1 for each authority of the chain that is served, by its key identifier in hexadecimal digits";
         certificate_refused: Gauge =
             "certificate_refused",
             "1 while the certificate that was offered last is refused and the one before stays in use, 0 otherwise";
@@ -80,9 +83,13 @@ impl EdgeMetrics {
         self.handshake_failures.inc();
     }
 
-    /// A certificate is served from now on.
-    pub fn certificate_served(&self, expires: SystemTime) {
+    /// A certificate of these authorities is served from now on.
+    pub fn certificate_served(&self, expires: SystemTime, authorities: &[String]) {
         self.certificate_expiry.set(family::unix(expires));
+        self.certificate_authorities.clear();
+        for key_id in authorities.iter().cloned() {
+            self.certificate_authorities.get_or_create(&AuthorityLabel { key_id }).set(1);
+        }
         self.certificate_reloads.get_or_create(&ReloadLabel { outcome: "served" }).inc();
     }
 

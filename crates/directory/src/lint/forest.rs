@@ -56,7 +56,8 @@ pub(super) async fn quota(directory: &mut Directory, domain: &InForest) -> Resul
     let quota = entries.iter().find_map(|entry| entry.number(QUOTA)).filter(|quota| *quota > 0);
     let dns = &domain.domain.dns;
     let problem = |quota| format!("in {dns} every user, and so a pod, may create {quota} computer objects ({QUOTA})");
-    Ok(quota.map(|quota| Diagnostic::new(&rules::DIRECTORY_QUOTA, problem(quota))))
+    let fix = rules::DIRECTORY_QUOTA.remedy.replace("ADDomain DOMAIN", &format!("ADDomain {dns}"));
+    Ok(quota.map(|quota| Diagnostic::new(&rules::DIRECTORY_QUOTA, problem(quota)).with_fix(fix)))
 }
 
 /// Problems of the KDS root keys, from which passwords are generated.

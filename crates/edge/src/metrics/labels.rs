@@ -1,7 +1,10 @@
-//! The values that labels take: enums, so that a scrape can never grow with what clients send.
+//! The values that labels take: enums, or what the certificate names, so that a scrape can never grow with what clients send.
 
 use gmsa_core::word_enum;
 
+use prometheus_client::encoding::EncodeLabelSet;
+
+use super::FamilyLabels;
 use crate::labels;
 
 word_enum! {
@@ -39,4 +42,20 @@ labels! {
     UnservedLabel { reason: &'static str = Unserved::ALL.map(Unserved::as_str) }
     ReloadLabel { outcome: &'static str = ["served", "refused"] }
     StepLabel { step: &'static str = CertificateStep::ALL.map(CertificateStep::as_str) }
+}
+
+/// An authority of the chain that is served.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct AuthorityLabel {
+    pub key_id: String,
+}
+
+impl FamilyLabels for AuthorityLabel {
+    fn every_combination() -> Vec<Self> {
+        vec![Self { key_id: "KEY".to_owned() }]
+    }
+
+    fn is_there_from_the_start(&self) -> bool {
+        false
+    }
 }

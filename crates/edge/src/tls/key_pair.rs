@@ -12,7 +12,7 @@ use rustls::{
 };
 use thiserror::Error;
 use x509_parser::{
-    prelude::{FromDer, X509Certificate},
+    prelude::{FromDer, ParsedExtension, X509Certificate},
     public_key::PublicKey,
 };
 
@@ -29,6 +29,7 @@ const MAX_CHAIN: usize = 16;
 pub struct KeyPair {
     certified: Arc<CertifiedKey>,
     summary: Summary,
+    authorities: Vec<String>,
     rsa_bits: Option<usize>,
 }
 
@@ -98,7 +99,8 @@ impl KeyPair {
             Ok(PublicKey::RSA(key)) => Some(key.key_size()),
             _ => None,
         };
-        Ok(Self { certified: Arc::new(CertifiedKey::new(chain, key)), summary, rsa_bits })
+        let authorities = parsed.iter().filter_map(authority).collect();
+        Ok(Self { certified: Arc::new(CertifiedKey::new(chain, key)), summary, authorities, rsa_bits })
     }
 
     pub(super) fn check_time(&self, now: SystemTime) -> Result<(), KeyPairError> {
@@ -115,6 +117,12 @@ impl KeyPair {
     #[must_use]
     pub fn summary(&self) -> &Summary {
         &self.summary
+    }
+
+    /// The key identifiers of the authorities that signed the certificates of the chain, as far as these name them.
+    #[must_use]
+    pub fn authorities(&self) -> &[String] {
+        &self.authorities
     }
 
     /// The length of its key, where that is an RSA key.
@@ -168,4 +176,12 @@ fn is_encrypted(text: &[u8]) -> bool {
 
 fn is_key_of(cert: &X509Certificate<'_>, key: &dyn SigningKey) -> bool {
     key.public_key().is_some_and(|public| public.as_ref() == cert.public_key().raw)
+}
+
+/// The key identifier of the authority that signed a certificate.
+fn authority(cert: &X509Certificate<'_>) -> Option<String> {
+    cert.extensions().iter().find_map(|extension| match extension.parsed_extension() {
+        ParsedExtension::AuthorityKeyIdentifier(of) => of.key_identifier.as_ref().map(|key| format!("{key:x}")),
+        _ => None,
+    })
 }

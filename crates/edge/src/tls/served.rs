@@ -43,8 +43,8 @@ impl Served {
                 "the serving certificate has a long RSA key, which makes each new connection cost milliseconds: use ECDSA P-256"
             );
         }
+        self.0.metrics.certificate_served(expires, pair.authorities());
         self.0.pair.store(Some(Arc::new(pair)));
-        self.0.metrics.certificate_served(expires);
         self.accept();
     }
 

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use prometheus_client::registry::Registry;
 use rustls::pki_types::CertificateDer;
-use x509_parser::prelude::{FromDer, X509Certificate};
+use x509_parser::prelude::{FromDer, ParsedExtension, X509Certificate};
 
 use super::{
     CaBundle, KeyPair, KeyPairError, Served, Summary, Timestamp,
@@ -167,6 +167,25 @@ fn the_same_refusal_counts_once_until_something_is_published() {
     // The source holds again what is served.
     served.offer(Ok::<_, KeyPairError>(good));
     assert_eq!((counted(), served.refusal()), ([1, 3, 0], None));
+}
+
+#[test]
+fn the_metrics_name_the_authority_of_what_is_served() {
+    let (served, registry) = nothing_served();
+    for ca in [authority(), authority()] {
+        let Issued { cert, key } = leaf(&ca);
+        served.publish(pair(&cert, &key, now()).unwrap());
+        let of_ca = der(ca.cert_pem());
+        let (_, of_ca) = X509Certificate::from_der(&of_ca).unwrap();
+        let key_id = of_ca.extensions().iter().find_map(|extension| match extension.parsed_extension() {
+            ParsedExtension::SubjectKeyIdentifier(key) => Some(format!("{key:x}")),
+            _ => None,
+        });
+        let shown = scrape(&registry).unwrap();
+        let of_authorities = |line: &&str| line.starts_with("gmsa_webhook_certificate_authority{");
+        let expected = format!("gmsa_webhook_certificate_authority{{key_id=\"{}\"}} 1", key_id.unwrap());
+        assert_eq!(shown.lines().filter(of_authorities).collect::<Vec<_>>(), [expected]);
+    }
 }
 
 #[test]

@@ -71,7 +71,7 @@ pub struct Options {
     wait: Option<u64>,
     /// Write a new file for a support case
     ///
-    /// The results, and the state, events, metrics and logs of the webhook. No contents of credential specs, no Secrets and no tokens
+    /// The results, and the state, events, metrics and logs of the webhook and of tickets. No contents of credential specs, no Secrets and no tokens
     #[arg(long, value_name = "FILE", conflicts_with = "from")]
     bundle: Option<PathBuf>,
     /// Print table or json

@@ -18,6 +18,7 @@ use crate::shared::{
     pods::ClusterPod,
     snapshot::Snapshot,
     verification::{Executor, MAX_OUTPUT, of_container, word},
+    walk::tickets::not_injected,
     workloads::{Kind, is_pod},
 };
 use gmsa_core::{
@@ -79,7 +80,10 @@ async fn verify(options: &Options, connection: &Connection) -> anyhow::Result<Ve
     let (namespace, name) = pod.place();
     let client = connection.http1_client().await?;
     let limit = Duration::from_secs(options.timeout);
-    let mut checks = Vec::new();
+    let mut checks = Vec::from_iter(not_injected(&snapshot, &pod).await.map(|found| Check::found("pod", found)));
+    if !checks.is_empty() {
+        return Ok(checks);
+    }
     for container in containers(&pod, options)? {
         let executor = Executor {
             client: client.clone(),

@@ -60,7 +60,7 @@ pub use self::{
     status::WindowsStatus,
     target::FixTarget,
     text::{explain, is_refusal, lacks_right, recognize, refusal, said},
-    tickets::BROKER_UNREACHABLE,
+    tickets::{BROKER_UNREACHABLE, BROKER_UNTRUSTED},
 };
 
 /// Messages of other programs that mean the breach of a rule. In their lower-case texts `*` is for anything, `?` for one word.

@@ -32,7 +32,7 @@ use super::{
 
 mod bundle;
 
-pub use bundle::{Bundle, OMITTED};
+pub use bundle::{Bundle, CA_VOLUME, OMITTED};
 
 /// An answer with the metadata of the object only. <https://kubernetes.io/docs/reference/using-api/api-concepts/#metadata-only-fetches>
 const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";

@@ -19,7 +19,7 @@ use super::{
     rules::{self, FixTarget},
     snapshot::Snapshot,
     unread::{because, not_reached},
-    webhook::{Configured, argument, configured, installer, replica},
+    webhook::{Configured, configured, installer},
     workloads::{Kind, is_pod},
 };
 
@@ -31,7 +31,7 @@ pub mod events;
 pub mod placement;
 pub mod pod;
 pub mod scheduling;
-mod tickets;
+pub mod tickets;
 pub mod workload;
 
 use containers::{CONTAINERS, INIT, SANDBOX};
@@ -66,7 +66,7 @@ enum RefKind {
 impl ObjectRef {
     /// Parses `TYPE/NAME` as `kubectl` does.
     pub fn parse(text: &str) -> Result<Self, String> {
-        const EXPECTED: &str = "expected TYPE/NAME, such as deploy/web or pod/web-0";
+        const EXPECTED: &str = "expected TYPE/NAME with a lower-case name, such as deploy/web or pod/web-0";
         let (word, name) = text.split_once('/').ok_or(EXPECTED)?;
         if !is_dns_subdomain(name) || !is_dns_subdomain(&word.to_ascii_lowercase()) {
             return Err(EXPECTED.to_owned());
@@ -245,7 +245,9 @@ async fn contents(snapshot: &Snapshot, finder: &mut FactFinder, of: &ClusterPod)
         return Check::found(ADMISSION, unreviewed);
     }
     if of.admission.asks_tickets_of().next().is_some() {
-        return injected(snapshot, of).await;
+        let text = "the pod has a token for the broker of tickets, by which its sidecar asks";
+        let result = tickets::not_injected(snapshot, of).await.map_or_else(|| Ok(text.to_owned()), Err);
+        return Check { about: ADMISSION, result };
     }
     let (pod, mut contents, mut unread) = (&of.admission, HashMap::new(), None);
     for name in pod.slots().filter_map(|slot| slot.name.and_then(SpecName::parse)) {
@@ -296,23 +298,7 @@ async fn unreviewed_template(snapshot: &Snapshot, workload: &WorkloadTree) -> Op
     }
     let NotReviewed { rule, message, consequence, fix } = reviewed.problem()?;
     let found = Diagnostic::new(rule, format!("{message}: {consequence}")).with_severity(Severity::Error);
-    Some(Check::found(ADMISSION, found.fixed(fix.map(str::to_owned))))
-}
-
-/// The step: whether an existing pod has the sidecar that gets its tickets.
-async fn injected(snapshot: &Snapshot, of: &ClusterPod) -> Check {
-    if !tickets::lacks_sidecar(&of.admission) {
-        return Check::pass(ADMISSION, "the pod has a token for the broker of tickets, by which its sidecar asks");
-    }
-    let is_off = replica(snapshot).await.is_some_and(|webhook| argument(&webhook, "tickets-broker").is_none());
-    let found = if is_off {
-        let text = "the pod asks for tickets, and the webhook is installed without them";
-        Diagnostic::new(&rules::TICKETS_NOT_ENABLED, text)
-    } else {
-        let text = "the pod asks for tickets and has no sidecar that gets them: it is older than its annotation, or than the webhook's tickets";
-        Diagnostic::new(&rules::TICKETS_NOT_INJECTED, text).fixed(of.created_again())
-    };
-    Check::found(ADMISSION, found.with_severity(Severity::Error))
+    Some(Check::found(ADMISSION, found.fixed(fix)))
 }
 
 /// The finding that no webhook reviewed the pod, because its namespace is left out.
@@ -360,7 +346,7 @@ mod tests {
             named(RefKind::Other("rollout.argoproj.io".to_owned()))
         );
         for text in ["web", "deploy/Web", "shop/deploy/web", "/web", "a b/web"] {
-            let expected = "expected TYPE/NAME, such as deploy/web or pod/web-0";
+            let expected = "expected TYPE/NAME with a lower-case name, such as deploy/web or pod/web-0";
             assert_eq!(ObjectRef::parse(text), Err(expected.to_owned()), "{text}");
         }
     }

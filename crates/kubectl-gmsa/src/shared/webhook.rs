@@ -180,6 +180,11 @@ pub fn argument<'p>(pod: &'p Pod, name: &str) -> Option<&'p str> {
     arguments.find_map(|argument| argument.strip_prefix("--")?.strip_prefix(name)?.strip_prefix('='))
 }
 
+/// Whether the webhook is installed without tickets, as far as is known.
+pub async fn lacks_tickets(snapshot: &Snapshot) -> bool {
+    replica(snapshot).await.is_some_and(|pod| argument(&pod, "tickets-broker").is_none())
+}
+
 /// The Service of the broker of tickets that an option names in the charts' form, `NAME.NAMESPACE.svc`.
 pub fn broker(pod: &Pod, option: &str) -> Option<ServiceReference> {
     let (name, namespace) = argument(pod, option)?.strip_suffix(".svc")?.split_once('.')?;

@@ -16,14 +16,23 @@ async fn bundle(api: &SimulatedApi, folder: &Path) -> Output {
     run_in(folder, api, &["doctor", "--bundle", "gmsa.json"]).await
 }
 
-/// All that it holds of the planted cluster is in `tests/cli/simulated/bundle/gmsa.json`.
+/// The clusters: one with Windows pods, one with Linux pods.
+const CLUSTERS: [&str; 2] = ["bundle", "bundle-tickets"];
+
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_secret_is_in_it_and_nothing_else_than_these_fields() {
-    let api = cluster(&folder("bundle")).await;
+    for cluster in CLUSTERS {
+        holds_these_fields(cluster).await;
+    }
+}
+
+/// All that it holds of the planted cluster is in its `gmsa.json`.
+async fn holds_these_fields(of: &str) {
+    let api = cluster(&folder(of)).await;
     let temporary = tempfile::tempdir().unwrap();
     let output = bundle(&api, temporary.path()).await;
     assert_eq!(text(&output.stderr), "gmsa.json written: read it before you share it\n");
-    assert_eq!(output.status.code(), Some(1), "the credential spec is wrong");
+    assert_eq!(output.status.code(), Some(1), "both clusters have a fault");
     let file = temporary.path().join("gmsa.json");
     let mut written: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
     written["taken"] = json!("TIME");
@@ -31,7 +40,7 @@ async fn nothing_secret_is_in_it_and_nothing_else_than_these_fields() {
     for secret in ["PLANTED", "244818ae", "CmsPlugins"] {
         assert!(!written.contains(secret), "{secret}: {written}");
     }
-    let wrong = compare(&folder("bundle"), "gmsa.json", &written);
+    let wrong = compare(&folder(of), "gmsa.json", &written);
     assert!(wrong.is_none(), "{}", wrong.unwrap_or_default());
     #[cfg(unix)]
     {
@@ -42,7 +51,13 @@ async fn nothing_secret_is_in_it_and_nothing_else_than_these_fields() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_bundle_is_judged_as_the_cluster_was() {
-    let api = cluster(&folder("bundle")).await;
+    for cluster in CLUSTERS {
+        is_judged_as_it_was(cluster).await;
+    }
+}
+
+async fn is_judged_as_it_was(of: &str) {
+    let api = cluster(&folder(of)).await;
     api.fault(Verb::List, "/api/v1/nodes", usize::MAX, Fault::forbidden());
     let folder = tempfile::tempdir().unwrap();
     let live = bundle(&api, folder.path()).await;
@@ -64,11 +79,19 @@ async fn a_bundle_is_judged_as_the_cluster_was() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_asked_of_a_bundle_is_answered_as_by_the_cluster() {
-    let api = cluster(&folder("bundle")).await;
+    answers_as_the_cluster("bundle", "why pod/web -n shop").await;
+    for pod in ["runs", "older", "api-1-a"] {
+        answers_as_the_cluster("bundle-tickets", &format!("why pod/{pod} -n shop")).await;
+    }
+}
+
+/// Whether it answers this, and the other questions, alike.
+async fn answers_as_the_cluster(of: &str, question: &str) {
+    let api = cluster(&folder(of)).await;
     let folder = tempfile::tempdir().unwrap();
     bundle(&api, folder.path()).await;
     for command in [
-        "why pod/web -n shop",
+        question,
         "why deploy/api -n shop",
         "outdated -A",
         "check -A",

@@ -240,6 +240,10 @@ async fn the_broker_is_away(walk: &Walk) {
     .await;
     assert!(waits.contains("the broker at "), "{waits}");
     assert_eq!(walk.run("kubectl -n shop get pod late -o 'jsonpath={.status.phase}'"), "Pending");
+    let why = walk.run("kubectl gmsa why pod/late -n shop || test $? = 1");
+    let cause = "fail  init containers  the sidecar waits for tickets: the Service gmsa-tickets/gmsa-tickets of the broker has no ready endpoint: \
+                 Deployment gmsa-tickets/gmsa-tickets: no pod is wanted: replicas is 0";
+    assert!(why.contains(cause), "{why}");
     assert_eq!(String::from_utf8(running.run("app", WHO).unwrap().stdout).unwrap(), ACCOUNT);
     assert_eq!(tickets(), before);
 

@@ -186,19 +186,28 @@ pub(super) fn volume_mounts<'de, D: Deserializer<'de>>(input: D) -> Result<Sidec
     fold(input, SidecarFields::default(), |all: &mut SidecarFields, Object(mount): Object<VolumeMount>| {
         // A file that is mounted alone would stay the same when the sidecar replaces it.
         let is_whole = [&mount.sub_path, &mount.sub_path_expr].into_iter().flatten().all(|path| path.is_empty());
-        let is_there = mount.mount_path.as_deref().is_some_and(is_folder);
+        let depth = mount.mount_path.as_deref().and_then(depth_in_folder);
+        let is_right = depth == Some(0) && is_whole && mount.read_only == Some(Flag(true));
         let fields = match mount.name.as_deref() {
             Some(TOKEN_VOLUME) => SidecarFields::TOKEN,
-            Some(SIDECAR) if is_there && is_whole && mount.read_only == Some(Flag(true)) => SidecarFields::TICKETS,
-            name if is_there || name == Some(SIDECAR) => SidecarFields::OTHER,
+            Some(SIDECAR) if is_right => SidecarFields::TICKETS,
+            name if depth.is_some() || name == Some(SIDECAR) => SidecarFields::OTHER,
             _ => SidecarFields::default(),
         };
         *all = all.and(SidecarFields::MOUNTS).and(fields);
     })
 }
 
-/// Whether a path leads to [`FOLDER`], however it is written: `/var/run` is a link to `/run` in most images.
-fn is_folder(path: &str) -> bool {
-    let parts = || path.split('/').filter(|part| !part.is_empty() && *part != ".");
-    parts().eq(["var", "run", "gmsa"]) || parts().eq(["run", "gmsa"])
+/// How deep in [`FOLDER`] a path is, however it is written; 0 is the folder itself. `/var/run` is a link to `/run` in most images.
+fn depth_in_folder(path: &str) -> Option<usize> {
+    let mut parts = Vec::new();
+    for part in path.split('/').filter(|part| !part.is_empty() && *part != ".") {
+        if part == ".." {
+            parts.pop();
+        } else {
+            parts.push(part);
+        }
+    }
+    let parts = parts.strip_prefix(&["var"]).filter(|rest| rest.first() == Some(&"run")).unwrap_or(&parts);
+    Some(parts.strip_prefix(&["run", "gmsa"])?.len())
 }

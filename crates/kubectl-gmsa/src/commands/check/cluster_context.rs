@@ -21,7 +21,7 @@ use crate::shared::{
     output::Report,
     snapshot::Snapshot,
     walk::ending_namespace,
-    webhook::gives_hostnames,
+    webhook::{gives_hostnames, lacks_tickets},
     windows_build::{Build, LABEL},
 };
 use gmsa_cluster::{
@@ -184,6 +184,14 @@ impl ClusterContext {
     /// The builds of the Windows nodes of the cluster, if known.
     pub(super) async fn node_builds(&mut self) -> Option<&BTreeSet<Build>> {
         self.live.as_mut()?.builds().await
+    }
+
+    /// Whether the webhook of the cluster is installed without tickets, as far as is known.
+    pub(super) async fn lacks_tickets(&self) -> bool {
+        match &self.live {
+            Some(live) => lacks_tickets(&live.snapshot).await,
+            None => false,
+        }
     }
 
     /// Whether the webhook of the cluster gives random host names to all pods, as far as is known.

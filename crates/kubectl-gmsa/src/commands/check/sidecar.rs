@@ -4,13 +4,13 @@
 
 use gmsa_core::{
     admission::pod::{
-        Pod, Slot, SlotKind,
+        Pod,
         tickets::{AUDIENCE, FOLDER},
     },
     diagnostic::{Diagnostic, Severity},
     quote::{NAME, quoted},
 };
-use serde_json::Value;
+use k8s_openapi::api::core::v1::{self, Container, PodSpec, Volume, VolumeMount};
 
 use super::template::CheckedPod;
 use crate::shared::rules;
@@ -21,62 +21,60 @@ const TOKEN: &str = "/var/run/secrets/gmsa-tickets/token";
 /// What does not fit: the place in the pod, how bad it is, and why.
 type Fault = (String, Severity, String);
 
-/// A container of the pod, as JSON.
+fn error(at: &str, text: impl Into<String>) -> Fault {
+    (at.to_owned(), Severity::Error, text.into())
+}
+
+fn warning(at: &str, text: impl Into<String>) -> Fault {
+    (at.to_owned(), Severity::Warning, text.into())
+}
+
+/// A container that runs as long as the pod, or before that.
 struct PodContainer<'p> {
-    slot: Slot<'p>,
     at: String,
-    json: &'p Value,
+    /// Its position among the init containers.
+    init: Option<usize>,
+    container: &'p Container,
     /// The words of its command line.
     words: Vec<&'p str>,
 }
 
-/// A folder of a container that is in a volume.
-struct Mounted<'p> {
-    at: String,
-    /// The mount.
-    json: &'p Value,
-    volume: Option<&'p Value>,
-    /// The place of the volume in the container.
-    path: &'p str,
-}
+/// A mount, with its place.
+type PlacedMount<'p> = (String, &'p VolumeMount);
 
 pub(super) fn findings(checked: &CheckedPod<'_>, pod: &Pod) -> Vec<Diagnostic> {
-    let json = &checked.pod.json;
-    let parts: Vec<PodContainer<'_>> = pod.slots().filter_map(|slot| PodContainer::of(json, slot)).collect();
-    let mut faults = Vec::new();
-    let is_wanted = pod.audiences().next().is_some() || parts.iter().any(PodContainer::is_agent);
-    if is_wanted && pod.tickets().is_none() {
-        if pod.is_for_windows() {
-            faults.push((
-                "/spec".to_owned(),
-                Severity::Warning,
-                "tickets are for Linux pods, and this pod is for Windows".to_owned(),
-            ));
-        }
-        let agents = || parts.iter().filter(|part| part.is_agent());
-        if agents().next().is_none() {
-            let text = format!(
-                "the pod has a token with the audience {AUDIENCE}NAME, and no container that runs `gmsa-tickets agent`"
-            );
-            faults.push(("/spec/volumes".to_owned(), Severity::Warning, text));
-        }
-        agents().for_each(|agent| faults.extend(agent.faults(json, &parts)));
+    let object: Option<v1::Pod> = serde_json::from_value(checked.pod.json.clone()).ok();
+    let Some(spec) = object.and_then(|object| object.spec).filter(|_| pod.tickets().is_none()) else {
+        return Vec::new();
+    };
+    let of_list = |list: &'static str| move |(index, container)| PodContainer::of(list, index, container);
+    let init = spec.init_containers.iter().flatten().enumerate().map(of_list("initContainers"));
+    let parts: Vec<PodContainer<'_>> =
+        init.chain(spec.containers.iter().enumerate().map(of_list("containers"))).collect();
+    let agents: Vec<&PodContainer<'_>> = parts.iter().filter(|part| part.is_agent()).collect();
+    let (has_token, mut faults) = (pod.audiences().next().is_some(), Vec::new());
+    if pod.is_for_windows() && (has_token || !agents.is_empty()) {
+        faults.push(warning("/spec", "tickets are for Linux pods, and this pod is for Windows"));
     }
+    if has_token && agents.is_empty() {
+        let text = format!(
+            "the pod has a token with the audience {AUDIENCE}NAME, and no container that runs `gmsa-tickets agent`"
+        );
+        faults.push(warning("/spec/volumes", text));
+    }
+    faults.extend(agents.iter().flat_map(|agent| agent.faults(&spec, &parts)));
     let finding =
         |(at, severity, text): Fault| checked.finding(&rules::TICKET_SIDECAR, &at, text).with_severity(severity);
     faults.into_iter().map(finding).collect()
 }
 
 impl<'p> PodContainer<'p> {
-    fn of(pod: &'p Value, slot: Slot<'p>) -> Option<Self> {
-        let at = format!("/spec/{}/{}", slot.kind.field()?, slot.index);
-        let json = pod.pointer(&at)?;
-        let list = |key: &str| json.get(key).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    fn of(list: &str, index: usize, container: &'p Container) -> Self {
         // A shell has all words in one.
-        let words = list("command").chain(list("args"));
-        let words =
-            words.flat_map(|word| if word.contains("gmsa-tickets agent") { word.split(' ') } else { word.split('\0') });
-        Some(Self { slot, at, json, words: words.collect() })
+        let separator = |word: &str| if word.contains("gmsa-tickets agent") { ' ' } else { '\0' };
+        let words = container.command.iter().chain(&container.args).flatten();
+        let words = words.flat_map(|word| word.split(separator(word))).collect();
+        Self { at: format!("/spec/{list}/{index}"), init: (list != "containers").then_some(index), container, words }
     }
 
     fn is_agent(&self) -> bool {
@@ -90,85 +88,64 @@ impl<'p> PodContainer<'p> {
         })
     }
 
-    /// The volume that is mounted at this path, or around it.
-    fn mounted(&self, pod: &'p Value, path: &str) -> Option<Mounted<'p>> {
-        let mounts = self.json.get("volumeMounts")?.as_array()?.iter().enumerate();
-        let inside = mounts.filter_map(|(index, json)| {
-            let folder = json.get("mountPath")?.as_str()?.trim_end_matches('/');
-            let is_around = path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-            is_around.then_some((folder, index, json))
-        });
-        let (path, index, json) = inside.max_by_key(|(folder, ..)| folder.len())?;
-        let volumes = pod.pointer("/spec/volumes").and_then(Value::as_array);
-        let volume = volumes.into_iter().flatten().find(|volume| volume.get("name") == json.get("name"));
-        Some(Mounted { at: format!("{}/volumeMounts/{index}", self.at), json, volume, path })
+    fn mounts(&self) -> impl Iterator<Item = PlacedMount<'p>> {
+        let mounts = self.container.volume_mounts.iter().flatten().enumerate();
+        mounts.map(|(index, mount)| (format!("{}/volumeMounts/{index}", self.at), mount))
     }
 
-    /// Whether it has a volume of this name.
-    fn mounts(&self, name: Option<&Value>) -> bool {
-        let mounts = self.json.get("volumeMounts").and_then(Value::as_array);
-        mounts.into_iter().flatten().any(|mount| mount.get("name") == name)
+    /// The mount at this path, or around it.
+    fn mount_at(&self, path: &str) -> Option<PlacedMount<'p>> {
+        let is_around = |mount: &VolumeMount| {
+            let rest = path.strip_prefix(mount.mount_path.trim_end_matches('/'));
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        self.mounts().filter(|(_, mount)| is_around(mount)).max_by_key(|(_, mount)| mount.mount_path.len())
+    }
+
+    /// Its mount of this volume.
+    fn mount_of(&self, volume: Option<&str>) -> Option<PlacedMount<'p>> {
+        self.mounts().find(|(_, mount)| Some(&*mount.name) == volume)
     }
 
     /// The faults of a sidecar, and of the other containers about it.
-    fn faults(&self, pod: &'p Value, parts: &[Self]) -> Vec<Fault> {
-        let here = |severity, text: &str| Some((self.at.clone(), severity, text.to_owned()));
-        let mut faults: Vec<Fault> = ["credential-spec", "broker", "broker-ca"]
-            .into_iter()
-            .filter(|flag| self.flag(flag).is_none())
-            .filter_map(|flag| here(Severity::Error, &format!("the agent ends at once without --{flag}")))
-            .collect();
-        faults.extend(self.token(pod));
+    fn faults(&self, spec: &PodSpec, parts: &[Self]) -> Vec<Fault> {
+        let lacks = |flag: &&str| self.flag(flag).is_none();
+        let missing = ["credential-spec", "broker", "broker-ca"].into_iter().filter(lacks);
+        let mut faults: Vec<Fault> =
+            missing.map(|flag| error(&self.at, format!("the agent ends at once without --{flag}"))).collect();
+        faults.extend(self.token(spec));
         let folder = self.flag("folder").unwrap_or(FOLDER);
-        let tickets = self.mounted(pod, folder);
+        let tickets = self.mount_at(folder);
+        let in_memory = |mount: &VolumeMount| volume_of(spec, mount)?.empty_dir.as_ref()?.medium.as_deref();
         faults.extend(match &tickets {
-            None => here(
-                Severity::Error,
-                &format!("the agent mounts no volume at {folder}, into which it writes the tickets"),
-            ),
-            Some(Mounted { at, json, .. }) if json.get("readOnly") == Some(&Value::Bool(true)) => Some((
-                at.clone(),
-                Severity::Error,
-                format!("the agent writes the tickets into {folder}, which it mounts read-only"),
+            None => Some(error(
+                &self.at,
+                format!("the agent mounts no volume at {folder}, into which it writes the tickets"),
             )),
-            Some(Mounted { at, volume, .. })
-                if volume.and_then(|of| of.pointer("/emptyDir/medium")) != Some(&Value::from("Memory")) =>
-            {
-                Some((
-                    at.clone(),
-                    Severity::Warning,
-                    "the tickets are in a volume that is not an emptyDir in memory".to_owned(),
-                ))
+            Some((at, mount)) if mount.read_only == Some(true) => {
+                Some(error(at, format!("the agent writes the tickets into {folder}, which it mounts read-only")))
+            }
+            Some((at, mount)) if in_memory(mount) != Some("Memory") => {
+                Some(warning(at, "the tickets are in a volume that is not an emptyDir in memory"))
             }
             Some(_) => None,
         });
-        let has_group = pod.pointer("/spec/securityContext/fsGroup").is_some();
-        faults.extend(
-            (self.flag("mode") == Some("0440") && !has_group)
-                .then(|| {
-                    here(
-                        Severity::Warning,
-                        "with --mode=0440 and without fsGroup, other users than root cannot read the tickets",
-                    )
-                })
-                .flatten(),
-        );
-        let volume = tickets.as_ref().and_then(|tickets| tickets.json.get("name"));
-        faults.extend(self.order(parts, volume));
-        let others =
-            || parts.iter().filter(|part| part.at != self.at && part.slot.kind != SlotKind::EphemeralContainer);
-        if tickets.is_some() && !others().any(|part| part.mounts(volume)) {
-            faults.extend(here(Severity::Error, "no other container mounts the volume of the tickets"));
+        let has_group = spec.security_context.as_ref().is_some_and(|context| context.fs_group.is_some());
+        if self.flag("mode") == Some("0440") && !has_group {
+            let text = "with --mode=0440 and without fsGroup, other users than root cannot read the tickets";
+            faults.push(warning(&self.at, text));
         }
-        let token =
-            self.mounted(pod, self.flag("token-file").unwrap_or(TOKEN)).and_then(|token| token.json.get("name"));
-        for part in others() {
-            if token.is_some() && part.mounts(token) {
-                faults.push((
-                    part.at.clone(),
-                    Severity::Warning,
-                    "the token is for the sidecar alone, and this container mounts it too".to_owned(),
-                ));
+        let volume = tickets.map(|(_, mount)| &*mount.name);
+        faults.extend(self.order(parts, volume));
+        let others = parts.iter().filter(|part| part.at != self.at);
+        if volume.is_some() && others.clone().all(|part| part.mount_of(volume).is_none()) {
+            faults.push(error(&self.at, "no other container mounts the volume of the tickets"));
+        }
+        let token = self.mount_at(self.flag("token-file").unwrap_or(TOKEN)).map(|(_, mount)| &*mount.name);
+        for part in others {
+            if part.mount_of(token).is_some() {
+                let text = "the token is for the sidecar alone, and this container mounts it too";
+                faults.push(warning(&part.at, text));
             }
             faults.extend(part.reads(volume));
         }
@@ -176,101 +153,77 @@ impl<'p> PodContainer<'p> {
     }
 
     /// The fault of the token that the agent shows.
-    fn token(&self, pod: &'p Value) -> Option<Fault> {
+    fn token(&self, spec: &PodSpec) -> Option<Fault> {
         let file = self.flag("token-file").unwrap_or(TOKEN);
-        let error = |at: &str, text: String| Some((at.to_owned(), Severity::Error, text));
-        let Some(Mounted { at, volume, path, .. }) = self.mounted(pod, file) else {
-            return error(&self.at, format!("the agent mounts no volume at {file}, where it reads its token"));
+        let Some((at, mount)) = self.mount_at(file) else {
+            let text = format!("the agent mounts no volume at {file}, where it reads its token");
+            return Some(error(&self.at, text));
         };
-        let sources = volume.and_then(|of| of.pointer("/projected/sources")).and_then(Value::as_array);
-        let tokens = sources.into_iter().flatten().filter_map(|source| source.get("serviceAccountToken"));
-        let name = file.strip_prefix(path).unwrap_or_default().trim_start_matches('/');
-        let text = |token: &'p Value, key: &str| token.get(key).and_then(Value::as_str).unwrap_or_default();
-        let Some(token) = tokens.clone().find(|token| text(token, "path") == name) else {
-            return error(
-                &at,
-                format!(
-                    "the volume has no projected service account token with the path {name:?}, which the agent reads"
-                ),
-            );
+        let name = file.strip_prefix(mount.mount_path.trim_end_matches('/')).unwrap_or_default();
+        let name = name.trim_start_matches('/');
+        let projected = volume_of(spec, mount).and_then(|volume| volume.projected.as_ref());
+        let sources = projected.into_iter().flat_map(|projected| projected.sources.iter().flatten());
+        let mut tokens = sources.filter_map(|source| source.service_account_token.as_ref());
+        let Some(token) = tokens.find(|token| token.path == name) else {
+            let text = "the volume has no projected service account token with the path";
+            return Some(error(&at, format!("{text} {name:?}, which the agent reads")));
         };
-        let (audience, right) = (text(token, "audience"), format!("{AUDIENCE}{}", self.flag("credential-spec")?));
-        if audience == right {
-            None
-        } else {
-            error(&at, format!("the token has the audience {}, and the agent asks for {right}", quoted(audience, NAME)))
-        }
+        let audience = token.audience.as_deref().unwrap_or_default();
+        let right = format!("{AUDIENCE}{}", self.flag("credential-spec")?);
+        let wrong = quoted(audience, NAME);
+        let text = format!("the token has the audience {wrong}, and the agent asks for {right}");
+        (audience != right).then(|| error(&at, text))
     }
 
-    /// The fault of its place among the containers, which decides when the others start.
-    fn order(&self, parts: &[Self], volume: Option<&Value>) -> Vec<Fault> {
-        let here = |severity, text: &str| (self.at.clone(), severity, text.to_owned());
-        if self.slot.kind != SlotKind::InitContainer {
-            return vec![here(
-                Severity::Warning,
-                "the other containers start before there are tickets: make it the first init container, with restartPolicy: Always and a startupProbe",
-            )];
-        }
+    /// The faults of its place among the containers, which decides when the others start.
+    fn order(&self, parts: &[Self], volume: Option<&str>) -> Vec<Fault> {
+        let Some(index) = self.init else {
+            let text = "the other containers start before there are tickets: make it the first init container, with restartPolicy: Always and a startupProbe";
+            return vec![warning(&self.at, text)];
+        };
         let mut faults = Vec::new();
-        if self.json.get("restartPolicy") != Some(&Value::from("Always")) {
-            faults.push(here(
-                Severity::Error,
-                "without restartPolicy: Always the pod waits for the end of this init container, which does not end",
-            ));
+        if self.container.restart_policy.as_deref() != Some("Always") {
+            let text =
+                "without restartPolicy: Always the pod waits for the end of this init container, which does not end";
+            faults.push(error(&self.at, text));
         }
-        if self.json.get("startupProbe").is_none() {
-            faults.push(here(
-                Severity::Warning,
-                "without a startupProbe the other containers start before there are tickets",
-            ));
+        if self.container.startup_probe.is_none() {
+            let text = "without a startupProbe the other containers start before there are tickets";
+            faults.push(warning(&self.at, text));
         }
-        let is_earlier = |part: &&Self| part.slot.kind == SlotKind::InitContainer && part.slot.index < self.slot.index;
-        if parts.iter().filter(is_earlier).any(|part| part.mounts(volume)) {
-            faults.push(here(
-                Severity::Warning,
-                "an init container before it reads the tickets, which are not there yet: make it the first one",
-            ));
+        let mut earlier = parts.iter().filter(|part| part.init.is_some_and(|of| of < index));
+        if earlier.any(|part| part.mount_of(volume).is_some()) {
+            let text = "an init container before it reads the tickets, which are not there yet: make it the first one";
+            faults.push(warning(&self.at, text));
         }
         faults
     }
 
     /// The fault of how another container reads the tickets.
-    fn reads(&self, volume: Option<&Value>) -> Option<Fault> {
-        let mounts = self.json.get("volumeMounts")?.as_array()?;
-        let (index, mount) =
-            mounts.iter().enumerate().find(|(_, mount)| volume.is_some() && mount.get("name") == volume)?;
-        let at = |severity, text: String| Some((format!("{}/volumeMounts/{index}", self.at), severity, text));
-        if ["subPath", "subPathExpr"].iter().any(|key| mount.get(key).is_some_and(|path| path != "")) {
-            return at(
-                Severity::Error,
-                "a file that is mounted alone stays the same when the sidecar replaces it: mount the whole volume"
-                    .to_owned(),
-            );
+    fn reads(&self, volume: Option<&str>) -> Option<Fault> {
+        let (at, mount) = self.mount_of(volume)?;
+        if [&mount.sub_path, &mount.sub_path_expr].into_iter().flatten().any(|path| !path.is_empty()) {
+            let text =
+                "a file that is mounted alone stays the same when the sidecar replaces it: mount the whole volume";
+            return Some(error(&at, text));
         }
-        if mount.get("readOnly") != Some(&Value::Bool(true)) {
-            return at(
-                Severity::Warning,
-                "the container can replace the tickets: mount the volume read-only".to_owned(),
-            );
+        if mount.read_only != Some(true) {
+            return Some(warning(&at, "the container can replace the tickets: mount the volume read-only"));
         }
-        let folder = mount.get("mountPath")?.as_str()?.trim_end_matches('/');
-        let env = || self.json.get("env").and_then(Value::as_array).into_iter().flatten();
-        let variable = |name: &str| env().find(|variable| variable.get("name").is_some_and(|own| own == name));
-        let right = format!("FILE:{folder}/krb5cc");
-        let Some(cache) = variable("KRB5CCNAME") else {
-            let is_set = variable("KRB5_CONFIG").is_some() || self.json.get("envFrom").is_some();
-            return if is_set {
-                None
-            } else {
-                at(Severity::Warning, format!("the container does not set KRB5CCNAME: {right}"))
-            };
+        let mut env = self.container.env.iter().flatten();
+        let right = format!("{}/krb5cc", mount.mount_path.trim_end_matches('/'));
+        let Some(cache) = env.clone().find(|variable| variable.name == "KRB5CCNAME") else {
+            let is_set = env.any(|variable| variable.name == "KRB5_CONFIG") || self.container.env_from.is_some();
+            let text = format!("the container does not set KRB5CCNAME: FILE:{right}");
+            return (!is_set).then(|| warning(&at, text));
         };
-        let value = cache.get("value")?.as_str()?;
-        let is_right = value.strip_prefix("FILE:").unwrap_or(value) == right.trim_start_matches("FILE:");
-        if is_right {
-            None
-        } else {
-            at(Severity::Error, format!("KRB5CCNAME is {}, and the tickets are in {right}", quoted(value, NAME)))
-        }
+        let value = cache.value.as_deref()?;
+        let text = format!("KRB5CCNAME is {}, and the tickets are in FILE:{right}", quoted(value, NAME));
+        (value.strip_prefix("FILE:").unwrap_or(value) != right).then(|| error(&at, text))
     }
+}
+
+/// The volume of a mount.
+fn volume_of<'p>(spec: &'p PodSpec, mount: &VolumeMount) -> Option<&'p Volume> {
+    spec.volumes.iter().flatten().find(|volume| volume.name == mount.name)
 }

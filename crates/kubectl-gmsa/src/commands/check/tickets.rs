@@ -32,6 +32,7 @@ use crate::shared::{
     admission::is_unchecked,
     output::{Report, ReportRow},
     rules::{self, Fix, Names, instead_of},
+    walk::tickets::{NOT_ENABLED, NOT_INJECTED, lacks_sidecar},
 };
 
 const VOLUMES: &str = "/spec/volumes";
@@ -103,6 +104,17 @@ pub(super) async fn check(
 ) {
     let of_pod: Vec<&Denial> = denials.iter().filter(|found| found.slot.is_none()).map(|found| &found.denial).collect();
     let mut all = asked(pod);
+    if lacks_sidecar(pod) {
+        let found = if context.lacks_tickets().await {
+            Some((&rules::TICKETS_NOT_ENABLED, NOT_ENABLED))
+        } else {
+            checked.exists().then_some((&rules::TICKETS_NOT_INJECTED, NOT_INJECTED))
+        };
+        if let Some((rule, text)) = found {
+            all.clear();
+            report.findings.push(checked.finding(rule, TICKETS, text));
+        }
+    }
     all.retain(|asked| !placeholders.explain(asked.at));
     for (index, asked) in all.iter().enumerate() {
         let missing = match SpecName::parse(asked.name) {

@@ -15,8 +15,8 @@ use crate::shared::{
     new_file,
     rbac::roles_and_bindings,
     snapshot::{Bundle, Snapshot},
-    walk::events::Events,
-    webhook::{configured, endpoints, metrics, pod_name},
+    walk::{events::Events, tickets},
+    webhook::{broker, configured, endpoints, metrics, pod_name, replica},
 };
 use gmsa_core::credspec::{is_dns_label, is_dns_subdomain};
 
@@ -41,10 +41,12 @@ pub(super) async fn write(snapshot: &Snapshot, file: &Path) -> anyhow::Result<()
         join_all(MORE.map(|path| snapshot.list::<serde_json::Value>(path))),
     );
     drop((rbac, events));
-    let services = webhooks.iter().flatten().filter_map(|found| found.webhook.client_config.service.as_ref());
-    for service in services {
-        replicas(snapshot, service).await;
+    let services = webhooks.iter().flatten().filter_map(|found| found.webhook.client_config.service.clone());
+    let broker = replica(snapshot).await.and_then(|pod| broker(&pod, "tickets-broker"));
+    for service in services.chain(broker) {
+        replicas(snapshot, &service).await;
     }
+    tickets::read_logs(snapshot).await;
     let text = serde_json::to_string_pretty(&Bundle::of(snapshot)?)? + "\n";
     new_file::save(file, text.as_bytes()).with_context(|| format!("cannot write {}", file.display()))?;
     writeln!(io::stderr(), "{} written: read it before you share it", file.display())?;

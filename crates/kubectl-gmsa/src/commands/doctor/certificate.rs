@@ -1,8 +1,8 @@
-//! The certificate authorities that the API server trusts for the webhook, and how long the served certificate is valid. Only a
-//! call shows whether the two match.
+//! The certificate authorities that the API server trusts for the webhook, and sidecars for the broker, and how long the served certificate
+//! is valid. Only a call shows whether the API server trusts it.
 
 use k8s_openapi::jiff::Timestamp;
-use x509_parser::pem::Pem;
+use x509_parser::{pem::Pem, prelude::ParsedExtension};
 
 use crate::shared::rules;
 use gmsa_core::diagnostic::{Check, Diagnostic, Severity};
@@ -15,6 +15,9 @@ const PROGRAMS: [&str; 2] = ["gmsa_webhook", "gmsa_tickets"];
 
 /// Their metric, in seconds since 1970.
 const EXPIRY: &str = "_certificate_expiry_timestamp_seconds";
+
+/// Their metric, up to the key identifier of an authority of the served certificate.
+const AUTHORITY: &str = "_certificate_authority{key_id=\"";
 
 /// Their metric: 1 while a new certificate is refused.
 const REFUSED: &str = "_certificate_refused";
@@ -57,10 +60,30 @@ pub(super) fn refused(namespace: &str, pod: &str, metrics: &str) -> Option<Check
     is_refused.then(|| Check::found(CERTIFICATE, Diagnostic::new(&rules::CERTIFICATE_UNUSABLE, text).with_fix(fix)))
 }
 
+/// Whether one of these CAs signed the certificate that a replica serves, from its metrics. `None` where either has no key identifier.
+pub(super) fn is_trusted(bundle: &[u8], metrics: &str) -> Option<bool> {
+    let key_id = |pem: Pem| {
+        let cert = pem.parse_x509().ok()?;
+        cert.extensions().iter().find_map(|extension| match extension.parsed_extension() {
+            ParsedExtension::SubjectKeyIdentifier(key) => Some(format!("{key:x}")),
+            _ => None,
+        })
+    };
+    let trusted: Option<Vec<String>> = Pem::iter_from_buffer(bundle).map(|pem| key_id(pem.ok()?)).collect();
+    let mut signers = values(metrics, AUTHORITY).filter_map(|rest| rest.split('"').next()).peekable();
+    signers.peek()?;
+    trusted.map(|trusted| signers.any(|signer| trusted.iter().any(|known| known == signer)))
+}
+
 /// The value of a metric without labels.
-fn value<'m>(metrics: &'m str, name: &str) -> Option<&'m str> {
+fn value<'m>(metrics: &'m str, name: &'m str) -> Option<&'m str> {
+    values(metrics, name).find_map(|rest| rest.strip_prefix(' ')).map(str::trim)
+}
+
+/// What follows this name in the lines of the metrics.
+fn values<'m>(metrics: &'m str, name: &'m str) -> impl Iterator<Item = &'m str> {
     let of_program = |line: &'m str| PROGRAMS.iter().find_map(|program| line.strip_prefix(program));
-    metrics.lines().find_map(|line| of_program(line)?.strip_prefix(name)?.strip_prefix(' ')).map(str::trim)
+    metrics.lines().filter_map(move |line| of_program(line)?.strip_prefix(name))
 }
 
 /// How long a certificate is valid; less than `enough` days lead to a warning.

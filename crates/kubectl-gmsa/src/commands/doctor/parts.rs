@@ -23,7 +23,7 @@ use crate::shared::{
     cluster_dns::{self, Objects},
     directory::Source,
     installer::Installer,
-    snapshot::{DryRunAnswer, OMITTED, Snapshot},
+    snapshot::{CA_VOLUME, DryRunAnswer, OMITTED, Snapshot},
     unread::{Read, Unread},
     walk::{
         created,
@@ -81,7 +81,7 @@ impl TicketsInstall {
         let broker = OptionFuture::from(named.as_ref().map(|named| Box::pin(Service::read(snapshot, named)))).await;
         let path = webhook.and_then(|(namespace, pod)| {
             let volumes = pod.spec.as_ref()?.volumes.as_ref()?;
-            let mounted = volumes.iter().find(|volume| volume.name == "tickets-ca")?;
+            let mounted = volumes.iter().find(|volume| volume.name == CA_VOLUME)?;
             let name = Some(&mounted.config_map.as_ref()?.name).filter(|name| is_dns_subdomain(name))?;
             Some(format!("/api/v1/namespaces/{namespace}/configmaps/{name}"))
         });
@@ -164,7 +164,8 @@ impl Parts {
         // Without the right to list nodes, reading a single node rarely works.
         let (dns, ()) = tokio::join!(dns(snapshot, &specs), async {
             if nodes.windows.is_some() {
-                let own = services.iter().filter_map(|service| service.own.as_ref()?.workload.as_ref().ok()?.as_ref());
+                let own = services.iter().chain(&tickets.broker);
+                let own = own.filter_map(|service| service.own.as_ref()?.workload.as_ref().ok()?.as_ref());
                 nodes.add(snapshot, workloads.known.iter().chain(own).flat_map(WorkloadTree::pods)).await;
             }
         });

@@ -1,6 +1,6 @@
 //! Tickets for Linux pods: whether the charts of the webhook and of the broker fit together, and what keeps the broker from its domains.
 //!
-//! Invariant: no Secret is read; whether sidecars trust the broker's certificate shows in their pods (`why`, `verify`).
+//! Invariant: no Secret is read. The broker's metrics say which authorities signed its certificate.
 
 use super::{
     certificate,
@@ -8,8 +8,9 @@ use super::{
 };
 use crate::shared::{
     output::first_five,
+    pods::ClusterPod,
     rules,
-    walk::created,
+    walk::{created, tickets::lacks_sidecar},
     webhook::{argument, image},
 };
 use gmsa_core::diagnostic::{Check, Diagnostic, Severity};
@@ -38,12 +39,22 @@ const OF_DOMAIN: [&str; 8] = [
 pub(super) fn check(parts: &Parts) -> Judged<'_> {
     let TicketsInstall { is_installed, broker, authorities } = &parts.tickets;
     let Some((_, webhook)) = parts.webhook_pod() else { return Ok(Vec::new()) };
+    let asking = asking(parts);
     let Some(broker) = broker else {
-        let text = "the broker is installed, and the webhook injects no sidecar";
-        let unused = is_installed.then(|| Check::breach(TICKETS, &rules::TICKETS_NOT_ENABLED, text));
-        return Ok(Vec::from_iter(unused));
+        let unused = is_installed.then(|| "the broker is installed, and the webhook injects no sidecar".to_owned());
+        let text =
+            asking.map(|pods| format!("the webhook is installed without tickets, which these pods ask for: {pods}"));
+        let text = text.or(unused);
+        return Ok(text.map(|text| Check::breach(TICKETS, &rules::TICKETS_NOT_ENABLED, text)).into_iter().collect());
     };
-    let mut checks = Vec::new();
+    let mut checks: Vec<Check> = asking
+        .map(|pods| {
+            let why = "they are older than their annotation, or the webhook leaves their namespace out";
+            let text = format!("these pods ask for tickets and have no sidecar, because {why}: {pods}");
+            Check::breach(TICKETS, &rules::TICKETS_NOT_INJECTED, text)
+        })
+        .into_iter()
+        .collect();
     if !parts.has_kubernetes(SIDECARS) {
         let text = format!("pods that ask for tickets are refused: they need Kubernetes 1.{SIDECARS} or later");
         let fix = "Upgrade the cluster, or set `tickets.enabled=false` in the chart of the webhook.";
@@ -54,7 +65,7 @@ pub(super) fn check(parts: &Parts) -> Judged<'_> {
             let text = format!("namespace {}, in which the broker was, does not exist", broker.named.namespace);
             checks.push(Check::breach(TICKETS, &rules::BROKER_UNREACHABLE, text));
         } else if let Ok(Some(workload)) = &own.workload
-            && let Some(found) = created::cause(workload, &parts.nodes, &own.events)
+            && let Some(found) = created::absence(workload, &parts.nodes, &own.events)
         {
             checks.push(Check::found(TICKETS, Diagnostic { object: workload.title(), ..found }));
         }
@@ -73,17 +84,34 @@ pub(super) fn check(parts: &Parts) -> Judged<'_> {
     let end = pem.and_then(|pem| certificate::end(pem.as_bytes()));
     checks.extend(end.map(|end| certificate::until(end, parts.taken, "the CA that new sidecars trust", 30)));
     if let Some(Ok(metrics)) = replica.and_then(|replica| replica.metrics.as_ref()) {
-        let counts = metrics.lines().filter_map(|line| line.strip_prefix(REFUSED)?.split_once("\"} "));
-        checks.extend(counts.filter(|(id, count)| OF_DOMAIN.contains(id) && *count != "0").filter_map(
-            |(id, count)| {
-                let rule = rules::all().find(|rule| rule.id == id)?;
-                let text = format!("the broker refused {count} requests since its start, because of the domain");
-                Some(Check::found(TICKETS, Diagnostic::new(rule, text).with_severity(Severity::Warning)))
-            },
-        ));
+        if pem.and_then(|pem| certificate::is_trusted(pem.as_bytes(), metrics)) == Some(false) {
+            let text = "new sidecars do not trust the broker: its certificate is signed by none of the CAs that the webhook gives them";
+            checks.push(Check::breach(TICKETS, &rules::BROKER_UNTRUSTED, text));
+        }
+        checks.extend(of_domain(metrics));
     }
     if checks.iter().all(|check| check.result.is_ok()) {
         checks.push(Check::pass(TICKETS, "pods get a sidecar of the broker's release"));
     }
     Ok(checks)
+}
+
+/// The pods that ask for tickets and have no sidecar.
+fn asking(parts: &Parts) -> Option<String> {
+    let pods = parts.pods.iter().flatten().filter_map(|json| ClusterPod::read(json).ok());
+    let pods = pods.filter(|pod| lacks_sidecar(&pod.admission) && !pod.has_ended()).map(|pod| {
+        let (namespace, name) = pod.place();
+        format!("{namespace}/{name}")
+    });
+    Some(first_five(pods)).filter(|names| !names.is_empty())
+}
+
+/// The refusals of the broker for which its domain is to blame, by its metrics.
+fn of_domain(metrics: &str) -> impl Iterator<Item = Check> {
+    let counts = metrics.lines().filter_map(|line| line.strip_prefix(REFUSED)?.split_once("\"} "));
+    counts.filter(|(id, count)| OF_DOMAIN.contains(id) && *count != "0").filter_map(|(id, count)| {
+        let rule = rules::all().find(|rule| rule.id == id)?;
+        let text = format!("the broker refused {count} requests since its start, because of the domain");
+        Some(Check::found(TICKETS, Diagnostic::new(rule, text).with_severity(Severity::Warning)))
+    })
 }

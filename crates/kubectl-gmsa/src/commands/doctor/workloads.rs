@@ -14,6 +14,7 @@ use crate::shared::{
     webhook::Configured,
 };
 use gmsa_core::{
+    admission::pod::Pod,
     credspec::is_dns_subdomain,
     diagnostic::{Check, Diagnostic},
 };
@@ -63,7 +64,9 @@ pub(super) fn check(parts: &Parts) -> Judged<'_> {
         let of_known = workloads.iter().filter(|workload| broken.iter().all(|found| found.object != workload.title()));
         let missing = of_known.filter_map(|workload| {
             let spec = workload.credential_specs().into_iter().find(|name| !exists(name))?;
-            let text = format!("cred spec {spec} does not exist: pods that run keep theirs, and new ones are refused");
+            let is_of_windows = workload.template.pod().is_some_and(Pod::uses_gmsa);
+            let kept = if is_of_windows { "pods that run keep theirs" } else { "pods that run lose their tickets" };
+            let text = format!("cred spec {spec} does not exist: {kept}, and new ones are refused");
             let names = Names { spec: Some(&spec), ..Names::default() };
             Some(Diagnostic { object: workload.title(), ..rules::found(&rules::SPEC_MISSING, text, &names) })
         });

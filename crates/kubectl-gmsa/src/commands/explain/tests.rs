@@ -9,7 +9,7 @@ use super::*;
 use crate::shared::rules;
 
 /// The files, in the order of the page.
-const FILES: [&str; 21] = [
+const FILES: [&str; 22] = [
     "api",
     "own",
     "tickets",
@@ -19,6 +19,7 @@ const FILES: [&str; 21] = [
     "plugins",
     "windows",
     "kerberos",
+    "linux",
     "dns",
     "clients",
     "texts",

@@ -62,7 +62,8 @@ impl Users {
             }
         }
         let own = read.iter().filter(|pod| {
-            let is_named = pod.admission.slots().any(|slot| slot.name == Some(name.as_str()));
+            let mut names = pod.admission.slots().filter_map(|slot| slot.name).chain(pod.admission.asks_tickets_of());
+            let is_named = names.any(|named| named == name.as_str());
             is_named && !pod.has_ended() && uid(pod).is_none_or(|uid| !controlled.contains(uid))
         });
         users.extend(own.map(NamingWorkload::of_pod));

@@ -178,6 +178,7 @@ family! { "Identity in a container" {
             Event("kerberos", &[4771]),
         ],
         remedies: {
+            "samlogon: *logon of" => "The line is about the user that it names, who logs on to this machine, mostly by NTLM: correct the name, the password or the domain that the client sends. The account of the container has no part in it.",
             "getticket substatus" | "getting ticket" => "The domain controller, or the container, refuses this process a ticket. Run it as `NT AUTHORITY\\NETWORK SERVICE` or SYSTEM (`runAsUserName`), as ContainerUser has no identity; then `Test-ADServiceAccount NAME` on the node must say True.",
             "status_wrong_password" | "password is bad" => "The password is not the current one. A gMSA's password changes every 30 days, and nodes fetch it again: run `Test-ADServiceAccount NAME` on the node. Renew each copy of the password, such as a keytab.",
             "pre" => "The password, or the keytab, is not the current one. A gMSA's password changes every 30 days: hosts fetch it again, but you must renew keytabs. On a node, run `Test-ADServiceAccount NAME`.",
@@ -229,6 +230,7 @@ family! { "Identity in a container" {
             Message("krb_ap_err_tkt_nyv"),
             Message("kdc_err_never_valid"),
             Message("clock skew too great"),
+            Message("time skew (*) larger than max"),
             Message("ticket not yet valid"),
             Message("did not resync because no time data was available"),
             Message("source: local cmos clock"),
@@ -240,6 +242,7 @@ family! { "Identity in a container" {
             Message("kdc_err_s_principal_unknown"),
             Message("kdc_err_principal_not_unique"),
             Message("server * not found in kerberos database"),
+            Message(": server (*@*) unknown"),
             Message("multiple entries in kerberos database"),
             Message("krb_ap_err_modified"),
             Message("message stream modified"),

@@ -50,7 +50,7 @@ family! { "Pods" {
     RUNTIME_ANNOTATION: "runtime-annotation", Warning, "An annotation has containerd run the containers of a Pod without the account, or with another one.",
         "Remove the annotation.";
     NO_CREDENTIAL_SPEC: "no-credential-spec", Warning, "A Pod does not use GMSA.",
-        "Set `gmsaCredentialSpecName` in its `windowsOptions`.",
+        "Set `gmsaCredentialSpecName` in its `windowsOptions`; for tickets in a Linux Pod, the annotation `gmsa-webhook/tickets` of the Pod or its template.",
         words: [Start("credential spec is empty")];
     TICKETS_NOT_INJECTED: "tickets-not-injected", Error, "A Pod asks for tickets by its annotation, and has no sidecar that gets them.",
         "Delete the Pod: its controller creates a new one, which gets the sidecar. A Pod without a controller must be created again.";
@@ -77,7 +77,7 @@ family! { "Pods" {
             "exceeded quota" => "Raise the ResourceQuota that the message names (`kubectl describe resourcequota -n NAMESPACE`), or request less.",
             "no priorityclass with name" => "Create it: `kubectl create priorityclass OBJECT --value=1000`. Or correct the name in the Pod.",
             "failed quota" => "Set requests and limits on every container: the ResourceQuota that the message names demands them. A LimitRange sets defaults.",
-            "violates podsecurity" => "Change the fields that the message names, or the label `pod-security.kubernetes.io/enforce` of the namespace. GMSA itself passes the level `restricted`; `hostProcess` needs `privileged`.",
+            "violates podsecurity" => "Change the fields that the message names, or the label `pod-security.kubernetes.io/enforce` of the namespace. For the level `restricted`, write `os: {name: windows}` into the Pod: it then asks a Windows Pod for `runAsNonRoot: true` alone. `hostProcess` needs `privileged`.",
             "usage per" => "Stay within the LimitRange of the namespace: `kubectl describe limitrange -n NAMESPACE`.",
             "takes pods out of the gmsa webhook" => "Have a user do it who may update the webhook configurations: the label exempts Pods from all checks.",
             "static policies of the" => "Let a user or group do it that `staticPolicies.admins` names: docs/static-policies.md.",

@@ -18,7 +18,7 @@ family! { "Tickets" {
             Message("the broker's answer has no"),
             Message("the broker's answer ends too early"),
             General("the broker refused: "),
-            General("no tickets in *: the agent has not got an answer yet"),
+            Message("no tickets in *: the agent has not got an answer yet"),
         ],
         remedies: {
             "failed to lookup address" | "name or service not known" | "name does not resolve" => "The Pod does not resolve the name of the broker's Service. Correct `--broker`, or give the address: `--broker-address=IP:443`. Pods with `hostNetwork` need it always.",
@@ -47,9 +47,25 @@ family! { "Tickets" {
             Message("no j2gss in java.library.path"),
             Message("no worthy mechs found"),
             Message("option --negotiate: the installed libcurl version"),
+            Message("gssapi authentication not supported"),
+            Message("authentication method \"gss\": not supported by this build"),
+            Message("no gssapi provider registered"),
+            Message("no provider for sasl mechanism gssapi"),
+            Message("provider sunnativegss does not support mechanism"),
+            Message("unsupported mechanism requested: 1.2.840.113554.1.2.2"),
+            Message("krb5-config: *not found"),
+            Message("could not find main gssapi shared library"),
+            Message("no module named 'gssapi'"),
+            Message("package gssapi * missing"),
+            Message("python kerberos library is not installed"),
         ],
         remedies: {
             "no worthy mechs" => "Install the GSSAPI plugin of SASL into the image: `libsasl2-modules-gssapi-mit` on Debian and Ubuntu, `cyrus-sasl-gssapi` on Red Hat, `cyrus-sasl-gssapiv2` on Alpine.",
+            "not supported" => "Use a build of the driver or server with GSSAPI, such as that of the distribution: binary packages of `psycopg2` and `postgres` on Alpine have none.",
+            "provider registered" => "Import it, as the message says. It is built on gokrb5, which needs a ticket-granting ticket: in a Linux Pod with tickets, read docs/linux-pods.md, Clients.",
+            "sasl mechanism" => "Use a librdkafka with SASL: `librdkafka1` of the distribution, or the package of the language that is built with it, and `libsasl2-modules-gssapi-mit`.",
+            "krb5-config" | "main gssapi" => "The package is compiled, and lacks the headers: install `libkrb5-dev` (Debian, Ubuntu), `krb5-dev` (Alpine) or `krb5-devel` (Red Hat) into the stage that builds it.",
+            "no module named" | "package gssapi" | "python kerberos" => "Install the module of Python into the image: `pip install gssapi`, or `python3-gssapi` of the distribution; for WinRM `pip install 'pywinrm[kerberos]'`.",
             "installed libcurl" => "Use a curl that is built with GSSAPI: `curl --version` lists it among its features.",
         };
     POSTGRES_LOGIN: "postgres-login", Error, "The server of a database (Postgres) knows the client by its ticket, and has no user for its name.",
@@ -57,5 +73,7 @@ family! { "Tickets" {
         words: [
             Message("gssapi authentication failed for user"),
             Message("authenticated user name (*$@*) do not match"),
+            Message("no match in usermap * for user"),
+            Message("fatal: role \"*$\" does not exist"),
         ];
 } }

@@ -26,7 +26,7 @@ use gmsa_core::credspec::{Contents, CredentialSpec};
 mod fields;
 mod scrub;
 
-pub use fields::OMITTED;
+pub use fields::{CA_VOLUME, OMITTED};
 
 /// The version of the format. It changes when a field is removed or changes its meaning.
 const VERSION: u32 = 2;

@@ -180,6 +180,15 @@ pub fn leftovers(workload: &WorkloadTree, nodes: &Nodes, events: &Events) -> Opt
     Some(Check::found(CONTAINERS, Diagnostic { message, ..found }.with_severity(Severity::Warning)))
 }
 
+/// The problem of a workload that must have pods: also that it is scaled to 0.
+pub fn absence(workload: &WorkloadTree, nodes: &Nodes, events: &Events) -> Option<Diagnostic> {
+    let scaled = || match workload.wanted() {
+        (0, idle @ Idle::Scaled) => without_pods(workload, idle).result.err(),
+        _ => None,
+    };
+    cause(workload, nodes, events).or_else(|| scaled().map(|found| found.with_severity(Severity::Error)))
+}
+
 /// The problem of a workload; `None` if it has its pods and they run.
 pub fn cause(workload: &WorkloadTree, nodes: &Nodes, events: &Events) -> Option<Diagnostic> {
     let worst = worst(workload, nodes, events);

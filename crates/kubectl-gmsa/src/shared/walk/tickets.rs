@@ -2,6 +2,7 @@
 //!
 //! Invariants: of the log only the last lines are read; a log that could not be read is neither a pass nor a cause.
 
+use futures::future::join_all;
 use gmsa_core::{
     admission::pod::{Pod, tickets::SIDECAR},
     credspec::{is_dns_label, is_dns_subdomain},
@@ -9,27 +10,67 @@ use gmsa_core::{
     quote::remark,
 };
 use k8s_openapi::api::{admissionregistration::v1::ServiceReference, core::v1::Namespace};
-use serde_json::Value;
+use serde_json::{Value, value::RawValue};
 
 use super::{
     NEXT,
     containers::{INIT, is_running},
+    created,
+    events::Events,
     pod::is_cause,
+    workload::{WorkloadTree, pods_of},
 };
 use crate::shared::{
     pods::ClusterPod,
     rules::{self, FixTarget, Names},
     snapshot::Snapshot,
     unread::{Read, Remedy, because},
-    webhook::{broker, endpoints, is_ready},
+    webhook::{broker, endpoints, is_ready, lacks_tickets},
+    workloads::Kind,
 };
 
 /// The lines of the log that are read: the agent writes at most two for a request, each of at most 4 KiB.
 const LOG: &str = "tailLines=8&limitBytes=32768";
 
+/// The most pods whose logs a bundle keeps.
+const LOGS: usize = 100;
+
+/// The path of a sidecar's log.
+fn log(namespace: &str, name: &str) -> String {
+    format!("/api/v1/namespaces/{namespace}/pods/{name}/log?container={SIDECAR}&{LOG}")
+}
+
+/// Reads the logs of the sidecars, for a bundle: first of pods that wait.
+pub async fn read_logs(snapshot: &Snapshot) {
+    let pods: Vec<Box<RawValue>> = snapshot.list(&pods_of(None)).await.unwrap_or_default();
+    let mut pods: Vec<ClusterPod> = pods.iter().filter_map(|json| ClusterPod::read(json).ok()).collect();
+    pods.retain(|pod| pod.admission.audiences().next().is_some());
+    pods.sort_by_key(|pod| pod.phase() == "Running");
+    let places = pods.iter().map(ClusterPod::place);
+    let places = places.filter(|(namespace, name)| is_dns_label(namespace) && is_dns_subdomain(name)).take(LOGS);
+    join_all(places.map(async |(namespace, name)| snapshot.text(&log(namespace, name)).await)).await;
+}
+
+/// What [`rules::TICKETS_NOT_ENABLED`] and [`rules::TICKETS_NOT_INJECTED`] say of a pod.
+pub const NOT_ENABLED: &str = "the pod asks for tickets, and the webhook is installed without them";
+pub const NOT_INJECTED: &str = "the pod asks for tickets and has no sidecar that gets them: it is older than its annotation, or than the webhook's tickets";
+
 /// Whether a pod asks for a sidecar that no webhook has injected.
 pub fn lacks_sidecar(pod: &Pod) -> bool {
     pod.tickets().is_some() && pod.audiences().next().is_none()
+}
+
+/// The finding that a pod asks for tickets and has no sidecar that gets them.
+pub async fn not_injected(snapshot: &Snapshot, of: &ClusterPod) -> Option<Diagnostic> {
+    if !lacks_sidecar(&of.admission) {
+        return None;
+    }
+    let found = if lacks_tickets(snapshot).await {
+        Diagnostic::new(&rules::TICKETS_NOT_ENABLED, NOT_ENABLED)
+    } else {
+        Diagnostic::new(&rules::TICKETS_NOT_INJECTED, NOT_INJECTED).fixed(of.created_again())
+    };
+    Some(found.with_severity(Severity::Error))
 }
 
 /// The last answer, as the agent logs it: the services of the tickets, or why there are none.
@@ -60,8 +101,7 @@ pub async fn add(snapshot: &Snapshot, pod: &ClusterPod, target: FixTarget<'_>, s
     if pod.admission.audiences().next().is_none() || !are_names || !(runs || waits) {
         return;
     }
-    let path = format!("/api/v1/namespaces/{namespace}/pods/{name}/log?container={SIDECAR}&{LOG}");
-    let log = if sidecar.is_some() { snapshot.text(&path).await } else { Ok(String::new()) };
+    let log = if sidecar.is_some() { snapshot.text(&log(namespace, name)).await } else { Ok(String::new()) };
     let last = log.as_ref().ok().and_then(|log| log.lines().rev().find_map(answer));
     if let Err(unread) = &log {
         steps.insert(steps.len() - usize::from(waits), unread.check("log"));
@@ -70,7 +110,7 @@ pub async fn add(snapshot: &Snapshot, pod: &ClusterPod, target: FixTarget<'_>, s
         Some(Ok(services)) if runs => Check::pass(NEXT, format!("the sidecar has tickets for {services}")),
         Some(Err(reason)) => failed(snapshot, pod, target, waits, reason).await,
         _ if waits => match away(snapshot, pod).await {
-            Some((why, fix)) => finding(waits, Diagnostic::new(&rules::BROKER_UNREACHABLE, why).with_fix(fix)),
+            Some(why) => finding(waits, why),
             None => return,
         },
         _ if log.is_err() => return,
@@ -100,9 +140,9 @@ fn finding(waits: bool, found: Diagnostic) -> Check {
 async fn failed(snapshot: &Snapshot, pod: &ClusterPod, target: FixTarget<'_>, waits: bool, reason: &str) -> Check {
     let refused = reason.strip_prefix("the broker refused: ");
     if refused.is_none()
-        && let Some((why, fix)) = away(snapshot, pod).await
+        && let Some(why) = away(snapshot, pod).await
     {
-        return finding(waits, Diagnostic::new(&rules::BROKER_UNREACHABLE, why).with_fix(fix));
+        return finding(waits, why);
     }
     let (rule, (namespace, name)) = (rules::of_agent(reason), pod.place());
     let names = Names {
@@ -124,16 +164,32 @@ async fn failed(snapshot: &Snapshot, pod: &ClusterPod, target: FixTarget<'_>, wa
     finding(waits, found)
 }
 
-/// Why the broker does not answer, and the remedy, if its namespace is gone or no pod of it is ready.
-async fn away(snapshot: &Snapshot, pod: &ClusterPod) -> Option<(String, String)> {
+/// Why the broker does not answer, if its namespace is gone or no pod of it is ready: the first cause of its Deployment.
+async fn away(snapshot: &Snapshot, pod: &ClusterPod) -> Option<Diagnostic> {
     let service = broker(&pod.object, "broker")?;
     let ServiceReference { name, namespace, .. } = &service;
     let of: Read<Option<Namespace>> = snapshot.find(&format!("/api/v1/namespaces/{namespace}")).await;
     if matches!(of, Ok(None)) {
         let fix = format!("Install it again: `helm install {name} CHART -n {namespace} --create-namespace`.");
-        return Some((format!("namespace {namespace}, in which the broker was, does not exist"), fix));
+        let text = format!("namespace {namespace}, in which the broker was, does not exist");
+        return Some(Diagnostic::new(&rules::BROKER_UNREACHABLE, text).with_fix(fix));
     }
-    let is_ready = endpoints(snapshot, &service).await.ok()?.iter().any(is_ready);
+    if endpoints(snapshot, &service).await.ok()?.iter().any(is_ready) {
+        return None;
+    }
+    let text = format!("the Service {namespace}/{name} of the broker has no ready endpoint");
+    // The chart gives the Deployment the name of the Service.
+    let (workload, events) = tokio::join!(
+        WorkloadTree::find(snapshot, namespace, Kind::Deployment, name),
+        Events::read(snapshot, Some(namespace))
+    );
+    if let Ok(Some(workload)) = workload {
+        let nodes = super::nodes(snapshot, &workload.pods().collect::<Vec<_>>()).await;
+        if let Some(found) = created::absence(&workload, &nodes, &events) {
+            let message = format!("{text}: {}: {}", workload.title(), found.message);
+            return Some(Diagnostic { message, ..found });
+        }
+    }
     let fix = format!("See why its Pods are not ready: `kubectl get pods -n {namespace}`.");
-    (!is_ready).then(|| (format!("the Service {namespace}/{name} of the broker has no ready endpoint"), fix))
+    Some(Diagnostic::new(&rules::BROKER_UNREACHABLE, text).with_fix(fix))
 }

@@ -116,9 +116,8 @@ impl WorkloadTree {
 
     /// The credential specs that its pod template names.
     pub fn credential_specs(&self) -> BTreeSet<String> {
-        let names =
-            self.template.pod().into_iter().flat_map(Pod::slots).filter_map(|slot| slot.name.map(str::to_owned));
-        names.collect()
+        let names = |pod| Pod::slots(pod).filter_map(|slot| slot.name).chain(pod.asks_tickets_of());
+        self.template.pod().into_iter().flat_map(names).map(str::to_owned).collect()
     }
 
     /// How many pods it wants, and the reason if that is 0.

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 
 use gmsa_core::{
+    admission::pod::tickets,
     credspec::{
         Contents, PLURAL,
         compare::{Difference, compare},
@@ -24,6 +25,9 @@ use crate::shared::{acts::ACTS, rules, workloads::Kind};
 /// The placeholder for contents of a credential spec.
 pub const OMITTED: &str = "leftOut";
 
+/// The chart's name for the volume of the webhook with the CAs that sidecars trust.
+pub const CA_VOLUME: &str = "tickets-ca";
+
 const METADATA: &str = "metadata/name metadata/namespace metadata/uid metadata/labels metadata/ownerReferences metadata/creationTimestamp \
     metadata/deletionTimestamp metadata/finalizers metadata/annotations/deployment.kubernetes.io~1revision \
     metadata/annotations/kubectl.kubernetes.io~1restartedAt metadata/generateName";
@@ -32,7 +36,7 @@ const METADATA: &str = "metadata/name metadata/namespace metadata/uid metadata/l
 const POD: &str = "metadata/labels metadata/annotations/kubectl.kubernetes.io~1restartedAt metadata/annotations/gmsa-webhook~1tickets spec/nodeName spec/nodeSelector spec/os \
     spec/runtimeClassName spec/serviceAccountName spec/hostname spec/hostNetwork spec/tolerations \
     spec/affinity/nodeAffinity spec/restartPolicy spec/securityContext/windowsOptions spec/securityContext/fsGroup spec/volumes/secret \
-    spec/volumes/name spec/volumes/emptyDir spec/volumes/projected/sources/serviceAccountToken spec/containers/volumeMounts \
+    spec/volumes/name spec/volumes/emptyDir spec/volumes/configMap/name spec/volumes/projected/sources/serviceAccountToken spec/containers/volumeMounts \
     spec/initContainers/args spec/initContainers/env spec/initContainers/startupProbe spec/initContainers/volumeMounts \
     spec/containers/name spec/containers/image spec/containers/ports spec/containers/args spec/containers/env \
     spec/containers/securityContext/windowsOptions spec/containers/resources spec/initContainers/name \
@@ -51,7 +55,7 @@ const CONFIGURATION: &str = "metadata/annotations/meta.helm.sh~1release-name met
     webhooks/clientConfig/caBundle";
 
 /// The fields of the other kinds, by resource.
-const OTHERS: [(&str, &str); 15] = [
+const OTHERS: [(&str, &str); 16] = [
     ("version", "gitVersion"),
     ("namespaces", ""),
     ("serviceaccounts", ""),
@@ -61,6 +65,7 @@ const OTHERS: [(&str, &str); 15] = [
         "customresourcedefinitions",
         "metadata/annotations/gmsa-webhook~1crd-revision spec/versions/name spec/versions/served spec/versions/storage status/conditions status/storedVersions",
     ),
+    ("configmaps", "data/ca.crt"),
     ("endpointslices", "endpoints/conditions endpoints/targetRef/name"),
     ("networkpolicies", "spec/podSelector spec/policyTypes spec/ingress"),
     ("clusterroles", "rules aggregationRule"),
@@ -76,13 +81,16 @@ const OTHERS: [(&str, &str); 15] = [
 ];
 
 /// Arguments of the webhook and of agents that checks read and that contain only names, and certificates, which are public.
-const ARGUMENTS: [&str; 14] = [
+const ARGUMENTS: [&str; 17] = [
     "serve",
     "--self-managed-secret=",
     "--self-managed-service=",
     "--webhook-configuration=",
     "--warn-namespaces=",
     "--random-hostname",
+    "--tickets-broker=",
+    "--tickets-image=",
+    "--config=",
     "agent",
     "--credential-spec=",
     "--broker=",
@@ -110,10 +118,11 @@ fn workload(resource: &str) -> Option<Kind> {
     Kind::ALL.into_iter().find(|kind| kind.plural() == resource)
 }
 
-/// Whether a list keeps an object: pods, workloads and webhooks are kept only if they name GMSA.
+/// Whether a list keeps an object: pods, workloads and webhooks are kept only if they name GMSA, pods also if they ask for tickets.
 pub fn is_taken(resource: &str, object: &Value) -> bool {
     let of = if resource.ends_with("webhookconfigurations") { Some(object) } else { object.get("spec") };
-    !is_partial(resource) || of.is_some_and(|of| of.to_string().to_ascii_lowercase().contains("gmsa"))
+    let asks = || object.pointer("/metadata/annotations").is_some_and(|all| all.get(tickets::ANNOTATION).is_some());
+    !is_partial(resource) || of.is_some_and(|of| of.to_string().to_ascii_lowercase().contains("gmsa")) || asks()
 }
 
 /// The kept fields of an object. `contents` are the contents of the credential specs.
@@ -179,10 +188,14 @@ fn clean(value: &mut Value, contents: &HashMap<String, Contents>) {
             // The names of other volumes are nobody's business.
             only("volumes", &|volume| {
                 ["emptyDir", "projected", "secret"].iter().any(|source| volume.get(source).is_some())
+                    || volume.get("name").is_some_and(|name| name == CA_VOLUME)
             });
             only("rules", &|rule| rule.get("verbs").is_none() || is_of_gmsa(rule));
             if fields.get("caBundle").is_some_and(|bundle| !is_of_certificates(bundle)) {
                 fields.remove("caBundle");
+            }
+            if fields.get("ca.crt").is_some_and(|pem| !are_certificates(pem.as_str().unwrap_or_default().as_bytes())) {
+                fields.remove("ca.crt");
             }
             if fields.get("fieldPath").and_then(Value::as_str).is_some_and(|path| !path.starts_with("spec.")) {
                 fields.remove("fieldPath");
@@ -207,9 +220,11 @@ fn without_contents(carried: &str, name: Option<&str>, contents: &HashMap<String
 
 /// Whether it contains only certificates, which are public.
 fn is_of_certificates(bundle: &Value) -> bool {
-    let bytes = ByteString::deserialize(bundle).map(|bundle| bundle.0).unwrap_or_default();
-    let mut all = Pem::iter_from_buffer(&bytes);
-    all.all(|pem| pem.is_ok_and(|pem| pem.label == "CERTIFICATE"))
+    are_certificates(&ByteString::deserialize(bundle).map(|bundle| bundle.0).unwrap_or_default())
+}
+
+fn are_certificates(pem: &[u8]) -> bool {
+    Pem::iter_from_buffer(pem).all(|pem| pem.is_ok_and(|pem| pem.label == "CERTIFICATE"))
 }
 
 /// Whether a rule of a role is about credential specs, or has its subject act as pods.

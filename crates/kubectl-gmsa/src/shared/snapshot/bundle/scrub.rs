@@ -21,14 +21,23 @@ pub fn all(value: &mut Value) {
 }
 
 fn scrubbed(text: &str) -> String {
-    let mut in_key = false;
+    // In PEM, from its first line to its last: what it is of. Certificates are public.
+    let mut pem = None;
     let lines = text.split('\n').map(|line| {
-        // PEM, from its first line to its last.
-        let starts = line.contains("-----BEGIN");
-        let was_in_key = in_key;
-        in_key = (in_key || starts) && !line.contains("-----END");
+        if let Some((_, label)) = line.split_once("-----BEGIN ") {
+            pem = Some(label.trim_end_matches(['-', '\r', ' ']));
+        }
+        let of = pem;
+        if line.contains("-----END") {
+            pem = None;
+        }
         let has_contents = CONTENTS.iter().any(|word| line.contains(word)) && line.contains('{');
-        if starts || was_in_key || has_contents { OMITTED.to_owned() } else { without_tokens(line) }
+        let is_base64 = line.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=\r".contains(&byte));
+        match of {
+            Some("CERTIFICATE") if is_base64 => line.to_owned(),
+            None | Some("CERTIFICATE") if !has_contents => without_tokens(line),
+            _ => OMITTED.to_owned(),
+        }
     });
     lines.collect::<Vec<_>>().join("\n")
 }
@@ -98,6 +107,14 @@ mod tests {
             ("--self-managed-secret=gmsa/webhook-tls", "--self-managed-secret=gmsa/webhook-tls"),
             ("--client-secret=abc", "--client-secret=<left out>"),
             ("a\n-----BEGIN KEY-----\nMIIB\n-----END KEY-----\nb", "a\n<left out>\n<left out>\n<left out>\nb"),
+            (
+                "--broker-ca=-----BEGIN CERTIFICATE-----\neyJhbGciOiJSUzI1NiJ9eyJhb\n-----END CERTIFICATE-----\n-----BEGIN X-----\nMIIB",
+                "--broker-ca=-----BEGIN CERTIFICATE-----\neyJhbGciOiJSUzI1NiJ9eyJhb\n-----END CERTIFICATE-----\n<left out>\n<left out>",
+            ),
+            (
+                "-----BEGIN CERTIFICATE-----\nBearer abc.def\n-----BEGIN KEY-----\nMIIB",
+                "-----BEGIN CERTIFICATE-----\nBearer <left out>\n<left out>\n<left out>",
+            ),
             ("one\nInvalid value: \"{\\\"CmsPlugins\\\":[]}\"\ntwo", "one\n<left out>\ntwo"),
         ] {
             assert_eq!(scrubbed(text), scrubbed_text);

@@ -11,7 +11,10 @@ use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 
 use crate::shared::{snapshot::Snapshot, unread::Read, workloads::Kind};
-use gmsa_core::admission::pod::Pod;
+use gmsa_core::admission::pod::{
+    Pod,
+    tickets::{ANNOTATION, AUDIENCE},
+};
 
 /// A workload of a cluster, with the needed fields.
 pub struct ClusterWorkload {
@@ -181,10 +184,14 @@ impl ClusterWorkload {
         spec.template.as_deref()
     }
 
-    /// Whether its pod template uses GMSA. An unparsable template that names GMSA counts.
+    /// Whether its pod template uses GMSA or asks for tickets. An unparsable template that names them counts.
     pub fn uses_gmsa(&self) -> bool {
-        let uses = |template: &RawValue| Pod::from_json(template.get()).map_or(true, |pod| pod.uses_gmsa());
-        self.template().is_some_and(|template| template.get().contains("gmsaCredentialSpec") && uses(template))
+        let asks = |pod: &Pod| pod.uses_gmsa() || pod.asks_tickets_of().next().is_some();
+        let uses = |template: &RawValue| Pod::from_json(template.get()).map_or(true, |pod| asks(&pod));
+        let names = |template: &RawValue| {
+            ["gmsaCredentialSpec", ANNOTATION, AUDIENCE].iter().any(|word| template.get().contains(word))
+        };
+        self.template().is_some_and(|template| names(template) && uses(template))
     }
 
     /// Its pod template as a pod.
