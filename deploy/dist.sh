@@ -19,7 +19,7 @@ export SOURCE_DATE_EPOCH IMAGE GMSA_SOURCE=$SOURCE
 # check_tools: ends with a list of missing tools before the long builds start.
 check_tools() {
   local tool target missing=()
-  for tool in aarch64-linux-gnu-gcc buildah curl helm python3 qemu-aarch64-static readelf x86_64-w64-mingw32-gcc; do
+  for tool in aarch64-linux-gnu-gcc buildah curl helm openssl python3 qemu-aarch64-static readelf x86_64-w64-mingw32-gcc; do
     command -v "$tool" >/dev/null || missing+=("$tool")
   done
   for target in aarch64-unknown-linux-{gnu,musl} x86_64-unknown-linux-{gnu,musl} x86_64-pc-windows-gnu; do

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the image of the webhook, of gmsa-tickets or of the plugin for one architecture, starts it as a kubelet would, and writes it as an
 # OCI archive to target/image, with its bill of materials (deploy/plugin.sh writes the plugin's). Needs Rust, a C compiler, Python 3,
-# curl and buildah, but no daemon, no registry and no network; for a foreign architecture its Rust target, its C compiler and
+# curl, openssl and buildah, but no daemon, no registry and no network; for a foreign architecture its Rust target, its C compiler and
 # qemu-user-static; root, or `buildah unshare deploy/image.sh`. The variable IMAGE is the name under which the webhook's image is published;
 # the other images are beside it.
 # usage: deploy/image.sh [amd64|arm64 [gmsa-webhook|gmsa-tickets|kubectl-gmsa]]
@@ -97,23 +97,13 @@ start() {
     start "$root" "$extras" "$extras/mnt" "$@"
 }
 
-# Starts the server from the image and waits until it is ready.
-try_webhook() {
-  local root=$1 extras=$2 log=$2/log process address
-  mkdir "$extras/specs" "$extras/tls"
-  cp examples/credspec.yaml "$extras/specs"
-  ${emulator[0]:+"qemu-$machine-static"} "$root/gmsa-webhook" certs issue "$extras/tls" --name localhost >/dev/null
-  chmod -R a+rX "$extras"
-  start "$root" "$extras" "${emulator[@]}" /gmsa-webhook serve --standalone /specs --tls-cert /tls/tls.crt --tls-key /tls/tls.key \
-    --listen 127.0.0.1:0 --admin-listen 127.0.0.1:0 >"$log" 2>&1 &
-  process=$!
+# until_ready PROCESS LOG: waits until a server that was started says that it is ready.
+until_ready() {
+  local process=$1 log=$2 address
   for _ in {1..100}; do
     address=$(sed -n 's/.* admin=\([^ ]*\).*/\1/p' "$log")
     if [[ -n $address && $(curl --silent --output /dev/null --write-out '%{http_code}' "http://$address/readyz") == 200 ]]; then
       [[ $(awk '/^Uid:/ {print $2}' "/proc/$process/status") == 65532 ]] || failed "it does not run as its own user"
-      kill "$process"
-      wait "$process" || failed "it did not end well: $(tail -n 1 "$log")"
-      echo "$image: starts as 65532 with a read-only root, and ends on SIGTERM"
       return
     fi
     kill -0 "$process" 2>/dev/null || failed "it ended: $(tail -n 1 "$log")"
@@ -123,14 +113,57 @@ try_webhook() {
   failed "it is not ready after 10 seconds: $(tail -n 1 "$log")"
 }
 
-# Asks an agent for tickets that it has not got: its folder is the only one that it may write.
+# end PROCESS LOG: ends a server as a kubelet does.
+end() {
+  kill "$1"
+  wait "$1" || failed "it did not end well: $(tail -n 1 "$2")"
+  echo "$image: starts as 65532 with a read-only root, and ends on SIGTERM"
+}
+
+# Starts the server from the image.
+try_webhook() {
+  local root=$1 extras=$2 log=$2/log process
+  mkdir "$extras/specs" "$extras/tls"
+  cp examples/credspec.yaml "$extras/specs"
+  ${emulator[0]:+"qemu-$machine-static"} "$root/gmsa-webhook" certs issue "$extras/tls" --name localhost >/dev/null
+  chmod -R a+rX "$extras"
+  start "$root" "$extras" "${emulator[@]}" /gmsa-webhook serve --standalone /specs --tls-cert /tls/tls.crt --tls-key /tls/tls.key \
+    --listen 127.0.0.1:0 --admin-listen 127.0.0.1:0 >"$log" 2>&1 &
+  process=$!
+  until_ready "$process" "$log"
+  end "$process" "$log"
+}
+
+# certificate NAME CA MORE...: makes NAME.crt and NAME.key, signed by CA.key.
+certificate() {
+  local name=$1 signer=(-CA "$2.crt" -CAkey "$2.key")
+  [[ $name != "$2" ]] || signer=()
+  openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout "$name.key" -out "$name.crt" -days 2 \
+    -subj "/CN=$name" "${signer[@]}" "${@:3}" 2>/dev/null
+}
+
+# Asks the agent for tickets that it has not got, then starts the broker and has the agent ask it. Neither has a cluster or a domain.
 try_tickets() {
-  local root=$1 extras=$2 answer
-  mkdir "$extras/gmsa"
+  local root=$1 extras=$2 log=$2/log answer process port server
+  # What a runtime mounts, and the agent reads instead of a token.
+  mkdir "$extras/gmsa" "$extras/dev" && touch "$extras/dev/null"
+  (cd "$extras" && certificate ca ca && certificate tls ca -addext subjectAltName=DNS:localhost -addext basicConstraints=critical,CA:FALSE)
+  echo 'domains: [{name: contoso.com, user: broker@contoso.com, caFile: /ca.crt, passwordFile: /password}]' >"$extras/config.yaml"
+  echo secret >"$extras/password"
+  server='{server: "https://127.0.0.1:9", certificate-authority: /ca.crt}'
+  printf '{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c, user: c}}], %s}\n' \
+    "clusters: [{name: c, cluster: $server}], users: [{name: c, user: {token: none}}]" >"$extras/kubeconfig"
   chmod -R a+rX "$extras"
   answer=$(start "$root" "$extras" "${emulator[@]}" /gmsa-tickets agent ready --folder /gmsa 2>&1) && failed "it finds tickets where there are none: $answer"
   [[ $answer == *'no tickets'* ]] || failed "it says where there are no tickets: $answer"
-  echo "$image: looks for tickets as 65532 with a read-only root"
+  KUBECONFIG=/kubeconfig start "$root" "$extras" "${emulator[@]}" /gmsa-tickets serve --config /config.yaml --tls-cert /tls.crt --tls-key /tls.key \
+    --listen 127.0.0.1:0 --admin-listen 127.0.0.1:0 --shutdown-delay 0s >"$log" 2>&1 &
+  process=$!
+  until_ready "$process" "$log"
+  port=$(sed -n 's/.* address=[^ ]*:\([0-9]*\) .*/\1/p' "$log")
+  answer=$(start "$root" "$extras" "${emulator[@]}" /gmsa-tickets agent test --broker localhost --broker-address "127.0.0.1:$port" \
+    --broker-ca "$(cat "$extras/ca.crt")" 2>&1) || failed "the agent says of the broker: $answer"
+  end "$process" "$log"
 }
 
 # Checks manifests with it.

@@ -102,10 +102,11 @@ fn is_dns_part(part: &str) -> bool {
 }
 
 /// The nearest valid name: the generator names a credential spec after its account. As Docker and Windows write it, a name has more
-/// around it: `file://webapp1.json`, `CONTOSO\WebApp1$`.
+/// around it: `file://webapp1.json`, `CONTOSO\WebApp1$`, `WebApp1@contoso.com`.
 pub fn suggest_name(name: &str) -> String {
     let name = name.strip_prefix("file://").map_or(name, |file| file.strip_suffix(".json").unwrap_or(file));
     let name = name.rsplit_once('\\').map(|(_, name)| name).filter(|name| !name.is_empty()).unwrap_or(name);
+    let name = name.split_once('@').map(|(name, _)| name).filter(|name| !name.is_empty()).unwrap_or(name);
     let fit = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '.' { c.to_ascii_lowercase() } else { '-' };
     let lower: String = name.chars().take(253).map(fit).collect();
     let edge = |c: char| !c.is_ascii_alphanumeric();

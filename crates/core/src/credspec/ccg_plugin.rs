@@ -87,7 +87,9 @@ pub fn input_from_object(guid: &str, object: Map<String, Value>) -> String {
 pub fn holds_secret(input: &str) -> bool {
     // A bound for hostile objects.
     let input = quote::cut(input.trim(), 4096);
-    if KnownPlugin::ALL.into_iter().any(|known| known.problem(input).is_none()) || is_reference(input) {
+    // `password:x` has the form of the input of Rancher's plugin.
+    let is_known = KnownPlugin::ALL.into_iter().any(|known| known.problem(input).is_none()) && !assigns_secret(input);
+    if is_known || is_reference(input) {
         return false;
     }
     if let Ok(Value::Object(fields)) = serde_json::from_str(&input.replace('\'', "\"")) {
@@ -125,7 +127,7 @@ fn has_user_info(input: &str) -> bool {
 const TOKENS: [&str; 5] = ["ghp_", "github_pat_", "glpat-", "hvs.", "eyJ"];
 
 /// The names of fields that hold a secret.
-const SECRET_FIELDS: [&str; 21] = [
+const SECRET_FIELDS: [&str; 23] = [
     "accesskey",
     "accesstoken",
     "accountkey",
@@ -135,9 +137,11 @@ const SECRET_FIELDS: [&str; 21] = [
     "kennwort",
     "motdepasse",
     "pass",
+    "passe",
     "passphrase",
     "passwd",
     "password",
+    "passwort",
     "plaintextpassword",
     "pswd",
     "pw",
@@ -364,6 +368,9 @@ mod tests {
             "AccessKeyId=AKIA1;SecretAccessKey=x",
             "aws_secret_access_key=x",
             "secretKey: x",
+            "password:hunter2",
+            "Passwort=geheim1",
+            "mot de passe: x1",
             "ghp_0123456789",
             "CONTOSO\\user;secret1",
             "CONTOSO\\user,secret1",

@@ -42,6 +42,13 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
     for server in wanted.servers.iter().filter(|server| is_public(server)) {
         writeln!(io::stderr(), "note: {server} is a public resolver, which knows no domain of Active Directory")?;
     }
+    if !wanted.domain.contains('.') {
+        let domain = &wanted.domain;
+        writeln!(
+            io::stderr(),
+            "note: {domain} has no dot: DNS knows a domain by its DNS name, not by its NetBIOS name"
+        )?;
+    }
     if wanted.servers.len() == 1 {
         writeln!(io::stderr(), "note: with one server, no pod can log on while it restarts: give a second --server")?;
     }

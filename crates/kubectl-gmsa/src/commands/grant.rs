@@ -12,6 +12,7 @@ use crate::shared::{
     args::{DryRun, service_account, spec_name},
     connection::{Cluster, Connection, block_on},
     grant::GrantObjects,
+    names,
     output::grants::Grant,
     print,
     rbac::roles_and_bindings,
@@ -86,9 +87,9 @@ async fn apply_grant(cluster: &Cluster, grant: &GrantObjects<'_>, dry_run: &DryR
         bail!("rolebinding/{} in {} {GRANTS_MORE}", grant.binding(), grant.namespace);
     }
     // Checked first, because a failed binding would leave the role behind.
-    if is_absent(cluster, &format!("/api/v1/namespaces/{}", grant.namespace)).await {
-        bail!("there is no namespace {}", grant.namespace);
-    }
+    let snapshot = Snapshot::of(cluster.clone());
+    let of_namespace = format!("namespace {}", grant.namespace);
+    names::expect(&snapshot, &of_namespace, "/api/v1/namespaces", grant.namespace).await?;
     apply(cluster, &grant.role_path(), grant.role_yaml(), dry_run).await.context("cannot apply the ClusterRole")?;
     apply(cluster, &grant.binding_path(), grant.binding_yaml(), dry_run)
         .await
@@ -97,18 +98,17 @@ async fn apply_grant(cluster: &Cluster, grant: &GrantObjects<'_>, dry_run: &DryR
     let (role, binding, suffix) = (grant.role(), grant.binding(), dry_run.suffix());
     let mut text =
         format!("clusterrole/{role} applied{suffix}\nrolebinding/{binding} applied in {namespace}{suffix}\n");
-    if is_absent(cluster, &format!("/api/v1/namespaces/{namespace}/serviceaccounts/{service_account}")).await {
-        let _ = writeln!(text, "there is no service account {namespace}:{service_account} yet");
-    }
-    if is_absent(cluster, &format!("{}/{spec}", collection())).await {
-        let _ = writeln!(text, "there is no credential spec {spec} yet");
+    let accounts = format!("/api/v1/namespaces/{namespace}/serviceaccounts");
+    for (what, list, name) in [
+        (format!("service account {namespace}:{service_account}"), accounts, *service_account),
+        (format!("credential spec {spec}"), collection(), spec.as_str()),
+    ] {
+        if let Err(absent) = names::expect(&snapshot, &what, &list, name).await {
+            let absent = absent.to_string();
+            let _ = writeln!(text, "{absent}{}", if absent.ends_with('?') { "" } else { " yet" });
+        }
     }
     print(text)
-}
-
-/// Whether the API server says that the object does not exist. Without the right to read it this is false.
-async fn is_absent(cluster: &Cluster, path: &str) -> bool {
-    matches!(cluster.find::<Value>(path).await, Ok(None))
 }
 
 /// Server-side apply: creates the object, or leaves a correct one as it is.

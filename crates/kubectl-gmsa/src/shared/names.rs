@@ -30,7 +30,11 @@ pub async fn found<T>(
         Err(unread) => unread.into(),
     };
     expect(snapshot, &format!("namespace {namespace}"), "/api/v1/namespaces", namespace).await?;
-    if let Some(nearest) = nearest_in(snapshot, list, name).await {
+    let known: Vec<Value> = snapshot.list(list).await.unwrap_or_default();
+    let known = || known.iter().filter_map(|object| object.pointer("/metadata/name")?.as_str());
+    // The name of its controller stands in front in the name of a pod.
+    let begins = |known: &&str| known.strip_prefix(name).is_some_and(|rest| rest.starts_with('-'));
+    if let Some(nearest) = nearest(name, known()).or_else(|| known().find(begins)) {
         bail!("{absent}: is {nearest} meant?");
     }
     let all = list.replacen(&format!("/namespaces/{namespace}"), "", 1);

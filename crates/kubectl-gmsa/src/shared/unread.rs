@@ -186,7 +186,9 @@ impl Remedy {
         let run = format!("Run the command as a user who may {right} (`--as`, `--context`).");
         let is_of_viewers = right.contains("gmsacredentialspecs") || right.contains("networkpolicies");
         Self::new(if is_of_viewers {
-            format!("{run} With `viewerRole=true` in the chart, all with the role `view` may.")
+            format!(
+                "{run} With `viewerRole=true` in the chart, all may who have the role `view` by a ClusterRoleBinding: a RoleBinding is not enough."
+            )
         } else {
             run
         })

@@ -66,7 +66,7 @@ enum RefKind {
 impl ObjectRef {
     /// Parses `TYPE/NAME` as `kubectl` does.
     pub fn parse(text: &str) -> Result<Self, String> {
-        const EXPECTED: &str = "expected TYPE/NAME, such as deploy/web or pod/web-0";
+        const EXPECTED: &str = "expected TYPE/NAME with a lower-case name, such as deploy/web or pod/web-0";
         let (word, name) = text.split_once('/').ok_or(EXPECTED)?;
         if !is_dns_subdomain(name) || !is_dns_subdomain(&word.to_ascii_lowercase()) {
             return Err(EXPECTED.to_owned());
@@ -297,7 +297,7 @@ async fn unreviewed_template(snapshot: &Snapshot, workload: &WorkloadTree) -> Op
     }
     let NotReviewed { rule, message, consequence, fix } = reviewed.problem()?;
     let found = Diagnostic::new(rule, format!("{message}: {consequence}")).with_severity(Severity::Error);
-    Some(Check::found(ADMISSION, found.fixed(fix.map(str::to_owned))))
+    Some(Check::found(ADMISSION, found.fixed(fix)))
 }
 
 /// The finding that no webhook reviewed the pod, because its namespace is left out.
@@ -345,7 +345,7 @@ mod tests {
             named(RefKind::Other("rollout.argoproj.io".to_owned()))
         );
         for text in ["web", "deploy/Web", "shop/deploy/web", "/web", "a b/web"] {
-            let expected = "expected TYPE/NAME, such as deploy/web or pod/web-0";
+            let expected = "expected TYPE/NAME with a lower-case name, such as deploy/web or pod/web-0";
             assert_eq!(ObjectRef::parse(text), Err(expected.to_owned()), "{text}");
         }
     }

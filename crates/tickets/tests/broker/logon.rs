@@ -10,7 +10,7 @@ use gmsa_test_support::{
 };
 use gmsa_tickets::limits::Times;
 
-use crate::world::{World, bound_to, pod, spec, times};
+use crate::world::{SERVICES, World, bound_to, pod, spec, times};
 
 const WRONG: &str = "WebApp1$@CONTOSO.COM cannot log on: the KDC calls the passwords wrong that the directory gives; they are not tried \
                      again for a while";
@@ -83,6 +83,11 @@ async fn a_kept_key_that_became_wrong_costs_one_try_and_one_read() {
     assert_eq!((reads(&world), tries(&world)), (1, 1));
     assert_eq!(world.ask().await.status, 200);
     assert_eq!((reads(&world), tries(&world)), (1, 2));
+    // A logon tries two keys: the previous password is for the next one.
+    let account = DirectoryAccount { previous: Some(password(4)), ..DirectoryAccount::with_password(3) };
+    world.directory.account("WebApp1", account);
+    kdc_knows(&world, 5);
+    assert_eq!((world.ask().await.status, tries(&world)), (409, 2));
 }
 
 #[tokio::test]
@@ -175,6 +180,27 @@ async fn a_refusal_is_the_answer_for_a_while() {
     let asked = world.kdc.asked().len();
     world.kdc.conduct(Conduct::Honest);
     assert_eq!((world.ask().await.status, asked, world.kdc.asked().len()), (409, 1, 0));
+}
+
+#[tokio::test]
+async fn a_domain_that_did_not_answer_is_left_alone_for_a_while() {
+    let world = World::with(Times { pause: Duration::from_secs(600), ..times() }, "").await;
+    let mut other = spec("other", Some(SERVICES));
+    other["credspec"]["DomainJoinConfig"]["MachineAccountName"] = "WebApp2".into();
+    world.api.apply(other);
+    world.api.grant_only(&[("shop", "web", "webapp1"), ("shop", "web", "other")]);
+    world.directory.conduct(DirectoryConduct::Close);
+    let first = world.ask().await;
+    assert_eq!(first.refusal().0, 503);
+    world.directory.conduct(DirectoryConduct::Honest);
+    // Another account of it: the controllers are not asked.
+    let mut mounts = pod("web-2", "u2");
+    mounts["spec"]["volumes"][1]["projected"]["sources"][0]["serviceAccountToken"]["audience"] =
+        "gmsa-tickets/other".into();
+    world.api.apply(mounts);
+    world.api.accept_token("token-2", &["gmsa-tickets/other"], bound_to("web-2", "u2"));
+    let second = world.ask_with("token-2", r#"{"credentialSpec": "other"}"#).await;
+    assert_eq!(second.refusal(), first.refusal());
 }
 
 #[tokio::test]

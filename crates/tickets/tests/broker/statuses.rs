@@ -359,6 +359,12 @@ const ROWS: &[Row] = &[
         "unable to retrieve the contents of cred spec webapp1: the API server answered 403: not allowed here",
     ),
     (
+        |world| world.api.fault(Verb::Get, "gmsacredentialspecs", 9, Fault::Object(spec("other", Some("*")))),
+        503,
+        "spec-unreadable",
+        "unable to retrieve the contents of cred spec webapp1: the API server's answer is about another object",
+    ),
+    (
         |world| world.api.fault(Verb::Create, "localsubjectaccessreviews", 9, Fault::forbidden()),
         503,
         "authorization-failed",

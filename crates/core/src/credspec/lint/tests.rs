@@ -283,6 +283,7 @@ fn suggested_names_can_be_created() {
         ("file://webapp1.json", "webapp1"),
         ("CONTOSO\\WebApp1$", "webapp1"),
         ("CONTOSO\\", "contoso"),
+        ("WebApp1@contoso.com", "webapp1"),
         ("webapp1.json", "webapp1.json"),
     ] {
         assert_eq!(suggest_name(name), expected);

@@ -54,13 +54,7 @@ pub struct Options {
     /// A file of accounts, or - for stdin; repeatable
     ///
     /// LDIF, or the output of: Get-ADServiceAccount NAME -Properties * | ConvertTo-Json
-    #[arg(
-        long = "filename",
-        short,
-        value_name = "FILE",
-        required_unless_present = "directory",
-        conflicts_with = "directory"
-    )]
+    #[arg(long = "filename", short, value_name = "FILE", conflicts_with = "directory")]
     files: Vec<PathBuf>,
     /// Compare with a credential spec
     ///
@@ -87,6 +81,9 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
         options.directory.expect_one()?;
     }
     let sources = options.directory.sources()?;
+    if sources.is_empty() && options.files.is_empty() {
+        bail!("missing: --directory DOMAIN, with --directory-user; or a file: --filename FILE");
+    }
     let head = block_on(async {
         let mut head = String::new();
         for directory in opened(sources).await? {
@@ -193,7 +190,10 @@ fn credential_spec(asked: &Path, connection: &Connection) -> anyhow::Result<Valu
         bail!("there is no file {}, and a credential spec cannot have this name", asked.display())
     };
     block_on(async {
-        let spec = connection.cluster().await?.find(&format!("{}/{name}", collection())).await?;
+        let no_cluster =
+            || format!("there is no file {name}, and no cluster to find a credential spec of this name in");
+        let cluster = connection.cluster().await.with_context(no_cluster)?;
+        let spec = cluster.find(&format!("{}/{name}", collection())).await?;
         spec.with_context(|| {
             format!("there is neither a file {name} nor a credential spec of this name in the cluster")
         })

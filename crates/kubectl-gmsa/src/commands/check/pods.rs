@@ -87,7 +87,7 @@ pub(super) async fn check(
         report.findings.push(checked.finding(rule, "/spec", message).fixed(fix));
     }
     if let Some(NotReviewed { rule, message, consequence, fix }) = reviewed.problem() {
-        let found = checked.finding(rule, "/spec", message).fixed(fix.map(str::to_owned));
+        let found = checked.finding(rule, "/spec", message).fixed(fix);
         report.findings.push(Diagnostic { consequence: Some(consequence), ..found });
         let later = context.facts.admit(&checked.pod, &Reviewed::ASSUMED).await?;
         report.findings.extend(refused_later(checked, pod, &denials, &later, &context.facts));
@@ -156,7 +156,7 @@ async fn check_slot(
         let found = denied(checked, pod, (Some(slot), nearest.as_deref()), &at, denial, &context.facts);
         // A pod that the mutating webhook does not get stays without contents.
         let unfilled = reviewed.problem().filter(|_| matches!(denial, Denial::NameWithoutContents { .. }));
-        let fix = unfilled.map(|problem| problem.fix.unwrap_or(problem.rule.remedy).to_owned());
+        let fix = unfilled.map(|problem| problem.fix.unwrap_or_else(|| problem.rule.remedy.to_owned()));
         report.findings.push(found.fixed(fix));
     }
 }

@@ -28,7 +28,7 @@ pub struct NotReviewed {
     /// The consequence.
     pub consequence: &'static str,
     /// A remedy other than the rule's.
-    pub fix: Option<&'static str>,
+    pub fix: Option<String>,
 }
 
 /// Which webhooks review a pod.
@@ -38,17 +38,23 @@ pub struct Reviewed {
     validating: Coverage,
     /// Whether only the webhook for system namespaces reviews it, which validates but never blocks.
     is_of_system: bool,
+    /// What creates a missing configuration again, where another one of the installation is there.
+    restore: Option<String>,
     /// Whether the webhooks of the cluster could not be read.
     pub is_unsure: bool,
 }
 
 impl Reviewed {
     /// Both webhooks review it.
-    pub const ASSUMED: Self =
-        Self { mutating: Coverage::Reviews, validating: Coverage::Reviews, is_of_system: false, is_unsure: false };
+    pub const ASSUMED: Self = Self::assumed(false);
 
     /// Both webhooks review it, as far as is known.
-    pub const UNSURE: Self = Self { is_unsure: true, ..Self::ASSUMED };
+    pub const UNSURE: Self = Self::assumed(true);
+
+    const fn assumed(is_unsure: bool) -> Self {
+        let (mutating, validating) = (Coverage::Reviews, Coverage::Reviews);
+        Self { mutating, validating, is_of_system: false, restore: None, is_unsure }
+    }
 
     /// The webhooks of a cluster that review a pod, by its labels and those of its namespace.
     pub fn of(webhooks: &[Configured], namespace: &Labels, pod: &Labels) -> Self {
@@ -71,7 +77,8 @@ impl Reviewed {
         if is_of_system {
             validating = Coverage::Reviews;
         }
-        Self { mutating, validating, is_of_system, is_unsure: false }
+        let restore = webhooks.first().map(|found| found.installer.restore());
+        Self { mutating, validating, is_of_system, restore, is_unsure: false }
     }
 
     pub fn mutates(&self) -> bool {
@@ -98,11 +105,12 @@ impl Reviewed {
         };
         let lacking = [self.mutating, self.validating];
         let (rule, why, fix) = if lacking.contains(&Coverage::Missing) {
-            (&rules::WEBHOOK_MISSING, "the cluster has none", None)
+            let fix = self.restore.as_ref().map(|command| format!("{command} creates it again."));
+            (&rules::WEBHOOK_MISSING, "the cluster has none", fix)
         } else if self.is_of_system {
             let why = "before Kubernetes 1.28 it leaves out kube-system and its own namespace";
             let fix = "Use another namespace. Or upgrade the cluster to 1.28 or later, then run `helm upgrade` for the webhook.";
-            (&rules::NAMESPACES_EXCLUDED, why, Some(fix))
+            (&rules::NAMESPACES_EXCLUDED, why, Some(fix.to_owned()))
         } else {
             (
                 &rules::NAMESPACES_EXCLUDED,

@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
 use http::{HeaderValue, Uri};
 use kube::config::{
     AuthInfo, Cluster, Context, KubeConfigOptions, Kubeconfig, KubeconfigError, NamedAuthInfo, NamedCluster,
@@ -62,7 +62,10 @@ impl Connection {
                 .with_context(|| format!("cannot read the kubeconfig {}", path.display()))
         };
         if let Some(path) = &self.kubeconfig {
-            return read(path);
+            let file = read(path)?;
+            let is_one = !file.clusters.is_empty() || !file.contexts.is_empty() || self.server.is_some();
+            ensure!(is_one, "{} is not a kubeconfig: it names no cluster", path.display());
+            return Ok(file);
         }
         let mut merged = Kubeconfig::default();
         for path in default_files() {

@@ -70,7 +70,7 @@ family! { "API server and Helm" {
             Message("attempting to grant rbac permissions not currently held"),
         ],
         remedies: {
-            "cannot ? resource \"gmsacredentialspecs\"" => "Set `viewerRole=true` in the chart, which lets all who have the role `view` read credential specs. Pods need no right to read them, only `use`, which `kubectl gmsa grant` gives.",
+            "cannot ? resource \"gmsacredentialspecs\"" => "Set `viewerRole=true` in the chart: all read credential specs who have the role `view` by a ClusterRoleBinding, not by a RoleBinding. Pods need no right to read them, only `use`, which `kubectl gmsa grant` gives.",
             "cannot * resource \"localsubjectaccessreviews\"" => "Have `create` on `localsubjectaccessreviews` granted in the namespace: `check --live` asks by it whether a service account may use a credential spec.",
             "attempting to grant rbac permissions not currently held" => "Run it as a user who has these rights or the verbs `bind` and `escalate`, such as a cluster administrator: users can grant only rights that they have.",
             "cannot * mutatingwebhookconfigurations" => "Install as a cluster administrator: webhook configurations are cluster-scoped. docs/rights.md lists the rights.",
@@ -156,7 +156,7 @@ family! { "API server and Helm" {
         ],
         remedies: {
             "a lowercase rfc 1123" => "Use a lower-case DNS name: letters, digits, `-` and, for credential specs, `.`.",
-            "gmsacredentialspec in version" | "validationerror(gmsacredentialspec" => "Correct the field of the credential spec that the message names: `kubectl gmsa credspec lint -f FILE` says which is meant.",
+            "gmsacredentialspec in version" | "validationerror(gmsacredentialspec" | "in gmsacredentialspec.credspec" => "Correct the field of the credential spec that the message names: `kubectl gmsa credspec lint -f FILE` says which is meant.",
             "gmsacredentialspec" => "Write `gmsaCredentialSpecName` into `securityContext.windowsOptions` of the Pod or of a container. `kubectl gmsa check -f FILE` names the line.",
         };
     IMMUTABLE_FIELD: "immutable-field", Error, "The change is to an immutable field.",

@@ -232,6 +232,7 @@ family! { "Clients of services" {
             Message("driver is not configured for integrated authentication"),
             Message("integrated authentication failed"),
             Message("no mssql-jdbc_auth"),
+            Message("unable to load authentication dll"),
             Message("no sqljdbc_auth in java.library.path"),
             Message("keyword 'integrated security' is not supported"),
         ],
@@ -333,6 +334,7 @@ family! { "Clients of services" {
         ],
         remedies: {
             "crypt_e_" => "The client does not reach the list of revoked certificates that the certificate names (its CRL or OCSP address): let it through, or give curl `--ssl-no-revoke` for a test.",
+            "is valid for*, not " => "The certificate is for another name: issue it for the name behind `not`, by which the client calls the server.",
             "has expired" | "cert_expired" | "not yet valid" | "notafter" => "Renew the certificate of the server, or correct the clock of the client: no setting of the client makes an expired certificate right.",
             "sqlclient" | "sql server" | "sqlserver" | "ssl provider" | "pre-login" | "odbc" => "Give the client the authority that made it. Current SQL clients encrypt by default: put that authority into the image, or set `TrustServerCertificate=true` for a test.",
         };
@@ -400,7 +402,7 @@ family! { "Clients of services" {
         "Give `CONTOSO\\NAME$` the right in both places: the permissions of the share, and those of the file system behind it. Open it by its DNS name: an address leads to NTLM.",
         words: [Message("access to the path '\\\\*' is denied"), Message("\\\\* is not accessible. you might not have permission"),
             Message("system error 5 has occurred"),
-            Message("ioexception: the user name or password is incorrect*\\\\"), Message("systemfehler 5 aufgetreten"), Message("erreur système 5 s'est produite"), Message("error de sistema 5."), Message("new-smbglobalmapping : access is denied"),
+            Message("ioexception: the user name or password is incorrect*\\\\"), Message("systemfehler 5 aufgetreten"), Message("erreur système 5 s'est produite"), Message("error de sistema 5."), Message("new-smbglobalmapping : access is denied"), Message("new-smbmapping : access is denied"), Message("dir \\\\*access is denied"),
             Message("smb*mapping : the specified network password is not correct"), Message("smb*mapping : the user name or password is incorrect"),
             Codes(&["ERROR_LOGIN_WKSTA_RESTRICTION"])],
         remedies: {

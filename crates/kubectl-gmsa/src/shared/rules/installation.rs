@@ -39,6 +39,7 @@ family! { "Installation" {
             Message("unable to recognize*gmsacredentialspec"),
             Message("could not find windows.k8s.io/gmsacredentialspec for requested resource"),
             Message("could not find the requested resource*gmsacredentialspecs"),
+            Message("gmsacredentialspec: the server could not find the requested resource"),
         ],
         remedies: {
             "windows.k8s.io/v1alpha1" => "Install the chart, which brings the CRD: `helm install gmsa-webhook charts/gmsa-webhook -n gmsa-webhook --create-namespace`. Then write `apiVersion: windows.k8s.io/v1`: newer clusters do not have v1alpha1.",

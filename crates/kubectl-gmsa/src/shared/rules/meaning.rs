@@ -30,7 +30,7 @@ impl Phase {
             "external credentials",
             "credential guard",
         ];
-        const RUNNING: [&str; 21] = [
+        const RUNNING: [&str; 22] = [
             "lsacallauthenticationpackage",
             "setspn",
             "dsbind",
@@ -52,6 +52,7 @@ impl Phase {
             "nt_status_",
             "status = ",
             "account failed to log on",
+            "samlogon: ",
         ];
         let contains = |words: &[&str]| words.iter().any(|word| text.contains(word));
         match (contains(&START), contains(&RUNNING)) {

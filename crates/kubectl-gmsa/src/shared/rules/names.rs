@@ -144,11 +144,21 @@ impl<'n> Names<'n> {
         self.said.split_once("couldn't find key ")?.1.split(' ').next()
     }
 
+    /// The namespace of the Service in a call that failed: `Post "https://gmsa.windows.svc:443/mutate`.
+    fn called_namespace(&self) -> Option<&'n str> {
+        let (service, _) = self.said.split_once("https://")?.1.split_once(".svc")?;
+        service.split_once('.').map(|(_, namespace)| namespace).filter(|namespace| is_dns_label(namespace))
+    }
+
     /// A remedy with these names in its commands; `None` if no placeholder was replaced.
     pub(super) fn filled(&self, remedy: &str) -> Option<String> {
         // The logon name of an account ends with `$`, which PowerShell would expand without quotes.
         let logon = self.account.and_then(|account| powershell(&format!("{account}$")));
         let command = |text: &str| {
+            let text = match self.called_namespace() {
+                Some(namespace) => &text.replace("pods -n gmsa-webhook", &format!("pods -n {namespace}")),
+                None => text,
+            };
             let parts: Vec<String> = text.split("'NAME$'").map(|part| self.filled_words(part)).collect();
             parts.join(logon.as_deref().unwrap_or("'NAME$'"))
         };

@@ -93,6 +93,10 @@ pub(super) static NO_FAULTS: &[(&[Words], &str)] = &[
         "DNS answers with domain controllers. It does not prove that they are reached: `nltest /dsgetdc:DOMAIN` does.",
     ),
     (
+        &[Message("server: *address: *name: *address")],
+        "DNS answers with addresses of the name. Whether it knows the domain controllers, `nslookup -type=SRV _ldap._tcp.dc._msdcs.DOMAIN` shows.",
+    ),
+    (
         &[Message("tcptestsucceeded : true")],
         "The port is reached over TCP. UDP, and what answers there, are not tested by it.",
     ),
@@ -102,7 +106,7 @@ pub(super) static NO_FAULTS: &[(&[Words], &str)] = &[
          of the node says that the command ran on the node, or in a hostProcess container.",
     ),
     (
-        &[Message("kerbticket encryption type: rsadsi rc4-hmac")],
+        &[Message("kerbticket encryption type: rsadsi rc4-hmac"), Message("ticket encryption type: 0x17")],
         "A ticket is encrypted by RC4, which updated domain controllers refuse: `Set-ADServiceAccount NAME -KerberosEncryptionType AES128,AES256`.",
     ),
     (

@@ -144,7 +144,9 @@ family! { of the core {
         Codes(&["ERROR_DS_NO_SUCH_OBJECT", "ERROR_DS_OBJ_NOT_FOUND", "ERROR_DS_REFERRAL"]),
         Codes(&["ERROR_NO_SUCH_USER", "STATUS_NO_SUCH_USER"]),
         RunningCodes(&["ERROR_NONE_MAPPED", "STATUS_NONE_MAPPED"]),
-    ];
+    ], remedies: {
+        "samlogon: *logon of" => "The line is about the user that it names, who logs on to this machine, mostly by NTLM: correct the name, the password or the domain that the client sends. The account of the container has no part in it.",
+    };
     KDS_ROOT_KEY: [
         Message("no kds root key"),
         Message("add-kdsrootkey : "),

@@ -77,7 +77,7 @@ family! { "Pods" {
             "exceeded quota" => "Raise the ResourceQuota that the message names (`kubectl describe resourcequota -n NAMESPACE`), or request less.",
             "no priorityclass with name" => "Create it: `kubectl create priorityclass OBJECT --value=1000`. Or correct the name in the Pod.",
             "failed quota" => "Set requests and limits on every container: the ResourceQuota that the message names demands them. A LimitRange sets defaults.",
-            "violates podsecurity" => "Change the fields that the message names, or the label `pod-security.kubernetes.io/enforce` of the namespace. GMSA itself passes the level `restricted`; `hostProcess` needs `privileged`.",
+            "violates podsecurity" => "Change the fields that the message names, or the label `pod-security.kubernetes.io/enforce` of the namespace. For the level `restricted`, write `os: {name: windows}` into the Pod: it then asks a Windows Pod for `runAsNonRoot: true` alone. `hostProcess` needs `privileged`.",
             "usage per" => "Stay within the LimitRange of the namespace: `kubectl describe limitrange -n NAMESPACE`.",
             "takes pods out of the gmsa webhook" => "Have a user do it who may update the webhook configurations: the label exempts Pods from all checks.",
             "static policies of the" => "Let a user or group do it that `staticPolicies.admins` names: docs/static-policies.md.",

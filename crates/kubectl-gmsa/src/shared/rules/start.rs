@@ -141,6 +141,7 @@ family! { "Containers that do not start" {
             Message("failed to retrieve credentials for domainless gmsa user"),
             Message("unable to fetch valid credentialspec"),
             Start("forbiddenbyfirewall"),
+            Start("client address is not authorized and caller is not a trusted service"),
             Start("forbiddenbyrbac"),
             Start("forbiddenbypolicy"),
             Start("unable to get iam security credentials from ec2 instance metadata"),
@@ -164,7 +165,7 @@ family! { "Containers that do not start" {
             "parse the response of the http request to read" | "event 1004 of" => "Correct `SecretUri` in `PluginInput`: the address of a secret, `https://VAULT.vault.azure.net/secrets/NAME`.",
             "credentials from the azure keyvault" | "credentials for url" | "event 1008 of" | "event 1010 of" => "The node does not reach the Key Vault, or it has no such secret: the status or error in the message says which. Compare `SecretUri`, let the node reach the vault over TCP 443 (firewall and private endpoint of the vault), and see that the secret is enabled.",
             "system.security.securestring" => "The module AksGMSA wrote the name of a type in place of the secret: write it by hand, `az keyvault secret set --value 'DOMAIN\\USER:PASSWORD'`, with the DNS name of the domain.",
-            "forbiddenbyfirewall" => "The firewall of the Key Vault keeps the nodes out: allow their subnet or outbound address (`az keyvault network-rule add`), or give the vault a private endpoint that they resolve.",
+            "forbiddenbyfirewall" | "client address is not authorized" => "The firewall of the Key Vault keeps the nodes out: allow their subnet or outbound address (`az keyvault network-rule add`), or give the vault a private endpoint that they resolve.",
             "iam security credentials" => "The node gets no credentials of its role: attach an instance profile to it, and let the node reach 169.254.169.254.",
             "not allowed to retrieve secret" | "gmsa-account-provider\" cannot" => "Let Rancher's account provider read the Secret: a Role with `get` on it, bound to its service account, in the namespace that `PluginInput` names.",
             "error parsing response from secret" | "does not contain key" => "The Secret for Rancher's plugin needs the keys `username`, `password` and `domainName`.",
@@ -230,6 +231,7 @@ family! { "Containers that do not start" {
         ],
         remedies: {
             "gmsa credentials are disabled" | "template containers" => "An annotation switches GMSA off: remove `io.microsoft.container.wcow.gmsa.disable` from the Pod, from its runtime class, and from the annotations that containerd on the node sets.",
+            "using plugin*remote procedure call failed" => "The plugin ended while the node asked it for the user. Its own log says why, such as Microsoft-AKSGMSAPlugin/Admin. Compare the secret with `DOMAIN\\USER:PASSWORD`, and let the nodes read it.",
             "credential guard failed to" => "The message is cut off: `Get-WinEvent -LogName Microsoft-Windows-Containers-CCG/Admin -MaxEvents 10 | Format-List` on the node shows all of it.",
             "service properties" | "credential guard instance" => "The compute service of the node holds no Container Credential Guard for the container: restart the service `vmcompute`, or the node after a drain, and install its updates. The log Microsoft-Windows-Containers-CCG/Admin says whether the credential spec was read.",
         };

@@ -173,13 +173,13 @@ const HOLD: [&Rule; 6] = [
     &rules::SERVICE_ACCOUNT_MISSING,
 ];
 
-/// Marks a refusal whose cause no longer exists: the controller retries with growing delays, at most 1000 seconds
-/// (`DefaultTypedControllerRateLimiter` of client-go).
+/// Refusals for which a check of the template does not show whether their cause is gone.
+const NOT_ASKED: [&Rule; 3] = [&rules::WEBHOOK_UNREACHABLE, &rules::WEBHOOK_FAILING, &rules::POD_REFUSED];
+
+/// Says of a refusal when the controller tries again: with growing delays, at most 1000 seconds (`DefaultTypedControllerRateLimiter` of
+/// client-go). The causes in [`HOLD`] no longer exist.
 pub fn not_up_to_date(created: Check, workload: &WorkloadTree) -> Check {
     let Check { about, result: Err(found) } = created else { return created };
-    if !HOLD.contains(&found.rule) {
-        return Check::found(about, found);
-    }
     let restart = match workload.kind {
         Kind::Deployment | Kind::StatefulSet | Kind::DaemonSet => {
             let kind = workload.kind.as_str().to_ascii_lowercase();
@@ -188,7 +188,12 @@ pub fn not_up_to_date(created: Check, workload: &WorkloadTree) -> Check {
         Kind::ReplicaSet | Kind::ReplicationController | Kind::Job | Kind::CronJob => None,
     };
     let restart = restart.map(|command| format!(", or at once after {command}")).unwrap_or_default();
-    let fix = format!("A pod would be admitted now. Its controller tries again by itself within 17 minutes{restart}.");
+    let again = format!("tries again by itself within 17 minutes{restart}.");
+    let fix = match &found.fix {
+        _ if HOLD.contains(&found.rule) => format!("A pod would be admitted now. Its controller {again}"),
+        Some(fix) if NOT_ASKED.contains(&found.rule) => format!("{fix} The controller of the workload then {again}"),
+        _ => return Check::found(about, found),
+    };
     Check::found(about, found.with_fix(fix))
 }
 
