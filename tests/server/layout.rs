@@ -127,8 +127,7 @@ fn comments_name_items_where_they_are() {
         for at in quoted.windows(3) {
             let [item, " in ", path] = at else { continue };
             let path_end = format!("/{path}");
-            let mut named =
-                sources.iter().filter(|(file, _)| path.ends_with(".rs") && file.ends_with(&path_end)).peekable();
+            let mut named = sources.iter().filter(|(file, _)| file.ends_with(&path_end)).peekable();
             let item = item.rsplit("::").next().unwrap();
             if named.peek().is_some() && !named.any(|(_, source)| source.contains(item)) {
                 missing.push(format!("{file}: {path} has no {item}"));

@@ -179,10 +179,8 @@ async fn away(snapshot: &Snapshot, pod: &ClusterPod) -> Option<Diagnostic> {
     }
     let text = format!("the Service {namespace}/{name} of the broker has no ready endpoint");
     // The chart gives the Deployment the name of the Service.
-    let (workload, events) = tokio::join!(
-        WorkloadTree::find(snapshot, namespace, Kind::Deployment, name),
-        Events::read(snapshot, Some(namespace))
-    );
+    let workload = Box::pin(WorkloadTree::find(snapshot, namespace, Kind::Deployment, name));
+    let (workload, events) = tokio::join!(workload, Events::read(snapshot, Some(namespace)));
     if let Ok(Some(workload)) = workload {
         let nodes = super::nodes(snapshot, &workload.pods().collect::<Vec<_>>()).await;
         if let Some(found) = created::absence(&workload, &nodes, &events) {
