@@ -31,7 +31,7 @@ def call(name, *arguments):
 
 def replace(name, *principal):
     results = [ctypes.byref(result) for result in (code, word, answer)]
-    call(name, context, given, b"An0ther.Passw0rd", *principal, *results)
+    call(name, context, given, b"N3w.Passw0rd.1", *principal, *results)
     print(f"{name}: {ctypes.string_at(word.data, word.length).decode()}")
 
 
