@@ -20,6 +20,7 @@ fmt:
 clippy:
     cargo clippy --locked --workspace --all-targets -- -D warnings
     cargo clippy --locked --test chart --test e2e --test install --bench baseline --bench cluster --bench attacks --bench storm -- -D warnings
+    cargo clippy --locked -p gmsa-tickets -p kubectl-gmsa --test domain --test directory --bench tickets -- -D warnings
 
 # The documentation builds; private items too, so that the links between them are checked.
 doc:

@@ -3,12 +3,12 @@
 //!
 //! A new value of the chart `gmsa-webhook` is:
 //! - the value in `values.yaml` with its comment, its type (and `null`) in `values.schema.json`, and the template that uses it;
-//! - what must not be rendered, in `templates/_check.tpl`, with a folder in `tests/chart/refused`;
+//! - what must not be rendered, in `templates/_check.tpl`, with a case in a file of `tests/chart/refused` (`refused.rs` says how);
 //! - the value in `tests/chart/values/everything.yaml`; an entry in `OPEN` here where it is passed on as it is;
 //! - `just generate`, which writes README, `files/values.yaml`, descriptions and what the tests expect.
 //!
 //! One of `gmsa-tickets` or `gmsa-accounts` is the first, the second and the last of these, with `values-of-tickets.yaml` or
-//! `values-of-accounts.yaml` in the place of `everything.yaml`.
+//! `values-of-accounts.yaml` in the place of `everything.yaml`; what `gmsa-accounts` refuses is in its `_helpers.tpl`.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,7 @@
 //! The program: one of its two commands.
+//!
+//! Exit codes: 0 after a signal, or where `agent ready` or `agent test` finds no fault; 1 where one does; 2 where it could not start or a
+//! part of it failed.
 
 use std::process::ExitCode;
 

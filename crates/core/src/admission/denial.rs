@@ -6,8 +6,8 @@
 //! The order here means nothing. The first of these that denies is the answer:
 //! 1. `expect_pod` of `preconditions.rs`, about the request as a whole;
 //! 2. `/mutate`: tickets, then the number of names, then every name that is invalid, then the contents slot by slot, then the host name;
-//!    `/validate`: on an update what may not change, then the number of names, then slot by slot what a slot says itself, `use`, and the
-//!    contents; at the end the tokens.
+//!    `/validate`: on an update the old object, then what may not change, then the number of names, then slot by slot its name, the name of
+//!    the service account, `use`, and its contents, missing or different; at the end the tokens.
 //!
 //! A new denial is:
 //! - a variant of [`Denial`] with its message;

@@ -1,7 +1,7 @@
 //! A Pod, as far as admission cares.
 //!
 //! [`Pod::slots`] is the only walk over the slots; [`fields`] walks over the same lists for fields that Windows does not have,
-//! and reads no slot. No other code lists the kinds of containers. Invariants: a Pod points to at most as many bytes as its JSON
+//! and reads no slot. No other code of the core lists the kinds of containers. Invariants: a Pod points to at most as many bytes as its JSON
 //! has, and of each kind to at most [`MAX_SLOTS`] containers. How many credential specs they may name (`MAX_SPECS_PER_POD`, 24)
 //! is checked in `preconditions.rs`.
 //!
@@ -22,7 +22,8 @@
 //! - `gmsa-webhook.cel.slots` in the chart's `_cel.tpl`, and `_guard.tpl`, which lists what an update may add;
 //! - `SLOT_LISTS` in `tests/server/layout.rs`, which keeps this the only walk;
 //! - in `kubectl gmsa`, the fields that a bundle keeps (`POD` in `bundle/fields.rs`), those that may be misspelt (`FIELDS` in
-//!   `check/other_fields.rs`), and `commands/verify.rs`, which takes a `Container` where it is asked for none.
+//!   `check/other_fields.rs`), `check/sidecar.rs`, which lists containers by kind, and `commands/verify.rs`, which takes a `Container` where it is asked for
+//!   none.
 
 use serde::{Deserialize, Deserializer, de::IgnoredAny};
 

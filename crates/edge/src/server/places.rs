@@ -4,11 +4,13 @@
 //! closed instead takes that for a denial, and a place is free again after milliseconds.
 //!
 //! Invariants: an address takes a place only while it holds fewer than `share` times as many as are free, so a flood from one
-//! address leaves places to all others. The waiting address with the fewest places is next, and within it the first connection. Connections end for others in two cases alone:
-//! - Too many wait: one of the address with the longest queue is dropped. Addresses from which no request was decided come first
+//! address leaves places to all others. The waiting address with the fewest places is next, and within it the first connection. Connections
+//! end for others in three cases alone:
+//! - Too many wait, or the process runs out of files or memory: one of the address with the longest queue is dropped. Addresses from which no request was decided come first
 //!   ([`State::drop_one`]).
 //! - A connection has held a place for [`CONTESTED_IDLE`] without a request to decide, and another one waits, of the same address or of
 //!   one with fewer places ([`Places::make_room`]).
+//! - A request has just been answered, and a connection with more right to the place waits ([`Place::is_wanted`]).
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},

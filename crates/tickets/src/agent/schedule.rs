@@ -1,7 +1,7 @@
 //! When an agent asks again.
 //!
-//! Pure: random numbers and what is left of the tickets' life are values. Invariant: no wait after tickets is longer than half of their life, or than
-//! [`SHORTEST`].
+//! Pure: random numbers and what is left of the tickets' life are values. Invariant: no wait after tickets is longer than half of their life or,
+//! where that is shorter, than [`SHORTEST`]; none is longer than the check interval.
 
 use std::time::Duration;
 

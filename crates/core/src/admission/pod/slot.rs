@@ -1,6 +1,6 @@
 //! A slot: one place in a Pod that can carry `securityContext.windowsOptions`, which is the pod itself and every container
 //! of every kind. The head of `pod.rs` lists what a new kind of slot touches; `SlotKind::field` is there
-//! too, because no other file names the lists of containers.
+//! too, because only it and `fields/wire.rs` name the lists of containers.
 
 use std::fmt;
 

@@ -7,6 +7,7 @@
 //!
 //! ```text
 //!  Empty ─Fill─► signing                      Damaged, or the CA is not valid ─Rebuild─► (what is valid is kept)
+//!  signing ─(its certificate is due, or lacks a name)─ Reissue ─► signing
 //!  signing ─Announce─► signing + next ─(next has been in every caBundle)─ Promote ─► next signs, the old one is retired
 //!  retired ─(its last certificate has expired, no caBundle has it)─ Forget ─►
 //! ```
