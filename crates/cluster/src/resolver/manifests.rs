@@ -34,8 +34,8 @@ struct DefinedSpec {
 }
 
 impl CredentialSpecs {
-    /// Takes the credential specs among `documents`; other kinds are skipped. Objects that the API server would refuse, such as an
-    /// unknown version, an invalid name or one that another has, is left out, as in a cluster, and reported.
+    /// Takes the credential specs among `documents`; other kinds are skipped. Objects that the API server would refuse
+    /// (an unknown version, an invalid name or one that another has) are left out, as in a cluster, and reported.
     pub fn from_documents(documents: &[Document]) -> (Self, Vec<Diagnostic>) {
         let mut specs = Self::default();
         let ours = documents.iter().filter(|document| document.group() == GROUP && document.kind == KIND);
