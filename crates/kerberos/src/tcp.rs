@@ -1,7 +1,7 @@
 //! KDCs over TCP (RFC 4120, 7.2.2).
 //!
 //! Invariants: an answer has a bounded size, and each KDC a time limit; a KDC that does not answer is followed by the next one, an answer by none.
-//! The one that answered is asked first from then on, so one that is silent costs its time limit once.
+//! From then on the KDC that answered is asked first, so a silent one costs its time limit once.
 
 use std::{
     net::SocketAddr,
@@ -27,7 +27,7 @@ pub struct Kdcs {
     /// In the order in which they are asked.
     pub addresses: Vec<SocketAddr>,
     limit: Duration,
-    /// The place of the one that answered last.
+    /// The index of the KDC that answered last.
     answered: AtomicUsize,
 }
 

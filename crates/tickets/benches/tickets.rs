@@ -145,7 +145,7 @@ async fn accounts(world: &World, started: &Started) -> Row {
     row("resident memory with 1,000 accounts", format!("{:.0} MiB", memory_mib(started, "VmRSS:")), "32 MiB")
 }
 
-/// What a flood does to the memory, and to pods at another address that go on asking.
+/// The peak of memory in a flood, and the slowest answer to pods at another address.
 async fn flooded(started: &Started, name: &str, sends: &[u8]) -> Row {
     let goes_on = Arc::new(AtomicBool::new(true));
     let (to, sends, flag) = (started.broker, sends.to_vec(), Arc::clone(&goes_on));

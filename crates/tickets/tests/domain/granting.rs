@@ -1,4 +1,4 @@
-//! What the holder of a ticket-granting ticket can do, and cannot: the sentences of docs/linux-pods.md that Samba and MIT's programs can show.
+//! The holder of a ticket-granting ticket: the sentences of docs/linux-pods.md about it that Samba and MIT's programs can show.
 
 use std::fs;
 

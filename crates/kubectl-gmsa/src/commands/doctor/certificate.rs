@@ -80,7 +80,7 @@ fn value<'m>(metrics: &'m str, name: &'m str) -> Option<&'m str> {
     values(metrics, name).find_map(|rest| rest.strip_prefix(' ')).map(str::trim)
 }
 
-/// What follows this name in the lines of the metrics.
+/// The rest of each line of the metrics that begins with this name.
 fn values<'m>(metrics: &'m str, name: &'m str) -> impl Iterator<Item = &'m str> {
     let of_program = |line: &'m str| PROGRAMS.iter().find_map(|program| line.strip_prefix(program));
     metrics.lines().filter_map(move |line| of_program(line)?.strip_prefix(name))

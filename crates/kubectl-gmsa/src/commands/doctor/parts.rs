@@ -61,7 +61,7 @@ pub(super) struct OwnDeployment {
     pub events: Events,
 }
 
-/// What is installed for tickets.
+/// The installation for tickets.
 pub(super) struct TicketsInstall {
     /// Whether there is a Deployment of the broker's chart.
     pub is_installed: bool,

@@ -38,7 +38,7 @@ pub struct Reviewed {
     validating: Coverage,
     /// Whether only the webhook for system namespaces reviews it, which validates but never blocks.
     is_of_system: bool,
-    /// What creates a missing configuration again, where another one of the installation is there.
+    /// The command that creates a missing configuration again, where another one of the installation is there.
     restore: Option<String>,
     /// Whether the webhooks of the cluster could not be read.
     pub is_unsure: bool,
