@@ -80,7 +80,7 @@ fn refused(runs: &[Run]) -> usize {
     runs.iter().map(|run| run.refused.len() - run.timed_out()).sum()
 }
 
-/// Of a hundred pods.
+/// The time-outs of a hundred pods.
 #[expect(clippy::cast_precision_loss, reason = "pods are far below 2^53")]
 fn timed_out(runs: &[Run]) -> f64 {
     runs.iter().map(Run::timed_out).sum::<usize>() as f64 * 100.0 / pods(runs) as f64

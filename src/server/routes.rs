@@ -155,7 +155,7 @@ fn with_parsing(bytes: usize) -> usize {
     bytes / 2 * 5
 }
 
-/// Of the permits of a large body, those for its parsed review, which is never larger than the body.
+/// The part of the permits of a large body that its parsed review keeps, which is never larger than the body.
 fn for_parsed(mut permits: OwnedSemaphorePermit, body: usize) -> OwnedSemaphorePermit {
     let excess = permits.num_permits().saturating_sub(body);
     drop(permits.split(excess));

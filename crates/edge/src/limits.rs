@@ -69,11 +69,11 @@ pub const SEND_BUFFER: usize = 16 * 1024;
 /// How many handshakes are computed, or are next, for each core that serves connections.
 pub const HANDSHAKES_PER_CORE: usize = 2;
 
-/// How long a TLS handshake may take: as long as Go's client allows it.
+/// How long a TLS handshake may take: as long as Go's client allows it, which API servers are built with.
 pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long a connection that waits may send nothing.
-pub const SILENT_TIMEOUT: Duration = Duration::from_secs(4);
+/// How long a connection that waits may send nothing: Go's client counts this as a part of its handshake.
+pub const SILENT_TIMEOUT: Duration = HANDSHAKE_TIMEOUT;
 
 /// How long a connection waits to be served: the longest time-out of a webhook call. Its client knows when to give up; a
 /// connection that is closed before that is a refused pod.

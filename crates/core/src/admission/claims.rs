@@ -9,8 +9,8 @@ use crate::credspec::SpecName;
 pub(super) enum Claim {
     /// Denied before any look-up.
     Denied(SlotDenial),
-    /// The slot at this position names a credential spec, by a name that can be one. Without a need of the contents it is denied, but by
-    /// the missing right to use the credential spec first.
+    /// The slot at this position names a credential spec, by a name that can be one. A slot that does not need its contents is denied: then
+    /// only `use` is asked, because that denial comes first.
     Named { slot: (SlotKind, usize), spec: SpecName, needs_contents: bool },
     /// The pod has or gets a token for tickets of a credential spec.
     Ticket(SpecName),

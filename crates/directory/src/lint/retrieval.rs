@@ -226,7 +226,7 @@ fn problem_of_members(
     problem(&rules::ACCOUNT_HOSTS_DENIED, message, fix, !allowed.is_empty()).filter(|_| !denied.is_empty())
 }
 
-/// A problem with who may retrieve the password of `account`: its rule, its message, what mends it, and whether somebody may
+/// A problem with who may retrieve the password of `account`: its rule, its message, its remedy, and whether somebody may
 /// retrieve the password nevertheless.
 fn problem_of(account: &Account) -> impl Fn(&'static Rule, String, Option<String>, bool) -> Option<(Diagnostic, bool)> {
     move |rule, message, fix, gives| Some((found(rule, account, RETRIEVERS, message).fixed(fix), gives))

@@ -108,7 +108,8 @@ async fn what_waits_in_vain_is_dropped() {
     let _busy = place.busy();
     let began = Instant::now();
     assert_eq!(places.sent(WEB).await.unwrap_err(), Unserved::NoPlace);
-    assert_eq!(began.elapsed(), WAIT_TIMEOUT);
+    // No API server waits longer than this for a webhook.
+    assert_eq!(began.elapsed(), Duration::from_secs(30));
     assert_eq!(places.ready(), 0);
 }
 
