@@ -271,9 +271,7 @@ impl Principals {
             let (listed, unknown) = self.listed(directory, &names).await?;
             found.extend(listed);
             members.extend(unknown);
-            let foreigners: Vec<Sid> =
-                found.iter().map(|entry| entry.name.as_str()).chain(foreigners).filter_map(foreign).collect();
-            for sid in foreigners {
+            for sid in found.iter().map(|entry| entry.name.as_str()).chain(foreigners).filter_map(foreign) {
                 let known = sid.well_known();
                 if let Some(wide) = wide_of(&sid, directory) {
                     group.wide.get_or_insert(wide);

@@ -135,17 +135,18 @@ fn problem(
         let message = format!("allows it to {who}, after it is denied to {by}, so {who} may not");
         return problem(&rules::ACCOUNT_HOSTS_DENIED, message, set_retrievers(account, WITHOUT_DENIALS), false);
     }
-    if let Some((name, who)) = principal.and_then(DirectoryPrincipal::wide) {
+    let principal = principal?;
+    if let Some((name, who)) = principal.wide() {
         let holds = match principal {
-            Some(DirectoryPrincipal::Group(group)) if group.name != name => {
-                format!("holds group {}, in which {name} is", Quoted::new(&group.name))
+            DirectoryPrincipal::Group(group) if group.name != name => {
+                format!("group {}, in which {name} is", Quoted::new(&group.name))
             }
-            _ => format!("holds {name}"),
+            _ => name.to_owned(),
         };
-        let message = format!("{holds}, so {who} may retrieve the password");
+        let message = format!("holds {holds}, so {who} may retrieve the password");
         return problem(&rules::ACCOUNT_HOSTS_WIDE, message, None, true);
     }
-    match principal? {
+    match principal {
         DirectoryPrincipal::WellKnown(known) if known.is_local => {
             let message = format!("holds {}, which no client has that logs on over the network", known.name);
             problem(&rules::ACCOUNT_HOSTS_EMPTY, message, set_retrievers(account, OF_NODES), false)
