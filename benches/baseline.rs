@@ -112,7 +112,11 @@ pub async fn main() -> anyhow::Result<()> {
     served.publish(pair);
     let tls = Handshakes::new(tls::server_config(&served, None)?, Handle::current());
     let limits = Limits::default();
-    let serving = Serving { tls: Some(tls), ..Serving::new(limits.connections, limits.waiting, IDLE_TIMEOUT) };
+    let serving = Serving {
+        tls: Some(tls),
+        keeps_decided: true,
+        ..Serving::new(limits.connections, limits.waiting, IDLE_TIMEOUT)
+    };
     let listener = Listener::bind(address, serving)?;
     let router = Router::new()
         .route("/mutate", post(mutate))
