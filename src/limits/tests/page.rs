@@ -248,7 +248,7 @@ fn of_tickets() -> Vec<LimitRow> {
 #[test]
 fn the_page_says_how_old_contents_may_be() {
     let page = std::fs::read_to_string(gmsa_test_support::repository().join("docs/security.md")).unwrap();
-    assert!(page.contains(&format!("| old contents for {}, or ten minutes;", time(watch::MAX_AGE))));
+    assert!(page.contains(&format!("| old contents for [{}](#limits), or ten minutes;", time(watch::MAX_AGE))));
 }
 
 #[test]
