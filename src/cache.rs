@@ -5,8 +5,9 @@
 //! What a read returns enters memory only by the rules of `Store`. Contents that do not enter it take a part of the budget while a
 //! review holds them; where nothing of it is left, the read fails.
 //!
-//! While a watch hangs, contents are up to [`watch::MAX_AGE`] old; a read for each pod would lower that, at the price of a call for each.
-//! Denials are confirmed live. Permission is asked separately: to take an account away, revoke `use`.
+//! Where a list, the head of the watch after it and that watch hang as long as each may (`LIST_LIMIT`, `HEAD_TIMEOUT`, `TERM` and `GRACE` of
+//! `cache/watch.rs`), contents are old by their sum; a read for each pod would lower that, at the price of a call for each. Denials are
+//! confirmed live. Permission is asked separately: to take an account away, revoke `use`.
 
 use std::{convert::Infallible, sync::Arc};
 

@@ -50,6 +50,11 @@ fn time(time: Duration) -> String {
     }
 }
 
+/// How long memory answers without news: a list, the head of the watch after it, and that watch hang as long as each may.
+fn age_of_contents() -> Duration {
+    watch::LIST_LIMIT + watch::HEAD_TIMEOUT + watch::TERM + watch::GRACE
+}
+
 /// A bound that follows from the memory limit.
 fn part(part: &str, with_the_chart: &str) -> String {
     format!("{part} of memory: {with_the_chart} of {}", bytes(DEFAULT_MEMORY))
@@ -146,7 +151,7 @@ fn of_calls() -> Vec<LimitRow> {
         ("page of a list, line of a watch", bytes(MAX_PAGE), "smaller pages; the watch begins again"),
         ("time for a list", time(watch::LIST_LIMIT), "tried again; until then live reads"),
         ("age of a watch", time(watch::TERM + watch::GRACE), "given up, and listed again"),
-        ("age of contents from memory, while list and watch hang", time(watch::MAX_AGE), "read for each review"),
+        ("age of contents from memory, while list and watch hang", time(age_of_contents()), "read for each review"),
         ("time between two lists", time(watch::LIST_EVERY), "–"),
     ]
 }
@@ -248,7 +253,7 @@ fn of_tickets() -> Vec<LimitRow> {
 #[test]
 fn the_page_says_how_old_contents_may_be() {
     let page = std::fs::read_to_string(gmsa_test_support::repository().join("docs/security.md")).unwrap();
-    assert!(page.contains(&format!("| old contents for [{}](#limits), or ten minutes;", time(watch::MAX_AGE))));
+    assert!(page.contains(&format!("| old contents for [{}](#limits), or ten minutes;", time(age_of_contents()))));
 }
 
 #[test]
