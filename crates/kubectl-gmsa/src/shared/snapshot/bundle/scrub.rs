@@ -139,7 +139,7 @@ mod tests {
                 "{\"clientSecret\":\"ab\",\"secret\": \"c\"}",
                 "{\"clientSecret\":\"<left out>\",\"secret\": \"<left out>\"}",
             ),
-            ("{\\\"token\\\":\\\"abc\\\"}", "{\\\"token\\\":\\\"<left out>\\\"}"),
+            ("{\\\"token\\\":\\\"abc\\\"}", "{\\\"token\\\":\\\"<left out>\"}"),
             (
                 "AccountKey=a+/==;AWS_SECRET_ACCESS_KEY=b ?sig=c%2F&x=1",
                 "AccountKey=<left out>;AWS_SECRET_ACCESS_KEY=<left out> ?sig=<left out>&x=1",
