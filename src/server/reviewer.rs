@@ -182,6 +182,10 @@ fn record_on_span(review: &Review, decision: &Decision, outcome: metrics::Review
 /// One line per decision, at info for each pod that `/validate` admits with GMSA: the log is an audit. What changes nothing in the
 /// cluster (a dry run included) and what `/mutate` fills in is at debug. Never a body or contents.
 fn log(webhook: Webhook, review: &Review, decision: &Decision, duration: Duration) {
+    let is_audited = webhook == Webhook::Validate && !decision.specs.is_empty() && !review.dry_run;
+    if decision.verdict == Verdict::Allowed && !is_audited && !tracing::enabled!(Level::DEBUG) {
+        return;
+    }
     let (path, operation, reason) = (webhook.as_str(), review.operation.as_str(), decision.reason);
     let pod = review.object.as_ref().or(review.old_object.as_ref());
     let (name, service_account) = pod.map_or(("", ""), |pod| (cut(pod.name()), cut(pod.service_account())));
@@ -214,9 +218,7 @@ fn log(webhook: Webhook, review: &Review, decision: &Decision, duration: Duratio
                 line!(info, message, code = code, denial = denial);
             }
         }
-        Verdict::Allowed if webhook == Webhook::Validate && !decision.specs.is_empty() && !review.dry_run => {
-            line!(info, "allowed");
-        }
+        Verdict::Allowed if is_audited => line!(info, "allowed"),
         Verdict::Allowed => {
             let message = if decision.patch.is_some() { "filled in" } else { "allowed" };
             line!(debug, message);

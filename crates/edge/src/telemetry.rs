@@ -106,6 +106,10 @@ pub fn cut_message(text: &str) -> &str {
 
 /// The start of the text that takes at most `most` bytes in a line: either form of the log may escape a character.
 fn cut_to(text: &str, most: usize) -> &str {
+    // Nearly every name: no character of it is escaped.
+    if text.len() <= most && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.')) {
+        return text;
+    }
     let mut taken = 0;
     let end = text.char_indices().find_map(|(at, c)| {
         // JSON has six bytes for a control character, `char::escape_debug` up to ten for what else it escapes.
