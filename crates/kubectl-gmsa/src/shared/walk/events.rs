@@ -76,7 +76,7 @@ impl Event {
 #[derive(Default)]
 pub struct Events {
     by_object: HashMap<String, Vec<Event>>,
-    /// Why warnings could not be read.
+    /// Why they could not be read, or not all.
     pub unread: Option<Unread>,
     /// When they were read.
     taken: Option<Timestamp>,
@@ -91,9 +91,11 @@ impl Events {
             SELECTORS.map(async |selector| snapshot.list::<v1::Event>(&path(selector)).await);
         let (warnings, created, pulling) = tokio::join!(warnings, created, pulling);
         let mut kept = Self { taken: Some(snapshot.taken()), ..Self::default() };
-        kept.unread = warnings.as_ref().err().cloned();
-        for event in [warnings, created, pulling].into_iter().flatten().flatten() {
-            kept.add(event);
+        for read in [warnings, created, pulling] {
+            match read {
+                Ok(events) => events.into_iter().for_each(|event| kept.add(event)),
+                Err(unread) => kept.unread = kept.unread.take().or(Some(unread)),
+            }
         }
         kept
     }
