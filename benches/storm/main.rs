@@ -70,9 +70,12 @@ const REST: Duration = Duration::from_secs(2);
 struct Args {
     /// Only rows with these numbers of pods at once.
     at_once: Vec<usize>,
-    /// Seconds of a row.
+    /// Seconds of a storm.
     #[arg(long, default_value_t = 6)]
     seconds: u64,
+    /// Storms of a row against each webhook, in turns.
+    #[arg(long, default_value_t = 3)]
+    rounds: usize,
     /// Also measure another webhook with the same paths and environment, without its client's throttle.
     #[arg(long, value_name = "BINARY")]
     against: Option<PathBuf>,
@@ -134,7 +137,7 @@ fn main() -> ExitCode {
     let folder = tempfile::Builder::new().prefix("gmsa-storm-").tempdir().unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let (rows, version) = runtime.block_on(measure(&args, binaries, folder.path()));
-    page::publish("storm", "storm", &report::report(&rows, args.seconds, &version), args.write);
+    page::publish("storm", "storm", &report::report(&rows, &args, &version), args.write);
     if rows.iter().all(report::holds) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
@@ -180,16 +183,20 @@ async fn measure(args: &Args, binaries: Binaries, folder: &Path) -> (Vec<Row>, S
         STORMS.iter().filter(|storm| args.at_once.is_empty() || args.at_once.contains(&storm.at_once)).collect();
     let api_servers = storms.iter().map(|storm| storm.api_servers).max().unwrap_or(1);
     let lab = Lab::start(args, binaries, folder, api_servers).await;
+    let kinds = [Kind::Installed, Kind::Unlimited].into_iter().chain(args.against.as_ref().map(|_| Kind::Other));
+    let kinds: Vec<Kind> = kinds.collect();
     let mut rows = Vec::new();
     for storm in storms {
-        let mut runs = Vec::new();
-        for kind in [Kind::Installed, Kind::Unlimited].into_iter().chain(args.against.as_ref().map(|_| Kind::Other)) {
-            let run = lab.run(storm, kind).await;
-            eprintln!("{storm}: {kind:?}: {run}");
-            runs.push(run);
-            sleep(REST).await;
+        let mut of_kinds: Vec<Vec<Run>> = kinds.iter().map(|_| Vec::new()).collect();
+        for _ in 0..args.rounds {
+            for (kind, runs) in kinds.iter().zip(&mut of_kinds) {
+                let run = lab.run(storm, *kind).await;
+                eprintln!("{storm}: {kind:?}: {run}");
+                runs.push(run);
+                sleep(REST).await;
+            }
         }
-        rows.push((storm, runs));
+        rows.push((storm, of_kinds));
     }
     (rows, lab.control_planes[0].version.clone())
 }

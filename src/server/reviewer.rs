@@ -61,7 +61,7 @@ impl Reviewer {
         deadline: Instant,
     ) -> Option<(Decision, Vec<u8>)> {
         let settings = self.settings(webhook, review);
-        let mut look_ups = self.look_ups(webhook, settings.enforcement, deadline);
+        let mut look_ups = LookUps::new(self, settings.facts_only_warn(webhook), deadline);
         let (begun, answered) = (Arc::clone(review), Arc::clone(review));
         let mut step = thread.run(deadline, move || Decision::begin(begun, webhook, settings)).await?;
         let decision = loop {
@@ -91,22 +91,6 @@ impl Reviewer {
         let (strict_credential_specs, tickets) = (self.strict_credential_specs, self.tickets.borrow().clone());
         Settings { enforcement, strict_credential_specs, hostname, tickets }
     }
-
-    fn look_ups(&self, webhook: Webhook, enforcement: Enforcement, deadline: Instant) -> LookUps<'_> {
-        // Where denials are not enforced, /validate admits the pod with any answer; /mutate fills in what it can.
-        let is_advice = match webhook {
-            Webhook::ValidateWorkload => true,
-            Webhook::Validate => enforcement == Enforcement::Warn,
-            Webhook::Mutate | Webhook::ValidateCredspec => false,
-        };
-        LookUps {
-            sources: if is_advice { &self.for_advice } else { &self.for_decisions },
-            metrics: &self.metrics,
-            deadline,
-            advice_until: is_advice.then(|| Instant::now() + ADVICE_TIMEOUT),
-            given_up: None,
-        }
-    }
 }
 
 /// The look-ups of a review, one after the other: so a review never has more than one call in flight, and the reviews in flight bound all
@@ -121,7 +105,14 @@ struct LookUps<'r> {
     given_up: Option<Failure>,
 }
 
-impl LookUps<'_> {
+impl<'r> LookUps<'r> {
+    fn new(reviewer: &'r Reviewer, is_advice: bool, deadline: Instant) -> Self {
+        let Reviewer { for_decisions, for_advice, metrics, .. } = reviewer;
+        let sources = if is_advice { for_advice } else { for_decisions };
+        let advice_until = is_advice.then(|| Instant::now() + ADVICE_TIMEOUT);
+        Self { sources, metrics, deadline, advice_until, given_up: None }
+    }
+
     async fn answer(&mut self, question: &Question) -> Fact {
         if let Some(failure) = self.give_up() {
             let source = Source::Api;

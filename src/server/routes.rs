@@ -16,7 +16,6 @@ use axum::{
 use gmsa_cluster::body::{self, Held};
 use gmsa_core::admission::{Review, Webhook, review::ParseError};
 use gmsa_edge::{
-    limits::WAIT_TIMEOUT,
     server::{Place, linger, threads},
     telemetry::{LogLimit, cut_message, otlp},
 };
@@ -106,11 +105,15 @@ impl Shared {
             // A review is in flight when it is complete: clients that are slow to send one do not exclude others. From here on its
             // connection does not make room for another one.
             let _busy = request.extensions.get::<Arc<Place>>().map(Place::busy);
-            let permit = before(deadline.min(Instant::now() + WAIT_TIMEOUT), self.reviews.acquire()).await;
+            let permit = before(deadline, self.reviews.acquire()).await;
             let _permit = permit.and_then(Result::ok).ok_or(HttpRefusal::BUSY)?;
             let _in_flight = self.reviewer.metrics.review_in_flight();
             let thread = if body.permits.is_some() { &self.blocking } else { &Thread::Serving };
-            let parse = move || Ok::<_, ParseError>((Review::parse(&body.bytes, webhook)?, parsed(body)));
+            let parse = move || {
+                let review = Review::parse(&body.bytes, webhook)?;
+                let kept = body.permits.map(|permits| for_parsed(permits, body.bytes.len()));
+                Ok::<_, ParseError>((review, kept))
+            };
             let (review, kept) = thread.run(deadline, parse).await.ok_or(HttpRefusal::BUSY)??;
             let review = Arc::new(review);
             let decided = self.reviewer.decide(webhook, &review, thread, started, deadline).await;
@@ -152,10 +155,9 @@ fn with_parsing(bytes: usize) -> usize {
     bytes / 2 * 5
 }
 
-/// Drops the bytes of a body. The parsed review, which is never larger, has permits until the returned value is dropped.
-fn parsed(body: Held) -> Option<OwnedSemaphorePermit> {
-    let mut permits = body.permits?;
-    let excess = permits.num_permits().saturating_sub(body.bytes.len());
+/// The part of the permits of a large body that its parsed review keeps, which is never larger than the body.
+fn for_parsed(mut permits: OwnedSemaphorePermit, body: usize) -> OwnedSemaphorePermit {
+    let excess = permits.num_permits().saturating_sub(body);
     drop(permits.split(excess));
-    Some(permits)
+    permits
 }

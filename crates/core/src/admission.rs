@@ -1,7 +1,7 @@
 //! The decision about a review: [`Review::parse`], [`Decision::begin`], [`Undecided::tell`], [`Review::answer`].
 //!
-//! Pure: no runtime, no client, no files, no clock, no random source. A module uses only those above it; `step` and `answer`
-//! add methods to [`Review`]:
+//! Pure: no runtime, no client, no files, no clock, no random source. A module uses only those above it, apart from `webhook`,
+//! whose [`Settings`] hold the [`TicketSettings`]:
 //!
 //! | module | what it decides or holds |
 //! |---|---|
@@ -15,6 +15,7 @@
 //! | `patch` | what the answer changes |
 //! | `claims` | what the slots ask for, before anything is looked up |
 //! | `warning`, `advice` | lines that `kubectl` shows; those about a pod that uses GMSA |
+//! | `case` | a review with its claims and facts; what a webhook finds in it |
 //! | `preconditions` | what must hold before the slots of a pod are checked: the kind, the number of slots and of names |
 //! | `tickets` | what a Linux pod needs for tickets |
 //! | `mutate` | `/mutate`: names become contents, Linux pods get the sidecar |
@@ -28,6 +29,7 @@
 pub mod advice;
 mod allow_reason;
 mod answer;
+mod case;
 mod claims;
 mod decision;
 pub mod denial;

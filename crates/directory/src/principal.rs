@@ -268,19 +268,9 @@ impl Principals {
             let names = entry.attributes.iter().filter(|(name, _)| *name == "member" || name.starts_with("member;"));
             let (foreigners, names): (Vec<&str>, Vec<&str>) =
                 names.flat_map(|(name, _)| entry.texts(name)).partition(|name| foreign(name).is_some());
-            let mut by_domain: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-            for name in names {
-                by_domain.entry(base_of(name)).or_default().push(name);
-            }
-            for (base, names) in by_domain {
-                let by: Vec<_> = names.iter().map(|name| LdapFilter::equals("distinguishedName", *name)).collect();
-                let members_of = directory.search_any(&base, &by, &ATTRIBUTES, &mut self.unread).await?;
-                let known: HashSet<String> = members_of.iter().map(|of| of.name.to_ascii_lowercase()).collect();
-                // Its domain cannot be asked, or is not in the file.
-                let unknown = names.iter().filter(|name| !known.contains(&name.to_ascii_lowercase()));
-                members.extend(unknown.map(|name| Member::named(first_value(name))));
-                found.extend(members_of);
-            }
+            let (listed, unknown) = self.listed(directory, &names).await?;
+            found.extend(listed);
+            members.extend(unknown);
             let foreigners: Vec<Sid> =
                 found.iter().map(|entry| entry.name.as_str()).chain(foreigners).filter_map(foreign).collect();
             for sid in foreigners {
@@ -311,6 +301,24 @@ impl Principals {
         members.dedup();
         group.members = (is_whole || !members.is_empty()).then_some(members);
         Ok(())
+    }
+
+    /// The entries of these distinguished names, and a member for each name whose domain cannot be asked, or is not in the file.
+    async fn listed(&mut self, directory: &mut Directory, names: &[&str]) -> Result<(Vec<Entry>, Vec<Member>), Error> {
+        let (mut found, mut unknown) = (Vec::new(), Vec::new());
+        let mut by_domain: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+        for name in names {
+            by_domain.entry(base_of(name)).or_default().push(name);
+        }
+        for (base, names) in by_domain {
+            let by: Vec<_> = names.iter().map(|name| LdapFilter::equals("distinguishedName", *name)).collect();
+            let entries = directory.search_any(&base, &by, &ATTRIBUTES, &mut self.unread).await?;
+            let known: HashSet<String> = entries.iter().map(|entry| entry.name.to_ascii_lowercase()).collect();
+            let others = names.iter().filter(|name| !known.contains(&name.to_ascii_lowercase()));
+            unknown.extend(others.map(|name| Member::named(first_value(name))));
+            found.extend(entries);
+        }
+        Ok((found, unknown))
     }
 }
 

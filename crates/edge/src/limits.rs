@@ -69,16 +69,23 @@ pub const SEND_BUFFER: usize = 16 * 1024;
 /// How many handshakes are computed, or are next, for each core that serves connections.
 pub const HANDSHAKES_PER_CORE: usize = 2;
 
-/// How long a TLS handshake may take.
-pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a TLS handshake may take: as long as Go's client allows it, which API servers are built with.
+pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long a connection waits to be served, and a request until fewer are in flight: API servers give up on a webhook of the chart
-/// after 5 s, and what is left is enough for the handshake and the request.
-pub const WAIT_TIMEOUT: Duration = Duration::from_secs(4);
+/// How long a connection that waits may send nothing: Go's client counts this as a part of its handshake.
+pub const SILENT_TIMEOUT: Duration = HANDSHAKE_TIMEOUT;
+
+/// How long a connection waits to be served: the longest time-out of a webhook call. Its client knows when to give up; a
+/// connection that is closed before that is a refused pod.
+pub const WAIT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long a connection may hold a place without a request to decide while another one waits for that place. An API server's
-/// handshake takes milliseconds, and a second where its processors are busy.
+/// handshake takes milliseconds.
 pub const CONTESTED_IDLE: Duration = Duration::from_secs(2);
+
+/// The same for a connection that never brought a request, of an address that has brought some. Where many pods are created at once, the
+/// processors of an API server are busy, and its handshakes take seconds.
+pub const CONTESTED_HANDSHAKE: Duration = Duration::from_secs(5);
 
 /// How long what a client still sends is read and dropped before a request is refused: a socket that is closed while there are
 /// bytes to read resets the connection, and a client that is still writing loses its answer.

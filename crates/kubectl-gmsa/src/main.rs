@@ -98,7 +98,7 @@ enum Command {
     Why(why::Options),
     /// Diagnose an installation and the workloads that use it
     ///
-    /// Each line is pass, warn, fail or skip, with what to do
+    /// Each line is pass, note, warn, fail or skip, with what to do
     Doctor(doctor::Options),
     /// Print how a cluster forwards a domain to its DNS servers
     ///
@@ -184,7 +184,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Other", &["version", "completion", "options"]),
 ];
 
-/// The command line with its help: commands in groups, the cluster's options under their own heading, and the same last lines everywhere.
+/// The command line with its help: commands in groups, the cluster's options left to `kubectl gmsa options`, the same last lines everywhere.
 fn helpful(command: clap::Command) -> clap::Command {
     let line = |name: &&str| {
         let below = name.split(' ').try_fold(&command, |above, word| above.find_subcommand(word));

@@ -148,18 +148,7 @@ async fn serve(config: &Config, handshake_threads: &Handle) -> anyhow::Result<()
         metrics,
     };
     warn_where_not_enforced(config);
-    let files = raise_limit_of_open_files();
-    let [for_reviews, for_probes] = files_for_connections(files);
-    let limits = config.limits.within_files(for_reviews);
-    if limits != config.limits {
-        let Limits { connections, waiting, .. } = limits;
-        tracing::warn!(
-            files,
-            connections,
-            waiting,
-            "fewer connections than memory has room for: few files may be open"
-        );
-    }
+    let (limits, for_probes) = within_files(config.limits);
     let bound = server::bind(config.listen, tls, clients, ending.clone(), limits, large_memory, reviewer);
     let (webhook, router) = bound.with_context(|| format!("cannot listen on {}", config.listen))?;
     let probes = Listener::bind(config.admin_listen, admin::serving(for_probes))
@@ -173,6 +162,23 @@ async fn serve(config: &Config, handshake_threads: &Handle) -> anyhow::Result<()
     let (delay, drain) = (config.shutdown_delay, config.drain_timeout);
     let bound = Bound { program: PROGRAM, main, admin, tasks, signals, ending, delay, drain, log_limits: LOG_LIMITS };
     Ok(bound.serve().await?)
+}
+
+/// What the open files of this process allow of the limits, and how many of the files are for the admin port.
+fn within_files(limits: Limits) -> (Limits, usize) {
+    let files = raise_limit_of_open_files();
+    let [for_reviews, for_probes] = files_for_connections(files);
+    let fitting = limits.within_files(for_reviews);
+    if fitting != limits {
+        let Limits { connections, waiting, .. } = fitting;
+        tracing::warn!(
+            files,
+            connections,
+            waiting,
+            "fewer connections than memory has room for: few files may be open"
+        );
+    }
+    (fitting, for_probes)
 }
 
 /// Logs where denials are not enforced.

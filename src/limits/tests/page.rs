@@ -11,7 +11,10 @@ use gmsa_directory::limits as directory;
 use gmsa_edge::{
     admin,
     authorization_cache::MAX_REMEMBERED,
-    limits::{CONTESTED_IDLE, HANDSHAKE_TIMEOUT, HANDSHAKES_PER_CORE, MAX_HEAD, UNREAD_TIMEOUT, WAIT_TIMEOUT},
+    limits::{
+        CONTESTED_HANDSHAKE, CONTESTED_IDLE, HANDSHAKE_TIMEOUT, HANDSHAKES_PER_CORE, MAX_HEAD, SILENT_TIMEOUT,
+        UNREAD_TIMEOUT, WAIT_TIMEOUT,
+    },
     server::MAX_THREADS,
     telemetry,
     tls::{MAX_BYTES, MAX_CERTIFICATES, self_managed::contents},
@@ -92,9 +95,18 @@ fn of_connections() -> Vec<LimitRow> {
             part("a seventh", &format!("{}, at {} each,", number(limits.waiting), bytes(PER_WAITING))),
             "one of the address with the most is dropped",
         ),
-        ("reviews in flight (`--max-reviews`)", number(limits.reviews), "wait, then 503"),
-        ("wait of a connection or a review", time(WAIT_TIMEOUT), "closed, or 503"),
-        ("a place without a request, while others wait", time(CONTESTED_IDLE), "closed"),
+        ("reviews in flight (`--max-reviews`)", number(limits.reviews), "wait, then 503 at their deadline"),
+        ("a connection that waits and sends nothing", time(SILENT_TIMEOUT), "closed"),
+        ("wait of a connection", time(WAIT_TIMEOUT), "closed"),
+        (
+            "a place without a request, while others wait",
+            format!(
+                "{}; {} for a new connection of an address with requests",
+                time(CONTESTED_IDLE),
+                time(CONTESTED_HANDSHAKE)
+            ),
+            "closed",
+        ),
         (
             "TLS handshakes that are computed at once, or are next",
             format!("{HANDSHAKES_PER_CORE} for each core, half of them of one address"),

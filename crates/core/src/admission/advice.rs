@@ -1,6 +1,6 @@
 //! Warnings about a pod that uses GMSA: it is admitted, but may not get its identity.
 //!
-//! Warnings, never denials: each of these can be intended. `/mutate` calls `on_pod`, and `/validate-workload` and the plugin call `advise_template` and
+//! Warnings, never denials: each of these can be intended. `/validate` calls `on_pod`, and `/validate-workload` and the plugin call `advise_template` and
 //! `advise`.
 //!
 //! A new warning is a line in `advise` or `advise_template`, its sentence, a rule in `diagnostic/rules.rs`, and a folder in `tests/golden`.
@@ -8,7 +8,6 @@
 pub mod same_computer;
 
 use super::{
-    Review,
     pod::{
         Pod,
         fields::{Occurrence, Unsupported},
@@ -50,10 +49,10 @@ impl Advice {
     }
 }
 
-/// The warnings about the pod of a review.
-pub(super) fn on_pod(review: &Review) -> Vec<String> {
+/// The lines that show [`advise`].
+pub(super) fn on_pod(pod: &Pod) -> Vec<String> {
     let mut warnings = Warnings::default();
-    review.object.iter().flat_map(advise).for_each(|advice| warnings.push(advice.rule, &advice.text));
+    advise(pod).into_iter().for_each(|advice| warnings.push(advice.rule, &advice.text));
     warnings.into_lines()
 }
 

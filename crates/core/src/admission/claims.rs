@@ -1,10 +1,7 @@
 //! The claims of a review's slots, in the order of [`Pod::slots`](super::pod::Pod::slots), for `/mutate` those with invalid names first: what [`mutate`](super::mutate) and
 //! [`validate`](super::validate) make of a review before anything is looked up.
 
-use super::{
-    AllowReason, Denial, ServiceAccount, SlotDenial,
-    pod::{Slot, SlotKind},
-};
+use super::{AllowReason, Denial, ServiceAccount, SlotDenial, pod::SlotKind};
 use crate::credspec::SpecName;
 
 /// The request of one slot, of one token, or of the review as a whole.
@@ -12,8 +9,9 @@ use crate::credspec::SpecName;
 pub(super) enum Claim {
     /// Denied before any look-up.
     Denied(SlotDenial),
-    /// The slot at this position names a credential spec, by a name that can be one.
-    Named { slot: (SlotKind, usize), spec: SpecName, has_contents: bool },
+    /// The slot at this position names a credential spec, by a name that can be one. A slot that does not need its contents is denied: then
+    /// only `use` is asked, because that denial comes first.
+    Named { slot: (SlotKind, usize), spec: SpecName, needs_contents: bool },
     /// The pod has or gets a token for tickets of a credential spec.
     Ticket(SpecName),
 }
@@ -21,16 +19,6 @@ pub(super) enum Claim {
 impl From<Denial> for Claim {
     fn from(denial: Denial) -> Self {
         Self::Denied(SlotDenial { slot: None, denial })
-    }
-}
-
-impl Claim {
-    /// The claim of a slot: its name, or why that is denied.
-    pub fn of(slot: &Slot<'_>, named: Result<SpecName, Denial>) -> Self {
-        match named {
-            Ok(spec) => Self::Named { slot: slot.position(), spec, has_contents: slot.contents.is_some() },
-            Err(denial) => Self::Denied(SlotDenial::of(slot, denial)),
-        }
     }
 }
 

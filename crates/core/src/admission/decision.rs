@@ -4,15 +4,10 @@
 //! first. For `/mutate` and `/validate` a failed look-up of a credential spec, or of its use, is a denial, never an
 //! approval. Without a random host name the pod keeps its own.
 
-use std::sync::Arc;
-
 use super::{
-    Denial, Facts, Patch, Review, Settings, SlotDenial, Source, Webhook, advice,
-    claims::Claims,
-    mutate,
-    operation::Operation,
-    tickets, validate, validate_credspec, validate_workload,
-    warning::{self, Warnings},
+    Denial, Patch, SlotDenial, Source, Webhook,
+    case::{Case, Found},
+    mutate, validate, validate_credspec, validate_workload, warning,
 };
 use crate::credspec::SpecName;
 
@@ -49,101 +44,64 @@ impl Decision {
     }
 }
 
-/// A review, and what is known for it.
-#[derive(Debug)]
-pub(super) struct Case {
-    pub review: Arc<Review>,
-    pub webhook: Webhook,
-    pub settings: Settings,
-    pub claims: Claims,
-    pub facts: Facts,
-}
-
 impl Case {
     /// Decides the review. Also returns the credential specs whose denial rests on cached contents: they must be read live, in this order,
     /// and the review be decided again.
     pub fn decide(&self) -> (Decision, Vec<SpecName>) {
-        let Self { review, webhook, settings, claims, facts } = self;
-        let webhook = *webhook;
-        let (mut denials, mut warnings, mut patch) = (Vec::new(), Vec::new(), None);
-        let mut reason = claims.reason;
-        match webhook {
-            Webhook::Mutate => (patch, denials) = mutate::expand(review, claims, facts, settings),
-            Webhook::Validate => denials = validate::check(review, claims, facts),
-            Webhook::ValidateWorkload => {
-                warnings = validate_workload::warnings(review, claims, facts, &settings.tickets);
-            }
-            Webhook::ValidateCredspec => {
-                match validate_credspec::decide(review, settings.strict_credential_specs, &mut warnings) {
-                    Ok(found) => reason = found,
-                    Err(denial) => denials.push(SlotDenial { slot: None, denial }),
-                }
-            }
+        let Self { webhook, settings, facts, .. } = self;
+        let Found { mut denials, mut patch, warnings, reason } = match webhook {
+            Webhook::Mutate => mutate::expand(self),
+            Webhook::Validate => validate::check(self),
+            Webhook::ValidateWorkload => validate_workload::foresee(self),
+            Webhook::ValidateCredspec => validate_credspec::lint(self),
+        };
+        let unconfirmed = self.unconfirmed(&denials);
+        if settings.first_denial_decides(*webhook) && !denials.is_empty() {
+            denials.truncate(1);
+            patch = None;
         }
+        let each = || denials.iter().map(|found| &found.denial);
+        let enforced = each().find(|denial| !settings.enforcement.allows(*webhook, denial));
+        let (verdict, reason) = match (enforced, each().next()) {
+            (Some(denial), _) => (Verdict::Denied(denial.clone()), denial.reason()),
+            (None, Some(denial)) => (Verdict::WouldDeny(denial.clone()), denial.reason()),
+            (None, None) => (Verdict::Allowed, reason.as_str()),
+        };
+        let warnings = match (&verdict, webhook) {
+            // A pod that is denied does nothing that could be warned of.
+            (Verdict::Denied(_), Webhook::Mutate | Webhook::Validate) => Vec::new(),
+            (Verdict::WouldDeny(_), _) => warning::not_enforced(each()).into_iter().chain(warnings).collect(),
+            _ => warnings,
+        };
+        let (specs, mut audit) = (facts.names(), Vec::new());
+        if !specs.is_empty() {
+            audit.push((webhook.audit_key("credential-specs"), facts.describe(&specs)));
+        }
+        // A would-be denial is recorded even without credential specs: nothing else in the cluster shows it.
+        let would_deny = matches!(verdict, Verdict::WouldDeny(_));
+        if would_deny || !specs.is_empty() {
+            let start = if would_deny { "would-deny: " } else { "" };
+            audit.push((webhook.audit_key("decision"), format!("{start}{reason}")));
+        }
+        (Decision { verdict, patch, denials, reason, specs, warnings, audit }, unconfirmed)
+    }
+
+    /// The credential specs whose contents, taken from a cache, led to a denial that may decide.
+    fn unconfirmed(&self, denials: &[SlotDenial]) -> Vec<SpecName> {
+        let first_decides = self.settings.first_denial_decides(self.webhook);
+        let is_cached = |spec: &&SpecName| self.facts.spec(spec).is_some_and(|known| known.source == Source::Cache);
         let mut unconfirmed: Vec<SpecName> = Vec::new();
-        let first_decides = settings.first_denial_decides(webhook);
-        for found in &denials {
-            match from_a_cache(&found.denial, facts) {
+        for found in denials {
+            let spec = match &found.denial {
+                Denial::ContentsDiffer { spec, .. } | Denial::SpecUnusable(spec) => Some(spec),
+                _ => None,
+            };
+            match spec.filter(is_cached) {
                 Some(spec) if !unconfirmed.contains(spec) => unconfirmed.push(spec.clone()),
                 None if first_decides => break,
                 _ => {}
             }
         }
-        if first_decides && !denials.is_empty() {
-            denials.truncate(1);
-            patch = None;
-        }
-        let is_enforced = |denial: &&Denial| !settings.enforcement.allows(webhook, denial);
-        let mut of_denials = denials.iter().map(|found| &found.denial);
-        let (verdict, reason) = match (of_denials.clone().find(is_enforced), of_denials.next()) {
-            (Some(denial), _) => (Verdict::Denied(denial.clone()), denial.reason()),
-            (None, Some(denial)) => (Verdict::WouldDeny(denial.clone()), denial.reason()),
-            (None, None) => (Verdict::Allowed, reason.as_str()),
-        };
-        if !matches!(verdict, Verdict::Denied(_)) {
-            warnings.extend(warning::not_enforced(denials.iter().map(|found| &found.denial)));
-            if webhook == Webhook::Mutate && review.operation == Operation::Create {
-                let mut lines = Warnings::default();
-                review.object.iter().for_each(|pod| tickets::warn(pod, &settings.tickets, &mut lines));
-                warnings.extend(lines.into_lines());
-            }
-            // Only /validate sees the pod as it will be stored.
-            if webhook == Webhook::Validate && review.operation == Operation::Create {
-                warnings.extend(advice::on_pod(review));
-            }
-        }
-        let specs = facts.names();
-        let audit = audit(webhook, &verdict, reason, &specs, facts);
-        (Decision { verdict, patch, denials, reason, specs, warnings, audit }, unconfirmed)
-    }
-}
-
-fn audit(
-    webhook: Webhook,
-    verdict: &Verdict,
-    reason: &str,
-    specs: &[SpecName],
-    facts: &Facts,
-) -> Vec<(String, String)> {
-    let mut audit = Vec::new();
-    if !specs.is_empty() {
-        audit.push((webhook.audit_key("credential-specs"), facts.describe(specs)));
-    }
-    // A would-be denial is recorded even without credential specs: nothing else in the cluster shows it.
-    let would_deny = matches!(verdict, Verdict::WouldDeny(_));
-    if would_deny || !specs.is_empty() {
-        let start = if would_deny { "would-deny: " } else { "" };
-        audit.push((webhook.audit_key("decision"), format!("{start}{reason}")));
-    }
-    audit
-}
-
-/// The credential spec whose contents, taken from a cache, led to a denial.
-fn from_a_cache<'d>(denial: &'d Denial, facts: &Facts) -> Option<&'d SpecName> {
-    match denial {
-        Denial::ContentsDiffer { spec, .. } | Denial::SpecUnusable(spec) => {
-            (facts.spec(spec)?.source == Source::Cache).then_some(spec)
-        }
-        _ => None,
+        unconfirmed
     }
 }

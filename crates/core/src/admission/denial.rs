@@ -16,7 +16,7 @@
 //! - its line in `denials!`, with the rule and the code, which also decides by `concerns_the_pod` whether `Warn` admits the pod, and by
 //!   `status_reason` what clients read;
 //! - the code that returns it: `preconditions.rs`, `mutate.rs`, `tickets.rs`, `validate.rs` or `validate_credspec.rs`; for what they ask of others,
-//!   `service_account.rs`, `facts.rs` or `patch.rs`. If the contents that a cache gave can lead to it, `from_a_cache` in `decision.rs` has them
+//!   `service_account.rs`, `facts.rs` or `patch.rs`. If the contents that a cache gave can lead to it, `Case::unconfirmed` in `decision.rs` has them
 //!   read again; not for `PatchTooLarge`, which is about all contents together;
 //! - a folder in `tests/golden`, and its line in `docs/rules.md` and `docs/metrics.md` (`UPDATE_SNAPSHOTS=1 cargo test -p
 //!   kubectl-gmsa`, `just generate`).

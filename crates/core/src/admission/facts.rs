@@ -115,24 +115,17 @@ impl Facts {
         find(&self.uses, name)
     }
 
-    /// Stores what is known of a credential spec. Returns whether that denies its slots: there are no contents, and not only by a cache, or
-    /// the live contents equal the cached ones that denied.
-    pub(super) fn learn_contents(&mut self, name: &SpecName, known: Known<SpecFact>) -> bool {
-        let is_unusable = !matches!(known.fact, SpecFact::Contents(_)) && known.source != Source::Cache;
-        let Some((_, before)) = self.specs.iter_mut().find(|(known, _)| known == name) else {
-            self.specs.push((name.clone(), known));
-            return is_unusable;
-        };
-        let is_as_before = before.fact == known.fact;
-        *before = known;
-        is_unusable || is_as_before
+    /// Stores what is known of a credential spec, in place of what was known before.
+    pub(super) fn put_spec(&mut self, name: &SpecName, known: Known<SpecFact>) {
+        match self.specs.iter_mut().find(|(spec, _)| spec == name) {
+            Some((_, before)) => *before = known,
+            None => self.specs.push((name.clone(), known)),
+        }
     }
 
-    /// Stores whether the service account may use a credential spec. Returns whether that denies its slots.
-    pub(super) fn learn_use(&mut self, name: &SpecName, known: Known<UseFact>) -> bool {
-        let denies = known.fact != UseFact::Allowed;
+    /// Stores whether the service account may use a credential spec, which is asked once.
+    pub(super) fn put_use(&mut self, name: &SpecName, known: Known<UseFact>) {
         self.uses.push((name.clone(), known));
-        denies
     }
 
     /// The contents of a credential spec.

@@ -6,13 +6,15 @@
 use std::collections::HashSet;
 
 use super::{
-    AllowReason, Denial, Facts, Patch, Review, Settings, SlotDenial, TicketSettings,
+    AllowReason, Denial, Review, SlotDenial, TicketSettings,
+    case::{Case, Found},
     claims::{Claim, Claims},
     operation::Operation,
     patch::PatchWriter,
     pod::{Pod, Slot, SlotKind, SlotRef, slot},
-    preconditions::{bound_names, expect_old_pod, expect_pod, spec_name},
+    preconditions::{expect_few_names, expect_old_pod, expect_pod, spec_name},
     tickets,
+    warning::Warnings,
 };
 
 /// The slots with invalid names, which decide, then those to expand.
@@ -33,15 +35,17 @@ pub(super) fn claims(review: &Review, settings: &TicketSettings) -> Result<Claim
     if slots.iter().all(|slot| slot.name.is_none()) {
         return Ok(AllowReason::NoGmsa.into());
     }
-    bound_names(pod)?;
+    expect_few_names(pod)?;
     let mut claims = Claims::from(AllowReason::AlreadyExpanded);
     let mut unexpanded = Vec::new();
     for slot in slots {
         let Some(name) = slot.name else { continue };
-        match Claim::of(&slot, spec_name(name, &SlotRef::from(&slot))) {
-            denied @ Claim::Denied(_) => claims.all.push(denied),
-            named if slot.contents.is_none() => unexpanded.push(named),
-            _ => {}
+        match spec_name(name, || SlotRef::from(&slot).to_string()) {
+            Err(denial) => claims.all.push(Claim::Denied(SlotDenial::of(&slot, denial))),
+            Ok(spec) if slot.contents.is_none() => {
+                unexpanded.push(Claim::Named { slot: slot.position(), spec, needs_contents: true });
+            }
+            Ok(_) => {}
         }
     }
     if !unexpanded.is_empty() {
@@ -52,12 +56,9 @@ pub(super) fn claims(review: &Review, settings: &TicketSettings) -> Result<Claim
 }
 
 /// Adds the contents that the slots name, as far as they are known and fit, and a host name to a pod that uses GMSA without one.
-pub(super) fn expand(
-    review: &Review,
-    claims: &Claims,
-    facts: &Facts,
-    settings: &Settings,
-) -> (Option<Patch>, Vec<SlotDenial>) {
+pub(super) fn expand(case: &Case) -> Found {
+    let Case { review, settings, claims, facts, .. } = case;
+    let created = review.object.as_ref().filter(|_| review.operation == Operation::Create);
     let (mut patch, mut denials) = (PatchWriter::default(), Vec::new());
     for claim in &claims.all {
         match claim {
@@ -69,7 +70,7 @@ pub(super) fn expand(
                 denials.extend(added.err().map(|denial| SlotDenial { slot: Some(*slot), denial }));
             }
             Claim::Ticket(spec) => {
-                if let (Some(pod), TicketSettings::On(sidecar)) = (&review.object, &settings.tickets) {
+                if let (Some(pod), TicketSettings::On(sidecar)) = (created, &settings.tickets) {
                     let injected = tickets::inject(pod, spec, sidecar, &mut patch);
                     denials.extend(injected.err().map(|denial| SlotDenial { slot: None, denial }));
                 }
@@ -77,14 +78,15 @@ pub(super) fn expand(
         }
     }
     let uses_gmsa = matches!(claims.reason, AllowReason::Expanded | AllowReason::AlreadyExpanded);
-    let lacks_hostname = |pod: &Pod| review.operation == Operation::Create && pod.hostname().is_none();
     if let Some(hostname) = settings.hostname.as_deref().filter(|_| uses_gmsa)
-        && review.object.as_ref().is_some_and(lacks_hostname)
+        && created.is_some_and(|pod| pod.hostname().is_none())
     {
         let added = patch.add("/spec/hostname", hostname);
         denials.extend(added.err().map(|denial| SlotDenial { slot: None, denial }));
     }
-    (patch.finish(), denials)
+    let mut warnings = Warnings::default();
+    created.into_iter().for_each(|pod| tickets::warn(pod, &settings.tickets, &mut warnings));
+    Found { denials, patch: patch.finish(), warnings: warnings.into_lines(), reason: claims.reason }
 }
 
 /// The ephemeral containers that the old object does not have.

@@ -150,14 +150,6 @@ impl Containers {
         self.tickets.shrink_to_fit();
         self.options.shrink_to_fit();
     }
-
-    fn slots(&self, kind: SlotKind) -> impl Iterator<Item = Slot<'_>> {
-        let mut options = self.options.iter().peekable();
-        self.names.iter().zip(&self.tickets).enumerate().map(move |(index, (owner, tickets))| {
-            let options = options.next_if(|options| usize::from(options.position) == index);
-            Slot { tickets: *tickets, ..slot_of(kind, index, owner, options) }
-        })
-    }
 }
 
 /// A container, while it is read.
@@ -247,7 +239,14 @@ impl Pod {
         let spec = &self.spec;
         let options = spec.security_context.as_ref().and_then(|context| context.windows_options.as_ref());
         let pod = slot_of(SlotKind::Pod, 0, self.name(), options.map(|Object(options)| options));
-        std::iter::once(pod).chain(spec.lists().into_iter().flat_map(|(kind, containers)| containers.slots(kind)))
+        let containers = spec.lists().into_iter().flat_map(|(kind, list)| {
+            let mut options = list.options.iter().peekable();
+            list.names.iter().zip(&list.tickets).enumerate().map(move |(index, (owner, tickets))| {
+                let options = options.next_if(|options| usize::from(options.position) == index);
+                Slot { tickets: *tickets, ..slot_of(kind, index, owner, options) }
+            })
+        });
+        std::iter::once(pod).chain(containers)
     }
 
     /// The pod's name; its generateName before it has a name; otherwise empty.

@@ -1,4 +1,5 @@
-//! Preconditions for checking the slots of a pod. A pod that fails one causes no look-up.
+//! Preconditions for checking the slots of a pod: one that fails an `expect_` function causes no look-up. `spec_name` checks a
+//! single name.
 
 use std::collections::HashSet;
 
@@ -27,12 +28,12 @@ pub(super) fn expect_old_pod(review: &Review) -> Result<&Pod, Denial> {
 }
 
 /// Denies a pod that names more than [`MAX_SPECS_PER_POD`] credential specs in its slots and its tokens, before anything is looked up.
-pub(super) fn bound_names(pod: &Pod) -> Result<(), Denial> {
+pub(super) fn expect_few_names(pod: &Pod) -> Result<(), Denial> {
     let names: HashSet<&str> = pod.slots().filter_map(|slot| slot.name).chain(pod.audiences()).collect();
     if names.len() > MAX_SPECS_PER_POD { Err(Denial::TooManySpecs) } else { Ok(()) }
 }
 
 /// A name from this place in a pod as one that a credential spec can have, or the denial.
-pub(super) fn spec_name(name: &str, place: &impl ToString) -> Result<SpecName, Denial> {
-    SpecName::parse(name).ok_or_else(|| Denial::InvalidSpecName { name: Quoted::new(name), place: place.to_string() })
+pub(super) fn spec_name(name: &str, place: impl FnOnce() -> String) -> Result<SpecName, Denial> {
+    SpecName::parse(name).ok_or_else(|| Denial::InvalidSpecName { name: Quoted::new(name), place: place() })
 }

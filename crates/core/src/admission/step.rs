@@ -8,9 +8,9 @@
 use std::{collections::VecDeque, sync::Arc};
 
 use super::{
-    AllowReason, Decision, Facts, Known, Review, ServiceAccount, Settings, SpecFact, TicketSettings, UseFact, Webhook,
+    AllowReason, Decision, Facts, Known, Review, ServiceAccount, Settings, Source, SpecFact, UseFact, Webhook,
+    case::Case,
     claims::{Claim, Claims},
-    decision::Case,
     mutate, validate, validate_workload,
 };
 use crate::credspec::SpecName;
@@ -72,7 +72,13 @@ impl Decision {
     /// Begins to decide a review in which `webhook` was called.
     pub fn begin(review: impl Into<Arc<Review>>, webhook: Webhook, settings: Settings) -> Step {
         let review = review.into();
-        let claims = review.claims(webhook, &settings.tickets);
+        let claims = match webhook {
+            Webhook::Mutate => mutate::claims(&review, &settings.tickets),
+            Webhook::Validate => validate::claims(&review),
+            Webhook::ValidateWorkload => Ok(validate_workload::claims(&review, &settings.tickets)),
+            Webhook::ValidateCredspec => Ok(AllowReason::Clean.into()),
+        };
+        let claims = claims.unwrap_or_else(|denial| Claims::from(AllowReason::NoGmsa).deny(denial));
         let questions = questions(&claims, webhook, settings.first_denial_decides(webhook));
         let case = Case { review, webhook, settings, claims, facts: Facts::default() };
         Step::next(case, questions, false)
@@ -116,8 +122,18 @@ impl Undecided {
     pub fn tell(self: Box<Self>, fact: Fact) -> Step {
         let Self { mut case, asked, mut rest, is_confirming } = *self;
         let denies = match (&asked, fact) {
-            (Question::Contents(spec, _), Fact::Contents(known)) => case.facts.learn_contents(spec, known),
-            (Question::Use(_, spec), Fact::Use(known)) => case.facts.learn_use(spec, known),
+            (Question::Contents(spec, _), Fact::Contents(known)) => {
+                // There are none, and not only by a cache; or the live ones are the cached ones that denied.
+                let is_unusable = !matches!(known.fact, SpecFact::Contents(_)) && known.source != Source::Cache;
+                let is_as_before = case.facts.spec(spec).is_some_and(|before| before.fact == known.fact);
+                case.facts.put_spec(spec, known);
+                is_unusable || is_as_before
+            }
+            (Question::Use(_, spec), Fact::Use(known)) => {
+                let denies = known.fact != UseFact::Allowed;
+                case.facts.put_use(spec, known);
+                denies
+            }
             _ => true,
         };
         if denies && case.settings.first_denial_decides(case.webhook) {
@@ -127,29 +143,12 @@ impl Undecided {
     }
 }
 
-impl Review {
-    /// The claims of the pod when `webhook` was called.
-    pub(super) fn claims(&self, webhook: Webhook, settings: &TicketSettings) -> Claims {
-        match webhook {
-            Webhook::Mutate => mutate::claims(self, settings),
-            Webhook::Validate => validate::claims(self),
-            Webhook::ValidateWorkload => Ok(validate_workload::claims(self, settings)),
-            Webhook::ValidateCredspec => Ok(AllowReason::Clean.into()),
-        }
-        .unwrap_or_else(|denial| Claims::from(AllowReason::NoGmsa).deny(denial))
-    }
-}
-
 /// The facts that the claims need, each once, in slot order: for at most [`super::MAX_SPECS_PER_POD`] credential specs.
 fn questions(claims: &Claims, webhook: Webhook, first_denial_decides: bool) -> VecDeque<Question> {
     let mut needs: Vec<(&SpecName, bool)> = Vec::new();
     for claim in &claims.all {
         let (spec, contents, is_denied) = match claim {
-            // /validate denies a name without contents: what the contents should be does not matter.
-            Claim::Named { spec, has_contents, .. } => {
-                let contents = webhook != Webhook::Validate || *has_contents;
-                (spec, contents, !contents)
-            }
+            Claim::Named { spec, needs_contents, .. } => (spec, *needs_contents, !needs_contents),
             // The broker reads the credential spec when it is asked for tickets; about a workload it is said early.
             Claim::Ticket(spec) => (spec, webhook == Webhook::ValidateWorkload, false),
             Claim::Denied(_) if first_denial_decides => break,

@@ -60,7 +60,7 @@ pub(super) fn claims(pod: &Pod, settings: &TicketSettings) -> Vec<Claim> {
         TicketSettings::Unknown(failure) => vec![Denial::TicketsUnavailable(failure.clone())],
     };
     denials.extend(obstacles(pod, name).map(Denial::TicketsImpossible));
-    match spec_name(name, &format!("annotation {ANNOTATION}")) {
+    match spec_name(name, || format!("annotation {ANNOTATION}")) {
         Ok(spec) if denials.is_empty() => return vec![Claim::Ticket(spec)],
         Ok(_) => {}
         Err(denial) => denials.insert(0, denial),

@@ -6,11 +6,12 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{
-    AllowReason, Denial, Facts, Review, ServiceAccount, SlotDenial,
+    AllowReason, Denial, Facts, Review, ServiceAccount, SlotDenial, advice,
+    case::{Case, Found},
     claims::{Claim, Claims},
     operation::Operation,
     pod::{Pod, Slot, SlotKind, SlotRef, tickets::AUDIENCE},
-    preconditions::{bound_names, expect_old_pod, expect_pod, spec_name},
+    preconditions::{expect_few_names, expect_old_pod, expect_pod, spec_name},
 };
 use crate::{
     credspec::{MAX_CONTENTS_BYTES, SpecName, compare::ExpectedContents},
@@ -34,19 +35,23 @@ pub(super) fn claims(review: &Review) -> Result<Claims, Denial> {
     if slots.is_empty() && tokens.is_empty() {
         return Ok(claims);
     }
-    if let Err(denial) = bound_names(pod) {
+    if let Err(denial) = expect_few_names(pod) {
         return Ok(claims.deny(denial));
     }
     claims.reason = AllowReason::Authorized;
     let account = ServiceAccount::of(review, pod);
     for slot in slots {
         let name = slot.name.ok_or_else(|| Denial::ContentsWithoutName(SlotRef::from(&slot)));
-        let spec = name.and_then(|name| spec_name(name, &SlotRef::from(&slot)));
+        let spec = name.and_then(|name| spec_name(name, || SlotRef::from(&slot).to_string()));
         let spec = spec.and_then(|spec| account.as_ref().map(|_| spec).map_err(Denial::clone));
-        claims.all.push(Claim::of(&slot, spec));
+        claims.all.push(match spec {
+            // A name without contents is denied: what the contents should be does not matter.
+            Ok(spec) => Claim::Named { slot: slot.position(), spec, needs_contents: slot.contents.is_some() },
+            Err(denial) => Claim::Denied(SlotDenial::of(&slot, denial)),
+        });
     }
     for token in tokens {
-        let spec = spec_name(token, &format!("audience {AUDIENCE}NAME"));
+        let spec = spec_name(token, || format!("audience {AUDIENCE}NAME"));
         let spec = spec.and_then(|spec| account.as_ref().map(|_| spec).map_err(Denial::clone));
         claims.all.push(spec.map_or_else(Claim::from, Claim::Ticket));
     }
@@ -55,7 +60,8 @@ pub(super) fn claims(review: &Review) -> Result<Claims, Denial> {
 }
 
 /// Checks each slot: it is denied as it is, or the facts say.
-pub(super) fn check(review: &Review, claims: &Claims, facts: &Facts) -> Vec<SlotDenial> {
+pub(super) fn check(case: &Case) -> Found {
+    let Case { review, claims, facts, .. } = case;
     let service_account = review.object.as_ref().map_or("", Pod::service_account);
     let mut checked = Checked { service_account, facts, expected: HashMap::new() };
     let mut slots = review.object.iter().flat_map(Pod::slots);
@@ -73,7 +79,10 @@ pub(super) fn check(review: &Review, claims: &Claims, facts: &Facts) -> Vec<Slot
             }
         }
     }
-    denials
+    // Only here the pod is as it will be stored.
+    let created = review.object.as_ref().filter(|_| review.operation == Operation::Create);
+    let warnings = created.map(advice::on_pod).unwrap_or_default();
+    Found { denials, patch: None, warnings, reason: claims.reason }
 }
 
 /// The facts that slots are checked against.

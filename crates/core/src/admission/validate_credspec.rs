@@ -5,7 +5,13 @@
 
 use serde_json::Value;
 
-use super::{AllowReason, Denial, Review, operation::Operation, review::CREDENTIAL_SPEC, warning::Warnings};
+use super::{
+    AllowReason, Denial, Review, SlotDenial,
+    case::{Case, Found},
+    operation::Operation,
+    review::CREDENTIAL_SPEC,
+    warning::Warnings,
+};
 use crate::{
     credspec::{
         KIND, lint,
@@ -18,7 +24,16 @@ use crate::{
 /// The most findings that a denial spells out: it is one line in a terminal.
 const MAX_SPELLED_OUT: usize = 5;
 
-pub(super) fn decide(review: &Review, strict: bool, lines: &mut Vec<String>) -> Result<AllowReason, Denial> {
+/// Warns of what is wrong with a credential spec; in strict mode, denies what cannot work.
+pub(super) fn lint(Case { review, settings, .. }: &Case) -> Found {
+    let mut warnings = Warnings::default();
+    let linted = check(review, settings.strict_credential_specs, &mut warnings);
+    let (reason, denied) = linted.map_or_else(|denial| (AllowReason::Findings, Some(denial)), |reason| (reason, None));
+    let denials = denied.into_iter().map(|denial| SlotDenial { slot: None, denial }).collect();
+    Found { denials, patch: None, warnings: warnings.into_lines(), reason }
+}
+
+fn check(review: &Review, strict: bool, warnings: &mut Warnings) -> Result<AllowReason, Denial> {
     if review.kind != CREDENTIAL_SPEC {
         return Err(Denial::UnexpectedKind { expected: KIND, kind: Quoted::bare(&review.kind) });
     }
@@ -33,11 +48,9 @@ pub(super) fn decide(review: &Review, strict: bool, lines: &mut Vec<String>) -> 
         None => lint::object(&Value::Null),
     };
     let (errors, others): (Vec<_>, Vec<_>) = findings.iter().partition(|finding| strict && refuses(finding));
-    let mut warnings = Warnings::default();
     for finding in others {
         warnings.push(finding.rule, &warning(finding));
     }
-    lines.extend(warnings.into_lines());
     match errors.as_slice() {
         [] if findings.is_empty() => Ok(AllowReason::Clean),
         [] => Ok(AllowReason::Findings),

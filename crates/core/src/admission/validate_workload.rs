@@ -8,9 +8,10 @@ use std::collections::{HashMap, HashSet};
 
 use super::{
     AllowReason, Denial, Facts, MAX_SPECS_PER_POD, Review, ServiceAccount, SlotDenial, TicketSettings, advice,
+    case::{Case, Found},
     claims::{Claim, Claims},
     pod::{MAX_SLOTS, Pod, Slot, SlotKind},
-    preconditions::bound_names,
+    preconditions::expect_few_names,
     tickets,
     warning::Warnings,
 };
@@ -55,44 +56,47 @@ pub(super) fn claims(review: &Review, settings: &TicketSettings) -> Claims {
     let mut claims = Claims::from(AllowReason::Workload);
     claims.service_account = ServiceAccount::of(review, pod).ok();
     if claims.service_account.is_some() {
-        claims.all = named(pod).map(|(slot, spec)| Claim::of(&slot, Ok(spec))).collect();
+        claims.all =
+            named(pod).map(|(slot, spec)| Claim::Named { slot: slot.position(), spec, needs_contents: true }).collect();
         claims.all.extend(tickets::claims(pod, settings));
         // With the one of the annotation, as many as a pod may name.
         let tokens = pod.audiences().filter_map(SpecName::parse).take(MAX_SPECS_PER_POD - 1);
-        claims.all.extend(tokens.filter(|_| bound_names(pod).is_ok()).map(Claim::Ticket));
+        claims.all.extend(tokens.filter(|_| expect_few_names(pod).is_ok()).map(Claim::Ticket));
     }
     claims
 }
 
-/// The warnings about the pods of a workload.
-pub(super) fn warnings(review: &Review, claims: &Claims, facts: &Facts, settings: &TicketSettings) -> Vec<String> {
-    let Ok(pod) = template(review) else { return Vec::new() };
+/// Warns what will happen to the pods of a workload.
+pub(super) fn foresee(case: &Case) -> Found {
     let mut warnings = Warnings::default();
+    if let Ok(pod) = template(&case.review) {
+        warn_of_pods(pod, case, &mut warnings);
+    }
+    Found { denials: Vec::new(), patch: None, warnings: warnings.into_lines(), reason: case.claims.reason }
+}
+
+fn warn_of_pods(pod: &Pod, Case { review, settings, claims, facts, .. }: &Case, warnings: &mut Warnings) {
     if pod.has_too_many_slots() {
         let sentence = format!("the pods have more than {} containers: they will be refused", MAX_SLOTS - 1);
         warnings.add(&rules::TOO_MANY_SLOTS, &sentence, &[]);
     }
-    if bound_names(pod).is_err() {
+    if expect_few_names(pod).is_err() {
         let sentence =
             format!("the pods name more than {MAX_SPECS_PER_POD} distinct GMSA cred specs: they will be refused");
         warnings.add(&rules::TOO_MANY_SPECS, &sentence, &[]);
     }
-    unusable_names(pod, &mut warnings);
+    unusable_names(pod, warnings);
     if claims.service_account.is_none() {
         let sentence = "service account name {} is not a lower-case DNS subdomain: the pods will be refused";
         warnings.add(&rules::INVALID_SERVICE_ACCOUNT, sentence, &[pod.service_account()]);
     }
-    check_specs(pod, claims, facts, &mut warnings);
-    tickets::warn(pod, settings, &mut warnings);
-    if !pod.uses_gmsa() {
-        return warnings.into_lines();
-    }
-    let template = review.workload.as_ref();
-    let beside = template.map(|workload| advice::advise_template(pod, &workload.unsupported, workload.replicas));
+    check_specs(pod, claims, facts, warnings);
+    tickets::warn(pod, &settings.tickets, warnings);
+    let workload = review.workload.as_ref();
+    let beside = workload.map(|workload| advice::advise_template(pod, &workload.unsupported, workload.replicas));
     for advice in advice::advise(pod).into_iter().chain(beside.into_iter().flatten()) {
         warnings.push(advice.rule, &advice.text);
     }
-    warnings.into_lines()
 }
 
 /// Faults of the template that do not depend on the cluster.

@@ -3,7 +3,7 @@
 //! A new webhook is:
 //! - a line in the table of [`Webhook`], from which its path, its metric label, its audit annotations and the answer to a wrong path
 //!   come;
-//! - what it reads of a review, in `Review::parse`, and what it answers, in `Case::decide`;
+//! - what it reads of a review, in `Review::parse`, what is looked up for it, in `Decision::begin`, and what it finds, in `Case::decide`;
 //! - an entry of `mutatingwebhook.yaml` or `validatingwebhook.yaml` in the chart and, if `kubectl gmsa doctor` must check it, in
 //!   `doctor/configuration.rs` of the plugin;
 //! - a folder in `tests/golden`, and its lines in `docs/metrics.md` (`just generate`).
@@ -56,6 +56,16 @@ impl Settings {
     /// Whether the first denial of a review is the answer, so that no other is asked for.
     pub(super) fn first_denial_decides(&self, webhook: Webhook) -> bool {
         self.enforcement == Enforcement::Enforce && webhook != Webhook::ValidateWorkload
+    }
+
+    /// Whether what is looked up changes warnings alone. Where denials are not enforced, `/validate` admits the pod with any fact; `/mutate`
+    /// fills in what it can.
+    pub fn facts_only_warn(&self, webhook: Webhook) -> bool {
+        match webhook {
+            Webhook::ValidateWorkload => true,
+            Webhook::Validate => self.enforcement == Enforcement::Warn,
+            Webhook::Mutate | Webhook::ValidateCredspec => false,
+        }
     }
 }
 

@@ -128,9 +128,7 @@ fn problem(
     principals: &Principals,
     now: UtcDateTime,
 ) -> Option<(Diagnostic, bool)> {
-    let problem = |rule: &'static Rule, message: String, fix: Option<String>, gives: bool| {
-        Some((found(rule, account, RETRIEVERS, message).fixed(fix), gives))
-    };
+    let problem = problem_of(account);
     let principal = principals.get(to);
     if let Some(by) = denied.whole(to, principal) {
         let (who, by) = (Quoted::new(&principals.name(to)).to_string(), Quoted::new(&principals.name(by)).to_string());
@@ -168,40 +166,8 @@ fn problem(
             let fix = powershell(name).map(|name| format!("Set-ADGroup {name} -GroupScope Universal{LATER}"));
             problem(&rules::ACCOUNT_HOSTS_EMPTY, message, fix, false)
         }
-        DirectoryPrincipal::Group(Group { name, members: Some(members), distribution, .. }) => {
-            let (denied, allowed): (Vec<&Member>, Vec<&Member>) =
-                members.iter().partition(|member| denied.of_member(member).is_some());
-            let group = Quoted::new(name);
-            if let Some(inner) = distribution {
-                let message = format!(
-                    "group {group} holds {}, a distribution group, which gives no access to its members",
-                    Quoted::new(inner)
-                );
-                return problem(&rules::ACCOUNT_HOSTS_DISTRIBUTION, message, to_security(inner), !allowed.is_empty());
-            }
-            if members.is_empty() {
-                return problem(&rules::ACCOUNT_HOSTS_EMPTY, format!("group {group} has no members"), None, false);
-            }
-            let obstacles: Vec<_> =
-                members.iter().filter_map(|member| Some((member, member.obstacle?.at(now)?))).collect();
-            if obstacles.len() == members.len() {
-                let names = quoted(members.iter().map(|member| member.name.as_str()));
-                let (first, (what, command)) = *obstacles.first()?;
-                let message = if obstacles.iter().all(|(_, (other, _))| *other == what) {
-                    format!("every member of group {group} {what}: {names}")
-                } else {
-                    format!("no member of group {group} can log on: {names}; {} {what}", Quoted::new(&first.name))
-                };
-                return problem(&rules::ACCOUNT_HOSTS_EMPTY, message, remove(first, command), false);
-            }
-            // Computers renew their passwords themselves; a user that a plugin logs on as does not.
-            if let Some((message, fix)) = users_of(name, &obstacles) {
-                return problem(&rules::ACCOUNT_HOSTS_EMPTY, message, fix, true);
-            }
-            let names = quoted(denied.iter().map(|member| member.name.as_str()));
-            let message = format!("denies it to {names} of group {group}, before it is allowed to the group");
-            let fix = set_retrievers(account, WITHOUT_DENIALS);
-            problem(&rules::ACCOUNT_HOSTS_DENIED, message, fix, !allowed.is_empty()).filter(|_| !denied.is_empty())
+        DirectoryPrincipal::Group(group @ Group { members: Some(members), .. }) => {
+            problem_of_members(account, group, members, denied, now)
         }
         DirectoryPrincipal::Single(member) => {
             // Its own password is what the account itself would need to get it.
@@ -215,6 +181,55 @@ fn problem(
         }
         _ => None,
     }
+}
+
+/// What keeps the members of a group from the password.
+fn problem_of_members(
+    account: &Account,
+    Group { name, distribution, .. }: &Group,
+    members: &[Member],
+    denied: &Denied<'_>,
+    now: UtcDateTime,
+) -> Option<(Diagnostic, bool)> {
+    let problem = problem_of(account);
+    let (denied, allowed): (Vec<&Member>, Vec<&Member>) =
+        members.iter().partition(|member| denied.of_member(member).is_some());
+    let group = Quoted::new(name);
+    if let Some(inner) = distribution {
+        let message = format!(
+            "group {group} holds {}, a distribution group, which gives no access to its members",
+            Quoted::new(inner)
+        );
+        return problem(&rules::ACCOUNT_HOSTS_DISTRIBUTION, message, to_security(inner), !allowed.is_empty());
+    }
+    if members.is_empty() {
+        return problem(&rules::ACCOUNT_HOSTS_EMPTY, format!("group {group} has no members"), None, false);
+    }
+    let obstacles: Vec<_> = members.iter().filter_map(|member| Some((member, member.obstacle?.at(now)?))).collect();
+    if obstacles.len() == members.len() {
+        let names = quoted(members.iter().map(|member| member.name.as_str()));
+        let (first, (what, command)) = *obstacles.first()?;
+        let message = if obstacles.iter().all(|(_, (other, _))| *other == what) {
+            format!("every member of group {group} {what}: {names}")
+        } else {
+            format!("no member of group {group} can log on: {names}; {} {what}", Quoted::new(&first.name))
+        };
+        return problem(&rules::ACCOUNT_HOSTS_EMPTY, message, remove(first, command), false);
+    }
+    // Computers renew their passwords themselves; a user that a plugin logs on as does not.
+    if let Some((message, fix)) = users_of(name, &obstacles) {
+        return problem(&rules::ACCOUNT_HOSTS_EMPTY, message, fix, true);
+    }
+    let names = quoted(denied.iter().map(|member| member.name.as_str()));
+    let message = format!("denies it to {names} of group {group}, before it is allowed to the group");
+    let fix = set_retrievers(account, WITHOUT_DENIALS);
+    problem(&rules::ACCOUNT_HOSTS_DENIED, message, fix, !allowed.is_empty()).filter(|_| !denied.is_empty())
+}
+
+/// A problem with who may retrieve the password of `account`: its rule, its message, its remedy, and whether somebody may
+/// retrieve the password nevertheless.
+fn problem_of(account: &Account) -> impl Fn(&'static Rule, String, Option<String>, bool) -> Option<(Diagnostic, bool)> {
+    move |rule, message, fix, gives| Some((found(rule, account, RETRIEVERS, message).fixed(fix), gives))
 }
 
 /// The users of a group that cannot log on, and what lets them.

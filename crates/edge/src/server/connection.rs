@@ -14,6 +14,7 @@ use axum::{
     Router,
     http::{HeaderValue, Method, Request, StatusCode, header::CONNECTION},
 };
+use futures::FutureExt as _;
 use gmsa_core::causes;
 use hyper::{
     body::Incoming,
@@ -27,7 +28,7 @@ use hyper_util::{
 };
 use rustls::pki_types::UnixTime;
 use socket2::SockRef;
-use tokio::{net::TcpStream, task::yield_now, time::timeout};
+use tokio::{io::Interest, net::TcpStream, task::yield_now, time::timeout};
 use tokio_util::{either::Either, sync::CancellationToken};
 
 use super::{
@@ -92,7 +93,11 @@ impl HttpsService {
         let metrics = self.serving.metrics.as_ref();
         let waiting = metrics.map(EdgeMetrics::connection_waiting);
         let mut first = [0];
-        let placed = self.places.place(peer.ip(), stream.peek(&mut first));
+        let placed = async {
+            let place = self.places.place(peer.ip(), stream.peek(&mut first)).await?;
+            // A client that has given up meanwhile is not worth a handshake.
+            if self.serving.tls.is_some() && is_closed(&stream) { Err(Unserved::Gone) } else { Ok(place) }
+        };
         let place = match self.too_late.run_until_cancelled(placed).await {
             Some(Ok(place)) => place,
             Some(Err(unserved)) => {
@@ -184,6 +189,11 @@ impl HttpsService {
             () = revoked => tracing::info!(%peer, "connection closed: its client certificate is no longer trusted"),
         }
     }
+}
+
+/// Whether the client has closed its side. What it sent before may still be unread.
+fn is_closed(stream: &TcpStream) -> bool {
+    stream.ready(Interest::READABLE).now_or_never().is_some_and(|ready| ready.is_ok_and(|ready| ready.is_read_closed()))
 }
 
 #[cfg(test)]

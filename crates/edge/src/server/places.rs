@@ -8,8 +8,8 @@
 //! end for others in three cases alone:
 //! - Too many wait, or the process runs out of files or memory: one of the address with the longest queue is dropped. Addresses from which no request was decided come first
 //!   ([`State::drop_one`]).
-//! - A connection has held a place for [`CONTESTED_IDLE`] without a request to decide, and another one waits, of the same address or of
-//!   one with fewer places ([`Places::make_room`]).
+//! - A connection has held a place for [`CONTESTED_IDLE`] without a request to decide ([`CONTESTED_HANDSHAKE`] for a new one of an address that
+//!   has brought some), and another one waits, of the same address or of one with fewer places ([`Places::make_room`]).
 //! - A request has just been answered, and a connection with more right to the place waits ([`Place::is_wanted`]).
 
 use std::{
@@ -30,7 +30,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    limits::{CONTESTED_IDLE, WAIT_TIMEOUT},
+    limits::{CONTESTED_HANDSHAKE, CONTESTED_IDLE, SILENT_TIMEOUT, WAIT_TIMEOUT},
     metrics::Unserved,
 };
 
@@ -70,10 +70,12 @@ type Queue = BTreeMap<u64, oneshot::Sender<Place>>;
 
 impl Connections {
     /// The index of the idle connection that makes room first, if its time has come: one that never brought a request,
-    /// or else the one that is idle longest.
+    /// or else, where there is no such connection, the one that is idle longest.
     fn first_to_go(&self) -> Option<usize> {
-        let first = self.idle.iter().position(|idle| !idle.is_proven).unwrap_or_default();
-        self.idle.get(first).filter(|idle| idle.since.elapsed() >= CONTESTED_IDLE).map(|_| first)
+        let unproven = self.idle.iter().position(|idle| !idle.is_proven);
+        let patience = if unproven.is_some() && self.proven > 0 { CONTESTED_HANDSHAKE } else { CONTESTED_IDLE };
+        let first = unproven.unwrap_or_default();
+        self.idle.get(first).filter(|idle| idle.since.elapsed() >= patience).map(|_| first)
     }
 }
 
@@ -112,13 +114,14 @@ impl Places {
     /// one's turn.
     ///
     /// # Errors
-    /// Where the client has closed the connection, where there is no place within [`WAIT_TIMEOUT`], and where too many wait.
+    /// Where the client has closed the connection or sends nothing within [`SILENT_TIMEOUT`], where there is no place within [`WAIT_TIMEOUT`],
+    /// and where too many wait.
     pub async fn place(
         self: &Arc<Self>,
         peer: IpAddr,
         sent: impl Future<Output = io::Result<usize>>,
     ) -> Result<Arc<Place>, Unserved> {
-        let deadline = Instant::now() + WAIT_TIMEOUT;
+        let came = Instant::now();
         let source = source_of(peer);
         let (tell, mut told) = oneshot::channel();
         let number = {
@@ -134,7 +137,7 @@ impl Places {
         };
         let _waiting = Waiting { places: self, source, number };
         let peeked = tokio::select! {
-            peeked = timeout_at(deadline, sent) => peeked.map_err(|_| Unserved::Silent)?,
+            peeked = timeout_at(came + SILENT_TIMEOUT, sent) => peeked.map_err(|_| Unserved::Silent)?,
             // `drop_one` took it from the queue.
             _ = &mut told => return Err(Unserved::Silent),
         };
@@ -149,7 +152,7 @@ impl Places {
                 state.ready += 1;
             }
         });
-        timeout_at(deadline, told).await.ok().and_then(Result::ok).map(Arc::new).ok_or(Unserved::NoPlace)
+        timeout_at(came + WAIT_TIMEOUT, told).await.ok().and_then(Result::ok).map(Arc::new).ok_or(Unserved::NoPlace)
     }
 
     /// How many connections wait that have sent something.
@@ -167,7 +170,7 @@ impl Places {
         self.0.lock().drop_one();
     }
 
-    /// Closes connections that hold a place that others wait for, and have brought no request for [`CONTESTED_IDLE`]. A request that has
+    /// Closes connections that hold a place that others wait for, and have brought no request for a while. A request that has
     /// arrived whole is answered before. One on its way is lost, as on any connection that is closed when it is idle.
     pub fn make_room(&self) {
         let mut state = self.0.lock();

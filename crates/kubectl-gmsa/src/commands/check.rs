@@ -93,7 +93,7 @@ pub struct Options {
     max_size: usize,
     /// Print manifests as the API server would store them
     ///
-    /// The report is then on standard error
+    /// The report is then on standard error. Pods that ask for tickets are printed as they were written
     #[arg(long, conflicts_with = "output")]
     patched: bool,
     /// Print table, json, sarif or github

@@ -264,7 +264,7 @@ fn new(options: &NewOptions) -> anyhow::Result<Outcome> {
         if worst != Some(Severity::Error) {
             good.push(draft);
         } else if options.all {
-            writeln!(io::stderr(), "{} was left out", one_line(&draft.account))?;
+            writeln!(io::stderr(), "note: {} was left out", one_line(&draft.account))?;
         } else {
             good.clear();
             break;

@@ -1,4 +1,4 @@
-//! `doctor`: checks an installation and the workloads that use it. Each check passes, warns or fails.
+//! `doctor`: checks an installation and the workloads that use it. Each check passes, notes, warns, fails or is skipped.
 //!
 //! Invariants: nothing is changed in the cluster. Besides reads there are access reviews and dry runs: of Pods, to see whether the
 //! API server can call the webhook, and of a webhook configuration, which static policies refuse. A check that could not run is
@@ -66,20 +66,17 @@ pub struct Options {
     pre: bool,
     /// Wait until nothing fails
     ///
-    /// At most this many seconds [default: 120]. Warnings are ignored; a check that could not run counts as a failure
+    /// At most this many seconds [default: 120]. Warnings are ignored. A read that may succeed later is waited for, a missing right is not
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "120", conflicts_with_all = ["directory", "from"])]
     wait: Option<u64>,
     /// Write a new file for a support case
     ///
-    /// The results, and the state, events, metrics and logs of the webhook and of tickets. No contents of credential specs, no Secrets and no tokens
+    /// What the checks read, with metrics and the end of the logs of the webhook and of tickets. No contents of credential specs, no Secrets and no tokens
     #[arg(long, value_name = "FILE", conflicts_with = "from")]
     bundle: Option<PathBuf>,
     /// Print table or json
     #[arg(long, short, value_enum, default_value = "table", hide_possible_values = true)]
     output: Shape,
-    /// The same as -o json
-    #[arg(long, hide = true)]
-    json: bool,
     #[command(flatten)]
     from: ClusterSource,
     #[command(flatten)]
@@ -97,7 +94,6 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     let mut sources = options.directory.sources()?;
     block_on(async {
         let until = options.wait.map(|seconds| Instant::now() + Duration::from_secs(seconds));
-        let shape = if options.json { Shape::Json } else { options.output };
         let snapshot = options.from.open(connection).await?;
         let round = async |snapshot: &Snapshot| {
             if options.pre {
@@ -115,7 +111,7 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
             }
             Ok(CHECKS.iter().flat_map(|check| check.lines(&parts)).collect())
         };
-        let (snapshot, outcome) = rounds::run(snapshot, until, &options.filter, shape, round).await?;
+        let (snapshot, outcome) = rounds::run(snapshot, until, &options.filter, options.output, round).await?;
         if let Some(file) = &options.bundle {
             Box::pin(bundle::write(&snapshot, file)).await?;
         }

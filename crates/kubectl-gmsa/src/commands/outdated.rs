@@ -111,7 +111,8 @@ struct Pods {
     are_restarted: bool,
 }
 
-/// The number of GMSA pods that have not ended, findings about pods without a workload, and the workloads of outdated pods.
+/// The number of GMSA pods that have not ended, findings about pods that no restart helps or that cannot be parsed, and the workloads of
+/// outdated pods.
 async fn outdated(
     snapshot: &Snapshot,
     namespace: Option<&String>,

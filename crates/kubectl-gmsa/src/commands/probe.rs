@@ -2,8 +2,8 @@
 //! the steps of `verify`.
 //!
 //! Invariants: every pod is deleted at the end, also after an error and Ctrl-C. If that fails, the command that deletes it is printed,
-//! and the pod ends by itself (`activeDeadlineSeconds`). Users of the namespace gain nothing by the pod: they may already create pods
-//! with this service account, run commands in them (`pods/exec`) and delete them.
+//! and a pod on a node ends by itself (`activeDeadlineSeconds`). Users of the service account's namespace gain nothing by its pod: they
+//! may already create pods with this service account, run commands in them (`pods/exec`) and delete them. `logs` has rules of its own.
 
 use std::{
     cell::RefCell,
@@ -256,7 +256,7 @@ impl Probe<'_> {
         Ok(())
     }
 
-    /// Deletes the remaining pods, and returns those that could not be deleted.
+    /// Deletes the remaining pods. Returns those that could not be deleted, or that may still be created.
     async fn delete_all(&self) -> Vec<PodName> {
         let names: Vec<PodName> = self.pods.borrow().keys().cloned().collect();
         for name in &names {

@@ -12,7 +12,7 @@ pub const HIDDEN: [&str; 4] = ["help", "man", "reference", "rules"];
 const JSON: &str = "
 ## JSON
 
-Every command that takes `-o json` prints one object on standard output, also where it fails:
+Every command that takes `-o json` prints one object on standard output, also where it fails. `doctor --list` and a wrong command line print text:
 
 | field | of | |
 |---|---|---|
@@ -24,8 +24,10 @@ Every command that takes `-o json` prints one object on standard output, also wh
 rule in a file, the last of them says in `more` how many were left out |
 | `places` | `check` | each place that names a credential spec, with `file`, `line`, `object`, `slot`, `credentialSpec`, `admitted` and `result`. Of an object of the cluster \
 (`-A`) `file` is `NAMESPACE/KIND/NAME`, also in findings, and there is no `line` |
-| `checks` | `doctor`, `why`, `verify`, `probe`, `account test` | each with `status` (`pass`, `warn`, `fail`, `skip`), `about`, `text` and, where it does not pass, `rule` and `remedy` |
+| `checks` | `doctor`, `why`, `verify`, `probe`, `account test` | each with `status` (`pass`, `note`, `warn`, `fail`, `skip`), `about`, `text` and, where it does not pass, `rule` and `remedy` |
 | `grants` | `who-can`, `can` | each with `binding` and `role` (`kind`, `name` and, in one namespace, `namespace`), and `subject` or `credentialSpec` |
+| `actAsPods` | `who-can` | who may act as the pods of these subjects: each as in `grants`, with `may`, a list of words of `kubectl` |
+| `workloads`, `notRead` | `who-can --workloads` | each workload with `namespace`, `kind`, `name` and `pods`, which is null where it is not known; and what could not be read |
 | `explanations` | `explain` | each with `found` and `causes`, which have `phase` (`start`, `running`) where it makes a difference, `rule`, `text` and `remedy`; \
 where it is no fault, or not known, `text` says so |
 | `plugin`, `webhook` | `version` | their versions; `webhook` is a list, which has two during a rollout, and `unknown` says why it is empty |

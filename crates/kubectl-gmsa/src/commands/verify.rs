@@ -47,7 +47,7 @@ pub struct Options {
     target: String,
     /// The container [default: the first with GMSA]
     ///
-    /// Init and ephemeral ones included
+    /// Init and ephemeral ones count only if no other has GMSA
     #[arg(long, short, value_name = "NAME")]
     container: Option<String>,
     /// Verify every container that uses GMSA
@@ -98,7 +98,8 @@ async fn verify(options: &Options, connection: &Connection) -> anyhow::Result<Ve
     Ok(checks)
 }
 
-/// The containers to verify: the named one, all that use GMSA, or the first of them.
+/// The containers to verify: the named one, all that use GMSA, or one: the first main container that uses GMSA, otherwise the first of any
+/// kind that does, otherwise the first main one.
 fn containers<'p>(pod: &'p ClusterPod, options: &Options) -> anyhow::Result<Vec<Slot<'p>>> {
     let mut slots = pod.admission.slots();
     let of_pod = slots.next().is_some_and(|slot| slot.uses_gmsa());
@@ -115,11 +116,12 @@ fn containers<'p>(pod: &'p ClusterPod, options: &Options) -> anyhow::Result<Vec<
         return Ok(all);
     }
     let is_main = |slot: &&Slot<'_>| slot.kind == SlotKind::Container;
-    let first = all.iter().filter(is_main).find(|slot| uses(slot)).or(all.iter().find(is_main)).copied();
-    Ok(vec![first.context("the pod has no container")?])
+    let main = || all.iter().filter(is_main);
+    let first = main().find(|slot| uses(slot)).or_else(|| all.iter().find(|slot| uses(slot)));
+    Ok(vec![first.or_else(|| main().next()).copied().context("the pod has no container")?])
 }
 
-/// Finds the pod: `NAMESPACE/POD`, `POD`, `pod/NAME`, or `KIND/NAME` for a running pod of a workload.
+/// Finds the pod: `NAMESPACE/POD`, `POD`, `pod/NAME`, or `KIND/NAME` for a pod of a workload, a running one where there is one.
 async fn find(snapshot: &Snapshot, named: &str) -> anyhow::Result<ClusterPod> {
     let Some((word, name)) = named.split_once('/') else { return ClusterPod::find(snapshot, named).await };
     match Kind::of_word(word) {

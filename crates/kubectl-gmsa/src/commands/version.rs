@@ -1,6 +1,7 @@
 //! `version`: the version of the plugin, and of the webhook in the cluster.
 //!
-//! Invariants: without a cluster it prints why and still exits with 0; it waits at most 5 seconds for the cluster.
+//! Invariants: without a cluster it prints why and still exits with 0. It waits at most 5 seconds for the cluster; a credential program of
+//! the kubeconfig can take longer.
 
 use std::{collections::BTreeSet, time::Duration};
 

@@ -100,8 +100,8 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     })
 }
 
-/// Who may act as the pods of these subjects, in the namespaces of the pods. Bindings of Kubernetes itself are left out: who runs the
-/// control plane may do everything.
+/// Who may act as the pods of these subjects, in the namespaces of the pods. Bindings whose name and role begin with `system:`, by which
+/// the control plane runs, are left out.
 fn actors(rbac: &Rbac, found: &BTreeSet<Grant>) -> BTreeSet<Grant> {
     let of_pods = |grant: &Grant| {
         let subject = grant.subject.as_ref()?;

@@ -1,7 +1,7 @@
 //! The flags for Active Directory, and the connection that they describe.
 //!
-//! Invariants: a password comes from a file, the environment or a terminal, never from an argument; it is wiped after use, and core
-//! dumps are switched off before it is read.
+//! Invariants: a password comes from a file, the environment or a terminal, never from an argument. It is wiped after use, except in the
+//! environment; on Unix, core dumps are switched off before it is read, where the system allows it.
 
 use std::{
     env,
@@ -179,7 +179,7 @@ impl DirectoryIndex {
     }
 }
 
-/// A directory from a file that PowerShell or `ldapsearch` printed.
+/// A directory from a file of LDIF, such as `ldapsearch` prints.
 fn printed(named: &str) -> anyhow::Result<Source> {
     let text = input::text(Path::new(named))?;
     let entries = ldif::read(&text).with_context(|| format!("cannot read {named}"))?;

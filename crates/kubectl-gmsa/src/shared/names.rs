@@ -1,6 +1,7 @@
 //! Names that do not exist: an empty result for one of them must be an error.
 
 use anyhow::{anyhow, bail};
+use gmsa_core::credspec::is_dns_label;
 use serde_json::Value;
 
 use super::{snapshot::Snapshot, unread::Read};
@@ -46,7 +47,7 @@ pub async fn found<T>(
     let others = snapshot.list_once::<Value>(&all).await.unwrap_or_default();
     let is_same = |object: &&Value| object.pointer("/metadata/name").is_some_and(|other| other == name);
     let other = others.iter().find(is_same).and_then(|other| other.pointer("/metadata/namespace")?.as_str());
-    match other {
+    match other.filter(|other| is_dns_label(other)) {
         Some(other) => bail!("{absent}: namespace {other} has one of this name (`--namespace {other}`)"),
         None => Err(absent),
     }

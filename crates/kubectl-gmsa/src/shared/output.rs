@@ -1,8 +1,8 @@
 //! The output of commands: findings in four formats, checks and grants in two, and the exit code.
 //!
-//! Invariants: every format has the same content, except that the table and the log of a workflow fold equal notes into one; text
-//! from outside is escaped for the format, so it cannot steer a terminal or write a log command; there is one table, one
-//! JSON and one SARIF.
+//! Invariants: every format has all findings with all their parts; the table and the log of a workflow fold equal notes into one.
+//! Decisions are in the table and in JSON, the head of a report in the table. Text from outside is escaped for the format, so it cannot
+//! steer a terminal or write a log command; there is one table, one JSON and one SARIF.
 
 use std::{
     collections::HashMap,
@@ -190,7 +190,7 @@ impl Report {
         let totals = Totals::of(self.documents, &findings, &ignored);
         let outcome = Outcome::of(findings.iter(), is_incomplete, filter, Outcome::Incomplete);
         let text = match format {
-            Format::Table => self.head + &table::report(&self.places, &folded(&findings), &totals.to_string(), style),
+            Format::Table => table::report(&self.head, &self.places, &folded(&findings), &totals.to_string(), style),
             Format::Json => json::report(outcome, &totals, &self.places, &findings)?,
             Format::Sarif => json::text(&sarif::log(&findings))?,
             Format::Github => github::render(&folded(&findings), &totals.to_string()),
@@ -264,7 +264,7 @@ fn folded(findings: &[Diagnostic]) -> Vec<Folded<'_>> {
     folded
 }
 
-/// Whether it says that something could not be read or checked, which is more than worth a note.
+/// Whether it says, as a warning or an error, that something could not be read or checked.
 fn is_incomplete(finding: &Diagnostic) -> bool {
     finding.severity > Severity::Note && [rules::UNREADABLE.id, rules::NOT_CHECKED.id].contains(&finding.rule.id)
 }

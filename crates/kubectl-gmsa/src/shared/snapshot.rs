@@ -1,8 +1,8 @@
 //! The state of a cluster that one run of a command reads, live or from a bundle.
 //!
 //! Invariants: every list and object is read at most once, also by parallel readers. A failed read is an [`Unread`], with the request
-//! and the missing right. Dry runs and access reviews are sent once too. After one time-out the API server is not asked again. A bundle
-//! gives the answers of its cluster; a request that it does not have is `Unread` too.
+//! and the missing right. Dry runs and access reviews are sent once too. After a time-out before the first answer the API
+//! server is not asked again. A bundle gives the answers of its cluster; a request that it does not have is `Unread` too.
 
 use std::{
     cell::{Cell, RefCell},
@@ -110,7 +110,7 @@ pub enum DryRunAnswer {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SecretFacts {
-    /// Whether its field `immutable` is set, so that its data cannot change.
+    /// Whether it has the field `immutable`. Its value is not read: `false` counts too.
     #[serde(default)]
     pub is_immutable: bool,
 }

@@ -1,9 +1,9 @@
 //! Whether a container has its identity in the domain, and the first cause if not. `verify` asks an existing container, `probe` one
 //! that it creates.
 //!
-//! Invariants: the output of a command is never shown, because it can hold tickets and names of the directory; only status
-//! codes and the clients of tickets are read, which are the same in every language of Windows; every command has a time limit;
-//! a check that could not run is neither a pass nor a failure.
+//! Invariants: the output of a command is never shown, because it can hold tickets and names of the directory; `linux` alone shows what
+//! the sidecar says. Only what every language of Windows writes alike is read: status codes, SIDs, the domain, ports, and the clients,
+//! servers and encryption of tickets. Every command has a time limit. A check that could not run is neither a pass nor a failure.
 
 use k8s_openapi::api::core::v1;
 use serde_json::Value;

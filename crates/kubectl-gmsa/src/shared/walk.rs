@@ -1,6 +1,6 @@
 //! The checks of one workload or one pod, from its template to its containers, up to the first cause.
 //!
-//! Invariant: each step has a line, also a step that is not reached because an earlier one fails.
+//! Invariant: after a step that fails, each later step has a line too, which says that it was not reached.
 
 use std::collections::HashMap;
 
@@ -79,7 +79,7 @@ impl ObjectRef {
         Ok(Self { kind, name: name.to_owned() })
     }
 
-    /// One line for each step.
+    /// The lines of the steps, in their order.
     pub async fn lines(&self, snapshot: &Snapshot) -> anyhow::Result<Vec<Check>> {
         let namespace = snapshot.namespace.as_str();
         ensure!(is_dns_label(namespace), "{namespace:?} is not the name of a namespace");
@@ -300,7 +300,7 @@ async fn unreviewed_template(snapshot: &Snapshot, workload: &WorkloadTree) -> Op
     Some(Check::found(ADMISSION, found.fixed(fix)))
 }
 
-/// The finding that no webhook reviewed the pod, because its namespace is left out.
+/// The finding that no webhook reviewed the pod, because there is none or its namespace is left out.
 async fn unreviewed(snapshot: &Snapshot, pod: &ClusterPod) -> Option<Diagnostic> {
     let (lacks, what) = if tickets::lacks_sidecar(&pod.admission) {
         ("the pod asks for tickets and has no sidecar that gets them", "the sidecar")

@@ -185,12 +185,12 @@ pub async fn endpoints(snapshot: &Snapshot, service: &ServiceReference) -> Read<
     Ok(slices.into_iter().flat_map(|slice| slice.endpoints).collect())
 }
 
-/// The first replica of the webhook that can be read.
-pub async fn replica(snapshot: &Snapshot) -> Option<Pod> {
-    let service = service_of_webhook(snapshot).await.ok()??;
-    let endpoints = endpoints(snapshot, &service).await.ok()?;
-    let name = endpoints.iter().find_map(pod_name)?;
-    snapshot.get(&format!("/api/v1/namespaces/{}/pods/{name}", service.namespace)).await.ok()
+/// The pod of the first endpoint of the webhook, if there is one.
+pub async fn replica(snapshot: &Snapshot) -> Read<Option<Pod>> {
+    let Some(service) = service_of_webhook(snapshot).await? else { return Ok(None) };
+    let endpoints = endpoints(snapshot, &service).await?;
+    let Some(name) = endpoints.iter().find_map(pod_name) else { return Ok(None) };
+    snapshot.find(&format!("/api/v1/namespaces/{}/pods/{name}", service.namespace)).await
 }
 
 /// The value of an option in the charts' form, `--NAME=VALUE`.
@@ -201,9 +201,9 @@ pub fn argument<'p>(pod: &'p Pod, name: &str) -> Option<&'p str> {
     arguments.find_map(|argument| argument.strip_prefix("--")?.strip_prefix(name)?.strip_prefix('='))
 }
 
-/// Whether the webhook is installed without tickets, as far as is known.
-pub async fn lacks_tickets(snapshot: &Snapshot) -> bool {
-    replica(snapshot).await.is_some_and(|pod| argument(&pod, "tickets-broker").is_none())
+/// Whether this replica of the webhook is installed without tickets.
+pub fn lacks_tickets(replica: &Pod) -> bool {
+    argument(replica, "tickets-broker").is_none()
 }
 
 /// The Service of the broker of tickets that an option names in the charts' form, `NAME.NAMESPACE.svc`.
@@ -214,15 +214,11 @@ pub fn broker(pod: &Pod, option: &str) -> Option<ServiceReference> {
     Some(service).filter(|_| is_dns_label(namespace) && is_dns_subdomain(name))
 }
 
-/// Whether the webhook gives random host names to all pods that use GMSA.
-pub async fn gives_hostnames(snapshot: &Snapshot) -> bool {
-    replica(snapshot).await.is_some_and(|pod| is_set_to_give_hostnames(&pod))
-}
-
-/// Reads the variable that both charts set, or the flag. Accepts the true values of Go's `strconv.ParseBool`.
-fn is_set_to_give_hostnames(pod: &Pod) -> bool {
+/// Whether this replica of the webhook gives random host names to all pods that use GMSA: by the variable that both charts set, or the
+/// flag. Accepts the true values of Go's `strconv.ParseBool`.
+pub fn gives_hostnames(replica: &Pod) -> bool {
     let is_yes = |word: &str| matches!(word, "1" | "t" | "T" | "TRUE" | "true" | "True");
-    pod.spec.iter().flat_map(|spec| &spec.containers).any(|container| {
+    replica.spec.iter().flat_map(|spec| &spec.containers).any(|container| {
         let variables = container.env.iter().flatten().filter(|variable| variable.name == "RANDOM_HOSTNAME");
         let mut flags = container.args.iter().flatten().filter_map(|flag| flag.strip_prefix("--random-hostname"));
         variables.filter_map(|variable| variable.value.as_deref()).any(is_yes)
@@ -230,9 +226,9 @@ fn is_set_to_give_hostnames(pod: &Pod) -> bool {
     })
 }
 
-/// The pod behind an endpoint.
+/// The pod behind an endpoint. Its name becomes part of paths and commands, and the API server does not validate it.
 pub fn pod_name(endpoint: &Endpoint) -> Option<&str> {
-    endpoint.target_ref.as_ref()?.name.as_deref()
+    endpoint.target_ref.as_ref()?.name.as_deref().filter(|name| is_dns_subdomain(name))
 }
 
 pub fn is_ready(endpoint: &Endpoint) -> bool {

@@ -22,7 +22,7 @@ const LTSC2025: Build = Build(26100);
 /// The long-term releases that Kubernetes runs on.
 const LONG_TERM: [Build; 3] = [Build(17763), LTSC2022, LTSC2025];
 
-/// The releases that run images of earlier ones, the latest first.
+/// The releases whose images later ones run, the latest first.
 const STABLE: [Build; 2] = [LTSC2025, LTSC2022];
 
 /// The words of a tag that name a release by themselves.

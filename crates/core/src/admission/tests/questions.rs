@@ -4,7 +4,7 @@ use proptest::{collection::vec, option, prelude::*, sample::select};
 use serde_json::json;
 
 use super::*;
-use crate::admission::decision::Case;
+use crate::admission::case::Case;
 
 fn all(names: &[&str], spec: &SpecFact, may_use: &UseFact) -> Facts {
     Facts {
@@ -152,7 +152,11 @@ proptest! {
                 let settings = Settings { hostname: Some("h".to_owned()), ..enforcing(enforcement) };
                 let (_, decision) = stepped(settings.clone(), webhook, &pod, &all);
                 let review = Review::parse(pod.to_string().as_bytes(), webhook).unwrap();
-                let claims = review.claims(webhook, &settings.tickets);
+                let claims = match webhook {
+                    MUTATE => mutate::claims(&review, &settings.tickets),
+                    _ => validate::claims(&review),
+                };
+                let claims = claims.unwrap();
                 let (exhaustive, _) = Case { review: Arc::new(review), webhook, settings, claims, facts: all.clone() }.decide();
                 prop_assert_eq!(&decision.verdict, &exhaustive.verdict);
                 prop_assert_eq!(&decision.denials, &exhaustive.denials);

@@ -3,7 +3,7 @@ use std::future::ready;
 use axum::{extract, routing};
 use gmsa_test_support::https::read_answer;
 use hyper_util::server::graceful::GracefulShutdown;
-use tokio::{net::TcpListener, time::advance};
+use tokio::{io::AsyncWriteExt as _, net::TcpListener, time::advance};
 
 use super::*;
 use crate::limits::CONTESTED_IDLE;
@@ -44,4 +44,19 @@ async fn a_request_that_has_arrived_when_its_connection_makes_room_is_answered()
     let (head, answer) = read_answer(&mut client).await.unwrap();
     assert_eq!((answer.body, head.contains("connection: close")), (b"decided".to_vec(), true));
     assert!(waiting.await.unwrap());
+}
+
+#[tokio::test]
+async fn a_client_that_has_given_up_is_told_from_one_that_waits() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let mut client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+    let (stream, _) = listener.accept().await.unwrap();
+    client.write_all(b"hello").await.unwrap();
+    stream.readable().await.unwrap();
+    assert!(!is_closed(&stream));
+    drop(client);
+    while !is_closed(&stream) {
+        yield_now().await;
+    }
+    assert_eq!(stream.peek(&mut [0; 8]).await.unwrap(), 5);
 }

@@ -1,10 +1,11 @@
-use std::{future::ready, pin::Pin};
+use std::{future::ready, pin::Pin, time::Duration};
 
 use futures::{FutureExt, future::pending};
 use tokio::time::advance;
 
 use super::*;
 
+const MOMENT: Duration = Duration::from_millis(1);
 const WEB: &str = "192.0.2.1";
 const FLOOD: &str = "192.0.2.2";
 
@@ -94,7 +95,9 @@ async fn what_sends_nothing_holds_no_place() {
         Unserved::Gone
     );
     assert_eq!((&mut silent).now_or_never().map(|_| ()), None);
+    let began = Instant::now();
     assert_eq!(silent.await.unwrap_err(), Unserved::Silent);
+    assert_eq!(began.elapsed(), SILENT_TIMEOUT);
     assert!(places.is_unused());
 }
 
@@ -105,7 +108,8 @@ async fn what_waits_in_vain_is_dropped() {
     let _busy = place.busy();
     let began = Instant::now();
     assert_eq!(places.sent(WEB).await.unwrap_err(), Unserved::NoPlace);
-    assert_eq!(began.elapsed(), WAIT_TIMEOUT);
+    // No API server waits longer than this for a webhook.
+    assert_eq!(began.elapsed(), Duration::from_secs(30));
     assert_eq!(places.ready(), 0);
 }
 
@@ -161,7 +165,7 @@ async fn a_connection_without_a_request_makes_room_for_its_own_address_after_a_w
     advance(CONTESTED_IDLE / 2).await;
     let unproven = places.sent(WEB).await.unwrap();
     let closed = || [&proven, &unproven].map(|place| place.close.is_cancelled());
-    advance(CONTESTED_IDLE).await;
+    advance(CONTESTED_HANDSHAKE).await;
     places.make_room();
     // Nothing waits.
     assert_eq!(closed(), [false, false]);
@@ -185,11 +189,25 @@ async fn one_that_brought_a_request_stays_while_there_is_one_that_did_not() {
     advance(CONTESTED_IDLE).await;
     let unproven = places.sent(WEB).await.unwrap();
     let _waiting = places.sent(WEB);
-    places.make_room();
-    assert_eq!([&proven, &unproven].map(|place| place.close.is_cancelled()), [false, false]);
-    advance(CONTESTED_IDLE).await;
+    // An API server whose requests are decided may be slow to shake hands.
+    for elapsed in [Duration::ZERO, CONTESTED_IDLE, CONTESTED_HANDSHAKE - CONTESTED_IDLE - MOMENT] {
+        advance(elapsed).await;
+        places.make_room();
+        assert_eq!([&proven, &unproven].map(|place| place.close.is_cancelled()), [false, false]);
+    }
+    advance(MOMENT).await;
     places.make_room();
     assert_eq!([&proven, &unproven].map(|place| place.close.is_cancelled()), [false, true]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_of_an_address_without_requests_makes_room_sooner() {
+    let places = Places::new(1, 2, 10);
+    let unproven = places.sent(WEB).await.unwrap();
+    let _waiting = places.sent(WEB);
+    advance(CONTESTED_IDLE).await;
+    places.make_room();
+    assert!(unproven.close.is_cancelled());
 }
 
 #[tokio::test(start_paused = true)]
@@ -233,7 +251,7 @@ async fn a_flood_makes_no_room_at_the_cost_of_an_address_that_holds_fewer() {
     assert!(!flood[0].is_wanted());
     flood[..5].iter().for_each(|place| drop(place.busy()));
     assert!(flood[0].is_wanted());
-    advance(CONTESTED_IDLE).await;
+    advance(CONTESTED_HANDSHAKE).await;
     for _ in 0..20 {
         places.make_room();
     }

@@ -1,7 +1,7 @@
 //! `account test --ticket`: tests whether an account can log on with the password from the directory.
 //!
-//! Invariants: password, key and ticket are wiped before anything is printed; a password is tried once, at the controller that gave it;
-//! each refusal maps to a rule.
+//! Invariants: password and keys are wiped, and the ticket dropped, before anything is printed; a password is tried once, at the controller
+//! that gave it; each refusal maps to a rule.
 
 use std::{net::SocketAddr, time::Duration};
 

@@ -1,4 +1,4 @@
-//! Annotations that make containerd run the containers of a pod without the account, or with another account.
+//! Annotations that make containerd run the containers of a pod without the account, with another account, or by another runtime.
 //!
 //! They belong to hcsshim (`pkg/annotations`) and containerd. By default containerd passes on those with the prefix `io.microsoft.container.`.
 
@@ -9,13 +9,12 @@ use super::template::CheckedPod;
 use crate::shared::rules;
 
 /// Annotations, each with its effect if it is `true`.
-const SWITCHES: [(&str, &str); 6] = [
+const SWITCHES: [(&str, &str); 5] = [
     ("io.microsoft.container.wcow.gmsa.disable", "the container gets no gMSA"),
     ("io.microsoft.disable-unsafe-operations", "the container gets no gMSA"),
     ("microsoft.com/hostprocess-container", "the container is a hostProcess and acts as the host's account"),
     ("microsoft.com/hostprocess-inherit-user", "the container acts as the account of containerd"),
     ("io.kubernetes.cri.untrusted-workload", "another runtime runs the pod"),
-    ("io.kubernetes.cri-o.TrustedSandbox", "another runtime runs the pod"),
 ];
 
 /// Annotations that name another runtime.

@@ -1,5 +1,5 @@
 //! The objects around a pod, besides credential specs: its service account, its runtime class, the webhooks that review it and the
-//! nodes that run it. Manifests take precedence over the cluster.
+//! nodes that run it. Manifests take precedence over the cluster, except for the labels of a namespace that exists there.
 
 use std::{
     collections::{BTreeSet, HashSet},
@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use k8s_openapi::api::core::v1::Pod;
 use serde_json::Value;
 
 use super::{
@@ -46,7 +47,7 @@ pub(super) struct ClusterContext {
 
 /// The runtime class of a pod.
 pub(super) enum RuntimeClass {
-    /// The pod names no class, or its class is in neither the manifests nor the cluster.
+    /// The pod names no class, or one that is not in the manifests and for which no cluster could be asked.
     Unknown,
     Missing,
     Found(Value),
@@ -88,7 +89,8 @@ impl ClusterContext {
             // The linter reports more about a credential spec among the manifests.
             None => facts(facts_of, if state.is_none() { documents } else { &[] }, connection.timeout(), report),
         };
-        let manifests = ManifestObjects::of(facts_of, &namespace, report);
+        let problems = state.as_ref().map_or(&report.findings, |state| &state.problems);
+        let manifests = ManifestObjects::of(facts_of, &namespace, problems);
         Self { facts, namespace, manifests, live: live.map(LiveCluster::new) }
     }
 
@@ -184,19 +186,17 @@ impl ClusterContext {
     }
 
     /// Whether the webhook of the cluster is installed without tickets, as far as is known.
-    pub(super) async fn lacks_tickets(&self) -> bool {
-        match &self.live {
-            Some(live) => lacks_tickets(&live.snapshot).await,
-            None => false,
-        }
+    pub(super) async fn lacks_tickets(&mut self) -> bool {
+        self.replica().await.is_some_and(|pod| lacks_tickets(&pod))
     }
 
     /// Whether the webhook of the cluster gives random host names to all pods, as far as is known.
-    pub(super) async fn gives_hostnames(&self) -> bool {
-        match &self.live {
-            Some(live) => gives_hostnames(&live.snapshot).await,
-            None => false,
-        }
+    pub(super) async fn gives_hostnames(&mut self) -> bool {
+        self.replica().await.is_some_and(|pod| gives_hostnames(&pod))
+    }
+
+    async fn replica(&mut self) -> Option<Pod> {
+        self.live.as_mut()?.replica().await
     }
 
     /// The findings about failed reads of the cluster.

@@ -21,7 +21,7 @@ use crate::shared::rules::{self, instead_of};
 /// Parts of policies that set fields: of Kyverno, of Gatekeeper, and of the API server.
 const MUTATIONS: [&str; 3] = ["/mutate/", "/parameters/assign/", "/mutations/"];
 
-/// The most places that are reported for one object.
+/// The most fields, and the most texts, that are reported for one object.
 const MAX_FOUND: usize = 100;
 
 /// Findings on names outside the pods of an object.

@@ -3,7 +3,10 @@
 use crate::shared::{annotations, rules};
 use gmsa_core::{
     admission::pod::{Pod, RANDOM_HOSTNAME, SlotKind, tickets},
-    credspec::{PLURAL, is_dns_subdomain, services},
+    credspec::{
+        PLURAL, is_dns_subdomain,
+        services::{self, Services},
+    },
     diagnostic::{Diagnostic, Severity},
 };
 use serde_json::Value;
@@ -87,7 +90,7 @@ pub(super) fn findings(checked: &CheckedPod<'_>, pod: &Pod) -> Vec<Diagnostic> {
 /// The finding on an annotation or a label that is misspelt, or that nothing reads where it is: on a Deployment, not on its pod template.
 fn misplaced(checked: &CheckedPod<'_>, pod: &Pod, path: &[Segment<'_>], value: &Value) -> Option<Diagnostic> {
     let [.., Segment::Field(parent), Segment::Field(key)] = path else { return None };
-    // The other one, where it is spelt right, has findings of its own.
+    // `hostnames` reports the annotation for a random host name where it is spelt right.
     let own = annotations::meant(key)
         .filter(|_| *key != RANDOM_HOSTNAME && matches!(*parent, "annotations" | "labels" | "metadata"))?;
     let is_set = if own == tickets::ANNOTATION { pod.tickets().is_some() } else { pod.asks_for_random_hostname() };
@@ -95,7 +98,9 @@ fn misplaced(checked: &CheckedPod<'_>, pod: &Pod, path: &[Segment<'_>], value: &
     let text = value.as_str().unwrap_or("NAME");
     if own == services::ANNOTATION {
         let message = format!("nothing reads this: a credential spec has the annotation {own}, a pod does not");
-        let fix = format!("kubectl annotate {PLURAL} NAME {own}='{text}'");
+        // Services have no character that a shell reads between these quotes.
+        let services = Services::parse(text).map_or_else(|_| "SERVICES".to_owned(), |services| services.to_string());
+        let fix = format!("kubectl annotate {PLURAL} NAME {own}='{services}'");
         return Some(checked.finding_at(&rules::IGNORED_FIELD, &at, message).with_fix(fix));
     }
     let right = checked.place(&format!("/metadata/annotations/{}", own.replace('/', "~1")));

@@ -5,7 +5,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use gmsa_core::diagnostic::{Diagnostic, Severity};
-use k8s_openapi::api::{admissionregistration::v1::ServiceReference, core::v1::Node};
+use k8s_openapi::api::{
+    admissionregistration::v1::ServiceReference,
+    core::v1::{Node, Pod},
+};
 use serde_json::Value;
 
 use crate::shared::{
@@ -15,7 +18,7 @@ use crate::shared::{
     snapshot::Snapshot,
     unread::Unread,
     walk::scheduling::Nodes,
-    webhook::{Configured, configured, silent},
+    webhook::{Configured, configured, replica, silent},
     windows_build::{Build, LABEL},
 };
 
@@ -65,6 +68,12 @@ impl LiveCluster {
             self.builds = Some(read.map_err(|unread| self.unread(&unread, "the builds of the nodes")));
         }
         self.builds.as_ref()?.as_ref().ok()
+    }
+
+    /// A replica of the webhook.
+    pub(super) async fn replica(&mut self) -> Option<Pod> {
+        let found = replica(&self.snapshot).await;
+        found.map_err(|unread| self.unread(&unread, "the pods of the webhook")).ok().flatten()
     }
 
     /// The object at a path, if it exists.

@@ -3,10 +3,13 @@
 use std::collections::{BTreeMap, HashMap};
 
 use gmsa_cluster::manifests::Document;
-use gmsa_core::credspec::{GROUP, KIND, is_dns_subdomain, services::ANNOTATION};
+use gmsa_core::{
+    credspec::{GROUP, KIND, is_dns_subdomain, services::ANNOTATION},
+    diagnostic::Diagnostics,
+};
 use serde_json::Value;
 
-use crate::shared::{admission::Labels, output::Report, rules};
+use crate::shared::{admission::Labels, rules};
 
 /// The kinds, each with its group.
 const KINDS: [(&str, &str); 4] =
@@ -26,9 +29,9 @@ pub(super) struct ManifestObjects {
 }
 
 impl ManifestObjects {
-    /// Collects them; objects without a namespace are in `namespace`. `report` has the files that could not be read.
-    pub(super) fn of(documents: &[Document], namespace: &str, report: &Report) -> Self {
-        let mut problems = report.findings.as_slice().iter().filter(|found| *found.rule == rules::UNREADABLE);
+    /// Collects them; objects without a namespace are in `namespace`. `problems` has the files that could not be read.
+    pub(super) fn of(documents: &[Document], namespace: &str, problems: &Diagnostics) -> Self {
+        let mut problems = problems.as_slice().iter().filter(|found| *found.rule == rules::UNREADABLE);
         let unread_file = problems.find_map(|found| Some(found.location.as_ref()?.file.to_string()));
         let mut found = Self { unread_file, ..Self::default() };
         for document in documents.iter().filter(|document| KINDS.contains(&(document.group(), &*document.kind))) {

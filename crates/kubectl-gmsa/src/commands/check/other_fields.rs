@@ -47,7 +47,7 @@ const FIELDS: &[&str] = &[
 
 /// A field of a pod that is misspelt.
 pub(super) struct Misspelling {
-    /// Its place in the pod, with the intended name.
+    /// Its place in the pod: the key as it is written, below the corrected names around it.
     pub at: String,
     pub field: &'static str,
 }

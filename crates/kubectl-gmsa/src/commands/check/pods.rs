@@ -32,7 +32,7 @@ use gmsa_core::diagnostic::{Diagnostic, Severity};
 struct PodDecision<'p> {
     pod: &'p Pod,
     denials: &'p [SlotDenial],
-    /// The denial of the pod as a whole. One about tickets leaves the slots unchanged, and is none of these.
+    /// The denial of the pod as a whole. A denial about tickets does not count, because it leaves the slots unchanged.
     of_the_pod: Option<&'p Denial>,
     reviewed: &'p Reviewed,
     /// Whether its namespace is being deleted.
@@ -40,7 +40,7 @@ struct PodDecision<'p> {
     placeholders: &'p Placeholders,
 }
 
-/// Checks a pod. If the pod is the whole document, returns it as the API server would store it.
+/// Checks a pod. If the pod is the whole document and asks for no tickets, returns it as the API server would store it.
 pub(super) async fn check(
     checked: &CheckedPod<'_>,
     context: &mut ClusterContext,
@@ -95,8 +95,9 @@ pub(super) async fn check(
         report.findings.extend(refused_later(checked, pod, &denials, &later, &context.facts));
     }
     check_template(checked, pod, context, report).await;
-    // A refused pod is not stored, so its document stays as it is.
-    Ok((checked.is_document() && denials.is_empty() && checked.misspellings.is_empty()).then_some(stored))
+    // A refused pod is not stored, so its document stays as it is. The sidecar that was injected is not that of a cluster.
+    let is_stored = denials.is_empty() && checked.misspellings.is_empty() && !wants_tickets;
+    Ok((checked.is_document() && is_stored).then_some(stored))
 }
 
 /// The finding on a value that the webhooks cannot read as a pod.

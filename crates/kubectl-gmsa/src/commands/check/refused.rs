@@ -39,15 +39,23 @@ fn finding(checked: &CheckedPod<'_>, at: &str, problem: &str) -> Diagnostic {
     checked.finding(&rules::NOT_A_POD, at, format!("the API server would refuse the pod: {problem}"))
 }
 
-/// The finding on an invalid operating system, or one that excludes Windows options.
+/// The finding on an operating system that does not exist, or on Linux for a pod that has `windowsOptions`.
 fn operating_system(checked: &CheckedPod<'_>) -> Option<Diagnostic> {
     let at = "/spec/os/name";
     let problem = match checked.text(at)? {
         "windows" => return None,
+        "linux" if !has_windows_options(checked) => return None,
         "linux" => "a pod of Linux may have no windowsOptions",
         _ => "expected windows or linux",
     };
     Some(finding(checked, at, problem).with_fix("name: windows"))
+}
+
+fn has_windows_options(checked: &CheckedPod<'_>) -> bool {
+    let lists = ["/spec/containers", "/spec/initContainers", "/spec/ephemeralContainers"];
+    let containers = lists.into_iter().flat_map(|list| items(checked, list)).map(|(_, container)| container);
+    let mut owners = checked.pod.json.pointer("/spec").into_iter().chain(containers);
+    owners.any(|owner| owner.pointer("/securityContext/windowsOptions").is_some_and(|options| !options.is_null()))
 }
 
 fn expression(checked: &CheckedPod<'_>, at: &str, value: &Value) -> Option<Diagnostic> {
@@ -81,7 +89,7 @@ fn toleration(checked: &CheckedPod<'_>, at: &str, value: &Value) -> Option<Diagn
         })
 }
 
-/// The finding on an invalid value, with the intended value if only the case or the last letter differs.
+/// The finding on an invalid value, with the intended value if only the case differs or the last `s` is missing.
 fn unknown(checked: &CheckedPod<'_>, at: &str, found: &str, allowed: &[&str]) -> Option<Diagnostic> {
     if allowed.contains(&found) {
         return None;

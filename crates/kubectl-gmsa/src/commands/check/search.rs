@@ -56,7 +56,7 @@ impl<'d> Search<'d> {
         search
     }
 
-    /// Whether the document is a record of a request, or an object that another one controls.
+    /// Whether the document has no kind, is a record of a request, or is an object that another one controls.
     pub(super) fn is_of_none(document: &Value) -> bool {
         let is_none = |owner: Owner<'_>| RECORDS.contains(&owner.group) || owner.is_controlled();
         Owner::of(document, 0).is_none_or(is_none)

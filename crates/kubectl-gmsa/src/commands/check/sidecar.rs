@@ -26,7 +26,7 @@ fn warning(at: &str, text: impl Into<String>) -> Fault {
     (at.to_owned(), Severity::Warning, text.into())
 }
 
-/// A container that runs as long as the pod, or before that.
+/// A container, or an init container.
 struct PodContainer<'p> {
     at: String,
     /// Its position among the init containers.
@@ -74,8 +74,12 @@ impl<'p> PodContainer<'p> {
         Self { at: format!("/spec/{list}/{index}"), init: (list != "containers").then_some(index), container, words }
     }
 
+    /// Other programs have agents with a broker too.
     fn is_agent(&self) -> bool {
-        self.words.contains(&"agent") && (self.flag("credential-spec").is_some() || self.flag("broker").is_some())
+        let image = self.container.image.as_deref().unwrap_or_default();
+        let is_ours = || image.contains("gmsa-tickets") || self.words.iter().any(|word| word.ends_with("gmsa-tickets"));
+        let is_named = self.flag("credential-spec").is_some() || self.flag("broker").is_some() && is_ours();
+        self.words.contains(&"agent") && is_named
     }
 
     fn flag(&self, name: &str) -> Option<&'p str> {
@@ -104,7 +108,7 @@ impl<'p> PodContainer<'p> {
         self.mounts().find(|(_, mount)| Some(&*mount.name) == volume)
     }
 
-    /// The faults of a sidecar, and of the other containers about it.
+    /// The faults of a sidecar, and of the other containers that use its files.
     fn faults(&self, spec: &PodSpec, parts: &[Self]) -> Vec<Fault> {
         let lacks = |flag: &&str| self.flag(flag).is_none();
         let missing = ["credential-spec", "broker", "broker-ca"].into_iter().filter(lacks);

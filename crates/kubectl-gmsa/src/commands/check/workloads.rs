@@ -41,8 +41,8 @@ impl<'de> Deserialize<'de> for Listed {
     }
 }
 
-/// Whether its controller is checked instead: a workload of these kinds, or the kubelet for a static pod. An object with 0 replicas
-/// of another controller is history.
+/// Whether its controller is checked instead: a workload of these kinds, a Pod, or the kubelet for a static pod. An object with 0
+/// replicas of another controller is history.
 fn is_controlled(object: &Value) -> bool {
     controller_in(object).is_some_and(|owner| {
         let text = |field: &str| owner.get(field).and_then(Value::as_str).unwrap_or_default();

@@ -3,6 +3,7 @@
 //! Invariants: only [`Bundle`] decides what goes into the file; no file is overwritten.
 
 use std::{
+    fs,
     io::{self, Write as _},
     path::Path,
 };
@@ -29,7 +30,8 @@ const MORE: [&str; 2] = ["/api/v1/serviceaccounts", "/apis/node.k8s.io/v1/runtim
 /// Fails early if the file exists or cannot be created.
 pub(super) fn check_path(file: &Path) -> anyhow::Result<()> {
     ensure!(file.symlink_metadata().is_err(), "{} exists: --bundle overwrites no file", file.display());
-    Ok(())
+    let created = new_file::save(file, b"").and_then(|()| fs::remove_file(file));
+    created.with_context(|| format!("cannot write {}", file.display()))
 }
 
 /// Reads the rest, and writes the file. It also records failed reads.
@@ -42,7 +44,7 @@ pub(super) async fn write(snapshot: &Snapshot, file: &Path) -> anyhow::Result<()
     );
     drop((rbac, events));
     let services = webhooks.iter().flatten().filter_map(|found| found.webhook.client_config.service.clone());
-    let broker = replica(snapshot).await.and_then(|pod| broker(&pod, "tickets-broker"));
+    let broker = replica(snapshot).await.ok().flatten().and_then(|pod| broker(&pod, "tickets-broker"));
     for service in services.chain(broker) {
         replicas(snapshot, &service).await;
     }
@@ -61,7 +63,7 @@ async fn replicas(snapshot: &Snapshot, service: &ServiceReference) {
         return;
     }
     let endpoints = endpoints(snapshot, service).await.unwrap_or_default();
-    for name in endpoints.iter().filter_map(pod_name).filter(|name| is_dns_subdomain(name)) {
+    for name in endpoints.iter().filter_map(pod_name) {
         let path = format!("/api/v1/namespaces/{namespace}/pods/{name}");
         let Ok(Some(pod)) = snapshot.find::<Pod>(&path).await else { continue };
         metrics(snapshot, namespace, name, &pod).await;

@@ -1,11 +1,14 @@
-//! The certificate authorities that the API server trusts for the webhook, and sidecars for the broker, and how long the served certificate
-//! is valid. Only a call shows whether the API server trusts it.
+//! The certificate authorities that the API server trusts for the webhook and those that sidecars trust for the broker, and how long the
+//! served certificate is valid. Only a call shows whether the API server trusts it.
 
 use k8s_openapi::jiff::Timestamp;
 use x509_parser::{pem::Pem, prelude::ParsedExtension};
 
 use crate::shared::rules;
-use gmsa_core::diagnostic::{Check, Diagnostic, Severity};
+use gmsa_core::{
+    credspec::{is_dns_label, is_dns_subdomain},
+    diagnostic::{Check, Diagnostic, Severity},
+};
 
 pub(super) const CERTIFICATE: &str = "certificate";
 const DAY: i64 = 24 * 60 * 60;
@@ -54,8 +57,14 @@ pub(super) fn refused(namespace: &str, pod: &str, metrics: &str) -> Option<Check
     let is_refused = value(metrics, REFUSED)?.parse().is_ok_and(|value: f64| value > 0.0);
     let text =
         format!("{pod} refuses the certificate that was offered last, and serves the one before until it expires");
+    // The API server validates neither the Service in a configuration nor the pod behind an endpoint.
+    let log = if is_dns_label(namespace) && is_dns_subdomain(pod) {
+        format!("`kubectl logs {pod} -n {namespace}`")
+    } else {
+        "Its log".to_owned()
+    };
     let fix = format!(
-        "Do not restart the pods: a new one has no certificate to serve. `kubectl logs {pod} -n {namespace}` says what is wrong with the new pair; put a good one into the Secret."
+        "Do not restart the pods: a new one has no certificate to serve. {log} says what is wrong with the new pair; put a good one into the Secret."
     );
     is_refused.then(|| Check::found(CERTIFICATE, Diagnostic::new(&rules::CERTIFICATE_UNUSABLE, text).with_fix(fix)))
 }
@@ -97,5 +106,17 @@ pub(super) fn until(end: i64, now: Timestamp, what: &str, enough: i64) -> Check 
             Check::found(CERTIFICATE, soon.with_severity(Severity::Warning))
         }
         days => Check::pass(CERTIFICATE, format!("{what} is valid for {days} days")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_namespace_that_is_none_is_no_part_of_a_command() {
+        let found = refused("gmsa; reboot", "webhook-a", "gmsa_webhook_certificate_refused 1\n").unwrap();
+        let fix = "Do not restart the pods: a new one has no certificate to serve. Its log says what is wrong with the new pair; put a good one into the Secret.";
+        assert_eq!(found.result.unwrap_err().fix.as_deref(), Some(fix));
     }
 }

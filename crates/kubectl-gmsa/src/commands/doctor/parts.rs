@@ -221,7 +221,7 @@ impl Parts {
         Some(because(about, &cause, Remedy::new(unread.remedy())))
     }
 
-    /// Whether the webhook is scaled to 0 or deleted: checks of its pods cannot find that cause.
+    /// Whether the webhook is scaled to 0, or its namespace is deleted or being deleted: checks of its pods cannot find that cause.
     pub(super) fn is_webhook_away(&self) -> bool {
         self.services.iter().filter_map(|service| service.own.as_ref()).any(OwnDeployment::is_away)
     }

@@ -1,6 +1,7 @@
 //! The workload to restart in order to replace a pod.
 //!
-//! Invariant: [`owners`](crate::shared::owners) has verified that it owns the pod, and its template uses GMSA.
+//! Invariant: of a workload that can be restarted, [`owners`](crate::shared::owners) has verified that it owns the pod, and its template
+//! uses GMSA.
 
 use kube::api::ObjectMeta;
 

@@ -1,7 +1,8 @@
 //! The logs of a node, which a hostProcess pod reads.
 //!
 //! Invariants: the pod is never in the namespace of the service account, whose users could run commands in it as SYSTEM of the node;
-//! no file is overwritten; only the owner can read a file, because a log can contain secrets of a plugin; the size of a log is bounded;
+//! no file is overwritten; only the owner can read a file (on Windows, who may read the folder), because a log can contain secrets of a
+//! plugin; the size of a log is bounded;
 //! a node name becomes part of a path only if it is a DNS name.
 
 use std::{fs, path::Path, time::Duration};
@@ -21,8 +22,10 @@ use gmsa_core::{
 
 pub(super) const LOGS: &str = "logs";
 
-/// The time limit for one log.
+/// The time limit for the start of a command that prints a log, and again for its end.
 const LIMIT: Duration = Duration::from_secs(120);
+/// The life of an undeleted pod beyond `--timeout`: enough for all commands.
+const MARGIN: Duration = Duration::from_secs(1500);
 const MAX_LOG: u64 = 16 << 20;
 
 /// The files, and the commands that print them: event logs with the newest entries first, files from the end. The kubelet of AKS,
@@ -108,7 +111,10 @@ pub(super) async fn write(
     let pod_name = PodName::new(namespace, "gmsa-logs");
     let mut manifest = probe.on(&pod_name, place);
     let options = json!({"hostProcess": true, "runAsUserName": "NT AUTHORITY\\SYSTEM"});
-    merge(&mut manifest, &json!({"spec": {"hostNetwork": true, "securityContext": {"windowsOptions": options}}}));
+    let life = probe.options.timeout.saturating_add(MARGIN).as_secs();
+    let own =
+        json!({"activeDeadlineSeconds": life, "hostNetwork": true, "securityContext": {"windowsOptions": options}});
+    merge(&mut manifest, &json!({"spec": own}));
     probe.within(&pod_name, &manifest, LOGS, async |_| read(probe, &pod_name, &folder).await).await
 }
 

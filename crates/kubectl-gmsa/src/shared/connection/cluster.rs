@@ -74,7 +74,7 @@ impl Cluster {
         self.find(&format!("{collection}/{name}")).await.ok().flatten().ok_or(error)
     }
 
-    /// Creates a review object, which is not stored, and returns the answer.
+    /// Posts an object and returns the answer. A review object is not stored.
     pub async fn post<T: DeserializeOwned>(&self, path: &str, object: &impl Serialize) -> anyhow::Result<T> {
         let request = Request::post(path).header(CONTENT_TYPE, "application/json");
         self.call(request.body(serde_json::to_vec(object)?)?).await

@@ -14,6 +14,7 @@ pub(super) fn render(findings: &[Folded<'_>], summary: &str) -> String {
 fn command(found: &Diagnostic, others: &[&str]) -> String {
     let name = if found.severity == Severity::Note { "notice" } else { found.severity.as_str() };
     let mut text = quote::one_line(&sentence(found)).into_owned();
+    text.extend(found.consequence.map(|consequence| format!("\nso: {consequence}")));
     text.extend(found.fix.as_ref().map(|fix| format!("\nfix: {}", quote::lines(fix))));
     text.extend(left_out(found).into_iter().chain(also(others)).map(|more| format!("\n{}", quote::one_line(&more))));
     let place = match (property(&quote::one_line(file(found))), line(found)) {

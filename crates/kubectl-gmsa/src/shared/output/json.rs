@@ -90,7 +90,7 @@ pub(super) fn report(
     object(outcome, ReportJson { totals, places, findings: findings.iter().map(Finding::from).collect() })
 }
 
-/// The findings, in the order of every list.
+/// The findings as a list, with the fields of a report.
 pub(super) fn findings<'f>(found: impl IntoIterator<Item = &'f Diagnostic>) -> impl Serialize + 'f {
     found.into_iter().map(Finding::from).collect::<Vec<_>>()
 }

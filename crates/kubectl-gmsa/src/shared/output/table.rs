@@ -44,9 +44,10 @@ fn aligned<'r, const COLUMNS: usize>(
     rows.iter().map(line).collect()
 }
 
-/// A table of the decisions, then each finding with its fix.
-pub(super) fn report(rows: &[ReportRow], findings: &[Folded<'_>], summary: &str, style: Style) -> String {
+/// What is printed first, a table of the decisions, then each finding with its fix.
+pub(super) fn report(head: &str, rows: &[ReportRow], findings: &[Folded<'_>], summary: &str, style: Style) -> String {
     let mut out = String::new();
+    head.lines().for_each(|text| line(&mut out, text));
     if !rows.is_empty() {
         places(&mut out, rows, style);
         out.push('\n');

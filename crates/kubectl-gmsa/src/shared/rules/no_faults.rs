@@ -6,7 +6,7 @@ use super::Words::{self, Event, Message};
 pub(super) static SURROUNDINGS: &[&str] = &[
     "untolerated taint {node-role.kubernetes.io/control-plane: }",
     "untolerated taint {node-role.kubernetes.io/master: }",
-    // Of nodes that are always Linux, so that no Windows pod misses them.
+    // These taints are on Linux nodes only, so they never keep a Windows pod away from a node.
     "untolerated taint {node-role.kubernetes.io/controlplane: ",
     "untolerated taint {node-role.kubernetes.io/etcd: ",
     "untolerated taint {eks.amazonaws.com/compute-type: fargate}",

@@ -1,5 +1,5 @@
 //! Names of statuses, to decode any code: Win32, HRESULT and NTSTATUS (`winerror.h`, `lmerr.h`, `winhttp.h`, `ntstatus.h`, in
-//! `windows.txt`; `tests/windows.sh` compares it with the headers of mingw-w64), Kerberos (RFC 4120, 7.5.9, with Windows' names) and
+//! `windows.txt`; the repository's `tests/windows.sh` compares it with the headers of mingw-w64), Kerberos (RFC 4120, 7.5.9, with Windows' names) and
 //! LDAP (RFC 4511, 4.1.9). Codes with a known cause are in the rules.
 
 use std::{collections::HashMap, sync::LazyLock};

@@ -1,7 +1,8 @@
 //! A snapshot as a file: the answers of a cluster, by request path.
 //!
-//! Invariants: a list is kept whole, by namespace and name, so it also answers requests for one object or one namespace. A request that
-//! is not in the file, or that failed when it was made, is [`Unread`], never an empty list.
+//! Invariants: the objects of a list are kept by namespace and name, so they also answer requests for one object or one namespace. Of
+//! pods, workloads and webhook configurations only those about GMSA are kept, and of events those about kept objects. A request that is
+//! not in the file, or that failed when it was made, is [`Unread`], never an empty list.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},

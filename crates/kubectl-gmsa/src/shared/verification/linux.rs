@@ -1,6 +1,6 @@
 //! Whether a Linux pod has its tickets, by its sidecar, and whether a container reads them, by MIT's or Heimdal's programs in its image.
 //!
-//! Invariant: what the sidecar reports is shown as far as it is names and a time; the output of other programs is not.
+//! Invariant: of what the sidecar reports, names, a time and its last failure are shown; the output of other programs is not.
 
 use gmsa_core::{
     admission::pod::{

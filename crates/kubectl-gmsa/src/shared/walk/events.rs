@@ -1,6 +1,6 @@
 //! The newest events about objects: failures of controllers, the scheduler and kubelets, and later successes.
 //!
-//! Invariant: one event is kept for each object, container and reason, so the number of objects bounds them.
+//! Invariant: for each object, container and reason, one event is kept, or a few where two texts go together, so their number is bounded.
 
 use std::collections::HashMap;
 

@@ -25,7 +25,7 @@ use crate::shared::{
     rules::{self, FixTarget, Names},
     snapshot::Snapshot,
     unread::{Read, Remedy, because},
-    webhook::{broker, endpoints, is_ready, lacks_tickets},
+    webhook::{broker, endpoints, is_ready, lacks_tickets, replica},
     workloads::Kind,
 };
 
@@ -65,7 +65,8 @@ pub async fn not_injected(snapshot: &Snapshot, of: &ClusterPod) -> Option<Diagno
     if !lacks_sidecar(&of.admission) {
         return None;
     }
-    let found = if lacks_tickets(snapshot).await {
+    let replica = replica(snapshot).await.ok().flatten();
+    let found = if replica.is_some_and(|pod| lacks_tickets(&pod)) {
         Diagnostic::new(&rules::TICKETS_NOT_ENABLED, NOT_ENABLED)
     } else {
         Diagnostic::new(&rules::TICKETS_NOT_INJECTED, NOT_INJECTED).fixed(of.created_again())

@@ -37,7 +37,7 @@ const POD: &str = "metadata/labels metadata/annotations/kubectl.kubernetes.io~1r
     spec/runtimeClassName spec/serviceAccountName spec/hostname spec/hostNetwork spec/tolerations \
     spec/affinity/nodeAffinity spec/restartPolicy spec/securityContext/windowsOptions spec/securityContext/fsGroup spec/volumes/secret \
     spec/volumes/name spec/volumes/emptyDir spec/volumes/configMap/name spec/volumes/projected/sources/serviceAccountToken spec/containers/volumeMounts \
-    spec/initContainers/args spec/initContainers/env spec/initContainers/startupProbe spec/initContainers/volumeMounts \
+    spec/initContainers/args spec/initContainers/env spec/initContainers/startupProbe/failureThreshold spec/initContainers/volumeMounts \
     spec/containers/name spec/containers/image spec/containers/ports spec/containers/args spec/containers/env \
     spec/containers/securityContext/windowsOptions spec/containers/resources spec/initContainers/name \
     spec/initContainers/image spec/initContainers/restartPolicy spec/initContainers/securityContext/windowsOptions \
@@ -80,33 +80,35 @@ const OTHERS: [(&str, &str); 16] = [
     ("subjectaccessreviews", "status/allowed"),
 ];
 
-/// Arguments of the webhook and of agents that checks read and that contain only names, and certificates, which are public.
-const ARGUMENTS: [&str; 17] = [
-    "serve",
-    "--self-managed-secret=",
-    "--self-managed-service=",
-    "--webhook-configuration=",
-    "--warn-namespaces=",
+/// Arguments that checks read: two words, each a whole argument, and options of the webhook and of the agent. They hold names, and
+/// certificates, which are public. Other programs use the same options for secrets, so only containers with one of the words keep them.
+const WORDS: [&str; 2] = ["serve", "agent"];
+const OPTIONS: [&str; 15] = [
+    "--self-managed-secret",
+    "--self-managed-service",
+    "--webhook-configuration",
+    "--warn-namespaces",
     "--random-hostname",
-    "--tickets-broker=",
-    "--tickets-image=",
-    "--config=",
-    "agent",
-    "--credential-spec=",
-    "--broker=",
-    "--broker-address=",
-    "--broker-ca=",
-    "--folder=",
-    "--token-file=",
-    "--mode=",
+    "--tickets-broker",
+    "--tickets-image",
+    "--config",
+    "--credential-spec",
+    "--broker",
+    "--broker-address",
+    "--broker-ca",
+    "--folder",
+    "--token-file",
+    "--mode",
 ];
 
 /// Environment variables that checks read and that contain only names.
 const VARIABLES: [&str; 3] = ["RANDOM_HOSTNAME", "KRB5CCNAME", "KRB5_CONFIG"];
 
-/// Whether an argument is one of these.
-pub fn holds_names(argument: &str) -> bool {
-    ARGUMENTS.iter().any(|known| argument.starts_with(known))
+/// Whether an argument is one of these, in the charts' form: `--NAME` or `--NAME=VALUE`.
+fn holds_names(argument: &str) -> bool {
+    let is_option =
+        |known| argument.strip_prefix(known).is_some_and(|rest: &str| rest.is_empty() || rest.starts_with('='));
+    WORDS.contains(&argument) || OPTIONS.into_iter().any(is_option)
 }
 
 /// Whether only objects about GMSA are kept of this resource.
@@ -176,12 +178,15 @@ fn clean(value: &mut Value, contents: &HashMap<String, Contents>) {
                 let left = without_contents(carried, name, contents);
                 fields.insert("gmsaCredentialSpec".to_owned(), left.into());
             }
+            let mut words =
+                fields.get("args").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+            let is_ours = words.any(|word| WORDS.contains(&word));
             let mut only = |key: &str, is_taken: &dyn Fn(&Value) -> bool| {
                 if let Some(Value::Array(items)) = fields.get_mut(key) {
                     items.retain(is_taken);
                 }
             };
-            only("args", &|argument| argument.as_str().is_some_and(holds_names));
+            only("args", &|argument| is_ours && argument.as_str().is_some_and(holds_names));
             only("env", &|variable| {
                 variable.get("name").is_some_and(|name| VARIABLES.iter().any(|known| name == known))
             });

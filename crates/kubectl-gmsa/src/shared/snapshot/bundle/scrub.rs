@@ -2,8 +2,6 @@
 
 use serde_json::Value;
 
-use super::fields;
-
 /// The placeholder for removed text.
 const OMITTED: &str = "<left out>";
 
@@ -21,7 +19,7 @@ pub fn all(value: &mut Value) {
 }
 
 fn scrubbed(text: &str) -> String {
-    // In PEM, from its first line to its last: what it is of. Certificates are public.
+    // Within PEM: the label of its first line. Certificates are public.
     let mut pem = None;
     let lines = text.split('\n').map(|line| {
         if let Some((_, label)) = line.split_once("-----BEGIN ") {
@@ -35,7 +33,7 @@ fn scrubbed(text: &str) -> String {
         let is_base64 = line.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=\r".contains(&byte));
         match of {
             Some("CERTIFICATE") if is_base64 => line.to_owned(),
-            None | Some("CERTIFICATE") if !has_contents => without_tokens(line),
+            None | Some("CERTIFICATE") if !has_contents => without_tokens(&without_users(line)),
             _ => OMITTED.to_owned(),
         }
     });
@@ -65,7 +63,7 @@ fn without_tokens(line: &str) -> String {
             is_secret = lower == "bearer";
         } else if let Some((name, _)) = word.split_once('=').filter(|(name, _)| names_secret(&name.to_lowercase())) {
             // The name of the webhook's Secret is not confidential.
-            let is_name = fields::holds_names(word);
+            let is_name = word.starts_with("--self-managed-secret=");
             out.push_str(if is_name { word } else { name });
             out.push_str(if is_name { "" } else { "=<left out>" });
             rest = if is_name { after } else { after_secret() };
@@ -76,6 +74,23 @@ fn without_tokens(line: &str) -> String {
                 word.starts_with('-') || after.trim_start_matches(['"', '\'', '\\', ' ']).starts_with([':', '=']);
             is_secret = lower == "bearer" || (is_given && is_password(&lower));
         }
+    }
+    out
+}
+
+/// A line without users and passwords in addresses: `https://user:password@host`.
+fn without_users(line: &str) -> String {
+    let mut parts = line.split("://");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        // A password can contain other characters.
+        let end = part.find(|c: char| c.is_whitespace() || "\"'`<>".contains(c)).unwrap_or(part.len());
+        let (address, after) = part.split_at(end);
+        // An image has a digest there.
+        let host = address.rsplit_once('@').map(|(_, host)| host).filter(|host| !host.starts_with("sha256:"));
+        out += "://";
+        out += &host.map_or_else(|| address.to_owned(), |host| format!("{OMITTED}@{host}"));
+        out += after;
     }
     out
 }
@@ -106,6 +121,11 @@ mod tests {
             ("couldn't find key db.password in Secret shop/db", "couldn't find key db.password in Secret shop/db"),
             ("--self-managed-secret=gmsa/webhook-tls", "--self-managed-secret=gmsa/webhook-tls"),
             ("--client-secret=abc", "--client-secret=<left out>"),
+            ("--broker=secret", "--broker=secret"),
+            ("serve-password=abc agent-token=abc", "serve-password=<left out> agent-token=<left out>"),
+            ("--broker=amqp://user:a/b@c@mq:5671/x y", "--broker=amqp://<left out>@mq:5671/x y"),
+            ("pull \"https://abc@git/x\", https://mq/x", "pull \"https://<left out>@git/x\", https://mq/x"),
+            ("docker-pullable://r.io:5000/a@sha256:0a", "docker-pullable://r.io:5000/a@sha256:0a"),
             ("a\n-----BEGIN KEY-----\nMIIB\n-----END KEY-----\nb", "a\n<left out>\n<left out>\n<left out>\nb"),
             (
                 "--broker-ca=-----BEGIN CERTIFICATE-----\neyJhbGciOiJSUzI1NiJ9eyJhb\n-----END CERTIFICATE-----\n-----BEGIN X-----\nMIIB",

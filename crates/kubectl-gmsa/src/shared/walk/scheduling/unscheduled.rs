@@ -214,7 +214,10 @@ fn unselected(spec: &PodSpec, windows: &[Node], text: &str, target: FixTarget<'_
         (!windows.iter().any(has)).then(|| format!("{key}={value}"))
     };
     let missing: Vec<String> = selector.iter().filter_map(missing).collect();
-    let is_plain = |label: &&String| label.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_./=".contains(&b));
+    // A label that begins with `-` would be an option.
+    let is_plain = |label: &&String| {
+        !label.starts_with('-') && label.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_./=".contains(&b))
+    };
     let fix = match missing.first().filter(is_plain) {
         Some(label) => format!(
             "No Windows node has the label {label}: correct the node selector, or label a node that is meant: `kubectl label node NODE {label}`."

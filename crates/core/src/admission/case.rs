@@ -1,0 +1,26 @@
+//! What a webhook decides on, and what it finds.
+
+use std::sync::Arc;
+
+use super::{AllowReason, Facts, Patch, Review, Settings, SlotDenial, Webhook, claims::Claims};
+
+/// A review, and what is known for it.
+#[derive(Debug)]
+pub(super) struct Case {
+    pub review: Arc<Review>,
+    pub webhook: Webhook,
+    pub settings: Settings,
+    pub claims: Claims,
+    pub facts: Facts,
+}
+
+/// What a webhook finds in a case, whether denials are enforced or not.
+#[derive(Debug)]
+pub(super) struct Found {
+    /// In the order in which they are decided.
+    pub denials: Vec<SlotDenial>,
+    pub patch: Option<Patch>,
+    pub warnings: Vec<String>,
+    /// Why the request is admitted where nothing denies it.
+    pub reason: AllowReason,
+}
