@@ -44,7 +44,7 @@ const REASONS: [(&str, Stage); 21] = [
     ("FailedMountOnFilesystemMismatch", Stage::Sandbox),
     ("FailedMapVolume", Stage::Sandbox),
     ("FailedAttachVolume", Stage::Sandbox),
-    // Of a folder of the pod; of a container where the event names one.
+    // A folder of the pod failed, or a container where the event names one.
     ("Failed", Stage::Sandbox),
     ("Pulling", Stage::Containers),
     ("FailedPostStartHook", Stage::Containers),
