@@ -5,7 +5,8 @@ set shell := ["bash", "-euo", "pipefail", "-c"]
 _default:
     @just --list --unsorted
 
-# Everything that must hold before a merge, apart from the tests. A new check is a recipe, its name here, its tool in `.ci/run`, and a row in CONTRIBUTING.md.
+# Everything that must hold before a merge, apart from the tests. A new check is a recipe, its name here, its tool in `.ci/run`, and its words in the
+# row of `just check` in CONTRIBUTING.md.
 check: fmt clippy doc deny typos sentences docs shellcheck workflows forms chart
 
 # The README's test command.

@@ -1,12 +1,13 @@
 //! Credential specs from memory, which a watch keeps up to date; from the API server where memory has no answer.
 //!
-//! Invariants: "not found" is never answered from memory; memory answers only while the watch is healthy, which is known again at
-//! least every 75 s; a question that asks for the live object, or that memory cannot answer, reads the object once, and callers
-//! that ask at the same time share that read. What a read returns enters memory only by the rules of `Store`. Contents that do
-//! not enter it take a part of the budget while a review holds them; where nothing of it is left, the read fails.
+//! Invariants: "not found" is never answered from memory; memory answers only while the watch is healthy; a question that asks for
+//! the live object, or that memory cannot answer, reads the object once, and callers that ask at the same time share that read.
+//! What a read returns enters memory only by the rules of `Store`. Contents that do not enter it take a part of the budget while a
+//! review holds them; where nothing of it is left, the read fails.
 //!
-//! A hung watch may serve contents that are up to 75 s old; a read for each pod would lower that, at the price of a call for each. Denials
-//! are confirmed live. Permission is asked separately: to take an account away, revoke `use`.
+//! Where a list, the head of the watch after it and that watch hang as long as each may (`LIST_LIMIT`, `HEAD_TIMEOUT`, `TERM` and `GRACE` of
+//! `cache/watch.rs`), contents are old by their sum; a read for each pod would lower that, at the price of a call for each. Denials are
+//! confirmed live. Permission is asked separately: to take an account away, revoke `use`.
 
 use std::{convert::Infallible, sync::Arc};
 

@@ -33,8 +33,8 @@ mod args;
 pub use args::{Args, CertsCommand, Command, InspectArgs, IssueArgs, ServeArgs, TestArgs};
 use args::{CertificateArgs, TicketArgs};
 
-/// How often the webhook configurations and a self-managed Secret are read. While a `caBundle` is overwritten, no pods are
-/// admitted.
+/// How often the webhook configurations and a self-managed Secret are read. While a `caBundle` is overwritten, no pods with GMSA
+/// are admitted.
 pub const CHECK_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Where the serving certificate comes from.
@@ -182,7 +182,7 @@ impl CertificateArgs {
                 names,
                 ca_lifetime: self.ca_lifetime,
                 leaf_lifetime: self.leaf_lifetime,
-                renewal_percent: self.renewal_point,
+                renewal_point: self.renewal_point,
                 bundle_standing: self.bundle_standing,
             };
             return Ok(Certificate::SelfManaged(Box::new(SelfManagedSettings {

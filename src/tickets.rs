@@ -1,7 +1,7 @@
 //! Tickets for Linux pods: what the sidecar needs that can change while the webhook runs.
 //!
-//! Invariants: a pod gets the sidecar only once the cluster is known to have native sidecars and the CAs of the broker are read; a file
-//! that cannot be used changes nothing.
+//! Invariants: a pod gets the sidecar only once the CAs of the broker are read and, where there is a cluster, it is known to have native
+//! sidecars; a file that cannot be used changes nothing once another one was.
 
 use std::{convert::Infallible, path::PathBuf, sync::Arc, time::Duration};
 
@@ -25,7 +25,7 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-/// How often the version of the cluster and the CAs of the broker are read.
+/// How long a read of the cluster's version may take, and how long until the next one where it has no native sidecars or is not known.
 pub const READ_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The first minor version of Kubernetes 1 whose native sidecars are on by default.

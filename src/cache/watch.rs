@@ -45,7 +45,7 @@ pub(crate) const LIST_LIMIT: Duration = Duration::from_secs(60);
 pub(crate) const LIST_EVERY: Duration = Duration::from_secs(600);
 const JITTER: Duration = Duration::from_secs(60);
 /// How long the head of a watch's answer may take.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+pub(crate) const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// The seconds that a watch is asked to last at most, and how much later it must have ended.
 pub(crate) const TERM: Duration = Duration::from_secs(56);
 pub(crate) const GRACE: Duration = Duration::from_secs(5);

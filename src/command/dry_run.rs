@@ -1,8 +1,8 @@
 //! `gmsa-webhook test`: whether an API server asks the webhook, found out by dry runs that leave nothing behind.
 //!
-//! Pods that name a credential spec which does not exist must be refused with the webhook's own message, for each kind of
-//! slot and by each of the two webhooks; a pod without GMSA must pass. If denials are not enforced, the message is a warning instead
-//! of a refusal.
+//! A name of a credential spec which does not exist, on a pod, a container or an init container, must be refused by `/mutate` with the
+//! webhook's own message, and contents of an init container by `/validate`; a pod without GMSA must pass. If denials are not enforced,
+//! the message is a warning instead of a refusal.
 
 use std::{fmt::Write as _, process::ExitCode};
 

@@ -1,8 +1,9 @@
 //! What was typed: flags, environment variables, and their descriptions in `--help`.
 //!
 //! A new setting of `serve` is:
-//! - a flag in `ServeArgs`, with its default and, for some, an environment variable, and what it means in `Config`, in `config.rs`: there
-//!   is also a default that depends on `--standalone` or the memory, and its text says `[default: …]`;
+//! - a flag in `ServeArgs`, with its default and, for some, an environment variable;
+//! - what it means in `Config`, in `config.rs`. A default that depends on `--standalone` or the memory is there, and the flag's text says it:
+//!   `[default: …]`;
 //! - where it changes a decision, a field of `gmsa_core::admission::Settings`;
 //! - a value of the chart (the list is in `tests/chart/schema.rs`), and its flag in `templates/_pod.tpl`;
 //! - a case in `config/tests.rs`.

@@ -1,6 +1,6 @@
 //! The time that a review may take.
 //!
-//! Invariant: a review ends before the API server gives up on it, with any query.
+//! Invariant: a review ends before the API server gives up on it, with any time-out that an API server sends (1 to 30 s).
 
 use std::time::Duration;
 

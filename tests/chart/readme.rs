@@ -1,7 +1,7 @@
 //! The table of a chart's README, made from the comments of its values. What stands above it is written by hand.
 //!
 //! A comment is above its key, at the same depth. A key without one belongs to the nearest key above it that has one, and every key
-//! must have one: a value without an explanation cannot be used.
+//! must have one: a value without an explanation cannot be used. A line that begins with `##` is for those who change the chart.
 
 use std::fmt::Write;
 
@@ -47,7 +47,7 @@ pub fn entries(values: &str) -> Vec<Entry> {
     let mut entries = Vec::new();
     let mut parents: Vec<String> = Vec::new();
     let mut comment = String::new();
-    for line in values.lines() {
+    for line in values.lines().filter(|line| !line.starts_with("##")) {
         let text = line.trim_start();
         let depth = (line.len() - text.len()) / 2;
         if let Some(words) = text.strip_prefix("# ") {

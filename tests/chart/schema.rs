@@ -7,8 +7,8 @@
 //! - the value in `tests/chart/values/everything.yaml`; an entry in `OPEN` here where it is passed on as it is;
 //! - `just generate`, which writes README, `files/values.yaml`, descriptions and what the tests expect.
 //!
-//! One of `gmsa-tickets` or `gmsa-accounts` is the first, the second and the last of these, with `values-of-tickets.yaml` or
-//! `values-of-accounts.yaml` in the place of `everything.yaml`; what `gmsa-accounts` refuses is in its `_helpers.tpl`.
+//! A new value of `gmsa-tickets` or `gmsa-accounts` is the same in that chart, without `OPEN`. Instead of `everything.yaml` it is in
+//! `values-of-tickets.yaml` or `values-of-accounts.yaml`; `gmsa-accounts` refuses in its `_helpers.tpl`.
 
 use std::collections::{BTreeMap, BTreeSet};
 

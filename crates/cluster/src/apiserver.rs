@@ -1,5 +1,4 @@
-//! Calls to the API server: one connection for them and one for watches (with a proxy, they share a client), limits on the calls
-//! in flight, one retry.
+//! Calls to the API server: one connection for them and one for watches, limits on the calls in flight, one retry.
 //!
 //! Invariants: a call always ends by its deadline; no more calls are in flight or wait than their [`CallKind`] allows,
 //! and waiting counts against the deadline; a call that was sent ends with its answer or at its deadline, even when no
@@ -29,8 +28,8 @@ pub mod proxy;
 pub use client::HTTP2_WINDOW;
 use client::Http;
 pub use error::{CallError, ConnectError, Limit, LimitOf};
+pub use limits::CallKind;
 use limits::CallLimits;
-pub use limits::{CallKind, PER_ACCOUNT};
 
 use crate::body::{self, BodyError};
 

@@ -8,9 +8,9 @@
 //! |---|---|
 //! | [`apiserver`] | a call: its limits, its one retry, its errors |
 //! | [`body`] | a body, read within memory |
-//! | [`resolver`], [`authorizer`] | the two facts of a decision, each live or from manifests; a program's start picks one of both (`sources.rs`) |
+//! | [`resolver`], [`authorizer`] | the two facts of a decision, each live or from manifests; the server's `sources.rs` picks one of both, `serve.rs` of gmsa-tickets the live ones |
 //! | [`manifests`] | YAML and JSON, from files and folders, with the place of every value |
-//! | [`standalone`] | both facts from a folder that is read again |
+//! | [`standalone`] | both facts from a folder that is read once |
 //! | [`crd`], [`kubernetes_version`], [`probe`] | the CRD and its upgrade; what a version has; a review that shows that a webhook works |
 
 pub mod apiserver;

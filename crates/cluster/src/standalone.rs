@@ -1,4 +1,4 @@
-//! Credential specs, roles and bindings from files: they replace the API server in `serve --standalone` and offline checks.
+//! Credential specs, roles and bindings from files: they replace the API server in `serve --standalone`.
 //!
 //! Invariants: the files are loaded completely or not at all; later changes to them are not seen.
 

@@ -114,7 +114,7 @@ pub fn suggest_name(name: &str) -> String {
     if labels.is_empty() { "gmsa".to_owned() } else { labels.join(".") }
 }
 
-/// The part of a `GMSACredentialSpec` that the webhook reads. Everything else in the object is skipped.
+/// A `GMSACredentialSpec` with its contents parsed. Everything else in the object is skipped.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct CredentialSpec {
     #[serde(default)]

@@ -1,7 +1,7 @@
 //! Accounts, as the directory shows them or PowerShell prints them.
 //!
-//! Invariants: an account is complete when it is made; a property that was not printed is [`None`], which is different from one that
-//! is empty. [`crate::principal`] resolves the SIDs of the principals that may retrieve the password.
+//! Invariants: an account is complete when it is made; principals, services and encryption types that were not printed are [`None`], which is
+//! different from none. [`crate::principal`] resolves the SIDs of the principals that may retrieve the password.
 
 use time::UtcDateTime;
 
@@ -227,10 +227,10 @@ impl Account {
 }
 
 impl Directory {
-    /// The accounts with this name: none, or one. Without a domain, those of the own one come first.
+    /// The account with this name, if there is one. Without a domain, the own one is searched first.
     ///
     /// # Errors
-    /// Where a domain that may have it cannot be asked.
+    /// Where several accounts of a domain have it, or a domain that may have it cannot be asked.
     pub async fn account(&mut self, name: &AccountName) -> Result<Option<Account>, Error> {
         let is_live = self.is_live();
         let (sam, bases) = match name {

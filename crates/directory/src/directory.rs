@@ -175,8 +175,8 @@ impl Directory {
         }
     }
 
-    /// The value of an attribute of an object, in memory that is wiped, and the controller that gave it. `None` if there is no value, and of what was
-    /// printed: no secret belongs there.
+    /// The value of an attribute of an object, in memory that is wiped, and the controller that gave it. `None` if there is no value, and always
+    /// where the directory was printed: no secret belongs there.
     ///
     /// # Errors
     /// As [`Self::search`].

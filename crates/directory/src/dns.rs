@@ -50,7 +50,7 @@ impl NameServers {
         Ok(Self { servers })
     }
 
-    /// The controllers of a domain, the nearest first ([MS-ADTS] 6.3.2.3).
+    /// The controllers of a domain ([MS-ADTS] 6.3.2.3), by their priority and weight.
     pub(crate) async fn controllers(&self, domain: &str) -> Result<Vec<String>, Error> {
         let name = record_of(domain);
         let answer = self.ask(&name, TYPE::SRV).await;

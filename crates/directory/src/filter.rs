@@ -52,7 +52,7 @@ pub enum SearchScope {
     Subtree,
 }
 
-/// The value to search for.
+/// What to search for, where, and what to read of it.
 #[derive(Clone, Debug)]
 pub struct LdapSearch<'s> {
     /// The distinguished name of the object at the top.

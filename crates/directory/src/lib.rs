@@ -7,13 +7,13 @@
 //! | module | what it decides or holds |
 //! |---|---|
 //! | [`directory`](Directory) | a session: its domains, searches and budget |
-//! | [`ldap`], [`filter`](LdapFilter), [`ldif`] | the protocol; what is searched for; changes as text |
+//! | [`ldap`], [`filter`](LdapFilter), [`ldif`] | the protocol; what is searched for; entries as text |
 //! | [`address`](Address), [`dns`] | controllers, and how the DNS finds them |
 //! | [`entry`], [`identifier`](Sid), [`descriptor`](Retrieval) | an entry, its SID and GUID, and its access rights |
 //! | [`account`], [`principal`], [`forest`] | an account; who may retrieve its password, by nested groups; the forest's domains and keys |
-//! | [`lint`] | findings about an account |
+//! | [`lint`] | findings about accounts, their forest, and credential specs |
 //! | [`managed_password`](ManagedPassword) | the password of an account |
-//! | [`powershell`] | output of the ActiveDirectory module, read as entries |
+//! | [`powershell`] | output of the ActiveDirectory module, read as JSON |
 
 pub mod account;
 mod address;

@@ -20,7 +20,7 @@ pub struct ManagedPassword {
     pub current: Zeroizing<Vec<u8>>,
     /// That of the interval before; none in the first one.
     pub previous: Option<Zeroizing<Vec<u8>>>,
-    /// How long this is worth no other read.
+    /// After how long to read it again.
     pub query: Duration,
     /// How long it surely stays the current one: a little less.
     pub unchanged: Duration,

@@ -1,10 +1,10 @@
 //! Those who may retrieve a password, by name, and the members of their groups.
 //!
-//! Nested groups are walked here: for `account lint`, `doctor`, and the names that `account test` shows. Whether one account is a member
-//! `account test` asks the controller, by `tokenGroups` (`lint/password.rs`).
+//! Nested groups are walked here: for `account lint`, `doctor`, and the names that `account test` shows. `account test` asks the controller
+//! which groups its user is in, by `tokenGroups` (`lint/password.rs`).
 //!
 //! Invariants: a group holds only members that get its rights, so none of a distribution group, nested ones included.
-//! Members from trusted domains, or from domains that could not be asked, are known by name alone, and count.
+//! Members from trusted domains are known by SID alone, those of domains that could not be asked by name alone; both count.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 

@@ -1,9 +1,9 @@
 //! Equal questions that are asked at about the same time are one call.
 //!
 //! Invariants: a call continues while at least one caller waits for its answer, even if the caller that began it has
-//! gone, and is dropped when none does; each caller waits until its own deadline and no longer; no caller gets the answer of
-//! a call that began more than [`JOIN_WITHIN`] before, since the state that it reports may have changed. No task is started:
-//! the callers that wait drive the call.
+//! gone, and is dropped when none does: its answer is lost, although what was sent to the API server still ends there; each
+//! caller waits until its own deadline and no longer; no caller joins a call that began more than [`JOIN_WITHIN`] before,
+//! since the state that it reports may have changed. No task is started here: the callers that wait drive the call.
 
 use std::{collections::HashMap, hash::Hash, time::Duration};
 

@@ -18,7 +18,7 @@
 //! | `served` | [`Served`]: the pair that handshakes get, and what was refused |
 //! | [`files`], `reload` | [`files::Files`]: the pair in two files, read again after each change |
 //! | [`issue`] | [`issue::Ca`] and what it signs |
-//! | [`self_managed`] | the Secret that all replicas share: its contents, its next change, and when a new pair is served |
+//! | [`self_managed`], its `contents` and `plan` | the Secret that all replicas share: its contents, its next change, and when a new pair is served |
 //! | `ca_bundle` | [`CaBundle`], [`CaPolicy`] and their history: which CAs belong into a `caBundle`, and since when they are there |
 //! | `publication` | [`Publication`]: the `caBundle`s in the webhook configurations, read and written |
 //! | [`client_auth`] | [`client_auth::ClientAuth`]: whose client certificates are accepted |

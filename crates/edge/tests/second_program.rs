@@ -59,7 +59,7 @@ fn certificates() -> SelfManagedSettings {
             names: service_names("tickets", "tickets"),
             ca_lifetime: 30 * DAY,
             leaf_lifetime: 10 * DAY,
-            renewal_percent: 66,
+            renewal_point: 66,
             bundle_standing: STANDING,
         },
         foreign_grace: DAY,

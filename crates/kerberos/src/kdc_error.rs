@@ -1,7 +1,10 @@
 //! `KRB-ERROR` (RFC 4120, 5.9.1): a refusal, with both forms of `e-data`.
 //!
-//! A new refusal is a variant and its code here, an arm in `broker/refusals.rs` of gmsa-tickets and in `account/ticket.rs` of the plugin, its words in the plugin's
-//! `shared/rules/`, and a row in `tests/kerberos/exchange.rs`.
+//! A new refusal is:
+//! - a variant and its code here, and a row in `tests/kerberos/exchange.rs`;
+//! - in gmsa-tickets an arm in `broker/refusals.rs` and a row in `tests/broker/statuses.rs`; a new reason in `reasons` of `api.rs`, or in its
+//!   `RULES` where it is a rule of the core;
+//! - in the plugin an arm in `account/ticket.rs`, and its words in `shared/rules/`.
 //!
 //! It is not authenticated, so anyone on the path can forge it. No refusal makes a client try a password again, or set its clock.
 

@@ -1,7 +1,7 @@
 //! KDCs over TCP (RFC 4120, 7.2.2).
 //!
-//! Invariants: an answer has a bounded size, and each KDC a time limit; a KDC that does not answer is followed by the next one, an answer by none.
-//! From then on the KDC that answered is asked first, so a silent one costs its time limit once.
+//! Invariants: an answer has a bounded size, and each KDC a time limit; a KDC that does not answer, or answers above the bound, is followed by the
+//! next one; any other answer is the last. From then on the KDC that answered is asked first, so a silent one costs its time limit once.
 
 use std::{
     net::SocketAddr,
@@ -24,7 +24,7 @@ pub const MAX_ANSWER: u32 = 64 << 10;
 /// KDCs of one realm.
 #[derive(Debug)]
 pub struct Kdcs {
-    /// In the order in which they are asked.
+    /// In the order in which they are asked, from the one that answered last.
     pub addresses: Vec<SocketAddr>,
     limit: Duration,
     /// The index of the KDC that answered last.

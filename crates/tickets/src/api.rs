@@ -174,6 +174,8 @@ impl Refusal {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
@@ -182,5 +184,22 @@ mod tests {
         for reason in every_reason() {
             assert!(page.contains(&format!("\n### {reason}\n")), "{reason}");
         }
+    }
+
+    #[test]
+    fn every_rule_of_the_core_that_the_broker_names_is_a_reason() {
+        let source = gmsa_test_support::repository().join("crates/tickets/src");
+        let folder = std::fs::read_dir(source.join("broker")).unwrap().map(|file| file.unwrap().path());
+        let text: String =
+            folder.chain([source.join("broker.rs")]).map(|file| std::fs::read_to_string(file).unwrap()).collect();
+        let names = text
+            .split("rules::")
+            .skip(1)
+            .filter_map(|rest| rest.split(|c: char| !c.is_ascii_uppercase() && c != '_').next());
+        let missing: BTreeSet<_> = names
+            .map(|name| name.to_lowercase().replace('_', "-"))
+            .filter(|id| !every_reason().contains(&&**id))
+            .collect();
+        assert_eq!(missing, BTreeSet::new());
     }
 }

@@ -1,7 +1,7 @@
 //! The broker's configuration: the domains that it gives tickets of, in one YAML file.
 //!
 //! Invariants: a file that is wrong is refused as a whole, with the field and what to write; a password is in a file of its own, which is
-//! read for each logon, as the CA is, so that a changed Secret needs no restart.
+//! read before each read of the directory, as the CA is, so that a changed Secret needs no restart.
 
 use std::{
     fs, io,

@@ -56,13 +56,13 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 /// How a certificate that the replicas keep is made: as the webhook's by default.
 const CA_LIFETIME: Duration = Duration::from_secs(730 * DAY.as_secs());
 const LEAF_LIFETIME: Duration = Duration::from_secs(90 * DAY.as_secs());
-const RENEWAL_PERCENT: u8 = 66;
-/// How long the next CA is in the Secret before it signs. A pod keeps the CAs that it was created with, so those younger than this stay served.
+const RENEWAL_POINT: u8 = 66;
+/// How long the next CA is in the Secret before it signs. A pod keeps the CAs that it was created with: one that is younger than this trusts it.
 const CA_STANDING: Duration = Duration::from_secs(180 * DAY.as_secs());
 /// How often a self-managed Secret is read.
 const CHECK_INTERVAL: Duration = Duration::from_secs(10);
 
-/// The log lines about clients that no token authenticates.
+/// The log lines whose number is limited.
 static LOG_LIMITS: &[&LogLimit] = &[&REFUSED];
 
 /// What `serve` takes.
@@ -227,7 +227,7 @@ fn keep_certificate(
             names: names.clone(),
             ca_lifetime: CA_LIFETIME,
             leaf_lifetime: LEAF_LIFETIME,
-            renewal_percent: RENEWAL_PERCENT,
+            renewal_point: RENEWAL_POINT,
             bundle_standing: CA_STANDING,
         };
         let settings = SelfManagedSettings {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gmsa_cluster::apiserver::{CallKind, PER_ACCOUNT};
+use gmsa_cluster::apiserver::CallKind;
 use gmsa_core::{
     admission::{MAX_PATCH_BYTES, MAX_SPECS_PER_POD, pod::MAX_SLOTS},
     credspec::MAX_CONTENTS_BYTES,
@@ -51,6 +51,11 @@ fn time(time: Duration) -> String {
         seconds @ 300.. => format!("{} min", seconds / 60),
         seconds => format!("{seconds} s"),
     }
+}
+
+/// How long memory answers without news: a list, the head of the watch after it, and that watch hang as long as each may.
+fn age_of_contents() -> Duration {
+    watch::LIST_LIMIT + watch::HEAD_TIMEOUT + watch::TERM + watch::GRACE
 }
 
 /// A bound that follows from the memory limit.
@@ -139,7 +144,11 @@ fn of_calls() -> Vec<LimitRow> {
         ("access reviews", calls(CallKind::AccessReview), "denied, 500"),
         (
             "access reviews for one service account",
-            format!("{} in flight, {} with those that wait", CallKind::AccessReview.share(), PER_ACCOUNT),
+            format!(
+                "{} in flight, {} with those that wait",
+                CallKind::AccessReview.share(),
+                CallKind::AccessReview.share_with_queue()
+            ),
             "denied, 500; other accounts do not wait for them",
         ),
         ("reads of credential specs that are known", calls(CallKind::KnownSpec), "denied, 500"),
@@ -154,6 +163,7 @@ fn of_calls() -> Vec<LimitRow> {
         ("page of a list, line of a watch", bytes(MAX_PAGE), "smaller pages; the watch begins again"),
         ("time for a list", time(watch::LIST_LIMIT), "tried again; until then live reads"),
         ("age of a watch", time(watch::TERM + watch::GRACE), "given up, and listed again"),
+        ("age of contents from memory, while list and watch hang", time(age_of_contents()), "read for each review"),
         ("time between two lists", time(watch::LIST_EVERY), "–"),
     ]
 }
@@ -210,6 +220,7 @@ fn of_the_rest() -> Vec<LimitRow> {
 fn of_tickets() -> Vec<LimitRow> {
     let limits = tickets::BrokerLimits::of_memory(tickets::DEFAULT_MEMORY);
     let waiting = format!("{}, at {} each,", number(limits.tickets), bytes(tickets::PER_TICKETS));
+    let tokens = CallKind::TokenReview;
     let times = [tickets::TIME_ALLOWED, tickets::LOGON_TIMEOUT, tickets::KDC_TIMEOUT].map(time);
     vec![
         (
@@ -221,6 +232,17 @@ fn of_tickets() -> Vec<LimitRow> {
             "`gmsa-tickets`: requests of one pod",
             format!("{} at once, one more each {}", tickets::POD_BURST, time(tickets::POD_PERIOD)),
             "429",
+        ),
+        (
+            "`gmsa-tickets`: reviews of tokens",
+            format!(
+                "{} in flight, {} wait; of one address {}, {} with those that wait",
+                tokens.limit(),
+                tokens.queue(),
+                tokens.share(),
+                tokens.share_with_queue()
+            ),
+            "503",
         ),
         ("`gmsa-tickets`: accounts whose keys are kept", number(tickets::MAX_ACCOUNTS), "503"),
         ("`gmsa-tickets`: services of a credential spec", number(tickets::MAX_SERVICES), "403"),
@@ -238,6 +260,12 @@ fn of_tickets() -> Vec<LimitRow> {
         ("`gmsa-tickets`: time for a request, a logon, an answer of a KDC", times.join(", "), "503"),
         ("`gmsa-tickets`: wait after a failed logon", time(tickets::PAUSE), "the same refusal meanwhile"),
     ]
+}
+
+#[test]
+fn the_page_says_how_old_contents_may_be() {
+    let page = std::fs::read_to_string(gmsa_test_support::repository().join("docs/security.md")).unwrap();
+    assert!(page.contains(&format!("| old contents for [{}](#limits), or ten minutes;", time(age_of_contents()))));
 }
 
 #[test]

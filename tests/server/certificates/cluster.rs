@@ -200,7 +200,7 @@ pub fn settings() -> SelfManagedSettings {
             names: service_names("gmsa-webhook", "gmsa"),
             ca_lifetime: 30 * DAY,
             leaf_lifetime: 25 * DAY,
-            renewal_percent: 66,
+            renewal_point: 66,
             bundle_standing: STANDING,
         },
         foreign_grace: 10 * DAY,

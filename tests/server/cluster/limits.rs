@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures::future::join_all;
 use gmsa_cluster::{
-    apiserver::{ApiServer, PER_ACCOUNT},
+    apiserver::{ApiServer, CallKind},
     authorizer::{Authorization, Authorizer as _},
     resolver::{Freshness, Resolver as _},
 };
@@ -26,6 +26,8 @@ use crate::{
     reviews::slot,
     support::{Fault, Gate, PATIENCE, SimulatedApi, Verb},
 };
+
+const OF_ACCOUNT: usize = CallKind::AccessReview.share_with_queue();
 
 const UNKNOWN: &str = "/gmsacredentialspecs/unknown-";
 const KNOWN: &str = "/gmsacredentialspecs/spec-";
@@ -82,16 +84,16 @@ async fn a_call_that_was_sent_keeps_its_permit_when_its_caller_has_gone() {
     let ask = |questions: usize| -> JoinSet<Authorization> {
         (0..questions).map(|n| may_use(&authorizer, "crowd", n, PATIENCE)).collect()
     };
-    let mut gone = ask(PER_ACCOUNT);
+    let mut gone = ask(OF_ACCOUNT);
     api.wait_for(Verb::Create, REVIEWS, 8).await;
     gone.shutdown().await;
     // The waiting calls have left the queue, so these find room. The API server still works on eight.
-    let asking = ask(PER_ACCOUNT - 8);
+    let asking = ask(OF_ACCOUNT - 8);
     settle().await;
     assert_eq!(api.count(Verb::Create, REVIEWS), 8);
     gate.open();
-    assert_eq!(asking.join_all().await, vec![DENIED; PER_ACCOUNT - 8]);
-    assert_eq!(api.count(Verb::Create, REVIEWS), PER_ACCOUNT);
+    assert_eq!(asking.join_all().await, vec![DENIED; OF_ACCOUNT - 8]);
+    assert_eq!(api.count(Verb::Create, REVIEWS), OF_ACCOUNT);
 }
 
 #[tokio::test]

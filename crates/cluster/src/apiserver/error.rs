@@ -24,6 +24,8 @@ pub struct Limit {
 pub enum LimitOf {
     All,
     Account,
+    /// An address that sends tokens.
+    Address,
     Advice,
 }
 
@@ -32,6 +34,7 @@ impl Limit {
         match self.of {
             LimitOf::All => "",
             LimitOf::Account => " for this service account",
+            LimitOf::Address => " for this address",
             LimitOf::Advice => " for warnings",
         }
     }

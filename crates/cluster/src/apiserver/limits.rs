@@ -1,13 +1,13 @@
 //! Limits on the calls to the API server: how many of each kind are in flight, and how many wait for that.
 //!
 //! Invariants: a flood of one kind of call, such as reads of names that do not exist, takes no permit from another
-//! kind, and what is asked for warnings takes none from decisions; a flood for one service account leaves most permits,
-//! and half of the queue, to the others. A call that is not sent yet leaves the queue when its caller stops waiting;
-//! one that was sent keeps its permit until it ends.
+//! kind, and what is asked for warnings takes none from decisions; a flood for one service account, or from one address that
+//! sends tokens, leaves most permits, and half of the queue, to the others. A call that is not sent yet leaves the queue when
+//! its caller stops waiting; one that was sent keeps its permit until it ends.
 //!
-//! A review makes one call at a time, so the connections that are served bound the queue: with the limits of this
-//! project only the queue for warnings can be full. No limit is by namespace: a client without credentials can forge
-//! its victim's namespace, and would spend what the victim has.
+//! A review makes one call at a time, so the connections that are served bound the queue: with the memory that the charts set,
+//! only the queue for warnings can be full. No limit is by namespace: a client without credentials can forge its victim's
+//! namespace, and would spend what the victim has.
 
 use std::{
     collections::HashMap,
@@ -21,10 +21,6 @@ use tokio::{
 };
 
 use super::error::{CallError, Limit, LimitOf};
-
-/// The most calls for one service account, in flight or waiting: half of all. A client that forges an account delays only that
-/// account.
-pub const PER_ACCOUNT: usize = CallKind::AccessReview.limit() / 2 + CallKind::AccessReview.queue() / 2;
 
 /// How long a call for a warning waits: what waits for it holds a connection that a decision may need.
 const ADVICE_WAIT: Duration = Duration::from_millis(250);
@@ -93,6 +89,11 @@ impl CallKind {
     pub const fn share(self) -> usize {
         self.limit() / 4
     }
+
+    /// The same with those that wait: half of all. A client that forges an account delays only that account.
+    pub const fn share_with_queue(self) -> usize {
+        self.limit() / 2 + self.queue() / 2
+    }
 }
 
 /// The calls of one kind that are in flight or wait.
@@ -134,7 +135,8 @@ impl CallLimits {
             _ => (LimitOf::All, deadline),
         };
         let of_all = Limit { calls: self.kind.limit(), of };
-        let of_account = Limit { calls: self.kind.share(), of: LimitOf::Account };
+        let of = if self.kind == CallKind::TokenReview { LimitOf::Address } else { LimitOf::Account };
+        let of_account = Limit { calls: self.kind.share(), of };
         let wait = async |permits: Arc<Semaphore>, limit| match timeout_at(deadline, permits.acquire_owned()).await {
             Ok(Ok(permit)) => Ok(permit),
             // The semaphores are never closed: the time is over.
@@ -157,7 +159,7 @@ impl CallLimits {
     fn account(&self, account: &str) -> Option<Arc<Semaphore>> {
         let mut accounts = self.accounts.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(permits) = accounts.get(account).and_then(Weak::upgrade) {
-            return (Arc::strong_count(&permits) <= PER_ACCOUNT).then_some(permits);
+            return (Arc::strong_count(&permits) <= self.kind.share_with_queue()).then_some(permits);
         }
         accounts.retain(|_, permits| permits.strong_count() > 0);
         let permits = Arc::new(Semaphore::new(self.kind.share()));
@@ -213,20 +215,26 @@ mod tests {
 
     #[tokio::test]
     async fn an_account_has_a_share_and_a_queue_of_its_own() {
-        let limits = CallLimits::new(CallKind::AccessReview);
-        let in_flight = join_all((0..8).map(|_| limits.ask(Some("crowd")))).await;
-        let mut queue = waiting(&limits, Some("crowd"), PER_ACCOUNT - 8);
-        let full = limits.ask(Some("crowd")).now_or_never().unwrap().err().unwrap().to_string();
-        let of_account = "for this service account are waiting, of which 8 are made at once: try again";
-        assert_eq!(full, format!("too many other calls to the API server {of_account}"));
-        queue.pop();
-        assert!(limits.ask(Some("crowd")).now_or_never().is_none());
-        // Another account waits for nothing.
-        assert!(limits.ask(Some("other")).now_or_never().unwrap().is_ok());
-        drop((in_flight, queue));
-        assert!(limits.ask(Some("crowd")).await.is_ok());
-        assert!(limits.ask(Some("other")).await.is_ok());
-        assert_eq!(limits.accounts.lock().unwrap().len(), 1);
+        for (kind, share, all, whose) in [
+            (CallKind::AccessReview, 8, 528, "service account"),
+            (CallKind::KnownSpec, 6, 524, "service account"),
+            (CallKind::TokenReview, 3, 134, "address"),
+        ] {
+            let limits = CallLimits::new(kind);
+            let in_flight = join_all((0..share).map(|_| limits.ask(Some("crowd")))).await;
+            let mut queue = waiting(&limits, Some("crowd"), all - share);
+            let full = limits.ask(Some("crowd")).now_or_never().unwrap().err().unwrap().to_string();
+            let waiting = format!("for this {whose} are waiting, of which {share} are made at once: try again");
+            assert_eq!(full, format!("too many other calls to the API server {waiting}"));
+            queue.pop();
+            assert!(limits.ask(Some("crowd")).now_or_never().is_none());
+            // Another account waits for nothing.
+            assert!(limits.ask(Some("other")).now_or_never().unwrap().is_ok());
+            drop((in_flight, queue));
+            assert!(limits.ask(Some("crowd")).await.is_ok());
+            assert!(limits.ask(Some("other")).await.is_ok());
+            assert_eq!(limits.accounts.lock().unwrap().len(), 1);
+        }
     }
 
     #[tokio::test(start_paused = true)]

@@ -52,7 +52,7 @@ impl Bounds {
         self.total_bytes.saturating_sub(self.read_bytes)
     }
 
-    /// The problem with a file that has more.
+    /// The problem where there are more.
     pub fn exceeded(&self) -> String {
         format!("expected at most {} bytes in all manifests{}", self.total_bytes, self.remedy)
     }

@@ -117,7 +117,7 @@ fn is_about(error: &CallError, name: &SpecName) -> bool {
     details.is_some_and(|details| details.kind == PLURAL && details.name == name.as_str())
 }
 
-/// Reads every credential spec.
+/// Reads the credential spec for each question, within the limits of names that may not exist.
 impl Resolver for ApiServer {
     fn resolve<'a>(&'a self, name: &'a SpecName, _: Freshness, deadline: Instant) -> BoxFuture<'a, Resolved> {
         async move {

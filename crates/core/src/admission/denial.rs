@@ -3,9 +3,12 @@
 //! The messages and codes are those of the Go webhook where it had one. None of them quotes a contents text, and
 //! every string from a pod is quoted, escaped and cut.
 //!
-//! The order here means nothing. The first of these that denies is the answer:
+//! The order here means nothing. The first of these that denies is the answer; with `Warn`, the first of those that are enforced. Slots are
+//! in the order of `Pod::slots`:
 //! 1. `expect_pod` of `preconditions.rs`, about the request as a whole;
-//! 2. `/mutate`: tickets, then the number of names, then every name that is invalid, then the contents slot by slot, then the host name;
+//! 2. `/mutate`, a pod that asks for tickets: the name in its annotation, the cluster, what is in the way, the size of the patch;
+//!    `/mutate`, any other pod: for added ephemeral containers the old object, then the number of names, then every name that is invalid,
+//!    then the contents slot by slot, then the host name;
 //!    `/validate`: on an update the old object, then what may not change, then the number of names, then slot by slot its name, the name of
 //!    the service account, `use`, and its contents, missing or different; at the end the tokens.
 //!

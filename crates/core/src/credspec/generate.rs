@@ -166,7 +166,7 @@ impl Draft {
         })
     }
 
-    /// A difference between the converted file and the credential spec: the field, and whether it was dropped, changed or added.
+    /// The differences between the converted file and the credential spec: each field, and whether it was left out, changed or added.
     pub fn changes(&self, json: &str) -> Vec<String> {
         let mut changes = Vec::new();
         if let (Ok(written), Some(made)) = (serde_json::from_str(json), self.object().get("credspec")) {

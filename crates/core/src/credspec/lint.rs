@@ -215,7 +215,7 @@ impl Findings {
         self.add_as(rule.severity, rule, field, problem, consequence, remedy);
     }
 
-    /// Adds a finding that is not as bad as its rule says.
+    /// Adds a finding with another severity than its rule has.
     fn add_as(
         &mut self,
         severity: Severity,

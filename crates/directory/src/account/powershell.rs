@@ -1,6 +1,6 @@
 //! Accounts as `Get-ADServiceAccount NAME -Properties *` prints them.
 //!
-//! Invariants: properties that are not checked are ignored; a property that was not printed is [`None`], which is different from one
+//! Invariants: properties that are not checked are ignored; a checked list that was not printed is [`None`], which is different from one
 //! that is empty.
 
 use serde_json::{Map, Value};

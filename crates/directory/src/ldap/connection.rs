@@ -1,8 +1,8 @@
 //! A connection to a domain controller.
 //!
-//! Invariants: nothing but `StartTLS` is sent without TLS, whose certificate is verified; an operation has a time limit, an answer one of
-//! its bytes, of the bytes of all messages, and of entries, and all of them together the budget of the command; what is read is wiped before
-//! it is given back.
+//! Invariants: nothing but `StartTLS` is sent without TLS, whose certificate is verified; an operation has a time limit, a message a limit of
+//! its bytes, a search of all its bytes and of its entries, and all together have the budget of the command; a message is wiped once it is
+//! read.
 
 use std::{io, net::IpAddr, path::Path, sync::Arc};
 

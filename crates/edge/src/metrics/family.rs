@@ -1,7 +1,7 @@
 //! How metrics are declared: [`metrics!`](crate::metrics!) makes a type of them, [`labels!`](crate::labels!) the labels of their
 //! families.
 //!
-//! Invariant: every label takes its value from a fixed set, so the number of series is bounded.
+//! Invariant: every label that `labels!` declares takes its value from a fixed set, so the number of series is bounded.
 
 use std::{
     hash::Hash,

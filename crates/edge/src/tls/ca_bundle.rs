@@ -1,9 +1,9 @@
 //! Which CAs belong into a `caBundle`: its certificates, the policy that they follow, and for how long each has been there.
 //! `publication.rs` reads and writes the `caBundle`s.
 //!
-//! Pure: the time is a value. Invariants: only certificates that may be removed are removed; a CA that this process does not
-//! know stays for the whole grace period, so that pods that still serve with it stay trusted; text that is not a certificate is
-//! no part of a bundle. All times are observed by this process: after a restart they start again, which only makes them longer.
+//! Pure: the time is a value. Invariants: a CA that this process does not know stays for the whole grace period, so that pods
+//! that still serve with it stay trusted, unless it has expired or the bundle is too large; text that is not a certificate is no
+//! part of a bundle. All times are observed by this process: after a restart they start again, which only makes them longer.
 
 use std::{
     collections::HashMap,

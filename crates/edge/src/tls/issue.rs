@@ -1,6 +1,6 @@
 //! X.509: a certificate authority (CA), and the serving certificates that it signs.
 //!
-//! Invariants: keys are ECDSA P-256 and new for every certificate; a serving certificate never outlives its CA; a CA
+//! Invariants: keys that are made here are ECDSA P-256 and new for every certificate; a serving certificate never outlives its CA; a CA
 //! signs servers only and no other CA. Must not: read a clock, touch a file.
 
 use std::{
@@ -57,7 +57,7 @@ pub struct Issued {
     pub key: String,
 }
 
-/// An ECDSA P-256 key and a certificate that it signed itself.
+/// The key and the certificate of a CA: made here, and then self-signed, or read.
 pub struct Ca {
     pem: String,
     der: CertificateDer<'static>,

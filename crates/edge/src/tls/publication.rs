@@ -1,9 +1,8 @@
 //! Reads the `caBundle`s of the webhook configurations, and keeps the CAs of a program in them. `ca_bundle.rs` says which.
 //!
-//! Invariants: only the `caBundle`s of a configuration are written, and only where it is still the version that was read;
-//! only a CA that has been in every `caBundle` for `bundle_standing` counts as known to the API servers, because they learn of a
-//! change by watching; one configuration that cannot be written does not keep the others from being written. Needs `get` and
-//! `patch` on the configurations, by name.
+//! Invariants: only the `caBundle`s of a configuration are written, and only where it is still the version that was read; a CA
+//! counts as published from the time on at which it was seen in every `caBundle`; one configuration that cannot be written does
+//! not keep the others from being written. Needs `get` and `patch` on the configurations, by name.
 
 use std::{
     convert::Infallible,
@@ -50,9 +49,9 @@ pub struct Published {
     pub complete: bool,
     /// How many configurations were written.
     pub written: u64,
-    /// How many configurations could not be read or written.
+    /// How many configurations could not be read or written. A missing one is not counted.
     pub failed: u64,
-    /// Every CA that is in any `caBundle`; `None` where a configuration could not be read.
+    /// Every CA that is in any `caBundle`; `None` where a configuration could not be read or written.
     pub present: Option<CaBundle>,
 }
 

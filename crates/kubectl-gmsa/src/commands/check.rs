@@ -93,7 +93,7 @@ pub struct Options {
     max_size: usize,
     /// Print manifests as the API server would store them
     ///
-    /// The report is then on standard error. Pods that ask for tickets are printed as they were written
+    /// The report is then on standard error. Pods with tickets are printed unchanged
     #[arg(long, conflicts_with = "output")]
     patched: bool,
     /// Print table, json, sarif or github

@@ -66,12 +66,12 @@ pub struct Options {
     pre: bool,
     /// Wait until nothing fails
     ///
-    /// At most this many seconds [default: 120]. Warnings are ignored. A read that may succeed later is waited for, a missing right is not
+    /// At most this many seconds [default: 120]. Warnings and missing rights are not waited for
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "120", conflicts_with_all = ["directory", "from"])]
     wait: Option<u64>,
     /// Write a new file for a support case
     ///
-    /// What the checks read, with metrics and the end of the logs of the webhook and of tickets. No contents of credential specs, no Secrets and no tokens
+    /// What the checks read, with metrics and logs of the webhook and of tickets. No contents of credential specs, no Secrets and no tokens
     #[arg(long, value_name = "FILE", conflicts_with = "from")]
     bundle: Option<PathBuf>,
     /// Print table or json

@@ -18,19 +18,19 @@ Every command that takes `-o json` prints one object on standard output, also wh
 |---|---|---|
 | `version` | all | of this shape: 1. It rises when a field goes or means something else; new fields may come without |
 | `exitCode` | all | the exit code of the command |
-| `error` | all | why the command could not do its work; nothing but `version` and `exitCode` is then there |
-| `totals` | reports, checks | how many objects, findings or checks there are, by severity or result; `ignored` counts what `--ignore` left out |
-| `findings` | reports, grants | each with `level`, `rule`, `file`, `object`, `field`, `message` and, where there is one, `line`, `consequence` and `fix`. Of more than 100 of a \
-rule in a file, the last of them says in `more` how many were left out |
-| `places` | `check` | each place that names a credential spec, with `file`, `line`, `object`, `slot`, `credentialSpec`, `admitted` and `result`. Of an object of the cluster \
-(`-A`) `file` is `NAMESPACE/KIND/NAME`, also in findings, and there is no `line` |
+| `error` | all | why the command failed; beside it are `version` and `exitCode` alone |
+| `totals` | reports, checks | the numbers of objects, findings or checks, by severity or result; `ignored` is what `--ignore` left out |
+| `findings` | reports, grants | each with `level`, `rule`, `file`, `object`, `field`, `message` and, where there is one, `line`, `consequence` and `fix`. After 100 of a rule in a file, \
+the last says in `more` how many are left out |
+| `places` | `check` | each place that names a credential spec, with `file`, `line`, `object`, `slot`, `credentialSpec`, `admitted` and `result`. For the cluster (`-A`) \
+`file` is `NAMESPACE/KIND/NAME`, also in findings, without `line` |
 | `checks` | `doctor`, `why`, `verify`, `probe`, `account test` | each with `status` (`pass`, `note`, `warn`, `fail`, `skip`), `about`, `text` and, where it does not pass, `rule` and `remedy` |
 | `grants` | `who-can`, `can` | each with `binding` and `role` (`kind`, `name` and, in one namespace, `namespace`), and `subject` or `credentialSpec` |
-| `actAsPods` | `who-can` | who may act as the pods of these subjects: each as in `grants`, with `may`, a list of words of `kubectl` |
-| `workloads`, `notRead` | `who-can --workloads` | each workload with `namespace`, `kind`, `name` and `pods`, which is null where it is not known; and what could not be read |
-| `explanations` | `explain` | each with `found` and `causes`, which have `phase` (`start`, `running`) where it makes a difference, `rule`, `text` and `remedy`; \
-where it is no fault, or not known, `text` says so |
-| `plugin`, `webhook` | `version` | their versions; `webhook` is a list, which has two during a rollout, and `unknown` says why it is empty |
+| `actAsPods` | `who-can` | who may act as their pods: as in `grants`, with `may`, words of `kubectl` |
+| `workloads`, `notRead` | `who-can --workloads` | each with `namespace`, `kind`, `name` and `pods`, null where not known; what could not be read |
+| `explanations` | `explain` | each with `found` and `causes`, which have `rule`, `text`, `remedy` and, where it matters, `phase` (`start`, `running`). \
+`text` says what is no fault or not known |
+| `plugin`, `webhook` | `version` | their versions; `webhook` is a list, of two during a rollout; `unknown` says why it is empty |
 
 `credspec new`, `grant` and `check --patched` print manifests, as YAML.
 ";

@@ -47,7 +47,7 @@ pub struct Options {
     target: String,
     /// The container [default: the first with GMSA]
     ///
-    /// Init and ephemeral ones count only if no other has GMSA
+    /// Init and ephemeral ones come last
     #[arg(long, short, value_name = "NAME")]
     container: Option<String>,
     /// Verify every container that uses GMSA

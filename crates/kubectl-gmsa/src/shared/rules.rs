@@ -1,11 +1,11 @@
 //! All rules: the meaning of each, the messages of other programs that show it, and its remedy.
 //!
-//! A new rule is, in at most three places:
+//! A new rule is, in three places, or four for a rule of the core:
 //! - an entry in the file of its family: id, severity, title and remedy. Optional are the messages that mean it (API server,
 //!   scheduler, kubelet, CCG, hcsshim, Windows, Kerberos), remedies for single messages, and a remedy built from its names. A rule
 //!   that the core, the directory or the server reports too has the first four in `diagnostic/rules.rs` of the core, the rest in [`of_core`];
-//! - the function that reports it or, if only messages of other programs show it, such a message in `tests/messages`, which
-//!   `commands/explain/tests.rs` reads;
+//! - the function that reports it (for a family that `pub use self` lists by name, also its name there) or, if only messages of other
+//!   programs show it, such a message in `tests/messages`, which `commands/explain/tests.rs` reads;
 //! - a line in `docs/rules.md`, by `UPDATE_SNAPSHOTS=1 cargo test -p kubectl-gmsa`, which writes the messages into `docs/messages.md` too.
 //!
 //! A new message of a rule is:
@@ -15,8 +15,9 @@
 //! - the text, in the file of `tests/messages` whose first line names its program, and `UPDATE_SNAPSHOTS=1` as above. A word that no text
 //!   needs fails a test.
 //!
-//! A remedy is a template: [`Names`] replace `SPEC`, `NODE` and others in its commands. Every command calls [`fix`], and
-//! [`recognize`] or [`refusal`], so all commands recognize the same messages. Our own errors are matched by type and code, never here.
+//! A remedy is a template: [`Names`] replace `SPEC`, `NODE` and others in its commands. Every command that judges a message calls
+//! [`fix`], and [`recognize`] or [`refusal`], so all of them judge alike. Errors of this process are matched by type and code; words of
+//! ours are here for other processes (webhook, broker, agent) and for what is pasted into `explain`.
 
 use std::fmt::Write as _;
 
@@ -232,8 +233,8 @@ pub fn all() -> impl Iterator<Item = &'static Rule> {
 
 /// The page of all rules, as Markdown.
 pub fn page() -> String {
-    let mut page = "# Rules\n\nMade by `kubectl-gmsa rules`: do not edit.\n\nWhat `kubectl gmsa` (`check`, `credspec lint`, `account lint`, `doctor`, `verify`, \
-         `explain`, `outdated`), the webhook's warnings and `gmsa-webhook certs inspect` look for. Their output contains \
+    let mut page = "# Rules\n\nMade by `kubectl-gmsa rules`: do not edit.\n\nWhat `kubectl gmsa` (`check`, `credspec lint`, `account lint`, `account test`, \
+         `doctor`, `why`, `verify`, `probe`, `explain`, `outdated`), the webhook's warnings and `gmsa-webhook certs inspect` look for. Their output contains \
          the name of the rule, which never changes; a warning of the webhook ends with it, in brackets.\n"
         .to_owned();
     for (heading, rules) in groups() {

@@ -1,7 +1,8 @@
 //! One domain: how its directory is read and its KDCs are found.
 //!
 //! Invariants: one read of a password at a time, so a user whose password is wrong is tried once with it; a refused password is not tried
-//! again until its file holds another one. After a controller did not answer, the next read waits a while.
+//! again until its file holds another one. After no controller answered, reads are refused with the same cause for [`Times::pause`],
+//! without asking.
 
 use std::{net::SocketAddr, time::Duration};
 

@@ -1,7 +1,7 @@
 //! Whether the pod of a token may still get tickets: it is read live for each request.
 //!
 //! Invariant: a token of a pod that was deleted, or has ended, is accepted by the API server for a while, so only a pod that exists
-//! with the token's uid, is not being deleted, has not ended, and has the audience in its volumes gets an answer.
+//! with the token's uid and service account, is not being deleted, has not ended, and has the audience in its volumes gets an answer.
 
 use gmsa_cluster::apiserver::{ApiServer, CallKind};
 use gmsa_core::{

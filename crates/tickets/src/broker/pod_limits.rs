@@ -1,7 +1,8 @@
 //! How often one pod may ask.
 //!
 //! Invariants: a pod has [`POD_BURST`] requests at once and one more each [`POD_PERIOD`]. The
-//! number of pods that are remembered is bounded: one that has not asked for a while has all its requests again, and is forgotten.
+//! number of pods that are remembered is bounded: one that has not asked for a while has all its requests again, and is forgotten. While
+//! [`MAX_PODS`] have asked within that time, every request is refused.
 
 use std::collections::HashMap;
 

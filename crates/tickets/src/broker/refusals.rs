@@ -1,7 +1,7 @@
 //! What a failure of a domain controller means for the pod: a status, a rule and a sentence.
 //!
 //! Invariant: 409 says that the account cannot log on, 502 that a controller refuses the broker or answers what cannot be used, and 503
-//! that none answers.
+//! that none answers, or that a KDC says that it is not available (code 29).
 
 use std::error::Error as _;
 

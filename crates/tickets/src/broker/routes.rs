@@ -1,7 +1,7 @@
 //! The paths of the broker's TLS port.
 //!
-//! Invariants: every answer is JSON, tickets or a refusal, and of bounded size; each request for tickets leaves one line in the log; no line
-//! holds a token or a ticket.
+//! Invariants: an answer about tickets is JSON, tickets or a refusal, and of bounded size; each request for tickets that was decided leaves one
+//! line in the log; no line holds a token or a ticket.
 
 use std::sync::Arc;
 

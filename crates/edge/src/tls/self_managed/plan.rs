@@ -1,9 +1,9 @@
 //! Decides the next change of the Secret, and makes it.
 //!
-//! Pure: time and observations are values. Invariants: a new CA signs nothing before it has been in every `caBundle`
+//! Pure: time and observations are values. Invariants: the next CA signs nothing before it has been in every `caBundle`
 //! for `bundle_standing`, and an old one is dropped only when everything that it signed has expired; so the `caBundle` trusts
-//! every certificate that a replica serves. Each change leaves a state that can be served for months: a change that is
-//! not possible now is made later.
+//! every certificate that a replica serves. The CA of a Fill or a Rebuild signs at once: there is no other. Each change leaves
+//! a state that can be served for months: a change that is not possible now is made later.
 //!
 //! ```text
 //!  Empty ─Fill─► signing                      Damaged, or the CA is not valid ─Rebuild─► (what is valid is kept)
@@ -31,8 +31,8 @@ pub struct IssuancePolicy {
     pub ca_lifetime: Duration,
     pub leaf_lifetime: Duration,
     /// A certificate is renewed when this percentage of its lifetime is over: 1 to 99.
-    pub renewal_percent: u8,
-    /// How long a new CA must have been in every `caBundle`, or without configurations in the Secret, before it signs: clients learn of it
+    pub renewal_point: u8,
+    /// How long the next CA must have been in every `caBundle`, or without configurations in the Secret, before it signs: clients learn of it
     /// meanwhile.
     pub bundle_standing: Duration,
 }
@@ -111,7 +111,7 @@ fn is_usable(ca: &Ca, now: SystemTime) -> bool {
 fn is_due(from: SystemTime, to: SystemTime, lifetime: Duration, policy: &IssuancePolicy, now: SystemTime) -> bool {
     let issued = (from + BACKDATED).min(to);
     let lifetime = to.duration_since(issued).unwrap_or_default().min(lifetime);
-    from > now + CLOCK_SKEW || now >= issued + lifetime * u32::from(policy.renewal_percent) / 100
+    from > now + CLOCK_SKEW || now >= issued + lifetime * u32::from(policy.renewal_point) / 100
 }
 
 fn is_unused(retired: &RetiredCa, observed: &Observed<'_>) -> bool {

@@ -254,7 +254,9 @@ fn misspelt(checked: &CheckedPod<'_>) -> Vec<Diagnostic> {
             "Kubernetes does not know this field: {field} is meant, and the rest is checked as if it were written"
         );
         let value = at.rsplit_once('/').map(|(around, _)| format!("{around}/{field}")).unwrap_or_default();
+        // A line break would begin a field of its own.
         let value = checked.pod.json.pointer(&value).and_then(Value::as_str);
+        let value = value.filter(|value| !value.contains(char::is_control));
         let fix = value.map_or_else(|| format!("name it {field}"), |value| format!("{field}: {value}"));
         checked.finding(&rules::IGNORED_FIELD, at, message).with_fix(fix)
     };

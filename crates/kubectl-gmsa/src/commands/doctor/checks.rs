@@ -1,10 +1,12 @@
 //! The checks of `doctor`, in the order in which they are printed.
 //!
 //! A new check is:
-//! - an entry here (and the length of the list): its name, the rights that it needs, and a pure function from the parts of the cluster
-//!   to lines, in the file of its topic;
+//! - an entry here (and the length of the list): its name, its question, the rights that it needs, and a pure function from the parts
+//!   of the cluster to lines, in the file of its topic. A new file has a `mod` in `doctor.rs`, a check of the way to the webhook a place
+//!   in [`ON_THE_WAY`];
+//! - the rules of its findings: the head of `shared/rules.rs`;
 //! - for new data, a field of `Parts` in `parts.rs`, and the fields that a bundle keeps of it, in `shared/snapshot/bundle/fields.rs`;
-//! - for a new list, also `KINDS` in `tests/cli/cluster.rs`, `tests/fixtures/bundle.yaml` and `docs/rights.md`;
+//! - for a new list, also `KINDS` in `tests/cli/cluster.rs` and `tests/fixtures/bundle.yaml`; for a kind of workload `docs/rights.md`;
 //! - a folder in `tests/cli/recorded`, and its lines in `tests/cli/doctor-list` (`UPDATE_SNAPSHOTS=1 cargo test -p kubectl-gmsa`).
 //!
 //! Each part is a `Read`. A check of one part gets it by `?`, so it is skipped where that part was not read. A check of several parts

@@ -23,7 +23,7 @@ fn policy() -> IssuancePolicy {
         names: vec!["gmsa-webhook.gmsa.svc".to_owned()],
         ca_lifetime: 1000 * DAY,
         leaf_lifetime: 90 * DAY,
-        renewal_percent: 66,
+        renewal_point: 66,
         bundle_standing: Duration::from_secs(60),
     }
 }

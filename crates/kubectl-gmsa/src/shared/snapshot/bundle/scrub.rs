@@ -44,6 +44,7 @@ fn scrubbed(text: &str) -> String {
 fn without_tokens(line: &str) -> String {
     let is_of_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '+' | '/' | '=');
     let is_end = |c: char| c.is_whitespace() || "\"'`;,&<>()[]{}".contains(c);
+    let is_authorization = line.to_lowercase().contains("authorization");
     let mut out = String::with_capacity(line.len());
     let (mut rest, mut is_secret) = (line, false);
     while let Some(first) = rest.chars().next() {
@@ -70,9 +71,14 @@ fn without_tokens(line: &str) -> String {
         } else {
             out.push_str(word);
             // `couldn't find key password in Secret shop/db` contains no secret.
-            let is_given =
-                word.starts_with('-') || after.trim_start_matches(['"', '\'', '\\', ' ']).starts_with([':', '=']);
-            is_secret = lower == "bearer" || (is_given && is_password(&lower));
+            let next = after.trim_start_matches(['"', '\'', '\\', ' ']);
+            let is_option = word.starts_with('-');
+            // A key of JSON, which may be a string of JSON itself.
+            let is_key = next.starts_with(':') && after.starts_with(['"', '\\']);
+            is_secret = lower == "bearer"
+                || (is_authorization && ["basic", "negotiate"].contains(&&*lower))
+                || ((is_option || next.starts_with([':', '='])) && is_password(&lower))
+                || ((is_option || is_key) && names_secret(&lower));
         }
     }
     out
@@ -96,11 +102,14 @@ fn without_users(line: &str) -> String {
 }
 
 fn is_password(name: &str) -> bool {
-    ["password", "passwd", "pwd"].iter().any(|word| name.ends_with(word))
+    ["password", "passwd", "pwd", "passphrase"].iter().any(|word| name.ends_with(word))
 }
 
 fn names_secret(name: &str) -> bool {
-    is_password(name) || ["token", "secret", "apikey", "api_key", "api-key"].iter().any(|word| name.ends_with(word))
+    let bare = name.replace(['-', '_'], "");
+    let keys = ["token", "secret", "apikey", "accesskey", "accountkey", "secretkey", "privatekey"];
+    // A shared access signature of Azure.
+    is_password(name) || bare == "sig" || keys.iter().any(|word| bare.ends_with(word))
 }
 
 #[cfg(test)]
@@ -121,6 +130,21 @@ mod tests {
             ("couldn't find key db.password in Secret shop/db", "couldn't find key db.password in Secret shop/db"),
             ("--self-managed-secret=gmsa/webhook-tls", "--self-managed-secret=gmsa/webhook-tls"),
             ("--client-secret=abc", "--client-secret=<left out>"),
+            (
+                "Authorization: Basic dTpw; Proxy-Authorization: Negotiate YII=",
+                "Authorization: Basic <left out>; Proxy-Authorization: Negotiate <left out>",
+            ),
+            ("agent --token abc --api-key d", "agent --token <left out> --api-key <left out>"),
+            (
+                "{\"clientSecret\":\"ab\",\"secret\": \"c\"}",
+                "{\"clientSecret\":\"<left out>\",\"secret\": \"<left out>\"}",
+            ),
+            ("{\\\"token\\\":\\\"abc\\\"}", "{\\\"token\\\":\\\"<left out>\"}"),
+            (
+                "AccountKey=a+/==;AWS_SECRET_ACCESS_KEY=b ?sig=c%2F&x=1",
+                "AccountKey=<left out>;AWS_SECRET_ACCESS_KEY=<left out> ?sig=<left out>&x=1",
+            ),
+            ("secret: not found, a token of a basic kind", "secret: not found, a token of a basic kind"),
             ("--broker=secret", "--broker=secret"),
             ("serve-password=abc agent-token=abc", "serve-password=<left out> agent-token=<left out>"),
             ("--broker=amqp://user:a/b@c@mq:5671/x y", "--broker=amqp://<left out>@mq:5671/x y"),
