@@ -1,6 +1,6 @@
 //! A diagnostic: one type for the linter, advice on pods, manifests and every check of an installation.
 //!
-//! Invariants: a diagnostic belongs to a rule of the one table in [`rules`], so each has a page to point to; a
+//! Invariants: a diagnostic belongs to a [`Rule`] of [`rules`], or of `shared/rules/` in kubectl-gmsa, so each is in `docs/rules.md`; a
 //! [`Diagnostics`] holds at most [`MAX_OF_A_RULE`] of one rule for one file, and counts the others.
 
 use std::{collections::HashMap, fmt, sync::Arc};
@@ -12,7 +12,7 @@ pub use rules::Rule;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
-    /// Worth knowing. It never fails a check.
+    /// Worth knowing. It fails a command only with `--fail-on note`.
     Note,
     /// It may be intended, but rarely is.
     Warning,

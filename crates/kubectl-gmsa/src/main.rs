@@ -1,8 +1,8 @@
 //! `kubectl gmsa`: finds mistakes before they fail a pod.
 //!
-//! Invariants: only `--apply`, and the short-lived pod of `probe`, change a cluster; no file is overwritten without `--force`; the
-//! exit code is 0 where no problems are found, or where the reader of the output has closed the pipe, 1 where there are
-//! findings, 2 where something could not be done.
+//! Invariants: only `--apply`, and the short-lived pod of `probe`, change a cluster; no file is overwritten without `--force`. The exit
+//! code is 1 where there are findings of at least `--fail-on` (by default warnings), 2 where something could not be done or the command
+//! line is wrong, otherwise 0, also where the reader of the output has closed the pipe.
 
 use std::{
     env,
@@ -146,11 +146,16 @@ fn main() -> ExitCode {
     let mut words = env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
     if words.next().as_deref() == Some(COMPLETE) {
         let answer = complete::complete(&Cli::command(), &words.collect::<Vec<_>>());
-        return print(answer).unwrap_or(Outcome::Incomplete).into();
+        return finish(print(answer), false);
     }
     let matches = helpful(Cli::command()).get_matches();
     let as_json = asks_for_json(&matches);
-    match dispatch(Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())) {
+    finish(dispatch(Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())), as_json)
+}
+
+/// The exit code of a result. An error is printed, as JSON too where that was asked for.
+fn finish(result: anyhow::Result<Outcome>, as_json: bool) -> ExitCode {
+    match result {
         Ok(outcome) => outcome.into(),
         // The reader of the output has closed it (`| head`).
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,

@@ -260,6 +260,16 @@ impl SimulatedApi {
         self.world.changed();
     }
 
+    /// Puts another object of the same name in the place of one, at once: no reader finds none.
+    pub fn replace(&self, plural: &str, object: Value) {
+        let mut store = self.world.store();
+        let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
+        store.delete(plural, text("namespace"), text("name"));
+        store.apply(object);
+        drop(store);
+        self.world.changed();
+    }
+
     /// The object as it is stored.
     pub fn object(&self, plural: &str, namespace: &str, name: &str) -> Option<Value> {
         self.world.store().object(plural, namespace, name)

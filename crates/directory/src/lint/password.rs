@@ -38,7 +38,8 @@ pub async fn password(
         Err(Error::Refused(_, said, _)) => format!(" ({said})"),
         Err(error) => return Err(error),
     };
-    let user = Quoted::new(user);
+    let typed = user;
+    let user = Quoted::new(typed);
     let refused = |field: &str, problem: String| found(&rules::ACCOUNT_PASSWORD, account, field, problem);
     let token = token(directory).await?;
     let principals = Principals::of(directory, std::slice::from_ref(account)).await?;
@@ -56,7 +57,7 @@ pub async fn password(
     };
     if decides.is_none() {
         let problem = not_listed(account, &user, &principals);
-        return Ok(vec![refused(RETRIEVERS, problem).fixed(way_in(account, &principals))]);
+        return Ok(vec![refused(RETRIEVERS, problem).fixed(way_in(account, &principals, typed))]);
     }
     let mut list = root_key(directory, &[account], now).await?;
     let (why, fix) = match &account.root_key {
@@ -98,7 +99,7 @@ fn not_listed(account: &Account, user: &Quoted, principals: &Principals) -> Stri
 }
 
 /// The step that lets the user retrieve the password.
-fn way_in(account: &Account, principals: &Principals) -> Option<String> {
+fn way_in(account: &Account, principals: &Principals, user: &str) -> Option<String> {
     let groups = || {
         account.principals().filter_map(|sid| match principals.get(sid) {
             // Skip wide groups, such as Domain Computers: members cannot be added by hand.
@@ -107,7 +108,8 @@ fn way_in(account: &Account, principals: &Principals) -> Option<String> {
         })
     };
     if let Some(group) = groups().find(|group| !group.is_distribution) {
-        return Some(format!("Add-ADGroupMember {} USER{LATER}", shell::powershell(&group.name)?));
+        let [group, member] = [&*group.name, member(user)].map(shell::powershell);
+        return Some(format!("Add-ADGroupMember {} {}{LATER}", group?, member?));
     }
     if let Some(group) = groups().next() {
         return to_security(&group.name);
@@ -115,8 +117,30 @@ fn way_in(account: &Account, principals: &Principals) -> Option<String> {
     set_retrievers(account, "a group with the user or the nodes")
 }
 
+/// The user as `Add-ADGroupMember` takes it: a distinguished name, or the name without its domain.
+fn member(user: &str) -> &str {
+    if user.contains('=') {
+        return user;
+    }
+    user.rsplit('\\').next().and_then(|user| user.split('@').next()).unwrap_or(user)
+}
+
 /// The SIDs of the user that is logged on: its own, and those of its groups ([MS-ADTS] 3.1.1.3.2.27).
 async fn token(directory: &mut Directory) -> Result<HashSet<Sid>, Error> {
     let root = directory.search(&LdapSearch { attributes: &["tokenGroups"], ..crate::forest::ROOT }).await?;
     Ok(root.iter().flat_map(|root| root.values("tokenGroups")).filter_map(|sid| Sid::from_bytes(sid)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::member;
+
+    #[test]
+    fn the_user_that_logged_on_is_the_member_to_add() {
+        for user in ["plugin@contoso.com", "CONTOSO\\plugin", "contoso.com\\plugin", "plugin"] {
+            assert_eq!(member(user), "plugin", "{user}");
+        }
+        let name = "CN=plugin@home,CN=Users,DC=contoso,DC=com";
+        assert_eq!(member(name), name);
+    }
 }

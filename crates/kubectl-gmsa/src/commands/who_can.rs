@@ -6,6 +6,7 @@ use std::{
     path::PathBuf,
 };
 
+use anyhow::ensure;
 use clap::Args;
 
 use crate::shared::{
@@ -26,7 +27,10 @@ use gmsa_cluster::{
     manifests::Manifests,
     resolver::live::collection,
 };
-use gmsa_core::credspec::SpecName;
+use gmsa_core::{
+    credspec::SpecName,
+    diagnostic::{Diagnostic, rules::SPEC_MISSING},
+};
 
 mod workloads;
 
@@ -75,10 +79,9 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
         } else {
             let snapshot = snapshot.insert(options.from.open(connection).await?);
             if options.workloads {
-                let users = Users::read(snapshot, name, namespace).await;
-                if users.workloads.is_empty() {
-                    expect_spec(snapshot, name).await?;
-                }
+                let absent = absent(snapshot, name).await;
+                let users = Users::read(snapshot, name, namespace, absent).await;
+                ensure!(users.absent.is_none() || !users.workloads.is_empty(), users.absent.unwrap_or_default());
                 return users.print(name, options.output);
             }
             roles_and_bindings(snapshot).await?
@@ -86,8 +89,11 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
         let (rbac, refused) = Rbac::from_documents(&documents);
         problems.extend(refused);
         let found = grants(&rbac, name, namespace);
-        if let Some(snapshot) = snapshot.filter(|_| found.is_empty()) {
-            expect_spec(&snapshot, name).await?;
+        if let Some(snapshot) = snapshot
+            && let Some(absent) = absent(&snapshot, name).await
+        {
+            ensure!(!found.is_empty(), absent);
+            problems.push(Diagnostic::new(&SPEC_MISSING, absent));
         }
         let act_as_pods = actors(&rbac, &found);
         Grants { found, act_as_pods, problems, none: format!("no subject may use {name}") }.print(options.output)
@@ -118,8 +124,9 @@ fn actors(rbac: &Rbac, found: &BTreeSet<Grant>) -> BTreeSet<Grant> {
     all.into_iter().map(|(grant, may)| Grant { may, ..grant }).collect()
 }
 
-async fn expect_spec(snapshot: &Snapshot, name: &SpecName) -> anyhow::Result<()> {
-    names::expect(snapshot, &format!("credential spec {name}"), &collection(), name.as_str()).await
+/// What to say of a credential spec that does not exist.
+async fn absent(snapshot: &Snapshot, name: &SpecName) -> Option<String> {
+    names::absent(snapshot, &format!("credential spec {name}"), &collection(), name.as_str()).await
 }
 
 fn grants(rbac: &Rbac, name: &SpecName, only: Option<&str>) -> BTreeSet<Grant> {

@@ -9,11 +9,16 @@ use super::{snapshot::Snapshot, unread::Read};
 /// Fails if the API server says that the object does not exist, and names the nearest name in its list. `what` describes the object.
 /// Passes without the right to read it.
 pub async fn expect(snapshot: &Snapshot, what: &str, list: &str, name: &str) -> anyhow::Result<()> {
-    let Ok(None) = snapshot.find::<Value>(&format!("{list}/{name}")).await else { return Ok(()) };
-    match nearest_in(snapshot, list, name).await {
-        Some(nearest) => bail!("there is no {what}: is {nearest} meant?"),
-        None => bail!("there is no {what}"),
-    }
+    absent(snapshot, what, list, name).await.map_or(Ok(()), |absent| Err(anyhow!(absent)))
+}
+
+/// What [`expect`] says of an object that does not exist.
+pub async fn absent(snapshot: &Snapshot, what: &str, list: &str, name: &str) -> Option<String> {
+    let Ok(None) = snapshot.find::<Value>(&format!("{list}/{name}")).await else { return None };
+    Some(match nearest_in(snapshot, list, name).await {
+        Some(nearest) => format!("there is no {what}: is {nearest} meant?"),
+        None => format!("there is no {what}"),
+    })
 }
 
 /// The object that was read from a list. Otherwise the error says what else may be meant: its namespace does not exist, another object

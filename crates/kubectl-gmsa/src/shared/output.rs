@@ -29,13 +29,15 @@ pub use filter::Filter;
 pub use gmsa_core::quote::first_five;
 pub use style::Style;
 
-/// The result of a command, which becomes the exit code.
+/// The result of a command. Its number is the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
-    Clean,
-    Findings,
+    /// No findings, or only below `--fail-on`: notes, by default.
+    Clean = 0,
+    /// Findings of at least `--fail-on`.
+    Findings = 1,
     /// Something could not be read or done: a part, or all of it.
-    Incomplete,
+    Incomplete = 2,
 }
 
 impl Outcome {

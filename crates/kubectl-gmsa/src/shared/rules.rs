@@ -9,8 +9,9 @@
 //! - a line in `docs/rules.md`, by `UPDATE_SNAPSHOTS=1 cargo test -p kubectl-gmsa`, which writes the messages into `docs/messages.md` too.
 //!
 //! A new message of a rule is:
-//! - a word in the `words` of the rule of its fault, which texts of the same program name (`rg` them in `tests/messages`): for containerd,
-//!   hcsshim and CCG mostly `Start` in `start.rs`. For what is no fault an entry in `no_faults.rs`, for new words of a phase one in `Phase::of`;
+//! - an entry in the `words` of its rule. `rg` a message of the same program in `tests/messages`, which names the rule: for containerd,
+//!   hcsshim and CCG mostly `Start` in `start.rs`. What is no fault has an entry in `no_faults.rs`, new words of a phase in `Phase::of`;
+//! - for a message in an event: the reason of the event, in `REASONS` of `shared/walk/events.rs`, or `why` does not see it;
 //! - the text, in the file of `tests/messages` whose first line names its program, and `UPDATE_SNAPSHOTS=1` as above. A word that no text
 //!   needs fails a test.
 //!
@@ -37,7 +38,6 @@ mod number;
 mod of_core;
 mod pods;
 mod reading;
-pub mod row;
 mod start;
 mod status;
 mod symbols;
@@ -64,6 +64,11 @@ pub use self::{
     target::FixTarget,
     text::{explain, is_refusal, lacks_right, recognize, refusal, said},
     tickets::{BROKER_UNREACHABLE, BROKER_UNTRUSTED},
+};
+#[cfg(test)]
+pub use self::{
+    tests::{numbers, patterns},
+    text::explain_without,
 };
 
 /// Messages of other programs that mean the breach of a rule. In their lower-case texts `*` is for anything, `?` for one word.

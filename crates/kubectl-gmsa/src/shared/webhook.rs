@@ -133,10 +133,31 @@ impl Configured {
         self.webhook.name.starts_with("system-namespaces.")
     }
 
+    /// Whether it reviews a pod with these labels in such a namespace. The API server refuses invalid selectors.
+    pub fn reviews(&self, namespace: &BTreeMap<String, String>, pod: &BTreeMap<String, String>) -> bool {
+        let of_pod = matches(self.webhook.object_selector.as_ref(), Some(pod));
+        self.selects(Some(namespace)).unwrap_or(true) && of_pod.unwrap_or(true)
+    }
+
     /// Whether a namespace with these labels is selected.
     pub fn selects(&self, labels: Option<&BTreeMap<String, String>>) -> Result<bool, ParseExpressionError> {
         matches(self.webhook.namespace_selector.as_ref(), labels)
     }
+}
+
+/// The first of these webhooks whose Service has no ready endpoint, as far as is known.
+pub async fn silent<'w>(
+    snapshot: &Snapshot,
+    webhooks: impl Iterator<Item = &'w Configured>,
+) -> Option<(&'w Configured, &'w ServiceReference)> {
+    for found in webhooks {
+        if let Some(service) = &found.webhook.client_config.service
+            && endpoints(snapshot, service).await.is_ok_and(|endpoints| !endpoints.iter().any(is_ready))
+        {
+            return Some((found, service));
+        }
+    }
+    None
 }
 
 /// Whether a selector, if there is one, selects an object with these labels.

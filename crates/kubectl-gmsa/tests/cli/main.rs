@@ -202,15 +202,13 @@ fn a_reader_that_leaves_early_is_no_error() {
     let folder = tempfile::tempdir().unwrap();
     let document = "apiVersion: windows.k8s.io/v1\nkind: GMSACredentialSpec\nmetadata: {name: A}\n---\n".repeat(2000);
     fs::write(folder.path().join("many.yaml"), document).unwrap();
-    let mut child = program(folder.path())
-        .args(["check", "-f", "many.yaml"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    drop(child.stdout.take());
-    let output = child.wait_with_output().unwrap();
-    assert_eq!((text(&output.stderr), output.status.code()), ("", Some(0)));
+    for arguments in [&["check", "-f", "many.yaml"][..], &["__complete", ""]] {
+        let mut child = program(folder.path());
+        let mut child = child.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!((text(&output.stderr), output.status.code()), ("", Some(0)), "{arguments:?}");
+    }
 }
 
 #[test]

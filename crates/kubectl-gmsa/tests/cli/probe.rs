@@ -68,10 +68,8 @@ async fn a_pod_that_somebody_replaces_is_not_asked() {
     let replaced = async {
         let mut pod = looked_at(&api, 1).await;
         let name = pod["metadata"]["name"].as_str().unwrap().to_owned();
-        // Within a second, in which it is not read.
-        api.delete("pods", "shop", &name);
         pod["metadata"]["uid"] = Value::Null;
-        api.apply(started(pod, "win1", &json!({"running": {}})));
+        api.replace("pods", started(pod, "win1", &json!({"running": {}})));
         name
     };
     let (output, name) = tokio::join!(run(&api, &PROBE), replaced);

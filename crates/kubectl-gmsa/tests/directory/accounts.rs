@@ -21,7 +21,7 @@ fn an_account_becomes_the_identity_of_a_pod_as_the_quickstart_prints_it() {
         said(gmsa("account test Quick", ("quickother@contoso.com", "Passw0rd!Other")), 1),
         "fail  password  account Quick: PrincipalsAllowedToRetrieveManagedPassword: \"quickother@contoso.com\" is neither listed nor a member: \
          it holds group \"QuickHosts\" [account-password]\n                \
-         -> Add-ADGroupMember 'QuickHosts' USER; a computer learns of its groups when it restarts\n"
+         -> Add-ADGroupMember 'QuickHosts' 'quickother'; a computer learns of its groups when it restarts\n"
     );
     let shown = said(gmsa("account lint Quick", ("quickother@contoso.com", "Passw0rd!Other")), 0);
     let lines: Vec<&str> =

@@ -160,7 +160,7 @@ impl ClusterContext {
     pub(super) async fn reviewed(&mut self, namespace: &str, pod: &Labels) -> Reviewed {
         let Some(live) = &mut self.live else { return Reviewed::ASSUMED };
         // Read first, because failed reads are reported in this order.
-        let is_known = live.webhooks().await.is_ok();
+        live.read_webhooks().await;
         let mut labels = self.manifests.namespaces.get(namespace).cloned().unwrap_or_default();
         if is_dns_subdomain(namespace) {
             let path = format!("/api/v1/namespaces/{namespace}");
@@ -171,10 +171,7 @@ impl ClusterContext {
         }
         // The API server sets this label.
         labels.insert("kubernetes.io/metadata.name".to_owned(), namespace.to_owned());
-        match live.webhooks().await {
-            Ok(webhooks) if is_known => Reviewed::of(webhooks, &labels, pod),
-            _ => Reviewed::UNSURE,
-        }
+        live.reviewed(&labels, pod).await
     }
 
     /// The finding that the namespace is being deleted, so no pod can be created in it.

@@ -5,16 +5,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use gmsa_core::diagnostic::{Diagnostic, Severity};
-use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::{
+    admissionregistration::v1::ServiceReference,
+    core::v1::{Node, Pod},
+};
 use serde_json::Value;
 
 use crate::shared::{
+    admission::{Labels, Reviewed},
     output::first_five,
     rules,
     snapshot::Snapshot,
     unread::Unread,
     walk::scheduling::Nodes,
-    webhook::{Configured, configured, replica},
+    webhook::{Configured, configured, replica, silent},
     windows_build::{Build, LABEL},
 };
 
@@ -35,16 +39,24 @@ impl LiveCluster {
         Self { snapshot, webhooks: None, builds: None, unread: BTreeMap::new() }
     }
 
-    /// The webhooks for GMSA.
-    pub(super) async fn webhooks(&mut self) -> Result<&[Configured], NotRead> {
+    /// Reads the webhooks for GMSA.
+    pub(super) async fn read_webhooks(&mut self) {
         if self.webhooks.is_none() {
             let read = configured(&self.snapshot).await;
             self.webhooks = Some(read.map_err(|unread| self.unread(&unread, "the configurations of the webhooks")));
         }
-        match &self.webhooks {
-            Some(Ok(webhooks)) => Ok(webhooks.as_slice()),
-            _ => Err(NotRead),
-        }
+    }
+
+    /// The webhooks that review a pod with these labels in such a namespace, and whether they answer.
+    pub(super) async fn reviewed(&self, namespace: &Labels, pod: &Labels) -> Reviewed {
+        let Some(Ok(webhooks)) = &self.webhooks else { return Reviewed::UNSURE };
+        let reviewing = webhooks.iter().filter(|found| found.is_of_pods() && found.reviews(namespace, pod));
+        let mut reviewed = Reviewed::of(webhooks, namespace, pod);
+        reviewed.silent = silent(&self.snapshot, reviewing).await.map(|(found, service)| {
+            let ServiceReference { namespace, name, .. } = service;
+            (format!("{namespace}/{name}"), found.webhook.failure_policy.as_deref() != Some("Ignore"))
+        });
+        reviewed
     }
 
     /// The builds of the Windows nodes.

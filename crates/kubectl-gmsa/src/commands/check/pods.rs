@@ -61,7 +61,9 @@ pub(super) async fn check(
     }
     report.findings.extend(misspelt(checked));
     report.findings.extend(refused::findings(checked));
-    let reviewed = context.reviewed(&checked.namespace, &labels(&checked.pod.json)).await;
+    let mut reviewed = context.reviewed(&checked.namespace, &labels(&checked.pod.json)).await;
+    // A pod that exists was created while the webhook answered.
+    reviewed.silent.take_if(|_| checked.exists());
     let ending = context.ending_namespace(&checked.namespace).await;
     let Admission { stored, denials, .. } = context.facts.admit(&checked.pod, &reviewed).await?;
     let placeholders = Placeholders::of(checked, pod, &denials);
@@ -82,7 +84,7 @@ pub(super) async fn check(
     if let Some(denial) = of_the_pod.filter(|denial| !placeholders.explain_rule(denial.rule())) {
         report.findings.push(checked.finding(rule(denial), "/spec", denial.to_string()));
     }
-    tickets::check(checked, pod, &denials, &placeholders, context, report).await;
+    tickets::check(checked, pod, (&denials, &reviewed), &placeholders, context, report).await;
     if let Some(Diagnostic { rule, message, fix, .. }) = ending {
         report.findings.push(checked.finding(rule, "/spec", message).fixed(fix));
     }
@@ -125,7 +127,8 @@ async fn check_slot(
         Some(denial) if is_unchecked(denial) => "could not be checked".to_owned(),
         Some(denial) => format!("refused, {}: {}", denial.code(), denial.reason()),
         None if is_ending => "is not created".to_owned(),
-        None if slot.contents.is_some() => "carries its contents already".to_owned(),
+        None if slot.contents.is_some() && !reviewed.is_refused() => "carries its contents already".to_owned(),
+        None if reviewed.silent.is_some() => reviewed.silence().unwrap_or_default().to_owned(),
         None if !reviewed.mutates() => "is not reviewed: gets no contents".to_owned(),
         None if reviewed.is_unsure => "gets its contents, if the webhook reviews it".to_owned(),
         None => "gets its contents".to_owned(),
@@ -139,7 +142,7 @@ async fn check_slot(
             _ => SlotRef::from(slot).to_string(),
         },
         credential_spec: slot.name.map(str::to_owned),
-        admitted: denial.is_none() && !is_ending,
+        admitted: denial.is_none() && !is_ending && !reviewed.is_refused(),
         result,
     });
     if decision.placeholders.explain(&format!("{}/gmsaCredentialSpecName", slot.pointer())) {

@@ -29,7 +29,7 @@ use super::{
     template::CheckedPod,
 };
 use crate::shared::{
-    admission::is_unchecked,
+    admission::{Reviewed, is_unchecked},
     output::{Report, ReportRow},
     rules::{self, Fix, Names, instead_of},
     walk::tickets::{NOT_ENABLED, NOT_INJECTED, lacks_sidecar},
@@ -97,7 +97,7 @@ impl TicketName<'_> {
 pub(super) async fn check(
     checked: &CheckedPod<'_>,
     pod: &Pod,
-    denials: &[SlotDenial],
+    (denials, reviewed): (&[SlotDenial], &Reviewed),
     placeholders: &Placeholders,
     context: &mut ClusterContext,
     report: &mut Report,
@@ -130,7 +130,7 @@ pub(super) async fn check(
             (Some(denial), _) => format!("refused, {}: {}", denial.code(), denial.reason()),
             (None, Some(found)) if *found.rule == rules::NOT_CHECKED => "could not be checked".to_owned(),
             (None, Some(found)) => format!("gets no tickets: {}", found.rule.id),
-            (None, None) => "gets tickets".to_owned(),
+            (None, None) => reviewed.silence().unwrap_or("gets tickets").to_owned(),
         };
         report.places.push(ReportRow {
             file: Arc::clone(&checked.document.location.file),
@@ -138,7 +138,7 @@ pub(super) async fn check(
             object: checked.object.clone(),
             slot: asked.slot.clone(),
             credential_spec: Some(asked.name.to_owned()),
-            admitted: own.is_empty(),
+            admitted: own.is_empty() && !reviewed.is_refused(),
             result,
         });
         // What makes tickets impossible is said once.

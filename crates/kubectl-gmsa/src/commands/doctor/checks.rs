@@ -9,7 +9,8 @@
 //! - for a new list, also `KINDS` in `tests/cli/cluster.rs` and `tests/fixtures/bundle.yaml`; for a kind of workload `docs/rights.md`;
 //! - a folder in `tests/cli/recorded`, and its lines in `tests/cli/doctor-list` (`UPDATE_SNAPSHOTS=1 cargo test -p kubectl-gmsa`).
 //!
-//! What one read gives is a `Read`. A check gets its value by `?`, so the check of an unread part is skipped and cannot `pass`.
+//! Each part is a `Read`. A check of one part gets it by `?`, so it is skipped where that part was not read. A check of several parts
+//! prints what it finds, and the `skip` line of each unread part instead of `pass`.
 
 use super::{
     api_server, call, configuration, crd, directory, dns, nodes,

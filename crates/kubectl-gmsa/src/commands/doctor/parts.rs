@@ -24,7 +24,7 @@ use crate::shared::{
     directory::Source,
     installer::Installer,
     snapshot::{CA_VOLUME, DryRunAnswer, OMITTED, Snapshot},
-    unread::{Read, Unread},
+    unread::{Read, Remedy, Unread, because},
     walk::{
         created,
         events::Events,
@@ -64,19 +64,21 @@ pub(super) struct OwnDeployment {
 /// The installation for tickets.
 pub(super) struct TicketsInstall {
     /// Whether there is a Deployment of the broker's chart.
-    pub is_installed: bool,
+    pub is_installed: Read<bool>,
     /// The broker that the webhook names; `None` where it injects no sidecar.
     pub broker: Option<Service>,
-    /// The CAs that new sidecars trust.
-    pub authorities: Option<ConfigMap>,
+    /// The CAs that new sidecars trust; `None` where the webhook mounts none.
+    pub authorities: Option<Read<Option<ConfigMap>>>,
 }
 
 impl TicketsInstall {
     async fn read(snapshot: &Snapshot, webhook: Option<(&str, &Pod)>) -> Self {
-        let deployments = ClusterWorkload::list(snapshot, Kind::Deployment, None).await.unwrap_or_default();
-        let mut labels = deployments.iter().filter_map(|found| found.metadata.labels.as_ref());
-        let is_installed =
-            labels.any(|labels| labels.get("app.kubernetes.io/name").is_some_and(|name| name == "gmsa-tickets"));
+        let deployments = ClusterWorkload::list(snapshot, Kind::Deployment, None).await;
+        let is_of_broker = |found: &ClusterWorkload| {
+            let labels = found.metadata.labels.as_ref();
+            labels.and_then(|labels| labels.get("app.kubernetes.io/name")).is_some_and(|name| name == "gmsa-tickets")
+        };
+        let is_installed = deployments.map(|deployments| deployments.iter().any(is_of_broker));
         let named = webhook.and_then(|(_, pod)| broker(pod, "tickets-broker"));
         let broker = OptionFuture::from(named.as_ref().map(|named| Box::pin(Service::read(snapshot, named)))).await;
         let path = webhook.and_then(|(namespace, pod)| {
@@ -85,8 +87,8 @@ impl TicketsInstall {
             let name = Some(&mounted.config_map.as_ref()?.name).filter(|name| is_dns_subdomain(name))?;
             Some(format!("/api/v1/namespaces/{namespace}/configmaps/{name}"))
         });
-        let authorities = OptionFuture::from(path.as_deref().map(|path| snapshot.get(path))).await;
-        Self { is_installed, broker, authorities: authorities.and_then(Result::ok) }
+        let authorities = OptionFuture::from(path.as_deref().map(|path| snapshot.find(path))).await;
+        Self { is_installed, broker, authorities }
     }
 }
 
@@ -159,7 +161,7 @@ impl Parts {
             snapshot.list(Nodes::WINDOWS),
         );
         let (webhooks, (dry_runs, protection, services, installer)) = installation;
-        let tickets = Box::pin(TicketsInstall::read(snapshot, webhook_pod(&services))).await;
+        let tickets = Box::pin(TicketsInstall::read(snapshot, webhook_pod(&services).ok().flatten())).await;
         let mut nodes = Nodes::of(windows.as_ref().ok().cloned());
         // Without the right to list nodes, reading a single node rarely works.
         let (dns, ()) = tokio::join!(dns(snapshot, &specs), async {
@@ -201,9 +203,22 @@ impl Parts {
         self.version.as_ref().map_or(true, |info| is_at_least(&info.git_version, minor))
     }
 
-    /// A pod of the webhook, with its namespace.
-    pub(super) fn webhook_pod(&self) -> Option<(&str, &Pod)> {
+    /// A pod of the webhook, with its namespace. `None` if the webhook has no pod.
+    pub(super) fn webhook_pod(&self) -> Result<Option<(&str, &Pod)>, &Unread> {
+        self.webhooks.as_ref()?;
         webhook_pod(&self.services)
+    }
+
+    /// Why nodes could not be read: a pod that is said to run may be on a node that is gone.
+    pub(super) fn unread_nodes(&self) -> Option<&Unread> {
+        self.windows.as_ref().err().or(self.nodes.unread())
+    }
+
+    /// The line of a check about pods of all namespaces, if those of one namespace alone were read.
+    pub(super) fn other_namespaces(&self, about: &'static str) -> Option<Check> {
+        let (namespace, unread) = self.narrowed.as_ref()?;
+        let cause = format!("other namespaces than {namespace}, {}", unread.cause);
+        Some(because(about, &cause, Remedy::new(unread.remedy())))
     }
 
     /// Whether the webhook is scaled to 0, or its namespace is deleted or being deleted: checks of its pods cannot find that cause.
@@ -217,8 +232,11 @@ impl Parts {
     }
 }
 
-fn webhook_pod(services: &[Service]) -> Option<(&str, &Pod)> {
-    services.iter().find_map(|service| Some((&*service.named.namespace, &service.replica.as_ref()?.as_ref().ok()?.pod)))
+fn webhook_pod<'s>(services: &'s [Service]) -> Result<Option<(&'s str, &'s Pod)>, &'s Unread> {
+    let pod = |service: &'s Service| Some((&*service.named.namespace, &service.replica.as_ref()?.as_ref().ok()?.pod));
+    let unread = |service: &'s Service| service.endpoints.as_ref().err().or(service.replica.as_ref()?.as_ref().err());
+    let found = services.iter().find_map(pod);
+    if found.is_none() { services.iter().find_map(unread).map_or(Ok(None), Err) } else { Ok(found) }
 }
 
 fn is_ours(found: &Configured) -> bool {

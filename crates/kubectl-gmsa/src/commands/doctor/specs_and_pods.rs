@@ -118,6 +118,7 @@ pub(super) fn check_pods(parts: &Parts) -> Judged<'_> {
         let unread = Diagnostic::new(&rules::NOT_CHECKED, format!("{unparsed} could not be parsed"));
         checks.push(Check::found(PODS, unread.with_fix("use a newer version of kubectl gmsa")));
     }
+    checks.extend(parts.other_namespaces(PODS));
     if checks.is_empty() {
         let text = match by_state.get(&ContentsState::UpToDate).map_or(0, Vec::len) {
             0 => "none uses GMSA yet".to_owned(),

@@ -2,18 +2,27 @@
 //!
 //! Invariant: no Secret is read. The broker's metrics say which authorities signed its certificate.
 
+use gmsa_core::diagnostic::{Check, Diagnostic, Severity};
+use k8s_openapi::{
+    api::{
+        admissionregistration::v1::ServiceReference,
+        core::v1::{ConfigMap, Pod},
+    },
+    jiff::Timestamp,
+};
+
 use super::{
     certificate,
-    parts::{Judged, Parts, TicketsInstall},
+    parts::{Judged, Parts, Service, TicketsInstall},
 };
 use crate::shared::{
     output::first_five,
     pods::ClusterPod,
     rules,
+    unread::Unread,
     walk::{created, tickets::lacks_sidecar},
-    webhook::{argument, image},
+    webhook::{argument, image, is_ready},
 };
-use gmsa_core::diagnostic::{Check, Diagnostic, Severity};
 
 pub(super) const TICKETS: &str = "tickets";
 
@@ -35,19 +44,63 @@ const OF_DOMAIN: [&str; 8] = [
     "ticket-answer",
 ];
 
-#[expect(clippy::unnecessary_wraps, reason = "the table of checks takes it so")]
 pub(super) fn check(parts: &Parts) -> Judged<'_> {
-    let TicketsInstall { is_installed, broker, authorities } = &parts.tickets;
-    let Some((_, webhook)) = parts.webhook_pod() else { return Ok(Vec::new()) };
-    let asking = asking(parts);
-    let Some(broker) = broker else {
-        let unused = is_installed.then(|| "the broker is installed, and the webhook injects no sidecar".to_owned());
-        let text =
-            asking.map(|pods| format!("the webhook is installed without tickets, which these pods ask for: {pods}"));
-        let text = text.or(unused);
-        return Ok(text.map(|text| Check::breach(TICKETS, &rules::TICKETS_NOT_ENABLED, text)).into_iter().collect());
+    let Some((_, webhook)) = parts.webhook_pod()? else { return Ok(Vec::new()) };
+    let TicketsInstall { is_installed, broker, .. } = &parts.tickets;
+    let (mut checks, unread) = match broker {
+        Some(broker) => (of_broker(parts, webhook, broker), unread(parts, broker)),
+        None => (not_enabled(parts), vec![is_installed.as_ref().err()]),
     };
-    let mut checks: Vec<Check> = asking
+    let unread = unread.into_iter().chain([parts.pods.as_ref().err()]).flatten();
+    let skipped = parts.other_namespaces(TICKETS).into_iter().chain(unread.map(|unread| unread.check(TICKETS)));
+    for line in skipped {
+        if !checks.contains(&line) {
+            checks.push(line);
+        }
+    }
+    let is_well = checks.iter().all(|check| check.result.is_ok());
+    checks.extend(broker.as_ref().filter(|_| is_well).map(|broker| {
+        if broker.endpoints.iter().flatten().any(is_ready) {
+            return Check::pass(TICKETS, "pods get a sidecar of the broker's release");
+        }
+        let ServiceReference { namespace, name, .. } = &broker.named;
+        let text = format!("the Service {namespace}/{name} of the broker has no ready endpoint");
+        Check::breach(TICKETS, &rules::BROKER_UNREACHABLE, text)
+    }));
+    Ok(checks)
+}
+
+/// The failed reads of the parts of a broker.
+fn unread<'p>(parts: &'p Parts, broker: &'p Service) -> Vec<Option<&'p Unread>> {
+    let replica = broker.replica.as_ref();
+    let metrics = replica.and_then(|replica| replica.as_ref().ok()?.metrics.as_ref());
+    let of_deployment = broker.own.as_ref().and_then(|own| match (&own.namespace, &own.workload) {
+        (_, Err(unread)) | (Err(unread), Ok(None)) => Some(unread),
+        _ => None,
+    });
+    vec![
+        parts.version.as_ref().err(),
+        broker.endpoints.as_ref().err(),
+        replica.and_then(|replica| replica.as_ref().err()),
+        metrics.and_then(|metrics| metrics.as_ref().err()),
+        of_deployment.or(parts.unread_nodes()),
+        parts.tickets.authorities.as_ref().and_then(|authorities| authorities.as_ref().err()),
+    ]
+}
+
+/// The finding if the webhook injects no sidecar.
+fn not_enabled(parts: &Parts) -> Vec<Check> {
+    let is_installed = parts.tickets.is_installed.as_ref().is_ok_and(|is_installed| *is_installed);
+    let unused = is_installed.then(|| "the broker is installed, and the webhook injects no sidecar".to_owned());
+    let asking =
+        asking(parts).map(|pods| format!("the webhook is installed without tickets, which these pods ask for: {pods}"));
+    let text = asking.or(unused);
+    text.map(|text| Check::breach(TICKETS, &rules::TICKETS_NOT_ENABLED, text)).into_iter().collect()
+}
+
+/// The findings on the broker, and on the pods that should ask it.
+fn of_broker(parts: &Parts, webhook: &Pod, broker: &Service) -> Vec<Check> {
+    let mut checks: Vec<Check> = asking(parts)
         .map(|pods| {
             let why = "they are older than their annotation, or the webhook leaves their namespace out";
             let text = format!("these pods ask for tickets and have no sidecar, because {why}: {pods}");
@@ -67,6 +120,7 @@ pub(super) fn check(parts: &Parts) -> Judged<'_> {
         } else if let Ok(Some(workload)) = &own.workload
             && let Some(found) = created::absence(workload, &parts.nodes, &own.events)
         {
+            checks.extend(own.events.lacking());
             checks.push(Check::found(TICKETS, Diagnostic { object: workload.title(), ..found }));
         }
     }
@@ -79,21 +133,27 @@ pub(super) fn check(parts: &Parts) -> Judged<'_> {
             format!("webhook, sidecar and broker are of different releases: {}", first_five(images.iter().flatten()));
         checks.push(Check::breach(TICKETS, &rules::BROKER_VERSION, text));
     }
-    let pem = authorities.as_ref().and_then(|map| map.data.as_ref()?.get("ca.crt"));
-    // A pod keeps the CAs that it was created with.
-    let end = pem.and_then(|pem| certificate::end(pem.as_bytes()));
-    checks.extend(end.map(|end| certificate::until(end, parts.taken, "the CA that new sidecars trust", 30)));
-    if let Some(Ok(metrics)) = replica.and_then(|replica| replica.metrics.as_ref()) {
-        if pem.and_then(|pem| certificate::is_trusted(pem.as_bytes(), metrics)) == Some(false) {
-            let text = "new sidecars do not trust the broker: its certificate is signed by none of the CAs that the webhook gives them";
-            checks.push(Check::breach(TICKETS, &rules::BROKER_UNTRUSTED, text));
-        }
-        checks.extend(of_domain(metrics));
+    let metrics = replica.and_then(|replica| replica.metrics.as_ref()?.as_ref().ok());
+    if let Some(Ok(authorities)) = &parts.tickets.authorities {
+        checks.extend(trust(authorities.as_ref(), metrics, parts.taken));
     }
-    if checks.iter().all(|check| check.result.is_ok()) {
-        checks.push(Check::pass(TICKETS, "pods get a sidecar of the broker's release"));
+    checks.extend(metrics.into_iter().flat_map(|metrics| of_domain(metrics)));
+    checks
+}
+
+/// Whether new sidecars trust the broker, by the CAs that the webhook gives them: a pod keeps the CAs that it was created with.
+fn trust(authorities: Option<&ConfigMap>, metrics: Option<&String>, now: Timestamp) -> Vec<Check> {
+    let untrusted = |text| Check::breach(TICKETS, &rules::BROKER_UNTRUSTED, text);
+    let pem = authorities.and_then(|map| map.data.as_ref()?.get("ca.crt")).map_or(&[][..], |pem| pem.as_bytes());
+    let Some(end) = certificate::end(pem) else {
+        return vec![untrusted("new sidecars trust no broker: the webhook has no CA to give them")];
+    };
+    let mut checks = vec![certificate::until(end, now, "the CA that new sidecars trust", 30)];
+    if metrics.and_then(|metrics| certificate::is_trusted(pem, metrics)) == Some(false) {
+        let text = "new sidecars do not trust the broker: its certificate is signed by none of the CAs that the webhook gives them";
+        checks.push(untrusted(text));
     }
-    Ok(checks)
+    checks
 }
 
 /// The pods that ask for tickets and have no sidecar.

@@ -38,14 +38,9 @@ pub(super) fn check(parts: &Parts) -> Judged<'_> {
         checks.push(Check { about, result });
     }
     checks.extend(parts.events.lacking());
-    if let Some((namespace, unread)) = &parts.narrowed {
-        let cause = format!("other namespaces than {namespace}, {}", unread.cause);
-        checks.push(because(WORKLOADS, &cause, Remedy::new(unread.remedy())));
-    }
-    // A pod with status Running may be on a deleted node.
-    let lacks_nodes = parts.windows.as_ref().err().or(parts.nodes.unread());
+    checks.extend(parts.other_namespaces(WORKLOADS));
     let have_pods = workloads.iter().any(|workload| workload.pods().next().is_some());
-    checks.extend(lacks_nodes.filter(|_| have_pods).map(|unread| unread.check(WORKLOADS)));
+    checks.extend(parts.unread_nodes().filter(|_| have_pods).map(|unread| unread.check(WORKLOADS)));
     let unparsed = workloads.iter().filter_map(WorkloadTree::unparsed);
     checks.extend(unparsed.map(|cause| because(WORKLOADS, &cause, Remedy::newer())));
     let mut broken: Vec<Diagnostic> = Vec::new();
@@ -121,6 +116,8 @@ pub(super) fn of_webhook(parts: &Parts) -> Judged<'_> {
         } else if let Some(found) = created::cause(workload, &parts.nodes, &own.events) {
             checks.extend(own.events.lacking());
             checks.push(Check::found(WEBHOOK, Diagnostic { object: workload.title(), ..found }));
+        } else if let Some(unread) = parts.unread_nodes() {
+            checks.push(unread.check(WEBHOOK));
         } else {
             let text =
                 format!("{} has {} of {} pods, and they run", workload.title(), workload.has(), workload.wanted().0);

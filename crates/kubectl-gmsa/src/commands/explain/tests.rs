@@ -62,16 +62,15 @@ fn messages(file: &str) -> (String, Vec<Message>) {
     (heading, serde_saphyr::from_str(&text).unwrap())
 }
 
-/// The rule that is said first of a text, and the answer.
-fn answer(text: &str) -> (&'static str, String) {
-    let (found, reading) = explain(text);
+/// The rule that is said first of a text, and the answer, from its explanations.
+fn answer(text: &str, (found, reading): &(Vec<Explanation>, Reading)) -> (&'static str, String) {
     let first = match found.first().map(|found| &found.meaning) {
         Some(Meaning::Fault(rules)) => rules.first().map_or("", |(_, rule)| rule.id),
         Some(Meaning::Unknown(_)) => "none",
         Some(Meaning::NoFault(_)) | None => "",
     };
     let names = Names::of_refusal(rules::said(text));
-    (first, for_people(&found.iter().map(|found| Explained::of(found, &names, &reading)).collect::<Vec<_>>()))
+    (first, for_people(&found.iter().map(|found| Explained::of(found, &names, reading)).collect::<Vec<_>>()))
 }
 
 impl Message {
@@ -90,24 +89,32 @@ fn all() -> Vec<Message> {
     FILES.into_iter().flat_map(|file| messages(file).1).chain(rows.into_iter().map(row)).collect()
 }
 
+/// Whether an explanation is of this rule, and begins with this status, event or exit code.
+fn is_of(Explanation { found, meaning }: &Explanation, rule: &str, number: &str) -> bool {
+    let is_of_rule = match meaning {
+        Meaning::Fault(rules) => rules.iter().any(|(_, of)| of.id == rule),
+        Meaning::NoFault(_) => rule.is_empty(),
+        Meaning::Unknown(_) => false,
+    };
+    let is_word = |at: usize| !found[at + number.len()..].starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
+    is_of_rule && found.match_indices(number).any(|(at, _)| is_word(at))
+}
+
 #[test]
 fn every_row_of_the_table_is_needed() {
-    let mut unneeded = rules::row::all();
+    let (mut patterns, mut numbers) = (rules::patterns(), rules::numbers());
     for message in all() {
-        let (_, asked) = rules::row::without(None, || answer(&message.text));
-        for row in asked {
-            if unneeded.contains_key(&row) {
-                let (answer, _) = rules::row::without(Some(row), || answer(&message.text));
-                if !message.is_answered_by(&answer) {
-                    unneeded.remove(&row);
-                }
+        let text = &message.text;
+        let (found, reading) = explain(text);
+        numbers.retain(|(rule, number)| !found.iter().any(|found| is_of(found, rule, number)));
+        for pattern in reading.indices() {
+            let is_needed = || !message.is_answered_by(&answer(text, &rules::explain_without(text, pattern)));
+            if patterns.contains_key(&pattern) && is_needed() {
+                patterns.remove(&pattern);
             }
         }
     }
-    // Words of remedies stand for each other.
-    unneeded.retain(|_, row| !row.starts_with("remedy: "));
-    let rows = unneeded.values().map(String::as_str).collect::<Vec<_>>().join("\n");
-    assert!(rows.is_empty(), "{} rows that no message needs:\n{rows}", unneeded.len());
+    assert!(patterns.is_empty() && numbers.is_empty(), "no message needs {patterns:#?} {numbers:#?}");
 }
 
 #[test]
@@ -118,7 +125,7 @@ fn every_message_is_known_with_the_word_that_helps() {
         count += 1;
         assert!(texts.insert(text.clone()), "twice: {text}");
         assert!(source.starts_with("https://") || source == "this project", "{source}");
-        let answer = answer(text);
+        let answer = answer(text, &explain(text));
         if !message.is_answered_by(&answer) {
             let _ = writeln!(wrong, "{text}\n  expected {rule} and {word:?}:\n{}", answer.1);
         }

@@ -10,6 +10,7 @@ use crate::shared::{
     Outcome,
     output::{Shape, plural, print_as, table::table},
     pods::{ClusterPod, unparsable},
+    rules,
     snapshot::Snapshot,
     unread::{Read, Unread},
     walk::workload::{WorkloadTree, Workloads, pods_of},
@@ -33,10 +34,18 @@ pub(super) struct Users {
     /// Such as `jobs: the API server answered 403`.
     #[serde(rename = "notRead")]
     not_read: Vec<String>,
+    /// What to say of a credential spec that does not exist.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub absent: Option<String>,
 }
 
 impl Users {
-    pub(super) async fn read(snapshot: &Snapshot, name: &SpecName, namespace: Option<&str>) -> Self {
+    pub(super) async fn read(
+        snapshot: &Snapshot,
+        name: &SpecName,
+        namespace: Option<&str>,
+        absent: Option<String>,
+    ) -> Self {
         let workloads = Workloads::read(snapshot, namespace).await;
         let pods: Read<Vec<Box<RawValue>>> = snapshot.list(&pods_of(namespace)).await;
         let not_read = |what: &str, unread: &Unread| format!("{what}: {unread}");
@@ -67,15 +76,20 @@ impl Users {
             is_named && !pod.has_ended() && uid(pod).is_none_or(|uid| !controlled.contains(uid))
         });
         users.extend(own.map(NamingWorkload::of_pod));
-        Self { workloads: users, not_read: unread }
+        Self { workloads: users, not_read: unread, absent }
     }
 
     pub(super) fn print(&self, name: &SpecName, shape: Shape) -> anyhow::Result<Outcome> {
-        let outcome = if self.not_read.is_empty() { Outcome::Clean } else { Outcome::Incomplete };
+        let outcome = match (self.not_read.as_slice(), &self.absent) {
+            ([], None) => Outcome::Clean,
+            ([], Some(_)) => Outcome::Findings,
+            _ => Outcome::Incomplete,
+        };
         print_as(shape, outcome, || self.table(name), self)
     }
 
     fn table(&self, name: &SpecName) -> String {
+        let absent = self.absent.iter().map(|absent| format!("{}: {absent}\n", rules::SPEC_MISSING.id));
         let unread = self.not_read.iter().map(|what| format!("not-checked: {}\n", one_line(what)));
         let rows = self.workloads.iter().map(|user| {
             let pods = user.pods.map_or_else(|| "not checked".to_owned(), |pods| plural(pods, "pod"));
@@ -88,7 +102,7 @@ impl Users {
         } else {
             table(["NAMESPACE", "WHO", "HAS"], &rows.collect())
         };
-        unread.chain([users]).collect()
+        absent.chain(unread).chain([users]).collect()
     }
 }
 

@@ -2,10 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::shared::{
-    rules,
-    webhook::{Configured, matches},
-};
+use crate::shared::{rules, webhook::Configured};
 use gmsa_core::{admission::Webhook, diagnostic::Rule};
 
 /// Labels of an object.
@@ -40,6 +37,8 @@ pub struct Reviewed {
     is_of_system: bool,
     /// The command that creates a missing configuration again, where another one of the installation is there.
     restore: Option<String>,
+    /// The Service of a webhook that reviews it and has no ready endpoint, and whether the API server then refuses the pod.
+    pub silent: Option<(String, bool)>,
     /// Whether the webhooks of the cluster could not be read.
     pub is_unsure: bool,
 }
@@ -53,16 +52,12 @@ impl Reviewed {
 
     const fn assumed(is_unsure: bool) -> Self {
         let (mutating, validating) = (Coverage::Reviews, Coverage::Reviews);
-        Self { mutating, validating, is_of_system: false, restore: None, is_unsure }
+        Self { mutating, validating, is_of_system: false, restore: None, silent: None, is_unsure }
     }
 
     /// The webhooks of a cluster that review a pod, by its labels and those of its namespace.
     pub fn of(webhooks: &[Configured], namespace: &Labels, pod: &Labels) -> Self {
-        // The API server refuses invalid selectors.
-        let reviews = |found: &Configured| {
-            let of_pod = matches(found.webhook.object_selector.as_ref(), Some(pod));
-            found.selects(Some(namespace)).unwrap_or(true) && of_pod.unwrap_or(true)
-        };
+        let reviews = |found: &Configured| found.reviews(namespace, pod);
         let coverage = |mutating: bool| {
             let mut of_pods =
                 webhooks.iter().filter(|found| found.mutating == mutating && found.is_of_pods()).peekable();
@@ -78,7 +73,7 @@ impl Reviewed {
             validating = Coverage::Reviews;
         }
         let restore = webhooks.first().map(|found| found.installer.restore());
-        Self { mutating, validating, is_of_system, restore, is_unsure: false }
+        Self { mutating, validating, is_of_system, restore, silent: None, is_unsure: false }
     }
 
     pub fn mutates(&self) -> bool {
@@ -95,8 +90,33 @@ impl Reviewed {
         both.into_iter().filter_map(|(webhook, reviews)| reviews.then_some(webhook))
     }
 
-    /// The problem if one of the two does not review the pod.
+    /// What becomes of a pod whose webhook does not answer.
+    pub fn silence(&self) -> Option<&'static str> {
+        let (_, is_refused) = self.silent.as_ref()?;
+        Some(if *is_refused {
+            "is refused: the webhook does not answer"
+        } else {
+            "gets nothing: the webhook does not answer"
+        })
+    }
+
+    /// Whether the API server refuses a pod whose webhook does not answer.
+    pub fn is_refused(&self) -> bool {
+        matches!(self.silent, Some((_, true)))
+    }
+
+    /// The problem if one of the two does not review the pod, or does not answer.
     pub fn problem(&self) -> Option<NotReviewed> {
+        if let Some((service, is_refused)) = &self.silent {
+            let message = format!("the webhook for GMSA does not answer: its Service {service} has no ready endpoint");
+            let consequence = if *is_refused {
+                "the API server refuses the pod"
+            } else {
+                "the container starts without its identity"
+            };
+            let fix = Some("See why its Pods do not run: `kubectl gmsa doctor`.".to_owned());
+            return Some(NotReviewed { rule: &rules::WEBHOOK_UNREACHABLE, message, consequence, fix });
+        }
         let (which, consequence) = match (self.mutates(), self.validates()) {
             (true, true) => return None,
             (false, true) => ("mutating ", "the name gets no contents, so the validating webhook refuses the pod"),

@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, anyhow, bail, ensure};
 use http::{HeaderValue, Uri};
 use kube::config::{
     AuthInfo, Cluster, Context, KubeConfigOptions, Kubeconfig, KubeconfigError, NamedAuthInfo, NamedCluster,
@@ -16,6 +16,7 @@ use kube::config::{
 };
 
 use super::{Connection, reason};
+use crate::shared::names;
 use gmsa_cluster::apiserver::proxy;
 
 /// The name of the only context, cluster and user in the resulting kubeconfig.
@@ -81,23 +82,23 @@ impl Connection {
     fn choose(&self, file: Kubeconfig) -> anyhow::Result<(Context, Cluster, AuthInfo)> {
         let Kubeconfig { contexts, clusters, auth_infos, current_context, .. } = file;
         let context = match self.context.as_ref().or(current_context.as_ref()) {
-            Some(name) => contexts
-                .into_iter()
-                .find(|context| context.name == *name)
-                .and_then(|found| found.context)
-                .with_context(|| format!("there is no context {name:?} in the kubeconfig"))?,
+            Some(name) => {
+                let found = contexts.iter().find(|context| context.name == *name);
+                let known = contexts.iter().map(|context| &*context.name);
+                found.and_then(|found| found.context.clone()).ok_or_else(|| unknown("context", name, known))?
+            }
             None if self.cluster.is_some() || self.server.is_some() => Context::default(),
             None => bail!("the kubeconfig has no current context: name one with --context"),
         };
         let named = self.cluster.as_ref().unwrap_or(&context.cluster);
-        let cluster = clusters.into_iter().find(|cluster| cluster.name == *named).and_then(|found| found.cluster);
+        let cluster = clusters.iter().find(|cluster| cluster.name == *named).and_then(|found| found.cluster.clone());
         if cluster.is_none() && (self.cluster.is_some() || self.server.is_none()) {
-            bail!("there is no cluster {named:?} in the kubeconfig")
+            return Err(unknown("cluster", named, clusters.iter().map(|cluster| &*cluster.name)));
         }
         let user = self.user.as_ref().or(context.user.as_ref());
-        let found = auth_infos.into_iter().find(|known| Some(&known.name) == user).and_then(|found| found.auth_info);
+        let found = auth_infos.iter().find(|known| Some(&known.name) == user).and_then(|found| found.auth_info.clone());
         if let (None, Some(name)) = (&found, &self.user) {
-            bail!("there is no user {name:?} in the kubeconfig");
+            return Err(unknown("user", name, auth_infos.iter().map(|known| &*known.name)));
         }
         Ok((context, cluster.unwrap_or_default(), found.unwrap_or_default()))
     }
@@ -143,6 +144,12 @@ impl Connection {
             user.impersonate_groups = Some(self.impersonate_groups.clone());
         }
     }
+}
+
+/// The error for a name that the kubeconfig does not have, with the nearest name.
+fn unknown<'n>(kind: &str, name: &str, known: impl Iterator<Item = &'n str>) -> anyhow::Error {
+    let nearest = names::nearest(name, known).map(|nearest| format!(": is {nearest} meant?")).unwrap_or_default();
+    anyhow!("there is no {kind} {name:?} in the kubeconfig{nearest}")
 }
 
 /// Refuses a token with a line break, such as at the end of a file, because a header cannot contain it.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use gmsa_cluster::authorizer::rbac::{Binding, Holder};
-use gmsa_core::diagnostic::Diagnostics;
+use gmsa_core::diagnostic::{Diagnostic, Diagnostics, rules::SPEC_MISSING};
 use serde::Serialize;
 
 use super::{Outcome, Shape, json, print_as, table::table};
@@ -71,7 +71,7 @@ struct Shown<'g, F: Serialize> {
     findings: F,
 }
 
-/// The grants, and failed reads.
+/// The grants, failed reads, and a credential spec that does not exist.
 pub struct Grants {
     pub found: BTreeSet<Grant>,
     /// Who may act as the pods of the subjects.
@@ -82,9 +82,12 @@ pub struct Grants {
 }
 
 impl Grants {
-    /// Prints failed reads, then the grants.
+    /// Prints the problems, then the grants.
     pub fn print(&self, shape: Shape) -> anyhow::Result<Outcome> {
-        let outcome = if self.problems.is_empty() { Outcome::Clean } else { Outcome::Incomplete };
+        let of = |problem: &Diagnostic| {
+            if *problem.rule == SPEC_MISSING { Outcome::Findings } else { Outcome::Incomplete }
+        };
+        let outcome = self.problems.as_slice().iter().map(of).max().unwrap_or(Outcome::Clean);
         let findings = json::findings(self.problems.as_slice());
         print_as(
             shape,

@@ -372,14 +372,26 @@ family! { "Clients of services" {
             Message("generated an output token of size"), Common("request header fields too large")];
     GSS_FAILURE: "gss-failure", Error, "A Kerberos library failed; the words do not say why.",
         "Give the whole message: the reason follows `Minor code`. If it is missing, look at `klist`, the service principal name (`setspn -Q`) and the clocks. `KRB5_TRACE=/dev/stderr` has MIT Kerberos say more.",
-        words: [General("unspecified gss failure"), General("gssapi operation failed"), General("gss authentication failed"), General("error from accept_sec_context"), General("generic error (see e-text)"), General("miscellaneous failure (see text)"), General("identifier doesn't match expected value"), General("gss_init_sec_context() failed"), General("did not return gss_s_complete"), General("failure unspecified at gss-api level"), Codes(&["SEC_E_INVALID_TOKEN", "SEC_E_INVALID_PARAMETER", "SEC_E_MESSAGE_ALTERED", "SEC_E_UNSUPPORTED_FUNCTION"])],
+        words: [General("unspecified gss failure"), General("gssapi operation failed"), General("gss authentication failed"), General("error from accept_sec_context"), General("generic error (see e-text)"), General("gssapi: accepting"), General("accepting gss security context"), General("accepting gssapi security context"), General("accept gssapi security context"), General("initiate gssapi security context"), General("gss_accept_sec_context() failed"), General("miscellaneous failure (see text)"), General("identifier doesn't match expected value"), General("gss_init_sec_context() failed"), General("did not return gss_s_complete"), General("failure unspecified at gss-api level"), Codes(&["SEC_E_INVALID_TOKEN", "SEC_E_INVALID_PARAMETER", "SEC_E_MESSAGE_ALTERED", "SEC_E_UNSUPPORTED_FUNCTION"])],
         remedies: {
+            "accepting" | "accept gssapi" | "gss_accept" => "The server cannot read the ticket of a client: the reason follows `Minor code`. If it is missing, compare the keytab of the server (`klist -kte`) with the service principal name that clients ask for (`setspn -Q`), and the clocks.",
             "sec_e_unsupported_function" => "The package does not offer what the program asks for: look whether a policy switches NTLM off (`Restrict NTLM`), and use names with a service principal name, so that Kerberos is used.",
             "sec_e_invalid_" | "sec_e_message_altered" => "One side does not take the token of the other: a proxy or load balancer on the way changes it, one side speaks NTLM and the other Kerberos, or the service principal name is of another account (`setspn -Q SPN`). In LDAP the code after `data` says more.",
         };
     APPLICATION_POOL: "application-pool", Error, "IIS cannot start an application pool with its identity.",
         "Let the pool run as ApplicationPoolIdentity or NetworkService in the container: both act as the gMSA on the network. The gMSA itself cannot be the identity of a pool there.",
         words: [Message("identity of application pool * is invalid"), Message("application pool * has been disabled"), Message("is being automatically disabled due to a series of failures"), General("http error 503. the service is unavailable"), Event("was", &[5021, 5057, 5059])];
+    IIS_CONFIGURATION: "iis-configuration", Error, "IIS refuses the `web.config` of an application: a section is locked, or the image does not have its feature.",
+        "The page names the file, the line and a code. Correct the line, or install what its section belongs to into the image: a feature of IIS (`Install-WindowsFeature`), or the Hosting Bundle of ASP.NET Core.",
+        words: [
+            Message("configuration section cannot be used at this path"),
+            Message("related configuration data for the page is invalid"),
+            General("500.19"),
+        ],
+        remedies: {
+            "0x80070021" | "cannot be used at this path" => "The section is locked. Unlock it in the image: `%windir%\\system32\\inetsrv\\appcmd.exe unlock config -section:system.webServer/security/authentication/windowsAuthentication`, and so each section that `web.config` sets, such as `anonymousAuthentication`. Or write it into applicationHost.config.",
+            "0x80070005" => "The identity of the application pool may not read `web.config`: give `IIS_IUSRS` the right to read the folder of the application.",
+        };
     SHARE_NAME: "share-name", Error, "A share is not found under its name.",
         "Try it by address too. If that alone works on containerd, set `EnableCompartmentNamespace` on the node: docs/troubleshooting.md, Network shares.",
         words: [

@@ -181,5 +181,9 @@ pub(super) static NO_FAULTS: &[(&[Words], &str)] = &[
         &[Message("current logged-on user is not a domain user")],
         "A local user of the container has no such name. SYSTEM and NETWORK SERVICE act as the gMSA on the network all the same: `klist` shows it.",
     ),
+    (
+        &[Message("krb5_ccache_conf_data")],
+        "The Kerberos library looks for a setting in its cache, which few caches have. It goes on without.",
+    ),
     (&[Message("krb_err_response_too_big")], "The client repeats its request over TCP: let TCP 88 through."),
 ];

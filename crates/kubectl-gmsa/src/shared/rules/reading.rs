@@ -13,7 +13,6 @@ use super::{
     Words::{self, Common, General, Message, Refusal, Start},
     no_faults::{NO_FAULTS, SURROUNDINGS},
     normal::{ENDS, OPENS, normal},
-    row::{self, MessageRow},
     status::MESSAGES,
 };
 
@@ -33,19 +32,6 @@ pub(super) enum Says {
     NoFault(&'static str),
     /// No meaning: words inside it do not count.
     Nothing,
-}
-
-#[cfg(test)]
-impl Says {
-    pub(super) fn kind(&self) -> &'static str {
-        match self {
-            Self::OfRule(rule, _) => rule.id,
-            Self::OfRemedy(..) => "remedy",
-            Self::OfWindows(name) => name,
-            Self::NoFault(_) => "no fault",
-            Self::Nothing => "nothing",
-        }
-    }
 }
 
 pub(super) struct Pattern {
@@ -127,8 +113,20 @@ impl Reading {
 
     /// Each pattern found in the text with its places, in the order of the table.
     pub(super) fn found(&self) -> impl Iterator<Item = (&'static Pattern, &[Span])> {
-        let in_table = self.spans.iter().filter(|(pattern, _)| row::is_in(MessageRow::Words(**pattern)));
-        in_table.filter_map(|(pattern, spans)| Some((TABLE.patterns.get(*pattern)?, spans.as_slice())))
+        self.spans.iter().filter_map(|(pattern, spans)| Some((TABLE.patterns.get(*pattern)?, spans.as_slice())))
+    }
+
+    /// The reading without a pattern, by its index.
+    #[cfg(test)]
+    pub(super) fn without(mut self, pattern: usize) -> Self {
+        self.spans.remove(&pattern);
+        self
+    }
+
+    /// The indices of the patterns in the text.
+    #[cfg(test)]
+    pub fn indices(&self) -> impl Iterator<Item = usize> {
+        self.spans.keys().copied()
     }
 
     /// Whether the text has these words of a rule. A remedy and a status of Windows may have the same.

@@ -6,7 +6,6 @@
 use super::{
     Rule, Words,
     meaning::{Explanation, Meaning, Phase},
-    row::{self, MessageRow},
     symbols, words,
 };
 
@@ -42,8 +41,7 @@ impl WindowsStatus {
             Words::RunningCodes(names) => phase == Phase::Running && names.contains(&name),
             _ => false,
         };
-        let is_in = |rule: &Rule| row::is_in(MessageRow::Code(rule.id, name));
-        words().find(|(rule, words)| is_of(words) && is_in(rule)).map(|(rule, _)| rule)
+        words().find(|(_, words)| is_of(words)).map(|(rule, _)| rule)
     }
 
     /// Its explanation for one phase, or for both.

@@ -150,7 +150,7 @@ pub(super) const KERBEROS_WORDS: [&str; 8] = [
 ];
 
 /// The name of a number in a text that is only about Kerberos or LDAP.
-pub(super) fn of_protocol(lower_text: &str) -> impl Fn(u32) -> Option<&'static str> {
+pub(super) fn of_protocol(lower_text: &str) -> impl Fn(u32) -> Option<&'static str> + use<> {
     let is_about = |words: &[&str]| words.iter().any(|word| lower_text.contains(word));
     let table = match (is_about(&KERBEROS_WORDS), is_about(&["ldap"])) {
         (true, false) => KERBEROS,

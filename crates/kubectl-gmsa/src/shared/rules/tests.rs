@@ -1,6 +1,6 @@
 //! What is said about errors as the API server, Windows, CCG and the kubelet word them, and about what is printed here.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use gmsa_core::{
     admission::{
@@ -13,8 +13,35 @@ use gmsa_core::{
     quote::Quoted,
 };
 
-use super::{text::MAX_FOUND, *};
+use super::{no_faults::NO_FAULTS, reading::Says, text::MAX_FOUND, *};
 use crate::shared::output::{Filter, Format, Report, Style, checks_json, table};
+
+/// The words of the table by their index, without those of remedies, which stand for each other.
+pub fn patterns() -> BTreeMap<usize, &'static str> {
+    let patterns = reading::patterns().enumerate();
+    let patterns = patterns.filter(|(_, pattern)| !matches!(pattern.says, Says::OfRemedy(..)));
+    patterns.map(|(index, pattern)| (index, pattern.words)).collect()
+}
+
+/// The statuses, events and exit codes of the table as an explanation begins, each with its rule; no rule where it is no fault.
+pub fn numbers() -> BTreeSet<(&'static str, String)> {
+    let no_faults = NO_FAULTS.iter().flat_map(|(words, _)| words.iter().map(|words| ("", *words)));
+    let all = words().map(|(rule, words)| (rule.id, words)).chain(no_faults);
+    let numbers = all.flat_map(|(rule, words)| {
+        let shown: Vec<String> = match words {
+            Words::Codes(names) | Words::StartCodes(names) | Words::RunningCodes(names) => {
+                names.iter().map(|name| (*name).to_owned()).collect()
+            }
+            Words::Event(source, numbers) => {
+                numbers.iter().map(|number| format!("event {number} of {source}")).collect()
+            }
+            Words::Exit(codes) => codes.iter().map(|code| format!("exit code {code}")).collect(),
+            _ => Vec::new(),
+        };
+        shown.into_iter().map(move |shown| (rule, shown))
+    });
+    numbers.collect()
+}
 
 /// Each explanation in a line: what was found, and the rules by phase.
 fn explained(text: &str) -> Vec<String> {

@@ -11,6 +11,7 @@
 //! before it, marks it as a status. Only the first words of a refusal count, never a quotation in it.
 
 use std::{
+    borrow::Cow,
     cmp::Reverse,
     collections::{BTreeMap, HashMap, HashSet},
 };
@@ -25,7 +26,6 @@ use super::{
     normal::normal,
     number,
     reading::{Reading, Says, Span},
-    row::{self, MessageRow},
     status::{self, WindowsStatus},
     symbols, words,
 };
@@ -207,22 +207,49 @@ fn of_others(text: &str) -> (Vec<Explanation>, Reading) {
         };
         return (different(explained.into_iter()), Reading::default());
     }
-    let text = &normal(text);
-    let of_protocol = symbols::of_protocol(text);
+    let (text, names, reading) = read(text);
+    (explanations(&text, &names, &reading), reading)
+}
+
+/// The normal form of a text, the names of the numbers in it that are codes of a protocol, and the words of both.
+fn read(text: &str) -> (String, Vec<&'static str>, Reading) {
+    let text = normal(&without_settings(text));
+    let of_protocol = symbols::of_protocol(&text);
     let symbol = |WindowsStatus(value)| of_protocol(value).or_else(|| symbols::of_mit(value));
     // `Error 1: ...` is of a program: no message of Kerberos has this code.
     // The broker of tickets says in words what the code in brackets means.
     let counts_code = |status: &WindowsStatus| status.0 > 1 && !text.contains("(kerberos code ");
-    let names: Vec<_> = number::find(text).filter(counts_code).filter_map(symbol).take(MAX_FOUND).collect();
-    let reading = Reading::of_normal(text).and(Reading::of(&names.join(" ")));
+    let names: Vec<_> = number::find(&text).filter(counts_code).filter_map(symbol).take(MAX_FOUND).collect();
+    let reading = Reading::of_normal(&text).and(Reading::of(&names.join(" ")));
+    (text, names, reading)
+}
+
+/// The text without the results of a Kerberos library that looks for settings in its cache, by KRB5_TRACE: few caches have them.
+fn without_settings(text: &str) -> Cow<'_, str> {
+    const SETTING: &str = "krb5_ccache_conf_data";
+    if !text.contains(SETTING) {
+        return text.into();
+    }
+    let line = |line: &str| {
+        let mut parts = line.split(SETTING);
+        let first = parts.next().unwrap_or_default().to_owned();
+        // The next entry of a trace begins with the number of its process: `[12] 1764187200.1: `.
+        parts.fold(first, |line, part| {
+            line + SETTING + part.find(" [").and_then(|at| part.get(at..)).unwrap_or_default()
+        })
+    };
+    text.lines().map(line).collect::<Vec<_>>().join("\n").into()
+}
+
+fn explanations(text: &str, names: &[&'static str], reading: &Reading) -> Vec<Explanation> {
     let phase = Phase::of(text);
     let is_told = is_of_logon(text, phase);
     // A message that names the failed part is more specific than the status at its end.
-    let (words, messages) = sentences(&reading, phase, is_told);
+    let (words, messages) = sentences(reading, phase, is_told);
     let is_named = !words.is_empty();
     let mut found = if is_named { words } else { messages };
     let events = EventNumbers::of(text);
-    found.extend(no_faults(&reading, &events));
+    found.extend(no_faults(reading, &events));
     let counts = |status: &WindowsStatus| status.0 > 0 && (names.is_empty() || status.0 > 0xff);
     // As with sentences, the last one is the cause of the others.
     let mut statuses: Vec<_> = number::find(text).chain(status::named(text)).filter(counts).collect();
@@ -235,7 +262,7 @@ fn of_others(text: &str) -> (Vec<Explanation>, Reading) {
         found.extend(statuses.iter().filter_map(explained).take(MAX_FOUND));
     }
     if !found.iter().any(Explanation::is_fault) {
-        found.extend(without_fault(text, general(&reading, &events), found.is_empty()));
+        found.extend(without_fault(text, general(reading, &events), found.is_empty()));
         let unknown = unknown(text, &statuses).filter(|status| explained(status).is_none());
         found.extend(unknown.take(MAX_FOUND).map(|status| status.unknown()));
         if found.is_empty() {
@@ -247,7 +274,16 @@ fn of_others(text: &str) -> (Vec<Explanation>, Reading) {
         found.iter_mut().for_each(of_plugin_user);
     }
     let has_fault = found.iter().any(Explanation::is_fault);
-    (different(found.into_iter().filter(|found| !has_fault || found.is_fault())), reading)
+    different(found.into_iter().filter(|found| !has_fault || found.is_fault()))
+}
+
+/// What [`explain`] says without one of the patterns, by its index.
+#[cfg(test)]
+pub fn explain_without(text: &str, pattern: usize) -> (Vec<Explanation>, Reading) {
+    let (normal, names, reading) = read(text);
+    let reading = reading.without(pattern);
+    let others = explanations(&normal, &names, &reading);
+    (different(printed(text).into_iter().chain(others)), reading)
 }
 
 /// A node that fetches the password of an account logs on as the user of its plugin, and as nobody else.
@@ -318,8 +354,7 @@ fn exited(text: &str) -> Option<Explanation> {
     let is_alone = || text.trim_start_matches(|c: char| !c.is_ascii_alphanumeric()).starts_with("exit");
     let code = number::exit(text).filter(|_| is_ours(text) || is_alone())?;
     let is_of = |words: &Words| matches!(words, Words::Exit(codes) if codes.contains(&code));
-    let rule = words().find(|(_, words)| is_of(words) && row::is_in(MessageRow::Exit(code)));
-    let meaning = match rule {
+    let meaning = match words().find(|(_, words)| is_of(words)) {
         Some((rule, _)) => Meaning::Fault(vec![(None, rule)]),
         None if code == 0 => Meaning::NoFault("The program ended by itself, without an error.".to_owned()),
         None => Meaning::Unknown(
@@ -457,8 +492,7 @@ impl<'t> EventNumbers<'t> {
     /// Finds one of these events in the text.
     fn find(&self, words: Words) -> Option<String> {
         let Event(source, numbers) = words else { return None };
-        let of_source = numbers.iter().filter(|number| self.numbers.contains(number) && self.text.contains(source));
-        let number = of_source.copied().find(|number| row::is_in(MessageRow::Event(source, *number)))?;
+        let number = numbers.iter().find(|number| self.numbers.contains(number) && self.text.contains(source))?;
         Some(format!("event {number} of {source}"))
     }
 }

@@ -68,12 +68,17 @@ family! { "Tickets" {
             "no module named" | "package gssapi" | "python kerberos" => "Install the module of Python into the image: `pip install gssapi`, or `python3-gssapi` of the distribution; for WinRM `pip install 'pywinrm[kerberos]'`.",
             "installed libcurl" => "Use a curl that is built with GSSAPI: `curl --version` lists it among its features.",
         };
-    POSTGRES_LOGIN: "postgres-login", Error, "The server of a database (Postgres) knows the client by its ticket, and has no user for its name.",
+    POSTGRES_LOGIN: "postgres-login", Error, "A client of a database (Postgres) names no user, or the server has none for the name in its ticket.",
         "Map the name: `gmsa /^NAME\\$@CONTOSO\\.COM$ webapp1` in pg_ident.conf, and `gss include_realm=1 map=gmsa` in the line of pg_hba.conf. The log of the server names what it saw.",
         words: [
             Message("gssapi authentication failed for user"),
             Message("authenticated user name (*$@*) do not match"),
             Message("no match in usermap * for user"),
             Message("fatal: role \"*$\" does not exist"),
-        ];
+            Message("no username could be found, please specify one explicitly"),
+            Message("no postgresql user name specified"),
+        ],
+        remedies: {
+            "no username" | "no postgresql user" => "Name the user of the database in the connection string: `Username=webapp1` for Npgsql, otherwise `user=webapp1` or PGUSER. A user of the container without a line in /etc/passwd has no name to take.",
+        };
 } }

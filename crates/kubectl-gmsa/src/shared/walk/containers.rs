@@ -6,7 +6,7 @@ use k8s_openapi::{
 };
 use serde_json::json;
 
-use super::events::{Event, Events};
+use super::events::{Event, Events, Stage};
 use crate::shared::{
     output::first_five,
     pods::ClusterPod,
@@ -141,23 +141,17 @@ impl<'p> Seen<'p> {
             return (format!("is being deleted{by}"), Some(fix.to_owned()));
         }
         let forced = target.command("delete pod", self.name(), " --force");
-        let text = format!("is being deleted{by}, but its kubelet has not ended it");
+        let said = self.newest(|event| event.stage == Stage::Deletion);
+        let said = said.map(|event| format!(": {}", event.message)).unwrap_or_default();
+        let text = format!("is being deleted{by}, but its kubelet has not ended it{said}");
         (text, forced.map(|forced| format!("If its node is gone for good: {forced}.")))
     }
 
     /// The event that explains why the sandbox is not created.
     fn of_sandbox(&self) -> Option<&'p Event> {
-        const REASONS: [&str; 6] = [
-            "FailedCreatePodSandBox",
-            "NetworkNotReady",
-            "FailedMount",
-            "FailedMapVolume",
-            "FailedAttachVolume",
-            "Failed",
-        ];
         // A summary event does not name the cause.
         let is_sum = |event: &Event| event.message.starts_with("Unable to attach or mount volumes");
-        let is_meant = |event: &Event| REASONS.contains(&event.reason.as_str());
+        let is_meant = |event: &Event| event.stage == Stage::Sandbox;
         self.newest(|event| is_meant(event) && !is_sum(event)).or_else(|| self.newest(is_meant))
     }
 

@@ -13,14 +13,16 @@ use super::{
 use crate::shared::{
     names,
     snapshot::Snapshot,
+    unread::{Read, Unread},
     workloads::{Kind, PODS, controller_of},
 };
 
 /// The lines of the newest ReplicaSet or Job that it controls, or else of a pod.
 pub(super) async fn lines(snapshot: &Snapshot, namespace: &str, word: &str, name: &str) -> anyhow::Result<Vec<Check>> {
     let is_it = |metadata: &ObjectMeta| controller_of(metadata).is_some_and(|owner| is_named(owner, word, name));
+    let mut unread = None;
     for kind in [Kind::ReplicaSet, Kind::Job] {
-        let read = ClusterWorkload::list(snapshot, kind, Some(namespace)).await.unwrap_or_default();
+        let read = known(ClusterWorkload::list(snapshot, kind, Some(namespace)).await, &mut unread);
         let own = read.into_iter().filter(|object| is_it(&object.metadata));
         let newest = own.max_by(|one, other| {
             let wants = |object: &ClusterWorkload| object.wanted().0 > 0;
@@ -32,19 +34,28 @@ pub(super) async fn lines(snapshot: &Snapshot, namespace: &str, word: &str, name
             return Ok([vec![first], lines].concat());
         }
     }
-    let pods: Vec<Owned> = snapshot.list(&pods_of(Some(namespace))).await.unwrap_or_default();
+    let pods: Vec<Owned> = known(snapshot.list(&pods_of(Some(namespace))).await, &mut unread);
     if let Some(found) = pods.into_iter().find(|pod| is_it(&pod.metadata)).and_then(|pod| pod.metadata.name) {
         let first = Check::pass(ADMISSION, format!("{word}/{name}: one of its pods is {found}"));
         return Ok([vec![first], Box::pin(super::pod(snapshot, namespace, &found)).await?].concat());
     }
     let words: Vec<String> =
         PODS.map(str::to_owned).into_iter().chain(Kind::ALL.into_iter().flat_map(Kind::words)).collect();
-    match names::nearest(word, words.iter().map(String::as_str)) {
-        Some(nearest) => bail!("{word:?} is no kind with pods: is {nearest}/{name} meant?"),
-        None => bail!(
+    match (names::nearest(word, words.iter().map(String::as_str)), unread) {
+        (Some(nearest), _) => bail!("{word:?} is no kind with pods: is {nearest}/{name} meant?"),
+        (None, Some(unread)) => Err(unread.into()),
+        (None, None) => bail!(
             "nothing in namespace {namespace} has {word}/{name} as its controller: no ReplicaSet, no Job and no pod"
         ),
     }
+}
+
+/// The objects of a list; the first failed read is kept.
+fn known<T>(read: Read<Vec<T>>, unread: &mut Option<Unread>) -> Vec<T> {
+    read.unwrap_or_else(|error| {
+        unread.get_or_insert(error);
+        Vec::new()
+    })
 }
 
 /// Whether the reference has this kind (as a word of `kubectl`) and this name.

@@ -16,29 +16,47 @@ use gmsa_core::diagnostic::Check;
 /// The selectors of events: warnings, and normal events that end a warning or explain a delay.
 const SELECTORS: [&str; 3] = ["type%3DWarning", "reason%3DSuccessfulCreate", "reason%3DPulling"];
 
+/// What the events of a reason explain.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    Creation,
+    Scheduling,
+    Sandbox,
+    Containers,
+    Deletion,
+}
+
 /// The reasons that explain missing or failing pods: from controllers (`pkg/controller/controller_utils.go` of Kubernetes), the
-/// scheduler, and kubelets (`pkg/kubelet/events/event.go`).
-const REASONS: [&str; 16] = [
-    "SuccessfulCreate",
-    "Pulling",
-    "FailedCreate",
-    "FailedDaemonPod",
-    "FailedScheduling",
-    "FailedCreatePodSandBox",
-    "NetworkNotReady",
-    "FailedMount",
-    "FailedMapVolume",
-    "FailedAttachVolume",
-    "FailedCreatePodContainer",
-    "FailedPostStartHook",
-    "FailedToRetrieveImagePullSecret",
-    "Failed",
-    "BackOff",
-    "Unhealthy",
+/// scheduler, and kubelets (`pkg/kubelet/events/event.go`). Others only repeat the status of the pod, such as `Evicted`,
+/// `ErrImageNeverPull` and `InspectFailed`, or the conditions of its node, such as `NodeNotReady`.
+const REASONS: [(&str, Stage); 21] = [
+    ("SuccessfulCreate", Stage::Creation),
+    ("FailedCreate", Stage::Creation),
+    ("FailedDaemonPod", Stage::Creation),
+    ("FailedScheduling", Stage::Scheduling),
+    ("FailedCreatePodSandBox", Stage::Sandbox),
+    ("FailedPodSandBoxStatus", Stage::Sandbox),
+    ("FailedCreatePodContainer", Stage::Sandbox),
+    ("FailedPrepareDynamicResources", Stage::Sandbox),
+    ("FailedSync", Stage::Sandbox),
+    ("NetworkNotReady", Stage::Sandbox),
+    ("FailedMount", Stage::Sandbox),
+    ("FailedMountOnFilesystemMismatch", Stage::Sandbox),
+    ("FailedMapVolume", Stage::Sandbox),
+    ("FailedAttachVolume", Stage::Sandbox),
+    // A folder of the pod failed, or a container where the event names one.
+    ("Failed", Stage::Sandbox),
+    ("Pulling", Stage::Containers),
+    ("FailedPostStartHook", Stage::Containers),
+    ("FailedToRetrieveImagePullSecret", Stage::Containers),
+    ("BackOff", Stage::Containers),
+    ("Unhealthy", Stage::Containers),
+    ("FailedKillPod", Stage::Deletion),
 ];
 
 /// A failure, or a success after it.
 pub struct Event {
+    pub stage: Stage,
     pub reason: String,
     pub message: String,
     /// `spec.containers{iis}`
@@ -47,21 +65,23 @@ pub struct Event {
     pub at: Option<Timestamp>,
 }
 
-impl From<v1::Event> for Event {
-    fn from(event: v1::Event) -> Self {
+impl Event {
+    /// `None` for a reason that explains nothing.
+    fn of(event: v1::Event) -> Option<Self> {
+        let reason = event.reason?;
+        let (_, stage) = *REASONS.iter().find(|(known, _)| *known == reason)?;
         let of_series = event.series.and_then(|series| series.last_observed_time);
         let precise = of_series.or(event.event_time).map(|MicroTime(at)| at);
         let last = event.last_timestamp.or(event.metadata.creation_timestamp).map(|Time(at)| at);
-        Self {
-            reason: event.reason.unwrap_or_default(),
+        Some(Self {
+            stage,
+            reason,
             message: event.message.unwrap_or_default(),
             field_path: event.involved_object.field_path.unwrap_or_default(),
             at: precise.max(last),
-        }
+        })
     }
-}
 
-impl Event {
     /// Whether it is about a container of this name.
     pub fn is_of_container(&self, name: &str) -> bool {
         self.field_path.ends_with(&format!("{{{name}}}"))
@@ -76,7 +96,7 @@ impl Event {
 #[derive(Default)]
 pub struct Events {
     by_object: HashMap<String, Vec<Event>>,
-    /// Why warnings could not be read.
+    /// Why they could not be read, or not all.
     pub unread: Option<Unread>,
     /// When they were read.
     taken: Option<Timestamp>,
@@ -91,9 +111,11 @@ impl Events {
             SELECTORS.map(async |selector| snapshot.list::<v1::Event>(&path(selector)).await);
         let (warnings, created, pulling) = tokio::join!(warnings, created, pulling);
         let mut kept = Self { taken: Some(snapshot.taken()), ..Self::default() };
-        kept.unread = warnings.as_ref().err().cloned();
-        for event in [warnings, created, pulling].into_iter().flatten().flatten() {
-            kept.add(event);
+        for read in [warnings, created, pulling] {
+            match read {
+                Ok(events) => events.into_iter().for_each(|event| kept.add(event)),
+                Err(unread) => kept.unread = kept.unread.take().or(Some(unread)),
+            }
         }
         kept
     }
@@ -110,10 +132,7 @@ impl Events {
 
     fn add(&mut self, event: v1::Event) {
         let uid = event.involved_object.uid.clone().unwrap_or_default();
-        let event = Event::from(event);
-        if !REASONS.contains(&event.reason.as_str()) {
-            return;
-        }
+        let Some(event) = Event::of(event) else { return };
         let of_object = self.by_object.entry(uid).or_default();
         // A failed pull has two events of one reason: the message, and the failure itself. So have volumes: for each, and for all.
         let is_same = |known: &&mut Event| {
@@ -133,5 +152,26 @@ impl Events {
     /// The newest event about an object.
     pub fn newest(&self, uid: &str, is_meant: impl Fn(&Event) -> bool) -> Option<&Event> {
         self.by_object.get(uid)?.iter().filter(|event| is_meant(event)).max_by_key(|event| event.at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, path::Path};
+
+    use super::REASONS;
+
+    #[test]
+    fn the_reason_of_every_recorded_event_is_known() {
+        let mut count = 0;
+        for file in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/messages")).unwrap() {
+            let text = fs::read_to_string(file.unwrap().path()).unwrap();
+            for (_, rest) in text.lines().filter_map(|line| line.split_once("Warning  ")) {
+                let reason = rest.split_whitespace().next().unwrap();
+                assert!(REASONS.iter().any(|(known, _)| *known == reason), "{rest}");
+                count += 1;
+            }
+        }
+        assert!(count > 5, "{count}");
     }
 }
