@@ -16,7 +16,7 @@ pub(super) struct Case {
 
 /// What a webhook finds in a case, whether denials are enforced or not.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct Assessment {
     /// In the order in which they are decided.
     pub denials: Vec<SlotDenial>,
     pub patch: Option<Patch>,

@@ -6,7 +6,7 @@
 
 use super::{
     Denial, Patch, SlotDenial, Source, Webhook,
-    case::{Case, Found},
+    case::{Assessment, Case},
     mutate, validate, validate_credspec, validate_workload, warning,
 };
 use crate::credspec::SpecName;
@@ -49,7 +49,7 @@ impl Case {
     /// and the review be decided again.
     pub fn decide(&self) -> (Decision, Vec<SpecName>) {
         let Self { webhook, settings, facts, .. } = self;
-        let Found { mut denials, mut patch, warnings, reason } = match webhook {
+        let Assessment { mut denials, mut patch, warnings, reason } = match webhook {
             Webhook::Mutate => mutate::expand(self),
             Webhook::Validate => validate::check(self),
             Webhook::ValidateWorkload => validate_workload::foresee(self),

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use super::{
     AllowReason, Denial, Review, SlotDenial, TicketSettings,
-    case::{Case, Found},
+    case::{Assessment, Case},
     claims::{Claim, Claims},
     operation::Operation,
     patch::PatchWriter,
@@ -56,7 +56,7 @@ pub(super) fn claims(review: &Review, settings: &TicketSettings) -> Result<Claim
 }
 
 /// Adds the contents that the slots name, as far as they are known and fit, and a host name to a pod that uses GMSA without one.
-pub(super) fn expand(case: &Case) -> Found {
+pub(super) fn expand(case: &Case) -> Assessment {
     let Case { review, settings, claims, facts, .. } = case;
     let created = review.object.as_ref().filter(|_| review.operation == Operation::Create);
     let (mut patch, mut denials) = (PatchWriter::default(), Vec::new());
@@ -86,7 +86,7 @@ pub(super) fn expand(case: &Case) -> Found {
     }
     let mut warnings = Warnings::default();
     created.into_iter().for_each(|pod| tickets::warn(pod, &settings.tickets, &mut warnings));
-    Found { denials, patch: patch.finish(), warnings: warnings.into_lines(), reason: claims.reason }
+    Assessment { denials, patch: patch.finish(), warnings: warnings.into_lines(), reason: claims.reason }
 }
 
 /// The ephemeral containers that the old object does not have.

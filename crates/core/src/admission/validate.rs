@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::{
     AllowReason, Denial, Facts, Review, ServiceAccount, SlotDenial, advice,
-    case::{Case, Found},
+    case::{Assessment, Case},
     claims::{Claim, Claims},
     operation::Operation,
     pod::{Pod, Slot, SlotKind, SlotRef, tickets::AUDIENCE},
@@ -60,7 +60,7 @@ pub(super) fn claims(review: &Review) -> Result<Claims, Denial> {
 }
 
 /// Checks each slot: it is denied as it is, or the facts say.
-pub(super) fn check(case: &Case) -> Found {
+pub(super) fn check(case: &Case) -> Assessment {
     let Case { review, claims, facts, .. } = case;
     let service_account = review.object.as_ref().map_or("", Pod::service_account);
     let mut checked = Checked { service_account, facts, expected: HashMap::new() };
@@ -82,7 +82,7 @@ pub(super) fn check(case: &Case) -> Found {
     // Only here the pod is as it will be stored.
     let created = review.object.as_ref().filter(|_| review.operation == Operation::Create);
     let warnings = created.map(advice::on_pod).unwrap_or_default();
-    Found { denials, patch: None, warnings, reason: claims.reason }
+    Assessment { denials, patch: None, warnings, reason: claims.reason }
 }
 
 /// The facts that slots are checked against.

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{
     AllowReason, Denial, Review, SlotDenial,
-    case::{Case, Found},
+    case::{Assessment, Case},
     operation::Operation,
     review::CREDENTIAL_SPEC,
     warning::Warnings,
@@ -25,12 +25,12 @@ use crate::{
 const MAX_SPELLED_OUT: usize = 5;
 
 /// Warns of what is wrong with a credential spec; in strict mode, denies what cannot work.
-pub(super) fn lint(Case { review, settings, .. }: &Case) -> Found {
+pub(super) fn lint(Case { review, settings, .. }: &Case) -> Assessment {
     let mut warnings = Warnings::default();
     let linted = check(review, settings.strict_credential_specs, &mut warnings);
     let (reason, denied) = linted.map_or_else(|denial| (AllowReason::Findings, Some(denial)), |reason| (reason, None));
     let denials = denied.into_iter().map(|denial| SlotDenial { slot: None, denial }).collect();
-    Found { denials, patch: None, warnings: warnings.into_lines(), reason }
+    Assessment { denials, patch: None, warnings: warnings.into_lines(), reason }
 }
 
 fn check(review: &Review, strict: bool, warnings: &mut Warnings) -> Result<AllowReason, Denial> {

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::{
     AllowReason, Denial, Facts, MAX_SPECS_PER_POD, Review, ServiceAccount, SlotDenial, TicketSettings, advice,
-    case::{Case, Found},
+    case::{Assessment, Case},
     claims::{Claim, Claims},
     pod::{MAX_SLOTS, Pod, Slot, SlotKind},
     preconditions::expect_few_names,
@@ -67,12 +67,12 @@ pub(super) fn claims(review: &Review, settings: &TicketSettings) -> Claims {
 }
 
 /// Warns what will happen to the pods of a workload.
-pub(super) fn foresee(case: &Case) -> Found {
+pub(super) fn foresee(case: &Case) -> Assessment {
     let mut warnings = Warnings::default();
     if let Ok(pod) = template(&case.review) {
         warn_of_pods(pod, case, &mut warnings);
     }
-    Found { denials: Vec::new(), patch: None, warnings: warnings.into_lines(), reason: case.claims.reason }
+    Assessment { denials: Vec::new(), patch: None, warnings: warnings.into_lines(), reason: case.claims.reason }
 }
 
 fn warn_of_pods(pod: &Pod, Case { review, settings, claims, facts, .. }: &Case, warnings: &mut Warnings) {
