@@ -9,11 +9,13 @@
 //! - a line in `docs/rules.md`, by `UPDATE_SNAPSHOTS=1 cargo test -p kubectl-gmsa`, which writes the messages into `docs/messages.md` too.
 //!
 //! A new message of a rule is:
-//! - an entry in the `words` of its rule. `rg` a message of the same program in `tests/messages`, which names the rule: for containerd,
-//!   hcsshim and CCG mostly `Start` in `start.rs`. What is no fault has an entry in `no_faults.rs`, new words of a phase in `Phase::of`;
+//! - in the `words` of its rule, a part of the message that does not change. `rg` a message of the same program in `tests/messages`, which
+//!   names the rule: for containerd, hcsshim and CCG mostly `Start` in `start.rs`. What is no fault has an entry in `no_faults.rs`, new
+//!   words that show a phase in `Phase::of`;
 //! - for a message in an event: the reason of the event, in `REASONS` of `shared/walk/events.rs`, or `why` does not see it;
-//! - the text, in the file of `tests/messages` whose first line names its program, and `UPDATE_SNAPSHOTS=1` as above. A word that no text
-//!   needs fails a test.
+//! - an entry with `text`, `rule`, `word` and `source` in the file of `tests/messages` whose first line names its program, and
+//!   `UPDATE_SNAPSHOTS=1` as above. Words without a real message have a row in `rows.yaml`, a new file a place in `FILES`. Words that no
+//!   text needs fail a test.
 //!
 //! A remedy is a template: [`Names`] replace `SPEC`, `NODE` and others in its commands. Every command that judges a message calls
 //! [`fix`], and [`recognize`] or [`refusal`], so all of them judge alike. Errors of this process are matched by type and code; words of
