@@ -75,8 +75,8 @@ struct Memory {
 }
 
 impl Cache {
-    /// A cache that is still empty and may take `budget` bytes, and the watch that fills it, which never ends: the caller drives it. Until then, and whenever
-    /// the watch is not healthy, credential specs are read from the API server.
+    /// A cache that is still empty and may take `budget` bytes, and the watch that fills it, which never ends: the caller drives it.
+    /// Until its first list, and whenever the watch is not healthy, credential specs are read from the API server.
     ///
     /// `ready` is called when the API server has answered the watch, also with an error: from then on the cache
     /// answers, from memory or by a read. It may be called again.

@@ -179,8 +179,8 @@ fn record_on_span(review: &Review, decision: &Decision, outcome: metrics::Review
     }
 }
 
-/// One line per decision, at info for each pod that `/validate` admits with GMSA: the log is an audit. What changes nothing in the
-/// cluster (a dry run included) and what `/mutate` fills in is at debug. Never a body or contents.
+/// One line per decision: failures at warn, denials at info, and each pod that `/validate` admits with GMSA at info, because the log is an
+/// audit. What else is admitted, dry runs included, is at debug. Never a body or contents.
 fn log(webhook: Webhook, review: &Review, decision: &Decision, duration: Duration) {
     let is_audited = webhook == Webhook::Validate && !decision.specs.is_empty() && !review.dry_run;
     if decision.verdict == Verdict::Allowed && !is_audited && !tracing::enabled!(Level::DEBUG) {

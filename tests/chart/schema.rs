@@ -25,7 +25,7 @@ use crate::{
     tickets::TICKETS,
 };
 
-/// Taken, but no values: what a parent chart turns this one on by, what it has for all charts, and what releases of before carry along.
+/// Taken, but in some charts no values: what a parent chart turns this one on by, what it has for all charts, and what releases of before carry along.
 const SILENT: [(&str, &str); 3] = [
     ("/global", "For parent charts, which have it for all of their charts: this one does not read it."),
     ("/enabled", "For parent charts, whose `condition` turns this chart on: the chart itself does not read it."),

@@ -33,7 +33,7 @@ use limits::CallLimits;
 
 use crate::body::{self, BodyError};
 
-/// The pause before the retry where the API server does not ask for another.
+/// The longest pause before the retry where the API server does not ask for another.
 const PAUSE: Duration = Duration::from_millis(100);
 
 pub struct ApiServer {

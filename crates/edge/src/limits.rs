@@ -83,7 +83,7 @@ pub const WAIT_TIMEOUT: Duration = Duration::from_secs(30);
 /// handshake takes milliseconds.
 pub const CONTESTED_IDLE: Duration = Duration::from_secs(2);
 
-/// The same for a connection that never brought a request, of an address that has brought some. Where many pods are created at once, the
+/// The same for a connection that never brought a request, of an address that holds one which did. Where many pods are created at once, the
 /// processors of an API server are busy, and its handshakes take seconds.
 pub const CONTESTED_HANDSHAKE: Duration = Duration::from_secs(5);
 

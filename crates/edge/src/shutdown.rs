@@ -1,7 +1,7 @@
 //! The end of a program: after a signal it is unready, and each connection is closed after its next answer; after a delay, in which the
 //! endpoints forget this replica, it stops accepting, and lets the requests in flight finish. A second signal ends it at once.
 //!
-//! Invariant: every task has an owner, and one that ends unexpectedly ends the process.
+//! Invariant: every task has an owner, and one that ends unexpectedly before the first signal ends the process.
 
 use std::{io, time::Duration};
 
@@ -47,7 +47,7 @@ impl Signals {
     }
 }
 
-/// Why a program ended that got no signal.
+/// Why a program ended other than by its signals.
 #[derive(Debug, Error)]
 pub enum EndError {
     #[error("a part of the server ended unexpectedly")]

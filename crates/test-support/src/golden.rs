@@ -22,8 +22,8 @@ pub struct Case {
     /// The file of the answers, and what `$slot` and `$path` are here.
     file: PathBuf,
     words: [(&'static str, String); 2],
-    /// The webhooks' names, which are their paths without the `/`, with `, Warn` where denials are not enforced, and their
-    /// answers, with the patch decoded.
+    /// The webhooks' names, which are their paths without the `/`, with `, Warn` where denials are not enforced and
+    /// `, no tickets` where tickets are off, and their answers, with the patch decoded.
     pub answers: Vec<(String, Value)>,
 }
 

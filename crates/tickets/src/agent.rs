@@ -84,7 +84,7 @@ struct KeepArgs {
     #[arg(long, value_enum, default_value_t)]
     mode: Mode,
 
-    /// Longest time between two requests: a revoked permission and a changed list of services reach the pod within it.
+    /// Longest time between two requests, unless one failed: a revoked permission and a changed list of services reach the pod within it.
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = interval, hide_short_help = true)]
     check_interval: Duration,
 

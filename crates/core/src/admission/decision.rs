@@ -2,7 +2,7 @@
 //!
 //! Invariants: [`Case::decide`] is total and synchronous and collects every denial; an enforcing webhook answers the
 //! first. For `/mutate` and `/validate` a failed look-up of a credential spec, or of its use, is a denial, never an
-//! approval. Without a random host name the pod keeps its own.
+//! approval; one that was not made because only warnings needed it is neither. Without a random host name the pod keeps its own.
 
 use super::{
     Denial, Patch, SlotDenial, Source, Webhook,

@@ -9,8 +9,8 @@
 //! 2. `/mutate`, a pod that asks for tickets: the name in its annotation, the cluster, what is in the way, the size of the patch;
 //!    `/mutate`, any other pod: for added ephemeral containers the old object, then the number of names, then every name that is invalid,
 //!    then the contents slot by slot, then the host name;
-//!    `/validate`: on an update the old object, then what may not change, then the number of names, then slot by slot its name, the name of
-//!    the service account, `use`, and its contents, missing or different; at the end the tokens.
+//!    `/validate`: on an update the old object, then what may not change, then the number of names, then slot by slot its name, the
+//!    namespace of the request, the name of the service account, `use`, and its contents, missing or different; at the end the tokens.
 //!
 //! A new denial is:
 //! - a variant of [`Denial`] with its message;

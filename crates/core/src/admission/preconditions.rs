@@ -1,4 +1,4 @@
-//! Preconditions for checking the slots of a pod: one that fails an `expect_` function causes no look-up. `spec_name` checks a
+//! Preconditions for checking the slots of a pod: a pod that fails an `expect_` function causes no look-up. `spec_name` checks a
 //! single name.
 
 use std::collections::HashSet;

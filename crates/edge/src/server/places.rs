@@ -6,10 +6,10 @@
 //! Invariants: an address takes a place only while it holds fewer than `share` times as many as are free, so a flood from one
 //! address leaves places to all others. The waiting address with the fewest places is next, and within it the first connection. Connections
 //! end for others in three cases alone:
-//! - Too many wait, or the process runs out of files or memory: one of the address with the longest queue is dropped. Addresses from which no request was decided come first
+//! - Too many wait, or the process runs out of files or memory: one of the address with the longest queue is dropped. Addresses that hold no connection with a decided request come first
 //!   ([`State::drop_one`]).
 //! - A connection has held a place for [`CONTESTED_IDLE`] without a request to decide ([`CONTESTED_HANDSHAKE`] for a new one of an address that
-//!   has brought some), and another one waits, of the same address or of one with fewer places ([`Places::make_room`]).
+//!   holds one with a decided request), and another one waits, of the same address or of one with fewer places ([`Places::make_room`]).
 //! - A request has just been answered, and a connection with more right to the place waits ([`Place::is_wanted`]).
 
 use std::{
@@ -217,7 +217,7 @@ impl State {
         Some((*source, tell))
     }
 
-    /// Drops the oldest waiting connection of the address with the most. Silent connections go first where they are at
+    /// Drops the oldest waiting connection of the address with the most; addresses without a decided request come first. Silent connections go first where they are at
     /// least as many: an honest client sends something at once. Of ready connections the oldest is missed least: Go's
     /// client connects for each request, and sends the request that waits longest on the next connection that is free.
     fn drop_one(&mut self) {

@@ -1,4 +1,4 @@
-//! Runs the checks once, or repeats them until no check fails, and prints the last round.
+//! Runs the checks once, or repeats them until no check fails with an error or the time is over, and prints the last round.
 
 use std::{
     io::{self, Write as _},

@@ -1,6 +1,6 @@
 //! All rules: the meaning of each, the messages of other programs that show it, and its remedy.
 //!
-//! A new rule is, in three places, or four for a rule of the core:
+//! A new rule is, in three places; a rule of the core that has words is in [`of_core`] too:
 //! - an entry in the file of its family: id, severity, title and remedy. Optional are the messages that mean it (API server,
 //!   scheduler, kubelet, CCG, hcsshim, Windows, Kerberos), remedies for single messages, and a remedy built from its names. A rule
 //!   that the core, the directory or the server reports too has the first four in `diagnostic/rules.rs` of the core, the rest in [`of_core`];
@@ -11,10 +11,11 @@
 //! A new message of a rule is:
 //! - in the `words` of its rule, a part of the message that does not change. `rg` a message of the same program in `tests/messages`, which
 //!   names the rule: for containerd, hcsshim and CCG mostly `Start` in `start.rs`. What is no fault has an entry in `no_faults.rs`, new
-//!   words that show a phase in `Phase::of`;
+//!   words that show a phase in `Phase::of` of `meaning.rs`;
 //! - for a message in an event: the reason of the event, in `REASONS` of `shared/walk/events.rs`, or `why` does not see it;
 //! - an entry with `text`, `rule`, `word` and `source` in the file of `tests/messages` whose first line names its program, and
-//!   `UPDATE_SNAPSHOTS=1` as above. Words without a real message have a row in `rows.yaml`, a new file a place in `FILES`. Words that no
+//!   `UPDATE_SNAPSHOTS=1` as above. Words without a real message have a row in `rows.yaml`, a new file a place in `FILES` of
+//!   `commands/explain/tests.rs`. Words that no
 //!   text needs fail a test.
 //!
 //! A remedy is a template: [`Names`] replace `SPEC`, `NODE` and others in its commands. Every command that judges a message calls

@@ -1,7 +1,7 @@
 //! When an agent asks again.
 //!
 //! Pure: random numbers and what is left of the tickets' life are values. Invariants: a wait after tickets is at most half of their life, but at
-//! least [`SHORTEST`], and never longer than the check interval; a wait after a failure follows [`PAUSES`] and `Retry-After` alone.
+//! least [`SHORTEST`] or the check interval, whichever is shorter, and never longer than the check interval; a wait after a failure follows [`PAUSES`] and `Retry-After` alone.
 
 use std::time::Duration;
 

@@ -2,7 +2,7 @@
 //!
 //! Invariants: a pod has [`POD_BURST`] requests at once and one more each [`POD_PERIOD`]. The
 //! number of pods that are remembered is bounded: one that has not asked for a while has all its requests again, and is forgotten. While
-//! [`MAX_PODS`] have asked within that time, every request is refused.
+//! [`MAX_PODS`] have asked within that time, every other one is refused.
 
 use std::collections::HashMap;
 
@@ -27,7 +27,7 @@ impl PodLimits {
     /// Counts a request.
     ///
     /// # Errors
-    /// 429 where the pod has none left.
+    /// 429 where the pod has none left, or is one too many.
     pub fn admit(&self, uid: &str) -> Result<(), Refusal> {
         let now = Instant::now();
         let mut pods = self.0.lock();
@@ -35,18 +35,18 @@ impl PodLimits {
             pods.retain(|_, full| *full > now);
         }
         let full = pods.get(uid).copied().unwrap_or(now).max(now) + POD_PERIOD;
-        if full > now + POD_PERIOD * POD_BURST || pods.len() >= MAX_PODS {
-            return Err(Refusal::new(
-                StatusCode::TOO_MANY_REQUESTS,
-                rules::TICKET_RATE.id,
-                format!(
-                    "too many requests of this pod: it has {POD_BURST} at once, and one more each {} s",
-                    POD_PERIOD.as_secs()
-                ),
-            ));
-        }
-        pods.insert(uid.to_owned(), full);
-        Ok(())
+        let message = if full > now + POD_PERIOD * POD_BURST {
+            format!(
+                "too many requests of this pod: it has {POD_BURST} at once, and one more each {} s",
+                POD_PERIOD.as_secs()
+            )
+        } else if pods.len() >= MAX_PODS && !pods.contains_key(uid) {
+            "too many pods ask for tickets at the moment".to_owned()
+        } else {
+            pods.insert(uid.to_owned(), full);
+            return Ok(());
+        };
+        Err(Refusal::new(StatusCode::TOO_MANY_REQUESTS, rules::TICKET_RATE.id, message))
     }
 }
 
@@ -74,7 +74,10 @@ mod tests {
         for number in 0..MAX_PODS {
             limits.admit(&number.to_string()).unwrap();
         }
-        assert_eq!(limits.admit("one more").unwrap_err().status.as_u16(), 429);
+        let refusal = limits.admit("one more").unwrap_err();
+        assert_eq!((refusal.status.as_u16(), refusal.reason), (429, "ticket-rate"));
+        assert_eq!(refusal.message, "too many pods ask for tickets at the moment");
+        limits.admit("0").unwrap();
         tokio::time::advance(POD_PERIOD * 2).await;
         limits.admit("one more").unwrap();
         assert_eq!(limits.0.lock().len(), 1);

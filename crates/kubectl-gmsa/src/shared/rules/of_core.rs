@@ -73,7 +73,10 @@ family! { of the core {
     TICKET_SERVICES: [Message("cred spec * gives no tickets: its")];
     TICKET_ACCOUNT: [Message("the broker gives no tickets of")];
     TICKET_DOMAIN: [Message("cred spec * is of the domain * which the broker does not have")];
-    TICKET_RATE: [Message("too many requests of this pod: it has")];
+    TICKET_RATE: [
+        Message("too many requests of this pod: it has"),
+        Message("too many pods ask for tickets at the moment"),
+    ];
     TICKET_BUSY: [
         Message("too many requests wait for the domain controllers of"),
         Message("the broker keeps the keys of * has no room for another one"),
