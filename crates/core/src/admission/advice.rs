@@ -52,7 +52,9 @@ impl Advice {
 /// The lines that show [`advise`].
 pub(super) fn on_pod(pod: &Pod) -> Vec<String> {
     let mut warnings = Warnings::default();
-    advise(pod).into_iter().for_each(|advice| warnings.push(advice.rule, &advice.text));
+    for advice in advise(pod) {
+        warnings.push(advice.rule, &advice.text);
+    }
     warnings.into_lines()
 }
 

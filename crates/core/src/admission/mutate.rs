@@ -85,7 +85,9 @@ pub(super) fn expand(case: &Case) -> Assessment {
         denials.extend(added.err().map(|denial| SlotDenial { slot: None, denial }));
     }
     let mut warnings = Warnings::default();
-    created.into_iter().for_each(|pod| tickets::warn(pod, &settings.tickets, &mut warnings));
+    if let Some(pod) = created {
+        tickets::warn(pod, &settings.tickets, &mut warnings);
+    }
     Assessment { denials, patch: patch.finish(), warnings: warnings.into_lines(), reason: claims.reason }
 }
 

@@ -28,7 +28,12 @@ use hyper_util::{
 };
 use rustls::pki_types::UnixTime;
 use socket2::SockRef;
-use tokio::{io::Interest, net::TcpStream, task::yield_now, time::timeout};
+use tokio::{
+    io::{Interest, Ready},
+    net::TcpStream,
+    task::yield_now,
+    time::timeout,
+};
 use tokio_util::{either::Either, sync::CancellationToken};
 
 use super::{
@@ -193,7 +198,7 @@ impl HttpsService {
 
 /// Whether the client has closed its side. What it sent before may still be unread.
 fn is_closed(stream: &TcpStream) -> bool {
-    stream.ready(Interest::READABLE).now_or_never().is_some_and(|ready| ready.is_ok_and(|ready| ready.is_read_closed()))
+    stream.ready(Interest::READABLE).now_or_never().is_some_and(|ready| ready.is_ok_and(Ready::is_read_closed))
 }
 
 #[cfg(test)]

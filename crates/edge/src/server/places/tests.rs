@@ -190,7 +190,8 @@ async fn one_that_brought_a_request_stays_while_there_is_one_that_did_not() {
     let unproven = places.sent(WEB).await.unwrap();
     let _waiting = places.sent(WEB);
     // An API server whose requests are decided may be slow to shake hands.
-    for elapsed in [Duration::ZERO, CONTESTED_IDLE, CONTESTED_HANDSHAKE - CONTESTED_IDLE - MOMENT] {
+    let rest = CONTESTED_HANDSHAKE.saturating_sub(CONTESTED_IDLE + MOMENT);
+    for elapsed in [Duration::ZERO, CONTESTED_IDLE, rest] {
         advance(elapsed).await;
         places.make_room();
         assert_eq!([&proven, &unproven].map(|place| place.close.is_cancelled()), [false, false]);

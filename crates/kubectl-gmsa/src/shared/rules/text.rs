@@ -224,7 +224,7 @@ fn read(text: &str) -> (String, Vec<&'static str>, Reading) {
     (text, names, reading)
 }
 
-/// The text without the results of a Kerberos library that looks for settings in its cache, by KRB5_TRACE: few caches have them.
+/// The text without the results of a Kerberos library that looks for settings in its cache, by `KRB5_TRACE`: few caches have them.
 fn without_settings(text: &str) -> Cow<'_, str> {
     const SETTING: &str = "krb5_ccache_conf_data";
     if !text.contains(SETTING) {
