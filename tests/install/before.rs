@@ -30,7 +30,7 @@ fn what_an_installation_finds_is_said_before_it() {
     desk.assert_outcomes("doctor --pre --namespace windows", "pre-installed");
 }
 
-/// The Go webhook does not run, so there is no pod of them yet.
+/// The Go webhook does not run, so there is no pod of them yet, and none would be admitted.
 fn of_the_workloads(desk: &Desk<'_>) {
     let cluster = desk.cluster;
     cluster.apply(SPEC);
@@ -39,18 +39,21 @@ fn of_the_workloads(desk: &Desk<'_>) {
     let of_all = "check -A --ignore not-authorized";
     let found = [
         "error spec-missing CronJob apps/yearly",
+        "error webhook-unreachable CronJob apps/yearly",
+        "error webhook-unreachable Deployment apps/web",
         "note shared-hostname Deployment apps/web",
+        "error webhook-unreachable StatefulSet apps/very-long-name-web",
         "warning shared-hostname StatefulSet apps/very-long-name-web",
     ];
     assert_eq!(desk.finds(of_all), (found.map(str::to_owned).to_vec(), 1));
     let (report, _) = desk.gmsa(of_all);
     // A Deployment of the Go release is the fourth.
-    assert!(report.ends_with("\n1 error, 1 warning, 1 note in 4 objects, and 2 ignored\n"), "{report}");
+    assert!(report.ends_with("\n4 errors, 1 warning, 1 note in 4 objects, and 2 ignored\n"), "{report}");
 
     grant(cluster, "default", &["webapp1".to_owned()]);
     let lines = |report: &str, end: &str| report.lines().filter(|line| line.ends_with(end)).count();
-    let (report, code) = desk.gmsa("check -n apps --ignore spec-missing --fail-on error");
-    assert_eq!((lines(&report, "  gets its contents"), code), (2, 0), "{report}");
+    let (report, code) = desk.gmsa("check -n apps --ignore spec-missing,webhook-unreachable --fail-on error");
+    assert_eq!((lines(&report, "  is refused: the webhook does not answer"), code), (2, 0), "{report}");
 
     // Who may list the workloads alone.
     cluster.apply(include_str!("objects/lister.yaml"));
