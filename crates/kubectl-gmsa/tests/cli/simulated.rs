@@ -125,8 +125,12 @@ impl Step {
         let printed: String = shown(&output).split_inclusive('\n').filter(is_shown).collect();
         let file = |name: &String| format!("{name}:\n{}", fs::read_to_string(name.replace("TEMP", temporary)).unwrap());
         let files: String = self.files.iter().map(file).collect();
-        // Windows joins paths by a backslash.
-        let printed = printed.replace(temporary, "TEMP").replace("TEMP\\win1", "TEMP/win1").replace("win1\\", "win1/");
+        // Windows joins paths by a backslash, which JSON doubles.
+        let printed = printed
+            .replace(&temporary.replace('\\', "\\\\"), "TEMP")
+            .replace(temporary, "TEMP")
+            .replace("TEMP\\win1", "TEMP/win1")
+            .replace("win1\\", "win1/");
         let printed = printed.replace(api.config().cluster_url.to_string().trim_end_matches('/'), "http://SERVER");
         let shown = without_pod_names(api, printed + &files + &self.requests(api));
         format!("{title}$ kubectl gmsa {}\n{shown}\n", self.run)
