@@ -52,7 +52,7 @@ pub enum SearchScope {
     Subtree,
 }
 
-/// What to search for, where, and what to read of it.
+/// A search: its base, its filter, and the attributes to read.
 #[derive(Clone, Debug)]
 pub struct LdapSearch<'s> {
     /// The distinguished name of the object at the top.

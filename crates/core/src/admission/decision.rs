@@ -68,7 +68,7 @@ impl Case {
             (None, None) => (Verdict::Allowed, reason.as_str()),
         };
         let warnings = match (&verdict, webhook) {
-            // A pod that is denied does nothing that could be warned of.
+            // Warnings are about what a pod will do: a denied pod does nothing.
             (Verdict::Denied(_), Webhook::Mutate | Webhook::Validate) => Vec::new(),
             (Verdict::WouldDeny(_), _) => warning::not_enforced(each()).into_iter().chain(warnings).collect(),
             _ => warnings,

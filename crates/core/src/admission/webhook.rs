@@ -58,7 +58,7 @@ impl Settings {
         self.enforcement == Enforcement::Enforce && webhook != Webhook::ValidateWorkload
     }
 
-    /// Whether what is looked up changes warnings alone. Where denials are not enforced, `/validate` admits the pod with any fact; `/mutate`
+    /// Whether look-ups change warnings alone. Where denials are not enforced, `/validate` admits the pod with any fact; `/mutate`
     /// fills in what it can.
     pub fn facts_only_warn(&self, webhook: Webhook) -> bool {
         match webhook {

@@ -90,7 +90,7 @@ impl Reviewed {
         both.into_iter().filter_map(|(webhook, reviews)| reviews.then_some(webhook))
     }
 
-    /// What becomes of a pod whose webhook does not answer.
+    /// The fate of a pod whose webhook does not answer.
     pub fn silence(&self) -> Option<&'static str> {
         let (_, is_refused) = self.silent.as_ref()?;
         Some(if *is_refused {

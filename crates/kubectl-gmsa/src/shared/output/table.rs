@@ -44,7 +44,7 @@ fn aligned<'r, const COLUMNS: usize>(
     rows.iter().map(line).collect()
 }
 
-/// What is printed first, a table of the decisions, then each finding with its fix.
+/// The head, a table of the decisions, then each finding with its fix.
 pub(super) fn report(head: &str, rows: &[ReportRow], findings: &[Folded<'_>], summary: &str, style: Style) -> String {
     let mut out = String::new();
     head.lines().for_each(|text| line(&mut out, text));

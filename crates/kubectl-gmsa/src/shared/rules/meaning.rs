@@ -84,7 +84,7 @@ pub struct Explanation {
 pub enum Meaning {
     /// The rules, each with its phase if that matters.
     Fault(Vec<(Option<Phase>, &'static Rule)>),
-    /// What is no fault, such as a success, with its explanation.
+    /// A text that is no fault, such as a success, with its explanation.
     NoFault(String),
     /// A status without a known cause: its name, and where to look.
     Unknown(String),
