@@ -295,6 +295,14 @@ fn a_cached_spec_is_read_live_before_its_contents_deny() {
     let all = [contents_of("b"), use_of("b"), contents_of("a"), use_of("a"), again("a")];
     assert_eq!(asked(Enforcement::Warn, Webhook::Validate, &two, &both), all);
 
+    // A denial that stands when its contents are read live ends the reads.
+    both.uses[1].1.fact = UseFact::Allowed;
+    let first = [contents_of("b"), use_of("b"), contents_of("a"), use_of("a"), again("b")];
+    let others = create(&json!({"containers": [
+        {"name": "c", "securityContext": options("b", "[]")}, {"name": "d", "securityContext": options("a", "{}")},
+    ]}));
+    assert_eq!(validate(&others, &both), first);
+
     let unusable = |source| Facts { specs: vec![(name("a"), known(SpecFact::Unusable, source))], ..Facts::default() };
     let unexpanded = create(&json!({"securityContext": named("a")}));
     let mutate = |facts: &Facts| asked(Enforcement::Enforce, MUTATE, &unexpanded, facts);
