@@ -1,5 +1,5 @@
-//! The bounds of what a replica takes at the same time, and for how long; those of a pod are in `gmsa_core::admission`, those of a
-//! connection in [`gmsa_edge::limits`].
+//! Limits of a replica: how much it takes at once, and for how long. Limits of a pod are in `gmsa_core::admission`, limits of a connection in
+//! [`gmsa_edge::limits`].
 //!
 //! A new bound is a constant here, or beside what it bounds, and a row of `src/limits/tests/page.rs`, which makes the table in `docs/security.md`.
 //!
@@ -85,7 +85,7 @@ impl Limits {
 }
 
 impl Default for Limits {
-    /// Those of [`DEFAULT_MEMORY`].
+    /// Limits for [`DEFAULT_MEMORY`].
     fn default() -> Self {
         Self::of_memory(DEFAULT_MEMORY)
     }

@@ -57,7 +57,7 @@ gmsa_edge::metrics! {
 /// The handles to record with. Clones record into the same metrics.
 #[derive(Clone, Debug)]
 pub struct Metrics {
-    /// Those of connections and certificates.
+    /// Metrics of connections and certificates.
     pub edge: EdgeMetrics,
     own: ReviewMetrics,
 }

@@ -50,25 +50,24 @@ impl TicketsConfig {
         Ok(TicketSettings::On(Arc::new(Sidecar { broker_ca, ..self.sidecar.clone() })))
     }
 
-    /// Says how pods get tickets, now and after each change of the file. `api` names the version of the cluster, if there is one.
+    /// Says how pods get tickets, now and after each change of the file, and logs why they get none. `api` names the version of the cluster,
+    /// if there is one.
     pub async fn keep(
         self,
         api: Option<Arc<ApiServer>>,
         interval: Duration,
         settings: watch::Sender<TicketSettings>,
     ) -> Infallible {
+        let (file, mut problem) = (self.broker_ca.clone(), LogOnce::default());
         while let Some(unusable) = unusable(api.as_deref()).await {
-            settings.send_replace(unusable);
+            refuse(&settings, unusable);
             sleep(READ_INTERVAL).await;
         }
-        let (file, mut problem) = (self.broker_ca.clone(), LogOnce::default());
         let mut source = Reload::new(&[&file], interval, move || self.read());
         loop {
             let (read, is_on) = (source.next().await, matches!(*settings.borrow(), TicketSettings::On(_)));
             match read {
-                Err(error) if !is_on => {
-                    drop(settings.send_replace(TicketSettings::Unknown(Failure::new(chain(&error)))));
-                }
+                Err(error) if !is_on => refuse(&settings, TicketSettings::Unknown(Failure::new(chain(&error)))),
                 read => drop(problem.check(read, log_invalid_cas).map(|on| settings.send_replace(on))),
             }
         }
@@ -81,4 +80,21 @@ async fn unusable(api: Option<&ApiServer>) -> Option<TicketSettings> {
         Ok(version) => (!is_at_least(&version, NATIVE_SIDECARS)).then_some(TicketSettings::TooOld(version)),
         Err(failure) => Some(TicketSettings::Unknown(failure)),
     }
+}
+
+/// Says that no pod gets tickets, and logs each new cause.
+fn refuse(settings: &watch::Sender<TicketSettings>, unusable: TicketSettings) {
+    settings.send_if_modified(|known| {
+        if *known == unusable {
+            return false;
+        }
+        let reason = match &unusable {
+            TicketSettings::TooOld(version) => &format!("{version} has no native sidecars"),
+            TicketSettings::Unknown(failure) => &failure.cause,
+            TicketSettings::Off | TicketSettings::On(_) => "",
+        };
+        tracing::error!(reason, "pods that ask for tickets are refused");
+        *known = unusable;
+        true
+    });
 }

@@ -58,7 +58,7 @@ pub(super) struct Store {
     /// Bytes that all of it may take.
     budget: usize,
     specs: HashMap<SpecName, CachedSpec>,
-    /// What they take, and how many of them have a fact.
+    /// Bytes of all entries, and number of entries with a fact.
     bytes: usize,
     held: usize,
     /// Rises with each removal and each list.
@@ -169,7 +169,7 @@ impl Store {
         let known = self.specs.get(name).map(|known| known.version);
         match read {
             _ if self.removals != before.removals => {}
-            // What was known before the read, and has not changed since, is gone.
+            // An entry from before the read that has not changed since was deleted.
             SpecRead { fact: SpecFact::Missing, .. } => {
                 if known.is_some() && known == before.known {
                     self.remove(name, known.flatten());

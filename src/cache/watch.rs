@@ -4,8 +4,8 @@
 //! do not shrink, nothing ends its request to watch, and it does not say when a watch is connected again after a failure.
 //!
 //! Invariants: memory answers while the watch is healthy. Each watch is asked to end within a minute and continues where the one
-//! before ended; one that does not end hangs, and what was missed is listed again. Every ten minutes, and at the first
-//! new watch from a minute after a failure on, a consistent list replaces what is known. An answer, a line and a list have limits, in bytes and in time.
+//! before ended; one that does not end hangs, and what was missed is listed again. A consistent list replaces all
+//! entries every ten minutes, and before the first watch that begins a minute or more after a failure. An answer, a line and a list have limits, in bytes and in time.
 
 use std::{convert::Infallible, sync::Arc, time::Duration};
 

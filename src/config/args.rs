@@ -83,7 +83,7 @@ impl Args {
         command = command.after_help(OF_SERVE).after_long_help(format!("{EXAMPLES}\n\n{OF_SERVE}"));
         command = command.mut_args(|flag| flag.hide(true));
         if line.get(1).is_some_and(|word| command.find_subcommand(word).is_some()) {
-            // The flags before a subcommand are those of `serve` without its name.
+            // Top-level flags belong to `serve`: other subcommands must not read their variables.
             command = command.mut_args(|flag| flag.env(Resettable::Reset));
         }
         Self::from_arg_matches(&command.try_get_matches_from(line)?)
@@ -232,9 +232,9 @@ pub struct ServeArgs {
     #[arg(long, env = "ENFORCEMENT", value_name = "Enforce|Warn", default_value = "Enforce", value_parser = enforcement, help_heading = "Decisions")]
     pub(super) enforcement: Enforcement,
 
-    /// Namespaces in which pods are admitted with a warning.
+    /// Namespaces in which pods that break a rule are admitted with a warning.
     ///
-    /// As by --enforcement=Warn, while they are denied in every other one.
+    /// Elsewhere they are denied.
     #[arg(long, value_name = "NAMESPACE,...", value_delimiter = ',', value_parser = dns_name, help_heading = "Decisions")]
     pub(super) warn_namespaces: Vec<String>,
 

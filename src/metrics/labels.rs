@@ -68,7 +68,7 @@ labels! {
         reason: &'static str = [&AllowReason::ALL.map(AllowReason::as_str)[..], &Denial::RULES.map(|rule| rule.id)].concat()
     } => counts_a_refusal
     PathLabel { path: &'static str = Webhook::ALL.map(Webhook::as_str) }
-    // Those of the server's `HttpRefusal`.
+    // Codes of the server's `HttpRefusal`.
     CodeLabel { code: u16 = [400, 404, 405, 408, 413, 415, 503] }
     LookupLabels { source: &'static str = Source::ALL.map(Source::as_str), outcome: &'static str = SpecFact::OUTCOMES }
     AccessLabels { source: &'static str = Source::ALL.map(Source::as_str), outcome: &'static str = UseFact::OUTCOMES }

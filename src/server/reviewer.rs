@@ -81,7 +81,7 @@ impl Reviewer {
         Some((decision, answer))
     }
 
-    /// What the operator's settings are for this review, with a host name if it needs one.
+    /// The settings for this review, with a random host name if it needs one.
     fn settings(&self, webhook: Webhook, review: &Review) -> Settings {
         let warns = self.warn_namespaces.contains(&review.namespace);
         let enforcement = if warns { Enforcement::Warn } else { self.enforcement };

@@ -30,7 +30,8 @@ pub async fn every_family_has_sensible_values(world: &mut World) {
     config.root_cert = Some(vec![world.ca.cert_der().to_vec()]);
     config.tls_server_name = Some(format!("{SERVICE}.{SERVICE}.svc"));
     assert_eq!(Client::with(config).text("/mutate").await.unwrap_err().code, 405);
-    TcpStream::connect(world.webhook.address).unwrap().write_all(b"GET /health HTTP/1.0\r\n\r\n").unwrap();
+    let mut stray = TcpStream::connect(world.webhook.address).unwrap();
+    stray.write_all(b"GET /health HTTP/1.0\r\n\r\n").unwrap();
     let scrape = until("the failed handshake is counted", async || {
         let scrape = world.webhook.scrape().await;
         (scrape.sum("gmsa_webhook_tls_handshake_failures_total", &[]) > 0.0).then_some(scrape)

@@ -296,7 +296,7 @@ fn the_environment_of_the_go_webhook_is_understood() {
     allowed(&line);
 }
 
-/// A load balancer connects and closes, in one of these ways, every few seconds: that is no failed handshake, and no line of the log. A byte is one.
+/// A load balancer connects and closes, in one of these ways, every few seconds: that is no failed handshake, and no line of the log. What is no TLS is one.
 #[test]
 fn health_checks_by_tcp_are_no_failed_handshakes() {
     let serving = Serving::start(&["--standalone", "examples"]);
@@ -315,7 +315,9 @@ fn health_checks_by_tcp_are_no_failed_handshakes() {
     };
     until("gmsa_webhook_connections_unserved_total{reason=\"closed-by-client\"} 30");
     until("gmsa_webhook_tls_handshake_failures_total 0");
-    connect().write_all(b"x").unwrap();
+    // Open until it is answered: one that closes first has given up.
+    let mut stray = connect();
+    stray.write_all(b"hello").unwrap();
     until("gmsa_webhook_tls_handshake_failures_total 1");
     until("gmsa_webhook_connections_unserved_total{reason=\"closed-by-client\"} 30");
     let lines = serving.end();
@@ -350,7 +352,22 @@ fn a_folder_with_a_fault_is_not_half_loaded() {
     assert_eq!(code, 2);
     let line: Value = serde_json::from_str(complaint.trim()).unwrap();
     let bad = format!("{path}/bad.yaml, document 1, line 1: unclosed bracket '['");
-    assert_eq!(line["message"], format!("cannot load the manifests\n  {bad}"));
+    assert_eq!(line["message"], format!("cannot load the manifests: {bad}"));
+}
+
+/// The operator reads the log before anybody asks for tickets.
+#[test]
+fn why_pods_get_no_tickets_is_logged_at_the_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let ca = folder.path().join("ca.crt").to_str().unwrap().to_owned();
+    let broker = ["--tickets-broker=broker.example", "--tickets-broker-address=192.0.2.1:443", "--tickets-image=a"];
+    let mut serving =
+        Serving::start(&[&["--standalone", "examples", "--tickets-broker-ca", &ca], &broker[..]].concat());
+    let message = "pods that ask for tickets are refused";
+    let known = serving.lines.iter().find(|line| line["message"] == message).cloned();
+    let line = known.unwrap_or_else(|| serving.until(message));
+    let reason = format!("cannot read {ca}: No such file or directory (os error 2)");
+    assert_eq!([&line["level"], &line["reason"]], [&json!("ERROR"), &json!(reason)]);
 }
 
 #[test]

@@ -84,14 +84,15 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // One line: it is logged.
         f.write_str("cannot load the manifests")?;
         let problems = self.problems.as_slice();
-        for problem in problems.iter().take(MAX_SHOWN) {
-            write!(f, "\n  {problem}")?;
+        for (place, problem) in problems.iter().take(MAX_SHOWN).enumerate() {
+            write!(f, "{} {problem}", if place == 0 { ':' } else { ';' })?;
         }
         match problems.len().saturating_sub(MAX_SHOWN) {
             0 => Ok(()),
-            more => write!(f, "\n  and {more} more"),
+            more => write!(f, "; and {more} more"),
         }
     }
 }

@@ -22,6 +22,7 @@
 //! | [`coalesce`] | which equal questions become one call to the API server |
 //! | [`authorization_cache`] | how long an allowed access review is remembered, and when one is made |
 //! | [`object`] | which Secret and which webhook configurations are read and written, each by its name |
+//! | [`report`] | how the report of a command is printed |
 //! | [`duration`] | how a duration is written in a flag |
 //!
 //! Invariants: nothing here knows what a program decides. What differs between programs is a value: [`Program`] has the names,
@@ -36,6 +37,7 @@ pub mod memory;
 pub mod metrics;
 pub mod object;
 mod program;
+pub mod report;
 pub mod server;
 pub mod shutdown;
 pub mod telemetry;

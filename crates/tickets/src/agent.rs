@@ -3,7 +3,7 @@
 //! Invariants: it holds a token of its pod and tickets, never a secret of the domain; a reader sees a whole file or none. Tickets are
 //! removed where the broker forbids them (403) or their credential spec is gone (404); no other failure removes them.
 
-use std::{path::PathBuf, process::ExitCode, time::Duration};
+use std::{fmt::Display, path::PathBuf, process::ExitCode, time::Duration};
 
 use gmsa_core::{
     admission::pod::tickets::{FOLDER, TOKEN_FILE},
@@ -12,6 +12,7 @@ use gmsa_core::{
 };
 use gmsa_edge::{
     duration::go_duration,
+    report,
     shutdown::Signals,
     telemetry::{self, Levels, LogFormat, cut_message},
 };
@@ -105,7 +106,7 @@ fn interval(text: &str) -> Result<Duration, &'static str> {
 
 pub fn run(args: Args) -> ExitCode {
     let ended = match (args.command, args.broker, args.keep) {
-        (Some(Command::Ready { folder, json }), ..) => return ready(&Folder(folder), json),
+        (Some(Command::Ready { folder, json }), ..) => ready(&Folder(folder), json),
         (Some(Command::Test(broker)), ..) => on_runtime(test(broker)),
         (None, Some(broker), Some(keep)) => on_runtime(start(broker, keep)),
         // Without a command, both are required.
@@ -122,13 +123,17 @@ fn on_runtime(work: impl Future<Output = Result<ExitCode, String>>) -> Result<Ex
     runtime.map_err(|error| format!("cannot start the runtime: {error}"))?.block_on(work)
 }
 
-fn ready(folder: &Folder, is_json: bool) -> ExitCode {
+fn print(report: impl Display) -> Result<(), String> {
+    report::print(&format!("{report}\n")).map_err(|error| format!("cannot write the report: {error}"))
+}
+
+fn ready(folder: &Folder, is_json: bool) -> Result<ExitCode, String> {
     if is_json {
-        println!("{}", folder.state());
+        print(folder.state())?;
     }
-    let Some(reason) = folder.why_not_ready() else { return ExitCode::SUCCESS };
+    let Some(reason) = folder.why_not_ready() else { return Ok(ExitCode::SUCCESS) };
     eprintln!("no tickets in {}: {reason}", folder.0.display());
-    ExitCode::FAILURE
+    Ok(ExitCode::FAILURE)
 }
 
 async fn test(args: BrokerArgs) -> Result<ExitCode, String> {
@@ -137,7 +142,7 @@ async fn test(args: BrokerArgs) -> Result<ExitCode, String> {
     let error = match broker.ask("test", "/dev/null".as_ref()).await {
         Ok(_) => "the broker gives tickets without a token".to_owned(),
         Err(AskError::Refused { status: http::StatusCode::UNAUTHORIZED, .. }) => {
-            println!("the broker answers, and refuses a request without a token");
+            print("the broker answers, and refuses a request without a token")?;
             return Ok(ExitCode::SUCCESS);
         }
         Err(error) => chain(&error),

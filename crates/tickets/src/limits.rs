@@ -1,4 +1,4 @@
-//! The bounds of what the broker takes at the same time, and for how long.
+//! Limits of the broker: how much it takes at once, and for how long.
 //!
 //! Invariants: each bound is a constant, or follows from the memory limit of the process ([`BrokerLimits`]); none grows with what a client or a
 //! controller sends.
@@ -82,6 +82,8 @@ impl BrokerLimits {
     /// | kept accounts | [`MAX_KEPT_TICKET`] each, [`MAX_ACCOUNTS`] of them | 32.0 |
     /// | answers of the API server, HTTP/2 buffers, log lines, metrics, remembered approvals | as in the webhook | 14.0 |
     /// | the program, and what the allocator holds | | 5.0 |
+    ///
+    /// With more than seven domains, or less than 128 MiB, each part borrows from parts that are not full.
     #[must_use]
     pub fn of_memory(bytes: usize) -> Self {
         let bytes = bytes.clamp(*USEFUL.start(), *USEFUL.end());
@@ -99,7 +101,7 @@ impl BrokerLimits {
         Self { connections, waiting, ..self }
     }
 
-    /// The share of one of so many domains in the requests that wait for tickets: one that does not answer leaves the others theirs.
+    /// The share of one of so many domains in the requests that wait for tickets, at least two: one that does not answer leaves the others theirs.
     #[must_use]
     pub fn of_domain(self, domains: usize) -> usize {
         (self.tickets / domains.max(1)).max(2)
@@ -122,5 +124,21 @@ pub struct Times {
 impl Default for Times {
     fn default() -> Self {
         Self { kdc: KDC_TIMEOUT, logon: LOGON_TIMEOUT, pause: PAUSE, request: TIME_ALLOWED }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_worst_cases_of_seven_domains_fit_into_the_memory_of_the_chart() {
+        let limits = BrokerLimits::of_memory(DEFAULT_MEMORY);
+        let connections = limits.connections * PER_CONNECTION + limits.waiting * PER_WAITING;
+        // For a domain: its share of the requests, and the read of one password.
+        let domains = 7 * (limits.of_domain(7) * PER_TICKETS + MIB);
+        let [as_in_the_webhook, program] = [14 * MIB, 5 * MIB];
+        let all = connections + domains + MAX_ACCOUNTS * MAX_KEPT_TICKET + as_in_the_webhook + program;
+        assert!((120 * MIB..=DEFAULT_MEMORY).contains(&all), "{all}");
     }
 }

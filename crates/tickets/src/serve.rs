@@ -218,8 +218,8 @@ fn keep_certificate(
         let files = Files { cert: cert.clone(), key: key.clone() };
         served.publish(files.load(SystemTime::now())?);
         ready.set();
-        let kept = files.keep_served(served.clone(), args.tls_reload_interval);
-        tasks.spawn(async move { match kept.await {} });
+        let reload = files.keep_served(served.clone(), args.tls_reload_interval);
+        tasks.spawn(async move { match reload.await {} });
     }
     if let (Some(secret), Some(ServiceNames(names))) = (&args.self_managed_secret, &args.self_managed_service) {
         let issuance = IssuancePolicy {

@@ -2,7 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 
 use std::{
-    fs,
+    fs::{self, File},
+    io::pipe,
     path::Path,
     process::{Child, Command, Stdio},
 };
@@ -90,6 +91,16 @@ async fn the_probe_waits_for_tickets_and_the_agent_ends_on_sigterm() {
     let said = format!("no tickets in {}: the broker refused: 403 Forbidden\n", folder.display());
     let none = "{\"lastFailure\":\"the broker refused: 403 Forbidden\",\"tickets\":null}\n";
     assert_eq!(state(), (1, none.to_owned(), said));
+}
+
+#[test]
+fn a_report_that_cannot_be_written_is_an_error_and_one_that_nobody_reads_is_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let to = |out: Stdio| run(agent().args(["ready", "--json", "--folder"]).arg(folder.path()).stdout(out));
+    let said = format!("no tickets in {}: the broker has not answered yet\n", folder.path().display());
+    assert_eq!(to(pipe().unwrap().1.into()), (1, String::new(), said));
+    let full = "error: cannot write the report: No space left on device (os error 28)\n".to_owned();
+    assert_eq!(to(File::create("/dev/full").unwrap().into()), (2, String::new(), full));
 }
 
 /// The container of docs/linux-pods.md, with a certificate where the page has an ellipsis, and no broker at its address.

@@ -32,7 +32,8 @@ pub struct Anchor {
     _folder: Option<TempDir>,
 }
 
-/// Serves a certificate from now on, or as soon as there is one. `ready` is set when API servers can trust it.
+/// Serves a certificate from now on, or as soon as there is one. `ready` is set once a certificate is served; where the webhook manages its own,
+/// once every configuration trusts it.
 pub fn serve(
     config: &Config,
     api: Option<&Arc<ApiServer>>,
@@ -49,13 +50,13 @@ pub fn serve(
             tracing::info!(certificate = %pair.summary(), "using the certificate in {}", files.cert.display());
             served.publish(pair);
             ready.set();
-            let kept = files.clone().keep_served(served.clone(), config.tls_reload_interval);
-            tasks.spawn(async move { match kept.await {} });
+            let reload = files.clone().keep_served(served.clone(), config.tls_reload_interval);
+            tasks.spawn(async move { match reload.await {} });
             if let Some((file, configurations)) = publish {
                 let publication =
                     Publication::new(cluster()?, PROGRAM, configurations.clone(), config.foreign_ca_grace);
-                let kept = publication.follow(file.clone(), CHECK_INTERVAL, Arc::new(SystemTime::now));
-                tasks.spawn(async move { match kept.await {} });
+                let following = publication.follow(file.clone(), CHECK_INTERVAL, Arc::new(SystemTime::now));
+                tasks.spawn(async move { match following.await {} });
             }
             // curl accepts a leaf as its own CA.
             Ok(Some(Anchor { path: files.cert.clone(), _folder: None }))
@@ -95,7 +96,7 @@ pub fn serve(
 pub fn clients(config: &Config, tasks: &mut Tasks) -> anyhow::Result<Option<Arc<ClientAuth>>> {
     let Some((file, names)) = &config.clients else { return Ok(None) };
     let clients = ClientAuth::load(file.clone(), names.clone())?;
-    let kept = Arc::clone(&clients).keep_loaded(config.tls_reload_interval);
-    tasks.spawn(async move { match kept.await {} });
+    let reload = Arc::clone(&clients).keep_loaded(config.tls_reload_interval);
+    tasks.spawn(async move { match reload.await {} });
     Ok(Some(clients))
 }

@@ -15,6 +15,7 @@ use gmsa_core::{admission::Enforcement, causes::chain};
 use gmsa_edge::{
     admin::{self, Readiness},
     limits::{files_for_connections, raise_limit_of_open_files},
+    report,
     server::{Handshakes, Listener, for_handshakes, threads},
     shutdown::{Bound, Signals, Tasks},
     telemetry::{self, Traces},
@@ -40,10 +41,10 @@ fn main() -> ExitCode {
     let now = SystemTime::now();
     let ended = match Args::read(std::env::args_os()).unwrap_or_else(|error| error.exit()).command() {
         Command::Serve(args) => observed(*args),
-        Command::Test(args) => on_runtime(test(args)).map(printed),
-        Command::UpgradeCrd => on_runtime(upgrade_crd()).map(printed),
-        Command::Certs(CertsCommand::Inspect(args)) => on_runtime(certs::inspect(args, now)).map(printed),
-        Command::Certs(CertsCommand::Issue(args)) => certs::issue(&args, now).map(printed),
+        Command::Test(args) => on_runtime(test(args)).and_then(printed),
+        Command::UpgradeCrd => on_runtime(upgrade_crd()).and_then(printed),
+        Command::Certs(CertsCommand::Inspect(args)) => on_runtime(certs::inspect(args, now)).and_then(printed),
+        Command::Certs(CertsCommand::Issue(args)) => certs::issue(&args, now).and_then(printed),
     };
     ended.unwrap_or_else(|error| {
         eprintln!("error: {}", chain(error.as_ref()));
@@ -51,9 +52,9 @@ fn main() -> ExitCode {
     })
 }
 
-fn printed((report, code): (String, ExitCode)) -> ExitCode {
-    print!("{report}");
-    code
+fn printed((report, code): (String, ExitCode)) -> anyhow::Result<ExitCode> {
+    report::print(&report).context("cannot write the report")?;
+    Ok(code)
 }
 
 fn runtime() -> anyhow::Result<Runtime> {
@@ -164,7 +165,7 @@ async fn serve(config: &Config, handshake_threads: &Handle) -> anyhow::Result<()
     Ok(bound.serve().await?)
 }
 
-/// What the open files of this process allow of the limits, and how many of the files are for the admin port.
+/// Lowers the limits to what the open files of this process allow. Also returns how many files are for the admin port.
 fn within_files(limits: Limits) -> (Limits, usize) {
     let files = raise_limit_of_open_files();
     let [for_reviews, for_probes] = files_for_connections(files);

@@ -38,9 +38,11 @@ pub fn cluster(
 /// How Linux pods get tickets, from now on.
 pub fn tickets(config: &Config, api: Option<Arc<ApiServer>>, tasks: &mut Tasks) -> watch::Receiver<TicketSettings> {
     let Some(tickets) = config.tickets.clone() else { return watch::channel(TicketSettings::Off).1 };
-    let unknown = TicketSettings::Unknown(Failure::new("the version of the cluster is not known yet"));
+    let unknown = TicketSettings::Unknown(Failure::new(
+        "the webhook has just started, and what the sidecar needs is not read yet",
+    ));
     let (settings, current) = watch::channel(tickets.read().ok().filter(|_| api.is_none()).unwrap_or(unknown));
-    let kept = tickets.keep(api, config.tls_reload_interval, settings);
-    tasks.spawn(async move { match kept.await {} });
+    let reload = tickets.keep(api, config.tls_reload_interval, settings);
+    tasks.spawn(async move { match reload.await {} });
     current
 }

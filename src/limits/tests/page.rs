@@ -173,7 +173,7 @@ fn of_the_rest() -> Vec<LimitRow> {
         (
             "CAs of a `self-managed` Secret",
             format!("{}, {}", contents::MAX_CAS, bytes(contents::MAX_AUTHORITIES)),
-            "the others are not taken",
+            "the Secret counts as damaged, and is filled with a new CA",
         ),
         ("CAs of a `caBundle`", format!("{}, {}", MAX_CERTIFICATES, bytes(MAX_BYTES)), "those of others go first"),
         ("log line", bytes(telemetry::LONGEST), "cut"),
@@ -226,7 +226,7 @@ fn of_tickets() -> Vec<LimitRow> {
         (
             "`gmsa-tickets`: requests that wait for tickets",
             part("a fifth", &waiting),
-            "503; domains share them equally",
+            "503; domains share them equally, at least 2 each",
         ),
         (
             "`gmsa-tickets`: requests of one pod",

@@ -1,7 +1,13 @@
 //! `gmsa-webhook certs`: what is said of certificates in files and in a cluster, and what is issued into a folder; `gmsa-webhook test`: what
 //! it makes of each answer that an API server gives to its pods.
 
-use std::{fs, os::unix::fs::PermissionsExt as _, path::Path, time::SystemTime};
+use std::{
+    fs::{self, File},
+    io::pipe,
+    os::unix::fs::PermissionsExt as _,
+    path::Path,
+    time::SystemTime,
+};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use gmsa_edge::tls::{
@@ -50,6 +56,15 @@ async fn what_is_only_worth_a_warning_does_not_pass() {
     }
     let report = well(&cert, 2).replacen("ok  ", "warn", 1).replacen(" d left)", " d left) (certificate-expiry)", 1);
     assert_eq!(inspect_files(folder.path()).await, (1, report, String::new()));
+}
+
+#[test]
+fn a_report_that_cannot_be_written_is_an_error_and_one_that_nobody_reads_is_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let issue = ["certs", "issue", folder.path().to_str().unwrap(), "--name", NAME];
+    assert_eq!(run(binary(&issue).stdout(pipe().unwrap().1)), (0, String::new(), String::new()));
+    let full = "error: cannot write the report: No space left on device (os error 28)\n".to_owned();
+    assert_eq!(run(binary(&issue).stdout(File::create("/dev/full").unwrap())), (2, String::new(), full));
 }
 
 #[tokio::test(flavor = "multi_thread")]

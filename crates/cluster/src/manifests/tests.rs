@@ -140,13 +140,13 @@ fn a_broken_text_says_where_and_what() {
 fn every_document_that_is_no_object_is_reported() {
     assert_eq!(
         error("a: 1\n---\napiVersion: v1\nkind: Pod\n---\nkind: Pod\n"),
-        "cannot load the manifests\
-         \n  a.yaml, document 1, line 1: expected a Kubernetes object with `apiVersion` and `kind`, found neither\
-         \n  a.yaml, document 3, line 6: expected a Kubernetes object with `apiVersion` and `kind`, found no `apiVersion`"
+        "cannot load the manifests: \
+         a.yaml, document 1, line 1: expected a Kubernetes object with `apiVersion` and `kind`, found neither; \
+         a.yaml, document 3, line 6: expected a Kubernetes object with `apiVersion` and `kind`, found no `apiVersion`"
     );
     let many = error(&"---\n1\n".repeat(23));
-    assert_eq!(many.lines().count(), 22);
-    assert_eq!(many.lines().last(), Some("  and 3 more"));
+    assert_eq!(many.matches("found a number").count(), 20, "{many}");
+    assert!(many.ends_with("; and 3 more"), "{many}");
 }
 
 #[test]
@@ -345,6 +345,6 @@ fn an_object_is_no_larger_than_the_api_server_takes() {
     assert_eq!(documents(&config(3 * 1024 * 1024 - 60)).len(), 1);
     assert_eq!(
         error(&config(3 * 1024 * 1024)),
-        "cannot load the manifests\n  a.yaml, document 1, line 1: expected an object of at most 3145728 bytes, as the API server does"
+        "cannot load the manifests: a.yaml, document 1, line 1: expected an object of at most 3145728 bytes, as the API server does"
     );
 }

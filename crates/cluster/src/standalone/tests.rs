@@ -64,8 +64,8 @@ fn problems_of_both_kinds_are_reported_together() {
     let error = Standalone::from_manifests(manifests::parse("a.yaml", text)).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "cannot load the manifests\
-         \n  a.yaml, document 1, line 3: metadata.name: expected a lower-case DNS subdomain, found \"A\"\
-         \n  a.yaml, document 2, line 5: metadata.name: expected a string that is not empty, found nothing"
+        "cannot load the manifests: \
+         a.yaml, document 1, line 3: metadata.name: expected a lower-case DNS subdomain, found \"A\"; \
+         a.yaml, document 2, line 5: metadata.name: expected a string that is not empty, found nothing"
     );
 }

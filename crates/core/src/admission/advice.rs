@@ -27,7 +27,7 @@ pub struct Advice {
     pub severity: Severity,
     /// The place in the pod that it is about, as a JSON Pointer (RFC 6901).
     pub pointer: String,
-    /// The message: of what the webhook says too, short enough for a warning.
+    /// The message. One that the webhook gives too fits into a warning.
     pub text: String,
     /// A short replacement to write instead.
     pub fix: Option<&'static str>,

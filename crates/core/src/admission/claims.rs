@@ -1,5 +1,5 @@
-//! The claims of a review's slots, in the order of [`Pod::slots`](super::pod::Pod::slots), for `/mutate` those with invalid names first: what [`mutate`](super::mutate) and
-//! [`validate`](super::validate) make of a review before anything is looked up.
+//! The claims of a review: what its slots ask for, before anything is looked up. They are in the order of [`Pod::slots`](super::pod::Pod::slots);
+//! `/mutate` puts those with invalid names first.
 
 use super::{AllowReason, Denial, ServiceAccount, SlotDenial, pod::SlotKind};
 use crate::credspec::SpecName;

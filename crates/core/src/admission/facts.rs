@@ -98,7 +98,8 @@ impl UseFact {
 /// The reason of a fact that was not looked up. A denial comes before it, so no answer shows it.
 const NOT_LOOKED_UP: &str = "it was not looked up";
 
-/// The facts for one review: at most [`super::MAX_SPECS_PER_POD`] entries each, so they are searched from the front.
+/// The facts for one review: at most [`super::MAX_SPECS_PER_POD`] entries each, and one more for a workload with tickets, so they are searched
+/// from the front.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Facts {
     pub specs: Vec<(SpecName, Known<SpecFact>)>,

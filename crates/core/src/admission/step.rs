@@ -143,7 +143,8 @@ impl Undecided {
     }
 }
 
-/// The facts that the claims need, each once, in slot order: for at most [`super::MAX_SPECS_PER_POD`] credential specs.
+/// The facts that the claims need, each once, in slot order: for at most [`super::MAX_SPECS_PER_POD`] credential specs, and one more for a workload
+/// with tickets.
 fn questions(claims: &Claims, webhook: Webhook, first_denial_decides: bool) -> VecDeque<Question> {
     let mut needs: Vec<(&SpecName, bool)> = Vec::new();
     for claim in &claims.all {

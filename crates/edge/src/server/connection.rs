@@ -65,7 +65,7 @@ pub struct Serving {
     /// Whether the answer 200 to a POST keeps its connection open. No other answer does: a client can ask for those without any cost, and
     /// hyper would hold as many as it asks for without reading one.
     pub keeps_decided: bool,
-    /// Counts connections. Without it none is logged either.
+    /// Counts connections; without it, they are not logged.
     pub metrics: Option<EdgeMetrics>,
     /// From its cancellation on, every answer closes its connection: API servers then open new ones, to other replicas. A
     /// connection that stays open until the process ends may be closed while a review is on its way, and the API server

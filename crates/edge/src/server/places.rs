@@ -4,10 +4,10 @@
 //! closed instead takes that for a denial, and a place is free again after milliseconds.
 //!
 //! Invariants: an address takes a place only while it holds fewer than `share` times as many as are free, so a flood from one
-//! address leaves places to all others. The waiting address with the fewest places is next, and within it the first connection. Connections
-//! end for others in three cases alone:
-//! - Too many wait, or the process runs out of files or memory: one of the address with the longest queue is dropped. Addresses that hold no connection with a decided request come first
-//!   ([`State::drop_one`]).
+//! address leaves places to all others. The waiting address with the fewest places is next, and within it the first connection. A connection
+//! ends for another in three cases alone:
+//! - Too many wait, or the process runs out of files or memory: the address with the longest queue loses one, where each of an address without
+//!   a decided request counts more ([`State::drop_one`]).
 //! - A connection has held a place for [`CONTESTED_IDLE`] without a request to decide ([`CONTESTED_HANDSHAKE`] for a new one of an address that
 //!   holds one with a decided request), and another one waits, of the same address or of one with fewer places ([`Places::make_room`]).
 //! - A request has just been answered, and a connection with more right to the place waits ([`Place::is_wanted`]).
@@ -33,6 +33,11 @@ use crate::{
     limits::{CONTESTED_HANDSHAKE, CONTESTED_IDLE, SILENT_TIMEOUT, WAIT_TIMEOUT},
     metrics::Unserved,
 };
+
+/// As how many waiting connections one counts of an address that holds no connection with a decided request. An API server in a storm has
+/// more that wait than each address of a flood, and must not lose them; a client that is new has one or a few, and must not lose them to
+/// a flood from an address that had a request decided.
+const UNPROVEN: usize = 32;
 
 /// The places of a listener, or the turns of its handshakes, and the connections that hold one or wait for one.
 #[derive(Debug)]
@@ -217,21 +222,24 @@ impl State {
         Some((*source, tell))
     }
 
-    /// Drops the oldest waiting connection of the address with the most; addresses without a decided request come first. Silent connections go first where they are at
-    /// least as many: an honest client sends something at once. Of ready connections the oldest is missed least: Go's
-    /// client connects for each request, and sends the request that waits longest on the next connection that is free.
+    /// Drops the oldest waiting connection of the address with the most, where one of an address without a decided request counts as [`UNPROVEN`].
+    /// Silent connections go first where they are at least as many: an honest client sends something at once. Of ready connections the
+    /// oldest is missed least: Go's client connects for each request, and sends the request that waits longest on the next connection that
+    /// is free.
     fn drop_one(&mut self) {
         let are_silent = self.silent >= self.ready;
         let queues = self.sources.values_mut();
-        let queues = queues.map(|of| (of.proven == 0, if are_silent { &mut of.silent } else { &mut of.ready }));
-        // An API server in a storm has more connections that wait than each address of a flood.
-        let longest = queues.max_by_key(|(is_unproven, queue)| (!queue.is_empty(), *is_unproven, queue.len()));
+        let queues = queues.map(|of| {
+            let weight = if of.proven == 0 { UNPROVEN } else { 1 };
+            (weight, if are_silent { &mut of.silent } else { &mut of.ready })
+        });
+        let longest = queues.max_by_key(|(weight, queue)| weight * queue.len());
         if longest.and_then(|(_, queue)| queue.pop_first()).is_some() {
             *(if are_silent { &mut self.silent } else { &mut self.ready }) -= 1;
         }
     }
 
-    /// Whether a connection waits of an address with these connections.
+    /// Whether an address that satisfies `of_address` has a connection that is ready.
     fn has_ready(&self, of_address: impl Fn(&Connections) -> bool) -> bool {
         self.ready > 0 && self.sources.values().any(|of| !of.ready.is_empty() && of_address(of))
     }

@@ -17,7 +17,7 @@ pub fn threads() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS)
 }
 
-/// How far behind the other threads those of handshakes come where cores are short. At 5 a thread gets a third of the time of one
+/// Nice value of the handshake threads: where cores are short, they come after the others. At 5 a thread gets a third of the time of one
 /// at 0: new connections go on slowly, rather than not at all.
 const HANDSHAKE_NICE: i32 = 5;
 

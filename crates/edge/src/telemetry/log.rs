@@ -129,7 +129,7 @@ where
 struct Renamed<L> {
     lines: L,
     module: String,
-    /// What stands before and after the target in a line, and first or alone there: values escape their quotes.
+    /// Text around the target. No value can imitate it: values escape their quotes.
     around: [&'static str; 2],
 }
 

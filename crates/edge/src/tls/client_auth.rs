@@ -165,7 +165,7 @@ fn until_expiry(chain: &[CertificateDer<'_>], now: UnixTime) -> Option<Duration>
     chain.iter().filter_map(expiry).min()
 }
 
-/// What a name begins with that means a DNS name.
+/// Prefix of a DNS name in the list.
 const DNS: &str = "dns:";
 
 /// Whether the certificate has one of `names`: as its common name, which identifies clients of an API server in

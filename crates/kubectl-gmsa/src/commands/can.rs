@@ -79,7 +79,8 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
             let accounts = format!("/api/v1/namespaces/{namespace}/serviceaccounts");
             names::expect(&snapshot, &what, &accounts, service_account).await?;
         }
-        Grants { found, act_as_pods: BTreeSet::new(), problems, none: "none".to_owned() }.print(options.output)
+        let none = format!("{}:{} may use no credential spec", asked.namespace, asked.name);
+        Grants { found, act_as_pods: BTreeSet::new(), problems, none }.print(options.output)
     })
 }
 

@@ -131,7 +131,7 @@ impl Platform {
         match self {
             Self::Kubeadm => coredns,
             Self::Eks => Row {
-                notes: Some("An update of the EKS add-on takes it out again where conflicts are overwritten: update with `--resolve-conflicts PRESERVE`.".to_owned()),
+                notes: Some("An update of the EKS add-on that overwrites conflicts removes the zone: update with `--resolve-conflicts PRESERVE`.".to_owned()),
                 page: "https://docs.aws.amazon.com/eks/latest/userguide/managing-coredns.html",
                 ..coredns
             },

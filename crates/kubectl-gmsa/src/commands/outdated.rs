@@ -220,7 +220,7 @@ fn fix(workload: &PodOwner, pods: &Pods) -> String {
             "wait until it ends, or delete and create it again: kubectl delete job --namespace {namespace} {name}"
         ),
         "Pod" => format!("{delete}, then create it again from its manifest: no controller does"),
-        kind if kind.bytes().all(|b| b.is_ascii_alphanumeric()) => {
+        kind if kind.bytes().all(|b| b.is_ascii_alphanumeric() || b"-.".contains(&b)) => {
             format!("{delete}, if {kind} {name} creates new ones")
         }
         // The API server accepts any text as the kind of an owner.

@@ -117,8 +117,10 @@ impl Step {
     async fn printed(&self, api: &SimulatedApi, folder: &Path, temporary: &Path) -> String {
         api.forget_requests();
         let temporary = temporary.to_str().unwrap();
-        let typed = self.run.replace("TEMP", temporary);
-        let arguments = words(&typed);
+        // Words first: the name of the folder may have spaces.
+        let arguments = words(&self.run);
+        let arguments: Vec<String> = arguments.iter().map(|word| word.replace("TEMP", temporary)).collect();
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         let output = run_beside(api, &self.nodes, folder, &arguments).await;
         let title = if self.title.is_empty() { String::new() } else { format!("## {}\n", self.title) };
         let is_shown = |line: &&str| self.only.is_empty() || self.only.iter().any(|part| line.contains(part));

@@ -225,7 +225,7 @@ impl AccountState {
         logon
     }
 
-    /// The key of the current password, or of the previous one where that of the current one is wrong.
+    /// The key of the current password; of the previous one if the KDC refused the current.
     async fn untried(&self, secret: Secret, domain: &TicketDomain) -> Result<KeptKey, Refusal> {
         let Secret { account, password, kdcs } = secret;
         let name = PrincipalName::account(&format!("{}$", account.sam));

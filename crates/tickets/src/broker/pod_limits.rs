@@ -27,7 +27,7 @@ impl PodLimits {
     /// Counts a request.
     ///
     /// # Errors
-    /// 429 where the pod has none left, or is one too many.
+    /// 429 if the pod has no request left, or too many pods ask.
     pub fn admit(&self, uid: &str) -> Result<(), Refusal> {
         let now = Instant::now();
         let mut pods = self.0.lock();

@@ -127,7 +127,7 @@ fn what_is_no_folder_is_an_error() {
     assert_eq!(
         load(&missing, &Bounds::SERVER).complete().unwrap_err().to_string(),
         format!(
-            "cannot load the manifests\n  {}: cannot be read: No such file or directory (os error 2)",
+            "cannot load the manifests: {}: cannot be read: No such file or directory (os error 2)",
             missing.display()
         )
     );
@@ -135,7 +135,7 @@ fn what_is_no_folder_is_an_error() {
     let _socket = UnixListener::bind(&socket).unwrap();
     assert_eq!(
         load(&socket, &Bounds::SERVER).complete().unwrap_err().to_string(),
-        format!("cannot load the manifests\n  {}: expected a folder or a regular file", socket.display())
+        format!("cannot load the manifests: {}: expected a folder or a regular file", socket.display())
     );
 }
 

@@ -39,7 +39,8 @@ pub struct Volumes {
     pub are_some: bool,
     /// Whether the volume [`SIDECAR`] is in memory; `None` where there is no such volume.
     pub in_memory: Option<bool>,
-    /// What follows [`AUDIENCE`] in the first such audience of [`TOKEN_VOLUME`], or nothing; `None` where there is no such volume.
+    /// Name of the credential spec in the first audience of [`TOKEN_VOLUME`], empty if none begins with [`AUDIENCE`]; `None` where there is no such
+    /// volume.
     pub token: Option<Box<str>>,
     /// What follows [`AUDIENCE`] in the audiences of all volumes, without repetitions. Not validated.
     pub(super) audiences: Texts,

@@ -48,7 +48,7 @@ impl Kind {
         format!("{}s", self.as_str().to_ascii_lowercase())
     }
 
-    /// The path of those of a namespace, or of all.
+    /// URL path of the objects of this kind, in one namespace or in all.
     pub fn collection(self, namespace: Option<&str>) -> String {
         let root = if self.group().is_empty() { "api" } else { "apis" };
         let namespace = namespace.map(|name| format!("namespaces/{name}/")).unwrap_or_default();

@@ -157,6 +157,18 @@ async fn where_too_many_wait_an_address_from_which_requests_are_decided_loses_no
     assert_eq!(ended, [Some(Unserved::NoPlace), None, None, None]);
 }
 
+#[tokio::test]
+async fn where_too_many_wait_a_flood_from_an_address_with_a_decided_request_costs_no_new_client_its_connection() {
+    let places = Places::new(1, 2, 100);
+    let proven = places.sent(FLOOD).await.unwrap();
+    drop(proven.busy());
+    let mut flood: Vec<_> = (0..100).map(|_| places.peeked(FLOOD, pending())).collect();
+    let mut new = [places.peeked(WEB, pending()), places.peeked(WEB, pending())];
+    assert!(new.iter_mut().all(|one| one.now_or_never().is_none()));
+    let ended: Vec<_> = flood.iter_mut().filter_map(FutureExt::now_or_never).map(Result::unwrap_err).collect();
+    assert_eq!(ended, [Unserved::Silent, Unserved::Silent]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_connection_without_a_request_makes_room_for_its_own_address_after_a_while() {
     let places = Places::new(2, 2, 10);

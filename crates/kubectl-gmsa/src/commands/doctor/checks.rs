@@ -25,7 +25,7 @@ pub(super) struct Checker {
     /// The question that it answers.
     pub what: &'static str,
     /// The rights that it needs. Without them it is skipped or less detailed.
-    pub takes: &'static [&'static str],
+    pub needs: &'static [&'static str],
     pub run: fn(&Parts) -> Judged<'_>,
 }
 
@@ -39,85 +39,85 @@ pub(super) static CHECKS: [Checker; 16] = [
     Checker {
         about: api_server::API_SERVER,
         what: "whether it answers, and its version",
-        takes: &["get /version"],
+        needs: &["get /version"],
         run: api_server::check,
     },
     Checker {
         about: crd::CRD,
         what: "whether credential specs are served, by this release's definition",
-        takes: &["get customresourcedefinitions"],
+        needs: &["get customresourcedefinitions"],
         run: crd::check,
     },
     Checker {
         about: workloads::WEBHOOK,
         what: "the first cause for which the webhook's own pods are not there, or do not run",
-        takes: &[WEBHOOKS, "in the namespace of the webhook: get deployments; list replicasets, pods and events"],
+        needs: &[WEBHOOKS, "in the namespace of the webhook: get deployments; list replicasets, pods and events"],
         run: workloads::of_webhook,
     },
     Checker {
         about: configuration::CONFIGURATION,
         what: "what each webhook receives, its selectors, and the authorities that the API server trusts for it",
-        takes: &[WEBHOOKS],
+        needs: &[WEBHOOKS],
         run: configuration::checks,
     },
     Checker {
         about: call::CALLS,
         what: "whether the API server reaches /mutate and /validate, by a dry run",
-        takes: &["create pods in the namespace of the dry run"],
+        needs: &["create pods in the namespace of the dry run"],
         run: call::checks,
     },
     Checker {
         about: configuration::PROTECTION,
         what: "whether static policies protect the configurations",
-        takes: &[WEBHOOKS, "create validatingwebhookconfigurations"],
+        needs: &[WEBHOOKS, "create validatingwebhookconfigurations"],
         run: configuration::protection,
     },
     Checker {
         about: replica::SERVICE,
         what: "the endpoints, and of one replica its certificate, permissions and Secrets",
-        takes: &[WEBHOOKS, SERVICES],
+        needs: &[WEBHOOKS, SERVICES],
         run: service::checks,
     },
     Checker {
         about: service::NETWORK,
         what: "who can connect to the webhook, by the NetworkPolicies of its namespace",
-        takes: &[WEBHOOKS, SERVICES, "list networkpolicies in the namespace of the webhook"],
+        needs: &[WEBHOOKS, SERVICES, "list networkpolicies in the namespace of the webhook"],
         run: service::network,
     },
     Checker {
         about: tickets::TICKETS,
         what: "whether Linux pods get tickets: the broker, both charts, and the way to the domains",
-        takes: &[WEBHOOKS, SERVICES, "the same in the namespace of the broker, list deployments, and get configmaps"],
+        needs: &[WEBHOOKS, SERVICES, "the same in the namespace of the broker, list deployments, and get configmaps"],
         run: tickets::check,
     },
     Checker {
         about: configuration::NAMESPACES,
         what: "in which namespaces pods are reviewed",
-        takes: &[WEBHOOKS, "list namespaces"],
+        needs: &[WEBHOOKS, "list namespaces"],
         run: configuration::namespaces,
     },
     Checker {
         about: specs_and_pods::SPECS,
         what: "what the linter finds in the credential specs",
-        takes: &[SPECS],
+        needs: &[SPECS],
         run: specs_and_pods::check_specs,
     },
     Checker {
         about: specs_and_pods::PODS,
         what: "whether pods carry what their credential specs hold",
-        takes: &[SPECS, PODS],
+        needs: &[SPECS, PODS],
         run: specs_and_pods::check_pods,
     },
     Checker {
         about: directory::DIRECTORY,
         what: "whether the directory agrees with the credential specs (--directory)",
-        takes: &[SPECS, "a user of the domain (--directory)"],
+        needs: &[SPECS, "a user of the domain (--directory)"],
         run: specs_and_pods::check_directory,
     },
     Checker {
         about: workloads::WORKLOADS,
         what: "the first cause of each workload that lacks pods, or whose pods do not run",
-        takes: &[
+        needs: &[
             PODS,
             "list deployments, statefulsets, daemonsets, replicasets, replicationcontrollers, jobs, cronjobs and events; get nodes",
         ],
@@ -126,13 +126,13 @@ pub(super) static CHECKS: [Checker; 16] = [
     Checker {
         about: dns::DNS,
         what: "whether the DNS of the cluster forwards the domains of the credential specs",
-        takes: &[SPECS, "get configmaps in namespace kube-system"],
+        needs: &[SPECS, "get configmaps in namespace kube-system"],
         run: dns::check,
     },
     Checker {
         about: nodes::NODES,
         what: "which Windows nodes there are, and their builds",
-        takes: &["list nodes"],
+        needs: &["list nodes"],
         run: nodes::check,
     },
 ];
@@ -158,8 +158,8 @@ impl Checker {
 /// The table of checks, each with the rights that it needs.
 pub(super) fn list() -> String {
     let width = CHECKS.iter().map(|check| check.about.len()).max().unwrap_or_default();
-    let lines = |Checker { about, what, takes, .. }: &Checker| {
-        format!("{about:width$}  {what}\n{:width$}  takes: {}\n", "", takes.join("; "))
+    let lines = |Checker { about, what, needs, .. }: &Checker| {
+        format!("{about:width$}  {what}\n{:width$}  needs: {}\n", "", needs.join("; "))
     };
     CHECKS.iter().map(lines).collect()
 }
@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn the_rights_name_every_kind_of_workload() {
         let check = CHECKS.iter().find(|check| check.about == workloads::WORKLOADS).unwrap();
-        for rights in [&check.takes.concat(), include_str!("../../../../../docs/rights.md")] {
+        for rights in [&check.needs.concat(), include_str!("../../../../../docs/rights.md")] {
             for kind in Kind::ALL {
                 assert!(rights.contains(&kind.plural()), "{} in {rights}", kind.plural());
             }

@@ -126,7 +126,8 @@ fn of_broker(parts: &Parts, webhook: &Pod, broker: &Service) -> Vec<Check> {
     }
     let replica = broker.replica.as_ref().and_then(|replica| replica.as_ref().ok());
     let images = [image(webhook), argument(webhook, "tickets-image"), replica.and_then(|replica| image(&replica.pod))];
-    let tag = |image: &&str| Some(image.rsplit('/').next()?.split_once(':')?.1.to_owned());
+    // A digest names no release.
+    let tag = |image: &&str| Some(image.split('@').next()?.rsplit('/').next()?.split_once(':')?.1.to_owned());
     let tags: Vec<String> = images.iter().flatten().filter_map(tag).collect();
     if tags.windows(2).any(|pair| pair.first() != pair.last()) {
         let text =

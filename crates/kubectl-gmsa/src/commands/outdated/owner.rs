@@ -3,6 +3,7 @@
 //! Invariant: of a workload that can be restarted, [`owners`](crate::shared::owners) has verified that it owns the pod, and its template
 //! uses GMSA.
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::ObjectMeta;
 
 use crate::shared::{
@@ -41,7 +42,7 @@ pub(super) async fn owner_of(snapshot: &Snapshot, pod: &ClusterPod) -> Result<(P
     }
     let (namespace, name) = pod.place();
     let (kind, name, read) = match owners.into_iter().next_back() {
-        Some(owner) => (owner.reference.kind, owner.reference.name, owner.read),
+        Some(owner) => (kind_of(&owner.reference), owner.reference.name, owner.read),
         None => ("Pod".to_owned(), name.to_owned(), None),
     };
     let mut owner = PodOwner { namespace: namespace.to_owned(), kind, name, restartable: None, on_delete: false };
@@ -50,6 +51,15 @@ pub(super) async fn owner_of(snapshot: &Snapshot, pod: &ClusterPod) -> Result<(P
     owner.on_delete = read.replaces_on_delete();
     let template = read.of_template().unwrap_or_default();
     Ok((owner, restarted_at(&template) != restarted_at(&pod.object.metadata)))
+}
+
+/// The kind; with its group (`Job.batch.volcano.sh`) where another API has a kind of the same name as Kubernetes.
+fn kind_of(OwnerReference { api_version, kind, .. }: &OwnerReference) -> String {
+    let group = api_version.split_once('/').map_or("", |(group, _)| group);
+    let is_of_core = |known: &str| known == kind && !group.is_empty();
+    let is_like = |known: Kind| known.as_str() == kind && known.group() != group;
+    let is_other = Kind::ALL.into_iter().any(is_like) || ["Node", "Pod"].into_iter().any(is_of_core);
+    if is_other { format!("{kind}.{group}") } else { kind.clone() }
 }
 
 fn restarted_at(metadata: &ObjectMeta) -> Option<&str> {

@@ -115,8 +115,8 @@ impl WindowsStatus {
         let value = self.0;
         let elsewhere = symbols::elsewhere(value);
         let what = format!(
-            "Many programs have this number: it is an exit code, or as a code of Windows what `net helpmsg {value}` says{elsewhere}. Give the words \
-             beside it, such as `System error {value}`."
+            "{value} has several meanings: the exit code of a program, or a code of Windows (`net helpmsg {value}`){elsewhere}. Give the words beside \
+             it, such as `System error {value}`."
         );
         Explanation { found: self.found(), meaning: Meaning::Unknown(what) }
     }

@@ -79,8 +79,8 @@ fn a_status_alone_is_explained_in_both_phases() {
     assert_eq!(
         explained("5"),
         [
-            "5: ERROR_ACCESS_DENIED = Many programs have this number: it is an exit code, or as a code of Windows what `net helpmsg 5` says; in Kerberos it \
-          is KDC_ERR_S_OLD_MAST_KVNO. Give the words beside it, such as `System error 5`."
+            "5: ERROR_ACCESS_DENIED = 5 has several meanings: the exit code of a program, or a code of Windows (`net helpmsg 5`); in Kerberos it is \
+          KDC_ERR_S_OLD_MAST_KVNO. Give the words beside it, such as `System error 5`."
         ]
     );
     assert_eq!(explained("0"), ["0: success = The step succeeded."]);

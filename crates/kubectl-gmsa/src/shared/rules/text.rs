@@ -178,8 +178,10 @@ fn names_rule(before: &str, after: &str) -> bool {
     };
     // `the broker refused: 403 Forbidden, ticket-pod: …`
     let is_of_broker = || {
-        let status = before.rsplit_once("the broker refused: ").and_then(|(_, status)| status.strip_suffix(", "));
-        status.is_some_and(|status| status.len() < 40 && !status.contains([',', '\n'])) && after.starts_with(": ")
+        // What is far away is not looked at, for each of the words that are ids.
+        let status = before.strip_suffix(", ").filter(|_| after.starts_with(": "));
+        let status = status.and_then(|before| before.rsplit(',').next()?.rsplit('\n').next());
+        status.and_then(|line| line.rsplit_once("the broker refused: ")).is_some_and(|(_, status)| status.len() < 40)
     };
     let is_last = || {
         let rest = after.strip_prefix(']').map(|rest| rest.trim_start_matches(['"', ',', ' ', '\t', '\r']));
@@ -218,7 +220,8 @@ fn read(text: &str) -> (String, Vec<&'static str>, Reading) {
     let symbol = |WindowsStatus(value)| of_protocol(value).or_else(|| symbols::of_mit(value));
     // `Error 1: ...` is of a program: no message of Kerberos has this code.
     // The broker of tickets says in words what the code in brackets means.
-    let counts_code = |status: &WindowsStatus| status.0 > 1 && !text.contains("(kerberos code ");
+    let is_of_broker = text.contains("(kerberos code ");
+    let counts_code = |status: &WindowsStatus| status.0 > 1 && !is_of_broker;
     let names: Vec<_> = number::find(&text).filter(counts_code).filter_map(symbol).take(MAX_FOUND).collect();
     let reading = Reading::of_normal(&text).and(Reading::of(&names.join(" ")));
     (text, names, reading)

@@ -6,7 +6,7 @@ use crate::manifests::Document;
 /// The problem of a single object, without its place.
 fn problem(kind: &str, metadata: &str, more: &str) -> String {
     let error = rbac(&role(kind, metadata, more)).unwrap_err();
-    error.strip_prefix("cannot load the manifests\n  a.yaml, document 1, line 2: ").unwrap().to_owned()
+    error.strip_prefix("cannot load the manifests: a.yaml, document 1, line 2: ").unwrap().to_owned()
 }
 
 /// The kind, its metadata, what else it holds, and the problem.
@@ -61,7 +61,7 @@ fn each_problem_of_an_object_is_said() {
     let old = "{apiVersion: rbac.authorization.k8s.io/v1beta1, kind: Role, metadata: {name: a}}";
     assert_eq!(
         rbac(old).unwrap_err(),
-        "cannot load the manifests\n  a.yaml, document 1, line 1: apiVersion: expected rbac.authorization.k8s.io/v1"
+        "cannot load the manifests: a.yaml, document 1, line 1: apiVersion: expected rbac.authorization.k8s.io/v1"
     );
 }
 
@@ -75,10 +75,10 @@ fn objects_are_unique_and_all_problems_are_reported() {
         + &role("ClusterRole", "{name: b}", "rules: 1");
     assert_eq!(
         rbac(&text).unwrap_err(),
-        "cannot load the manifests\
-         \n  a.yaml, document 4, line 8: metadata.name: Role \"a\" in namespace \"default\" is defined twice, first in a.yaml, document 1, line 2\
-         \n  a.yaml, document 5, line 10: metadata.name: ClusterRole \"a\" is defined twice, first in a.yaml, document 3, line 6\
-         \n  a.yaml, document 6, line 12: rules: expected a list, found a number"
+        "cannot load the manifests: \
+         a.yaml, document 4, line 8: metadata.name: Role \"a\" in namespace \"default\" is defined twice, first in a.yaml, document 1, line 2; \
+         a.yaml, document 5, line 10: metadata.name: ClusterRole \"a\" is defined twice, first in a.yaml, document 3, line 6; \
+         a.yaml, document 6, line 12: rules: expected a list, found a number"
     );
 }
 
@@ -110,6 +110,6 @@ fn the_number_of_aggregated_roles_is_bounded() {
     assert_eq!(rbac(&aggregated(128)).unwrap().role_count(), 128);
     assert_eq!(
         rbac(&aggregated(129)).unwrap_err(),
-        "cannot load the manifests\n  a.yaml, document 129, line 258: aggregationRule: expected at most 128 aggregated roles"
+        "cannot load the manifests: a.yaml, document 129, line 258: aggregationRule: expected at most 128 aggregated roles"
     );
 }

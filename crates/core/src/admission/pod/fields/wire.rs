@@ -80,7 +80,7 @@ pub(super) struct RawSpec {
     dns_policy: Option<Text>,
     #[serde(default, deserialize_with = "null_is_default")]
     pub security_context: Object<SecurityContext>,
-    /// Those in memory.
+    /// Volumes in memory, by position.
     #[serde(default, deserialize_with = "volumes")]
     pub volumes: Vec<(u16, ())>,
     #[serde(default, deserialize_with = "containers")]

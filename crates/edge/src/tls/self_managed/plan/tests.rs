@@ -216,9 +216,9 @@ fn a_secret_never_holds_more_authorities_than_are_taken_from_it() {
     let mut long = values(&filled());
     long.insert("authorities.json".to_owned(), ByteString(vec![b' '; 64 * 1024 + 1]));
     for values in [values(&content), long] {
-        let SecretContents::Damaged { damage, cas: None, leaf: None } = read(&values, &TESTED) else {
-            panic!("it is taken")
-        };
+        let content = read(&values, &TESTED);
+        assert_eq!(next_change(&content, &view, &policy()), Some(Change::Rebuild));
+        let SecretContents::Damaged { damage, cas: None, leaf: None } = content else { panic!("it is taken") };
         let expected = "authorities.json holds more than 16 certificate authorities, or more than 65536 bytes";
         assert_eq!(damage.to_string(), expected);
     }
