@@ -173,7 +173,7 @@ fn of_the_rest() -> Vec<LimitRow> {
         (
             "CAs of a `self-managed` Secret",
             format!("{}, {}", contents::MAX_CAS, bytes(contents::MAX_AUTHORITIES)),
-            "the Secret counts as damaged, and is filled with a new CA",
+            "the Secret is filled with a new CA",
         ),
         ("CAs of a `caBundle`", format!("{}, {}", MAX_CERTIFICATES, bytes(MAX_BYTES)), "those of others go first"),
         ("log line", bytes(telemetry::LONGEST), "cut"),

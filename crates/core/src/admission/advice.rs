@@ -27,7 +27,7 @@ pub struct Advice {
     pub severity: Severity,
     /// The place in the pod that it is about, as a JSON Pointer (RFC 6901).
     pub pointer: String,
-    /// The message. One that the webhook gives too fits into a warning.
+    /// The message; it fits into a warning where the webhook gives it too.
     pub text: String,
     /// A short replacement to write instead.
     pub fix: Option<&'static str>,

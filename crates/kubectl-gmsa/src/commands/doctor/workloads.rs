@@ -156,6 +156,6 @@ fn gone(service: &ServiceReference, is_ending: bool, parts: &Parts) -> Check {
     let wait = if is_ending { "Wait until it is gone. " } else { "" };
     let known = parts.webhooks.iter().flatten().map(Configured::configuration).filter(|name| is_dns_subdomain(name));
     let names = known.collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(" ");
-    let fix = found.remedy().replace("--ignore-not-found NAME", &format!("--ignore-not-found {names}"));
+    let fix = found.remedy().replace("--ignore-not-found NAME zz-NAME", &format!("--ignore-not-found {names}"));
     Check::found(WEBHOOK, found.clone().with_fix(format!("{wait}{fix}")))
 }
