@@ -234,7 +234,7 @@ fn installed_again(names: &Names<'_>) -> Option<Fix> {
     let again = names.installer?.install_again()?;
     Some(Fix::run(format!(
         "The record of the release was deleted with it. Install it again, with the values of before: {again}. Or end the checks: \
-         `kubectl delete mutatingwebhookconfiguration,validatingwebhookconfiguration --ignore-not-found NAME`."
+         `kubectl delete mutatingwebhookconfiguration,validatingwebhookconfiguration --ignore-not-found NAME zz-NAME`."
     )))
 }
 
