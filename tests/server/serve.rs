@@ -296,7 +296,7 @@ fn the_environment_of_the_go_webhook_is_understood() {
     allowed(&line);
 }
 
-/// A load balancer connects and closes, in one of these ways, every few seconds: that is no failed handshake, and no line of the log. What is no TLS is one.
+/// A load balancer connects and closes, in one of these ways, every few seconds: that is no failed handshake, and no line of the log. Bytes of another protocol are one.
 #[test]
 fn health_checks_by_tcp_are_no_failed_handshakes() {
     let serving = Serving::start(&["--standalone", "examples"]);

@@ -178,7 +178,7 @@ fn names_rule(before: &str, after: &str) -> bool {
     };
     // `the broker refused: 403 Forbidden, ticket-pod: …`
     let is_of_broker = || {
-        // What is far away is not looked at, for each of the words that are ids.
+        // From the last comma on: a scan of all the text for each word that is an id takes seconds for each MB.
         let status = before.strip_suffix(", ").filter(|_| after.starts_with(": "));
         let status = status.and_then(|before| before.rsplit(',').next()?.rsplit('\n').next());
         status.and_then(|line| line.rsplit_once("the broker refused: ")).is_some_and(|(_, status)| status.len() < 40)
