@@ -17,7 +17,7 @@ test:
 fmt:
     cargo fmt --all -- --check
 
-# Lints, in the library, the binaries, the tests and the benchmarks; those that `cargo test` leaves out are no part of all.
+# Lints, in the library, the binaries, the tests and the benchmarks; `--all-targets` leaves out what `cargo test` leaves out.
 clippy:
     cargo clippy --locked --workspace --all-targets -- -D warnings
     cargo clippy --locked --test chart --test e2e --test install --bench baseline --bench cluster --bench attacks --bench storm -- -D warnings

@@ -40,7 +40,7 @@ gmsa_edge::metrics! {
             Family::new_with_constructor(|| Histogram::new(BUCKETS));
         in_flight: Gauge = "reviews_in_flight", "Reviews being decided now";
         refused: Family<CodeLabel, Counter> =
-            "requests_refused", "Requests that were no review to decide, by HTTP status code";
+            "requests_refused", "Requests refused before a decision, by HTTP status code";
         lookups: Family<LookupLabels, Counter> =
             "spec_lookups", "Credential specs looked up, by where the answer came from and what it was";
         access_reviews: Family<AccessLabels, Counter> =

@@ -103,7 +103,7 @@ pub enum Command {
     Serve(Box<ServeArgs>),
     /// Find out by dry runs whether the API server asks the webhook.
     ///
-    /// Nothing is created. Exits with 1 where it does not.
+    /// Creates nothing. Exits with 1 if the API server does not ask it.
     #[command(after_long_help = TEST_EXAMPLES)]
     Test(TestArgs),
     /// Bring the CRD in the cluster up to this release's.

@@ -1,7 +1,7 @@
 //! The paths on the TLS port, and the errors of HTTP itself: wrong path, method, content type, size, time, load.
 //!
-//! Invariants: a review that is decided is answered with 200 and an AdmissionReview; anything else, and an answer for which there is no
-//! memory, with an error code and a line of text, never with an empty 200. The API server takes each of those errors as a denial.
+//! Invariants: a review that is decided is answered with 200 and an AdmissionReview; any other request to a webhook's path, and an answer for which
+//! there is no memory, with an error code and a line of text, never with an empty 200. The API server takes each of those errors as a denial.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! The pure core: credential specs, and the webhook's decisions about reviews.
 //!
 //! Invariants: nothing in here does I/O, reads a clock, draws random numbers or knows a runtime; the crate's
-//! dependencies and its `clippy.toml` help to keep it so. Random host names and the time come in as values.
+//! dependencies and its `clippy.toml` help to keep it so. Random host names come in as values.
 //!
 //! | module | what it decides or holds |
 //! |---|---|

@@ -156,7 +156,7 @@ pub struct Account {
 }
 
 impl Account {
-    /// `is_live` where everything was asked for; of what was printed, that is so where other properties that every object has are there.
+    /// `is_live`: every property was asked for. A printed entry counts as complete if it has `whenCreated`, which every object has.
     fn of(entry: Entry, is_live: bool) -> Option<Self> {
         let control = entry.number("userAccountControl").and_then(|control| u64::try_from(control).ok());
         let encryption = entry.number("msDS-SupportedEncryptionTypes").and_then(|types| u64::try_from(types).ok());

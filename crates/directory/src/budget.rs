@@ -19,7 +19,7 @@ use crate::Error;
 /// All messages, and what their entries take in memory.
 pub const MAX_BYTES: usize = 128 << 20;
 pub const MAX_SEARCHES: usize = 10_000;
-/// The time of all operations; that in which a person is asked something does not count.
+/// The time of all operations, without the wait for a user's confirmation.
 pub const MAX_TIME: Duration = Duration::from_secs(600);
 /// The time of one operation: a connection, a bind, or a whole search.
 pub const OPERATION: Duration = Duration::from_secs(30);
@@ -71,7 +71,7 @@ impl Budget {
         self.fits(address, spent)
     }
 
-    /// Whether so many bytes could be taken by one that has spent nothing.
+    /// Fails where `count` bytes are more than the whole budget.
     pub(crate) fn fits(&self, address: &str, count: usize) -> Result<(), Error> {
         let (most, text) = self.most.bytes;
         if count > most { Err(exhausted(address, text)) } else { Ok(()) }

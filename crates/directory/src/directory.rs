@@ -210,8 +210,8 @@ impl Live {
 }
 
 impl Dialer {
-    /// A connection to the first reachable controller of a domain whose certificate has the name of the domain. The template Kerberos
-    /// Authentication adds that name. Any host of a domain can have a certificate for its own name, and the DNS can be forged.
+    /// A connection to the first reachable controller of a domain whose certificate has the name of the domain; where none has it, to the
+    /// first that the user confirms. The template Kerberos Authentication adds that name. Any host of a domain can have a certificate for its own name, and the DNS can be forged.
     async fn to_domain(&self, domain: &str) -> Result<LdapConnection, Error> {
         let not_located = |why| Error::NotLocated { domain: domain.to_owned(), why };
         let resolver = match &self.access.resolver {

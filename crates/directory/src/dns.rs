@@ -187,7 +187,7 @@ async fn by_stream(server: SocketAddr, query: &[u8]) -> io::Result<Vec<u8>> {
 /// The wanted records of an answer; empty if the name does not exist.
 fn read<T>(answer: &[u8], wanted: impl Fn(&RData<'_>) -> Option<T>) -> Result<Vec<T>, String> {
     let packet =
-        Packet::parse(answer).map_err(|_| "the DNS server answers with what is not DNS".to_owned() + OTHER_SERVER)?;
+        Packet::parse(answer).map_err(|_| "the DNS server sends an answer that is not DNS".to_owned() + OTHER_SERVER)?;
     match packet.rcode() {
         RCODE::NoError | RCODE::NameError => {
             Ok(packet.answers.iter().filter_map(|record| wanted(&record.rdata)).collect())
@@ -310,7 +310,7 @@ mod tests {
         let error = |bytes: &[u8]| controllers(bytes, "contoso.com").unwrap_err().to_string();
         assert_eq!(
             error(&[0; 3]),
-            "cannot find the domain controllers of contoso.com: the DNS server answers with what is not DNS; \
+            "cannot find the domain controllers of contoso.com: the DNS server sends an answer that is not DNS; \
              --directory-dns IP names another DNS server"
         );
         assert_eq!(

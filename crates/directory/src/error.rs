@@ -53,13 +53,13 @@ pub enum Error {
         "one command takes at most {1}, which {0} exceeds: name single accounts, or another domain controller with --directory ldaps://HOST"
     )]
     Exhausted(String, &'static str),
-    #[error("{0} answers with what is not LDAP{next}", next = next(.0, ""))]
+    #[error("{0} sends an answer that is not LDAP{next}", next = next(.0, ""))]
     Malformed(String),
     #[error("{0}: the directory does not say {1}")]
     Incomplete(String, &'static str),
     #[error("there are several accounts {0}, in {1}: write it as {0}@DOMAIN")]
     Ambiguous(String, String),
-    #[error("{0} is no domain of the forest: it has {1}")]
+    #[error("{0} is not a domain of the forest, which has {1}")]
     NoDomain(String, String),
     #[error("there is no account {0} in {1}")]
     NoAccount(String, String),

@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(forest.of_sid(&Sid::parse("S-1-5-21-1-2-3-1103").unwrap()).unwrap().domain.netbios, "EMEA");
         assert_eq!(forest.own(), None);
         let error = forest.named("corp.com").unwrap_err().to_string();
-        assert_eq!(error, "corp.com is no domain of the forest: it has emea.contoso.com, fabrikam.com");
+        assert_eq!(error, "corp.com is not a domain of the forest, which has emea.contoso.com, fabrikam.com");
     }
 
     #[test]

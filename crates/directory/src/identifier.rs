@@ -128,7 +128,7 @@ static SERVICE: WellKnown = local(5, &[80], "a service of a machine");
 static APP: WellKnown = local(15, &[], "an app of a machine");
 static INTEGRITY: WellKnown = local(16, &[], "an integrity level");
 
-/// Those of a user who logs on to a domain controller over the network are marked as wide: they are in the token of everybody.
+/// Wide ones are in the token of every user who logs on to a domain controller over the network.
 static WELL_KNOWN: &[WellKnown] = &[
     local(0, &[0], "Null SID"),
     wide(1, &[0], "Everyone", EVERYBODY),

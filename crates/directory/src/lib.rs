@@ -1,7 +1,7 @@
 //! Active Directory, as a client of LDAP sees it: the domains of a forest, accounts, and who may retrieve a managed password.
 //!
 //! Invariants: nothing goes over the network without TLS and a verified certificate; the password goes only to domain controllers that the
-//! user names, or that the DNS names and whose certificate has the name of the domain; each search and each command read a bounded
+//! user names, or that the DNS names and whose certificate has the name of the domain or the user confirms; each search and each command read a bounded
 //! amount; what holds a managed password is wiped when it is dropped.
 //!
 //! | module | what it decides or holds |
@@ -10,7 +10,7 @@
 //! | [`ldap`], [`filter`](LdapFilter), [`ldif`] | the protocol; what is searched for; entries as text |
 //! | [`address`](Address), [`dns`] | controllers, and how the DNS finds them |
 //! | [`entry`], [`identifier`](Sid), [`descriptor`](Retrieval) | an entry, its SID and GUID, and its access rights |
-//! | [`account`], [`principal`], [`forest`] | an account; who may retrieve its password, by nested groups; the forest's domains and keys |
+//! | [`account`], [`principal`], [`forest`] | an account; who may retrieve its password, by nested groups; the forest's domains, and what a controller says of itself |
 //! | [`lint`] | findings about accounts, their forest, and credential specs |
 //! | [`managed_password`](ManagedPassword) | the password of an account |
 //! | [`powershell`] | output of the ActiveDirectory module, read as JSON |

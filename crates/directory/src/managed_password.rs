@@ -22,7 +22,7 @@ pub struct ManagedPassword {
     pub previous: Option<Zeroizing<Vec<u8>>>,
     /// After how long to read it again.
     pub query: Duration,
-    /// How long it surely stays the current one: a little less.
+    /// How long it stays the current one at least: a little less than `query`.
     pub unchanged: Duration,
     /// The controller that gave it. Others can have another one for as long as it takes to replicate a change.
     pub controller: IpAddr,

@@ -62,7 +62,7 @@ pub struct Group {
     pub is_distribution: bool,
     /// It gives access in its own domain alone.
     pub is_domain_local: bool,
-    /// A group in it that is so.
+    /// The name of a distribution group nested in it.
     pub distribution: Option<String>,
 }
 

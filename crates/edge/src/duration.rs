@@ -1,4 +1,4 @@
-//! Durations as Go prints them.
+//! Reads durations as Go prints them.
 
 use std::time::Duration;
 

@@ -1,8 +1,7 @@
 //! `kubectl gmsa`: finds mistakes before they fail a pod.
 //!
 //! Invariants: only `--apply`, and the short-lived pod of `probe`, change a cluster; no file is overwritten without `--force`. The exit
-//! code is 1 where there are findings of at least `--fail-on` (by default warnings), 2 where something could not be read or done or the
-//! command line is wrong (`Outcome::of` in `shared/output.rs` decides between both), otherwise 0, also where the reader of the output has closed the pipe.
+//! code is an [`Outcome`], which says what each number means; 2 also for a wrong command line, 0 where the reader of the output has closed the pipe.
 
 use std::{
     env,

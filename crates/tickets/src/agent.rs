@@ -77,11 +77,11 @@ struct KeepArgs {
     #[arg(long, value_name = "FILE", default_value = TOKEN_FILE)]
     token_file: PathBuf,
 
-    /// Folder for krb5cc and krb5.conf.
+    /// Folder of the tickets: krb5cc and krb5.conf, and what the agent keeps beside them.
     #[arg(long, value_name = "DIR", default_value = FOLDER)]
     folder: PathBuf,
 
-    /// Mode of both files. In a pod with an `fsGroup`, 0440 lets that group alone read them.
+    /// Mode of the files in it. In a pod with an `fsGroup`, 0440 lets that group alone read them.
     #[arg(long, value_enum, default_value_t)]
     mode: Mode,
 

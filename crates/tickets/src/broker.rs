@@ -1,6 +1,6 @@
 //! The broker's decision: who asks, whether the pod may have the identity, and then its tickets.
 //!
-//! Invariants: the checks run in one order, and the first that fails ends the request: token, rate of the pod, pod, credential spec, domain, `use`, the
+//! Invariants: the checks run in one order, and the first that fails ends the request: form of the request (`routes.rs`), token, rate of the pod, pod, credential spec, domain, `use`, the
 //! domain's list of accounts, room, tickets. The directory is asked only for a pod that may have the identity, so nobody else costs it anything.
 
 use std::{collections::BTreeMap, net::IpAddr, sync::Arc, time::Duration};

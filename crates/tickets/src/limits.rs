@@ -101,7 +101,7 @@ impl BrokerLimits {
         Self { connections, waiting, ..self }
     }
 
-    /// The share of one of so many domains in the requests that wait for tickets, at least two: one that does not answer leaves the others theirs.
+    /// The share of each domain in the requests that wait for tickets, at least two: one whose controllers are silent cannot use up the rest.
     #[must_use]
     pub fn of_domain(self, domains: usize) -> usize {
         (self.tickets / domains.max(1)).max(2)

@@ -549,7 +549,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_is_not_ldap_is_an_error() {
-        let malformed = Err("ldaps://dc1 answers with what is not LDAP".to_owned());
+        let malformed = Err("ldaps://dc1 sends an answer that is not LDAP".to_owned());
         let extended = application(24, &[enumerated(0), octets(b""), octets(b"")].concat());
         for sends in [
             b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec(),
@@ -650,7 +650,7 @@ mod tests {
         let accepted = message(1, &ending(EXTENDED, 0, ""));
         assert_eq!(started(accepted.clone()).await, (Ok(()), asked.clone()));
         let injected = [accepted, message(2, &ending(1, 0, ""))].concat();
-        let malformed = Err("ldaps://dc1 answers with what is not LDAP".to_owned());
+        let malformed = Err("ldaps://dc1 sends an answer that is not LDAP".to_owned());
         assert_eq!(started(injected).await, (malformed, asked.clone()));
         let refused = message(1, &ending(EXTENDED, 52, "no certificate"));
         let no_tls = Err("ldaps://dc1 does not take StartTLS: no certificate; a domain controller without a certificate takes no TLS: try another one, \

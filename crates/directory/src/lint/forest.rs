@@ -107,7 +107,7 @@ pub(super) async fn root_key(
             ("there is none", Severity::Error)
         } else {
             // By default, only administrators of the domain see them.
-            ("none is to be seen: there is none, or this user may not see it", Severity::Warning)
+            ("none is visible: there is none, or this user may not see it", Severity::Warning)
         };
         list.extend(is_known.then(|| diagnostic(&rules::KDS_ROOT_KEY, problem.to_owned()).with_severity(severity)));
     }

@@ -238,8 +238,7 @@ impl SelfManaged {
         Ok(true)
     }
 
-    /// For how long those who verify certificates have been able to know a CA. Without configurations they take it from the Secret, where it is
-    /// since it was made.
+    /// How long clients could have trusted this CA. Without configurations they take it from the Secret, where it is since it was made.
     fn known_for(&self, ca: &Ca, now: SystemTime) -> Option<Duration> {
         if self.settings.configurations.is_empty() {
             return now.duration_since(ca.summary.not_before + BACKDATED).ok();

@@ -1,4 +1,4 @@
-//! `account`: shows an account as the directory has it, its problems, and the hosts that may retrieve its password.
+//! `account`: an account as the directory has it, its problems, the hosts that may retrieve its password, and a test of its password.
 
 use clap::Subcommand;
 

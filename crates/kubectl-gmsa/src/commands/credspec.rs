@@ -421,7 +421,7 @@ async fn from_directory(options: &NewOptions, source: Source, plugin: Option<Plu
         found.sort_by_key(|account| account.sam.to_lowercase());
         if found.is_empty() {
             let of = options.domain.as_deref().unwrap_or("the directory");
-            bail!("there is no group Managed Service Account in {of}");
+            bail!("there is not a group Managed Service Account in {of}");
         }
     }
     for name in &options.account {
@@ -440,7 +440,7 @@ async fn of_account(
     options: &NewOptions,
     plugin: Option<Plugin>,
 ) -> anyhow::Result<Draft> {
-    ensure!(found.is_group_managed(), "{} is no group Managed Service Account", found.name);
+    ensure!(found.is_group_managed(), "{} is not a group Managed Service Account", found.name);
     let left_over = "is a deleted object, or a conflict of replication: restore it, or name the account that is there";
     ensure!(!found.is_left_over, "{} {left_over}", one_line(&found.name));
     let forest = directory.forest.as_ref().ok_or(Error::NoDomains)?;
@@ -450,7 +450,7 @@ async fn of_account(
         let name = AccountName::Sam(additional.clone(), Some(domain.dns.clone()));
         let found = directory.account(&name).await?;
         let found = found.with_context(|| format!("there is no account {additional} in {}", domain.dns))?;
-        ensure!(found.is_group_managed(), "{} is no group Managed Service Account", found.name);
+        ensure!(found.is_group_managed(), "{} is not a group Managed Service Account", found.name);
     }
     let name = options.name.clone().unwrap_or_else(|| lint::suggest_name(&found.sam));
     Ok(Draft::new(name, found.sam.clone(), domain, &options.additional, plugin))

@@ -29,12 +29,13 @@ pub use filter::Filter;
 pub use gmsa_core::quote::first_five;
 pub use style::Style;
 
-/// The result of a command. Its number is the exit code.
+/// The result of a command. Its number is the exit code. Checks and reports have it from [`Outcome::of`]; a command that answers one
+/// question (`can`, `who-can`, `explain`, `grant`, `credspec`, `probe`) chooses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
     /// No findings, or only below `--fail-on`: notes, by default.
     Clean = 0,
-    /// Findings of at least `--fail-on`.
+    /// Findings of at least `--fail-on` (by default warnings); of a question, the answer no.
     Findings = 1,
     /// Something could not be read or done: a part, or all of it.
     Incomplete = 2,

@@ -15,7 +15,7 @@ struct Broken {
     group: Option<String>,
     /// A user in it.
     user: Option<String>,
-    /// What adds it, where it is no group Managed Service Account.
+    /// What adds it, where it is not a group Managed Service Account.
     ldif: Option<String>,
     /// What is changed of it.
     modify: Option<String>,

@@ -159,7 +159,7 @@ impl Accounts {
 }
 
 impl AccountState {
-    /// Whether more would be lost with it than a round trip.
+    /// Whether it holds a valid key, or a wrong key that must not be tried again.
     fn is_needed(&self) -> bool {
         self.key.as_ref().is_some_and(KeptKey::is_valid) || self.wrong.iter().any(|(_, at)| at.elapsed() < WRONG_FOR)
     }

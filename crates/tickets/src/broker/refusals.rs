@@ -75,7 +75,7 @@ fn no_aes(client: &Principal, who: &str) -> Refusal {
 
 /// The KDC called every password wrong that the directory gives.
 pub fn wrong_passwords(client: &Principal) -> Refusal {
-    let why = "the KDC calls the passwords wrong that the directory gives; they are not tried again for a while";
+    let why = "the KDC rejects the passwords that the directory gives; they are not tried again for a while";
     Refusal::no_logon(reasons::LOGON_DENIED, format!("{client} cannot log on: {why}"))
 }
 
@@ -112,13 +112,13 @@ fn refused(error: &KdcError, client: &Principal, service: Option<&PrincipalName>
             of_broker(StatusCode::BAD_GATEWAY, reasons::PRINCIPAL_UNKNOWN, &why)
         }
         KdcRefusal::WrongRealm => {
-            of_broker(StatusCode::BAD_GATEWAY, reasons::KERBEROS_CONFIGURATION, "it is not one of the account's realm")
+            of_broker(StatusCode::BAD_GATEWAY, reasons::KERBEROS_CONFIGURATION, "it does not serve the account's realm")
         }
         KdcRefusal::Unavailable => {
             of_broker(StatusCode::SERVICE_UNAVAILABLE, reasons::KDC_UNREACHABLE, "it is not available")
         }
         KdcRefusal::TicketExpired | KdcRefusal::PreauthenticationRequired | KdcRefusal::Other => {
-            of_broker(StatusCode::BAD_GATEWAY, reasons::LOGON_DENIED, "for a cause that is not known here")
+            of_broker(StatusCode::BAD_GATEWAY, reasons::LOGON_DENIED, "for an unknown reason")
         }
     }
 }

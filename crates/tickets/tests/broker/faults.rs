@@ -151,7 +151,7 @@ async fn a_directory_that_sends_garbage_gives_no_password() {
         (
             DirectoryConduct::Raw(b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec()),
             502,
-            format!("ldaps://{address} answers with what is not LDAP"),
+            format!("ldaps://{address} sends an answer that is not LDAP"),
         ),
         (DirectoryConduct::Raw(huge), 502, format!("ldaps://{address} takes more than 1 MiB of answers")),
         (

@@ -12,7 +12,7 @@ use gmsa_tickets::limits::Times;
 
 use crate::world::{SERVICES, World, bound_to, pod, spec, times};
 
-const WRONG: &str = "WebApp1$@CONTOSO.COM cannot log on: the KDC calls the passwords wrong that the directory gives; they are not tried \
+const WRONG: &str = "WebApp1$@CONTOSO.COM cannot log on: the KDC rejects the passwords that the directory gives; they are not tried \
                      again for a while";
 
 /// The KDC gives tickets to this password alone.

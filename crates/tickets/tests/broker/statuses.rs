@@ -300,7 +300,7 @@ const ROWS: &[Row] = &[
         |world| world.kdc.account("WebApp1$", &Password::managed(&password(9)), EncryptionType::Aes256),
         409,
         "logon-denied",
-        "WebApp1$@CONTOSO.COM cannot log on: the KDC calls the passwords wrong that the directory gives; they are not tried again for a while",
+        "WebApp1$@CONTOSO.COM cannot log on: the KDC rejects the passwords that the directory gives; they are not tried again for a while",
     ),
     // 502
     (
@@ -313,13 +313,13 @@ const ROWS: &[Row] = &[
         |world| refuses(world, 68, None),
         502,
         "kerberos-configuration",
-        "the KDC of CONTOSO.COM refuses: it is not one of the account's realm (Kerberos code 68)",
+        "the KDC of CONTOSO.COM refuses: it does not serve the account's realm (Kerberos code 68)",
     ),
     (
         |world| refuses(world, 60, None),
         502,
         "logon-denied",
-        "the KDC of CONTOSO.COM refuses: for a cause that is not known here (Kerberos code 60)",
+        "the KDC of CONTOSO.COM refuses: for an unknown reason (Kerberos code 60)",
     ),
     (
         |world| _ = world.api.apply(spec("webapp1", Some("HTTP/app.contoso.com, HTTP/unknown.contoso.com"))),

@@ -5,7 +5,7 @@
 //! race). 15 characters is the length of the name that Windows gives a computer (`MAX_COMPUTERNAME_LENGTH`).
 //! Without a host name of its own a pod has its name as one, and the names of the pods of a workload begin alike.
 //!
-//! For the offline check and the tools alone: the answers of the webhook have no line for it.
+//! Only `check` and `doctor` compare the names that Kubernetes makes; the webhook warns of a host name that the template sets.
 
 use std::collections::HashMap;
 

@@ -272,8 +272,8 @@ family! { "Clients of services" {
             "ora-12170" => "The client does not reach the listener: check the name, the port (TCP 1521) and the network policy of the Pod. This is before any logon.",
             "ora-125" => "The client does not reach the listener, or the listener does not know the service: check the name, the port (TCP 1521) and the service name. This is before any logon.",
             "ora-126" => "The client tries Windows authentication (NTS) and gets no credentials. Run the process as NETWORK SERVICE and check `kubectl gmsa verify`. Where the database has users with passwords, set `SQLNET.AUTHENTICATION_SERVICES = (NONE)` in sqlnet.ora of the client.",
-            "ora-28040" => "The client is older than the database allows: use a newer client, or lower `SQLNET.ALLOWED_LOGON_VERSION_SERVER` at the database. It is no matter of the gMSA.",
-            "ora-28000" => "The user of the database is locked: `ALTER USER NAME ACCOUNT UNLOCK`. It is no matter of the gMSA.",
+            "ora-28040" => "The client is older than the database allows: use a newer client, or lower `SQLNET.ALLOWED_LOGON_VERSION_SERVER` at the database. It is unrelated to the gMSA.",
+            "ora-28000" => "The user of the database is locked: `ALTER USER NAME ACCOUNT UNLOCK`. It is unrelated to the gMSA.",
             "ora-01017" => "The database does not take this user and password. With Windows authentication, it needs a user `IDENTIFIED EXTERNALLY` for `CONTOSO\\NAME$`.",
         };
     MESSAGE_QUEUING: "message-queuing", Error, "Message Queuing (MSMQ) refuses a client, or does not work as it is set up in the container.",

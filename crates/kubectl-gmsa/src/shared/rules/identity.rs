@@ -167,7 +167,7 @@ family! { "Identity in a container" {
             Message("pre-authentication information was invalid"),
             Message("kinit: pre-authentication failed"),
             Message("kinit: password incorrect"),
-            Message("calls the passwords wrong that the directory gives"),
+            Message("rejects the passwords that the directory gives"),
             Message("the kdc of * refuses: it gives no other cause"),
             Message("new password is bad. try old one"),
             General("unknown user name or bad password"),

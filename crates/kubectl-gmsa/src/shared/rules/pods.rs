@@ -82,9 +82,9 @@ family! { "Pods" {
             "takes pods out of the gmsa webhook" => "Have a user do it who may update the webhook configurations: the label exempts Pods from all checks.",
             "static policies of the" => "Let a user or group do it that `staticPolicies.admins` names: docs/static-policies.md.",
             "autogke" | "autopilot" => "GKE Autopilot runs no Windows Pods, and has no Windows nodes: use a Standard cluster with a Windows node pool.",
-            "validatingadmissionpolicy '" => "Do what the message of the ValidatingAdmissionPolicy says, or ask its owner: `kubectl get validatingadmissionpolicy`. It is no check of GMSA.",
+            "validatingadmissionpolicy '" => "Do what the message of the ValidatingAdmissionPolicy says, or ask its owner: `kubectl get validatingadmissionpolicy`. It is unrelated to GMSA.",
             "security context constraint" => "Give the service account a SecurityContextConstraint for Windows Pods: `oc adm policy add-scc-to-user`.",
-            "admission webhook \"*\" denied the request" => "Do what the message says: the admission webhook in quotes refuses the Pod, and its owner knows the policy. It is no check of GMSA.",
+            "admission webhook \"*\" denied the request" => "Do what the message says: the admission webhook in quotes refuses the Pod, and its owner knows the policy. It is unrelated to GMSA.",
         };
     PODS_MISSING: "pods-missing", Error, "A workload has fewer Pods than it wants.",
         "`kubectl describe` of the workload, and of its ReplicaSet, shows events and conditions.",

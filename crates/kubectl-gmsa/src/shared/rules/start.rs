@@ -81,7 +81,7 @@ family! { "Containers that do not start" {
         ],
         remedies: {
             "dcom got error" => "The COM server of the plugin cannot log on as the user that it is registered with: correct user and password (dcomcnfg, Identity), or register it with another identity.",
-            "e_nointerface" => "What the GUID leads to is no plugin, or its interface `ICcgDomainAuthCredentials` is not registered on the node: register the proxy and stub of CCG, then the plugin again.",
+            "e_nointerface" => "The GUID does not name a plugin, or its interface `ICcgDomainAuthCredentials` is not registered on the node: register the proxy and stub of CCG, then the plugin again.",
             "temporary file" => "A process on the node holds the DLL of Rancher's plugin: drain the node, restart it, and delete the Pod of `rancher-gmsa-plugin-installer` there.",
             "with dcom within" | "dcom server" | "for the com server" | "of distributedcom" => "If the CLSID is the `PluginGUID` of the credential spec, register the plugin again, with an identity that may log on, and let `NT AUTHORITY\\SYSTEM` launch and activate it (dcomcnfg). Of any other CLSID this says nothing about GMSA: Windows logs it for many of its own components.",
             "the dll is" | "plugin guid is not added" | "dll directory" | "dll file" | "dll is out" | "status of plugin" | "installation script" | "clsid existence" => "Rancher's plugin is not whole on the node: look at the log of the Pods of `rancher-gmsa-plugin-installer` there, delete the Pod, and it installs the plugin again.",

@@ -138,7 +138,7 @@ impl WindowsStatus {
         Explanation {
             found: self.found(),
             meaning: Meaning::Unknown(format!(
-                "{what}No cause is known here. {how} The node has the rest: the logs Microsoft-Windows-Containers-CCG/Admin and \
+                "{what}The cause is unknown. {how} The node has the rest: the logs Microsoft-Windows-Containers-CCG/Admin and \
                  Microsoft-Windows-Hyper-V-Compute-Admin, whose messages `kubectl gmsa explain` reads."
             )),
         }

@@ -132,7 +132,7 @@ pub(super) fn names_of_protocols(text: &str) -> impl Iterator<Item = &'static st
 
 /// The explanation of a name of Kerberos or LDAP without context.
 pub(super) fn explain(name: &str) -> Explanation {
-    let how = "No cause is known here. Kerberos errors are explained in RFC 4120, 7.5.9, results of LDAP in RFC 4511, appendix A.";
+    let how = "The cause is unknown. Kerberos errors are explained in RFC 4120, 7.5.9, results of LDAP in RFC 4511, appendix A.";
     Explanation { found: name.to_owned(), meaning: Meaning::Unknown(how.to_owned()) }
 }
 

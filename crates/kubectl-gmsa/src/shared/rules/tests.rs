@@ -95,7 +95,7 @@ fn a_status_that_is_not_known_is_decoded_and_not_guessed() {
     let node = "The node has the rest: the logs Microsoft-Windows-Containers-CCG/Admin and Microsoft-Windows-Hyper-V-Compute-Admin, \
                 whose messages `kubectl gmsa explain` reads.";
     let decoded = |text: &str, found: &str, what: &str, how: &str| {
-        assert_eq!(explained(text), [format!("{found} = {what}No cause is known here. {how} {node}")]);
+        assert_eq!(explained(text), [format!("{found} = {what}The cause is unknown. {how} {node}")]);
     };
     let certutil = |code: &str| format!("`certutil -error {code}` on Windows says what it means.");
     decoded("0x80004001", "0x80004001: E_NOTIMPL", "It is an HRESULT of COM (facility 0). ", &certutil("0x80004001"));

@@ -190,7 +190,7 @@ fn clean(value: &mut Value, contents: &HashMap<String, Contents>) {
             only("env", &|variable| {
                 variable.get("name").is_some_and(|name| VARIABLES.iter().any(|known| name == known))
             });
-            // The names of other volumes are nobody's business.
+            // No check reads the names of other volumes.
             only("volumes", &|volume| {
                 ["emptyDir", "projected", "secret"].iter().any(|source| volume.get(source).is_some())
                     || volume.get("name").is_some_and(|name| name == CA_VOLUME)

@@ -1,4 +1,4 @@
-//! Removes contents of credential specs, tokens and keys from free texts.
+//! Removes contents of credential specs, tokens, keys, passwords, and users in addresses from free texts.
 
 use serde_json::Value;
 
