@@ -91,11 +91,12 @@ def tickets(image, source, version, folder):
     shutil.copytree(TICKETS, target)
     registry = image.rpartition("/")[0]
     image, runbook = f"{registry}/gmsa-tickets", f"{source}/blob/v{version}/docs/linux-pods.md"
-    stamp(
-        target / "values.yaml",
-        ("\n  repository: gmsa-tickets\n", f"\n  repository: {image}\n"),
-        ("\n  runbookUrl: docs/linux-pods.md\n", f"\n  runbookUrl: {runbook}\n"),
-    )
+    for name in ("values.yaml", "files/values.yaml"):
+        stamp(
+            target / name,
+            ("\n  repository: gmsa-tickets\n", f"\n  repository: {image}\n"),
+            ("\n  runbookUrl: docs/linux-pods.md\n", f"\n  runbookUrl: {runbook}\n"),
+        )
     stamp(
         target / "values.schema.json",
         ('"default": "gmsa-tickets"', f'"default": "{image}"'),

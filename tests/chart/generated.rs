@@ -11,7 +11,16 @@ use crate::{
 
 #[test]
 fn templates_can_read_the_values_that_helm_hides_from_them() {
-    assert_file(format!("{CHART}/files/values.yaml"), &text(format!("{CHART}/values.yaml")));
+    for chart in [CHART, TICKETS] {
+        assert_file(format!("{chart}/files/values.yaml"), &text(format!("{chart}/values.yaml")));
+    }
+}
+
+/// Templates of two charts may not have the same names: a parent chart has both.
+#[test]
+fn both_programs_have_the_same_shared_templates() {
+    let shared = text(format!("{CHART}/templates/_shared.tpl"));
+    assert_file(format!("{TICKETS}/templates/_shared.tpl"), &shared.replace("\"gmsa-webhook.", "\"gmsa-tickets."));
 }
 
 #[test]

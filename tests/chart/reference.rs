@@ -33,9 +33,14 @@ pub fn families() -> Vec<Family> {
 
 /// Those that the broker of tickets has beside what both programs have: connections, certificates and the log.
 pub fn families_of_tickets() -> Vec<Family> {
-    let (_, _, registry) = register(&PROGRAM, BrokerMetrics::register);
     let both: BTreeSet<_> = families().into_iter().map(|family| family.name.replace("webhook", "tickets")).collect();
-    read(&scrape(&registry).unwrap()).into_iter().filter(|family| !both.contains(&family.name)).collect()
+    all_of_tickets().into_iter().filter(|family| !both.contains(&family.name)).collect()
+}
+
+fn all_of_tickets() -> Vec<Family> {
+    let (edge, _, registry) = register(&PROGRAM, BrokerMetrics::register);
+    edge.show_all();
+    read(&scrape(&registry).unwrap())
 }
 
 /// What the API server measures about webhooks: name, kind, samples, labels, as in
@@ -51,7 +56,7 @@ const OF_API_SERVER: [(&str, &str, &[&str], &[&str]); 3] = [
     ),
 ];
 
-/// Every family that an alert or a panel may ask for: the webhook's own, and those of the API server.
+/// Every family that an alert or a panel may ask for: the webhook's own, the broker's, and those of the API server.
 pub fn families_asked() -> Vec<Family> {
     let errors = ["apiserver_internal_error", "calling_webhook_error", "no_error"].map(str::to_owned);
     let of_api_server = OF_API_SERVER.map(|(name, kind, samples, labels)| {
@@ -65,7 +70,9 @@ pub fn families_asked() -> Vec<Family> {
             ..Family::default()
         }
     });
-    families().into_iter().chain(of_api_server).collect()
+    // Of Prometheus itself.
+    let up = Family { samples: BTreeSet::from(["up".to_owned()]), ..Family::default() };
+    families().into_iter().chain(all_of_tickets()).chain(of_api_server).chain([up]).collect()
 }
 
 /// What the states of the watch mean, a line each: the word alone does not say.

@@ -43,37 +43,23 @@ const OPEN: [&str; 8] = [
     "/securityContext/",
 ];
 
-/// Names of other charts, with what is instead of each here: the schema takes them, so that the chart can refuse them in words.
-fn other_names() -> BTreeMap<String, String> {
-    serde_json::from_value(yaml(format!("{CHART}/files/other-names.yaml"))).unwrap()
+/// Names of other charts, with what is instead of each here.
+fn other_names(chart: &str) -> Vec<(String, String)> {
+    let rows: BTreeMap<String, String> =
+        serde_json::from_value(yaml(format!("{chart}/files/other-names.yaml"))).unwrap();
+    let named = |(names, instead): (String, String)| {
+        names.split(", ").map(|name| (name.to_owned(), of_group(name, &instead))).collect::<Vec<_>>()
+    };
+    rows.into_iter().flat_map(named).collect()
 }
 
-/// The properties of a group of values, or of all values.
-fn group<'s>(schema: &'s mut Value, name: Option<&str>) -> &'s mut serde_json::Map<String, Value> {
-    let group = name.map_or(String::new(), |name| format!("/properties/{}", name.replace('.', "/properties/")));
-    let shared = schema.pointer(&group).and_then(|group| group["$ref"].as_str());
-    let properties = format!("{}/properties", shared.map_or(group.as_str(), |shared| &shared[1..]));
-    schema.pointer_mut(&properties).unwrap_or_else(|| panic!("{properties}")).as_object_mut().unwrap()
+fn of_group(name: &str, instead: &str) -> String {
+    instead.replace("GROUP", name.rsplit_once('.').map_or("", |(group, _)| group))
 }
 
+/// Names that the schema takes so that the chart can refuse them in words.
 fn is_of_others(property: &Value) -> bool {
     property["deprecated"] == true
-}
-
-/// Writes the names of other charts into the schema, and removes those that are gone.
-fn write_other_names(schema: &mut Value) {
-    let names = other_names();
-    let groups: BTreeSet<_> = names.keys().map(|name| name.rsplit_once('.').map(|(group, _)| group)).collect();
-    for name in groups {
-        group(schema, name).retain(|_, property| !is_of_others(property));
-    }
-    for (name, instead) in &names {
-        let (parent, key) = name.rsplit_once('.').map_or((None, name.as_str()), |(parent, key)| (Some(parent), key));
-        let description = format!("Not a value of this chart: {instead}.");
-        let replaced =
-            group(schema, parent).insert(key.to_owned(), json!({"deprecated": true, "description": description}));
-        assert_eq!(replaced, None, "{name} is a value of the chart");
-    }
 }
 
 /// The path of every property, and whether it may be null.
@@ -115,28 +101,37 @@ fn the_schema_has_the_keys_of_the_values_and_takes_a_blank_for_each() {
 /// "use NAME" names a value that exists, and every name is refused with what is instead of it.
 #[test]
 fn names_of_other_charts_are_refused_with_ours() {
-    let values = yaml(format!("{CHART}/values.yaml"));
-    let mut expected = Vec::new();
-    for (name, instead) in other_names() {
-        for used in instead.split("use ").skip(1) {
-            let used = used.split([' ', ',', ';', '=']).next().unwrap();
-            let exists = values.pointer(&format!("/{}", used.replace('.', "/"))).is_some();
-            let is_inside = ["resources.", "updateStrategy."].iter().any(|open| used.starts_with(open));
-            assert!(exists || is_inside || used.starts_with("--"), "{name}: {used}");
-        }
-        expected.push(format!("values: {name} is not a value of this chart: {instead}"));
-    }
-    // A blank value is not set.
-    for value in [json!(true), json!({}), json!("a"), json!([]), Value::Null] {
+    for chart in [CHART, TICKETS] {
+        let values = yaml(format!("{chart}/values.yaml"));
+        let mut expected = BTreeSet::new();
         let mut given = json!({});
-        for name in other_names().keys() {
-            put(&mut given, &name.split('.').collect::<Vec<_>>(), &value);
+        for (name, instead) in other_names(chart) {
+            for used in instead.split("use ").skip(1) {
+                let used = used.split([' ', ',', ';', '=']).next().unwrap();
+                let exists = values.pointer(&format!("/{}", used.replace('.', "/"))).is_some();
+                let is_inside = ["resources.", "updateStrategy."].iter().any(|open| used.starts_with(open));
+                assert!(exists || is_inside || used.starts_with("--"), "{name}: {used}");
+            }
+            let is_new = expected.insert(format!("values: {name} is not a value of this chart: {instead}"));
+            assert!(is_new, "{name} is there twice");
+            put(&mut given, &name.split('.').collect::<Vec<_>>(), &json!("a"));
         }
-        let (_file, file) = files::values(&given);
-        let output = Helm::new().run(["template", "gmsa", CHART, "--namespace", "windows", "--values", &file]);
-        let said = unframed(str::from_utf8(&output.stderr).unwrap());
-        assert_eq!(said, if value.is_null() { String::new() } else { expected.join("\n") }, "{value}");
+        let said = said_of(chart, &given);
+        assert_eq!(said.lines().map(str::to_owned).collect::<BTreeSet<_>>(), expected);
     }
+    // A value of any type is one, and a blank one is none.
+    for value in [json!(true), json!({}), json!([])] {
+        let named = "values: replicas is not a value of this chart: use replicaCount";
+        assert_eq!(said_of(CHART, &json!({"replicas": value})), named);
+    }
+    assert_eq!(said_of(CHART, &json!({"replicas": null})), "");
+}
+
+/// What a chart says of these values.
+fn said_of(chart: &str, given: &Value) -> String {
+    let (_file, file) = files::values(given);
+    let output = Helm::new().run(["template", "gmsa", chart, "--namespace", "windows", "--values", &file]);
+    unframed(str::from_utf8(&output.stderr).unwrap())
 }
 
 /// What an editor shows of a key.
@@ -145,9 +140,6 @@ fn the_schema_describes_every_value_as_the_values_do() {
     for chart in [CHART, ACCOUNTS, TICKETS] {
         let file = format!("{chart}/values.schema.json");
         let mut schema: Value = serde_json::from_str(&text(&file)).unwrap();
-        if chart == CHART {
-            write_other_names(&mut schema);
-        }
         let text = text(format!("{chart}/values.yaml"));
         let values: Value = serde_saphyr::from_str(&text).unwrap();
         let comments =

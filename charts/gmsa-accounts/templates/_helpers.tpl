@@ -39,7 +39,7 @@ The entries in their final form, and the checks that the schema cannot make. Eve
 {{- range $name, $map := dict "commonLabels" $labels "commonAnnotations" (.root.Values.commonAnnotations | default dict) -}}
 {{- range $key, $value := $map -}}
 {{- if not (regexMatch "^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$" $key) -}}
-{{- fail (printf "values: the key in %s %q is not one that Kubernetes takes, such as example.com/team: what is before the slash is in lower case" $name $key) -}}
+{{- fail (printf "values: %s: the key %q is not one that Kubernetes takes, such as example.com/team: what is before the slash is in lower case" $name $key) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

@@ -2,13 +2,16 @@
 What the schema cannot say, and what would be an outage or a leak. Every message begins with `values: NAME` and names the way out.
 */}}
 {{- define "gmsa-tickets.check" -}}
+{{- range list "Names" "Image" "Cidrs" "Values" }}{{ include (printf "gmsa-tickets.check%s" .) $ }}{{ end -}}
+{{- end -}}
+
+{{- define "gmsa-tickets.checkValues" -}}
 {{- $namespace := .Release.Namespace -}}
 {{- $refused := list
-  (list (has $namespace (list "default" "kube-system" "kube-public" "kube-node-lease")) (printf "the namespace is %s: the pods hold a password of the domain, so install into a namespace of their own, with --namespace gmsa-tickets --create-namespace" $namespace))
-  (list (include "gmsa-tickets.hasOtherPrograms" . | eq "true") (printf "the namespace is %s, where the webhook runs: its administrators could read the password of the domain's user. Install into a namespace of its own, with --namespace gmsa-tickets --create-namespace" $namespace))
+  (list (has $namespace (list "default" "kube-system" "kube-public" "kube-node-lease")) (printf "--namespace is %s: the pods hold a password of the domain, so install into a namespace of their own, with --namespace gmsa-tickets --create-namespace" $namespace))
+  (list (include "gmsa-tickets.hasOtherPrograms" . | eq "true") (printf "--namespace is %s, where the webhook runs: its administrators could read the password of the domain's user. Install into a namespace of its own, with --namespace gmsa-tickets --create-namespace" $namespace))
   (list (not .Values.domains) "domains is empty: name a domain, its user and the Secret with the user's password")
   (list (eq (int .Values.containerPort) (int .Values.adminPort)) (printf "containerPort and adminPort are both %d: they need different ports" (int .Values.adminPort)))
-  (list (hasKey (merge dict .Values.podLabels .Values.commonLabels) "app") "podLabels and commonLabels: app is the label by which the Service finds the pods: choose another key")
   (list (not (regexMatch "^[a-z]([a-z0-9-]{0,51}[a-z0-9])?$" (include "gmsa-tickets.fullname" .))) (printf "fullnameOverride: the name of all objects %q is not a DNS label of at most 53 characters, which starts with a letter and has no dots: set fullnameOverride" (include "gmsa-tickets.fullname" .)))
 -}}
 {{- $names := dict -}}
@@ -30,9 +33,7 @@ What the schema cannot say, and what would be an outage or a leak. Every message
 {{- end -}}
 {{- $_ := set $names $name $path -}}
 {{- end -}}
-{{- range $refused -}}
-{{- if index . 0 }}{{ fail (printf "values: %s" (index . 1)) }}{{ end -}}
-{{- end -}}
+{{- include "gmsa-tickets.refuse" $refused -}}
 {{- end -}}
 
 {{/* "true" where a release of the webhook is in the namespace, as far as Helm renders for a cluster. */}}

@@ -1,5 +1,5 @@
 {{/*
-What several templates need: names, metadata, the image, the broker's configuration. Every template starts with "gmsa-tickets.check".
+What several templates need: names, metadata, the broker's configuration. Every template starts with "gmsa-tickets.check".
 */}}
 
 {{- define "gmsa-tickets.fullname" -}}
@@ -38,16 +38,9 @@ annotations:
 {{- end }}
 {{- end -}}
 
-{{- define "gmsa-tickets.image" -}}
-{{ .Values.image.repository }}
-{{- if .Values.image.digest }}@{{ .Values.image.digest }}{{ else }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{ end -}}
-{{- end -}}
-
-{{- define "gmsa-tickets.pullSecrets" -}}
-{{- with .Values.imagePullSecrets -}}
-imagePullSecrets:
-  {{- toYaml . | nindent 2 }}
-{{- end -}}
+{{/* The matchers of the release's own pods. */}}
+{{- define "gmsa-tickets.ownPods" -}}
+{{ printf "namespace=%q,pod=~%q" .Release.Namespace (printf "%s-[a-z0-9]+(-[a-z0-9]+)?" (include "gmsa-tickets.fullname" .)) }}
 {{- end -}}
 
 {{/* The Secret with the serving certificate. */}}

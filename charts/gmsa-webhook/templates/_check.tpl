@@ -3,53 +3,20 @@ What the schema cannot say, and what would be an outage or a wrong identity: val
 What the API server or an operator refuses at the same moment, without harm to running pods, is left to them. Every message begins with `values: NAME` and names the way out.
 */}}
 {{- define "gmsa-webhook.check" -}}
-{{- range list "Names" "Forms" "Pod" "Certificates" "Identity" "Namespaces" "Replicas" "Webhooks" "Tickets" "Admins" "Monitoring" -}}
+{{- range list "Names" "Forms" "Image" "Cidrs" "Pod" "Certificates" "Identity" "Namespaces" "Replicas" "Webhooks" "Tickets" "Admins" "Monitoring" -}}
 {{- include (printf "gmsa-webhook.check%s" .) $ -}}
 {{- end -}}
 {{- end -}}
 
-{{/* Takes a list of pairs, (list CONDITION MESSAGE), and fails with the message of the first condition that holds. */}}
-{{- define "gmsa-webhook.refuse" -}}
-{{- range . -}}
-{{- if index . 0 }}{{ fail (printf "values: %s" (index . 1)) }}{{ end -}}
-{{- end -}}
-{{- end -}}
-
-{{/* Names of values that other charts have. files/other-names.yaml has the name to use instead; the schema takes these names, so that this message explains them. */}}
-{{- define "gmsa-webhook.checkNames" -}}
-{{- $found := list -}}
-{{- range $name, $instead := .Files.Get "files/other-names.yaml" | fromYaml -}}
-{{- $value := $.Values -}}
-{{- range $key := splitList "." $name }}{{ $value = index (ternary $value dict (kindIs "map" $value)) $key }}{{ end -}}
-{{- if not (kindIs "invalid" $value) }}{{ $found = printf "values: %s is not a value of this chart: %s" $name $instead | append $found }}{{ end -}}
-{{- end -}}
-{{- with $found }}{{ join "\n" . | fail }}{{ end -}}
-{{- end -}}
-
-{{/* Forms of text: value, pattern, the form in words. An empty text counts as not set. */}}
+{{/* Forms of text. */}}
 {{- define "gmsa-webhook.checkForms" -}}
 {{- $v := .Values -}}
 {{- $join := $v.credential.domainJoinConfig -}}
 {{- $dnsDomain := "^[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$" -}}
 {{- $namespace := "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" -}}
-{{- $four := "(B\\.){3}B" | replace "B" "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])" -}}
-{{- $six := "(H:){7}H|(H:){1,7}:|(H:){1,6}:H|(H:){1,5}(:H){1,2}|(H:){1,4}(:H){1,3}|(H:){1,3}(:H){1,4}|(H:){1,2}(:H){1,5}|H:(:H){1,6}|:((:H){1,7}|:)" | replace "H" "[0-9A-Fa-f]{1,4}" -}}
-{{- $count := "^([0-9]+|[0-9]{1,2}%|100%)$" -}}
-{{- /* As container runtimes read it: a host has a dot, a port, or is localhost. */ -}}
-{{- $host := "(localhost(:[0-9]+)?|[A-Za-z0-9-]+(\\.[A-Za-z0-9-]+)+(:[0-9]+)?|[A-Za-z0-9-]+:[0-9]+|\\[[0-9A-Fa-f:]+\\](:[0-9]+)?)" -}}
-{{- $path := "[a-z0-9]+([._-]+[a-z0-9]+)*(/[a-z0-9]+([._-]+[a-z0-9]+)*)*" -}}
-{{- $registry := list (printf "^((%s(/%s)?)|%s)/?$" $host $path $path) "a registry without https://, such as registry.example.com" -}}
 {{- $forms := list
   (list "fullnameOverride: the name of all objects" (include "gmsa-webhook.fullname" .) "^[a-z]([a-z0-9-]*[a-z0-9])?$" "a DNS label, which starts with a letter and has no dots: set fullnameOverride")
   (list "namespaceOverride" $v.namespaceOverride $namespace "a namespace's name")
-  (list "containerPort" $v.containerPort "^[0-9]+$" "a port: a number from 1 to 65535")
-  (list "image.repository" $v.image.repository (printf "^(%s/)?%s$" $host $path) "an image in lower case, without https://, tag and digest, such as registry.example.com/gmsa-webhook")
-  (concat (list "global.systemDefaultRegistry" $v.global.systemDefaultRegistry) $registry)
-  (concat (list "global.cattle.systemDefaultRegistry" (get ($v.global.cattle | default dict) "systemDefaultRegistry")) $registry)
-  (concat (list "global.imageRegistry" $v.global.imageRegistry) $registry)
-  (list "image.tag" $v.image.tag "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$" "an image's tag")
-  (list "image.digest" $v.image.digest "^sha256:[a-f0-9]{64}$" "a digest: sha256: and 64 hexadecimal digits")
-  (list "clientCa.key" $v.clientCa.key "^[-._A-Za-z0-9]+$" "a key of a ConfigMap")
   (list "credential.domainJoinConfig.dnsName" $join.dnsName $dnsDomain "a domain's DNS name, such as corp.example.com")
   (list "credential.domainJoinConfig.dnsTreeName" $join.dnsTreeName $dnsDomain "a domain's DNS name, such as example.com")
   (list "credential.domainJoinConfig.guid" $join.guid "^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$" "a GUID without braces")
@@ -59,19 +26,11 @@ What the API server or an operator refuses at the same moment, without harm to r
   (list "webhooks.optOutLabel" $v.webhooks.optOutLabel "^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$" "a label's key, such as windows.k8s.io/disabled")
   (list "logLevel" $v.logLevel "^(?i)(error|warn|warning|info|debug|trace|\\S+=\\S+)$" "a level: error, warn, info, debug or trace")
   (list "authorizationCacheTtl" $v.authorizationCacheTtl "^([0-9]+(\\.[0-9]+)?(h|m|s|ms))+$" "a duration with units, such as 10s or 1m30s")
-  (list "podDisruptionBudget.minAvailable" $v.podDisruptionBudget.minAvailable $count "a number or a percentage")
-  (list "podDisruptionBudget.maxUnavailable" $v.podDisruptionBudget.maxUnavailable $count "a number or a percentage")
 -}}
 {{- range $v.webhooks.warnNamespaces -}}
 {{- $forms = append $forms (list "webhooks.warnNamespaces" . $namespace "a namespace's name") -}}
 {{- end -}}
-{{- range $v.networkPolicy.apiServerCidrs -}}
-{{- $forms = append $forms (list "networkPolicy.apiServerCidrs" . (printf "^(%s/([0-9]|[12][0-9]|3[0-2])|(%s)/([0-9]|[1-9][0-9]|1[01][0-9]|12[0-8]))$" $four $six) "a CIDR, such as 10.0.0.1/32 or fd00::/64") -}}
-{{- end -}}
-{{- range $form := $forms -}}
-{{- $text := ternary "" (index $form 1 | toString) (kindIs "invalid" (index $form 1)) -}}
-{{- include "gmsa-webhook.refuse" (list (list (and $text (not (regexMatch (index $form 2) $text))) (printf "%s %q is not %s" (index $form 0) $text (index $form 3)))) -}}
-{{- end -}}
+{{- include "gmsa-webhook.refuseForms" $forms -}}
 {{- end -}}
 
 {{/* Image, ports and the container's own settings. */}}
@@ -84,16 +43,12 @@ What the API server or an operator refuses at the same moment, without harm to r
 {{- $refused := list
   (list (hasSuffix "k8s-gmsa-webhook" $v.image.repository) (printf "image.repository %q is the Go webhook's, and this chart runs another program: %s" $v.image.repository $fix))
   (list $isGoTag (printf "image.tag %q is the Go webhook's, and this chart runs another program: %s" (toString $v.image.tag) $fix))
-  (list (or (lt $port 1) (gt $port 65535)) (printf "containerPort %q is not a port: a number from 1 to 65535" (toString $v.containerPort)))
   (list (eq $port (int $v.adminPort)) (printf "containerPort and adminPort are both %d: they need different ports" $port))
   (list $isShort (printf "terminationGracePeriodSeconds (%d) is less than the 20 seconds that the webhook takes to stop: 5 until its endpoints are forgotten, 15 for what is in flight" (int $v.terminationGracePeriodSeconds)))
 -}}
 {{- range $name, $port := dict "containerPort" $port "adminPort" (int $v.adminPort) -}}
 {{- $refused = append $refused (list (and $v.hostNetwork (eq $port 10250)) (printf "%s is 10250, which is the kubelet's with hostNetwork: set another one, such as %s=8443" $name $name)) -}}
 {{- $refused = append $refused (list (and $v.hostNetwork (lt $port 1024)) (printf "%s is %d, which takes root with hostNetwork, and the webhook is not root: set one from 1024, such as %s=8443" $name $port $name)) -}}
-{{- end -}}
-{{- range $key := list "podLabels" "commonLabels" -}}
-{{- $refused = append $refused (list (hasKey (get $v $key) "app") (printf "%s.app would replace the label by which the Service finds the pods: choose another key" $key)) -}}
 {{- end -}}
 {{- $own := dict "HTTPS_PORT" "containerPort" "ADMIN_LISTEN" "adminPort" "LOG_LEVEL" "logLevel" "LOG_FORMAT" "logFormat" "RANDOM_HOSTNAME" "randomHostname"
   "TLS_CRT" "certificates.secretName" "TLS_KEY" "certificates.secretName" "QPS" "qps" "BURST" "burst" "ENFORCEMENT" "webhooks.enforcement" -}}
@@ -115,21 +70,25 @@ What the API server or an operator refuses at the same moment, without harm to r
 {{- $replicas := int (ternary $scaling.minReplicas .Values.replicaCount $scaling.enabled) -}}
 {{- $key := ternary "autoscaling.minReplicas" "replicaCount" $scaling.enabled -}}
 {{- $update := .Values.updateStrategy.rollingUpdate | default dict -}}
-{{- $surge := get $update "maxSurge" | toString | default "25%" -}}
+{{- $never := regexMatch "^0%?$" (get $update "maxSurge" | toString) -}}
 {{- $away := get $update "maxUnavailable" | toString -}}
 {{- $endsAll := or (eq $away "100%") (and (regexMatch "^[1-9][0-9]*$" $away) (gt $replicas 0) (ge (int $away) $replicas)) -}}
 {{- $budget := .Values.podDisruptionBudget -}}
 {{- $hasLeast := not (kindIs "invalid" $budget.minAvailable) -}}
 {{- $least := toString $budget.minAvailable -}}
-{{- $keepsAll := and $hasLeast (gt $replicas 0) (or (eq $least "100%") (and (regexMatch "^[0-9]+$" $least) (ge (int $least) $replicas))) -}}
+{{- /* The API server rounds a percentage up. */ -}}
+{{- $kept := trimSuffix "%" $least | int -}}
+{{- if hasSuffix "%" $least }}{{ $kept = div (add (mul $kept $replicas) 99) 100 }}{{ end -}}
+{{- $keepsAll := and $hasLeast (gt $replicas 0) (ge (int $kept) $replicas) -}}
 {{- /* Old values files have maxUnavailable: 0 beside minAvailable: minAvailable then decides. */ -}}
 {{- $neverAway := regexMatch "^0%?$" (toString $budget.maxUnavailable) -}}
 {{- include "gmsa-webhook.refuse" (list
   (list (and $scaling.enabled (gt (int $scaling.minReplicas) (int $scaling.maxReplicas))) (printf "autoscaling.minReplicas (%d) is greater than autoscaling.maxReplicas (%d)" (int $scaling.minReplicas) (int $scaling.maxReplicas)))
   (list (and $scaling.enabled (not (dig "requests" "cpu" "" $resources)) (not (dig "limits" "cpu" "" $resources))) "autoscaling.enabled needs resources.requests.cpu, because it scales by the share of it that is used")
   (list (eq (toString .Values.updateStrategy.type) "Recreate") "updateStrategy.type=Recreate ends all pods before new ones start, so pods that use GMSA would be refused during every upgrade: leave updateStrategy blank")
-  (list (and $update (regexMatch "^0%?$" $surge) (regexMatch "^0%?$" $away)) "updateStrategy.rollingUpdate has maxSurge and maxUnavailable of 0, so no pod could ever be replaced: set one of them higher")
-  (list (and $update $endsAll) (printf "updateStrategy.rollingUpdate.maxUnavailable (%s) lets an upgrade end all of the %d pods at once, so pods that use GMSA would be refused meanwhile: set it lower" $away $replicas))
+  (list (and $never (regexMatch "^0%?$" $away)) "updateStrategy.rollingUpdate has maxSurge and maxUnavailable of 0, so no pod could ever be replaced: set one of them higher")
+  (list (and $never (eq $replicas 1)) (printf "updateStrategy.rollingUpdate.maxSurge of 0 lets an upgrade end the only pod (%s) before a new one starts, so pods that use GMSA would be refused meanwhile: leave it blank, or run 2" $key))
+  (list $endsAll (printf "updateStrategy.rollingUpdate.maxUnavailable (%s) lets an upgrade end all of the %d pods at once, so pods that use GMSA would be refused meanwhile: set it lower" $away $replicas))
   (list (and $budget.enabled $hasLeast (not (kindIs "invalid" $budget.maxUnavailable)) (not $neverAway)) "podDisruptionBudget.minAvailable and podDisruptionBudget.maxUnavailable are both set: leave one of them blank")
   (list (and $budget.enabled $keepsAll) (printf "podDisruptionBudget.minAvailable (%s) leaves none of the %d pods (%s) to evict, so no node that runs one can be drained: set it lower, or leave it blank" $least $replicas $key))
   (list (and $budget.enabled $neverAway (not $hasLeast)) (printf "podDisruptionBudget.maxUnavailable (%s) lets no pod be evicted, so no node that runs one can be drained: set it higher, or leave it blank" (toString $budget.maxUnavailable)))
@@ -191,15 +150,14 @@ What the API server or an operator refuses at the same moment, without harm to r
 {{- include "gmsa-webhook.refuse" $refused -}}
 {{- end -}}
 
-{{/* Metrics that Prometheus would count twice, and changes of alerts that do not exist. */}}
+{{/* Metrics that Prometheus would count twice, and an alert that would never fire: the histogram ends at 10 seconds, and reviews end at the time that the API server waits. */}}
 {{- define "gmsa-webhook.checkMonitoring" -}}
-{{- $alerts := list -}}
-{{- range (.Files.Get "files/alerts.yaml" | fromYaml).groups }}{{ range .rules }}{{ $alerts = append $alerts .alert }}{{ end }}{{ end -}}
-{{- $refused := list (list (and .Values.serviceMonitor.enabled .Values.podMonitor.enabled) "serviceMonitor.enabled and podMonitor.enabled are both true, so every metric would be read and counted twice: set one of them to false") -}}
-{{- range $name, $change := .Values.prometheusRule.alerts -}}
-{{- $refused = append $refused (list (not (has $name $alerts)) (printf "prometheusRule.alerts has %q, which is no alert: there are %s" $name (join ", " $alerts))) -}}
-{{- end -}}
-{{- include "gmsa-webhook.refuse" $refused -}}
+{{- $slow := .Values.prometheusRule.thresholds.slowSeconds -}}
+{{- $longest := min 10 (int .Values.webhooks.timeoutSeconds) -}}
+{{- include "gmsa-webhook.refuse" (list
+  (list (and .Values.serviceMonitor.enabled .Values.podMonitor.enabled) "serviceMonitor.enabled and podMonitor.enabled are both true, so every metric would be read and counted twice: set one of them to false")
+  (list (ge (float64 $slow) (float64 $longest)) (printf "prometheusRule.thresholds.slowSeconds (%v) is never exceeded: set it below %d, as the API server waits for webhooks.timeoutSeconds (%d), and 10 seconds are the most that are measured" $slow $longest (int .Values.webhooks.timeoutSeconds)))
+) -}}
 {{- end -}}
 
 {{/* The source of the certificate: values that do not go together, then changes of the installed source. */}}

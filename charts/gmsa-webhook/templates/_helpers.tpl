@@ -97,42 +97,6 @@ annotations:
 {{- end -}}
 {{- end -}}
 
-{{/* The pull secrets of a pod: imagePullSecrets, then global.imagePullSecrets. */}}
-{{- define "gmsa-webhook.pullSecrets" -}}
-{{- $secrets := .Values.imagePullSecrets -}}
-{{- range .Values.global.imagePullSecrets -}}
-{{- $secrets = append $secrets (kindIs "string" . | ternary (dict "name" .) .) -}}
-{{- end -}}
-{{- with uniq $secrets -}}
-imagePullSecrets:
-  {{- toYaml . | nindent 2 }}
-{{- end -}}
-{{- end -}}
-
-{{/* The registry of all charts: global.systemDefaultRegistry, Rancher's form of it, or global.imageRegistry. */}}
-{{- define "gmsa-webhook.registry" -}}
-{{ include "gmsa-webhook.mirror" . | default .Values.global.imageRegistry | trimSuffix "/" }}
-{{- end -}}
-
-{{/* The registry that is put before the whole of image.repository; global.imageRegistry replaces the registry in it instead. */}}
-{{- define "gmsa-webhook.mirror" -}}
-{{ .Values.global.systemDefaultRegistry | default (get (.Values.global.cattle | default dict) "systemDefaultRegistry") }}
-{{- end -}}
-
-{{- define "gmsa-webhook.image" -}}
-{{ include "gmsa-webhook.imageOf" (dict "root" . "image" .Values.image) }}
-{{- end -}}
-
-{{/* Takes a dict: "root" CONTEXT, "image" with repository, tag and digest. */}}
-{{- define "gmsa-webhook.imageOf" -}}
-{{- $repository := .image.repository -}}
-{{- if and .root.Values.global.imageRegistry (not (include "gmsa-webhook.mirror" .root)) -}}
-{{- $repository = regexReplaceAll "^(localhost|[^/]*[.:][^/]*)/" $repository "" -}}
-{{- end -}}
-{{- with include "gmsa-webhook.registry" .root }}{{ . }}/{{ end }}{{ $repository -}}
-{{- if .image.digest }}@{{ .image.digest }}{{ else }}:{{ .image.tag | default .root.Chart.AppVersion }}{{ end -}}
-{{- end -}}
-
 {{/* Where the certificate comes from: self-managed, cert-manager or secret. */}}
 {{- define "gmsa-webhook.mode" -}}
 {{- $enabled := .Values.certificates.certManager.enabled -}}
