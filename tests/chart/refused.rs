@@ -5,6 +5,7 @@ use std::{fs, path::Path, thread};
 
 use crate::{
     accounts::{ACCOUNTS, VALUES},
+    files::yaml,
     helm::{CHART, Helm},
     snapshot::assert_file,
     tickets::{self, TICKETS},
@@ -54,6 +55,28 @@ fn judged(file: &Path) -> String {
     }
     assert!(options.is_empty(), "the last case of {} has no line for what is said", file.display());
     judged
+}
+
+/// What `kubectl gmsa explain` gives as a message of the charts, one of them says.
+#[test]
+fn the_messages_that_are_explained_are_said() {
+    let said: String = fs::read_dir("tests/chart/refused")
+        .unwrap()
+        .map(|file| fs::read_to_string(file.unwrap().path()).unwrap())
+        .collect();
+    let mut count = 0;
+    for file in fs::read_dir("crates/kubectl-gmsa/tests/messages").unwrap() {
+        for message in yaml(file.unwrap().path()).as_array().unwrap() {
+            let text = message["text"].as_str().unwrap_or_default();
+            let marks = ["execution error at (gmsa-", "in the following chart(s):\n", "chart requires kubeVersion"];
+            if marks.iter().any(|mark| text.contains(mark)) {
+                let message = unframed(&text.replace("INSTALLATION FAILED: ", ""));
+                assert!(said.contains(&format!("\n    {message}\n")), "no chart says {message}");
+                count += 1;
+            }
+        }
+    }
+    assert_eq!(count, 3);
 }
 
 #[test]

@@ -119,6 +119,10 @@ fn names_of_other_charts_are_refused_with_ours() {
         let said = said_of(chart, &given);
         assert_eq!(said.lines().map(str::to_owned).collect::<BTreeSet<_>>(), expected);
     }
+    // Nor does `helm lint` take them, which goes on after most refusals.
+    let output = Helm::new().run(["lint", CHART, "--set", "replicaCuont=3"]);
+    let said = str::from_utf8(&output.stderr).unwrap();
+    assert!(!output.status.success(), "{said}");
     // A value of any type is one, and a blank one is none.
     for value in [json!(true), json!({}), json!([])] {
         let named = "values: replicas is not a value of this chart: use replicaCount";

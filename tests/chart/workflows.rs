@@ -83,6 +83,16 @@ fn a_placeholder_stops_a_tag() {
         assert_eq!(said.ends_with("::error::replace these placeholders\n"), left.is_some(), "{said}");
         assert!(left.is_none_or(|at| said.starts_with(files[at])), "{said}");
     }
+    // A file that is not there has no placeholder either.
+    for file in files {
+        let text = fs::read_to_string(folder.path().join(file)).unwrap();
+        fs::write(folder.path().join(file), "").unwrap();
+        let missing = (Some(1), format!("::error::{file} is missing or empty\n"));
+        assert_eq!(run(), missing);
+        fs::remove_file(folder.path().join(file)).unwrap();
+        assert_eq!(run(), missing);
+        fs::write(folder.path().join(file), text).unwrap();
+    }
 }
 
 /// A checked-out action has no repository of its own, and a server of its own has another issuer.

@@ -212,6 +212,22 @@ fn compare(page: &str, said: impl Fn(&str) -> String) {
     assert_eq!(fs::read_to_string(&path).unwrap().replace("\r\n", "\n"), said);
 }
 
+/// An engineer on call pastes its name.
+#[test]
+fn every_alert_of_the_charts_is_explained() {
+    let mut count = 0;
+    for chart in ["gmsa-webhook", "gmsa-tickets"] {
+        let alerts = format!("../../charts/{chart}/files/alerts.yaml");
+        let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(alerts)).unwrap();
+        for alert in text.lines().filter_map(|line| line.trim().strip_prefix("- alert: ")) {
+            let is_explained = explain(alert).0.iter().any(|found| matches!(found.meaning, Meaning::Fault(_)));
+            assert!(is_explained, "{alert}");
+            count += 1;
+        }
+    }
+    assert_eq!(count, 24);
+}
+
 #[test]
 fn the_pages_list_the_messages() {
     compare("messages.md", |_| page());

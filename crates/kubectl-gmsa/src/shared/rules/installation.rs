@@ -53,7 +53,11 @@ family! { "Installation" {
     WEBHOOK_RULES: "webhook-rules", Error, "A webhook configuration does not send all requests that the webhook must review.",
         "Upgrade the chart: its rules contain them.";
     FAILURE_POLICY: "failure-policy", Error, "A webhook configuration lets Pods pass while the webhook is down.",
-        "Set `failurePolicy: Fail`.";
+        "Set `failurePolicy: Fail`.",
+        words: [Message("gmsawebhookfailopen")],
+        remedies: {
+            "gmsawebhookfailopen" => "Bring the webhook back: look at its Pods and its Service. Then compare the contents of the Pods that `kube-system` and its own namespace got meanwhile: `kubectl gmsa check -A`. From Kubernetes 1.28 on no Pod is admitted unchecked.",
+        };
     MATCH_CONDITIONS: "match-conditions", Warning, "A webhook configuration sends Pods that do not use GMSA.",
         "Upgrade the chart: its `matchConditions` leave them out.";
     SELECTORS_CHANGED: "selectors-changed", Warning, "The selectors of a webhook configuration were changed after the installation.",
@@ -134,12 +138,25 @@ family! { "Installation" {
     WEBHOOK_NOT_CALLED: "webhook-not-called", Error, "The API server creates a Pod that uses GMSA without a call of the webhook.",
         "Check whether the namespace is excluded, and whether a webhook configuration sends Pods.";
     NOT_ENFORCED: "not-enforced", Warning, "Denials are not enforced.",
-        "End the trial: set `webhooks.enforcement=Enforce` in the chart, or remove the namespace from `webhooks.warnNamespaces`.";
+        "End the trial: set `webhooks.enforcement=Enforce` in the chart, or remove the namespace from `webhooks.warnNamespaces`.",
+        words: [Message("gmsawebhooknotenforced")];
+    DENIALS_RISE: "denials-rise", Warning, "The webhook, or the broker of tickets, denies many more requests than usual.",
+        "Its log names the Pods and their service accounts. A changed credential spec, a removed RoleBinding or a new workload is the usual cause: `kubectl gmsa explain REASON` says what the reason of the alert means.",
+        words: [Message("gmsawebhookdenialsrise"), Message("gmsaticketspodsdenied")];
     WEBHOOK_URL: "webhook-url", Warning, "The webhook is called by a URL instead of a Service, so its Pods are not checked.",
         "Use a Service, or check the process at the URL.";
     ENDPOINTS: "endpoints", Error, "The Service of the webhook, or of the broker of tickets, has no ready endpoint, or only one.",
         "Run at least two replicas: Pods are then admitted while one of them is replaced. Without any, see why the Pods of the webhook are not ready: `kubectl gmsa doctor`.",
-        words: [Message("gmsawebhookabsent"), General("no endpoints available for service")];
+        words: [
+            Message("gmsawebhookabsent"),
+            Message("gmsawebhookreplicamissing"),
+            Message("gmsaticketsabsent"),
+            Message("gmsaticketsreplicamissing"),
+            General("no endpoints available for service"),
+        ],
+        remedies: {
+            "gmsatickets" => "Look at the Pods of the broker and their events: `kubectl get pods -n gmsa-tickets`. Where they run, look at the ServiceMonitor, and at the targets in Prometheus.",
+        };
     WEBHOOK_PERMISSIONS: "webhook-permissions", Error, "The service account of the webhook lacks a permission.",
         "Run `helm upgrade`, which creates the roles and bindings of the chart again. Without Helm, apply the manifest again.",
         words: [

@@ -81,7 +81,9 @@ family! { of the core {
         Message("too many requests wait for the domain controllers of"),
         Message("the broker keeps the keys of * has no room for another one"),
     ];
-    TICKET_CHECK: [Message("the token cannot be checked: "), Message("the pod * cannot be read: ")];
+    TICKET_CHECK: [Message("gmsaticketsrequestsfail"), Message("the token cannot be checked: "), Message("the pod * cannot be read: ")], remedies: {
+        "gmsaticketsrequestsfail" => "The log of the broker names the call of the API server that fails. For the outcome `ticket-busy` raise `resources.limits.memory` or `replicaCount` of the chart.",
+    };
     TICKET_ANSWER: [
         Message("the answer of the kdc cannot be read"),
         Message("the answer of the kdc has another"),
@@ -213,7 +215,7 @@ family! { of the core {
         Message("received fatal alert: unknownca"),
         Message("tls: unknown certificate authority"),
     ];
-    CERTIFICATE_EXPIRY: [Message("gmsawebhookcertificateexpires"), Message("the certificate expired at")];
+    CERTIFICATE_EXPIRY: [Message("gmsawebhookcertificateexpires"), Message("gmsaticketscertificateexpires"), Message("the certificate expired at")];
     CERTIFICATE_UNUSABLE: [
         Message("gmsawebhookcertificaterefused"),
         Message("the certificate is not valid before"),
@@ -223,7 +225,10 @@ family! { of the core {
         Message("there is no pem section certificate"),
         Message("the certificate is empty"),
         General("cannot serve the new certificate"),
-    ];
+        Message("gmsaticketscertificaterefused"),
+    ], remedies: {
+        "certificaterefused" => "Do not restart the Pods: a new Pod has no earlier certificate to serve, and is not ready. Their log says what is wrong with the new one. The alert ends when a good pair is in the Secret.",
+    };
     PRIVATE_KEY: [
         Message("the private key is "),
         Message("no pem section with a private key"),
