@@ -3,6 +3,8 @@
 
 use std::{fs, path::Path, thread};
 
+use serde_json::Value;
+
 use crate::{
     accounts::{ACCOUNTS, VALUES},
     files::yaml,
@@ -28,6 +30,15 @@ pub fn unframed(complaint: &str) -> String {
     }
 }
 
+/// Whether a message of a chart begins with a value of it, or with an option of Helm; the schema names the path, Helm the version.
+fn names_a_value(message: &str, values: &Value) -> bool {
+    let Some(message) = message.strip_prefix("values: ") else {
+        return message.starts_with("- at '") || message.starts_with("Error: chart requires kubeVersion");
+    };
+    let name = message.split([' ', ',', ':', '.', '[', '=']).next().unwrap();
+    name == "--namespace" || values.get(name).is_some() || message.contains(" is not a value of this chart: ")
+}
+
 /// The file as it is with what Helm says now.
 fn judged(file: &Path) -> String {
     let template: &[&str] = if file.ends_with("accounts") {
@@ -37,6 +48,7 @@ fn judged(file: &Path) -> String {
     } else {
         &["template", "gmsa", CHART, "--namespace", "windows"]
     };
+    let values = yaml(format!("{}/values.yaml", template[2]));
     let text = fs::read_to_string(file).unwrap();
     let (mut judged, mut options) = (String::new(), Vec::new());
     for line in text.lines() {
@@ -50,6 +62,8 @@ fn judged(file: &Path) -> String {
             } else {
                 unframed(str::from_utf8(&output.stderr).unwrap())
             };
+            let named = said.lines().all(|message| message == TAKEN || names_a_value(message, &values));
+            assert!(named, "{}: {said}", file.display());
             judged.extend(said.lines().flat_map(|line| ["    ", line, "\n"]));
         }
     }
