@@ -90,17 +90,17 @@ def tickets(image, source, version, folder):
     target = folder / "gmsa-tickets"
     shutil.copytree(TICKETS, target)
     registry = image.rpartition("/")[0]
-    image, runbook = f"{registry}/gmsa-tickets", f"{source}/blob/v{version}/docs/linux-pods.md"
+    image, runbook = f"{registry}/gmsa-tickets", f"{source}/blob/v{version}/docs/metrics.md"
     for name in ("values.yaml", "files/values.yaml"):
         stamp(
             target / name,
             ("\n  repository: gmsa-tickets\n", f"\n  repository: {image}\n"),
-            ("\n  runbookUrl: docs/linux-pods.md\n", f"\n  runbookUrl: {runbook}\n"),
+            ("\n  runbookUrl: docs/metrics.md\n", f"\n  runbookUrl: {runbook}\n"),
         )
     stamp(
         target / "values.schema.json",
         ('"default": "gmsa-tickets"', f'"default": "{image}"'),
-        ('"default": "docs/linux-pods.md"', f'"default": "{runbook}"'),
+        ('"default": "docs/metrics.md"', f'"default": "{runbook}"'),
     )
     images = [{"name": "gmsa-tickets", "image": f"{image}:{version}", "platforms": PLATFORMS}]
     describe(target, source, version, r"gmsa-tickets", {"artifacthub.io/images": json.dumps(images)})
@@ -108,7 +108,7 @@ def tickets(image, source, version, folder):
         target / "README.md",
         ("helm install gmsa-tickets charts/gmsa-tickets ", f"helm install gmsa-tickets oci://{registry}/charts/gmsa-tickets --version {version} "),
         ('`"gmsa-tickets"` | Image', f'`"{image}"` | Image'),
-        ('`"docs/linux-pods.md"`', f'`"{runbook}"`'),
+        ('`"docs/metrics.md"`', f'`"{runbook}"`'),
     )
     readme = target / "README.md"
     readme.write_text(linked(readme.read_text(encoding="utf-8"), source, version), encoding="utf-8")

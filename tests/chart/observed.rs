@@ -18,6 +18,7 @@ use crate::{
     promql::{self, Fault},
     reference::{HEAD, TICKETS, families, families_asked, families_of_tickets, markdown},
     snapshot::assert_file,
+    tickets,
 };
 
 /// The groups of rules that the chart renders before match conditions, which has every alert, with these values besides.
@@ -57,13 +58,14 @@ fn dashboard() -> Value {
 #[test]
 fn the_reference_lists_what_a_scrape_shows_and_what_is_made_of_it() {
     let metrics = markdown(HEAD, &families());
-    let made = [alerts_section(&rendered_rules("")), dashboard_section(&dashboard())].join("\n");
-    let page = format!("{metrics}\n{made}\n{}", markdown(TICKETS, &families_of_tickets()));
+    let made = [alerts_section(ALERTS, &rendered_rules("")), dashboard_section(&dashboard())].join("\n");
+    let of_tickets = markdown(TICKETS, &families_of_tickets());
+    let page = format!("{metrics}\n{made}\n{of_tickets}\n{}", alerts_section(TICKETS_ALERTS, &tickets::rules("")));
     assert_file("docs/metrics.md", &page);
 }
 
-fn alerts_section(rules: &Value) -> String {
-    let mut out = ALERTS.to_owned();
+fn alerts_section(head: &str, rules: &Value) -> String {
+    let mut out = head.to_owned();
     for alert in alerts(rules) {
         let said = |value: &Value| value.as_str().unwrap().to_owned();
         let annotation = |name: &str| plain(&said(&alert["annotations"][name]));
@@ -76,7 +78,7 @@ fn alerts_section(rules: &Value) -> String {
             said(&alert["for"]),
             annotation("description"),
             annotation("action"),
-            said(&alert["expr"]).replace(SCOPE, "…"),
+            said(&alert["expr"]).replace(SCOPE, "…").replace(&scope_of_tickets(), "…"),
         )
         .unwrap();
     }
@@ -106,8 +108,14 @@ fn dashboard_section(dashboard: &Value) -> String {
 /// The matchers of the pods of the release `gmsa` in the namespace `windows`.
 const SCOPE: &str = r#"namespace="windows",pod=~"gmsa-[a-z0-9]+(-[a-z0-9]+)?""#;
 
-/// How the two sections begin.
+/// The matchers of the pods of the release `tickets` in the namespace `tickets`.
+fn scope_of_tickets() -> String {
+    SCOPE.replace("windows", "tickets").replace("gmsa-", "tickets-")
+}
+
+/// How the sections begin.
 const ALERTS: &str = include_str!("metrics/alerts.md");
+const TICKETS_ALERTS: &str = include_str!("metrics/alerts-of-tickets.md");
 const DASHBOARD: &str = include_str!("metrics/dashboard.md");
 
 #[test]
@@ -126,17 +134,22 @@ fn every_alert_asks_for_metrics_that_exist() {
 
 #[test]
 fn every_alert_leads_to_its_section_and_is_about_its_own_release() {
-    let rules = rendered_rules("prometheusRule.runbookUrl=https://git.example.com/metrics.md");
     let page = text("docs/metrics.md");
-    for alert in alerts(&rules) {
+    let values = "prometheusRule.runbookUrl=https://git.example.com/metrics.md";
+    let (of_webhook, of_tickets) = (rendered_rules(values), tickets::rules(values));
+    let scope_of_tickets = scope_of_tickets();
+    let of_both = [(&of_webhook, "gmsa_webhook_", SCOPE), (&of_tickets, "gmsa_tickets_", &scope_of_tickets)];
+    for (alert, own, scope) in
+        of_both.iter().flat_map(|(rules, own, scope)| alerts(rules).iter().map(move |alert| (alert, own, scope)))
+    {
         let name = alert["alert"].as_str().unwrap();
         let anchor = name.to_lowercase();
         assert_eq!(alert["annotations"]["runbook_url"], format!("https://git.example.com/metrics.md#{anchor}"));
         assert!(page.lines().any(|line| line == format!("### {name}")), "docs/metrics.md has no section {name}");
         let expr = alert["expr"].as_str().unwrap();
         // The API server's metrics have the names of webhooks, which are those of every release.
-        assert!(expr.contains(SCOPE) || expr.contains("apiserver_"), "{expr}");
-        assert_eq!(expr.matches("gmsa_webhook_").count(), expr.matches(SCOPE).count(), "{expr}");
+        assert!(expr.contains(scope) || expr.contains("apiserver_"), "{expr}");
+        assert_eq!(expr.matches(own).count(), expr.matches(scope).count(), "{expr}");
     }
 }
 

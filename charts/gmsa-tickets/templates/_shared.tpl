@@ -166,7 +166,7 @@ The rules of files/alerts.yaml. Takes a dict: "root" CONTEXT, "replicas" NUMBER 
 {{- define "gmsa-tickets.rules" -}}
 {{- $values := .root.Values.prometheusRule -}}
 {{- $pods := include "gmsa-tickets.ownPods" .root -}}
-{{- $text := .root.Files.Get "files/alerts.yaml" | replace "RELEASE" $pods | replace "RUNBOOK" $values.runbookUrl | replace "REPLICAS" (toString .replicas) -}}
+{{- $text := .root.Files.Get "files/alerts.yaml" | replace "RELEASE" $pods | replace "REPLICAS" (toString .replicas) -}}
 {{- range $name, $threshold := $values.thresholds -}}
 {{- $text = replace (printf "THRESHOLD(%s)" $name) (toString $threshold) $text -}}
 {{- end -}}
@@ -177,6 +177,7 @@ The rules of files/alerts.yaml. Takes a dict: "root" CONTEXT, "replicas" NUMBER 
 {{- $change := get $values.alerts $rule.alert | default dict -}}
 {{- $severity := dict "severity" ($change.severity | default $rule.labels.severity) -}}
 {{- $_ := set $rule "labels" (merge dict ($change.labels | default dict) $severity $values.alertLabels) -}}
+{{- $_ := set $rule.annotations "runbook_url" (printf "%s#%s" $values.runbookUrl (lower $rule.alert)) -}}
 {{- $_ := set $rule "for" ($change.for | default $rule.for) -}}
 {{- $names = append $names $rule.alert -}}
 {{- if not (or (has $rule.alert $.without) (eq (toString $change.enabled) "false")) }}{{ $kept = append $kept $rule }}{{ end -}}
