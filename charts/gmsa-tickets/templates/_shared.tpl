@@ -138,7 +138,7 @@ imagePullSecrets:
 
 {{/* The registry of all charts: global.systemDefaultRegistry, Rancher's form of it, or global.imageRegistry. */}}
 {{- define "gmsa-tickets.registry" -}}
-{{ include "gmsa-tickets.mirror" . | default (dig "imageRegistry" "" .Values.global) | trimSuffix "/" }}
+{{ include "gmsa-tickets.mirror" . | default .Values.global.imageRegistry | default "" | trimSuffix "/" }}
 {{- end -}}
 
 {{/* The registry that is put before the whole of image.repository; global.imageRegistry replaces the registry in it instead. */}}
