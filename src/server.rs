@@ -21,6 +21,7 @@ pub mod reviewer;
 pub mod routes;
 pub mod thread;
 
+pub use deadline::ReviewTime;
 pub use reviewer::{Reviewer, Sources};
 pub use routes::LOG_LIMITS;
 

@@ -10,6 +10,7 @@
 use std::{hint::black_box, sync::Arc};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use futures::FutureExt as _;
 use gmsa_core::{
     admission::{Decision, Fact, Known, Question, Review, Settings, Source, SpecFact, UseFact, Webhook},
     credspec::Contents,
@@ -37,10 +38,12 @@ fn review(contents: Option<&str>, size: usize) -> Vec<u8> {
 /// The decision, with the credential spec in the cache and the right remembered.
 fn decide(review: &Arc<Review>, webhook: Webhook, spec: &Known<SpecFact>) -> Decision {
     let step = Decision::begin(Arc::clone(review), webhook, Settings::default());
-    step.answered_by(|question| match question {
+    step.answered_by(async |question| match question {
         Question::Contents(..) => Fact::Contents(spec.clone()),
         Question::Use(..) => Fact::Use(Known { fact: UseFact::Allowed, source: Source::Remembered }),
     })
+    .now_or_never()
+    .unwrap()
 }
 
 fn core(criterion: &mut Criterion) {

@@ -18,6 +18,15 @@ pub(crate) const MIN_TIMEOUT: Duration = Duration::from_secs(1);
 /// See [`MIN_TIMEOUT`].
 pub(crate) const MAX_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// The time of one review.
+#[derive(Clone, Copy, Debug)]
+pub struct ReviewTime {
+    /// When its request began.
+    pub started: Instant,
+    /// When it must have ended.
+    pub deadline: Instant,
+}
+
 /// How long a decision may take: what the API server's `?timeout=` leaves after a margin in which the answer travels.
 ///
 /// # Errors

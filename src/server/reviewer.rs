@@ -15,7 +15,7 @@ use gmsa_edge::telemetry::{cut, cut_message, otlp};
 use tokio::{sync::watch, time::Instant};
 use tracing::{Instrument as _, Level, Span};
 
-use super::{random_hostname::random_hostname, thread::Thread};
+use super::{deadline::ReviewTime, random_hostname::random_hostname, thread::Thread};
 use crate::{
     PROGRAM,
     limits::ADVICE_TIMEOUT,
@@ -50,18 +50,16 @@ pub struct Reviewer {
 }
 
 impl Reviewer {
-    /// Decides a review whose request began at `started`, before `deadline`, and makes the answer, both on `thread`. A look-up that
-    /// is not answered by then ends as a denial that says so; for workloads, as a warning. `None` where no thread was free.
+    /// Decides a review and makes the answer, both on `thread`. A look-up that is not answered by the deadline ends as a denial that says
+    /// so; for workloads, as a warning. `None` where no thread was free.
     pub async fn decide(
         &self,
         webhook: Webhook,
         review: &Arc<Review>,
         thread: &Thread,
-        started: Instant,
-        deadline: Instant,
-    ) -> Option<(Decision, Vec<u8>)> {
-        let settings = self.settings(webhook, review);
-        let mut look_ups = LookUps::new(self, settings.facts_only_warn(webhook), deadline);
+        ReviewTime { started, deadline }: ReviewTime,
+    ) -> Option<Vec<u8>> {
+        let (settings, mut look_ups) = self.prepare(webhook, review, deadline);
         let (begun, answered) = (Arc::clone(review), Arc::clone(review));
         let mut step = thread.run(deadline, move || Decision::begin(begun, webhook, settings)).await?;
         let decision = loop {
@@ -78,18 +76,29 @@ impl Reviewer {
         self.metrics.review(webhook, review.operation, outcome, decision.reason, duration);
         log(webhook, review, &decision, duration);
         record_on_span(review, &decision, outcome);
-        Some((decision, answer))
+        Some(answer)
     }
 
-    /// The settings for this review, with a random host name if it needs one.
-    fn settings(&self, webhook: Webhook, review: &Review) -> Settings {
+    /// The settings for this review, with a random host name if it needs one, and its look-ups.
+    fn prepare(&self, webhook: Webhook, review: &Review, deadline: Instant) -> (Settings, LookUps<'_>) {
         let warns = self.warn_namespaces.contains(&review.namespace);
-        let enforcement = if warns { Enforcement::Warn } else { self.enforcement };
         let asks = || review.object.as_ref().is_some_and(Pod::asks_for_random_hostname);
         let takes_hostname = webhook == Webhook::Mutate && (self.random_hostname || asks());
-        let hostname = takes_hostname.then(random_hostname).flatten();
-        let (strict_credential_specs, tickets) = (self.strict_credential_specs, self.tickets.borrow().clone());
-        Settings { enforcement, strict_credential_specs, hostname, tickets }
+        let settings = Settings {
+            enforcement: if warns { Enforcement::Warn } else { self.enforcement },
+            strict_credential_specs: self.strict_credential_specs,
+            hostname: takes_hostname.then(random_hostname).flatten(),
+            tickets: self.tickets.borrow().clone(),
+        };
+        let is_advice = settings.facts_only_warn(webhook);
+        let look_ups = LookUps {
+            sources: if is_advice { &self.for_advice } else { &self.for_decisions },
+            metrics: &self.metrics,
+            deadline,
+            advice_until: is_advice.then(|| Instant::now() + ADVICE_TIMEOUT),
+            given_up: None,
+        };
+        (settings, look_ups)
     }
 }
 
@@ -105,16 +114,14 @@ struct LookUps<'r> {
     given_up: Option<Failure>,
 }
 
-impl<'r> LookUps<'r> {
-    fn new(reviewer: &'r Reviewer, is_advice: bool, deadline: Instant) -> Self {
-        let Reviewer { for_decisions, for_advice, metrics, .. } = reviewer;
-        let sources = if is_advice { for_advice } else { for_decisions };
-        let advice_until = is_advice.then(|| Instant::now() + ADVICE_TIMEOUT);
-        Self { sources, metrics, deadline, advice_until, given_up: None }
-    }
-
+impl LookUps<'_> {
     async fn answer(&mut self, question: &Question) -> Fact {
-        if let Some(failure) = self.give_up() {
+        // While a review waits for what only warnings need, it holds a connection that a decision may need.
+        if self.given_up.is_none() && self.advice_until.is_some_and(|until| Instant::now() >= until) {
+            let cause = format!("the {ADVICE_TIMEOUT:?} for what only warnings need were over");
+            self.given_up = Some(Failure { kind: FailureKind::NotAsked, ..Failure::new(cause) });
+        }
+        if let Some(failure) = self.given_up.clone() {
             let source = Source::Api;
             return match question {
                 Question::Contents(..) => Fact::Contents(Known { fact: failure.into(), source }),
@@ -140,16 +147,6 @@ impl<'r> LookUps<'r> {
         };
         self.given_up = failure.filter(|failure| failure.kind == FailureKind::NotAsked);
         fact
-    }
-
-    /// Why the next look-up is not made, if it is not: while a review waits for what only warnings need, it holds a connection that a
-    /// decision may need.
-    fn give_up(&mut self) -> Option<Failure> {
-        if self.given_up.is_none() && self.advice_until.is_some_and(|until| Instant::now() >= until) {
-            let cause = format!("the {ADVICE_TIMEOUT:?} for what only warnings need were over");
-            self.given_up = Some(Failure { kind: FailureKind::NotAsked, ..Failure::new(cause) });
-        }
-        self.given_up.clone()
     }
 }
 

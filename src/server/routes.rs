@@ -26,7 +26,7 @@ use tokio::{
 use tracing::{Instrument as _, Span, field::Empty};
 
 use super::{
-    deadline::{before, time_allowed},
+    deadline::{ReviewTime, before, time_allowed},
     refusal::HttpRefusal,
     reviewer::Reviewer,
     thread::Thread,
@@ -116,8 +116,8 @@ impl Shared {
             };
             let (review, kept) = thread.run(deadline, parse).await.ok_or(HttpRefusal::BUSY)??;
             let review = Arc::new(review);
-            let decided = self.reviewer.decide(webhook, &review, thread, started, deadline).await;
-            let (_, answer) = decided.ok_or(HttpRefusal::BUSY)?;
+            let time = ReviewTime { started, deadline };
+            let answer = self.reviewer.decide(webhook, &review, thread, time).await.ok_or(HttpRefusal::BUSY)?;
             drop((review, kept));
             Ok(Bytes::from_owner(Held::new(answer, &self.large_memory)?))
         };

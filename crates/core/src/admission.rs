@@ -23,7 +23,7 @@
 //! | `validate_workload` | `/validate-workload`: what will happen to the pods |
 //! | `validate_credspec` | `/validate-credspec`: what the linter finds |
 //! | `decision` | which of them decides, and what becomes of its denials |
-//! | `step` | what must be found out first, in the order of the slots: the loop that callers drive |
+//! | `step` | what must be found out first, in the order of the slots: the loop that looks up the facts |
 //! | `answer` | the decision as an AdmissionReview |
 
 pub mod advice;

@@ -11,6 +11,7 @@ use std::{
 };
 
 use allocation_counter::{AllocationInfo, measure};
+use futures::FutureExt as _;
 use gmsa_core::{
     admission::{
         Decision, Enforcement, Fact, Failure, Known, MAX_PATCH_BYTES, MAX_SPECS_PER_POD, MOST_BYTES_TO_ANSWER,
@@ -245,7 +246,7 @@ fn the_largest_answer_is_written_in_bounded_memory() {
         let mut patch = 0;
         let info = measure(|| {
             let step = Decision::begin(Arc::clone(&review), webhook.0, Settings::default());
-            let decision = step.answered_by(|_| Fact::Contents(known.clone()));
+            let decision = step.answered_by(async |_| Fact::Contents(known.clone())).now_or_never().unwrap();
             patch = decision.patch.as_ref().map_or(0, |patch| patch.as_bytes().len());
             drop(review.answer(&decision));
         });
@@ -259,7 +260,7 @@ fn the_largest_answer_is_written_in_bounded_memory() {
 fn a_credential_spec_is_parsed_once_however_many_slots_name_it() {
     let known = contents(&json!({"k": vec![0; 30_000]}));
     let allowed = Known { fact: UseFact::Allowed, source: Source::Api };
-    let answer = |question: &Question| match question {
+    let answer = async |question: &Question| match question {
         Question::Contents(..) => Fact::Contents(known.clone()),
         Question::Use(..) => Fact::Use(allowed.clone()),
     };
@@ -269,7 +270,7 @@ fn a_credential_spec_is_parsed_once_however_many_slots_name_it() {
         let cost = |slots: usize| {
             let review = Arc::new(created(webhook, POD, &list(&slot, slots)));
             let begin = || Decision::begin(Arc::clone(&review), webhook.0, settings.clone());
-            measure(|| drop(begin().answered_by(answer))).bytes_total
+            measure(|| drop(begin().answered_by(answer).now_or_never().unwrap())).bytes_total
         };
         let (one, many) = (cost(1), cost(999));
         assert!(many < 2 * one, "{webhook:?}: {one} {many}");
@@ -286,13 +287,16 @@ fn cost(webhook: (Webhook, &str), object: &str, filling: &str) -> AllocationInfo
             let settings = Settings { enforcement, strict_credential_specs: true, hostname, tickets };
             let (source, mut asked) = (Source::Api, 0);
             let fact = UseFact::Failed(Failure::new("c"));
-            let decision = Decision::begin(Arc::clone(&review), webhook, settings).answered_by(|question| {
-                asked += 1;
-                match question {
-                    Question::Contents(..) => Fact::Contents(Known { fact: SpecFact::Missing, source }),
-                    Question::Use(..) => Fact::Use(Known { fact: fact.clone(), source }),
-                }
-            });
+            let decision = Decision::begin(Arc::clone(&review), webhook, settings)
+                .answered_by(async |question| {
+                    asked += 1;
+                    match question {
+                        Question::Contents(..) => Fact::Contents(Known { fact: SpecFact::Missing, source }),
+                        Question::Use(..) => Fact::Use(Known { fact: fact.clone(), source }),
+                    }
+                })
+                .now_or_never()
+                .unwrap();
             assert!(asked <= 2 * MAX_SPECS_PER_POD);
             drop(review.answer(&decision));
         }

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use futures::FutureExt as _;
 use gmsa_core::{
     admission::{
         Decision, Enforcement, Fact, Failure, FailureKind, Freshness, Known, MAX_PATCH_BYTES, MAX_SPECS_PER_POD,
@@ -33,18 +34,21 @@ pub fn review(body: &[u8]) {
         let review = Arc::new(review);
         // Each credential spec is asked for once, and once more where a cache knew it.
         let [mut specs, mut uses, mut again] = [const { 0..MAX_SPECS_PER_POD }; 3];
-        let decision = Decision::begin(Arc::clone(&review), webhook, settings).answered_by(|question| match question {
-            Question::Contents(_, Freshness::Any) => {
-                Fact::Contents(Known { fact: spec_fact(seed + specs.next().unwrap()), source: Source::Cache })
-            }
-            Question::Contents(spec, Freshness::Live) => {
-                again.next().unwrap();
-                Fact::Contents(Known { fact: spec_fact(seed + spec.as_str().len()), source: Source::Api })
-            }
-            Question::Use(..) => {
-                Fact::Use(Known { fact: use_fact(seed / 4 + uses.next().unwrap()), source: Source::Api })
-            }
-        });
+        let decision = Decision::begin(Arc::clone(&review), webhook, settings)
+            .answered_by(async |question| match question {
+                Question::Contents(_, Freshness::Any) => {
+                    Fact::Contents(Known { fact: spec_fact(seed + specs.next().unwrap()), source: Source::Cache })
+                }
+                Question::Contents(spec, Freshness::Live) => {
+                    again.next().unwrap();
+                    Fact::Contents(Known { fact: spec_fact(seed + spec.as_str().len()), source: Source::Api })
+                }
+                Question::Use(..) => {
+                    Fact::Use(Known { fact: use_fact(seed / 4 + uses.next().unwrap()), source: Source::Api })
+                }
+            })
+            .now_or_never()
+            .unwrap();
         if let Some(patch) = decision.patch.as_ref().filter(|_| decision.is_allowed()) {
             assert!(patch.as_bytes().len() <= MAX_PATCH_BYTES);
             let operations: Vec<Value> = serde_json::from_slice(patch.as_bytes()).unwrap();
@@ -101,7 +105,10 @@ fn injected(body: &[u8], operations: &[Value]) {
     let again = Review::parse(review.to_string().as_bytes(), Webhook::Mutate).unwrap();
     let tickets = TicketSettings::On(Arc::new(sidecar()));
     let settings = Settings { tickets, ..Settings::default() };
-    let decision = Decision::begin(again, Webhook::Mutate, settings).answered_by(|question| panic!("{question:?}"));
+    let decision = Decision::begin(again, Webhook::Mutate, settings)
+        .answered_by(async |question| panic!("{question:?}"))
+        .now_or_never()
+        .unwrap();
     assert!(decision.patch.is_none(), "{review}");
 }
 

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use clap::Parser as _;
+use futures::FutureExt as _;
 use gmsa_core::admission::{Decision, Review, Settings, TicketSettings, Webhook};
 use gmsa_test_support::golden::sidecar;
 use gmsa_tickets::agent;
@@ -22,8 +23,10 @@ fn the_agent_takes_the_arguments_that_the_webhook_injects() {
         let spec = json!({"securityContext": {"fsGroup": fs_group}, "containers": [{"name": "app"}]});
         let review = Review::of_pod("shop", &json!({"metadata": metadata, "spec": spec})).unwrap();
         let settings = Settings { tickets: TicketSettings::On(Arc::new(sidecar())), ..Settings::default() };
-        let decision =
-            Decision::begin(review, Webhook::Mutate, settings).answered_by(|question| panic!("{question:?}"));
+        let decision = Decision::begin(review, Webhook::Mutate, settings)
+            .answered_by(async |question| panic!("{question:?}"))
+            .now_or_never()
+            .unwrap();
         let patch: Value = serde_json::from_slice(decision.patch.unwrap().as_bytes()).unwrap();
         let sidecar = &patch.as_array().unwrap().last().unwrap()["value"][0];
         let words = |list: &Value| -> Vec<String> { serde_json::from_value(list.clone()).unwrap() };

@@ -55,11 +55,7 @@ impl Authorizer for Everybody {
 }
 
 /// The decision about a pod with two containers that carry these contents of two credential specs, and what was asked.
-async fn validated(
-    carried: &str,
-    live: SpecFact,
-    enforcement: Enforcement,
-) -> (&'static str, Vec<(String, Freshness)>) {
+async fn validated(carried: &str, live: SpecFact, enforcement: Enforcement) -> (String, Vec<(String, Freshness)>) {
     let behind = Arc::new(Behind { live, asked: Mutex::default() });
     let sources = Sources { resolver: Arc::clone(&behind) as _, authorizer: Arc::new(Everybody) };
     let reviewer = Reviewer {
@@ -78,10 +74,12 @@ async fn validated(
     };
     let pod = json!({"spec": {"containers": [container("a"), container("b")]}});
     let review = Arc::new(Review::of_pod("shop", &pod).unwrap());
-    let (now, soon) = (Instant::now(), Instant::now() + Duration::from_secs(60));
-    let (decision, _) = reviewer.decide(Webhook::Validate, &review, &Thread::Serving, now, soon).await.unwrap();
+    let started = Instant::now();
+    let time = ReviewTime { started, deadline: started + Duration::from_secs(60) };
+    let answer = reviewer.decide(Webhook::Validate, &review, &Thread::Serving, time).await.unwrap();
+    let answer: Value = serde_json::from_slice(&answer).unwrap();
     let asked = behind.asked.lock().unwrap().clone();
-    (decision.reason, asked)
+    (answer["response"]["auditAnnotations"]["validate-decision"].as_str().unwrap().to_owned(), asked)
 }
 
 #[tokio::test]
@@ -92,12 +90,15 @@ async fn what_a_cache_denies_is_read_from_the_api_server_first() {
     let both = [any.clone(), live.clone()].concat();
     let first = [&any[..], &live[..1]].concat();
     let enforce = Enforcement::Enforce;
-    assert_eq!(validated(r#"{"old":1}"#, new.clone(), enforce).await, ("authorized", any.to_vec()));
+    assert_eq!(validated(r#"{"old":1}"#, new.clone(), enforce).await, ("authorized".to_owned(), any.to_vec()));
     // Both credential specs have changed.
-    assert_eq!(validated(r#"{"new":1}"#, new, enforce).await, ("authorized", both.clone()));
+    assert_eq!(validated(r#"{"new":1}"#, new, enforce).await, ("authorized".to_owned(), both.clone()));
     // The first denial stands, so nothing is asked after it.
-    assert_eq!(validated(r#"{"new":1}"#, old.clone(), enforce).await, ("contents-differ", first));
-    assert_eq!(validated(r#"{"new":1}"#, old, Enforcement::Warn).await, ("contents-differ", both));
+    assert_eq!(validated(r#"{"new":1}"#, old.clone(), enforce).await, ("contents-differ".to_owned(), first));
+    assert_eq!(
+        validated(r#"{"new":1}"#, old, Enforcement::Warn).await,
+        ("would-deny: contents-differ".to_owned(), both)
+    );
 }
 
 /// A decision about as many credential specs as a pod may name, each with the longest name, and a cause of any length.
@@ -163,10 +164,13 @@ fn logged(webhook: Webhook, request: &Value, may_use: &UseFact, enforcement: Enf
     let review = json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": whole});
     let review = Arc::new(Review::parse(review.to_string().as_bytes(), webhook).unwrap());
     let settings = Settings { enforcement, ..Settings::default() };
-    let decision = Decision::begin(Arc::clone(&review), webhook, settings).answered_by(|question| match question {
-        Question::Contents(..) => Fact::Contents(Known { fact: contents(&json!({"a": 1})), source: Source::Api }),
-        Question::Use(..) => Fact::Use(Known { fact: may_use.clone(), source: Source::Api }),
-    });
+    let decision = Decision::begin(Arc::clone(&review), webhook, settings)
+        .answered_by(async |question| match question {
+            Question::Contents(..) => Fact::Contents(Known { fact: contents(&json!({"a": 1})), source: Source::Api }),
+            Question::Use(..) => Fact::Use(Known { fact: may_use.clone(), source: Source::Api }),
+        })
+        .now_or_never()
+        .unwrap();
     let line = written(LogFormat::Json, || log(webhook, &review, &decision, Duration::from_micros(1_500)));
     let mut line: Value = serde_json::from_str(&line).unwrap();
     let line = line.as_object_mut().unwrap();

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use gmsa_core::admission::{Decision, Verdict, Webhook};
+use gmsa_core::admission::Webhook;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
@@ -52,15 +52,22 @@ async fn trial() -> Setup {
     replica
 }
 
+/// Asserts that a pod is admitted although it would be denied for this reason.
+fn is_would_deny(answer: &Value, reason: &str, message: &str) {
+    assert_eq!(answer["auditAnnotations"]["validate-decision"], format!("would-deny: {reason}"), "{answer}");
+    assert_eq!(
+        (&answer["allowed"], &answer["warnings"][0]),
+        (&json!(true), &json!(format!("GMSA, not enforced: {message}")))
+    );
+}
+
 #[tokio::test]
 async fn denials_are_warnings_in_the_namespaces_of_the_trial_alone() {
     let replica = trial().await;
     let message =
         |account: &str| format!("service account \"{account}\" is not authorized to `use` GMSA cred spec \"web\"");
-    let decision = decide(&replica.reviewer, Webhook::Validate, &simple("mall", "clerk", WEB)).await;
-    let Verdict::WouldDeny(denial) = &decision.verdict else { panic!("{decision:?}") };
-    assert_eq!((denial.code(), denial.to_string()), (403, message("clerk")));
-    assert_eq!(decision.warnings.first(), Some(&format!("GMSA, not enforced: {}", message("clerk"))));
+    let answer = decide(&replica.reviewer, Webhook::Validate, &simple("mall", "clerk", WEB)).await;
+    is_would_deny(&answer, "not-authorized", &message("clerk"));
     for (namespace, account) in [("shop", "cook"), ("mal", "clerk"), ("malls", "clerk")] {
         replica.denies(Webhook::Validate, &simple(namespace, account, WEB), 403, &message(account)).await;
     }
@@ -97,18 +104,17 @@ async fn what_is_asked_for_warnings_takes_nothing_from_decisions() {
     }
     replica.api.wait_for(Verb::Create, "/namespaces/mall/", 4).await;
     // One more is not checked after a while: it is admitted.
-    let decision = decide(&replica.reviewer, Webhook::Validate, &simple("mall", "late", WEB)).await;
-    let Verdict::WouldDeny(denial) = &decision.verdict else { panic!("{decision:?}") };
+    let answer = decide(&replica.reviewer, Webhook::Validate, &simple("mall", "late", WEB)).await;
     let unable = "unable to check whether service account \"late\" is authorized to `use` GMSA cred spec \"web\"";
     let cause = "4 other calls to the API server for warnings were under way for 0.2 s";
-    assert_eq!((denial.code(), denial.to_string()), (500, format!("{unable}: {cause}")));
-    let decision = decide(&replica.reviewer, Webhook::ValidateWorkload, &workload()).await;
+    is_would_deny(&answer, "authorization-failed", &format!("{unable}: {cause}"));
+    let answer = decide(&replica.reviewer, Webhook::ValidateWorkload, &workload()).await;
     let unchecked = "it could not be checked whether service account \"builder\" may use GMSA cred spec \"web\"";
-    let warnings = vec![format!("{unchecked} [authorization-failed]")];
-    assert_eq!((decision.verdict, decision.warnings), (Verdict::Allowed, warnings));
+    let warnings = json!([format!("{unchecked} [authorization-failed]")]);
+    assert_eq!((&answer["allowed"], &answer["warnings"]), (&json!(true), &warnings));
     // A pod where denials are enforced waits for none of them.
     replica.allows(Webhook::Validate, &simple("shop", "till", WEB)).await;
     assert_eq!(replica.api.count(Verb::Create, "/namespaces/mall/"), 4);
     gate.open();
-    assert!(asking.join_all().await.iter().all(Decision::is_allowed));
+    assert!(asking.join_all().await.iter().all(|answer| answer["allowed"] == true));
 }

@@ -9,7 +9,7 @@ use gmsa_cluster::{
     resolver::{Freshness, Resolver as _},
 };
 use gmsa_core::admission::{Review, Source, SpecFact, UseFact, Webhook};
-use gmsa_webhook::server::thread::Thread;
+use gmsa_webhook::server::{ReviewTime, thread::Thread};
 use http::Request;
 use serde_json::{Value, json};
 use tokio::{
@@ -141,8 +141,9 @@ fn flood(replica: &Setup, webhook: Webhook, contents: Option<&'static str>) -> J
             let body = hostile("crowd", number, contents).to_string();
             let review = Arc::new(Review::parse(body.as_bytes(), webhook).unwrap());
             // None of them gives up on its own.
-            let now = Instant::now();
-            reviewer.decide(webhook, &review, &Thread::Serving, now, now + Duration::from_secs(3600)).await;
+            let started = Instant::now();
+            let time = ReviewTime { started, deadline: started + Duration::from_secs(3600) };
+            reviewer.decide(webhook, &review, &Thread::Serving, time).await;
         }
     });
     flood.collect()

@@ -6,12 +6,12 @@ use gmsa_cluster::{
     authorizer::access_review::Advisor,
     resolver::{Freshness, Resolved, Resolver as _},
 };
-use gmsa_core::admission::{Decision, Review, Source, SpecFact, Verdict, Webhook};
+use gmsa_core::admission::{Review, Source, SpecFact, Webhook};
 use gmsa_edge::{authorization_cache::AuthorizationCache, metrics};
 use gmsa_webhook::{
     cache::Cache,
     metrics::Metrics,
-    server::{Reviewer, Sources, thread::Thread},
+    server::{ReviewTime, Reviewer, Sources, thread::Thread},
 };
 use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
@@ -187,14 +187,14 @@ impl Setup {
     }
 
     pub async fn allows(&self, webhook: Webhook, review: &Value) {
-        let decision = decide(&self.reviewer, webhook, review).await;
-        assert!(decision.is_allowed(), "{decision:?}");
+        let answer = decide(&self.reviewer, webhook, review).await;
+        assert_eq!(answer["allowed"], true, "{answer}");
     }
 
     pub async fn denies(&self, webhook: Webhook, review: &Value, code: u16, message: &str) {
-        let decision = decide(&self.reviewer, webhook, review).await;
-        let Verdict::Denied(denial) = decision.verdict else { panic!("{decision:?}, where this should be: {message}") };
-        assert_eq!((denial.code(), denial.to_string()), (code, message.to_owned()));
+        let answer = decide(&self.reviewer, webhook, review).await;
+        assert_eq!((&answer["allowed"], &answer["status"]["code"]), (&json!(false), &json!(code)), "{answer}");
+        assert_eq!(answer["status"]["message"], message);
     }
 
     /// Reads and access reviews so far.
@@ -236,11 +236,14 @@ pub async fn pass(duration: Duration) {
     time::resume();
 }
 
-pub async fn decide(reviewer: &Reviewer, webhook: Webhook, review: &Value) -> Decision {
+/// The response to a review.
+pub async fn decide(reviewer: &Reviewer, webhook: Webhook, review: &Value) -> Value {
     let body = review.to_string();
     let review = Arc::new(Review::parse(body.as_bytes(), webhook).unwrap());
-    let now = Instant::now();
-    reviewer.decide(webhook, &review, &Thread::Serving, now, now + SOON).await.unwrap().0
+    let started = Instant::now();
+    let time = ReviewTime { started, deadline: started + SOON };
+    let answer = reviewer.decide(webhook, &review, &Thread::Serving, time).await.unwrap();
+    serde_json::from_slice::<Value>(&answer).unwrap()["response"].take()
 }
 
 pub fn create(namespace: &str, spec: &Value) -> Value {

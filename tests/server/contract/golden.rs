@@ -33,14 +33,19 @@ fn the_core_answers_every_case() {
         let settings = Settings { enforcement, hostname, tickets: on.unwrap_or_default(), ..Settings::default() };
         let review = Arc::new(review);
         let step = Decision::begin(Arc::clone(&review), webhook(name), settings);
-        review.answer(&step.answered_by(|question| match question {
-            Question::Contents(spec, _) => {
-                Fact::Contents(Known { fact: cluster.specs.fact(spec), source: Source::Files })
-            }
-            Question::Use(account, spec) => {
-                Fact::Use(cluster.rbac.may_use(account, spec, Instant::now()).now_or_never().unwrap())
-            }
-        }))
+        review.answer(
+            &step
+                .answered_by(async |question| match question {
+                    Question::Contents(spec, _) => {
+                        Fact::Contents(Known { fact: cluster.specs.fact(spec), source: Source::Files })
+                    }
+                    Question::Use(account, spec) => {
+                        Fact::Use(cluster.rbac.may_use(account, spec, Instant::now()).now_or_never().unwrap())
+                    }
+                })
+                .now_or_never()
+                .unwrap(),
+        )
     });
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
+use futures::FutureExt as _;
 use gmsa_core::{
     admission::{
         Decision, Enforcement, Fact, Failure, Known, Question, Review, Settings, Source, SpecFact, UseFact, Webhook,
@@ -52,7 +53,7 @@ fn decided(webhook: Webhook, review: &Value, world: &World, enforcement: Enforce
     let review = Arc::new(Review::parse(review.to_string().as_bytes(), webhook).unwrap());
     let settings = Settings { enforcement, ..Settings::default() };
     let step = Decision::begin(Arc::clone(&review), webhook, settings);
-    let decision = step.answered_by(|question| answer(world, question));
+    let decision = step.answered_by(async |question| answer(world, question)).now_or_never().unwrap();
     (serde_json::from_slice::<Value>(&review.answer(&decision)).unwrap()["response"].take(), decision)
 }
 

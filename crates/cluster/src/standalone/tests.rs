@@ -21,12 +21,17 @@ fn decide_example(webhook: Webhook, file: &str) -> Decision {
     let review = Review::parse(&body, webhook).unwrap();
     // Files answer at once.
     let now = Instant::now();
-    Decision::begin(review, webhook, Settings::default()).answered_by(|question| match question {
-        Question::Contents(name, freshness) => {
-            Fact::Contents(standalone.specs.resolve(name, *freshness, now).now_or_never().unwrap())
-        }
-        Question::Use(account, name) => Fact::Use(standalone.rbac.may_use(account, name, now).now_or_never().unwrap()),
-    })
+    Decision::begin(review, webhook, Settings::default())
+        .answered_by(async |question| match question {
+            Question::Contents(name, freshness) => {
+                Fact::Contents(standalone.specs.resolve(name, *freshness, now).now_or_never().unwrap())
+            }
+            Question::Use(account, name) => {
+                Fact::Use(standalone.rbac.may_use(account, name, now).now_or_never().unwrap())
+            }
+        })
+        .now_or_never()
+        .unwrap()
 }
 
 #[test]

@@ -55,10 +55,13 @@ impl Case {
             Webhook::ValidateWorkload => validate_workload::foresee(self),
             Webhook::ValidateCredspec => validate_credspec::lint(self),
         };
-        let unconfirmed = self.unconfirmed(&denials);
-        if settings.first_denial_decides(*webhook) && !denials.is_empty() {
-            denials.truncate(1);
-            patch = None;
+        let mut unconfirmed = Vec::new();
+        if !denials.is_empty() {
+            unconfirmed = self.unconfirmed(&denials);
+            if settings.first_denial_decides(*webhook) {
+                denials.truncate(1);
+                patch = None;
+            }
         }
         let each = || denials.iter().map(|found| &found.denial);
         let enforced = each().find(|denial| !settings.enforcement.allows(*webhook, denial));

@@ -21,9 +21,11 @@ use super::{
 pub(super) fn claims(review: &Review, settings: &TicketSettings) -> Result<Claims, Denial> {
     let pod = expect_pod(review)?;
     let on_create = review.operation == Operation::Create;
-    let all = if on_create { tickets::claims(pod, settings) } else { Vec::new() };
-    if !all.is_empty() {
-        return Ok(Claims { all, ..AllowReason::Tickets.into() });
+    if let Some(name) = pod.tickets().filter(|_| on_create) {
+        let all = tickets::claims(pod, name, settings);
+        if !all.is_empty() {
+            return Ok(Claims { all, ..AllowReason::Tickets.into() });
+        }
     }
     if pod.is_linux() {
         return Ok(AllowReason::Linux.into());
@@ -85,7 +87,7 @@ pub(super) fn expand(case: &Case) -> Assessment {
         denials.extend(added.err().map(|denial| SlotDenial { slot: None, denial }));
     }
     let mut warnings = Warnings::default();
-    if let Some(pod) = created {
+    if let Some(pod) = created.filter(|pod| pod.tickets().is_some()) {
         tickets::warn(pod, &settings.tickets, &mut warnings);
     }
     Assessment { denials, patch: patch.finish(), warnings: warnings.into_lines(), reason: claims.reason }

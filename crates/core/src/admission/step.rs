@@ -1,5 +1,6 @@
 //! From a review to its decision, one question at a time: [`Decision::begin`] decides or asks, and [`Undecided::tell`] takes the fact
-//! that was asked for. Server, plugin and tests all drive this loop.
+//! that was asked for. [`Step::answered_by`] is the loop around both, and waits in no way of its own; the server has one that also moves
+//! large reviews to other threads.
 //!
 //! Invariants: a claim that is denied already needs no fact; facts are asked for in the order of the slots; where the first denial
 //! decides, after one that denies only the other question about the same credential spec is asked; a denial that rests on a cached fact
@@ -98,13 +99,13 @@ impl Step {
         Self::next(case, questions, true)
     }
 
-    /// The decision, where every answer is at hand.
-    pub fn answered_by(self, mut answer: impl FnMut(&Question) -> Fact) -> Decision {
+    /// The decision, where `answer` looks up the facts.
+    pub async fn answered_by(self, mut answer: impl AsyncFnMut(&Question) -> Fact) -> Decision {
         let mut step = self;
         loop {
             match step {
                 Self::Ask(undecided) => {
-                    let fact = answer(undecided.question());
+                    let fact = answer(undecided.question()).await;
                     step = undecided.tell(fact);
                 }
                 Self::Done(decision) => return decision,

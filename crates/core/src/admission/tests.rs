@@ -8,6 +8,7 @@ mod updates;
 
 use std::sync::Arc;
 
+use futures::FutureExt as _;
 use serde_json::{Value, json};
 
 use super::{pod::SlotKind, *};
@@ -53,17 +54,20 @@ fn stepped(settings: Settings, webhook: Webhook, review: &Value, facts: &Facts) 
     let review = Review::parse(review.to_string().as_bytes(), webhook).unwrap();
     let mut asked = Vec::new();
     let unknown = || Failure::new("it was not looked up");
-    let decision = Decision::begin(review, webhook, settings).answered_by(|question| {
-        asked.push(question.clone());
-        match question {
-            Question::Contents(spec, _) => {
-                Fact::Contents(facts.spec(spec).cloned().unwrap_or_else(|| known(unknown().into(), Source::Api)))
+    let decision = Decision::begin(review, webhook, settings)
+        .answered_by(async |question| {
+            asked.push(question.clone());
+            match question {
+                Question::Contents(spec, _) => {
+                    Fact::Contents(facts.spec(spec).cloned().unwrap_or_else(|| known(unknown().into(), Source::Api)))
+                }
+                Question::Use(_, spec) => {
+                    Fact::Use(facts.use_of(spec).cloned().unwrap_or_else(|| known(unknown().into(), Source::Api)))
+                }
             }
-            Question::Use(_, spec) => {
-                Fact::Use(facts.use_of(spec).cloned().unwrap_or_else(|| known(unknown().into(), Source::Api)))
-            }
-        }
-    });
+        })
+        .now_or_never()
+        .unwrap();
     (asked, decision)
 }
 

@@ -48,9 +48,8 @@ pub struct Sidecar {
     pub broker_ca: String,
 }
 
-/// The ticket that the annotation of a pod asks for, or the denials. Empty without the annotation, and where tickets are not enabled.
-pub(super) fn claims(pod: &Pod, settings: &TicketSettings) -> Vec<Claim> {
-    let Some(name) = pod.tickets() else { return Vec::new() };
+/// The ticket that the annotation of a pod asks for by this name, or the denials. Empty where tickets are not enabled.
+pub(super) fn claims(pod: &Pod, name: &str, settings: &TicketSettings) -> Vec<Claim> {
     let mut denials = match settings {
         TicketSettings::Off => return Vec::new(),
         TicketSettings::On(_) => Vec::new(),
@@ -97,11 +96,8 @@ fn is_sidecar(slot: &Slot<'_>) -> bool {
     slot.kind == SlotKind::InitContainer && slot.owner == SIDECAR && slot.tickets.has(SidecarFields::TOKEN)
 }
 
-/// Warns of the annotation where tickets are not enabled, and of containers that do not use theirs.
+/// Warns of a pod with the annotation: where tickets are not enabled, and of containers that do not use theirs.
 pub(super) fn warn(pod: &Pod, settings: &TicketSettings, warnings: &mut Warnings) {
-    if pod.tickets().is_none() {
-        return;
-    }
     if matches!(settings, TicketSettings::Off) {
         // A pod that has all of it by hand needs no webhook.
         if pod.audiences().next().is_none() {

@@ -58,7 +58,7 @@ pub(super) fn claims(review: &Review, settings: &TicketSettings) -> Claims {
     if claims.service_account.is_some() {
         claims.all =
             named(pod).map(|(slot, spec)| Claim::Named { slot: slot.position(), spec, needs_contents: true }).collect();
-        claims.all.extend(tickets::claims(pod, settings));
+        claims.all.extend(pod.tickets().into_iter().flat_map(|name| tickets::claims(pod, name, settings)));
         // With the one of the annotation, as many as a pod may name.
         let tokens = pod.audiences().filter_map(SpecName::parse).take(MAX_SPECS_PER_POD - 1);
         claims.all.extend(tokens.filter(|_| expect_few_names(pod).is_ok()).map(Claim::Ticket));
@@ -91,7 +91,9 @@ fn warn_of_pods(pod: &Pod, Case { review, settings, claims, facts, .. }: &Case, 
         warnings.add(&rules::INVALID_SERVICE_ACCOUNT, sentence, &[pod.service_account()]);
     }
     check_specs(pod, claims, facts, warnings);
-    tickets::warn(pod, &settings.tickets, warnings);
+    if pod.tickets().is_some() {
+        tickets::warn(pod, &settings.tickets, warnings);
+    }
     let workload = review.workload.as_ref();
     let beside = workload.map(|workload| advice::advise_template(pod, &workload.unsupported, workload.replicas));
     for advice in advice::advise(pod).into_iter().chain(beside.into_iter().flatten()) {

@@ -1,5 +1,6 @@
 //! What is said about a pod, seen through `/validate`.
 
+use futures::FutureExt as _;
 use serde_json::{Value, json};
 
 use super::advise_template;
@@ -31,10 +32,13 @@ fn warnings(operation: &str, pod: &Value) -> Vec<String> {
     let spec = Known { fact: SpecFact::Contents(contents), source: Source::Api };
     let may_use = Known { fact: UseFact::Allowed, source: Source::Api };
     let step = Decision::begin(review, Webhook::Validate, Settings::default());
-    let decision = step.answered_by(|question| match question {
-        Question::Contents(..) => Fact::Contents(spec.clone()),
-        Question::Use(..) => Fact::Use(may_use.clone()),
-    });
+    let decision = step
+        .answered_by(async |question| match question {
+            Question::Contents(..) => Fact::Contents(spec.clone()),
+            Question::Use(..) => Fact::Use(may_use.clone()),
+        })
+        .now_or_never()
+        .unwrap();
     assert!(decision.is_allowed(), "{decision:?}");
     decision.warnings
 }

@@ -101,7 +101,7 @@ fn an_answer_of_another_kind_denies() {
     let review = Review::parse(pod.to_string().as_bytes(), Webhook::Validate).unwrap();
     let contents = known(contents(&json!({})), Source::Api);
     let step = Decision::begin(review, Webhook::Validate, Settings::default());
-    let decision = step.answered_by(|_| Fact::Contents(contents.clone()));
+    let decision = step.answered_by(async |_| Fact::Contents(contents.clone())).now_or_never().unwrap();
     assert_eq!(decision.reason, "authorization-failed");
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures::FutureExt as _;
 use serde_json::{Value, json};
 
 use crate::{
@@ -63,13 +64,16 @@ fn judge(kind: &str, object: &Value, fact: &SpecFact, may_use: &UseFact) -> (Vec
     let review = Review::parse(body.as_bytes(), Webhook::ValidateWorkload).unwrap();
     let mut asked = Vec::new();
     let step = Decision::begin(review, Webhook::ValidateWorkload, Settings::default());
-    let decision = step.answered_by(|question| {
-        asked.push(question.clone());
-        match question {
-            Question::Contents(..) => Fact::Contents(known(fact)),
-            Question::Use(..) => Fact::Use(known(may_use)),
-        }
-    });
+    let decision = step
+        .answered_by(async |question| {
+            asked.push(question.clone());
+            match question {
+                Question::Contents(..) => Fact::Contents(known(fact)),
+                Question::Use(..) => Fact::Use(known(may_use)),
+            }
+        })
+        .now_or_never()
+        .unwrap();
     assert!(decision.is_allowed());
     (asked, decision)
 }

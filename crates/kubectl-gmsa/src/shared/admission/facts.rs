@@ -22,7 +22,7 @@ use gmsa_cluster::{
 use gmsa_core::{
     admission::{
         Decision, Denial, Enforcement, Fact, Failure, Known, Question, ServiceAccount, Settings, Sidecar, SlotDenial,
-        Source, Step, TicketSettings,
+        Source, TicketSettings,
     },
     credspec::{GROUP, KIND, SpecName, VERSION},
 };
@@ -94,19 +94,12 @@ impl FactFinder {
         let mut stored = pod.json.clone();
         let (mut denials, mut others): (Vec<SlotDenial>, Vec<Denial>) = (Vec::new(), Vec::new());
         for webhook in reviewed.webhooks() {
-            let mut step = Decision::begin(Arc::clone(&review), webhook, settings.clone());
-            let decision = loop {
-                match step {
-                    Step::Done(decision) => break decision,
-                    Step::Ask(undecided) => {
-                        let fact = match undecided.question() {
-                            Question::Contents(name, _) => Fact::Contents(self.spec(name).await),
-                            Question::Use(account, name) => Fact::Use(self.may_use(account, name).await),
-                        };
-                        step = undecided.tell(fact);
-                    }
-                }
-            };
+            let step = Decision::begin(Arc::clone(&review), webhook, settings.clone());
+            let answered = step.answered_by(async |question| match question {
+                Question::Contents(name, _) => Fact::Contents(self.spec(name).await),
+                Question::Use(account, name) => Fact::Use(self.may_use(account, name).await),
+            });
+            let decision = answered.await;
             for found in decision.denials {
                 // A pod as a whole may have several.
                 let is_same = |known: &SlotDenial| found.slot.is_some() || known.denial == found.denial;
