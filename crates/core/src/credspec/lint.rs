@@ -50,7 +50,7 @@ pub fn object(object: &Value) -> Vec<Diagnostic> {
         None | Some(Value::Null) => {
             findings.add(&rules::CREDSPEC, "credspec", "is missing", NOTHING_TO_EXPAND, WRITE_NEW);
         }
-        Some(Value::Object(credspec)) => contents(&mut findings, credspec),
+        Some(Value::Object(credspec)) => contents(&mut findings, credspec, &join),
         Some(_) => {
             findings.add(&rules::CREDSPEC, "credspec", "is not an object", NOTHING_TO_EXPAND, WRITE_NEW);
         }
@@ -162,7 +162,7 @@ fn name(findings: &mut Findings, metadata: Option<&Value>) {
     findings.add(&rules::NAME, "metadata.name", problem, why, remedy);
 }
 
-fn contents(findings: &mut Findings, credspec: &Map<String, Value>) {
+fn contents(findings: &mut Findings, credspec: &Map<String, Value>, written: &DomainJoinConfig<'_>) {
     const ROOT: &str = "credspec";
     if Contents::of(credspec).text().len() > MAX_CONTENTS_BYTES {
         let problem = format!("is longer than {} KiB when printed as JSON", MAX_CONTENTS_BYTES / 1024);
@@ -171,7 +171,7 @@ fn contents(findings: &mut Findings, credspec: &Map<String, Value>) {
     findings.unknown_keys(ROOT, credspec, &["ActiveDirectoryConfig", "CmsPlugins", "DomainJoinConfig"]);
     cms_plugins(findings, credspec.get("CmsPlugins"));
     let join = findings.section("credspec.DomainJoinConfig", credspec.get("DomainJoinConfig"));
-    let join = domain::check(findings, join);
+    let join = domain::check(findings, join, written);
     let directory = findings.section("credspec.ActiveDirectoryConfig", credspec.get("ActiveDirectoryConfig"));
     if let Some(directory) = directory {
         findings.unknown_keys(

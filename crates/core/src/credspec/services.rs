@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use serde_json::Value;
+
 use crate::quote::Quoted;
 
 /// The annotation of a `GMSACredentialSpec`.
@@ -94,6 +96,11 @@ impl fmt::Display for Services {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.list().join(", "))
     }
+}
+
+/// The annotation of a whole credential spec; `None` too where it is not a text.
+pub fn listed(spec: &Value) -> Option<&str> {
+    spec.pointer("/metadata/annotations")?.get(ANNOTATION)?.as_str()
 }
 
 /// What the annotation lists, as it is written: separated by commas or white space.

@@ -7,7 +7,7 @@ use gmsa_core::{
         generate::{Domain, scalar},
         is_dns_subdomain,
         lint::{WRONG_DOMAIN, against as domain},
-        services::{ANNOTATION, Services},
+        services::{self, Services},
     },
     diagnostic::{
         Diagnostic, Severity,
@@ -87,7 +87,7 @@ fn listed(account: &Account, spec: &Value) -> Option<Diagnostic> {
 /// Where pods get a ticket-granting ticket of an account with service principal names: with it they get tickets as any user to its services
 /// (`S4U2Self`).
 fn any_service(account: &Account, spec: &Value) -> Option<Diagnostic> {
-    if Services::of(annotation(spec)) != Ok(Services::Any) || account.services().is_empty() {
+    if Services::of(services::listed(spec)) != Ok(Services::Any) || account.services().is_empty() {
         return None;
     }
     let names = quoted(account.services().iter().map(String::as_str));
@@ -99,11 +99,6 @@ fn any_service(account: &Account, spec: &Value) -> Option<Diagnostic> {
     let fix = is_dns_subdomain(text(spec, "/metadata/name"))
         .then(|| rules::TICKET_ANY.remedy.replace("SPEC", text(spec, "/metadata/name")));
     Some(finding(&rules::TICKET_ANY, account, "ServicePrincipalNames", problem, why, fix))
-}
-
-/// What a credential spec lists for tickets.
-fn annotation(spec: &Value) -> Option<&str> {
-    spec.pointer("/metadata/annotations")?.get(ANNOTATION)?.as_str()
 }
 
 /// The directory's findings about a credential spec.
@@ -155,7 +150,7 @@ async fn of_forest(
     let of_account = account.as_ref().and_then(|account| forest.of_object(&account.name));
     let meant = named.or(of_account).or_else(|| forest.own());
     let mut found = meant.map(|of| domain(spec, &of.domain)).unwrap_or_default();
-    if let Ok(services) = Services::of(annotation(spec)) {
+    if let Ok(services) = Services::of(services::listed(spec)) {
         if let Services::Listed(listed) = &services {
             found.extend(of_tickets(directory, listed).await?);
         }

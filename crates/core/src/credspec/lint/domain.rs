@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::{CANNOT_START, Findings, Severity, WRONG_DOMAIN, quote, yaml};
 use crate::{
-    credspec::{ccg_plugin::has_guid_shape, placeholder::is_placeholder},
+    credspec::{ccg_plugin::has_guid_shape, domain_join::DomainJoinConfig, placeholder::is_placeholder},
     diagnostic::rules::{self, Rule},
 };
 
@@ -20,13 +20,19 @@ pub(super) struct Join<'v> {
     pub written: [Option<&'v str>; 2],
 }
 
-pub(super) fn check<'v>(findings: &mut Findings, join: Option<&'v Map<String, Value>>) -> Join<'v> {
+/// `written` is the same, as far as it is text.
+pub(super) fn check<'v>(
+    findings: &mut Findings,
+    join: Option<&'v Map<String, Value>>,
+    written: &DomainJoinConfig<'v>,
+) -> Join<'v> {
+    let written = [written.dns_name, written.dns_tree_name];
     let Some(join) = join else { return Join::default() };
     let known = ["DnsName", "DnsTreeName", "Guid", "MachineAccountName", "NetBiosName", "Sid"];
     findings.unknown_keys(PATH, join, &known);
     let is_of_account = sid(findings, join.get("Sid"));
     guid(findings, join.get("Guid"), is_of_account);
-    let account = machine_account(findings, join);
+    let account = machine_account(findings, join.get("MachineAccountName"), written);
     let dns = dns_name(findings, "DnsName", join.get("DnsName"), "(Get-ADDomain).DNSRoot");
     let tree = dns_name(findings, "DnsTreeName", join.get("DnsTreeName"), "(Get-ADDomain).Forest");
     if let (Some(dns), Some(tree)) = (dns, tree)
@@ -38,7 +44,7 @@ pub(super) fn check<'v>(findings: &mut Findings, join: Option<&'v Map<String, Va
     }
     let netbios = netbios_name(findings, join.get("NetBiosName"));
     let [dns, netbios, account] = [dns, netbios, account].map(|name| name.filter(|name| !is_placeholder(name)));
-    Join { dns, netbios, account, written: dns_names(join) }
+    Join { dns, netbios, account, written }
 }
 
 fn is_below(child: &str, parent: &str) -> bool {
@@ -94,10 +100,14 @@ fn guid(findings: &mut Findings, value: Option<&Value>, with_account: bool) {
     findings.add(&rules::GUID, &field, problem, CANNOT_START, remedy);
 }
 
-fn machine_account<'v>(findings: &mut Findings, join: &'v Map<String, Value>) -> Option<&'v str> {
+fn machine_account<'v>(
+    findings: &mut Findings,
+    value: Option<&'v Value>,
+    domains: [Option<&str>; 2],
+) -> Option<&'v str> {
     let field = format!("{PATH}.MachineAccountName");
-    let name = findings.text(&rules::ACCOUNT, &field, join.get("MachineAccountName"), CANNOT_START, ACCOUNT_REMEDY)?;
-    if !account_name(findings, &field, name, dns_names(join)) {
+    let name = findings.text(&rules::ACCOUNT, &field, value, CANNOT_START, ACCOUNT_REMEDY)?;
+    if !account_name(findings, &field, name, domains) {
         return None;
     }
     let length = name.chars().count();
@@ -107,11 +117,6 @@ fn machine_account<'v>(findings: &mut Findings, join: &'v Map<String, Value>) ->
         findings.add_as(Severity::Warning, &rules::ACCOUNT, &field, problem, why, "use an account with a shorter name");
     }
     Some(name)
-}
-
-/// The DNS names as they are written, valid or not.
-fn dns_names(join: &Map<String, Value>) -> [Option<&str>; 2] {
-    ["DnsName", "DnsTreeName"].map(|key| join.get(key).and_then(Value::as_str))
 }
 
 /// The longest name of an account, without the `$` (Microsoft: `New-ADServiceAccount -SamAccountName`).

@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::{
     Options,
     live_cluster::{LiveCluster, NotRead},
-    manifest_objects::{ManifestObjects, labels, services},
+    manifest_objects::{ManifestObjects, labels},
 };
 use crate::shared::{
     admission::{FactFinder, Labels, Reviewed},
@@ -32,7 +32,7 @@ use gmsa_cluster::{
 };
 use gmsa_core::{
     admission::Denial,
-    credspec::{SpecName, is_dns_subdomain},
+    credspec::{SpecName, is_dns_subdomain, services},
     diagnostic::{Diagnostic, Location, Severity},
 };
 
@@ -108,7 +108,7 @@ impl ClusterContext {
         }
     }
 
-    /// The annotation of a credential spec for tickets: `Ok(None)` without one, `Err(None)` where it could not be read.
+    /// What a credential spec lists for tickets: `Ok(None)` without one, `Err(None)` where it could not be read.
     pub(super) async fn services(&mut self, spec: &SpecName) -> Result<Option<String>, Option<Denial>> {
         if let Some(services) = self.manifests.credential_specs.get(spec.as_str()) {
             return Ok(services.clone());
@@ -116,7 +116,10 @@ impl ClusterContext {
         let missing = || Err(Some(Denial::SpecMissing(spec.clone())));
         let Some(live) = &mut self.live else { return missing() };
         let found = live.find(&format!("{}/{spec}", collection()), &format!("credential spec {spec}")).await;
-        found.map_err(|NotRead| None)?.as_ref().map_or_else(missing, |spec| Ok(services(spec)))
+        found
+            .map_err(|NotRead| None)?
+            .as_ref()
+            .map_or_else(missing, |spec| Ok(services::listed(spec).map(str::to_owned)))
     }
 
     /// Where a service account is missing, and the severity; `None` if it exists or may exist. Every namespace has `default`.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use gmsa_cluster::manifests::Document;
 use gmsa_core::{
-    credspec::{GROUP, KIND, is_dns_subdomain, services::ANNOTATION},
+    credspec::{GROUP, KIND, is_dns_subdomain, services},
     diagnostic::Diagnostics,
 };
 use serde_json::Value;
@@ -51,15 +51,12 @@ impl ManifestObjects {
             }
             "Namespace" => drop(self.namespaces.insert(name, labels(&value))),
             "RuntimeClass" => drop(self.runtime_classes.insert(name, value)),
-            _ if is_dns_subdomain(&name) => drop(self.credential_specs.insert(name, services(&value))),
+            _ if is_dns_subdomain(&name) => {
+                drop(self.credential_specs.insert(name, services::listed(&value).map(str::to_owned)));
+            }
             _ => {}
         }
     }
-}
-
-/// The annotation of a credential spec for tickets.
-pub(super) fn services(spec: &Value) -> Option<String> {
-    Some(spec.pointer("/metadata/annotations")?.get(ANNOTATION)?.as_str()?.to_owned())
 }
 
 /// The labels of an object.

@@ -11,7 +11,7 @@ use gmsa_core::{
         Contents, PLURAL,
         compare::{Difference, compare},
         lint,
-        services::ANNOTATION,
+        services::{self, ANNOTATION},
     },
     diagnostic::Diagnostic,
 };
@@ -257,8 +257,7 @@ fn credential_spec(spec: &Value) -> Value {
     };
     let findings: Vec<Value> = lint::object(spec).into_iter().map(finding).collect();
     let credspec = spec.get("credspec").filter(|credspec| credspec.is_object()).map(|_| json!({OMITTED: name}));
-    let services = spec.pointer("/metadata/annotations").and_then(|annotations| annotations.get(ANNOTATION));
-    let metadata = services
+    let metadata = services::listed(spec)
         .map_or_else(|| json!({"name": name}), |services| json!({"name": name, "annotations": {ANNOTATION: services}}));
     json!({"metadata": metadata, "credspec": credspec, "findings": findings})
 }
