@@ -7,8 +7,9 @@ use std::{fmt, marker::PhantomData, ops::Deref};
 
 use serde::{
     Deserialize, Deserializer,
-    de::{Error, MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer},
+    de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer},
 };
+use serde_json::value::RawValue;
 
 /// The most bytes of a text that are kept. No name or user name that Kubernetes accepts is longer.
 pub(crate) const MAX_TEXT: usize = 2048;
@@ -153,6 +154,86 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
 
     fn visit_str<E: Error>(self, _: &str) -> Result<T, E> {
         Err(E::custom("expected an object"))
+    }
+}
+
+/// The values at these places of a JSON object (JSON Pointers without escapes, none below another), read in one pass; null is like an absent
+/// value.
+///
+/// # Errors
+/// Where the text is not JSON, what is above a place is not an object, or a key on the way to one stands twice.
+pub(crate) fn at<'j, const N: usize>(
+    json: &'j str,
+    places: [&str; N],
+) -> Result<[Option<&'j RawValue>; N], serde_json::Error> {
+    let (mut found, mut input) = ([None; N], serde_json::Deserializer::from_str(json));
+    Places { below: places.map(Some), found: &mut found }.deserialize(&mut input)?;
+    input.end()?;
+    Ok(found)
+}
+
+/// Reads an object into `found`. `below` has what follows its own place in those that are in it.
+struct Places<'f, 'p, 'j, const N: usize> {
+    below: [Option<&'p str>; N],
+    found: &'f mut [Option<&'j RawValue>; N],
+}
+
+impl<'j, const N: usize> DeserializeSeed<'j> for Places<'_, '_, 'j, N> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'j>>(self, input: D) -> Result<(), D::Error> {
+        input.deserialize_any(self)
+    }
+}
+
+impl<'j, const N: usize> Visitor<'j> for Places<'_, '_, 'j, N> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'j>>(self, mut entries: A) -> Result<(), A::Error> {
+        let mut seen = [false; N];
+        while let Some(below) = entries.next_key_seed(Key(self.below))? {
+            if below.iter().zip(&seen).any(|(below, seen)| below.is_some() && *seen) {
+                return Err(A::Error::custom("duplicate field"));
+            }
+            below.iter().zip(&mut seen).for_each(|(below, seen)| *seen |= below.is_some());
+            if let Some(place) = below.iter().position(|below| *below == Some("")) {
+                if let Some(found) = self.found.get_mut(place) {
+                    *found = entries.next_value()?;
+                }
+            } else if below.iter().any(Option::is_some) {
+                entries.next_value_seed(Places { below, found: &mut *self.found })?;
+            } else {
+                entries.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn visit_str<E: Error>(self, _: &str) -> Result<(), E> {
+        Err(E::custom("expected an object"))
+    }
+}
+
+/// Reads a key: what follows it in the places that it is on the way to.
+struct Key<'p, const N: usize>([Option<&'p str>; N]);
+
+impl<'j, 'p, const N: usize> DeserializeSeed<'j> for Key<'p, N> {
+    type Value = [Option<&'p str>; N];
+
+    fn deserialize<D: Deserializer<'j>>(self, input: D) -> Result<Self::Value, D::Error> {
+        let follows = |place: Option<&'p str>, key: &str| {
+            let rest = place?.strip_prefix('/')?.strip_prefix(key)?;
+            (rest.is_empty() || rest.starts_with('/')).then_some(rest)
+        };
+        string(input, "a string", |key| Some(self.0.map(|place| follows(place, key))))
     }
 }
 

@@ -177,8 +177,9 @@ impl Review {
                 review.old_object = old.map(read).transpose()?;
             }
             // These webhooks only give advice; they skip an object that they cannot parse.
-            Webhook::ValidateWorkload if Kind::of_review(&review.kind).is_some() => {
-                review.workload = object.and_then(|json| Workload::from_json(json).ok());
+            Webhook::ValidateWorkload => {
+                let kind = Kind::of_review(&review.kind);
+                review.workload = kind.zip(object).and_then(|(kind, json)| Workload::from_json(kind, json).ok());
             }
             Webhook::ValidateCredspec if review.kind == CREDENTIAL_SPEC => {
                 review.credential_spec = object.and_then(Manifest::read);

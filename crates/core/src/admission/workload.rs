@@ -1,11 +1,11 @@
 //! A workload, as far as admission cares: its pod template, and whether another object controls it.
 //!
 //! A new kind is:
-//! - a variant of [`Kind`]: the compiler then names each match, and a test the rights of `doctor` and `docs/rights.md`;
-//! - a rule of `/validate-workload` in the chart's `validatingwebhook.yaml`;
-//! - an object in `tests/install/objects/lister.yaml` and in the plugin's `tests/fixtures/bundle.yaml`, its path in `KINDS` of `tests/cli/cluster.rs`, and its name in
-//!   `docs/pipelines.md` and `docs/k9s-plugins.yaml`;
-//! - where its pod template is in another place, also `WorkloadSpec` here, and `gmsa-webhook.cel.workload` in the chart's `_cel.tpl`.
+//! - a variant of [`Kind`] with its row: the compiler then names each match that decides about its pods, and a test each page and list of rights
+//!   that must name it;
+//! - a rule of `/validate-workload` in the chart's `validatingwebhook.yaml` and, where its pod template is in another place,
+//!   `gmsa-webhook.cel.workload` in `_cel.tpl`;
+//! - an object in `tests/install/objects/every-kind.yaml`.
 
 mod kind;
 
@@ -18,7 +18,7 @@ use super::pod::{
 };
 pub use kind::Kind;
 
-use crate::json::{Flag, Object, fold, null_is_default};
+use crate::json::{self, Flag, Object, fold};
 
 /// The parts of a workload that matter.
 #[derive(Debug)]
@@ -33,21 +33,6 @@ pub struct Workload {
     pub(super) replicas: Option<u64>,
 }
 
-#[derive(Deserialize)]
-struct WorkloadFields<'a> {
-    #[serde(default, deserialize_with = "null_is_default")]
-    metadata: Object<WorkloadMetadata>,
-    #[serde(borrow, default, deserialize_with = "null_is_default")]
-    spec: Object<WorkloadSpec<'a>>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct WorkloadMetadata {
-    #[serde(default, deserialize_with = "has_controller")]
-    owner_references: bool,
-}
-
 fn has_controller<'de, D: Deserializer<'de>>(input: D) -> Result<bool, D::Error> {
     fold(input, false, |found, Object(OwnerReference { controller })| *found |= controller == Some(Flag(true)))
 }
@@ -57,39 +42,16 @@ struct OwnerReference {
     controller: Option<Flag>,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct WorkloadSpec<'a> {
-    #[serde(borrow)]
-    replicas: Option<&'a RawValue>,
-    #[serde(borrow)]
-    template: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "null_is_default")]
-    job_template: Object<JobTemplateSpec<'a>>,
-}
-
-/// A `CronJob` holds its pod template one level deeper than the rest.
-#[derive(Default, Deserialize)]
-struct JobTemplateSpec<'a> {
-    #[serde(borrow, default, deserialize_with = "null_is_default")]
-    spec: Object<BatchJobSpec<'a>>,
-}
-
-#[derive(Default, Deserialize)]
-struct BatchJobSpec<'a> {
-    #[serde(borrow)]
-    template: Option<&'a RawValue>,
-}
-
 impl Workload {
-    /// Reads a workload.
+    /// Reads a workload of this kind.
     ///
     /// # Errors
     /// Where the string is not JSON, or a known field has the wrong type.
-    pub fn from_json(json: &str) -> Result<Self, serde_json::Error> {
-        let Object(WorkloadFields { metadata, spec: Object(spec) }) = serde_json::from_str(json)?;
-        let template = spec.template.or(spec.job_template.0.spec.0.template);
-        let is_controlled = metadata.owner_references;
+    pub fn from_json(kind: Kind, json: &str) -> Result<Self, serde_json::Error> {
+        let [owners, replicas, template] =
+            json::at(json, ["/metadata/ownerReferences", "/spec/replicas", kind.template()])?;
+        let owners = owners.map(|owners| has_controller(&mut serde_json::Deserializer::from_str(owners.get())));
+        let is_controlled = owners.transpose()?.unwrap_or(false);
         // The review of the controller checks the pods.
         let json = template.filter(|_| !is_controlled).map(RawValue::get);
         let template = json.map(Pod::from_json).transpose()?;
@@ -99,7 +61,7 @@ impl Workload {
             .filter(|_| uses_gmsa)
             .and_then(|json| fields::read(&mut serde_json::Deserializer::from_str(json)).ok())
             .unwrap_or_default();
-        let replicas = spec.replicas.and_then(|number| number.get().parse().ok());
+        let replicas = replicas.and_then(|number| number.get().parse().ok());
         Ok(Self { is_controlled, template, unsupported, replicas })
     }
 }

@@ -89,3 +89,33 @@ fn an_error_in_a_part_is_placed_in_the_whole() {
         );
     }
 }
+
+#[test]
+fn values_are_read_at_their_places() {
+    let read = |json| {
+        let found = at(json, ["/spec/replicas", "/spec/template", "/metadata/ownerReferences"]);
+        let texts = found.map(|found| found.map(|value| value.map_or("", RawValue::get).to_owned()));
+        texts.map_err(|error| error.to_string().split(" at line").next().unwrap().to_owned())
+    };
+    let values = |values: [&str; 3]| Ok(values.map(str::to_owned));
+    for (json, expected) in [
+        (
+            r#"{"spec":{"replicas":2,"template":{"a":[1]}},"metadata":{"ownerReferences":[]}}"#,
+            ["2", r#"{"a":[1]}"#, "[]"],
+        ),
+        (r#"{"template":1,"spec":{"spec":{"template":2},"templates":3,"templ\u0061te":4}}"#, ["", "4", ""]),
+        (r#"{"spec":null,"metadata":{"ownerReferences":null,"name":"x","name":"y"}}"#, ["", "", ""]),
+        ("{}", ["", "", ""]),
+    ] {
+        assert_eq!(read(json), values(expected), "{json}");
+    }
+    for (json, expected) in [
+        (r#"{"spec":{"template":1,"template":2}}"#, "duplicate field"),
+        (r#"{"spec":{},"spec":{}}"#, "duplicate field"),
+        (r#"{"spec":"text"}"#, "expected an object"),
+        (r#"{"spec":[]}"#, "invalid type: sequence, expected an object"),
+        ("{} {}", "trailing characters"),
+    ] {
+        assert_eq!(read(json), Err(expected.to_owned()), "{json}");
+    }
+}

@@ -20,6 +20,7 @@ use crate::shared::{
     print, rules,
     snapshot::{ClusterSource, Snapshot},
     walk::workload::{is_active, pods_of},
+    workloads::Kind,
 };
 use gmsa_cluster::resolver::live::collection;
 use gmsa_core::{
@@ -213,12 +214,14 @@ fn fix(workload: &PodOwner, pods: &Pods) -> String {
             (false, false) => format!("kubectl rollout restart {target} --namespace {namespace}"),
         };
     }
+    let known = Kind::ALL.into_iter().find(|known| known.as_str() == kind && !known.follows_template());
     match kind.as_str() {
         "Node" => "it is a static pod: write its contents into the file on the node".to_owned(),
-        "ReplicaSet" | "ReplicationController" => format!("{delete}: it creates new ones"),
-        "Job" => format!(
-            "wait until it ends, or delete and create it again: kubectl delete job --namespace {namespace} {name}"
+        _ if known.is_some_and(Kind::runs_to_completion) => format!(
+            "wait until it ends, or delete and create it again: kubectl delete {} --namespace {namespace} {name}",
+            kind.to_ascii_lowercase()
         ),
+        _ if known.is_some() => format!("{delete}: it creates new ones"),
         "Pod" => format!("{delete}, then create it again from its manifest: no controller does"),
         kind if kind.bytes().all(|b| b.is_ascii_alphanumeric() || b"-.".contains(&b)) => {
             format!("{delete}, if {kind} {name} creates new ones")

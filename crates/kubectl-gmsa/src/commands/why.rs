@@ -32,7 +32,7 @@ const EXAMPLES: &str = "Examples:
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Options {
-    /// A pod, deploy, sts, ds, rs, job or cronjob
+    /// A pod, deploy, sts, ds, rs, rc, job or cronjob
     ///
     /// In the namespace of --namespace or the context. For other kinds, such as Rollout, its newest ReplicaSet, Job or pod
     #[arg(value_name = "TYPE/NAME", value_parser = ObjectRef::parse)]
@@ -76,5 +76,20 @@ fn waited_for(check: &mut Check) {
         && *found.rule == rules::POD_STARTING
     {
         found.severity = Severity::Error;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shared::workloads::Kind;
+
+    #[test]
+    fn the_help_names_every_kind_of_workload() {
+        let help = Options::augment_args(clap::Command::new("why")).render_help().to_string();
+        let words: Vec<&str> = help.split([' ', ',', '\n']).collect();
+        for kind in Kind::ALL {
+            assert!(kind.words().any(|word| words.contains(&&*word)), "{} in {help}", kind.as_str());
+        }
     }
 }

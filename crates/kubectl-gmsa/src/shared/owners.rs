@@ -46,8 +46,8 @@ impl NamedOwner {
                 Some(kind) => Some(verified(snapshot, &reference, kind, pod).await?),
                 None => None,
             };
-            if let Some(replica_set) = read.as_ref().filter(|read| owners.is_empty() && read.kind == Kind::ReplicaSet) {
-                next = controller_of(&replica_set.metadata).cloned();
+            if let Some(below) = read.as_ref().filter(|read| owners.is_empty() && read.kind.is_below()) {
+                next = controller_of(&below.metadata).cloned();
             }
             owners.push(Self { reference, read });
         }

@@ -1,7 +1,8 @@
 //! A simulated cluster in which all is well (`fixtures/healthy.yaml`), for the commands that ask one.
 
-use std::{path::Path, process::Output};
+use std::{path::Path, process::Output, sync::LazyLock};
 
+use gmsa_core::admission::workload::Kind as Workload;
 use serde::Deserialize;
 use serde_json::Value;
 use tempfile::NamedTempFile;
@@ -32,16 +33,17 @@ pub async fn run(api: &SimulatedApi, arguments: &[&str]) -> Output {
 }
 
 /// What the simulated cluster has lists of.
-pub const KINDS: [Kind; 26] = [
+pub static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
+    let workloads = Workload::ALL
+        .into_iter()
+        .map(|kind| Kind::new(Box::leak(kind.api_version().into()), kind.as_str(), Box::leak(kind.plural().into())));
+    OTHERS.into_iter().chain(workloads).collect()
+});
+
+const OTHERS: [Kind; 19] = [
     Kind::new("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", "mutatingwebhookconfigurations"),
     Kind::new("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "validatingwebhookconfigurations"),
     Kind::new("apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions"),
-    Kind::new("apps/v1", "DaemonSet", "daemonsets"),
-    Kind::new("apps/v1", "Deployment", "deployments"),
-    Kind::new("apps/v1", "ReplicaSet", "replicasets"),
-    Kind::new("apps/v1", "StatefulSet", "statefulsets"),
-    Kind::new("batch/v1", "CronJob", "cronjobs"),
-    Kind::new("batch/v1", "Job", "jobs"),
     Kind::new("discovery.k8s.io/v1", "EndpointSlice", "endpointslices"),
     Kind::new("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies"),
     Kind::new("node.k8s.io/v1", "RuntimeClass", "runtimeclasses"),
@@ -54,7 +56,6 @@ pub const KINDS: [Kind; 26] = [
     Kind::new("v1", "Namespace", "namespaces"),
     Kind::new("v1", "Node", "nodes"),
     Kind::new("v1", "Pod", "pods"),
-    Kind::new("v1", "ReplicationController", "replicationcontrollers"),
     Kind::new("v1", "Secret", "secrets"),
     Kind::new("v1", "Service", "services"),
     Kind::new("v1", "ServiceAccount", "serviceaccounts"),
@@ -146,8 +147,8 @@ pub fn answers(api: &SimulatedApi) {
 /// A cluster in which all is well.
 pub async fn healthy() -> SimulatedApi {
     let api = SimulatedApi::start().await;
-    for kind in KINDS {
-        api.define(kind);
+    for kind in KINDS.iter() {
+        api.define(kind.clone());
     }
     for object in objects() {
         api.apply(object);

@@ -4,6 +4,7 @@
 
 use std::{fs, path::Path};
 
+use gmsa_core::admission::workload::Kind as Workload;
 use serde_json::{Value, json};
 use tempfile::NamedTempFile;
 
@@ -22,6 +23,9 @@ pub fn bundle(case: &Path) -> Option<NamedTempFile> {
 /// The bundle of the healthy cluster.
 pub fn healthy() -> Value {
     let mut bundle: Value = serde_saphyr::from_str(include_str!("../fixtures/bundle.yaml")).unwrap();
+    for kind in Workload::ALL {
+        bundle["lists"][kind.collection(None)] = json!({});
+    }
     for mut object in cluster::objects() {
         let kind =
             cluster::KINDS.iter().find(|kind| object["apiVersion"] == kind.api_version && object["kind"] == kind.kind);

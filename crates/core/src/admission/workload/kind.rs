@@ -1,5 +1,9 @@
 //! The kinds of workloads of Kubernetes: their names, where the API has them, and where their pod template is.
 
+use serde_json::value::RawValue;
+
+use crate::json;
+
 word_enum! {
     /// A kind of Kubernetes that carries a pod template.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -14,7 +18,50 @@ word_enum! {
     }
 }
 
+/// What differs between the kinds.
+struct Row {
+    /// The group of its API; empty for the core group.
+    group: &'static str,
+    /// Its short name in `kubectl api-resources`; empty if there is none.
+    short: &'static str,
+    /// The place of its pod template, as a JSON Pointer (RFC 6901).
+    template: &'static str,
+    /// The kind that makes its pods, where it does not do so itself.
+    below: Option<Kind>,
+    /// Whether pods follow a change of its template, now or with its next Job.
+    follows_template: bool,
+    /// Whether its pods end, and have done their work then.
+    runs_to_completion: bool,
+}
+
 impl Kind {
+    fn row(self) -> Row {
+        let usual = Row {
+            group: "apps",
+            short: "",
+            template: "/spec/template",
+            below: None,
+            follows_template: true,
+            runs_to_completion: false,
+        };
+        match self {
+            Self::Deployment => Row { short: "deploy", below: Some(Self::ReplicaSet), ..usual },
+            Self::StatefulSet => Row { short: "sts", ..usual },
+            Self::DaemonSet => Row { short: "ds", ..usual },
+            Self::ReplicaSet => Row { short: "rs", follows_template: false, ..usual },
+            Self::ReplicationController => Row { group: "", short: "rc", follows_template: false, ..usual },
+            Self::Job => Row { group: "batch", follows_template: false, runs_to_completion: true, ..usual },
+            Self::CronJob => Row {
+                group: "batch",
+                short: "cj",
+                template: "/spec/jobTemplate/spec/template",
+                below: Some(Self::Job),
+                runs_to_completion: true,
+                ..usual
+            },
+        }
+    }
+
     /// The kind of this name in this group, which is empty for the core group.
     pub fn of(name: &str, group: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == name && kind.group() == group)
@@ -28,11 +75,7 @@ impl Kind {
 
     /// The group of its API; empty for the core group.
     pub fn group(self) -> &'static str {
-        match self {
-            Self::ReplicationController => "",
-            Self::Job | Self::CronJob => "batch",
-            Self::Deployment | Self::StatefulSet | Self::DaemonSet | Self::ReplicaSet => "apps",
-        }
+        self.row().group
     }
 
     /// Such as `apps/v1`.
@@ -55,17 +98,9 @@ impl Kind {
         format!("/{root}/{}/{namespace}{}", self.api_version(), self.plural())
     }
 
-    /// The words of `kubectl` for it, without group and version: from `kubectl api-resources`, which has no short name for Jobs.
+    /// The words of `kubectl` for it, without group and version.
     pub fn words(self) -> impl Iterator<Item = String> {
-        let short = match self {
-            Self::Deployment => Some("deploy"),
-            Self::StatefulSet => Some("sts"),
-            Self::DaemonSet => Some("ds"),
-            Self::ReplicaSet => Some("rs"),
-            Self::ReplicationController => Some("rc"),
-            Self::Job => None,
-            Self::CronJob => Some("cj"),
-        };
+        let short = Some(self.row().short).filter(|short| !short.is_empty());
         short.map(str::to_owned).into_iter().chain([self.as_str().to_ascii_lowercase(), self.plural()])
     }
 
@@ -84,34 +119,41 @@ impl Kind {
 
     /// Whether its pods end, and have done their work then.
     pub fn runs_to_completion(self) -> bool {
-        match self {
-            Self::Job | Self::CronJob => true,
-            Self::Deployment | Self::StatefulSet | Self::DaemonSet | Self::ReplicaSet | Self::ReplicationController => {
-                false
-            }
-        }
+        self.row().runs_to_completion
+    }
+
+    /// Whether pods follow a change of its template: it replaces them, or its next Job has new ones. Otherwise the template is immutable, or existing
+    /// pods stay as they are.
+    pub fn follows_template(self) -> bool {
+        self.row().follows_template
+    }
+
+    /// Whether it replaces its running pods, as `kubectl rollout restart` asks.
+    pub fn rolls_out(self) -> bool {
+        self.follows_template() && !self.runs_to_completion()
     }
 
     /// The kind that makes its pods, where it does not do so itself.
     pub fn below(self) -> Option<Self> {
-        match self {
-            Self::Deployment => Some(Self::ReplicaSet),
-            Self::CronJob => Some(Self::Job),
-            Self::StatefulSet | Self::DaemonSet | Self::ReplicaSet | Self::ReplicationController | Self::Job => None,
-        }
+        self.row().below
+    }
+
+    /// Whether another kind makes objects of this kind, a Deployment its `ReplicaSets`.
+    pub fn is_below(self) -> bool {
+        Self::ALL.into_iter().any(|kind| kind.below() == Some(self))
     }
 
     /// The place of its pod template, as a JSON Pointer (RFC 6901).
     pub fn template(self) -> &'static str {
-        match self {
-            Self::CronJob => "/spec/jobTemplate/spec/template",
-            Self::Deployment
-            | Self::StatefulSet
-            | Self::DaemonSet
-            | Self::ReplicaSet
-            | Self::ReplicationController
-            | Self::Job => "/spec/template",
-        }
+        self.row().template
+    }
+
+    /// The pod template of an object of this kind.
+    ///
+    /// # Errors
+    /// Where the string is not JSON, or what is above the template is not an object.
+    pub fn template_in(self, json: &str) -> Result<Option<&RawValue>, serde_json::Error> {
+        json::at(json, [self.template()]).map(|[template]| template)
     }
 }
 

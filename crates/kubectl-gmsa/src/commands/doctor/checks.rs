@@ -6,7 +6,7 @@
 //!   in [`ON_THE_WAY`];
 //! - the rules of its findings: the head of `shared/rules.rs`;
 //! - for new data, a field of `Parts` in `parts.rs`, and the fields that a bundle keeps of it, in `shared/snapshot/bundle/fields.rs`;
-//! - for a new list, also `KINDS` in `tests/cli/cluster.rs` and `tests/fixtures/bundle.yaml`; for a kind of workload `docs/rights.md`;
+//! - for a new list, also `KINDS` in `tests/cli/cluster.rs` and `tests/fixtures/bundle.yaml`;
 //! - a folder in `tests/cli/recorded`, and its lines in `tests/cli/doctor-list` (`UPDATE_SNAPSHOTS=1 cargo test -p kubectl-gmsa`).
 //!
 //! Each part is a `Read`. A check of one part gets it by `?`, so it is skipped where that part was not read. A check of several parts
@@ -170,11 +170,18 @@ mod tests {
     use crate::shared::workloads::Kind;
 
     #[test]
-    fn the_rights_name_every_kind_of_workload() {
+    fn rights_and_pages_name_every_kind_of_workload() {
         let check = CHECKS.iter().find(|check| check.about == workloads::WORKLOADS).unwrap();
-        for rights in [&check.needs.concat(), include_str!("../../../../../docs/rights.md")] {
+        for text in [
+            &check.needs.concat(),
+            include_str!("../../../../../docs/rights.md"),
+            include_str!("../../../../../docs/pipelines.md"),
+            include_str!("../../../../../docs/k9s-plugins.yaml"),
+            include_str!("../../../../../tests/install/objects/lister.yaml"),
+            include_str!("../../../../../charts/gmsa-webhook/templates/validatingwebhook.yaml"),
+        ] {
             for kind in Kind::ALL {
-                assert!(rights.contains(&kind.plural()), "{} in {rights}", kind.plural());
+                assert!(text.contains(&kind.plural()), "{} in {text}", kind.plural());
             }
         }
     }

@@ -47,7 +47,7 @@ pub(super) async fn owner_of(snapshot: &Snapshot, pod: &ClusterPod) -> Result<(P
     };
     let mut owner = PodOwner { namespace: namespace.to_owned(), kind, name, restartable: None, on_delete: false };
     let Some(read) = read else { return Ok((owner, false)) };
-    owner.restartable = Some(read.kind).filter(|kind| *kind != Kind::ReplicaSet);
+    owner.restartable = Some(read.kind).filter(|kind| kind.rolls_out());
     owner.on_delete = read.replaces_on_delete();
     let template = read.of_template().unwrap_or_default();
     Ok((owner, restarted_at(&template) != restarted_at(&pod.object.metadata)))

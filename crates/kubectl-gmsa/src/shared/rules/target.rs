@@ -32,16 +32,11 @@ impl FixTarget<'_> {
                 "Set {yaml} in the spec of its Pod template, or in its manifest, and create the Pod again."
             );
         };
-        let below = match kind {
-            Kind::Deployment | Kind::StatefulSet | Kind::DaemonSet | Kind::CronJob => {
-                let way = kind.template().split('/').skip(1).collect::<Vec<_>>();
-                way.into_iter().rev().fold(json!({"spec": spec}), |below, key| json!({key: below}))
-            }
-            // Existing pods do not change, and the template of a Job is immutable.
-            Kind::ReplicaSet | Kind::ReplicationController | Kind::Job => {
-                return format!("Set {yaml} in the spec of its Pod template, then delete it and create it again.");
-            }
-        };
+        if !kind.follows_template() {
+            return format!("Set {yaml} in the spec of its Pod template, then delete it and create it again.");
+        }
+        let way = kind.template().split('/').skip(1).collect::<Vec<_>>();
+        let below = way.into_iter().rev().fold(json!({"spec": spec}), |below, key| json!({key: below}));
         let patch = shell::json(&below.to_string()).filter(|_| is_dns_label(namespace) && is_dns_subdomain(name));
         let Some(patch) = patch else { return format!("Set {yaml} in the spec of its Pod template.") };
         let kind = kind.as_str().to_ascii_lowercase();

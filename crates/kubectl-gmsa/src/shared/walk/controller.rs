@@ -21,7 +21,7 @@ use crate::shared::{
 pub(super) async fn lines(snapshot: &Snapshot, namespace: &str, word: &str, name: &str) -> anyhow::Result<Vec<Check>> {
     let is_it = |metadata: &ObjectMeta| controller_of(metadata).is_some_and(|owner| is_named(owner, word, name));
     let mut unread = None;
-    for kind in [Kind::ReplicaSet, Kind::Job] {
+    for kind in Kind::ALL.into_iter().filter(|kind| kind.is_below()) {
         let read = known(ClusterWorkload::list(snapshot, kind, Some(namespace)).await, &mut unread);
         let own = read.into_iter().filter(|object| is_it(&object.metadata));
         let newest = own.max_by(|one, other| {

@@ -13,7 +13,6 @@ use crate::shared::{
     snapshot::Snapshot,
     unread::{Read, because},
     walk::{pod::is_cause, workload::WorkloadTree},
-    workloads::Kind,
 };
 use gmsa_cluster::resolver::live::collection;
 use gmsa_core::{
@@ -105,9 +104,7 @@ async fn of_tickets(pod: &Pod, finder: &mut FactFinder) -> Option<Denial> {
 async fn without_services(snapshot: &Snapshot, pod: &Pod) -> Read<Option<Diagnostic>> {
     for spec in pod.asks_tickets_of().filter_map(SpecName::parse) {
         let object: Option<Value> = snapshot.find(&format!("{}/{spec}", collection())).await?;
-        let pointer = format!("/metadata/annotations/{}", services::ANNOTATION.replace('/', "~1"));
-        let listed = object.as_ref().and_then(|object| object.pointer(&pointer)?.as_str());
-        if let Err(why) = Services::of(listed) {
+        if let Err(why) = Services::of(object.as_ref().and_then(services::listed)) {
             let names = Names { spec: Some(spec.as_str()), ..Names::default() };
             let text = format!("cred spec {spec} gives no tickets: {why}");
             return Ok(Some(rules::found(&rules::TICKET_SERVICES, text, &names)));
@@ -180,13 +177,8 @@ const NOT_ASKED: [&Rule; 3] = [&rules::WEBHOOK_UNREACHABLE, &rules::WEBHOOK_FAIL
 /// client-go). The causes in [`HOLD`] no longer exist.
 pub fn not_up_to_date(created: Check, workload: &WorkloadTree) -> Check {
     let Check { about, result: Err(found) } = created else { return created };
-    let restart = match workload.kind {
-        Kind::Deployment | Kind::StatefulSet | Kind::DaemonSet => {
-            let kind = workload.kind.as_str().to_ascii_lowercase();
-            workload.target().command(&format!("rollout restart {kind}"), &workload.name, "")
-        }
-        Kind::ReplicaSet | Kind::ReplicationController | Kind::Job | Kind::CronJob => None,
-    };
+    let verb = format!("rollout restart {}", workload.kind.as_str().to_ascii_lowercase());
+    let restart = workload.target().command(&verb, &workload.name, "").filter(|_| workload.kind.rolls_out());
     let restart = restart.map(|command| format!(", or at once after {command}")).unwrap_or_default();
     let again = format!("tries again by itself within 17 minutes{restart}.");
     let fix = match &found.fix {

@@ -1,4 +1,4 @@
-//! Workloads whose pod template uses GMSA, with the pods that they want and have.
+//! Workloads, with the pods that they want and have: one of a kind and a name, or all whose pod template uses GMSA.
 //!
 //! Invariants: an object under another known workload is not listed itself; only the newest Job of a `CronJob` counts. A pod belongs to
 //! the controller that it names, if `uid` and namespace match.

@@ -7,7 +7,7 @@ use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta, Time},
 };
 use kube::core::{Selector, SelectorExt as _};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::{Value, json, value::RawValue};
 
 use crate::shared::{snapshot::Snapshot, unread::Read, workloads::Kind};
@@ -22,9 +22,23 @@ pub struct ClusterWorkload {
     pub metadata: ObjectMeta,
     spec: Spec,
     status: Reported,
+    template: Option<Box<RawValue>>,
 }
 
-/// The same without its kind, because list items have no `kind`.
+/// The same without its kind, because list items have no `kind`, and as its JSON.
+struct Found {
+    fields: Fields,
+    json: Box<RawValue>,
+}
+
+impl<'de> Deserialize<'de> for Found {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        let json = Box::<RawValue>::deserialize(input)?;
+        let fields = serde_json::from_str(json.get()).map_err(D::Error::custom)?;
+        Ok(Self { fields, json })
+    }
+}
+
 #[derive(Deserialize)]
 struct Fields {
     #[serde(default)]
@@ -48,9 +62,6 @@ struct Spec {
     selector: Option<LabelSelector>,
     #[serde(default)]
     update_strategy: Value,
-    template: Option<Box<RawValue>>,
-    /// A Job without a name.
-    job_template: Option<Box<Fields>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -96,17 +107,18 @@ impl ClusterWorkload {
     /// Reads a workload; `None` if it does not exist.
     pub async fn find(snapshot: &Snapshot, kind: Kind, namespace: &str, name: &str) -> Read<Option<Self>> {
         let found = snapshot.find(&format!("{}/{name}", kind.collection(Some(namespace)))).await?;
-        Ok(found.map(|fields| Self::of(kind, fields)))
+        Ok(found.map(|found| Self::of(kind, found)))
     }
 
     /// Reads the workloads of one kind, in a namespace or in all.
     pub async fn list(snapshot: &Snapshot, kind: Kind, namespace: Option<&str>) -> Read<Vec<Self>> {
-        let read: Vec<Fields> = snapshot.list(&kind.collection(namespace)).await?;
-        Ok(read.into_iter().map(|fields| Self::of(kind, fields)).collect())
+        let found: Vec<Found> = snapshot.list(&kind.collection(namespace)).await?;
+        Ok(found.into_iter().map(|found| Self::of(kind, found)).collect())
     }
 
-    fn of(kind: Kind, Fields { metadata, spec, status }: Fields) -> Self {
-        Self { kind, metadata, spec, status }
+    fn of(kind: Kind, Found { fields: Fields { metadata, spec, status }, json }: Found) -> Self {
+        let template = kind.template_in(json.get()).ok().flatten().map(ToOwned::to_owned);
+        Self { kind, metadata, spec, status, template }
     }
 
     pub fn uid(&self) -> &str {
@@ -120,6 +132,12 @@ impl ClusterWorkload {
     /// The message of a condition that is true.
     pub fn says(&self, condition: &str) -> Option<&str> {
         self.condition(condition).map(|found| found.message.as_deref().unwrap_or_default())
+    }
+
+    /// Whether it has failed beyond its `activeDeadlineSeconds`.
+    pub fn is_over_deadline(&self) -> bool {
+        let failed = ["Failed", "FailureTarget"].into_iter().filter_map(|name| self.condition(name));
+        failed.into_iter().any(|found| found.reason.as_deref() == Some("DeadlineExceeded"))
     }
 
     /// The message of a rollout beyond its `progressDeadlineSeconds`.
@@ -180,8 +198,7 @@ impl ClusterWorkload {
     }
 
     fn template(&self) -> Option<&RawValue> {
-        let spec = self.spec.job_template.as_ref().map_or(&self.spec, |job| &job.spec);
-        spec.template.as_deref()
+        self.template.as_deref()
     }
 
     /// Whether its pod template uses GMSA or asks for tickets. An unparsable template that names them counts.
