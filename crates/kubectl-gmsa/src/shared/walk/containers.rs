@@ -4,7 +4,7 @@ use k8s_openapi::{
     api::core::v1::{ContainerState, ContainerStateWaiting, ContainerStatus, PodStatus},
     jiff::SignedDuration,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::events::{Event, Events, Stage};
 use crate::shared::{
@@ -251,7 +251,8 @@ impl<'p> Seen<'p> {
             "{place}, and container {:?} was restarted {} times, last after exit code {}: {said}",
             container.name, container.restart_count, ended.exit_code
         );
-        let found = self.explained(text, &said, || self.more_memory(container).or_else(|| self.see_logs(container)));
+        let found = self
+            .explained(text, &said, || self.more_memory("container", container).or_else(|| self.see_logs(container)));
         Some(found.with_severity(Severity::Warning))
     }
 
@@ -328,23 +329,24 @@ impl<'p> Seen<'p> {
             _ if no_secret.is_some() => None,
             _ if hook.is_some() => Some(HOOK.to_owned()),
             "ErrImageNeverPull" => {
-                let list = if kind == "container" { "containers" } else { "initContainers" };
-                let change = json!({(list): [{"name": container.name, "imagePullPolicy": "IfNotPresent"}]});
-                Some(format!("Load the image onto the node, or let the node pull it: {}", self.target.change(&change)))
+                let change = self.change(kind, container, "imagePullPolicy", &json!("IfNotPresent"));
+                Some(format!("Load the image onto the node, or let the node pull it: {change}"))
             }
             _ if is_pull => self.other_image(container, &said),
-            _ => self.more_memory(container).or_else(|| self.see_logs(container)),
+            _ => self.more_memory(kind, container).or_else(|| self.see_logs(container)),
         })
     }
 
     /// The remedy for a container over its memory limit.
-    fn more_memory(&self, container: &ContainerStatus) -> Option<String> {
+    fn more_memory(&self, kind: &str, container: &ContainerStatus) -> Option<String> {
         let states = [&container.state, &container.last_state].into_iter().flatten();
         let mut ended = states.filter_map(|state| state.terminated.as_ref());
         ended.find(|ended| ended.reason.as_deref() == Some("OOMKilled"))?;
         let more = format!(" --containers={} --limits=memory=SIZE", container.name);
-        let set = self.set("resources", container, &more)?;
-        Some(format!("It uses more memory than its limit: raise that: {set}."))
+        let change = || self.change(kind, container, "resources", &json!({"limits": {"memory": "SIZE"}}));
+        let set = self.set("resources", container, &more);
+        let raise = set.map_or_else(|| format!(". {}", change()), |set| format!(": {set}."));
+        Some(format!("It uses more memory than its limit: raise that{raise}"))
     }
 
     /// The remedy for the registry's message, and the command that sets another image.
@@ -354,10 +356,16 @@ impl<'p> Seen<'p> {
         Some(format!("{} {set} sets another image.", found.remedy()))
     }
 
-    /// The command that changes a container of a template. A Job's template is immutable, and existing pods of a ReplicaSet keep theirs.
+    /// The remedy that sets a field of a container.
+    fn change(&self, kind: &str, container: &ContainerStatus, field: &str, value: &Value) -> String {
+        let list = if kind == "container" { "containers" } else { "initContainers" };
+        self.target.change(&json!({(list): [{"name": container.name, (field): value}]}))
+    }
+
+    /// The command that changes a container of a template, if pods follow it.
     fn set(&self, what: &str, container: &ContainerStatus, more: &str) -> Option<String> {
         let FixTarget::Workload { kind, name, .. } = self.target else { return None };
-        let can_change = !matches!(kind, Kind::Job | Kind::ReplicaSet) && is_dns_label(&container.name);
+        let can_change = kind.follows_template() && is_dns_label(&container.name);
         let verb = format!("set {what} {}", kind.as_str().to_ascii_lowercase());
         if can_change { self.target.command(&verb, name, more) } else { None }
     }
