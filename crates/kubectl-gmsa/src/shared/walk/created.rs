@@ -59,7 +59,7 @@ pub fn created(workload: &WorkloadTree, worst: Option<&Walked<'_>>, events: &Eve
     let all_created = format!("{count} were created");
     let result = if let Some(why) = workload.given_up() {
         let text = format!("it has failed: {why}");
-        if is_broken { Ok(text) } else { Err(over(workload, why, text)) }
+        if is_broken { Ok(text) } else { Err(over(workload, text)) }
     } else if !workload.lacks() {
         match workload.object.stuck() {
             Some(why) if !is_broken => {
@@ -106,10 +106,10 @@ fn ending(workload: &WorkloadTree, pod: &ClusterPod, count: &str, events: &Event
 }
 
 /// The finding for a failed Job whose pods no longer show the cause.
-fn over(workload: &WorkloadTree, why: &str, text: String) -> Diagnostic {
+fn over(workload: &WorkloadTree, text: String) -> Diagnostic {
     let found = missing(workload, text);
     let again = workload.target().command("delete job", &workload.name, "");
-    let again = again.filter(|_| workload.kind == Kind::Job && why.contains("deadline"));
+    let again = again.filter(|_| workload.kind == Kind::Job && workload.object.is_over_deadline());
     found.fixed(again.map(|delete| format!(
         "Raise activeDeadlineSeconds in its manifest, or leave it out. Then start the Job again: {delete}, and apply the manifest."
     )))
