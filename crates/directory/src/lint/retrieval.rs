@@ -135,7 +135,18 @@ fn problem(
         let message = format!("allows it to {who}, after it is denied to {by}, so {who} may not");
         return problem(&rules::ACCOUNT_HOSTS_DENIED, message, set_retrievers(account, WITHOUT_DENIALS), false);
     }
-    let principal = principal?;
+    problem_of_principal(account, to, principal?, denied, now)
+}
+
+/// What keeps a principal that is allowed from the password, or lets too many have it.
+fn problem_of_principal(
+    account: &Account,
+    to: &Sid,
+    principal: &DirectoryPrincipal,
+    denied: &Denied<'_>,
+    now: UtcDateTime,
+) -> Option<(Diagnostic, bool)> {
+    let problem = problem_of(account);
     if let Some((name, who)) = principal.wide() {
         let holds = match principal {
             DirectoryPrincipal::Group(group) if group.name != name => {

@@ -22,6 +22,7 @@ use crate::shared::{
     snapshot::ClusterSource,
 };
 use gmsa_cluster::manifests::Document;
+use serde_json::Value;
 
 mod annotations;
 mod argo;
@@ -132,27 +133,11 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
         }
         report.documents = documents.len();
         let mut context = ClusterContext::read(options, connection, snapshot, &documents, &mut report).await;
-        let namespace = context.namespace.clone();
         // The pods that the webhook would change, as JSON, by the index of their document.
         let mut stored = HashMap::new();
         for (place, document) in documents.iter().enumerate() {
-            report.findings.extend(other_fields::kind(document));
-            let value = document.value();
-            if credspecs::is_credential_spec(document) {
-                report.findings.extend(credspecs::findings(document, &value));
-                continue;
-            }
-            let Search { pods, more, .. } = Search::of(document, &value, &namespace);
-            report.findings.extend(elsewhere::findings(document, &value, &pods, &namespace));
-            for pod in &pods {
-                let pod = pods::check(pod, &mut context, &mut report).await?;
-                stored.extend(pod.filter(|_| options.patched).map(|pod| (place, pod.to_string())));
-            }
-            if let Some(pod) = pods.first().filter(|_| more > 0) {
-                let text = format!("{more} more pod templates of this object are not checked");
-                let fix = "write them as objects of their own";
-                report.findings.push(pod.finding_at(&rules::NOT_CHECKED, "", text).with_fix(fix));
-            }
+            let pod = check(document, &mut context, &mut report).await?;
+            stored.extend(pod.filter(|_| options.patched).map(|pod| (place, pod.to_string())));
         }
         report.findings.extend(context.unchecked());
         Ok(stored)
@@ -166,6 +151,33 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
         print(text)?;
     }
     Ok(outcome)
+}
+
+/// Adds the findings on a document. Returns the pod that the webhook would change.
+async fn check(
+    document: &Document,
+    context: &mut ClusterContext,
+    report: &mut Report,
+) -> anyhow::Result<Option<Value>> {
+    report.findings.extend(other_fields::kind(document));
+    let value = document.value();
+    if credspecs::is_credential_spec(document) {
+        report.findings.extend(credspecs::findings(document, &value));
+        return Ok(None);
+    }
+    let namespace = context.namespace.clone();
+    let Search { pods, more, .. } = Search::of(document, &value, &namespace);
+    report.findings.extend(elsewhere::findings(document, &value, &pods, &namespace));
+    let mut changed = None;
+    for pod in &pods {
+        changed = pods::check(pod, context, report).await?.or(changed);
+    }
+    if let Some(pod) = pods.first().filter(|_| more > 0) {
+        let text = format!("{more} more pod templates of this object are not checked");
+        let fix = "write them as objects of their own";
+        report.findings.push(pod.finding_at(&rules::NOT_CHECKED, "", text).with_fix(fix));
+    }
+    Ok(changed)
 }
 
 /// All documents as the API server would store them, in one YAML stream.

@@ -105,13 +105,61 @@ impl Row {
         let notes = notes.map_or(String::new(), |notes| format!("  {notes}\n"));
         format!("{name}: {object}, {place}\n    {block}\n  {reload}\n{notes}  {page}\n")
     }
+
+    fn rke2(wanted: &Wanted) -> Self {
+        let Wanted { domain, servers } = wanted;
+        Self {
+            object: "HelmChartConfig kube-system/rke2-coredns",
+            place: "in the list servers of spec.valuesContent".to_owned(),
+            // A value of CoreDNS' own chart: `servers` of <https://github.com/coredns/helm>.
+            block: format!(
+                "- zones:\n  - zone: {domain}\n  port: {PORT}\n  plugins:\n  - name: errors\n  - name: cache\n    parameters: \"30\"\n  \
+                 - name: forward\n    parameters: . {}",
+                servers.join(" ")
+            ),
+            reload: "RKE2 installs CoreDNS again with it: `kubectl rollout status deployment rke2-coredns-rke2-coredns -n kube-system`.",
+            notes: Some(
+                "The list replaces the chart's list, so it must hold the chart's own server block too.".to_owned(),
+            ),
+            page: "https://docs.rke2.io/networking/networking_services#coredns",
+        }
+    }
+
+    fn openshift(wanted: &Wanted) -> Self {
+        let domain = &wanted.domain;
+        Self {
+            object: "dns.operator.openshift.io/default",
+            place: "in the list spec.servers".to_owned(),
+            block: format!(
+                "- name: {}\n  zones:\n  - {domain}\n  forwardPlugin:\n    policy: Random\n    upstreams:\n    - {}",
+                service_name(domain),
+                wanted.quoted("\n    - ")
+            ),
+            reload: "The operator writes it into the Corefile: `kubectl get configmap dns-default -n openshift-dns -o yaml` shows it.",
+            notes: None,
+            page: "https://docs.redhat.com/en/documentation/openshift_container_platform/latest/html/networking_operators/dns-operator",
+        }
+    }
+
+    fn gke(wanted: &Wanted) -> Self {
+        let Wanted { domain, servers } = wanted;
+        Self {
+            object: "ConfigMap kube-system/kube-dns",
+            place: "in the JSON of data.stubDomains".to_owned(),
+            block: format!("\"{domain}\": [{}]", wanted.quoted(", ")),
+            reload: "kube-dns reads it by itself.",
+            notes: Some(format!(
+                "With Cloud DNS for GKE nothing reads this ConfigMap: create a private zone instead that forwards {domain}. to {} \
+                 (`gcloud dns managed-zones create`, `--forwarding-targets`).",
+                servers.join(",")
+            )),
+            page: "https://cloud.google.com/kubernetes-engine/docs/how-to/kube-dns",
+        }
+    }
 }
 
 impl Platform {
     fn row(self, wanted: &Wanted) -> Row {
-        let Wanted { domain, servers } = wanted;
-        let quoted =
-            |between: &str| servers.iter().map(|server| format!("{server:?}")).collect::<Vec<_>>().join(between);
         let coredns = Row {
             object: "ConfigMap kube-system/coredns",
             place: "at the end of data.Corefile".to_owned(),
@@ -122,7 +170,7 @@ impl Platform {
         };
         let custom = Row {
             object: "ConfigMap kube-system/coredns-custom",
-            place: format!("as data.\"{domain}.server\""),
+            place: format!("as data.\"{}.server\"", wanted.domain),
             block: wanted.server_block(),
             reload: RESTART,
             notes: None,
@@ -144,45 +192,9 @@ impl Platform {
                 ..custom
             },
             Self::K3s => custom,
-            Self::Rke2 => Row {
-                object: "HelmChartConfig kube-system/rke2-coredns",
-                place: "in the list servers of spec.valuesContent".to_owned(),
-                // A value of CoreDNS' own chart: `servers` of <https://github.com/coredns/helm>.
-                block: format!(
-                    "- zones:\n  - zone: {domain}\n  port: {PORT}\n  plugins:\n  - name: errors\n  - name: cache\n    parameters: \"30\"\n  \
-                     - name: forward\n    parameters: . {}",
-                    servers.join(" ")
-                ),
-                reload: "RKE2 installs CoreDNS again with it: `kubectl rollout status deployment rke2-coredns-rke2-coredns -n kube-system`.",
-                notes: Some(
-                    "The list replaces the chart's list, so it must hold the chart's own server block too.".to_owned(),
-                ),
-                page: "https://docs.rke2.io/networking/networking_services#coredns",
-            },
-            Self::Openshift => Row {
-                object: "dns.operator.openshift.io/default",
-                place: "in the list spec.servers".to_owned(),
-                block: format!(
-                    "- name: {}\n  zones:\n  - {domain}\n  forwardPlugin:\n    policy: Random\n    upstreams:\n    - {}",
-                    service_name(domain),
-                    quoted("\n    - ")
-                ),
-                reload: "The operator writes it into the Corefile: `kubectl get configmap dns-default -n openshift-dns -o yaml` shows it.",
-                notes: None,
-                page: "https://docs.redhat.com/en/documentation/openshift_container_platform/latest/html/networking_operators/dns-operator",
-            },
-            Self::Gke => Row {
-                object: "ConfigMap kube-system/kube-dns",
-                place: "in the JSON of data.stubDomains".to_owned(),
-                block: format!("\"{domain}\": [{}]", quoted(", ")),
-                reload: "kube-dns reads it by itself.",
-                notes: Some(format!(
-                    "With Cloud DNS for GKE nothing reads this ConfigMap: create a private zone instead that forwards {domain}. to {} \
-                     (`gcloud dns managed-zones create`, `--forwarding-targets`).",
-                    servers.join(",")
-                )),
-                page: "https://cloud.google.com/kubernetes-engine/docs/how-to/kube-dns",
-            },
+            Self::Rke2 => Row::rke2(wanted),
+            Self::Openshift => Row::openshift(wanted),
+            Self::Gke => Row::gke(wanted),
         }
     }
 }

@@ -36,6 +36,11 @@ impl Wanted {
         Ok(Self { domain: name, servers: parsed })
     }
 
+    /// The servers in double quotes.
+    pub fn quoted(&self, between: &str) -> String {
+        self.servers.iter().map(|server| format!("{server:?}")).collect::<Vec<_>>().join(between)
+    }
+
     /// The server block of a Corefile, as <https://kubernetes.io/docs/tasks/administer-cluster/dns-custom-nameservers/> writes a stub domain.
     pub fn server_block(&self) -> String {
         let Self { domain, servers } = self;

@@ -92,6 +92,31 @@ impl TicketsInstall {
     }
 }
 
+/// What is known of the webhook's installation: fields of [`Parts`].
+struct Installation {
+    webhooks: Read<Vec<Configured>>,
+    installer: Option<Installer>,
+    dry_runs: Vec<(Webhook, DryRunMade)>,
+    protection: Option<(String, Read<Value>)>,
+    services: Vec<Service>,
+}
+
+impl Installation {
+    async fn read(snapshot: &Snapshot) -> Self {
+        let webhooks = configured(snapshot).await;
+        let known = webhooks.as_deref().unwrap_or_default();
+        let ours: Vec<&Configured> = known.iter().filter(|found| found.is_of_pods() && is_ours(found)).collect();
+        let (dry_runs, protection, services, installer) = tokio::join!(
+            // The right to create pods is enough, without the right to read configurations.
+            dry_runs(snapshot, &webhooks),
+            protection(snapshot, &ours),
+            services(snapshot, &ours),
+            async { installer(snapshot, webhooks.as_deref().ok()?).await },
+        );
+        Self { webhooks, installer, dry_runs, protection, services }
+    }
+}
+
 /// The lines of a check, or the failed read that it depends on.
 pub(super) type Judged<'p> = Result<Vec<Check>, &'p Unread>;
 
@@ -137,30 +162,17 @@ impl Parts {
         let narrowed = asked.filter(|name| is_dns_label(name)).map(str::to_owned).zip(unread);
         let scope = narrowed.as_ref().map(|(namespace, _)| namespace.as_str());
         let pods_path = pods_of(scope);
-        let installation = async {
-            let webhooks = configured(snapshot).await;
-            let known = webhooks.as_deref().unwrap_or_default();
-            let ours: Vec<&Configured> = known.iter().filter(|found| found.is_of_pods() && is_ours(found)).collect();
-            let more = tokio::join!(
-                // The right to create pods is enough, without the right to read configurations.
-                dry_runs(snapshot, &webhooks),
-                protection(snapshot, &ours),
-                services(snapshot, &ours),
-                async { installer(snapshot, webhooks.as_deref().ok()?).await },
-            );
-            (webhooks, more)
-        };
         let (version, crd, namespaces, installation, (specs, directory), pods, workloads, windows) = tokio::join!(
             snapshot.get("/version"),
             snapshot.find(gmsa_cluster::crd::PATH),
             snapshot.list("/api/v1/namespaces"),
-            Box::pin(installation),
+            Box::pin(Installation::read(snapshot)),
             Box::pin(with_directory(snapshot, sources)),
             snapshot.list::<Box<RawValue>>(&pods_path),
             Workloads::read(snapshot, scope),
             snapshot.list(Nodes::WINDOWS),
         );
-        let (webhooks, (dry_runs, protection, services, installer)) = installation;
+        let Installation { webhooks, installer, dry_runs, protection, services } = installation;
         let tickets = Box::pin(TicketsInstall::read(snapshot, webhook_pod(&services).ok().flatten())).await;
         let mut nodes = Nodes::of(windows.as_ref().ok().cloned());
         // Without the right to list nodes, reading a single node rarely works.

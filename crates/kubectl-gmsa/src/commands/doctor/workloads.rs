@@ -54,18 +54,8 @@ pub(super) fn check(parts: &Parts) -> Judged<'_> {
     }
     // Running pods keep their contents, so they do not show this.
     if let Ok(specs) = &parts.specs {
-        let exists =
-            |name: &str| specs.iter().any(|spec| spec.pointer("/metadata/name").and_then(Value::as_str) == Some(name));
-        let of_known = workloads.iter().filter(|workload| broken.iter().all(|found| found.object != workload.title()));
-        let missing = of_known.filter_map(|workload| {
-            let spec = workload.credential_specs().into_iter().find(|name| !exists(name))?;
-            let is_of_windows = workload.template.pod().is_some_and(Pod::uses_gmsa);
-            let kept = if is_of_windows { "pods that run keep theirs" } else { "pods that run lose their tickets" };
-            let text = format!("cred spec {spec} does not exist: {kept}, and new ones are refused");
-            let names = Names { spec: Some(&spec), ..Names::default() };
-            Some(Diagnostic { object: workload.title(), ..rules::found(&rules::SPEC_MISSING, text, &names) })
-        });
-        let missing: Vec<Diagnostic> = missing.collect();
+        let others = workloads.iter().filter(|workload| broken.iter().all(|found| found.object != workload.title()));
+        let missing: Vec<Diagnostic> = others.filter_map(|workload| without_spec(workload, specs)).collect();
         broken.extend(missing);
     }
     let more = broken.len().saturating_sub(MOST);
@@ -89,6 +79,18 @@ pub(super) fn check(parts: &Parts) -> Judged<'_> {
         ));
     }
     Ok(checks)
+}
+
+/// The finding that a credential spec of a workload does not exist.
+fn without_spec(workload: &WorkloadTree, specs: &[Value]) -> Option<Diagnostic> {
+    let exists =
+        |name: &str| specs.iter().any(|spec| spec.pointer("/metadata/name").and_then(Value::as_str) == Some(name));
+    let spec = workload.credential_specs().into_iter().find(|name| !exists(name))?;
+    let is_of_windows = workload.template.pod().is_some_and(Pod::uses_gmsa);
+    let kept = if is_of_windows { "pods that run keep theirs" } else { "pods that run lose their tickets" };
+    let text = format!("cred spec {spec} does not exist: {kept}, and new ones are refused");
+    let names = Names { spec: Some(&spec), ..Names::default() };
+    Some(Diagnostic { object: workload.title(), ..rules::found(&rules::SPEC_MISSING, text, &names) })
 }
 
 /// A check of the Deployment behind each Service of a webhook.
