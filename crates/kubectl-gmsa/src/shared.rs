@@ -13,6 +13,7 @@ pub mod directory;
 pub mod grant;
 pub mod input;
 pub mod installer;
+pub mod kinds;
 pub mod names;
 pub mod new_file;
 pub mod output;
@@ -28,6 +29,5 @@ pub mod verification;
 pub mod walk;
 pub mod webhook;
 pub mod windows_build;
-pub mod workloads;
 
 pub use output::{Outcome, print};

@@ -13,6 +13,7 @@ use crate::shared::{
     Outcome,
     connection::{Connection, block_on},
     credspecs::contents_by_name,
+    kinds::Kind,
     names,
     output::{Filter, Format, Report, Style, first_five},
     owners::NotOwned,
@@ -20,7 +21,6 @@ use crate::shared::{
     print, rules,
     snapshot::{ClusterSource, Snapshot},
     walk::workload::{is_active, pods_of},
-    workloads::Kind,
 };
 use gmsa_cluster::resolver::live::collection;
 use gmsa_core::{

@@ -13,13 +13,13 @@ use serde_json::{Value, value::RawValue};
 use crate::shared::{
     Outcome,
     connection::{Connection, block_on},
+    kinds::{Kind, is_pod},
     output::{Filter, Shape, print_checks},
     owners::{NamedOwner, NotOwned},
     pods::ClusterPod,
     snapshot::Snapshot,
     verification::{Executor, MAX_OUTPUT, of_container, word},
     walk::tickets::not_injected,
-    workloads::{Kind, is_pod},
 };
 use gmsa_core::{
     admission::pod::{Slot, SlotKind, tickets::SidecarFields},

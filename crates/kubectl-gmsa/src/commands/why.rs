@@ -82,7 +82,7 @@ fn waited_for(check: &mut Check) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shared::workloads::Kind;
+    use crate::shared::kinds::Kind;
 
     #[test]
     fn the_help_names_every_kind_of_workload() {

@@ -6,10 +6,10 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
 use super::{
+    kinds::{Kind, controller_of},
     pods::ClusterPod,
     snapshot::Snapshot,
     walk::workload::ClusterWorkload,
-    workloads::{Kind, controller_of},
 };
 use gmsa_core::credspec::{is_dns_label, is_dns_subdomain};
 

@@ -6,7 +6,7 @@ use anyhow::{Context as _, ensure};
 use k8s_openapi::api::core::v1;
 use serde_json::{Value, value::RawValue};
 
-use super::{names, snapshot::Snapshot, workloads::controller_of};
+use super::{kinds::controller_of, names, snapshot::Snapshot};
 use crate::shared::rules::{self, FixTarget};
 use gmsa_core::{
     admission::pod::{Pod, Slot},

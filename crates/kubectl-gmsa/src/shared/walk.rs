@@ -14,13 +14,13 @@ use k8s_openapi::api::core::v1::Namespace;
 
 use super::{
     admission::{FactFinder, NewPod, NotReviewed, Reviewed},
+    kinds::{Kind, is_pod},
     names,
     pods::{ClusterPod, ContentsState, FIX_UNMATCHED},
     rules::{self, FixTarget},
     snapshot::Snapshot,
     unread::{because, not_reached},
     webhook::{Configured, configured, installer},
-    workloads::{Kind, is_pod},
 };
 
 pub mod containers;

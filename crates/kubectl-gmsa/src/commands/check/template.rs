@@ -10,7 +10,7 @@ use gmsa_core::{
 };
 use serde_json::{Value, json};
 
-use crate::shared::{admission::NewPod, workloads::controller_in};
+use crate::shared::{admission::NewPod, kinds::controller_in};
 
 use super::{
     other_fields::{self, Misspelling},

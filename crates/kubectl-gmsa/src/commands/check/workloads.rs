@@ -12,11 +12,11 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use crate::shared::{
+    kinds::{Kind, controller_in},
     output::{Report, first_five},
     rules,
     snapshot::Snapshot,
     walk::workload::pods_of,
-    workloads::{Kind, controller_in},
 };
 
 /// An object of a list; `None` if it is not checked.

@@ -167,7 +167,7 @@ pub(super) fn list() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shared::workloads::Kind;
+    use crate::shared::kinds::Kind;
 
     #[test]
     fn rights_and_pages_name_every_kind_of_workload() {

@@ -23,6 +23,7 @@ use crate::shared::{
     cluster_dns::{self, Objects},
     directory::Source,
     installer::Installer,
+    kinds::Kind,
     snapshot::{CA_VOLUME, DryRunAnswer, OMITTED, Snapshot},
     unread::{Read, Remedy, Unread, because},
     walk::{
@@ -32,7 +33,6 @@ use crate::shared::{
         workload::{ClusterWorkload, Idle, WorkloadTree, Workloads, pods_of},
     },
     webhook::{Configured, broker, configured, endpoints, installer, is_ready, pod_name, reviewing},
-    workloads::Kind,
 };
 use gmsa_cluster::{kubernetes_version::is_at_least, probe, resolver::live::collection};
 use gmsa_core::{

@@ -7,10 +7,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::ObjectMeta;
 
 use crate::shared::{
+    kinds::Kind,
     owners::{NamedOwner, NotOwned},
     pods::ClusterPod,
     snapshot::Snapshot,
-    workloads::Kind,
 };
 
 /// The annotation that `kubectl rollout restart` sets in the pod template to make a new revision; pods inherit it.

@@ -8,13 +8,13 @@ use serde_json::value::RawValue;
 
 use crate::shared::{
     Outcome,
+    kinds::Kind,
     output::{Shape, plural, print_as, table::table},
     pods::{ClusterPod, unparsable},
     rules,
     snapshot::Snapshot,
     unread::{Read, Unread},
     walk::workload::{WorkloadTree, Workloads, pods_of},
-    workloads::Kind,
 };
 use gmsa_core::{credspec::SpecName, diagnostic::Diagnostic, quote::one_line};
 

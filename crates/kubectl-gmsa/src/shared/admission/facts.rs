@@ -8,7 +8,7 @@ use futures::future::{BoxFuture, FutureExt as _, ready};
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::{NewPod, Reviewed, read::review_of};
+use super::{NewPod, Reviewed, new_pod::review_of};
 use crate::shared::{
     rbac::roles_and_bindings,
     snapshot::Snapshot,

@@ -13,7 +13,7 @@ use gmsa_core::{
 use serde_json::Value;
 
 use super::{FixTarget, Reading};
-use crate::shared::{installer::Installer, workloads::Kind};
+use crate::shared::{installer::Installer, kinds::Kind};
 
 /// The known names of the objects of a finding. They may come from any source.
 #[derive(Clone, Copy, Default)]

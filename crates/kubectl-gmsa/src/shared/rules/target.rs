@@ -8,7 +8,7 @@ use gmsa_core::{
 };
 use serde_json::{Value, json};
 
-use crate::shared::workloads::Kind;
+use crate::shared::kinds::Kind;
 
 /// The object that a remedy changes: the pods of a workload, or a pod without a known controller.
 #[derive(Clone, Copy)]

@@ -18,8 +18,8 @@ use super::{Answered, CREATE, DRY_RUN, GET, LIST, Snapshot};
 use crate::shared::{
     credspecs::contents_by_name,
     input,
+    kinds::controller_in,
     unread::{Read, Unread},
-    workloads::controller_in,
 };
 use gmsa_cluster::resolver::live::collection;
 use gmsa_core::credspec::{Contents, CredentialSpec};

@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 
 use super::events::{Event, Events, Stage};
 use crate::shared::{
+    kinds::Kind,
     output::first_five,
     pods::ClusterPod,
     rules::{self, FixTarget, Names, Phase},
-    workloads::Kind,
 };
 use gmsa_core::{
     credspec::is_dns_label,

@@ -11,10 +11,10 @@ use super::{
     workload::{ClusterWorkload, Owned, pods_of},
 };
 use crate::shared::{
+    kinds::{Kind, PODS, controller_of},
     names,
     snapshot::Snapshot,
     unread::{Read, Unread},
-    workloads::{Kind, PODS, controller_of},
 };
 
 /// The lines of the newest ReplicaSet or Job that it controls, or else of a pod.

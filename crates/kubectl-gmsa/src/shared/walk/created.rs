@@ -15,9 +15,9 @@ use super::{
     workload::{Idle, Maker, WorkloadTree, is_active},
 };
 use crate::shared::{
+    kinds::Kind,
     pods::ClusterPod,
     rules::{self, Names},
-    workloads::Kind,
 };
 
 pub const ADMISSION: &str = "admission";

@@ -21,12 +21,12 @@ use super::{
     workload::{WorkloadTree, pods_of},
 };
 use crate::shared::{
+    kinds::Kind,
     pods::ClusterPod,
     rules::{self, FixTarget, Names},
     snapshot::Snapshot,
     unread::{Read, Remedy, because},
     webhook::{broker, endpoints, is_ready, lacks_tickets, replica},
-    workloads::Kind,
 };
 
 /// The lines of the log that are read: the agent writes at most two for a request, each of at most 4 KiB.

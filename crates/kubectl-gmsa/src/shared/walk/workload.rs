@@ -14,11 +14,11 @@ use serde_json::value::RawValue;
 
 use crate::shared::{
     admission::NewPod,
+    kinds::{Kind, controller_of},
     pods::ClusterPod,
     rules::FixTarget,
     snapshot::Snapshot,
     unread::{Read, Unread},
-    workloads::{Kind, controller_of},
 };
 use gmsa_core::admission::pod::Pod;
 

@@ -20,7 +20,7 @@ use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 use x509_parser::pem::Pem;
 
-use crate::shared::{acts::ACTS, rules, workloads::Kind};
+use crate::shared::{acts::ACTS, kinds::Kind, rules};
 
 /// The placeholder for contents of a credential spec.
 pub const OMITTED: &str = "leftOut";

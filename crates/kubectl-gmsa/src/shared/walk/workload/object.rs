@@ -10,7 +10,7 @@ use kube::core::{Selector, SelectorExt as _};
 use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::{Value, json, value::RawValue};
 
-use crate::shared::{snapshot::Snapshot, unread::Read, workloads::Kind};
+use crate::shared::{kinds::Kind, snapshot::Snapshot, unread::Read};
 use gmsa_core::admission::pod::{
     Pod,
     tickets::{ANNOTATION, AUDIENCE},
