@@ -98,6 +98,11 @@ pub const UNREAD_TIMEOUT: Duration = Duration::from_secs(10);
 mod tests {
     use super::*;
 
+/// How long a connection stays, whatever it brings, while an address waits that has none: then the answer to its next request ends it.
+/// Where as many addresses send requests as there are places, these go round once in this time: a client that waits for one still gets
+/// its answer in time, and one that has a place is spared a handshake for each request.
+pub const CONTESTED_STAY: Duration = Duration::from_secs(2);
+
     #[test]
     fn connections_fit_into_the_open_files_of_the_process() {
         let connections = |limit: usize| {

@@ -12,8 +12,8 @@ use gmsa_edge::{
     admin,
     authorization_cache::MAX_REMEMBERED,
     limits::{
-        CONTESTED_HANDSHAKE, CONTESTED_IDLE, HANDSHAKE_TIMEOUT, HANDSHAKES_PER_CORE, MAX_HEAD, SILENT_TIMEOUT,
-        UNREAD_TIMEOUT, WAIT_TIMEOUT,
+        CONTESTED_HANDSHAKE, CONTESTED_IDLE, CONTESTED_STAY, HANDSHAKE_TIMEOUT, HANDSHAKES_PER_CORE, MAX_HEAD,
+        SILENT_TIMEOUT, UNREAD_TIMEOUT, WAIT_TIMEOUT,
     },
     server::MAX_THREADS,
     telemetry,
@@ -112,6 +112,7 @@ fn of_connections() -> Vec<LimitRow> {
             ),
             "closed",
         ),
+        ("a place with requests, while an address without a place waits", time(CONTESTED_STAY), "closed by an answer"),
         (
             "TLS handshakes that are computed at once, or are next",
             format!("{HANDSHAKES_PER_CORE} for each core, half of them of one address"),

@@ -30,7 +30,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    limits::{CONTESTED_HANDSHAKE, CONTESTED_IDLE, SILENT_TIMEOUT, WAIT_TIMEOUT},
+    limits::{CONTESTED_HANDSHAKE, CONTESTED_IDLE, CONTESTED_STAY, SILENT_TIMEOUT, WAIT_TIMEOUT},
     metrics::Unserved,
 };
 
@@ -191,8 +191,8 @@ impl Places {
         change(&mut state);
         while let Some((source, tell)) = state.next_ready() {
             let (places, is_proven) = (Arc::clone(self), AtomicBool::new(false));
-            let place =
-                Place { places, source, is_proven, is_busy: AtomicBool::new(false), close: CancellationToken::new() };
+            let (since, is_busy, close) = (Instant::now(), AtomicBool::new(false), CancellationToken::new());
+            let place = Place { places, source, since, is_proven, is_busy, close };
             state.free -= 1;
             let of = state.sources.entry(source).or_default();
             of.held += 1;
@@ -288,6 +288,7 @@ impl Drop for Waiting<'_> {
 pub struct Place {
     places: Arc<Places>,
     source: IpAddr,
+    since: Instant,
     /// Whether the connection has brought a request that was decided.
     is_proven: AtomicBool,
     /// Whether it has one that is being decided.
@@ -331,16 +332,19 @@ impl Place {
 
     /// Whether the connection should end with its answer: a connection with more right to its place waits. It is from
     /// an address that holds less than half as many: between addresses that hold about the same, places would only
-    /// change hands, each at the price of a handshake. While others of its own address wait, three quarters are kept:
-    /// an API server uses a kept connection at once for what waits there, and clients behind one address that have
-    /// brought a request stay connected.
+    /// change hands, each at the price of a handshake. To an address that holds none, each connection yields after
+    /// [`CONTESTED_STAY`]: otherwise as many addresses as there are places would keep all others out. While others of its
+    /// own address wait, three quarters are kept: an API server uses a kept connection at once for what waits there, and
+    /// clients behind one address that have brought a request stay connected.
     pub(super) fn is_wanted(&self) -> bool {
         if self.close.is_cancelled() {
             return true;
         }
         let state = self.places.0.lock();
         let Some(own) = state.sources.get(&self.source) else { return false };
-        state.has_ready(|of| of.held < own.held / 2) || (!own.ready.is_empty() && own.proven > own.held * 3 / 4)
+        let has_stayed = self.since.elapsed() >= CONTESTED_STAY;
+        state.has_ready(|of| of.held < own.held / 2 || (has_stayed && of.held == 0))
+            || (!own.ready.is_empty() && own.proven > own.held * 3 / 4)
     }
 }
 

@@ -255,6 +255,28 @@ async fn answers_end_connections_for_an_address_that_holds_less_than_half_as_man
 }
 
 #[tokio::test(start_paused = true)]
+async fn where_as_many_addresses_as_there_are_places_send_requests_each_yields_to_a_new_one_after_a_while() {
+    let places = Places::new(4, 2, 10);
+    let mut held: Vec<_> = (1..5).map(|n| places.fill(&format!("192.0.2.{n}")).remove(0)).collect();
+    let waiting = [places.sent("192.0.2.9"), places.sent("192.0.2.1")];
+    let wanted = |held: &[Arc<Place>]| held.iter().map(|place| place.is_wanted()).collect::<Vec<_>>();
+    advance(CONTESTED_STAY.saturating_sub(MOMENT)).await;
+    for place in &held {
+        drop(place.busy());
+    }
+    assert_eq!(wanted(&held), [true, false, false, false]);
+    advance(MOMENT).await;
+    assert_eq!(wanted(&held), [true; 4]);
+    held.pop();
+    let [new, second] = waiting;
+    held.push(new.now_or_never().unwrap().unwrap());
+    // Those that hold one wait for their own.
+    assert_eq!(wanted(&held), [true, false, false, false]);
+    drop(second);
+    assert_eq!(wanted(&held), [false; 4]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_flood_makes_no_room_at_the_cost_of_an_address_that_holds_fewer() {
     let places = Places::new(9, 2, 10);
     let flood = places.fill(FLOOD);
