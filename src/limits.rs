@@ -8,8 +8,8 @@
 
 use std::{sync::Arc, time::Duration};
 
+use gmsa_cluster::large_memory::LargeMemory;
 use gmsa_edge::limits::{PER_CONNECTION, PER_WAITING, fit};
-use tokio::sync::Semaphore;
 
 const MIB: usize = 1024 * 1024;
 
@@ -28,8 +28,8 @@ pub struct Limits {
     pub waiting: usize,
     /// Reviews in flight. Over it, a review waits, and is answered with 503 when its time is over.
     pub reviews: usize,
-    /// The bytes that large reviews may take together: bodies, what parsing them costs, and answers; and large answers of the API
-    /// server. Over it, a review is answered with 503, and a look-up fails.
+    /// The bytes that large bodies and answers may take together, and large answers of the API server. Those of one address, and those of
+    /// the API server, take no more than they leave free. Over it, a review is answered with 503, and a look-up fails.
     pub large_bytes: usize,
     /// The bytes of credential specs in memory, a quarter of it for contents that only reviews hold. Those over it are read from the API
     /// server.
@@ -45,11 +45,11 @@ impl Limits {
     /// | connections that are served | a fifth: [`PER_CONNECTION`] each | 25.6 |
     /// | connections that wait | a seventh: [`PER_WAITING`] each | 18.3 |
     /// | small reviews | [`SMALL`] each: one body, what was parsed of it, which is no larger, or its answer | 5.9 |
-    /// | large bodies and answers, and large answers of the API server | a sixth, counted byte by byte as they come: enough for one of [`MAX_BODY`], with what parsing it costs, in a process of 120 MiB | 21.3 |
+    /// | large bodies and answers, and large answers of the API server | two fifteenths, counted byte by byte as they come: half of that is enough for one of [`MAX_BODY`] in a process of 120 MiB | 17.1 |
     /// | credential specs: those in memory, and the contents that only reviews hold | a thirteenth | 9.8 |
     /// | look-ups that wait | `WAITING_CALL` each; a review makes one at a time | 1.5 |
     /// | small answers of the API server | [`SMALL`] for each call in flight | 2.0 |
-    /// | threads that read or decide | [`MOST_BYTES_TO_ANSWER`](gmsa_core::admission::MOST_BYTES_TO_ANSWER) each: three for two [cores](gmsa_edge::server::threads), here 2 | 21.0 |
+    /// | threads that read or decide | [`MOST_BYTES_TO_ANSWER`](gmsa_core::admission::MOST_BYTES_TO_ANSWER) each: three for two [cores](gmsa_edge::server::threads), here 2; or [`most_bytes_to_parse`](gmsa_core::admission::review::most_bytes_to_parse) of large bodies, each of them held | 26.3 |
     /// | HTTP/2 buffers of the two connections to the API server | [`HTTP2_WINDOW`](gmsa_cluster::apiserver::HTTP2_WINDOW) each | 2.0 |
     /// | a page of the list, or a line of the watch | [`MAX_PAGE`] | 4.0 |
     /// | remembered approvals | `APPROVAL` each, [`MAX_REMEMBERED`](gmsa_edge::authorization_cache::MAX_REMEMBERED) of them | 3.0 |
@@ -65,7 +65,7 @@ impl Limits {
             connections,
             waiting: bytes / 7 / PER_WAITING,
             reviews: connections,
-            large_bytes: bytes / 6,
+            large_bytes: bytes / 15 * 2,
             credential_specs: bytes / 13,
         }
     }
@@ -77,10 +77,10 @@ impl Limits {
         Self { connections, waiting, ..self }
     }
 
-    /// The memory for large bodies: one permit per byte.
+    /// The memory for large bodies and answers.
     #[must_use]
-    pub fn large_memory(&self) -> Arc<Semaphore> {
-        Arc::new(Semaphore::new(self.large_bytes))
+    pub fn large_memory(&self) -> Arc<LargeMemory> {
+        LargeMemory::new(self.large_bytes)
     }
 }
 

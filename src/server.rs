@@ -5,11 +5,11 @@
 use std::{io, net::SocketAddr, sync::Arc};
 
 use axum::Router;
+use gmsa_cluster::large_memory::LargeMemory;
 use gmsa_edge::{
     server::{Handshakes, Listener, Serving},
     tls::client_auth::ClientAuth,
 };
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::limits::{IDLE_TIMEOUT, Limits};
@@ -36,7 +36,7 @@ pub fn bind(
     clients: Option<Arc<ClientAuth>>,
     ending: CancellationToken,
     limits: Limits,
-    large_memory: Arc<Semaphore>,
+    large_memory: Arc<LargeMemory>,
     reviewer: Reviewer,
 ) -> io::Result<(Listener, Router)> {
     let serving = Serving {

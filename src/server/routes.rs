@@ -13,16 +13,16 @@ use axum::{
     response::{IntoResponse, Response},
     routing::{get, post},
 };
-use gmsa_cluster::body::{self, Held};
-use gmsa_core::admission::{Review, Webhook, review::ParseError};
+use gmsa_cluster::{
+    body::{self, Held},
+    large_memory::LargeMemory,
+};
+use gmsa_core::admission::{Review, Webhook};
 use gmsa_edge::{
     server::{Place, linger, threads},
     telemetry::{LogLimit, cut_message, otlp},
 };
-use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore},
-    time::Instant,
-};
+use tokio::{sync::Semaphore, time::Instant};
 use tracing::{Instrument as _, Span, field::Empty};
 
 use super::{
@@ -45,17 +45,16 @@ pub static LOG_LIMITS: &[&LogLimit] = &[&REFUSED];
 /// What the routes share, behind one count of references: axum clones the state of its routes for every request.
 struct Shared {
     reviewer: Reviewer,
-    /// What large reviews may take together: their bodies, what parsing those costs, and large answers. It is never waited for: no review
-    /// makes room for another one.
-    large_memory: Arc<Semaphore>,
+    /// What large bodies and answers may take together. No review waits for it, and none makes room for another one.
+    large_memory: Arc<LargeMemory>,
     /// Reviews in flight.
     reviews: Semaphore,
     /// For large reviews.
     blocking: Thread,
 }
 
-/// The routes of the TLS port. A permit of `large_memory` is a byte.
-pub fn router(reviewer: Reviewer, limits: &Limits, large_memory: Arc<Semaphore>) -> Router {
+/// The routes of the TLS port.
+pub fn router(reviewer: Reviewer, limits: &Limits, large_memory: Arc<LargeMemory>) -> Router {
     let shared = Shared {
         large_memory,
         reviews: Semaphore::new(limits.reviews),
@@ -90,6 +89,8 @@ impl Shared {
         );
         otlp::continue_trace(&span, request.headers());
         let (request, mut body) = request.into_parts();
+        let place = request.extensions.get::<Arc<Place>>();
+        let memory = self.large_memory.share_of(place.map(|place| place.source()));
         let answered = async {
             let deadline = started + time_allowed(request.uri.query())?;
             let content_type = request.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
@@ -97,29 +98,23 @@ impl Shared {
             if !media_type.trim().eq_ignore_ascii_case("application/json") {
                 return Err(HttpRefusal::NOT_JSON);
             }
-            let read = before(
-                deadline.min(started + BODY_TIMEOUT),
-                body::read(&mut body, MAX_BODY, Some(&self.large_memory), with_parsing),
-            );
-            let body = read.await.ok_or(HttpRefusal::SLOW_BODY)??;
+            let read = before(deadline.min(started + BODY_TIMEOUT), body::read(&mut body, MAX_BODY, Some(&memory)));
+            let Held { bytes, taken } = read.await.ok_or(HttpRefusal::SLOW_BODY)??;
             // A review is in flight when it is complete: clients that are slow to send one do not exclude others. From here on its
             // connection does not make room for another one.
-            let _busy = request.extensions.get::<Arc<Place>>().map(Place::busy);
+            let _busy = place.map(Place::busy);
             let permit = before(deadline, self.reviews.acquire()).await;
             let _permit = permit.and_then(Result::ok).ok_or(HttpRefusal::BUSY)?;
             let _in_flight = self.reviewer.metrics.review_in_flight();
-            let thread = if body.permits.is_some() { &self.blocking } else { &Thread::Serving };
-            let parse = move || {
-                let review = Review::parse(&body.bytes, webhook)?;
-                let kept = body.permits.map(|permits| for_parsed(permits, body.bytes.len()));
-                Ok::<_, ParseError>((review, kept))
-            };
-            let (review, kept) = thread.run(deadline, parse).await.ok_or(HttpRefusal::BUSY)??;
+            let thread = if taken.is_some() { &self.blocking } else { &Thread::Serving };
+            let parse = move || Review::parse(&bytes, webhook).map(|review| (review, taken));
+            // What is parsed takes at most as much as its body did.
+            let (review, taken) = thread.run(deadline, parse).await.ok_or(HttpRefusal::BUSY)??;
             let review = Arc::new(review);
             let time = ReviewTime { started, deadline };
             let answer = self.reviewer.decide(webhook, &review, thread, time).await.ok_or(HttpRefusal::BUSY)?;
-            drop((review, kept));
-            Ok(Bytes::from_owner(Held::new(answer, &self.large_memory)?))
+            drop((review, taken));
+            Ok(Bytes::from_owner(Held::new(answer, &memory)?))
         };
         let refusal = match answered.instrument(span.clone()).await {
             Ok(answer) => {
@@ -147,17 +142,4 @@ impl Shared {
         }
         (status, format!("{message}\n")).into_response()
     }
-}
-
-/// What the bytes of a large body take: themselves, and one and a half times as much where they are parsed
-/// ([`most_bytes_to_parse`](gmsa_core::admission::review::most_bytes_to_parse)).
-fn with_parsing(bytes: usize) -> usize {
-    bytes / 2 * 5
-}
-
-/// The part of the permits of a large body that its parsed review keeps, which is never larger than the body.
-fn for_parsed(mut permits: OwnedSemaphorePermit, body: usize) -> OwnedSemaphorePermit {
-    let excess = permits.num_permits().saturating_sub(body);
-    drop(permits.split(excess));
-    permits
 }

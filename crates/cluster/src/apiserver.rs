@@ -3,10 +3,10 @@
 //! Invariants: a call always ends by its deadline; no more calls are in flight or wait than their [`CallKind`] allows,
 //! and waiting counts against the deadline; a call that was sent ends with its answer or at its deadline, even when no
 //! caller waits for it any more; a call is retried once, and only after a transient failure; a write that may have been
-//! carried out is not retried, its caller looks the object up; a large answer is held within a budget of bytes, where there
+//! carried out is not retried, its caller looks the object up; a large answer is held within a share of memory, where there
 //! is one; messages contain what the API server says in a `Status`, cut to a bound, and never another body.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{
@@ -14,10 +14,7 @@ use http::{
     header::{CONTENT_TYPE, RETRY_AFTER},
 };
 use kube::client::Body;
-use tokio::{
-    sync::Semaphore,
-    time::{Instant, sleep, timeout_at},
-};
+use tokio::time::{Instant, sleep, timeout_at};
 
 mod client;
 mod error;
@@ -31,7 +28,10 @@ pub use error::{CallError, ConnectError, Limit, LimitOf};
 pub use limits::CallKind;
 use limits::CallLimits;
 
-use crate::body::{self, BodyError};
+use crate::{
+    body::{self, BodyError},
+    large_memory::Share,
+};
 
 /// The longest pause before the retry where the API server does not ask for another.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -45,7 +45,7 @@ pub struct ApiServer {
     known_specs: CallLimits,
     unknown_specs: CallLimits,
     background: CallLimits,
-    budget: Option<Arc<Semaphore>>,
+    memory: Option<Share>,
 }
 
 impl ApiServer {
@@ -79,14 +79,14 @@ impl ApiServer {
             known_specs: CallLimits::new(CallKind::KnownSpec),
             unknown_specs: CallLimits::new(CallKind::UnknownSpec),
             background: CallLimits::new(CallKind::Background),
-            budget: None,
+            memory: None,
         })
     }
 
-    /// With a budget for large answers: one permit per byte. An answer beyond it is a failure.
+    /// With memory for large answers. An answer beyond it is a failure.
     #[must_use]
-    pub fn with_budget(self, bytes: Arc<Semaphore>) -> Self {
-        Self { budget: Some(bytes), ..self }
+    pub fn with_memory(self, memory: Share) -> Self {
+        Self { memory: Some(memory), ..self }
     }
 
     /// A client that speaks HTTP/1.1 alone, whose connections can become web sockets. Must be called within a tokio runtime.
@@ -129,7 +129,7 @@ impl ApiServer {
         let asked = Instant::now();
         let attempt = |request| async {
             let permit = self.limits(kind).permit(account, deadline).await?;
-            let sent = send(self.calls.clone(), kind, self.budget.clone(), request);
+            let sent = send(self.calls.clone(), kind, self.memory.clone(), request);
             // A task of its own: dropping a request resets its stream, but the API server works on it for a while. Clients that
             // come and go would have it work on more than the limit.
             let call = tokio::spawn(async move {
@@ -167,12 +167,12 @@ impl ApiServer {
 async fn send(
     client: kube::Client,
     kind: CallKind,
-    budget: Option<Arc<Semaphore>>,
+    memory: Option<Share>,
     request: Request<Vec<u8>>,
 ) -> Result<Response<Bytes>, CallError> {
     let answer = client.send(request.map(Into::into)).await.map_err(CallError::Unreachable)?;
     let (head, body) = answer.into_parts();
-    let body = read_answer(body, kind.largest_answer(), budget.as_ref()).await?;
+    let body = read_answer(body, kind.largest_answer(), memory.as_ref()).await?;
     if head.status.is_success() {
         return Ok(Response::from_parts(head, body));
     }
@@ -183,12 +183,12 @@ async fn send(
     })
 }
 
-/// The body of an answer, of at most `most` bytes. Where there is a budget, each byte of a large one takes a permit.
+/// The body of an answer, of at most `most` bytes. A large one takes its bytes of `memory`.
 ///
 /// # Errors
 /// [`CallError::Cut`], [`CallError::TooLarge`] and [`CallError::NoMemory`].
-pub async fn read_answer(body: Body, most: usize, budget: Option<&Arc<Semaphore>>) -> Result<Bytes, CallError> {
-    let read = body::read(body, most, budget, |bytes| bytes).await;
+pub async fn read_answer(body: Body, most: usize, memory: Option<&Share>) -> Result<Bytes, CallError> {
+    let read = body::read(body, most, memory).await;
     read.map(Bytes::from_owner).map_err(|error| match error {
         BodyError::Cut(_) => CallError::Cut,
         BodyError::TooLarge => CallError::TooLarge(most),

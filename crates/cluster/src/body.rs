@@ -1,25 +1,26 @@
 //! The body of a request or of an answer, read into one buffer.
 //!
-//! Invariants: no body is held twice, and no more of one than its limit; an announced length costs no permit. A body longer than
-//! [`SMALL`] takes permits of a budget for the bytes that arrive, and keeps them until the last of its bytes is dropped. No permit is
-//! waited for.
+//! Invariants: no body is held twice, and no more of one than its limit; an announced length takes no memory. A body longer than
+//! [`SMALL`] takes its bytes of a [`LargeMemory`](crate::large_memory::LargeMemory) as they arrive, and keeps them until the last one
+//! is dropped.
 
-use std::{fmt, sync::Arc};
+use std::fmt;
 
 use bytes::Bytes;
 use gmsa_core::causes;
 use http_body_util::BodyExt as _;
 use hyper::body::Body;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// The longest body that takes no permit, in bytes. The limits on calls and connections bound these.
+use crate::large_memory::{Share, Taken};
+
+/// The longest body that is not counted, in bytes. The limits on calls and connections bound these.
 pub const SMALL: usize = 32 * 1024;
 
-/// Bytes, with the permits that they take.
+/// Bytes, with the memory that they take.
 pub struct Held {
     pub bytes: Vec<u8>,
-    /// Only for a body longer than [`SMALL`], where there is a budget.
-    pub permits: Option<OwnedSemaphorePermit>,
+    /// Only for a body longer than [`SMALL`], where those are counted.
+    pub taken: Option<Taken>,
 }
 
 impl AsRef<[u8]> for Held {
@@ -29,13 +30,13 @@ impl AsRef<[u8]> for Held {
 }
 
 impl Held {
-    /// Bytes that are there already. Large ones take one permit per byte.
+    /// Bytes that are there already.
     ///
     /// # Errors
     /// [`BodyError::NoMemory`].
-    pub fn new(bytes: Vec<u8>, budget: &Arc<Semaphore>) -> Result<Self, BodyError> {
-        let permits = if bytes.len() > SMALL { Some(take(budget, bytes.len())?) } else { None };
-        Ok(Self { bytes, permits })
+    pub fn new(bytes: Vec<u8>, memory: &Share) -> Result<Self, BodyError> {
+        let taken = if bytes.len() > SMALL { Some(memory.take(bytes.len())?) } else { None };
+        Ok(Self { bytes, taken })
     }
 }
 
@@ -45,26 +46,25 @@ pub enum BodyError {
     /// It ended before its end, for this reason.
     Cut(String),
     TooLarge,
-    /// The budget is used up.
+    /// Its user holds as much as stays free.
     NoMemory,
 }
 
-/// Reads a body to its end, at most `most` bytes. For a large body, `cost` turns its bytes into permits.
+/// Reads a body to its end, at most `most` bytes. A large one takes its bytes of `memory`.
 ///
 /// # Errors
-/// Where the body is too large or cut off, and where the budget is used up.
+/// Where the body is too large or cut off, and where there is no memory for it.
 pub async fn read(
     mut body: impl Body<Data = Bytes, Error: fmt::Display> + Unpin,
     most: usize,
-    budget: Option<&Arc<Semaphore>>,
-    cost: impl Fn(usize) -> usize,
+    memory: Option<&Share>,
 ) -> Result<Held, BodyError> {
     let announced = body.size_hint().exact().and_then(|length| usize::try_from(length).ok());
     if announced > Some(most) {
         return Err(BodyError::TooLarge);
     }
     let mut bytes = Vec::with_capacity(announced.unwrap_or_default().min(SMALL));
-    let mut permits = None::<OwnedSemaphorePermit>;
+    let mut taken = None::<Taken>;
     while let Some(frame) = body.frame().await {
         let Ok(data) = frame.map_err(|error| BodyError::Cut(causes::own(&error)))?.into_data() else { continue };
         let length = bytes.len() + data.len();
@@ -72,22 +72,14 @@ pub async fn read(
             return Err(BodyError::TooLarge);
         }
         if length > SMALL {
-            let new = cost(length).saturating_sub(permits.as_ref().map_or(0, OwnedSemaphorePermit::num_permits));
-            if let Some(taken) = budget.map(|budget| take(budget, new)).transpose()? {
-                match &mut permits {
-                    Some(permits) => permits.merge(taken),
-                    None => permits = Some(taken),
-                }
+            match &mut taken {
+                Some(taken) => taken.grow_to(length)?,
+                None => taken = memory.map(|memory| memory.take(length)).transpose()?,
             }
             // Its pages are not held before bytes are in them. A buffer that grows would be copied, and both held meanwhile.
             bytes.reserve_exact(announced.unwrap_or(most).saturating_sub(bytes.len()));
         }
         bytes.extend_from_slice(&data);
     }
-    Ok(Held { bytes, permits })
-}
-
-fn take(budget: &Arc<Semaphore>, bytes: usize) -> Result<OwnedSemaphorePermit, BodyError> {
-    let permits = u32::try_from(bytes).map_err(|_| BodyError::NoMemory)?;
-    Arc::clone(budget).try_acquire_many_owned(permits).map_err(|_| BodyError::NoMemory)
+    Ok(Held { bytes, taken })
 }

@@ -7,7 +7,7 @@
 //! | module | what it decides or holds |
 //! |---|---|
 //! | [`apiserver`] | a call: its limits, its one retry, its errors |
-//! | [`body`] | a body, read within memory |
+//! | [`body`], [`large_memory`] | a body, read within memory; how its users share that |
 //! | [`resolver`], [`authorizer`] | the two facts of a decision, each live or from manifests; the server's `sources.rs` picks one of both, `serve.rs` of gmsa-tickets the live ones |
 //! | [`manifests`] | YAML and JSON, from files and folders, with the place of every value |
 //! | [`standalone`] | both facts from a folder that is read once |
@@ -18,6 +18,7 @@ pub mod authorizer;
 pub mod body;
 pub mod crd;
 pub mod kubernetes_version;
+pub mod large_memory;
 pub mod manifests;
 pub mod probe;
 pub mod resolver;

@@ -126,8 +126,8 @@ async fn serve(config: &Config, handshake_threads: &Handle) -> anyhow::Result<()
         (None, sources::offline(folder)?)
     } else {
         let api = ApiServer::from_environment().await.context("no cluster to serve (--standalone DIR needs none)")?;
-        // One budget for large bodies, of clients and of the API server.
-        let api = Arc::new(api.with_budget(Arc::clone(&large_memory)));
+        // Shared with the bodies of clients, of which no address leaves it nothing.
+        let api = Arc::new(api.with_memory(large_memory.share_of(None)));
         let sources = sources::cluster(Arc::clone(&api), config, &metrics, answers, &mut tasks);
         (Some(api), sources)
     };

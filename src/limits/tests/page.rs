@@ -128,10 +128,11 @@ fn of_connections() -> Vec<LimitRow> {
         ("time to take what is sent", time(UNREAD_TIMEOUT), "closed"),
         (
             "bodies and answers over the size of a small review",
-            part("a sixth", &bytes(limits.large_bytes)),
+            part("two fifteenths", &bytes(limits.large_bytes)),
             "503; a look-up fails, and its pod is denied with 500",
         ),
-        ("small review: takes no permit and no thread of its own", bytes(SMALL), "counted, and parsed apart"),
+        ("the same of one address, or of the API server's answers", "as much as stays free".to_owned(), "the same"),
+        ("small review: takes none of it, and no thread of its own", bytes(SMALL), "counted, and parsed apart"),
         ("threads for large reviews", format!("half of the cores, at most {}", MAX_THREADS.div_ceil(2)), "wait"),
         ("admin port: connections that are served", number(admin.places), "the next one waits"),
         ("admin port: connections that wait", number(admin.waiting), "one is dropped"),

@@ -1,10 +1,11 @@
 //! Live reads and access reviews: what is asked, what the API server says, and the ways in which it may say nothing.
 
-use std::{fs, sync::Arc};
+use std::{fs, net::Ipv4Addr, sync::Arc};
 
 use gmsa_cluster::{
     apiserver::ApiServer,
     authorizer::{Authorization, Authorizer as _},
+    large_memory::LargeMemory,
     resolver::{Freshness, Resolved, Resolver as _},
 };
 use gmsa_core::{
@@ -12,7 +13,7 @@ use gmsa_core::{
     credspec::Contents,
 };
 use serde_json::{Value, json};
-use tokio::{sync::Semaphore, time::Instant};
+use tokio::time::Instant;
 
 use super::{
     Duration, NO_DEFINITION, NO_MEMORY, REVIEWS, SOON, SPECS, connect, failed, refused, service_account, spec,
@@ -80,28 +81,35 @@ async fn a_new_token_in_its_file_is_that_of_the_next_call() {
     assert_eq!(tokens, ["Bearer one", "Bearer two"]);
 }
 
-/// A permit is a byte: of an answer over 32 KiB each takes one, from the budget that others share, and gives it back.
+/// An answer over 32 KiB takes its bytes of the memory that others share, and gives them back.
 #[tokio::test]
-async fn a_large_answer_takes_its_bytes_of_the_budget() {
+async fn a_large_answer_takes_its_bytes_of_memory_of_which_one_client_leaves_it_enough() {
     let api = SimulatedApi::start().await;
     api.apply(spec("small", &"x".repeat(30 << 10)));
     api.apply(spec("large", &"x".repeat(1 << 20)));
-    let budget = Arc::new(Semaphore::new(3 << 19));
-    let client = ApiServer::new(api.config()).unwrap().with_budget(Arc::clone(&budget));
+    let memory = LargeMemory::new(5 << 20);
+    let client = ApiServer::new(api.config()).unwrap().with_memory(memory.share_of(None));
     let read = async |name: &str| client.resolve(&spec_name(name), Freshness::Any, within(SOON)).await.fact;
     for _ in 0..3 {
         assert_eq!(read("large").await, SpecFact::Contents(Contents::too_long()));
     }
-    assert_eq!(budget.available_permits(), 3 << 19);
-    let taken = Arc::clone(&budget).acquire_many_owned(1 << 20).await.unwrap();
+    assert_eq!(memory.free(), 5 << 20);
+    let take_all = |host| {
+        let share = memory.share_of(Some(Ipv4Addr::new(192, 0, 2, host).into()));
+        std::iter::from_fn(|| share.take(1 << 16).ok()).collect::<Vec<_>>()
+    };
+    let first = take_all(1);
+    assert_eq!(memory.free(), 5 << 19);
+    assert_eq!(read("large").await, SpecFact::Contents(Contents::too_long()));
+    let others: Vec<_> = (2..9).flat_map(take_all).collect();
+    let free = memory.free();
     assert_eq!(read("large").await, SpecFact::Failed(failed(NO_MEMORY)));
-    assert_eq!(budget.available_permits(), 1 << 19);
-    let all = Arc::clone(&budget).acquire_many_owned(1 << 19).await.unwrap();
+    assert_eq!(memory.free(), free);
     assert!(matches!(read("small").await, SpecFact::Contents(_)));
-    drop((taken, all));
+    drop((first, others));
     assert_eq!(read("large").await, SpecFact::Contents(Contents::too_long()));
     // Nothing is tried again.
-    assert_eq!(api.count(Verb::Get, SPECS), 6);
+    assert_eq!(api.count(Verb::Get, SPECS), 7);
 }
 
 /// What is answered to a read of a credential spec that exists, what is made of it, and how often it is asked for.

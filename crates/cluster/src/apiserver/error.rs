@@ -77,7 +77,7 @@ pub enum CallError {
     Cut,
     #[error("the API server's answer is larger than {} MiB", .0 >> 20)]
     TooLarge(usize),
-    /// The budget for large answers is used up.
+    /// The memory for large answers is used up.
     #[error(
         "this replica holds as many large objects as it may at once, and the API server's answer is one: try again"
     )]

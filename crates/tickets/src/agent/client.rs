@@ -165,7 +165,7 @@ impl BrokerClient {
         let mut answered = pin!(async move {
             let answer = sender.send_request(request).await.map_err(|error| AskError::Http(address(), error))?;
             let (head, body) = answer.into_parts();
-            let body = body::read(body, MAX_RESPONSE, None, |bytes| bytes).await.map_err(|error| {
+            let body = body::read(body, MAX_RESPONSE, None).await.map_err(|error| {
                 let is_long = matches!(error, BodyError::TooLarge);
                 AskError::Unreadable(if is_long { "is longer than 128 KiB" } else { "ends too early" })
             })?;

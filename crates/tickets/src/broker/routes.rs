@@ -106,7 +106,7 @@ async fn requested(headers: &HeaderMap, body: &mut Body) -> Result<SpecName, Ref
     if !media_type.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json") {
         return Err(Refusal::unreadable("the content type must be application/json"));
     }
-    let read = timeout(BODY_TIMEOUT, body::read(body, MAX_REQUEST, None, |bytes| bytes)).await;
+    let read = timeout(BODY_TIMEOUT, body::read(body, MAX_REQUEST, None)).await;
     let read = read.map_err(|_| Refusal::unreadable("the body did not arrive within the time limit"))?;
     let body = read.map_err(|error| match error {
         BodyError::TooLarge => Refusal::unreadable(format!("the body is larger than {MAX_REQUEST} bytes")),

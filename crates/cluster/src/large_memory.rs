@@ -1,0 +1,139 @@
+//! Memory for what is longer than [`SMALL`](crate::body::SMALL), and how those who use it share it.
+//!
+//! Invariants: nobody holds more than stays free, so one user leaves half to all others, two leave a quarter; a slow client can keep what
+//! it holds, and not take more. Nothing waits for memory: two bodies that have arrived in part could wait for each other.
+
+use std::{
+    collections::HashMap,
+    net::IpAddr,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use crate::body::BodyError;
+
+/// Who uses it: the clients of an address, or the client of the API server, which is `None`.
+pub type User = Option<IpAddr>;
+
+#[derive(Debug)]
+pub struct LargeMemory(Mutex<State>);
+
+#[derive(Debug)]
+struct State {
+    /// Bytes.
+    free: usize,
+    /// Only users that hold some.
+    held: HashMap<User, usize>,
+}
+
+impl LargeMemory {
+    #[must_use]
+    pub fn new(bytes: usize) -> Arc<Self> {
+        Arc::new(Self(Mutex::new(State { free: bytes, held: HashMap::new() })))
+    }
+
+    /// The bytes that nobody holds.
+    pub fn free(&self) -> usize {
+        self.state().free
+    }
+
+    /// The memory as this user may take it.
+    #[must_use]
+    pub fn share_of(self: &Arc<Self>, user: User) -> Share {
+        Share { memory: Arc::clone(self), user }
+    }
+
+    /// What is changed under the lock cannot panic.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The memory for one user.
+#[derive(Clone, Debug)]
+pub struct Share {
+    memory: Arc<LargeMemory>,
+    user: User,
+}
+
+impl Share {
+    /// Takes this many bytes until what is returned is dropped.
+    ///
+    /// # Errors
+    /// [`BodyError::NoMemory`].
+    pub fn take(&self, bytes: usize) -> Result<Taken, BodyError> {
+        let mut taken = Taken { share: self.clone(), bytes: 0 };
+        taken.grow_to(bytes)?;
+        Ok(taken)
+    }
+}
+
+/// Bytes that are held until this is dropped.
+#[derive(Debug)]
+pub struct Taken {
+    share: Share,
+    bytes: usize,
+}
+
+impl Taken {
+    /// Takes what is missing to this many bytes.
+    ///
+    /// # Errors
+    /// [`BodyError::NoMemory`]: then it holds what it held before.
+    pub fn grow_to(&mut self, bytes: usize) -> Result<(), BodyError> {
+        let more = bytes.saturating_sub(self.bytes);
+        let mut state = self.share.memory.state();
+        let free = state.free.checked_sub(more).ok_or(BodyError::NoMemory)?;
+        let held = state.held.get(&self.share.user).map_or(more, |held| held + more);
+        if held > free {
+            return Err(BodyError::NoMemory);
+        }
+        state.free = free;
+        state.held.insert(self.share.user, held);
+        self.bytes += more;
+        Ok(())
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        let mut state = self.share.memory.state();
+        state.free += self.bytes;
+        if let Some(held) = state.held.get_mut(&self.share.user) {
+            *held -= self.bytes;
+            if *held == 0 {
+                state.held.remove(&self.share.user);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FLOOD: User = Some(IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 2)));
+    const WEB: User = Some(IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1)));
+
+    #[test]
+    fn nobody_holds_more_than_stays_free() {
+        let memory = LargeMemory::new(100);
+        let take = |user, bytes| memory.share_of(user).take(bytes).ok();
+        assert!(take(FLOOD, 51).is_none());
+        let flood = [take(FLOOD, 40), take(FLOOD, 10)];
+        assert!(flood.iter().all(Option::is_some) && take(FLOOD, 1).is_none());
+        assert!(take(WEB, 26).is_none());
+        let mut web = take(WEB, 20).unwrap();
+        assert!(web.grow_to(26).is_err());
+        web.grow_to(25).unwrap();
+        web.grow_to(3).unwrap();
+        assert_eq!(memory.free(), 25);
+        let for_calls = take(None, 12);
+        assert!(for_calls.is_some() && take(None, 1).is_none());
+        drop((flood, web));
+        assert_eq!(memory.free(), 88);
+        assert!(take(WEB, 44).is_some());
+        drop(for_calls);
+        assert_eq!(memory.free(), 100);
+        assert!(memory.state().held.is_empty());
+    }
+}
