@@ -18,15 +18,26 @@ pub fn fit(served: usize, waiting: usize, files: usize) -> (usize, usize) {
     (served, waiting.min(files.saturating_sub(served)).max(1))
 }
 
-/// How many more files the process may have open for connections: to the program's port, and an eighth of them to the admin port.
+/// How many files the process may have open for connections, besides `own` ones: to the program's port, and an eighth of them to the
+/// admin port.
 #[must_use]
-pub fn files_for_connections(limit: usize) -> [usize; 2] {
-    let admin = limit.saturating_sub(OWN_FILES) / 8;
+pub fn files_for_connections(limit: usize, own: usize) -> [usize; 2] {
+    let admin = limit.saturating_sub(own) / 8;
     [7 * admin, admin]
 }
 
-/// The files that the process has open besides connections of clients: those to the API server, of the runtime, of what it watches.
-const OWN_FILES: usize = 64;
+/// The files that a process has open besides connections of clients: those to the API server, of the runtime, of what it watches.
+pub const OWN_FILES: usize = 64;
+
+/// Logs where few files may be open, and therefore fewer connections served and waiting than memory has room for.
+pub fn log_few_files(files: usize, fitting: (usize, usize), in_memory: (usize, usize)) {
+    let (connections, waiting) = fitting;
+    if fitting != in_memory {
+        tracing::warn!(
+            target: CRATE, files, connections, waiting, "fewer connections than memory has room for: few files may be open"
+        );
+    }
+}
 
 /// Raises the limit of open files as far as the process may, and returns it. Many container runtimes start processes with a soft
 /// limit of 1024. Go's programs do the same.
@@ -87,6 +98,11 @@ pub const CONTESTED_IDLE: Duration = Duration::from_secs(2);
 /// processors of an API server are busy, and its handshakes take seconds.
 pub const CONTESTED_HANDSHAKE: Duration = Duration::from_secs(5);
 
+/// How long a connection stays, whatever it brings, while an address waits that has none: then the answer to its next request ends it.
+/// Where as many addresses send requests as there are places, these go round once in this time: a client that waits for one still gets
+/// its answer in time, and one that has a place is spared a handshake for each request.
+pub const CONTESTED_STAY: Duration = Duration::from_secs(2);
+
 /// How long what a client still sends is read and dropped before a request is refused: a socket that is closed while there are
 /// bytes to read resets the connection, and a client that is still writing loses its answer.
 pub const LINGER_TIMEOUT: Duration = Duration::from_secs(2);
@@ -98,15 +114,10 @@ pub const UNREAD_TIMEOUT: Duration = Duration::from_secs(10);
 mod tests {
     use super::*;
 
-/// How long a connection stays, whatever it brings, while an address waits that has none: then the answer to its next request ends it.
-/// Where as many addresses send requests as there are places, these go round once in this time: a client that waits for one still gets
-/// its answer in time, and one that has a place is spared a handshake for each request.
-pub const CONTESTED_STAY: Duration = Duration::from_secs(2);
-
     #[test]
     fn connections_fit_into_the_open_files_of_the_process() {
         let connections = |limit: usize| {
-            let [files, admin] = files_for_connections(limit);
+            let [files, admin] = files_for_connections(limit, OWN_FILES);
             [fit(189, 2080, files), fit(64, 1024, admin)]
         };
         assert_eq!(connections(usize::MAX), [(189, 2080), (64, 1024)]);

@@ -101,6 +101,12 @@ impl BrokerLimits {
         Self { connections, waiting, ..self }
     }
 
+    /// How many files requests may have open for so many domains: each has one connection, to a controller or a KDC, or it looks up an address.
+    #[must_use]
+    pub fn files(self, domains: usize) -> usize {
+        domains * self.of_domain(domains)
+    }
+
     /// The share of each domain in the requests that wait for tickets, at least two: one whose controllers are silent cannot use up the rest.
     #[must_use]
     pub fn of_domain(self, domains: usize) -> usize {
@@ -135,6 +141,8 @@ mod tests {
     fn the_worst_cases_of_seven_domains_fit_into_the_memory_of_the_chart() {
         let limits = BrokerLimits::of_memory(DEFAULT_MEMORY);
         let connections = limits.connections * PER_CONNECTION + limits.waiting * PER_WAITING;
+        // Without domains there are no requests.
+        assert_eq!([0, 1, 7, 32].map(|domains| limits.files(domains)), [0, 40, 35, 64]);
         // For a domain: its share of the requests, and the read of one password.
         let domains = 7 * (limits.of_domain(7) * PER_TICKETS + MIB);
         let [as_in_the_webhook, program] = [14 * MIB, 5 * MIB];

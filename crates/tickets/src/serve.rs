@@ -18,7 +18,7 @@ use gmsa_edge::{
     admin::{self, Condition, Readiness},
     authorization_cache::AuthorizationCache,
     duration::duration,
-    limits::{files_for_connections, raise_limit_of_open_files},
+    limits::{OWN_FILES, files_for_connections, log_few_files, raise_limit_of_open_files},
     memory,
     metrics::{EdgeMetrics, register},
     object::{ObjectName, ServiceNames},
@@ -166,8 +166,11 @@ async fn serve(args: Args, domains: Vec<DomainConfig>, handshakes: &Handle) -> a
     let ready = readiness.expect("no certificate to serve with yet");
     keep_certificate(&args, &api, &served, &edge, ready, &mut tasks)?;
 
-    let [for_tickets, for_probes] = files_for_connections(raise_limit_of_open_files());
-    let limits = BrokerLimits::of_memory(memory::limit().unwrap_or(DEFAULT_MEMORY)).within_files(for_tickets);
+    let in_memory = BrokerLimits::of_memory(memory::limit().unwrap_or(DEFAULT_MEMORY));
+    let files = raise_limit_of_open_files();
+    let [for_tickets, for_probes] = files_for_connections(files, OWN_FILES + in_memory.files(domains.len()));
+    let limits = in_memory.within_files(for_tickets);
+    log_few_files(files, (limits.connections, limits.waiting), (in_memory.connections, in_memory.waiting));
     let authorizer = AuthorizationCache::new(Arc::clone(&api) as _, args.authorization_cache_ttl);
     let names = domains.iter().map(|domain| &*domain.name).collect::<Vec<_>>().join(", ");
     let broker = Broker::new(api, Arc::new(authorizer), domains, limits, Times::default(), metrics);

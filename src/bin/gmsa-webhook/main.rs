@@ -14,7 +14,7 @@ use gmsa_cluster::apiserver::ApiServer;
 use gmsa_core::{admission::Enforcement, causes::chain};
 use gmsa_edge::{
     admin::{self, Readiness},
-    limits::{files_for_connections, raise_limit_of_open_files},
+    limits::{OWN_FILES, files_for_connections, log_few_files, raise_limit_of_open_files},
     report,
     server::{Handshakes, Listener, for_handshakes, threads},
     shutdown::{Bound, Signals, Tasks},
@@ -168,17 +168,9 @@ async fn serve(config: &Config, handshake_threads: &Handle) -> anyhow::Result<()
 /// Lowers the limits to what the open files of this process allow. Also returns how many files are for the admin port.
 fn within_files(limits: Limits) -> (Limits, usize) {
     let files = raise_limit_of_open_files();
-    let [for_reviews, for_probes] = files_for_connections(files);
+    let [for_reviews, for_probes] = files_for_connections(files, OWN_FILES);
     let fitting = limits.within_files(for_reviews);
-    if fitting != limits {
-        let Limits { connections, waiting, .. } = fitting;
-        tracing::warn!(
-            files,
-            connections,
-            waiting,
-            "fewer connections than memory has room for: few files may be open"
-        );
-    }
+    log_few_files(files, (fitting.connections, fitting.waiting), (limits.connections, limits.waiting));
     (fitting, for_probes)
 }
 
