@@ -33,7 +33,9 @@ pub enum Question {
     /// May this pod be created? The answer to the access review is remembered. Each is on a new connection.
     #[default]
     Review,
-    /// The same on a connection that is kept, as long as the server keeps it.
+    /// The same with a body of 1 MiB.
+    LargeReview,
+    /// A review on a connection that is kept, as long as the server keeps it.
     KeptReview,
     /// The same for a service account that was not asked about before: an access review each.
     NewAccount,
@@ -47,6 +49,7 @@ impl Question {
     fn what(self) -> &'static str {
         match self {
             Self::Review | Self::NewAccount => "reviews",
+            Self::LargeReview => "reviews of 1 MiB",
             Self::KeptReview => "reviews on a kept connection",
             Self::Ready => "/readyz",
             Self::Pod => "pods",
@@ -130,6 +133,7 @@ impl Bystander {
                     let answer = match question {
                         Question::Ready => ready(source, admin).await.word(),
                         Question::KeptReview => client.post_on(&mut kept, "/validate", &reviews::plain(0)).await.word(),
+                        Question::LargeReview => client.post("/validate", &reviews::large()).await.word(),
                         Question::Review => client.post("/validate", &reviews::plain(0)).await.word(),
                         Question::NewAccount => client.post("/validate", &reviews::plain(seen.took.len())).await.word(),
                         Question::Pod => pods.as_ref().unwrap().create(api_server.as_ref().unwrap()).await,

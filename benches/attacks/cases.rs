@@ -81,6 +81,8 @@ enum Does {
     Bodies { path: String, body: What, at_once: usize },
     Left { path: String, body: What, clients: usize },
     OverTheLimit,
+    // All but the last byte of a body of each of these lengths, again when it is refused.
+    SlowBodies { lengths: Vec<usize> },
     Announced { connections: usize },
     // Over HTTP/2, which the server does not offer: no more than the connection that an attack would begin with.
     Http2,
@@ -92,8 +94,9 @@ enum Does {
     Scrapes { requests: usize, connections: usize },
     Burst { reviews: usize },
     Silent { port: Port, sockets: usize },
-    // From this many addresses besides the bystander's; with 0, from the one that both may have. It holds `holds` connections.
-    Flood { port: Port, sends: What, addresses: u8, holds: Option<usize> },
+    // From this many addresses besides the bystander's; with 0, from the one that both may have. It holds `holds` connections, and
+    // opens `rate` a second. Where it is `reviewed`, one more stays open that has brought a review.
+    Flood { port: Port, sends: What, addresses: u8, holds: Option<usize>, rate: Option<u32>, reviewed: Option<bool> },
     HalfOpen { connections: usize, garbage_per_second: u32 },
     LongTexts { characters: usize, each: usize },
     Complaints { each: usize },
@@ -206,6 +209,7 @@ impl Attack {
             Does::Bodies { path, body, at_once } => bodies::at_once(target, path, body.bytes(), *at_once).await,
             Does::Left { path, body, clients } => bodies::left(target, path, &body.bytes(), *clients).await,
             Does::OverTheLimit => bodies::over_the_limit(target).await,
+            Does::SlowBodies { lengths } => bodies::slow(target, lengths).await,
             Does::Announced { connections } => held::announced(target, *connections).await,
             Does::Http2 => vec![http2(target).await],
             Does::Idle { connections, reviewed } => held::idle(target, *connections, *reviewed).await,
@@ -216,15 +220,19 @@ impl Attack {
             Does::Scrapes { requests, connections } => held::scrapes(target, *requests, *connections).await,
             Does::Burst { reviews } => floods::burst(target, *reviews).await,
             Does::Silent { port, sockets } => held::silent(target.address(*port), *sockets).await,
-            Does::Flood { port, sends, addresses, holds } => {
+            Does::Flood { port, sends, addresses, holds, rate, reviewed } => {
                 let from: Vec<_> = match addresses {
                     0 => vec![Ipv4Addr::LOCALHOST],
                     number => (1..=*number).map(|n| Ipv4Addr::new(127, 0, 1, n)).collect(),
                 };
+                let mut kept = None;
+                if reviewed.unwrap_or_default() {
+                    target.client.clone().from(from[0]).post_on(&mut kept, "/validate", &reviews::plain(0)).await;
+                }
                 let (to, sends, began) = (target.address(*port), sends.bytes(), Instant::now());
                 let goes_on = move || began.elapsed() < FLOOD_LASTS;
-                let holds = holds.unwrap_or(FLOOD_HOLDS);
-                let opened = spawn_blocking(move || flood(to, FLOOD_RATE, &from, &sends, holds, goes_on));
+                let (rate, holds) = (rate.unwrap_or(FLOOD_RATE), holds.unwrap_or(FLOOD_HOLDS));
+                let opened = spawn_blocking(move || flood(to, rate, &from, &sends, holds, goes_on));
                 vec![Figure::new(format!("{} opened in {} s", opened.await.unwrap(), FLOOD_LASTS.as_secs()))]
             }
             Does::HalfOpen { connections, garbage_per_second } => {

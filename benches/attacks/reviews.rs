@@ -35,6 +35,13 @@ pub fn plain(number: usize) -> Bytes {
     })))
 }
 
+/// The same with white space behind it: 1 MiB.
+pub fn large() -> Bytes {
+    let mut review = plain(0).to_vec();
+    review.resize(1 << 20, b' ');
+    review.into()
+}
+
 /// The review of a pod that names credential specs which do not exist.
 pub fn unknown_names(number: usize) -> Bytes {
     bytes(&pod(&naming_unknown(&account(0), number, NAMES, &json!({}))))

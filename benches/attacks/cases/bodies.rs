@@ -6,7 +6,7 @@ use bytes::Bytes;
 use futures::future::join_all;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::{Figure, Target};
+use super::{FLOOD_LASTS, Figure, Target};
 use crate::{
     client::{Answer, PATIENCE, head, request},
     report::Words,
@@ -61,6 +61,23 @@ async fn settle(target: &Target<'_>) {
             break;
         }
     }
+}
+
+/// Sends all but the last byte of a body of each of these lengths, and again when it is refused.
+pub async fn slow(target: &Target<'_>, lengths: &[usize]) -> Vec<Figure> {
+    let end = Instant::now() + FLOOD_LASTS;
+    let lanes = lengths.iter().map(async |&length| {
+        let request = [head("/validate", length).as_bytes(), &vec![b' '; length - 1]].concat();
+        let mut words = Vec::new();
+        while Instant::now() < end {
+            let exchange = async { Ok(read_answer(&mut target.client.send(&request).await?).await?.1) };
+            words.push(Answer::within(PATIENCE, exchange).await.word());
+        }
+        words
+    });
+    let mut words = Words::default();
+    words.extend(join_all(lanes).await.into_iter().flatten());
+    vec![words.figure()]
 }
 
 /// Posts bodies that are too long, announced and in chunks, and reads only when all is written.
