@@ -68,7 +68,7 @@ pub struct Config {
     /// Whether credential specs that cannot work are refused rather than warned of.
     pub strict_credential_specs: bool,
     pub enforcement: Enforcement,
-    /// The namespaces in which denials are always warnings, despite `enforcement`.
+    /// The namespaces in which `enforcement` is [`Enforcement::Warn`], whatever it is elsewhere.
     pub warn_namespaces: BTreeSet<String>,
     /// The sidecar of Linux pods; `None` where they get no tickets.
     pub tickets: Option<TicketsConfig>,

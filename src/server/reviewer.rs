@@ -41,7 +41,7 @@ pub struct Reviewer {
     pub strict_credential_specs: bool,
     /// Whether pods that ask for what they cannot have are denied, or admitted with a warning.
     pub enforcement: Enforcement,
-    /// The namespaces whose pods are always admitted with a warning, despite `enforcement`.
+    /// The namespaces in which `enforcement` is [`Enforcement::Warn`], whatever it is elsewhere.
     pub warn_namespaces: Arc<BTreeSet<String>>,
     /// Whether Linux pods get tickets, as it is at the moment.
     pub tickets: watch::Receiver<TicketSettings>,
@@ -108,7 +108,7 @@ struct LookUps<'r> {
     sources: &'r Sources,
     metrics: &'r Metrics,
     deadline: Instant,
-    /// Where only warnings need them, until when they are made.
+    /// Until when look-ups that only warnings need are made; `None` where a decision needs them.
     advice_until: Option<Instant>,
     /// Why no more of them are made.
     given_up: Option<Failure>,

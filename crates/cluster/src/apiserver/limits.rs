@@ -29,7 +29,7 @@ const ADVICE_WAIT: Duration = Duration::from_millis(250);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallKind {
     AccessReview,
-    /// An access review, or a read, for warnings only: about a workload, or about a pod that any answer admits.
+    /// An access review, or a read, for warnings only: about a workload, or about a pod whose denials are warnings.
     Advice,
     /// Asks whose token it is. Anyone on the network can have it asked.
     TokenReview,

@@ -112,7 +112,7 @@ impl SlotDenial {
 pub enum FailureKind {
     Failed,
     TimedOut,
-    /// It was not asked: too much of what only advice needs was asked at once.
+    /// It was not looked up: the limit on calls for warnings, or on their time, was reached.
     NotAsked,
 }
 

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use super::{Denial, MAX_SPECS_PER_POD, Review, operation::Operation, pod::Pod, review::POD};
 use crate::{credspec::SpecName, quote::Quoted};
 
-/// Denies what neither webhook reviews: another kind, an operation without a new object.
+/// Denies another kind or operation, a request without the new object, and a pod with too many slots.
 pub(super) fn expect_pod(review: &Review) -> Result<&Pod, Denial> {
     if !review.is_pod() {
         return Err(Denial::UnexpectedKind { expected: POD, kind: Quoted::bare(&review.kind) });
@@ -33,7 +33,7 @@ pub(super) fn expect_few_names(pod: &Pod) -> Result<(), Denial> {
     if names.len() > MAX_SPECS_PER_POD { Err(Denial::TooManySpecs) } else { Ok(()) }
 }
 
-/// A name from this place in a pod as one that a credential spec can have, or the denial.
+/// The name of a credential spec, or the denial of what stands at `place` in a pod.
 pub(super) fn spec_name(name: &str, place: impl FnOnce() -> String) -> Result<SpecName, Denial> {
     SpecName::parse(name).ok_or_else(|| Denial::InvalidSpecName { name: Quoted::new(name), place: place() })
 }

@@ -124,7 +124,7 @@ impl Undecided {
         let Self { mut case, asked, mut rest, is_confirming } = *self;
         let denies = match (&asked, fact) {
             (Question::Contents(spec, _), Fact::Contents(known)) => {
-                // There are none, and not only by a cache; or the live ones are the cached ones that denied.
+                // Not contents, and not from the cache; or the live contents equal the cached ones that denied.
                 let is_unusable = !matches!(known.fact, SpecFact::Contents(_)) && known.source != Source::Cache;
                 let is_as_before = case.facts.spec(spec).is_some_and(|before| before.fact == known.fact);
                 case.facts.put_spec(spec, known);

@@ -29,7 +29,7 @@ pub(super) fn claims(review: &Review) -> Result<Claims, Denial> {
         pod.slots().collect()
     } else {
         claims.reason = AllowReason::Unchanged;
-        unchanged(expect_old_pod(review)?, pod, &mut claims)
+        added_slots(expect_old_pod(review)?, pod, &mut claims)
     };
     slots.retain(Slot::uses_gmsa);
     if slots.is_empty() && tokens.is_empty() {
@@ -59,7 +59,7 @@ pub(super) fn claims(review: &Review) -> Result<Claims, Denial> {
     Ok(claims)
 }
 
-/// Checks each slot: it is denied as it is, or the facts say.
+/// Checks each claim: it is denied already, or the facts decide.
 pub(super) fn check(case: &Case) -> Assessment {
     let Case { review, claims, facts, .. } = case;
     let service_account = review.object.as_ref().map_or("", Pod::service_account);
@@ -109,9 +109,9 @@ impl<'f> Checked<'f> {
     }
 }
 
-/// The slots that the old object does not have. A change to any of its slots is denied. Slots pair by kind and name: an index
+/// The slots that the old object does not have; a change to any of its slots becomes a denied claim. Slots pair by kind and name: an index
 /// shifts when a container is put in front.
-fn unchanged<'r>(old: &Pod, new: &'r Pod, claims: &mut Claims) -> Vec<Slot<'r>> {
+fn added_slots<'r>(old: &Pod, new: &'r Pod, claims: &mut Claims) -> Vec<Slot<'r>> {
     // The pod itself is one slot, under any name.
     let key = |kind: SlotKind, owner| if kind == SlotKind::Pod { (kind, "") } else { (kind, owner) };
     let before: HashMap<_, Slot<'_>> = old.slots().map(|slot| (key(slot.kind, slot.owner), slot)).collect();

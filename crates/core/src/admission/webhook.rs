@@ -58,8 +58,8 @@ impl Settings {
         self.enforcement == Enforcement::Enforce && webhook != Webhook::ValidateWorkload
     }
 
-    /// Whether look-ups change warnings alone. Where denials are not enforced, `/validate` admits the pod with any fact; `/mutate`
-    /// fills in what it can.
+    /// Whether what is looked up changes warnings alone. Where denials are not enforced, `/validate` admits the pod with any fact, and without
+    /// one that was not looked up; a look-up that failed still denies. `/mutate` fills in what it can.
     pub fn facts_only_warn(&self, webhook: Webhook) -> bool {
         match webhook {
             Webhook::ValidateWorkload => true,

@@ -63,7 +63,7 @@ pub(super) struct PinnedLabels {
     pub on_windows: bool,
     /// Whether the pod stays on nodes of one build of Windows.
     pub on_a_build: bool,
-    /// Whether it is about an operating system in a way that no node has it: in other case, with another value.
+    /// Whether it selects a label or a value of an operating system that no node has, such as one in another case.
     pub on_no_node: bool,
 }
 
