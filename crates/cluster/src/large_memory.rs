@@ -12,23 +12,23 @@ use std::{
 use crate::body::BodyError;
 
 /// Who uses it: the clients of an address, or the client of the API server, which is `None`.
-pub type User = Option<IpAddr>;
+pub type MemoryUser = Option<IpAddr>;
 
 #[derive(Debug)]
-pub struct LargeMemory(Mutex<State>);
+pub struct LargeMemory(Mutex<MemoryState>);
 
 #[derive(Debug)]
-struct State {
+struct MemoryState {
     /// Bytes.
     free: usize,
     /// Only users that hold some.
-    held: HashMap<User, usize>,
+    held: HashMap<MemoryUser, usize>,
 }
 
 impl LargeMemory {
     #[must_use]
     pub fn new(bytes: usize) -> Arc<Self> {
-        Arc::new(Self(Mutex::new(State { free: bytes, held: HashMap::new() })))
+        Arc::new(Self(Mutex::new(MemoryState { free: bytes, held: HashMap::new() })))
     }
 
     /// The bytes that nobody holds.
@@ -38,12 +38,12 @@ impl LargeMemory {
 
     /// The memory as this user may take it.
     #[must_use]
-    pub fn share_of(self: &Arc<Self>, user: User) -> Share {
+    pub fn share_of(self: &Arc<Self>, user: MemoryUser) -> Share {
         Share { memory: Arc::clone(self), user }
     }
 
     /// What is changed under the lock cannot panic.
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, MemoryState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -52,7 +52,7 @@ impl LargeMemory {
 #[derive(Clone, Debug)]
 pub struct Share {
     memory: Arc<LargeMemory>,
-    user: User,
+    user: MemoryUser,
 }
 
 impl Share {
@@ -111,8 +111,8 @@ impl Drop for Taken {
 mod tests {
     use super::*;
 
-    const FLOOD: User = Some(IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 2)));
-    const WEB: User = Some(IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1)));
+    const FLOOD: MemoryUser = Some(IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 2)));
+    const WEB: MemoryUser = Some(IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1)));
 
     #[test]
     fn nobody_holds_more_than_stays_free() {

@@ -167,18 +167,18 @@ pub(crate) fn at<'j, const N: usize>(
     places: [&str; N],
 ) -> Result<[Option<&'j RawValue>; N], serde_json::Error> {
     let (mut found, mut input) = ([None; N], serde_json::Deserializer::from_str(json));
-    Places { below: places.map(Some), found: &mut found }.deserialize(&mut input)?;
+    PlacesVisitor { below: places.map(Some), found: &mut found }.deserialize(&mut input)?;
     input.end()?;
     Ok(found)
 }
 
 /// Reads an object into `found`. `below` has what follows its own place in those that are in it.
-struct Places<'f, 'p, 'j, const N: usize> {
+struct PlacesVisitor<'f, 'p, 'j, const N: usize> {
     below: [Option<&'p str>; N],
     found: &'f mut [Option<&'j RawValue>; N],
 }
 
-impl<'j, const N: usize> DeserializeSeed<'j> for Places<'_, '_, 'j, N> {
+impl<'j, const N: usize> DeserializeSeed<'j> for PlacesVisitor<'_, '_, 'j, N> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'j>>(self, input: D) -> Result<(), D::Error> {
@@ -186,7 +186,7 @@ impl<'j, const N: usize> DeserializeSeed<'j> for Places<'_, '_, 'j, N> {
     }
 }
 
-impl<'j, const N: usize> Visitor<'j> for Places<'_, '_, 'j, N> {
+impl<'j, const N: usize> Visitor<'j> for PlacesVisitor<'_, '_, 'j, N> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -199,7 +199,7 @@ impl<'j, const N: usize> Visitor<'j> for Places<'_, '_, 'j, N> {
 
     fn visit_map<A: MapAccess<'j>>(self, mut entries: A) -> Result<(), A::Error> {
         let mut seen = [false; N];
-        while let Some(below) = entries.next_key_seed(Key(self.below))? {
+        while let Some(below) = entries.next_key_seed(KeySeed(self.below))? {
             if below.iter().zip(&seen).any(|(below, seen)| below.is_some() && *seen) {
                 return Err(A::Error::custom("duplicate field"));
             }
@@ -209,7 +209,7 @@ impl<'j, const N: usize> Visitor<'j> for Places<'_, '_, 'j, N> {
                     *found = entries.next_value()?;
                 }
             } else if below.iter().any(Option::is_some) {
-                entries.next_value_seed(Places { below, found: &mut *self.found })?;
+                entries.next_value_seed(PlacesVisitor { below, found: &mut *self.found })?;
             } else {
                 entries.next_value::<IgnoredAny>()?;
             }
@@ -223,9 +223,9 @@ impl<'j, const N: usize> Visitor<'j> for Places<'_, '_, 'j, N> {
 }
 
 /// Reads a key: what follows it in the places that it is on the way to.
-struct Key<'p, const N: usize>([Option<&'p str>; N]);
+struct KeySeed<'p, const N: usize>([Option<&'p str>; N]);
 
-impl<'j, 'p, const N: usize> DeserializeSeed<'j> for Key<'p, N> {
+impl<'j, 'p, const N: usize> DeserializeSeed<'j> for KeySeed<'p, N> {
     type Value = [Option<&'p str>; N];
 
     fn deserialize<D: Deserializer<'j>>(self, input: D) -> Result<Self::Value, D::Error> {

@@ -186,8 +186,8 @@ async fn by_stream(server: SocketAddr, query: &[u8]) -> io::Result<Vec<u8>> {
 
 /// The wanted records of an answer; empty if the name does not exist.
 fn read<T>(answer: &[u8], wanted: impl Fn(&RData<'_>) -> Option<T>) -> Result<Vec<T>, String> {
-    let packet =
-        Packet::parse(answer).map_err(|_| "the DNS server sends an answer that is not DNS".to_owned() + OTHER_SERVER)?;
+    let packet = Packet::parse(answer)
+        .map_err(|_| "the DNS server sends an answer that is not DNS".to_owned() + OTHER_SERVER)?;
     match packet.rcode() {
         RCODE::NoError | RCODE::NameError => {
             Ok(packet.answers.iter().filter_map(|record| wanted(&record.rdata)).collect())

@@ -19,7 +19,7 @@ word_enum! {
 }
 
 /// What differs between the kinds.
-struct Row {
+struct KindRow {
     /// The group of its API; empty for the core group.
     group: &'static str,
     /// Its short name in `kubectl api-resources`; empty if there is none.
@@ -35,8 +35,8 @@ struct Row {
 }
 
 impl Kind {
-    fn row(self) -> Row {
-        let usual = Row {
+    fn row(self) -> KindRow {
+        let usual = KindRow {
             group: "apps",
             short: "",
             template: "/spec/template",
@@ -45,13 +45,13 @@ impl Kind {
             runs_to_completion: false,
         };
         match self {
-            Self::Deployment => Row { short: "deploy", below: Some(Self::ReplicaSet), ..usual },
-            Self::StatefulSet => Row { short: "sts", ..usual },
-            Self::DaemonSet => Row { short: "ds", ..usual },
-            Self::ReplicaSet => Row { short: "rs", follows_template: false, ..usual },
-            Self::ReplicationController => Row { group: "", short: "rc", follows_template: false, ..usual },
-            Self::Job => Row { group: "batch", follows_template: false, runs_to_completion: true, ..usual },
-            Self::CronJob => Row {
+            Self::Deployment => KindRow { short: "deploy", below: Some(Self::ReplicaSet), ..usual },
+            Self::StatefulSet => KindRow { short: "sts", ..usual },
+            Self::DaemonSet => KindRow { short: "ds", ..usual },
+            Self::ReplicaSet => KindRow { short: "rs", follows_template: false, ..usual },
+            Self::ReplicationController => KindRow { group: "", short: "rc", follows_template: false, ..usual },
+            Self::Job => KindRow { group: "batch", follows_template: false, runs_to_completion: true, ..usual },
+            Self::CronJob => KindRow {
                 group: "batch",
                 short: "cj",
                 template: "/spec/jobTemplate/spec/template",

@@ -26,12 +26,12 @@ pub struct ClusterWorkload {
 }
 
 /// The same without its kind, because list items have no `kind`, and as its JSON.
-struct Found {
+struct WorkloadItem {
     fields: Fields,
     json: Box<RawValue>,
 }
 
-impl<'de> Deserialize<'de> for Found {
+impl<'de> Deserialize<'de> for WorkloadItem {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
         let json = Box::<RawValue>::deserialize(input)?;
         let fields = serde_json::from_str(json.get()).map_err(D::Error::custom)?;
@@ -112,11 +112,11 @@ impl ClusterWorkload {
 
     /// Reads the workloads of one kind, in a namespace or in all.
     pub async fn list(snapshot: &Snapshot, kind: Kind, namespace: Option<&str>) -> Read<Vec<Self>> {
-        let found: Vec<Found> = snapshot.list(&kind.collection(namespace)).await?;
+        let found: Vec<WorkloadItem> = snapshot.list(&kind.collection(namespace)).await?;
         Ok(found.into_iter().map(|found| Self::of(kind, found)).collect())
     }
 
-    fn of(kind: Kind, Found { fields: Fields { metadata, spec, status }, json }: Found) -> Self {
+    fn of(kind: Kind, WorkloadItem { fields: Fields { metadata, spec, status }, json }: WorkloadItem) -> Self {
         let template = kind.template_in(json.get()).ok().flatten().map(ToOwned::to_owned);
         Self { kind, metadata, spec, status, template }
     }
