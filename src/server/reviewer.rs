@@ -72,11 +72,16 @@ impl Reviewer {
             }
         };
         let (answer, decision) = thread.run(deadline, move || (answered.answer(&decision), decision)).await?;
-        let (outcome, duration) = (outcome(&decision), started.elapsed());
-        self.metrics.review(webhook, review.operation, outcome, decision.reason, duration);
-        log(webhook, review, &decision, duration);
-        record_on_span(review, &decision, outcome);
+        self.report(webhook, review, &decision, started.elapsed());
         Some(answer)
+    }
+
+    /// Counts, logs and traces a decision.
+    fn report(&self, webhook: Webhook, review: &Review, decision: &Decision, duration: Duration) {
+        let outcome = outcome(decision);
+        self.metrics.review(webhook, review.operation, outcome, decision.reason, duration);
+        log(webhook, review, decision, duration);
+        record_on_span(review, decision, outcome);
     }
 
     /// The settings for this review, with a random host name if it needs one, and its look-ups.
