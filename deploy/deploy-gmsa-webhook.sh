@@ -9,6 +9,7 @@ readonly OLDEST_MINOR=28 # match conditions: without them the API server would a
 KUBECTL=${KUBECTL:-kubectl}
 SOURCE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 readonly SOURCE
+readonly PARTS=(gmsa-webhook.yml.tpl gmsa-static-policies.yml.tpl gmsa-crd.yaml)
 
 FILE=''
 NAME=gmsa-webhook
@@ -45,7 +46,7 @@ usage: $PROGRAM --file FILE [option...]
   --admins NAMES       user:NAME and group:NAME, separated by commas: who may still change what those policies protect
   --dry-run[=client]   write FILE, say what would be applied, change nothing
   --dry-run=server     the same, but the API server checks every object; -dry-run=server is understood too
-  --help               print this
+  --help, -h           print this
 
 Exit status: 0 done; 1 the cluster refused something, or the webhook did not become ready in time; 2 wrong option, or kubectl,
 the cluster or a permission is missing.
@@ -80,7 +81,7 @@ parse() {
         else
           value=''
         fi
-        [[ -n $value && $value != --* ]] || give_up "$option needs a value"
+        [[ -n $value && $value != -* ]] || give_up "$option needs a value"
         case $option in
           --file) FILE=$value ;;
           --name) NAME=$value ;;
@@ -100,12 +101,12 @@ parse() {
           *) give_up "unknown kind of dry run ${1#*=}: client and server are known" ;;
         esac
         ;;
-      --overwrite | --tolerate-master | --help)
+      --overwrite | --tolerate-master | --help | -h)
         [[ $1 == "$option" ]] || give_up "$option takes no value"
         case $option in
           --overwrite) OVERWRITE=true ;;
           --tolerate-master) TOLERATE_MASTER=true ;;
-          --help) usage && exit 0 ;;
+          --help | -h) usage && exit 0 ;;
         esac
         ;;
       *) give_up "unknown option $1 (--help lists them)" ;;
@@ -114,9 +115,14 @@ parse() {
   done
 }
 
-# check_file OPTION FILE: FILE must be writable.
+# check_file OPTION FILE: FILE must be writable, and not be a file that this script reads.
 check_file() {
-  [[ ! -d $2 ]] || give_up "$1 $2 is a folder"
+  local part
+  [[ ! -d $2 && $2 != */ ]] || give_up "$1 $2 is a folder"
+  [[ $2 != *,* ]] || give_up "$1 $2 has a comma, at which kubectl splits the names of files"
+  for part in "${PARTS[@]}"; do
+    [[ ! $2 -ef $SOURCE/$part ]] || give_up "$1 $2 is a file of this script: it would be overwritten"
+  done
   [[ -d $(dirname "$2") ]] || give_up "$1 $2: its folder does not exist"
   [[ -w $2 || (! -e $2 && -w $(dirname "$2")) ]] || give_up "$1 $2 cannot be written"
 }
@@ -146,24 +152,39 @@ read_admins() {
   done
 }
 
+# is_same_file FILE FILE: whether both paths name one file, which may not exist yet.
+is_same_file() {
+  [[ $1 -ef $2 || ($(basename "$1") == "$(basename "$2")" && $(dirname "$1") -ef $(dirname "$2")) ]]
+}
+
 check_options() {
   local label='^[a-z0-9]([a-z0-9-]*[a-z0-9])?$'
+  # The values that YAML does not read as text: the template has names without quotes.
+  local no_text='^(y|n|yes|no|on|off|true|false|null|[0-9]+(e[0-9]+)?|0x[0-9a-f]+|0o[0-7]+|0b[01]+)$'
+  local host='[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]+)?' path='[a-z0-9]+((\.|__?|-+)[a-z0-9]+)*'
+  local part image="^($host/)?$path(/$path)*(:[A-Za-z0-9_][A-Za-z0-9._-]{0,127})?(@sha256:[0-9a-f]{64})?$"
   [[ -n $FILE ]] || give_up '--file is missing: where shall the manifests be written to?'
   check_file --file "$FILE"
   [[ -z $STATIC_POLICIES ]] || check_file --static-policies "$STATIC_POLICIES"
-  [[ $STATIC_POLICIES != "$FILE" ]] || give_up '--static-policies and --file name the same file'
+  [[ -z $STATIC_POLICIES ]] || ! is_same_file "$STATIC_POLICIES" "$FILE" || give_up '--static-policies and --file name the same file'
   [[ -z $STATIC_POLICIES || -n $ADMINS ]] \
     || give_up '--static-policies needs --admins: the users and groups that may upgrade the webhook, such as group:kubeadm:cluster-admins'
   [[ -z $ADMINS || -n $STATIC_POLICIES ]] || give_up '--admins is for the policies of --static-policies FILE'
   [[ -z $ADMINS ]] || read_admins
   [[ -z $CERTS_DIR || -d $CERTS_DIR || ! -e $CERTS_DIR ]] || give_up "--certs-dir $CERTS_DIR is not a folder"
-  [[ $NAME =~ $label && ${#NAME} -le 50 ]] || give_up "--name $NAME is not a lower-case DNS label of at most 50 characters"
-  [[ $NAMESPACE =~ $label && ${#NAMESPACE} -le 63 ]] || give_up "--namespace $NAMESPACE is not a lower-case DNS label"
-  [[ $IMAGE =~ ^[A-Za-z0-9][A-Za-z0-9./:@_-]*$ ]] || give_up "--image $IMAGE is not an image's name"
+  [[ ! $CERTS_DIR =~ [,=] ]] || give_up "--certs-dir $CERTS_DIR has a comma or an equals sign, at which kubectl splits it"
+  # The Service has this name, so it begins with a letter.
+  [[ $NAME =~ $label && $NAME == [a-z]* && ${#NAME} -le 50 ]] \
+    || give_up "--name $NAME is not a lower-case DNS label of at most 50 characters that begins with a letter"
+  [[ $NAMESPACE =~ $label && ${#NAMESPACE} -le 63 ]] \
+    || give_up "--namespace $NAMESPACE is not a lower-case DNS label of at most 63 characters"
+  [[ ! $NAME =~ $no_text ]] || give_up "--name $NAME is a number or a boolean in YAML: choose another name"
+  [[ ! $NAMESPACE =~ $no_text ]] || give_up "--namespace $NAMESPACE is a number or a boolean in YAML: choose another namespace"
+  [[ $IMAGE != *://* ]] || give_up "--image $IMAGE is a URL: an image's name has no ${IMAGE%%://*}://"
+  [[ $IMAGE =~ $image ]] || give_up "--image $IMAGE is not an image's name, such as registry.example.com/gmsa-webhook:0.1.0"
   [[ ! $IMAGE =~ k8s-gmsa-webhook(:|@|$) ]] || give_up "--image $IMAGE is the Go webhook's image; this script installs another program"
   [[ $TIMEOUT =~ ^[1-9][0-9]{0,4}$ ]] || give_up "--timeout $TIMEOUT is not a number of seconds"
-  local part
-  for part in gmsa-webhook.yml.tpl gmsa-static-policies.yml.tpl gmsa-crd.yaml; do
+  for part in "${PARTS[@]}"; do
     [[ -r $SOURCE/$part ]] || give_up "$part is missing next to this script, in $SOURCE"
   done
 }
@@ -286,7 +307,7 @@ issue() {
   local ec=(-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes) host=$NAME.$NAMESPACE
   { [[ -e ca.key && -e ca.crt ]] || openssl req -x509 "${ec[@]}" -days 3650 -subj "/CN=$NAME-ca" \
     -addext keyUsage=critical,keyCertSign -keyout ca.key -out ca.crt; } \
-    && openssl req "${ec[@]}" -subj "/CN=$host.svc" -keyout tls.key.new -out tls.csr \
+    && openssl req "${ec[@]}" -subj "/CN=$NAME" -keyout tls.key.new -out tls.csr \
     && openssl x509 -req -in tls.csr -CA ca.crt -CAkey ca.key -CAcreateserial -days 365 -out tls.crt.new \
       -extfile <(printf 'subjectAltName=DNS:%s.svc,DNS:%s.svc.cluster.local\nextendedKeyUsage=serverAuth\n' "$host" "$host") \
     && mv tls.key.new tls.key && mv tls.crt.new tls.crt && rm -f tls.csr ca.srl

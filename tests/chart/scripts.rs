@@ -45,6 +45,13 @@ fn what_a_server_says_reaches_no_terminal_as_an_escape() {
     assert_eq!(ran, (2, String::new(), said.to_owned()));
 }
 
+#[test]
+fn the_short_form_of_help_is_known() {
+    let [long, short] = ["--help", "-h"].map(|option| run(Command::new("deploy/deploy-gmsa-webhook.sh").arg(option)));
+    assert_eq!(short, long);
+    assert_eq!(short.0, 0);
+}
+
 /// Signs of a sentence that stops its reader, in a page, a comment and a message, and not in code or in what a page quotes.
 #[test]
 fn words_that_stop_a_reader_are_refused() {
