@@ -31,6 +31,10 @@ pub struct Bounds {
     pub total_bytes: usize,
     /// The bytes that were read before.
     pub read_bytes: usize,
+    /// The most objects in all files: documents, and items of lists.
+    pub objects: usize,
+    /// How many of them were read before.
+    pub read_objects: usize,
     /// The most mappings, lists and scalars in one document.
     pub values: usize,
     /// The fix where all files together are too large.
@@ -43,6 +47,8 @@ impl Bounds {
         files: 4096,
         total_bytes: 32 * 1024 * 1024,
         read_bytes: 0,
+        objects: 100_000,
+        read_objects: 0,
         values: 250_000,
         remedy: "",
     };
@@ -55,6 +61,11 @@ impl Bounds {
     /// The problem where there are more.
     pub fn exceeded(&self) -> String {
         format!("expected at most {} bytes in all manifests{}", self.total_bytes, self.remedy)
+    }
+
+    /// The problem where there are more objects.
+    pub fn too_many(&self) -> String {
+        format!("expected at most {} objects in all manifests", self.objects)
     }
 }
 
@@ -83,7 +94,7 @@ pub fn load(path: &Path, bounds: &Bounds) -> Manifests {
     let borrowed: Vec<(&str, &str)> = texts.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
     // In the order of the files.
     let mut problems = problems.into_iter().peekable();
-    for (position, found) in parse_all(&borrowed, bounds.values).into_iter().enumerate() {
+    for (position, found) in parse_all(&borrowed, bounds).into_iter().enumerate() {
         while let Some((_, problem)) = problems.next_if(|(before, _)| *before <= position) {
             all.problems.push(problem);
         }

@@ -3,9 +3,13 @@
 //! Invariants: a node holds its value as JSON, in the order of the text, and the lines as differences, mostly a byte each; no tree is
 //! kept, which takes some forty times the memory. The last of two equal keys counts, with its line.
 
-use std::{collections::HashMap, fmt};
+use std::{
+    collections::{HashMap, HashSet},
+    fmt,
+};
 
-use serde::de::{Deserialize, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use gmsa_core::quote::{NAME, quoted};
+use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Value, value::RawValue};
 use serde_saphyr::Spanned;
 
@@ -24,6 +28,14 @@ struct NodeContents {
     lines: Vec<u8>,
     /// The last of these lines.
     last: u64,
+    /// The first fault that the parser does not see.
+    fault: Option<Box<NodeFault>>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct NodeFault {
+    pub line: u64,
+    pub message: String,
 }
 
 impl YamlNode {
@@ -42,6 +54,11 @@ impl YamlNode {
     pub fn shrink(&mut self) {
         self.contents.json.shrink_to_fit();
         self.contents.lines.shrink_to_fit();
+    }
+
+    /// The first fault in it that the parser did not see.
+    pub fn fault(&self) -> Option<&NodeFault> {
+        self.contents.fault.as_deref()
     }
 
     /// How long its JSON is, in bytes.
@@ -85,11 +102,11 @@ impl YamlNode {
         serde_json::Deserializer::from_slice(json).deserialize_any(find).unwrap_or(*line)
     }
 
-    /// The items of its field `items`; none where it is missing.
+    /// The items of its field `items`; none where it is missing. `is_room_for` takes their number before they are held.
     ///
     /// # Errors
-    /// Its type, if it is not a list.
-    pub fn into_items(self) -> Result<Vec<Self>, &'static str> {
+    /// If it is not a list, or there is no room for its items.
+    pub fn into_items(self, is_room_for: impl Fn(usize) -> bool) -> Result<Vec<Self>, ItemsFault> {
         let (NodeContents { json, lines, .. }, mut items) = (self.contents, Ok(Vec::new()));
         let mut lines = Lines { bytes: &lines, last: 0 };
         let Ok(Entries(entries)) = serde_json::from_slice(&json) else { return items };
@@ -97,11 +114,12 @@ impl YamlNode {
             lines.next();
             let list = serde_json::from_str::<Vec<&RawValue>>(value.get());
             match (key.as_str(), list) {
+                ("items", Ok(list)) if !is_room_for(list.len()) => return Err(ItemsFault::TooMany),
                 ("items", Ok(list)) => items = Ok(list.into_iter().map(|item| lines.node(item)).collect()),
                 ("items", Err(_)) => {
                     Find::skip(value, &mut lines);
                     let found = describe(value.get().as_bytes());
-                    items = if found == NOTHING { Ok(Vec::new()) } else { Err(found) };
+                    items = if found == NOTHING { Ok(Vec::new()) } else { Err(ItemsFault::NoList(found)) };
                 }
                 _ => Find::skip(value, &mut lines),
             }
@@ -109,6 +127,17 @@ impl YamlNode {
         items
     }
 }
+
+/// Why the items of a list cannot be read.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum ItemsFault {
+    /// They are of another type.
+    NoList(&'static str),
+    TooMany,
+}
+
+/// The most keys of one mapping, of which the parser keeps each.
+const MAX_KEYS: usize = 100_000;
 
 /// A value that is missing.
 const NOTHING: &str = "nothing";
@@ -149,6 +178,7 @@ impl NodeContents {
         self.lines.extend(rebased(&value.lines, 0, line));
         self.last = if value.lines.is_empty() { line } else { value.last };
         self.json.extend(value.json);
+        self.fault = self.fault.take().or(value.fault);
     }
 
     fn comma(&mut self) {
@@ -202,7 +232,8 @@ impl Lines<'_> {
         let rest = self.bytes;
         Find::skip(value, self);
         let (below, _) = rest.split_at_checked(rest.len() - self.bytes.len()).unwrap_or_default();
-        let contents = NodeContents { json: value.get().into(), lines: rebased(below, line, 0), last: self.last };
+        let contents =
+            NodeContents { json: value.get().into(), lines: rebased(below, line, 0), last: self.last, fault: None };
         YamlNode { line, contents }
     }
 }
@@ -379,7 +410,19 @@ impl<'de> Visitor<'de> for ContentsVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut input: A) -> Result<NodeContents, A::Error> {
         let mut contents = NodeContents::open(b'{');
+        let (mut keys, mut numbers) = (0, HashSet::new());
         while let Some(Spanned { value: key, referenced, .. }) = input.next_key::<Spanned<String>>()? {
+            keys += 1;
+            if keys > MAX_KEYS {
+                return Err(A::Error::custom(format!("expected at most {MAX_KEYS} keys in one mapping")));
+            }
+            // For the parser the number 1 and the text "1" differ; in JSON they are one key.
+            if key.starts_with(|first: char| first.is_ascii_digit() || "+-".contains(first))
+                && !numbers.insert(key.clone())
+            {
+                let message = format!("duplicate key {}, as a number and as a text", quoted(&key, NAME));
+                contents.fault.get_or_insert_with(|| Box::new(NodeFault { line: referenced.line(), message }));
+            }
             // A value may begin on a line below its key: people look for the key.
             contents.key(&key);
             contents.add(referenced.line(), input.next_value()?);

@@ -108,6 +108,7 @@ fn a_broken_text_says_where_and_what() {
         ("a:\n  - b\n c: 1\n", 3, "while parsing a block mapping, did not find expected key"),
         ("a: [1, 2\n", 1, "unclosed bracket '['"),
         ("a: b: c\n", 1, "mapping values are not allowed in this context"),
+        ("1: a\n'1': b\n", 2, "duplicate key \"1\", as a number and as a text"),
         ("a: *none\n", 1, "alias references unknown anchor"),
         ("a: {{ .Values.name }}\n", 1, "expected string scalar (is this a template? It must be rendered first)"),
         ("\n~: b\n", 2, "expected a key, found null"),
@@ -208,6 +209,55 @@ fn values_are_counted() {
         read("- &a [b, c]\n- *a\n"),
         Err((Some(12), "expected at most 5 values in one document: split it".to_owned()))
     );
+}
+
+/// The parser keeps each of these in many times its text.
+#[test]
+fn what_the_parser_keeps_is_bounded() {
+    let first = |text: &str| parse("a.yaml", text).complete().unwrap_err().problems.as_slice()[0].to_string();
+    let object = |value: String| format!("apiVersion: v1\nkind: X\na: {value}\n");
+    let keys = |count: usize| (0..count).map(|key| format!("k{key}:")).collect::<Vec<_>>().join("\n  ");
+    assert_eq!(documents(&object(format!("\n  {}", keys(100_000)))).len(), 1);
+    let expected = "a.yaml, document 1, line 4: expected at most 100000 keys in one mapping";
+    assert_eq!(first(&object(format!("\n  {}", keys(100_001)))), expected);
+    let anchor = |values: usize| object(format!("&a [{}]", vec!["x"; values].join(", ")));
+    // The list itself is two of them.
+    assert_eq!(documents(&anchor(99_998)).len(), 1);
+    assert_eq!(first(&anchor(99_999)), "a.yaml, document 1, line 3: expected anchors of at most 100000 values");
+    let merges = |count: usize| object(format!("[{}]", vec!["{<<: {b: 1}}"; count].join(", ")));
+    assert_eq!(documents(&merges(1000)).len(), 1);
+    assert_eq!(first(&merges(1001)), "a.yaml, document 1, line 3: expected at most 1000 keys `<<` in one document");
+    // A list of a cluster has neither.
+    let many = Bounds { values: 1_000_000, ..Bounds::SERVER };
+    let values = vec!["x"; 100_000].join(", ");
+    let read = |start: &str| {
+        let Manifests { documents, problems, .. } =
+            parse_within("a.yaml", &object(format!("{start}, {values}]")), &many);
+        (documents.len(), problems.as_slice().iter().map(ToString::to_string).collect::<Vec<_>>())
+    };
+    assert_eq!(read("[{b: 1}"), (1, vec![]));
+    let refused = "a.yaml, document 1, line 3: expected at most 100000 values in one document: split it";
+    assert_eq!(read("[{? b : 1}"), (0, vec![refused.to_owned()]));
+    assert_eq!(read("[b?, 'Is it? Yes'"), (1, vec![]));
+    assert_eq!(read("[{<<: {b: 1}}"), (0, vec![refused.to_owned()]));
+    assert_eq!(read("[{b: 1, b: 2}"), (0, vec![refused.to_owned()]));
+}
+
+#[test]
+fn objects_are_counted_and_documents_without_content_are_not() {
+    let bounds = Bounds { objects: 3, read_objects: 1, ..Bounds::SERVER };
+    let read = |text: &str| {
+        let Manifests { documents, problems, .. } = parse_within("a.yaml", text, &bounds);
+        (documents.len(), problems.as_slice().iter().map(ToString::to_string).collect::<Vec<_>>())
+    };
+    let problem = |place: &str| vec![format!("a.yaml, document {place}: expected at most 3 objects in all manifests")];
+    let pod = "apiVersion: v1\nkind: Pod\n";
+    let two = format!("---\n--- # one\n\t\n---\n{pod}...\n# two\n---\r\n{pod}---\n---\n");
+    assert_eq!(read(&two), (2, vec![]));
+    assert_eq!(read(&format!("{two}{pod}---\n{pod}")), (2, problem("6, line 13")));
+    let list = |items: &str| format!("apiVersion: v1\nkind: PodList\nitems: [{items}]\n");
+    assert_eq!(read(&list("{}")), (1, vec![]));
+    assert_eq!(read(&list("{}, {}")), (0, problem("1, line 1")));
 }
 
 #[test]

@@ -1,6 +1,15 @@
 //! Splits a text into documents, numbers them, opens lists, and requires an `apiVersion` and a `kind`.
 
-use std::{collections::HashMap, num::NonZero, sync::Arc, thread};
+use std::{
+    collections::HashMap,
+    iter,
+    num::NonZero,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+};
 
 use gmsa_core::{
     diagnostic::{
@@ -13,7 +22,7 @@ use serde_json::value::RawValue;
 
 use super::{
     Bounds, Document, Manifests,
-    node::{YamlNode, describe},
+    node::{ItemsFault, YamlNode, describe},
     yaml::{self, SyntaxFault},
 };
 
@@ -31,11 +40,11 @@ pub fn parse(name: &str, text: &str) -> Manifests {
     parse_within(name, text, &Bounds::SERVER)
 }
 
-/// Reads the documents of a text like [`parse`], within these bounds on a document.
+/// Reads the documents of a text like [`parse`], within these bounds on a document, and on the number of objects.
 #[expect(clippy::missing_panics_doc, reason = "it never panics")]
 pub fn parse_within(name: &str, text: &str, bounds: &Bounds) -> Manifests {
     #[expect(clippy::expect_used, reason = "there is a result for each text")]
-    parse_all(&[(name, text)], bounds.values).pop().expect("one text")
+    parse_all(&[(name, text)], bounds).pop().expect("one text")
 }
 
 /// The most threads that parse at once.
@@ -44,11 +53,14 @@ const MAX_THREADS: usize = 8;
 /// The fewest documents that are worth a thread.
 const DOCUMENTS_OF_A_THREAD: usize = 64;
 
-/// Reads texts, each with its name, like [`parse`], with as many threads as there are cores and at most `values` in a document;
-/// gives what was found in each.
-pub(super) fn parse_all(texts: &[(&str, &str)], values: usize) -> Vec<Manifests> {
+/// Reads texts, each with its name, like [`parse`], with as many threads as there are cores; gives what was found in each.
+pub(super) fn parse_all(texts: &[(&str, &str)], bounds: &Bounds) -> Vec<Manifests> {
     let files: Vec<Arc<str>> = texts.iter().map(|(name, _)| Arc::from(*name)).collect();
-    let parts: Vec<Part<'_>> = texts.iter().enumerate().flat_map(|(file, (_, text))| split(file, text)).collect();
+    let most = bounds.objects.saturating_sub(bounds.read_objects);
+    let mut parts = texts.iter().enumerate().flat_map(|(file, (_, text))| split(file, text)).filter(Part::has_content);
+    let (parts, first_left_out): (Vec<Part<'_>>, _) = (parts.by_ref().take(most).collect(), parts.next());
+    let objects = AtomicUsize::new(parts.len());
+    let is_room_for = |items: usize| objects.fetch_add(items, Ordering::Relaxed).saturating_add(items) <= most;
     let cores = thread::available_parallelism().map_or(1, NonZero::get).min(MAX_THREADS);
     let share = parts.len().div_ceil(cores).max(DOCUMENTS_OF_A_THREAD);
     let chunks: Vec<&[Part<'_>]> = parts.chunks(share).collect();
@@ -59,7 +71,7 @@ pub(super) fn parse_all(texts: &[(&str, &str)], values: usize) -> Vec<Manifests>
                 found.push((part.file, Manifests::default()));
             }
             if let (Some((_, found)), Some(file)) = (found.last_mut(), files.get(part.file)) {
-                DocumentReader { file, part, found }.read(values);
+                DocumentReader { file, part, found, bounds, is_room_for: &is_room_for }.read();
             }
         }
         found
@@ -80,6 +92,12 @@ pub(super) fn parse_all(texts: &[(&str, &str)], values: usize) -> Vec<Manifests>
             }
         }
     }
+    if let Some(part) = first_left_out
+        && let (Some(found), Some(file)) = (all.get_mut(part.file), files.get(part.file))
+    {
+        let mut reader = DocumentReader { file, part: &part, found, bounds, is_room_for: &is_room_for };
+        reader.problem(Some(part.above + 1), bounds.too_many());
+    }
     all
 }
 
@@ -94,20 +112,27 @@ struct Part<'t> {
     text: &'t str,
 }
 
-/// Cuts a text where its documents start.
-fn split(file: usize, text: &str) -> Vec<Part<'_>> {
-    let starts = starts(text);
-    let mut parts = Vec::with_capacity(starts.len());
-    let (mut rest, mut line) = (text, 1);
-    for (document, start) in (1..).zip(starts.iter().skip(1)) {
-        let wanted = usize::try_from(start - line).unwrap_or(usize::MAX);
-        let end = rest.split_inclusive('\n').take(wanted).map(str::len).sum();
-        let (part, below) = rest.split_at(end);
-        parts.push(Part { file, document, above: line - 1, text: without_directives(part) });
-        (rest, line) = (below, *start);
+impl Part<'_> {
+    /// Whether it has more than comments. A document without content needs 4 bytes, so keeping it would take ten times its text.
+    fn has_content(&self) -> bool {
+        self.text.trim_start_matches(BYTE_ORDER_MARK).lines().any(|line| {
+            let content = after_mark(line, "---").unwrap_or(line).trim_matches([' ', '\t', '\r']);
+            !content.is_empty() && !content.starts_with('#')
+        })
     }
-    parts.push(Part { file, document: starts.len(), above: line - 1, text: rest });
-    parts
+}
+
+/// Cuts a text where its documents start.
+fn split(file: usize, text: &str) -> impl Iterator<Item = Part<'_>> {
+    let mut starts = (1..).zip(starts(text)).peekable();
+    iter::from_fn(move || {
+        let (document, (start, line)) = starts.next()?;
+        let part = match starts.peek() {
+            Some((_, (end, _))) => without_directives(text.get(start..*end)?),
+            None => text.get(start..)?,
+        };
+        Some(Part { file, document, above: line - 1, text: part })
+    })
 }
 
 /// Cuts away what follows a `...`: at most comments, and directives for the next document, which a manifest does not
@@ -124,7 +149,7 @@ fn without_directives(part: &str) -> &str {
 /// The problem of a file that is not text; `before` is what could be decoded.
 pub(super) fn not_text(name: &str, before: &str) -> Diagnostic {
     let line = before.split('\n').count() as u64;
-    let position = Some(Position { document: starts(before).len(), line });
+    let position = Some(Position { document: starts(before).count(), line });
     Diagnostic::new(&rules::UNREADABLE, "expected text in UTF-8 or UTF-16")
         .at(Location { file: Arc::from(name), position })
 }
@@ -134,11 +159,14 @@ struct DocumentReader<'a> {
     file: &'a Arc<str>,
     part: &'a Part<'a>,
     found: &'a mut Manifests,
+    bounds: &'a Bounds,
+    /// Whether so many more objects, the items of a list, are within the bounds.
+    is_room_for: &'a (dyn Fn(usize) -> bool + Sync),
 }
 
 impl DocumentReader<'_> {
-    fn read(mut self, values: usize) {
-        match yaml::read(self.part.text, self.part.above, &yaml::TextBounds::with_values(values)) {
+    fn read(mut self) {
+        match yaml::read(self.part.text, self.part.above, &yaml::TextBounds::with_values(self.bounds.values)) {
             Ok((nodes, duplicate)) => {
                 if let Some(SyntaxFault { line, message }) = duplicate {
                     let found = Diagnostic::new(&rules::DUPLICATE_KEY, format!("{message}: the last one counts"));
@@ -191,9 +219,10 @@ impl DocumentReader<'_> {
             return self.problem(line, format!("expected at most {MAX_LISTS} nested lists"));
         }
         let of = (!item_kind.is_empty()).then(|| (api_version, item_kind.to_owned()));
-        match node.into_items() {
+        match node.into_items(self.is_room_for) {
             Ok(items) => items.into_iter().for_each(|item| self.object(item, of.as_ref(), lists + 1)),
-            Err(found) => self.problem(line, format!("items: expected a list, found {found}")),
+            Err(ItemsFault::NoList(found)) => self.problem(line, format!("items: expected a list, found {found}")),
+            Err(ItemsFault::TooMany) => self.problem(line, self.bounds.too_many()),
         }
     }
 
@@ -260,29 +289,37 @@ fn type_of(fields: &RawFields<'_>, of: Option<&(String, String)>) -> Result<(Str
     }
 }
 
-/// The lines on which the documents of a text start, counted from 1; there is at least one.
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
+/// What follows a `---` or `...` at the beginning of a line.
+fn after_mark<'l>(line: &'l str, mark: &str) -> Option<&'l str> {
+    line.strip_prefix(mark).filter(|rest| rest.is_empty() || rest.starts_with([' ', '\t']))
+}
+
+/// Where the documents of a text start: the byte, and the line, counted from 1. There is at least one.
 ///
 /// YAML allows `---` and `...` at the beginning of a line nowhere but between documents, so no parser is needed; the
 /// parser itself keeps no count, and skips empty documents.
-fn starts(text: &str) -> Vec<u64> {
-    let mut starts = vec![1];
+fn starts(text: &str) -> impl Iterator<Item = (usize, u64)> {
     // Whether the document has a `---` or content, and whether a `...` ended it.
     let (mut begun, mut ended) = (false, false);
-    for (line, number) in text.trim_start_matches('\u{feff}').lines().zip(1..) {
-        let marks =
-            |mark: &str| line.strip_prefix(mark).is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t']));
-        if marks("...") {
+    let mut end = 0;
+    let below_first = (1..).zip(text.split_inclusive('\n')).filter_map(move |(number, line)| {
+        let start = end;
+        end += line.len();
+        let line = if number == 1 { line.trim_start_matches(BYTE_ORDER_MARK) } else { line };
+        let line = line.trim_end_matches(['\r', '\n']);
+        if after_mark(line, "...").is_some() {
             ended = begun;
-            continue;
+            return None;
         }
-        let separator = marks("---");
+        let separator = after_mark(line, "---").is_some();
         let content = !matches!(line.trim_start().chars().next(), None | Some('#' | '%'));
-        if (separator && begun) || (ended && content) {
-            starts.push(number);
-        }
+        let is_start = (separator && begun) || (ended && content);
         if separator || content {
             (begun, ended) = (true, false);
         }
-    }
-    starts
+        is_start.then_some((start, number))
+    });
+    iter::once((0, 1)).chain(below_first)
 }

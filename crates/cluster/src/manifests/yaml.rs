@@ -15,7 +15,7 @@ use serde_saphyr::{
     DefaultMessageFormatter, DuplicateKeyPolicy, Error, MergeKeyPolicy, MessageFormatter, Options, budget::BudgetBreach,
 };
 
-use super::node::YamlNode;
+use super::node::{NodeFault, YamlNode};
 
 /// The limits of one text.
 #[derive(Debug)]
@@ -28,12 +28,21 @@ pub(super) struct TextBounds {
     pub repeated: usize,
     /// Bytes that aliases add beyond the text itself.
     pub repeated_bytes: usize,
+    /// Parser events with an anchor, of which the parser keeps each.
+    pub anchored: usize,
+    /// Keys `<<`.
+    pub merges: usize,
 }
 
 impl TextBounds {
     /// More than any real manifest holds. Only `nodes` varies: a list from a cluster can hold any number.
     pub const fn with_values(nodes: usize) -> Self {
-        Self { levels: 64, nodes, repeated: 5_000, repeated_bytes: 256 * 1024 }
+        Self { levels: 64, nodes, repeated: 5_000, repeated_bytes: 256 * 1024, anchored: 100_000, merges: 0 }
+    }
+
+    /// The limits of a text with `<<`, equal keys or `?`: the parser keeps the values of such a mapping or key, each in a kilobyte.
+    fn of_kept(&self) -> Self {
+        Self { nodes: self.nodes.min(100_000), merges: 1_000, ..*self }
     }
 }
 
@@ -51,26 +60,36 @@ pub(super) struct SyntaxFault {
 /// # Errors
 /// The first fault.
 pub(super) fn read(text: &str, above: u64, limits: &TextBounds) -> Result<Parsed, SyntaxFault> {
-    let parse = |text: &str, of_duplicates| {
+    let parse = |limits: &TextBounds, of_duplicates| {
         let parse = |text: &str| serde_saphyr::from_multiple_with_options(text, options(text, limits, of_duplicates));
         parse(text).or_else(|error| json_in_ascii(text).map_or(Err(error), |text| parse(&text)))
     };
-    let fault = |error: &Error| {
-        let line = error.location().map(|location| location.line()).filter(|line| *line > 0);
+    let fault = |error: &Error, limits: &TextBounds| {
+        // A fault of the document as a whole has no line of its own.
+        let line = error.location().map(|location| location.line()).filter(|line| *line > 0).or(Some(1));
         let message = describe(error, text, limits);
         let is_template = text.contains("{{") && text.contains("}}");
         let hint = if is_template { " (is this a template? It must be rendered first)" } else { "" };
         let indent = line.and_then(|line| indent(text, line, above)).unwrap_or_default();
         SyntaxFault { line: line.map(|line| line + above), message: message + hint + &indent }
     };
-    let (nodes, duplicate): (Vec<YamlNode>, _) = match parse(text, DuplicateKeyPolicy::Error) {
-        Ok(nodes) => (nodes, None),
-        Err(error) if is_duplicate(&error) => {
-            let nodes = parse(text, DuplicateKeyPolicy::LastWins).map_err(|error| fault(&error))?;
-            (nodes, Some(fault(&error)))
+    let kept = limits.of_kept();
+    let limits = if may_have_long_keys(text) { &kept } else { limits };
+    let mut parsed = (parse(limits, DuplicateKeyPolicy::Error), limits);
+    if parsed.0.as_ref().is_err_and(has_merges) {
+        parsed = (parse(&kept, DuplicateKeyPolicy::Error), &kept);
+    }
+    let (nodes, duplicate): (Vec<YamlNode>, _) = match parsed {
+        (Ok(nodes), _) => (nodes, None),
+        (Err(error), limits) if is_duplicate(&error) => {
+            let nodes = parse(&kept, DuplicateKeyPolicy::LastWins).map_err(|error| fault(&error, &kept))?;
+            (nodes, Some(fault(&error, limits)))
         }
-        Err(error) => return Err(fault(&error)),
+        (Err(error), limits) => return Err(fault(&error, limits)),
     };
+    if let Some(NodeFault { line, message }) = nodes.iter().find_map(YamlNode::fault) {
+        return Err(SyntaxFault { line: Some(line + above), message: message.clone() });
+    }
     Ok((nodes.into_iter().map(|node| node.below(above)).collect(), duplicate))
 }
 
@@ -79,9 +98,10 @@ fn indent(text: &str, line: u64, above: u64) -> Option<String> {
     // The parser finds the fault at its line, or a little after it.
     const NEAR: usize = 4;
     let is_text = |(_, line): &(u64, &str)| !line.trim().is_empty() && !line.trim_start().starts_with('#');
-    let lines: Vec<(u64, &str)> =
-        (1..).zip(text.lines()).take(usize::try_from(line).ok()? + 1).filter(is_text).collect();
-    let (before, near) = lines.split_at_checked(lines.len().saturating_sub(NEAR))?;
+    let end = usize::try_from(line).ok()? + 1;
+    let lines = || (1..).zip(text.lines()).take(end).filter(is_text);
+    let far = lines().count().saturating_sub(NEAR);
+    let near: Vec<(u64, &str)> = lines().skip(far).collect();
     let depth = |line: &str| line.len() - line.trim_start_matches(' ').len();
     if let Some((number, _)) = near.iter().find(|(_, line)| line.trim_start_matches(' ').starts_with('\t')) {
         return Some(format!(" (line {} is indented with a tab, and YAML takes spaces)", number + above));
@@ -89,7 +109,7 @@ fn indent(text: &str, line: u64, above: u64) -> Option<String> {
     near.windows(2).find_map(|pair| {
         let [(_, key), (number, item)] = pair else { return None };
         let is_item = |line: &str| line.trim_start().starts_with("- ");
-        let is_of_list = before.iter().any(|(_, line)| is_item(line) && depth(line) == depth(item));
+        let is_of_list = lines().take(far).any(|(_, line)| is_item(line) && depth(line) == depth(item));
         let is_wrong = is_item(item) && key.trim_end().ends_with(':') && depth(item) < depth(key) && !is_of_list;
         is_wrong.then(|| {
             let (item, key) = (shorten(item.trim(), NAME), key.trim().trim_end_matches(':'));
@@ -97,6 +117,25 @@ fn indent(text: &str, line: u64, above: u64) -> Option<String> {
             format!(" (line {number} is indented less than its key: indent `{item}` at least as far as `{key}`)")
         })
     })
+}
+
+/// Whether a `?` may begin a key, which can be of any length and type. Prose seldom looks like it.
+fn may_have_long_keys(text: &str) -> bool {
+    text.match_indices('?').any(|(at, _)| {
+        let (before, key) = text.split_at(at);
+        let before = before.trim_end_matches([' ', '\t']);
+        key.get(1..).is_some_and(|key| key.is_empty() || key.starts_with([' ', '\t', '\r', '\n']))
+            && (before.is_empty() || before.ends_with(['\n', '-', '{', '[', ',']))
+    })
+}
+
+/// Whether a text was refused for more keys `<<` than its limit.
+fn has_merges(error: &Error) -> bool {
+    match error {
+        Error::Budget { breach, .. } => matches!(breach, BudgetBreach::MergeKeys { .. }),
+        Error::AliasError { error, .. } => has_merges(error),
+        _ => false,
+    }
 }
 
 fn is_duplicate(error: &Error) -> bool {
@@ -157,6 +196,8 @@ fn options(text: &str, limits: &TextBounds, duplicate_keys: DuplicateKeyPolicy) 
             // A mapping or a list is a node and two events: the nodes, which a message names, are what runs out.
             max_events: limits.nodes.saturating_mul(4),
             max_total_scalar_bytes: text.len() + limits.repeated_bytes,
+            max_recorded_anchor_events: limits.anchored,
+            max_merge_keys: limits.merges,
         },
         alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: limits.repeated },
         duplicate_keys: duplicate_keys,
@@ -182,6 +223,10 @@ fn describe(error: &Error, text: &str, limits: &TextBounds) -> String {
             BudgetBreach::ScalarBytes { .. } => {
                 format!("expected at most {} bytes of text in all values", text.len() + limits.repeated_bytes)
             }
+            BudgetBreach::RecordedAnchorEvents { .. } => {
+                format!("expected anchors of at most {} values", limits.anchored)
+            }
+            BudgetBreach::MergeKeys { .. } => format!("expected at most {} keys `<<` in one document", limits.merges),
             _ => "expected a smaller or simpler text".to_owned(),
         },
         Error::AliasError { error, .. } => describe(error, text, limits),

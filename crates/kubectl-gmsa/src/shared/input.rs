@@ -29,6 +29,8 @@ const BOUNDS: Bounds = Bounds {
     files: 100_000,
     total_bytes: MAX_BYTES,
     read_bytes: 0,
+    objects: 1_000_000,
+    read_objects: 0,
     values: 100_000_000,
     remedy: ": name fewer files",
 };
@@ -62,6 +64,7 @@ fn within(paths: &[PathBuf], mut bounds: Bounds) -> Manifests {
     for path in paths.iter().flat_map(|path| expand(path)) {
         let name = path.display().to_string();
         bounds.read_bytes = found.bytes;
+        bounds.read_objects = found.documents.len();
         found.extend(if path == Path::new(STDIN) {
             parse("<stdin>", read_standard_input(bounds.left() as u64), &bounds)
         } else if name.starts_with("https://") || name.starts_with("http://") {
