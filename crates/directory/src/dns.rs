@@ -6,7 +6,7 @@ use std::{
     cmp::Reverse,
     hash::{BuildHasher as _, RandomState},
     io,
-    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6},
     time::Duration,
 };
 
@@ -46,8 +46,7 @@ impl NameServers {
 
     /// The servers that this system asks.
     pub(crate) fn of_system() -> io::Result<Self> {
-        let servers = system_servers()?.into_iter().map(|address| SocketAddr::new(address, PORT)).collect();
-        Ok(Self { servers })
+        system_servers().map(|servers| Self { servers })
     }
 
     /// The controllers of a domain ([MS-ADTS] 6.3.2.3), by their priority and weight.
@@ -67,8 +66,9 @@ impl NameServers {
         };
         let (mut addresses, mut failed) = (Vec::new(), None);
         // Some servers answer only one of the two questions: its addresses are enough.
-        for kind in [TYPE::A, TYPE::AAAA] {
-            match self.ask(host, kind).await.and_then(|answer| read(&answer, address)) {
+        let (ipv4, ipv6) = tokio::join!(self.ask(host, TYPE::A), self.ask(host, TYPE::AAAA));
+        for answer in [ipv4, ipv6] {
+            match answer.and_then(|answer| read(&answer, address)) {
                 Ok(found) => addresses.extend(found),
                 Err(why) => failed = failed.or(Some(why)),
             }
@@ -197,16 +197,37 @@ fn read<T>(answer: &[u8], wanted: impl Fn(&RData<'_>) -> Option<T>) -> Result<Ve
 }
 
 #[cfg(unix)]
-fn system_servers() -> io::Result<Vec<IpAddr>> {
-    let config = resolv_conf::Config::parse(std::fs::read("/etc/resolv.conf")?).map_err(io::Error::other)?;
-    Ok(config.nameservers.into_iter().map(IpAddr::from).collect())
+fn system_servers() -> io::Result<Vec<SocketAddr>> {
+    Ok(name_servers(&String::from_utf8_lossy(&std::fs::read("/etc/resolv.conf")?)))
+}
+
+/// The servers of a resolv.conf. As for the system's own functions, other lines and what is no address are skipped.
+#[cfg(unix)]
+fn name_servers(config: &str) -> Vec<SocketAddr> {
+    let words = config.lines().map(str::split_whitespace);
+    let named = words.filter_map(|mut words| words.next().filter(|word| *word == "nameserver").and(words.next()));
+    named.filter_map(name_server).collect()
+}
+
+/// An address, which in IPv6 can have a scope: `fe80::1%eth0`, or `fe80::1%2`.
+#[cfg(unix)]
+fn name_server(text: &str) -> Option<SocketAddr> {
+    use std::path::Path;
+
+    let Some((address, scope)) = text.split_once('%') else { return Some(SocketAddr::new(text.parse().ok()?, PORT)) };
+    let of_interface = || {
+        let name = Path::new(scope).file_name()?;
+        std::fs::read_to_string(Path::new("/sys/class/net").join(name).join("ifindex")).ok()?.trim().parse().ok()
+    };
+    let scope = scope.parse().ok().or_else(of_interface)?;
+    Some(SocketAddrV6::new(address.parse().ok()?, PORT, 0, scope).into())
 }
 
 #[cfg(windows)]
-fn system_servers() -> io::Result<Vec<IpAddr>> {
+fn system_servers() -> io::Result<Vec<SocketAddr>> {
     let adapters = ipconfig::get_adapters().map_err(io::Error::other)?;
     let up = adapters.iter().filter(|adapter| adapter.oper_status() == ipconfig::OperStatus::IfOperStatusUp);
-    Ok(up.flat_map(|adapter| adapter.dns_servers().iter().copied()).collect())
+    Ok(up.flat_map(|adapter| adapter.dns_servers()).map(|address| SocketAddr::new(*address, PORT)).collect())
 }
 
 #[cfg(test)]
@@ -271,6 +292,32 @@ mod tests {
         let servers = vec![server(IPV4, RCODE::ServerFailure).await];
         let found = NameServers { servers }.addresses("dc1.contoso.com").await;
         assert_eq!(found, Ok(vec![IpAddr::from([10, 0, 0, 1])]));
+    }
+
+    /// A pause in which each of both questions would wait alone: they are asked at once.
+    #[tokio::test(start_paused = true)]
+    async fn both_kinds_of_address_are_asked_for_at_once() {
+        let silent = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let _unread = tokio::net::TcpListener::bind(silent.local_addr().unwrap()).await.unwrap();
+        let servers = vec![silent.local_addr().unwrap()];
+        let asked = tokio::time::Instant::now();
+        let found = NameServers { servers: servers.clone() }.addresses("dc1.contoso.com").await;
+        let expected =
+            format!("DNS server {} did not answer within 8 s; --directory-dns IP names another DNS server", servers[0]);
+        assert_eq!(found, Err(expected));
+        assert_eq!(asked.elapsed().as_secs(), 8);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_is_no_server_in_a_resolv_conf_is_skipped() {
+        let config = "# nameserver 10.0.0.1\nsearch contoso.com\nnameserver 10.0.0.2\n\tnameserver\tfe80::1%2 # a\nnameserver\n\
+                      nameserver fe80::1%no-such\nnameserver 10.0.0.3%1\nnameserver dc1\noptions edns0 new-option\n\
+                      nameserver 2001:db8::1\nnameservers 10.0.0.4\n";
+        let found: Vec<String> = name_servers(config).iter().map(ToString::to_string).collect();
+        let of_loopback = name_server("fe80::1%lo").map(|server| server.to_string());
+        assert_eq!(found, ["10.0.0.2:53", "[fe80::1%2]:53", "[2001:db8::1]:53"]);
+        assert_eq!(of_loopback.as_deref(), cfg!(target_os = "linux").then_some("[fe80::1%1]:53"));
     }
 
     #[tokio::test]

@@ -52,7 +52,11 @@ pub fn read(text: &str) -> Result<Vec<Account>, PowerShellError> {
         return Err(PowerShellError::TooMany);
     }
     let account = |(place, entry): (usize, &Value)| {
-        entry.as_object().and_then(of).ok_or(PowerShellError::NotAnAccount(place + 1))
+        let other = || match place {
+            0 => PowerShellError::NotPrinted(not_json(text)),
+            _ => PowerShellError::NotAnAccount(place + 1),
+        };
+        entry.as_object().and_then(of).ok_or_else(other)
     };
     entries.iter().enumerate().map(account).collect()
 }
@@ -297,14 +301,15 @@ mod tests {
                 "[{\"SamAccountName\": \"a\"}, {\"DNSRoot\": \"contoso.com\"}]",
                 PowerShellError::NotAnAccount(2).to_string(),
             ),
-            ("{\"SamAccountName\": \"\"}", PowerShellError::NotAnAccount(1).to_string()),
-            ("7", PowerShellError::NotAnAccount(1).to_string()),
+            ("{\"SamAccountName\": \"\"}", not_json("")),
+            ("7", not_json("")),
+            ("| Command | What it does |\n|---|---|\n| `cargo test` | all tests |\n", not_json("")),
         ] {
             assert_eq!(read(json).unwrap_err().to_string(), error, "{json}");
         }
         let many = format!("[{}0]", "0,".repeat(MAX_ACCOUNTS));
         assert!(matches!(read(&many).unwrap_err(), PowerShellError::TooMany));
         let most = format!("[{}0]", "0,".repeat(MAX_ACCOUNTS - 1));
-        assert!(matches!(read(&most).unwrap_err(), PowerShellError::NotAnAccount(1)));
+        assert!(matches!(read(&most).unwrap_err(), PowerShellError::NotPrinted(_)));
     }
 }
