@@ -109,7 +109,7 @@ use {{ join " or " $use }}
 {{/* The addresses of networkPolicy: in lists of CIDRs, of peers, and of rules with peers. */}}
 {{- define "gmsa-tickets.checkCidrs" -}}
 {{- $four := "(B\\.){3}B" | replace "B" "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])" -}}
-{{- $six := "(H:){7}H|(H:){1,7}:|(H:){1,6}:H|(H:){1,5}(:H){1,2}|(H:){1,4}(:H){1,3}|(H:){1,3}(:H){1,4}|(H:){1,2}(:H){1,5}|H:(:H){1,6}|:((:H){1,7}|:)" | replace "H" "[0-9A-Fa-f]{1,4}" -}}
+{{- $six := "(H:){7}H|(H:){1,7}:|(H:){1,6}:H|(H:){1,5}(:H){1,2}|(H:){1,4}(:H){1,3}|(H:){1,3}(:H){1,4}|(H:){1,2}(:H){1,5}|H:(:H){1,6}|:((:H){1,7}|:)|(H:){6}F|(H:){5}:F|(H:){4}:(H:)?F|(H:){3}:(H:){0,2}F|(H:){2}:(H:){0,3}F|H::(H:){0,4}F|::(H:){0,5}F" | replace "F" $four | replace "H" "[0-9A-Fa-f]{1,4}" -}}
 {{- $cidr := printf "^(%s/([0-9]|[12][0-9]|3[0-2])|(%s)/([0-9]|[1-9][0-9]|1[01][0-9]|12[0-8]))$" $four $six -}}
 {{- range $key, $list := .Values.networkPolicy -}}
 {{- range kindIs "slice" $list | ternary $list list -}}

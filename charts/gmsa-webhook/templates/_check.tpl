@@ -14,6 +14,8 @@ What the API server or an operator refuses at the same moment, without harm to r
 {{- $join := $v.credential.domainJoinConfig -}}
 {{- $dnsDomain := "^[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$" -}}
 {{- $namespace := "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" -}}
+{{- $level := "(off|error|warn|info|debug|trace)" -}}
+{{- $number := "([0-9]{1,9}|[1-3][0-9]{9}|4[01][0-9]{8}|42[0-8][0-9]{7}|429[0-3][0-9]{6}|4294[0-8][0-9]{5}|42949[0-5][0-9]{4}|429496[0-6][0-9]{3}|4294967[01][0-9]{2}|42949672[0-8][0-9]|429496729[0-5])" -}}
 {{- $forms := list
   (list "fullnameOverride: the name of all objects" (include "gmsa-webhook.fullname" .) "^[a-z]([a-z0-9-]*[a-z0-9])?$" "a DNS label, which starts with a letter and has no dots: set fullnameOverride")
   (list "namespaceOverride" $v.namespaceOverride $namespace "a namespace's name")
@@ -22,10 +24,10 @@ What the API server or an operator refuses at the same moment, without harm to r
   (list "credential.domainJoinConfig.guid" $join.guid "^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$" "a GUID without braces")
   (list "credential.domainJoinConfig.machineAccountName" $join.machineAccountName "^[A-Za-z0-9]([A-Za-z0-9._-]{0,13}[A-Za-z0-9])?$" "an account's name: at most 15 characters, without the trailing $ and without a domain")
   (list "credential.domainJoinConfig.netBiosName" $join.netBiosName "^[^\\\\/:*?\"<>|\\s]+$" "a domain's NetBIOS name, such as CORP")
-  (list "credential.domainJoinConfig.sid" $join.sid "^S-1-5-21(-[0-9]+){3}$" "a domain's SID: S-1-5-21 and three numbers (an account's has four)")
+  (list "credential.domainJoinConfig.sid" $join.sid (printf "^S-1-5-21(-%s){3}$" $number) "a domain's SID: S-1-5-21 and three numbers (an account's has four)")
   (list "webhooks.optOutLabel" $v.webhooks.optOutLabel "^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$" "a label's key, such as windows.k8s.io/disabled")
-  (list "logLevel" $v.logLevel "^(?i)(error|warn|warning|info|debug|trace|\\S+=\\S+)$" "a level: error, warn, info, debug or trace")
-  (list "authorizationCacheTtl" $v.authorizationCacheTtl "^([0-9]+(\\.[0-9]+)?(h|m|s|ms))+$" "a duration with units, such as 10s or 1m30s")
+  (list "logLevel" $v.logLevel ("^(?i)(error|warn|warning|info|debug|trace|panic|fatal|([a-z0-9_:]+(=L)?,)*[a-z0-9_:]+=L(,[a-z0-9_:]+(=L)?)*)$" | replace "L" $level) "a level: error, warn, info, debug or trace")
+  (list "authorizationCacheTtl" $v.authorizationCacheTtl "^([0-9]{1,9}(\\.[0-9]+)?(h|m|s|ms|us|µs|ns))+$" "a duration with units, such as 10s or 1m30s")
 -}}
 {{- range $v.webhooks.warnNamespaces -}}
 {{- $forms = append $forms (list "webhooks.warnNamespaces" . $namespace "a namespace's name") -}}
@@ -57,8 +59,8 @@ What the API server or an operator refuses at the same moment, without harm to r
 {{- end -}}
 {{- range $kind := list "requests" "limits" -}}
 {{- $memory := dig $kind "memory" "" $v.resources | toString -}}
-{{- $isSmall := and (ne $memory "0") (regexMatch "^[0-9.]+m?$" $memory) (lt (len $memory) 8) -}}
-{{- $refused = append $refused (list $isSmall (printf "resources.%s.memory %q is less than a mebibyte, as m means thousandths of a byte and a number bytes: write %sMi" $kind $memory (trimSuffix "m" $memory))) -}}
+{{- $isSmall := and (ne $memory "0") (regexMatch "^([0-9.]+m?|[0-9.]{1,3}(k|Ki)|[0-9.]{1,3}[eE][+]?[0-4])$" $memory) (lt (len $memory) 8) -}}
+{{- $refused = append $refused (list $isSmall (printf "resources.%s.memory %q is less than a mebibyte, as m means thousandths of a byte, k thousands, and a number bytes: write %sMi" $kind $memory (regexFind "^[0-9.]+" $memory))) -}}
 {{- end -}}
 {{- include "gmsa-webhook.refuse" $refused -}}
 {{- end -}}
