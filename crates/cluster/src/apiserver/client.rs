@@ -9,7 +9,7 @@
 //! same time. A proxy is a connector below all of this, so the same holds through it.
 //!
 //! A token that is in a file is read again for every request: kube's own client remembers it for up to a minute, and meanwhile every call
-//! with a token that ended before its time is refused.
+//! with a token that ended before its time is refused. The CAs of the API server are read again by kube's verifier, once a minute.
 
 use std::{
     array, fs,

@@ -129,10 +129,12 @@ async fn revoke(cluster: &Cluster, grant: &GrantObjects<'_>, dry_run: &DryRun) -
         .context("cannot tell what else gives the permission")?;
     let (own, others): (Vec<Document>, Vec<Document>) =
         documents.into_iter().partition(|document| grant.is_binding(document));
-    if !own.iter().all(|document| grant.is_own_binding(&document.value())) {
+    let own = own.first().map(Document::value);
+    if !own.as_ref().is_none_or(|binding| grant.is_own_binding(binding)) {
         bail!("rolebinding/{binding} in {} {GRANTS_MORE}", grant.namespace);
     }
-    let deleted = cluster.delete(&grant.binding_path(), &dry_run.parameter().replacen('&', "?", 1)).await;
+    let uid = own.as_ref().and_then(|binding| binding.pointer("/metadata/uid")).and_then(Value::as_str);
+    let deleted = cluster.delete(&grant.binding_path(), &dry_run.parameter().replacen('&', "?", 1), uid).await;
     let mut text = if deleted.context("cannot delete the RoleBinding")? {
         format!("rolebinding/{binding} deleted in {}{suffix}\n", grant.namespace)
     } else {

@@ -3,8 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use http::{Request, header::CONTENT_TYPE};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::PartialObjectMeta;
 use serde::{Serialize, de::DeserializeOwned};
+use serde_json::json;
 use tokio::time::Instant;
 
 use crate::shared::progress;
@@ -80,25 +82,29 @@ impl Cluster {
         self.call(request.body(serde_json::to_vec(object)?)?).await
     }
 
-    /// Deletes an object; false if it does not exist. If the outcome is unknown, looks the object up and deletes it again. `query` is added
-    /// to the path, such as `?dryRun=All`.
-    pub async fn delete(&self, path: &str, query: &str) -> anyhow::Result<bool> {
-        let delete = async || {
-            let request = Request::delete(format!("{path}{query}")).body(Vec::new())?;
+    /// Deletes an object; false if it did not exist. With a `uid` that was read before, another object of the name stays. If the outcome is
+    /// unknown, looks the object up and deletes it again. `query` is added to the path, such as `?dryRun=All`.
+    pub async fn delete(&self, path: &str, query: &str, uid: Option<&str>) -> anyhow::Result<bool> {
+        let delete = async |uid: Option<&str>| {
+            let options = uid.map(|uid| json!({"preconditions": {"uid": uid}}).to_string().into_bytes());
+            let request = Request::delete(format!("{path}{query}")).header(CONTENT_TYPE, "application/json");
+            let request = request.body(options.unwrap_or_default())?;
             self.api.call(request, self.deadline()).await.map_err(|error| self.located(error))?;
             anyhow::Ok(())
         };
-        match delete().await {
+        match delete(uid).await {
             Ok(()) => return Ok(true),
             Err(error) if is_missing(&error) => return Ok(false),
             Err(error) if !is_outcome_unknown(&error) => return Err(error),
             Err(_) => {}
         }
-        let left: Option<PartialObjectMeta> = self.find(path).await?;
-        if left.is_none_or(|left| left.metadata.deletion_timestamp.is_some()) {
+        // Without a look before, an object that is not there may never have been.
+        let Some(left) = self.find::<PartialObjectMeta>(path).await? else { return Ok(uid.is_some()) };
+        let ObjectMeta { uid: left, deletion_timestamp, .. } = left.metadata;
+        if deletion_timestamp.is_some() || uid.is_some() && uid != left.as_deref() {
             return Ok(true);
         }
-        match delete().await {
+        match delete(left.as_deref()).await {
             Err(error) if !is_missing(&error) => Err(error),
             _ => Ok(true),
         }
