@@ -78,7 +78,9 @@ impl Installer {
                 writes.forced(&format!("helm upgrade {release} CHART -n {namespace}"))
             }
             Self::Aks => "`az aks update --enable-windows-gmsa`".to_owned(),
-            Self::Manifest => "`kubectl apply --server-side -f` with the manifest that installed it".to_owned(),
+            Self::Manifest => {
+                "`kubectl apply --server-side --force-conflicts -f` with the manifest that installed it".to_owned()
+            }
         }
     }
 
@@ -118,7 +120,7 @@ mod tests {
     fn a_release_whose_name_is_no_name_is_no_part_of_a_command() {
         assert_eq!(
             release("x; reboot", None).restore(),
-            "`kubectl apply --server-side -f` with the manifest that installed it"
+            "`kubectl apply --server-side --force-conflicts -f` with the manifest that installed it"
         );
     }
 

@@ -7,7 +7,7 @@ use k8s_openapi::{
     api::{
         admissionregistration::v1::{ServiceReference, ValidatingWebhook},
         apps::v1::Deployment,
-        core::v1::{ContainerPort, Pod},
+        core::v1::{ContainerPort, Namespace, Pod},
         discovery::v1::{Endpoint, EndpointSlice},
     },
     apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta},
@@ -37,6 +37,14 @@ pub struct Configured {
     /// The field managers that changed its selectors after the installation.
     pub changed_by: Vec<String>,
     pub installer: Installer,
+}
+
+/// Why nothing can run in a namespace, if it does not exist or is being deleted.
+pub fn no_namespace(found: Option<&Namespace>) -> Option<&'static str> {
+    match found {
+        None => Some("does not exist"),
+        Some(namespace) => namespace.metadata.deletion_timestamp.as_ref().map(|_| "is being deleted"),
+    }
 }
 
 /// Whether a webhook is for GMSA, judged by its name: this chart and the Go webhook's chart both put `gmsa` into it.

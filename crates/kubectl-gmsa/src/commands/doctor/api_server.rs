@@ -80,5 +80,7 @@ mod tests {
     fn the_oldest_version_is_that_of_the_chart() {
         let chart = include_str!("../../../../../charts/gmsa-webhook/Chart.yaml");
         assert!(chart.contains(&format!("\nkubeVersion: \">=1.{OLDEST}.0-0\"\n")), "{chart}");
+        let remedy = rules::KUBERNETES_VERSION.remedy;
+        assert!(remedy.contains(&format!("the chart needs Kubernetes 1.{OLDEST} or later")), "{remedy}");
     }
 }

@@ -32,7 +32,7 @@ use crate::shared::{
         scheduling::Nodes,
         workload::{ClusterWorkload, Idle, WorkloadTree, Workloads, pods_of},
     },
-    webhook::{Configured, broker, configured, endpoints, installer, is_ready, pod_name, reviewing},
+    webhook::{Configured, broker, configured, endpoints, installer, is_ready, no_namespace, pod_name, reviewing},
 };
 use gmsa_cluster::{kubernetes_version::is_at_least, probe, resolver::live::collection};
 use gmsa_core::{
@@ -255,11 +255,6 @@ fn is_ours(found: &Configured) -> bool {
     found.installer != Installer::Aks
 }
 
-/// Whether a namespace is being deleted, so no pod can be created in it.
-pub(super) fn is_ending(namespace: &Namespace) -> bool {
-    namespace.metadata.deletion_timestamp.is_some()
-}
-
 /// Makes the API server call the configured webhooks, or both if the configurations cannot be read.
 async fn dry_runs(snapshot: &Snapshot, webhooks: &Read<Vec<Configured>>) -> Vec<(Webhook, DryRunMade)> {
     let known = || webhooks.iter().flatten();
@@ -325,7 +320,7 @@ impl Service {
 impl OwnDeployment {
     fn is_away(&self) -> bool {
         self.is_scaled_to_zero()
-            || self.namespace.as_ref().is_ok_and(|namespace| namespace.as_ref().is_none_or(is_ending))
+            || self.namespace.as_ref().is_ok_and(|namespace| no_namespace(namespace.as_ref()).is_some())
     }
 
     pub(super) fn is_scaled_to_zero(&self) -> bool {

@@ -21,7 +21,7 @@ use crate::shared::{
     rules,
     unread::Unread,
     walk::{created, tickets::lacks_sidecar},
-    webhook::{argument, image, is_ready},
+    webhook::{argument, image, is_ready, no_namespace},
 };
 
 pub(super) const TICKETS: &str = "tickets";
@@ -114,8 +114,10 @@ fn of_broker(parts: &Parts, webhook: &Pod, broker: &Service) -> Vec<Check> {
         checks.push(Check::found(TICKETS, Diagnostic::new(&rules::KUBERNETES_VERSION, text).with_fix(fix)));
     }
     if let Some(own) = &broker.own {
-        if matches!(own.namespace, Ok(None)) {
-            let text = format!("namespace {}, in which the broker was, does not exist", broker.named.namespace);
+        if let Ok(namespace) = &own.namespace
+            && let Some(state) = no_namespace(namespace.as_ref())
+        {
+            let text = format!("namespace {}, in which the broker was, {state}", broker.named.namespace);
             checks.push(Check::breach(TICKETS, &rules::BROKER_UNREACHABLE, text));
         } else if let Ok(Some(workload)) = &own.workload
             && let Some(found) = created::absence(workload, &parts.nodes, &own.events)

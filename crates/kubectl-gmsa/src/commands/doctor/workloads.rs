@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use k8s_openapi::api::admissionregistration::v1::ServiceReference;
 use serde_json::Value;
 
-use super::parts::{Judged, Parts, is_ending};
+use super::parts::{Judged, Parts};
 use crate::shared::{
     output::first_five,
     rules::{self, Names},
     unread::{Remedy, because},
     walk::{created, workload::WorkloadTree},
-    webhook::Configured,
+    webhook::{Configured, no_namespace},
 };
 use gmsa_core::{
     admission::pod::Pod,
@@ -100,9 +100,10 @@ pub(super) fn of_webhook(parts: &Parts) -> Judged<'_> {
     for service in &parts.services {
         let Some(own) = &service.own else { continue };
         if let Ok(namespace) = &own.namespace
-            && namespace.as_ref().is_none_or(is_ending)
+            && let Some(state) = no_namespace(namespace.as_ref())
         {
-            checks.push(gone(&service.named, namespace.is_some(), parts));
+            let wait = if namespace.is_some() { "Wait until it is gone. " } else { "" };
+            checks.push(gone(&service.named, state, wait, parts));
             continue;
         }
         let workload = match &own.workload {
@@ -148,16 +149,23 @@ fn scaled_to_zero(workload: &WorkloadTree, parts: &Parts) -> Check {
 }
 
 /// The line for a deleted (or ending) namespace whose configurations remain, because they are cluster-scoped.
-fn gone(service: &ServiceReference, is_ending: bool, parts: &Parts) -> Check {
+fn gone(service: &ServiceReference, state: &str, wait: &str, parts: &Parts) -> Check {
     let (namespace, installer) = (service.namespace.as_str(), parts.installer.as_ref());
-    let state = if is_ending { "is being deleted" } else { "does not exist" };
     let refused = refused(namespace, parts);
     let text = format!("namespace {namespace}, in which the webhook was, {state}: {refused}");
     let found =
         rules::found(&rules::WEBHOOK_GONE, text, &Names { namespace: Some(namespace), installer, ..Names::default() });
-    let wait = if is_ending { "Wait until it is gone. " } else { "" };
-    let known = parts.webhooks.iter().flatten().map(Configured::configuration).filter(|name| is_dns_subdomain(name));
-    let names = known.collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(" ");
-    let fix = found.remedy().replace("--ignore-not-found NAME zz-NAME", &format!("--ignore-not-found {names}"));
+    let of_service = |found: &&Configured| {
+        let called = found.webhook.client_config.service.as_ref();
+        called.is_some_and(|called| (&called.namespace, &called.name) == (&service.namespace, &service.name))
+    };
+    let configured = parts.webhooks.iter().flatten().filter(of_service);
+    let known: BTreeSet<&str> =
+        configured.map(Configured::configuration).filter(|name| is_dns_subdomain(name)).collect();
+    // The chart puts `zz-` before the name of the release, and `-guard` behind it.
+    let releases: BTreeSet<&str> = known.iter().map(|name| name.strip_prefix("zz-").unwrap_or(name)).collect();
+    let guards: Vec<String> = releases.iter().map(|name| format!("{name}-guard {name}-guard-trial")).collect();
+    let known = known.into_iter().collect::<Vec<_>>().join(" ");
+    let fix = found.remedy().replace("NAME zz-NAME", &known).replace("NAME-guard NAME-guard-trial", &guards.join(" "));
     Check::found(WEBHOOK, found.clone().with_fix(format!("{wait}{fix}")))
 }

@@ -15,7 +15,7 @@ use super::{
 
 family! { "Installation" {
     KUBERNETES_VERSION: "kubernetes-version", Error, "The API server is older than the chart supports, or has no match conditions.",
-        "Upgrade the cluster to Kubernetes 1.30 or later, then run `helm upgrade`. From 1.28 on there are match conditions, from 1.30 on the guard.",
+        "Upgrade the cluster: the chart needs Kubernetes 1.25 or later, the chart of tickets 1.29. From 1.28 on there are match conditions, from 1.30 on the guard.",
         words: [Message("chart requires kubeversion")];
     INSTALL_PERMISSIONS: "install-permissions", Error, "You lack a right that the installation needs.",
         "Install as a user who has it, such as a cluster administrator (`--as`, `--context`). docs/rights.md lists the rights.";
@@ -47,7 +47,7 @@ family! { "Installation" {
     CRD_NOT_SERVED: "crd-not-served", Error, "The custom resource for credential specs is not established, or does not serve `v1`.",
         "Apply the CRD of the chart. `kubectl describe crd` shows its conditions.";
     CRD_OUTDATED: "crd-outdated", Warning, "The custom resource for credential specs is older than this release.",
-        "Set `crds.upgrade=true` in the chart, or apply its `crds/gmsacredentialspecs.yaml` by server-side apply.";
+        "Set `crds.upgrade=true` in the chart, or run `helm show crds CHART | kubectl apply --server-side --force-conflicts -f -`.";
     WEBHOOK_DUPLICATE: "webhook-duplicate", Warning, "Webhook configurations of several installations are for GMSA.",
         "All of them must admit a Pod. Keep one, and uninstall the others: `helm uninstall`. The webhook of AKS (`--enable-windows-gmsa`) does not count: keep it.";
     WEBHOOK_RULES: "webhook-rules", Error, "A webhook configuration does not send all requests that the webhook must review.",
@@ -98,7 +98,7 @@ family! { "Installation" {
             "no agent available" => "The tunnel between control plane and nodes (konnectivity) has no agent: look at its Pods in `kube-system`.",
             "client.timeout" => "The webhook did not answer in time: a firewall between control plane and nodes or a NetworkPolicy drops the packets, or its Pods are overloaded. `kubectl gmsa doctor` tells.",
             "address is not allowed" => "The control plane does not reach Pods (EKS with another CNI): set `hostNetwork` in the chart.",
-            "service \"*\" not found" => "The Service of the webhook is gone, and its configuration remains: install the chart again, or delete the configurations of the release with `kubectl delete mutatingwebhookconfiguration,validatingwebhookconfiguration --ignore-not-found NAME zz-NAME`.",
+            "service \"*\" not found" => "The Service of the webhook is gone, and its configuration remains: install the chart again, or end its checks with `kubectl delete mutatingwebhookconfiguration,validatingwebhookconfiguration --ignore-not-found NAME zz-NAME` and `kubectl delete validatingadmissionpolicybinding --ignore-not-found NAME-guard NAME-guard-trial` (Kubernetes 1.30 and later).",
             "no such host" => "The API server cannot resolve the name of the webhook, or its Service is gone: `kubectl gmsa doctor`.",
             ": eof" | "connection reset" => "The connection ended without an answer: a proxy or service mesh on the way ends it, or the Pod was stopped. Exclude the namespace of the webhook from the mesh, and look at the log of its Pods.",
             "http response to https client" => "What answers at the port speaks no TLS: a service mesh or a wrong `targetPort`. Exclude the namespace of the webhook from the mesh.",
@@ -108,7 +108,7 @@ family! { "Installation" {
     BROKER_VERSION: "broker-version", Warning, "The webhook, the sidecar that it injects and the broker of tickets are of different releases.",
         "Upgrade both charts to one release: `helm upgrade`. `tickets.image` in the chart of the webhook names the image of the sidecar.";
     WEBHOOK_GONE: "webhook-gone", Error, "The namespace of the webhook was deleted, and its configurations remain, so Pods with GMSA are refused. Before Kubernetes 1.28, all Pods outside of `kube-system` and that namespace are.",
-        "Install it again, with the values of before: `helm install gmsa-webhook CHART -n NAMESPACE --create-namespace` (Helm 4: with `--force-conflicts`). Or end the checks: `kubectl delete mutatingwebhookconfiguration,validatingwebhookconfiguration --ignore-not-found NAME zz-NAME`.",
+        "Install it again, with the values of before: `helm install gmsa-webhook CHART -n NAMESPACE --create-namespace` (Helm 4: with `--force-conflicts`). Or end the checks: `kubectl delete mutatingwebhookconfiguration,validatingwebhookconfiguration --ignore-not-found NAME zz-NAME` and `kubectl delete validatingadmissionpolicybinding --ignore-not-found NAME-guard NAME-guard-trial` (Kubernetes 1.30 and later).",
         fix: installed_again;
     WEBHOOK_FAILING: "webhook-failing", Error, "The webhook answers, but it cannot check Pods, because the API server refuses what it asks.",
         "Look at the log of its Pods, which names the call that fails.",
@@ -251,7 +251,8 @@ fn installed_again(names: &Names<'_>) -> Option<Fix> {
     let again = names.installer?.install_again()?;
     Some(Fix::run(format!(
         "The record of the release was deleted with it. Install it again, with the values of before: {again}. Or end the checks: \
-         `kubectl delete mutatingwebhookconfiguration,validatingwebhookconfiguration --ignore-not-found NAME zz-NAME`."
+         `kubectl delete mutatingwebhookconfiguration,validatingwebhookconfiguration --ignore-not-found NAME zz-NAME` and \
+         `kubectl delete validatingadmissionpolicybinding --ignore-not-found NAME-guard NAME-guard-trial` (Kubernetes 1.30 and later)."
     )))
 }
 

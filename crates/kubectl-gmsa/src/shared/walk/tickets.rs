@@ -26,7 +26,7 @@ use crate::shared::{
     rules::{self, FixTarget, Names},
     snapshot::Snapshot,
     unread::{Read, Remedy, because},
-    webhook::{broker, endpoints, is_ready, lacks_tickets, replica},
+    webhook::{broker, endpoints, is_ready, lacks_tickets, no_namespace, replica},
 };
 
 /// The lines of the log that are read: the agent writes at most two for a request, each of at most 4 KiB.
@@ -170,9 +170,12 @@ async fn away(snapshot: &Snapshot, pod: &ClusterPod) -> Option<Diagnostic> {
     let service = broker(&pod.object, "broker")?;
     let ServiceReference { name, namespace, .. } = &service;
     let of: Read<Option<Namespace>> = snapshot.find(&format!("/api/v1/namespaces/{namespace}")).await;
-    if matches!(of, Ok(None)) {
-        let fix = format!("Install it again: `helm install {name} CHART -n {namespace} --create-namespace`.");
-        let text = format!("namespace {namespace}, in which the broker was, does not exist");
+    if let Ok(of) = of
+        && let Some(state) = no_namespace(of.as_ref())
+    {
+        let wait = if of.is_some() { "Wait until it is gone. " } else { "" };
+        let fix = format!("{wait}Install it again: `helm install {name} CHART -n {namespace} --create-namespace`.");
+        let text = format!("namespace {namespace}, in which the broker was, {state}");
         return Some(Diagnostic::new(&rules::BROKER_UNREACHABLE, text).with_fix(fix));
     }
     if endpoints(snapshot, &service).await.ok()?.iter().any(is_ready) {
