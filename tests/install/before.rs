@@ -61,7 +61,7 @@ fn of_the_workloads(desk: &Desk<'_>) {
     let (report, code) = desk.gmsa("check -n apps --as developer");
     assert_eq!((lines(&report, "  could not be checked"), code), (3, 2), "{report}");
     let (report, code) = desk.gmsa("check -A --as developer");
-    assert!(report.ends_with("\n8 unreadable parts in 0 objects\n"), "{report}");
+    assert!(report.ends_with("\n8 could not be checked in 0 objects\n"), "{report}");
     assert_eq!(code, 2);
 }
 

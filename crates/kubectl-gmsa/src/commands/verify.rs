@@ -42,7 +42,7 @@ const EXAMPLES: &str = "Examples:
 pub struct Options {
     /// The pod, or a workload with pods
     ///
-    /// NAMESPACE/POD; or pod/NAME, deploy/NAME and other workloads in the namespace of --namespace or the context
+    /// NAMESPACE/POD; or POD, pod/NAME, deploy/NAME and other workloads in the namespace of --namespace or the context
     #[arg(value_name = "NAMESPACE/POD|KIND/NAME")]
     target: String,
     /// The container [default: the first with GMSA]

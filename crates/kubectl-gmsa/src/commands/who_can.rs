@@ -8,12 +8,14 @@ use std::{
 
 use anyhow::ensure;
 use clap::Args;
+use serde_json::Value;
 
 use crate::shared::{
     Outcome,
     acts::acts,
     args::spec_name,
     connection::{Connection, block_on},
+    credspecs::is_credential_spec,
     input, names,
     output::{
         Shape,
@@ -24,7 +26,7 @@ use crate::shared::{
 };
 use gmsa_cluster::{
     authorizer::rbac::{BindingGrant, Rbac},
-    manifests::Manifests,
+    manifests::{Document, Manifests},
     resolver::live::collection,
 };
 use gmsa_core::{
@@ -89,10 +91,13 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
         let (rbac, refused) = Rbac::from_documents(&documents);
         problems.extend(refused);
         let found = grants(&rbac, name, namespace);
-        if let Some(snapshot) = snapshot
-            && let Some(absent) = absent(&snapshot, name).await
-        {
-            ensure!(!found.is_empty(), absent);
+        let absent = match &snapshot {
+            Some(snapshot) => absent(snapshot, name).await,
+            None => absent_in(&documents, name),
+        };
+        if let Some(absent) = absent {
+            // Manifests may be a part of what is applied.
+            ensure!(!found.is_empty() || snapshot.is_none(), absent);
             problems.push(Diagnostic::new(&SPEC_MISSING, absent));
         }
         let act_as_pods = actors(&rbac, &found);
@@ -127,6 +132,17 @@ fn actors(rbac: &Rbac, found: &BTreeSet<Grant>) -> BTreeSet<Grant> {
 /// What to say of a credential spec that does not exist.
 async fn absent(snapshot: &Snapshot, name: &SpecName) -> Option<String> {
     names::absent(snapshot, &format!("credential spec {name}"), &collection(), name.as_str()).await
+}
+
+/// The same for manifests. Without any credential spec, they are only the roles and bindings.
+fn absent_in(documents: &[Document], name: &SpecName) -> Option<String> {
+    let values: Vec<Value> = documents.iter().filter(|found| is_credential_spec(found)).map(Document::value).collect();
+    let known = || values.iter().filter_map(|spec| spec.pointer("/metadata/name")?.as_str());
+    if known().next().is_none() || known().any(|known| known == name.as_str()) {
+        return None;
+    }
+    let nearest = names::nearest(name.as_str(), known()).map(|nearest| format!(": is {nearest} meant?"));
+    Some(format!("there is no credential spec {name} in the manifests{}", nearest.unwrap_or_default()))
 }
 
 fn grants(rbac: &Rbac, name: &SpecName, only: Option<&str>) -> BTreeSet<Grant> {

@@ -16,7 +16,7 @@ use anyhow::{Context as _, bail};
 use crate::shared::rules;
 use gmsa_cluster::manifests::{self, Bounds, Manifests, decode};
 use gmsa_core::{
-    diagnostic::{Diagnostic, Diagnostics, Location, Severity},
+    diagnostic::{Diagnostic, Diagnostics, Location},
     quote::shell::posix,
 };
 
@@ -203,11 +203,8 @@ fn without_rendered(root: &Path, found: Manifests) -> Manifests {
 pub fn expect(found: usize, what: &str, problems: &mut Diagnostics, paths: &[PathBuf]) {
     if found == 0 && problems.is_empty() {
         let names: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
-        let found = Diagnostic::new(
-            &rules::NOT_KUBERNETES,
-            format!("there is no {what}: the text is empty, or holds something else"),
-        );
-        problems.push(found.with_severity(Severity::Warning).at(Location::file(&names.join(", "))));
+        let text = format!("there is no {what}: the text is empty, or holds something else");
+        problems.push(Diagnostic::new(&rules::NOTHING_FOUND, text).at(Location::file(&names.join(", "))));
     }
 }
 
@@ -241,14 +238,13 @@ pub fn text(path: &Path) -> anyhow::Result<String> {
 
 /// Reads a text of at most `limit` bytes, in an encoding of Windows PowerShell: UTF-8 or UTF-16, with or without a byte order mark.
 pub fn text_within(path: &Path, limit: u64) -> anyhow::Result<String> {
-    let name = path.display();
-    let bytes = if path == Path::new(STDIN) {
-        read_standard_input(limit)
+    let (name, bytes) = if path == Path::new(STDIN) {
+        ("standard input".to_owned(), read_standard_input(limit))
     } else {
-        File::open(path).and_then(|mut file| read(&mut file, limit))
+        (path.display().to_string(), File::open(path).and_then(|mut file| read(&mut file, limit)))
     };
     let Some(bytes) = bytes.with_context(|| format!("cannot read {name}"))? else {
-        bail!("{name} is larger than {limit} bytes")
+        bail!("{name} has more than {limit} bytes, the most that are read")
     };
     decode(bytes).ok().with_context(|| format!("{name} is neither UTF-8 nor UTF-16 text"))
 }

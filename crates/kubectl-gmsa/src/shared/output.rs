@@ -235,10 +235,10 @@ impl Totals {
 impl fmt::Display for Totals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { objects, unreadable, errors, warnings, notes, ignored } = *self;
-        let counts =
-            [(unreadable, "unreadable part"), (errors, "error"), (warnings, "warning"), (notes, "note")].into_iter();
-        let found: Vec<String> =
-            counts.filter(|(count, _)| *count > 0).map(|(count, what)| plural(count, what)).collect();
+        let counts = [(errors, "error"), (warnings, "warning"), (notes, "note")].into_iter();
+        let counts = counts.filter(|(count, _)| *count > 0).map(|(count, what)| plural(count, what));
+        let unread = (unreadable > 0).then(|| format!("{unreadable} could not be checked"));
+        let found: Vec<String> = unread.into_iter().chain(counts).collect();
         let found = if found.is_empty() { "no problems found".to_owned() } else { found.join(", ") };
         write!(f, "{found} in {}", plural(objects, "object"))?;
         if ignored > 0 { write!(f, ", and {ignored} ignored") } else { Ok(()) }
@@ -255,8 +255,10 @@ fn folded(findings: &[Diagnostic]) -> Vec<Folded<'_>> {
     for found in findings {
         if found.severity == Severity::Note && found.more == 0 && !found.object.is_empty() {
             let first = *notes.entry((found.rule.id, &found.message, &found.fix)).or_insert(folded.len());
-            if let Some((_, others)) = folded.get_mut(first) {
-                others.push(&found.object);
+            if let Some((first, others)) = folded.get_mut(first) {
+                if first.object != found.object && !others.contains(&found.object.as_str()) {
+                    others.push(&found.object);
+                }
                 continue;
             }
         }
@@ -297,4 +299,20 @@ fn also(others: &[&str]) -> Option<String> {
 
 pub fn plural(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_names_each_other_object_once() {
+        let note = |object: &str| Diagnostic {
+            object: object.to_owned(),
+            ..Diagnostic::new(&rules::WINDOWS_BUILD, "no selector")
+        };
+        let notes = ["Pod a", "Pod a", "Pod b", "Pod b", "Pod c"].map(note);
+        let folded: Vec<_> = folded(&notes).into_iter().map(|(found, others)| (&*found.object, others)).collect();
+        assert_eq!(folded, [("Pod a", vec!["Pod b", "Pod c"])]);
+    }
 }

@@ -70,7 +70,7 @@ fn nothing_from_a_file_steers_a_terminal_or_forges_a_line() {
     let output = run(folder.path(), &["who-can", "web", "--state", "."], b"");
     assert_eq!(output.status.code(), Some(2));
     let report = text(&output.stdout);
-    assert_plain(report, 6, "who-can");
+    assert_plain(report, 7, "who-can");
     let heads = report.lines().filter(|line| line.starts_with("unreadable: ") || line.starts_with("refused-object: "));
     assert_eq!(heads.count(), 4, "{report}");
     let output = run(folder.path(), &["credspec", "lint", "-f", &file], b"");
@@ -164,7 +164,7 @@ fn problems_of_one_kind_in_one_file_are_summarised_after_a_hundred() {
     let report = text(&output.stdout);
     assert!(report.contains("\n  4900 more of rule name in this file are left out\n"), "{report}");
     assert!(
-        report.ends_with("300 unreadable parts, 20000 errors in 5000 objects\n"),
+        report.ends_with("300 could not be checked, 20000 errors in 5000 objects\n"),
         "{}",
         report.lines().last().unwrap()
     );
@@ -208,7 +208,7 @@ fn a_number_of_any_length_is_cut() {
     let manifest = format!("apiVersion: v1\nkind: Pod\nspec: {}\n", "9".repeat(3_000_000));
     let output = run(folder.path(), &["check", "-f", "-"], manifest.as_bytes());
     let expected = format!(
-        "error[unreadable] <stdin>:3\n  expected a finite number, found {}…\n\n1 unreadable part in 0 objects\n",
+        "error[unreadable] <stdin>:3\n  expected a finite number, found {}…\n\n1 could not be checked in 0 objects\n",
         "9".repeat(59)
     );
     assert_eq!((text(&output.stdout), output.status.code()), (&*expected, Some(2)));
@@ -255,6 +255,6 @@ fn pod_templates_without_end_are_bounded_and_said() {
     let output = run(folder.path(), &["check", "-f", "-"], object.as_bytes());
     let expected = "warning[not-checked] <stdin>:1: Farm default/many\n  \
                     19900 more pod templates of this object are not checked\n  \
-                    fix: write them as objects of their own\n\n1 unreadable part in 1 object\n";
+                    fix: write them as objects of their own\n\n1 could not be checked in 1 object\n";
     assert_eq!((text(&output.stdout), output.status.code()), (expected, Some(2)));
 }

@@ -188,7 +188,7 @@ fn hostile_files_are_reported_and_the_rest_is_checked() {
     assert_eq!(output.status.code(), Some(2));
     let report = portable(text(&output.stdout));
     assert_eq!(unreadable(&report), expected);
-    assert!(report.ends_with(&format!("\n{} unreadable parts in 1 object\n", expected.len())));
+    assert!(report.ends_with(&format!("\n{} could not be checked in 1 object\n", expected.len())));
 }
 
 /// Each line repeats the one above nine times.

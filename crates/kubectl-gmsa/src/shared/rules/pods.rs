@@ -42,6 +42,8 @@ family! { "Pods" {
         "Nothing: the webhook checks these Pods when they are created. Their service account needs the verb `use`.";
     NOT_RENDERED: "not-rendered", Warning, "The manifests of a folder are changed by another tool before they are applied, so they are not checked as they stand.",
         "Check what the tool prints: `kubectl kustomize FOLDER | kubectl gmsa check -f -`, or `helm template FOLDER | kubectl gmsa check -f -`.";
+    NOTHING_FOUND: "nothing-found", Warning, "The files have no object that the command checks.",
+        "Name other files, or look at what the program before the pipe printed.";
     WINDOWS_BUILD: "windows-build", Note, "A container may be started on a node whose build of Windows does not run its image.",
         "Select the builds that run the image (`node.kubernetes.io/windows-build`), or use a runtime class that does. A node runs images of its own release and, \
              since Windows Server 2022, of the long-term release before it; never a newer one.";
