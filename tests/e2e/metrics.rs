@@ -32,9 +32,11 @@ pub async fn every_family_has_sensible_values(world: &mut World) {
     assert_eq!(Client::with(config).text("/mutate").await.unwrap_err().code, 405);
     let mut stray = TcpStream::connect(world.webhook.address).unwrap();
     stray.write_all(b"GET /health HTTP/1.0\r\n\r\n").unwrap();
-    let scrape = until("the failed handshake is counted", async || {
+    // A scenario before this one may have ended the watch.
+    let scrape = until("the failed handshake is counted, and the watch synced", async || {
         let scrape = world.webhook.scrape().await;
-        (scrape.sum("gmsa_webhook_tls_handshake_failures_total", &[]) > 0.0).then_some(scrape)
+        let is_synced = scrape.sum("gmsa_webhook_spec_watch_state", &[r#"state="synced""#]) == 1.0;
+        (is_synced && scrape.sum("gmsa_webhook_tls_handshake_failures_total", &[]) > 0.0).then_some(scrape)
     })
     .await;
 
