@@ -85,6 +85,7 @@ spec:
   template:
     metadata:
       labels: {{app.kubernetes.io/name: app-{n}}}
+      annotations: {{gmsa-webhook/random-hostname: "true"}}
     spec:
       serviceAccountName: app-{n}
       os: {{name: windows}}

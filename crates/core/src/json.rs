@@ -230,6 +230,10 @@ impl<'j, 'p, const N: usize> DeserializeSeed<'j> for KeySeed<'p, N> {
 
     fn deserialize<D: Deserializer<'j>>(self, input: D) -> Result<Self::Value, D::Error> {
         let follows = |place: Option<&'p str>, key: &str| {
+            // A key with a slash is no path.
+            if key.contains('/') {
+                return None;
+            }
             let rest = place?.strip_prefix('/')?.strip_prefix(key)?;
             (rest.is_empty() || rest.starts_with('/')).then_some(rest)
         };

@@ -201,7 +201,7 @@ fn system_servers() -> io::Result<Vec<SocketAddr>> {
     Ok(name_servers(&String::from_utf8_lossy(&std::fs::read("/etc/resolv.conf")?)))
 }
 
-/// The servers of a resolv.conf. As for the system's own functions, other lines and what is no address are skipped.
+/// The servers of a resolv.conf. Other lines, and what is not an address, are skipped.
 #[cfg(unix)]
 fn name_servers(config: &str) -> Vec<SocketAddr> {
     let words = config.lines().map(str::split_whitespace);

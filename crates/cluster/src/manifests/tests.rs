@@ -109,6 +109,7 @@ fn a_broken_text_says_where_and_what() {
         ("a: [1, 2\n", 1, "unclosed bracket '['"),
         ("a: b: c\n", 1, "mapping values are not allowed in this context"),
         ("1: a\n'1': b\n", 2, "duplicate key \"1\", as a number and as a text"),
+        ("apiVersion: v1\nkind: X\n10-a: x\n10-a: y\n", 4, "duplicate key \"10-a\": the last one counts"),
         ("a: *none\n", 1, "alias references unknown anchor"),
         ("a: {{ .Values.name }}\n", 1, "expected string scalar (is this a template? It must be rendered first)"),
         ("\n~: b\n", 2, "expected a key, found null"),
@@ -238,7 +239,13 @@ fn what_the_parser_keeps_is_bounded() {
     assert_eq!(read("[{b: 1}"), (1, vec![]));
     let refused = "a.yaml, document 1, line 3: expected at most 100000 values in one document: split it";
     assert_eq!(read("[{? b : 1}"), (0, vec![refused.to_owned()]));
-    assert_eq!(read("[b?, 'Is it? Yes'"), (1, vec![]));
+    let key = |start: &str| {
+        let text = object(format!("{{{start}{values}]: 1}}"));
+        parse_within("a.yaml", &text, &many).problems.as_slice()[0].to_string()
+    };
+    assert_eq!([key("["), key("? [")], [refused; 2]);
+    assert_eq!(key("\r? ["), refused.replace("line 3", "line 4"));
+    assert_eq!(read("[b?, 'Is it? Yes', '${HOST}: 1', '{{ .Host }}:1'"), (1, vec![]));
     assert_eq!(read("[{<<: {b: 1}}"), (0, vec![refused.to_owned()]));
     assert_eq!(read("[{b: 1, b: 2}"), (0, vec![refused.to_owned()]));
 }

@@ -40,7 +40,7 @@ impl TextBounds {
         Self { levels: 64, nodes, repeated: 5_000, repeated_bytes: 256 * 1024, anchored: 100_000, merges: 0 }
     }
 
-    /// The limits of a text with `<<`, equal keys or `?`: the parser keeps the values of such a mapping or key, each in a kilobyte.
+    /// The limits of a text with `<<`, equal keys, or keys of any length: the parser keeps the values of such a mapping or key, each in a kilobyte.
     fn of_kept(&self) -> Self {
         Self { nodes: self.nodes.min(100_000), merges: 1_000, ..*self }
     }
@@ -87,7 +87,9 @@ pub(super) fn read(text: &str, above: u64, limits: &TextBounds) -> Result<Parsed
         }
         (Err(error), limits) => return Err(fault(&error, limits)),
     };
-    if let Some(NodeFault { line, message }) = nodes.iter().find_map(YamlNode::fault) {
+    // Where a key stands twice, the nodes do not tell two texts from a number and a text.
+    let equal = nodes.iter().find_map(YamlNode::fault).filter(|_| duplicate.is_none());
+    if let Some(NodeFault { line, message }) = equal {
         return Err(SyntaxFault { line: Some(line + above), message: message.clone() });
     }
     Ok((nodes.into_iter().map(|node| node.below(above)).collect(), duplicate))
@@ -119,13 +121,26 @@ fn indent(text: &str, line: u64, above: u64) -> Option<String> {
     })
 }
 
-/// Whether a `?` may begin a key, which can be of any length and type. Prose seldom looks like it.
+/// Whether a key may be of any length and type: it follows a `?`, or is a flow mapping or list. Prose seldom looks like it.
 fn may_have_long_keys(text: &str) -> bool {
-    text.match_indices('?').any(|(at, _)| {
-        let (before, key) = text.split_at(at);
-        let before = before.trim_end_matches([' ', '\t']);
-        key.get(1..).is_some_and(|key| key.is_empty() || key.starts_with([' ', '\t', '\r', '\n']))
-            && (before.is_empty() || before.ends_with(['\n', '-', '{', '[', ',']))
+    let blanks = [' ', '\t'];
+    let begins_node = |before: &str| {
+        let before = before.trim_end_matches(blanks);
+        before.is_empty() || before.ends_with(['\n', '\r', '-', '{', '[', ','])
+    };
+    // Of each that is open, whether it may be a key.
+    let mut open = Vec::new();
+    text.match_indices(['?', '[', '{', ']', '}']).any(|(at, sign)| {
+        let (before, rest) = text.split_at(at);
+        let after = rest.get(1..).unwrap_or_default();
+        match sign {
+            "?" => (after.is_empty() || after.starts_with([' ', '\t', '\r', '\n'])) && begins_node(before),
+            "[" | "{" => {
+                open.push(begins_node(before));
+                false
+            }
+            _ => open.pop() == Some(true) && after.trim_start_matches(blanks).starts_with(':'),
+        }
     })
 }
 

@@ -105,6 +105,7 @@ fn values_are_read_at_their_places() {
         ),
         (r#"{"template":1,"spec":{"spec":{"template":2},"templates":3,"templ\u0061te":4}}"#, ["", "4", ""]),
         (r#"{"spec":null,"metadata":{"ownerReferences":null,"name":"x","name":"y"}}"#, ["", "", ""]),
+        (r#"{"spec/template":1,"spec":{"template":2,"/replicas":3}}"#, ["", "2", ""]),
         ("{}", ["", "", ""]),
     ] {
         assert_eq!(read(json), values(expected), "{json}");
