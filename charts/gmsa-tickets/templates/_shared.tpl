@@ -115,7 +115,10 @@ use {{ join " or " $use }}
 {{- range kindIs "slice" $list | ternary $list list -}}
 {{- $found := kindIs "string" . | ternary (list .) list -}}
 {{- if kindIs "map" . -}}
-{{- range append (.to | default list) . }}{{ $found = concat $found (list (dig "ipBlock" "cidr" "" .)) (dig "ipBlock" "except" list .) }}{{ end -}}
+{{- range append (.to | default list) . -}}
+{{- $block := get (. | default dict) "ipBlock" | default dict -}}
+{{- $found = concat $found (list (get $block "cidr")) (get $block "except" | default list) -}}
+{{- end -}}
 {{- end -}}
 {{- range $found -}}
 {{- include "gmsa-tickets.refuseForms" (list (list (printf "networkPolicy.%s" $key) . $cidr "a CIDR, such as 10.0.0.1/32 or fd00::/64")) -}}

@@ -156,9 +156,10 @@ What the API server or an operator refuses at the same moment, without harm to r
 {{- define "gmsa-webhook.checkMonitoring" -}}
 {{- $slow := .Values.prometheusRule.thresholds.slowSeconds -}}
 {{- $longest := min 10 (int .Values.webhooks.timeoutSeconds) -}}
+{{- $alerts := and .Values.prometheusRule.enabled (ne (dig "GmsaWebhookSlow" "enabled" true .Values.prometheusRule.alerts | toString) "false") -}}
 {{- include "gmsa-webhook.refuse" (list
   (list (and .Values.serviceMonitor.enabled .Values.podMonitor.enabled) "serviceMonitor.enabled and podMonitor.enabled are both true, so every metric would be read and counted twice: set one of them to false")
-  (list (ge (float64 $slow) (float64 $longest)) (printf "prometheusRule.thresholds.slowSeconds (%v) is never exceeded: set it below %d, as the API server waits for webhooks.timeoutSeconds (%d), and 10 seconds are the most that are measured" $slow $longest (int .Values.webhooks.timeoutSeconds)))
+  (list (and $alerts (ge (float64 $slow) (float64 $longest))) (printf "prometheusRule.thresholds.slowSeconds (%v) is never exceeded: set it below %d, as the API server waits for webhooks.timeoutSeconds (%d), and 10 seconds are the most that are measured" $slow $longest (int .Values.webhooks.timeoutSeconds)))
 ) -}}
 {{- end -}}
 

@@ -128,7 +128,7 @@ fn may_have_long_keys(text: &str) -> bool {
         let before = before.trim_end_matches(blanks);
         before.is_empty() || before.ends_with(['\n', '\r', '-', '{', '[', ','])
     };
-    // Of each that is open, whether it may be a key.
+    // Whether each one that is open may be a key.
     let mut open = Vec::new();
     text.match_indices(['?', '[', '{', ']', '}']).any(|(at, sign)| {
         let (before, rest) = text.split_at(at);
