@@ -19,7 +19,7 @@ pub(super) type Version = Option<u64>;
 #[derive(Debug)]
 struct CachedSpec {
     version: Version,
-    /// What a decision takes from it; `None` where only the name is known, and a decision reads it live.
+    /// The fact for a decision; `None` where only the name is known, and a decision reads it live.
     fact: Option<SpecFact>,
     /// The number of the list that brought it; 0 where none did.
     list: u64,

@@ -45,7 +45,7 @@ pub static LOG_LIMITS: &[&LogLimit] = &[&REFUSED];
 /// What the routes share, behind one count of references: axum clones the state of its routes for every request.
 struct Shared {
     reviewer: Reviewer,
-    /// What large bodies and answers may take together. No review waits for it, and none makes room for another one.
+    /// Memory for all large bodies and answers. No review waits for it, and none makes room for another one.
     large_memory: Arc<LargeMemory>,
     /// Reviews in flight.
     reviews: Semaphore,
@@ -108,7 +108,7 @@ impl Shared {
             let _in_flight = self.reviewer.metrics.review_in_flight();
             let thread = if taken.is_some() { &self.blocking } else { &Thread::Serving };
             let parse = move || Review::parse(&bytes, webhook).map(|review| (review, taken));
-            // What is parsed takes at most as much as its body did.
+            // A parsed review takes at most as much as its body did.
             let (review, taken) = thread.run(deadline, parse).await.ok_or(HttpRefusal::BUSY)??;
             let review = Arc::new(review);
             let time = ReviewTime { started, deadline };

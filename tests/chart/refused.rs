@@ -71,7 +71,7 @@ fn judged(file: &Path) -> String {
     judged
 }
 
-/// What `kubectl gmsa explain` gives as a message of the charts, one of them says.
+/// Each message that `kubectl gmsa explain` takes for one of the charts is in one of them.
 #[test]
 fn the_messages_that_are_explained_are_said() {
     let said: String = fs::read_dir("tests/chart/refused")

@@ -131,7 +131,7 @@ fn names_of_other_charts_are_refused_with_ours() {
     assert_eq!(said_of(CHART, &json!({"replicas": null})), "");
 }
 
-/// What a chart says of these values.
+/// The message of a chart about these values.
 fn said_of(chart: &str, given: &Value) -> String {
     let (_file, file) = files::values(given);
     let output = Helm::new().run(["template", "gmsa", chart, "--namespace", "windows", "--values", &file]);

@@ -11,7 +11,7 @@ use gmsa_core::causes;
 use http_body_util::BodyExt as _;
 use hyper::body::Body;
 
-use crate::large_memory::{Share, Taken};
+use crate::large_memory::{NoMemory, Share, Taken};
 
 /// The longest body that is not counted, in bytes. The limits on calls and connections bound these.
 pub const SMALL: usize = 32 * 1024;
@@ -48,6 +48,12 @@ pub enum BodyError {
     TooLarge,
     /// Its user holds as much as stays free.
     NoMemory,
+}
+
+impl From<NoMemory> for BodyError {
+    fn from(NoMemory: NoMemory) -> Self {
+        Self::NoMemory
+    }
 }
 
 /// Reads a body to its end, at most `most` bytes. A large one takes its bytes of `memory`.

@@ -1,4 +1,4 @@
-//! Memory for what is longer than [`SMALL`](crate::body::SMALL), and how those who use it share it.
+//! Memory for large bodies and answers, and how its users share it.
 //!
 //! Invariants: nobody holds more than stays free, so one user leaves half to all others, two leave a quarter; a slow client can keep what
 //! it holds, and not take more. Nothing waits for memory: two bodies that have arrived in part could wait for each other.
@@ -9,9 +9,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use crate::body::BodyError;
-
-/// Who uses it: the clients of an address, or the client of the API server, which is `None`.
+/// A user: the clients of an address, or the client of the API server, which is `None`.
 pub type MemoryUser = Option<IpAddr>;
 
 #[derive(Debug)]
@@ -42,7 +40,7 @@ impl LargeMemory {
         Share { memory: Arc::clone(self), user }
     }
 
-    /// What is changed under the lock cannot panic.
+    /// A lock is never poisoned: no code that holds it can panic.
     fn state(&self) -> MutexGuard<'_, MemoryState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -59,13 +57,17 @@ impl Share {
     /// Takes this many bytes until what is returned is dropped.
     ///
     /// # Errors
-    /// [`BodyError::NoMemory`].
-    pub fn take(&self, bytes: usize) -> Result<Taken, BodyError> {
+    /// [`NoMemory`].
+    pub fn take(&self, bytes: usize) -> Result<Taken, NoMemory> {
         let mut taken = Taken { share: self.clone(), bytes: 0 };
         taken.grow_to(bytes)?;
         Ok(taken)
     }
 }
+
+/// A refusal: its user would hold more than stays free.
+#[derive(Debug)]
+pub struct NoMemory;
 
 /// Bytes that are held until this is dropped.
 #[derive(Debug)]
@@ -78,17 +80,17 @@ impl Taken {
     /// Takes what is missing to this many bytes.
     ///
     /// # Errors
-    /// [`BodyError::NoMemory`]: then it holds what it held before.
-    pub fn grow_to(&mut self, bytes: usize) -> Result<(), BodyError> {
+    /// [`NoMemory`]: then it holds what it held before.
+    pub fn grow_to(&mut self, bytes: usize) -> Result<(), NoMemory> {
         let more = bytes.saturating_sub(self.bytes);
         if more == 0 {
             return Ok(());
         }
         let mut state = self.share.memory.state();
-        let free = state.free.checked_sub(more).ok_or(BodyError::NoMemory)?;
+        let free = state.free.checked_sub(more).ok_or(NoMemory)?;
         let held = state.held.get(&self.share.user).map_or(more, |held| held + more);
         if held > free {
-            return Err(BodyError::NoMemory);
+            return Err(NoMemory);
         }
         state.free = free;
         state.held.insert(self.share.user, held);

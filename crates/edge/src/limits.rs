@@ -18,7 +18,7 @@ pub fn fit(served: usize, waiting: usize, files: usize) -> (usize, usize) {
     (served, waiting.min(files.saturating_sub(served)).max(1))
 }
 
-/// How many files the process may have open for connections, besides `own` ones: to the program's port, and an eighth of them to the
+/// The files that the process may have open for connections, besides `own` ones: to the program's port, and an eighth of them to the
 /// admin port.
 #[must_use]
 pub fn files_for_connections(limit: usize, own: usize) -> [usize; 2] {

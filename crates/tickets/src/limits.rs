@@ -101,7 +101,7 @@ impl BrokerLimits {
         Self { connections, waiting, ..self }
     }
 
-    /// How many files requests may have open for so many domains: each has one connection, to a controller or a KDC, or it looks up an address.
+    /// The files that requests may have open for this many domains: each has one connection, to a controller or a KDC, or it looks up an address.
     #[must_use]
     pub fn files(self, domains: usize) -> usize {
         domains * self.of_domain(domains)

@@ -160,7 +160,7 @@ struct DocumentReader<'a> {
     part: &'a Part<'a>,
     found: &'a mut Manifests,
     bounds: &'a Bounds,
-    /// Whether so many more objects, the items of a list, are within the bounds.
+    /// Whether this many more objects, the items of a list, are within the bounds.
     is_room_for: &'a (dyn Fn(usize) -> bool + Sync),
 }
 
@@ -291,7 +291,7 @@ fn type_of(fields: &RawFields<'_>, of: Option<&(String, String)>) -> Result<(Str
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// What follows a `---` or `...` at the beginning of a line.
+/// The text after a `---` or `...` at the beginning of a line.
 fn after_mark<'l>(line: &'l str, mark: &str) -> Option<&'l str> {
     line.strip_prefix(mark).filter(|rest| rest.is_empty() || rest.starts_with([' ', '\t']))
 }

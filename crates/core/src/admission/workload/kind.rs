@@ -18,7 +18,7 @@ word_enum! {
     }
 }
 
-/// What differs between the kinds.
+/// The facts in which kinds differ.
 struct KindRow {
     /// The group of its API; empty for the core group.
     group: &'static str,

@@ -108,7 +108,7 @@ impl ClusterContext {
         }
     }
 
-    /// What a credential spec lists for tickets: `Ok(None)` without one, `Err(None)` where it could not be read.
+    /// The services that a credential spec lists for tickets: `Ok(None)` without one, `Err(None)` where it could not be read.
     pub(super) async fn services(&mut self, spec: &SpecName) -> Result<Option<String>, Option<Denial>> {
         if let Some(services) = self.manifests.credential_specs.get(spec.as_str()) {
             return Ok(services.clone());

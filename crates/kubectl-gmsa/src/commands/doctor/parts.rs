@@ -92,7 +92,7 @@ impl TicketsInstall {
     }
 }
 
-/// What is known of the webhook's installation: fields of [`Parts`].
+/// The webhook's installation, as far as it is known: fields of [`Parts`].
 struct Installation {
     webhooks: Read<Vec<Configured>>,
     installer: Option<Installer>,
