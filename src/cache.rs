@@ -6,8 +6,8 @@
 //! review holds them; where nothing of it is left, the read fails.
 //!
 //! Where a list, the head of the watch after it and that watch hang as long as each may (`LIST_LIMIT`, `HEAD_TIMEOUT`, `TERM` and `GRACE` of
-//! `cache/watch.rs`), contents are old by their sum; a read for each pod would lower that, at the price of a call for each. Denials are
-//! confirmed live. Permission is asked separately: to take an account away, revoke `use`.
+//! `cache/watch.rs`), contents are old by their sum; a read for each pod would lower that, at the price of a call for each. What the contents
+//! of one credential spec deny is confirmed live. Permission is asked separately: to take an account away, revoke `use`.
 
 use std::{convert::Infallible, sync::Arc};
 

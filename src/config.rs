@@ -12,10 +12,11 @@ use std::{
 
 use gmsa_core::admission::{Enforcement, Sidecar};
 use gmsa_edge::{
-    memory,
-    object::{ObjectName, ServiceNames},
+    memory_limit,
+    object::ObjectName,
     telemetry::{Endpoint, Levels, LogFormat},
     tls::{
+        ServiceNames,
         files::Files,
         self_managed::{IssuancePolicy, SelfManagedSettings},
     },
@@ -25,7 +26,7 @@ use crate::{
     PROGRAM,
     limits::{DEFAULT_MEMORY, Limits},
     metrics::Enforced,
-    tickets::TicketsConfig,
+    sidecar_settings::TicketsConfig,
 };
 
 mod args;
@@ -107,7 +108,7 @@ impl ServeArgs {
     pub fn resolve(self) -> Result<Config, ConfigError> {
         let args = self;
         let standalone = args.standalone.is_some();
-        let limits = Limits::of_memory(memory::limit().unwrap_or(DEFAULT_MEMORY));
+        let limits = Limits::of_memory(memory_limit::read().unwrap_or(DEFAULT_MEMORY));
         let (ip, port) =
             if standalone { (IpAddr::V4(Ipv4Addr::LOCALHOST), 8443) } else { (IpAddr::V6(Ipv6Addr::UNSPECIFIED), 443) };
         let tls = args.certificates;

@@ -27,7 +27,7 @@
 //! | [`limits`] | how many connections and reviews, and how much memory, a replica takes, and for how long |
 //! | [`server`] | which requests are reviews, for how long one may take, and its answer |
 //! | [`cache`] | whether the contents of a credential spec come from memory, which a watch fills, or from a live read |
-//! | [`tickets`] | what the sidecar of Linux pods needs: the broker's CAs, a cluster with native sidecars |
+//! | [`sidecar_settings`] | what the sidecar of Linux pods needs: the broker's CAs, a cluster with native sidecars |
 //! | [`metrics`] | which metrics there are, and which values their labels have |
 //! | [`command`] | what the commands `certs`, `test` and `upgrade-crd` do |
 //!
@@ -43,7 +43,7 @@ pub mod config;
 pub mod limits;
 pub mod metrics;
 pub mod server;
-pub mod tickets;
+pub mod sidecar_settings;
 
 /// This program.
 pub const PROGRAM: Program = Program {

@@ -3,8 +3,8 @@
 //!
 //! A new bound is a constant here, or beside what it bounds, and a row of `src/limits/tests/page.rs`, which makes the table in `docs/security.md`.
 //!
-//! Invariants: each bound is a constant, a setting, or follows from the memory limit of the process ([`Limits`]); none
-//! grows with what a client sends.
+//! Invariants: each bound is a constant, a setting, or follows from the memory and the open files of the process ([`Limits`]); none grows with
+//! what a client sends.
 
 use std::{sync::Arc, time::Duration};
 
@@ -38,7 +38,8 @@ pub struct Limits {
 
 impl Limits {
     /// The bounds of a process that may use this many bytes. Each follows from the worst case of what it bounds. All
-    /// that takes memory is in this table, with its worst case, and a test adds them up:
+    /// that takes memory is in this table, with its worst case, and the test in `limits/tests.rs` adds them up. It has the constants that
+    /// are not links here:
     ///
     /// | what | worst case | of 128 MiB |
     /// |---|---|---|
@@ -49,7 +50,7 @@ impl Limits {
     /// | credential specs: those in memory, and the contents that only reviews hold | a thirteenth | 9.8 |
     /// | look-ups that wait | `WAITING_CALL` each; a review makes one at a time | 1.5 |
     /// | small answers of the API server | [`SMALL`] for each call in flight | 2.0 |
-    /// | threads that read or decide | [`MOST_BYTES_TO_ANSWER`](gmsa_core::admission::MOST_BYTES_TO_ANSWER) each: three for two [cores](gmsa_edge::server::threads), here 2; or [`most_bytes_to_parse`](gmsa_core::admission::review::most_bytes_to_parse) of large bodies, each of them held | 26.3 |
+    /// | threads that read or decide | one for each core, here 2, and half as many for large reviews: [`MOST_BYTES_TO_ANSWER`](gmsa_core::admission::MOST_BYTES_TO_ANSWER) each, or [`most_bytes_to_parse`](gmsa_core::admission::review::most_bytes_to_parse) of a large body | 26.3 |
     /// | HTTP/2 buffers of the two connections to the API server | [`HTTP2_WINDOW`](gmsa_cluster::apiserver::HTTP2_WINDOW) each | 2.0 |
     /// | a page of the list, or a line of the watch | [`MAX_PAGE`] | 4.0 |
     /// | remembered approvals | `APPROVAL` each, [`MAX_REMEMBERED`](gmsa_edge::authorization_cache::MAX_REMEMBERED) of them | 3.0 |

@@ -263,7 +263,7 @@ impl Watch {
             return Err(WatchError::Failed("an event has no resource version".to_owned()));
         }
         if let Some((name, version, fact)) = kept(&object).filter(|_| event.r#type != "BOOKMARK") {
-            // A read in flight may return the old version.
+            // First, because a read in flight may return the old version: no later question may join it.
             self.memory.forget_reads(|read| *read == name);
             self.memory.change(|store| match event.r#type.as_str() {
                 "DELETED" => store.remove(&name, version),

@@ -13,9 +13,9 @@ use std::{
 use anyhow::{Context as _, bail};
 use gmsa_cluster::apiserver::ApiServer;
 use gmsa_edge::{
-    object::{self, ObjectName, ServiceNames},
+    object::{self, ObjectName},
     tls::{
-        files,
+        ServiceNames, files,
         issue::Ca,
         self_managed::{CA_CERT, TLS_CERT, TLS_KEY},
     },

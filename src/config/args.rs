@@ -15,8 +15,9 @@ use clap::{ArgAction, Args as ClapArgs, CommandFactory, FromArgMatches as _, Par
 use gmsa_core::{admission::Enforcement, credspec::is_dns_subdomain};
 use gmsa_edge::{
     duration::duration,
-    object::{ObjectName, ServiceNames},
+    object::ObjectName,
     telemetry::{Endpoint, Levels, LogFormat},
+    tls::ServiceNames,
 };
 
 const EXAMPLES: &str = "Examples:

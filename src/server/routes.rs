@@ -19,7 +19,7 @@ use gmsa_cluster::{
 };
 use gmsa_core::admission::{Review, Webhook};
 use gmsa_edge::{
-    server::{Place, linger, threads},
+    server::{Place, linger, serving_threads},
     telemetry::{LogLimit, cut_message, otlp},
 };
 use tokio::{sync::Semaphore, time::Instant};
@@ -49,8 +49,8 @@ struct Shared {
     large_memory: Arc<LargeMemory>,
     /// Reviews in flight.
     reviews: Semaphore,
-    /// For large reviews.
-    blocking: Thread,
+    /// For the threads of large reviews.
+    blocking: Arc<Semaphore>,
 }
 
 /// The routes of the TLS port.
@@ -59,7 +59,7 @@ pub fn router(reviewer: Reviewer, limits: &Limits, large_memory: Arc<LargeMemory
         large_memory,
         reviews: Semaphore::new(limits.reviews),
         // The other half of the cores is for small reviews.
-        blocking: Thread::Blocking(Arc::new(Semaphore::new(threads().div_ceil(2)))),
+        blocking: Arc::new(Semaphore::new(serving_threads().div_ceil(2))),
         reviewer,
     };
     let reviews = Webhook::ALL.into_iter().fold(Router::new(), |router, webhook| {
@@ -106,14 +106,16 @@ impl Shared {
             let permit = before(deadline, self.reviews.acquire()).await;
             let _permit = permit.and_then(Result::ok).ok_or(HttpRefusal::BUSY)?;
             let _in_flight = self.reviewer.metrics.review_in_flight();
-            let thread = if taken.is_some() { &self.blocking } else { &Thread::Serving };
-            let parse = move || Review::parse(&bytes, webhook).map(|review| (review, taken));
             // A parsed review takes at most as much as its body did.
-            let (review, taken) = thread.run(deadline, parse).await.ok_or(HttpRefusal::BUSY)??;
-            let review = Arc::new(review);
+            let thread = match taken {
+                Some(taken) => Thread::Blocking { permits: Arc::clone(&self.blocking), memory: Arc::new(taken) },
+                None => Thread::Serving,
+            };
+            let parsed = thread.run(deadline, move || Review::parse(&bytes, webhook)).await;
+            let review = Arc::new(parsed.ok_or(HttpRefusal::BUSY)??);
             let time = ReviewTime { started, deadline };
-            let answer = self.reviewer.decide(webhook, &review, thread, time).await.ok_or(HttpRefusal::BUSY)?;
-            drop((review, taken));
+            let answer = self.reviewer.decide(webhook, &review, &thread, time).await.ok_or(HttpRefusal::BUSY)?;
+            drop((review, thread));
             Ok(Bytes::from_owner(Held::new(answer, &memory)?))
         };
         let refusal = match answered.instrument(span.clone()).await {

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use gmsa_cluster::large_memory::Taken;
 use tokio::{sync::Semaphore, task::spawn_blocking, time::Instant};
 
 use super::deadline::before;
@@ -14,7 +15,11 @@ pub enum Thread {
     /// The one that serves its connection.
     Serving,
     /// One for blocking work. As many as there are permits are busy at once.
-    Blocking(Arc<Semaphore>),
+    Blocking {
+        permits: Arc<Semaphore>,
+        /// The review's memory. Work goes on when its client has gone away, and holds this until it ends.
+        memory: Arc<Taken>,
+    },
 }
 
 impl Thread {
@@ -25,10 +30,12 @@ impl Thread {
         deadline: Instant,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Option<T> {
-        let Self::Blocking(permits) = self else { return Some(work()) };
+        let Self::Blocking { permits, memory } = self else { return Some(work()) };
         let permit = before(deadline, Arc::clone(permits).acquire_owned()).await?.ok()?;
+        // In this order: who gets the permit finds the memory free.
+        let held = (Arc::clone(memory), permit);
         let done = spawn_blocking(move || {
-            let _permit = permit;
+            let _held = held;
             work()
         });
         done.await.ok()
@@ -37,16 +44,46 @@ impl Thread {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc;
+
+    use gmsa_cluster::large_memory::LargeMemory;
+    use tokio::task::yield_now;
+
     use super::*;
 
     #[tokio::test(start_paused = true)]
     async fn blocking_work_leaves_the_serving_thread_and_waits_for_a_permit_until_the_deadline() {
         let permits = Arc::new(Semaphore::new(1));
+        let memory = Arc::new(LargeMemory::new(2).share_of(None).take(1).unwrap());
         let (here, now) = (std::thread::current().id(), Instant::now());
-        let thread = |thread: Thread| async move { thread.run(now, || std::thread::current().id()).await };
-        assert_eq!(thread(Thread::Serving).await, Some(here));
-        assert!(thread(Thread::Blocking(Arc::clone(&permits))).await.is_some_and(|there| there != here));
+        let blocking = Thread::Blocking { permits: Arc::clone(&permits), memory };
+        let thread = async |thread: &Thread| thread.run(now, || std::thread::current().id()).await;
+        assert_eq!(thread(&Thread::Serving).await, Some(here));
+        assert!(thread(&blocking).await.is_some_and(|there| there != here));
         let _taken = permits.acquire().await.unwrap();
-        assert_eq!(thread(Thread::Blocking(Arc::clone(&permits))).await, None);
+        assert_eq!(thread(&blocking).await, None);
+    }
+
+    #[tokio::test]
+    async fn work_whose_client_has_gone_away_holds_its_memory_until_it_ends() {
+        let large_memory = LargeMemory::new(2);
+        let permits = Arc::new(Semaphore::new(1));
+        let memory = Arc::new(large_memory.share_of(None).take(1).unwrap());
+        let thread = Thread::Blocking { permits: Arc::clone(&permits), memory };
+        let ((begun, begins), (end, ends)) = (mpsc::channel(), mpsc::channel::<()>());
+        let work = move || {
+            begun.send(()).unwrap();
+            ends.recv()
+        };
+        let client = tokio::spawn(async move { thread.run(Instant::now(), work).await });
+        while begins.try_recv().is_err() {
+            yield_now().await;
+        }
+        client.abort();
+        assert!(client.await.is_err_and(|error| error.is_cancelled()));
+        assert_eq!(large_memory.free(), 1);
+        end.send(()).unwrap();
+        drop(permits.acquire().await.unwrap());
+        assert_eq!(large_memory.free(), 2);
     }
 }

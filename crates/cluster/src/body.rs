@@ -46,7 +46,7 @@ pub enum BodyError {
     /// It ended before its end, for this reason.
     Cut(String),
     TooLarge,
-    /// Its user holds as much as stays free.
+    /// Its user would hold more than stays free.
     NoMemory,
 }
 

@@ -1,6 +1,6 @@
 //! Memory for large bodies and answers, and how its users share it.
 //!
-//! Invariants: nobody holds more than stays free, so one user leaves half to all others, two leave a quarter; a slow client can keep what
+//! Invariants: nobody takes more than it leaves free, so one user leaves half to all others, two leave a quarter; a slow client can keep what
 //! it holds, and not take more. Nothing waits for memory: two bodies that have arrived in part could wait for each other.
 
 use std::{
@@ -9,7 +9,8 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// A user: the clients of an address, or the client of the API server, which is `None`.
+/// A user: the clients of an address, as connections are counted (an IPv4 address, or an IPv6 network of 64 bits), or the client of the API
+/// server, which is `None`.
 pub type MemoryUser = Option<IpAddr>;
 
 #[derive(Debug)]
@@ -120,7 +121,7 @@ mod tests {
     const WEB: MemoryUser = Some(IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1)));
 
     #[test]
-    fn nobody_holds_more_than_stays_free() {
+    fn nobody_takes_more_than_it_leaves_free() {
         let memory = LargeMemory::new(100);
         let take = |user, bytes| memory.share_of(user).take(bytes).ok();
         assert!(take(FLOOD, 51).is_none());

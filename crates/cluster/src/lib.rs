@@ -11,7 +11,7 @@
 //! | [`resolver`], [`authorizer`] | the two facts of a decision, each live or from manifests; the server's `sources.rs` picks one of both, `serve.rs` of gmsa-tickets the live ones |
 //! | [`manifests`] | YAML and JSON, from files and folders, with the place of every value |
 //! | [`standalone`] | both facts from a folder that is read once |
-//! | [`crd`], [`kubernetes_version`], [`probe`] | the text and the revision of the CRD; what a version has; a review that shows that a webhook works |
+//! | [`crd`], [`kubernetes_version`], [`probe`] | the text and the revision of the CRD; the version that an API server names; a review that shows that a webhook works |
 
 pub mod apiserver;
 pub mod authorizer;

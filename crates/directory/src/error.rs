@@ -1,6 +1,10 @@
 //! Errors of connections to domain controllers, in words.
+//!
+//! A message may end with a hint about an option of the plugin. The hint begins with one of [`HINTS`].
 
-use std::{io, time::Duration};
+use std::{error::Error as _, io, time::Duration};
+
+use gmsa_core::causes;
 
 /// A failed operation of a domain controller, or of the connection to it.
 #[derive(Debug, thiserror::Error)]
@@ -83,11 +87,26 @@ impl Error {
         }
     }
 
+    /// The message without its hint, and the causes: for a program that does not have these options.
+    pub fn without_hint(&self) -> String {
+        let mut said = match self {
+            Self::Exhausted(controller, what) => return format!("{controller} takes more than {what}"),
+            // They end with the controller's own words.
+            Self::Credentials(..) | Self::Refused(..) => return self.to_string(),
+            other => other.to_string(),
+        };
+        said.truncate(HINTS.iter().filter_map(|hint| said.find(hint)).min().unwrap_or(said.len()));
+        self.source().map_or_else(|| said.clone(), |source| format!("{said}: {}", causes::chain(source)))
+    }
+
     /// Whether it counts towards locking the user out: the password may be wrong.
     pub fn counts_as_wrong_password(&self) -> bool {
         matches!(self, Self::Credentials(_, _, UNKNOWN_USER | WRONG_PASSWORD | WRONG))
     }
 }
+
+/// The texts that hints begin with. No other text of ours has them.
+const HINTS: [&str; 3] = ["; ", ": name ", ": --"];
 
 /// Result codes (RFC 4511, appendix A).
 const BUSY: u32 = 51;
@@ -164,4 +183,51 @@ pub(crate) fn refused(address: &str, code: u32, message: &str) -> Error {
         (name, said) => format!("{name} ({said})"),
     };
     Error::Refused(address.to_owned(), text, code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_without_its_hint_names_no_option() {
+        let ldaps = || "ldaps://dc1.contoso.com:389".to_owned();
+        let io = || io::Error::other("broken");
+        let [domain, host] = ["contoso.com", "dc1.contoso.com"].map(str::to_owned);
+        let refused = |code| refused("dc1", code, "comment: this; that");
+        for (error, expected) in [
+            (Error::Unreachable(ldaps(), io()), "cannot connect to ldaps://dc1.contoso.com:389: broken"),
+            (
+                Error::OtherDomain { domain: domain.clone(), host: host.clone() },
+                "the DNS names dc1.contoso.com as a domain controller of contoso.com, which is of another domain",
+            ),
+            (
+                Error::Unproven { controller: host, domain },
+                "the DNS names dc1.contoso.com as a domain controller of contoso.com, and its certificate does not have the name contoso.com, \
+                 which proves it: nothing was sent",
+            ),
+            (
+                Error::Certificate(ldaps(), io()),
+                "the certificate of ldaps://dc1.contoso.com:389 is not trusted: broken",
+            ),
+            (
+                Error::CertificateName(ldaps(), io()),
+                "the certificate of ldaps://dc1.contoso.com:389 is not for this name: broken",
+            ),
+            (
+                Error::CertificateTime(ldaps(), io()),
+                "the certificate of ldaps://dc1.contoso.com:389 is not valid now: broken",
+            ),
+            (Error::Tls(ldaps(), io()), "TLS with ldaps://dc1.contoso.com:389 fails: broken"),
+            (Error::Tls("dc1".to_owned(), io()), "TLS with dc1 fails: broken"),
+            (Error::NoTls("dc1".to_owned(), "no".to_owned()), "dc1 does not take StartTLS: no"),
+            (Error::NoRoots, "the system has no trusted authorities"),
+            (Error::Ended("dc1".to_owned()), "dc1 ended the connection"),
+            (Error::Exhausted("dc1".to_owned(), "10 searches"), "dc1 takes more than 10 searches"),
+            (Error::Malformed(ldaps()), "ldaps://dc1.contoso.com:389 sends an answer that is not LDAP"),
+            (refused(50), "dc1 refuses: insufficient access rights (comment: this; that)"),
+        ] {
+            assert_eq!(error.without_hint(), expected);
+        }
+    }
 }

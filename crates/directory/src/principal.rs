@@ -239,39 +239,25 @@ impl Principals {
         Ok(DirectoryPrincipal::Group(group))
     }
 
-    /// Reads the users and computers in a group, those of the groups in it included.
+    /// Reads the users and computers in a group, those of the groups in it included. The command's [`Budget`](crate::Budget) bounds it, and a
+    /// group that is found again is not read again.
     async fn expand_group(&mut self, directory: &mut Directory, group: &mut Group, entry: &Entry) -> Result<(), Error> {
-        let (mut members, mut seen) = (Vec::new(), HashSet::from([entry.name.to_ascii_lowercase()]));
-        let mut is_whole = true;
-        let mut next = vec![entry.clone()];
-        while let Some(entry) = next.pop() {
-            let sid = entry.sid("objectSid");
+        let (mut seen, mut to_read) = (HashSet::from([entry.name.to_ascii_lowercase()]), vec![entry.clone()]);
+        let (mut members, mut is_whole) = (Vec::new(), true);
+        while let Some(nested) = to_read.pop() {
+            let sid = nested.sid("objectSid");
             if let Some(wide) = sid.as_ref().and_then(Sid::wide_group) {
-                let name = entry.text("sAMAccountName").unwrap_or(wide.name);
+                let name = nested.text("sAMAccountName").unwrap_or(wide.name);
                 group.wide = group.wide.take().or_else(|| Some((name.to_owned(), wide.wide?)));
                 continue;
             }
-            let mut by = Vec::new();
-            // The primary group is not listed in `member`.
-            if let Some((_, number)) = sid.as_ref().filter(|sid| sid.is_of_domain()).and_then(Sid::split) {
-                by.push(LdapFilter::equals("primaryGroupID", number.to_string()));
-            }
             group.groups.extend(sid);
             // A printed group may be printed without its members.
-            is_whole &= directory.is_live() || ["member", "whenCreated"].iter().any(|name| entry.value(name).is_some());
-            // A controller gives a part of many members only ([MS-ADTS] 3.1.1.3.1.3.3), and a file may not hold them at all.
-            if !directory.is_live() || entry.attributes.keys().any(|name| name.starts_with("member;")) {
-                by.push(LdapFilter::equals("memberOf", entry.name.clone()));
-            }
-            let base = base_of(&entry.name);
-            let mut found = directory.search_any(&base, &by, &ATTRIBUTES, &mut self.unread).await?;
-            let names = entry.attributes.iter().filter(|(name, _)| *name == "member" || name.starts_with("member;"));
-            let (foreigners, names): (Vec<&str>, Vec<&str>) =
-                names.flat_map(|(name, _)| entry.texts(name)).partition(|name| foreign(name).is_some());
-            let (listed, unknown) = self.listed(directory, &names).await?;
-            found.extend(listed);
-            members.extend(unknown);
-            for sid in found.iter().map(|entry| entry.name.as_str()).chain(foreigners).filter_map(foreign) {
+            is_whole &=
+                directory.is_live() || ["member", "whenCreated"].iter().any(|name| nested.value(name).is_some());
+            let direct = self.direct_members(directory, &nested).await?;
+            members.extend(direct.unknown);
+            for sid in direct.foreign {
                 let known = sid.well_known();
                 if let Some(wide) = wide_of(&sid, directory) {
                     group.wide.get_or_insert(wide);
@@ -281,7 +267,7 @@ impl Principals {
                     members.push(Member { sid: Some(sid), ..Member::named(name) });
                 }
             }
-            for found in found {
+            for found in direct.entries {
                 if !seen.insert(found.name.to_ascii_lowercase()) {
                     continue;
                 }
@@ -289,8 +275,8 @@ impl Principals {
                     let name = found.text("sAMAccountName").unwrap_or(&found.name);
                     group.distribution.get_or_insert_with(|| name.to_owned());
                 } else if found.is_a("group") {
-                    next.push(found);
-                } else if foreign(&found.name).is_none() {
+                    to_read.push(found);
+                } else {
                     members.push(Member::of(&found));
                 }
             }
@@ -299,6 +285,30 @@ impl Principals {
         members.dedup();
         group.members = (is_whole || !members.is_empty()).then_some(members);
         Ok(())
+    }
+
+    /// Reads what is in a group itself.
+    async fn direct_members(&mut self, directory: &mut Directory, group: &Entry) -> Result<DirectMembers, Error> {
+        let mut by = Vec::new();
+        // Those whose primary group it is are not listed in its `member`.
+        let sid = group.sid("objectSid").filter(Sid::is_of_domain);
+        if let Some((_, number)) = sid.as_ref().and_then(Sid::split) {
+            by.push(LdapFilter::equals("primaryGroupID", number.to_string()));
+        }
+        // A controller gives a part of many members only ([MS-ADTS] 3.1.1.3.1.3.3), and a file may not hold them at all.
+        if !directory.is_live() || group.attributes.keys().any(|name| name.starts_with("member;")) {
+            by.push(LdapFilter::equals("memberOf", group.name.clone()));
+        }
+        let mut entries = directory.search_any(&base_of(&group.name), &by, &ATTRIBUTES, &mut self.unread).await?;
+        let names = group.attributes.keys().filter(|name| *name == "member" || name.starts_with("member;"));
+        let (foreigners, names): (Vec<&str>, Vec<&str>) =
+            names.flat_map(|name| group.texts(name)).partition(|name| foreign(name).is_some());
+        let (listed, unknown) = self.listed(directory, &names).await?;
+        entries.extend(listed);
+        let foreign_names = entries.iter().map(|entry| entry.name.as_str()).chain(foreigners);
+        let foreign_sids = foreign_names.filter_map(foreign).collect();
+        entries.retain(|entry| foreign(&entry.name).is_none());
+        Ok(DirectMembers { entries, foreign: foreign_sids, unknown })
     }
 
     /// The entries of these distinguished names, and a member for each name whose domain cannot be asked, or is not in the file.
@@ -318,6 +328,16 @@ impl Principals {
         }
         Ok((found, unknown))
     }
+}
+
+/// What is in a group itself.
+struct DirectMembers {
+    /// Users, computers and groups of the forest.
+    entries: Vec<Entry>,
+    /// Of other domains, or the same everywhere.
+    foreign: Vec<Sid>,
+    /// In a domain that cannot be asked, or not in the file.
+    unknown: Vec<Member>,
 }
 
 const FOREIGN: &str = "foreignSecurityPrincipal";

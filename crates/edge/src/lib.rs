@@ -12,7 +12,7 @@
 //! | module | what it decides |
 //! |---|---|
 //! | [`limits`] | what a connection may hold, and for how long; how many fit into the open files |
-//! | [`memory`] | how much memory the process may take |
+//! | [`memory_limit`] | how much memory the process may take |
 //! | [`server`] | which connections are served, which wait, and which are closed |
 //! | [`tls`] | which certificate is served, what is appended to a `caBundle`, which clients may connect |
 //! | [`admin`] | what `/livez`, `/readyz` and `/metrics` answer |
@@ -23,7 +23,7 @@
 //! | [`authorization_cache`] | how long an allowed access review is remembered, and when one is made |
 //! | [`object`] | which Secret and which webhook configurations are read and written, each by its name |
 //! | [`report`] | how the report of a command is printed |
-//! | [`duration`] | how a duration is written in a flag |
+//! | [`duration`] | how a duration is written, in a flag or in `?timeout=` |
 //!
 //! Invariants: nothing here knows what a program decides. What differs between programs is a value: [`Program`] has the names,
 //! [`server::Serving`] the numbers and which answers keep a connection. The API server is asked by `gmsa_cluster` alone.
@@ -33,7 +33,7 @@ pub mod authorization_cache;
 pub mod coalesce;
 pub mod duration;
 pub mod limits;
-pub mod memory;
+pub mod memory_limit;
 pub mod metrics;
 pub mod object;
 mod program;

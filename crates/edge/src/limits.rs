@@ -3,7 +3,7 @@
 //! How many connections are served and wait is the program's, in [`Serving`](crate::server::Serving): it divides its memory by
 //! [`PER_CONNECTION`] and [`PER_WAITING`], which follow from the constants here.
 //!
-//! Invariant: each bound is a constant; none grows with what a client sends.
+//! Invariant: each bound is a constant, or follows from the files that the process may have open; none grows with what a client sends.
 
 use std::time::Duration;
 

@@ -16,31 +16,6 @@ use crate::Program;
 
 const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The DNS names of a Service, from a flag.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ServiceNames(pub Vec<String>);
-
-impl ServiceNames {
-    /// Reads `NAME.NAMESPACE`.
-    ///
-    /// # Errors
-    /// What was expected.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        match text.split_once('.') {
-            Some((name, namespace)) if is_dns_subdomain(name) && is_dns_subdomain(namespace) => {
-                Ok(Self(service_names(name, namespace)))
-            }
-            _ => Err("expected NAME.NAMESPACE, both lower-case DNS names".to_owned()),
-        }
-    }
-}
-
-/// The names that the API server and the pods of the cluster use for a Service.
-#[must_use]
-pub fn service_names(service: &str, namespace: &str) -> Vec<String> {
-    vec![format!("{service}.{namespace}.svc"), format!("{service}.{namespace}"), service.to_owned()]
-}
-
 /// A Secret, as `NAMESPACE/NAME`, or a webhook configuration, as `mutating/NAME` or `validating/NAME`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectName {

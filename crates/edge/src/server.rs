@@ -24,7 +24,7 @@ pub use handshake::Handshakes;
 pub use listener::Listener;
 use listener::SHORTAGES;
 pub use places::{Busy, Place};
-pub use threads::{MAX_THREADS, for_handshakes, threads};
+pub use threads::{MAX_THREADS, for_handshakes, serving_threads};
 
 /// Reads and drops what a client is still sending, for a while.
 pub async fn linger(mut body: Body) {

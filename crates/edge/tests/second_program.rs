@@ -14,11 +14,11 @@ use gmsa_edge::{
     Program,
     admin::{self, Readiness},
     metrics,
-    object::{ObjectName, service_names},
+    object::ObjectName,
     server::{Handshakes, Listener, Serving},
     shutdown::{Bound, EndError, Signals, Tasks},
     tls::{
-        CaBundle, Served,
+        CaBundle, Served, ServiceNames,
         self_managed::{CA_CERT, IssuancePolicy, SelfManaged, SelfManagedSettings, TLS_CERT},
         server_config,
     },
@@ -56,7 +56,7 @@ fn certificates() -> SelfManagedSettings {
         configurations: Vec::new(),
         issuance: IssuancePolicy {
             program: PROGRAM,
-            names: service_names("tickets", "tickets"),
+            names: ServiceNames::of("tickets", "tickets").0,
             ca_lifetime: 30 * DAY,
             leaf_lifetime: 10 * DAY,
             renewal_point: 66,

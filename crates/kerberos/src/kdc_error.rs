@@ -2,7 +2,7 @@
 //!
 //! A new refusal is:
 //! - a variant and its code here, and a row in `tests/kerberos/exchange.rs`;
-//! - in gmsa-tickets an arm in `broker/refusals.rs` and a row in `tests/broker/statuses.rs`; a new reason in `reasons` of `api.rs`, or in its
+//! - in gmsa-tickets an arm in `broker/controller_failures.rs` and a row in `tests/broker/statuses.rs`; a new reason in `reasons` of `api.rs`, or in its
 //!   `RULES` where it is a rule of the core;
 //! - in the plugin an arm in `account/ticket.rs`, and its words in `shared/rules/`.
 //!

@@ -20,10 +20,10 @@ use tokio::time::{Instant, timeout_at};
 
 mod accounts;
 mod audit;
+mod controller_failures;
 mod domain;
 mod pod;
 mod pod_limits;
-mod refusals;
 pub mod routes;
 mod spec;
 mod token;
@@ -162,11 +162,11 @@ impl Broker {
             let logon = self.accounts.log_on(domain, &spec.account, own, deadline).await?;
             let Services::Listed(services) = &spec.services else { return Ok((logon, Vec::new())) };
             let tickets = timeout_at(deadline, self.service_tickets(&logon, services)).await;
-            match tickets.unwrap_or_else(|_| Err(ServiceError::Refused(refusals::late_kdc(&logon.client)))) {
+            match tickets.unwrap_or_else(|_| Err(ServiceError::Refused(controller_failures::late_kdc(&logon.client)))) {
                 Ok(tickets) => return Ok((logon, tickets)),
                 Err(ServiceError::Refused(refusal)) => return Err(refusal),
                 Err(ServiceError::Kdc(error, service)) => {
-                    let refusal = refusals::of_kdc(&error, &logon.client, Some(&service));
+                    let refusal = controller_failures::of_kdc(&error, &logon.client, Some(&service));
                     let KerberosError::Refused(error) = error else { return Err(refusal) };
                     if error.refusal() == KdcRefusal::UnknownService {
                         return Err(refusal);

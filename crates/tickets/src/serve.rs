@@ -19,14 +19,14 @@ use gmsa_edge::{
     authorization_cache::AuthorizationCache,
     duration::duration,
     limits::{OWN_FILES, files_for_connections, log_few_files, raise_limit_of_open_files},
-    memory,
+    memory_limit,
     metrics::{EdgeMetrics, register},
-    object::{ObjectName, ServiceNames},
-    server::{Handshakes, Listener, Serving, for_handshakes, threads},
+    object::ObjectName,
+    server::{Handshakes, Listener, Serving, for_handshakes, serving_threads},
     shutdown::{Bound, Signals, Tasks},
     telemetry::{self, Levels, LogFormat, LogLimit},
     tls::{
-        Served,
+        Served, ServiceNames,
         files::Files,
         self_managed::{IssuancePolicy, SelfManaged, SelfManagedSettings},
         server_config,
@@ -143,7 +143,7 @@ fn start(args: Args) -> anyhow::Result<ExitCode> {
     // A core dump would hold keys and passwords.
     let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
     let domains = domains::load(&args.config)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(threads()).enable_all().build();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(serving_threads()).enable_all().build();
     let runtime = runtime.context("cannot start the runtime")?;
     let _log = telemetry::init(&PROGRAM, args.log_level.clone(), args.log_format, None);
     let handshakes = for_handshakes().context("cannot start the threads of handshakes")?;
@@ -166,7 +166,7 @@ async fn serve(args: Args, domains: Vec<DomainConfig>, handshakes: &Handle) -> a
     let ready = readiness.expect("no certificate to serve with yet");
     keep_certificate(&args, &api, &served, &edge, ready, &mut tasks)?;
 
-    let in_memory = BrokerLimits::of_memory(memory::limit().unwrap_or(DEFAULT_MEMORY));
+    let in_memory = BrokerLimits::of_memory(memory_limit::read().unwrap_or(DEFAULT_MEMORY));
     let files = raise_limit_of_open_files();
     let [for_tickets, for_probes] = files_for_connections(files, OWN_FILES + in_memory.files(domains.len()));
     let limits = in_memory.within_files(for_tickets);

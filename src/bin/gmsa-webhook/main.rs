@@ -16,7 +16,7 @@ use gmsa_edge::{
     admin::{self, Readiness},
     limits::{OWN_FILES, files_for_connections, log_few_files, raise_limit_of_open_files},
     report,
-    server::{Handshakes, Listener, for_handshakes, threads},
+    server::{Handshakes, Listener, for_handshakes, serving_threads},
     shutdown::{Bound, Signals, Tasks},
     telemetry::{self, Traces},
     tls::{self, Served},
@@ -59,7 +59,7 @@ fn printed((report, code): (String, ExitCode)) -> anyhow::Result<ExitCode> {
 
 fn runtime() -> anyhow::Result<Runtime> {
     tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(threads())
+        .worker_threads(serving_threads())
         .enable_all()
         .build()
         .context("cannot start the runtime")

@@ -5,7 +5,7 @@ use std::{fs, sync::Arc, time::SystemTime};
 use gmsa_core::admission::{Failure, Sidecar, TicketSettings};
 use gmsa_edge::tls::issue::Ca;
 use gmsa_test_support::golden::sidecar;
-use gmsa_webhook::tickets::{READ_INTERVAL, TicketsConfig};
+use gmsa_webhook::sidecar_settings::{READ_INTERVAL, TicketsConfig};
 use serde_json::json;
 use tokio::{
     sync::watch,

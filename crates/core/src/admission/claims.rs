@@ -1,5 +1,4 @@
-//! The claims of a review: what its slots ask for, before anything is looked up. They are in the order of [`Pod::slots`](super::pod::Pod::slots);
-//! `/mutate` puts those with invalid names first.
+//! The claims of a review: what its slots ask for, before anything is looked up.
 
 use super::{AllowReason, Denial, ServiceAccount, SlotDenial, pod::SlotKind};
 use crate::credspec::SpecName;
@@ -9,8 +8,8 @@ use crate::credspec::SpecName;
 pub(super) enum Claim {
     /// Denied before any look-up.
     Denied(SlotDenial),
-    /// The slot at this position names a credential spec, by a name that can be one. A slot that does not need its contents is denied: then
-    /// only `use` is asked, because that denial comes first.
+    /// The slot at this position names a credential spec, by a name that can be one. `/validate` denies a name without contents, after `use`: so
+    /// it asks for `use` alone.
     Named { slot: (SlotKind, usize), spec: SpecName, needs_contents: bool },
     /// The pod has or gets a token for tickets of a credential spec.
     Ticket(SpecName),
@@ -22,7 +21,7 @@ impl From<Denial> for Claim {
     }
 }
 
-/// The claims of a review, in the order in which they are decided.
+/// The claims of a review, in the order in which they decide: see [`Denial`](super::denial).
 #[derive(Debug)]
 pub(super) struct Claims {
     /// The positions of slots are in the order of [`Pod::slots`](super::pod::Pod::slots).

@@ -1,7 +1,7 @@
 //! From a review and the facts that were found out for it to its decision.
 //!
-//! Invariants: [`Case::decide`] is total and synchronous and collects every denial; an enforcing webhook answers the
-//! first. For `/mutate` and `/validate` a failed look-up of a credential spec, or of its use, is a denial, never an
+//! Invariants: [`Case::decide`] is total and synchronous. It collects every denial of what was looked up; an enforcing webhook answers the first,
+//! and looks up nothing after it. For `/mutate` and `/validate` a failed look-up of a credential spec, or of its use, is a denial, never an
 //! approval; one that was not made because only warnings needed it is neither. Without a random host name the pod keeps its own.
 
 use super::{
@@ -89,7 +89,8 @@ impl Case {
         (Decision { verdict, patch, denials, reason, specs, warnings, audit }, unconfirmed)
     }
 
-    /// The credential specs whose contents, taken from a cache, led to a denial that may decide.
+    /// The credential specs whose contents, taken from a cache, led to a denial that may decide: each is read live, once. That all contents
+    /// together are too large stands: it would take a read of each of them.
     fn unconfirmed(&self, denials: &[SlotDenial]) -> Vec<SpecName> {
         let first_decides = self.settings.first_denial_decides(self.webhook);
         let is_cached = |spec: &&SpecName| self.facts.spec(spec).is_some_and(|known| known.source == Source::Cache);

@@ -95,8 +95,8 @@ impl UseFact {
     }
 }
 
-/// The reason of a fact that was not looked up. A denial comes before it, so no answer shows it.
-const NOT_LOOKED_UP: &str = "it was not looked up";
+/// The reason of a fact that is not needed, because an earlier denial decides. So no answer shows it.
+const NOT_NEEDED: &str = "it was not looked up";
 
 /// The facts for one review: at most [`super::MAX_SPECS_PER_POD`] entries each, and one more for a workload with tickets, so they are searched
 /// from the front.
@@ -137,7 +137,7 @@ impl Facts {
             Some(SpecFact::Missing) => Denial::SpecMissing(name.clone()),
             Some(SpecFact::Unusable) => Denial::SpecUnusable(name.clone()),
             Some(SpecFact::Failed(failure)) => unreadable(failure.clone()),
-            None => unreadable(Failure::new(NOT_LOOKED_UP)),
+            None => unreadable(Failure::new(NOT_NEEDED)),
         })
     }
 
@@ -151,7 +151,7 @@ impl Facts {
             Some(UseFact::Failed(failure)) => {
                 Denial::AuthorizationFailed { service_account, spec, failure: failure.clone() }
             }
-            None => Denial::AuthorizationFailed { service_account, spec, failure: Failure::new(NOT_LOOKED_UP) },
+            None => Denial::AuthorizationFailed { service_account, spec, failure: Failure::new(NOT_NEEDED) },
         })
     }
 

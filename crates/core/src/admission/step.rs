@@ -3,8 +3,8 @@
 //! large reviews to other threads.
 //!
 //! Invariants: a claim that is denied already needs no fact; facts are asked for in the order of the slots; where the first denial
-//! decides, after one that denies only the other question about the same credential spec is asked; a denial that rests on a cached fact
-//! is decided once more with a live one.
+//! decides, after one that denies only the other question about the same credential spec is asked; a denial that rests on
+//! the cached contents of one credential spec is decided once more, with live ones.
 
 use std::{collections::VecDeque, sync::Arc};
 

@@ -58,8 +58,8 @@ impl Settings {
         self.enforcement == Enforcement::Enforce && webhook != Webhook::ValidateWorkload
     }
 
-    /// Whether what is looked up changes warnings alone. Where denials are not enforced, `/validate` admits the pod with any fact, and without
-    /// one that was not looked up; a look-up that failed still denies. `/mutate` fills in what it can.
+    /// Whether what is looked up changes warnings alone. Then its look-ups end after a while ([`NotAsked`](super::FailureKind::NotAsked)).
+    /// `/mutate` is never one of these: it fills in what it can.
     pub fn facts_only_warn(&self, webhook: Webhook) -> bool {
         match webhook {
             Webhook::ValidateWorkload => true,
@@ -75,7 +75,8 @@ pub enum Enforcement {
     /// It is denied, for the first reason that is found.
     #[default]
     Enforce,
-    /// It is allowed, and every denial becomes a warning. A failed look-up still denies; one that was not made ([`NotAsked`](super::FailureKind::NotAsked)) does not.
+    /// It is allowed, and every denial becomes a warning. Everything is looked up for that. A look-up that fails still denies; one that was not
+    /// made in the time for warnings ([`NotAsked`](super::FailureKind::NotAsked)) does not.
     Warn,
 }
 

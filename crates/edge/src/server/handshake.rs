@@ -2,8 +2,11 @@
 //!
 //! A whole `ClientHello` costs a client nothing, because it can send the same bytes again and again. The server signs each time.
 //!
-//! Invariants: no thread that serves connections uses a key; an address computes at most half of the handshakes that are computed
-//! at once; a handshake that waits for its client has no turn, so it delays no other one.
+//! A message of a handshake is computed in a *turn*. There are [`HANDSHAKES_PER_CORE`] turns for each core, more than threads: the others wait
+//! for a thread.
+//!
+//! Invariants: no thread that serves connections uses a key; an address holds at most half of the turns, those that wait for a thread included;
+//! a handshake that waits for its client has no turn, so it delays no other one.
 
 use std::{future::ready, io, net::IpAddr, sync::Arc};
 
@@ -15,10 +18,10 @@ use tokio::{
 };
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 
-use super::{places::Places, threads::threads};
+use super::{places::Places, threads::serving_threads};
 use crate::limits::{HANDSHAKES_PER_CORE, MAX_READ, TLS_OUTPUT};
 
-/// As [`listener::SHARE`](super::listener::SHARE), for turns: alone an address holds at most half of them.
+/// An address may take a turn while it holds fewer than are free: alone it holds at most half of them.
 const SHARE: usize = 1;
 
 /// The handshakes of a listener.
@@ -37,7 +40,7 @@ impl Handshakes {
     #[must_use]
     pub fn new(tls: Arc<ServerConfig>, threads: Handle) -> Self {
         // A connection that waits for a turn has a place, so their number is bounded.
-        let turns = Places::new(HANDSHAKES_PER_CORE * self::threads(), SHARE, usize::MAX);
+        let turns = Places::new(HANDSHAKES_PER_CORE * serving_threads(), SHARE, usize::MAX);
         Self { tls, threads, turns, in_progress: Arc::default() }
     }
 

@@ -52,7 +52,7 @@ const ROOM_PERIOD: Duration = Duration::from_millis(100);
 const LAST_CALL: Duration = Duration::from_millis(500);
 
 /// An address may take a place while it holds fewer than this many times the free places. Alone an address holds at most two thirds of
-/// all, two hold two fifths each, and so on: there is always a place for one more.
+/// all, two hold two fifths each, and so on: there is a place for one more while there are fewer addresses than places.
 pub(super) const SHARE: usize = 2;
 
 /// A bound socket, and how its connections are served.

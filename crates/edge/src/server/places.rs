@@ -8,8 +8,8 @@
 //! ends for another in three cases alone:
 //! - Too many wait, or the process runs out of files or memory: the address with the longest queue loses one, where each of an address without
 //!   a decided request counts more ([`State::drop_one`]).
-//! - A connection has held a place for [`CONTESTED_IDLE`] without a request to decide ([`CONTESTED_HANDSHAKE`] for a new one of an address that
-//!   holds one with a decided request), and another one waits, of the same address or of one with fewer places ([`Places::make_room`]).
+//! - A connection has held a place for [`CONTESTED_IDLE`] without a request to decide, and another one waits, of the same address or of one with
+//!   fewer places ([`Places::make_room`]). [`CONTESTED_HANDSHAKE`] counts for a new connection of an address with a decided request.
 //! - A request has just been answered, and a connection with more right to the place waits ([`Place::is_wanted`]).
 
 use std::{

@@ -13,7 +13,7 @@ pub const MAX_THREADS: usize = 4;
 
 /// How many threads serve connections: one for each core that the process may use, at most 4.
 #[must_use]
-pub fn threads() -> usize {
+pub fn serving_threads() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS)
 }
 
@@ -31,6 +31,6 @@ pub fn for_handshakes() -> io::Result<Runtime> {
             tracing::warn!(%error, "handshakes cannot be put behind reviews");
         }
     };
-    let threads = threads().div_ceil(2);
+    let threads = serving_threads().div_ceil(2);
     Builder::new_current_thread().thread_name("handshake").max_blocking_threads(threads).on_thread_start(behind).build()
 }

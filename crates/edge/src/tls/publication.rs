@@ -51,7 +51,7 @@ pub struct Published {
     pub written: u64,
     /// How many configurations could not be read or written. A missing one is not counted.
     pub failed: u64,
-    /// Every CA that is in any `caBundle`; `None` where a configuration could not be read or written.
+    /// Every CA that is in any `caBundle` of the configurations that exist; `None` where one of them could not be read or written.
     pub present: Option<CaBundle>,
 }
 

@@ -249,16 +249,19 @@ impl SelfManaged {
     /// Serves the certificate in the Secret, as soon as that is safe.
     fn serve(&mut self, certificates: &Certificates, now: SystemTime) {
         let pair = &certificates.leaf.pair;
+        let is_served = self.served.serves(pair);
+        if !is_served && let Err(error) = pair.check_time(now) {
+            self.served.offer(Err(error));
+            return;
+        }
         let issuer = certificates.cas.signing.ca.cert_der();
         let published_for = self.publication.published_for(issuer, now);
         // Without configurations nothing here says who trusts it: the plan alone waits.
-        let trusted = self.settings.configurations.is_empty()
+        let is_trusted = self.settings.configurations.is_empty()
             || published_for.is_some_and(|time| time >= self.settings.issuance.bundle_standing);
-        let expired = self.served.current().is_none_or(|current| current.not_after <= now);
-        let current = self.served.serves(pair);
-        if let (false, Err(error)) = (current, pair.check_time(now)) {
-            self.served.offer(Err(error));
-        } else if current || trusted || expired || self.issuer.as_ref() == Some(issuer) {
+        let is_as_trusted_as_before = self.issuer.as_ref() == Some(issuer);
+        let is_better_than_none = self.served.current().is_none_or(|current| current.not_after <= now);
+        if is_served || is_trusted || is_as_trusted_as_before || is_better_than_none {
             self.served.offer(Ok::<_, Infallible>(pair.clone()));
             self.issuer = Some(issuer.clone());
         }

@@ -14,7 +14,8 @@ pub struct Binaries {
 }
 
 impl Binaries {
-    /// Looks for them in the folder that `KUBEBUILDER_ASSETS` names, and for etcd in `PATH` too.
+    /// Looks for them in the folder that `KUBEBUILDER_ASSETS` names, and for etcd in `PATH` too. `just e2e` and `just e2e-install` run their
+    /// tests a second time with that of `KUBEBUILDER_ASSETS_OLDEST` in its place; the others that need a control plane do not.
     ///
     /// # Errors
     /// What is missing, in one line.

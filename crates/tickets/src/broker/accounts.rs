@@ -15,8 +15,8 @@ use tokio::{
 };
 
 use super::{
+    controller_failures,
     domain::{Secret, TicketDomain},
-    refusals,
     spec::SpecAccount,
 };
 use crate::{
@@ -191,14 +191,14 @@ impl AccountState {
             match kept.tgt(metrics).await {
                 Ok(tgt) => return Ok(self.keep(kept, tgt)),
                 Err(error) if is_wrong(&error) => {
-                    refusal = Some(refusals::of_kdc(&error, &kept.client, None));
+                    refusal = Some(controller_failures::of_kdc(&error, &kept.client, None));
                     self.wrong.push((kept.key, Instant::now()));
                     tries -= 1;
                 }
                 // Another controller may answer, which the directory knows.
                 Err(error) if error.is_unanswered() => self.key = Some(kept),
                 Err(error) => {
-                    let refusal = refusals::of_kdc(&error, &kept.client, None);
+                    let refusal = controller_failures::of_kdc(&error, &kept.client, None);
                     self.key = Some(kept);
                     return Err(refusal);
                 }
@@ -210,10 +210,10 @@ impl AccountState {
             match kept.tgt(metrics).await {
                 Ok(tgt) => return Ok(self.keep(kept, tgt)),
                 Err(error) if is_wrong(&error) => {
-                    refusal = Some(refusals::of_kdc(&error, &kept.client, None));
+                    refusal = Some(controller_failures::of_kdc(&error, &kept.client, None));
                     self.wrong.push((kept.key, Instant::now()));
                 }
-                Err(error) => return Err(refusals::of_kdc(&error, &kept.client, None)),
+                Err(error) => return Err(controller_failures::of_kdc(&error, &kept.client, None)),
             }
         }
         Err(refusal.unwrap_or_else(|| Refusal::no_logon(reasons::LOGON_DENIED, "no password is left to try")))
@@ -237,12 +237,12 @@ impl AccountState {
         let previous = password.previous.as_ref();
         for password in [Some(&password.current), previous].into_iter().flatten() {
             let key = kdcs.key(&client, &Password::managed(password)).await;
-            let key = key.map_err(|error| refusals::of_kdc(&error, &client, None))?;
+            let key = key.map_err(|error| controller_failures::of_kdc(&error, &client, None))?;
             if !self.wrong.iter().any(|(wrong, _)| wrong.as_bytes() == key.as_bytes()) {
                 return Ok(KeptKey { client, key, kdcs: Arc::new(kdcs), until });
             }
         }
-        Err(refusals::wrong_passwords(&client))
+        Err(controller_failures::wrong_passwords(&client))
     }
 }
 

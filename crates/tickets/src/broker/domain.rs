@@ -19,7 +19,7 @@ use tokio::{
 };
 use zeroize::Zeroizing;
 
-use super::{refusals, spec::SpecAccount};
+use super::{controller_failures, spec::SpecAccount};
 use crate::{
     api::{Refusal, reasons},
     domains::DomainConfig,
@@ -85,7 +85,7 @@ impl TicketDomain {
             Ok(read) => return read,
             Err(error) => error,
         };
-        let mut refusal = refusals::of_directory(&error, &self.config);
+        let mut refusal = controller_failures::of_directory(&error, &self.config);
         if error.counts_as_wrong_password() {
             refusal.message = format!("{}; {hint}", refusal.message);
             *refused = Some(password);

@@ -18,7 +18,7 @@ word_enum! {
     }
 }
 
-/// The facts in which kinds differ.
+/// The facts in which kinds differ. All have version `v1`, and a plural that ends in `s`.
 struct KindRow {
     /// The group of its API; empty for the core group.
     group: &'static str,

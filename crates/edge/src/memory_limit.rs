@@ -4,11 +4,11 @@ use std::{fs, path::Path};
 
 /// The memory limit of the process's control group, in bytes: the smallest on the path to the root. `None` without a limit.
 #[must_use]
-pub fn limit() -> Option<usize> {
-    limit_below(Path::new("/"))
+pub fn read() -> Option<usize> {
+    read_below(Path::new("/"))
 }
 
-fn limit_below(root: &Path) -> Option<usize> {
+fn read_below(root: &Path) -> Option<usize> {
     let groups = fs::read_to_string(root.join("proc/self/cgroup")).ok()?;
     let mount = root.join("sys/fs/cgroup");
     groups
@@ -47,7 +47,7 @@ mod tests {
                 fs::create_dir_all(path.parent().unwrap()).unwrap();
                 fs::write(path, text).unwrap();
             }
-            limit_below(root.path())
+            read_below(root.path())
         };
         let v2 = "0::/kubepods/pod1/c1\n";
         assert_eq!(limit("0::/\n", &[("sys/fs/cgroup/memory.max", "134217728\n")]), Some(128 * MIB));

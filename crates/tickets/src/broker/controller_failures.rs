@@ -3,8 +3,6 @@
 //! Invariant: 409 says that the account cannot log on, 502 that a controller refuses the broker or answers what cannot be used, and 503
 //! that none answers, or that a KDC says that it is not available (code 29).
 
-use std::error::Error as _;
-
 use gmsa_core::{causes, diagnostic::rules};
 use gmsa_directory::Error as DirectoryError;
 use gmsa_kerberos::{Error as KerberosError, KdcError, KdcRefusal, Principal, PrincipalName};
@@ -17,7 +15,7 @@ use crate::{
 
 /// The directory was not read.
 pub fn of_directory(error: &DirectoryError, domain: &DomainConfig) -> Refusal {
-    let said = without_hint(error);
+    let said = error.without_hint();
     match error {
         error if error.is_unanswered() => Refusal::unavailable(
             reasons::LDAP_UNREACHABLE,
@@ -36,17 +34,6 @@ pub fn of_directory(error: &DirectoryError, domain: &DomainConfig) -> Refusal {
         DirectoryError::Refused(..) => Refusal::bad_gateway(reasons::DIRECTORY_DENIED, said),
         _ => Refusal::bad_gateway(rules::TICKET_ANSWER.id, said),
     }
-}
-
-/// The words and causes of an error, without what they say of options that the broker does not have.
-fn without_hint(error: &DirectoryError) -> String {
-    if let DirectoryError::Exhausted(controller, what) = error {
-        return format!("{controller} takes more than {what}");
-    }
-    let text = error.to_string();
-    let hints = ["; ", ": name ", ": --"].iter().filter_map(|hint| text.find(hint));
-    let text = text.get(..hints.min().unwrap_or(text.len())).unwrap_or(&text);
-    error.source().map_or_else(|| text.to_owned(), |source| format!("{text}: {}", causes::chain(source)))
 }
 
 /// The account got no ticket, or none for a service.

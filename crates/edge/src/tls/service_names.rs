@@ -1,0 +1,27 @@
+//! The DNS names that a serving certificate needs: those of the Service in front of the program.
+
+use gmsa_core::credspec::is_dns_subdomain;
+
+/// The names that the API server and the pods of the cluster use for a Service.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServiceNames(pub Vec<String>);
+
+impl ServiceNames {
+    #[must_use]
+    pub fn of(service: &str, namespace: &str) -> Self {
+        Self(vec![format!("{service}.{namespace}.svc"), format!("{service}.{namespace}"), service.to_owned()])
+    }
+
+    /// Reads `NAME.NAMESPACE`.
+    ///
+    /// # Errors
+    /// What was expected.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        match text.split_once('.') {
+            Some((name, namespace)) if is_dns_subdomain(name) && is_dns_subdomain(namespace) => {
+                Ok(Self::of(name, namespace))
+            }
+            _ => Err("expected NAME.NAMESPACE, both lower-case DNS names".to_owned()),
+        }
+    }
+}
