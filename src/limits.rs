@@ -28,8 +28,8 @@ pub struct Limits {
     pub waiting: usize,
     /// Reviews in flight. Over it, a review waits, and is answered with 503 when its time is over.
     pub reviews: usize,
-    /// The bytes that large bodies and answers may take together, and large answers of the API server. Those of one address, and those of
-    /// the API server, take no more than they leave free. Over it, a review is answered with 503, and a look-up fails.
+    /// The bytes that large bodies and answers may take together, and large answers of the API server; `LargeMemory` says how they are shared.
+    /// Over it, a review is answered with 503, and a look-up fails.
     pub large_bytes: usize,
     /// The bytes of credential specs in memory, a quarter of it for contents that only reviews hold. Those over it are read from the API
     /// server.

@@ -70,4 +70,8 @@ fn every_bound_follows_from_the_memory_limit() {
     assert_eq!(limits(128).within_files(840), Limits { waiting: 651, ..expected });
     // One address may post the largest body.
     assert!(limits(120).large_bytes / 2 >= MAX_BODY);
+    // All credential specs that are read at once by names that are not known, as large as etcd takes them.
+    let answers = limits(128).large_memory().share_of(None);
+    let largest: Vec<_> = (0..CallKind::UnknownSpec.limit()).map(|_| answers.take(3 * MIB / 2)).collect();
+    assert!(largest.iter().all(Result::is_ok));
 }

@@ -46,7 +46,7 @@ pub enum BodyError {
     /// It ended before its end, for this reason.
     Cut(String),
     TooLarge,
-    /// Its user would hold more than stays free.
+    /// Its user would hold more than its share.
     NoMemory,
 }
 

@@ -131,7 +131,11 @@ fn of_connections() -> Vec<LimitRow> {
             part("two fifteenths", &bytes(limits.large_bytes)),
             "503; a look-up fails, and its pod is denied with 500",
         ),
-        ("the same of one address, or of the API server's answers", "as much as stays free".to_owned(), "the same"),
+        (
+            "the same of one address; of the API server's answers",
+            "as much as stays free; three times that".to_owned(),
+            "the same",
+        ),
         ("small review: takes none of it, and no thread of its own", bytes(SMALL), "counted, and parsed apart"),
         ("threads for large reviews", format!("half of the cores, at most {}", MAX_THREADS.div_ceil(2)), "wait"),
         ("admin port: connections that are served", number(admin.places), "the next one waits"),

@@ -11,6 +11,7 @@ use gmsa_core::{
     quote::{NAME, quoted},
 };
 use k8s_openapi::api::core::v1::{self, Container, PodSpec, Volume, VolumeMount};
+use serde::Deserialize as _;
 
 use super::template::CheckedPod;
 use crate::shared::rules;
@@ -40,8 +41,11 @@ struct PodContainer<'p> {
 type PlacedMount<'p> = (String, &'p VolumeMount);
 
 pub(super) fn findings(checked: &CheckedPod<'_>, pod: &Pod) -> Vec<Diagnostic> {
-    let object: Option<v1::Pod> = serde_json::from_value(checked.pod.json.clone()).ok();
-    let Some(spec) = object.and_then(|object| object.spec).filter(|_| pod.tickets().is_none()) else {
+    if pod.tickets().is_some() {
+        return Vec::new();
+    }
+    // What the API server cannot read either has a finding of its own.
+    let Some(spec) = v1::Pod::deserialize(&checked.pod.json).ok().and_then(|object| object.spec) else {
         return Vec::new();
     };
     let of_list = |list: &'static str| move |(index, container)| PodContainer::of(list, index, container);
