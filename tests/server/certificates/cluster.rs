@@ -13,9 +13,9 @@ use std::{
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gmsa_cluster::apiserver::ApiServer;
 use gmsa_edge::{
-    object::{ObjectName, service_names},
+    object::ObjectName,
     tls::{
-        CaBundle, Clock, Served, Summary,
+        CaBundle, Clock, Served, ServiceNames, Summary,
         self_managed::{IssuancePolicy, SelfManaged, SelfManagedSettings},
     },
 };
@@ -197,7 +197,7 @@ pub fn settings() -> SelfManagedSettings {
             .to_vec(),
         issuance: IssuancePolicy {
             program: PROGRAM,
-            names: service_names("gmsa-webhook", "gmsa"),
+            names: ServiceNames::of("gmsa-webhook", "gmsa").0,
             ca_lifetime: 30 * DAY,
             leaf_lifetime: 25 * DAY,
             renewal_point: 66,
