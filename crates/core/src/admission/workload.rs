@@ -1,8 +1,7 @@
 //! A workload, as far as admission cares: its pod template, and whether another object controls it.
 //!
 //! A new kind is:
-//! - a variant of [`Kind`] with its row: the compiler then names each match that decides about its pods, and a test each page and list of rights
-//!   that must name it;
+//! - a variant of [`Kind`] with its row, which has all that code decides by; a test names each page and list of rights that must name it;
 //! - a rule of `/validate-workload` in the chart's `validatingwebhook.yaml` and, where its pod template is in another place,
 //!   `gmsa-webhook.cel.workload` in `_cel.tpl`;
 //! - an object in `tests/install/objects/every-kind.yaml`.
@@ -16,7 +15,7 @@ use super::pod::{
     Pod,
     fields::{self, Unsupported},
 };
-pub use kind::Kind;
+pub use kind::{Kind, PodCount, PodNames};
 
 use crate::json::{self, Flag, Object, fold};
 

@@ -125,7 +125,7 @@ fn containers<'p>(pod: &'p ClusterPod, options: &Options) -> anyhow::Result<Vec<
 async fn find(snapshot: &Snapshot, named: &str) -> anyhow::Result<ClusterPod> {
     let Some((word, name)) = named.split_once('/') else { return ClusterPod::find(snapshot, named).await };
     match Kind::of_word(word) {
-        Some(Kind::CronJob) => bail!("{named} starts Jobs: name one of them, such as job/NAME"),
+        Some(kind) if kind.starts_runs() => bail!("{named} starts Jobs: name one of them, such as job/NAME"),
         Some(kind) => of_workload(snapshot, named, kind, name).await,
         None => ClusterPod::find(snapshot, if is_pod(word) { name } else { named }).await,
     }

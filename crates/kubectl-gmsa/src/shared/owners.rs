@@ -78,7 +78,7 @@ async fn verified(
         }
     };
     if found.uid() != uid {
-        return Err(format!("names as its owner a {kind} {name} with another uid than the one that exists").into());
+        return Err(format!("names {kind} {name} as its owner, with another uid than the existing one").into());
     }
     if !found.selects(&pod.object.metadata.labels.clone().unwrap_or_default()) {
         return Err(format!("names {kind} {name} as its owner, which does not select it").into());
@@ -86,7 +86,12 @@ async fn verified(
     Ok(found)
 }
 
-/// The kind of the owner, if its objects are read here.
+/// The kind of the owner, if a restart of it, or of its own owner, can replace the pod. Owners of other kinds are not read.
 fn kind(owner: &OwnerReference) -> Option<Kind> {
-    Kind::of(&owner.kind, "apps").filter(|kind| owner.api_version == kind.api_version())
+    let is_it = |kind: &Kind| kind.as_str() == owner.kind && kind.api_version() == owner.api_version;
+    let is_restarted = |kind: &Kind| {
+        let mut above = Kind::ALL.into_iter().filter(|above| above.below() == Some(*kind));
+        kind.rolls_out() || above.any(Kind::rolls_out)
+    };
+    Kind::ALL.into_iter().find(is_it).filter(is_restarted)
 }

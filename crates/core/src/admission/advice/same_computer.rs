@@ -9,7 +9,10 @@
 
 use std::collections::HashMap;
 
-use super::{super::workload::Kind, Advice, Pod};
+use super::{
+    super::workload::{Kind, PodCount, PodNames},
+    Advice, Pod,
+};
 use crate::diagnostic::{Severity, rules};
 
 /// The length of the part of a host name that identifies a computer.
@@ -53,19 +56,19 @@ pub fn advise_replicas(pod: &Pod, replicas: Replicas<'_>, gives_hostnames: bool)
     if pod.is_linux() || !pod.uses_gmsa() || count.is_some_and(|count| count < 2) {
         return None;
     }
-    if kind == Kind::StatefulSet {
-        let [one, other] = alike(replicas)?;
-        let text = format!("the host names {one:?} and {other:?} have the same first 15 characters: {CONSEQUENCE}");
-        return Some(advice("/metadata/name", Severity::Warning, text, SHORTER));
-    }
     // Length of the common start of all pod names, with the hyphen after it.
-    let common = match kind {
-        Kind::Deployment => name.len() + 1 + HASH + 1,
-        Kind::ReplicaSet | Kind::ReplicationController | Kind::DaemonSet => name.len() + 1,
-        Kind::StatefulSet | Kind::Job | Kind::CronJob => return None,
+    let common = match kind.pod_names() {
+        PodNames::Numbered => {
+            let [one, other] = alike(replicas)?;
+            let text = format!("the host names {one:?} and {other:?} have the same first 15 characters: {CONSEQUENCE}");
+            return Some(advice("/metadata/name", Severity::Warning, text, SHORTER));
+        }
+        PodNames::Hashed => name.len() + 1 + HASH + 1,
+        PodNames::Prefixed => name.len() + 1,
     };
-    let is_of_many = count.is_some() || kind == Kind::DaemonSet;
+    let is_of_many = count.is_some() || kind.pod_count() == PodCount::Nodes;
     if !is_of_many
+        || kind.runs_to_completion()
         || common < COMPUTER_NAME_LENGTH
         || pod.hostname().is_some()
         || gives_hostnames

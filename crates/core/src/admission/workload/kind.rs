@@ -1,4 +1,6 @@
-//! The kinds of workloads of Kubernetes: their names, where the API has them, and where their pod template is.
+//! The kinds of workloads of Kubernetes: their names, where the API has them, where their pod template is, and how they make pods.
+//!
+//! Code elsewhere asks a kind for its facts and compares it with no other kind.
 
 use serde_json::value::RawValue;
 
@@ -18,6 +20,30 @@ word_enum! {
     }
 }
 
+/// What says how many pods an object of a kind wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PodCount {
+    /// `spec.replicas`.
+    Replicas,
+    /// `status.desiredNumberScheduled`: one pod on each node that fits.
+    Nodes,
+    /// `spec.parallelism`, until `spec.completions` pods have succeeded.
+    Completions,
+    /// Its newest run, which is an object of the kind below.
+    Runs,
+}
+
+/// How a controller names the pods of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PodNames {
+    /// The name of the object, then random characters.
+    Prefixed,
+    /// The name of the object, a hash of its template, then random characters.
+    Hashed,
+    /// The name of the object, then the pod's number. The controller sets the host name too.
+    Numbered,
+}
+
 /// The facts in which kinds differ. All have version `v1`, and a plural that ends in `s`.
 struct KindRow {
     /// The group of its API; empty for the core group.
@@ -30,8 +56,8 @@ struct KindRow {
     below: Option<Kind>,
     /// Whether pods follow a change of its template, now or with its next Job.
     follows_template: bool,
-    /// Whether its pods end, and have done their work then.
-    runs_to_completion: bool,
+    pod_count: PodCount,
+    pod_names: PodNames,
 }
 
 impl Kind {
@@ -42,21 +68,24 @@ impl Kind {
             template: "/spec/template",
             below: None,
             follows_template: true,
-            runs_to_completion: false,
+            pod_count: PodCount::Replicas,
+            pod_names: PodNames::Prefixed,
         };
         match self {
-            Self::Deployment => KindRow { short: "deploy", below: Some(Self::ReplicaSet), ..usual },
-            Self::StatefulSet => KindRow { short: "sts", ..usual },
-            Self::DaemonSet => KindRow { short: "ds", ..usual },
+            Self::Deployment => {
+                KindRow { short: "deploy", below: Some(Self::ReplicaSet), pod_names: PodNames::Hashed, ..usual }
+            }
+            Self::StatefulSet => KindRow { short: "sts", pod_names: PodNames::Numbered, ..usual },
+            Self::DaemonSet => KindRow { short: "ds", pod_count: PodCount::Nodes, ..usual },
             Self::ReplicaSet => KindRow { short: "rs", follows_template: false, ..usual },
             Self::ReplicationController => KindRow { group: "", short: "rc", follows_template: false, ..usual },
-            Self::Job => KindRow { group: "batch", follows_template: false, runs_to_completion: true, ..usual },
+            Self::Job => KindRow { group: "batch", follows_template: false, pod_count: PodCount::Completions, ..usual },
             Self::CronJob => KindRow {
                 group: "batch",
                 short: "cj",
                 template: "/spec/jobTemplate/spec/template",
                 below: Some(Self::Job),
-                runs_to_completion: true,
+                pod_count: PodCount::Runs,
                 ..usual
             },
         }
@@ -68,7 +97,7 @@ impl Kind {
     }
 
     /// The kind as a review names it: `CronJob.batch`.
-    pub fn of_review(kind: &str) -> Option<Self> {
+    pub(crate) fn of_review(kind: &str) -> Option<Self> {
         let (name, group) = kind.split_once('.').unwrap_or((kind, ""));
         Self::of(name, group)
     }
@@ -112,14 +141,38 @@ impl Kind {
             match (group, kind.group()) {
                 (None, _) => true,
                 (Some(group), "") => ["v1", "v1."].contains(&group),
-                (Some(group), of) => group.strip_prefix("v1.").unwrap_or(group) == of,
+                (Some(group), own) => group.strip_prefix("v1.").unwrap_or(group) == own,
             }
         })
     }
 
+    pub fn pod_count(self) -> PodCount {
+        self.row().pod_count
+    }
+
+    pub fn pod_names(self) -> PodNames {
+        self.row().pod_names
+    }
+
     /// Whether its pods end, and have done their work then.
     pub fn runs_to_completion(self) -> bool {
-        self.row().runs_to_completion
+        matches!(self.pod_count(), PodCount::Completions | PodCount::Runs)
+    }
+
+    /// Whether it starts an object of the kind below for each run. Otherwise, an object of the kind below has the pods of one version of its
+    /// template.
+    pub fn starts_runs(self) -> bool {
+        self.pod_count() == PodCount::Runs
+    }
+
+    /// Whether it is replaced through the kind below: the newest object there has the current template.
+    pub fn has_revisions(self) -> bool {
+        self.below().is_some() && !self.starts_runs()
+    }
+
+    /// Whether it must be deleted and created again to make pods once more.
+    pub fn runs_once(self) -> bool {
+        self.pod_count() == PodCount::Completions
     }
 
     /// Whether pods follow a change of its template: it replaces them, or its next Job has new ones. Otherwise the template is immutable, or existing

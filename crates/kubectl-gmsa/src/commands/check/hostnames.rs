@@ -5,7 +5,7 @@ use gmsa_core::{
     admission::{
         advice::same_computer::advise_replicas,
         pod::{Pod, RANDOM_HOSTNAME},
-        workload::Kind,
+        workload::PodNames,
     },
     diagnostic::{Diagnostic, Severity},
 };
@@ -34,7 +34,7 @@ fn ignored(checked: &CheckedPod<'_>) -> Option<Diagnostic> {
     let annotation = format!("/metadata/annotations/{}", RANDOM_HOSTNAME.replace('/', "~1"));
     let finding = |message: String| checked.finding(&rules::IGNORED_FIELD, &annotation, message);
     let found = match (checked.text(&annotation), checked.of_workload(&annotation)) {
-        (Some("true"), _) if checked.replicas().is_some_and(|replicas| replicas.kind == Kind::StatefulSet) => {
+        (Some("true"), _) if sets_hostnames(checked) => {
             let text = "a StatefulSet sets the host names of its pods itself, so the webhook gives none";
             return Some(finding(text.to_owned()).with_severity(Severity::Note).with_fix("remove the annotation"));
         }
@@ -49,4 +49,9 @@ fn ignored(checked: &CheckedPod<'_>) -> Option<Diagnostic> {
         }
     };
     Some(found.with_severity(Severity::Warning).with_fix(format!("{RANDOM_HOSTNAME}: \"true\"")))
+}
+
+/// Whether the controller of the pod sets its host name.
+fn sets_hostnames(checked: &CheckedPod<'_>) -> bool {
+    checked.replicas().is_some_and(|replicas| replicas.kind.pod_names() == PodNames::Numbered)
 }

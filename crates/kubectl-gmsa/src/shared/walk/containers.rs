@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 
 use super::events::{Event, Events, Stage};
 use crate::shared::{
-    kinds::Kind,
     output::first_five,
     pods::ClusterPod,
     rules::{self, FixTarget, Names, Phase},
@@ -295,7 +294,9 @@ impl<'p> Seen<'p> {
             })?;
             // The template of a Job is immutable, and a failed Job starts no more pods.
             let again = match self.target {
-                FixTarget::Workload { kind: Kind::Job, name, .. } => self.target.command("delete job", name, ""),
+                FixTarget::Workload { kind, name, .. } if kind.runs_once() => {
+                    self.target.command(&format!("delete {}", kind.as_str().to_ascii_lowercase()), name, "")
+                }
                 _ => None,
             };
             let again = again.map(|delete| format!(" Then start the Job again: {delete}, and apply its manifest."));

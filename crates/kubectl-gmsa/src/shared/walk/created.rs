@@ -15,7 +15,6 @@ use super::{
     workload::{Idle, Maker, WorkloadTree, is_active},
 };
 use crate::shared::{
-    kinds::Kind,
     pods::ClusterPod,
     rules::{self, Names},
 };
@@ -109,7 +108,7 @@ fn ending(workload: &WorkloadTree, pod: &ClusterPod, count: &str, events: &Event
 fn over(workload: &WorkloadTree, text: String) -> Diagnostic {
     let found = missing(workload, text);
     let again = workload.target().command("delete job", &workload.name, "");
-    let again = again.filter(|_| workload.kind == Kind::Job && workload.object.is_over_deadline());
+    let again = again.filter(|_| workload.kind.runs_once() && workload.object.is_over_deadline());
     found.fixed(again.map(|delete| format!(
         "Raise activeDeadlineSeconds in its manifest, or leave it out. Then start the Job again: {delete}, and apply the manifest."
     )))

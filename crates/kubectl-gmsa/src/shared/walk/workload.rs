@@ -129,19 +129,19 @@ impl WorkloadTree {
     pub fn given_up(&self) -> Option<&str> {
         let object = self.running();
         let failed = || object.says("Failed").or_else(|| object.says("FailureTarget"));
-        if object.kind == Kind::Job { failed() } else { None }
+        if object.kind.runs_to_completion() { failed() } else { None }
     }
 
-    /// Itself, or the newest Job of a `CronJob`.
+    /// The object that says how many pods it wants: itself, or the newest Job of a `CronJob`.
     fn running(&self) -> &ClusterWorkload {
-        let job = self.makers.last().filter(|_| self.kind == Kind::CronJob);
-        job.map_or(&*self.object, |job| &*job.object)
+        let run = self.makers.last().filter(|_| self.kind.starts_runs());
+        run.map_or(&*self.object, |run| &*run.object)
     }
 
     /// The current makers: only the newest ReplicaSet of a Deployment, because the others are being replaced.
     pub fn current(&self) -> &[Maker] {
         match self.makers.as_slice() {
-            [.., last] if self.kind == Kind::Deployment => std::slice::from_ref(last),
+            [.., last] if self.kind.has_revisions() => std::slice::from_ref(last),
             all => all,
         }
     }
@@ -149,7 +149,8 @@ impl WorkloadTree {
     /// Whether pods are missing now.
     pub fn lacks(&self) -> bool {
         let (wanted, _) = self.wanted();
-        let is_short = self.kind != Kind::Deployment && self.has() < wanted;
+        // Where there are revisions, the newest decides: a rollout may have fewer pods for a while.
+        let is_short = !self.kind.has_revisions() && self.has() < wanted;
         wanted > 0 && (is_short || self.current().iter().any(Maker::lacks))
     }
 }
@@ -222,14 +223,14 @@ fn add_makers(workloads: &mut [WorkloadTree], mut below: Vec<Rc<ClusterWorkload>
         let Some(workload) = owner.filter(|owner| Some(&owner.namespace) == object.metadata.namespace.as_ref()) else {
             continue;
         };
-        if workload.kind == Kind::CronJob {
+        if workload.kind.starts_runs() {
             // Earlier Jobs have ended or are being replaced.
             workload.makers.clear();
         }
         workload.makers.push(Maker::of(&object));
     }
     // A Deployment without a ReplicaSet has the failure condition itself.
-    for workload in workloads.iter_mut().filter(|workload| workload.kind == Kind::Deployment) {
+    for workload in workloads.iter_mut().filter(|workload| workload.kind.has_revisions()) {
         if workload.makers.is_empty() {
             workload.makers.push(Maker::of(&workload.object));
         }

@@ -11,9 +11,12 @@ use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::{Value, json, value::RawValue};
 
 use crate::shared::{kinds::Kind, snapshot::Snapshot, unread::Read};
-use gmsa_core::admission::pod::{
-    Pod,
-    tickets::{ANNOTATION, AUDIENCE},
+use gmsa_core::admission::{
+    pod::{
+        Pod,
+        tickets::{ANNOTATION, AUDIENCE},
+    },
+    workload::PodCount,
 };
 
 /// A workload of a cluster, with the needed fields.
@@ -174,16 +177,14 @@ impl ClusterWorkload {
     /// How many pods it creates, and the reason if that is 0.
     pub fn wanted(&self) -> (usize, Idle) {
         let Self { kind, spec, status, .. } = self;
-        match kind {
-            Kind::Deployment | Kind::StatefulSet | Kind::ReplicaSet | Kind::ReplicationController => {
-                (spec.replicas.unwrap_or(1), Idle::Scaled)
-            }
-            Kind::DaemonSet => (status.desired_number_scheduled.unwrap_or(0), Idle::NoNode),
-            Kind::CronJob if spec.suspend => (0, Idle::Suspended),
-            Kind::CronJob => (0, Idle::NoJobYet),
-            Kind::Job if self.condition("Complete").is_some() => (0, Idle::Complete),
-            Kind::Job if spec.suspend => (0, Idle::Suspended),
-            Kind::Job => {
+        match kind.pod_count() {
+            PodCount::Replicas => (spec.replicas.unwrap_or(1), Idle::Scaled),
+            PodCount::Nodes => (status.desired_number_scheduled.unwrap_or(0), Idle::NoNode),
+            PodCount::Runs if spec.suspend => (0, Idle::Suspended),
+            PodCount::Runs => (0, Idle::NoJobYet),
+            PodCount::Completions if self.condition("Complete").is_some() => (0, Idle::Complete),
+            PodCount::Completions if spec.suspend => (0, Idle::Suspended),
+            PodCount::Completions => {
                 let at_once = spec.parallelism.unwrap_or(1);
                 let left = |all: usize| all.saturating_sub(status.succeeded.unwrap_or(0));
                 (spec.completions.map_or(at_once, |all| left(all).min(at_once)), Idle::NothingLeft)
