@@ -10,11 +10,11 @@ use gmsa_core::{
     node_affinity::{LabelValue, Node, NodeAffinity},
     quote::{VALUE, quoted},
 };
-use serde::Deserialize as _;
 use serde_json::Value;
 
 use crate::shared::{
     rules,
+    walk::placement::NodeRequirements,
     windows_build::{Build, LABEL},
 };
 
@@ -49,7 +49,8 @@ pub(super) async fn findings(
     if let Some(found) = no_build(checked, &images) {
         return vec![found];
     }
-    if let Some(Selected { by, by_other_label, builds }) = selected(checked, class) {
+    let required = NodeRequirements::of_manifest(&checked.pod.json);
+    if let Some(Selected { by, by_other_label, builds }) = selected(checked, class, &required.affinity) {
         let on_selected = |image: &Image| {
             let (unfit, Image { container, build, .. }) = (unfit(image, &builds)?, image);
             let text = format!("{by} selects nodes of {unfit}, which do not run the image of {container}, of {build}");
@@ -68,8 +69,8 @@ pub(super) async fn findings(
     if pod.pins_build() && !matches!(class, RuntimeClass::Found(_)) {
         return Vec::new();
     }
-    let Some(nodes) = context.node_builds().await else { return vec![not_selected(checked, &images)] };
-    let mut found: Vec<Diagnostic> = images.iter().filter_map(|image| on_any(checked, image, nodes)).collect();
+    let Some(nodes) = context.node_builds(&required).await else { return vec![not_selected(checked, &images)] };
+    let mut found: Vec<Diagnostic> = images.iter().filter_map(|image| on_any(checked, image, &nodes)).collect();
     if has_unknown && found.is_empty() && nodes.len() > 1 {
         found.push(not_selected(checked, &images));
     }
@@ -116,7 +117,7 @@ struct Selected {
     builds: BTreeSet<Build>,
 }
 
-fn selected(checked: &CheckedPod<'_>, class: &RuntimeClass) -> Option<Selected> {
+fn selected(checked: &CheckedPod<'_>, class: &RuntimeClass, affinity: &NodeAffinity) -> Option<Selected> {
     if let Some(build) = class.selected_build().and_then(Build::of_label) {
         return Some(Selected { by: "its runtime class", by_other_label: None, builds: BTreeSet::from([build]) });
     }
@@ -128,15 +129,14 @@ fn selected(checked: &CheckedPod<'_>, class: &RuntimeClass) -> Option<Selected> 
         Some(Selected { by: "the pod", by_other_label, builds })
     });
     by_label.or_else(|| {
-        let (has_label, builds) = by_affinity(checked)?;
+        let (has_label, builds) = by_affinity(affinity)?;
         Some(Selected { by: "the pod", by_other_label: (!has_label).then_some(None), builds })
     })
 }
 
-/// The node builds that the affinity of the pod allows, and whether they come from [`LABEL`]; `None` if it allows every build.
-fn by_affinity(checked: &CheckedPod<'_>) -> Option<(bool, BTreeSet<Build>)> {
-    let affinity = checked.pod.json.pointer("/spec/affinity/nodeAffinity");
-    let affinity: NodeAffinity = affinity.and_then(|found| NodeAffinity::deserialize(found).ok())?;
+/// The node builds that the affinity of the pod allows, and whether they come from [`LABEL`]; `None` if it allows a build that it does not
+/// name.
+fn by_affinity(affinity: &NodeAffinity) -> Option<(bool, BTreeSet<Build>)> {
     if affinity.allows(&OfVersion { key: None, value: "a version that it does not name" }) {
         return None;
     }
@@ -175,7 +175,8 @@ fn on_any(checked: &CheckedPod<'_>, image: &Image, nodes: &BTreeSet<Build>) -> O
     let unfit = unfit(image, nodes)?;
     let fit: Vec<Build> = nodes.iter().copied().filter(|node| node.runs(image.build)).collect();
     let message = if fit.is_empty() {
-        format!("no node of the cluster runs the image of {}, of {}: they are of {unfit}", image.container, image.build)
+        let Image { container, build, .. } = image;
+        format!("no node that the pod may land on runs the image of {container}, of {build}: they are of {unfit}")
     } else {
         format!(
             "the pod may land on a node of {unfit}, which does not run the image of {}, of {}",

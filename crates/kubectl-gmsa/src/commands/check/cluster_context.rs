@@ -21,7 +21,7 @@ use crate::shared::{
     credspecs, input, names,
     output::Report,
     snapshot::Snapshot,
-    walk::ending_namespace,
+    walk::{ending_namespace, placement::NodeRequirements},
     webhook::{gives_hostnames, lacks_tickets},
     windows_build::{Build, LABEL},
 };
@@ -183,9 +183,9 @@ impl ClusterContext {
         ending_namespace(&live.snapshot, namespace).await
     }
 
-    /// The builds of the Windows nodes of the cluster, if known.
-    pub(super) async fn node_builds(&mut self) -> Option<&BTreeSet<Build>> {
-        self.live.as_mut()?.builds().await
+    /// The builds of the Windows nodes of the cluster that a pod may land on, if known.
+    pub(super) async fn node_builds(&mut self, required: &NodeRequirements) -> Option<BTreeSet<Build>> {
+        self.live.as_mut()?.builds(required).await
     }
 
     /// Whether the webhook of the cluster is installed without tickets, as far as is known.

@@ -17,7 +17,7 @@ use crate::shared::{
     rules,
     snapshot::Snapshot,
     unread::Unread,
-    walk::scheduling::Nodes,
+    walk::{placement::NodeRequirements, scheduling::Nodes},
     webhook::{Configured, configured, replica, silent},
     windows_build::{Build, LABEL},
 };
@@ -25,7 +25,7 @@ use crate::shared::{
 pub(super) struct LiveCluster {
     pub snapshot: Snapshot,
     webhooks: Option<Result<Vec<Configured>, NotRead>>,
-    builds: Option<Result<BTreeSet<Build>, NotRead>>,
+    windows_nodes: Option<Result<Vec<Node>, NotRead>>,
     /// Failed reads, by cause.
     unread: BTreeMap<String, Vec<String>>,
 }
@@ -36,7 +36,7 @@ pub(super) struct NotRead;
 
 impl LiveCluster {
     pub(super) fn new(snapshot: Snapshot) -> Self {
-        Self { snapshot, webhooks: None, builds: None, unread: BTreeMap::new() }
+        Self { snapshot, webhooks: None, windows_nodes: None, unread: BTreeMap::new() }
     }
 
     /// Reads the webhooks for GMSA.
@@ -59,15 +59,14 @@ impl LiveCluster {
         reviewed
     }
 
-    /// The builds of the Windows nodes.
-    pub(super) async fn builds(&mut self) -> Option<&BTreeSet<Build>> {
-        if self.builds.is_none() {
+    /// The builds of the Windows nodes that a pod may land on.
+    pub(super) async fn builds(&mut self, required: &NodeRequirements) -> Option<BTreeSet<Build>> {
+        if self.windows_nodes.is_none() {
             let read = self.snapshot.list(Nodes::WINDOWS).await;
-            let build = |node: &Node| Build::of_label(node.metadata.labels.as_ref()?.get(LABEL)?);
-            let read = read.map(|nodes: Vec<Node>| nodes.iter().filter_map(build).collect());
-            self.builds = Some(read.map_err(|unread| self.unread(&unread, "the builds of the nodes")));
+            self.windows_nodes = Some(read.map_err(|unread| self.unread(&unread, "the builds of the nodes")));
         }
-        self.builds.as_ref()?.as_ref().ok()
+        let nodes = self.windows_nodes.as_ref()?.as_ref().ok()?.iter().filter(|node| required.allow(node));
+        Some(nodes.filter_map(|node| Build::of_label(node.metadata.labels.as_ref()?.get(LABEL)?)).collect())
     }
 
     /// A replica of the webhook.

@@ -1,5 +1,5 @@
 //! The nodes that a pod may run on: its node selector, required node affinity and tolerations, read as by the scheduler
-//! (`component-helpers/scheduling/corev1` of Kubernetes).
+//! (`component-helpers/scheduling/corev1` of Kubernetes). The pod is one of a cluster or of a manifest.
 //!
 //! Invariant: an unknown condition, such as an operator of a later version, does not exclude a node.
 
@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 
 use gmsa_core::node_affinity::{self, LabelValue, NodeAffinity};
 use k8s_openapi::api::core::v1::{Node, PodSpec, Taint, Toleration};
+use serde::Deserialize as _;
+use serde_json::Value;
 
 /// The labels of a node.
 pub fn labels(node: &Node) -> BTreeMap<String, String> {
@@ -26,22 +28,41 @@ impl node_affinity::Node for Labelled<'_> {
     }
 }
 
-/// The nodes that the pod selects.
-pub fn selected<'n>(spec: &PodSpec, nodes: &'n [Node]) -> Vec<&'n Node> {
-    let affinity = affinity(spec);
-    let by_selector = |node: &&Node| {
-        let has = |(key, value)| node.metadata.labels.as_ref().is_some_and(|labels| labels.get(key) == Some(value));
-        spec.node_selector.iter().flatten().all(has)
-    };
-    nodes.iter().filter(by_selector).filter(|node| affinity.allows(&Labelled(node))).collect()
+/// The labels and fields that a pod requires of its node.
+pub struct NodeRequirements {
+    selector: BTreeMap<String, String>,
+    pub affinity: NodeAffinity,
 }
 
-/// The required node affinity of a pod.
-pub fn affinity(spec: &PodSpec) -> NodeAffinity {
-    let of_nodes = spec.affinity.as_ref().and_then(|affinity| affinity.node_affinity.as_ref());
-    // The API server validates this form.
-    let read = of_nodes.and_then(|of_nodes| serde_json::from_value(serde_json::to_value(of_nodes).ok()?).ok());
-    read.unwrap_or_default()
+impl NodeRequirements {
+    /// The requirements of a pod in a cluster.
+    pub fn of_spec(spec: &PodSpec) -> Self {
+        let affinity = spec.affinity.as_ref().and_then(|affinity| affinity.node_affinity.as_ref());
+        let affinity = affinity.and_then(|affinity| serde_json::to_value(affinity).ok());
+        Self { selector: spec.node_selector.clone().unwrap_or_default(), affinity: read(affinity.as_ref()) }
+    }
+
+    /// The requirements of a pod in a manifest. What the API server would refuse requires nothing.
+    pub fn of_manifest(pod: &Value) -> Self {
+        let labels = pod.pointer("/spec/nodeSelector").and_then(Value::as_object).into_iter().flatten();
+        let selector = labels.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect();
+        Self { selector, affinity: read(pod.pointer("/spec/affinity/nodeAffinity")) }
+    }
+
+    pub fn allow(&self, node: &Node) -> bool {
+        let has = |(key, value)| node.metadata.labels.as_ref().is_some_and(|labels| labels.get(key) == Some(value));
+        self.selector.iter().all(has) && self.affinity.allows(&Labelled(node))
+    }
+}
+
+fn read(affinity: Option<&Value>) -> NodeAffinity {
+    affinity.and_then(|affinity| NodeAffinity::deserialize(affinity).ok()).unwrap_or_default()
+}
+
+/// The nodes that the pod selects.
+pub fn selected<'n>(spec: &PodSpec, nodes: &'n [Node]) -> Vec<&'n Node> {
+    let requirements = NodeRequirements::of_spec(spec);
+    nodes.iter().filter(|node| requirements.allow(node)).collect()
 }
 
 /// The taints that keep the pod from a node.
@@ -66,7 +87,7 @@ fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, from_value, json};
+    use serde_json::{from_value, json};
 
     use super::*;
 
@@ -96,6 +117,8 @@ mod tests {
             (affinity(json!({})), false),
         ] {
             assert_eq!(selected(&spec(pod.clone()), &nodes).len(), usize::from(is_selected), "{pod}");
+            let of_manifest = NodeRequirements::of_manifest(&json!({"spec": pod}));
+            assert_eq!(of_manifest.allow(&nodes[0]), is_selected, "{pod}");
         }
     }
 

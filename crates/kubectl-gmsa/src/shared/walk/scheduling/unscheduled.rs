@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{
     super::{
         events::Events,
-        placement::{affinity, labels, selected, untolerated},
+        placement::{NodeRequirements, labels, selected, untolerated},
     },
     Nodes, OS, build_of, error, linux_node, not_ready,
 };
@@ -113,8 +113,8 @@ fn short_of(resource: &str, spec: &PodSpec, text: String) -> Diagnostic {
 /// The nodes that the pod names.
 fn pinned(spec: &PodSpec) -> Vec<String> {
     let by_label = spec.node_selector.as_ref().and_then(|labels| labels.get(HOSTNAME));
-    let affinity = affinity(spec);
-    by_label.map(String::as_str).into_iter().chain(affinity.names()).map(str::to_owned).collect()
+    let required = NodeRequirements::of_spec(spec);
+    by_label.map(String::as_str).into_iter().chain(required.affinity.names()).map(str::to_owned).collect()
 }
 
 /// The label of a node with its host name.
@@ -220,9 +220,9 @@ fn unselected(spec: &PodSpec, windows: &[Node], text: &str, target: FixTarget<'_
     };
     let fix = match missing.first().filter(is_plain) {
         Some(label) => format!(
-            "No Windows node has the label {label}: correct the node selector, or label a node that is meant: `kubectl label node NODE {label}`."
+            "No Windows node has the label {label}: correct the node selector, or label the intended node: `kubectl label node NODE {label}`."
         ),
-        None => "Correct its node affinity and its node selector, or label a node that is meant: \
+        None => "Correct its node affinity and its node selector, or label the intended node: \
              `kubectl get nodes -l kubernetes.io/os=windows --show-labels` shows the labels."
             .to_owned(),
     };
