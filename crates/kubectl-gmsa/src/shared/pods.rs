@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1;
 use serde_json::{Value, value::RawValue};
 
 use super::{kinds::controller_of, names, snapshot::Snapshot};
-use crate::shared::rules::{self, FixTarget};
+use crate::shared::rules::{self, FixTarget, Names};
 use gmsa_core::{
     admission::pod::{Pod, Slot},
     credspec::{Contents, compare::compare, is_dns_subdomain},
@@ -60,6 +60,18 @@ impl ClusterPod {
     pub fn place(&self) -> (&str, &str) {
         let v1::Pod { metadata, .. } = &self.object;
         (metadata.namespace.as_deref().unwrap_or(""), metadata.name.as_deref().unwrap_or(""))
+    }
+
+    /// The names in a remedy for its tickets.
+    pub fn ticket_names(&self) -> Names<'_> {
+        let (namespace, name) = self.place();
+        Names {
+            spec: self.admission.audiences().next(),
+            namespace: Some(namespace),
+            pod_name: Some(name),
+            service_account: Some(self.admission.service_account()),
+            ..Names::default()
+        }
     }
 
     pub fn condition(&self, name: &str) -> Option<&v1::PodCondition> {

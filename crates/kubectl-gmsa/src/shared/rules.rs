@@ -99,7 +99,7 @@ enum Words {
     Codes(&'static [&'static str]),
 }
 
-/// What is known of a rule beside what the core says.
+/// The part of a rule that only the plugin knows.
 struct RuleEntry {
     rule: &'static Rule,
     words: &'static [Words],
@@ -208,13 +208,29 @@ pub fn found(rule: &'static Rule, text: impl Into<String>, names: &Names<'_>) ->
     Diagnostic { fix, ..Diagnostic::new(rule, text) }
 }
 
-/// The rule of a failed request for tickets: by the id that the broker gives, otherwise by the agent's words.
-pub fn of_agent(message: &str) -> &'static Rule {
-    let refused = message.strip_prefix("the broker refused: ").and_then(|refused| refused.split_once(", "));
-    let id = refused.and_then(|(_, words)| words.split(':').next());
-    let named = all().find(|rule| Some(rule.id) == id);
-    let of_words = || recognize(&format!("no tickets: {message}"), Phase::Running);
-    named.or_else(of_words).unwrap_or(&BROKER_UNREACHABLE)
+/// A failed request for tickets, as the agent reports it.
+pub struct AgentFailure {
+    /// By the id that the broker gives, otherwise by the agent's words.
+    pub rule: &'static Rule,
+    /// The HTTP status of the broker's refusal; `None` where the broker did not refuse.
+    pub status: Option<u16>,
+}
+
+impl AgentFailure {
+    /// Reads the agent's message: `the broker refused: 403 Forbidden, not-authorized: …`.
+    pub fn of(message: &str) -> Self {
+        let refusal = message.strip_prefix("the broker refused: ");
+        let status = refusal.and_then(|refusal| refusal.split(' ').next()?.parse().ok());
+        let id = refusal.and_then(|refusal| refusal.split_once(", ")?.1.split(':').next());
+        let named = all().find(|rule| Some(rule.id) == id);
+        let of_words = || recognize(&format!("no tickets: {message}"), Phase::Running);
+        Self { rule: named.or_else(of_words).unwrap_or(&BROKER_UNREACHABLE), status }
+    }
+
+    /// Whether the agent removes the tickets that it has: as `AskError::removes_tickets` of gmsa-tickets.
+    pub fn removes_tickets(&self) -> bool {
+        self.status == Some(403) || (self.status == Some(404) && *self.rule == SPEC_MISSING)
+    }
 }
 
 /// All rules, in groups with a heading, as the page shows them.

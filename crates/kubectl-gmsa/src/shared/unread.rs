@@ -43,8 +43,9 @@ impl Unread {
         let call = error.downcast_ref::<CallError>();
         let remedy = match call {
             Some(call) if call.code() == Some(403) => {
-                let said = call.status().and_then(|status| right_in(&status.message)).filter(|_| path.is_empty());
-                Remedy::right(&said.unwrap_or_else(|| right(verb, path)))
+                let said = call.status().filter(|_| path.is_empty());
+                let right = said.and_then(|status| Right::of_refusal(&status.message));
+                Remedy::right(&right.unwrap_or_else(|| Right::of_request(verb, path)))
             }
             Some(call) => Remedy::of(call),
             None => Remedy::of_answer(),
@@ -98,35 +99,60 @@ impl fmt::Display for Unread {
 
 impl std::error::Error for Unread {}
 
-/// The right that a request needs: `list pods`, `get secrets in namespace gmsa`.
-fn right(verb: &str, path: &str) -> String {
-    let path = path.split('?').next().unwrap_or_default();
-    let mut steps = path.split('/').filter(|step| !step.is_empty());
-    match steps.next() {
-        Some("apis") => drop((steps.next(), steps.next())),
-        Some("api") => drop(steps.next()),
-        _ => return format!("{verb} {path}"),
+/// A right that a request needs: `list pods`, `get secrets in namespace gmsa`.
+struct Right<'t> {
+    verb: &'t str,
+    /// Its plural, or the path of a request that is not about a resource.
+    resource: &'t str,
+    subresource: Option<&'t str>,
+    namespace: Option<&'t str>,
+}
+
+impl<'t> Right<'t> {
+    fn of_request(verb: &'t str, path: &'t str) -> Self {
+        let path = path.split('?').next().unwrap_or_default();
+        let mut steps = path.split('/').filter(|step| !step.is_empty());
+        let is_of_resource = match steps.next() {
+            // The group and the version.
+            Some("apis") => steps.nth(1).is_some(),
+            Some("api") => steps.next().is_some(),
+            _ => false,
+        };
+        let steps: Vec<&str> = steps.collect();
+        let (namespace, resource, subresource) = match *steps.as_slice() {
+            _ if !is_of_resource => (None, path, None),
+            ["namespaces", namespace, resource] | ["namespaces", namespace, resource, _] => {
+                (Some(namespace), resource, None)
+            }
+            ["namespaces", namespace, resource, _, below, ..] => (Some(namespace), resource, Some(below)),
+            [resource, ..] => (None, resource, None),
+            [] => (None, path, None),
+        };
+        Self { verb, resource, subresource, namespace }
     }
-    let steps: Vec<&str> = steps.collect();
-    match *steps.as_slice() {
-        ["namespaces", namespace, resource] | ["namespaces", namespace, resource, _] => {
-            format!("{verb} {resource} in namespace {namespace}")
-        }
-        ["namespaces", namespace, resource, _, below, ..] => {
-            format!("{verb} {resource}/{below} in namespace {namespace}")
-        }
-        [resource, ..] => format!("{verb} {resource}"),
-        [] => format!("{verb} {path}"),
+
+    /// The right that a refusal of the API server names: `… cannot get resource "pods" in API group "" in the namespace "shop"`.
+    fn of_refusal(said: &'t str) -> Option<Self> {
+        let (verb, rest) = said.split_once(" cannot ")?.1.split_once(" resource \"")?;
+        let (resource, rest) = rest.split_once('"')?;
+        let namespace = rest.split_once(" in the namespace \"").and_then(|(_, rest)| rest.split('"').next());
+        // The API server writes `pods/log`.
+        Some(Self { verb, resource, subresource: None, namespace })
+    }
+
+    /// Whether the chart can give it to everybody with the role `view`.
+    fn is_of_viewers(&self) -> bool {
+        ["gmsacredentialspecs", "networkpolicies"].contains(&self.resource)
     }
 }
 
-/// The right that a refusal of the API server names: `… cannot get resource "pods" in API group "" in the namespace "shop"`.
-fn right_in(said: &str) -> Option<String> {
-    let (verb, rest) = said.split_once(" cannot ")?.1.split_once(" resource \"")?;
-    let (resource, rest) = rest.split_once('"')?;
-    let namespace = rest.split_once(" in the namespace \"").and_then(|(_, rest)| rest.split('"').next());
-    let place = namespace.map(|name| format!(" in namespace {name}")).unwrap_or_default();
-    Some(format!("{verb} {resource}{place}"))
+impl fmt::Display for Right<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { verb, resource, subresource, namespace } = self;
+        write!(f, "{verb} {resource}")?;
+        subresource.map_or(Ok(()), |below| write!(f, "/{below}"))?;
+        namespace.map_or(Ok(()), |namespace| write!(f, " in namespace {namespace}"))
+    }
 }
 
 /// The remedy for an error that ends the command: rejected credentials, or a missing right. `typed` is the command.
@@ -137,7 +163,7 @@ pub fn remedy_of(error: &anyhow::Error, typed: Option<&str>) -> Option<String> {
     match code {
         Some(401) => Some(LOG_IN.to_owned()),
         Some(403) => {
-            let said = call.and_then(CallError::status).and_then(|status| right_in(&status.message));
+            let said = call.and_then(CallError::status).and_then(|status| Right::of_refusal(&status.message));
             let right = said.map(|right| Remedy::right(&right).text);
             let right = unread.map(|unread| unread.remedy.text).or(right).unwrap_or_default();
             let or_ask = if right.is_empty() { "Ask" } else { " Or ask" };
@@ -181,11 +207,10 @@ impl Remedy {
         Self { text: text.to_owned(), may_pass: true }
     }
 
-    /// The remedy for a missing right. The chart can give some rights to everybody with the role `view`.
-    fn right(right: &str) -> Self {
+    /// The remedy for a missing right.
+    fn right(right: &Right<'_>) -> Self {
         let run = format!("Run the command as a user who may {right} (`--as`, `--context`).");
-        let is_of_viewers = right.contains("gmsacredentialspecs") || right.contains("networkpolicies");
-        Self::new(if is_of_viewers {
+        Self::new(if right.is_of_viewers() {
             format!(
                 "{run} With `viewerRole=true` in the chart, all may who have the role `view` by a ClusterRoleBinding: a RoleBinding is not enough."
             )
@@ -196,16 +221,16 @@ impl Remedy {
 
     /// The cause and the remedy if the user may not read a fact that the decision needs. `None` for other denials.
     pub fn of_denial<'d>(denial: &'d Denial, namespace: &str) -> Option<(&'d str, Self)> {
-        let (failure, right) = match denial {
-            Denial::SpecUnreadable { failure, .. } => (failure, "get gmsacredentialspecs".to_owned()),
+        let (failure, verb, resource, namespace) = match denial {
+            Denial::SpecUnreadable { failure, .. } => (failure, "get", "gmsacredentialspecs", None),
             Denial::AuthorizationFailed { failure, .. } => {
                 let namespace = if is_dns_label(namespace) { namespace } else { "NAMESPACE" };
-                (failure, format!("create localsubjectaccessreviews in namespace {namespace}"))
+                (failure, "create", "localsubjectaccessreviews", Some(namespace))
             }
             _ => return None,
         };
         let remedy = match failure.refused {
-            Some(403) => Self::right(&right),
+            Some(403) => Self::right(&Right { verb, resource, subresource: None, namespace }),
             Some(code) => Self::of_code(code, false),
             None => Self::later("Try again."),
         };
@@ -268,19 +293,20 @@ impl Remedy {
 
 #[cfg(test)]
 mod tests {
-    use super::{right, right_in};
+    use super::Right;
 
     #[test]
     fn the_right_is_read_out_of_a_refusal() {
         let said = "pods \"a\" is forbidden: User \"u\" cannot get resource \"pods\" in API group \"\"";
         let in_namespace = format!("{said} in the namespace \"shop\"");
-        assert_eq!(right_in(&in_namespace).as_deref(), Some("get pods in namespace shop"));
-        assert_eq!(right_in(&format!("{said} at the cluster scope")).as_deref(), Some("get pods"));
-        assert_eq!(right_in("not allowed here"), None);
+        let named = |said: &str| Right::of_refusal(said).map(|right| right.to_string());
+        assert_eq!(named(&in_namespace).as_deref(), Some("get pods in namespace shop"));
+        assert_eq!(named(&format!("{said} at the cluster scope")).as_deref(), Some("get pods"));
+        assert_eq!(named("not allowed here"), None);
     }
 
     #[test]
-    fn the_right_that_is_lacking_is_named() {
+    fn a_request_names_the_right_that_it_needs() {
         for (verb, path, named) in [
             ("list", "/api/v1/pods", "list pods"),
             ("get", "/api/v1/nodes/win1", "get nodes"),
@@ -290,7 +316,7 @@ mod tests {
             ("get", "/api/v1/namespaces/shop", "get namespaces"),
             ("get", "/version", "get /version"),
         ] {
-            assert_eq!(right(verb, path), named);
+            assert_eq!(Right::of_request(verb, path).to_string(), named);
         }
     }
 }

@@ -16,7 +16,7 @@ use serde::Deserialize;
 use super::{CONTAINER, CommandOutput, Executor, NotFinished, POD, not_checked, not_running, refusal};
 use crate::shared::{
     pods::ClusterPod,
-    rules::{self, Names, Phase},
+    rules::{self, AgentFailure, Names, Phase},
 };
 
 const TICKETS: &str = "tickets";
@@ -94,18 +94,11 @@ fn words(command: &[&str]) -> Vec<String> {
 
 impl AgentState {
     fn checks(&self, pod: &ClusterPod, now: Timestamp) -> Vec<Check> {
-        let (namespace, name) = pod.place();
-        let names = Names {
-            spec: pod.admission.audiences().next(),
-            namespace: Some(namespace),
-            pod_name: Some(name),
-            service_account: Some(pod.admission.service_account()),
-            ..Names::default()
-        };
+        let names = pod.ticket_names();
         let failure = self.last_failure.as_deref().map(remark);
         let Some(kept) = &self.tickets else {
             let why = failure.as_deref().unwrap_or("the broker has not answered yet");
-            let found = rules::found(rules::of_agent(why), format!("there are none: {why}"), &names);
+            let found = rules::found(AgentFailure::of(why).rule, format!("there are none: {why}"), &names);
             return vec![Check::found(TICKETS, found)];
         };
         let KeptTickets { principal, services, expires } = kept;
@@ -118,7 +111,7 @@ impl AgentState {
         }];
         checks.extend(failure.map(|why| {
             let text = format!("the last request failed, and the tickets stay until they end: {why}");
-            let found = rules::found(rules::of_agent(&why), text, &names);
+            let found = rules::found(AgentFailure::of(&why).rule, text, &names);
             Check::found(TICKETS, found.with_severity(Severity::Warning))
         }));
         checks

@@ -23,7 +23,7 @@ use super::{
 use crate::shared::{
     kinds::Kind,
     pods::ClusterPod,
-    rules::{self, FixTarget, Names},
+    rules::{self, AgentFailure, FixTarget, Names},
     snapshot::Snapshot,
     unread::{Read, Remedy, because},
     webhook::{broker, endpoints, is_ready, lacks_tickets, no_namespace, replica},
@@ -61,15 +61,15 @@ pub fn lacks_sidecar(pod: &Pod) -> bool {
 }
 
 /// The finding that a pod asks for tickets and has no sidecar that gets them.
-pub async fn not_injected(snapshot: &Snapshot, of: &ClusterPod) -> Option<Diagnostic> {
-    if !lacks_sidecar(&of.admission) {
+pub async fn not_injected(snapshot: &Snapshot, pod: &ClusterPod) -> Option<Diagnostic> {
+    if !lacks_sidecar(&pod.admission) {
         return None;
     }
     let replica = replica(snapshot).await.ok().flatten();
     let found = if replica.is_some_and(|pod| lacks_tickets(&pod)) {
         Diagnostic::new(&rules::TICKETS_NOT_ENABLED, NOT_ENABLED)
     } else {
-        Diagnostic::new(&rules::TICKETS_NOT_INJECTED, NOT_INJECTED).fixed(of.created_again())
+        Diagnostic::new(&rules::TICKETS_NOT_INJECTED, NOT_INJECTED).fixed(pod.created_again())
     };
     Some(found.with_severity(Severity::Error))
 }
@@ -90,7 +90,7 @@ fn answer(line: &str) -> Option<LoggedAnswer> {
     Some(Ok(remark(field("services").or(services).unwrap_or("some services"))))
 }
 
-/// Says by the log what a sidecar waits for while the other containers wait for it. In a pod that runs, adds the line about its tickets.
+/// Replaces the step of a waiting pod by the reason in the log of its sidecar. In a running pod, adds the line about its tickets.
 pub async fn add(snapshot: &Snapshot, pod: &ClusterPod, target: FixTarget<'_>, steps: &mut Vec<Check>) {
     let status = pod.object.status.as_ref().and_then(|status| status.init_container_statuses.as_ref());
     let sidecar = status.into_iter().flatten().find(|container| container.name == SIDECAR && is_running(container));
@@ -139,26 +139,15 @@ fn finding(waits: bool, found: Diagnostic) -> Check {
 
 /// The finding for a request that failed.
 async fn failed(snapshot: &Snapshot, pod: &ClusterPod, target: FixTarget<'_>, waits: bool, reason: &str) -> Check {
-    let refused = reason.strip_prefix("the broker refused: ");
-    if refused.is_none()
+    let failure = AgentFailure::of(reason);
+    if failure.status.is_none()
         && let Some(why) = away(snapshot, pod).await
     {
         return finding(waits, why);
     }
-    let (rule, (namespace, name)) = (rules::of_agent(reason), pod.place());
-    let names = Names {
-        spec: pod.admission.audiences().next(),
-        namespace: Some(namespace),
-        pod_name: Some(name),
-        service_account: Some(pod.admission.service_account()),
-        target: Some(target),
-        ..Names::default()
-    };
-    let found = rules::found(rule, reason, &names);
-    // The agent removes the tickets then.
-    let is_final =
-        |refused: &str| refused.starts_with("403") || (refused.starts_with("404") && *rule == rules::SPEC_MISSING);
-    if !waits && refused.is_some_and(is_final) {
+    let names = Names { target: Some(target), ..pod.ticket_names() };
+    let found = rules::found(failure.rule, reason, &names);
+    if !waits && failure.removes_tickets() {
         let message = format!("the sidecar has removed the tickets: {reason}");
         return Check::found(IN_THE_POD, Diagnostic { message, severity: Severity::Error, ..found });
     }
@@ -169,11 +158,11 @@ async fn failed(snapshot: &Snapshot, pod: &ClusterPod, target: FixTarget<'_>, wa
 async fn away(snapshot: &Snapshot, pod: &ClusterPod) -> Option<Diagnostic> {
     let service = broker(&pod.object, "broker")?;
     let ServiceReference { name, namespace, .. } = &service;
-    let of: Read<Option<Namespace>> = snapshot.find(&format!("/api/v1/namespaces/{namespace}")).await;
-    if let Ok(of) = of
-        && let Some(state) = no_namespace(of.as_ref())
+    let read: Read<Option<Namespace>> = snapshot.find(&format!("/api/v1/namespaces/{namespace}")).await;
+    if let Ok(found) = read
+        && let Some(state) = no_namespace(found.as_ref())
     {
-        let wait = if of.is_some() { "Wait until it is gone. " } else { "" };
+        let wait = if found.is_some() { "Wait until it is gone. " } else { "" };
         let fix = format!("{wait}Install it again: `helm install {name} CHART -n {namespace} --create-namespace`.");
         let text = format!("namespace {namespace}, in which the broker was, {state}");
         return Some(Diagnostic::new(&rules::BROKER_UNREACHABLE, text).with_fix(fix));
