@@ -8,6 +8,25 @@ use super::{
     family,
 };
 
+/// Statuses for a domain controller that cannot be found or reached: by a container or, while one starts, by its node.
+pub(super) const UNREACHABLE_CONTROLLER: [&str; 15] = [
+    "ERROR_BAD_NETPATH",
+    "ERROR_NO_LOGON_SERVERS",
+    "ERROR_NO_SUCH_DOMAIN",
+    "EPT_S_NOT_REGISTERED",
+    "ERROR_DOMAIN_CONTROLLER_NOT_FOUND",
+    "NERR_DCNotFound",
+    "SEC_E_NO_AUTHENTICATING_AUTHORITY",
+    "STATUS_NO_LOGON_SERVERS",
+    "STATUS_NO_SUCH_DOMAIN",
+    "STATUS_DOMAIN_CONTROLLER_NOT_FOUND",
+    "STATUS_BAD_NETWORK_PATH",
+    "ERROR_DS_SERVER_DOWN",
+    "ERROR_DS_UNAVAILABLE",
+    "SEC_E_DOWNGRADE_DETECTED",
+    "STATUS_DOWNGRADE_DETECTED",
+];
+
 family! { "Identity in a container" {
     EXEC_REFUSED: "exec-refused", Error, "The API server does not run a command in the container.",
         "Have `create` on `pods/exec` granted in the namespace: `kubectl create role gmsa-verify --namespace NAMESPACE --verb=create,get --resource=pods/exec`, then bind it. The API server must also reach the kubelet of the node.",
@@ -67,7 +86,7 @@ family! { "Identity in a container" {
         words: [
             Message("-tcponly*timeout period expired"),
             Message("-vc*timed out"),
-            // CoreDNS logs a query without an answer so.
+            // CoreDNS logs a query without an answer this way.
             Message("_ldap._tcp* tcp *\" - - 0 "),
             Message("_kerberos._tcp* tcp *\" - - 0 "),
             Message("_msdcs* tcp *\" - - 0 "),
@@ -78,12 +97,7 @@ family! { "Identity in a container" {
     NO_DOMAIN_CONTROLLER: "no-domain-controller", Error, "No domain controller answers the container.",
         "Let the Pod network reach the domain controllers (TCP and UDP 88 and 389, TCP 135, 445 and the dynamic ports), without NAT.",
         words: [
-            RunningCodes(&[
-                "ERROR_BAD_NETPATH", "ERROR_NO_LOGON_SERVERS", "ERROR_NO_SUCH_DOMAIN", "EPT_S_NOT_REGISTERED",
-                "ERROR_DOMAIN_CONTROLLER_NOT_FOUND", "NERR_DCNotFound", "SEC_E_NO_AUTHENTICATING_AUTHORITY", "STATUS_NO_LOGON_SERVERS",
-                "STATUS_NO_SUCH_DOMAIN", "STATUS_DOMAIN_CONTROLLER_NOT_FOUND", "STATUS_BAD_NETWORK_PATH", "ERROR_DS_SERVER_DOWN",
-                "ERROR_DS_UNAVAILABLE", "SEC_E_DOWNGRADE_DETECTED", "STATUS_DOWNGRADE_DETECTED",
-            ]),
+            RunningCodes(&UNREACHABLE_CONTROLLER),
             Message("naming information cannot be located"),
             Message("because your domain isn't available"),
             Message("could not locate a domain controller for domain"),

@@ -6,6 +6,7 @@ use super::{
     Family, Rule, RuleEntry,
     Words::{Codes, Common, Event, Exit, General, Message, Start, StartCodes},
     family,
+    identity::UNREACHABLE_CONTROLLER,
 };
 
 family! { "Containers that do not start" {
@@ -238,12 +239,7 @@ family! { "Containers that do not start" {
     NODE_NO_DOMAIN_CONTROLLER: "node-no-domain-controller", Error, "The node finds no domain controller, or reaches none.",
         "Run `nltest /dsgetdc:DOMAIN` on the node: it must name a domain controller. Let the node resolve the domain by its DNS servers, and reach TCP and UDP 53, 88, 389 and 464, TCP 135, 445 and the dynamic ports.",
         words: [
-            StartCodes(&[
-                "ERROR_BAD_NETPATH", "ERROR_NO_LOGON_SERVERS", "ERROR_NO_SUCH_DOMAIN", "EPT_S_NOT_REGISTERED",
-                "ERROR_DOMAIN_CONTROLLER_NOT_FOUND", "NERR_DCNotFound", "SEC_E_NO_AUTHENTICATING_AUTHORITY", "STATUS_NO_LOGON_SERVERS",
-                "STATUS_NO_SUCH_DOMAIN", "STATUS_DOMAIN_CONTROLLER_NOT_FOUND", "STATUS_BAD_NETWORK_PATH", "ERROR_DS_SERVER_DOWN",
-                "ERROR_DS_UNAVAILABLE", "SEC_E_DOWNGRADE_DETECTED", "STATUS_DOWNGRADE_DETECTED",
-            ]),
+            StartCodes(&UNREACHABLE_CONTROLLER),
             Start("failed to fetch gmsa credentials*the rpc server is unavailable"),
             Start("failed to fetch gmsa credentials*ldap server is unavailable"),
             Start("failed to fetch gmsa credentials*server down"),
