@@ -154,6 +154,24 @@ fn comments_name_items_where_they_are() {
 }
 
 #[test]
+fn the_head_of_each_library_is_a_map_of_its_modules() {
+    let mut missing = Vec::new();
+    for folder in ["cluster", "core", "directory", "edge", "kerberos", "tickets"] {
+        let source = root().join("crates").join(folder).join("src");
+        let library = fs::read_to_string(source.join("lib.rs")).unwrap();
+        let map: String = library.lines().take_while(|line| line.starts_with("//!")).collect();
+        for entry in fs::read_dir(&source).unwrap() {
+            let file = entry.unwrap().file_name().into_string().unwrap();
+            let module = file.strip_suffix(".rs").filter(|name| !["lib", "main"].contains(name));
+            if let Some(module) = module.filter(|module| !map.contains(&format!("`{module}`"))) {
+                missing.push(format!("{folder}: {module}"));
+            }
+        }
+    }
+    assert_eq!(missing, [""; 0]);
+}
+
+#[test]
 fn every_file_states_the_version_of_the_package() {
     let version = env!("CARGO_PKG_VERSION");
     for (file, line) in [

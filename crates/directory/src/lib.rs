@@ -6,7 +6,7 @@
 //!
 //! | module | what it decides or holds |
 //! |---|---|
-//! | [`directory`](Directory) | a session: its domains, searches and budget |
+//! | [`directory`](Directory), [`budget`](Budget), [`error`](Error) | a session: its domains and searches; what it may cost; why it fails |
 //! | [`ldap`], [`filter`](LdapFilter), [`ldif`] | the protocol; what is searched for; entries as text |
 //! | [`address`](Address), [`dns`] | controllers, and how the DNS finds them |
 //! | [`entry`], [`identifier`](Sid), [`descriptor`](Retrieval) | an entry, its SID and GUID, and its access rights |

@@ -11,6 +11,7 @@
 //!
 //! | module | what it decides |
 //! |---|---|
+//! | [`program`](Program) | the names of a program |
 //! | [`limits`] | what a connection may hold, and for how long; how many fit into the open files |
 //! | [`memory_limit`] | how much memory the process may take |
 //! | [`server`] | which connections are served, which wait, and which are closed |

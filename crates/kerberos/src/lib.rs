@@ -8,7 +8,7 @@
 //!
 //! | module | what it decides or holds |
 //! |---|---|
-//! | `request`, `reply`, [`kdc_error`](KdcError) | the exchanges: a message, its answer, a refusal |
+//! | `request`, `reply`, [`kdc_error`](KdcError), [`error`](Error) | the exchanges: a message, its answer, a refusal, another failure |
 //! | `tcp` | one KDC after the other, within time limits |
 //! | [`der`], `name`, `stack` | the encoding; names of principals; wiping of the stack |
 //! | `key`, `cipher`, `password` | keys (RFC 3961), encryption (RFC 3962), keys of passwords |
@@ -29,7 +29,7 @@ mod stack;
 mod tcp;
 mod ticket;
 
-/// What is read at most. See `docs/security.md`.
+/// Limits on input. See `docs/security.md`.
 pub mod limits {
     pub use crate::{password::MAX_ITERATIONS, tcp::MAX_ANSWER};
 }

@@ -3,7 +3,8 @@
 //! Warnings, never denials: each of these can be intended. `/validate` calls `on_pod`, and `/validate-workload` and the plugin call `advise_template` and
 //! `advise`.
 //!
-//! A new warning is a line in `advise` or `advise_template`, its sentence, a rule in `diagnostic/rules.rs`, and a folder in `tests/golden`.
+//! A new warning is a line in `advise` or `advise_template`, its sentence, a rule in `diagnostic/rules.rs` with its line in `docs/rules.md`
+//! (`UPDATE_SNAPSHOTS=1 cargo test -p kubectl-gmsa`), and a folder in `tests/golden`.
 
 pub mod same_computer;
 
@@ -23,7 +24,7 @@ use crate::diagnostic::{
 #[derive(Clone, Debug)]
 pub struct Advice {
     pub rule: &'static Rule,
-    /// How bad it is: worse than the rule says where the API server refuses the pod.
+    /// Its severity: above that of the rule where the API server refuses the pod.
     pub severity: Severity,
     /// The place in the pod that it is about, as a JSON Pointer (RFC 6901).
     pub pointer: String,

@@ -3,14 +3,15 @@
 //! The messages and codes are those of the Go webhook where it had one. None of them quotes a contents text, and
 //! every string from a pod is quoted, escaped and cut.
 //!
-//! The order here means nothing. The first of these that denies is the answer; with `Warn`, the first of those that are enforced. Slots are
-//! in the order of `Pod::slots`:
+//! The order of the variants has no meaning. The answer is the first of these checks that denies; with `Warn`, the first that is enforced.
+//! Slots are in the order of `Pod::slots`:
 //! 1. `expect_pod` of `preconditions.rs`, about the request as a whole;
 //! 2. `/mutate`, a pod that asks for tickets: the name in its annotation, the cluster, what is in the way, the size of the patch;
 //!    `/mutate`, any other pod: for added ephemeral containers the old object, then the number of names, then every name that is invalid,
 //!    then the contents slot by slot, then the host name;
 //!    `/validate`: on an update the old object, then what may not change, then the number of names, then slot by slot its name, the
-//!    namespace of the request, the name of the service account, `use`, and its contents, missing or different; at the end the tokens.
+//!    namespace of the request, the name of the service account, `use`, and its contents, missing or different; at the end the tokens;
+//!    `/validate-credspec`: the kind, then the operation, then, with strictness, the errors of the linter together.
 //!
 //! A new denial is:
 //! - a variant of [`Denial`] with its message;
@@ -21,8 +22,8 @@
 //! - the code that returns it: `preconditions.rs`, `mutate.rs`, `tickets.rs`, `validate.rs` or `validate_credspec.rs`; for what they ask of others,
 //!   `service_account.rs`, `facts.rs` or `patch.rs`. If the contents that a cache gave can lead to it, `Case::unconfirmed` in `decision.rs` has them
 //!   read again; not for `PatchTooLarge`, which is about all contents together;
-//! - a folder in `tests/golden`, and its line in `docs/rules.md` and `docs/metrics.md` (`UPDATE_SNAPSHOTS=1 cargo test -p
-//!   kubectl-gmsa`, `just generate`).
+//! - a folder in `tests/golden`, its message in `tests/messages/own.yaml` of `kubectl gmsa`, and its line in `docs/rules.md` and
+//!   `docs/metrics.md` (`UPDATE_SNAPSHOTS=1 cargo test -p kubectl-gmsa`, `just generate`).
 
 use super::{
     MAX_PATCH_BYTES, MAX_SPECS_PER_POD,
@@ -159,7 +160,7 @@ impl Denial {
         matches!(self.code(), 403 | 404 | 417 | 422)
     }
 
-    /// Whether it rests on a question that was not asked because it is one for advice alone.
+    /// Whether it rests on a look-up that was skipped because only warnings need it.
     pub(super) fn is_not_checked(&self) -> bool {
         let (Self::SpecUnreadable { failure, .. } | Self::AuthorizationFailed { failure, .. }) = self else {
             return false;
