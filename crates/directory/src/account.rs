@@ -15,8 +15,8 @@ pub mod powershell;
 /// The class of a group Managed Service Account.
 pub const CLASS: &str = "msDS-GroupManagedServiceAccount";
 /// The security descriptor for retrieving its password.
-pub const MEMBERSHIP: &str = "msDS-GroupMSAMembership";
-/// The password: made by the controller as it is asked for, for those who may have it.
+const MEMBERSHIP: &str = "msDS-GroupMSAMembership";
+/// The password. The controller computes it for each request, and returns it only to principals that may retrieve it.
 pub const PASSWORD: &str = "msDS-ManagedPassword";
 
 pub(crate) const ATTRIBUTES: [&str; 19] = [
@@ -156,7 +156,7 @@ pub struct Account {
 }
 
 impl Account {
-    /// `is_live`: every property was asked for. A printed entry counts as complete if it has `whenCreated`, which every object has.
+    /// `is_live`: every property was requested. A printed entry counts as complete if it has `whenCreated`, which every object has.
     fn of(entry: Entry, is_live: bool) -> Option<Self> {
         let control = entry.number("userAccountControl").and_then(|control| u64::try_from(control).ok());
         let encryption = entry.number("msDS-SupportedEncryptionTypes").and_then(|types| u64::try_from(types).ok());
@@ -214,7 +214,7 @@ impl Account {
         self.retrieval.iter().flat_map(Retrieval::principals)
     }
 
-    /// The SIDs whose names are shown: of those to whom it is allowed or denied, and of entries that are not understood.
+    /// The SIDs whose names are shown: those of entries that allow or deny it, or that are not understood.
     pub fn named(&self) -> impl Iterator<Item = &Sid> {
         let unknown = self.retrieval.iter().flat_map(Retrieval::unknown);
         let rules = self.retrieval.iter().flat_map(Retrieval::rules);
@@ -286,15 +286,15 @@ impl Directory {
     pub(crate) fn places(&self) -> String {
         match &self.forest {
             Some(forest) if self.is_live() => {
-                let names: Vec<&str> = forest.domains.iter().map(|of| of.domain.dns.as_str()).collect();
+                let names: Vec<&str> = forest.domains.iter().map(|domain| domain.facts.dns.as_str()).collect();
                 names.join(", ")
             }
             _ => self.address().to_owned(),
         }
     }
 
-    /// Every group Managed Service Account of this domain, otherwise of the own one, or of what was printed. Where what was printed holds none, those
-    /// that may be meant.
+    /// Every group Managed Service Account of this domain, by default of the controller's own, or among the printed entries. If none was printed, the
+    /// accounts that may be intended.
     ///
     /// # Errors
     /// Where the directory refuses, or the forest has no such domain.
@@ -322,7 +322,8 @@ impl Directory {
         self.search(&LdapSearch { base, scope: SearchScope::Subtree, filter, attributes: &ATTRIBUTES }).await
     }
 
-    /// The distinguished names of the domains to search, without a name all of the forest, the own one first; of what was printed, all there is.
+    /// The distinguished names of the domains to search: the named one, otherwise all of the forest, the own one first. Printed entries are searched
+    /// as a whole.
     pub(crate) fn bases(&self, domain: Option<&str>) -> Result<Vec<String>, Error> {
         let Some(forest) = &self.forest else { return Ok(vec![String::new()]) };
         if let Some(domain) = domain {
@@ -332,8 +333,8 @@ impl Directory {
             return Ok(vec![String::new()]);
         }
         let own = forest.own();
-        let others = forest.domains.iter().filter(|of| Some(*of) != own);
-        Ok(own.into_iter().chain(others).map(|of| of.name.clone()).collect())
+        let others = forest.domains.iter().filter(|domain| Some(*domain) != own);
+        Ok(own.into_iter().chain(others).map(|domain| domain.name.clone()).collect())
     }
 }
 

@@ -1,4 +1,4 @@
-//! The directory: a domain controller and, for objects of other domains of the forest, theirs; or what one printed, as LDIF.
+//! The directory: a domain controller, and those of other domains of the forest where their objects are needed; or printed entries, as LDIF.
 
 use std::{collections::BTreeMap, net::IpAddr, path::PathBuf, sync::Arc};
 
@@ -98,7 +98,7 @@ impl Directory {
         Ok(Self { backend: Backend::Printed { entries, incomplete }, budget: Arc::default(), forest })
     }
 
-    /// Why what was printed does not hold all that there is, where that shows.
+    /// Why the printed entries are incomplete, if they show it.
     pub fn incomplete(&self) -> Option<&str> {
         match &self.backend {
             Backend::Printed { incomplete, .. } => incomplete.as_deref(),
@@ -106,7 +106,7 @@ impl Directory {
         }
     }
 
-    /// Whether it can be asked for more.
+    /// Whether it is a domain controller, which can be searched again.
     pub fn is_live(&self) -> bool {
         matches!(self.backend, Backend::Live(_))
     }
@@ -195,12 +195,12 @@ impl Directory {
 impl Live {
     /// The connection to the domain that an object is in. For an object in no domain of the forest, the named controller is asked.
     async fn serving(&mut self, forest: Option<&Forest>, name: &str) -> Result<&mut LdapConnection, Error> {
-        let is_own = |forest: &Forest, of: &str| forest.own().is_none_or(|own| own.name.eq_ignore_ascii_case(of));
-        let other = forest.and_then(|forest| forest.of_object(name).filter(|of| !is_own(forest, &of.name)));
+        let is_own = |forest: &Forest, name: &str| forest.own().is_none_or(|own| own.name.eq_ignore_ascii_case(name));
+        let other = forest.and_then(|forest| forest.of_object(name).filter(|domain| !is_own(forest, &domain.name)));
         // Each controller has the configuration of the whole forest.
         let other = other.filter(|_| forest.is_none_or(|forest| !crate::entry::is_within(name, &forest.configuration)));
         let Some(other) = other else { return Ok(&mut self.connection) };
-        let dns = &other.domain.dns;
+        let dns = &other.facts.dns;
         if !self.others.contains_key(dns) {
             let connection = self.dialer.to_domain(dns).await?;
             self.others.insert(dns.clone(), connection);

@@ -58,18 +58,18 @@ impl Entry {
         PrimitiveDateTime::parse(text, &format).ok().map(PrimitiveDateTime::as_utc)
     }
 
-    pub fn file_time(&self, attribute: &str) -> Option<UtcDateTime> {
+    pub(crate) fn file_time(&self, attribute: &str) -> Option<UtcDateTime> {
         self.number(attribute).and_then(time_of_file)
     }
 
     /// Whether it is of a class, or of one below it.
-    pub fn is_a(&self, class: &str) -> bool {
-        self.texts("objectClass").any(|of| of.eq_ignore_ascii_case(class))
+    pub(crate) fn is_a(&self, class: &str) -> bool {
+        self.texts("objectClass").any(|name| name.eq_ignore_ascii_case(class))
     }
 }
 
 /// A time as a number of 100 ns since 1601 ([MS-DTYP] 2.3.3).
-pub fn time_of_file(number: i64) -> Option<UtcDateTime> {
+pub(crate) fn time_of_file(number: i64) -> Option<UtcDateTime> {
     const SECONDS_TO_1970: i64 = 11_644_473_600;
     OffsetDateTime::from_unix_timestamp(number / 10_000_000 - SECONDS_TO_1970).ok().map(OffsetDateTime::to_utc)
 }
@@ -101,7 +101,7 @@ pub fn domain_of(name: &str) -> Option<String> {
 }
 
 /// The distinguished name of the domain that an object is in; empty where it is in none.
-pub fn base_of(name: &str) -> String {
+pub(crate) fn base_of(name: &str) -> String {
     let is_label = |part: &&str| part.get(..3).is_some_and(|start| start.eq_ignore_ascii_case("DC="));
     parts(name).filter(is_label).collect::<Vec<_>>().join(",")
 }
@@ -115,7 +115,7 @@ pub fn is_within(name: &str, base: &str) -> bool {
 }
 
 /// The value of the first part, without its escapes: `Web, the first` of `CN=Web\, the first,DC=…`.
-pub fn first_value(name: &str) -> String {
+pub(crate) fn first_value(name: &str) -> String {
     let value = parts(name).next().and_then(|part| part.split_once('=')).map_or("", |(_, value)| value);
     unescaped(value)
 }

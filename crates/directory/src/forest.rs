@@ -27,17 +27,17 @@ pub(crate) const ROOT: LdapSearch<'static> = LdapSearch {
 pub struct Forest {
     /// The distinguished name of its configuration.
     pub configuration: String,
-    pub domains: Vec<InForest>,
+    pub domains: Vec<ForestDomain>,
     /// The facts of the domain controller, if one was asked.
     pub controller: Option<ControllerFacts>,
 }
 
 /// A domain of the forest.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InForest {
+pub struct ForestDomain {
     /// Its distinguished name.
     pub name: String,
-    pub domain: Domain,
+    pub facts: Domain,
 }
 
 /// A domain controller's facts about itself.
@@ -101,9 +101,9 @@ impl Forest {
             let sid = context.sid.or_else(|| object?.sid("objectSid"));
             let guid = context.guid.or_else(|| Some(object?.guid("objectGUID")?.to_string()));
             let text = |attribute| reference.text(attribute).unwrap_or_default().to_owned();
-            domains.push(InForest {
+            domains.push(ForestDomain {
                 name: context.name.to_owned(),
-                domain: Domain {
+                facts: Domain {
                     dns: text("dnsRoot"),
                     forest: root.clone(),
                     netbios: text("nETBIOSName"),
@@ -119,7 +119,7 @@ impl Forest {
     }
 
     /// The domain that was asked, or the only one.
-    pub fn own(&self) -> Option<&InForest> {
+    pub fn own(&self) -> Option<&ForestDomain> {
         match &self.controller {
             Some(facts) => self.domains.iter().find(|domain| domain.name.eq_ignore_ascii_case(&facts.domain)),
             None => self.domains.first().filter(|_| self.domains.len() == 1),
@@ -130,26 +130,28 @@ impl Forest {
     ///
     /// # Errors
     /// If the forest has no such domain.
-    pub fn named(&self, name: &str) -> Result<&InForest, Error> {
-        let is_it =
-            |of: &&InForest| of.domain.dns.eq_ignore_ascii_case(name) || of.domain.netbios.eq_ignore_ascii_case(name);
+    pub fn named(&self, name: &str) -> Result<&ForestDomain, Error> {
+        let is_it = |domain: &&ForestDomain| {
+            let Domain { dns, netbios, .. } = &domain.facts;
+            [dns, netbios].into_iter().any(|own| own.eq_ignore_ascii_case(name))
+        };
         self.domains.iter().find(is_it).ok_or_else(|| {
-            let names: Vec<&str> = self.domains.iter().map(|of| of.domain.dns.as_str()).collect();
+            let names: Vec<&str> = self.domains.iter().map(|domain| domain.facts.dns.as_str()).collect();
             Error::NoDomain(name.to_owned(), names.join(", "))
         })
     }
 
     /// The domain that an object is in.
-    pub fn of_object(&self, name: &str) -> Option<&InForest> {
+    pub fn of_object(&self, name: &str) -> Option<&ForestDomain> {
         let dns = domain_of(name)?;
-        self.domains.iter().find(|of| domain_of(&of.name).is_some_and(|own| own == dns))
+        self.domains.iter().find(|domain| domain_of(&domain.name).is_some_and(|own| own == dns))
     }
 
     /// The domain that a SID is of.
-    pub fn of_sid(&self, sid: &Sid) -> Option<&InForest> {
-        let (domain, _) = sid.split()?;
-        let domain = domain.to_string();
-        self.domains.iter().find(|of| of.domain.sid == domain)
+    pub(crate) fn of_sid(&self, sid: &Sid) -> Option<&ForestDomain> {
+        let (issuer, _) = sid.split()?;
+        let issuer = issuer.to_string();
+        self.domains.iter().find(|domain| domain.facts.sid == issuer)
     }
 }
 
@@ -217,10 +219,10 @@ mod tests {
             sid: "S-1-5-21-4-5-6".to_owned(),
             guid: "3b125982-591e-479d-9189-2a80af4d8de2".to_owned(),
         };
-        assert_eq!(forest.named("FABRIKAM.com").unwrap().domain, domain);
+        assert_eq!(forest.named("FABRIKAM.com").unwrap().facts, domain);
         assert_eq!(forest.named("emea").unwrap().name, "DC=emea,DC=contoso,DC=com");
-        assert_eq!(forest.of_object("CN=a,DC=fabrikam,DC=com").unwrap().domain.netbios, "FABRIKAM");
-        assert_eq!(forest.of_sid(&Sid::parse("S-1-5-21-1-2-3-1103").unwrap()).unwrap().domain.netbios, "EMEA");
+        assert_eq!(forest.of_object("CN=a,DC=fabrikam,DC=com").unwrap().facts.netbios, "FABRIKAM");
+        assert_eq!(forest.of_sid(&Sid::parse("S-1-5-21-1-2-3-1103").unwrap()).unwrap().facts.netbios, "EMEA");
         assert_eq!(forest.own(), None);
         let error = forest.named("corp.com").unwrap_err().to_string();
         assert_eq!(error, "corp.com is not a domain of the forest, which has emea.contoso.com, fabrikam.com");

@@ -22,7 +22,7 @@ use tokio::{
 
 use super::error::{CallError, Limit, LimitOf};
 
-/// How long a call for a warning waits: what waits for it holds a connection that a decision may need.
+/// How long a call for a warning waits: its review holds a connection meanwhile that a decision may need.
 const ADVICE_WAIT: Duration = Duration::from_millis(250);
 
 /// The purpose of a call.
@@ -31,7 +31,7 @@ pub enum CallKind {
     AccessReview,
     /// An access review, or a read, for warnings only: about a workload, or about a pod whose denials are warnings.
     Advice,
-    /// Asks whose token it is. Anyone on the network can have it asked.
+    /// A review of a token. Anyone on the network can cause one.
     TokenReview,
     /// A read of a credential spec, or of a pod, that is known to exist.
     KnownSpec,
@@ -85,12 +85,13 @@ impl CallKind {
         }
     }
 
-    /// The most of them in flight for one service account, or for one address that sends tokens, where the call is made for one.
+    /// The most calls in flight for one caller: a service account, or an address that sends tokens.
     pub const fn share(self) -> usize {
         self.limit() / 4
     }
 
-    /// The same with those that wait: half of all. A client that forges an account delays only that account.
+    /// The most calls in flight or waiting for one caller: half of all. A client that forges an account delays only that
+    /// account.
     pub const fn share_with_queue(self) -> usize {
         self.limit() / 2 + self.queue() / 2
     }
@@ -102,14 +103,14 @@ pub(super) struct CallLimits {
     in_flight: Arc<Semaphore>,
     /// In flight and waiting.
     all: Arc<Semaphore>,
-    /// The service accounts with calls in flight or waiting.
-    accounts: Mutex<HashMap<Box<str>, Weak<Semaphore>>>,
+    /// The permits of each caller (a service account, or an address that sends tokens) with calls in flight or waiting.
+    shares: Mutex<HashMap<Box<str>, Weak<Semaphore>>>,
 }
 
 /// Permission to call, until it is dropped.
 pub(super) struct Permit {
     _all: OwnedSemaphorePermit,
-    _account: Option<OwnedSemaphorePermit>,
+    _share: Option<OwnedSemaphorePermit>,
     _in_flight: OwnedSemaphorePermit,
 }
 
@@ -119,16 +120,16 @@ impl CallLimits {
             kind,
             in_flight: Arc::new(Semaphore::new(kind.limit())),
             all: Arc::new(Semaphore::new(kind.limit() + kind.queue())),
-            accounts: Mutex::default(),
+            shares: Mutex::default(),
         }
     }
 
-    /// Waits for a permit until `deadline`. First for one of the account's: calls that wait for that do not block other
-    /// accounts.
+    /// Waits for a permit until `deadline`. First for one of the caller's share: calls that wait for that do not block other
+    /// callers.
     ///
     /// # Errors
     /// [`CallError::QueueFull`] and [`CallError::NoPermit`], with the limit that was met.
-    pub async fn permit(&self, account: Option<&str>, deadline: Instant) -> Result<Permit, CallError> {
+    pub async fn permit(&self, caller: Option<&str>, deadline: Instant) -> Result<Permit, CallError> {
         let asked = Instant::now();
         let (of, deadline) = match self.kind {
             CallKind::Advice => (LimitOf::Advice, deadline.min(asked + ADVICE_WAIT)),
@@ -136,34 +137,34 @@ impl CallLimits {
         };
         let of_all = Limit { calls: self.kind.limit(), of };
         let of = if self.kind == CallKind::TokenReview { LimitOf::Address } else { LimitOf::Account };
-        let of_account = Limit { calls: self.kind.share(), of };
+        let of_caller = Limit { calls: self.kind.share(), of };
         let wait = async |permits: Arc<Semaphore>, limit| match timeout_at(deadline, permits.acquire_owned()).await {
             Ok(Ok(permit)) => Ok(permit),
-            // The semaphores are never closed: the time is over.
+            // The semaphores are never closed, so this is a time-out.
             _ => Err(CallError::NoPermit(limit, deadline - asked)),
         };
         let all = Arc::clone(&self.all).try_acquire_owned().map_err(|_| CallError::QueueFull(of_all))?;
-        let account = match account {
-            Some(account) => {
-                let permits = self.account(account).ok_or(CallError::QueueFull(of_account))?;
-                Some(wait(permits, of_account).await?)
+        let share = match caller {
+            Some(caller) => {
+                let permits = self.share_of(caller).ok_or(CallError::QueueFull(of_caller))?;
+                Some(wait(permits, of_caller).await?)
             }
             None => None,
         };
         let in_flight = wait(Arc::clone(&self.in_flight), of_all).await?;
-        Ok(Permit { _all: all, _account: account, _in_flight: in_flight })
+        Ok(Permit { _all: all, _share: share, _in_flight: in_flight })
     }
 
-    /// The account's permits, unless too many calls wait for them. A call holds the semaphore while it waits and while it is
-    /// in flight: it has as many holders as calls, and an account without calls is dropped.
-    fn account(&self, account: &str) -> Option<Arc<Semaphore>> {
-        let mut accounts = self.accounts.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(permits) = accounts.get(account).and_then(Weak::upgrade) {
+    /// The caller's permits, unless too many calls wait for them. A call holds the semaphore while it waits and while it is
+    /// in flight: the semaphore has as many holders as calls, and that of a caller without calls is dropped.
+    fn share_of(&self, caller: &str) -> Option<Arc<Semaphore>> {
+        let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(permits) = shares.get(caller).and_then(Weak::upgrade) {
             return (Arc::strong_count(&permits) <= self.kind.share_with_queue()).then_some(permits);
         }
-        accounts.retain(|_, permits| permits.strong_count() > 0);
+        shares.retain(|_, permits| permits.strong_count() > 0);
         let permits = Arc::new(Semaphore::new(self.kind.share()));
-        accounts.insert(account.into(), Arc::downgrade(&permits));
+        shares.insert(caller.into(), Arc::downgrade(&permits));
         Some(permits)
     }
 }
@@ -224,7 +225,7 @@ mod tests {
             let in_flight = join_all((0..share).map(|_| limits.ask(Some("crowd")))).await;
             let mut queue = waiting(&limits, Some("crowd"), all - share);
             let full = limits.ask(Some("crowd")).now_or_never().unwrap().err().unwrap().to_string();
-            let waiting = format!("for this {whose} are waiting, of which {share} are made at once: try again");
+            let waiting = format!("for this {whose} are waiting, and {share} are made at once: try again");
             assert_eq!(full, format!("too many other calls to the API server {waiting}"));
             queue.pop();
             assert!(limits.ask(Some("crowd")).now_or_never().is_none());
@@ -233,7 +234,7 @@ mod tests {
             drop((in_flight, queue));
             assert!(limits.ask(Some("crowd")).await.is_ok());
             assert!(limits.ask(Some("other")).await.is_ok());
-            assert_eq!(limits.accounts.lock().unwrap().len(), 1);
+            assert_eq!(limits.shares.lock().unwrap().len(), 1);
         }
     }
 
@@ -264,7 +265,7 @@ mod tests {
         let _queue = waiting(&limits, None, 64);
         let failure = limits.ask(None).await.err().map(Failure::from);
         let cause =
-            "too many other calls to the API server for warnings are waiting, of which 4 are made at once: try again"
+            "too many other calls to the API server for warnings are waiting, and 4 are made at once: try again"
                 .to_owned();
         assert_eq!(failure, Some(Failure { kind: FailureKind::NotAsked, ..Failure::new(cause) }));
     }

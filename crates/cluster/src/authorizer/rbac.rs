@@ -39,7 +39,7 @@ impl Holder {
     /// Whether some pod of a namespace, or of any namespace, can be this holder: the access review of a pod names the user of its
     /// service account and that user's two groups (Kubernetes, "Managing Service Accounts"), never `system:authenticated`.
     pub fn is_of_pods_in(&self, namespace: Option<&str>) -> bool {
-        let is_in = |of: &str| namespace.is_none_or(|namespace| namespace == of);
+        let is_in = |name: &str| namespace.is_none_or(|namespace| namespace == name);
         match self {
             Self::ServiceAccount { namespace, .. } => is_in(namespace),
             Self::User(name) => {
@@ -107,7 +107,7 @@ impl<'a> From<&'a SpecName> for Action<'a> {
     }
 }
 
-/// One rule of a role. One for `nonResourceURLs` names no group and no resource here, and so allows nothing.
+/// One rule of a role. A rule for `nonResourceURLs` has no group and no resource here, so it allows nothing.
 #[derive(Clone, Debug)]
 struct PolicyRule {
     verbs: Vec<String>,
@@ -132,7 +132,7 @@ impl PolicyRule {
 #[derive(Clone, Copy, Debug)]
 pub struct BindingGrant<'a> {
     pub binding: &'a Binding,
-    /// An entry of its holders.
+    /// The subject of the binding that has the access.
     pub holder: &'a Holder,
 }
 

@@ -140,7 +140,7 @@ impl LdapConnection {
             .await
     }
 
-    /// Where it leads.
+    /// The address of the domain controller.
     ///
     /// # Errors
     /// Where the connection has ended.
@@ -150,7 +150,7 @@ impl LdapConnection {
     }
 
     /// Whether the certificate has this name, and not only one for its host or a pattern.
-    pub fn is_for(&self, name: &str) -> bool {
+    pub(crate) fn is_for(&self, name: &str) -> bool {
         let certificates = self.stream.get_ref().1.peer_certificates().unwrap_or_default();
         certificates.first().is_some_and(|certificate| has_name(certificate, name))
     }
@@ -205,7 +205,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> LdapConnection<S> {
             .await
     }
 
-    /// All entries that fit. Where more is at other servers, that is left out.
+    /// All entries that fit. Referrals to other servers are not followed.
     ///
     /// # Errors
     /// Where the server refuses, or the answer is larger than any honest one.
@@ -217,7 +217,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> LdapConnection<S> {
     ///
     /// # Errors
     /// As [`Self::search`].
-    pub async fn search_with(&mut self, search: &LdapSearch<'_>, extended_names: bool) -> Result<Vec<Entry>, Error> {
+    pub(crate) async fn search_with(
+        &mut self,
+        search: &LdapSearch<'_>,
+        extended_names: bool,
+    ) -> Result<Vec<Entry>, Error> {
         let (address, budget) = (self.address.clone(), Arc::clone(&self.budget));
         budget
             .within(&address, async {
@@ -275,7 +279,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> LdapConnection<S> {
         self.look(search, |entry| entry.value(attribute).map(|value| Zeroizing::new(value.to_vec()))).await
     }
 
-    /// What is seen of an object, while it is still in its message; `None` if the object does not exist.
+    /// The result of `look` at an object, which is still in its message; `None` if the object does not exist.
     async fn look<T>(
         &mut self,
         search: &LdapSearch<'_>,
@@ -337,7 +341,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> LdapConnection<S> {
             let ended = match self.received.get(..length).and_then(message::read) {
                 // Its name says only that it ends the connection (RFC 4511, 4.4.1).
                 Some((0, _)) => return Err(Error::Ended(self.address.clone())),
-                Some((of, _)) if of != number => return Err(Error::Malformed(self.address.clone())),
+                Some((answered, _)) if answered != number => return Err(Error::Malformed(self.address.clone())),
                 Some((_, LdapAnswer::Entry(entry))) => {
                     found(entry)?;
                     None
@@ -388,7 +392,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> LdapConnection<S> {
 /// Whether a certificate has exactly this name as one of its DNS names.
 fn has_name(certificate: &CertificateDer<'_>, name: &str) -> bool {
     let certificate = EndEntityCert::try_from(certificate);
-    certificate.is_ok_and(|of| of.valid_dns_names().any(|own| own.eq_ignore_ascii_case(name)))
+    certificate.is_ok_and(|certificate| certificate.valid_dns_names().any(|own| own.eq_ignore_ascii_case(name)))
 }
 
 #[cfg(test)]

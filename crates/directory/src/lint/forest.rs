@@ -8,7 +8,7 @@ use crate::{
     Directory, Entry, Error, Guid, LdapFilter, LdapSearch, SearchScope,
     account::{Account, NO_SUCH_OBJECT},
     entry::first_value,
-    forest::InForest,
+    forest::ForestDomain,
 };
 
 /// The classes of objects that the user may make in a folder ([MS-ADTS] 3.1.1.4.5.12).
@@ -45,7 +45,7 @@ pub(super) async fn forest(
 }
 
 /// Whether every user of a domain may create computer objects.
-pub(super) async fn quota(directory: &mut Directory, domain: &InForest) -> Result<Option<Diagnostic>, Error> {
+pub(super) async fn quota(directory: &mut Directory, domain: &ForestDomain) -> Result<Option<Diagnostic>, Error> {
     const QUOTA: &str = "ms-DS-MachineAccountQuota";
     let filter = LdapFilter::Present("objectClass");
     let search = LdapSearch { base: &domain.name, scope: SearchScope::Base, filter, attributes: &[QUOTA] };
@@ -54,7 +54,7 @@ pub(super) async fn quota(directory: &mut Directory, domain: &InForest) -> Resul
         found => found?,
     };
     let quota = entries.iter().find_map(|entry| entry.number(QUOTA)).filter(|quota| *quota > 0);
-    let dns = &domain.domain.dns;
+    let dns = &domain.facts.dns;
     let problem = |quota| format!("in {dns} every user, and so a pod, may create {quota} computer objects ({QUOTA})");
     let fix = rules::DIRECTORY_QUOTA.remedy.replace("ADDomain DOMAIN", &format!("ADDomain {dns}"));
     Ok(quota.map(|quota| Diagnostic::new(&rules::DIRECTORY_QUOTA, problem(quota)).with_fix(fix)))

@@ -140,31 +140,31 @@ async fn of_forest(
     let named = join.dns_name.and_then(|dns| forest.named(dns).ok());
     let Some(sam) = join.machine_account_name else {
         // A missing field is another finding.
-        let of = named.or_else(|| forest.own());
-        let found = of.map(|of| domain(spec, &of.domain)).unwrap_or_default();
+        let compared = named.or_else(|| forest.own());
+        let found = compared.map(|compared| domain(spec, &compared.facts)).unwrap_or_default();
         return Ok((found, None));
     };
-    let typed = AccountName::Sam(sam.to_owned(), named.map(|of| of.domain.dns.clone()));
+    let typed = AccountName::Sam(sam.to_owned(), named.map(|named| named.facts.dns.clone()));
     let account = directory.account(&typed).await?;
     // Where the DNS name is wrong, the account says which domain is meant.
     let of_account = account.as_ref().and_then(|account| forest.of_object(&account.name));
     let meant = named.or(of_account).or_else(|| forest.own());
-    let mut found = meant.map(|of| domain(spec, &of.domain)).unwrap_or_default();
+    let mut found = meant.map(|meant| domain(spec, &meant.facts)).unwrap_or_default();
     if let Ok(services) = Services::of(services::listed(spec)) {
         if let Services::Listed(listed) = &services {
             found.extend(of_tickets(directory, listed).await?);
         }
         // A ticket for the directory is enough to create computer objects.
         let severity = if services == Services::Any { Severity::Warning } else { Severity::Note };
-        if let Some(of) = meant {
-            found.extend(quota(directory, of).await?.map(|found| found.with_severity(severity)));
+        if let Some(meant) = meant {
+            found.extend(quota(directory, meant).await?.map(|found| found.with_severity(severity)));
         }
     }
     let at_account = |problem: Diagnostic| Diagnostic { field: MACHINE.to_owned(), ..problem };
     let Some(account) = account else {
-        let place = meant.map_or_else(|| directory.places(), |of| of.domain.dns.clone());
+        let place = meant.map_or_else(|| directory.places(), |meant| meant.facts.dns.clone());
         let missing = format!("there is no account {} in", Quoted::new(sam));
-        let domain = meant.map(|of| of.domain.dns.as_str());
+        let domain = meant.map(|meant| meant.facts.dns.as_str());
         let (rule, problem, fix) = match directory.incomplete() {
             Some(why) => (&rules::NOT_CHECKED, format!("{missing} the file, and {why}"), super::LDAPSEARCH.to_owned()),
             None => (
@@ -199,7 +199,7 @@ fn elsewhere(spec: &Value) -> Diagnostic {
     };
     let problem = format!("is of {named}, which is not a domain of the queried forests");
     let fix = format!("Ask its directory too: add `--directory {ask} --directory-user USER@{ask}`.");
-    // A cluster with pods of two forests is in order.
+    // A cluster may have pods of two forests.
     let found = Diagnostic::new(&rules::NOT_CHECKED, problem).with_severity(Severity::Note).with_fix(fix);
     Diagnostic { field: "credspec.DomainJoinConfig".to_owned(), ..found }
 }
@@ -209,10 +209,10 @@ fn is_elsewhere(spec: &Value, forest: &Forest) -> bool {
     let DomainJoinConfig { dns_name, dns_tree_name, sid, guid, net_bios_name, .. } = DomainJoinConfig::of_spec(spec);
     let is_written = |text: &&str| !text.is_empty();
     let is_own = |text: &str| {
-        let of = |Domain { dns, forest, netbios, sid, guid }: &Domain| {
+        let has = |Domain { dns, forest, netbios, sid, guid }: &Domain| {
             [dns, forest, netbios, sid, guid].into_iter().any(|own| own.eq_ignore_ascii_case(text))
         };
-        forest.domains.iter().any(|domain| of(&domain.domain))
+        forest.domains.iter().any(|domain| has(&domain.facts))
     };
     let mut others = [dns_name, dns_tree_name, sid, guid].into_iter().flatten().filter(is_written).peekable();
     let netbios = net_bios_name.filter(is_written).filter(|_| others.peek().is_none());

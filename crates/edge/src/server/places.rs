@@ -34,9 +34,9 @@ use crate::{
     metrics::Unserved,
 };
 
-/// As how many waiting connections one counts of an address that holds no connection with a decided request. An API server in a storm has
-/// more that wait than each address of a flood, and must not lose them; a client that is new has one or a few, and must not lose them to
-/// a flood from an address that had a request decided.
+/// The weight of a waiting connection of an address that holds no connection with a decided request. An API server in a storm has more that wait
+/// than each address of a flood, and must not lose them; a client that is new has one or a few, and must not lose them to a flood from an address
+/// that had a request decided.
 const UNPROVEN: usize = 32;
 
 /// The places of a listener, or the turns of its handshakes, and the connections that hold one or wait for one.
@@ -150,9 +150,9 @@ impl Places {
             return Err(Unserved::Gone);
         }
         self.hand_out(|state| {
-            let Some(of) = state.sources.get_mut(&source) else { return };
-            if let Some(tell) = of.silent.remove(&number) {
-                of.ready.insert(number, tell);
+            let Some(connections) = state.sources.get_mut(&source) else { return };
+            if let Some(tell) = connections.silent.remove(&number) {
+                connections.ready.insert(number, tell);
                 state.silent -= 1;
                 state.ready += 1;
             }
@@ -167,7 +167,7 @@ impl Places {
 
     #[cfg(test)]
     pub fn held(&self) -> usize {
-        self.0.lock().sources.values().map(|of| of.held).sum()
+        self.0.lock().sources.values().map(|connections| connections.held).sum()
     }
 
     /// Drops a connection that waits, if there is one: the process has run out of something.
@@ -194,9 +194,9 @@ impl Places {
             let (since, is_busy, close) = (Instant::now(), AtomicBool::new(false), CancellationToken::new());
             let place = Place { places, source, since, is_proven, is_busy, close };
             state.free -= 1;
-            let of = state.sources.entry(source).or_default();
-            of.held += 1;
-            place.mark_idle(of);
+            let connections = state.sources.entry(source).or_default();
+            connections.held += 1;
+            place.mark_idle(connections);
             granted.push((tell, place));
         }
         drop(state);
@@ -208,16 +208,18 @@ impl Places {
 }
 
 impl State {
-    /// Takes the connection out of the queues that is to have a place now.
+    /// Removes the next connection that gets a place from the queues.
     fn next_ready(&mut self) -> Option<(IpAddr, oneshot::Sender<Place>)> {
         if self.ready == 0 {
             return None;
         }
         let most = self.share * self.free;
-        let waiting = self.sources.iter_mut().filter(|(_, of)| of.held < most);
-        let next = waiting.filter_map(|(source, of)| Some(((of.held, *of.ready.keys().next()?), (source, of))));
-        let (_, (source, of)) = next.min_by_key(|(order, _)| *order)?;
-        let (_, tell) = of.ready.pop_first()?;
+        let waiting = self.sources.iter_mut().filter(|(_, connections)| connections.held < most);
+        let next = waiting.filter_map(|(source, connections)| {
+            Some(((connections.held, *connections.ready.keys().next()?), (source, connections)))
+        });
+        let (_, (source, connections)) = next.min_by_key(|(order, _)| *order)?;
+        let (_, tell) = connections.ready.pop_first()?;
         self.ready -= 1;
         Some((*source, tell))
     }
@@ -229,9 +231,9 @@ impl State {
     fn drop_one(&mut self) {
         let are_silent = self.silent >= self.ready;
         let queues = self.sources.values_mut();
-        let queues = queues.map(|of| {
-            let weight = if of.proven == 0 { UNPROVEN } else { 1 };
-            (weight, if are_silent { &mut of.silent } else { &mut of.ready })
+        let queues = queues.map(|connections| {
+            let weight = if connections.proven == 0 { UNPROVEN } else { 1 };
+            (weight, if are_silent { &mut connections.silent } else { &mut connections.ready })
         });
         let longest = queues.max_by_key(|(weight, queue)| weight * queue.len());
         if longest.and_then(|(_, queue)| queue.pop_first()).is_some() {
@@ -241,22 +243,26 @@ impl State {
 
     /// Whether an address that satisfies `of_address` has a connection that is ready.
     fn has_ready(&self, of_address: impl Fn(&Connections) -> bool) -> bool {
-        self.ready > 0 && self.sources.values().any(|of| !of.ready.is_empty() && of_address(of))
+        self.ready > 0
+            && self.sources.values().any(|connections| !connections.ready.is_empty() && of_address(connections))
     }
 
     /// Takes the idle connection that makes room first, of the address that holds the most places.
     fn most_idle(&mut self) -> Option<IdleConnection> {
-        let with_one = self.sources.iter().filter(|(_, of)| of.first_to_go().is_some());
-        let (source, held) = with_one.map(|(source, of)| (*source, of.held)).max_by_key(|(_, held)| *held)?;
-        if !self.has_ready(|of| of.held < held) && self.sources.get(&source)?.ready.is_empty() {
+        let with_one = self.sources.iter().filter(|(_, connections)| connections.first_to_go().is_some());
+        let (source, held) =
+            with_one.map(|(source, connections)| (*source, connections.held)).max_by_key(|(_, held)| *held)?;
+        if !self.has_ready(|connections| connections.held < held) && self.sources.get(&source)?.ready.is_empty() {
             return None;
         }
-        let of = self.sources.get_mut(&source)?;
-        of.idle.remove(of.first_to_go()?)
+        let connections = self.sources.get_mut(&source)?;
+        connections.idle.remove(connections.first_to_go()?)
     }
 
     fn forget_empty(&mut self, source: IpAddr) {
-        let is_empty = |of: &Connections| of.held == 0 && of.silent.is_empty() && of.ready.is_empty();
+        let is_empty = |connections: &Connections| {
+            connections.held == 0 && connections.silent.is_empty() && connections.ready.is_empty()
+        };
         if self.sources.get(&source).is_some_and(is_empty) {
             self.sources.remove(&source);
         }
@@ -273,9 +279,9 @@ struct Waiting<'p> {
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         let mut state = self.places.0.lock();
-        if let Some(of) = state.sources.get_mut(&self.source) {
-            let silent = of.silent.remove(&self.number).is_some();
-            let ready = of.ready.remove(&self.number).is_some();
+        if let Some(connections) = state.sources.get_mut(&self.source) {
+            let silent = connections.silent.remove(&self.number).is_some();
+            let ready = connections.ready.remove(&self.number).is_some();
             state.silent -= usize::from(silent);
             state.ready -= usize::from(ready);
             state.forget_empty(self.source);
@@ -304,22 +310,22 @@ impl Place {
         self.source
     }
 
-    /// From now on the connection has no request that is being decided.
-    fn mark_idle(&self, of: &mut Connections) {
+    /// Marks the connection as one without a request that is being decided.
+    fn mark_idle(&self, connections: &mut Connections) {
         let is_proven = self.is_proven.load(Ordering::Relaxed);
-        of.idle.push_back(IdleConnection { since: Instant::now(), is_proven, close: self.close.clone() });
+        connections.idle.push_back(IdleConnection { since: Instant::now(), is_proven, close: self.close.clone() });
     }
 
-    /// From now on it has one.
-    fn mark_busy(&self, of: &mut Connections) {
-        of.idle.retain(|idle| idle.close != self.close);
+    /// Marks it as one with such a request.
+    fn mark_busy(&self, connections: &mut Connections) {
+        connections.idle.retain(|idle| idle.close != self.close);
     }
 
     /// The connection has a request that is being decided, until what is returned is dropped: meanwhile it makes no room.
     #[must_use]
     pub fn busy(self: &Arc<Self>) -> Busy {
-        if let Some(of) = self.places.0.lock().sources.get_mut(&self.source) {
-            self.mark_busy(of);
+        if let Some(connections) = self.places.0.lock().sources.get_mut(&self.source) {
+            self.mark_busy(connections);
         }
         self.is_busy.store(true, Ordering::Relaxed);
         Busy(Arc::clone(self))
@@ -343,7 +349,7 @@ impl Place {
         let state = self.places.0.lock();
         let Some(own) = state.sources.get(&self.source) else { return false };
         let has_stayed = self.since.elapsed() >= CONTESTED_STAY;
-        state.has_ready(|of| of.held < own.held / 2 || (has_stayed && of.held == 0))
+        state.has_ready(|connections| connections.held < own.held / 2 || (has_stayed && connections.held == 0))
             || (!own.ready.is_empty() && own.proven > own.held * 3 / 4)
     }
 }
@@ -352,10 +358,10 @@ impl Drop for Place {
     fn drop(&mut self) {
         self.places.hand_out(|state| {
             state.free += 1;
-            if let Some(of) = state.sources.get_mut(&self.source) {
-                self.mark_busy(of);
-                of.held -= 1;
-                of.proven -= usize::from(self.is_proven.load(Ordering::Relaxed));
+            if let Some(connections) = state.sources.get_mut(&self.source) {
+                self.mark_busy(connections);
+                connections.held -= 1;
+                connections.proven -= usize::from(self.is_proven.load(Ordering::Relaxed));
             }
             state.forget_empty(self.source);
         });
@@ -370,9 +376,9 @@ impl Drop for Busy {
     fn drop(&mut self) {
         let Self(place) = self;
         place.is_busy.store(false, Ordering::Relaxed);
-        if let Some(of) = place.places.0.lock().sources.get_mut(&place.source) {
-            of.proven += usize::from(!place.is_proven.swap(true, Ordering::Relaxed));
-            place.mark_idle(of);
+        if let Some(connections) = place.places.0.lock().sources.get_mut(&place.source) {
+            connections.proven += usize::from(!place.is_proven.swap(true, Ordering::Relaxed));
+            place.mark_idle(connections);
         }
     }
 }

@@ -444,7 +444,7 @@ async fn of_account(
     let left_over = "is a deleted object, or a conflict of replication: restore it, or name the account that is there";
     ensure!(!found.is_left_over, "{} {left_over}", one_line(&found.name));
     let forest = directory.forest.as_ref().ok_or(Error::NoDomains)?;
-    let of_account = forest.of_object(&found.name).map(|of| of.domain.clone());
+    let of_account = forest.of_object(&found.name).map(|domain| domain.facts.clone());
     let domain = of_account.with_context(|| format!("{} is in no domain of the forest", found.name))?;
     for additional in &options.additional {
         let name = AccountName::Sam(additional.clone(), Some(domain.dns.clone()));

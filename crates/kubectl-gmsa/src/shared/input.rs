@@ -174,7 +174,7 @@ fn of_tool(path: &Path) -> Option<&Path> {
 fn without_rendered(root: &Path, found: Manifests) -> Manifests {
     let mut rendered = BTreeMap::new();
     // The outermost folder: a chart or an overlay contains others.
-    let mut of = |file: &str| {
+    let mut is_below_rendered = |file: &str| {
         let folders: Vec<&Path> = Path::new(file).ancestors().skip(1).take_while(|it| it.starts_with(root)).collect();
         let tool = folders.into_iter().rev().find_map(|folder| {
             let (_, command) = RENDERED.iter().find(|(name, _)| folder.join(name).is_file())?;
@@ -182,7 +182,8 @@ fn without_rendered(root: &Path, found: Manifests) -> Manifests {
         });
         tool.map(|(folder, command)| rendered.insert(folder, command)).is_some()
     };
-    let mut is_rendered = |location: Option<&Location>| location.is_some_and(|location| of(&location.file));
+    let mut is_rendered =
+        |location: Option<&Location>| location.is_some_and(|location| is_below_rendered(&location.file));
     let mut kept = Manifests { bytes: found.bytes, ..Manifests::default() };
     kept.documents.extend(found.documents.into_iter().filter(|document| !is_rendered(Some(&document.location))));
     kept.foreign.extend(found.foreign.into_iter().filter(|problem| !is_rendered(problem.location.as_ref())));

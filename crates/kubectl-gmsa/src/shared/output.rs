@@ -163,7 +163,7 @@ pub struct ReportRow {
 
 #[derive(Debug, Default)]
 pub struct Report {
-    /// What is printed for people before everything else, a blank line at its end included.
+    /// The text that people see first, with the blank line after it.
     pub head: String,
     /// How many objects were read.
     pub documents: usize,
@@ -216,16 +216,16 @@ struct Totals {
 
 impl Totals {
     fn of(objects: usize, findings: &[Diagnostic], ignored: &[Diagnostic]) -> Self {
-        let count = |findings: &[Diagnostic], of: &dyn Fn(&Diagnostic) -> bool| -> usize {
-            findings.iter().filter(|found| of(found)).map(|found| found.more + 1).sum()
+        let count = |findings: &[Diagnostic], counts: &dyn Fn(&Diagnostic) -> bool| -> usize {
+            findings.iter().filter(|found| counts(found)).map(|found| found.more + 1).sum()
         };
-        let of = |severity| count(findings, &|found| found.severity == severity && !is_incomplete(found));
+        let of_severity = |severity| count(findings, &|found| found.severity == severity && !is_incomplete(found));
         Self {
             objects,
             unreadable: count(findings, &is_incomplete),
-            errors: of(Severity::Error),
-            warnings: of(Severity::Warning),
-            notes: of(Severity::Note),
+            errors: of_severity(Severity::Error),
+            warnings: of_severity(Severity::Warning),
+            notes: of_severity(Severity::Note),
             ignored: count(ignored, &|_| true),
         }
     }

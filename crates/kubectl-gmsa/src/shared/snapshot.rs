@@ -32,7 +32,7 @@ use super::{
 
 mod bundle;
 
-pub use bundle::{Bundle, CA_VOLUME, OMITTED};
+pub use bundle::{Bundle, CA_VOLUME, OMITTED_CONTENTS};
 
 /// An answer with the metadata of the object only. <https://kubernetes.io/docs/reference/using-api/api-concepts/#metadata-only-fetches>
 const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
@@ -82,17 +82,17 @@ pub struct Snapshot {
     /// The default namespace.
     pub namespace: String,
     kept: RefCell<Answers>,
-    heard: Cell<Heard>,
+    api_server: Cell<ApiServerState>,
 }
 
 /// Whether the API server has answered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Heard {
+enum ApiServerState {
     #[default]
-    NotAsked,
-    Something,
-    /// No answer within this time: it is not asked again.
-    Nothing(Duration),
+    Untried,
+    Answers,
+    /// The first request timed out after this time: no other request is sent.
+    Silent(Duration),
 }
 
 /// The API server's answer to a probe pod, in a form that a bundle can hold: see [`Answer`].
@@ -132,7 +132,7 @@ impl Snapshot {
     }
 
     fn new(source: Origin, namespace: String) -> Self {
-        Self { source, namespace, kept: RefCell::default(), heard: Cell::default() }
+        Self { source, namespace, kept: RefCell::default(), api_server: Cell::default() }
     }
 
     /// The time when it was taken.
@@ -186,7 +186,7 @@ impl Snapshot {
     pub async fn list_once<T: DeserializeOwned>(&self, path: &str) -> Read<Vec<T>> {
         let Origin::Live(cluster) = &self.source else { return self.list(path).await };
         let read = self.unless_silent(cluster.list(path)).await;
-        self.hear(&read);
+        self.note_state(&read);
         read.map_err(|error| Unread::of(LIST, path, &error))
     }
 
@@ -211,7 +211,7 @@ impl Snapshot {
                 let answer = probe::ask(&cluster.api, &self.namespace, pod, webhook).await;
                 // A late failure can come from the API server or from a proxy before it.
                 if !matches!(answer, Some(Answer::Failed(_))) {
-                    self.heard.set(Heard::Something);
+                    self.api_server.set(ApiServerState::Answers);
                 }
                 raw(answer.map(of_answer))
             }
@@ -222,7 +222,7 @@ impl Snapshot {
 
     /// The facts about a Secret; `None` if it does not exist. Only metadata is read: its managed fields show whether `immutable` is
     /// set, without values.
-    pub async fn secret(&self, namespace: &str, name: &str) -> Read<Option<SecretFacts>> {
+    pub async fn secret_facts(&self, namespace: &str, name: &str) -> Read<Option<SecretFacts>> {
         let path = format!("/api/v1/namespaces/{namespace}/secrets/{name}");
         self.object(GET, &path, async |source| match source {
             Origin::Live(cluster) => {
@@ -274,7 +274,7 @@ impl Snapshot {
         let answer = cell.get_or_init(async || {
             let answer = self.unless_silent(ask(&self.source)).await;
             if verb != DRY_RUN {
-                self.hear(&answer);
+                self.note_state(&answer);
             }
             answer.map(Rc::new).map_err(|error| Unread::of(verb, request, &error))
         });
@@ -283,22 +283,22 @@ impl Snapshot {
 
     /// The answer, unless an earlier call timed out.
     async fn unless_silent<T>(&self, answer: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
-        match self.heard.get() {
-            Heard::Nothing(time) => Err(CallError::TimedOut(time).into()),
-            Heard::NotAsked | Heard::Something => answer.await,
+        match self.api_server.get() {
+            ApiServerState::Silent(time) => Err(CallError::TimedOut(time).into()),
+            ApiServerState::Untried | ApiServerState::Answers => answer.await,
         }
     }
 
-    fn hear<T>(&self, answer: &anyhow::Result<T>) {
+    fn note_state<T>(&self, answer: &anyhow::Result<T>) {
         match answer {
             Err(error) => match error.downcast_ref() {
-                Some(CallError::TimedOut(time)) if self.heard.get() == Heard::NotAsked => {
-                    self.heard.set(Heard::Nothing(*time));
+                Some(CallError::TimedOut(time)) if self.api_server.get() == ApiServerState::Untried => {
+                    self.api_server.set(ApiServerState::Silent(*time));
                 }
-                Some(CallError::Refused { .. }) => self.heard.set(Heard::Something),
+                Some(CallError::Refused { .. }) => self.api_server.set(ApiServerState::Answers),
                 _ => {}
             },
-            Ok(_) => self.heard.set(Heard::Something),
+            Ok(_) => self.api_server.set(ApiServerState::Answers),
         }
     }
 }

@@ -84,12 +84,12 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     if sources.is_empty() && options.files.is_empty() {
         bail!("missing: --directory DOMAIN, with --directory-user; or a file: --filename FILE");
     }
-    let head = block_on(async {
-        let mut head = String::new();
+    let summary = block_on(async {
+        let mut summary = String::new();
         for directory in opened(sources).await? {
-            head += &linted.directory(directory, None, options).await?;
+            summary += &linted.directory(directory, None, options).await?;
         }
-        anyhow::Ok(head)
+        anyhow::Ok(summary)
     })?;
     for path in &options.files {
         let name = if path == Path::new(input::STDIN) { "<stdin>".into() } else { path.to_string_lossy() };
@@ -106,7 +106,7 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
         let spec = credential_spec(asked, connection)?;
         findings.extend(lint::against(&accounts, &spec).into_iter().map(|found| located(found, file.as_deref())));
     }
-    let report = Report { head, documents: accounts.len(), findings, ..Report::default() };
+    let report = Report { head: summary, documents: accounts.len(), findings, ..Report::default() };
     report.print(options.output, &options.filter)
 }
 
@@ -143,7 +143,7 @@ impl Linted {
             accounts = directory.accounts(None).await?;
         }
         let principals = Principals::of(&mut directory, &accounts).await?;
-        let head = match accounts.as_slice() {
+        let summary = match accounts.as_slice() {
             [one] if !options.names.is_empty() => summary::properties(one, &principals) + "\n",
             [] => String::new(),
             all => summary::list(all, &principals) + "\n",
@@ -151,7 +151,7 @@ impl Linted {
         let now = UtcDateTime::now();
         let found = lint::accounts(&mut directory, &accounts, &principals, &options.services, now).await?;
         self.add(accounts, found, file);
-        Ok(head)
+        Ok(summary)
     }
 
     fn file(&mut self, path: &Path, name: &str, options: &Options) -> anyhow::Result<()> {

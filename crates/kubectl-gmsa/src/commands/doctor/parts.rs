@@ -24,7 +24,7 @@ use crate::shared::{
     directory::Source,
     installer::Installer,
     kinds::Kind,
-    snapshot::{CA_VOLUME, DryRunAnswer, OMITTED, Snapshot},
+    snapshot::{CA_VOLUME, DryRunAnswer, OMITTED_CONTENTS, Snapshot},
     unread::{Read, Remedy, Unread, because},
     walk::{
         created,
@@ -362,7 +362,7 @@ async fn with_directory(
 async fn dns(snapshot: &Snapshot, specs: &Read<Vec<Value>>) -> Read<Objects> {
     let specs = specs.as_deref().unwrap_or_default();
     // A bundle has no contents, so no domains.
-    if specs.iter().any(|spec| spec.pointer(&format!("/credspec/{OMITTED}")).is_some()) {
+    if specs.iter().any(|spec| spec.pointer(&format!("/credspec/{OMITTED_CONTENTS}")).is_some()) {
         return Err(Unread::left_out("get", "the contents of the credential specs"));
     }
     if domains(specs).is_empty() {

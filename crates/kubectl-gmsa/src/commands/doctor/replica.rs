@@ -53,7 +53,7 @@ impl Replica {
             (permission, answer)
         };
         let exists = async |(namespace, name): (&str, &str)| {
-            (format!("{namespace}/{name}"), snapshot.secret(namespace, name).await)
+            (format!("{namespace}/{name}"), snapshot.secret_facts(namespace, name).await)
         };
         let (metrics, permissions, secrets) = tokio::join!(
             metrics(snapshot, namespace, name, &pod),

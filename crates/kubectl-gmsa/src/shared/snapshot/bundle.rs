@@ -27,7 +27,7 @@ use gmsa_core::credspec::{Contents, CredentialSpec};
 mod fields;
 mod scrub;
 
-pub use fields::{CA_VOLUME, OMITTED};
+pub use fields::{CA_VOLUME, OMITTED_CONTENTS};
 
 /// The version of the format. It changes when a field is removed or changes its meaning.
 const VERSION: u32 = 2;
@@ -85,14 +85,15 @@ impl Bundle {
         let mut lists = Vec::new();
         for ((_, request), cell) in kept.iter().filter(|((verb, _), _)| *verb == LIST) {
             let Some(Ok(items)) = cell.get() else { continue };
-            let of = resource(request, false);
-            let items = items.iter().map(|item| Ok((of, serde_json::from_str(item.get())?)));
+            let resource = resource(request, false);
+            let items = items.iter().map(|item| Ok((resource, serde_json::from_str(item.get())?)));
             lists.push((request, items.collect::<anyhow::Result<Vec<(&str, Value)>>>()?));
         }
         let related = related(lists.iter().flat_map(|(_, items)| items));
         for (request, items) in &lists {
-            let taken = items.iter().filter(|(of, item)| fields::is_taken(of, item) || related.contains(uid(item)));
-            let taken = taken.map(|(of, item)| (key(item), fields::taken(of, item, &contents)));
+            let taken =
+                items.iter().filter(|(resource, item)| fields::is_taken(resource, item) || related.contains(uid(item)));
+            let taken = taken.map(|(resource, item)| (key(item), fields::taken(resource, item, &contents)));
             bundle.lists.insert((*request).clone(), taken.collect());
         }
         for ((verb, request), cell) in kept.iter() {

@@ -33,11 +33,11 @@ impl User {
     }
 
     /// The command that gets a ticket of the account; `None` if this user cannot see its tickets.
-    pub fn get_ticket(&self, of: &str) -> Option<Vec<String>> {
+    pub fn get_ticket(&self, service: &str) -> Option<Vec<String>> {
         let words: &[&str] = match self {
-            Self::System | Self::NetworkService => &["klist", "get", of],
+            Self::System | Self::NetworkService => &["klist", "get", service],
             // An administrator may read the logon session of SYSTEM.
-            Self::ContainerAdministrator => &["klist", "-li", "0x3e7", "get", of],
+            Self::ContainerAdministrator => &["klist", "-li", "0x3e7", "get", service],
             Self::Other(_) | Self::Unknown => return None,
         };
         Some(words.iter().map(|word| (*word).to_owned()).collect())

@@ -161,7 +161,7 @@ fn denied(
 }
 
 /// The rules that [`checks`] has ruled out, even if a later step reports them.
-const HOLD: [&Rule; 6] = [
+const CAUSE_GONE: [&Rule; 6] = [
     &rules::NOT_AUTHORIZED,
     &rules::SPEC_MISSING,
     &rules::SPEC_UNUSABLE,
@@ -171,10 +171,10 @@ const HOLD: [&Rule; 6] = [
 ];
 
 /// Refusals for which a check of the template does not show whether their cause is gone.
-const NOT_ASKED: [&Rule; 3] = [&rules::WEBHOOK_UNREACHABLE, &rules::WEBHOOK_FAILING, &rules::POD_REFUSED];
+const CAUSE_UNCHECKED: [&Rule; 3] = [&rules::WEBHOOK_UNREACHABLE, &rules::WEBHOOK_FAILING, &rules::POD_REFUSED];
 
 /// Says of a refusal when the controller tries again: with growing delays, at most 1000 seconds (`DefaultTypedControllerRateLimiter` of
-/// client-go). The causes in [`HOLD`] no longer exist.
+/// client-go). The causes in [`CAUSE_GONE`] no longer exist.
 pub fn not_up_to_date(created: Check, workload: &WorkloadTree) -> Check {
     let Check { about, result: Err(found) } = created else { return created };
     let verb = format!("rollout restart {}", workload.kind.as_str().to_ascii_lowercase());
@@ -182,8 +182,10 @@ pub fn not_up_to_date(created: Check, workload: &WorkloadTree) -> Check {
     let restart = restart.map(|command| format!(", or at once after {command}")).unwrap_or_default();
     let again = format!("tries again by itself within 17 minutes{restart}.");
     let fix = match &found.fix {
-        _ if HOLD.contains(&found.rule) => format!("A pod would be admitted now. Its controller {again}"),
-        Some(fix) if NOT_ASKED.contains(&found.rule) => format!("{fix} The controller of the workload then {again}"),
+        _ if CAUSE_GONE.contains(&found.rule) => format!("A pod would be admitted now. Its controller {again}"),
+        Some(fix) if CAUSE_UNCHECKED.contains(&found.rule) => {
+            format!("{fix} The controller of the workload then {again}")
+        }
         _ => return Check::found(about, found),
     };
     Check::found(about, found.with_fix(fix))

@@ -23,7 +23,7 @@ use x509_parser::pem::Pem;
 use crate::shared::{acts::ACTS, kinds::Kind, rules};
 
 /// The placeholder for contents of a credential spec.
-pub const OMITTED: &str = "leftOut";
+pub const OMITTED_CONTENTS: &str = "leftOut";
 
 /// The chart's name for the volume of the webhook with the CAs that sidecars trust.
 pub const CA_VOLUME: &str = "tickets-ca";
@@ -122,9 +122,11 @@ fn workload(resource: &str) -> Option<Kind> {
 
 /// Whether a list keeps an object: pods, workloads and webhooks are kept only if they name GMSA, pods also if they ask for tickets.
 pub fn is_taken(resource: &str, object: &Value) -> bool {
-    let of = if resource.ends_with("webhookconfigurations") { Some(object) } else { object.get("spec") };
+    let searched = if resource.ends_with("webhookconfigurations") { Some(object) } else { object.get("spec") };
     let asks = || object.pointer("/metadata/annotations").is_some_and(|all| all.get(tickets::ANNOTATION).is_some());
-    !is_partial(resource) || of.is_some_and(|of| of.to_string().to_ascii_lowercase().contains("gmsa")) || asks()
+    !is_partial(resource)
+        || searched.is_some_and(|part| part.to_string().to_ascii_lowercase().contains("gmsa"))
+        || asks()
 }
 
 /// The kept fields of an object. `contents` are the contents of the credential specs.
@@ -132,16 +134,18 @@ pub fn taken(resource: &str, object: &Value, contents: &HashMap<String, Contents
     if resource == PLURAL {
         return credential_spec(object);
     }
-    let of = |paths: &str| paths.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-    let (mut paths, workload) = (of(METADATA), workload(resource));
+    let listed = |paths: &str| paths.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let (mut paths, workload) = (listed(METADATA), workload(resource));
     if resource == "pods" || workload.is_some() {
-        paths.extend([WORKLOAD, POD].into_iter().flat_map(of));
+        paths.extend([WORKLOAD, POD].into_iter().flat_map(listed));
         let template = workload.and_then(|kind| kind.template().strip_prefix('/'));
-        paths.extend(template.into_iter().flat_map(|at| of(POD).into_iter().map(move |path| format!("{at}/{path}"))));
+        paths.extend(
+            template.into_iter().flat_map(|at| listed(POD).into_iter().map(move |path| format!("{at}/{path}"))),
+        );
     } else if resource.ends_with("webhookconfigurations") {
-        paths.extend(of(CONFIGURATION));
+        paths.extend(listed(CONFIGURATION));
     }
-    paths.extend(OTHERS.iter().filter(|(known, _)| *known == resource).flat_map(|(_, paths)| of(paths)));
+    paths.extend(OTHERS.iter().filter(|(known, _)| *known == resource).flat_map(|(_, paths)| listed(paths)));
     let mut kept = keep(object, &paths.iter().map(String::as_str).collect::<Vec<_>>());
     clean(&mut kept, contents);
     kept
@@ -213,10 +217,10 @@ fn clean(value: &mut Value, contents: &HashMap<String, Contents>) {
 
 /// A placeholder for a pod's contents that keeps only whether they match their credential spec.
 fn without_contents(carried: &str, name: Option<&str>, contents: &HashMap<String, Contents>) -> String {
-    let other = format!("\"{OMITTED}\":\"other contents\"");
+    let other = format!("\"{OMITTED_CONTENTS}\":\"other contents\"");
     match name.and_then(|name| Some((name, compare(carried, contents.get(name)?)))) {
-        Some((name, Ok(()))) => json!({OMITTED: name}).to_string(),
-        Some((_, Err(Difference::TooLong | Difference::NotJson))) => OMITTED.to_owned(),
+        Some((name, Ok(()))) => json!({OMITTED_CONTENTS: name}).to_string(),
+        Some((_, Err(Difference::TooLong | Difference::NotJson))) => OMITTED_CONTENTS.to_owned(),
         Some((_, Err(Difference::DuplicateKey))) => format!("{{{other},{other}}}"),
         Some((_, Err(Difference::Value { as_injected: false }))) => format!("{{ {other} }}"),
         Some((_, Err(Difference::Value { as_injected: true }))) | None => format!("{{{other}}}"),
@@ -256,7 +260,8 @@ fn credential_spec(spec: &Value) -> Value {
         json!({"rule": found.rule.id, "level": found.severity.as_str(), "field": field})
     };
     let findings: Vec<Value> = lint::object(spec).into_iter().map(finding).collect();
-    let credspec = spec.get("credspec").filter(|credspec| credspec.is_object()).map(|_| json!({OMITTED: name}));
+    let credspec =
+        spec.get("credspec").filter(|credspec| credspec.is_object()).map(|_| json!({OMITTED_CONTENTS: name}));
     let metadata = services::listed(spec)
         .map_or_else(|| json!({"name": name}), |services| json!({"name": name, "annotations": {ANNOTATION: services}}));
     json!({"metadata": metadata, "credspec": credspec, "findings": findings})
@@ -270,7 +275,7 @@ mod tests {
     fn contents_that_are_left_out_compare_as_they_did() {
         let of = |value: Value| Contents::of(value.as_object().unwrap());
         let contents = HashMap::from([("webapp1".to_owned(), of(json!({"a": 1, "b": 2})))]);
-        let left_out = of(json!({OMITTED: "webapp1"}));
+        let left_out = of(json!({OMITTED_CONTENTS: "webapp1"}));
         for carried in
             [r#"{"a":1,"b":2}"#, r#"{"b": 2, "a": 1}"#, r#"{"a":1}"#, r#"{"a": 1}"#, r#"{"a":1,"a":1}"#, "{", ""]
         {

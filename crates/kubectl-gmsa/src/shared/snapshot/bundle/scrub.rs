@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 /// The placeholder for removed text.
-const OMITTED: &str = "<left out>";
+const REMOVED: &str = "<left out>";
 
 /// Keys in the contents of a credential spec. A key alone, as in a path of the linter, is harmless; contents are in braces.
 const CONTENTS: [&str; 4] = ["ActiveDirectoryConfig", "CmsPlugins", "DomainJoinConfig", "HostAccountConfig"];
@@ -25,16 +25,16 @@ fn scrubbed(text: &str) -> String {
         if let Some((_, label)) = line.split_once("-----BEGIN ") {
             pem = Some(label.trim_end_matches(['-', '\r', ' ']));
         }
-        let of = pem;
+        let label = pem;
         if line.contains("-----END") {
             pem = None;
         }
         let has_contents = CONTENTS.iter().any(|word| line.contains(word)) && line.contains('{');
         let is_base64 = line.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=\r".contains(&byte));
-        match of {
+        match label {
             Some("CERTIFICATE") if is_base64 => line.to_owned(),
             None | Some("CERTIFICATE") if !has_contents => without_tokens(&without_users(line)),
-            _ => OMITTED.to_owned(),
+            _ => REMOVED.to_owned(),
         }
     });
     lines.collect::<Vec<_>>().join("\n")
@@ -59,7 +59,7 @@ fn without_tokens(line: &str) -> String {
         }
         let lower = word.to_lowercase();
         if is_secret || (word.starts_with("eyJ") && word.len() > 20) {
-            out.push_str(OMITTED);
+            out.push_str(REMOVED);
             rest = after_secret();
             is_secret = lower == "bearer";
         } else if let Some((name, _)) = word.split_once('=').filter(|(name, _)| names_secret(&name.to_lowercase())) {
@@ -95,7 +95,7 @@ fn without_users(line: &str) -> String {
         // An image has a digest there.
         let host = address.rsplit_once('@').map(|(_, host)| host).filter(|host| !host.starts_with("sha256:"));
         out += "://";
-        out += &host.map_or_else(|| address.to_owned(), |host| format!("{OMITTED}@{host}"));
+        out += &host.map_or_else(|| address.to_owned(), |host| format!("{REMOVED}@{host}"));
         out += after;
     }
     out
