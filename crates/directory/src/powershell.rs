@@ -5,7 +5,7 @@
 use serde_json::{Map, Value};
 
 /// The objects of a text, as JSON: one, or a list of them. `None` if the text is in another format.
-pub fn to_json(text: &str) -> Option<Value> {
+pub(crate) fn to_json(text: &str) -> Option<Value> {
     // Web pages and word processors keep columns together by other spaces.
     let text = text.trim_start_matches('\u{feff}').replace('\u{a0}', " ");
     let text = text.trim();

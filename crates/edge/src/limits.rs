@@ -11,7 +11,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::telemetry::CRATE;
 
-/// How many connections are served and wait where each of them is one of so many files: at least half of those wait.
+/// How many connections are served, and how many wait, with so many open files: at least half of them wait.
 #[must_use]
 pub fn fit(served: usize, waiting: usize, files: usize) -> (usize, usize) {
     let served = served.min(files / 2).max(1);
@@ -64,8 +64,8 @@ pub const PER_WAITING: usize = 2 * WAITING_RECEIVE_BUFFER + 5 * 1024;
 /// The largest request head, in bytes, and the most that is read of a body at once: the least that hyper takes.
 pub const MAX_HEAD: usize = 8 * 1024;
 
-/// What is read of a handshake at once, in bytes.
-pub const MAX_READ: usize = 4 * 1024;
+/// The most bytes of a handshake that are read at once.
+pub(crate) const MAX_READ: usize = 4 * 1024;
 
 /// What rustls may hold of an answer that the client does not read, in bytes.
 pub const TLS_OUTPUT: usize = 16 * 1024;
@@ -105,7 +105,7 @@ pub const CONTESTED_STAY: Duration = Duration::from_secs(2);
 
 /// How long what a client still sends is read and dropped before a request is refused: a socket that is closed while there are
 /// bytes to read resets the connection, and a client that is still writing loses its answer.
-pub const LINGER_TIMEOUT: Duration = Duration::from_secs(2);
+pub(crate) const LINGER_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How long a client may take to acknowledge, or to make room for, what is sent to it.
 pub const UNREAD_TIMEOUT: Duration = Duration::from_secs(10);

@@ -69,7 +69,7 @@ impl EdgeMetrics {
     }
 
     /// A connection waits until the guard is dropped.
-    pub fn connection_waiting(&self) -> Counted {
+    pub(crate) fn connection_waiting(&self) -> Counted {
         Counted::new(&self.connections_waiting)
     }
 
@@ -79,7 +79,7 @@ impl EdgeMetrics {
     }
 
     /// A handshake failed or took too long.
-    pub fn handshake_failed(&self) {
+    pub(crate) fn handshake_failed(&self) {
         self.handshake_failures.inc();
     }
 
@@ -100,7 +100,7 @@ impl EdgeMetrics {
     }
 
     /// The certificate that was offered last is not refused.
-    pub fn certificate_accepted(&self) {
+    pub(crate) fn certificate_accepted(&self) {
         self.certificate_refused.set(0);
     }
 
@@ -110,7 +110,7 @@ impl EdgeMetrics {
     }
 }
 
-/// What a scraper reads, and its content type: `OpenMetrics` where it accepts that, as Prometheus does, and otherwise the text
+/// The metrics for a scraper, and their content type: `OpenMetrics` where it accepts that, as Prometheus does, and otherwise the text
 /// format, which `promtool check metrics` reads.
 ///
 /// # Errors

@@ -299,7 +299,7 @@ impl Pod {
         names.into_iter().flatten().find(|name| !name.is_empty())
     }
 
-    /// What the pod's author asks tickets for ([`tickets::ANNOTATION`]). Not validated.
+    /// The credential spec that the pod's author asks tickets of ([`tickets::ANNOTATION`]). Not validated.
     pub fn tickets(&self) -> Option<&str> {
         self.metadata.annotations.tickets.as_deref()
     }
@@ -309,7 +309,7 @@ impl Pod {
         &self.spec.volumes
     }
 
-    /// What follows [`tickets::AUDIENCE`] in the audiences of its tokens, each once. Not validated.
+    /// The names after [`tickets::AUDIENCE`] in the audiences of its tokens, each once. Not validated.
     pub fn audiences(&self) -> impl Iterator<Item = &str> {
         self.spec.volumes.audiences.iter()
     }
@@ -319,8 +319,8 @@ impl Pod {
         self.tickets().into_iter().chain(self.audiences())
     }
 
-    /// Whether files in its volumes belong to a group of its own.
-    pub fn has_fs_group(&self) -> bool {
+    /// Whether it names the group of the files in its volumes (`fsGroup`).
+    pub(crate) fn has_fs_group(&self) -> bool {
         self.spec.security_context.as_ref().is_some_and(|context| context.fs_group.is_some())
     }
 

@@ -34,7 +34,7 @@ impl KnownPlugin {
         }
     }
 
-    pub fn from_guid(guid: &str) -> Option<Self> {
+    pub(crate) fn from_guid(guid: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|known| known.guid().eq_ignore_ascii_case(guid))
     }
 
@@ -74,7 +74,7 @@ pub fn rancher_input(namespace: &str, secret: &str) -> String {
 }
 
 /// Turns a `PluginInput` object, as in Amazon ECS files, into the string that Kubernetes takes.
-pub fn input_from_object(guid: &str, object: Map<String, Value>) -> String {
+pub(crate) fn input_from_object(guid: &str, object: Map<String, Value>) -> String {
     let is_aws = KnownPlugin::from_guid(guid) == Some(KnownPlugin::Aws);
     let rename = |(key, value): (String, Value)| {
         let known = is_aws && key.eq_ignore_ascii_case(CREDENTIAL_ARN);
@@ -84,7 +84,7 @@ pub fn input_from_object(guid: &str, object: Map<String, Value>) -> String {
 }
 
 /// Whether an input looks as if it held a password. The inputs of known plugins, addresses, ARNs and identifiers never do.
-pub fn holds_secret(input: &str) -> bool {
+pub(crate) fn holds_secret(input: &str) -> bool {
     // A bound for hostile objects.
     let input = quote::cut(input.trim(), 4096);
     // `password:x` has the form of the input of Rancher's plugin.
@@ -103,7 +103,7 @@ pub fn holds_secret(input: &str) -> bool {
         || decoded(input).is_some_and(|text| holds_secret(&text))
 }
 
-/// An address without a user in it, an ARN, or a GUID: where a secret is, and not the secret.
+/// An address without a user in it, an ARN, or a GUID: the place of a secret, not the secret.
 fn is_reference(input: &str) -> bool {
     let is_address = input.starts_with("https://") && !has_user_info(input) && !input.contains('?');
     let bare = input.trim_start_matches('{').trim_end_matches('}');

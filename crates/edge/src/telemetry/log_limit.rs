@@ -35,7 +35,7 @@ impl LogLimit {
     }
 
     /// Ends a period: logs how many lines were left out in it.
-    pub fn summarize(&self) {
+    pub(crate) fn summarize(&self) {
         let left_out = self.count.swap(0, Relaxed).saturating_sub(FIRST);
         if left_out > 0 {
             tracing::info!(left_out, period = ?PERIOD, "{}: further lines left out", self.message);

@@ -127,7 +127,7 @@ impl KeyPair {
 
     /// The length of its key, where that is an RSA key.
     #[must_use]
-    pub fn rsa_bits(&self) -> Option<usize> {
+    pub(crate) fn rsa_bits(&self) -> Option<usize> {
         self.rsa_bits
     }
 
