@@ -99,7 +99,7 @@ impl Cache {
         (Self { memory, reads: for_decisions }, watch.run())
     }
 
-    /// The same cache for what only warnings need: its reads have limits of their own, and no decision waits for them.
+    /// A view of the same cache for warnings: its reads have their own limits, and no decision waits for them.
     #[must_use]
     pub fn for_advice(&self) -> Self {
         Self { memory: Arc::clone(&self.memory), reads: Arc::clone(&self.memory.for_advice) }

@@ -51,7 +51,7 @@ pub enum Certificate {
     SelfSigned,
 }
 
-/// What holds for one run.
+/// The settings of one run.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// The folder of YAML files that credential specs and permissions come from; `None` where they come from the cluster that the

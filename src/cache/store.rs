@@ -39,7 +39,7 @@ impl CachedSpec {
     }
 }
 
-/// What was known when a read began.
+/// The state of the store when a read began.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BeforeRead {
     removals: u64,
@@ -75,7 +75,7 @@ impl Store {
         Self { budget, ..Self::default() }
     }
 
-    /// What a decision takes from a credential spec, if it is known and the watch is healthy.
+    /// The fact about a credential spec, if it is known and the watch is healthy.
     pub fn get(&self, name: &SpecName) -> Option<SpecFact> {
         if self.synced { self.specs.get(name)?.fact.clone() } else { None }
     }

@@ -32,7 +32,7 @@ const MIGRATION: Duration = Duration::from_secs(60);
 /// How long an API server may take to learn of a CRD that stores another version. It watches them; until then it writes the old one.
 const LEARNS: Duration = Duration::from_secs(5);
 
-/// What is read of a CRD; its schemas are not.
+/// The fields of a CRD that are read. Its schemas are not.
 #[derive(Deserialize)]
 struct Crd {
     metadata: ObjectMeta,

@@ -7,7 +7,7 @@ use gmsa_core::{
 };
 use gmsa_edge::labels;
 
-/// What was being done to the object. In a review, the word has capital letters.
+/// The operation on the object. In a review, the word has capital letters.
 pub(super) fn operation(operation: Operation) -> &'static str {
     match operation {
         Operation::Create => "create",
@@ -43,7 +43,7 @@ word_enum! {
 }
 
 word_enum! {
-    /// What the watch of credential specs is doing.
+    /// The state of the watch of credential specs.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum WatchState {
         /// Reading the first list.

@@ -9,7 +9,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::refusal::HttpRefusal;
 
-/// What a webhook call may take where the request has no `timeout`: the API server's default.
+/// The time-out of a webhook call without `timeout`: the API server's default.
 pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The API server's shortest and longest time-out for a webhook call. A shorter time does not come from an API server, and would only

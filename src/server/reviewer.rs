@@ -33,7 +33,7 @@ pub struct Sources {
 #[derive(Clone)]
 pub struct Reviewer {
     pub for_decisions: Sources,
-    /// For warnings alone: what is asked here takes nothing from decisions.
+    /// For warnings alone: its limits are not those of decisions.
     pub for_advice: Sources,
     /// Whether pods that use GMSA and have no host name are given one, also where they do not ask for it.
     pub random_hostname: bool,
@@ -113,7 +113,7 @@ struct LookUps<'r> {
     sources: &'r Sources,
     metrics: &'r Metrics,
     deadline: Instant,
-    /// Until when look-ups that only warnings need are made; `None` where a decision needs them.
+    /// The deadline of look-ups for warnings; `None` where a decision needs them.
     advice_until: Option<Instant>,
     /// Why no more of them are made.
     given_up: Option<Failure>,
@@ -121,9 +121,9 @@ struct LookUps<'r> {
 
 impl LookUps<'_> {
     async fn answer(&mut self, question: &Question) -> Fact {
-        // While a review waits for what only warnings need, it holds a connection that a decision may need.
+        // A review that waits holds a connection that a decision may need.
         if self.given_up.is_none() && self.advice_until.is_some_and(|until| Instant::now() >= until) {
-            let cause = format!("the {ADVICE_TIMEOUT:?} for what only warnings need were over");
+            let cause = format!("the look-ups for warnings took longer than {ADVICE_TIMEOUT:?}");
             self.given_up = Some(Failure { kind: FailureKind::NotAsked, ..Failure::new(cause) });
         }
         if let Some(failure) = self.given_up.clone() {

@@ -14,7 +14,7 @@ use super::deadline::before;
 pub enum Thread {
     /// The one that serves its connection.
     Serving,
-    /// One for blocking work. As many as there are permits are busy at once.
+    /// A thread for blocking work. The permits limit how many are busy at once.
     Blocking {
         permits: Arc<Semaphore>,
         /// The review's memory. Work goes on when its client has gone away, and holds this until it ends.

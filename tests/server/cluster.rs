@@ -34,7 +34,7 @@ const BUDGET: usize = 24 << 20;
 
 /// The cause where an answer of the API server is too large for what is held already.
 const NO_MEMORY: &str =
-    "this replica holds as many large objects as it may at once, and the API server's answer is one: try again";
+    "the API server's answer is large, and this replica holds as many large objects as it may at once: try again";
 
 /// The cause where the API server has no resource of credential specs.
 const NO_DEFINITION: &str = "the API server does not know GMSACredentialSpec: its CustomResourceDefinition \

@@ -33,7 +33,7 @@ use crate::{
     large_memory::Share,
 };
 
-/// The longest pause before the retry where the API server does not ask for another.
+/// The longest pause before the retry, unless the API server asks for another pause.
 const PAUSE: Duration = Duration::from_millis(100);
 
 pub struct ApiServer {
@@ -83,7 +83,7 @@ impl ApiServer {
         })
     }
 
-    /// With memory for large answers. An answer beyond it is a failure.
+    /// Limits the memory of large answers: an answer that needs more is a failure.
     #[must_use]
     pub fn with_memory(self, memory: Share) -> Self {
         Self { memory: Some(memory), ..self }
@@ -98,13 +98,12 @@ impl ApiServer {
         Ok(client)
     }
 
-    /// A client for what is not a call with an end: watches, and the lists that they begin with. It has a connection of its
-    /// own, which no call can break.
+    /// A client for watches, and for the lists that they begin with. It has its own connection, which no call can break.
     pub fn watch_client(&self) -> &kube::Client {
         &self.watches
     }
 
-    /// Calls for what no admission review waits for, and returns the body of the answer: [`Self::exchange`] without its head.
+    /// Makes a call that no admission review waits for, and returns the body of the answer: [`Self::exchange`] without the head.
     ///
     /// # Errors
     /// Where there is no answer with a 2xx code by the deadline.
@@ -130,8 +129,8 @@ impl ApiServer {
         let attempt = |request| async {
             let permit = self.limits(kind).permit(account, deadline).await?;
             let sent = send(self.calls.clone(), kind, self.memory.clone(), request);
-            // A task of its own: dropping a request resets its stream, but the API server works on it for a while. Clients that
-            // come and go would have it work on more than the limit.
+            // A separate task: when a request is dropped, the API server still works on it for a while. Otherwise clients that disconnect could make
+            // it work on more requests than the limit.
             let call = tokio::spawn(async move {
                 let answer = timeout_at(deadline, sent).await;
                 drop(permit);
@@ -196,7 +195,8 @@ pub async fn read_answer(body: Body, most: usize, memory: Option<&Share>) -> Res
     })
 }
 
-/// Whether a second request has the effect of one: a read, a review of access or of a token, a dry run, and a patch that says what fields are to be.
+/// Whether a repeated request changes nothing more: a read, a review of access or of a token, a dry run, and a patch that sets fields to given
+/// values.
 fn is_repeatable<B>(request: &Request<B>) -> bool {
     const REVIEWS: [&str; 2] = ["/apis/authorization.k8s.io/", "/apis/authentication.k8s.io/"];
     const PATCHES: [&str; 2] = ["application/apply-patch+yaml", "application/merge-patch+json"];

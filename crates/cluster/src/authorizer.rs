@@ -18,7 +18,7 @@ pub type Authorization = Known<UseFact>;
 
 /// Answers whether a service account holds the verb `use` on a credential spec, in its own namespace.
 pub trait Authorizer: Send + Sync + 'static {
-    /// Asks. Never takes longer than until `deadline`; a time-out is [`UseFact::Failed`].
+    /// Answers by `deadline`; a time-out is [`UseFact::Failed`].
     fn may_use<'a>(
         &'a self,
         account: &'a ServiceAccount,

@@ -19,6 +19,6 @@ pub mod manifests;
 pub type Resolved = Known<SpecFact>;
 
 pub trait Resolver: Send + Sync + 'static {
-    /// Finds a credential spec. Never takes longer than until `deadline`; a time-out is [`SpecFact::Failed`].
+    /// Finds a credential spec by `deadline`; a time-out is [`SpecFact::Failed`].
     fn resolve<'a>(&'a self, name: &'a SpecName, freshness: Freshness, deadline: Instant) -> BoxFuture<'a, Resolved>;
 }

@@ -2,7 +2,7 @@
 
 use std::{error::Error, fmt};
 
-/// Where a library's own manual is, which helps no operator.
+/// The start of a link to a library's manual, which does not help an operator.
 const MANUAL: &str = "https://docs.rs/";
 
 /// The error and what it comes from, down to the first cause. Some libraries repeat a cause in their own message: it is given once.

@@ -175,12 +175,12 @@ impl Contents {
         Arc::clone(&TEXT)
     }
 
-    /// Whether no pod can carry it.
+    /// Whether it is too long for any pod.
     pub fn is_too_long(&self) -> bool {
         self.text.len() > MAX_CONTENTS_BYTES
     }
 
-    /// With a permit for the memory of the text, which is given back when the text is dropped.
+    /// Adds a permit for the memory of the text, which is released when the text is dropped.
     #[must_use]
     pub fn with_permit(self, permit: impl Any + Send + Sync) -> Self {
         Self { _permit: Some(Box::new(permit)), ..self }

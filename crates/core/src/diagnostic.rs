@@ -70,7 +70,7 @@ pub struct Position {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     pub rule: &'static Rule,
-    /// How bad it is here; usually as bad as the rule says.
+    /// Its severity here; usually that of the rule.
     pub severity: Severity,
     /// Where it is, if in a file.
     pub location: Option<Location>,
@@ -87,7 +87,7 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
-    /// A breach of `rule`, as bad as the rule says.
+    /// A breach of `rule`, with the severity of the rule.
     pub fn new(rule: &'static Rule, message: impl Into<String>) -> Self {
         Self {
             rule,
@@ -108,21 +108,21 @@ impl Diagnostic {
         self
     }
 
-    /// As bad as `severity`, where that is not what the rule says.
+    /// With this severity instead of that of the rule.
     #[must_use]
     pub fn with_severity(mut self, severity: Severity) -> Self {
         self.severity = severity;
         self
     }
 
-    /// With what to do about it, where more is known than the remedy of the rule.
+    /// With this fix instead of the remedy of the rule.
     #[must_use]
     pub fn with_fix(mut self, fix: impl Into<String>) -> Self {
         self.fix = Some(fix.into());
         self
     }
 
-    /// With what to do about it, where that is known; otherwise it keeps what it has.
+    /// With this fix, if there is one.
     #[must_use]
     pub fn fixed(self, fix: Option<String>) -> Self {
         Self { fix: fix.or(self.fix), ..self }
@@ -166,12 +166,12 @@ impl Check {
         Self { about, result: Err(diagnostic) }
     }
 
-    /// Found a breach of `rule`, as bad as the rule says.
+    /// A check that found a breach of `rule`, with the severity of the rule.
     pub fn breach(about: &'static str, rule: &'static Rule, message: impl Into<String>) -> Self {
         Self::found(about, Diagnostic::new(rule, message))
     }
 
-    /// How bad it is; `None`, which is less than any severity, where nothing is wrong.
+    /// Its severity; `None`, which is below every severity, if it passed.
     pub fn severity(&self) -> Option<Severity> {
         self.result.as_ref().err().map(|found| found.severity)
     }
@@ -192,7 +192,7 @@ pub struct Diagnostics {
 struct Kept {
     /// How many are in the list.
     count: usize,
-    /// Where in the list the last of them is: it counts those that are left out.
+    /// The index of the last of them in the list, which counts the omitted ones.
     last: usize,
 }
 

@@ -172,7 +172,7 @@ pub(crate) fn at<'j, const N: usize>(
     Ok(found)
 }
 
-/// Reads an object into `found`. `below` has what follows its own place in those that are in it.
+/// Reads an object into `found`. `below` has the rest of the path of each wanted value that is in this object.
 struct PlacesVisitor<'f, 'p, 'j, const N: usize> {
     below: [Option<&'p str>; N],
     found: &'f mut [Option<&'j RawValue>; N],
@@ -222,7 +222,7 @@ impl<'j, const N: usize> Visitor<'j> for PlacesVisitor<'_, '_, 'j, N> {
     }
 }
 
-/// Reads a key: what follows it in the places that it is on the way to.
+/// Reads a key, and gives the rest of each wanted path that begins with it.
 struct KeySeed<'p, const N: usize>([Option<&'p str>; N]);
 
 impl<'j, 'p, const N: usize> DeserializeSeed<'j> for KeySeed<'p, N> {
@@ -230,7 +230,7 @@ impl<'j, 'p, const N: usize> DeserializeSeed<'j> for KeySeed<'p, N> {
 
     fn deserialize<D: Deserializer<'j>>(self, input: D) -> Result<Self::Value, D::Error> {
         let follows = |place: Option<&'p str>, key: &str| {
-            // A key with a slash is no path.
+            // A key with a slash would read as two steps of a path.
             if key.contains('/') {
                 return None;
             }

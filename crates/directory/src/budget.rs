@@ -46,7 +46,7 @@ struct Most {
 }
 
 impl Default for Budget {
-    /// That of a command.
+    /// The budget of a command.
     fn default() -> Self {
         let (bytes, time) = ((MAX_BYTES, "128 MiB of answers"), (MAX_TIME, "10 minutes of waiting for answers"));
         Self::new(Most { bytes, time, operation: OPERATION })
@@ -58,7 +58,7 @@ impl Budget {
         Self { most, bytes: AtomicUsize::new(0), searches: AtomicUsize::new(0), time: AtomicU64::new(0) }
     }
 
-    /// That of a program that serves, to read one account and its password.
+    /// The budget of a program that serves, for one account and its password.
     #[must_use]
     pub fn of_one_account() -> Self {
         let (bytes, time) = ((1 << 20, "1 MiB of answers"), (TIME_OF_ONE_ACCOUNT, "15 s of waiting for answers"));

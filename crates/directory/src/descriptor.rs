@@ -8,8 +8,8 @@ use crate::Sid;
 
 /// `READ_PROPERTY`, which retrieving the password needs ([MS-ADTS] 3.1.1.4.5.39).
 const RETRIEVE: u32 = 0x10;
-/// Generic rights that would hold it. An access check does not map those of an entry ([MS-DTYP] 2.5.3.2), and Samba gives no password for them; where
-/// they are mapped as they are stored, they are not seen here.
+/// Generic rights that would include it. An access check does not map those of an entry ([MS-DTYP] 2.5.3.2), and Samba gives no password for them;
+/// where they are mapped as they are stored, they are not seen here.
 const GENERIC: u32 = 0x8000_0000 | 0x1000_0000;
 
 /// An entry of the list, in its order: the first one that fits decides.
@@ -24,7 +24,7 @@ pub struct AccessRule {
 pub struct Unknown {
     /// `AceType` ([MS-DTYP] 2.4.4.1).
     pub kind: u8,
-    /// `None` where the kind does not say where it is.
+    /// `None` if the place of the SID is unknown for this kind.
     pub to: Option<Sid>,
 }
 
@@ -86,7 +86,7 @@ impl Retrieval {
         Self::Listed { rules, unknown: BTreeSet::new() }
     }
 
-    /// The entry that decides about a user with these SIDs, its own and those of its groups, as far as the entries are understood.
+    /// The first known entry for one of these SIDs, which decides: they are the SIDs of a user and of its groups.
     pub fn deciding(&self, token: &HashSet<Sid>) -> Option<&AccessRule> {
         self.rules().iter().find(|rule| token.contains(&rule.to))
     }
@@ -105,7 +105,7 @@ impl Retrieval {
         }
     }
 
-    /// Those to whom it is allowed.
+    /// The SIDs of the entries that allow it.
     pub fn principals(&self) -> impl Iterator<Item = &Sid> {
         self.rules().iter().filter(|rule| rule.allows).map(|rule| &rule.to)
     }
@@ -120,9 +120,9 @@ impl Retrieval {
 /// The effect of an entry on retrieving the password.
 enum Ace {
     Rule(AccessRule),
-    /// It may say something, of this SID.
+    /// It may grant or deny the right, to this SID.
     Unknown(Option<Sid>),
-    /// Nothing: it is about other rights, for objects below alone, or for audits and labels.
+    /// It has no effect: it is about other rights, applies only to objects below, or is an audit or a label.
     Other,
 }
 

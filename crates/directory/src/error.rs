@@ -165,7 +165,7 @@ pub(crate) fn refused(address: &str, code: u32, message: &str) -> Error {
         16 => "there is no such attribute",
         19 => "a constraint of the directory is violated",
         32 => "there is no such object",
-        34 => "the name is no distinguished name",
+        34 => "the name is not a distinguished name",
         50 => "insufficient access rights",
         BUSY => "it is busy",
         UNAVAILABLE => "it is not available",

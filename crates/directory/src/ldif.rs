@@ -71,7 +71,7 @@ pub fn read(text: &str) -> Result<Vec<Entry>, LdifError> {
             // The end of what ldapsearch prints.
             (None, "search" | "result" | "ref") => skipping = true,
             (None, _) => return Err(wrong(NO_NAME)),
-            // `ldifde` writes an entry as what would add it.
+            // `ldifde` writes an entry as a change that adds it.
             (Some(_), "changetype") if value.eq_ignore_ascii_case(b"add") => {}
             (Some(_), "changetype" | "control") => return Err(wrong("is a change, not an entry of the directory")),
             (Some(entry), name) => entry.attributes.entry(name.to_owned()).or_default().push(value),
@@ -88,13 +88,13 @@ pub fn incomplete(text: &str, entries: &[Entry]) -> Option<String> {
     const PAGE: usize = 1000;
     let mut results = text.lines().filter_map(|line| line.strip_prefix("result: ").map(str::trim));
     if let Some(result) = results.find(|result| !result.starts_with("0 ") && *result != "0") {
-        return Some(format!("the file is not whole: the search ended with {}", Quoted::new(result)));
+        return Some(format!("the file is incomplete: the search ended with {}", Quoted::new(result)));
     }
     let is_range = |name: &&String| name.contains(";range=") && !name.ends_with("-*");
     let range =
         |entry: &Entry| Some((Quoted::new(&entry.name).to_string(), entry.attributes.keys().find(is_range)?.clone()));
     if let Some((name, attribute)) = entries.iter().find_map(range) {
-        return Some(format!("the file is not whole: of {name} it holds {} alone", Quoted::new(&attribute)));
+        return Some(format!("the file is incomplete: it holds only {} of {name}", Quoted::new(&attribute)));
     }
     let mut of_domains: BTreeMap<String, usize> = BTreeMap::new();
     for entry in entries.iter().filter(|entry| !entry.name.to_ascii_lowercase().contains(",cn=configuration,")) {
@@ -179,11 +179,11 @@ mod tests {
         assert_eq!(said(&many(5001)), None);
         assert_eq!(
             said(&(many(3) + "search: 2\nresult: 4 Size limit exceeded\n")).unwrap(),
-            "the file is not whole: the search ended with \"4 Size limit exceeded\""
+            "the file is incomplete: the search ended with \"4 Size limit exceeded\""
         );
         assert_eq!(
             said("dn: CN=a,DC=x\nmember;range=0-1499: CN=b,DC=x\n").unwrap(),
-            "the file is not whole: of \"CN=a,DC=x\" it holds \"member;range=0-1499\" alone"
+            "the file is incomplete: it holds only \"member;range=0-1499\" of \"CN=a,DC=x\""
         );
     }
 

@@ -59,7 +59,7 @@ fn about(object: String, rule: &'static Rule, problem: impl Into<String>) -> Dia
     Diagnostic { object, ..Diagnostic::new(rule, problem).with_fix(rule.remedy) }
 }
 
-/// With what follows. Without a fix that fits this account, what the rule says.
+/// Adds the consequence. Without a fix for this account, the remedy of the rule stays.
 fn finding(
     rule: &'static Rule,
     account: &Account,
@@ -76,12 +76,12 @@ fn set(account: &Account, what: &str) -> Option<String> {
     Some(format!("Set-ADServiceAccount {} {what}", powershell(&account.sam)?))
 }
 
-/// The command that writes who may retrieve the password, and who that is to be.
+/// The command that sets who may retrieve the password.
 fn set_retrievers(account: &Account, group: &str) -> Option<String> {
     set(account, &format!("-{RETRIEVERS} GROUP, {group}"))
 }
 
-/// The fix that makes a group one that gives access.
+/// The fix that makes a distribution group a security group.
 fn to_security(group: &str) -> Option<String> {
     Some(format!("Set-ADGroup {} -GroupCategory Security{LATER}", powershell(group)?))
 }

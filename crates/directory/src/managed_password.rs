@@ -18,18 +18,18 @@ const LENGTH: usize = 256;
 pub struct ManagedPassword {
     /// UTF-16, in any bytes.
     pub current: Zeroizing<Vec<u8>>,
-    /// That of the interval before; none in the first one.
+    /// The password of the previous interval; `None` in the first interval.
     pub previous: Option<Zeroizing<Vec<u8>>>,
-    /// After how long to read it again.
+    /// How long until it should be read again.
     pub query: Duration,
-    /// How long it stays the current one at least: a little less than `query`.
+    /// How long it certainly stays the current one: a little less than `query`.
     pub unchanged: Duration,
     /// The controller that gave it. Others can have another one for as long as it takes to replicate a change.
     pub controller: IpAddr,
 }
 
 impl ManagedPassword {
-    /// `None` where it has another form.
+    /// `None` if the blob has another form.
     fn read(blob: &[u8], controller: IpAddr) -> Option<Self> {
         const VERSION: u16 = 1;
         let short = |at: usize| Some(u16::from_le_bytes(*blob.get(at..)?.first_chunk()?));

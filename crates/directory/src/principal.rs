@@ -1,4 +1,4 @@
-//! Those who may retrieve a password, by name, and the members of their groups.
+//! The principals that may retrieve a password, by name, and the members of their groups.
 //!
 //! Nested groups are walked here: for `account lint`, `doctor`, and the names that `account test` shows. `account test` asks the controller
 //! which groups its user is in, by `tokenGroups` (`lint/password.rs`).
@@ -41,11 +41,11 @@ pub enum DirectoryPrincipal {
     Group(Group),
     /// The same everywhere.
     WellKnown(&'static WellKnown),
-    /// Its domain no longer has it.
+    /// It was deleted from its domain.
     Orphan,
     /// A principal of a domain outside the forest.
     Elsewhere,
-    /// Not in what was printed.
+    /// It is not among the printed entries.
     NotPrinted,
 }
 
@@ -164,7 +164,7 @@ pub struct Principals {
 }
 
 impl Principals {
-    /// Those behind the SIDs of these accounts. Those of a domain that cannot be asked are unknown.
+    /// Reads the principals of the SIDs of these accounts. Those of a domain that cannot be asked are unknown.
     ///
     /// # Errors
     /// Where the budget of the command is exceeded.
@@ -190,7 +190,7 @@ impl Principals {
             let by: Vec<_> = sids.iter().map(|sid| LdapFilter::equals("objectSid", sid.to_bytes())).collect();
             let found = directory.search_any(&base, &by, &ATTRIBUTES, &mut principals.unread).await?;
             let is_whole = !principals.unread.contains_key(&base);
-            // Where a file holds what a trusted domain is known by, that is no more than the SID.
+            // In a file, the entry for a principal of a trusted domain has only its SID.
             let own = found.iter().filter(|entry| !entry.is_a(FOREIGN));
             // The first of two entries with one SID.
             let by_sid: HashMap<Sid, &Entry> =
@@ -212,7 +212,7 @@ impl Principals {
         self.known.get(sid)
     }
 
-    /// The name of one, or its SID.
+    /// The name of a principal, or its SID.
     pub fn name(&self, sid: &Sid) -> String {
         match self.known.get(sid) {
             Some(DirectoryPrincipal::Single(Member { name, .. }) | DirectoryPrincipal::Group(Group { name, .. })) => {

@@ -40,7 +40,7 @@ pub struct Condition {
 }
 
 impl Condition {
-    /// From now on it holds. It cannot be unset.
+    /// Sets it for good.
     pub fn set(&self) {
         self.holds.store(true, Ordering::Release);
     }

@@ -29,7 +29,7 @@ pub enum LogFormat {
     Json,
 }
 
-/// What the targets of this crate's events begin with. In the log, and in [`Levels`], they begin with the program's name instead.
+/// The start of the targets of this crate's events. In the log, and in [`Levels`], the name of the program replaces it.
 pub(crate) const CRATE: &str = "gmsa_edge";
 
 /// Which events are logged: a level, and others for single modules (`info,gmsa_webhook::tls=debug`).

@@ -62,7 +62,7 @@ pub type Clock = Arc<dyn Fn() -> SystemTime + Send + Sync>;
 /// How far the clocks of two machines may differ.
 const CLOCK_SKEW: Duration = Duration::from_secs(300);
 
-/// What a server offers: what API servers speak to webhooks.
+/// The protocol that a server offers (ALPN): API servers speak it to webhooks.
 const ALPN: &[u8] = b"http/1.1";
 
 #[must_use]

@@ -33,7 +33,7 @@ pub fn ccache(tickets: &[Ticket]) -> Zeroizing<Vec<u8>> {
         for time in [ticket.authtime, ticket.starttime, ticket.endtime] {
             cache.extend_from_slice(&seconds(time).to_be_bytes());
         }
-        // Not renewable: no time for it. No key of another ticket, the flags, no address, no authorization data.
+        // The time of the last renewal (none), whether it is encrypted with a session key (no), the flags, no address, no authorization data.
         cache.extend_from_slice(&[0; 5]);
         cache.extend_from_slice(&ticket.flags.to_be_bytes());
         cache.extend_from_slice(&[0; 8]);

@@ -142,7 +142,7 @@ impl<'b> DerReader<'b> {
         Some(std::iter::from_fn(move || {
             (!rest.is_empty()).then(|| {
                 let next = rest.read(SEQUENCE).map(Self);
-                // What follows something broken is not read.
+                // Bytes after a broken value are not read.
                 rest = if next.is_some() { rest } else { Self(&[]) };
                 next
             })

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::Realm;
 
-/// Its text is what it displays as.
+/// `Display` writes the text of the file.
 pub struct Krb5Conf<'c> {
     pub realm: &'c Realm,
     /// The path of the credential cache.

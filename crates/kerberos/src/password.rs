@@ -11,7 +11,7 @@ use crate::{EncryptionType, Error, Key, stack};
 
 /// The most iterations that a KDC can ask for; Active Directory asks for 4,096.
 pub const MAX_ITERATIONS: u32 = 65_536;
-/// What holds without `s2kparams` (RFC 3962, 4).
+/// The number of iterations without `s2kparams` (RFC 3962, 4).
 const DEFAULT_ITERATIONS: u32 = 4096;
 
 /// How the KDC makes a key of the password: an entry of `ETYPE-INFO2` (RFC 4120, 5.2.7.5).

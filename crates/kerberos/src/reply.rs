@@ -7,7 +7,7 @@ use time::UtcDateTime;
 
 use crate::{EncryptionType, Error, Key, Principal, PrincipalName, Ticket, der::DerReader};
 
-/// What a reply must agree with.
+/// The values that a reply must have.
 pub struct Expected<'r> {
     pub usage: u32,
     pub nonce: u32,

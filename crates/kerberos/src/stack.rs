@@ -14,7 +14,7 @@ pub fn wiped<T>(calculate: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Never a part of its caller, so that its stack is below that of the caller, where [`overwrite`] writes.
+/// Never inlined, so that its stack is below that of the caller, where [`overwrite`] writes.
 #[inline(never)]
 fn calculated<T>(calculate: impl FnOnce() -> T) -> T {
     calculate()

@@ -138,7 +138,7 @@ fn ready(folder: &Folder, is_json: bool) -> Result<ExitCode, String> {
 
 async fn test(args: BrokerArgs) -> Result<ExitCode, String> {
     let broker = BrokerClient::new(args).map_err(|error| chain(&error))?;
-    // A token that is empty.
+    // It gives an empty token.
     let error = match broker.ask("test", "/dev/null".as_ref()).await {
         Ok(_) => "the broker gives tickets without a token".to_owned(),
         Err(AskError::Refused { status: http::StatusCode::UNAUTHORIZED, .. }) => {
@@ -186,7 +186,7 @@ struct Agent {
     token_file: PathBuf,
     schedule: Schedule,
     now: fn() -> OffsetDateTime,
-    /// Those of the last tickets.
+    /// The services of the last tickets.
     services: Option<Vec<String>>,
 }
 

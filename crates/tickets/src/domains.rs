@@ -38,8 +38,8 @@ pub struct DomainConfig {
     /// The user that may retrieve the passwords of the accounts.
     pub user: String,
     pub password_file: PathBuf,
-    /// The SAM names without `$` of the accounts that tickets are given of, in lower case; `None` for all that the user may retrieve the
-    /// password of.
+    /// The accounts with tickets, by their SAM names without `$`, in lower case; `None` for every account whose password the user may
+    /// retrieve.
     pub accounts: Option<Vec<String>>,
 }
 

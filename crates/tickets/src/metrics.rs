@@ -19,7 +19,7 @@ const BUCKETS: [f64; 12] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 
 const GIVEN: &str = "given";
 
 word_enum! {
-    /// What a domain controller is asked for.
+    /// The kind of a request to a domain controller.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Exchange {
         /// The password of an account, by LDAP.

@@ -33,7 +33,7 @@ use tokio::runtime::{Handle, Runtime};
 use tokio_util::sync::CancellationToken;
 
 /// Returns memory to the system soon after a peak: the system's own allocator keeps most of what thousands of connections or
-/// large reviews needed, until the memory limit is the next thing that they meet.
+/// large reviews needed, and the next peak would exceed the memory limit.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -126,7 +126,7 @@ async fn serve(config: &Config, handshake_threads: &Handle) -> anyhow::Result<()
         (None, sources::offline(folder)?)
     } else {
         let api = ApiServer::from_environment().await.context("no cluster to serve (--standalone DIR needs none)")?;
-        // Shared with the bodies of clients, of which no address leaves it nothing.
+        // Shared with the bodies of clients: no address can take all of it.
         let api = Arc::new(api.with_memory(large_memory.share_of(None)));
         let sources = sources::cluster(Arc::clone(&api), config, &metrics, answers, &mut tasks);
         (Some(api), sources)

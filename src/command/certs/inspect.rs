@@ -25,7 +25,7 @@ const EXPIRES_SOON: u32 = 5;
 /// What every check is about.
 const ABOUT: &str = "certificate";
 
-/// What is inspected. The private key is never printed.
+/// The input of an inspection. The private key is never printed.
 #[derive(Clone, Default)]
 pub struct Input {
     /// The serving chain, as PEM.

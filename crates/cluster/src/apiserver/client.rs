@@ -188,7 +188,7 @@ where
 #[derive(Clone)]
 struct TokenFile {
     path: PathBuf,
-    /// What it held last: a file that is gone for a moment, or for ever after the start, takes no right away.
+    /// The last token. It stays in use if the file disappears.
     last: Arc<Mutex<HeaderValue>>,
 }
 
@@ -220,7 +220,7 @@ fn bearer(path: &Path) -> Result<HeaderValue, BoxError> {
 mod tests {
     use super::*;
 
-    /// A second within which kube's own client would go on with what it has read.
+    /// One second later, kube's own client would still use the token that it has read.
     #[test]
     fn a_token_is_that_of_the_file_at_each_request_and_stays_where_the_file_goes() {
         let folder = tempfile::tempdir().unwrap();

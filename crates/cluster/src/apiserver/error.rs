@@ -52,21 +52,21 @@ pub enum ConnectError {
 
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
-    /// No permit by the deadline: as many other calls as may be were in flight.
+    /// Other calls held all permits until the deadline.
     #[error("{} other calls to the API server{} were under way for {:.1} s", .0.calls, .0.whose(), .1.as_secs_f64())]
     NoPermit(Limit, Duration),
     /// The queue is full, so the call is not made.
-    #[error("too many other calls to the API server{} are waiting, of which {} are made at once: try again", .0.whose(), .0.calls)]
+    #[error("too many other calls to the API server{} are waiting, and {} are made at once: try again", .0.whose(), .0.calls)]
     QueueFull(Limit),
     #[error("no answer from the API server within {:.1} s", .0.as_secs_f64())]
     TimedOut(Duration),
-    /// The API server refused, or a proxy before it did.
+    /// The API server refused, or a proxy in front of it.
     #[error("the API server answered {}", refusal(*.code, .status.as_deref()))]
     Refused {
         code: StatusCode,
         /// The body of the answer, if the API server sent it.
         status: Option<Box<Status>>,
-        /// When it asks to be called again.
+        /// How long it asks to wait before the next call.
         retry_after: Option<Duration>,
     },
     /// The connection could not be made, or broke.
@@ -79,7 +79,7 @@ pub enum CallError {
     TooLarge(usize),
     /// The memory for large answers is used up.
     #[error(
-        "this replica holds as many large objects as it may at once, and the API server's answer is one: try again"
+        "the API server's answer is large, and this replica holds as many large objects as it may at once: try again"
     )]
     NoMemory,
 }
@@ -93,7 +93,7 @@ impl CallError {
         }
     }
 
-    /// Whether the request may have been carried out although it failed: no whole answer came, or one of a failure in between.
+    /// Whether the request may have had its effect although it failed: the answer is missing or incomplete, or is a server error.
     pub fn is_outcome_unknown(&self) -> bool {
         match self {
             Self::Refused { code, .. } => code.is_server_error(),

@@ -1,8 +1,7 @@
 //! Lists of objects, read in pages.
 //!
-//! A page that is too large is asked for again with fewer objects; where a token to continue has expired, the list starts again, a few
-//! times. The server's watch has a list of its own, for what this one does not do: it keeps each page as it comes, over the connection
-//! of the watch.
+//! A page that is too large is requested again with fewer objects. After an expired continue token the list starts again, a few times.
+//! The server's watch has its own list, which stores each page as it arrives and uses the connection of the watch.
 
 use http::{Request, header::ACCEPT};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ListMeta;
@@ -11,7 +10,7 @@ use tokio::time::Instant;
 
 use super::{ApiServer, CallError};
 
-/// How many objects one page of a list holds, where they are not large.
+/// The objects on one page of a list, unless they are large.
 const PAGE: usize = 500;
 
 /// How many times a list is started again. A token to continue is valid for five minutes, by default.

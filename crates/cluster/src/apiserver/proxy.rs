@@ -5,8 +5,8 @@
 //! itself, but compares `NO_PROXY` with the address of the proxy, and with a `proxy-url` too: so its answer is not used.
 //!
 //! The connections through a proxy are hyper-util's. Its `Matcher` could decide as well, but by curl's rules: an entry of `NO_PROXY` has no
-//! port there, `.example.com` names `example.com` too, `*.example.com` names nothing, this machine is not excepted, and a proxy that
-//! cannot be used is passed by without a word.
+//! port there, `.example.com` names `example.com` too, `*.example.com` names nothing, this machine is not excepted, and a proxy that cannot
+//! be used is skipped silently.
 
 use std::net::IpAddr;
 

@@ -64,8 +64,8 @@ async fn authorization(
     deadline: Instant,
 ) -> Authorization {
     let asked = async {
-        // Pods of one service account, however many, leave permits to those of others. An author of pods can name no account of
-        // another namespace. The service account of a workload need not exist, so there an account has no share.
+        // Pods of one service account, however many, leave permits to those of others. A pod cannot name an account of another
+        // namespace. The service account of a workload need not exist, so there an account has no share.
         let user = account.user();
         let share = (kind == CallKind::AccessReview).then_some(&*user);
         let answer = api.exchange(kind, share, request(account, spec)?, deadline).await?;

@@ -15,7 +15,7 @@ use crate::credspec::SpecName;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Allowed,
-    /// The request is admitted although this denial, which an enforcing webhook answers, applies: denials are not enforced.
+    /// Denials are not enforced: the request is admitted, and an enforcing webhook would answer this denial.
     WouldDeny(Denial),
     Denied(Denial),
 }
@@ -26,7 +26,7 @@ pub struct Decision {
     pub verdict: Verdict,
     /// The changes to the object, if it is admitted; without enforcement, the contents that could be filled in.
     pub patch: Option<Patch>,
-    /// Where denials are not enforced every denial, at most one for each slot; otherwise the one that decides.
+    /// Every denial where denials are not enforced, at most one for each slot; otherwise the one that decides.
     pub denials: Vec<SlotDenial>,
     /// Why: [`AllowReason::as_str`](super::AllowReason::as_str) or [`Denial::reason`].
     pub reason: &'static str,

@@ -116,7 +116,7 @@ impl Facts {
         find(&self.uses, name)
     }
 
-    /// Stores what is known of a credential spec, in place of what was known before.
+    /// Stores the fact about a credential spec, and replaces an earlier one.
     pub(super) fn put_spec(&mut self, name: &SpecName, known: Known<SpecFact>) {
         match self.specs.iter_mut().find(|(spec, _)| spec == name) {
             Some((_, before)) => *before = known,
@@ -124,7 +124,7 @@ impl Facts {
         }
     }
 
-    /// Stores whether the service account may use a credential spec, which is asked once.
+    /// Stores whether the service account may use a credential spec. It is looked up once.
     pub(super) fn put_use(&mut self, name: &SpecName, known: Known<UseFact>) {
         self.uses.push((name.clone(), known));
     }

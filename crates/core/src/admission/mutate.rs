@@ -1,7 +1,7 @@
 //! `/mutate`: names become contents, and Linux pods get the sidecar, by one JSON Patch (RFC 6902).
 //!
-//! Invariants: of the slots, only those with a name and no contents are touched, so a patched pod sent again yields no patch; a name that cannot be
-//! one decides before anything is looked up.
+//! Invariants: of the slots, only those with a name and no contents are touched, so a patched pod sent again yields no patch; an invalid name is
+//! denied before anything is looked up.
 
 use std::collections::HashSet;
 

@@ -112,7 +112,7 @@ impl<'de> Deserialize<'de> for ReviewKind {
     }
 }
 
-/// The request. Its objects are stepped over: only the kind, which may come after them, says what to read them as.
+/// The request. Its objects are skipped at first: the kind, which may come after them, decides how they are read.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Request<'a> {

@@ -63,7 +63,7 @@ pub enum Step {
 pub struct Undecided {
     case: Case,
     asked: Question,
-    /// Asked after it, unless its answer makes them needless.
+    /// The questions after it, which its answer can make unnecessary.
     rest: VecDeque<Question>,
     /// Whether it was decided once, and only cached contents that denied it are read again.
     is_confirming: bool,

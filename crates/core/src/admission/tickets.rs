@@ -36,7 +36,7 @@ pub enum TicketSettings {
     Unknown(Failure),
 }
 
-/// What the operator decides about the sidecar.
+/// The operator's settings of the sidecar.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sidecar {
     pub image: String,
@@ -96,10 +96,10 @@ fn is_sidecar(slot: &Slot<'_>) -> bool {
     slot.kind == SlotKind::InitContainer && slot.owner == SIDECAR && slot.tickets.has(SidecarFields::TOKEN)
 }
 
-/// Warns of a pod with the annotation: where tickets are not enabled, and of containers that do not use theirs.
+/// Warns about a pod with the annotation: its webhook does not have tickets enabled, or a container does not use them.
 pub(super) fn warn(pod: &Pod, settings: &TicketSettings, warnings: &mut Warnings) {
     if matches!(settings, TicketSettings::Off) {
-        // A pod that has all of it by hand needs no webhook.
+        // A pod whose manifest has the sidecar needs no webhook.
         if pod.audiences().next().is_none() {
             let text = format!("annotation {ANNOTATION} has no effect: this webhook does not have tickets enabled");
             warnings.push(&rules::TICKETS_NOT_ENABLED, &text);
@@ -112,7 +112,8 @@ pub(super) fn warn(pod: &Pod, settings: &TicketSettings, warnings: &mut Warnings
     }
 }
 
-/// What is injected, with words for what differs. The other containers start once there are tickets; while the broker is away they wait.
+/// The injected JSON, with placeholders for the values. The other containers start once there are tickets, so they wait while the broker
+/// does not answer.
 const INJECTED: &str = include_str!("tickets/injected.json");
 
 #[derive(Deserialize)]
@@ -139,7 +140,7 @@ impl Injected {
     }
 }
 
-/// Adds what the pod lacks.
+/// Adds the missing parts to the pod.
 pub(super) fn inject(pod: &Pod, spec: &SpecName, sidecar: &Sidecar, patch: &mut PatchWriter) -> Result<(), Denial> {
     let Injected { env, volume_mounts, volumes, sidecar } = Injected::new(pod, spec, sidecar)?;
     let (mut has_sidecar, mut has_others) = (false, false);

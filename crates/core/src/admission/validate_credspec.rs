@@ -1,7 +1,7 @@
 //! `/validate-credspec`: a credential spec is linted when it is applied, before a container fails to start with it.
 //!
-//! Invariants: a deletion is allowed; without strictness so is everything else, with a warning for each finding;
-//! with it only findings that are errors refuse.
+//! Invariants: a deletion is allowed. In strict mode, findings that are errors refuse the credential spec. Otherwise
+//! it is allowed, with a warning for each finding.
 
 use serde_json::Value;
 

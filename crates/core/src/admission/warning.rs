@@ -1,9 +1,9 @@
 //! The warnings that `kubectl` shows to the user who sent a request.
 //!
-//! Invariants: a line ends with the name of its rule in brackets, but for the one that counts what is left out, and has at most 120 characters, because the API
-//! server and its clients cut longer ones; the text of a denial that is not enforced may have 256, and no rule follows it.
-//! Names from a request are quoted, escaped, and cut rather than the sentence around them. The number of lines is bounded,
-//! and no line is given twice.
+//! Invariants: a line ends with the name of its rule in brackets, except the line that counts omitted ones, and has at most
+//! 120 characters, because the API server and its clients cut longer ones; the text of a denial that is not enforced may have
+//! 256, and no rule follows it. Names from a request are quoted, escaped, and cut rather than the sentence around them. The
+//! number of lines is bounded, and no line is given twice.
 
 use super::Denial;
 use crate::{

@@ -236,7 +236,7 @@ impl Findings {
         }
     }
 
-    /// A part of the credential spec that must be there and be an object.
+    /// A required part of the credential spec, which must be an object.
     fn section<'v>(&mut self, field: &str, value: Option<&'v Value>) -> Option<&'v Map<String, Value>> {
         let problem = match value {
             Some(Value::Object(section)) => return Some(section),
@@ -247,7 +247,7 @@ impl Findings {
         None
     }
 
-    /// A text that must be there; the finding says what it should have been.
+    /// A required text. The finding for a missing one says what is expected.
     fn text<'v>(
         &mut self,
         rule: &'static Rule,

@@ -59,7 +59,7 @@ const ASKS: [&str; 17] = [
     "tobedone",
 ];
 
-/// Words that say what kind of value belongs somewhere, and name none.
+/// Words for a kind of value, which do not name a value.
 const GENERIC: [&str; 35] = [
     "account",
     "ad",

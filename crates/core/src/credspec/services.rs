@@ -54,7 +54,7 @@ pub enum ServicesError {
 }
 
 impl Services {
-    /// What a credential spec with this annotation gives tickets for.
+    /// The services that a credential spec with this annotation gives tickets for.
     ///
     /// # Errors
     /// Where its owner did not opt in, or not in the right form.
@@ -103,7 +103,7 @@ pub fn listed(spec: &Value) -> Option<&str> {
     spec.pointer("/metadata/annotations")?.get(ANNOTATION)?.as_str()
 }
 
-/// What the annotation lists, as it is written: separated by commas or white space.
+/// The words of the annotation, which are separated by commas or white space.
 pub fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split([',', ' ', '\t', '\r', '\n']).filter(|word| !word.is_empty())
 }

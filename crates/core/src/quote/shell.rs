@@ -54,7 +54,7 @@ pub fn json(text: &str) -> Option<String> {
     text.chars().all(is_plain).then(|| format!("'{text}'"))
 }
 
-/// A character that has no meaning in any shell, but for some of them at the start.
+/// A character that has no meaning in any shell, except at the start of a word.
 fn is_plain(c: char) -> bool {
     c.is_ascii_alphanumeric() || "/._-:@".contains(c)
 }

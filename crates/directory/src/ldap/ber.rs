@@ -1,7 +1,7 @@
 //! BER as LDAP uses it (RFC 4511, 5.1): definite lengths only.
 //!
-//! Invariants: reading borrows, so a value is nowhere else than in its message, which can be wiped; lengths are bounded
-//! by the message; nothing recurses.
+//! Invariants: reading borrows, so a value exists only in its message, which can be wiped; lengths are bounded by the
+//! message; nothing recurses.
 
 const INTEGER: u8 = 0x02;
 const BOOLEAN: u8 = 0x01;
@@ -61,7 +61,7 @@ pub fn application(tag: u8, content: &[u8]) -> Vec<u8> {
     value(0x60 | tag, content)
 }
 
-/// A primitive value whose place in a choice or an optional part is its tag.
+/// A primitive value with a context-specific tag: its number in a choice or a sequence.
 pub fn context(tag: u8, content: &[u8]) -> Vec<u8> {
     value(0x80 | tag, content)
 }
@@ -70,7 +70,7 @@ pub fn constructed(tag: u8, content: &[u8]) -> Vec<u8> {
     value(0xA0 | tag, content)
 }
 
-/// What is read, from the start to the end.
+/// The bytes that are not read yet.
 #[derive(Clone, Copy, Debug)]
 pub struct BerReader<'b>(pub &'b [u8]);
 

@@ -1,7 +1,7 @@
 //! Faults of an account, found before a host asks the domain for its password.
 //!
-//! Pure. Invariants: a property that was not printed is not checked, and is reported as missing; each quoted text is
-//! escaped and cut; a name that cannot be quoted for a command is in none, and the rule says what to do.
+//! Pure. Invariants: a property that was not printed is not checked, and is reported as missing; each quoted text is escaped and cut;
+//! a name that cannot be quoted is never part of a command; the remedy of the rule is shown instead.
 
 use gmsa_core::{
     credspec::generate::scalar,
@@ -179,8 +179,7 @@ fn protected(account: &Account) -> Option<Diagnostic> {
     let is_it = |group: &&String| first_value(group).eq_ignore_ascii_case("Protected Users");
     account.groups.iter().find(is_it)?;
     let problem = "holds Protected Users";
-    let why =
-        "the account gets tickets of AES alone, for at most four hours, and can neither be delegated nor use NTLM";
+    let why = "the account gets only AES tickets, for at most four hours, and can neither be delegated nor use NTLM";
     let fix = powershell(&format!("{}$", account.sam))
         .map(|name| format!("Remove-ADGroupMember 'Protected Users' -Members {name}"));
     Some(finding(&rules::ACCOUNT_PROTECTED, account, "MemberOf", problem, why, fix))

@@ -120,7 +120,7 @@ fn not_printed(account: &Account, retrieval: &Retrieval, principals: &Principals
     notes.into_iter().filter(|(names, _)| !names.is_empty()).map(|(_, problem)| note(problem)).collect()
 }
 
-/// The fault of an entry that allows this principal, after these denials; and whether it still gives the right to a principal.
+/// The fault of an entry that allows this principal, after these denials, and whether anybody still gets the password by it.
 fn problem(
     account: &Account,
     to: &Sid,
@@ -138,7 +138,7 @@ fn problem(
     problem_of_principal(account, to, principal?, denied, now)
 }
 
-/// What keeps a principal that is allowed from the password, or lets too many have it.
+/// Why an allowed principal does not get the password, or why too many get it.
 fn problem_of_principal(
     account: &Account,
     to: &Sid,
@@ -182,7 +182,7 @@ fn problem_of_principal(
             problem_of_members(account, group, members, denied, now)
         }
         DirectoryPrincipal::Single(member) => {
-            // Its own password is what the account itself would need to get it.
+            // To log on and retrieve its password, the account would already need it.
             if account.sid.as_ref() == Some(to) {
                 let message = "holds the account itself, which needs its password to log on".to_owned();
                 return problem(&rules::ACCOUNT_HOSTS_EMPTY, message, set_retrievers(account, OF_NODES), false);
@@ -195,7 +195,7 @@ fn problem_of_principal(
     }
 }
 
-/// What keeps the members of a group from the password.
+/// Why members of a group do not get the password.
 fn problem_of_members(
     account: &Account,
     Group { name, distribution, .. }: &Group,
@@ -269,12 +269,12 @@ fn remove(member: &Member, command: &str) -> Option<String> {
     Some(command.replacen("NAME", &powershell(&member.name)?, 1))
 }
 
-/// Those to whom the entries before have denied it.
+/// The principals that earlier entries deny.
 #[derive(Default)]
 struct Denied<'a> {
-    /// All, because of this one.
+    /// Set if everybody is denied: the SID of that entry.
     everybody: Option<&'a Sid>,
-    /// Each with the one that is denied: itself, or a group.
+    /// Each denied SID, with the SID of the entry: the same, or a group.
     sids: Vec<(&'a Sid, &'a Sid)>,
 }
 

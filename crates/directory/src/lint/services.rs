@@ -45,7 +45,7 @@ pub(super) async fn of_tickets(directory: &mut Directory, listed: &[String]) -> 
     };
     let hosts: Vec<String> = listed.iter().filter_map(|name| by_host(name)).collect();
     let (owners, unread) = owners(directory, listed.iter().chain(&hosts).map(String::as_str)).await?;
-    // What was printed need not be all.
+    // Printed output may be incomplete.
     let is_whole = directory.is_live() && unread.is_empty();
     let fault = |name: &String| {
         let own = owners.get(&name.to_ascii_lowercase()).or_else(|| owners.get(&by_host(name)?));

@@ -82,7 +82,7 @@ impl Serving {
     }
 }
 
-/// What all connections of a listener need.
+/// The parts that all connections of a listener share.
 pub(super) struct HttpsService {
     pub serving: Serving,
     pub router: Router,

@@ -149,7 +149,7 @@ where
     }
 }
 
-/// What the thread writes to. The thread flushes it when no line waits.
+/// The output of the thread, which flushes it when no line waits.
 struct Out<W: Write, F> {
     buffer: BufWriter<W>,
     /// Opens the log's file, as [`io::stderr`] does.

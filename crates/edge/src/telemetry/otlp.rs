@@ -122,8 +122,8 @@ impl Traces {
     }
 }
 
-/// What the spans come from. `OTEL_RESOURCE_ATTRIBUTES` and `OTEL_SERVICE_NAME` take precedence, so that a Pod's fields can be
-/// given. Without them, an instance is a random UUID, as the semantic conventions have it: `host.name` is the Pod's name.
+/// The resource of the spans. `OTEL_RESOURCE_ATTRIBUTES` and `OTEL_SERVICE_NAME` take precedence, so that a Pod's fields can be given. Without
+/// them, an instance is a random UUID, as the semantic conventions have it: `host.name` is the Pod's name.
 fn resource(program: &Program) -> Resource {
     let own = [
         ("service.name", Some(program.name.to_owned())),

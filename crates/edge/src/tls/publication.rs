@@ -56,7 +56,7 @@ pub struct Published {
 }
 
 impl Publication {
-    /// Writes as `program` into these configurations, where CAs that nobody here knows stay for `foreign_grace`.
+    /// Writes as `program` into these configurations. Unknown CAs stay in them for `foreign_grace`.
     #[must_use]
     pub fn new(
         api: Arc<ApiServer>,

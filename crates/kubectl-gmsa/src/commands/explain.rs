@@ -61,7 +61,7 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
     print_as(options.output, outcome, || for_people(&explanations), body)
 }
 
-/// What to give for a text that is not known.
+/// The advice for an unknown text.
 fn instead(text: &str) -> &'static str {
     if text.lines().any(|line| line.starts_with("apiVersion: ")) {
         ". A manifest is checked by `kubectl gmsa check -f FILE`"

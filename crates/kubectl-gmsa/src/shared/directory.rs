@@ -43,7 +43,7 @@ pub struct DirectoryOptions {
         value_name = "URL|DOMAIN|FILE",
         help = "A server, a domain, or a file of LDIF",
         long_help = "A server, a domain, or a file of LDIF\n\nldaps://HOST[:PORT], ldap://HOST[:PORT] (with StartTLS), the DNS name of a domain, a \
-                     file, or - for standard input; repeatable, for several forests, with the options below once or once for each that is no file"
+                     file, or - for standard input; repeatable, for several forests, with the options below once, or once for each that is not a file"
     )]
     directory: Vec<String>,
     #[arg(

@@ -100,7 +100,7 @@ pub enum AskError {
     #[error("the broker refused: {status}{words}", words = words(refusal.as_ref()))]
     Refused {
         status: StatusCode,
-        /// What the broker says, where it can be read.
+        /// The body of the broker's answer, if it can be read.
         refusal: Option<RefusalBody>,
         retry_after: Option<Duration>,
     },
@@ -108,7 +108,7 @@ pub enum AskError {
     Write(PathBuf, #[source] io::Error),
 }
 
-/// What the broker says, after the status.
+/// The broker's reason and message, after the status.
 fn words(refusal: Option<&RefusalBody>) -> String {
     refusal.map_or_else(String::new, |body| format!(", {}: {}", remark(&body.reason), remark(&body.message)))
 }

@@ -25,7 +25,7 @@ const SUMMARY: &str = "tickets.json";
 /// Why the last request failed.
 const STATUS: &str = "status";
 
-/// Who reads the files.
+/// The readers of the files.
 #[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
 pub enum Mode {
     /// Every user of the pod.
@@ -58,7 +58,7 @@ impl Folder {
         written.map(drop).map_err(|error| AskError::Write(self.0.clone(), error))
     }
 
-    /// Removes these files; whether there were tickets.
+    /// Removes these files, and says whether there were tickets.
     pub fn remove_tickets(&self) -> bool {
         [CCACHE, KRB5_CONF, SUMMARY].map(|name| self.remove(name).unwrap_or(false))[0]
     }

@@ -51,7 +51,7 @@ struct KeptKey {
     until: Option<Instant>,
 }
 
-/// What is known of an account.
+/// The state of an account.
 #[derive(Default)]
 pub struct AccountState {
     key: Option<KeptKey>,
@@ -115,7 +115,7 @@ impl Accounts {
             return known;
         }
         let (domain, wanted, metrics, refusal) = (Arc::clone(domain), wanted.clone(), self.metrics.clone(), late());
-        // A task: a caller that leaves must not have a password tried once more.
+        // A separate task: a caller that disconnects must not cause another try of the password.
         let task = tokio::spawn(async move {
             let logon = timeout(domain.times.logon, state.logon(&domain, &wanted, &metrics)).await;
             let logon = logon.unwrap_or(Err(refusal)).map(Arc::new);
@@ -131,7 +131,7 @@ impl Accounts {
         timeout_at(deadline, task).await.ok().and_then(Result::ok).unwrap_or_else(|| Err(late()))
     }
 
-    /// From now on this logon is not used any more.
+    /// Discards a logon, so that it is not used again.
     pub async fn forget(&self, wanted: &SpecAccount, logon: &Arc<Logon>, deadline: Instant) {
         let account = self.by_spec.lock().get(wanted).cloned();
         let Some(account) = account else { return };
@@ -146,7 +146,7 @@ impl Accounts {
             return Ok(Arc::clone(account));
         }
         if accounts.len() >= MAX_ACCOUNTS {
-            // Those that a logon uses are locked.
+            // A locked account is in use by a logon.
             accounts.retain(|_, account| account.try_lock().map_or(true, |state| state.is_needed()));
         }
         if accounts.len() >= MAX_ACCOUNTS {

@@ -13,7 +13,7 @@ use crate::api::{Refusal, Tickets};
 /// The lines about requests that were not decided.
 pub static REFUSED: LogLimit = LogLimit::new("tickets refused");
 
-/// What is known about a request.
+/// The facts about a request that its line shows.
 #[derive(Clone, Debug, Default)]
 pub struct Audit {
     pub credential_spec: Option<SpecName>,

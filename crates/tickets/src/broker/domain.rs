@@ -155,7 +155,7 @@ impl TicketDomain {
         Ok(Ok(Secret { account, password, kdcs }))
     }
 
-    /// The first one, then those of the configured controllers that the DNS knows.
+    /// The KDC `first`, then those of the configured controllers whose names the DNS resolves.
     async fn kdcs(&self, first: SocketAddr) -> Kdcs {
         const LIMIT: Duration = Duration::from_secs(2);
         let mut kdcs = vec![first];

@@ -94,7 +94,7 @@ fn ticket_spec(object: AnnotatedSpec<'_>, name: &SpecName) -> Result<TicketSpec,
     let unusable = |what: &str| Refusal::forbidden(rules::SPEC_UNUSABLE.id, format!("cred spec {name} {what}"));
     let text = object.credspec.map(RawValue::get).filter(|text| text.starts_with('{'));
     let text = text.ok_or_else(|| unusable("does not have a credspec key"))?;
-    // What a hostile object is parsed into takes a hundred times its bytes.
+    // A hostile object takes a hundred times its bytes once it is parsed.
     let contents = Some(text).filter(|text| text.len() <= MAX_CONTENTS_BYTES);
     let contents: Value = contents
         .and_then(|text| serde_json::from_str(text).ok())

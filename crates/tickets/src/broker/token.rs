@@ -62,7 +62,7 @@ pub fn audience(spec: &SpecName) -> String {
     format!("{AUDIENCE}{spec}")
 }
 
-/// Asks the API server whose token it is. Those that one address sends have a share of the calls.
+/// Asks the API server whose token it is. The tokens of one address get a share of these calls.
 ///
 /// # Errors
 /// 401 where it shows no pod, 503 where the API server cannot be asked.

@@ -54,7 +54,7 @@ fn selected<'a>(role: &ClusterRole, roles: &'a BTreeMap<String, ClusterRole>) ->
     roles.iter().filter(|(_, other)| matches(other)).map(|(name, _)| &**name).collect()
 }
 
-/// The roles to which a role leads by what it selects; itself among them where it is part of a circle.
+/// The roles that a role selects, directly or through others. They include the role itself if it is part of a circle.
 fn reached<'a>(name: &'a str, selected: &BTreeMap<&'a str, Vec<&'a str>>) -> BTreeSet<&'a str> {
     let mut reached = BTreeSet::new();
     let mut open = vec![name];

@@ -56,7 +56,7 @@ pub struct Slot<'p> {
 }
 
 impl Slot<'_> {
-    /// Goes on in a walk over slots to the one at a position. A slot that is not there has no contents, which is denied.
+    /// Advances a walk over slots to the slot at a position. A slot that is not there has no contents, which is denied.
     pub fn at((kind, index): (SlotKind, usize), walk: &mut impl Iterator<Item = Self>) -> Self {
         let (owner, tickets) = ("", SidecarFields::default());
         let missing =
@@ -69,7 +69,7 @@ impl Slot<'_> {
         pointer(self.position())
     }
 
-    /// Its kind, and its position in the list of its kind: what it is found by.
+    /// Its kind, and its position in the list of that kind, by which it is found.
     pub fn position(&self) -> (SlotKind, usize) {
         (self.kind, self.index)
     }

@@ -42,7 +42,7 @@ pub struct Volumes {
     /// Name of the credential spec in the first audience of [`TOKEN_VOLUME`], empty if none begins with [`AUDIENCE`]; `None` where there is no such
     /// volume.
     pub token: Option<Box<str>>,
-    /// What follows [`AUDIENCE`] in the audiences of all volumes, without repetitions. Not validated.
+    /// The names after [`AUDIENCE`] in the audiences of all volumes, without repetitions. Not validated.
     pub(super) audiences: Texts,
 }
 

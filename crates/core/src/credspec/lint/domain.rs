@@ -20,7 +20,7 @@ pub(super) struct Join<'v> {
     pub written: [Option<&'v str>; 2],
 }
 
-/// `written` is the same, as far as it is text.
+/// `written` has the fields of `join` that are text.
 pub(super) fn check<'v>(
     findings: &mut Findings,
     join: Option<&'v Map<String, Value>>,

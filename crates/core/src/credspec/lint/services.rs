@@ -110,7 +110,7 @@ fn spelled(class: &str) -> Option<&'static str> {
         .map(|(right, _)| *right)
 }
 
-/// What is wrong with a service that Kerberos can have: the rule, the problem, what follows, what is right.
+/// The fault of a service that is valid for Kerberos: the rule, the problem, the consequence, and the right form.
 fn fault(service: &str, join: &DomainJoinConfig<'_>) -> Option<(&'static Rule, &'static str, &'static str, String)> {
     const REMOVE: &str = "remove it, or use an account for it that no other application has";
     let (class, target) = service.split_once('/')?;

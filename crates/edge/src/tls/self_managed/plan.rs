@@ -37,7 +37,7 @@ pub struct IssuancePolicy {
     pub bundle_standing: Duration,
 }
 
-/// What was observed besides the Secret's data.
+/// The observations besides the Secret's data.
 #[derive(Clone, Debug)]
 pub struct Observed<'a> {
     pub now: SystemTime,
@@ -134,7 +134,7 @@ pub fn apply(
     };
     let (mut cas, mut leaf) = match cas {
         Some(cas) if is_usable(&cas.signing.ca, now) => (cas, leaf),
-        // What an unusable CA has signed is not valid either.
+        // Certificates of an unusable CA are not valid either.
         _ => {
             let (signing, last_rotation) = (new_ca(now, policy)?, observed.rotation.to_owned());
             (Cas { signing, next: None, retired: Vec::new(), last_rotation }, None)

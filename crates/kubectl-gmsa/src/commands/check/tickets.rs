@@ -54,7 +54,7 @@ struct TicketName<'p> {
     name: &'p str,
     /// Its place in the pod.
     at: &'static str,
-    /// What a report calls it.
+    /// Its name in a report.
     slot: String,
 }
 

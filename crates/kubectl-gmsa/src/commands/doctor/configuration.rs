@@ -141,9 +141,9 @@ fn restored(of: &Configured) -> String {
     // A hostile API server may return names that a real one refuses.
     match shell::json(&patch.to_string()).filter(|_| is_dns_subdomain(name)) {
         Some(patch) => format!(
-            "`kubectl patch {kind} {name} --type=json -p {patch}`, then {apply}, which brings back those of the chart's values."
+            "`kubectl patch {kind} {name} --type=json -p {patch}`, then {apply}, which restores those of the chart's values."
         ),
-        None => format!("Remove its selectors, then {apply}, which brings back those of the chart's values."),
+        None => format!("Remove its selectors, then {apply}, which restores those of the chart's values."),
     }
 }
 

@@ -57,7 +57,7 @@ fn of_domain(dns: &ClusterDns, domain: &str) -> Check {
             missing(domain, Severity::Note, &text)
         }
         Destination::Nowhere => {
-            missing(domain, Severity::Error, &format!("no zone of {place} is for it, and none for all other names"))
+            missing(domain, Severity::Error, &format!("{place} has no zone for it, and none for all other names"))
         }
     }
 }

@@ -80,12 +80,12 @@ pub(super) async fn namespace(cluster: &Cluster, options: &Options) -> anyhow::R
         let service = service.with_context(|| format!("cannot read the namespace of the webhook: {CHOOSE}"))?;
         let known = service.map(|service| service.namespace).filter(|name| is_dns_label(name));
         known.with_context(|| {
-            format!("no GMSA webhook is installed in this cluster, in whose namespace the logs could be read: {CHOOSE}")
+            format!("no GMSA webhook is installed in this cluster, so the logs have no default namespace: {CHOOSE}")
         })?
     };
     if namespace == *options.serviceaccount.namespace {
         bail!(
-            "the logs are not read in {namespace}, whose users could do on the nodes what an administrator may: {CHOOSE}"
+            "the logs are not read in {namespace}: its users could then act as administrators of the nodes: {CHOOSE}"
         );
     }
     Ok(namespace)

@@ -98,7 +98,7 @@ impl Cluster {
             Err(error) if !is_outcome_unknown(&error) => return Err(error),
             Err(_) => {}
         }
-        // Without a look before, an object that is not there may never have been.
+        // Without a read before the deletion, a missing object may never have existed.
         let Some(left) = self.find::<PartialObjectMeta>(path).await? else { return Ok(uid.is_some()) };
         let ObjectMeta { uid: left, deletion_timestamp, .. } = left.metadata;
         if deletion_timestamp.is_some() || uid.is_some() && uid != left.as_deref() {

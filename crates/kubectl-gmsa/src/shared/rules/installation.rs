@@ -61,7 +61,7 @@ family! { "Installation" {
     MATCH_CONDITIONS: "match-conditions", Warning, "A webhook configuration sends Pods that do not use GMSA.",
         "Upgrade the chart: its `matchConditions` leave them out.";
     SELECTORS_CHANGED: "selectors-changed", Warning, "The selectors of a webhook configuration were changed after the installation.",
-        "Remove the selectors with the `kubectl patch` that `kubectl gmsa doctor` prints, then run `helm upgrade` (Helm 4: with `--force-conflicts`), which brings back those of the chart's values. On AKS, the chart's annotation `admissions.enforcer/disabled` keeps the selectors as they are.";
+        "Remove the selectors with the `kubectl patch` that `kubectl gmsa doctor` prints, then run `helm upgrade` (Helm 4: with `--force-conflicts`), which restores those of the chart's values. On AKS, the chart's annotation `admissions.enforcer/disabled` keeps the selectors as they are.";
     STATIC_POLICIES: "static-policies", Note, "Users who may change webhook configurations can end the checks of Pods.",
         "On a control plane of your own, load the static policies of the chart, which no user of the API can change: docs/static-policies.md.";
     NETWORK_OPEN: "network-open", Note, "Every Pod of the cluster can connect to the webhook.",

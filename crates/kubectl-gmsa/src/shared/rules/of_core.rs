@@ -298,7 +298,7 @@ pub fn instead_of(name: &str) -> Fix {
 }
 
 fn name_instead(names: &Names<'_>) -> Option<Fix> {
-    // The name is mostly in the field for the contents.
+    // Often the name is in the field for the contents.
     let name = names.slot?.contents.filter(|contents| is_dns_subdomain(contents)).unwrap_or("NAME");
     Some(Fix::write(format!("windowsOptions:\n  gmsaCredentialSpecName: {name}  # instead of gmsaCredentialSpec")))
 }

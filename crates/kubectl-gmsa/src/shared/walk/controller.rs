@@ -42,7 +42,7 @@ pub(super) async fn lines(snapshot: &Snapshot, namespace: &str, word: &str, name
     let words: Vec<String> =
         PODS.map(str::to_owned).into_iter().chain(Kind::ALL.into_iter().flat_map(Kind::words)).collect();
     match (names::nearest(word, words.iter().map(String::as_str)), unread) {
-        (Some(nearest), _) => bail!("{word:?} is no kind with pods: is {nearest}/{name} meant?"),
+        (Some(nearest), _) => bail!("{word:?} is not a kind with pods: is {nearest}/{name} meant?"),
         (None, Some(unread)) => Err(unread.into()),
         (None, None) => bail!(
             "nothing in namespace {namespace} has {word}/{name} as its controller: no ReplicaSet, no Job and no pod"

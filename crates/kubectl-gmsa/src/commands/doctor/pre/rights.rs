@@ -63,7 +63,7 @@ pub(super) async fn check(snapshot: &Snapshot, namespace: &str, no_namespace: bo
     needed.push((CRDS, None));
     needed.extend(IN_NAMESPACE.map(|rights| (rights, Some(namespace))));
     let (missing, given) = (missing(snapshot, &needed).await?, missing_to_give(snapshot).await?);
-    let parts = [("you may not", missing), ("you may not give the webhook what you lack yourself:", given)];
+    let parts = [("you may not", missing), ("you may not grant the webhook rights that you do not have:", given)];
     let parts = parts.iter().filter(|(_, rights)| !rights.is_empty());
     let text: Vec<String> = parts.map(|(what, rights)| format!("{what} {}", rights.join("; "))).collect();
     Ok(vec![if text.is_empty() {
