@@ -1,4 +1,5 @@
-//! The checks of one workload or one pod, from its template to its containers, up to the first cause.
+//! The checks of one workload or one pod, from its template to its containers, up to the first cause. Of a workload's pods, `worst.rs`
+//! chooses the one that is explained.
 //!
 //! Invariant: after a step that fails, each later step has a line too, which says that it was not reached.
 
@@ -33,6 +34,7 @@ pub mod pod;
 pub mod scheduling;
 pub mod tickets;
 pub mod workload;
+pub mod worst;
 
 use containers::{CONTAINERS, INIT, SANDBOX};
 use created::ADMISSION;
@@ -137,7 +139,7 @@ async fn workload(snapshot: &Snapshot, namespace: &str, kind: Kind, name: &str) 
     }
     let pods: Vec<&ClusterPod> = workload.pods().collect();
     let nodes = nodes(snapshot, &pods).await;
-    let worst = created::worst(&workload, &nodes, &events);
+    let worst = worst::worst(&workload, &nodes, &events);
     let created = created::created(&workload, worst.as_ref(), &events);
     // Without the right to read events the cause may be missing.
     let broken = is_cause(&created) || worst.as_ref().is_some_and(|(_, checks)| checks.iter().any(is_cause));
@@ -159,7 +161,7 @@ async fn workload(snapshot: &Snapshot, namespace: &str, kind: Kind, name: &str) 
     let (_, name) = pod.place();
     checks.push(Check { about, result: result.map(|text| format!("{text}; what follows is of {name}")) });
     checks.extend(Some(contents(snapshot, &mut finder, pod).await).filter(|check| check.severity().is_some()));
-    let more = if broken { None } else { created::leftovers(&workload, &nodes, &events) };
+    let more = if broken { None } else { worst::leftovers(&workload, &nodes, &events) };
     Ok(walked(pod, steps, checks, more))
 }
 

@@ -27,10 +27,10 @@ use crate::shared::{
     snapshot::{CA_VOLUME, DryRunAnswer, OMITTED_CONTENTS, Snapshot},
     unread::{Read, Remedy, Unread, because},
     walk::{
-        created,
         events::Events,
         scheduling::Nodes,
         workload::{ClusterWorkload, Idle, WorkloadTree, Workloads, pods_of},
+        worst,
     },
     webhook::{Configured, broker, configured, endpoints, installer, is_ready, no_namespace, pod_name, reviewing},
 };
@@ -183,7 +183,7 @@ impl Parts {
                 nodes.add(snapshot, workloads.known.iter().chain(own).flat_map(WorkloadTree::pods)).await;
             }
         });
-        let is_broken = |workload: &WorkloadTree| created::cause(workload, &nodes, &Events::default()).is_some();
+        let is_broken = |workload: &WorkloadTree| worst::cause(workload, &nodes, &Events::default()).is_some();
         let is_broken = workloads.known.iter().any(is_broken);
         let events = if is_broken { Events::read(snapshot, scope).await } else { Events::default() };
         Self {

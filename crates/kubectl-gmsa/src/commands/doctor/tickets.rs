@@ -20,7 +20,7 @@ use crate::shared::{
     pods::ClusterPod,
     rules,
     unread::Unread,
-    walk::{created, tickets::lacks_sidecar},
+    walk::{tickets::lacks_sidecar, worst},
     webhook::{argument, image, is_ready, no_namespace},
 };
 
@@ -120,7 +120,7 @@ fn of_broker(parts: &Parts, webhook: &Pod, broker: &Service) -> Vec<Check> {
             let text = format!("namespace {}, in which the broker was, {state}", broker.named.namespace);
             checks.push(Check::breach(TICKETS, &rules::BROKER_UNREACHABLE, text));
         } else if let Ok(Some(workload)) = &own.workload
-            && let Some(found) = created::absence(workload, &parts.nodes, &own.events)
+            && let Some(found) = worst::absence(workload, &parts.nodes, &own.events)
         {
             checks.extend(own.events.lacking());
             checks.push(Check::found(TICKETS, Diagnostic { object: workload.title(), ..found }));

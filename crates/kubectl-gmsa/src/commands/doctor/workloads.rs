@@ -10,7 +10,7 @@ use crate::shared::{
     output::first_five,
     rules::{self, Names},
     unread::{Remedy, because},
-    walk::{created, workload::WorkloadTree},
+    walk::{workload::WorkloadTree, worst},
     webhook::{Configured, no_namespace},
 };
 use gmsa_core::{
@@ -49,7 +49,7 @@ pub(super) fn check(parts: &Parts) -> Judged<'_> {
         workload.kind.below().is_none_or(|below| unread.iter().all(|(kind, _)| *kind != below))
     };
     for workload in workloads.iter().filter(is_known).filter(|workload| workload.template.pod().is_some()) {
-        let found = created::cause(workload, &parts.nodes, &parts.events);
+        let found = worst::cause(workload, &parts.nodes, &parts.events);
         broken.extend(found.map(|found| Diagnostic { object: workload.title(), ..found }));
     }
     // Running pods keep their contents, so they do not show this.
@@ -116,7 +116,7 @@ pub(super) fn of_webhook(parts: &Parts) -> Judged<'_> {
         };
         if own.is_scaled_to_zero() {
             checks.push(scaled_to_zero(workload, parts));
-        } else if let Some(found) = created::cause(workload, &parts.nodes, &own.events) {
+        } else if let Some(found) = worst::cause(workload, &parts.nodes, &own.events) {
             checks.extend(own.events.lacking());
             checks.push(Check::found(WEBHOOK, Diagnostic { object: workload.title(), ..found }));
         } else if let Some(unread) = parts.unread_nodes() {

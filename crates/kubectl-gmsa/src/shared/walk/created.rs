@@ -1,6 +1,4 @@
-//! The first cause of missing or failing pods of a workload.
-
-use std::cmp::Reverse;
+//! Whether the pods of a workload were created, and if not, why.
 
 use gmsa_core::{
     admission::pod::Pod,
@@ -8,11 +6,11 @@ use gmsa_core::{
 };
 
 use super::{
-    containers::{CONTAINERS, Seen},
+    containers::Seen,
     events::Events,
-    pod::{is_cause, steps},
-    scheduling::Nodes,
-    workload::{Idle, Maker, WorkloadTree, is_active},
+    pod::is_cause,
+    workload::{Idle, Maker, WorkloadTree},
+    worst::Walked,
 };
 use crate::shared::{
     pods::ClusterPod,
@@ -20,32 +18,6 @@ use crate::shared::{
 };
 
 pub const ADMISSION: &str = "admission";
-
-/// A pod, and its steps.
-pub type Walked<'w> = (&'w ClusterPod, Vec<Check>);
-
-/// The pod of a workload with the least progress, from the newest template with a failing pod, or else a running one. Ended pods count
-/// only if the workload has no others, or has given up.
-pub fn worst<'w>(workload: &'w WorkloadTree, nodes: &Nodes, events: &Events) -> Option<Walked<'w>> {
-    let first = |counts: fn(&ClusterPod) -> bool| {
-        // Pods of older templates are being replaced.
-        let has_current = workload.current().iter().flat_map(|maker| &maker.pods).any(counts);
-        let makers = if has_current { workload.current() } else { &workload.makers };
-        let makers = makers.iter().rev().enumerate();
-        let pods = makers.flat_map(|(age, maker)| maker.pods.iter().map(move |pod| (age, pod)));
-        let walked = pods.filter(|(_, pod)| counts(pod)).map(|(age, pod)| {
-            let checks = steps(pod, workload.target(), nodes, events);
-            let worst = checks.iter().filter_map(Check::severity).max();
-            ((Reverse(worst), age, checks.len(), pod.place().1), (pod, checks))
-        });
-        walked.min_by(|(one, _), (other, _)| one.cmp(other)).map(|(_, walked)| walked)
-    };
-    let (active, failed) = (|| first(is_active), || first(|pod| pod.phase() == "Failed"));
-    if workload.given_up().is_some() {
-        return failed().or_else(active);
-    }
-    active().or_else(|| if workload.wanted().0 > 0 { failed() } else { None })
-}
 
 /// The step: whether its pods were created, and if not, what the API server said.
 pub fn created(workload: &WorkloadTree, worst: Option<&Walked<'_>>, events: &Events) -> Check {
@@ -115,7 +87,7 @@ fn over(workload: &WorkloadTree, text: String) -> Diagnostic {
 }
 
 /// The line for a workload that wants no pods, with the remedy.
-fn without_pods(workload: &WorkloadTree, idle: Idle) -> Check {
+pub(super) fn without_pods(workload: &WorkloadTree, idle: Idle) -> Check {
     let WorkloadTree { kind, name, .. } = workload;
     let text = format!("no pod is wanted: {}", idle.as_str());
     let (target, word) = (workload.target(), kind.as_str().to_ascii_lowercase());
@@ -160,47 +132,4 @@ fn refused<'w>(workload: &'w WorkloadTree, events: &'w Events) -> Option<&'w str
     };
     let newest = lacking().filter_map(event).max_by_key(|event| event.at).map(|event| event.message.as_str());
     newest.or_else(|| lacking().filter_map(Maker::failure).find(|message| !message.is_empty()))
-}
-
-/// The line about failed pods of a workload that has all its pods.
-pub fn leftovers(workload: &WorkloadTree, nodes: &Nodes, events: &Events) -> Option<Check> {
-    // A Job counts its failed pods; StatefulSets and DaemonSets delete theirs.
-    let mut failed =
-        workload.pods().filter(|pod| pod.phase() == "Failed" && pod.object.metadata.deletion_timestamp.is_none());
-    if workload.given_up().is_some() || workload.wanted().0 == 0 || workload.kind.runs_to_completion() {
-        return None;
-    }
-    let pod = failed.next()?;
-    let last = steps(pod, workload.target(), nodes, events).pop()?;
-    let found = last.result.err()?;
-    let more = failed.count();
-    let more = if more == 0 { String::new() } else { format!(" (and {more} more)") };
-    let message = format!("pod {}: {}{more}", pod.place().1, found.message);
-    Some(Check::found(CONTAINERS, Diagnostic { message, ..found }.with_severity(Severity::Warning)))
-}
-
-/// The problem of a workload that must have pods: also that it is scaled to 0.
-pub fn absence(workload: &WorkloadTree, nodes: &Nodes, events: &Events) -> Option<Diagnostic> {
-    let scaled = || match workload.wanted() {
-        (0, idle @ Idle::Scaled) => without_pods(workload, idle).result.err(),
-        _ => None,
-    };
-    cause(workload, nodes, events).or_else(|| scaled().map(|found| found.with_severity(Severity::Error)))
-}
-
-/// The problem of a workload; `None` if it has its pods and they run.
-pub fn cause(workload: &WorkloadTree, nodes: &Nodes, events: &Events) -> Option<Diagnostic> {
-    let worst = worst(workload, nodes, events);
-    let created = created(workload, worst.as_ref(), events);
-    if is_cause(&created) {
-        return created.result.err();
-    }
-    let of_pod = worst.and_then(|(pod, checks)| {
-        let is_warning = |check: &&Check| check.severity() == Some(Severity::Warning);
-        let found = checks.iter().find(|check| is_cause(check)).or_else(|| checks.iter().find(is_warning))?;
-        let found = found.result.clone().err().filter(|found| *found.rule != rules::NOT_CHECKED)?;
-        let message = format!("pod {}: {}", pod.place().1, found.message);
-        Some(Diagnostic { message, ..found })
-    });
-    of_pod.or_else(|| leftovers(workload, nodes, events)?.result.err())
 }

@@ -15,9 +15,9 @@ use serde_json::{Value, value::RawValue};
 use super::{
     IN_THE_POD,
     containers::{INIT, is_running},
-    created,
     events::Events,
     pod::is_cause,
+    worst,
     workload::{WorkloadTree, pods_of},
 };
 use crate::shared::{
@@ -176,7 +176,7 @@ async fn away(snapshot: &Snapshot, pod: &ClusterPod) -> Option<Diagnostic> {
     let (workload, events) = tokio::join!(workload, Events::read(snapshot, Some(namespace)));
     if let Ok(Some(workload)) = workload {
         let nodes = super::nodes(snapshot, &workload.pods().collect::<Vec<_>>()).await;
-        if let Some(found) = created::absence(&workload, &nodes, &events) {
+        if let Some(found) = worst::absence(&workload, &nodes, &events) {
             let message = format!("{text}: {}: {}", workload.title(), found.message);
             return Some(Diagnostic { message, ..found });
         }

@@ -1,0 +1,92 @@
+//! The pod of a workload that got least far, and the cause that it names for the workload.
+
+use std::cmp::Reverse;
+
+use gmsa_core::diagnostic::{Check, Diagnostic, Severity};
+
+use super::{
+    containers::CONTAINERS,
+    created::{created, without_pods},
+    events::Events,
+    pod::{is_cause, steps},
+    scheduling::Nodes,
+    workload::{Idle, WorkloadTree, is_active},
+};
+use crate::shared::{pods::ClusterPod, rules};
+
+/// A pod, and its steps.
+pub type Walked<'w> = (&'w ClusterPod, Vec<Check>);
+
+/// The worst pod of a workload. Ended pods count only if the workload has no others, or has given up.
+pub fn worst<'w>(workload: &'w WorkloadTree, nodes: &Nodes, events: &Events) -> Option<Walked<'w>> {
+    let active = || worst_of(is_active, workload, nodes, events);
+    let failed = || worst_of(|pod| pod.phase() == "Failed", workload, nodes, events);
+    if workload.given_up().is_some() {
+        return failed().or_else(active);
+    }
+    active().or_else(|| if workload.wanted().0 > 0 { failed() } else { None })
+}
+
+/// The worst of the pods that count: with the most severe finding, of the newest template, with the fewest steps, by name.
+fn worst_of<'w>(
+    counts: fn(&ClusterPod) -> bool,
+    workload: &'w WorkloadTree,
+    nodes: &Nodes,
+    events: &Events,
+) -> Option<Walked<'w>> {
+    // Pods of older templates are being replaced.
+    let has_current = workload.current().iter().flat_map(|maker| &maker.pods).any(counts);
+    let makers = if has_current { workload.current() } else { &workload.makers };
+    let newest_first = makers.iter().rev().enumerate();
+    let pods = newest_first.flat_map(|(age, maker)| maker.pods.iter().map(move |pod| (age, pod)));
+    let ranked = pods.filter(|(_, pod)| counts(pod)).map(|(age, pod)| {
+        let checks = steps(pod, workload.target(), nodes, events);
+        let severity = checks.iter().filter_map(Check::severity).max();
+        let (_, name) = pod.place();
+        ((Reverse(severity), age, checks.len(), name), (pod, checks))
+    });
+    ranked.min_by(|(rank, _), (other, _)| rank.cmp(other)).map(|(_, walked)| walked)
+}
+
+/// The line about failed pods of a workload that has all its pods.
+pub fn leftovers(workload: &WorkloadTree, nodes: &Nodes, events: &Events) -> Option<Check> {
+    // A Job counts its failed pods; StatefulSets and DaemonSets delete theirs.
+    let mut failed =
+        workload.pods().filter(|pod| pod.phase() == "Failed" && pod.object.metadata.deletion_timestamp.is_none());
+    if workload.given_up().is_some() || workload.wanted().0 == 0 || workload.kind.runs_to_completion() {
+        return None;
+    }
+    let pod = failed.next()?;
+    let last = steps(pod, workload.target(), nodes, events).pop()?;
+    let found = last.result.err()?;
+    let more = failed.count();
+    let more = if more == 0 { String::new() } else { format!(" (and {more} more)") };
+    let message = format!("pod {}: {}{more}", pod.place().1, found.message);
+    Some(Check::found(CONTAINERS, Diagnostic { message, ..found }.with_severity(Severity::Warning)))
+}
+
+/// The problem of a workload that must have pods: also that it is scaled to 0.
+pub fn absence(workload: &WorkloadTree, nodes: &Nodes, events: &Events) -> Option<Diagnostic> {
+    let scaled = || match workload.wanted() {
+        (0, idle @ Idle::Scaled) => without_pods(workload, idle).result.err(),
+        _ => None,
+    };
+    cause(workload, nodes, events).or_else(|| scaled().map(|found| found.with_severity(Severity::Error)))
+}
+
+/// The problem of a workload; `None` if it has its pods and they run.
+pub fn cause(workload: &WorkloadTree, nodes: &Nodes, events: &Events) -> Option<Diagnostic> {
+    let worst = worst(workload, nodes, events);
+    let created = created(workload, worst.as_ref(), events);
+    if is_cause(&created) {
+        return created.result.err();
+    }
+    let of_pod = worst.and_then(|(pod, checks)| {
+        let is_warning = |check: &&Check| check.severity() == Some(Severity::Warning);
+        let found = checks.iter().find(|check| is_cause(check)).or_else(|| checks.iter().find(is_warning))?;
+        let found = found.result.clone().err().filter(|found| *found.rule != rules::NOT_CHECKED)?;
+        let message = format!("pod {}: {}", pod.place().1, found.message);
+        Some(Diagnostic { message, ..found })
+    });
+    of_pod.or_else(|| leftovers(workload, nodes, events)?.result.err())
+}
