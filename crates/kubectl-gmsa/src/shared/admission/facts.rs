@@ -36,9 +36,29 @@ pub struct Admission {
     pub others: Vec<Denial>,
 }
 
-/// Whether a look-up failed here. The webhook looks up as another user from another place, so it may succeed.
+impl Admission {
+    /// Adds a denial. For each slot one denial is kept, the first, except that:
+    /// - a refusal takes precedence over a failed look-up;
+    /// - the cause of an empty slot takes precedence over its emptiness.
+    fn add(&mut self, found: SlotDenial) {
+        // A pod as a whole may have several.
+        let is_same = |known: &SlotDenial| found.slot.is_some() || known.denial == found.denial;
+        let known = self.denials.iter_mut().find(|known| known.slot == found.slot && is_same(known));
+        match (known, &found.denial) {
+            (None, _) => self.denials.push(found),
+            (Some(known), Denial::NotAuthorized { .. }) if is_unchecked(&known.denial) => {
+                self.others.push(std::mem::replace(known, found).denial);
+            }
+            (Some(_), Denial::NameWithoutContents { .. }) => {}
+            (Some(_), _) => self.others.push(found.denial),
+        }
+    }
+}
+
+/// Whether a look-up failed here: only failures have a code from 500 on. The webhook looks up as another user from another place, so it
+/// may succeed.
 pub fn is_unchecked(denial: &Denial) -> bool {
-    matches!(denial, Denial::SpecUnreadable { .. } | Denial::AuthorizationFailed { .. })
+    denial.code() >= 500
 }
 
 /// Looks up facts and remembers them.
@@ -91,8 +111,7 @@ impl FactFinder {
         let tickets = TicketSettings::On(Arc::new(Sidecar::default()));
         let settings = Settings { enforcement: Enforcement::Warn, tickets, ..Settings::default() };
         let mut review = Arc::clone(pod.review()?);
-        let mut stored = pod.json.clone();
-        let (mut denials, mut others): (Vec<SlotDenial>, Vec<Denial>) = (Vec::new(), Vec::new());
+        let mut admission = Admission { stored: pod.json.clone(), denials: Vec::new(), others: Vec::new() };
         for webhook in reviewed.webhooks() {
             let step = Decision::begin(Arc::clone(&review), webhook, settings.clone());
             let answered = step.answered_by(async |question| match question {
@@ -101,29 +120,16 @@ impl FactFinder {
             });
             let decision = answered.await;
             for found in decision.denials {
-                // A pod as a whole may have several.
-                let is_same = |known: &SlotDenial| found.slot.is_some() || known.denial == found.denial;
-                match denials.iter_mut().find(|known| known.slot == found.slot && is_same(known)) {
-                    None => denials.push(found),
-                    // A refusal takes precedence over a failed look-up.
-                    Some(known)
-                        if is_unchecked(&known.denial) && matches!(found.denial, Denial::NotAuthorized { .. }) =>
-                    {
-                        others.push(std::mem::replace(known, found).denial);
-                    }
-                    // The cause of an empty slot takes precedence over its emptiness.
-                    Some(_) if matches!(found.denial, Denial::NameWithoutContents { .. }) => {}
-                    Some(_) => others.push(found.denial),
-                }
+                admission.add(found);
             }
             if let Some(patch) = decision.patch {
                 let patch: json_patch::Patch =
                     serde_json::from_slice(patch.as_bytes()).context("the patch is not a JSON Patch")?;
-                json_patch::patch(&mut stored, &patch).context("the patch does not fit the pod")?;
-                review = review_of(&review.namespace, &stored)?;
+                json_patch::patch(&mut admission.stored, &patch).context("the patch does not fit the pod")?;
+                review = review_of(&review.namespace, &admission.stored)?;
             }
         }
-        Ok(Admission { stored, denials, others })
+        Ok(admission)
     }
 
     pub async fn spec(&mut self, name: &SpecName) -> Resolved {
