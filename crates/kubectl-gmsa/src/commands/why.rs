@@ -1,6 +1,6 @@
 //! `why`: finds the first cause why a workload or pod does not run, from its template to its containers.
 //!
-//! Invariants: nothing is changed in the cluster; a step that could not be read is skipped: neither a pass nor a failure.
+//! Invariants: nothing is changed in the cluster; a failed read that could hide the cause is a `skip` line: neither a pass nor a failure.
 
 use std::time::Duration;
 

@@ -20,8 +20,8 @@ use super::{
     pods::{ClusterPod, ContentsState, FIX_UNMATCHED},
     rules::{self, FixTarget},
     snapshot::Snapshot,
-    unread::{because, not_reached},
-    webhook::{Configured, configured, installer},
+    unread::{Read, because, not_reached},
+    webhook::{Configured, configured, installer, replica},
 };
 
 pub mod containers;
@@ -38,13 +38,14 @@ pub mod worst;
 
 use containers::{CONTAINERS, INIT, SANDBOX};
 use created::ADMISSION;
-use decision::{PERMISSION, TEMPLATE};
+use decision::{PERMISSION, TEMPLATE, finding_or_skip};
 use events::Events;
 use pod::{is_cause, steps};
 use scheduling::{Nodes, SCHEDULING};
 use workload::WorkloadTree;
 
 const NAMESPACE: &str = "namespace";
+const WEBHOOKS: &str = "webhooks";
 const IN_THE_POD: &str = "in the pod";
 
 /// The steps, in their order; the name of each is beside its code.
@@ -99,6 +100,7 @@ impl ObjectRef {
 
 /// The finding that the namespace is being deleted, so no pod can be created in it.
 pub async fn ending_namespace(snapshot: &Snapshot, namespace: &str) -> Option<Diagnostic> {
+    // Users of one namespace often may not read it. The event of a refused pod says the same.
     let found: Option<Namespace> = snapshot.find(&format!("/api/v1/namespaces/{namespace}")).await.ok()?;
     found?.metadata.deletion_timestamp?;
     let text = format!("{namespace} is being deleted: nothing is created in it any more");
@@ -160,7 +162,11 @@ async fn workload(snapshot: &Snapshot, namespace: &str, kind: Kind, name: &str) 
     let Check { about, result } = created;
     let (_, name) = pod.place();
     checks.push(Check { about, result: result.map(|text| format!("{text}; what follows is of {name}")) });
-    checks.extend(Some(contents(snapshot, &mut finder, pod).await).filter(|check| check.severity().is_some()));
+    let admission = match finding_or_skip(unreviewed(snapshot, pod).await, WEBHOOKS, &mut checks) {
+        Some(unreviewed) => Check::found(ADMISSION, unreviewed),
+        None => contents(snapshot, &mut finder, pod).await,
+    };
+    checks.extend(Some(admission).filter(|check| check.severity().is_some()));
     let more = if broken { None } else { worst::leftovers(&workload, &nodes, &events) };
     Ok(walked(pod, steps, checks, more))
 }
@@ -180,7 +186,7 @@ async fn pod(snapshot: &Snapshot, namespace: &str, name: &str) -> anyhow::Result
         let template = NewPod::new(namespace, decision::without_contents(&pod)?);
         checks = decision::checks(snapshot, &mut finder, &template, target).await?;
         // A pod that no webhook reviewed has an unchecked permission.
-        if let Some(unreviewed) = unreviewed(snapshot, &pod).await {
+        if let Some(unreviewed) = finding_or_skip(unreviewed(snapshot, &pod).await, WEBHOOKS, &mut checks) {
             checks.retain(|check| !is_cause(check));
             checks.push(Check::found(ADMISSION, unreviewed));
         }
@@ -234,6 +240,7 @@ fn next(pod: &ClusterPod) -> Check {
 async fn nodes(snapshot: &Snapshot, pods: &[&ClusterPod]) -> Nodes {
     let mut nodes = Nodes::default();
     if pods.iter().any(|pod| pod.node_name().is_none() || pod.phase() != "Running") {
+        // Without them, the message of the scheduler says why a pod has no node.
         nodes.windows = snapshot.list(Nodes::WINDOWS).await.ok();
     }
     nodes.add(snapshot, pods.iter().copied()).await;
@@ -242,9 +249,6 @@ async fn nodes(snapshot: &Snapshot, pods: &[&ClusterPod]) -> Nodes {
 
 /// The step: whether the contents in an existing pod match its credential specs.
 async fn contents(snapshot: &Snapshot, finder: &mut FactFinder, of: &ClusterPod) -> Check {
-    if let Some(unreviewed) = unreviewed(snapshot, of).await {
-        return Check::found(ADMISSION, unreviewed);
-    }
     if of.admission.asks_tickets_of().next().is_some() {
         let text = "the pod has a token for the broker of tickets, by which its sidecar asks";
         let result = tickets::not_injected(snapshot, of).await.map_or_else(|| Ok(text.to_owned()), Err);
@@ -290,6 +294,7 @@ async fn contents(snapshot: &Snapshot, finder: &mut FactFinder, of: &ClusterPod)
 async fn unreviewed_template(snapshot: &Snapshot, workload: &WorkloadTree) -> Option<Check> {
     // Pods that ask for tickets are created without them.
     workload.template.pod().filter(|pod| pod.uses_gmsa())?;
+    // After a failed read, the event of a refused pod says that it has no contents.
     let webhooks = configured(snapshot).await.ok()?;
     let namespace: Namespace = snapshot.get(&format!("/api/v1/namespaces/{}", workload.namespace)).await.ok()?;
     let labels = workload.labels();
@@ -303,15 +308,15 @@ async fn unreviewed_template(snapshot: &Snapshot, workload: &WorkloadTree) -> Op
 }
 
 /// The finding that no webhook reviewed the pod, because there is none or its namespace is left out.
-async fn unreviewed(snapshot: &Snapshot, pod: &ClusterPod) -> Option<Diagnostic> {
+async fn unreviewed(snapshot: &Snapshot, pod: &ClusterPod) -> Read<Option<Diagnostic>> {
     let (lacks, what) = if tickets::lacks_sidecar(&pod.admission) {
         ("the pod asks for tickets and has no sidecar that gets them", "the sidecar")
     } else if ContentsState::of::<Contents>(&pod.admission, &HashMap::new()) == ContentsState::WithoutContents {
         ("the pod names a credential spec and carries no contents", "contents")
     } else {
-        return None;
+        return Ok(None);
     };
-    let webhooks = configured(snapshot).await.ok()?;
+    let webhooks = configured(snapshot).await?;
     let (namespace, _) = pod.place();
     let mutating: Vec<&Configured> = webhooks.iter().filter(|found| found.mutating && found.is_of_pods()).collect();
     if mutating.is_empty() {
@@ -321,14 +326,19 @@ async fn unreviewed(snapshot: &Snapshot, pod: &ClusterPod) -> Option<Diagnostic>
         let pod = pod.created_again().map(|fix| format!(" Pods get {what} only when they are created. {fix}"));
         let fix =
             installer.map(|installer| format!("{} creates it again.{}", installer.restore(), pod.unwrap_or_default()));
-        return Some(Diagnostic { fix, ..found });
+        return Ok(Some(Diagnostic { fix, ..found }));
     }
-    let of: Namespace = snapshot.get(&format!("/api/v1/namespaces/{namespace}")).await.ok()?;
-    let passes_by =
-        mutating.iter().find(|found| found.selects(of.metadata.labels.as_ref()).is_ok_and(|selected| !selected))?;
-    let name = &passes_by.name;
-    let text = format!("{lacks}: {name} does not review pods in {namespace}");
-    Some(Diagnostic::new(&rules::NAMESPACES_EXCLUDED, text).with_severity(Severity::Error))
+    let Namespace { metadata, .. } = snapshot.get(&format!("/api/v1/namespaces/{namespace}")).await?;
+    let excludes = |found: &Configured| found.selects(metadata.labels.as_ref()).is_ok_and(|selected| !selected);
+    if let Some(Configured { name, .. }) = mutating.into_iter().find(|found| excludes(found)) {
+        let text = format!("{lacks}: {name} does not review pods in {namespace}");
+        return Ok(Some(Diagnostic::new(&rules::NAMESPACES_EXCLUDED, text).with_severity(Severity::Error)));
+    }
+    if tickets::lacks_sidecar(&pod.admission) {
+        // Without it, `tickets::not_injected` does not see that the webhook is installed without tickets.
+        replica(snapshot).await?;
+    }
+    Ok(None)
 }
 
 #[cfg(test)]

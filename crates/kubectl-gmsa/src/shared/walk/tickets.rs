@@ -17,8 +17,8 @@ use super::{
     containers::{INIT, is_running},
     events::Events,
     pod::is_cause,
-    worst,
     workload::{WorkloadTree, pods_of},
+    worst,
 };
 use crate::shared::{
     kinds::Kind,
@@ -65,6 +65,7 @@ pub async fn not_injected(snapshot: &Snapshot, pod: &ClusterPod) -> Option<Diagn
     if !lacks_sidecar(&pod.admission) {
         return None;
     }
+    // `why` has a line for a failed read (`unreviewed`).
     let replica = replica(snapshot).await.ok().flatten();
     let found = if replica.is_some_and(|pod| lacks_tickets(&pod)) {
         Diagnostic::new(&rules::TICKETS_NOT_ENABLED, NOT_ENABLED)
@@ -167,6 +168,7 @@ async fn away(snapshot: &Snapshot, pod: &ClusterPod) -> Option<Diagnostic> {
         let text = format!("namespace {namespace}, in which the broker was, {state}");
         return Some(Diagnostic::new(&rules::BROKER_UNREACHABLE, text).with_fix(fix));
     }
+    // After a failed read, what the agent logged is the cause.
     if endpoints(snapshot, &service).await.ok()?.iter().any(is_ready) {
         return None;
     }
