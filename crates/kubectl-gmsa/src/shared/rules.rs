@@ -10,13 +10,17 @@
 //!
 //! A new message of a rule is:
 //! - in the `words` of its rule, a part of the message that does not change. `rg` a message of the same program in `tests/messages`, which
-//!   names the rule: for containerd, hcsshim and CCG mostly `Start` in `start.rs`. What is no fault has an entry in `no_faults.rs`, new
-//!   words that show a phase in `Phase::of` of `meaning.rs`;
+//!   names the rule: for containerd, hcsshim and CCG mostly the variant `Start`, in the file `start.rs`. A message of a success has an
+//!   entry in `no_faults.rs`. New words that show a phase are also in `Phase::of` of `meaning.rs`;
 //! - for a message in an event: the reason of the event, in `REASONS` of `shared/walk/events.rs`, or `why` does not see it;
 //! - an entry with `text`, `rule`, `word` and `source` in the file of `tests/messages` whose first line names its program, and
 //!   `UPDATE_SNAPSHOTS=1` as above. Words without a real message have a row in `rows.yaml`, a new file a place in `FILES` of
-//!   `commands/explain/tests.rs`. Words that no
-//!   text needs fail a test.
+//!   `commands/explain/tests.rs`. Words that no text needs fail a test.
+//!
+//! A new alert of a chart is a `Message` with its name, in the words of its rule. If its remedy is not the rule's, its name is in the
+//! `remedies` too. A test counts the alerts.
+//!
+//! The head of `text.rs` says which words win in a text with several.
 //!
 //! A remedy is a template: [`Names`] replace `SPEC`, `NODE` and others in its commands. Every command that judges a message calls
 //! [`fix`], and [`recognize`] or [`refusal`], so all of them judge alike. Errors of this process are matched by type and code; words of

@@ -7,6 +7,15 @@
 //! `staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/errors/statuserror.go` for failed webhook calls. Windows messages are
 //! translated; the others are English.
 //!
+//! A text often has several words of the table. In order, the explanations are:
+//! 1. a refusal (`refused`), unless other words are in fewer quotations: the first one in the fewest quotations; at one place the longest;
+//! 2. sentences of rules that are in no longer sentence (`outermost`): the last one first; at one place the order of `FAMILIES`;
+//! 3. without 1 and 2, messages of Windows in the same order, then statuses, the last one first;
+//! 4. without a fault so far, a small exit code, then general words in the order of `FAMILIES`, then unknown statuses;
+//! 5. without any of these, names of protocols.
+//!
+//! Words of a success count only in a text without a fault.
+//!
 //! Invariants: a text of any length and content gives at most [`MAX_FOUND`] explanations. A number counts only if its form, or the word
 //! before it, marks it as a status. Only the first words of a refusal count, never a quotation in it.
 
@@ -246,38 +255,43 @@ fn without_settings(text: &str) -> Cow<'_, str> {
 
 fn explanations(text: &str, names: &[&'static str], reading: &Reading) -> Vec<Explanation> {
     let phase = Phase::of(text);
-    let is_told = is_of_logon(text, phase);
-    // A message that names the failed part is more specific than the status at its end.
-    let (words, messages) = sentences(reading, phase, is_told);
-    let is_named = !words.is_empty();
-    let mut found = if is_named { words } else { messages };
+    let counts_vague = is_of_logon(text, phase);
+    let explained = |status: WindowsStatus| status.explain(phase).filter(|_| counts_vague || !status.is_vague());
     let events = EventNumbers::of(text);
+    let statuses = statuses(text, names);
+    let Sentences { of_rules, of_windows } = sentences(reading, explained);
+    // A sentence that names the failed part is more specific than the status at its end.
+    let is_named = !of_rules.is_empty();
+    let mut found = if is_named { of_rules } else { of_windows };
     found.extend(no_faults(reading, &events));
-    let counts = |status: &WindowsStatus| status.0 > 0 && (names.is_empty() || status.0 > 0xff);
-    // As with sentences, the last one is the cause of the others.
-    let mut statuses: Vec<_> = number::find(text).chain(status::named(text)).filter(counts).collect();
-    statuses.reverse();
-    let mut seen = HashSet::new();
-    statuses.retain(|WindowsStatus(value)| seen.insert(*value));
-    drop(seen);
-    let explained = |status: &WindowsStatus| status.explain(phase).filter(|_| is_told || !status.is_vague());
     if !is_named {
-        found.extend(statuses.iter().filter_map(explained).take(MAX_FOUND));
+        found.extend(statuses.iter().copied().filter_map(explained).take(MAX_FOUND));
     }
     if !found.iter().any(Explanation::is_fault) {
         found.extend(without_fault(text, general(reading, &events), found.is_empty()));
-        let unknown = unknown(text, &statuses).filter(|status| explained(status).is_none());
+        let unknown = unknown(text, &statuses).filter(|status| explained(**status).is_none());
         found.extend(unknown.take(MAX_FOUND).map(|status| status.unknown()));
-        if found.is_empty() {
-            let written = symbols::names_of_protocols(text).take(MAX_FOUND);
-            found.extend(names.iter().copied().chain(written).map(symbols::explain));
-        }
+    }
+    if found.is_empty() {
+        let written = symbols::names_of_protocols(text).take(MAX_FOUND);
+        found.extend(names.iter().copied().chain(written).map(symbols::explain));
     }
     if reading.has("failed to fetch gmsa credentials") {
         found.iter_mut().for_each(of_plugin_user);
     }
     let has_fault = found.iter().any(Explanation::is_fault);
     different(found.into_iter().filter(|found| !has_fault || found.is_fault()))
+}
+
+/// The statuses in a text, each once. The last one comes first, because it is the cause of the others.
+fn statuses(text: &str, names: &[&str]) -> Vec<WindowsStatus> {
+    // Beside names of a protocol, small numbers are codes of that protocol.
+    let counts = |status: &WindowsStatus| status.0 > 0 && (names.is_empty() || status.0 > 0xff);
+    let mut statuses: Vec<_> = number::find(text).chain(status::named(text)).filter(counts).collect();
+    statuses.reverse();
+    let mut seen = HashSet::new();
+    statuses.retain(|WindowsStatus(value)| seen.insert(*value));
+    statuses
 }
 
 /// What [`explain`] says without one of the patterns, by its index.
@@ -382,43 +396,48 @@ fn different(found: impl Iterator<Item = Explanation>) -> Vec<Explanation> {
     different
 }
 
+/// The explained sentences of a text, the most important first.
+struct Sentences {
+    of_rules: Vec<Explanation>,
+    /// Messages of Windows, which are statuses.
+    of_windows: Vec<Explanation>,
+}
+
 /// Explains the sentences of a text: a refusal first, then the others from last to first, because the last is the cause. A sentence
-/// within another is not explained. The second value has the messages of Windows, which are statuses.
-fn sentences(reading: &Reading, phase: Option<Phase>, is_told: bool) -> (Vec<Explanation>, Vec<Explanation>) {
-    let mut spans: Vec<(Span, usize)> = Vec::new();
-    let (mut explained, mut of_windows) = (BTreeMap::new(), BTreeMap::new());
+/// within another is not explained.
+fn sentences(reading: &Reading, explained: impl Fn(WindowsStatus) -> Option<Explanation>) -> Sentences {
+    let (mut spans, mut of_rules, mut of_windows) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
     for (index, (pattern, places)) in reading.found().enumerate() {
-        let explanation = match pattern.says {
-            Says::OfRule(rule, Start(_)) => fault(quoted(pattern.words), Some(Phase::Start), rule),
-            Says::OfRule(rule, Message(_)) => fault(quoted(pattern.words), None, rule),
+        let found = quoted(pattern.words);
+        match pattern.says {
+            Says::OfRule(rule, Start(_)) => {
+                of_rules.insert(index, fault(found, Some(Phase::Start), rule));
+            }
+            Says::OfRule(rule, Message(_)) => {
+                of_rules.insert(index, fault(found, None, rule));
+            }
             Says::OfWindows(name) => {
-                let status = symbols::value(name).map(WindowsStatus).filter(|status| is_told || !status.is_vague());
-                let Some(explained) = status.and_then(|status| status.explain(phase)) else { continue };
-                let found = format!("{}: {}", quoted(pattern.words), explained.found);
-                of_windows.insert(index, Explanation { found, ..explained });
-                spans.extend(places.iter().map(|span| (*span, index)));
-                continue;
+                let status = symbols::value(name).map(WindowsStatus);
+                let Some(explanation) = status.and_then(&explained) else { continue };
+                let found = format!("{found}: {}", explanation.found);
+                of_windows.insert(index, Explanation { found, ..explanation });
             }
-            Says::Nothing => {
-                spans.extend(places.iter().map(|span| (*span, index)));
-                continue;
-            }
-            _ => continue,
-        };
-        explained.insert(index, explanation);
+            Says::Nothing => {}
+            Says::OfRule(..) | Says::OfRemedy(..) | Says::NoFault(_) => continue,
+        }
         spans.extend(places.iter().map(|span| (*span, index)));
     }
     let mut outer = outermost(spans);
     let refusal = refused(reading).filter(|(depth, ..)| outer.iter().all(|(span, _)| *depth <= span.depth));
     let refusal = refusal.map(|(_, words, rule)| fault(quoted(words), None, rule));
-    // The first place of each pattern counts.
+    // The first place of each pattern counts, and at one place the order of the table.
     let mut seen = HashSet::new();
     outer.retain(|(_, index)| seen.insert(*index));
-    // At one place, the order of the table holds.
     outer.sort_by_key(|(span, index)| (Reverse(span.end), span.start, *index));
-    let of_rules = outer.iter().filter_map(|(_, index)| explained.remove(index)).collect::<Vec<_>>();
-    let of_windows = outer.iter().filter_map(|(_, index)| of_windows.remove(index)).collect();
-    (refusal.into_iter().chain(of_rules).collect(), of_windows)
+    let ordered = |mut explained: BTreeMap<usize, Explanation>| -> Vec<Explanation> {
+        outer.iter().filter_map(|(_, index)| explained.remove(index)).collect()
+    };
+    Sentences { of_rules: refusal.into_iter().chain(ordered(of_rules)).collect(), of_windows: ordered(of_windows) }
 }
 
 /// The spans outside longer ones, in the order of their starts.
