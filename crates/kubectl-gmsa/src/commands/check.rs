@@ -2,6 +2,9 @@
 //!
 //! Invariants: the decisions are made by the server's own code from the same facts. Only the source of the facts differs: the
 //! manifests, another folder, or the cluster. Nothing is created in a cluster: besides reads there are only access reviews.
+//!
+//! A new finding on a pod is a module here, called in `check_template` of `pods.rs`; on an object that the pod refers to, in `refers`. A
+//! field that the API server refuses is in `invalid_pod.rs`, a misspelt one in `gmsa_fields.rs` or `other_fields.rs`.
 
 use std::{
     collections::HashMap,
@@ -33,13 +36,13 @@ mod elsewhere;
 mod gmsa_fields;
 mod hostnames;
 mod images;
+mod invalid_pod;
 mod live_cluster;
 mod manifest_objects;
 mod other_fields;
 mod placeholders;
 mod pods;
 mod pointer;
-mod refused;
 mod search;
 mod sidecar;
 mod strings;

@@ -8,11 +8,10 @@ use super::{
     annotations, builds,
     cluster_context::{ClusterContext, RuntimeClass},
     denied::{denied, rule},
-    gmsa_fields, hostnames, images,
+    gmsa_fields, hostnames, images, invalid_pod,
     manifest_objects::labels,
     other_fields::Misspelling,
     placeholders::Placeholders,
-    refused,
     template::CheckedPod,
     tickets,
 };
@@ -60,7 +59,7 @@ pub(super) async fn check(
         return Ok(None);
     }
     report.findings.extend(misspelt(checked));
-    report.findings.extend(refused::findings(checked));
+    report.findings.extend(invalid_pod::findings(checked));
     let mut reviewed = context.reviewed(&checked.namespace, &labels(&checked.pod.json)).await;
     // A pod that exists was created while the webhook answered.
     reviewed.silent.take_if(|_| checked.exists());
