@@ -21,7 +21,7 @@ use crate::{
     tickets,
 };
 
-/// The groups of rules that the chart renders before match conditions, which has every alert, with these values besides.
+/// The rendered groups of rules, with additional values, for a Kubernetes without match conditions: only there every alert is rendered.
 fn rendered_rules(values: &str) -> Value {
     rules_for("1.27.0", values)
 }

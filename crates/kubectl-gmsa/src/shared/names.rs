@@ -44,7 +44,7 @@ pub async fn found<T>(
         bail!("{absent}: is {nearest} meant?");
     }
     let all = list.replacen(&format!("/namespaces/{namespace}"), "", 1);
-    let others = snapshot.list_once::<Value>(&all).await.unwrap_or_default();
+    let others = snapshot.list_unkept::<Value>(&all).await.unwrap_or_default();
     let is_same = |object: &&Value| object.pointer("/metadata/name").is_some_and(|other| other == name);
     let other = others.iter().find(is_same).and_then(|other| other.pointer("/metadata/namespace")?.as_str());
     match other.filter(|other| is_dns_label(other)) {

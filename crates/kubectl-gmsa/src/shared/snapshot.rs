@@ -1,8 +1,8 @@
 //! The state of a cluster that one run of a command reads, live or from a bundle.
 //!
-//! Invariants: every list and object is read at most once, also by parallel readers. A failed read is an [`Unread`], with the request
-//! and the missing right. Dry runs and access reviews are sent once too. After a time-out before the first answer the API
-//! server is not asked again. A bundle gives the answers of its cluster; a request that it does not have is `Unread` too.
+//! Invariants: every list and object is read at most once, also by parallel readers, except by [`Snapshot::list_unkept`]. A failed read is
+//! an [`Unread`], with the request and the missing right. Dry runs and access reviews are sent once too. After a time-out before the first
+//! answer the API server is not asked again. A bundle gives the answers of its cluster; a request that it does not have is `Unread` too.
 
 use std::{
     cell::{Cell, RefCell},
@@ -182,8 +182,8 @@ impl Snapshot {
         answered.await?.iter().map(|json| parsed(LIST, path, json)).collect()
     }
 
-    /// Reads a collection for a single caller, which keeps only a part of it.
-    pub async fn list_once<T: DeserializeOwned>(&self, path: &str) -> Read<Vec<T>> {
+    /// Reads a collection without keeping the answer, for a caller that needs only a part of it.
+    pub async fn list_unkept<T: DeserializeOwned>(&self, path: &str) -> Read<Vec<T>> {
         let Origin::Live(cluster) = &self.source else { return self.list(path).await };
         let read = self.unless_silent(cluster.list(path)).await;
         self.note_state(&read);

@@ -1,6 +1,6 @@
 //! Failed reads: the cause, and the remedy that follows from it.
 //!
-//! Invariants: a temporary cause has the severity of a failure, so `--wait` waits for it; a missing right or wrong input has not.
+//! Invariants: a temporary cause has the severity of a failure, so `--wait` and `why --watch` wait for it; a missing right or wrong input has not.
 
 use std::fmt;
 

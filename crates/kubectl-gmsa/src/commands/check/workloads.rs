@@ -79,7 +79,7 @@ pub(super) async fn read(
         Kind::ALL.map(|kind| (kind.api_version(), kind.as_str(), kind.plural(), kind.collection(namespace)));
     let pods = ("v1".to_owned(), "Pod", "pods".to_owned(), pods_of(namespace));
     for (version, kind, plural, path) in workloads.into_iter().chain([pods]) {
-        match snapshot.list_once::<Listed>(&path).await {
+        match snapshot.list_unkept::<Listed>(&path).await {
             Ok(listed) => {
                 documents
                     .extend(listed.into_iter().filter_map(|Listed(object)| Some(document(&version, kind, &object?))));
