@@ -23,7 +23,7 @@ use shared::{
     Outcome,
     connection::{Connection, HEADING},
     output::json,
-    print, rules, unread,
+    print, print_clean, rules, unread,
 };
 
 /// The last lines of every help.
@@ -145,7 +145,7 @@ fn main() -> ExitCode {
     let mut words = env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
     if words.next().as_deref() == Some(COMPLETE) {
         let answer = complete::complete(&Cli::command(), &words.collect::<Vec<_>>());
-        return finish(print(answer), false);
+        return finish(print_clean(answer), false);
     }
     let matches = helpful(Cli::command()).get_matches();
     let as_json = asks_for_json(&matches);
@@ -266,16 +266,16 @@ fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
             let mut script = Vec::new();
             // The name of the program: kubectl asks a separate program for the completions of a plugin.
             clap_complete::generate(shell, &mut Cli::command(), "kubectl-gmsa", &mut script);
-            print(script)
+            print_clean(script)
         }
         Command::Man => {
             let mut page = Vec::new();
             clap_mangen::Man::new(Cli::command()).render(&mut page)?;
-            print(page)
+            print_clean(page)
         }
-        Command::Rules => print(rules::page()),
-        Command::Options => print(options()),
-        Command::Reference => print(reference::reference(&helpful(Cli::command()), &options(), FOOTER)),
+        Command::Rules => print_clean(rules::page()),
+        Command::Options => print_clean(options()),
+        Command::Reference => print_clean(reference::reference(&helpful(Cli::command()), &options(), FOOTER)),
     }
 }
 

@@ -30,4 +30,4 @@ pub mod walk;
 pub mod webhook;
 pub mod windows_build;
 
-pub use output::{Outcome, print};
+pub use output::{Outcome, print, print_clean};

@@ -287,7 +287,7 @@ fn new(options: &NewOptions) -> anyhow::Result<Outcome> {
     match &options.out {
         None => print(yaml)?,
         Some(path) => write(path, &yaml, options.force)?,
-    };
+    }
     Ok(if is_clean { Outcome::Clean } else { Outcome::Findings })
 }
 
@@ -456,7 +456,7 @@ async fn of_account(
     Ok(Draft::new(name, found.sam.clone(), domain, &options.additional, plugin))
 }
 
-fn write(path: &Path, yaml: &str, force: bool) -> anyhow::Result<Outcome> {
+fn write(path: &Path, yaml: &str, force: bool) -> anyhow::Result<()> {
     let opened = OpenOptions::new().write(true).create(true).truncate(true).create_new(!force).open(path);
     let mut file = match opened {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {

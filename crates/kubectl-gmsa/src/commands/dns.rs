@@ -6,7 +6,7 @@ use std::io::{self, Write as _};
 
 use clap::{Args, ValueEnum};
 
-use crate::shared::{Outcome, corefile::is_public, print};
+use crate::shared::{Outcome, corefile::is_public, print_clean};
 
 mod wanted;
 
@@ -55,7 +55,7 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
     let all = Platform::value_variants().iter().copied();
     let platforms = all.filter(|platform| options.platform.is_none_or(|wanted| wanted == *platform));
     let parts: Vec<String> = platforms.map(|platform| platform.row(&wanted).change(platform)).collect();
-    print(format!(
+    print_clean(format!(
         "{}\nThen `kubectl gmsa doctor` shows where the domain goes, and `kubectl gmsa verify` tests it from a container.\n",
         parts.join("\n")
     ))

@@ -15,7 +15,7 @@ use crate::shared::{
     connection::{Connection, block_on},
     directory::DirectoryOptions,
     output::{Filter, Shape},
-    print, rounds,
+    print_clean, rounds,
     snapshot::{ClusterSource, Snapshot},
 };
 
@@ -87,7 +87,7 @@ pub struct Options {
 
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
     if options.list {
-        return print(checks::list());
+        return print_clean(checks::list());
     }
     options.bundle.as_deref().map_or(Ok(()), bundle::check_path)?;
     // Prompts for the password once, before anything else.

@@ -14,7 +14,7 @@ use crate::shared::{
     grant::GrantObjects,
     names,
     output::grants::Grant,
-    print,
+    print, print_clean,
     rbac::roles_and_bindings,
     snapshot::Snapshot,
 };
@@ -64,7 +64,7 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     if options.dry_run.is_off() && !options.apply {
         // Never prints the object: piped to `kubectl apply`, it would grant the permission again.
         let delete = || format!("kubectl delete rolebinding --namespace {} {}\n", grant.namespace, grant.binding());
-        return print(if options.revoke { delete() } else { grant.yaml() });
+        return print_clean(if options.revoke { delete() } else { grant.yaml() });
     }
     block_on(async {
         let cluster = connection.cluster().await?;
@@ -108,7 +108,7 @@ async fn apply_grant(cluster: &Cluster, grant: &GrantObjects<'_>, dry_run: &DryR
             let _ = writeln!(text, "{absent}{}", if absent.ends_with('?') { "" } else { " yet" });
         }
     }
-    print(text)
+    print_clean(text)
 }
 
 /// Server-side apply: creates the object, or leaves a correct one as it is.

@@ -73,10 +73,15 @@ impl From<Outcome> for ExitCode {
 }
 
 /// Prints on standard output.
-pub fn print(text: impl AsRef<[u8]>) -> anyhow::Result<Outcome> {
+pub fn print(text: impl AsRef<[u8]>) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_ref())?;
-    out.flush()?;
+    Ok(out.flush()?)
+}
+
+/// Prints the answer of a command that has no findings.
+pub fn print_clean(text: impl AsRef<[u8]>) -> anyhow::Result<Outcome> {
+    print(text)?;
     Ok(Outcome::Clean)
 }
 
