@@ -88,27 +88,34 @@ async fn apply_grant(cluster: &Cluster, grant: &GrantObjects<'_>, dry_run: &DryR
     }
     // Checked first, because a failed binding would leave the role behind.
     let snapshot = Snapshot::of(cluster.clone());
-    let of_namespace = format!("namespace {}", grant.namespace);
-    names::expect(&snapshot, &of_namespace, "/api/v1/namespaces", grant.namespace).await?;
+    expect_namespace(&snapshot, grant).await?;
     apply(cluster, &grant.role_path(), grant.role_yaml(), dry_run).await.context("cannot apply the ClusterRole")?;
     apply(cluster, &grant.binding_path(), grant.binding_yaml(), dry_run)
         .await
         .context("cannot apply the RoleBinding")?;
-    let GrantObjects { spec, namespace, service_account } = grant;
-    let (role, binding, suffix) = (grant.role(), grant.binding(), dry_run.suffix());
+    let (role, binding, namespace, suffix) = (grant.role(), grant.binding(), grant.namespace, dry_run.suffix());
     let mut text =
         format!("clusterrole/{role} applied{suffix}\nrolebinding/{binding} applied in {namespace}{suffix}\n");
-    let accounts = format!("/api/v1/namespaces/{namespace}/serviceaccounts");
-    for (what, list, name) in [
-        (format!("service account {namespace}:{service_account}"), accounts, *service_account),
-        (format!("credential spec {spec}"), collection(), spec.as_str()),
-    ] {
-        if let Err(absent) = names::expect(&snapshot, &what, &list, name).await {
-            let absent = absent.to_string();
-            let _ = writeln!(text, "{absent}{}", if absent.ends_with('?') { "" } else { " yet" });
-        }
+    for absent in absent(&snapshot, grant).await {
+        let _ = writeln!(text, "{absent}{}", if absent.ends_with('?') { "" } else { " yet" });
     }
     print_clean(text)
+}
+
+/// Fails if the namespace of the grant does not exist.
+async fn expect_namespace(snapshot: &Snapshot, grant: &GrantObjects<'_>) -> anyhow::Result<()> {
+    let what = format!("namespace {}", grant.namespace);
+    names::expect(snapshot, &what, "/api/v1/namespaces", grant.namespace).await
+}
+
+/// What to say if the service account or the credential spec of the grant does not exist.
+async fn absent(snapshot: &Snapshot, grant: &GrantObjects<'_>) -> Vec<String> {
+    let GrantObjects { spec, namespace, service_account } = grant;
+    let accounts = format!("/api/v1/namespaces/{namespace}/serviceaccounts");
+    let account = format!("service account {namespace}:{service_account}");
+    let account = names::absent(snapshot, &account, &accounts, service_account).await;
+    let spec = names::absent(snapshot, &format!("credential spec {spec}"), &collection(), spec.as_str()).await;
+    account.into_iter().chain(spec).collect()
 }
 
 /// Server-side apply: creates the object, or leaves a correct one as it is.
@@ -120,25 +127,36 @@ async fn apply(cluster: &Cluster, path: &str, yaml: String, dry_run: &DryRun) ->
     Ok(())
 }
 
-/// Deletes the binding, and reports another one that still gives the permission. A binding that grants something else stays.
+/// Deletes the binding that was read, and reports another one that still gives the permission. A binding that grants something else stays,
+/// and so does one that was created since the read.
 async fn revoke(cluster: &Cluster, grant: &GrantObjects<'_>, dry_run: &DryRun) -> anyhow::Result<Outcome> {
     let (binding, suffix) = (grant.binding(), dry_run.suffix());
     // Evaluates RBAC itself, because the API server's authorizer sees a deletion only a moment later.
-    let Manifests { documents, .. } = roles_and_bindings(&Snapshot::of(cluster.clone()))
-        .await
-        .context("cannot tell what else gives the permission")?;
+    let snapshot = Snapshot::of(cluster.clone());
+    let read = roles_and_bindings(&snapshot).await;
+    let Manifests { documents, .. } = read.context("cannot tell what else gives the permission")?;
     let (own, others): (Vec<Document>, Vec<Document>) =
         documents.into_iter().partition(|document| grant.is_binding(document));
     let own = own.first().map(Document::value);
     if !own.as_ref().is_none_or(|binding| grant.is_own_binding(binding)) {
         bail!("rolebinding/{binding} in {} {GRANTS_MORE}", grant.namespace);
     }
-    let uid = own.as_ref().and_then(|binding| binding.pointer("/metadata/uid")).and_then(Value::as_str);
-    let deleted = cluster.delete(&grant.binding_path(), &dry_run.parameter().replacen('&', "?", 1), uid).await;
-    let mut text = if deleted.context("cannot delete the RoleBinding")? {
+    let is_deleted = match own {
+        Some(binding) => {
+            // An empty UID, which no object has, deletes nothing.
+            let uid = binding.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default();
+            let query = dry_run.parameter().replacen('&', "?", 1);
+            cluster.delete(&grant.binding_path(), &query, Some(uid)).await.context("cannot delete the RoleBinding")?
+        }
+        None => false,
+    };
+    let mut text = if is_deleted {
         format!("rolebinding/{binding} deleted in {}{suffix}\n", grant.namespace)
     } else {
-        format!("there is no rolebinding/{binding} in {}\n", grant.namespace)
+        // A misspelt name has no binding either, and must not look like a revoked one.
+        expect_namespace(&snapshot, grant).await?;
+        let absent: String = absent(&snapshot, grant).await.iter().map(|absent| format!("{absent}\n")).collect();
+        format!("there is no rolebinding/{binding} in {}\n{absent}", grant.namespace)
     };
     let (rbac, _) = Rbac::from_documents(&others);
     let account = ServiceAccount { namespace: grant.namespace.into(), name: grant.service_account.into() };
