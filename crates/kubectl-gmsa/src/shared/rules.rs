@@ -78,7 +78,8 @@ pub use self::{
     text::explain_without,
 };
 
-/// Messages of other programs that mean the breach of a rule. In their lower-case texts `*` is for anything, `?` for one word.
+/// Messages of other programs that mean the breach of a rule. `*` is for anything, `?` for one word. Upper and lower case are equal; names
+/// of alerts are printed as they are here.
 #[derive(Clone, Copy, Debug)]
 enum Words {
     /// A refusal by the API server or by a webhook that it calls.

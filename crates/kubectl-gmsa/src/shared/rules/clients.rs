@@ -37,10 +37,10 @@ family! { "Clients of services" {
             Message("loginexception: receive timed out"),
             Message("no kdc of * answers"),
             Message("the kdc of * refuses: it is not available"),
-            Message("gmsaticketsdomainfails"),
+            Message("GmsaTicketsDomainFails"),
         ],
         remedies: {
-            "gmsaticketsdomainfails" => "The log of the broker names the domain, the controller and the step. Check the password of its user, the CA of the controllers, their ports 88 and 636, and the clocks.",
+            "GmsaTicketsDomainFails" => "The log of the broker names the domain, the controller and the step. Check the password of its user, the CA of the controllers, their ports 88 and 636, and the clocks.",
         };
     KERBEROS_CONFIGURATION: "kerberos-configuration", Error, "The configuration of a Kerberos client does not lead to the domain.",
         "Write the realm in upper case in krb5.conf: `default_realm = CONTOSO.COM`, and `.contoso.com = CONTOSO.COM` in `[domain_realm]`.",

@@ -184,7 +184,7 @@ family! { "Identity in a container" {
             Message("rejects the passwords that the directory gives"),
             Message("the kdc of * refuses: it gives no other cause"),
             Message("new password is bad. try old one"),
-            Message("gmsaticketsaccountrefused"),
+            Message("GmsaTicketsAccountRefused"),
             General("unknown user name or bad password"),
             RunningCodes(&[
                 "ERROR_ACCESS_DENIED", "ERROR_INVALID_PASSWORD", "ERROR_LOGON_FAILURE", "SEC_E_LOGON_DENIED", "STATUS_ACCESS_DENIED",
@@ -193,7 +193,7 @@ family! { "Identity in a container" {
             Event("kerberos", &[4771]),
         ],
         remedies: {
-            "gmsaticketsaccountrefused" => "The log of the broker names the account. `kubectl gmsa account test NAME --ticket` says what the domain says.",
+            "GmsaTicketsAccountRefused" => "The log of the broker names the account. `kubectl gmsa account test NAME --ticket` says what the domain says.",
             "samlogon: *logon of" => "The line is about the user that it names, who logs on to this machine, mostly by NTLM: correct the name, the password or the domain that the client sends. The account of the container has no part in it.",
             "getticket substatus" | "getting ticket" => "The domain controller, or the container, refuses this process a ticket. Run it as `NT AUTHORITY\\NETWORK SERVICE` or SYSTEM (`runAsUserName`), as ContainerUser has no identity; then `Test-ADServiceAccount NAME` on the node must say True.",
             "status_wrong_password" | "password is bad" => "The password is not the current one. A gMSA's password changes every 30 days, and nodes fetch it again: run `Test-ADServiceAccount NAME` on the node. Renew each copy of the password, such as a keytab.",

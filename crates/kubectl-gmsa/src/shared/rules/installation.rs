@@ -54,9 +54,9 @@ family! { "Installation" {
         "Upgrade the chart: its rules contain them.";
     FAILURE_POLICY: "failure-policy", Error, "A webhook configuration lets Pods pass while the webhook is down.",
         "Set `failurePolicy: Fail`.",
-        words: [Message("gmsawebhookfailopen")],
+        words: [Message("GmsaWebhookFailOpen")],
         remedies: {
-            "gmsawebhookfailopen" => "Bring the webhook back: look at its Pods and its Service. Then compare the contents of the Pods that `kube-system` and its own namespace got meanwhile: `kubectl gmsa check -A`. From Kubernetes 1.28 on no Pod is admitted unchecked.",
+            "GmsaWebhookFailOpen" => "Bring the webhook back: look at its Pods and its Service. Then compare the contents of the Pods that `kube-system` and its own namespace got meanwhile: `kubectl gmsa check -A`. From Kubernetes 1.28 on no Pod is admitted unchecked.",
         };
     MATCH_CONDITIONS: "match-conditions", Warning, "A webhook configuration sends Pods that do not use GMSA.",
         "Upgrade the chart: its `matchConditions` leave them out.";
@@ -76,7 +76,7 @@ family! { "Installation" {
             Message("unknown authority*gmsa-webhook-ca"),
             Message("webhook\" failed to complete mutation in"),
             Message("webhook\" failed to complete validation in"),
-            Message("gmsawebhookcallsfail"),
+            Message("GmsaWebhookCallsFail"),
         ],
         remedies: {
             "webhook\" failed to complete" => "An admission webhook took the time of the whole request, and the message does not name it: `kubectl get mutatingwebhookconfigurations,validatingwebhookconfigurations` lists them. `kubectl gmsa doctor` calls the GMSA webhook.",
@@ -112,20 +112,20 @@ family! { "Installation" {
         fix: installed_again;
     WEBHOOK_FAILING: "webhook-failing", Error, "The webhook answers, but it cannot check Pods, because the API server refuses what it asks.",
         "Look at the log of its Pods, which names the call that fails.",
-        words: [Message("gmsawebhookreviewsfail"), Message("gmsawebhookspecsunreadable"), General("the api server answered 403"), General("the watch of credential specs failed")],
+        words: [Message("GmsaWebhookReviewsFail"), Message("GmsaWebhookSpecsUnreadable"), General("the api server answered 403"), General("the watch of credential specs failed")],
         fix: what_is_asked;
     WEBHOOK_OVERLOADED: "webhook-overloaded", Warning, "A replica of the webhook is slow, or gets more requests than it takes at once.",
         "Raise `replicaCount`, or `resources.limits.memory`, from which its limits follow. Slow answers of the API server slow it too: the dashboard shows both.",
         words: [
-            Message("gmsawebhookrequestsrefused"),
-            Message("gmsawebhookslow"),
+            Message("GmsaWebhookRequestsRefused"),
+            Message("GmsaWebhookSlow"),
             Message("too many others were served or waited"),
             Message("other calls to the api server * were under way"),
             Message("too many other calls to the api server"),
         ];
     WEBHOOK_WATCH: "webhook-watch", Warning, "The webhook cannot follow changes of credential specs, so it reads each one when it is asked for. Answers stay right.",
         "Look at its log: the API server is away, a proxy between withholds answers, or the ClusterRole lacks `list` and `watch`.",
-        words: [Message("gmsawebhookwatchstale"), Message("a watch did not end when it was asked to")];
+        words: [Message("GmsaWebhookWatchStale"), Message("a watch did not end when it was asked to")];
     PORT_TAKEN: "port-taken", Error, "The webhook cannot listen at its port.",
         "Another process has the port, which happens with `hostNetwork`: set `containerPort` or `adminPort`, from 1024 on.",
         words: [
@@ -139,35 +139,35 @@ family! { "Installation" {
         "Check whether the namespace is excluded, and whether a webhook configuration sends Pods.";
     NOT_ENFORCED: "not-enforced", Warning, "Denials are not enforced.",
         "End the trial: set `webhooks.enforcement=Enforce` in the chart, or remove the namespace from `webhooks.warnNamespaces`.",
-        words: [Message("gmsawebhooknotenforced")];
+        words: [Message("GmsaWebhookNotEnforced")];
     DENIALS_RISE: "denials-rise", Warning, "The webhook, or the broker of tickets, denies many more requests than usual.",
         "Its log names the Pods and their service accounts. A changed credential spec, a removed RoleBinding or a new workload is the usual cause: `kubectl gmsa explain REASON` says what the reason of the alert means.",
-        words: [Message("gmsawebhookdenialsrise"), Message("gmsaticketspodsdenied")];
+        words: [Message("GmsaWebhookDenialsRise"), Message("GmsaTicketsPodsDenied")];
     WEBHOOK_URL: "webhook-url", Warning, "The webhook is called by a URL instead of a Service, so its Pods are not checked.",
         "Use a Service, or check the process at the URL.";
     ENDPOINTS: "endpoints", Error, "The Service of the webhook, or of the broker of tickets, has no ready endpoint, or only one.",
         "Run at least two replicas: Pods are then admitted while one of them is replaced. Without any, see why the Pods of the webhook are not ready: `kubectl gmsa doctor`.",
         words: [
-            Message("gmsawebhookabsent"),
-            Message("gmsawebhookreplicamissing"),
-            Message("gmsaticketsabsent"),
-            Message("gmsaticketsreplicamissing"),
+            Message("GmsaWebhookAbsent"),
+            Message("GmsaWebhookReplicaMissing"),
+            Message("GmsaTicketsAbsent"),
+            Message("GmsaTicketsReplicaMissing"),
             General("no endpoints available for service"),
         ],
         remedies: {
-            "gmsatickets" => "Look at the Pods of the broker and their events: `kubectl get pods -n gmsa-tickets`. Where they run, look at the ServiceMonitor, and at the targets in Prometheus.",
+            "GmsaTickets" => "Look at the Pods of the broker and their events: `kubectl get pods -n gmsa-tickets`. Where they run, look at the ServiceMonitor, and at the targets in Prometheus.",
         };
     WEBHOOK_PERMISSIONS: "webhook-permissions", Error, "The service account of the webhook lacks a permission.",
         "Run `helm upgrade`, which creates the roles and bindings of the chart again. Without Helm, apply the manifest again.",
         words: [
             Message("listing and watching credential specs is not permitted"),
-            Message("gmsawebhookwatchlive"),
+            Message("GmsaWebhookWatchLive"),
             Message("user \"system:serviceaccount:*webhook*\" cannot "),
         ],
         fix: with_its_roles;
     SECRET_MISSING: "secret-missing", Error, "A Secret that the Pods of the webhook need does not exist.",
         "Create it again. `helm upgrade` creates it for a self-managed certificate, and the webhook fills it in. cert-manager creates its own. For your own, see docs/certificates.md.",
-        words: [Message("the secret * does not exist: install it again, empty"), Message("gmsawebhookcertificatesnotmanaged")];
+        words: [Message("the secret * does not exist: install it again, empty"), Message("GmsaWebhookCertificatesNotManaged")];
     AKS_REFUSES: "aks-refuses", Error, "AKS does not enable GMSA for the cluster as it is asked to.",
         "Run `az aks update --enable-windows-gmsa --gmsa-dns-server IP --gmsa-root-domain-name DOMAIN` on a cluster with a managed identity. It reimages the Windows node pools, so their Pods restart.",
         words: [

@@ -81,8 +81,8 @@ family! { of the core {
         Message("too many requests wait for the domain controllers of"),
         Message("the broker keeps the keys of * has no room for another one"),
     ];
-    TICKET_CHECK: [Message("gmsaticketsrequestsfail"), Message("the token cannot be checked: "), Message("the pod * cannot be read: ")], remedies: {
-        "gmsaticketsrequestsfail" => "The log of the broker names the call of the API server that fails. For the outcome `ticket-busy` raise `resources.limits.memory` or `replicaCount` of the chart.",
+    TICKET_CHECK: [Message("GmsaTicketsRequestsFail"), Message("the token cannot be checked: "), Message("the pod * cannot be read: ")], remedies: {
+        "GmsaTicketsRequestsFail" => "The log of the broker names the call of the API server that fails. For the outcome `ticket-busy` raise `resources.limits.memory` or `replicaCount` of the chart.",
     };
     TICKET_ANSWER: [
         Message("the answer of the kdc cannot be read"),
@@ -209,15 +209,15 @@ family! { of the core {
     ];
     CA_BUNDLE: [Message("unable to load root certificates"), Message("invalid value*cabundle")];
     CERTIFICATE_NOT_TRUSTED: [
-        Message("gmsawebhookhandshakesfail"),
+        Message("GmsaWebhookHandshakesFail"),
         Message("remote error: tls: bad certificate"),
         Message("received fatal alert: badcertificate"),
         Message("received fatal alert: unknownca"),
         Message("tls: unknown certificate authority"),
     ];
-    CERTIFICATE_EXPIRY: [Message("gmsawebhookcertificateexpires"), Message("gmsaticketscertificateexpires"), Message("the certificate expired at")];
+    CERTIFICATE_EXPIRY: [Message("GmsaWebhookCertificateExpires"), Message("GmsaTicketsCertificateExpires"), Message("the certificate expired at")];
     CERTIFICATE_UNUSABLE: [
-        Message("gmsawebhookcertificaterefused"),
+        Message("GmsaWebhookCertificateRefused"),
         Message("the certificate is not valid before"),
         Message("no dns name and no ip address among its subject alternative names"),
         Message("the certificate is not valid pem"),
@@ -225,7 +225,7 @@ family! { of the core {
         Message("there is no pem section certificate"),
         Message("the certificate is empty"),
         General("cannot serve the new certificate"),
-        Message("gmsaticketscertificaterefused"),
+        Message("GmsaTicketsCertificateRefused"),
     ], remedies: {
         "certificaterefused" => "Do not restart the Pods: a new Pod has no earlier certificate to serve, and is not ready. Their log says what is wrong with the new one. The alert ends when a good pair is in the Secret.",
     };
