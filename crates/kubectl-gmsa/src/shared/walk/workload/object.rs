@@ -25,7 +25,8 @@ pub struct ClusterWorkload {
     pub metadata: ObjectMeta,
     spec: Spec,
     status: Reported,
-    template: Option<Box<RawValue>>,
+    /// Its pod template; the whole object if the way to the template cannot be read.
+    template: Result<Option<Box<RawValue>>, Box<RawValue>>,
 }
 
 /// The same without its kind, because list items have no `kind`, and as its JSON.
@@ -120,7 +121,10 @@ impl ClusterWorkload {
     }
 
     fn of(kind: Kind, WorkloadItem { fields: Fields { metadata, spec, status }, json }: WorkloadItem) -> Self {
-        let template = kind.template_in(json.get()).ok().flatten().map(ToOwned::to_owned);
+        let template = match kind.template_in(json.get()) {
+            Ok(template) => Ok(template.map(ToOwned::to_owned)),
+            Err(_) => Err(json),
+        };
         Self { kind, metadata, spec, status, template }
     }
 
@@ -199,27 +203,32 @@ impl ClusterWorkload {
     }
 
     fn template(&self) -> Option<&RawValue> {
-        self.template.as_deref()
+        self.template.as_ref().ok()?.as_deref()
     }
 
     /// Whether its pod template uses GMSA or asks for tickets. An unparsable template that names them counts.
     pub fn uses_gmsa(&self) -> bool {
         let asks = |pod: &Pod| pod.uses_gmsa() || pod.asks_tickets_of().next().is_some();
         let uses = |template: &RawValue| Pod::from_json(template.get()).map_or(true, |pod| asks(&pod));
-        let names = |template: &RawValue| {
-            ["gmsaCredentialSpec", ANNOTATION, AUDIENCE].iter().any(|word| template.get().contains(word))
-        };
-        self.template().is_some_and(|template| names(template) && uses(template))
+        let names =
+            |json: &RawValue| ["gmsaCredentialSpec", ANNOTATION, AUDIENCE].iter().any(|word| json.get().contains(word));
+        match &self.template {
+            Ok(template) => template.as_deref().is_some_and(|template| names(template) && uses(template)),
+            Err(object) => names(object),
+        }
     }
 
-    /// Its pod template as a pod.
-    pub fn pod(&self) -> Option<Value> {
-        let template = self.template()?;
-        let mut pod: Value = serde_json::from_str(template.get()).ok()?;
-        // The controller sets the name.
+    /// Its pod template as a pod; null, which is no pod, if the template cannot be read.
+    pub fn pod(&self) -> Value {
+        let template = self.template().and_then(|template| serde_json::from_str(template.get()).ok());
+        let mut pod: Value = template.unwrap_or_default();
         let [labels, annotations] = ["/metadata/labels", "/metadata/annotations"].map(|at| pod.pointer(at).cloned());
-        let name = format!("{}-", self.metadata.name.as_deref()?);
-        *pod.get_mut("metadata")? = json!({"generateName": name, "labels": labels, "annotations": annotations});
-        Some(pod)
+        if let Value::Object(fields) = &mut pod {
+            // The controller sets the name.
+            let name = format!("{}-", self.metadata.name.as_deref().unwrap_or_default());
+            let metadata = json!({"generateName": name, "labels": labels, "annotations": annotations});
+            fields.insert("metadata".to_owned(), metadata);
+        }
+        pod
     }
 }
