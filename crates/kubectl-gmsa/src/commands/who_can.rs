@@ -6,7 +6,7 @@ use std::{
     path::PathBuf,
 };
 
-use anyhow::ensure;
+use anyhow::{Context as _, ensure};
 use clap::Args;
 use serde_json::Value;
 
@@ -52,8 +52,11 @@ const EXAMPLES: &str = "Examples:
 #[command(after_long_help = EXAMPLES)]
 pub struct Options {
     /// The credential spec
-    #[arg(value_parser = spec_name)]
-    name: SpecName,
+    #[arg(value_name = "NAME", value_parser = spec_name, required_unless_present = "named")]
+    name: Option<SpecName>,
+    /// The same, as `grant` takes it
+    #[arg(long = "credspec", value_parser = spec_name, conflicts_with = "name", hide = true)]
+    named: Option<SpecName>,
     /// Read roles and bindings from here
     ///
     /// A file, a folder, or - for standard input, instead of the cluster
@@ -73,7 +76,8 @@ pub struct Options {
 
 /// Lists who may use a credential spec: in the namespace of `--namespace`, otherwise in all.
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
-    let (name, namespace) = (&options.name, connection.asked_namespace());
+    let name = options.name.as_ref().or(options.named.as_ref()).context("no credential spec")?;
+    let namespace = connection.asked_namespace();
     block_on(async {
         let mut snapshot = None;
         let Manifests { documents, mut problems, .. } = if let Some(path) = &options.state {

@@ -74,7 +74,12 @@ pub fn spec_name(text: &str) -> Result<SpecName, String> {
 }
 
 pub fn service_account(text: &str) -> Result<ServiceAccount, String> {
-    let (namespace, name) = text.split_once(':').ok_or("expected NAMESPACE:NAME")?;
+    // As RBAC and the log of the webhook write its user.
+    let text = text.strip_prefix("system:serviceaccount:").unwrap_or(text);
+    let (namespace, name) = text.split_once(':').ok_or_else(|| match text.split_once('/') {
+        Some((namespace, name)) => format!("expected NAMESPACE:NAME, such as {namespace}:{name}"),
+        None => "expected NAMESPACE:NAME".to_owned(),
+    })?;
     if namespace.contains('.') || !is_dns_subdomain(namespace) {
         return Err(format!("{namespace:?} is not the name of a namespace"));
     }
@@ -111,10 +116,13 @@ mod tests {
 
     #[test]
     fn service_accounts_are_typed_with_their_namespace() {
-        let parsed = service_account("shop:web.v1").unwrap();
-        assert_eq!(parsed, ServiceAccount { namespace: "shop".into(), name: "web.v1".into() });
+        for text in ["shop:web.v1", "system:serviceaccount:shop:web.v1"] {
+            let parsed = service_account(text).unwrap();
+            assert_eq!(parsed, ServiceAccount { namespace: "shop".into(), name: "web.v1".into() });
+        }
         for (text, error) in [
             ("web", "expected NAMESPACE:NAME"),
+            ("shop/web", "expected NAMESPACE:NAME, such as shop:web"),
             ("a.b:web", "\"a.b\" is not the name of a namespace"),
             ("shop:", "\"\" is not the name of a service account"),
             ("shop:a/b", "\"a/b\" is not the name of a service account"),
