@@ -32,6 +32,8 @@ pub struct Manifests {
     pub foreign: Diagnostics,
     /// How many bytes were read from files.
     pub bytes: usize,
+    /// How many bytes of memory the objects take.
+    pub held_bytes: usize,
 }
 
 impl Manifests {
@@ -41,6 +43,7 @@ impl Manifests {
         self.problems.extend(more.problems);
         self.foreign.extend(more.foreign);
         self.bytes += more.bytes;
+        self.held_bytes += more.held_bytes;
     }
 
     /// Makes foreign documents problems: for a file that was asked for by its name, or that holds Kubernetes objects too.

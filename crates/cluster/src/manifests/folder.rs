@@ -15,7 +15,7 @@ use walkdir::{DirEntry, WalkDir};
 
 use super::{
     Manifests, decode,
-    text::{not_text, parse_all},
+    text::{MAX_VALUES, not_text, parse_all},
 };
 
 /// The deepest nesting of folders; the one that is asked for counts as the first.
@@ -31,10 +31,8 @@ pub struct Bounds {
     pub total_bytes: usize,
     /// The bytes that were read before.
     pub read_bytes: usize,
-    /// The most objects in all files: documents, and items of lists.
-    pub objects: usize,
-    /// How many of them were read before.
-    pub read_objects: usize,
+    /// The bytes of memory that objects take that were read before.
+    pub held_bytes: usize,
     /// The most mappings, lists and scalars in one document.
     pub values: usize,
     /// The fix where all files together are too large.
@@ -47,9 +45,8 @@ impl Bounds {
         files: 4096,
         total_bytes: 32 * 1024 * 1024,
         read_bytes: 0,
-        objects: 100_000,
-        read_objects: 0,
-        values: 250_000,
+        held_bytes: 0,
+        values: MAX_VALUES,
         remedy: "",
     };
 
@@ -63,9 +60,20 @@ impl Bounds {
         format!("expected at most {} bytes in all manifests{}", self.total_bytes, self.remedy)
     }
 
-    /// The problem where there are more objects.
-    pub fn too_many(&self) -> String {
-        format!("expected at most {} objects in all manifests", self.objects)
+    /// The most bytes of memory that objects may take: three for each byte that may be read, which takes the fourth itself, and some for a
+    /// small budget.
+    fn most_held(&self) -> usize {
+        self.total_bytes.saturating_mul(3).saturating_add(16 * 1024 * 1024)
+    }
+
+    /// How many bytes of memory objects may still take.
+    pub(super) fn room(&self) -> usize {
+        self.most_held().saturating_sub(self.held_bytes)
+    }
+
+    /// The problem where objects take more memory.
+    pub(super) fn no_room(&self) -> String {
+        format!("expected at most {} bytes of memory for the objects of all manifests{}", self.most_held(), self.remedy)
     }
 }
 

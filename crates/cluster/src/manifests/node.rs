@@ -44,10 +44,14 @@ impl YamlNode {
         Self { line: 1, contents: NodeContents { json: value.to_string().into_bytes(), ..NodeContents::default() } }
     }
 
-    /// How much memory it takes, in bytes.
-    #[cfg(test)]
+    /// How much memory its value and its lines take, in bytes.
     pub fn held(&self) -> usize {
-        size_of::<Self>() + self.contents.json.capacity() + self.contents.lines.capacity()
+        self.contents.json.capacity() + self.contents.lines.capacity()
+    }
+
+    /// How many values are in it: each has a line, and the last byte of a line has no high bit.
+    pub fn count(&self) -> usize {
+        self.contents.lines.iter().filter(|byte| **byte & 0x80 == 0).count()
     }
 
     /// Gives back the memory that it took to read.
@@ -102,27 +106,32 @@ impl YamlNode {
         serde_json::Deserializer::from_slice(json).deserialize_any(find).unwrap_or(*line)
     }
 
-    /// The items of its field `items`; none where it is missing. `is_room_for` takes their number before they are held.
+    /// The items of its field `items`; none where it is missing. `is_room_for_one` is asked before each of them is held.
     ///
     /// # Errors
     /// If it is not a list, or there is no room for its items.
-    pub fn into_items(self, is_room_for: impl Fn(usize) -> bool) -> Result<Vec<Self>, ItemsFault> {
+    pub fn into_items(self, is_room_for_one: &mut dyn FnMut() -> bool) -> Result<Vec<Self>, ItemsFault> {
         let (NodeContents { json, lines, .. }, mut items) = (self.contents, Ok(Vec::new()));
         let mut lines = Lines { bytes: &lines, last: 0 };
         let Ok(Entries(entries)) = serde_json::from_slice(&json) else { return items };
         for (key, value) in entries {
             lines.next();
-            let list = serde_json::from_str::<Vec<&RawValue>>(value.get());
-            match (key.as_str(), list) {
-                ("items", Ok(list)) if !is_room_for(list.len()) => return Err(ItemsFault::TooMany),
-                ("items", Ok(list)) => items = Ok(list.into_iter().map(|item| lines.node(item)).collect()),
-                ("items", Err(_)) => {
-                    Find::skip(value, &mut lines);
-                    let found = describe(value.get().as_bytes());
-                    items = if found == NOTHING { Ok(Vec::new()) } else { Err(ItemsFault::NoList(found)) };
-                }
-                _ => Find::skip(value, &mut lines),
+            if key != "items" {
+                Find::skip(value, &mut lines);
+                continue;
             }
+            items = match describe(value.get().as_bytes()) {
+                LIST => {
+                    let list = ItemsVisitor { lines: &mut lines, is_room_for_one: &mut *is_room_for_one };
+                    let read = serde_json::Deserializer::from_str(value.get()).deserialize_seq(list);
+                    Ok(read.map_err(|_| ItemsFault::TooMany)?)
+                }
+                NOTHING => Ok(Vec::new()),
+                found => {
+                    Find::skip(value, &mut lines);
+                    Err(ItemsFault::NoList(found))
+                }
+            };
         }
         items
     }
@@ -141,6 +150,7 @@ const MAX_KEYS: usize = 100_000;
 
 /// A value that is missing.
 const NOTHING: &str = "nothing";
+const LIST: &str = "a list";
 
 /// The type of a JSON text, for messages.
 pub(super) fn describe(json: &[u8]) -> &'static str {
@@ -149,7 +159,7 @@ pub(super) fn describe(json: &[u8]) -> &'static str {
         [b't' | b'f', ..] => "a boolean",
         b"\"\"" => "an empty string",
         [b'"', ..] => "a string",
-        [b'[', ..] => "a list",
+        [b'[', ..] => LIST,
         [b'{', ..] => "a mapping",
         _ => "a number",
     }
@@ -361,6 +371,31 @@ impl<'de> Deserialize<'de> for Entries<'de> {
         }
 
         input.deserialize_map(EntriesVisitor)
+    }
+}
+
+/// Reads the items of a list, each with its lines, as long as there is room for one more.
+struct ItemsVisitor<'i, 'l> {
+    lines: &'i mut Lines<'l>,
+    is_room_for_one: &'i mut dyn FnMut() -> bool,
+}
+
+impl<'de> Visitor<'de> for ItemsVisitor<'_, '_> {
+    type Value = Vec<YamlNode>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(LIST)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut input: A) -> Result<Vec<YamlNode>, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = input.next_element()? {
+            if !(self.is_room_for_one)() {
+                return Err(A::Error::custom("there is no room"));
+            }
+            items.push(self.lines.node(item));
+        }
+        Ok(items)
     }
 }
 

@@ -223,8 +223,8 @@ fn what_the_parser_keeps_is_bounded() {
     assert_eq!(first(&object(format!("\n  {}", keys(100_001)))), expected);
     let anchor = |values: usize| object(format!("&a [{}]", vec!["x"; values].join(", ")));
     // The list itself is two of them.
-    assert_eq!(documents(&anchor(99_998)).len(), 1);
-    assert_eq!(first(&anchor(99_999)), "a.yaml, document 1, line 3: expected anchors of at most 100000 values");
+    assert_eq!(documents(&anchor(19_998)).len(), 1);
+    assert_eq!(first(&anchor(19_999)), "a.yaml, document 1, line 3: expected anchors of at most 20000 values");
     let merges = |count: usize| object(format!("[{}]", vec!["{<<: {b: 1}}"; count].join(", ")));
     assert_eq!(documents(&merges(1000)).len(), 1);
     assert_eq!(first(&merges(1001)), "a.yaml, document 1, line 3: expected at most 1000 keys `<<` in one document");
@@ -250,14 +250,22 @@ fn what_the_parser_keeps_is_bounded() {
     assert_eq!(read("[{b: 1, b: 2}"), (0, vec![refused.to_owned()]));
 }
 
+/// Small objects take many times their text.
 #[test]
-fn objects_are_counted_and_documents_without_content_are_not() {
-    let bounds = Bounds { objects: 3, read_objects: 1, ..Bounds::SERVER };
+fn objects_take_at_most_three_times_the_bytes_that_may_be_read() {
+    const MIB: usize = 1024 * 1024;
+    // 16 MiB of which are always there: room for two small objects is left.
+    let bounds = Bounds { total_bytes: 10 * MIB, held_bytes: 46 * MIB - 1500, ..Bounds::SERVER };
     let read = |text: &str| {
-        let Manifests { documents, problems, .. } = parse_within("a.yaml", text, &bounds);
+        let Manifests { documents, problems, held_bytes, .. } = parse_within("a.yaml", text, &bounds);
+        assert!(held_bytes < 2000, "{held_bytes}");
         (documents.len(), problems.as_slice().iter().map(ToString::to_string).collect::<Vec<_>>())
     };
-    let problem = |place: &str| vec![format!("a.yaml, document {place}: expected at most 3 objects in all manifests")];
+    let problem = |place: &str| {
+        vec![format!(
+            "a.yaml, document {place}: expected at most 48234496 bytes of memory for the objects of all manifests"
+        )]
+    };
     let pod = "apiVersion: v1\nkind: Pod\n";
     let two = format!("---\n--- # one\n\t\n---\n{pod}...\n# two\n---\r\n{pod}---\n---\n");
     assert_eq!(read(&two), (2, vec![]));
@@ -265,6 +273,27 @@ fn objects_are_counted_and_documents_without_content_are_not() {
     let list = |items: &str| format!("apiVersion: v1\nkind: PodList\nitems: [{items}]\n");
     assert_eq!(read(&list("{}")), (1, vec![]));
     assert_eq!(read(&list("{}, {}")), (0, problem("1, line 1")));
+    // An object can take more than a small one does.
+    let text = |bytes: usize| format!("{pod}a: {}\n", "x".repeat(bytes));
+    assert_eq!(read(&text(900)), (1, vec![]));
+    assert_eq!(read(&text(1000)), (0, problem("1, line 1")));
+    // What aliases repeat counts too.
+    let repeated = |times: usize| format!("{pod}a: &a {}\nb: [{}]\n", "x".repeat(100), vec!["*a"; times].join(", "));
+    assert_eq!(read(&repeated(5)), (1, vec![]));
+    assert_eq!(read(&repeated(10)), (0, problem("1, line 1")));
+}
+
+#[test]
+fn an_object_has_as_many_values_as_can_be_parsed_at_once() {
+    let bounds = Bounds { values: usize::MAX, ..Bounds::SERVER };
+    let first = |values: usize| {
+        let text = format!("apiVersion: v1\nkind: X\na: [{}]\n", vec!["{}"; values].join(","));
+        let Manifests { documents, problems, .. } = parse_within("a.yaml", &text, &bounds);
+        (documents.len(), problems.as_slice().first().map(ToString::to_string))
+    };
+    assert_eq!(first(249_997), (1, None));
+    let problem = "a.yaml, document 1, line 1: expected at most 250000 values in one object";
+    assert_eq!(first(249_998), (0, Some(problem.to_owned())));
 }
 
 #[test]

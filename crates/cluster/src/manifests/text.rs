@@ -29,6 +29,13 @@ use super::{
 /// The largest object in bytes of JSON: kube-apiserver takes no larger request.
 const MAX_OBJECT: usize = 3 * 1024 * 1024;
 
+/// The most mappings, lists and scalars in an object, which is parsed as a whole where it is used. An object that the API server takes has
+/// fewer.
+pub(super) const MAX_VALUES: usize = 250_000;
+
+/// How many bytes of memory an object takes beside its text: its document, its strings, and its part or its item while it is read.
+const OBJECT: usize = 512;
+
 /// The deepest nesting of lists in lists.
 const MAX_LISTS: usize = 4;
 
@@ -40,7 +47,7 @@ pub fn parse(name: &str, text: &str) -> Manifests {
     parse_within(name, text, &Bounds::SERVER)
 }
 
-/// Reads the documents of a text like [`parse`], within these bounds on a document, and on the number of objects.
+/// Reads the documents of a text like [`parse`], within these bounds on a document, and on the memory of all objects.
 #[expect(clippy::missing_panics_doc, reason = "it never panics")]
 pub fn parse_within(name: &str, text: &str, bounds: &Bounds) -> Manifests {
     #[expect(clippy::expect_used, reason = "there is a result for each text")]
@@ -56,11 +63,11 @@ const DOCUMENTS_OF_A_THREAD: usize = 64;
 /// Reads texts, each with its name, like [`parse`], with as many threads as there are cores; gives what was found in each.
 pub(super) fn parse_all(texts: &[(&str, &str)], bounds: &Bounds) -> Vec<Manifests> {
     let files: Vec<Arc<str>> = texts.iter().map(|(name, _)| Arc::from(*name)).collect();
-    let most = bounds.objects.saturating_sub(bounds.read_objects);
+    let room = bounds.room();
     let mut parts = texts.iter().enumerate().flat_map(|(file, (_, text))| split(file, text)).filter(Part::has_content);
-    let (parts, first_left_out): (Vec<Part<'_>>, _) = (parts.by_ref().take(most).collect(), parts.next());
-    let objects = AtomicUsize::new(parts.len());
-    let is_room_for = |items: usize| objects.fetch_add(items, Ordering::Relaxed).saturating_add(items) <= most;
+    let (parts, first_left_out): (Vec<Part<'_>>, _) = (parts.by_ref().take(room / OBJECT).collect(), parts.next());
+    let held = AtomicUsize::new(0);
+    let is_room_for = |bytes: usize| held.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) <= room;
     let cores = thread::available_parallelism().map_or(1, NonZero::get).min(MAX_THREADS);
     let share = parts.len().div_ceil(cores).max(DOCUMENTS_OF_A_THREAD);
     let chunks: Vec<&[Part<'_>]> = parts.chunks(share).collect();
@@ -96,7 +103,7 @@ pub(super) fn parse_all(texts: &[(&str, &str)], bounds: &Bounds) -> Vec<Manifest
         && let (Some(found), Some(file)) = (all.get_mut(part.file), files.get(part.file))
     {
         let mut reader = DocumentReader { file, part: &part, found, bounds, is_room_for: &is_room_for };
-        reader.problem(Some(part.above + 1), bounds.too_many());
+        reader.problem(Some(part.above + 1), bounds.no_room());
     }
     all
 }
@@ -160,7 +167,7 @@ struct DocumentReader<'a> {
     part: &'a Part<'a>,
     found: &'a mut Manifests,
     bounds: &'a Bounds,
-    /// Whether this many more objects, the items of a list, are within the bounds.
+    /// Whether this many more bytes of memory are within the bounds. Those of what is refused later stay counted.
     is_room_for: &'a (dyn Fn(usize) -> bool + Sync),
 }
 
@@ -172,12 +179,23 @@ impl DocumentReader<'_> {
                     let found = Diagnostic::new(&rules::DUPLICATE_KEY, format!("{message}: the last one counts"));
                     self.found.problems.push(found.at(self.location(line)));
                 }
-                for node in nodes {
-                    self.object(node, None, 0);
+                for mut node in nodes {
+                    node.shrink();
+                    if self.hold(OBJECT + node.held()) {
+                        self.object(node, None, 0);
+                    } else {
+                        self.problem(Some(node.line), self.bounds.no_room());
+                    }
                 }
             }
             Err(SyntaxFault { line, message }) => self.problem(line, message),
         }
+    }
+
+    /// Counts bytes of memory; false where they are too many.
+    fn hold(&mut self, bytes: usize) -> bool {
+        self.found.held_bytes += bytes;
+        (self.is_room_for)(bytes)
     }
 
     fn location(&self, line: Option<u64>) -> Location {
@@ -186,7 +204,7 @@ impl DocumentReader<'_> {
     }
 
     /// Takes an object; `of` is the `apiVersion` and `kind` of the items of the list that holds it.
-    fn object(&mut self, mut node: YamlNode, of: Option<&(String, String)>, lists: usize) {
+    fn object(&mut self, node: YamlNode, of: Option<&(String, String)>, lists: usize) {
         const FOREIGN: &Rule = &rules::NOT_KUBERNETES;
         let line = Some(node.line);
         let Some(fields) = node.fields() else {
@@ -210,7 +228,9 @@ impl DocumentReader<'_> {
                     format!("expected an object of at most {MAX_OBJECT} bytes, as the API server does"),
                 );
             }
-            node.shrink();
+            if node.count() > MAX_VALUES {
+                return self.problem(line, format!("expected at most {MAX_VALUES} values in one object"));
+            }
             let location = self.location(line);
             self.found.documents.push(Document { location, api_version, kind, node });
             return;
@@ -219,10 +239,13 @@ impl DocumentReader<'_> {
             return self.problem(line, format!("expected at most {MAX_LISTS} nested lists"));
         }
         let of = (!item_kind.is_empty()).then(|| (api_version, item_kind.to_owned()));
-        match node.into_items(self.is_room_for) {
+        // The text of the items is held twice while they are taken out of the list.
+        let is_room = self.hold(node.held());
+        let items = if is_room { node.into_items(&mut || self.hold(OBJECT)) } else { Err(ItemsFault::TooMany) };
+        match items {
             Ok(items) => items.into_iter().for_each(|item| self.object(item, of.as_ref(), lists + 1)),
             Err(ItemsFault::NoList(found)) => self.problem(line, format!("items: expected a list, found {found}")),
-            Err(ItemsFault::TooMany) => self.problem(line, self.bounds.too_many()),
+            Err(ItemsFault::TooMany) => self.problem(line, self.bounds.no_room()),
         }
     }
 

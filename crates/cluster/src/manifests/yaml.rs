@@ -6,6 +6,7 @@
 use std::{
     fmt::Write as _,
     io,
+    sync::{Mutex, PoisonError},
     thread::{self, ScopedJoinHandle},
 };
 
@@ -37,7 +38,7 @@ pub(super) struct TextBounds {
 impl TextBounds {
     /// More than any real manifest holds. Only `nodes` varies: a list from a cluster can hold any number.
     pub const fn with_values(nodes: usize) -> Self {
-        Self { levels: 64, nodes, repeated: 5_000, repeated_bytes: 256 * 1024, anchored: 100_000, merges: 0 }
+        Self { levels: 64, nodes, repeated: 5_000, repeated_bytes: 256 * 1024, anchored: 20_000, merges: 0 }
     }
 
     /// The limits of a text with `<<`, equal keys, or keys of any length: the parser keeps the values of such a mapping or key, each in a kilobyte.
@@ -45,6 +46,9 @@ impl TextBounds {
         Self { nodes: self.nodes.min(100_000), merges: 1_000, ..*self }
     }
 }
+
+/// Held while a text is read whose values the parser keeps: one takes up to a hundred megabytes.
+static KEEPING: Mutex<()> = Mutex::new(());
 
 /// The documents of a text, and its first duplicate key.
 type Parsed = (Vec<YamlNode>, Option<SyntaxFault>);
@@ -61,6 +65,7 @@ pub(super) struct SyntaxFault {
 /// The first fault.
 pub(super) fn read(text: &str, above: u64, limits: &TextBounds) -> Result<Parsed, SyntaxFault> {
     let parse = |limits: &TextBounds, of_duplicates| {
+        let _alone = (limits.merges > 0).then(|| KEEPING.lock().unwrap_or_else(PoisonError::into_inner));
         let parse = |text: &str| serde_saphyr::from_multiple_with_options(text, options(text, limits, of_duplicates));
         parse(text).or_else(|error| json_in_ascii(text).map_or(Err(error), |text| parse(&text)))
     };

@@ -29,8 +29,7 @@ const BOUNDS: Bounds = Bounds {
     files: 100_000,
     total_bytes: MAX_BYTES,
     read_bytes: 0,
-    objects: 1_000_000,
-    read_objects: 0,
+    held_bytes: 0,
     values: 100_000_000,
     remedy: ": name fewer files",
 };
@@ -64,7 +63,7 @@ fn within(paths: &[PathBuf], mut bounds: Bounds) -> Manifests {
     for path in paths.iter().flat_map(|path| expand(path)) {
         let name = path.display().to_string();
         bounds.read_bytes = found.bytes;
-        bounds.read_objects = found.documents.len();
+        bounds.held_bytes = found.held_bytes;
         found.extend(if path == Path::new(STDIN) {
             parse("<stdin>", read_standard_input(bounds.left() as u64), &bounds)
         } else if name.starts_with("https://") || name.starts_with("http://") {
@@ -184,7 +183,7 @@ fn without_rendered(root: &Path, found: Manifests) -> Manifests {
     };
     let mut is_rendered =
         |location: Option<&Location>| location.is_some_and(|location| is_below_rendered(&location.file));
-    let mut kept = Manifests { bytes: found.bytes, ..Manifests::default() };
+    let mut kept = Manifests { bytes: found.bytes, held_bytes: found.held_bytes, ..Manifests::default() };
     kept.documents.extend(found.documents.into_iter().filter(|document| !is_rendered(Some(&document.location))));
     kept.foreign.extend(found.foreign.into_iter().filter(|problem| !is_rendered(problem.location.as_ref())));
     kept.problems.extend(found.problems.into_iter().filter(|problem| !is_rendered(problem.location.as_ref())));
