@@ -161,7 +161,9 @@ check_options() {
   local label='^[a-z0-9]([a-z0-9-]*[a-z0-9])?$'
   # The values that YAML does not read as text: the template has names without quotes.
   local no_text='^(y|n|yes|no|on|off|true|false|null|[0-9]+(e[0-9]+)?|0x[0-9a-f]+|0o[0-7]+|0b[01]+)$'
-  local host='[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]+)?' path='[a-z0-9]+((\.|__?|-+)[a-z0-9]+)*'
+  # As container runtimes read it: a host has a dot, a port, or is localhost; the path is in lower case.
+  local name='[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?' path='[a-z0-9]+((\.|__?|-+)[a-z0-9]+)*'
+  local host="((localhost|$name(\.$name)+|\[[0-9A-Fa-f:]+\])(:[0-9]+)?|$name:[0-9]+)"
   local part image="^($host/)?$path(/$path)*(:[A-Za-z0-9_][A-Za-z0-9._-]{0,127})?(@sha256:[0-9a-f]{64})?$"
   [[ -n $FILE ]] || give_up '--file is missing: where shall the manifests be written to?'
   check_file --file "$FILE"
@@ -181,7 +183,7 @@ check_options() {
   [[ ! $NAME =~ $no_text ]] || give_up "--name $NAME is a number or a boolean in YAML: choose another name"
   [[ ! $NAMESPACE =~ $no_text ]] || give_up "--namespace $NAMESPACE is a number or a boolean in YAML: choose another namespace"
   [[ $IMAGE != *://* ]] || give_up "--image $IMAGE is a URL: an image's name has no ${IMAGE%%://*}://"
-  [[ $IMAGE =~ $image ]] || give_up "--image $IMAGE is not an image's name, such as registry.example.com/gmsa-webhook:0.1.0"
+  [[ $IMAGE =~ $image ]] || give_up "--image $IMAGE is not an image's name in lower case, such as registry.example.com/gmsa-webhook:0.1.0"
   [[ ! $IMAGE =~ k8s-gmsa-webhook(:|@|$) ]] || give_up "--image $IMAGE is the Go webhook's image; this script installs another program"
   [[ $TIMEOUT =~ ^[1-9][0-9]{0,4}$ ]] || give_up "--timeout $TIMEOUT is not a number of seconds"
   for part in "${PARTS[@]}"; do
