@@ -115,37 +115,43 @@ def tickets(image, source, version, folder):
 
 
 def chart(image, source, version, folder):
+    """The chart of the webhook, which names the image of the broker too: pods get their sidecar from it."""
     target = folder / "gmsa-webhook"
     shutil.copytree(CHART, target)
-    runbook = f"{source}/blob/v{version}/docs/metrics.md"
+    registry = image.rpartition("/")[0]
+    sidecar, runbook = f"{registry}/gmsa-tickets", f"{source}/blob/v{version}/docs/metrics.md"
     for name in ("values.yaml", "files/values.yaml"):
-        values = (target / name).read_text(encoding="utf-8")
-        values = replaced(values, "\n  repository: gmsa-webhook\n", f"\n  repository: {image}\n")
-        values = replaced(values, "\n  runbookUrl: docs/metrics.md\n", f"\n  runbookUrl: {runbook}\n")
-        (target / name).write_text(values, encoding="utf-8")
-    schema = (target / "values.schema.json").read_text(encoding="utf-8")
-    schema = replaced(schema, '"default": "gmsa-webhook"', f'"default": "{image}"')
-    schema = replaced(schema, '"default": "docs/metrics.md"', f'"default": "{runbook}"')
-    (target / "values.schema.json").write_text(schema, encoding="utf-8")
-    questions = (target / "questions.yaml").read_text(encoding="utf-8")
-    questions = replaced(questions, "\n    default: gmsa-webhook\n", f"\n    default: {image}\n")
-    (target / "questions.yaml").write_text(questions, encoding="utf-8")
+        stamp(
+            target / name,
+            ("\n  repository: gmsa-webhook\n", f"\n  repository: {image}\n"),
+            ("\n    repository: gmsa-tickets\n", f"\n    repository: {sidecar}\n"),
+            ("\n  runbookUrl: docs/metrics.md\n", f"\n  runbookUrl: {runbook}\n"),
+        )
+    stamp(
+        target / "values.schema.json",
+        ('"default": "gmsa-webhook"', f'"default": "{image}"'),
+        ('"default": "gmsa-tickets"', f'"default": "{sidecar}"'),
+        ('"default": "docs/metrics.md"', f'"default": "{runbook}"'),
+    )
+    stamp(target / "questions.yaml", ("\n    default: gmsa-webhook\n", f"\n    default: {image}\n"))
     images = [{"name": "gmsa-webhook", "image": f"{image}:{version}", "platforms": PLATFORMS}]
     links = [{"name": "install", "url": f"{source}/blob/v{version}/docs/install.md"}]
     # Not what is about the other charts, and not what is about the plugin's commands.
     about = r"^(?!.*gmsa-(accounts|tickets))(?!`(kubectl gmsa|check|doctor|outdated)\b).*\b([Cc]hart|[Hh]elm|values|Values|[Aa]lerts?|dashboard|CRD)\b"
     describe(target, source, version, about, {"artifacthub.io/images": json.dumps(images), "artifacthub.io/links": json.dumps(links)})
-    readme = (target / "README.md").read_text(encoding="utf-8")
-    charts = image.rpartition("/")[0] + "/charts"
-    readme = replaced(
+    readme = target / "README.md"
+    stamp(
         readme,
-        "helm install gmsa-webhook charts/gmsa-webhook --namespace gmsa-webhook --create-namespace \\\n"
-        "  --set image.repository=registry.example.com/gmsa-webhook\n",
-        f"helm install gmsa-webhook oci://{charts}/gmsa-webhook --version {version} --namespace gmsa-webhook --create-namespace\n",
+        (
+            "helm install gmsa-webhook charts/gmsa-webhook --namespace gmsa-webhook --create-namespace \\\n"
+            "  --set image.repository=registry.example.com/gmsa-webhook\n",
+            f"helm install gmsa-webhook oci://{registry}/charts/gmsa-webhook --version {version} --namespace gmsa-webhook --create-namespace\n",
+        ),
+        ('`"gmsa-webhook"` | Image', f'`"{image}"` | Image'),
+        ('`"gmsa-tickets"` | Image', f'`"{sidecar}"` | Image'),
+        ('`"docs/metrics.md"`', f'`"{runbook}"`'),
     )
-    readme = linked(readme, source, version).replace('`"gmsa-webhook"` | Image', f'`"{image}"` | Image')
-    readme = replaced(readme, '`"docs/metrics.md"`', f'`"{runbook}"`')
-    (target / "README.md").write_text(readme, encoding="utf-8")
+    readme.write_text(linked(readme.read_text(encoding="utf-8"), source, version), encoding="utf-8")
     return target
 
 
