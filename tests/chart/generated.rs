@@ -11,16 +11,19 @@ use crate::{
 
 #[test]
 fn templates_can_read_the_values_that_helm_hides_from_them() {
-    for chart in [CHART, TICKETS] {
+    for chart in [CHART, ACCOUNTS, TICKETS] {
         assert_file(format!("{chart}/files/values.yaml"), &text(format!("{chart}/values.yaml")));
     }
 }
 
 /// Templates of two charts may not have the same names: a parent chart has both.
 #[test]
-fn both_programs_have_the_same_shared_templates() {
-    let shared = text(format!("{CHART}/templates/_shared.tpl"));
-    assert_file(format!("{TICKETS}/templates/_shared.tpl"), &shared.replace("\"gmsa-webhook.", "\"gmsa-tickets."));
+fn charts_have_the_same_shared_templates() {
+    for (chart, file) in [(TICKETS, "_shared.tpl"), (TICKETS, "_names.tpl"), (ACCOUNTS, "_names.tpl")] {
+        let shared = text(format!("{CHART}/templates/{file}"));
+        let name = chart.strip_prefix("charts/").unwrap();
+        assert_file(format!("{chart}/templates/{file}"), &shared.replace("\"gmsa-webhook.", &format!("\"{name}.")));
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@ The entries in their final form, and the checks that the schema cannot make. Eve
 
 {{/* The entries with all their keys, as a JSON list. */}}
 {{- define "gmsa-accounts.entries" -}}
+{{- include "gmsa-accounts.checkNames" . -}}
 {{- $plugins := dict "azure" "{CCC2A336-D7F3-4818-A213-272B7924213E}" "aws" "{859E1386-BDB4-49E8-85C7-3070B13920E1}" "rancher" "{e4781092-f116-4b79-b55e-28eb6a224e26}" -}}
 {{- $entries := list -}}
 {{- range $index, $given := .Values.accounts -}}
@@ -26,7 +27,7 @@ The entries in their final form, and the checks that the schema cannot make. Eve
   (list "dnsName" $dnsDomain "a domain's DNS name, such as corp.example.com")
   (list "netBiosName" "^[^\\\\/:*?\"<>|\\s]{1,15}$" "a domain's NetBIOS name, such as CORP")
   (list "guid" "^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$" "a GUID without braces")
-  (list "sid" "^S-1-5-21(-[0-9]+){3}$" "a domain's SID: S-1-5-21 and three numbers (an account's has four)")
+  (list "sid" "^S-1-5-21(-[0-9]{1,10}){3}$" "a domain's SID: S-1-5-21 and three numbers (an account's has four)")
   (list "dnsTreeName" (printf "(%s)|^$" $dnsDomain) "a domain's DNS name, such as example.com")
 -}}
 {{- $value := get $domain (index $form 0) | default "" | toString -}}

@@ -1,5 +1,5 @@
 {{/*
-What the charts gmsa-webhook and gmsa-tickets both need: names that are no values, forms of images and networks, the image itself, alerts. It is written in gmsa-webhook;
+What the charts gmsa-webhook and gmsa-tickets both need: forms of images, memory and networks, the image itself, alerts. It is written in gmsa-webhook;
 `just generate` makes the copy in gmsa-tickets, with that chart's name in the names of the templates.
 */}}
 
@@ -18,92 +18,37 @@ What the charts gmsa-webhook and gmsa-tickets both need: names that are no value
 {{- end -}}
 {{- end -}}
 
-{{/* Names that are no values of this chart. The schema takes them where the chart itself makes the group, so that the message can name ours. */}}
-{{- define "gmsa-tickets.checkNames" -}}
-{{- $own := omit (.Files.Get "files/values.yaml" | fromYaml) "global" -}}
-{{- $others := .Files.Get "files/other-names.yaml" | fromYaml -}}
-{{- /* A parent chart has global for all of its charts, with any keys, and enabled as a condition; values of former releases have defaultsOf. */ -}}
-{{- $values := omit .Values "global" "enabled" "defaultsOf" -}}
-{{- $names := include "gmsa-tickets.names" (dict "of" $own "group" "") | trim | splitList "\n" -}}
-{{- with include "gmsa-tickets.unknown" (dict "values" $values "own" $own "group" "" "isOpen" false "names" $names "others" $others) | trim }}
-{{- fail . }}
-{{- /* `helm lint` logs fail and goes on; a template that is not there ends it. */}}
-{{- include . $ }}
-{{- end -}}
-{{- end -}}
-
-{{/* The names of values, a line each. */}}
-{{- define "gmsa-tickets.names" -}}
-{{- range $key, $value := .of }}
-{{- $name := list $.group $key | compact | join "." }}
-{{ $name }}
-{{- if kindIs "map" $value }}{{ include "gmsa-tickets.names" (dict "of" $value "group" $name) }}{{ end }}
-{{- end }}
-{{- end -}}
-
-{{/* A message for each unknown name, a line each. In an open group, whose keys are Kubernetes' or the user's, only those of files/other-names.yaml are unknown. */}}
-{{- define "gmsa-tickets.unknown" -}}
-{{- $open := list "annotations" "labels" "resources" "podSecurityContext" "securityContext" "startup" "liveness" "readiness" -}}
-{{- range $key, $value := .values -}}
-{{- $name := list $.group $key | compact | join "." -}}
-{{- $default := get $.own $key -}}
-{{- if and (hasKey $.own $key) (kindIs "map" $value) -}}
-{{- $isOpen := or $.isOpen (has $key $open) (and (kindIs "map" $default) (empty $default)) -}}
-{{- include "gmsa-tickets.unknown" (dict "values" $value "own" (kindIs "map" $default | ternary $default dict) "group" $name "isOpen" $isOpen "names" $.names "others" $.others) -}}
-{{- else if not (or (hasKey $.own $key) (kindIs "invalid" $value)) -}}
-{{- with include "gmsa-tickets.instead" (dict "name" $name "own" $.own "group" $.group "isOpen" $.isOpen "names" $.names "others" $.others) -}}
-{{ printf "values: %s is not a value of this chart: %s\n" $name . }}
-{{- end -}}
-{{- end -}}
-{{- end -}}
-{{- end -}}
-
-{{/* What is instead of a name: what files/other-names.yaml says, or our name that is spelt alike, or those that end alike, or the group's. */}}
-{{- define "gmsa-tickets.instead" -}}
-{{- $spelling := include "gmsa-tickets.spelling" .name -}}
-{{- $end := include "gmsa-tickets.spelling" (splitList "." .name | last) -}}
-{{- $said := "" -}}
-{{- $alike := list -}}
-{{- $ending := list -}}
-{{- range $names, $instead := .others -}}
-{{- range splitList ", " $names -}}
-{{- if or (eq . $.name) (and (not $said) (eq (include "gmsa-tickets.spelling" .) $spelling)) }}{{ $said = replace "GROUP" $.group $instead }}{{ end -}}
-{{- end -}}
-{{- end -}}
-{{- range .names -}}
-{{- if eq (include "gmsa-tickets.spelling" .) $spelling }}{{ $alike = append $alike . }}{{ end -}}
-{{- if eq (include "gmsa-tickets.spelling" (splitList "." . | last)) $end }}{{ $ending = append $ending . }}{{ end -}}
-{{- end -}}
-{{- $use := $alike | default (gt (len $ending) 3 | ternary list $ending) -}}
-{{- if $said -}}
-{{ $said }}
-{{- else if .isOpen -}}
-{{- else if $use -}}
-use {{ join " or " $use }}
-{{- else if .own -}}
-{{ .group | default "this chart" }} has {{ keys .own | sortAlpha | join ", " }}
-{{- else -}}
-{{ .group }} has no values below it
-{{- end -}}
-{{- end -}}
-
-{{/* A name without what slips change: case, dots and dashes, the s of a plural, the order of letters. */}}
-{{- define "gmsa-tickets.spelling" -}}
-{{ regexReplaceAll "s?([._-]|$)" (lower .) "" | splitList "" | sortAlpha | join "" }}
-{{- end -}}
-
 {{/* As container runtimes read an image: a host has a dot, a port, or is localhost. */}}
 {{- define "gmsa-tickets.checkImage" -}}
-{{- $host := "(localhost(:[0-9]+)?|[A-Za-z0-9-]+(\\.[A-Za-z0-9-]+)+(:[0-9]+)?|[A-Za-z0-9-]+:[0-9]+|\\[[0-9A-Fa-f:]+\\](:[0-9]+)?)" -}}
-{{- $path := "[a-z0-9]+([._-]+[a-z0-9]+)*(/[a-z0-9]+([._-]+[a-z0-9]+)*)*" -}}
-{{- $registry := list (printf "^((%s(/%s)?)|%s)/?$" $host $path $path) "a registry without https://, such as registry.example.com" -}}
-{{- include "gmsa-tickets.refuseForms" (list
-  (list "image.repository" .Values.image.repository (printf "^(%s/)?%s$" $host $path) (printf "an image in lower case, without https://, tag and digest, such as registry.example.com/%s" .Chart.Name))
-  (list "image.digest" .Values.image.digest "^sha256:[a-f0-9]{64}$" "a digest: sha256: and 64 hexadecimal digits")
-  (concat (list "global.systemDefaultRegistry" (dig "systemDefaultRegistry" "" .Values.global)) $registry)
-  (concat (list "global.cattle.systemDefaultRegistry" (dig "cattle" "systemDefaultRegistry" "" .Values.global)) $registry)
-  (concat (list "global.imageRegistry" (dig "imageRegistry" "" .Values.global)) $registry)
+{{- $label := "[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?" -}}
+{{- $host := "((localhost|L(\\.L)+|\\[[0-9A-Fa-f:]+\\])(:[0-9]+)?|L:[0-9]+)" | replace "L" $label -}}
+{{- $path := "P(/P)*" | replace "P" "[a-z0-9]+((\\.|__?|-+)[a-z0-9]+)*" -}}
+{{- $images := dict "image" .Values.image -}}
+{{- with .Values.tickets }}{{ $_ := set $images "tickets.image" .image }}{{ end -}}
+{{- $forms := list -}}
+{{- range $name, $image := $images -}}
+{{- $example := eq $name "image" | ternary $.Chart.Name "gmsa-tickets" | printf "an image in lower case, without https://, tag and digest, such as registry.example.com/%s" -}}
+{{- $forms = concat $forms (list
+  (list (printf "%s.repository" $name) $image.repository (printf "^(%s/)?%s$" $host $path) $example)
+  (list (printf "%s.tag" $name) $image.tag "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$" (printf "a tag, such as %s: at most 128 letters, digits and . _ -, with no . or - in front" $.Chart.AppVersion))
+  (list (printf "%s.digest" $name) $image.digest "^sha256:[a-f0-9]{64}$" "a digest: sha256: and 64 hexadecimal digits")
 ) -}}
+{{- end -}}
+{{- $global := .Values.global -}}
+{{- range $name, $registry := dict "systemDefaultRegistry" $global.systemDefaultRegistry "cattle.systemDefaultRegistry" (get ($global.cattle | default dict) "systemDefaultRegistry") "imageRegistry" $global.imageRegistry -}}
+{{- $forms = append $forms (list (printf "global.%s" $name) $registry (printf "^((%s(/%s)?)|%s)/?$" $host $path $path) "a registry without https://, such as registry.example.com") -}}
+{{- end -}}
+{{- include "gmsa-tickets.refuseForms" $forms -}}
+{{- end -}}
+
+{{/* Memory of less than a mebibyte, which a forgotten or a small unit makes. */}}
+{{- define "gmsa-tickets.checkMemory" -}}
+{{- range $kind := list "requests" "limits" -}}
+{{- $memory := get (get $.Values.resources $kind | default dict) "memory" | toString -}}
+{{- $isSmall := and (ne $memory "0") (regexMatch "^([0-9.]+m?|[0-9.]{1,3}(k|Ki)|[0-9.]{1,3}[eE][+]?[0-4])$" $memory) (lt (len $memory) 8) -}}
+{{- $mebibytes := regexFind "^[0-9]{2,}([.0-9]*(m|k|Ki)?$)" $memory | regexFind "^[0-9]+" | default "128" -}}
+{{- include "gmsa-tickets.refuse" (list (list $isSmall (printf "resources.%s.memory %q is less than a mebibyte, as m means thousandths of a byte, k thousands, and a number bytes: write it in Mi, such as %sMi" $kind $memory $mebibytes))) -}}
+{{- end -}}
 {{- end -}}
 
 {{/* The addresses of networkPolicy: in lists of CIDRs, of peers, and of rules with peers. */}}
@@ -163,6 +108,15 @@ imagePullSecrets:
 {{- if .image.digest }}@{{ .image.digest }}{{ else }}:{{ .image.tag | default .root.Chart.AppVersion }}{{ end -}}
 {{- end -}}
 
+{{/* Changes of alerts that do not exist, whether the PrometheusRule is created or not. */}}
+{{- define "gmsa-tickets.checkAlerts" -}}
+{{- $names := list -}}
+{{- range (.Files.Get "files/alerts.yaml" | fromYaml).groups }}{{ range .rules }}{{ $names = append $names .alert }}{{ end }}{{ end -}}
+{{- range $name := keys .Values.prometheusRule.alerts | sortAlpha -}}
+{{- include "gmsa-tickets.refuse" (list (list (not (has $name $names)) (printf "prometheusRule.alerts has %q, which is no alert: there are %s" $name (join ", " $names)))) -}}
+{{- end -}}
+{{- end -}}
+
 {{/*
 The rules of files/alerts.yaml. Takes a dict: "root" CONTEXT, "replicas" NUMBER (the fewest that run), "without" LIST of alerts.
 */}}
@@ -174,7 +128,6 @@ The rules of files/alerts.yaml. Takes a dict: "root" CONTEXT, "replicas" NUMBER 
 {{- $text = replace (printf "THRESHOLD(%s)" $name) (toString $threshold) $text -}}
 {{- end -}}
 {{- $group := index ($text | fromYaml).groups 0 -}}
-{{- $names := list -}}
 {{- $kept := list -}}
 {{- range $rule := $group.rules -}}
 {{- $change := get $values.alerts $rule.alert | default dict -}}
@@ -182,11 +135,7 @@ The rules of files/alerts.yaml. Takes a dict: "root" CONTEXT, "replicas" NUMBER 
 {{- $_ := set $rule "labels" (merge dict ($change.labels | default dict) $severity $values.alertLabels) -}}
 {{- $_ := set $rule.annotations "runbook_url" (printf "%s#%s" $values.runbookUrl (lower $rule.alert)) -}}
 {{- $_ := set $rule "for" ($change.for | default $rule.for) -}}
-{{- $names = append $names $rule.alert -}}
 {{- if not (or (has $rule.alert $.without) (eq (toString $change.enabled) "false")) }}{{ $kept = append $kept $rule }}{{ end -}}
-{{- end -}}
-{{- range $name := keys $values.alerts | sortAlpha -}}
-{{- include "gmsa-tickets.refuse" (list (list (not (has $name $names)) (printf "prometheusRule.alerts has %q, which is no alert: there are %s" $name (join ", " $names)))) -}}
 {{- end -}}
 groups:
   {{- list (dict "name" $group.name "rules" $kept) | toYaml | nindent 2 }}
