@@ -2,7 +2,7 @@
 What the schema cannot say, and what would be an outage or a leak. Every message begins with `values: NAME` and names the way out.
 */}}
 {{- define "gmsa-tickets.check" -}}
-{{- range list "Names" "Image" "Cidrs" "Values" }}{{ include (printf "gmsa-tickets.check%s" .) $ }}{{ end -}}
+{{- range list "Names" "Image" "Memory" "Cidrs" "Alerts" "Values" }}{{ include (printf "gmsa-tickets.check%s" .) $ }}{{ end -}}
 {{- end -}}
 
 {{- define "gmsa-tickets.checkValues" -}}

@@ -3,7 +3,7 @@ What the schema cannot say, and what would be an outage or a wrong identity: val
 What the API server or an operator refuses at the same moment, without harm to running pods, is left to them. Every message begins with `values: NAME` and names the way out.
 */}}
 {{- define "gmsa-webhook.check" -}}
-{{- range list "Names" "Forms" "Image" "Cidrs" "Pod" "Certificates" "Identity" "Namespaces" "Replicas" "Webhooks" "Tickets" "Admins" "Monitoring" -}}
+{{- range list "Names" "Forms" "Image" "Memory" "Cidrs" "Pod" "Certificates" "Identity" "Namespaces" "Replicas" "Webhooks" "Tickets" "Admins" "Alerts" "Monitoring" -}}
 {{- include (printf "gmsa-webhook.check%s" .) $ -}}
 {{- end -}}
 {{- end -}}
@@ -14,11 +14,19 @@ What the API server or an operator refuses at the same moment, without harm to r
 {{- $join := $v.credential.domainJoinConfig -}}
 {{- $dnsDomain := "^[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$" -}}
 {{- $namespace := "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" -}}
+{{- $object := "^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$" -}}
+{{- $duration := "^([0-9]{1,9}(\\.[0-9]+)?(h|m|s|ms|us|µs|ns))+$" -}}
 {{- $level := "(off|error|warn|info|debug|trace)" -}}
 {{- $number := "([0-9]{1,9}|[1-3][0-9]{9}|4[01][0-9]{8}|42[0-8][0-9]{7}|429[0-3][0-9]{6}|4294[0-8][0-9]{5}|42949[0-5][0-9]{4}|429496[0-6][0-9]{3}|4294967[01][0-9]{2}|42949672[0-8][0-9]|429496729[0-5])" -}}
 {{- $forms := list
   (list "fullnameOverride: the name of all objects" (include "gmsa-webhook.fullname" .) "^[a-z]([a-z0-9-]*[a-z0-9])?$" "a DNS label, which starts with a letter and has no dots: set fullnameOverride")
   (list "namespaceOverride" $v.namespaceOverride $namespace "a namespace's name")
+  (list "certificates.secretName" $v.certificates.secretName $object "a Secret's name")
+  (list "clientCa.configMapName" $v.clientCa.configMapName $object "a ConfigMap's name")
+  (list "clientCa.key" $v.clientCa.key "^[.]?[A-Za-z0-9_-][A-Za-z0-9._-]{0,251}$" "a ConfigMap's key, such as ca.crt")
+  (list "tickets.broker.caConfigMap" $v.tickets.broker.caConfigMap $object "a ConfigMap's name")
+  (list "priorityClassName" $v.priorityClassName $object "a priority class's name")
+  (list "serviceAccount.name" $v.serviceAccount.name $object "a service account's name")
   (list "credential.domainJoinConfig.dnsName" $join.dnsName $dnsDomain "a domain's DNS name, such as corp.example.com")
   (list "credential.domainJoinConfig.dnsTreeName" $join.dnsTreeName $dnsDomain "a domain's DNS name, such as example.com")
   (list "credential.domainJoinConfig.guid" $join.guid "^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$" "a GUID without braces")
@@ -27,7 +35,9 @@ What the API server or an operator refuses at the same moment, without harm to r
   (list "credential.domainJoinConfig.sid" $join.sid (printf "^S-1-5-21(-%s){3}$" $number) "a domain's SID: S-1-5-21 and three numbers (an account's has four)")
   (list "webhooks.optOutLabel" $v.webhooks.optOutLabel "^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$" "a label's key, such as windows.k8s.io/disabled")
   (list "logLevel" $v.logLevel ("^(?i)(error|warn|warning|info|debug|trace|panic|fatal|([a-z0-9_:]+(=L)?,)*[a-z0-9_:]+=L(,[a-z0-9_:]+(=L)?)*)$" | replace "L" $level) "a level: error, warn, info, debug or trace")
-  (list "authorizationCacheTtl" $v.authorizationCacheTtl "^([0-9]{1,9}(\\.[0-9]+)?(h|m|s|ms|us|µs|ns))+$" "a duration with units, such as 10s or 1m30s")
+  (list "authorizationCacheTtl" $v.authorizationCacheTtl $duration "a duration with units, such as 10s or 1m30s")
+  (list "certificates.certManager.duration" $v.certificates.certManager.duration $duration "a duration in hours, such as 2160h")
+  (list "certificates.certManager.renewBefore" $v.certificates.certManager.renewBefore $duration "a duration in hours, such as 720h")
 -}}
 {{- range $v.webhooks.warnNamespaces -}}
 {{- $forms = append $forms (list "webhooks.warnNamespaces" . $namespace "a namespace's name") -}}
@@ -46,6 +56,7 @@ What the API server or an operator refuses at the same moment, without harm to r
   (list (hasSuffix "k8s-gmsa-webhook" $v.image.repository) (printf "image.repository %q is the Go webhook's, and this chart runs another program: %s" $v.image.repository $fix))
   (list $isGoTag (printf "image.tag %q is the Go webhook's, and this chart runs another program: %s" (toString $v.image.tag) $fix))
   (list (eq $port (int $v.adminPort)) (printf "containerPort and adminPort are both %d: they need different ports" $port))
+  (list (and (eq (toString $v.dnsPolicy) "None") (not $v.dnsConfig.nameservers)) "dnsPolicy is None, and dnsConfig.nameservers is empty: name a server there, or leave dnsPolicy blank")
   (list $isShort (printf "terminationGracePeriodSeconds (%d) is less than the 20 seconds that the webhook takes to stop: 5 until its endpoints are forgotten, 15 for what is in flight" (int $v.terminationGracePeriodSeconds)))
 -}}
 {{- range $name, $port := dict "containerPort" $port "adminPort" (int $v.adminPort) -}}
@@ -56,11 +67,6 @@ What the API server or an operator refuses at the same moment, without harm to r
   "TLS_CRT" "certificates.secretName" "TLS_KEY" "certificates.secretName" "QPS" "qps" "BURST" "burst" "ENFORCEMENT" "webhooks.enforcement" -}}
 {{- range $v.extraEnv -}}
 {{- $refused = append $refused (list (hasKey $own .name) (printf "extraEnv sets %s, which the chart sets from %s: use that value" .name (get $own .name))) -}}
-{{- end -}}
-{{- range $kind := list "requests" "limits" -}}
-{{- $memory := dig $kind "memory" "" $v.resources | toString -}}
-{{- $isSmall := and (ne $memory "0") (regexMatch "^([0-9.]+m?|[0-9.]{1,3}(k|Ki)|[0-9.]{1,3}[eE][+]?[0-4])$" $memory) (lt (len $memory) 8) -}}
-{{- $refused = append $refused (list $isSmall (printf "resources.%s.memory %q is less than a mebibyte, as m means thousandths of a byte, k thousands, and a number bytes: write %sMi" $kind $memory (regexFind "^[0-9.]+" $memory))) -}}
 {{- end -}}
 {{- include "gmsa-webhook.refuse" $refused -}}
 {{- end -}}
@@ -121,10 +127,11 @@ What the API server or an operator refuses at the same moment, without harm to r
 {{- if .Values.tickets.enabled -}}
 {{- $broker := .Values.tickets.broker -}}
 {{- $kubernetes := .Capabilities.KubeVersion.Version -}}
+{{- $address := "^(B\\.B\\.B\\.B|\\[[0-9A-Fa-f:]+\\]):([1-9][0-9]{0,3}|[1-5][0-9]{4}|6([0-4][0-9]{3}|5([0-4][0-9]{2}|5([0-2][0-9]|3[0-5]))))$" | replace "B" "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])" -}}
 {{- include "gmsa-webhook.refuse" (list
   (list (semverCompare "<1.29-0" $kubernetes) (printf "tickets.enabled needs Kubernetes 1.29 or later, and this is %s: set tickets.enabled=false" $kubernetes))
   (list (not (regexMatch "^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$" $broker.name)) (printf "tickets.broker.name %q is not a DNS name, such as gmsa-tickets.gmsa-tickets.svc" $broker.name))
-  (list (not (regexMatch "^([0-9.]+|\\[[0-9A-Fa-f:]+\\]):[0-9]+$" $broker.address)) (printf "tickets.broker.address %q is not an IP address and a port, such as 10.96.0.20:443: take them from kubectl get service -n gmsa-tickets gmsa-tickets" $broker.address))
+  (list (not (regexMatch $address $broker.address)) (printf "tickets.broker.address %q is not an IP address and a port, such as 10.96.0.20:443: take them from kubectl get service -n gmsa-tickets gmsa-tickets" $broker.address))
   (list (eq (empty $broker.ca) (empty $broker.caConfigMap)) "tickets.broker: set ca or caConfigMap, and only one of them")
   (list (and $broker.ca (not (contains "-----BEGIN CERTIFICATE-----" $broker.ca))) "tickets.broker.ca holds no certificate: it must be CA certificates in PEM")
   (list (contains "PRIVATE KEY" $broker.ca) "tickets.broker.ca holds a private key: give the certificates alone")
@@ -167,9 +174,13 @@ What the API server or an operator refuses at the same moment, without harm to r
 {{- define "gmsa-webhook.checkCertificates" -}}
 {{- $mode := include "gmsa-webhook.mode" . -}}
 {{- $certificates := .Values.certificates -}}
+{{- $isDefault := not (or $certificates.mode (kindIs "bool" $certificates.certManager.enabled)) -}}
 {{- $publishes := include "gmsa-webhook.publishesCa" . -}}
 {{- $bundle := include "gmsa-webhook.caBundle" . -}}
 {{- include "gmsa-webhook.refuse" (list
+  (list (and .Values.clientCa.names (not .Values.clientCa.configMapName)) "clientCa.names has no effect without clientCa.configMapName, and every client could call the webhook: set clientCa.configMapName, or remove clientCa.names")
+  (list (and $isDefault $certificates.secretName) "certificates.secretName is set, but without certificates.mode the webhook makes its own certificate: set certificates.mode=secret, or remove certificates.secretName")
+  (list (and $isDefault $certificates.certManager.issuerRef) "certificates.certManager.issuerRef is set, but without certificates.mode the webhook makes its own certificate: set certificates.mode=cert-manager, or remove certificates.certManager.issuerRef")
   (list (and (eq $mode "self-managed") $certificates.caBundle) "certificates.caBundle is set, but in mode self-managed the webhook makes its own CA: set certificates.mode=secret to serve your certificate, or remove certificates.caBundle")
   (list (and $certificates.certManager.issuerRef (not $certificates.certManager.issuerRef.name)) "certificates.certManager.issuerRef has no name: name the Issuer or ClusterIssuer")
   (list (and (ne $mode "self-managed") (eq $certificates.secretName (include "gmsa-webhook.ownSecret" .))) (printf "certificates.secretName %q is the Secret of mode self-managed: choose another one" $certificates.secretName))
