@@ -1,4 +1,7 @@
 //! What the chart renders from each set of values under `values/`: the defaults as a whole, the others as their difference to the defaults.
+//!
+//! What an older Kubernetes lacks is asked with `semverCompare` in the chart, by the names in `_helpers.tpl` where several templates ask; the set of values
+//! that is rendered for another version has it in [`cases`].
 
 use std::{fs, process::Command};
 
