@@ -1,8 +1,8 @@
 //! What is observed: the reference of metrics, alerts and dashboard; that alerts and dashboard name nothing but what there is; and, by
 //! `promtool`, when each alert fires.
 //!
-//! A new alert is an entry in the chart's `files/alerts.yaml`, its cases in `alerts.yaml` here, its threshold in `values.yaml` if it has one, and words of a
-//! rule of `kubectl gmsa explain`: its name, in `shared/rules/installation.rs` or `tickets.rs`. `just generate` writes the reference.
+//! A new alert is an entry in the chart's `files/alerts.yaml`, its cases in `alerts.yaml` here, its threshold in `values.yaml` if it has one, and its name
+//! among the words of the rule in `shared/rules/` of the plugin that it shows, for `explain`. `just generate` writes the reference.
 
 use std::{
     fmt::Write as _,
