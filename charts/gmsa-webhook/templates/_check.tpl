@@ -15,7 +15,6 @@ What the API server or an operator refuses at the same moment, without harm to r
 {{- $dnsDomain := "^[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$" -}}
 {{- $namespace := "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" -}}
 {{- $object := "^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$" -}}
-{{- $duration := "^([0-9]{1,9}(\\.[0-9]+)?(h|m|s|ms|us|µs|ns))+$" -}}
 {{- $level := "(off|error|warn|info|debug|trace)" -}}
 {{- $number := "([0-9]{1,9}|[1-3][0-9]{9}|4[01][0-9]{8}|42[0-8][0-9]{7}|429[0-3][0-9]{6}|4294[0-8][0-9]{5}|42949[0-5][0-9]{4}|429496[0-6][0-9]{3}|4294967[01][0-9]{2}|42949672[0-8][0-9]|429496729[0-5])" -}}
 {{- $forms := list
@@ -25,7 +24,6 @@ What the API server or an operator refuses at the same moment, without harm to r
   (list "clientCa.configMapName" $v.clientCa.configMapName $object "a ConfigMap's name")
   (list "clientCa.key" $v.clientCa.key "^[.]?[A-Za-z0-9_-][A-Za-z0-9._-]{0,251}$" "a ConfigMap's key, such as ca.crt")
   (list "tickets.broker.caConfigMap" $v.tickets.broker.caConfigMap $object "a ConfigMap's name")
-  (list "priorityClassName" $v.priorityClassName $object "a priority class's name")
   (list "serviceAccount.name" $v.serviceAccount.name $object "a service account's name")
   (list "credential.domainJoinConfig.dnsName" $join.dnsName $dnsDomain "a domain's DNS name, such as corp.example.com")
   (list "credential.domainJoinConfig.dnsTreeName" $join.dnsTreeName $dnsDomain "a domain's DNS name, such as example.com")
@@ -35,9 +33,7 @@ What the API server or an operator refuses at the same moment, without harm to r
   (list "credential.domainJoinConfig.sid" $join.sid (printf "^S-1-5-21(-%s){3}$" $number) "a domain's SID: S-1-5-21 and three numbers (an account's has four)")
   (list "webhooks.optOutLabel" $v.webhooks.optOutLabel "^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$" "a label's key, such as windows.k8s.io/disabled")
   (list "logLevel" $v.logLevel ("^(?i)(error|warn|warning|info|debug|trace|panic|fatal|([a-z0-9_:]+(=L)?,)*[a-z0-9_:]+=L(,[a-z0-9_:]+(=L)?)*)$" | replace "L" $level) "a level: error, warn, info, debug or trace")
-  (list "authorizationCacheTtl" $v.authorizationCacheTtl $duration "a duration with units, such as 10s or 1m30s")
-  (list "certificates.certManager.duration" $v.certificates.certManager.duration $duration "a duration in hours, such as 2160h")
-  (list "certificates.certManager.renewBefore" $v.certificates.certManager.renewBefore $duration "a duration in hours, such as 720h")
+  (list "authorizationCacheTtl" $v.authorizationCacheTtl "^([0-9]{1,9}(\\.[0-9]+)?(h|m|s|ms|us|µs|ns))+$" "a duration with units, such as 10s or 1m30s")
 -}}
 {{- range $v.webhooks.warnNamespaces -}}
 {{- $forms = append $forms (list "webhooks.warnNamespaces" . $namespace "a namespace's name") -}}
