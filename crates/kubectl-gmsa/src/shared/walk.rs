@@ -1,5 +1,5 @@
-//! The checks of one workload or one pod, from its template to its containers, up to the first cause. Of a workload's pods, `worst.rs`
-//! chooses the one that is explained.
+//! The checks of one workload or one pod, from its template to its containers, up to the first cause. `worst.rs` chooses the pod that
+//! explains a workload.
 //!
 //! Invariant: after a step that fails, each later step has a line too, which says that it was not reached.
 
