@@ -14,9 +14,9 @@ use gmsa_core::admission::{Enforcement, Sidecar};
 use gmsa_edge::{
     memory_limit,
     object::ObjectName,
+    service_names::ServiceNames,
     telemetry::{Endpoint, Levels, LogFormat},
     tls::{
-        ServiceNames,
         files::Files,
         self_managed::{IssuancePolicy, SelfManagedSettings},
     },

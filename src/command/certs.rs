@@ -14,8 +14,9 @@ use anyhow::{Context as _, bail};
 use gmsa_cluster::apiserver::ApiServer;
 use gmsa_edge::{
     object::{self, ObjectName},
+    service_names::ServiceNames,
     tls::{
-        ServiceNames, files,
+        files,
         issue::Ca,
         self_managed::{CA_CERT, TLS_CERT, TLS_KEY},
     },

@@ -16,8 +16,8 @@ use gmsa_core::{admission::Enforcement, credspec::is_dns_subdomain};
 use gmsa_edge::{
     duration::duration,
     object::ObjectName,
+    service_names::ServiceNames,
     telemetry::{Endpoint, Levels, LogFormat},
-    tls::ServiceNames,
 };
 
 const EXAMPLES: &str = "Examples:

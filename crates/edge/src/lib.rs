@@ -23,6 +23,7 @@
 //! | [`coalesce`] | which equal questions become one call to the API server |
 //! | [`authorization_cache`] | how long an allowed access review is remembered, and when one is made |
 //! | [`object`] | which Secret and which webhook configurations are read and written, each by its name |
+//! | [`service_names`] | the DNS names in a serving certificate |
 //! | [`report`] | how the report of a command is printed |
 //! | [`duration`] | how a duration is written, in a flag or in `?timeout=` |
 //!
@@ -40,6 +41,7 @@ pub mod object;
 mod program;
 pub mod report;
 pub mod server;
+pub mod service_names;
 pub mod shutdown;
 pub mod telemetry;
 pub mod tls;

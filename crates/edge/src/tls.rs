@@ -21,7 +21,6 @@
 //! | [`self_managed`], its `contents` and `plan` | the Secret that all replicas share: its contents; its next change, so when a CA or a pair rotates; when a new pair is served |
 //! | `ca_bundle` | [`CaBundle`], [`CaPolicy`] and their history: which CAs belong into a `caBundle`, and since when they are there |
 //! | `publication` | [`Publication`]: the `caBundle`s in the webhook configurations, read and written |
-//! | `service_names` | [`ServiceNames`]: the DNS names in a certificate |
 //! | [`client_auth`] | [`client_auth::ClientAuth`]: whose client certificates are accepted |
 //!
 //! Invariants: only a [`KeyPair`] can be served, and only complete validation makes one; once [`Served`] holds a
@@ -44,7 +43,6 @@ mod publication;
 mod reload;
 pub mod self_managed;
 mod served;
-mod service_names;
 mod summary;
 
 pub use ca_bundle::{CaBundle, CaPolicy, CertificatesError, MAX_BYTES, MAX_CERTIFICATES};
@@ -53,7 +51,6 @@ pub use key_pair::{KeyPair, KeyPairError};
 pub use publication::{ConfiguredWebhook, Publication, Published, WebhookConfiguration};
 pub use reload::Reload;
 pub use served::Served;
-pub use service_names::ServiceNames;
 pub use summary::{Summary, Timestamp};
 
 /// The time of day. Certificates live for months, and tests let years pass in seconds.

@@ -16,9 +16,10 @@ use gmsa_edge::{
     metrics,
     object::ObjectName,
     server::{Handshakes, Listener, Serving},
+    service_names::ServiceNames,
     shutdown::{Bound, EndError, Signals, Tasks},
     tls::{
-        CaBundle, Served, ServiceNames,
+        CaBundle, Served,
         self_managed::{CA_CERT, IssuancePolicy, SelfManaged, SelfManagedSettings, TLS_CERT},
         server_config,
     },

@@ -23,10 +23,11 @@ use gmsa_edge::{
     metrics::{EdgeMetrics, register},
     object::ObjectName,
     server::{Handshakes, Listener, Serving, for_handshakes, serving_threads},
+    service_names::ServiceNames,
     shutdown::{Bound, Signals, Tasks},
     telemetry::{self, Levels, LogFormat, LogLimit},
     tls::{
-        Served, ServiceNames,
+        Served,
         files::Files,
         self_managed::{IssuancePolicy, SelfManaged, SelfManagedSettings},
         server_config,

@@ -14,8 +14,9 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gmsa_cluster::apiserver::ApiServer;
 use gmsa_edge::{
     object::ObjectName,
+    service_names::ServiceNames,
     tls::{
-        CaBundle, Clock, Served, ServiceNames, Summary,
+        CaBundle, Clock, Served, Summary,
         self_managed::{IssuancePolicy, SelfManaged, SelfManagedSettings},
     },
 };

@@ -22,7 +22,8 @@
 //! - the code that returns it: `preconditions.rs`, `mutate.rs`, `tickets.rs`, `validate.rs` or `validate_credspec.rs`; for what they ask of others,
 //!   `service_account.rs`, `facts.rs` or `patch.rs`. If the contents that a cache gave can lead to it, `Case::unconfirmed` in `decision.rs` has them
 //!   read again; not for `PatchTooLarge`, which is about all contents together;
-//! - for a look-up that failed, its rule in `counts_a_refusal` of `src/metrics/labels.rs`;
+//! - for a look-up that failed, its rule in `counts_a_refusal` of `src/metrics/labels.rs`; otherwise in `CAUSE_GONE` of `shared/walk/decision.rs` of
+//!   `kubectl gmsa`, or in the list of the test there;
 //! - a folder in `tests/golden`, its message in `tests/messages/own.yaml` of `kubectl gmsa`, and its line in `docs/rules.md` and
 //!   `docs/metrics.md` (`UPDATE_SNAPSHOTS=1 cargo test -p kubectl-gmsa`, `just generate`).
 
