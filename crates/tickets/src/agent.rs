@@ -49,6 +49,9 @@ pub struct Args {
 
     #[command(flatten)]
     keep: Option<KeepArgs>,
+
+    #[command(flatten)]
+    log: LogArgs,
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -88,7 +91,11 @@ struct KeepArgs {
     /// Longest time between two requests, unless one failed: a revoked permission and a changed list of services reach the pod within it.
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = interval, hide_short_help = true)]
     check_interval: Duration,
+}
 
+/// Not among those of [`KeepArgs`]: where the environment of a pod sets one of them, its probe `ready` would miss the required others.
+#[derive(Debug, clap::Args)]
+struct LogArgs {
     /// Which events are logged: error, warn, info, debug, trace.
     #[arg(long, value_name = "LEVEL", env = "LOG_LEVEL", default_value = "info", hide_short_help = true)]
     log_level: Levels,
@@ -108,7 +115,7 @@ pub fn run(args: Args) -> ExitCode {
     let ended = match (args.command, args.broker, args.keep) {
         (Some(Command::Ready { folder, json }), ..) => ready(&Folder(folder), json),
         (Some(Command::Test(broker)), ..) => on_runtime(test(broker)),
-        (None, Some(broker), Some(keep)) => on_runtime(start(broker, keep)),
+        (None, Some(broker), Some(keep)) => on_runtime(start(broker, keep, args.log)),
         // Without a command, both are required.
         (None, ..) => Ok(ExitCode::from(2)),
     };
@@ -152,7 +159,7 @@ async fn test(args: BrokerArgs) -> Result<ExitCode, String> {
 }
 
 /// Keeps the tickets current until a signal.
-async fn start(broker: BrokerArgs, args: KeepArgs) -> Result<ExitCode, String> {
+async fn start(broker: BrokerArgs, args: KeepArgs, log: LogArgs) -> Result<ExitCode, String> {
     let mut agent = Agent {
         broker: BrokerClient::new(broker).map_err(|error| chain(&error))?,
         folder: Folder(args.folder),
@@ -164,7 +171,7 @@ async fn start(broker: BrokerArgs, args: KeepArgs) -> Result<ExitCode, String> {
         services: None,
     };
     let mut signals = Signals::install().map_err(|error| format!("cannot handle signals: {error}"))?;
-    let _log = telemetry::init(&PROGRAM, args.log_level, args.log_format, None);
+    let _log = telemetry::init(&PROGRAM, log.log_level, log.log_format, None);
     tokio::select! {
         signal = signals.next() => tracing::info!(signal, "ending"),
         () = async { loop { tokio::time::sleep(agent.step().await).await } } => {}

@@ -20,7 +20,8 @@ const BROKER: &str = "gmsa-tickets.gmsa-tickets.svc";
 
 fn agent() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_gmsa-tickets"));
-    command.arg("agent").env_clear();
+    // The environment of a container is that of its probe too.
+    command.arg("agent").env_clear().env("LOG_LEVEL", "info").env("LOG_FORMAT", "json");
     command
 }
 

@@ -98,7 +98,7 @@ async fn what_is_wrong_at_the_start_is_named() {
         )
     );
     let mut command = Command::new(env!("CARGO_BIN_EXE_gmsa-tickets"));
-    let (code, _, said) = run(command.args(["serve", "--config", &config]));
+    let (code, _, said) = run(command.env_clear().args(["serve", "--config", &config]));
     assert_eq!(code, 2);
     assert!(said.contains("--tls-cert <FILE>"), "{said}");
 }
