@@ -155,8 +155,8 @@ async fn revoke(cluster: &Cluster, grant: &GrantObjects<'_>, dry_run: &DryRun) -
     } else {
         // A misspelt name has no binding either, and must not look like a revoked one.
         expect_namespace(&snapshot, grant).await?;
-        let absent: String = absent(&snapshot, grant).await.iter().map(|absent| format!("{absent}\n")).collect();
-        format!("there is no rolebinding/{binding} in {}\n{absent}", grant.namespace)
+        let none = format!("there is no rolebinding/{binding} in {}", grant.namespace);
+        [vec![none], absent(&snapshot, grant).await].concat().join("\n") + "\n"
     };
     let (rbac, _) = Rbac::from_documents(&others);
     let account = ServiceAccount { namespace: grant.namespace.into(), name: grant.service_account.into() };
