@@ -145,8 +145,8 @@ async fn revoke(cluster: &Cluster, grant: &GrantObjects<'_>, dry_run: &DryRun) -
         Some(binding) => {
             // An empty UID, which no object has, deletes nothing.
             let uid = binding.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default();
-            let query = dry_run.parameter().replacen('&', "?", 1);
-            cluster.delete(&grant.binding_path(), &query, Some(uid)).await.context("cannot delete the RoleBinding")?
+            let deleted = cluster.delete(&grant.binding_path(), !dry_run.is_off(), Some(uid)).await;
+            deleted.context("cannot delete the RoleBinding")?
         }
         None => false,
     };

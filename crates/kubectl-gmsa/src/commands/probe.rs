@@ -247,7 +247,7 @@ impl Probe<'_> {
 
     /// Deletes a pod that may exist.
     async fn delete(&self, name: &PodName) -> anyhow::Result<()> {
-        let was_there = self.cluster.delete(&name.path(), "", None).await?;
+        let was_there = self.cluster.delete(&name.path(), false, None).await?;
         // A create request without an answer may still succeed later.
         if !was_there && self.pods.borrow().get(name) == Some(&false) {
             return Ok(());

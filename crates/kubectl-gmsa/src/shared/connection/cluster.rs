@@ -83,12 +83,14 @@ impl Cluster {
     }
 
     /// Deletes an object; false if it did not exist. With a `uid` that was read before, another object of the name stays. If the outcome is
-    /// unknown, looks the object up and deletes it again. `query` is added to the path, such as `?dryRun=All`.
-    pub async fn delete(&self, path: &str, query: &str, uid: Option<&str>) -> anyhow::Result<bool> {
+    /// unknown, looks the object up and deletes it again.
+    pub async fn delete(&self, path: &str, is_dry_run: bool, uid: Option<&str>) -> anyhow::Result<bool> {
         let delete = async |uid: Option<&str>| {
-            let options = uid.map(|uid| json!({"preconditions": {"uid": uid}}).to_string().into_bytes());
-            let request = Request::delete(format!("{path}{query}")).header(CONTENT_TYPE, "application/json");
-            let request = request.body(options.unwrap_or_default())?;
+            // All options in the body: the API server reads those of the query only where there is none.
+            let dry_run: &[&str] = if is_dry_run { &["All"] } else { &[] };
+            let options = json!({"preconditions": uid.map(|uid| json!({"uid": uid})), "dryRun": dry_run});
+            let request = Request::delete(path).header(CONTENT_TYPE, "application/json");
+            let request = request.body(serde_json::to_vec(&options)?)?;
             self.api.call(request, self.deadline()).await.map_err(|error| self.located(error))?;
             anyhow::Ok(())
         };
