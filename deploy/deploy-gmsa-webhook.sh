@@ -161,7 +161,7 @@ check_options() {
   local label='^[a-z0-9]([a-z0-9-]*[a-z0-9])?$'
   # The values that YAML does not read as text: the template has names without quotes.
   local no_text='^(y|n|yes|no|on|off|true|false|null|[0-9]+(e[0-9]+)?|0x[0-9a-f]+|0o[0-7]+|0b[01]+)$'
-  # As container runtimes read it: a host has a dot, a port, or is localhost; the path is in lower case.
+  # A host has a dot, a port, or is localhost; the path is in lower case. A first part in upper case, which container runtimes take for a host too, is a slip.
   local name='[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?' path='[a-z0-9]+((\.|__?|-+)[a-z0-9]+)*'
   local host="((localhost|$name(\.$name)+|\[[0-9A-Fa-f:]+\])(:[0-9]+)?|$name:[0-9]+)"
   local part image="^($host/)?$path(/$path)*(:[A-Za-z0-9_][A-Za-z0-9._-]{0,127})?(@sha256:[0-9a-f]{64})?$"

@@ -1,6 +1,11 @@
 //! That the bounds fit together, and the page that lists them.
 
-use gmsa_cluster::apiserver::{CallKind, HTTP2_WINDOW};
+use std::net::Ipv4Addr;
+
+use gmsa_cluster::{
+    apiserver::{CallKind, HTTP2_WINDOW},
+    large_memory::MemoryUser,
+};
 use gmsa_core::admission::{MOST_BYTES_TO_ANSWER, review::most_bytes_to_parse};
 use gmsa_edge::authorization_cache::MAX_REMEMBERED;
 
@@ -71,7 +76,13 @@ fn every_bound_follows_from_the_memory_limit() {
     // One address may post the largest body.
     assert!(limits(120).large_bytes / 2 >= MAX_BODY);
     // All credential specs that are read at once by names that are not known, as large as etcd takes them.
-    let answers = limits(128).large_memory().share_of(None);
+    let memory = limits(128).large_memory();
+    let answers = memory.share_of(MemoryUser::ApiServer);
     let largest: Vec<_> = (0..CallKind::UnknownSpec.limit()).map(|_| answers.take(3 * MIB / 2)).collect();
     assert!(largest.iter().all(Result::is_ok));
+    // Beside them and a flood from an address, another one has what docs/security.md promises.
+    let address = |last| memory.share_of(MemoryUser::Address(Ipv4Addr::new(192, 0, 2, last).into()));
+    let flood = address(1);
+    let flood: Vec<_> = std::iter::from_fn(|| flood.take(SMALL).ok()).collect();
+    assert!(!flood.is_empty() && address(2).take(MIB).is_ok());
 }

@@ -1,6 +1,7 @@
 //! The time that a review may take.
 //!
-//! Invariant: a review ends before the API server gives up on it, with any time-out that an API server sends (1 to 30 s).
+//! Invariant: a review takes less than the API server's time-out (1 to 30 s), counted from the head of its request. The wait of a new connection for
+//! a place, and its handshake, come before, and are not counted.
 
 use std::time::Duration;
 

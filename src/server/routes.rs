@@ -1,9 +1,13 @@
 //! The paths on the TLS port, and the errors of HTTP itself: wrong path, method, content type, size, time, load.
 //!
 //! Invariants: a review that is decided is answered with 200 and an AdmissionReview; any other request to a webhook's path, and an answer for which
-//! there is no memory, with an error code and a line of text, never with an empty 200. The API server takes each of those errors as a denial.
+//! there is no memory, with an error code and a line of text, never with an empty 200. The API server takes each of those errors as
+//! a denial where `failurePolicy` is `Fail`.
 
-use std::sync::Arc;
+use std::{
+    net::{IpAddr, Ipv4Addr},
+    sync::Arc,
+};
 
 use axum::{
     Json, Router,
@@ -15,7 +19,7 @@ use axum::{
 };
 use gmsa_cluster::{
     body::{self, Held},
-    large_memory::LargeMemory,
+    large_memory::{LargeMemory, MemoryUser},
 };
 use gmsa_core::admission::{Review, Webhook};
 use gmsa_edge::{
@@ -90,7 +94,9 @@ impl Shared {
         otlp::continue_trace(&span, request.headers());
         let (request, mut body) = request.into_parts();
         let place = request.extensions.get::<Arc<Place>>();
-        let memory = self.large_memory.share_of(place.map(|place| place.source()));
+        // Without a place, as in a test, it counts as one more address.
+        let address = place.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |place| place.source());
+        let memory = self.large_memory.share_of(MemoryUser::Address(address));
         let answered = async {
             let deadline = started + time_allowed(request.uri.query())?;
             let content_type = request.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());

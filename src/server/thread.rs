@@ -32,7 +32,7 @@ impl Thread {
     ) -> Option<T> {
         let Self::Blocking { permits, memory } = self else { return Some(work()) };
         let permit = before(deadline, Arc::clone(permits).acquire_owned()).await?.ok()?;
-        // In this order: who gets the permit finds the memory free.
+        // Fields drop in this order: the memory is free before the next work starts.
         let held = (Arc::clone(memory), permit);
         let done = spawn_blocking(move || {
             let _held = held;
@@ -46,7 +46,7 @@ impl Thread {
 mod tests {
     use std::sync::mpsc;
 
-    use gmsa_cluster::large_memory::LargeMemory;
+    use gmsa_cluster::large_memory::{LargeMemory, MemoryUser};
     use tokio::task::yield_now;
 
     use super::*;
@@ -54,7 +54,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn blocking_work_leaves_the_serving_thread_and_waits_for_a_permit_until_the_deadline() {
         let permits = Arc::new(Semaphore::new(1));
-        let memory = Arc::new(LargeMemory::new(2).share_of(None).take(1).unwrap());
+        let memory = Arc::new(LargeMemory::new(2).share_of(MemoryUser::ApiServer).take(1).unwrap());
         let (here, now) = (std::thread::current().id(), Instant::now());
         let blocking = Thread::Blocking { permits: Arc::clone(&permits), memory };
         let thread = async |thread: &Thread| thread.run(now, || std::thread::current().id()).await;
@@ -68,7 +68,7 @@ mod tests {
     async fn work_whose_client_has_gone_away_holds_its_memory_until_it_ends() {
         let large_memory = LargeMemory::new(2);
         let permits = Arc::new(Semaphore::new(1));
-        let memory = Arc::new(large_memory.share_of(None).take(1).unwrap());
+        let memory = Arc::new(large_memory.share_of(MemoryUser::ApiServer).take(1).unwrap());
         let thread = Thread::Blocking { permits: Arc::clone(&permits), memory };
         let ((begun, begins), (end, ends)) = (mpsc::channel(), mpsc::channel::<()>());
         let work = move || {

@@ -4,7 +4,7 @@
 //! A new value of the chart `gmsa-webhook` is:
 //! - the value in `values.yaml` with its comment, its type (and `null`) in `values.schema.json`, and the template that uses it;
 //! - what must not be rendered, in `templates/_check.tpl`, with a case in a file of `tests/chart/refused` (`refused.rs` says how);
-//! - the value in `tests/chart/values/everything.yaml`; an entry in `OPEN` here where it is passed on as it is;
+//! - the value in `tests/chart/values/everything.yaml`; an entry in `OPEN` here where it is passed on as it is, in `is_map` where it is a map with defaults;
 //! - `just generate`, which writes README, `files/values.yaml`, descriptions and what the tests expect.
 //!
 //! A new value of `gmsa-tickets` or `gmsa-accounts` is the same in that chart, without `OPEN`; the definitions of `gmsa-tickets` are copies. Instead of `everything.yaml` it is in

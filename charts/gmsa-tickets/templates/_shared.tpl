@@ -18,7 +18,7 @@ What the charts gmsa-webhook and gmsa-tickets both need: forms of images, memory
 {{- end -}}
 {{- end -}}
 
-{{/* As container runtimes read an image: a host has a dot, a port, or is localhost. */}}
+{{/* The reference of an image: a host has a dot, a port, or is localhost. A first part in upper case, which container runtimes take for a host too, is a slip. */}}
 {{- define "gmsa-tickets.checkImage" -}}
 {{- $label := "[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?" -}}
 {{- $host := "((localhost|L(\\.L)+|\\[[0-9A-Fa-f:]+\\])(:[0-9]+)?|L:[0-9]+)" | replace "L" $label -}}
@@ -45,8 +45,8 @@ What the charts gmsa-webhook and gmsa-tickets both need: forms of images, memory
 {{- define "gmsa-tickets.checkMemory" -}}
 {{- range $kind := list "requests" "limits" -}}
 {{- $memory := get (get $.Values.resources $kind | default dict) "memory" | toString -}}
-{{- $isSmall := and (ne $memory "0") (regexMatch "^([0-9.]+m?|[0-9.]{1,3}(k|Ki)|[0-9.]{1,3}[eE][+]?[0-4])$" $memory) (lt (len $memory) 8) -}}
-{{- $mebibytes := regexFind "^[0-9]{2,}([.0-9]*(m|k|Ki)?$)" $memory | regexFind "^[0-9]+" | default "128" -}}
+{{- $isSmall := and (ne $memory "0") (regexMatch "^([0-9.]{1,6}|[0-9.]{1,9}m|[0-9.]{1,3}(k|Ki)|[0-9.]{1,3}[eE][+]?[0-4])$" $memory) -}}
+{{- $mebibytes := regexFind "^[0-9]{2,4}([.][0-9]*)?(m|k|Ki)?$" $memory | regexFind "^[0-9]+" | default "128" -}}
 {{- include "gmsa-tickets.refuse" (list (list $isSmall (printf "resources.%s.memory %q is less than a mebibyte, as m means thousandths of a byte, k thousands, and a number bytes: write it in Mi, such as %sMi" $kind $memory $mebibytes))) -}}
 {{- end -}}
 {{- end -}}

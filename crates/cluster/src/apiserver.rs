@@ -195,8 +195,8 @@ pub async fn read_answer(body: Body, most: usize, memory: Option<&Share>) -> Res
     })
 }
 
-/// Whether a repeated request changes nothing more: a read, a review of access or of a token, a dry run, and a patch that sets fields to given
-/// values.
+/// Whether a repeated request changes nothing more: a read, a review of access or of a token, a dry run that the query names, and a patch that
+/// sets fields to given values.
 fn is_repeatable<B>(request: &Request<B>) -> bool {
     const REVIEWS: [&str; 2] = ["/apis/authorization.k8s.io/", "/apis/authentication.k8s.io/"];
     const PATCHES: [&str; 2] = ["application/apply-patch+yaml", "application/merge-patch+json"];

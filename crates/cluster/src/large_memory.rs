@@ -1,7 +1,7 @@
 //! Memory for large bodies and answers, and how its users share it.
 //!
 //! Invariants: no address takes more than it leaves free, so one leaves half to all others, two leave a quarter; the client of the API server takes
-//! at most [`FOR_ANSWERS`] times that; a slow client can keep what it holds, and not take more. Nothing waits for memory: two bodies that have arrived in part could wait for each other.
+//! at most three times that; a slow client can keep what it holds, and not take more. Nothing waits for memory: two bodies that have arrived in part could wait for each other.
 
 use std::{
     collections::HashMap,
@@ -9,9 +9,14 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// A user: the clients of an address, as connections are counted (an IPv4 address, or an IPv6 network of 64 bits), or the client of the API
-/// server, which is `None`.
-pub type MemoryUser = Option<IpAddr>;
+/// A user of the memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MemoryUser {
+    /// The clients of an address, as connections are counted: an IPv4 address, or an IPv6 network of 64 bits.
+    Address(IpAddr),
+    /// The client of the API server, for its answers.
+    ApiServer,
+}
 
 /// How many times as much as it leaves free the client of the API server may take: it reads for all addresses. As many credential specs as it
 /// reads at once where they are not known, each as large as etcd takes it, then fit into what a process of 128 MiB has.
@@ -94,7 +99,7 @@ impl Taken {
         let mut state = self.share.memory.state();
         let free = state.free.checked_sub(more).ok_or(NoMemory)?;
         let held = state.held.get(&self.share.user).map_or(more, |held| held + more);
-        let share = if self.share.user.is_none() { FOR_ANSWERS } else { 1 };
+        let share = if self.share.user == MemoryUser::ApiServer { FOR_ANSWERS } else { 1 };
         if held > share * free {
             return Err(NoMemory);
         }
@@ -122,8 +127,8 @@ impl Drop for Taken {
 mod tests {
     use super::*;
 
-    const FLOOD: MemoryUser = Some(IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 2)));
-    const WEB: MemoryUser = Some(IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1)));
+    const FLOOD: MemoryUser = MemoryUser::Address(IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 2)));
+    const WEB: MemoryUser = MemoryUser::Address(IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1)));
 
     #[test]
     fn no_address_takes_more_than_it_leaves_free_and_answers_three_times_that() {
@@ -136,8 +141,8 @@ mod tests {
         let mut web = take(WEB, 20).unwrap();
         assert!(web.grow_to(26).is_err());
         web.grow_to(25).unwrap();
-        let for_answers = take(None, 18);
-        assert!(for_answers.is_some() && take(None, 1).is_none());
+        let for_answers = take(MemoryUser::ApiServer, 18);
+        assert!(for_answers.is_some() && take(MemoryUser::ApiServer, 1).is_none());
         // It has these, and could not take them now.
         web.grow_to(25).unwrap();
         web.grow_to(3).unwrap();

@@ -1,4 +1,7 @@
 //! The directory: a domain controller, and those of other domains of the forest where their objects are needed; or printed entries, as LDIF.
+//!
+//! The controller of a domain is the named one, or the first in the DNS whose certificate is the domain's (`to_domain`). Referrals are not followed:
+//! `serving` connects to the other domain itself.
 
 use std::{collections::BTreeMap, net::IpAddr, path::PathBuf, sync::Arc};
 
@@ -211,7 +214,7 @@ impl Live {
 
 impl Dialer {
     /// A connection to the first reachable controller of a domain whose certificate has the name of the domain; where none has it, to the
-    /// first that the user confirms. The template Kerberos Authentication adds that name. Any host of a domain can have a certificate for its own name, and the DNS can be forged.
+    /// first reachable one, if the user confirms it. The template Kerberos Authentication adds that name. Any host of a domain can have a certificate for its own name, and the DNS can be forged.
     async fn to_domain(&self, domain: &str) -> Result<LdapConnection, Error> {
         let not_located = |why| Error::NotLocated { domain: domain.to_owned(), why };
         let resolver = match &self.access.resolver {

@@ -93,6 +93,7 @@ impl Error {
             Self::Exhausted(controller, what) => return format!("{controller} takes more than {what}"),
             // They end with the controller's own words.
             Self::Credentials(..) | Self::Refused(..) => return self.to_string(),
+            Self::NoTls(controller, why) => return format!("{controller} does not take StartTLS: {why}"),
             other => other.to_string(),
         };
         said.truncate(HINTS.iter().filter_map(|hint| said.find(hint)).min().unwrap_or(said.len()));
@@ -220,7 +221,7 @@ mod tests {
             ),
             (Error::Tls(ldaps(), io()), "TLS with ldaps://dc1.contoso.com:389 fails: broken"),
             (Error::Tls("dc1".to_owned(), io()), "TLS with dc1 fails: broken"),
-            (Error::NoTls("dc1".to_owned(), "no".to_owned()), "dc1 does not take StartTLS: no"),
+            (Error::NoTls("dc1".to_owned(), "a; b".to_owned()), "dc1 does not take StartTLS: a; b"),
             (Error::NoRoots, "the system has no trusted authorities"),
             (Error::Ended("dc1".to_owned()), "dc1 ended the connection"),
             (Error::Exhausted("dc1".to_owned(), "10 searches"), "dc1 takes more than 10 searches"),

@@ -100,7 +100,7 @@ pub const CONTESTED_HANDSHAKE: Duration = Duration::from_secs(5);
 
 /// How long a connection stays, whatever it brings, while an address waits that has none: then the answer to its next request ends it.
 /// Where more addresses send requests than there are places, these go round once in this time, and nobody is asked for a handshake with each
-/// request. Beside twice as many addresses as places, a client still gets its answer within the 5 s that API servers wait.
+/// request. Beside twice as many addresses as places, a client still gets its answer within 5 s, the webhook chart's time-out.
 pub const CONTESTED_STAY: Duration = Duration::from_secs(2);
 
 /// How long what a client still sends is read and dropped before a request is refused: a socket that is closed while there are

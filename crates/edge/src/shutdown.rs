@@ -1,5 +1,6 @@
 //! The end of a program: after a signal it is unready, and each connection is closed after its next answer; after a delay, in which the
 //! endpoints forget this replica, it stops accepting, and lets the requests in flight finish. A second signal ends it at once.
+//! `LAST_CALL` in `listener.rs` is the time of idle connections.
 //!
 //! Invariant: every task has an owner, and one that ends unexpectedly before the first signal ends the process.
 

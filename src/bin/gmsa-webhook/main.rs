@@ -1,6 +1,6 @@
 //! The server: reads its settings, connects the parts, and owns every task.
 //!
-//! Invariants: a task that ends unexpectedly ends the process. Exit codes: 0 after a signal or a report without
+//! Invariants: a task that ends unexpectedly before the first signal ends the process. Exit codes: 0 after a signal or a report without
 //! problems, 1 after a report that names problems, 2 where it could not start or a part of it failed.
 
 mod certificates;
@@ -10,7 +10,7 @@ mod sources;
 use std::{process::ExitCode, sync::Arc, time::SystemTime};
 
 use anyhow::Context as _;
-use gmsa_cluster::apiserver::ApiServer;
+use gmsa_cluster::{apiserver::ApiServer, large_memory::MemoryUser};
 use gmsa_core::{admission::Enforcement, causes::chain};
 use gmsa_edge::{
     admin::{self, Readiness},
@@ -127,7 +127,7 @@ async fn serve(config: &Config, handshake_threads: &Handle) -> anyhow::Result<()
     } else {
         let api = ApiServer::from_environment().await.context("no cluster to serve (--standalone DIR needs none)")?;
         // Shared with the bodies of clients: no address can take all of it.
-        let api = Arc::new(api.with_memory(large_memory.share_of(None)));
+        let api = Arc::new(api.with_memory(large_memory.share_of(MemoryUser::ApiServer)));
         let sources = sources::cluster(Arc::clone(&api), config, &metrics, answers, &mut tasks);
         (Some(api), sources)
     };

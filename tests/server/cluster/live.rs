@@ -5,7 +5,7 @@ use std::{fs, net::Ipv4Addr, sync::Arc};
 use gmsa_cluster::{
     apiserver::ApiServer,
     authorizer::{Authorization, Authorizer as _},
-    large_memory::LargeMemory,
+    large_memory::{LargeMemory, MemoryUser},
     resolver::{Freshness, Resolved, Resolver as _},
 };
 use gmsa_core::{
@@ -88,14 +88,14 @@ async fn a_large_answer_takes_its_bytes_of_memory_of_which_one_client_leaves_it_
     api.apply(spec("small", &"x".repeat(30 << 10)));
     api.apply(spec("large", &"x".repeat(1 << 20)));
     let memory = LargeMemory::new(5 << 20);
-    let client = ApiServer::new(api.config()).unwrap().with_memory(memory.share_of(None));
+    let client = ApiServer::new(api.config()).unwrap().with_memory(memory.share_of(MemoryUser::ApiServer));
     let read = async |name: &str| client.resolve(&spec_name(name), Freshness::Any, within(SOON)).await.fact;
     for _ in 0..3 {
         assert_eq!(read("large").await, SpecFact::Contents(Contents::too_long()));
     }
     assert_eq!(memory.free(), 5 << 20);
     let take_all = |host| {
-        let share = memory.share_of(Some(Ipv4Addr::new(192, 0, 2, host).into()));
+        let share = memory.share_of(MemoryUser::Address(Ipv4Addr::new(192, 0, 2, host).into()));
         std::iter::from_fn(|| share.take(1 << 16).ok()).collect::<Vec<_>>()
     };
     let first = take_all(1);

@@ -6,7 +6,7 @@
 //! its caller stops waiting; one that was sent keeps its permit until it ends.
 //!
 //! A review makes one call at a time, so the connections that are served bound the queue: with the memory that the charts set,
-//! only the queue for warnings can be full. No limit is by namespace: a client without credentials can forge its victim's
+//! only the queue for warnings can be full, and in the broker an account's half of that for credential specs. No limit is by namespace: a client without credentials can forge its victim's
 //! namespace, and would spend what the victim has.
 
 use std::{

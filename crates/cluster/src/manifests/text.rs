@@ -29,7 +29,7 @@ use super::{
 /// The largest object in bytes of JSON: kube-apiserver takes no larger request.
 const MAX_OBJECT: usize = 3 * 1024 * 1024;
 
-/// The most mappings, lists and scalars in an object, which is parsed as a whole where it is used. An object that the API server takes has
+/// The most mappings, lists and scalars in an object, which is parsed as a whole where it is used. Real objects have far
 /// fewer.
 pub(super) const MAX_VALUES: usize = 250_000;
 
@@ -67,7 +67,10 @@ pub(super) fn parse_all(texts: &[(&str, &str)], bounds: &Bounds) -> Vec<Manifest
     let mut parts = texts.iter().enumerate().flat_map(|(file, (_, text))| split(file, text)).filter(Part::has_content);
     let (parts, first_left_out): (Vec<Part<'_>>, _) = (parts.by_ref().take(room / OBJECT).collect(), parts.next());
     let held = AtomicUsize::new(0);
-    let is_room_for = |bytes: usize| held.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) <= room;
+    let is_room_for = |bytes: usize| {
+        let fits = |held: usize| held.checked_add(bytes).filter(|held| *held <= room);
+        held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_ok()
+    };
     let cores = thread::available_parallelism().map_or(1, NonZero::get).min(MAX_THREADS);
     let share = parts.len().div_ceil(cores).max(DOCUMENTS_OF_A_THREAD);
     let chunks: Vec<&[Part<'_>]> = parts.chunks(share).collect();
@@ -167,7 +170,7 @@ struct DocumentReader<'a> {
     part: &'a Part<'a>,
     found: &'a mut Manifests,
     bounds: &'a Bounds,
-    /// Whether this many more bytes of memory are within the bounds. Those of what is refused later stay counted.
+    /// Whether this many more bytes of memory are within the bounds, and are counted.
     is_room_for: &'a (dyn Fn(usize) -> bool + Sync),
 }
 
@@ -192,10 +195,11 @@ impl DocumentReader<'_> {
         }
     }
 
-    /// Counts bytes of memory; false where they are too many.
+    /// Counts bytes of memory; false where they are too many, which counts none.
     fn hold(&mut self, bytes: usize) -> bool {
-        self.found.held_bytes += bytes;
-        (self.is_room_for)(bytes)
+        let is_held = (self.is_room_for)(bytes);
+        self.found.held_bytes += if is_held { bytes } else { 0 };
+        is_held
     }
 
     fn location(&self, line: Option<u64>) -> Location {

@@ -11,7 +11,8 @@
 //!    then the contents slot by slot, then the host name;
 //!    `/validate`: on an update the old object, then what may not change, then the number of names, then slot by slot its name, the
 //!    namespace of the request, the name of the service account, `use`, and its contents, missing or different; at the end the tokens;
-//!    `/validate-credspec`: the kind, then the operation, then, with strictness, the errors of the linter together.
+//!    `/validate-credspec`: the kind, then the operation, then, with strictness, the errors of the linter together;
+//!    `/validate-workload` denies nothing.
 //!
 //! A new denial is:
 //! - a variant of [`Denial`] with its message;

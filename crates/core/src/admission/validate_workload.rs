@@ -185,7 +185,7 @@ fn warn(denial: &Denial, warnings: &mut Warnings) {
             "it could not be checked whether service account {} may use GMSA cred spec {}",
             vec![service_account.as_str(), spec.as_str()],
         ),
-        // Of no fact, so far.
+        // No other denial follows from a fact yet; its own text is the warning.
         _ => return warnings.push(denial.rule(), &denial.to_string()),
     };
     warnings.add(denial.rule(), sentence, &names);

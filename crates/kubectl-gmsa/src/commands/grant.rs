@@ -150,13 +150,16 @@ async fn revoke(cluster: &Cluster, grant: &GrantObjects<'_>, dry_run: &DryRun) -
         }
         None => false,
     };
+    let mut is_misspelt = false;
     let mut text = if is_deleted {
         format!("rolebinding/{binding} deleted in {}{suffix}\n", grant.namespace)
     } else {
         // A misspelt name has no binding either, and must not look like a revoked one.
         expect_namespace(&snapshot, grant).await?;
         let none = format!("there is no rolebinding/{binding} in {}", grant.namespace);
-        [vec![none], absent(&snapshot, grant).await].concat().join("\n") + "\n"
+        let absent = absent(&snapshot, grant).await;
+        is_misspelt = absent.iter().any(|line| line.ends_with('?'));
+        [vec![none], absent].concat().join("\n") + "\n"
     };
     let (rbac, _) = Rbac::from_documents(&others);
     let account = ServiceAccount { namespace: grant.namespace.into(), name: grant.service_account.into() };
@@ -167,5 +170,5 @@ async fn revoke(cluster: &Cluster, grant: &GrantObjects<'_>, dry_run: &DryRun) -
         let _ = writeln!(text, "{namespace}:{service_account} may still use {spec}, by {}", one_line(&by));
     }
     print(text)?;
-    Ok(if other.is_some() { Outcome::Findings } else { Outcome::Clean })
+    Ok(if other.is_some() || is_misspelt { Outcome::Findings } else { Outcome::Clean })
 }

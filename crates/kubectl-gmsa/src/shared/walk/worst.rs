@@ -1,4 +1,4 @@
-//! The pod of a workload that got least far, and the cause that it names for the workload.
+//! The worst pod of a workload (`worst_of` says by what), and the cause that it names for the workload.
 
 use std::cmp::Reverse;
 
@@ -17,7 +17,7 @@ use crate::shared::{pods::ClusterPod, rules};
 /// A pod, and its steps.
 pub type Walked<'w> = (&'w ClusterPod, Vec<Check>);
 
-/// The worst pod of a workload. Ended pods count only if the workload has no others, or has given up.
+/// The worst pod of a workload. Failed pods count only if the workload has given up, or wants pods and has no others.
 pub fn worst<'w>(workload: &'w WorkloadTree, nodes: &Nodes, events: &Events) -> Option<Walked<'w>> {
     let active = || worst_of(is_active, workload, nodes, events);
     let failed = || worst_of(|pod| pod.phase() == "Failed", workload, nodes, events);
