@@ -1,4 +1,4 @@
-//! Windows statuses: their forms and messages. Names and values are in [`symbols`](super::symbols).
+//! Windows statuses: their forms and messages. Names and values are in [`super::symbols`].
 //!
 //! Sources of their meanings: the troubleshooting pages of Kubernetes and Microsoft on gMSA for Windows containers, and Microsoft's page
 //! on the error codes of the Host Compute System.
