@@ -1,5 +1,5 @@
 //! Limits of a replica: how much it takes at once, and for how long. Limits of a pod are in `gmsa_core::admission`, limits of a connection in
-//! [`gmsa_edge::limits`].
+//! [`gmsa_edge::limits`]; those of the directory, of Kerberos and of the broker in `limits` of their crates.
 //!
 //! A new bound is a constant here, or beside what it bounds, and a row of `src/limits/tests/page.rs`, which makes the table in `docs/security.md`.
 //!

@@ -112,7 +112,7 @@ impl ApiServer {
     }
 
     /// Calls within the limits of `kind`, and of those of the service account that it is made for, if any. On an error of the
-    /// connection, on 429 and on 5xx it retries once, after the time that the API server asks for; if that is after
+    /// connection, on 429 and on 5xx, and where there is no memory for the answer, it retries once, after the time that the API server asks for; if that is after
     /// the deadline, it fails at once. A write is retried only where the first one was not carried out, or where a second one
     /// changes nothing more.
     ///
@@ -219,6 +219,8 @@ fn pause(error: &CallError) -> Option<Duration> {
         CallError::Unreachable(kube::Error::Service(_) | kube::Error::HyperError(_)) | CallError::Cut => {
             Some(jittered(PAUSE))
         }
+        // It holds nothing meanwhile, so no two calls wait for each other.
+        CallError::NoMemory => Some(jittered(PAUSE)),
         _ => None,
     }
 }
@@ -292,7 +294,7 @@ mod tests {
         assert_eq!(pause(&refused(StatusCode::NOT_FOUND)), None);
         assert!(pause(&CallError::Cut).is_some_and(|pause| pause <= PAUSE));
         assert_eq!(pause(&CallError::TooLarge(1)), None);
-        assert_eq!(pause(&CallError::NoMemory), None);
+        assert!(pause(&CallError::NoMemory).is_some_and(|pause| pause <= PAUSE));
         assert_eq!(pause(&CallError::TimedOut(PAUSE)), None);
     }
 }

@@ -1,6 +1,7 @@
 //! The directory: a domain controller, and those of other domains of the forest where their objects are needed; or printed entries, as LDIF.
 //!
-//! The controller of a domain is the named one, or the first in the DNS whose certificate is the domain's (`to_domain`). Referrals are not followed:
+//! The controller of a domain is the named one, or the first in the DNS whose certificate is the domain's, or else the first reachable one, if the user confirms it
+//! (`to_domain`). Referrals are not followed:
 //! `serving` connects to the other domain itself.
 
 use std::{collections::BTreeMap, net::IpAddr, path::PathBuf, sync::Arc};

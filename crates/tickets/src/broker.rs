@@ -3,7 +3,7 @@
 //! Invariants: the checks run in one order, and the first that fails ends the request: form of the request (`routes.rs`), token, rate of the pod, pod, credential spec, domain, `use`, the
 //! domain's list of accounts, room, tickets. The directory is asked only for a pod that may have the identity, so nobody else costs it anything.
 //!
-//! A new refusal is its rule in `RULES`, or its id in `reasons`, of `api.rs`, where the constructors of `Refusal` have the statuses; the step that
+//! A new refusal is its rule in `RULES`, or its id in `reasons`, of `api.rs`, where the constructors of `Refusal` have the common statuses, and `Refusal::new` takes any; the step that
 //! returns it; and a row in `tests/broker/statuses.rs`.
 
 use std::{collections::BTreeMap, net::IpAddr, sync::Arc, time::Duration};

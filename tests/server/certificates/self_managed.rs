@@ -174,6 +174,8 @@ async fn what_is_served_stays_trusted_where_secret_and_configuration_are_lost() 
     cluster.until_trusted(&both).await;
     assert_eq!(replica.serial(), serial);
     cluster.client(CONFIGURATIONS[0]).review(replica.webhook.address).await.unwrap();
+    // The replica counts from when it has seen that.
+    cluster.until_looked_at().await;
     // Once the new authority has been there for long enough, it signs what is served, and the old one goes after its grace.
     cluster.pass(2 * DAY).await;
     replica.until_other_than(serial.as_ref()).await;

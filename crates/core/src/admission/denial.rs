@@ -6,7 +6,7 @@
 //! The order of the variants has no meaning. The answer is the first of these checks that denies; with `Warn`, the first that is enforced.
 //! Slots are in the order of `Pod::slots`:
 //! 1. `expect_pod` of `preconditions.rs`, about the request as a whole;
-//! 2. `/mutate`, a pod that asks for tickets: the name in its annotation, the cluster, what is in the way, the size of the patch;
+//! 2. `/mutate`, a created pod that asks for tickets, where they are enabled: the name in its annotation, the cluster, what is in the way, the size of the patch;
 //!    `/mutate`, any other pod: for added ephemeral containers the old object, then the number of names, then every name that is invalid,
 //!    then the contents slot by slot, then the host name;
 //!    `/validate`: on an update the old object, then what may not change, then the number of names, then slot by slot its name, the
@@ -99,7 +99,8 @@ pub enum Denial {
     TicketsUnavailable(Failure),
 }
 
-/// A denial, and the slot that it is about: kind and position. `None` where it is about the request as a whole.
+/// A denial, and the slot that it is about: kind and position. `None` where it is about no slot: the request, a token, the annotation, the host
+/// name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlotDenial {
     pub slot: Option<(SlotKind, usize)>,

@@ -176,11 +176,12 @@ impl Review {
                 let old = request.old_object.filter(|_| review.operation != Operation::Create);
                 review.old_object = old.map(read).transpose()?;
             }
-            // These webhooks only give advice; they skip an object that they cannot parse.
+            // It only warns, and skips a workload that it cannot parse.
             Webhook::ValidateWorkload => {
                 let kind = Kind::of_review(&review.kind);
                 review.workload = kind.zip(object).and_then(|(kind, json)| Workload::from_json(kind, json).ok());
             }
+            // What cannot be read is linted as an empty object.
             Webhook::ValidateCredspec if review.kind == CREDENTIAL_SPEC => {
                 review.credential_spec = object.and_then(Manifest::read);
             }

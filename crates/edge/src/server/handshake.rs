@@ -2,8 +2,8 @@
 //!
 //! A whole `ClientHello` costs a client nothing, because it can send the same bytes again and again. The server signs each time.
 //!
-//! A message of a handshake is computed in a *turn*. There are [`HANDSHAKES_PER_CORE`] turns for each core, more than threads: the others wait
-//! for a thread.
+//! A message of a handshake is computed in a *turn*. There are [`HANDSHAKES_PER_CORE`] turns for each thread that serves connections, more
+//! than threads that compute: the others wait for one.
 //!
 //! Invariants: no thread that serves connections uses a key; an address holds at most half of the turns, those that wait for a thread included;
 //! a handshake that waits for its client has no turn, so it delays no other one.

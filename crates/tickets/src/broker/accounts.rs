@@ -1,7 +1,7 @@
 //! The accounts that the broker logs on as: their keys and ticket-granting tickets, and what was refused.
 //!
-//! Invariants: keys are kept, passwords are not; a logon is a task that its caller cannot end, one at a time for each account, so equal
-//! requests share it; a key that the KDC called wrong is not tried again for [`WRONG_FOR`], and at most two are tried in a logon, so no
+//! Invariants: keys are kept, passwords are not; a logon is a task that its caller cannot end, one at a time for each account, and requests for
+//! listed services share it; a key that the KDC called wrong is not tried again for [`WRONG_FOR`], and at most two are tried in a logon, so no
 //! number of requests locks an account out.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};

@@ -2,11 +2,12 @@
 //!
 //! Pure: time and observations are values. Invariants: the next CA signs nothing before it has been in every `caBundle`
 //! for `bundle_standing`, and an old one is dropped only when everything that it signed has expired; so the `caBundle` trusts
-//! every certificate that a replica serves. The CA of a Fill or a Rebuild signs at once: there is no other. Each change leaves
+//! every certificate that a replica serves. The CA of a Fill signs at once, and that of a Rebuild where no
+//! usable one signs. Each change leaves
 //! a state that can be served for months: a change that is not possible now is made later.
 //!
 //! ```text
-//!  Empty ─Fill─► signing                      Damaged, or the CA is not valid ─Rebuild─► (what is valid is kept)
+//!  Empty ─Fill─► signing                      Damaged, or the CA is not valid ─Rebuild─► (a usable signing CA is kept, with the others)
 //!  signing ─(its certificate is due, or lacks a name)─ Reissue ─► signing
 //!  signing ─Announce─► signing + next ─(next has been in every caBundle)─ Promote ─► next signs, the old one is retired
 //!  retired ─(its last certificate has expired, no caBundle has it)─ Forget ─►
@@ -55,7 +56,8 @@ pub struct Observed<'a> {
 pub enum Change {
     /// The Secret is empty: create a CA and a serving certificate.
     Fill,
-    /// The Secret is damaged, or its CA has expired or is from the future: keep what is valid, and create the rest.
+    /// The Secret is damaged, or its CA has expired or is from the future: keep a usable signing CA with the next and the retired ones, or
+    /// replace all.
     Rebuild,
     /// Create a new serving certificate.
     Reissue,

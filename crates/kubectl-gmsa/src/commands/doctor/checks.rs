@@ -9,8 +9,8 @@
 //! - for a new list, also `KINDS` in `tests/cli/cluster.rs` and `tests/fixtures/bundle.yaml`;
 //! - a folder in `tests/cli/recorded`, and its lines in `tests/cli/doctor-list` (`UPDATE_SNAPSHOTS=1 cargo test -p kubectl-gmsa`).
 //!
-//! Each part is a `Read`. A check of one part gets it by `?`, so it is skipped where that part was not read. A check of several parts
-//! prints what it finds, and the `skip` line of each unread part instead of `pass`.
+//! Most parts are a `Read`. A check gets what it cannot do without by `?`, so it is skipped where that was not read. If it can say something
+//! without a part, it prints that, and the `skip` line of the unread part instead of `pass`.
 
 use super::{
     api_server, call, configuration, crd, directory, dns, nodes,
