@@ -38,7 +38,8 @@ fn the_api_server_accepts_every_rendered_object() {
             continue;
         }
         let rendered = cluster.template(["-n", "windows", "--values", values]);
-        let objects = rendered.lines().filter(|line| line.starts_with("kind: ")).count();
+        // An extra object in JSON is one line.
+        let objects = rendered.lines().filter(|line| line.starts_with("kind: ") || line.starts_with('{')).count();
         // On a busy machine kube-apiserver aborts a request now and then while it begins to serve new kinds.
         let output = cluster.found("no request is aborted", || {
             let output = cluster.kubectl_with("apply --dry-run=server --validate=strict -f -", &rendered);
