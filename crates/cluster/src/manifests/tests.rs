@@ -277,7 +277,7 @@ fn objects_take_at_most_three_times_the_bytes_that_may_be_read() {
     let text = |bytes: usize| format!("{pod}a: {}\n", "x".repeat(bytes));
     assert_eq!(read(&text(900)), (1, vec![]));
     assert_eq!(read(&text(1000)), (0, problem("1, line 1")));
-    // What aliases repeat counts too.
+    // Values that aliases repeat count too.
     let repeated = |times: usize| format!("{pod}a: &a {}\nb: [{}]\n", "x".repeat(100), vec!["*a"; times].join(", "));
     assert_eq!(read(&repeated(5)), (1, vec![]));
     assert_eq!(read(&repeated(10)), (0, problem("1, line 1")));

@@ -181,7 +181,7 @@ impl Review {
                 let kind = Kind::of_review(&review.kind);
                 review.workload = kind.zip(object).and_then(|(kind, json)| Workload::from_json(kind, json).ok());
             }
-            // What cannot be read is linted as an empty object.
+            // An object that cannot be read is linted as an empty one.
             Webhook::ValidateCredspec if review.kind == CREDENTIAL_SPEC => {
                 review.credential_spec = object.and_then(Manifest::read);
             }

@@ -20,7 +20,7 @@ word_enum! {
     }
 }
 
-/// What says how many pods an object of a kind wants.
+/// The field that says how many pods an object of a kind wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PodCount {
     /// `spec.replicas`.

@@ -8,9 +8,9 @@ use gmsa_core::{
 use super::{
     containers::Seen,
     events::Events,
+    pod::Walked,
     pod::is_cause,
     workload::{Idle, Maker, WorkloadTree},
-    worst::Walked,
 };
 use crate::shared::{
     pods::ClusterPod,

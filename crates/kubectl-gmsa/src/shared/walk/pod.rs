@@ -12,6 +12,9 @@ use crate::shared::{
     rules::{self, FixTarget},
 };
 
+/// A pod, and its steps.
+pub type Walked<'w> = (&'w ClusterPod, Vec<Check>);
+
 /// Whether a check names a cause. A check that could not run does not.
 pub fn is_cause(check: &Check) -> bool {
     check.result.as_ref().is_err_and(|found| found.severity == Severity::Error && *found.rule != rules::NOT_CHECKED)

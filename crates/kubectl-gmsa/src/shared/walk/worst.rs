@@ -8,14 +8,11 @@ use super::{
     containers::CONTAINERS,
     created::{created, without_pods},
     events::Events,
-    pod::{is_cause, steps},
+    pod::{Walked, is_cause, steps},
     scheduling::Nodes,
     workload::{Idle, WorkloadTree, is_active},
 };
 use crate::shared::{pods::ClusterPod, rules};
-
-/// A pod, and its steps.
-pub type Walked<'w> = (&'w ClusterPod, Vec<Check>);
 
 /// The worst pod of a workload. Failed pods count only if the workload has given up, or wants pods and has no others.
 pub fn worst<'w>(workload: &'w WorkloadTree, nodes: &Nodes, events: &Events) -> Option<Walked<'w>> {
