@@ -1,6 +1,6 @@
 //! What an adopter and the forge read of the project: policies, forms, and facts for programs. They name files, versions and addresses that there are.
 
-use std::{collections::BTreeSet, fs, path::Path, process::Command};
+use std::{collections::BTreeSet, ffi::OsString, fs, path::Path, process::Command};
 
 use serde_json::Value;
 
@@ -161,6 +161,22 @@ fn the_night_fuzzes_every_target_by_the_tools_of_ci() {
         .map(|name| name.as_str().unwrap())
         .collect();
     assert!(text("fuzz/run.sh").contains(&format!("\ntargets=({})\n", targets.join(" "))));
+    let files = |folder: &str| fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
+    let seeded: BTreeSet<_> = files("fuzz/seeds").collect();
+    assert_eq!(seeded, targets.iter().map(OsString::from).collect());
+    for target in &targets {
+        let seeds = files(&format!("fuzz/seeds/{target}")).count();
+        assert!((1..=20).contains(&seeds), "{target} has {seeds} seeds");
+    }
+    // What a night found, the next one starts from.
+    let steps = nightly["jobs"]["fuzz"]["steps"].as_array().unwrap();
+    let cached =
+        steps.iter().filter(|step| step["uses"].as_str().is_some_and(|uses| uses.starts_with("actions/cache@")));
+    let cached: Vec<_> = cached.map(|step| &step["with"]["path"]).collect();
+    assert_eq!(cached, ["fuzz/corpus/${{ matrix.target }}"]);
+    assert!(
+        text("fuzz/run.sh").contains("\n    corpus=corpus/$target\n") && text("fuzz/.gitignore").contains("\ncorpus\n")
+    );
     let ci = text(".ci/run");
     let deny = ci.lines().find_map(|line| line.strip_prefix("deny_version=")).unwrap();
     assert!(text(".github/workflows/nightly.yml").contains(&format!("cargo install --locked cargo-deny@{deny}\n")));
