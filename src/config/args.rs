@@ -12,8 +12,9 @@ use std::{ffi::OsString, net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::{ArgAction, Args as ClapArgs, CommandFactory, FromArgMatches as _, Parser, Subcommand, builder::Resettable};
 
-use gmsa_core::{admission::Enforcement, credspec::is_dns_subdomain};
+use gmsa_core::{admission::Enforcement, credspec::dns_name};
 use gmsa_edge::{
+    authorization_cache,
     duration::duration,
     object::ObjectName,
     service_names::ServiceNames,
@@ -107,7 +108,7 @@ pub enum Command {
     /// Creates nothing. Exits with 1 if the API server does not ask it.
     #[command(after_long_help = TEST_EXAMPLES)]
     Test(TestArgs),
-    /// Bring the CRD in the cluster up to this release's.
+    /// Upgrade the cluster's CRD to this release.
     ///
     /// In place. A newer one stays as it is.
     #[command(after_long_help = CRD_EXAMPLES)]
@@ -243,7 +244,7 @@ pub struct ServeArgs {
     pub(super) tickets: TicketArgs,
 
     /// How long an allowed `use` is remembered, and so how long a revoked one may still be honoured; 0s: not at all.
-    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration, help_heading = "Decisions", hide_short_help = true)]
+    #[arg(long, value_name = "DURATION", default_value = authorization_cache::DEFAULT_TTL, value_parser = duration, help_heading = "Decisions", hide_short_help = true)]
     pub(super) authorization_cache_ttl: Duration,
 
     /// Which events are logged: error, warn, info, debug, trace.
@@ -269,7 +270,7 @@ pub struct ServeArgs {
     #[arg(long, value_name = "N", value_parser = at_least_one, help_heading = "Limits and shutdown", hide_short_help = true)]
     pub(super) max_connections: Option<usize>,
 
-    /// Reviews in flight at once; others wait, and are answered with 503 when their time is over. [default: --max-connections]
+    /// Reviews in flight at once; others wait, and are rejected with 503 at their time-out. [default: --max-connections]
     #[arg(long, value_name = "N", value_parser = at_least_one, help_heading = "Limits and shutdown", hide_short_help = true)]
     pub(super) max_reviews: Option<usize>,
 
@@ -424,8 +425,4 @@ fn at_least_one(text: &str) -> Result<usize, String> {
         Ok(number @ 1..=1_000_000) => Ok(number),
         _ => Err("expected a number from 1 to 1000000".to_owned()),
     }
-}
-
-fn dns_name(text: &str) -> Result<String, String> {
-    if is_dns_subdomain(text) { Ok(text.to_owned()) } else { Err("expected a lower-case DNS name".to_owned()) }
 }

@@ -1,6 +1,6 @@
 {{/*
-Names that are no values of the chart, with what is instead. It is written in gmsa-webhook; `just generate` makes the copies in the other charts, with their names in the
-names of the templates.
+Refuses names that are no values of the chart, and names the value that is meant. Charts share no templates without a library chart, which each release would have to
+carry: this file is written in gmsa-webhook, and `just generate` makes the copies in the other charts, with their names in the names of the templates.
 */}}
 
 {{/* Names that are no values of this chart. The schema takes them where the chart itself makes the group, so that the message can name ours. */}}

@@ -1,6 +1,6 @@
 {{/*
 What the charts gmsa-webhook and gmsa-tickets both need: forms of images, memory and networks, the image itself, alerts. It is written in gmsa-webhook;
-`just generate` makes the copy in gmsa-tickets, with that chart's name in the names of the templates.
+`just generate` makes the copy in gmsa-tickets, with that chart's name in the names of the templates (_names.tpl says why).
 */}}
 
 {{/* Takes a list of pairs, (list CONDITION MESSAGE), and fails with the message of the first condition that holds. */}}

@@ -7,7 +7,10 @@
 
 use std::{fmt, sync::Arc};
 
-use gmsa_core::diagnostic::{Diagnostic, Diagnostics, Location, Position, rules};
+use gmsa_core::{
+    diagnostic::{Diagnostic, Diagnostics, Location, Position, rules},
+    pointer,
+};
 use serde_json::Value;
 
 mod encoding;
@@ -145,9 +148,8 @@ impl Document {
 
     /// The line of the file, counted from 1, on which the value at a JSON Pointer (RFC 6901) is; if there is no such
     /// value, the line of the closest one around it.
-    pub fn line_of(&self, pointer: &str) -> u64 {
-        let step = |step: &str| step.replace("~1", "/").replace("~0", "~");
-        self.node.line_of(&pointer.split('/').skip(1).map(step).collect::<Vec<_>>())
+    pub fn line_of(&self, at: &str) -> u64 {
+        self.node.line_of(&at.split('/').skip(1).map(pointer::unescape).collect::<Vec<_>>())
     }
 }
 

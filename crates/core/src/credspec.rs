@@ -93,6 +93,14 @@ pub fn is_dns_label(name: &str) -> bool {
     name.len() <= MAX_LABEL && is_dns_part(name)
 }
 
+/// Reads an argument that is a DNS name in lower case.
+///
+/// # Errors
+/// What was expected, where it is not a DNS-1123 subdomain.
+pub fn dns_name(text: &str) -> Result<String, &'static str> {
+    if is_dns_subdomain(text) { Ok(text.to_owned()) } else { Err("expected a lower-case DNS name") }
+}
+
 fn is_dns_part(part: &str) -> bool {
     let edge = |byte: Option<&u8>| byte.is_some_and(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
     let bytes = part.as_bytes();

@@ -43,4 +43,5 @@ pub mod credspec;
 pub mod diagnostic;
 mod json;
 pub mod node_affinity;
+pub mod pointer;
 pub mod quote;

@@ -2,7 +2,7 @@
 //! same time are one call.
 //!
 //! Invariants: only "allowed" is remembered, for at most the time that was set, counted from when the question was
-//! asked: what is revoked after that is noticed in time. A denial or a failure is never remembered. The number of
+//! asked: a revocation takes effect within that time. A denial or a failure is never remembered. The number of
 //! remembered answers is bounded.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
@@ -17,6 +17,9 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::coalesce::Coalescer;
+
+/// The default of the flag `--authorization-cache-ttl` of each program.
+pub const DEFAULT_TTL: &str = "10s";
 
 /// The most answers that are remembered; over it, the oldest goes.
 pub const MAX_REMEMBERED: usize = 4096;

@@ -1,4 +1,4 @@
-//! Reads durations as Go prints them.
+//! Durations of flags and of `?timeout=`, as Go prints them. The plugin's time-outs are client-go's instead: a bare number is seconds, and 0 has no limit.
 
 use std::time::Duration;
 

@@ -24,7 +24,7 @@ mod schedule;
 #[cfg(test)]
 mod tests;
 
-use client::{AskError, BrokerArgs, BrokerClient, dns_name};
+use client::{AskError, BrokerArgs, BrokerClient};
 use folder::{Folder, Mode};
 use schedule::Schedule;
 

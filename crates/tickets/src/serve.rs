@@ -16,7 +16,7 @@ use gmsa_cluster::apiserver::ApiServer;
 use gmsa_core::causes::chain;
 use gmsa_edge::{
     admin::{self, Condition, Readiness},
-    authorization_cache::AuthorizationCache,
+    authorization_cache::{self, AuthorizationCache},
     duration::duration,
     limits::{OWN_FILES, files_for_connections, log_few_files, raise_limit_of_open_files},
     memory_limit,
@@ -112,7 +112,7 @@ pub struct Args {
     pub self_managed_service: Option<ServiceNames>,
 
     /// How long an allowed `use` is remembered, and so how long a revoked one may still be honoured; 0s: not at all
-    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration, hide_short_help = true)]
+    #[arg(long, value_name = "DURATION", default_value = authorization_cache::DEFAULT_TTL, value_parser = duration, hide_short_help = true)]
     pub authorization_cache_ttl: Duration,
 
     /// Which events are logged: error, warn, info, debug, trace

@@ -1,6 +1,9 @@
 //! A field of a document, read with messages that name its path and its line.
 
-use gmsa_core::diagnostic::{Diagnostic, rules};
+use gmsa_core::{
+    diagnostic::{Diagnostic, rules},
+    pointer,
+};
 use serde_json::Value;
 
 use super::{Document, node::describe};
@@ -46,7 +49,7 @@ impl<'a> Field<'a> {
 
     /// The place of a value in this one.
     fn below(&self, step: &str) -> String {
-        format!("{}/{}", self.pointer, step.replace('~', "~0").replace('/', "~1"))
+        format!("{}/{}", self.pointer, pointer::escape(step))
     }
 
     /// The text of this field; empty where it is missing.

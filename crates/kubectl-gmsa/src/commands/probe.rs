@@ -31,7 +31,7 @@ use crate::shared::{
 use gmsa_core::{
     admission::ServiceAccount,
     causes,
-    credspec::{SpecName, is_dns_label, is_dns_subdomain},
+    credspec::{SpecName, dns_name, is_dns_label},
     diagnostic::{Check, Diagnostic},
     quote::one_line,
 };
@@ -107,10 +107,6 @@ pub struct Options {
     output: Shape,
     #[command(flatten)]
     filter: Filter,
-}
-
-fn dns_name(text: &str) -> Result<String, String> {
-    if is_dns_subdomain(text) { Ok(text.to_owned()) } else { Err("expected a lower-case DNS name".to_owned()) }
 }
 
 fn namespace_name(text: &str) -> Result<String, String> {

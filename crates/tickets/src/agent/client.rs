@@ -7,7 +7,7 @@ use std::{io, path::Path, path::PathBuf, pin::pin, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use gmsa_cluster::body::{self, BodyError};
-use gmsa_core::{credspec::is_dns_subdomain, diagnostic::rules, quote::remark};
+use gmsa_core::{credspec::dns_name, diagnostic::rules, quote::remark};
 use gmsa_edge::tls::{CaBundle, CertificatesError, crypto_provider};
 use http::{
     HeaderMap, HeaderValue, Request, StatusCode,
@@ -42,14 +42,6 @@ pub struct BrokerArgs {
     /// CA certificates, in PEM, that sign for the broker. No others are trusted.
     #[arg(long, value_name = "PEM", allow_hyphen_values = true)]
     pub broker_ca: String,
-}
-
-/// A name of a credential spec or of a broker.
-///
-/// # Errors
-/// Where it is not one.
-pub fn dns_name(text: &str) -> Result<String, &'static str> {
-    if is_dns_subdomain(text) { Ok(text.to_owned()) } else { Err("expected a lower-case DNS name") }
 }
 
 fn address(text: &str) -> Result<String, &'static str> {

@@ -1,4 +1,7 @@
-//! The parts of a Pod that tell which fields it sets, as they are read.
+//! The fields of a Pod that Windows does not have, as they are read.
+//!
+//! This is a second reader beside [`Pod`](super::Pod): a review reads a pod once and keeps what a decision needs; these fields are read only for
+//! the warnings about a workload whose pods use GMSA, so no decision pays for them.
 //!
 //! A field of a security context is one line of the table below. Invariants: of a list, at most `MAX_FOUND` items that matter
 //! are kept, each with its position.
