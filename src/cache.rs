@@ -5,8 +5,8 @@
 //! What a read returns enters memory only by the rules of `Store`. Contents that do not enter it take a part of the budget while a
 //! review holds them; where nothing of it is left, the read fails.
 //!
-//! Where a list, the head of the watch after it and that watch hang as long as each may (`LIST_LIMIT`, `HEAD_TIMEOUT`, `TERM` and `GRACE` of
-//! `cache/watch.rs`), contents are old by their sum; a read for each pod would lower that, at the price of a call for each. What the contents
+//! In the worst case a list, the response of the next watch and that watch each hang to their limit (`LIST_LIMIT`, `HEAD_TIMEOUT`,
+//! `TERM` and `GRACE` of `cache/watch.rs`), and contents are as old as the sum; a read for each pod would lower that, at the price of a call for each. What the contents
 //! of one credential spec deny is confirmed live. Permission is asked separately: to take an account away, revoke `use`.
 
 use std::{convert::Infallible, sync::Arc};

@@ -1,7 +1,7 @@
 //! The GMSA admission webhook for Kubernetes: the server. This page is the map of its modules; the program, which reads the
 //! settings, starts the parts and ends them, is in `bin/gmsa-webhook/`.
 //!
-//! The way of one review, from top to bottom:
+//! The path of one review, from top to bottom:
 //!
 //! ```text
 //!  kube-apiserver ──TLS──► gmsa_edge::server ► server::routes
@@ -18,7 +18,7 @@
 //!                          Review::answer ► metrics, one log line ► server::routes ► bytes
 //! ```
 //!
-//! `Review`, `Decision` and `Fact` are those of `gmsa_core::admission`. `serve --standalone` takes the same way, with facts from YAML files;
+//! `Review`, `Decision` and `Fact` are those of `gmsa_core::admission`. `serve --standalone` runs the same code, with facts from YAML files;
 //! `kubectl gmsa check` makes the same decisions.
 //!
 //! | module | what it decides |

@@ -1,4 +1,4 @@
-//! `gmsa-webhook upgrade-crd`: brings the CRD in the cluster up to this release's, which Helm leaves to its users, and stores every credential spec in its
+//! `gmsa-webhook upgrade-crd`: upgrades the cluster's CRD to this release, which Helm leaves to its users, and stores every credential spec in its
 //! version.
 //!
 //! Invariants: the CRD is patched in place by server-side apply, even if another tool created it, and never deleted, so

@@ -159,7 +159,7 @@ pub struct Principals {
     known: BTreeMap<Sid, DirectoryPrincipal>,
     /// Why domains could not be asked, by their distinguished names.
     pub unread: BTreeMap<String, Error>,
-    /// Whether they are of a file, which need not hold all.
+    /// Whether they came from a file, which may hold only some.
     pub is_printed: bool,
 }
 

@@ -19,7 +19,7 @@
 //! | [`files`], `reload` | [`files::Files`]: the pair in two files, read again after each change |
 //! | [`issue`] | [`issue::Ca`] and what it signs |
 //! | [`self_managed`], its `contents` and `plan` | the Secret that all replicas share: its contents; its next change, so when a CA or a pair rotates; when a new pair is served |
-//! | `ca_bundle` | [`CaBundle`], [`CaPolicy`] and their history: which CAs belong into a `caBundle`, and since when they are there |
+//! | `ca_bundle` | [`CaBundle`], [`CaPolicy`] and their history: which CAs belong in a `caBundle`, and since when each is there |
 //! | `publication` | [`Publication`]: the `caBundle`s in the webhook configurations, read and written |
 //! | [`client_auth`] | [`client_auth::ClientAuth`]: whose client certificates are accepted |
 //!

@@ -53,7 +53,7 @@ fn time(time: Duration) -> String {
     }
 }
 
-/// How long memory answers without news: a list, the head of the watch after it, and that watch hang as long as each may.
+/// How long memory answers without news: a list, the response of the next watch and that watch each hang to their limit.
 fn age_of_contents() -> Duration {
     watch::LIST_LIMIT + watch::HEAD_TIMEOUT + watch::TERM + watch::GRACE
 }

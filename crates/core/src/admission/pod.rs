@@ -118,7 +118,7 @@ struct Os {
     name: Option<Text>,
 }
 
-/// The containers of one kind, each at the cost of its name and one byte; few have options that matter.
+/// The containers of one kind. Each stores only its name plus one byte; few have options that matter.
 #[derive(Debug, Default)]
 struct Containers {
     names: Texts,

@@ -1,5 +1,5 @@
 //! From a review to its decision, one question at a time: [`Decision::begin`] decides or asks, and [`Undecided::tell`] takes the fact
-//! that was asked for. [`Step::answered_by`] is the loop around both, and waits in no way of its own; the server has one that also moves
+//! that was asked for. [`Step::answered_by`] is the loop around both, and never waits itself; the server has one that also moves
 //! large reviews to other threads.
 //!
 //! Invariants: a claim that is denied already needs no fact; facts are asked for in the order of the slots; where the first denial

@@ -2,7 +2,7 @@
 //!
 //! A whole `ClientHello` costs a client nothing, because it can send the same bytes again and again. The server signs each time.
 //!
-//! A message of a handshake is computed in a *turn*. There are [`HANDSHAKES_PER_CORE`] turns for each thread that serves connections, more
+//! A *turn* is a slot in which one message of a handshake is computed; an address queues for one. There are [`HANDSHAKES_PER_CORE`] turns for each thread that serves connections, more
 //! than threads that compute: the others wait for one.
 //!
 //! Invariants: no thread that serves connections uses a key; an address holds at most half of the turns, those that wait for a thread included;
@@ -21,7 +21,7 @@ use tokio_rustls::{TlsAcceptor, server::TlsStream};
 use super::{places::Places, threads::serving_threads};
 use crate::limits::{HANDSHAKES_PER_CORE, MAX_READ, TLS_OUTPUT};
 
-/// An address may take a turn while it holds fewer than are free: alone it holds at most half of them.
+/// An address may take a turn while it holds fewer turns than remain free: alone it holds at most half of them.
 const SHARE: usize = 1;
 
 /// The handshakes of a listener.

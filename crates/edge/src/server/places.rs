@@ -1,6 +1,6 @@
 //! Which accepted connections are served, and which wait for that.
 //!
-//! A connection *waits* as a socket and nothing else, until it has sent something and a *place* is free: an honest client that is
+//! A *place* is a slot for one served connection. A connection *waits* as a socket and nothing else, until it has sent something and a place is free: an honest client that is
 //! closed instead takes that for a denial, and a place is free again after milliseconds.
 //!
 //! Invariants: an address takes a place only while it holds fewer than `share` times as many as are free, so a flood from one
@@ -10,7 +10,7 @@
 //!   a decided request counts more ([`State::drop_one`]).
 //! - A connection has held a place for [`CONTESTED_IDLE`] without a request to decide, and another one waits, of the same address or of one with
 //!   fewer places ([`Places::make_room`]). [`CONTESTED_HANDSHAKE`] counts for a new connection of an address with a decided request.
-//! - A request has just been answered, and a connection with more right to the place waits ([`Place::is_wanted`]).
+//! - A request has just been answered, and a connection that comes before it waits for the place ([`Place::is_wanted`]).
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
@@ -34,9 +34,9 @@ use crate::{
     metrics::Unserved,
 };
 
-/// The weight of a waiting connection of an address that holds no connection with a decided request. An API server in a storm has more that wait
-/// than each address of a flood, and must not lose them; a client that is new has one or a few, and must not lose them to a flood from an address
-/// that had a request decided.
+/// The weight of a waiting connection whose address holds no connection that has completed a review. During a burst an API server has more waiting
+/// connections than each address of a flood, and must not lose them; a new client has one or a few, and must not lose them to a flood from an
+/// address that has completed a review.
 const UNPROVEN: usize = 32;
 
 /// The places of a listener, or the turns of its handshakes, and the connections that hold one or wait for one.

@@ -1,4 +1,4 @@
-//! Which CAs belong into a `caBundle`: its certificates, the policy that they follow, and for how long each has been there.
+//! The CAs that belong in a `caBundle`: its certificates, their policy, and since when each is there.
 //! `publication.rs` reads and writes the `caBundle`s.
 //!
 //! Pure: the time is a value. Invariants: a CA that this process does not know stays for the whole grace period, so that pods
@@ -132,7 +132,7 @@ impl fmt::Debug for CaBundle {
     }
 }
 
-/// Which CAs belong into every `caBundle`. All others are foreign: they stay for the grace period.
+/// The CAs that belong in every `caBundle`. All others are foreign: they stay for the grace period.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CaPolicy {
     /// Added where they are missing.
