@@ -8,6 +8,7 @@ use std::{fmt::Display, path::PathBuf, process::ExitCode, time::Duration};
 use gmsa_core::{
     admission::pod::tickets::{FOLDER, TOKEN_FILE},
     causes::chain,
+    credspec::dns_name,
     quote::remark,
 };
 use gmsa_edge::{
