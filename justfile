@@ -21,7 +21,7 @@ fmt:
 clippy:
     cargo clippy --locked --workspace --all-targets -- -D warnings
     cargo clippy --locked --test chart --test e2e --test install --bench baseline --bench cluster --bench attacks --bench storm -- -D warnings
-    cargo clippy --locked -p gmsa-tickets -p kubectl-gmsa --test domain --test directory --bench tickets -- -D warnings
+    cargo clippy --locked -p gmsa-tickets -p kubectl-gmsa --test domain --test node --test directory --bench tickets -- -D warnings
 
 # The documentation builds; private items too, so that the links between them are checked.
 doc:
@@ -92,6 +92,10 @@ e2e-directory *WORD:
 # The broker and the agent between a real control plane and the same domain: both tests' needs.
 e2e-tickets *WORD:
     tests/directory.sh --tickets {{ WORD }}
+
+# The broker, the webhook and pods on a node with a real kubelet, from nothing, beside the same domain: `just e2e-node [ROW] [--images] [--write]`.
+e2e-node *ARGS:
+    tests/directory.sh --node {{ ARGS }}
 
 # What a review costs inside the core, by criterion.
 bench-decide *ARGS:

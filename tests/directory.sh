@@ -2,23 +2,27 @@
 # Runs the plugin's tests, or those of gmsa-tickets, against a real Active Directory domain: Samba of Debian 13, in a network namespace of its own, with LDAP over TLS, a DNS
 # that knows its controller, and a KDS root key, so that it makes the passwords of group Managed Service Accounts. It needs root, mmdebstrap,
 # iproute2, openssl and `script` of util-linux, and the mirror that apt uses; what it installs it keeps in target/directory. The tests of
-# gmsa-tickets need helm and kubectl too, and kube-apiserver, kube-controller-manager and etcd in the folder that KUBEBUILDER_ASSETS names.
-# usage: tests/directory.sh [--tickets] [WORD...]   words pick tests
+# gmsa-tickets need kube-apiserver, kube-controller-manager and etcd too, in the folder that KUBEBUILDER_ASSETS names. Those with a node need
+# kube-scheduler, kubelet and kube-proxy there, version 2 of containerd, its shim and ctr in the folder that CONTAINERD_ASSETS names, and helm, kubectl,
+# runc, the plugins of CNI, iptables and conntrack.
+# usage: tests/directory.sh [--tickets|--node] [WORD...]   words pick tests; --node has options too: crates/tickets/tests/node/main.rs
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # CONTOSO.COM, whose only controller is dc1.contoso.com.
 readonly ADDRESS=10.0.0.1
-# The controller; clients of LDAP and Kerberos; what the tests of gmsa-tickets use beside them: a web server, its client, other clocks.
-readonly PACKAGES=samba-ad-dc,samba-ad-provision,samba-dsdb-modules,python3-samba,python3-cryptography,ldap-utils,ldb-tools,krb5-user,libsasl2-modules-gssapi-mit,python3-gssapi,curl,libfaketime
+# The controller; clients of LDAP and Kerberos; what the tests of gmsa-tickets use beside them: a web server, its client, other clocks, the DNS of a cluster.
+readonly PACKAGES=samba-ad-dc,samba-ad-provision,samba-dsdb-modules,python3-samba,python3-cryptography,ldap-utils,ldb-tools,krb5-user,libsasl2-modules-gssapi-mit,python3-gssapi,curl,libfaketime,dnsmasq-base
 folder=$(cargo metadata --format-version 1 --no-deps --offline | python3 -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')/directory
 root=$folder/root
 tls=$folder/tls
 
 # It starts itself again, in a namespace.
-[[ ${1-} != --tickets ]] || { shift && export PACKAGE=gmsa-tickets; }
-package=${PACKAGE-kubectl-gmsa} test=directory
-[[ $package == kubectl-gmsa ]] || test=domain
+case ${1-} in
+  --tickets) shift && export DIRECTORY_TEST=domain ;;
+  --node) shift && export DIRECTORY_TEST=node ;;
+esac
+test=${DIRECTORY_TEST-directory}
 
 failed() {
   printf 'directory: %s\n' "$*" >&2
@@ -82,10 +86,9 @@ answers() {
   (: <"/dev/tcp/$ADDRESS/636") 2>/dev/null
 }
 
-# The broker finds the controller as a pod does: by the DNS of its node. All pods and Services of the tests are on this machine.
+# The broker finds the controller by DNS, as in a pod.
 resolve_domain() {
   local file
-  ip route add local 10.0.0.0/16 dev lo
   for file in hosts resolv.conf; do
     mount --bind "$root/etc/$file" "$(readlink -f "/etc/$file")"
   done
@@ -105,8 +108,18 @@ serve_and_test() {
     sleep 0.1
   done
   answers || failed "the domain controller does not answer: $folder/samba.log"
-  [[ $package == kubectl-gmsa ]] || resolve_domain
-  DOMAIN_ROOT=$root cargo test --locked --offline -p "$package" --test $test -- --test-threads=2 "$@"
+  local options=(--test-threads=2)
+  case $test in
+    domain) resolve_domain ;;
+    node) options=() ;;
+  esac
+  DOMAIN_ROOT=$root cargo test --locked --offline --test "$test" -- "${options[@]}" "$@"
+}
+
+# What does not end with the namespaces of a node: the cgroups of its pods, and its files.
+remove_node() {
+  find /sys/fs/cgroup -depth -type d -path "*/$NODE_CGROUP*" -exec rmdir {} + || true
+  rm -rf "$NODE_FOLDER"
 }
 
 if [[ ${1-} == --in-namespace ]]; then
@@ -119,11 +132,14 @@ for tool in mmdebstrap ip openssl script unshare; do
   command -v $tool >/dev/null || failed "needs $tool"
 done
 install_samba
-if [[ $package == gmsa-tickets ]]; then
-  for tool in helm kubectl nsenter; do
+cargo test --locked --test "$test" --no-run
+if [[ $test == node ]]; then
+  for tool in conntrack helm iptables kubectl runc; do
     command -v $tool >/dev/null || failed "needs $tool"
   done
   cargo build --locked --bin gmsa-webhook --bin kubectl-gmsa
+  export NODE_CGROUP=gmsa-node-$$ NODE_FOLDER=$folder/node-$$
+  mkdir "$NODE_FOLDER"
+  trap remove_node EXIT
 fi
-cargo test --locked -p "$package" --test $test --no-run
-exec unshare --net --mount --pid --fork --kill-child --mount-proc "$0" --in-namespace "$@"
+unshare --net --mount --pid --fork --kill-child --mount-proc "$0" --in-namespace "$@"

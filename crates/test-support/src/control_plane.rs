@@ -1,11 +1,12 @@
 //! A real control plane on loopback: etcd, kube-apiserver and, where it is there, kube-controller-manager.
 //!
 //! Invariants: everything it writes is in one temporary folder, everything it listens on is a free port of
-//! 127.0.0.1, its credentials are made for this run, and its processes end with it. It decides nothing about what is tested.
+//! 127.0.0.1, or port 6443 of the address of a node, its credentials are made for this run, and its processes end with it. It
+//! decides nothing about what is tested.
 
 use std::{
     fs,
-    net::{SocketAddr, TcpListener},
+    net::{IpAddr, SocketAddr, TcpListener},
     path::{Path, PathBuf},
     process::Command,
     sync::atomic::{AtomicU32, Ordering},
@@ -54,7 +55,8 @@ pub struct ControlPlane {
     /// The version of the API server: `v1.36.2`.
     pub version: String,
     binaries: Binaries,
-    etcd_address: SocketAddr,
+    /// Those of etcd: for clients, and for its peers.
+    etcd_addresses: [SocketAddr; 2],
     address: SocketAddr,
     folder: PathBuf,
 }
@@ -62,32 +64,60 @@ pub struct ControlPlane {
 impl ControlPlane {
     /// Starts a control plane that keeps everything in `folder`, and waits until it is ready.
     pub async fn start(binaries: Binaries, folder: &Path) -> Self {
+        let [address] = free_addresses();
+        Self::listening(binaries, folder, address).await
+    }
+
+    /// The same for a cluster whose only node has this address: its pods reach the API server, and all controllers run.
+    pub async fn start_for_node(binaries: Binaries, folder: &Path, node: IpAddr) -> Self {
+        Self::listening(binaries, folder, (node, 6443).into()).await
+    }
+
+    async fn listening(binaries: Binaries, folder: &Path, address: SocketAddr) -> Self {
         let ca = Ca::generate("control-plane", SystemTime::now(), LIFETIME).unwrap();
-        let token = write_credentials(folder, &ca);
+        let tokens = write_credentials(folder, &ca, address);
         caller::write(folder, &ca);
         caller::configure(folder, None);
-        let [etcd_address, etcd_peer, address] = free_addresses();
-        let kubeconfig = kubeconfig(address, ca.cert_pem(), &token);
+        let etcd_addresses = free_addresses();
+        let [kubeconfig, of_node] = tokens.map(|token| kubeconfig(address, ca.cert_pem(), &token));
         fs::write(folder.join("admin.kubeconfig"), kubeconfig.to_string()).unwrap();
+        fs::write(folder.join("node.kubeconfig"), of_node.to_string()).unwrap();
 
-        let mut command = Command::new(&binaries.etcd);
-        command.args(["--unsafe-no-fsync", "--data-dir"]).arg(folder.join("etcd"));
-        command.arg(format!("--listen-client-urls=http://{etcd_address}"));
-        command.arg(format!("--advertise-client-urls=http://{etcd_address}"));
-        command.arg(format!("--listen-peer-urls=http://{etcd_peer}"));
-        let mut etcd = Process::start("etcd", folder, &mut command);
-        etcd.until_it_listens(etcd_address).await;
-
-        let api_server = start_api_server(&binaries, folder, etcd_address, address);
+        let etcd = start_etcd(&binaries, folder, etcd_addresses).await;
+        let api_server = start_api_server(&binaries, folder, etcd_addresses[0], address);
         let client = Client::new(kubeconfig).await;
         let (controller_manager, version, folder) = (None, String::new(), folder.to_owned());
-        let mut started =
-            Self { controller_manager, api_server, etcd, client, ca, version, binaries, etcd_address, address, folder };
+        let mut started = Self {
+            controller_manager,
+            api_server,
+            etcd,
+            client,
+            ca,
+            version,
+            binaries,
+            etcd_addresses,
+            address,
+            folder,
+        };
         started.ready().await;
         let version = started.client.get("/version").await.unwrap();
         started.version = String::from(version["gitVersion"].as_str().unwrap());
         started.start_controllers();
         started
+    }
+
+    /// Ends everything, without a warning.
+    pub fn kill(&mut self) {
+        self.controller_manager = None;
+        self.api_server.end();
+        self.etcd.end();
+    }
+
+    /// Starts everything again that [`kill`](Self::kill) has ended, with the objects that there were, and waits until it is ready.
+    pub async fn start_again(&mut self) {
+        self.etcd = start_etcd(&self.binaries, &self.folder, self.etcd_addresses).await;
+        self.restart_api_server().await;
+        self.start_controllers();
     }
 
     /// Ends the API server, without a warning.
@@ -98,7 +128,7 @@ impl ControlPlane {
     /// Starts the API server again, with the objects that it had, and waits until it is ready. It ends before, where it runs.
     pub async fn restart_api_server(&mut self) {
         self.kill_api_server();
-        self.api_server = start_api_server(&self.binaries, &self.folder, self.etcd_address, self.address);
+        self.api_server = start_api_server(&self.binaries, &self.folder, self.etcd_addresses[0], self.address);
         self.ready().await;
     }
 
@@ -149,7 +179,7 @@ impl ControlPlane {
 
     /// A client of etcd's JSON interface, which shows what is stored.
     pub fn etcd(&self) -> Client {
-        Client::of_port(self.etcd_address)
+        Client::of_port(self.etcd_addresses[0])
     }
 
     /// Stops the API server's store, or lets it go on.
@@ -184,10 +214,12 @@ impl ControlPlane {
     }
 
     /// Starts the controllers that make a workload's pods, a Service's endpoints and a namespace's
-    /// life cycle, and the ones that sign certificates and publish the CA.
+    /// life cycle, and the ones that sign certificates and publish the CA; for a node all that there are.
     fn start_controllers(&mut self) {
         let path = &self.folder;
-        let controllers = if self.minor() >= 28 {
+        let controllers = if is_of_node(self.address) {
+            "*"
+        } else if self.minor() >= 28 {
             "deployment-controller,replicaset-controller,namespace-controller,serviceaccount-controller,\
              endpointslice-controller,validatingadmissionpolicy-status-controller,\
              certificatesigningrequest-signing-controller,root-ca-certificate-publisher-controller"
@@ -218,30 +250,58 @@ const AUDIT_LOG: &str = "audit.log";
 /// The folder with policies that are no objects.
 const STATIC_POLICIES: &str = "static-policies";
 
+/// The name of a node with these credentials.
+pub const NODE: &str = "node";
+
 /// The files with the certificate of who signs for the cluster, and its key.
 const AUTHORITY: [&str; 2] = ["authority.crt", "authority.key"];
 
-/// Writes what the API server and the controllers are started with, and gives the administrator's token.
-fn write_credentials(folder: &Path, ca: &Ca) -> String {
-    for (name, host) in [("api-server", "127.0.0.1"), ("service-accounts", "kubernetes.default.svc")] {
-        let issued = ca.issue("gmsa-webhook", &[host.to_owned()], SystemTime::now(), LIFETIME).unwrap();
+/// The addresses of Services, and that of the API server among them.
+const SERVICES: &str = "10.0.0.0/24";
+const SERVICES_OF_NODE: (&str, &str) = ("10.96.0.0/16", "10.96.0.1");
+
+fn is_of_node(address: SocketAddr) -> bool {
+    !address.ip().is_loopback()
+}
+
+/// Writes what the API server and the controllers are started with, and gives the administrator's token, and that of a node.
+fn write_credentials(folder: &Path, ca: &Ca, address: SocketAddr) -> [String; 2] {
+    let of_api_server = [address.ip().to_string(), SERVICES_OF_NODE.1.to_owned()];
+    let of_service_accounts = ["kubernetes.default.svc".to_owned()];
+    for (name, hosts) in [("api-server", &of_api_server[..]), ("service-accounts", &of_service_accounts)] {
+        let issued = ca.issue("gmsa-webhook", hosts, SystemTime::now(), LIFETIME).unwrap();
         fs::write(folder.join(name).with_extension("crt"), issued.cert).unwrap();
         fs::write(folder.join(name).with_extension("key"), issued.key).unwrap();
     }
     for (file, pem) in AUTHORITY.into_iter().zip([ca.cert_pem(), &ca.key_pem()]) {
         fs::write(folder.join(file), pem).unwrap();
     }
-    let mut random = [0; 16];
-    getrandom::fill(&mut random).unwrap();
-    let token = format!("{:032x}", u128::from_be_bytes(random));
-    fs::write(folder.join("tokens.csv"), format!("{token},admin,admin,system:masters\n")).unwrap();
-    token
+    let tokens = [(); 2].map(|()| {
+        let mut random = [0; 16];
+        getrandom::fill(&mut random).unwrap();
+        format!("{:032x}", u128::from_be_bytes(random))
+    });
+    let [admin, node] = &tokens;
+    let users = format!("{admin},admin,admin,system:masters\n{node},system:node:{NODE},node,system:nodes\n");
+    fs::write(folder.join("tokens.csv"), users).unwrap();
+    tokens
+}
+
+async fn start_etcd(binaries: &Binaries, folder: &Path, [address, peer]: [SocketAddr; 2]) -> Process {
+    let mut command = Command::new(&binaries.etcd);
+    command.args(["--unsafe-no-fsync", "--data-dir"]).arg(folder.join("etcd"));
+    command.arg(format!("--listen-client-urls=http://{address}"));
+    command.arg(format!("--advertise-client-urls=http://{address}"));
+    command.arg(format!("--listen-peer-urls=http://{peer}"));
+    let mut etcd = Process::start("etcd", folder, &mut command);
+    etcd.until_it_listens(address).await;
+    etcd
 }
 
 fn start_api_server(binaries: &Binaries, folder: &Path, etcd: SocketAddr, address: SocketAddr) -> Process {
     let mut command = Command::new(&binaries.api_server);
     command.arg(format!("--etcd-servers=http://{etcd}"));
-    command.args(["--bind-address=127.0.0.1", "--advertise-address=127.0.0.1"]);
+    command.arg(format!("--bind-address={}", address.ip())).arg(format!("--advertise-address={}", address.ip()));
     command.arg(format!("--secure-port={}", address.port()));
     for (flag, file) in [
         ("--tls-cert-file", "api-server.crt"),
@@ -254,8 +314,15 @@ fn start_api_server(binaries: &Binaries, folder: &Path, etcd: SocketAddr, addres
     ] {
         command.arg(flag).arg(folder.join(file));
     }
-    command.args(["--service-account-issuer=https://kubernetes.default.svc", "--service-cluster-ip-range=10.0.0.0/24"]);
-    command.args(["--authorization-mode=RBAC", "--endpoint-reconciler-type=none"]);
+    command.arg("--service-account-issuer=https://kubernetes.default.svc");
+    if is_of_node(address) {
+        command.args(["--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction"]);
+        command.arg("--kubelet-preferred-address-types=InternalIP");
+        command.arg(format!("--service-cluster-ip-range={}", SERVICES_OF_NODE.0));
+    } else {
+        command.args(["--authorization-mode=RBAC", "--endpoint-reconciler-type=none"]);
+        command.arg(format!("--service-cluster-ip-range={SERVICES}"));
+    }
     if folder.join(AUDIT_POLICY).exists() {
         command.arg("--audit-policy-file").arg(folder.join(AUDIT_POLICY));
         command.arg("--audit-log-path").arg(folder.join(AUDIT_LOG)).arg("--audit-log-mode=blocking");

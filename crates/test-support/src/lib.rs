@@ -36,6 +36,8 @@ pub mod hostile;
 pub mod https;
 #[cfg(feature = "kdc")]
 pub mod kdc;
+#[cfg(feature = "node")]
+pub mod node;
 pub mod oracle;
 pub mod page;
 pub mod reviews;

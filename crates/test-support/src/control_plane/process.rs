@@ -76,15 +76,14 @@ impl Process {
         self.signal(Signal::TERM);
     }
 
-    /// The same, unless it has ended by itself.
-    pub fn terminate_if_running(&mut self) {
-        if !self.has_ended() {
-            self.terminate();
-        }
-    }
-
     pub fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// What signals it after it has been moved away, while it runs.
+    pub fn signaller(&self) -> impl Fn(Signal) + Send + use<> {
+        let process = Pid::from_child(&self.child);
+        move |signal| kill_process(process, signal).unwrap()
     }
 
     pub fn has_ended(&mut self) -> bool {

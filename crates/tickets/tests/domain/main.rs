@@ -1,7 +1,7 @@
 //! The broker and the agent between a real control plane and a real Active Directory domain: tokens of kube-apiserver, tickets of Samba's KDC,
 //! clients of MIT. `just e2e-tickets` runs this: `tests/directory.sh` makes the domain.
 //!
-//! Most pods are objects without a kubelet: their tokens come from the same API that a kubelet asks. `walk.rs` has both charts, and pods that run.
+//! Pods are objects without a kubelet: their tokens come from the same API that a kubelet asks. Pods that run, and both charts, are in `../node`.
 
 #![allow(
     clippy::expect_used,
@@ -17,10 +17,8 @@ mod controllers;
 mod flood;
 mod granting;
 mod killed;
-mod kubelet;
 mod memory;
 mod password_change;
 mod relay;
 mod services;
-mod walk;
 mod world;
