@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use futures::future::join_all;
 use simple_dns::{CLASS, Name, Packet, PacketFlag, QCLASS, QTYPE, Question, RCODE, TYPE, header_buffer, rdata::RData};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -25,6 +26,9 @@ const OTHER_SERVER: &str = "; --directory-dns IP names another DNS server";
 const LIMIT: Duration = Duration::from_secs(8);
 /// For its answer over UDP, which can be lost.
 const DATAGRAM_LIMIT: Duration = Duration::from_secs(3);
+/// The services of a controller in the DNS.
+const LDAP: &str = "_ldap";
+const KERBEROS: &str = "_kerberos";
 /// The most controllers that are tried.
 const MAX_HOSTS: usize = 8;
 
@@ -45,16 +49,34 @@ impl NameServers {
     }
 
     /// The servers that this system asks.
-    pub(crate) fn of_system() -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// Where its configuration cannot be read.
+    pub fn of_system() -> io::Result<Self> {
         system_servers().map(|servers| Self { servers })
     }
 
     /// The controllers of a domain ([MS-ADTS] 6.3.2.3), by their priority and weight.
     pub(crate) async fn controllers(&self, domain: &str) -> Result<Vec<String>, Error> {
-        let name = record_of(domain);
-        let answer = self.ask(&name, TYPE::SRV).await;
+        let answer = self.ask(&record_of(LDAP, domain), TYPE::SRV).await;
         let answer = answer.map_err(|why| Error::NotLocated { domain: domain.to_owned(), why })?;
         controllers(&answer, domain)
+    }
+
+    /// The KDCs of a domain ([MS-ADTS] 6.3.2.3), by their priority and weight: at most two addresses of each. A host without an address is left out.
+    ///
+    /// # Errors
+    /// Where the DNS names none, or a host outside the domain.
+    pub async fn kdcs(&self, domain: &str) -> Result<Vec<SocketAddr>, Error> {
+        let answer = self.ask(&record_of(KERBEROS, domain), TYPE::SRV).await;
+        let answer = answer.map_err(|why| Error::NotLocated { domain: domain.to_owned(), why })?;
+        let hosts = hosts(&answer, domain, KERBEROS)?;
+        let found = join_all(hosts.iter().map(|(host, _)| self.addresses(host))).await;
+        let kdcs = hosts.iter().zip(found).flat_map(|((_, port), found)| {
+            let addresses = found.unwrap_or_default().into_iter().take(2);
+            addresses.map(|address| SocketAddr::new(address, *port)).collect::<Vec<_>>()
+        });
+        Ok(kdcs.collect())
     }
 
     /// The addresses of a host.
@@ -101,8 +123,8 @@ impl NameServers {
     }
 }
 
-fn record_of(domain: &str) -> String {
-    format!("_ldap._tcp.dc._msdcs.{domain}")
+fn record_of(service: &str, domain: &str) -> String {
+    format!("{service}._tcp.dc._msdcs.{domain}")
 }
 
 /// The controllers of a domain in an answer of a DNS server.
@@ -110,27 +132,32 @@ fn record_of(domain: &str) -> String {
 /// # Errors
 /// If it is not DNS, empty, or names a host outside the domain.
 pub fn controllers(answer: &[u8], domain: &str) -> Result<Vec<String>, Error> {
+    Ok(hosts(answer, domain, LDAP)?.into_iter().map(|(host, _)| host).collect())
+}
+
+/// The hosts of a service of a domain in an answer of a DNS server, and their ports.
+fn hosts(answer: &[u8], domain: &str, service: &str) -> Result<Vec<(String, u16)>, Error> {
     let not_located = |why| Error::NotLocated { domain: domain.to_owned(), why };
     let offer = |data: &RData<'_>| match data {
         RData::SRV(srv) => {
             let host = srv.target.to_string().trim_end_matches('.').to_ascii_lowercase();
             // The lowest priority first, and of one priority the largest weight.
-            Some((srv.priority, Reverse(srv.weight), host))
+            Some((srv.priority, Reverse(srv.weight), host, srv.port))
         }
         _ => None,
     };
     let mut offers = read(answer, offer).map_err(not_located)?;
     offers.sort();
-    let hosts: Vec<String> = offers.into_iter().map(|(_, _, host)| host).take(MAX_HOSTS).collect();
+    let hosts: Vec<_> = offers.into_iter().map(|(_, _, host, port)| (host, port)).take(MAX_HOSTS).collect();
     // A forged DNS answer must not choose which host gets the password: any host can have a certificate for its own name.
-    if let Some(host) = hosts.iter().find(|host| !is_in(host, domain)) {
+    if let Some(host) = hosts.iter().map(|(host, _)| host).find(|host| !is_in(host, domain)) {
         return Err(Error::OtherDomain { domain: domain.to_owned(), host: host.clone() });
     }
     if hosts.is_empty() {
         return Err(not_located(format!(
             "the DNS has no record {}; if {domain} is a domain controller, use --directory ldaps://{domain}; if it is a domain, \
              --directory-dns IP names a DNS server that knows it",
-            record_of(domain)
+            record_of(service, domain)
         )));
     }
     Ok(hosts)

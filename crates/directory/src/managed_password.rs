@@ -15,6 +15,9 @@ use crate::{
 /// In bytes.
 const LENGTH: usize = 256;
 
+/// How long before a change a controller gives the next password as the current one: the difference of clocks that Kerberos allows.
+const BEFORE_CHANGE: Duration = Duration::from_secs(300);
+
 pub struct ManagedPassword {
     /// UTF-16, in any bytes.
     pub current: Zeroizing<Vec<u8>>,
@@ -29,6 +32,21 @@ pub struct ManagedPassword {
 }
 
 impl ManagedPassword {
+    /// Whether the change is so near that the current password may be the next one, which KDCs refuse until the change, and the previous one the
+    /// password in force (seen in Samba 4.22).
+    pub fn is_before_change(&self) -> bool {
+        self.query <= BEFORE_CHANGE
+    }
+
+    /// The passwords, in the order in which a KDC probably takes them.
+    pub fn candidates(&self) -> impl Iterator<Item = &Zeroizing<Vec<u8>>> {
+        let [mut first, mut second] = [Some(&self.current), self.previous.as_ref()];
+        if self.is_before_change() {
+            std::mem::swap(&mut first, &mut second);
+        }
+        [first, second].into_iter().flatten()
+    }
+
     /// `None` if the blob has another form.
     fn read(blob: &[u8], controller: IpAddr) -> Option<Self> {
         const VERSION: u16 = 1;
@@ -105,6 +123,18 @@ mod tests {
             assert_eq!(read.previous.as_deref(), previous.then_some(&vec![0x41; LENGTH]));
             assert_eq!((read.query, read.unchanged), (Duration::from_secs(86_400), Duration::from_secs(86_100)));
         }
+    }
+
+    #[test]
+    fn in_the_last_five_minutes_the_previous_password_comes_first() {
+        let mut read = ManagedPassword::read(&blob(true), IpAddr::V4(Ipv4Addr::LOCALHOST)).unwrap();
+        let mut firsts = |seconds| {
+            read.query = Duration::from_secs(seconds);
+            read.candidates().map(|password| password[0]).collect::<Vec<_>>()
+        };
+        assert_eq!([firsts(301), firsts(300), firsts(0)], [[0xD8, 0x41], [0x41, 0xD8], [0x41, 0xD8]]);
+        read.previous = None;
+        assert_eq!(read.candidates().count(), 1);
     }
 
     #[test]

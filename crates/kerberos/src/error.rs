@@ -2,7 +2,7 @@
 
 use std::{io, net::SocketAddr, time::Duration};
 
-use crate::KdcError;
+use crate::{KdcError, KdcRefusal};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -37,8 +37,12 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether another KDC can be asked: this one gave no answer.
+    /// Whether another KDC can be asked: this one gave no answer, or says that it is not available.
     pub fn is_unanswered(&self) -> bool {
-        matches!(self, Self::NoKdc | Self::Unreachable(..) | Self::TimedOut(..) | Self::Ended(_) | Self::TooMuch(..))
+        match self {
+            Self::NoKdc | Self::Unreachable(..) | Self::TimedOut(..) | Self::Ended(_) | Self::TooMuch(..) => true,
+            Self::Refused(error) => error.refusal() == KdcRefusal::Unavailable,
+            _ => false,
+        }
     }
 }

@@ -126,6 +126,15 @@ impl KdcRequest {
         password.key(entries.first().ok_or(Error::NoAes)?)
     }
 
+    /// # Errors
+    /// Where the KDC says that it is not available: another KDC can be asked.
+    pub(crate) fn available(&self, answer: &[u8]) -> Result<(), Error> {
+        match self.read(answer) {
+            Err(error) if error.is_unanswered() => Err(error),
+            _ => Ok(()),
+        }
+    }
+
     fn read<'m>(&self, answer: &'m [u8]) -> Result<KdcReply<'m>, Error> {
         match KdcError::read(answer, self.created) {
             Some(refused) => Err(Error::Refused(Box::new(refused?))),

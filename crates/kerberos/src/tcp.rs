@@ -1,7 +1,8 @@
 //! KDCs over TCP (RFC 4120, 7.2.2).
 //!
-//! Invariants: an answer has a bounded size, and each KDC a time limit; a KDC that does not answer, or answers above the bound, is followed by the
-//! next one; any other answer is the last. From then on the KDC that answered is asked first, so a silent one costs its time limit once.
+//! Invariants: an answer has a bounded size, and each KDC a time limit; a KDC that does not answer, answers above the bound, or says that it is not
+//! available (code 29), is followed by the next one; any other answer is the last. From then on the KDC that answered is asked first. A caller that
+//! stops waiting leaves the ones that failed behind for the next caller, so a silent KDC costs its time limit once.
 
 use std::{
     net::SocketAddr,
@@ -24,17 +25,17 @@ pub const MAX_ANSWER: u32 = 64 << 10;
 /// KDCs of one realm.
 #[derive(Debug)]
 pub struct Kdcs {
-    /// In the order in which they are asked, from the one that answered last.
+    /// In the order in which they are asked, from `first`.
     pub addresses: Vec<SocketAddr>,
     limit: Duration,
-    /// The index of the KDC that answered last.
-    answered: AtomicUsize,
+    /// The index of the KDC that answered last, or of the one after those that failed since.
+    first: AtomicUsize,
 }
 
 impl Kdcs {
     /// `limit` is how long each of them may take for an answer.
     pub fn new(addresses: Vec<SocketAddr>, limit: Duration) -> Self {
-        Self { addresses, limit, answered: AtomicUsize::new(0) }
+        Self { addresses, limit, first: AtomicUsize::new(0) }
     }
 
     /// The key of an account with this password.
@@ -44,7 +45,7 @@ impl Kdcs {
     pub async fn key(&self, client: &Principal, password: &Password) -> Result<Key, Error> {
         let now = UtcDateTime::now();
         let request = KdcRequest::as_req(client, None, now, later(now, Duration::from_secs(60)))?;
-        request.key(&self.ask(request.bytes()).await?, password)
+        request.key(&self.ask(&request).await?, password)
     }
 
     /// A TGT for an account with this key. The KDC can shorten its life.
@@ -54,7 +55,7 @@ impl Kdcs {
     pub async fn tgt(&self, client: &Principal, key: &Key, life: Duration) -> Result<Ticket, Error> {
         let now = UtcDateTime::now();
         let request = KdcRequest::as_req(client, Some(key), now, later(now, life))?;
-        request.ticket(&self.ask(request.bytes()).await?, key)
+        request.ticket(&self.ask(&request).await?, key)
     }
 
     /// A ticket for a service, which ends with the TGT at the latest.
@@ -64,19 +65,23 @@ impl Kdcs {
     pub async fn service_ticket(&self, tgt: &Ticket, service: &PrincipalName, life: Duration) -> Result<Ticket, Error> {
         let now = UtcDateTime::now();
         let request = KdcRequest::tgs_req(tgt, service, now, later(now, life))?;
-        request.ticket(&self.ask(request.bytes()).await?, &tgt.session_key)
+        request.ticket(&self.ask(&request).await?, &tgt.session_key)
     }
 
     /// The answer of the first KDC that gives one; otherwise why the first did not.
-    async fn ask(&self, request: &[u8]) -> Result<Vec<u8>, Error> {
+    async fn ask(&self, request: &KdcRequest) -> Result<Vec<u8>, Error> {
         let mut failed = None;
-        let start = self.answered.load(Ordering::Relaxed);
+        let start = self.first.load(Ordering::Relaxed);
         for (place, address) in self.addresses.iter().enumerate().cycle().skip(start).take(self.addresses.len()) {
-            let answer = timeout(self.limit, exchange(*address, request)).await;
-            match answer.unwrap_or(Err(Error::TimedOut(*address, self.limit))) {
-                Err(error) => failed = failed.or(Some(error)),
+            let answer = timeout(self.limit, exchange(*address, request.bytes())).await;
+            let answer = answer.unwrap_or(Err(Error::TimedOut(*address, self.limit)));
+            match answer.and_then(|answer| request.available(&answer).map(|()| answer)) {
+                Err(error) => {
+                    self.first.store((place + 1) % self.addresses.len(), Ordering::Relaxed);
+                    failed = failed.or(Some(error));
+                }
                 answer => {
-                    self.answered.store(place, Ordering::Relaxed);
+                    self.first.store(place, Ordering::Relaxed);
                     return answer;
                 }
             }

@@ -47,6 +47,8 @@ pub enum DirectoryConduct {
 #[derive(Clone, Debug)]
 pub struct DirectoryAccount {
     pub class: &'static str,
+    /// Its SAM name without `$`, where that is not the one that it is asked for by.
+    pub sam: Option<&'static str>,
     /// The SID of its domain.
     pub domain_sid: [u32; 3],
     /// Its passwords, in bytes of UTF-16; without one it is not given to the user.
@@ -61,6 +63,7 @@ impl DirectoryAccount {
     pub fn with_password(byte: u8) -> Self {
         Self {
             class: "msDS-GroupManagedServiceAccount",
+            sam: None,
             domain_sid: [1, 2, 3],
             current: Some(password(byte)),
             previous: None,
@@ -149,7 +152,7 @@ impl SimulatedDirectory {
         password.clone_into(&mut self.state().user.1);
     }
 
-    /// What was asked for since the last call: `bind USER`, `root`, `domains`, `account`, `password WebApp1`.
+    /// What was asked for since the last call: `bind USER`, `root`, `domains`, `account`, `password WebApp1`; `unanswered` while it is silent.
     pub fn asked(&self) -> Vec<String> {
         std::mem::take(&mut self.state().asked)
     }
@@ -228,7 +231,10 @@ impl State {
         let number = message.read(2).unwrap().to_vec();
         let answer = |operation: Vec<u8>| Some(sequence(&[value(2, &number), operation]));
         let operations = match &self.conduct {
-            DirectoryConduct::Silent => return Some(Vec::new()),
+            DirectoryConduct::Silent => {
+                self.asked.push("unanswered".to_owned());
+                return Some(Vec::new());
+            }
             DirectoryConduct::Close => return None,
             DirectoryConduct::Raw(bytes) => return Some(bytes.clone()),
             _ => match *message.0.first()? {
@@ -307,7 +313,7 @@ impl State {
         found(
             &format!("CN={sam},CN=Managed Service Accounts,{}", self.name),
             &[
-                ("sAMAccountName", vec![format!("{sam}$").into_bytes()]),
+                ("sAMAccountName", vec![format!("{}$", account.sam.unwrap_or(sam)).into_bytes()]),
                 ("objectClass", classes.to_vec()),
                 ("objectSid", vec![sid(account.domain_sid, 1103)]),
                 ("userAccountControl", vec![b"4096".to_vec()]),

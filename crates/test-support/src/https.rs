@@ -145,6 +145,8 @@ impl KeepAlive {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Answer {
     pub status: StatusCode,
+    /// In seconds.
+    pub retry_after: Option<u64>,
     pub body: Vec<u8>,
 }
 
@@ -199,7 +201,8 @@ pub async fn read_answer(from: &mut (impl AsyncRead + Unpin)) -> io::Result<(Str
     let head = read_head(from).await?;
     let status = head.split(' ').nth(1).unwrap_or_default().parse().map_err(io::Error::other)?;
     let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+    let retry_after = head.lines().find_map(|line| line.strip_prefix("retry-after: ")?.parse().ok());
     let mut body = vec![0; length.map_or(Ok(0), str::parse).map_err(io::Error::other)?];
     from.read_exact(&mut body).await?;
-    Ok((head, Answer { status, body }))
+    Ok((head, Answer { status, retry_after, body }))
 }

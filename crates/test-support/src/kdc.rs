@@ -36,6 +36,10 @@ pub enum Conduct {
     RefuseProven(i64, Option<u32>),
     /// Reads, and never answers.
     Silent,
+    /// Answers properly, but so much later.
+    Slow(std::time::Duration),
+    /// Never answers a logon with the password of this account.
+    SilentTo(&'static str),
     /// Ends the connection.
     Close,
     /// Sends these bytes, the length in front of them included, and keeps the connection.
@@ -104,19 +108,29 @@ impl Kdc {
 
     /// The same, at this address.
     pub async fn start_at(address: SocketAddr, domain: &str) -> Self {
+        let own = Key::random(EncryptionType::Aes256).unwrap();
+        Self::serve(address, State::new(Realm::from_domain(domain).unwrap(), own)).await
+    }
+
+    /// Another honest KDC of the same domain, at this address: it has these accounts and services, and takes the same tickets.
+    pub async fn another(&self, address: SocketAddr) -> Self {
+        let state = {
+            let this = self.state();
+            let accounts = this.accounts.iter().map(|(name, Salted { key, salt })| {
+                (name.clone(), Salted { key: copied(key), salt: EtypeInfo2Entry { salt: salt.salt.clone(), ..*salt } })
+            });
+            State {
+                accounts: accounts.collect(),
+                services: this.services.clone(),
+                ..State::new(this.realm.clone(), copied(&this.own))
+            }
+        };
+        Self::serve(address, state).await
+    }
+
+    async fn serve(address: SocketAddr, state: State) -> Self {
         let listener = TcpListener::bind(address).await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let state = Arc::new(Mutex::new(State {
-            realm: Realm::from_domain(domain).unwrap(),
-            conduct: Conduct::Honest,
-            clock: Duration::ZERO,
-            accounts: BTreeMap::new(),
-            services: Vec::new(),
-            own: Key::random(EncryptionType::Aes256).unwrap(),
-            most: Duration::hours(10),
-            asked: Vec::new(),
-            preauthentication: true,
-        }));
+        let (address, state) = (listener.local_addr().unwrap(), Arc::new(Mutex::new(state)));
         let shared = Arc::clone(&state);
         let task = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
@@ -171,7 +185,7 @@ impl Kdc {
 
     /// The answer to a request, without a network.
     pub fn answer(&self, request: &[u8]) -> Vec<u8> {
-        self.state().answer(request)
+        self.state().answer(request).unwrap_or_default()
     }
 }
 
@@ -187,8 +201,14 @@ async fn serve(mut stream: TcpStream, state: Arc<Mutex<State>>) {
             Conduct::Silent => std::future::pending().await,
             Conduct::Raw(bytes) => bytes,
             conduct => {
-                let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
-                let answer = if let Conduct::Answer(bytes) = conduct { bytes } else { state.answer(&request) };
+                if let Conduct::Slow(time) = conduct {
+                    tokio::time::sleep(time).await;
+                }
+                let answer = match conduct {
+                    Conduct::Answer(bytes) => Some(bytes),
+                    _ => state.lock().unwrap_or_else(PoisonError::into_inner).answer(&request),
+                };
+                let Some(answer) = answer else { return std::future::pending().await };
                 [&u32::try_from(answer.len()).unwrap().to_be_bytes(), answer.as_slice()].concat()
             }
         };
@@ -264,18 +284,36 @@ fn key(of: &Key) -> Vec<u8> {
 }
 
 impl State {
+    fn new(realm: Realm, own: Key) -> Self {
+        Self {
+            realm,
+            conduct: Conduct::Honest,
+            clock: Duration::ZERO,
+            accounts: BTreeMap::new(),
+            services: Vec::new(),
+            own,
+            most: Duration::hours(10),
+            asked: Vec::new(),
+            preauthentication: true,
+        }
+    }
+
     fn now(&self) -> UtcDateTime {
         UtcDateTime::now() + self.clock
     }
 
-    fn answer(&mut self, request: &[u8]) -> Vec<u8> {
+    /// `None` where it stays silent.
+    fn answer(&mut self, request: &[u8]) -> Option<Vec<u8>> {
         let reader = DerReader(request);
         if let Some(request) = reader.application(AS_REQ) {
-            self.initial(&asked(request))
+            let asked = asked(request);
+            let is_silent = matches!(self.conduct, Conduct::SilentTo(name) if asked.client.as_deref() == Some(name));
+            let answer = self.initial(&asked);
+            (!is_silent || asked.padata.is_none()).then_some(answer)
         } else if let Some(request) = reader.application(TGS_REQ) {
-            self.for_service(&asked(request))
+            Some(self.for_service(&asked(request)))
         } else {
-            self.error(60, Vec::new())
+            Some(self.error(60, Vec::new()))
         }
     }
 

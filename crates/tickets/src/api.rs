@@ -128,11 +128,19 @@ pub struct Refusal {
     /// A reason of [`every_reason`].
     pub reason: &'static str,
     pub message: String,
+    /// For 429 and 503, when another request is expected to be answered; `None` for the usual pause.
+    pub retry_after: Option<Duration>,
 }
 
 impl Refusal {
     pub fn new(status: StatusCode, reason: &'static str, message: impl Into<String>) -> Self {
-        Self { status, reason, message: message.into() }
+        Self { status, reason, message: message.into(), retry_after: None }
+    }
+
+    /// The same, with the time after which another request is expected to be answered.
+    #[must_use]
+    pub fn after(self, retry_after: Duration) -> Self {
+        Self { retry_after: Some(retry_after), ..self }
     }
 
     /// 400: the request cannot be read.

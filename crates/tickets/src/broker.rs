@@ -1,7 +1,8 @@
 //! The broker's decision: who asks, whether the pod may have the identity, and then its tickets.
 //!
-//! Invariants: the checks run in one order, and the first that fails ends the request: form of the request (`routes.rs`), token, rate of the pod, pod, credential spec, domain, `use`, the
-//! domain's list of accounts, room, tickets. The directory is asked only for a pod that may have the identity, so nobody else costs it anything.
+//! Invariants: the checks run in one order, and the first that fails ends the request: form of the request (`routes.rs`), token, rate of the pod, pod,
+//! `use`, credential spec, domain, the domain's list of accounts, room, tickets. Nothing about a credential spec is said to a pod that may not use it.
+//! The directory is asked only for a pod that may have the identity, so nobody else costs it anything.
 //!
 //! A new refusal is its rule in `RULES`, or its id in `reasons`, of `api.rs`, where the constructors of `Refusal` have the common statuses, and `Refusal::new` takes any; the step that
 //! returns it; and a row in `tests/broker/statuses.rs`.
@@ -27,6 +28,7 @@ mod controller_failures;
 mod domain;
 mod pod;
 mod pod_limits;
+mod room;
 pub mod routes;
 mod spec;
 mod token;
@@ -36,7 +38,8 @@ use audit::Audit;
 pub use audit::REFUSED;
 pub use domain::TicketDomain;
 use pod_limits::PodLimits;
-use spec::{SpecAccount, TicketSpec};
+use room::{Full, Room, RoomPlace};
+use spec::{SpecAccount, Specs, TicketSpec};
 use token::Caller;
 
 use crate::{
@@ -51,6 +54,7 @@ pub struct Broker {
     api: Arc<ApiServer>,
     /// Whether a service account may `use` a credential spec.
     authorizer: Arc<dyn Authorizer>,
+    specs: Specs,
     domains: BTreeMap<String, Arc<TicketDomain>>,
     accounts: Accounts,
     pods: PodLimits,
@@ -77,16 +81,19 @@ impl Broker {
         metrics: BrokerMetrics,
     ) -> Self {
         let room = limits.of_domain(domains.len());
-        let domains =
-            domains.into_iter().map(|config| (config.name.clone(), Arc::new(TicketDomain::new(config, times, room))));
+        let domains = domains.into_iter().map(|config| {
+            let name = config.name.clone();
+            (name, Arc::new(TicketDomain::new(config, times, Room::new(room, limits.of_namespace()))))
+        });
         let accounts = Accounts::new(metrics.clone());
         let (domains, time_allowed) = (domains.collect(), times.request);
-        Self { api, authorizer, domains, accounts, pods: PodLimits::default(), metrics, time_allowed }
+        let specs = Specs::new(Arc::clone(&api));
+        Self { api, authorizer, specs, domains, accounts, pods: PodLimits::default(), metrics, time_allowed }
     }
 
-    /// How many requests wait for tickets of a domain.
-    pub fn waiting(&self, domain: &str) -> usize {
-        self.domains.get(domain).map_or(0, |domain| domain.waiting())
+    /// How many requests are given tickets of a domain at the moment.
+    pub fn taken(&self, domain: &str) -> usize {
+        self.domains.get(domain).map_or(0, |domain| domain.room.taken())
     }
 
     /// The pod that the token is bound to.
@@ -108,20 +115,24 @@ impl Broker {
     ) -> Result<Tickets, Refusal> {
         self.pods.admit(&caller.uid)?;
         pod::check(&self.api, caller, name, deadline).await?;
-        let spec = spec::read(&self.api, name, &caller.account, deadline).await?;
+        self.may_use(caller, name, deadline).await?;
+        let spec = self.specs.read(name, &caller.account, deadline).await?;
         audit.account = Some(format!("{}@{}", spec.account.sam, spec.account.domain));
         let domain = self.domain(name, &spec.account)?;
-        self.may_use(caller, name, deadline).await?;
         if !domain.config.allows(&spec.account.sam) {
             let message =
                 format!("the broker gives no tickets of {} in {}", Quoted::new(&spec.account.sam), domain.config.name);
             return Err(Refusal::forbidden(rules::TICKET_ACCOUNT.id, message));
         }
-        let Ok(_room) = domain.room.try_acquire() else {
-            let message = format!("too many requests wait for the domain controllers of {}", domain.config.name);
-            return Err(Refusal::unavailable(rules::TICKET_BUSY.id, message));
-        };
-        let (logon, tickets) = self.issue(domain, &spec, deadline).await?;
+        let place = domain.room.enter(&caller.account.namespace, deadline).await;
+        let place = Arc::new(place.map_err(|Full(expected)| {
+            let message = format!(
+                "too many requests wait for the domain controllers of {}: this namespace has its share",
+                domain.config.name
+            );
+            Refusal::unavailable(rules::TICKET_BUSY.id, message).after(expected)
+        })?);
+        let (logon, tickets) = self.issue(domain, &spec, &place, deadline).await?;
         Ok(answer(name, &spec.services, &logon, &tickets))
     }
 
@@ -157,12 +168,13 @@ impl Broker {
         &self,
         domain: &Arc<TicketDomain>,
         spec: &TicketSpec,
+        place: &Arc<RoomPlace>,
         deadline: Instant,
     ) -> Result<(Arc<Logon>, Vec<Ticket>), Refusal> {
         let asked = Instant::now();
         let own = spec.services == Services::Any;
         loop {
-            let logon = self.accounts.log_on(domain, &spec.account, own, deadline).await?;
+            let logon = self.accounts.log_on(domain, &spec.account, own, place, deadline).await?;
             let Services::Listed(services) = &spec.services else { return Ok((logon, Vec::new())) };
             let tickets = timeout_at(deadline, self.service_tickets(&logon, services)).await;
             match tickets.unwrap_or_else(|_| Err(ServiceError::Refused(controller_failures::late_kdc(&logon.client)))) {
@@ -170,12 +182,16 @@ impl Broker {
                 Err(ServiceError::Refused(refusal)) => return Err(refusal),
                 Err(ServiceError::Kdc(error, service)) => {
                     let refusal = controller_failures::of_kdc(&error, &logon.client, Some(&service));
-                    let KerberosError::Refused(error) = error else { return Err(refusal) };
-                    if error.refusal() == KdcRefusal::UnknownService {
+                    let is_final = match &error {
+                        KerberosError::Refused(error) => error.refusal() == KdcRefusal::UnknownService,
+                        error => !error.is_unanswered(),
+                    };
+                    if is_final {
                         return Err(refusal);
                     }
-                    // The ticket-granting ticket may be to blame: the next one is new, or says why there is none.
-                    self.accounts.forget(&spec.account, &logon, deadline).await;
+                    // The ticket-granting ticket may be to blame, or its KDCs are down: the next one is new, of any KDC that the DNS names, or says why
+                    // there is none.
+                    self.accounts.forget(&spec.account, &logon, error.is_unanswered());
                     if logon.is_since(asked) {
                         return Err(refusal);
                     }

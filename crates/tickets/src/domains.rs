@@ -10,7 +10,7 @@ use std::{
 
 use gmsa_core::causes::chain;
 use gmsa_core::{credspec::is_dns_subdomain, quote::Quoted};
-use gmsa_directory::{Address, Controller, ldap};
+use gmsa_directory::{Address, Controller, NameServers, ldap};
 use gmsa_kerberos::Realm;
 use serde::Deserialize;
 use zeroize::Zeroizing;
@@ -33,6 +33,8 @@ pub struct DomainConfig {
     /// Named controllers, asked in this order; without any they are found by the DNS.
     pub controllers: Vec<Controller>,
     pub kdc_port: u16,
+    /// The DNS servers that name its KDCs; `None` for those of the system.
+    pub name_servers: Option<NameServers>,
     /// The CA of the controllers' certificates; without it those of the system.
     pub ca_file: Option<PathBuf>,
     /// The user that may retrieve the passwords of the accounts.
@@ -144,6 +146,7 @@ impl DomainConfig {
             controllers: controllers.collect::<Result<_, _>>()?,
             realm,
             kdc_port: text.kdc_port.unwrap_or(KDC_PORT),
+            name_servers: None,
             ca_file: text.ca_file,
             user: text.user,
             password_file: text.password_file,

@@ -16,7 +16,7 @@ pub const DEFAULT_MEMORY: usize = 128 * MIB;
 /// The memory limits below and above which nothing changes any more.
 const USEFUL: std::ops::RangeInclusive<usize> = 64 * MIB..=1024 * MIB;
 
-/// What a request takes while it waits for tickets: an answer of a KDC and what is read of it (64 KiB each), its tickets in each of their
+/// What a request takes while it is given tickets: an answer of a KDC and what is read of it (64 KiB each), its tickets in each of their
 /// forms (an answer's 128 KiB each), a token, and what else it holds.
 pub const PER_TICKETS: usize = 640 << 10;
 
@@ -56,8 +56,11 @@ pub const LOGON_TIMEOUT: Duration = Duration::from_secs(15);
 /// How long one KDC may take for an answer.
 pub const KDC_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// After a failed logon, how long its refusal is the answer: `Retry-After`.
+/// After a failed logon, how long its refusal is the answer; the usual `Retry-After`.
 pub const PAUSE: Duration = Duration::from_secs(10);
+
+/// The longest `Retry-After`.
+pub const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(60);
 
 /// The bounds that follow from the memory of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +69,7 @@ pub struct BrokerLimits {
     pub connections: usize,
     /// Connections that wait to be served.
     pub waiting: usize,
-    /// Requests that wait for tickets. Over it, a request is answered with 503.
+    /// Requests that are given tickets at once. The others wait.
     pub tickets: usize,
 }
 
@@ -77,7 +80,7 @@ impl BrokerLimits {
     /// |---|---|---|
     /// | connections that are served | a fifth: [`PER_CONNECTION`] each | 25.6 |
     /// | connections that wait | a seventh: [`PER_WAITING`] each | 18.3 |
-    /// | requests that wait for tickets | a fifth: [`PER_TICKETS`] each | 25.6 |
+    /// | requests that are given tickets | a fifth: [`PER_TICKETS`] each | 25.6 |
     /// | reads of a password | 1 MiB for each domain ([`Budget::of_one_account`](gmsa_directory::Budget::of_one_account)) | 1 a domain |
     /// | kept accounts | [`MAX_KEPT_TICKET`] each, [`MAX_ACCOUNTS`] of them | 32.0 |
     /// | answers of the API server, HTTP/2 buffers, log lines, metrics, remembered approvals | as in the webhook | 14.0 |
@@ -107,7 +110,13 @@ impl BrokerLimits {
         domains * self.of_domain(domains)
     }
 
-    /// The share of each domain in the requests that wait for tickets, at least two: one whose controllers are silent cannot use up the rest.
+    /// The requests of one namespace that are given tickets of a domain or wait for them: half of the connections. Over it, a request is answered with 503.
+    #[must_use]
+    pub fn of_namespace(self) -> usize {
+        (self.connections / 2).max(1)
+    }
+
+    /// The share of each domain in the requests that are given tickets, at least two: one whose controllers are silent cannot use up the rest.
     #[must_use]
     pub fn of_domain(self, domains: usize) -> usize {
         (self.tickets / domains.max(1)).max(2)

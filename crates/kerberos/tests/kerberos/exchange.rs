@@ -139,11 +139,17 @@ async fn a_kdc_that_does_not_answer_is_followed_by_the_next() {
     let ask = async |addresses: &[SocketAddr]| {
         Kdcs::new(addresses.to_vec(), Duration::from_millis(300)).key(&client(), &password()).await
     };
-    for conduct in [Conduct::Silent, Conduct::Close, Conduct::Raw(vec![0xFF; 8]), Conduct::Raw(vec![0, 0])] {
+    let unavailable = || Conduct::Refuse(29, None);
+    for conduct in
+        [Conduct::Silent, Conduct::Close, Conduct::Raw(vec![0xFF; 8]), Conduct::Raw(vec![0, 0]), unavailable()]
+    {
         first.conduct(conduct);
         ask(&[closed().await, first.address, second.address]).await.unwrap();
         assert_eq!(second.asked(), ["AS WebApp1$"]);
     }
+    // The last word where no other one answers.
+    first.conduct(unavailable());
+    assert_eq!(said(ask(&[first.address, closed().await]).await).1, Some(KdcRefusal::Unavailable));
     // A refusal is an answer.
     first.conduct(Conduct::Refuse(6, None));
     assert_eq!(said(ask(&[first.address, second.address]).await).1, Some(KdcRefusal::UnknownAccount));
@@ -172,4 +178,23 @@ async fn the_kdc_that_answered_is_asked_first_from_then_on() {
     assert_eq!(asked().await, [0, 1]);
     second.conduct(Conduct::Close);
     assert_eq!(asked().await, [1, 0]);
+}
+
+#[tokio::test]
+async fn a_kdc_that_failed_is_not_asked_first_even_where_the_caller_stopped_waiting() {
+    let (first, silent) = (kdc().await, TcpListener::bind("127.0.0.1:0").await.unwrap());
+    let kdcs = Kdcs::new(vec![first.address, silent.local_addr().unwrap()], HOUR);
+    first.conduct(Conduct::Close);
+    let (client, password) = (client(), password());
+    // The caller leaves when the second one is asked.
+    let until_asked = async || {
+        tokio::select! {
+            key = kdcs.key(&client, &password) => panic!("{key:?}"),
+            accepted = silent.accept() => accepted.unwrap(),
+        }
+    };
+    let _held = until_asked().await;
+    first.conduct(Conduct::Honest);
+    until_asked().await;
+    assert!(first.asked().is_empty());
 }

@@ -1,10 +1,21 @@
 //! The accounts that the broker logs on as: their keys and ticket-granting tickets, and what was refused.
 //!
-//! Invariants: keys are kept, passwords are not; a logon is a task that its caller cannot end, one at a time for each account, and requests for
-//! listed services share it; a key that the KDC called wrong is not tried again for [`WRONG_FOR`], and at most two are tried in a logon, so no
-//! number of requests locks an account out.
+//! Invariants: keys are kept, passwords are not. A logon is a task that its caller cannot end. One logon at a time reads the password of an account
+//! and tries new keys, and requests for listed services share it; logons with a key that has yielded a ticket run side by side. A key that the KDC
+//! called wrong is not tried again for [`WRONG_FOR`], and at most two are tried in a logon, so no number of requests locks an account out.
+//!
+//! A refusal is not authenticated, and may come from a controller that lags. So a key that has yielded a ticket is tried again, after [`RETRIES`]:
+//! domains do not count a try with one of the last two passwords (Microsoft: "Password history check (N-2)"). A ticket-granting ticket is used
+//! before any refusal is remembered.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use gmsa_core::diagnostic::rules;
 use gmsa_kerberos::{Error, KdcRefusal, Kdcs, Key, Password, Principal, PrincipalName, Ticket};
@@ -17,6 +28,7 @@ use tokio::{
 use super::{
     controller_failures,
     domain::{Secret, TicketDomain},
+    room::RoomPlace,
     spec::SpecAccount,
 };
 use crate::{
@@ -31,6 +43,8 @@ pub const LIFE: Duration = Duration::from_secs(3600);
 const USED_FOR: Duration = Duration::from_secs(600);
 /// How long a wrong key is remembered: longer than the window in which domains count wrong passwords, by default 30 minutes.
 const WRONG_FOR: Duration = Duration::from_secs(35 * 60);
+/// The pauses after which a key that has yielded a ticket, and was then called wrong, is tried again.
+const RETRIES: [Duration; 2] = [Duration::from_secs(30), Duration::from_secs(600)];
 /// The most keys that one logon tries.
 const TRIES: usize = 2;
 
@@ -42,29 +56,58 @@ pub struct Logon {
     at: Instant,
 }
 
-/// The account's key, made of a password that the domain still uses.
-struct KeptKey {
+/// A key of an account, made of a password that the directory gave.
+struct AccountKey {
     client: Principal,
     key: Key,
     kdcs: Arc<Kdcs>,
     /// When the password is read again; `None` where the time is beyond what a clock can hold.
     until: Option<Instant>,
+    /// How long it is remembered once the KDC calls it wrong.
+    wrong_for: Duration,
+    /// Whether it has yielded a ticket.
+    is_proven: AtomicBool,
 }
 
-/// The state of an account.
+/// A key that the KDC called wrong.
+struct WrongKey {
+    key: Arc<AccountKey>,
+    tries: usize,
+    last: Instant,
+}
+
+/// The account of a credential spec.
 #[derive(Default)]
-pub struct AccountState {
-    key: Option<KeptKey>,
+struct Account {
+    state: Mutex<AccountState>,
+    /// The right to read the password and to try new keys.
+    turn: Arc<AsyncMutex<()>>,
+    /// Whether the holder of that right waits until the passwords of other accounts are read.
+    is_queued: AtomicBool,
+}
+
+#[derive(Default)]
+struct AccountState {
+    key: Option<Arc<AccountKey>>,
     logon: Option<Arc<Logon>>,
-    wrong: Vec<(Key, Instant)>,
+    /// No KDC of the key answered: the next logon reads the password, and with it which KDCs there are.
+    is_unanswered: bool,
+    wrong: Vec<WrongKey>,
     refused: Option<(Instant, Refusal)>,
 }
 
-type AccountLock = Arc<AsyncMutex<AccountState>>;
+/// Why a key yielded no ticket.
+enum NoTicket {
+    /// The KDC calls the key wrong.
+    Wrong(Refusal),
+    /// No KDC answered.
+    Unanswered(Refusal),
+    Refused(Refusal),
+}
 
 /// The accounts, by what credential specs say of them.
 pub struct Accounts {
-    by_spec: Mutex<HashMap<SpecAccount, AccountLock>>,
+    by_spec: Mutex<HashMap<SpecAccount, Arc<Account>>>,
     metrics: BrokerMetrics,
 }
 
@@ -94,7 +137,8 @@ impl Accounts {
         Self { by_spec: Mutex::default(), metrics }
     }
 
-    /// Logs on as an account. A logon of its own has a ticket-granting ticket that nobody else uses.
+    /// Logs on as an account. A logon of its own has a ticket-granting ticket that nobody else uses. A logon with a proven key keeps the request's
+    /// place until it ends.
     ///
     /// # Errors
     /// Why the account, or the broker, is refused.
@@ -103,51 +147,66 @@ impl Accounts {
         domain: &Arc<TicketDomain>,
         wanted: &SpecAccount,
         own: bool,
+        place: &Arc<RoomPlace>,
         deadline: Instant,
     ) -> Result<Arc<Logon>, Refusal> {
-        let late = || {
-            let message = format!("no domain controller of {} answers in time", domain.config.name);
-            Refusal::unavailable(reasons::LDAP_UNREACHABLE, message)
-        };
         let account = self.account(wanted)?;
-        let mut state = timeout_at(deadline, account.lock_owned()).await.map_err(|_| late())?;
-        if let Some(known) = state.known(own, domain.times.pause) {
+        let late = || account.late(domain);
+        if let Some(known) = account.known(own, domain.times.pause) {
             return known;
         }
-        let (domain, wanted, metrics, refusal) = (Arc::clone(domain), wanted.clone(), self.metrics.clone(), late());
-        // A separate task: a caller that disconnects must not cause another try of the password.
-        let task = tokio::spawn(async move {
-            let logon = timeout(domain.times.logon, state.logon(&domain, &wanted, &metrics)).await;
-            let logon = logon.unwrap_or(Err(refusal)).map(Arc::new);
-            match &logon {
-                Ok(logon) if !own && logon.tgt.encoded.len() <= MAX_KEPT_TICKET => {
-                    state.logon = Some(Arc::clone(logon));
+        let mut tries = TRIES;
+        // Separate tasks: a caller that disconnects must not cause another try of the password.
+        if let Some(key) = account.proven_key().filter(|_| own) {
+            let (at_work, domain, place) = (Arc::clone(&account), Arc::clone(domain), Arc::clone(place));
+            let metrics = self.metrics.clone();
+            let task = tokio::spawn(async move {
+                let _place = place;
+                at_work.log_on_with(&key, &domain, &metrics).await
+            });
+            match timeout_at(deadline, task).await.ok().and_then(Result::ok).ok_or_else(late)? {
+                Ok(logon) => return Ok(logon),
+                Err(NoTicket::Refused(refusal)) => {
+                    let refused = Err(refusal);
+                    account.state.lock().remember(&refused, own);
+                    return refused;
                 }
-                Ok(_) => {}
-                Err(refusal) => state.refused = Some((Instant::now(), refusal.clone())),
+                // The password must be read.
+                Err(NoTicket::Wrong(_)) => tries -= 1,
+                Err(NoTicket::Unanswered(_)) => {}
             }
+        }
+        let turn = timeout_at(deadline, Arc::clone(&account.turn).lock_owned()).await.map_err(|_| late())?;
+        if let Some(known) = account.known(own, domain.times.pause) {
+            return known;
+        }
+        let (at_work, domain, wanted) = (Arc::clone(&account), Arc::clone(domain), wanted.clone());
+        let metrics = self.metrics.clone();
+        let task = tokio::spawn(async move {
+            let _turn = turn;
+            let logon = at_work.renew(tries, &domain, &wanted, &metrics).await;
+            at_work.state.lock().remember(&logon, own);
             logon
         });
         timeout_at(deadline, task).await.ok().and_then(Result::ok).unwrap_or_else(|| Err(late()))
     }
 
-    /// Discards a logon, so that it is not used again.
-    pub async fn forget(&self, wanted: &SpecAccount, logon: &Arc<Logon>, deadline: Instant) {
-        let account = self.by_spec.lock().get(wanted).cloned();
-        let Some(account) = account else { return };
-        if let Ok(mut state) = timeout_at(deadline, account.lock()).await {
-            state.logon.take_if(|kept| Arc::ptr_eq(kept, logon));
+    /// Discards a logon, so that it is not used again. Where no KDC answered, the next logon finds out which KDCs there are.
+    pub fn forget(&self, wanted: &SpecAccount, logon: &Arc<Logon>, is_unanswered: bool) {
+        let Some(account) = self.by_spec.lock().get(wanted).cloned() else { return };
+        let mut state = account.state.lock();
+        if state.logon.take_if(|kept| Arc::ptr_eq(kept, logon)).is_some() {
+            state.is_unanswered = is_unanswered;
         }
     }
 
-    fn account(&self, wanted: &SpecAccount) -> Result<AccountLock, Refusal> {
+    fn account(&self, wanted: &SpecAccount) -> Result<Arc<Account>, Refusal> {
         let mut accounts = self.by_spec.lock();
         if let Some(account) = accounts.get(wanted) {
             return Ok(Arc::clone(account));
         }
         if accounts.len() >= MAX_ACCOUNTS {
-            // A locked account is in use by a logon.
-            accounts.retain(|_, account| account.try_lock().map_or(true, |state| state.is_needed()));
+            accounts.retain(|_, account| Arc::strong_count(account) > 1 || account.state.lock().is_needed());
         }
         if accounts.len() >= MAX_ACCOUNTS {
             let message =
@@ -158,104 +217,211 @@ impl Accounts {
     }
 }
 
-impl AccountState {
-    /// Whether it holds a valid key, or a wrong key that must not be tried again.
-    fn is_needed(&self) -> bool {
-        self.key.as_ref().is_some_and(KeptKey::is_valid) || self.wrong.iter().any(|(_, at)| at.elapsed() < WRONG_FOR)
-    }
-
+impl Account {
     /// The answer without asking a controller.
     fn known(&self, own: bool, pause: Duration) -> Option<Result<Arc<Logon>, Refusal>> {
-        if let Some((since, refusal)) = &self.refused
-            && since.elapsed() < pause
-        {
-            return Some(Err(refusal.clone()));
+        let state = self.state.lock();
+        if let Some(logon) = state.logon.as_ref().filter(|logon| !own && logon.is_fresh()) {
+            return Some(Ok(Arc::clone(logon)));
         }
-        let logon = self.logon.as_ref().filter(|logon| !own && logon.is_fresh())?;
-        Some(Ok(Arc::clone(logon)))
+        let (since, refusal) = state.refused.as_ref()?;
+        let left = pause.saturating_sub(since.elapsed());
+        (!left.is_zero()).then(|| Err(refusal.clone().after(left)))
     }
 
-    /// With the key that is kept, or else with a password that is read now. After a wrong one the password is read once more, then the
-    /// previous one is tried.
-    async fn logon(
-        &mut self,
+    fn proven_key(&self) -> Option<Arc<AccountKey>> {
+        self.state.lock().key.clone().filter(|key| key.is_valid() && key.is_proven.load(Ordering::Relaxed))
+    }
+
+    /// The request has no time left.
+    fn late(&self, domain: &TicketDomain) -> Refusal {
+        if self.is_queued.load(Ordering::Relaxed) {
+            let message = format!(
+                "too many requests wait for the domain controllers of {}: the passwords of other accounts are read first",
+                domain.config.name
+            );
+            return Refusal::unavailable(rules::TICKET_BUSY.id, message);
+        }
+        late(domain)
+    }
+
+    /// A ticket-granting ticket with this key.
+    async fn log_on_with(
+        &self,
+        key: &Arc<AccountKey>,
+        domain: &TicketDomain,
+        metrics: &BrokerMetrics,
+    ) -> Result<Arc<Logon>, NoTicket> {
+        let AccountKey { client, kdcs, .. } = &**key;
+        let answered = timeout(domain.times.logon, kdcs.tgt(client, &key.key, LIFE)).await;
+        let answered = answered.map_or(Err(None), |tgt| tgt.map_err(Some));
+        let error = match metrics.exchange(Exchange::InitialTicket, answered) {
+            Ok(tgt) => {
+                key.is_proven.store(true, Ordering::Relaxed);
+                let mut state = self.state.lock();
+                state.is_unanswered = false;
+                state.wrong.retain(|wrong| !wrong.key.is_same(&key.key));
+                let (client, kdcs) = (client.clone(), Arc::clone(kdcs));
+                return Ok(Arc::new(Logon { client, tgt, kdcs, at: Instant::now() }));
+            }
+            Err(Some(error)) => error,
+            Err(None) => return Err(NoTicket::Refused(late(domain))),
+        };
+        let refusal = controller_failures::of_kdc(&error, client, None);
+        match error {
+            Error::Refused(error) if error.refusal() == KdcRefusal::WrongPassword => {
+                self.state.lock().add_wrong(key);
+                Err(NoTicket::Wrong(refusal))
+            }
+            error if error.is_unanswered() => {
+                self.state.lock().is_unanswered = true;
+                Err(NoTicket::Unanswered(refusal))
+            }
+            _ => Err(NoTicket::Refused(refusal)),
+        }
+    }
+
+    /// Logs on with the key that is kept, or else with a password that is read now. After a wrong one the password is read once more, then the other
+    /// one that the directory gives is tried; `tries` is how many keys may be.
+    async fn renew(
+        &self,
+        mut tries: usize,
         domain: &TicketDomain,
         wanted: &SpecAccount,
         metrics: &BrokerMetrics,
-    ) -> Result<Logon, Refusal> {
-        self.refused = None;
-        self.wrong.retain(|(_, at)| at.elapsed() < WRONG_FOR);
-        let mut tries = TRIES;
+    ) -> Result<Arc<Logon>, Refusal> {
         let mut refusal = None;
-        if let Some(kept) = self.key.take().filter(KeptKey::is_valid) {
-            match kept.tgt(metrics).await {
-                Ok(tgt) => return Ok(self.keep(kept, tgt)),
-                Err(error) if is_wrong(&error) => {
-                    refusal = Some(controller_failures::of_kdc(&error, &kept.client, None));
-                    self.wrong.push((kept.key, Instant::now()));
+        let (kept, is_unanswered) = {
+            let mut state = self.state.lock();
+            state.refused = None;
+            (state.key.clone().filter(|key| key.is_valid()), std::mem::take(&mut state.is_unanswered))
+        };
+        if let Some(key) = kept.filter(|_| !is_unanswered) {
+            match self.log_on_with(&key, domain, metrics).await {
+                Ok(logon) => return Ok(logon),
+                Err(NoTicket::Wrong(wrong)) => {
+                    refusal = Some(wrong);
                     tries -= 1;
                 }
-                // Another controller may answer, which the directory knows.
-                Err(error) if error.is_unanswered() => self.key = Some(kept),
-                Err(error) => {
-                    let refusal = controller_failures::of_kdc(&error, &kept.client, None);
-                    self.key = Some(kept);
-                    return Err(refusal);
-                }
+                // Another KDC may answer, which the directory knows.
+                Err(NoTicket::Unanswered(_)) => {}
+                Err(NoTicket::Refused(refusal)) => return Err(refusal),
             }
         }
         for _ in 0..tries {
-            let secret = metrics.exchange(Exchange::Password, domain.secret(wanted).await)?;
-            let kept = self.untried(secret, domain).await?;
-            match kept.tgt(metrics).await {
-                Ok(tgt) => return Ok(self.keep(kept, tgt)),
-                Err(error) if is_wrong(&error) => {
-                    refusal = Some(controller_failures::of_kdc(&error, &kept.client, None));
-                    self.wrong.push((kept.key, Instant::now()));
-                }
-                Err(error) => return Err(controller_failures::of_kdc(&error, &kept.client, None)),
+            let key = self.untried(domain, wanted, metrics).await?;
+            let logon = self.log_on_with(&key, domain, metrics).await;
+            if !matches!(logon, Err(NoTicket::Wrong(_))) {
+                self.state.lock().key = Some(key);
+            }
+            match logon {
+                Ok(logon) => return Ok(logon),
+                Err(NoTicket::Wrong(wrong)) => refusal = Some(wrong),
+                Err(NoTicket::Unanswered(refusal) | NoTicket::Refused(refusal)) => return Err(refusal),
             }
         }
         Err(refusal.unwrap_or_else(|| Refusal::no_logon(reasons::LOGON_DENIED, "no password is left to try")))
     }
 
-    fn keep(&mut self, kept: KeptKey, tgt: Ticket) -> Logon {
-        let logon = Logon { client: kept.client.clone(), tgt, kdcs: Arc::clone(&kept.kdcs), at: Instant::now() };
-        self.key = Some(kept);
-        logon
+    /// Reads the password, and gives the first key of it that may be tried.
+    async fn untried(
+        &self,
+        domain: &TicketDomain,
+        wanted: &SpecAccount,
+        metrics: &BrokerMetrics,
+    ) -> Result<Arc<AccountKey>, Refusal> {
+        self.is_queued.store(true, Ordering::Relaxed);
+        let mut reader = domain.reader().await;
+        self.is_queued.store(false, Ordering::Relaxed);
+        let asked = Instant::now();
+        let read = async {
+            let secret = metrics.exchange(Exchange::Password, domain.secret(&mut reader, wanted).await)?;
+            drop(reader);
+            self.key(secret, domain, asked).await
+        };
+        timeout(domain.times.logon, read).await.unwrap_or_else(|_| Err(late(domain)))
     }
 
-    /// The key of the current password; of the previous one if the KDC refused the current.
-    async fn untried(&self, secret: Secret, domain: &TicketDomain) -> Result<KeptKey, Refusal> {
+    /// The first key of these passwords that may be tried.
+    async fn key(&self, secret: Secret, domain: &TicketDomain, asked: Instant) -> Result<Arc<AccountKey>, Refusal> {
         let Secret { account, password, kdcs } = secret;
         let name = PrincipalName::account(&format!("{}$", account.sam));
         let name = name.ok_or_else(|| {
             Refusal::forbidden(rules::ACCOUNT_DIFFERS.id, "Kerberos cannot have the name of the account")
         })?;
         let client = Principal { name, realm: domain.config.realm.clone() };
-        let until = Instant::now().checked_add(password.query);
-        let previous = password.previous.as_ref();
-        for password in [Some(&password.current), previous].into_iter().flatten() {
-            let key = kdcs.key(&client, &Password::managed(password)).await;
+        // What the KDC refuses before the change is right after it.
+        let wrong_for = if password.is_before_change() { password.query } else { WRONG_FOR };
+        for candidate in password.candidates() {
+            let key = kdcs.key(&client, &Password::managed(candidate)).await;
             let key = key.map_err(|error| controller_failures::of_kdc(&error, &client, None))?;
-            if !self.wrong.iter().any(|(wrong, _)| wrong.as_bytes() == key.as_bytes()) {
-                return Ok(KeptKey { client, key, kdcs: Arc::new(kdcs), until });
+            if self.state.lock().may_try(&key) {
+                let (kdcs, until) = (Arc::new(kdcs), asked.checked_add(password.query));
+                return Ok(Arc::new(AccountKey { client, key, kdcs, until, wrong_for, is_proven: false.into() }));
             }
         }
         Err(controller_failures::wrong_passwords(&client))
     }
 }
 
-impl KeptKey {
+impl AccountKey {
     fn is_valid(&self) -> bool {
         self.until.is_none_or(|until| Instant::now() < until)
     }
 
-    async fn tgt(&self, metrics: &BrokerMetrics) -> Result<Ticket, Error> {
-        metrics.exchange(Exchange::InitialTicket, self.kdcs.tgt(&self.client, &self.key, LIFE).await)
+    fn is_same(&self, key: &Key) -> bool {
+        self.key.as_bytes() == key.as_bytes()
     }
 }
 
-fn is_wrong(error: &Error) -> bool {
-    matches!(error, Error::Refused(error) if error.refusal() == KdcRefusal::WrongPassword)
+impl WrongKey {
+    fn is_remembered(&self) -> bool {
+        self.last.elapsed() < self.key.wrong_for
+    }
+
+    /// Whether it is time to try it again.
+    fn is_due(&self) -> bool {
+        let pause = self.tries.checked_sub(1).and_then(|number| RETRIES.get(number));
+        self.key.is_proven.load(Ordering::Relaxed) && pause.is_some_and(|pause| self.last.elapsed() >= *pause)
+    }
+}
+
+impl AccountState {
+    /// Whether it holds a valid key, or a wrong key that must not be tried again.
+    fn is_needed(&self) -> bool {
+        self.key.as_ref().is_some_and(|key| key.is_valid()) || self.wrong.iter().any(WrongKey::is_remembered)
+    }
+
+    fn remember(&mut self, logon: &Result<Arc<Logon>, Refusal>, own: bool) {
+        match logon {
+            Ok(logon) if !own && logon.tgt.encoded.len() <= MAX_KEPT_TICKET => self.logon = Some(Arc::clone(logon)),
+            Ok(_) => {}
+            Err(refusal) => self.refused = Some((Instant::now(), refusal.clone())),
+        }
+    }
+
+    fn may_try(&mut self, key: &Key) -> bool {
+        self.wrong.retain(WrongKey::is_remembered);
+        self.wrong.iter().find(|wrong| wrong.key.is_same(key)).is_none_or(WrongKey::is_due)
+    }
+
+    /// The KDC called this key wrong. Another key of the same password may be proven.
+    fn add_wrong(&mut self, key: &Arc<AccountKey>) {
+        let kept = self.key.take_if(|kept| kept.is_same(&key.key));
+        let known = self.wrong.iter().position(|wrong| wrong.key.is_same(&key.key));
+        let known = known.map(|index| self.wrong.swap_remove(index));
+        let former = [kept.as_ref(), known.as_ref().map(|wrong| &wrong.key)];
+        if former.into_iter().flatten().any(|former| former.is_proven.load(Ordering::Relaxed)) {
+            key.is_proven.store(true, Ordering::Relaxed);
+        }
+        // Exchanges that ran side by side count once.
+        let tries = known.map_or(1, |wrong| wrong.tries + usize::from(wrong.is_due()));
+        self.wrong.push(WrongKey { key: Arc::clone(key), tries, last: Instant::now() });
+    }
+}
+
+/// No controller answered in the time of a logon.
+fn late(domain: &TicketDomain) -> Refusal {
+    let message = format!("no domain controller of {} answers in time", domain.config.name);
+    Refusal::unavailable(reasons::LDAP_UNREACHABLE, message)
 }

@@ -1,47 +1,52 @@
 //! One domain: how its directory is read and its KDCs are found.
 //!
-//! Invariants: one read of a password at a time, so a user whose password is wrong is tried once with it; a refused password is not tried
-//! again until its file holds another one. After no controller answered, reads are refused with the same cause for [`Times::pause`],
-//! without asking.
+//! Invariants: one read of a password at a time, so a user whose password is wrong is tried once with it. A refused password is tried again when
+//! its file holds another one, and otherwise once in [`REFUSED_FOR`]: that locks no user out. After no controller answered, reads are refused with
+//! the same cause for [`Times::pause`], without asking.
 
-use std::{net::SocketAddr, time::Duration};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use gmsa_core::{diagnostic::rules, quote::Quoted};
 use gmsa_directory::{
-    Access, Address, Budget, Credentials, Directory, Error, ManagedPassword,
+    Access, Address, Budget, Credentials, Directory, Error, ManagedPassword, NameServers,
     account::{Account, AccountName},
 };
 use gmsa_kerberos::Kdcs;
 use tokio::{
     net::lookup_host,
-    sync::{Mutex, Semaphore},
+    sync::{Mutex, MutexGuard},
     time::{Instant, timeout},
 };
 use zeroize::Zeroizing;
 
-use super::{controller_failures, spec::SpecAccount};
+use super::{controller_failures, room::Room, spec::SpecAccount};
 use crate::{
     api::{Refusal, reasons},
     domains::DomainConfig,
     limits::Times,
 };
 
+/// How long a refused password of the user is not tried again: the time in which domains count wrong passwords, by default.
+const REFUSED_FOR: Duration = Duration::from_secs(30 * 60);
+
 /// A domain, and what its controllers said last.
 pub struct TicketDomain {
     pub config: DomainConfig,
     pub times: Times,
-    /// For requests that wait for tickets of its accounts.
-    pub room: Semaphore,
-    most: usize,
+    /// For requests that are given tickets of its accounts.
+    pub room: Arc<Room>,
     reader: Mutex<PasswordReader>,
 }
 
+/// The right to read a password, and what the last reads ended with.
 #[derive(Default)]
-struct PasswordReader {
-    /// The password that the domain refused.
-    refused: Option<Zeroizing<String>>,
+pub struct PasswordReader {
+    /// The password that the domain refused, and when.
+    refused: Option<(Zeroizing<String>, Instant)>,
     /// Why no controller answered.
     unanswered: Option<(Instant, Refusal)>,
+    /// The KDCs that the configuration and the DNS name.
+    kdcs: Option<(Instant, Vec<SocketAddr>)>,
 }
 
 /// An account that agrees with a credential spec, and its password.
@@ -53,42 +58,62 @@ pub struct Secret {
 }
 
 impl TicketDomain {
-    pub fn new(config: DomainConfig, times: Times, room: usize) -> Self {
-        Self { config, times, room: Semaphore::new(room), most: room, reader: Mutex::default() }
+    pub fn new(config: DomainConfig, times: Times, room: Room) -> Self {
+        Self { config, times, room: Arc::new(room), reader: Mutex::default() }
     }
 
-    /// How many requests wait for tickets of its accounts.
-    pub fn waiting(&self) -> usize {
-        self.most - self.room.available_permits()
+    /// Waits until no other password is read.
+    pub async fn reader(&self) -> MutexGuard<'_, PasswordReader> {
+        self.reader.lock().await
     }
 
     /// Reads the account of a credential spec, and its password.
     ///
     /// # Errors
     /// 403 where the account is not that of the credential spec, 502 and 503 where the directory gives no password.
-    pub async fn secret(&self, wanted: &SpecAccount) -> Result<Secret, Refusal> {
-        let PasswordReader { refused, unanswered } = &mut *self.reader.lock().await;
+    pub async fn secret(&self, reader: &mut PasswordReader, wanted: &SpecAccount) -> Result<Secret, Refusal> {
+        let PasswordReader { refused, unanswered, kdcs } = reader;
         if let Some((since, refusal)) = unanswered
-            && since.elapsed() < self.times.pause
+            && let Some(left) = self.times.pause.checked_sub(since.elapsed())
+            && !left.is_zero()
         {
-            return Err(refusal.clone());
+            return Err(refusal.clone().after(left));
         }
         *unanswered = None;
         let of_user = |what: String| Refusal::bad_gateway(reasons::LDAP_CREDENTIALS, what);
         let password = self.config.password().map_err(of_user)?;
-        let user = Quoted::new(&self.config.user);
-        let hint = format!("it is not tried again until {} changes", self.config.password_file.display());
-        if refused.as_ref() == Some(&password) {
-            return Err(of_user(format!("{} refused the password of the user {user}: {hint}", self.config.name)));
+        let (user, file) = (Quoted::new(&self.config.user), self.config.password_file.display());
+        let way_out = |left: Duration| {
+            let minutes = left.as_secs().div_ceil(60);
+            format!(
+                "it is tried again in {minutes} min, or as soon as {file} holds another one or the broker is restarted"
+            )
+        };
+        if let Some((_, at)) = refused.as_ref().filter(|(refused, _)| *refused == password)
+            && let Some(left) = REFUSED_FOR.checked_sub(at.elapsed())
+            && !left.is_zero()
+        {
+            let message = format!("{} refused the password of the user {user}: {}", self.config.name, way_out(left));
+            return Err(of_user(message));
         }
         let error = match self.read_from_any(&password, wanted).await {
-            Ok(read) => return read,
+            Ok(read) => {
+                let (account, password) = read?;
+                let (_, others) = match kdcs.take().filter(|(at, _)| at.elapsed() < self.times.pause) {
+                    Some(known) => kdcs.insert(known),
+                    None => kdcs.insert((Instant::now(), self.other_kdcs().await)),
+                };
+                let first = SocketAddr::new(password.controller, self.config.kdc_port);
+                let others = others.iter().copied().filter(|other| *other != first);
+                let kdcs = Kdcs::new([first].into_iter().chain(others).collect(), self.times.kdc);
+                return Ok(Secret { account, password, kdcs });
+            }
             Err(error) => error,
         };
         let mut refusal = controller_failures::of_directory(&error, &self.config);
         if error.counts_as_wrong_password() {
-            refusal.message = format!("{}; {hint}", refusal.message);
-            *refused = Some(password);
+            refusal.message = format!("{}; {}", refusal.message, way_out(REFUSED_FOR));
+            *refused = Some((password, Instant::now()));
         }
         if error.is_unanswered() {
             *unanswered = Some((Instant::now(), refusal.clone()));
@@ -101,7 +126,7 @@ impl TicketDomain {
         &self,
         password: &Zeroizing<String>,
         wanted: &SpecAccount,
-    ) -> Result<Result<Secret, Refusal>, Error> {
+    ) -> Result<Result<(Account, ManagedPassword), Refusal>, Error> {
         let named = self.config.controllers.iter().cloned().map(Address::Controller);
         let mut addresses: Vec<Address> = named.collect();
         if addresses.is_empty() {
@@ -124,7 +149,7 @@ impl TicketDomain {
         address: Address,
         password: Zeroizing<String>,
         wanted: &SpecAccount,
-    ) -> Result<Result<Secret, Refusal>, Error> {
+    ) -> Result<Result<(Account, ManagedPassword), Refusal>, Error> {
         let name = &self.config.name;
         let mut directory = Directory::connect(Access {
             address,
@@ -151,25 +176,30 @@ impl TicketDomain {
             );
             return Ok(Err(Refusal::bad_gateway(rules::ACCOUNT_PASSWORD.id, message)));
         };
-        let kdcs = self.kdcs(SocketAddr::new(password.controller, self.config.kdc_port)).await;
-        Ok(Ok(Secret { account, password, kdcs }))
+        Ok(Ok((account, password)))
     }
 
-    /// The KDC `first`, then those of the configured controllers whose names the DNS resolves.
-    async fn kdcs(&self, first: SocketAddr) -> Kdcs {
+    /// The KDCs of the configured controllers whose names the DNS resolves, then those that the DNS names.
+    async fn other_kdcs(&self) -> Vec<SocketAddr> {
         const LIMIT: Duration = Duration::from_secs(2);
-        let mut kdcs = vec![first];
-        // The logon has a limit too, and the first one is enough for it.
+        let mut kdcs = Vec::new();
+        let mut add = |new: Vec<SocketAddr>| {
+            let new: Vec<_> = new.into_iter().filter(|address| !kdcs.contains(address)).collect();
+            kdcs.extend(new);
+        };
+        // The KDC of the controller that gave the password is enough for a logon.
         let _ = timeout(LIMIT, async {
             for controller in &self.config.controllers {
-                if let Ok(addresses) = lookup_host((&*controller.host, self.config.kdc_port)).await {
-                    let new: Vec<_> = addresses.filter(|address| !kdcs.contains(address)).take(2).collect();
-                    kdcs.extend(new);
-                }
+                let addresses = lookup_host((&*controller.host, self.config.kdc_port)).await;
+                add(addresses.into_iter().flatten().take(2).collect());
+            }
+            let servers = self.config.name_servers.clone().or_else(|| NameServers::of_system().ok());
+            if let Some(servers) = servers {
+                add(servers.kdcs(&self.config.name).await.unwrap_or_default());
             }
         })
         .await;
-        Kdcs::new(kdcs, self.times.kdc)
+        kdcs
     }
 }
 
@@ -185,14 +215,20 @@ fn agrees(account: &Account, wanted: &SpecAccount) -> Result<(), Refusal> {
         let message = format!("{name} is not a group Managed Service Account of {}, but {class}", wanted.domain);
         return Err(Refusal::forbidden(rules::ACCOUNT_CLASS.id, message));
     }
-    let sid = account.domain_sid().map(|sid| sid.to_string());
-    let is_same = account.sam.to_lowercase() == wanted.sam
-        && account.domain().is_some_and(|domain| domain.eq_ignore_ascii_case(&wanted.domain))
-        && sid.as_deref() == Some(&*wanted.domain_sid);
-    if is_same {
-        return Ok(());
+    let differs = |has: String, says: &dyn std::fmt::Display| {
+        let message = format!("the account {name} {has}, the cred spec says {says}");
+        Err(Refusal::forbidden(rules::ACCOUNT_DIFFERS.id, message))
+    };
+    let (sid, domain) = (account.domain_sid().map(|sid| sid.to_string()), account.domain().unwrap_or_default());
+    // The directory compares names without case and accents.
+    if account.sam.to_lowercase() != wanted.sam {
+        return differs(format!("is in the domain {domain} under the name {}", Quoted::new(&account.sam)), &name);
     }
-    let (has, says) = (sid.unwrap_or_default(), &wanted.domain_sid);
-    let message = format!("the account {name} of {} is in the domain {has}, the cred spec says {says}", wanted.domain);
-    Err(Refusal::forbidden(rules::ACCOUNT_DIFFERS.id, message))
+    if !domain.eq_ignore_ascii_case(&wanted.domain) {
+        return differs(format!("is in the domain {domain}"), &wanted.domain);
+    }
+    if sid.as_deref() != Some(&*wanted.domain_sid) {
+        return differs(format!("of {domain} is in the domain {}", sid.unwrap_or_default()), &wanted.domain_sid);
+    }
+    Ok(())
 }

@@ -1,7 +1,8 @@
 //! Whether the pod of a token may still get tickets: it is read live for each request.
 //!
 //! Invariant: a token of a pod that was deleted, or has ended, is accepted by the API server for a while, so only a pod that exists
-//! with the token's uid and service account, is not being deleted, has not ended, and has the audience in its volumes gets an answer.
+//! with the token's uid and service account, is not past the end of its grace (`deletionTimestamp`), has not ended, and has the audience in its
+//! volumes gets an answer.
 
 use gmsa_cluster::apiserver::{ApiServer, CallKind};
 use gmsa_core::{
@@ -12,6 +13,7 @@ use gmsa_core::{
 };
 use http::Request;
 use serde::Deserialize;
+use time::{UtcDateTime, format_description::well_known::Rfc3339};
 use tokio::time::Instant;
 
 use super::token::{Caller, audience};
@@ -29,6 +31,7 @@ struct LivePod {
 #[serde(default, rename_all = "camelCase")]
 struct PodMetadata {
     uid: String,
+    /// Where the pod is being deleted, the end of its grace (RFC 3339).
     deletion_timestamp: Option<String>,
 }
 
@@ -62,22 +65,23 @@ pub async fn check(api: &ApiServer, caller: &Caller, spec: &SpecName, deadline: 
         Err(error) => return Err(unavailable(&chain(&error))),
     };
     let pod: LivePod = serde_json::from_slice(answer.body()).map_err(|_| unavailable("the answer is not a Pod"))?;
-    checked(&pod, caller, spec)
+    checked(&pod, caller, spec, UtcDateTime::now())
 }
 
 fn refused(caller: &Caller, what: &str) -> Refusal {
     Refusal::forbidden(rules::TICKET_POD.id, format!("the pod {:?} {what}", caller.pod))
 }
 
-fn checked(pod: &LivePod, caller: &Caller, spec: &SpecName) -> Result<(), Refusal> {
+fn checked(pod: &LivePod, caller: &Caller, spec: &SpecName, now: UtcDateTime) -> Result<(), Refusal> {
     if pod.metadata.uid != caller.uid {
         return Err(refused(caller, "has another uid than the token: it was replaced"));
     }
     if pod.spec.service_account_name != *caller.account.name {
         return Err(refused(caller, "has another service account than the token"));
     }
-    if pod.metadata.deletion_timestamp.is_some() {
-        return Err(refused(caller, "is being deleted"));
+    let grace = pod.metadata.deletion_timestamp.as_deref();
+    if grace.is_some_and(|end| UtcDateTime::parse(end, &Rfc3339).map_or(true, |end| now >= end)) {
+        return Err(refused(caller, "is being deleted, and its grace has ended"));
     }
     if matches!(pod.status.phase.as_str(), "Succeeded" | "Failed") {
         return Err(refused(caller, "has ended"));
@@ -113,7 +117,8 @@ mod tests {
         let account = ServiceAccount { namespace: "shop".into(), name: "web".into() };
         let caller = Caller { account, pod: "web-1".to_owned(), uid: "u1".to_owned(), token_id: String::new() };
         let pod: LivePod = serde_json::from_value(pod).unwrap();
-        let checked = checked(&pod, &caller, &SpecName::parse("webapp1").unwrap());
+        let now = UtcDateTime::parse("2026-01-01T00:00:30Z", &Rfc3339).unwrap();
+        let checked = checked(&pod, &caller, &SpecName::parse("webapp1").unwrap(), now);
         checked.map_err(|refusal| (refusal.status.as_u16(), refusal.reason, refusal.message))
     }
 
@@ -128,8 +133,11 @@ mod tests {
         let other = refused_with("has another uid than the token: it was replaced");
         assert_eq!(checked_with(|pod| pod["metadata"]["uid"] = json!("u2")), other);
         assert_eq!(checked_with(|pod| pod["metadata"] = json!({})), other);
-        let deleted = |pod: &mut Value| pod["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
-        assert_eq!(checked_with(deleted), refused_with("is being deleted"));
+        let deleted = |end: &'static str| checked_with(move |pod| pod["metadata"]["deletionTimestamp"] = json!(end));
+        assert_eq!(deleted("2026-01-01T00:00:31Z"), Ok(()));
+        for end in ["2026-01-01T00:00:30Z", "2025-12-31T23:00:00Z", "soon"] {
+            assert_eq!(deleted(end), refused_with("is being deleted, and its grace has ended"));
+        }
         for phase in ["Succeeded", "Failed"] {
             assert_eq!(checked_with(|pod| pod["status"]["phase"] = json!(phase)), refused_with("has ended"));
         }

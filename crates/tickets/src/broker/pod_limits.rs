@@ -35,24 +35,28 @@ impl PodLimits {
             pods.retain(|_, full| *full > now);
         }
         let full = pods.get(uid).copied().unwrap_or(now).max(now) + POD_PERIOD;
-        let message = if full > now + POD_PERIOD * POD_BURST {
-            format!(
+        let burst = POD_PERIOD * POD_BURST;
+        let (message, left) = if full > now + burst {
+            let message = format!(
                 "too many requests of this pod: it has {POD_BURST} at once, and one more each {} s",
                 POD_PERIOD.as_secs()
-            )
+            );
+            (message, full - now - burst)
         } else if pods.len() >= MAX_PODS && !pods.contains_key(uid) {
-            "too many pods ask for tickets at the moment".to_owned()
+            ("too many pods ask for tickets at the moment".to_owned(), burst)
         } else {
             pods.insert(uid.to_owned(), full);
             return Ok(());
         };
-        Err(Refusal::new(StatusCode::TOO_MANY_REQUESTS, rules::TICKET_RATE.id, message))
+        Err(Refusal::new(StatusCode::TOO_MANY_REQUESTS, rules::TICKET_RATE.id, message).after(left))
     }
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+
+    use std::time::Duration;
 
     use super::*;
 
@@ -66,6 +70,9 @@ mod tests {
         let refusal = limits.admit("a").unwrap_err();
         assert_eq!((refusal.status.as_u16(), refusal.reason), (429, "ticket-rate"));
         assert_eq!(refusal.message, "too many requests of this pod: it has 10 at once, and one more each 3 s");
+        assert_eq!(refusal.retry_after, Some(POD_PERIOD));
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert_eq!(limits.admit("a").unwrap_err().retry_after, Some(Duration::from_secs(2)));
     }
 
     #[tokio::test(start_paused = true)]

@@ -25,7 +25,7 @@ use tokio::time::{Instant, timeout};
 use super::{Audit, BearerRequest, Broker, too_large};
 use crate::{
     api::{MAX_REQUEST, MAX_RESPONSE, PATH, Refusal, TicketRequest, Tickets},
-    limits::{BODY_TIMEOUT, MAX_TOKEN, PAUSE},
+    limits::{BODY_TIMEOUT, LONGEST_RETRY_AFTER, MAX_TOKEN, PAUSE},
 };
 
 /// The routes of the TLS port.
@@ -129,7 +129,9 @@ async fn refused(refusal: &Refusal, body: Body) -> Response {
     let mut response = with_json(refusal.status, json);
     match refusal.status {
         StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => {
-            response.headers_mut().insert(RETRY_AFTER, PAUSE.as_secs().into());
+            let wait = refusal.retry_after.unwrap_or(PAUSE).min(LONGEST_RETRY_AFTER);
+            let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+            response.headers_mut().insert(RETRY_AFTER, seconds.max(1).into());
         }
         // RFC 9110, 15.5.2
         StatusCode::UNAUTHORIZED => {

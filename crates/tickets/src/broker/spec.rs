@@ -1,15 +1,17 @@
 //! What a credential spec says about tickets: whether its owner opted in, for which services, and which account it is about.
 //!
-//! Invariant: without the annotation there are no tickets, so that grants of `use` made for Windows pods open nothing.
+//! Invariants: without the annotation there are no tickets, so that grants of `use` made for Windows pods open nothing. Equal reads at about the same
+//! time are one call.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
+use bytes::Bytes;
 use gmsa_cluster::{
     apiserver::{ApiServer, CallKind},
     resolver::live,
 };
 use gmsa_core::{
-    admission::{Denial, Failure, ServiceAccount},
+    admission::{Denial, Failure, Known, ServiceAccount, Source},
     credspec::{
         MAX_CONTENTS_BYTES, SpecName,
         domain_join::DomainJoinConfig,
@@ -19,6 +21,7 @@ use gmsa_core::{
     quote::Quoted,
 };
 use gmsa_directory::Sid;
+use gmsa_edge::coalesce::Coalescer;
 use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
@@ -59,31 +62,68 @@ pub struct SpecAccount {
     pub sam: String,
 }
 
-/// Reads a credential spec for a service account.
-///
-/// # Errors
-/// 404 where there is none, 403 where its owner did not opt in or it names no account, 503 where the API server cannot be asked.
-pub async fn read(
-    api: &ApiServer,
-    name: &SpecName,
-    service_account: &ServiceAccount,
-    deadline: Instant,
-) -> Result<TicketSpec, Refusal> {
-    let unreadable = |failure| {
-        let message = Denial::SpecUnreadable { spec: name.clone(), failure }.to_string();
-        Refusal::unavailable(rules::SPEC_UNREADABLE.id, message)
-    };
-    let read = live::body(api, name, CallKind::UnknownSpec, Some(&service_account.user()), deadline).await;
-    let Some(body) = read.map_err(unreadable)? else {
-        let missing = Denial::SpecMissing(name.clone()).to_string();
-        return Err(Refusal::new(StatusCode::NOT_FOUND, rules::SPEC_MISSING.id, missing));
-    };
-    let object: AnnotatedSpec<'_> = serde_json::from_slice(&body)
-        .map_err(|_| unreadable(Failure::new("the API server's answer is not a GMSACredentialSpec")))?;
-    if object.metadata.name != name.as_str() {
-        return Err(unreadable(Failure::new("the API server's answer is about another object")));
+/// Reads credential specs.
+pub struct Specs {
+    api: Arc<ApiServer>,
+    reads: Coalescer<SpecName, SpecBody>,
+}
+
+/// The answer of the API server: the JSON of the object.
+#[derive(Clone)]
+enum SpecBody {
+    Found(Bytes),
+    Missing,
+    Failed(Failure),
+}
+
+impl From<Failure> for SpecBody {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
     }
-    ticket_spec(object, name)
+}
+
+impl Specs {
+    pub fn new(api: Arc<ApiServer>) -> Self {
+        Self { api, reads: Coalescer::default() }
+    }
+
+    /// Reads a credential spec for a service account.
+    ///
+    /// # Errors
+    /// 404 where there is none, 403 where its owner did not opt in or it names no account, 503 where the API server cannot be asked.
+    pub async fn read(
+        &self,
+        name: &SpecName,
+        service_account: &ServiceAccount,
+        deadline: Instant,
+    ) -> Result<TicketSpec, Refusal> {
+        let unreadable = |failure| {
+            let message = Denial::SpecUnreadable { spec: name.clone(), failure }.to_string();
+            Refusal::unavailable(rules::SPEC_UNREADABLE.id, message)
+        };
+        let call = |name: SpecName, deadline| {
+            let (api, user) = (Arc::clone(&self.api), service_account.user());
+            async move {
+                let read = live::body(&api, &name, CallKind::UnknownSpec, Some(&user), deadline).await;
+                let found = read.map(|body| body.map_or(SpecBody::Missing, SpecBody::Found));
+                Known { fact: found.unwrap_or_else(SpecBody::Failed), source: Source::Api }
+            }
+        };
+        let body = match self.reads.ask(name.clone(), deadline, |_| None, call).await.fact {
+            SpecBody::Found(body) => body,
+            SpecBody::Missing => {
+                let missing = Denial::SpecMissing(name.clone()).to_string();
+                return Err(Refusal::new(StatusCode::NOT_FOUND, rules::SPEC_MISSING.id, missing));
+            }
+            SpecBody::Failed(failure) => return Err(unreadable(failure)),
+        };
+        let object: AnnotatedSpec<'_> = serde_json::from_slice(&body)
+            .map_err(|_| unreadable(Failure::new("the API server's answer is not a GMSACredentialSpec")))?;
+        if object.metadata.name != name.as_str() {
+            return Err(unreadable(Failure::new("the API server's answer is about another object")));
+        }
+        ticket_spec(object, name)
+    }
 }
 
 fn ticket_spec(object: AnnotatedSpec<'_>, name: &SpecName) -> Result<TicketSpec, Refusal> {
@@ -119,9 +159,33 @@ fn ticket_spec(object: AnnotatedSpec<'_>, name: &SpecName) -> Result<TicketSpec,
 mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on must fail")]
 
+    use std::time::Duration;
+
+    use futures::future::join_all;
+    use gmsa_test_support::{SimulatedApi, Verb, credential_spec};
     use serde_json::json;
 
     use super::*;
+
+    #[tokio::test]
+    async fn equal_reads_at_the_same_time_are_one_call() {
+        let server = SimulatedApi::start().await;
+        let contents = json!({"DomainJoinConfig": {"Sid": "S-1-5-21-1-2-3", "DnsName": "contoso.com", "MachineAccountName": "WebApp1"}});
+        let mut object = credential_spec("webapp1", contents);
+        object["metadata"]["annotations"] = json!({ANNOTATION: "*"});
+        server.apply(object);
+        let specs = Specs::new(Arc::new(ApiServer::new(server.config()).unwrap()));
+        let (name, deadline) = (SpecName::parse("webapp1").unwrap(), Instant::now() + Duration::from_secs(20));
+        let accounts: Vec<_> = (0..20)
+            .map(|number| ServiceAccount { namespace: "shop".into(), name: format!("web-{}", number % 5).into() })
+            .collect();
+        let reads = join_all(accounts.iter().map(|account| specs.read(&name, account, deadline))).await;
+        assert!(reads.iter().all(|read| read.as_ref().is_ok_and(|spec| spec.services == Services::Any)), "{reads:?}");
+        assert_eq!(server.count(Verb::Get, "gmsacredentialspecs"), 1);
+        // What has changed since is read again.
+        server.delete("gmsacredentialspecs", "", "webapp1");
+        assert_eq!(specs.read(&name, &accounts[0], deadline).await.unwrap_err().status, 404);
+    }
 
     fn read(change: impl Fn(&mut Value)) -> Result<TicketSpec, (u16, &'static str, String)> {
         let mut object = json!({

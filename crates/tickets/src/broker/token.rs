@@ -1,11 +1,12 @@
 //! The owner of a token: a `TokenReview` with the audience of one credential spec.
 //!
 //! Invariants: only a token that the API server accepts for `gmsa-tickets/NAME`, and that is bound to a pod, shows a [`Caller`].
-//! Tokens that are bound to nothing, to a node or to a Secret authenticate too, so pod name and uid are required. A token is never
-//! logged, nor part of a message.
+//! Tokens that are bound to nothing, to a node or to a Secret authenticate too, so pod name and uid are required. A token that says itself that it
+//! cannot be accepted costs no review; nothing that it says is believed otherwise. A token is never logged, nor part of a message.
 
 use std::collections::BTreeMap;
 
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use gmsa_cluster::apiserver::{ApiServer, CallKind};
 use gmsa_core::{
     admission::ServiceAccount,
@@ -15,8 +16,9 @@ use gmsa_core::{
     quote::remark,
 };
 use http::{Request, header::CONTENT_TYPE};
-use serde::Deserialize;
+use serde::{Deserialize, de::IgnoredAny};
 use serde_json::json;
+use time::UtcDateTime;
 use tokio::time::Instant;
 
 use crate::api::{AUDIENCE, Refusal};
@@ -25,6 +27,26 @@ use crate::api::{AUDIENCE, Refusal};
 const POD_NAME: &str = "authentication.kubernetes.io/pod-name";
 const POD_UID: &str = "authentication.kubernetes.io/pod-uid";
 const TOKEN_ID: &str = "authentication.kubernetes.io/credential-id";
+
+/// How long after its end a token is still sent to the API server: the clocks may differ.
+const CLOCKS: i64 = 300;
+
+const UNBOUND: &str =
+    "the token is not bound to a pod: use one of a projected volume, which the kubelet requests for its pod";
+
+/// The claims of a token of a service account (Kubernetes: "Managing Service Accounts"). Anyone can write them.
+#[derive(Deserialize)]
+struct Claims {
+    aud: Vec<String>,
+    exp: i64,
+    #[serde(default, rename = "kubernetes.io")]
+    kubernetes: KubernetesClaims,
+}
+
+#[derive(Default, Deserialize)]
+struct KubernetesClaims {
+    pod: Option<IgnoredAny>,
+}
 
 /// The pod that a token is bound to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,6 +96,7 @@ pub async fn review(
     deadline: Instant,
 ) -> Result<Caller, Refusal> {
     let audience = audience(spec);
+    may_be_accepted(token, &audience, UtcDateTime::now())?;
     let review = json!({
         "apiVersion": "authentication.k8s.io/v1",
         "kind": "TokenReview",
@@ -89,6 +112,26 @@ pub async fn review(
     let mut review: TokenReview = serde_json::from_slice(answer.body()).map_err(|_| unreadable())?;
     review.status.error = review.status.error.replace(token, "TOKEN");
     caller(&review.status, &audience)
+}
+
+/// Whether the API server may accept a token that says this of itself.
+fn may_be_accepted(token: &str, audience: &str, now: UtcDateTime) -> Result<(), Refusal> {
+    let [_, claims, _] = token.split('.').collect::<Vec<_>>()[..] else { return Err(not_one_of_ours()) };
+    let claims = URL_SAFE_NO_PAD.decode(claims).ok().and_then(|claims| serde_json::from_slice::<Claims>(&claims).ok());
+    let claims = claims.ok_or_else(not_one_of_ours)?;
+    if now.unix_timestamp().saturating_sub(CLOCKS) >= claims.exp {
+        return Err(Refusal::unauthenticated(format!(
+            "the broker does not accept the token for the audience {audience}: it has expired"
+        )));
+    }
+    if !claims.aud.iter().any(|accepted| accepted == audience) {
+        return Err(Refusal::unauthenticated(format!("the token is not for the audience {audience}")));
+    }
+    claims.kubernetes.pod.map(drop).ok_or_else(|| Refusal::unauthenticated(UNBOUND))
+}
+
+fn not_one_of_ours() -> Refusal {
+    Refusal::unauthenticated("the token is not one of a service account: use one of a projected volume")
 }
 
 fn unavailable(cause: &str) -> Refusal {
@@ -117,9 +160,7 @@ fn caller(status: &TokenStatus, audience: &str) -> Result<Caller, Refusal> {
     }
     let extra = |key| status.user.extra.get(key).and_then(|values| values.first()).filter(|value| !value.is_empty());
     let (Some(pod), Some(uid)) = (extra(POD_NAME), extra(POD_UID)) else {
-        return Err(Refusal::unauthenticated(
-            "the token is not bound to a pod: use one of a projected volume, which the kubelet requests for its pod",
-        ));
+        return Err(Refusal::unauthenticated(UNBOUND));
     };
     if !is_dns_subdomain(pod) {
         return Err(Refusal::unauthenticated("the token is not bound to a pod: its name is not a DNS name"));
@@ -167,11 +208,9 @@ mod tests {
     #[test]
     fn any_other_token_shows_none() {
         let refused = |change: &dyn Fn(&mut Value)| of(change).unwrap_err();
-        let unbound =
-            "the token is not bound to a pod: use one of a projected volume, which the kubelet requests for its pod";
-        assert_eq!(refused(&|status| status["user"]["extra"] = json!({})), unbound);
-        assert_eq!(refused(&|status| status["user"]["extra"][POD_UID] = json!([])), unbound);
-        assert_eq!(refused(&|status| status["user"]["extra"][POD_NAME] = json!([""])), unbound);
+        assert_eq!(refused(&|status| status["user"]["extra"] = json!({})), UNBOUND);
+        assert_eq!(refused(&|status| status["user"]["extra"][POD_UID] = json!([])), UNBOUND);
+        assert_eq!(refused(&|status| status["user"]["extra"][POD_NAME] = json!([""])), UNBOUND);
         assert_eq!(
             refused(&|status| status["user"]["extra"][POD_NAME] = json!(["../x"])),
             "the token is not bound to a pod: its name is not a DNS name"
@@ -205,5 +244,43 @@ mod tests {
             refused(&|status| *status = json!({})),
             "the API server does not accept the token for the audience gmsa-tickets/webapp1"
         );
+    }
+    #[test]
+    fn a_token_that_cannot_be_accepted_is_not_reviewed() {
+        let now = UtcDateTime::from_unix_timestamp(1_000_000).unwrap();
+        let said = |claims: Value| {
+            let token = format!("e30.{}.c2ln", URL_SAFE_NO_PAD.encode(claims.to_string()));
+            may_be_accepted(&token, "gmsa-tickets/webapp1", now).map_err(|refusal| {
+                assert_eq!((refusal.status.as_u16(), refusal.reason), (401, "ticket-token"));
+                refusal.message
+            })
+        };
+        let pod = json!({"namespace": "shop", "pod": {"name": "web-1", "uid": "u1"}});
+        let claims = |exp: i64, aud: Value| json!({"aud": aud, "exp": exp, "kubernetes.io": pod.clone()});
+        let ours = json!(["x", "gmsa-tickets/webapp1"]);
+        assert_eq!(said(claims(1_000_600, ours.clone())), Ok(()));
+        // The clocks may differ by five minutes.
+        assert_eq!(said(claims(999_701, ours.clone())), Ok(()));
+        let expired = "the broker does not accept the token for the audience gmsa-tickets/webapp1: it has expired";
+        assert_eq!(said(claims(999_700, ours.clone())), Err(expired.to_owned()));
+        let other = Err("the token is not for the audience gmsa-tickets/webapp1".to_owned());
+        assert_eq!(said(claims(1_000_600, json!(["gmsa-tickets/webapp", "GMSA-tickets/webapp1"]))), other);
+        for kubernetes in [json!({}), json!({"pod": null}), json!({"node": {"name": "n1"}})] {
+            let claims = json!({"aud": ours, "exp": 1_000_600, "kubernetes.io": kubernetes});
+            assert_eq!(said(claims), Err(UNBOUND.to_owned()));
+        }
+        assert_eq!(said(json!({"aud": ours, "exp": 1_000_600})), Err(UNBOUND.to_owned()));
+        let not_ours = Err("the token is not one of a service account: use one of a projected volume".to_owned());
+        for claims in
+            [json!({}), json!([]), json!({"aud": "gmsa-tickets/webapp1", "exp": 1_000_600}), json!({"aud": ours})]
+        {
+            assert_eq!(said(claims), not_ours);
+        }
+        for token in
+            ["", "x", "e30.e30", "e30.e30.c2ln.x", "e30.=.c2ln", "..", &format!("e30.{}.c2ln", "e".repeat(6000))]
+        {
+            let refused = may_be_accepted(token, "gmsa-tickets/webapp1", now).map_err(|refusal| refusal.message);
+            assert_eq!(refused, not_ours, "{token}");
+        }
     }
 }

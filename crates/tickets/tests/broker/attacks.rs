@@ -13,6 +13,12 @@ async fn a_token_for_one_credential_spec_opens_no_other() {
     world.api.apply(spec("admin", Some("*")));
     world.api.grant_only(&[("shop", "web", "webapp1"), ("shop", "web", "admin")]);
     let answer = world.ask_with("token-1", r#"{"credentialSpec": "admin"}"#).await;
+    assert_eq!(answer.refusal(), (401, "ticket-token", "the token is not for the audience gmsa-tickets/admin"));
+    assert_eq!(world.api.count(Verb::Create, "tokenreviews"), 0);
+    // What a token says of itself opens nothing.
+    let says = ["gmsa-tickets/webapp1", "gmsa-tickets/admin"];
+    world.accept_token_that_says("forged", &says, &says[..1], bound_to("web-1", "u1"));
+    let answer = world.ask_with("forged", r#"{"credentialSpec": "admin"}"#).await;
     let message = "the API server does not accept the token for the audience gmsa-tickets/admin: [invalid bearer token, token audiences \
                    [\"gmsa-tickets/webapp1\"] is invalid for the target audiences [\"gmsa-tickets/admin\"]]";
     assert_eq!(answer.refusal(), (401, "ticket-token", message));
@@ -24,7 +30,7 @@ async fn a_token_that_somebody_else_requested_opens_nothing_that_the_volumes_do_
     world.api.apply(spec("admin", Some("*")));
     world.api.grant_only(&[("shop", "web", "webapp1"), ("shop", "web", "admin")]);
     // `create serviceaccounts/token`, bound to the pod, for an audience that it has no volume of.
-    world.api.accept_token("minted", &["gmsa-tickets/admin"], bound_to("web-1", "u1"));
+    world.accept_token("minted", &["gmsa-tickets/admin"], bound_to("web-1", "u1"));
     let answer = world.ask_with("minted", r#"{"credentialSpec": "admin"}"#).await;
     let message = "the pod \"web-1\" has no projected token with the audience gmsa-tickets/admin in its volumes";
     assert_eq!(answer.refusal(), (403, "ticket-pod", message));
@@ -46,7 +52,7 @@ async fn a_token_of_a_pod_that_was_created_again_is_not_that_of_the_new_one() {
     assert_eq!(world.ask().await.status, 403);
     world.api.apply(pod("web-1", "u2"));
     assert_eq!(world.ask().await.status, 403);
-    world.api.accept_token("token-2", &["gmsa-tickets/webapp1"], bound_to("web-1", "u2"));
+    world.accept_token("token-2", &["gmsa-tickets/webapp1"], bound_to("web-1", "u2"));
     assert_eq!(world.ask_with("token-2", BODY).await.status, 200);
 }
 
@@ -58,7 +64,7 @@ async fn the_names_of_a_token_lead_to_no_other_object() {
     {
         let mut user = bound_to(pod, "u1");
         user["username"] = json!(format!("system:serviceaccount:{namespace}:web"));
-        world.api.accept_token("token-1", &["gmsa-tickets/webapp1"], user);
+        world.accept_token("token-1", &["gmsa-tickets/webapp1"], user);
         assert_eq!(world.ask().await.status, 401, "{pod} {namespace}");
     }
     assert_eq!(world.api.count(Verb::Get, ""), 0);
@@ -121,7 +127,7 @@ async fn a_token_of_another_namespace_is_not_one_of_the_pod() {
     world.api.grant_only(&[("shop", "web", "webapp1"), ("other", "web", "webapp1")]);
     let mut user = bound_to("web-1", "u1");
     user["username"] = json!("system:serviceaccount:other:web");
-    world.api.accept_token("token-1", &["gmsa-tickets/webapp1"], user);
+    world.accept_token("token-1", &["gmsa-tickets/webapp1"], user);
     assert_eq!(world.ask().await.refusal(), (403, "ticket-pod", "the pod \"web-1\" does not exist any more"));
     // A pod of the same name there has another uid.
     let mut elsewhere = pod("web-1", "u2");
@@ -135,9 +141,11 @@ async fn a_token_of_another_namespace_is_not_one_of_the_pod() {
 async fn a_token_is_in_no_message() {
     let world = World::start().await;
     // An authenticator of others may quote what it got.
-    let said = json!({"status": {"authenticated": false, "error": "no such token: very.secret.token"}});
+    world.accept_token("token-1", &["gmsa-tickets/webapp1"], bound_to("web-1", "u1"));
+    let token = world.tokens.lock().unwrap()["token-1"].clone();
+    let said = json!({"status": {"authenticated": false, "error": format!("no such token: {token}")}});
     world.api.fault(Verb::Create, "tokenreviews", 1, gmsa_test_support::Fault::Object(said));
-    let answer = world.ask_with("very.secret.token", BODY).await;
+    let answer = world.ask().await;
     let message =
         "the API server does not accept the token for the audience gmsa-tickets/webapp1: no such token: TOKEN";
     assert_eq!(answer.refusal(), (401, "ticket-token", message));

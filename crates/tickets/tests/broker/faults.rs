@@ -48,7 +48,7 @@ async fn a_kdc_that_lies_gives_no_tickets() {
         let uid = format!("{conduct:?}").len().to_string();
         world.api.delete("pods", "shop", name);
         world.api.apply(pod(name, &uid));
-        world.api.accept_token("token-1", &["gmsa-tickets/webapp1"], bound_to(name, &uid));
+        world.accept_token("token-1", &["gmsa-tickets/webapp1"], bound_to(name, &uid));
         let answer = world.ask().await;
         assert_eq!(answer.refusal(), (502, "ticket-answer", message.as_str()), "{:?}", &format!("{conduct:?}")[..9]);
     }
@@ -79,15 +79,6 @@ async fn a_kdc_that_does_not_answer_is_waited_for_only_so_long() {
         assert_eq!(answer.refusal(), (503, "kdc-unreachable", message.as_str()));
         assert!(answer.head.contains("\r\nretry-after: 10\r\n"), "{}", answer.head);
     }
-    world.kdc.conduct(Conduct::Honest);
-    assert_eq!(world.ask().await.status, 200);
-    // The kept ticket-granting ticket is not to blame for a KDC that is silent now.
-    world.kdc.conduct(Conduct::Silent);
-    assert_eq!(world.ask().await.status, 503);
-    world.kdc.conduct(Conduct::Honest);
-    world.kdc.asked();
-    assert_eq!(world.ask().await.status, 200);
-    assert!(world.kdc.asked().iter().all(|asked| asked.starts_with("TGS")));
 }
 
 /// Each KDC and each service has a time limit; the request has one too, however many they are.
@@ -188,18 +179,13 @@ async fn a_silent_domain_leaves_the_others_their_tickets() {
         pod["spec"]["volumes"][1]["projected"]["sources"][0]["serviceAccountToken"]["audience"] =
             json!("gmsa-tickets/fabrikam");
         world.api.apply(pod);
-        world.api.accept_token(&token, &["gmsa-tickets/fabrikam"], bound_to(&name, &uid));
+        world.accept_token(&token, &["gmsa-tickets/fabrikam"], bound_to(&name, &uid));
         world.ask_with(&token, r#"{"credentialSpec": "fabrikam"}"#).await
     };
     let room = gmsa_tickets::limits::BrokerLimits::of_memory(128 << 20).of_domain(2);
     let flood = join_all((0..room).map(&ask));
     let others = async {
-        eventually("all of them wait", || silent.directory.asked().is_empty() && world.waiting("fabrikam.com") == room)
-            .await;
-        // One more has no room, and says so at once.
-        let busy = ask(room).await;
-        let message = "too many requests wait for the domain controllers of fabrikam.com";
-        assert_eq!(busy.refusal(), (503, "ticket-busy", message));
+        eventually("its share is taken", || world.taken("fabrikam.com") == room / 2).await;
         assert_eq!(world.ask().await.status, 200);
     };
     tokio::select! {

@@ -10,7 +10,7 @@ use gmsa_test_support::{
 };
 use gmsa_tickets::limits::Times;
 
-use crate::world::{SERVICES, World, bound_to, pod, spec, times};
+use crate::world::{SECRET, SERVICES, World, bound_to, pass, pod, spec, times};
 
 const WRONG: &str = "WebApp1$@CONTOSO.COM cannot log on: the KDC rejects the passwords that the directory gives; they are not tried \
                      again for a while";
@@ -33,7 +33,7 @@ fn reads(world: &World) -> usize {
 async fn ask_as(world: &World, number: usize) -> u16 {
     let (name, uid, token) = (format!("pod-{number}"), format!("p{number}"), format!("token-p{number}"));
     world.api.apply(pod(&name, &uid));
-    world.api.accept_token(&token, &["gmsa-tickets/webapp1"], bound_to(&name, &uid));
+    world.accept_token(&token, &["gmsa-tickets/webapp1"], bound_to(&name, &uid));
     world.ask_with(&token, r#"{"credentialSpec": "webapp1"}"#).await.status
 }
 
@@ -115,7 +115,7 @@ async fn a_caller_that_leaves_does_not_have_a_password_tried_again() {
     for number in 0..5 {
         let (name, uid, token) = (format!("pod-{number}"), format!("p{number}"), format!("token-p{number}"));
         world.api.apply(pod(&name, &uid));
-        world.api.accept_token(&token, &["gmsa-tickets/webapp1"], bound_to(&name, &uid));
+        world.accept_token(&token, &["gmsa-tickets/webapp1"], bound_to(&name, &uid));
         let body = r#"{"credentialSpec": "webapp1"}"#;
         // It ends with the first event at the KDC.
         tokio::select! {
@@ -128,22 +128,41 @@ async fn a_caller_that_leaves_does_not_have_a_password_tried_again() {
 }
 
 #[tokio::test]
-async fn a_wrong_password_of_the_user_is_tried_once_until_its_file_changes() {
+async fn a_wrong_password_of_the_user_is_tried_once_in_half_an_hour() {
     let world = World::start().await;
     world.directory.password_of_user("Changed.2");
     let binds = || world.directory.asked().iter().filter(|asked| asked.starts_with("bind")).count();
     let file = world.path("password").display().to_string();
-    let hint = format!("it is not tried again until {file} changes");
+    let hint = |minutes| {
+        format!("it is tried again in {minutes} min, or as soon as {file} holds another one or the broker is restarted")
+    };
     let first = format!(
-        "ldaps://{} does not let broker@contoso.com in: the password is wrong, or the domain does not know the user; {hint}",
-        world.directory.address
+        "ldaps://{} does not let broker@contoso.com in: the password is wrong, or the domain does not know the user; {}",
+        world.directory.address,
+        hint(30)
     );
     assert_eq!(world.ask().await.refusal(), (502, "ldap-credentials", first.as_str()));
     assert_eq!(binds(), 1);
+    pass(29 * 60).await;
     let statuses = join_all((0..20).map(|number| ask_as(&world, number))).await;
     assert_eq!((statuses, binds()), (vec![502; 20], 0));
-    let again = format!("contoso.com refused the password of the user \"broker@contoso.com\": {hint}");
+    let again = format!("contoso.com refused the password of the user \"broker@contoso.com\": {}", hint(1));
     assert_eq!(world.ask().await.refusal(), (502, "ldap-credentials", again.as_str()));
+    // Once in half an hour: the domain may have the password of the file by then.
+    pass(60).await;
+    assert_eq!((world.ask().await.refusal().2, binds()), (first.as_str(), 1));
+    world.directory.password_of_user(SECRET);
+    pass(30 * 60).await;
+    assert_eq!((world.ask().await.status, binds()), (200, 1));
+}
+
+#[tokio::test]
+async fn a_changed_file_has_the_password_of_the_user_tried_at_once() {
+    let world = World::start().await;
+    world.directory.password_of_user("Changed.2");
+    let binds = || world.directory.asked().iter().filter(|asked| asked.starts_with("bind")).count();
+    let file = world.path("password").display().to_string();
+    assert_eq!((world.ask().await.status, binds()), (502, 1));
     world.write_password("Changed.2");
     assert_eq!((world.ask().await.status, binds()), (200, 1));
     // A file without a password is no reason to end.
@@ -198,7 +217,7 @@ async fn a_domain_that_did_not_answer_is_left_alone_for_a_while() {
     mounts["spec"]["volumes"][1]["projected"]["sources"][0]["serviceAccountToken"]["audience"] =
         "gmsa-tickets/other".into();
     world.api.apply(mounts);
-    world.api.accept_token("token-2", &["gmsa-tickets/other"], bound_to("web-2", "u2"));
+    world.accept_token("token-2", &["gmsa-tickets/other"], bound_to("web-2", "u2"));
     let second = world.ask_with("token-2", r#"{"credentialSpec": "other"}"#).await;
     assert_eq!(second.refusal(), first.refusal());
 }

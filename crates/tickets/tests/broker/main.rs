@@ -9,8 +9,11 @@
 )]
 
 mod attacks;
+mod controllers;
+mod dns;
 mod faults;
 mod logon;
+mod namespaces;
 mod program;
 mod started;
 mod statuses;

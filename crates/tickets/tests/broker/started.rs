@@ -1,10 +1,12 @@
 //! The built program, as a kubelet starts it, and a client of it.
 
 use std::{
+    collections::HashMap,
     fs,
     io::{BufRead as _, BufReader, Read as _, Write as _},
     net::{SocketAddr, TcpStream},
     process::{Child, ChildStderr, Command, Stdio},
+    sync::{Arc, Mutex},
     time::{Duration, SystemTime},
 };
 
@@ -56,6 +58,7 @@ pub struct Started {
     pub child: Ended,
     pub log: BufReader<ChildStderr>,
     client: Client,
+    tokens: Arc<Mutex<HashMap<String, String>>>,
     pub broker: SocketAddr,
     pub admin: SocketAddr,
 }
@@ -74,7 +77,8 @@ impl Started {
         assert_eq!((&serving["message"], &serving["domains"]), (&json!("serving"), &json!("contoso.com")));
         let address = |key: &str| -> SocketAddr { serving[key].as_str().unwrap().parse().unwrap() };
         let client = Client { name: NAME.try_into().unwrap(), ..Client::trusting(ca.cert_pem()) };
-        Self { child, log, client, broker: address("address"), admin: address("admin") }
+        let tokens = Arc::clone(&world.tokens);
+        Self { child, log, client, tokens, broker: address("address"), admin: address("admin") }
     }
 
     /// What the holder of a token gets.
@@ -84,6 +88,7 @@ impl Started {
 
     pub async fn ask_for(&self, token: &str, name: &str) -> https::Answer {
         let body = format!(r#"{{"credentialSpec": "{name}"}}"#);
+        let token = self.tokens.lock().unwrap().get(token).cloned().unwrap_or(token.to_owned());
         let head = "POST /v1/tickets HTTP/1.1\r\nhost: l\r\ncontent-type: application/json\r\n";
         let request = format!("{head}authorization: Bearer {token}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
         let mut stream = self.client.connect(self.broker).await.unwrap();

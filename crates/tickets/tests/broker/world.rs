@@ -1,15 +1,20 @@
 //! What a broker is surrounded by, and what a pod asks it.
 
 use std::{
+    collections::HashMap,
     fs,
     net::SocketAddr,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
-use base64::{Engine as _, engine::general_purpose::STANDARD};
+use base64::{
+    Engine as _,
+    engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD},
+};
 use gmsa_cluster::apiserver::ApiServer;
+use gmsa_directory::NameServers;
 use gmsa_edge::{
     authorization_cache::AuthorizationCache,
     metrics::{register, scrape},
@@ -49,6 +54,10 @@ pub struct World {
     pub address: SocketAddr,
     broker: Arc<Broker>,
     pub registry: Arc<Registry>,
+    /// The tokens, by their names in the test.
+    pub tokens: Arc<Mutex<HashMap<String, String>>>,
+    /// The DNS servers that the broker asks for KDCs.
+    name_servers: Option<NameServers>,
     served: JoinHandle<()>,
 }
 
@@ -86,6 +95,13 @@ pub fn times() -> Times {
     Times { kdc: long, logon: long, pause: Duration::ZERO, request: long }
 }
 
+/// Puts the clock of the broker ahead.
+pub async fn pass(seconds: u64) {
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(seconds)).await;
+    tokio::time::resume();
+}
+
 impl World {
     pub async fn start() -> Self {
         Self::with(times(), "").await
@@ -111,11 +127,12 @@ impl World {
              user: {USER}\n  passwordFile: {password}\n{lines}"
         );
         fs::write(path("tickets.yaml"), config).unwrap();
-        let (address, broker, registry, served) = serve(&api, &path("tickets.yaml"), times);
-        let world = Self { api, directory, kdc, folder, address, broker, registry, served };
+        let (address, broker, registry, served) = serve(&api, &path("tickets.yaml"), times, None);
+        let tokens = Arc::default();
+        let world = Self { api, directory, kdc, folder, address, broker, registry, tokens, name_servers: None, served };
         world.api.apply(spec("webapp1", Some(SERVICES)));
         world.api.apply(pod("web-1", "u1"));
-        world.api.accept_token("token-1", &["gmsa-tickets/webapp1"], bound_to("web-1", "u1"));
+        world.accept_token("token-1", &["gmsa-tickets/webapp1"], bound_to("web-1", "u1"));
         world.api.grant_only(&[("shop", "web", "webapp1")]);
         world
     }
@@ -124,13 +141,32 @@ impl World {
     pub fn restarted(mut self, times: Times) -> Self {
         self.served.abort();
         let file = self.path("tickets.yaml");
-        (self.address, self.broker, self.registry, self.served) = serve(&self.api, &file, times);
+        let name_servers = self.name_servers.clone();
+        (self.address, self.broker, self.registry, self.served) = serve(&self.api, &file, times, name_servers);
         self
     }
 
-    /// How many requests wait for tickets of a domain.
-    pub fn waiting(&self, domain: &str) -> usize {
-        self.broker.waiting(domain)
+    /// With a broker that asks this DNS server for KDCs.
+    pub fn with_dns(mut self, server: SocketAddr, times: Times) -> Self {
+        self.name_servers = Some(NameServers::at(&server.to_string()).unwrap());
+        self.restarted(times)
+    }
+
+    /// How many requests are given tickets of a domain.
+    pub fn taken(&self, domain: &str) -> usize {
+        self.broker.taken(domain)
+    }
+
+    /// A token that the API server accepts for these audiences, as the kubelet gets it.
+    pub fn accept_token(&self, name: &str, audiences: &[&str], user: Value) {
+        self.accept_token_that_says(name, audiences, audiences, user);
+    }
+
+    /// The same; the token says that it is for other audiences.
+    pub fn accept_token_that_says(&self, name: &str, says: &[&str], audiences: &[&str], user: Value) {
+        let token = token(name, says, &user);
+        self.api.accept_token(&token, audiences, user);
+        self.tokens.lock().unwrap().insert(name.to_owned(), token);
     }
 
     /// What the pod gets.
@@ -139,6 +175,7 @@ impl World {
     }
 
     pub async fn ask_with(&self, token: &str, body: &str) -> Answer {
+        let token = self.tokens.lock().unwrap().get(token).cloned().unwrap_or(token.to_owned());
         let bearer = format!("authorization: Bearer {token}\r\n");
         self.send("POST /v1/tickets", &format!("{bearer}content-type: application/json\r\n"), body).await
     }
@@ -171,11 +208,21 @@ impl World {
 }
 
 /// Serves a broker with this configuration.
-fn serve(api: &SimulatedApi, config: &Path, times: Times) -> (SocketAddr, Arc<Broker>, Arc<Registry>, JoinHandle<()>) {
+fn serve(
+    api: &SimulatedApi,
+    config: &Path,
+    times: Times,
+    name_servers: Option<NameServers>,
+) -> (SocketAddr, Arc<Broker>, Arc<Registry>, JoinHandle<()>) {
     let client = Arc::new(ApiServer::new(api.config()).unwrap());
     let authorizer = Arc::new(AuthorizationCache::new(Arc::clone(&client) as _, Duration::ZERO));
     let (edge, metrics, registry) = register(&PROGRAM, BrokerMetrics::register);
-    let domains = domains::load(config).unwrap();
+    let mut domains = domains::load(config).unwrap();
+    // No test depends on the DNS of its machine.
+    let none = NameServers::at("127.0.0.1:9").unwrap();
+    for domain in &mut domains {
+        domain.name_servers = Some(name_servers.clone().unwrap_or(none.clone()));
+    }
     let broker = Arc::new(Broker::new(client, authorizer, domains, BrokerLimits::of_memory(128 << 20), times, metrics));
     let serving = Serving { metrics: Some(edge), ..Serving::new(100, 1000, Duration::from_secs(60)) };
     let listener = Listener::bind(([127, 0, 0, 1], 0).into(), serving).unwrap();
@@ -211,6 +258,19 @@ pub fn pod(name: &str, uid: &str) -> Value {
         },
         "status": {"phase": "Running"},
     })
+}
+
+/// A token as kube-apiserver makes it, but for its signature.
+fn token(name: &str, audiences: &[&str], user: &Value) -> String {
+    let text = |key: &str| user["extra"][format!("authentication.kubernetes.io/{key}")][0].clone();
+    let mut kubernetes = json!({"namespace": "shop", "serviceaccount": {"name": "web", "uid": "5"}});
+    if text("pod-uid").is_string() {
+        kubernetes["pod"] = json!({"name": text("pod-name"), "uid": text("pod-uid")});
+    }
+    let exp = time::UtcDateTime::now().unix_timestamp() + 600;
+    let claims =
+        json!({"aud": audiences, "exp": exp, "jti": name, "kubernetes.io": kubernetes, "sub": user["username"]});
+    format!("eyJhbGciOiJSUzI1NiJ9.{}.c2lnbmVk", URL_SAFE_NO_PAD.encode(claims.to_string()))
 }
 
 /// What a `TokenReview` shows of a token that is bound to a pod of the service account `web`.

@@ -1,0 +1,231 @@
+//! The room of a domain: how many requests are given tickets of its accounts at once, and which of those that wait is next.
+//!
+//! Invariants: a namespace takes a place only while it holds fewer than are free, so no namespace has all of them. The waiting namespace with the
+//! fewest places is next, and within it the request that came first. A request that its caller drops leaves the queue. A namespace has at most
+//! [`Room::most`] requests here, so its queue leaves connections to the others.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::Arc,
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+use tokio::{
+    sync::oneshot,
+    time::{Instant, timeout_at},
+};
+
+/// The requests for tickets of a domain's accounts.
+pub struct Room {
+    /// Requests of one namespace, those that wait included.
+    most: usize,
+    places: usize,
+    state: Mutex<RoomState>,
+}
+
+struct RoomState {
+    free: usize,
+    namespaces: HashMap<Box<str>, Requests>,
+    arrived: u64,
+    /// How long a request holds its place: an average that follows the last ones.
+    held_for: Duration,
+}
+
+/// The requests of a namespace.
+#[derive(Default)]
+struct Requests {
+    held: usize,
+    waiting: VecDeque<(u64, oneshot::Sender<RoomPlace>)>,
+}
+
+/// A request's place, until it is dropped.
+pub struct RoomPlace {
+    room: Arc<Room>,
+    namespace: Box<str>,
+    since: Instant,
+}
+
+/// There is no room; it is expected after this time.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Full(pub Duration);
+
+impl Room {
+    pub fn new(places: usize, most: usize) -> Self {
+        let state = RoomState { free: places, namespaces: HashMap::new(), arrived: 0, held_for: Duration::ZERO };
+        Self { most, places, state: Mutex::new(state) }
+    }
+
+    /// How many places are taken.
+    pub fn taken(&self) -> usize {
+        self.places - self.state.lock().free
+    }
+
+    /// Waits for a place until `deadline`.
+    ///
+    /// # Errors
+    /// Where the namespace has too many requests here, or no place is free in time.
+    pub async fn enter(self: &Arc<Self>, namespace: &str, deadline: Instant) -> Result<RoomPlace, Full> {
+        let place = {
+            let mut state = self.state.lock();
+            let requests = state.namespaces.get_mut(namespace);
+            let waiting = requests.map_or(0, |requests| {
+                requests.waiting.retain(|(_, waiter)| !waiter.is_closed());
+                requests.waiting.len() + requests.held
+            });
+            if waiting >= self.most {
+                return Err(Full(state.expected(self.places)));
+            }
+            let (waiter, place) = oneshot::channel();
+            state.arrived += 1;
+            let number = state.arrived;
+            state.namespaces.entry(namespace.into()).or_default().waiting.push_back((number, waiter));
+            place
+        };
+        self.admit();
+        let expected = || Full(self.state.lock().expected(self.places));
+        timeout_at(deadline, place).await.ok().and_then(Result::ok).ok_or_else(expected)
+    }
+
+    /// Gives free places to requests that wait.
+    fn admit(self: &Arc<Self>) {
+        loop {
+            let next = self.state.lock().take_next();
+            let Some((namespace, waiter)) = next else { return };
+            // A place whose caller has gone is dropped here, and free again.
+            let _ = waiter.send(RoomPlace { room: Arc::clone(self), namespace, since: Instant::now() });
+        }
+    }
+}
+
+impl RoomState {
+    /// Takes a place for the request that is next.
+    fn take_next(&mut self) -> Option<(Box<str>, oneshot::Sender<RoomPlace>)> {
+        for requests in self.namespaces.values_mut() {
+            requests.waiting.retain(|(_, waiter)| !waiter.is_closed());
+        }
+        self.namespaces.retain(|_, requests| requests.held > 0 || !requests.waiting.is_empty());
+        let free = self.free;
+        let may_enter = self.namespaces.iter_mut().filter(|(_, requests)| requests.held < free);
+        let waiting = may_enter.filter_map(|(namespace, requests)| {
+            let first = requests.waiting.front()?.0;
+            Some(((requests.held, first), namespace, requests))
+        });
+        let (_, namespace, requests) = waiting.min_by_key(|(order, ..)| *order)?;
+        let (_, waiter) = requests.waiting.pop_front()?;
+        requests.held += 1;
+        self.free -= 1;
+        Some((namespace.clone(), waiter))
+    }
+
+    /// How long a request that comes now is expected to wait.
+    fn expected(&self, places: usize) -> Duration {
+        let waiting: usize = self.namespaces.values().map(|requests| requests.waiting.len()).sum();
+        let rounds = u32::try_from(waiting / places.max(1) + 1).unwrap_or(u32::MAX);
+        self.held_for.saturating_mul(rounds)
+    }
+}
+
+impl Drop for RoomPlace {
+    fn drop(&mut self) {
+        {
+            let mut state = self.room.state.lock();
+            state.free += 1;
+            state.held_for = (state.held_for * 7 + self.since.elapsed()) / 8;
+            if let Some(requests) = state.namespaces.get_mut(&self.namespace) {
+                requests.held -= 1;
+            }
+        }
+        self.room.admit();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+
+    use std::pin::Pin;
+
+    use futures::FutureExt as _;
+
+    use super::*;
+
+    type Waiting<'r> = Pin<Box<dyn Future<Output = Result<RoomPlace, Full>> + 'r>>;
+
+    fn room(places: usize, most: usize) -> Arc<Room> {
+        Arc::new(Room::new(places, most))
+    }
+
+    fn enter<'r>(room: &'r Arc<Room>, namespace: &'r str) -> Waiting<'r> {
+        let deadline = Instant::now() + Duration::from_secs(10);
+        Box::pin(async move { room.enter(namespace, deadline).await })
+    }
+
+    /// The places that are taken at once, and the requests that wait.
+    async fn crowd<'r>(room: &'r Arc<Room>, namespace: &'r str, number: usize) -> (Vec<RoomPlace>, Vec<Waiting<'r>>) {
+        let (mut places, mut waiting) = (Vec::new(), Vec::new());
+        for _ in 0..number {
+            let mut request = enter(room, namespace);
+            match (&mut request).now_or_never() {
+                Some(place) => places.push(place.unwrap()),
+                None => waiting.push(request),
+            }
+        }
+        (places, waiting)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_namespace_leaves_places_to_the_others() {
+        let room = room(40, 100);
+        let (crowd_places, waiting) = crowd(&room, "crowd", 100).await;
+        assert_eq!((crowd_places.len(), waiting.len(), room.taken()), (20, 80, 20));
+        let (other, others_waiting) = crowd(&room, "other", 20).await;
+        assert_eq!((other.len(), others_waiting.len()), (10, 10));
+        assert!(enter(&room, "third").now_or_never().unwrap().is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_namespace_with_the_fewest_places_is_next_and_within_it_the_first_request() {
+        let room = room(2, 100);
+        let (mut places, mut crowd_waits) = crowd(&room, "crowd", 3).await;
+        let (others, mut other_waits) = crowd(&room, "other", 2).await;
+        assert_eq!((places.len(), others.len()), (1, 1));
+        drop(places.pop());
+        // Each namespace holds what the share lets it; the first of the crowd is the one without a place.
+        let next = (&mut crowd_waits[0]).now_or_never().unwrap().unwrap();
+        assert!((&mut crowd_waits[1]).now_or_never().is_none());
+        drop(others);
+        assert!((&mut other_waits[0]).now_or_never().unwrap().is_ok());
+        drop(next);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_waits_until_its_deadline_and_one_that_leaves_makes_room() {
+        let room = room(2, 2);
+        let (places, mut waiting) = crowd(&room, "crowd", 2).await;
+        assert_eq!((places.len(), waiting.len()), (1, 1));
+        // One more than the namespace may have here.
+        assert_eq!(enter(&room, "crowd").now_or_never().unwrap().err(), Some(Full(Duration::ZERO)));
+        drop(waiting.pop());
+        let (_, mut waiting) = crowd(&room, "crowd", 1).await;
+        let began = Instant::now();
+        assert!(waiting.pop().unwrap().await.is_err());
+        assert_eq!(began.elapsed(), Duration::from_secs(10));
+        drop(places);
+        assert!(enter(&room, "crowd").now_or_never().unwrap().is_ok());
+        assert_eq!((room.taken(), room.state.lock().namespaces.len()), (0, 0));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_expected_wait_follows_how_long_requests_hold_their_places() {
+        let room = room(2, 3);
+        for _ in 0..64 {
+            let _place = enter(&room, "crowd").await.unwrap();
+            tokio::time::advance(Duration::from_secs(4)).await;
+        }
+        let (_places, _waiting) = crowd(&room, "crowd", 3).await;
+        // Two wait, each for one of two places.
+        let Some(Full(expected)) = enter(&room, "crowd").now_or_never().unwrap().err() else { panic!() };
+        assert_eq!((expected + Duration::from_millis(500)).as_secs(), 8);
+    }
+}
