@@ -114,7 +114,7 @@ async fn a_proven_key_is_tried_again_soon_and_only_so_often() {
     pass(2).await;
     assert_eq!((world.ask().await.status, tries(&world)), (200, 1));
 
-    world.kdc.conduct(Conduct::Refuse(24, None));
+    world.kdc.conduct(Conduct::RefuseProven(24, None));
     let mut tried = Vec::new();
     for _minute in 0..34 {
         pass(60).await;
