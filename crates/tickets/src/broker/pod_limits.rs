@@ -41,7 +41,7 @@ impl PodLimits {
                 "too many requests of this pod: it has {POD_BURST} at once, and one more each {} s",
                 POD_PERIOD.as_secs()
             );
-            (message, full - now - burst)
+            (message, full - (now + burst))
         } else if pods.len() >= MAX_PODS && !pods.contains_key(uid) {
             ("too many pods ask for tickets at the moment".to_owned(), burst)
         } else {

@@ -162,7 +162,7 @@ mod tests {
     }
 
     /// The places that are taken at once, and the requests that wait.
-    async fn crowd<'r>(room: &'r Arc<Room>, namespace: &'r str, number: usize) -> (Vec<RoomPlace>, Vec<Waiting<'r>>) {
+    fn crowd<'r>(room: &'r Arc<Room>, namespace: &'r str, number: usize) -> (Vec<RoomPlace>, Vec<Waiting<'r>>) {
         let (mut places, mut waiting) = (Vec::new(), Vec::new());
         for _ in 0..number {
             let mut request = enter(room, namespace);
@@ -177,9 +177,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn one_namespace_leaves_places_to_the_others() {
         let room = room(40, 100);
-        let (crowd_places, waiting) = crowd(&room, "crowd", 100).await;
+        let (crowd_places, waiting) = crowd(&room, "crowd", 100);
         assert_eq!((crowd_places.len(), waiting.len(), room.taken()), (20, 80, 20));
-        let (other, others_waiting) = crowd(&room, "other", 20).await;
+        let (other, others_waiting) = crowd(&room, "other", 20);
         assert_eq!((other.len(), others_waiting.len()), (10, 10));
         assert!(enter(&room, "third").now_or_never().unwrap().is_ok());
     }
@@ -187,8 +187,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_namespace_with_the_fewest_places_is_next_and_within_it_the_first_request() {
         let room = room(2, 100);
-        let (mut places, mut crowd_waits) = crowd(&room, "crowd", 3).await;
-        let (others, mut other_waits) = crowd(&room, "other", 2).await;
+        let (mut places, mut crowd_waits) = crowd(&room, "crowd", 3);
+        let (others, mut other_waits) = crowd(&room, "other", 2);
         assert_eq!((places.len(), others.len()), (1, 1));
         drop(places.pop());
         // Each namespace holds what the share lets it; the first of the crowd is the one without a place.
@@ -202,12 +202,12 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_request_waits_until_its_deadline_and_one_that_leaves_makes_room() {
         let room = room(2, 2);
-        let (places, mut waiting) = crowd(&room, "crowd", 2).await;
+        let (places, mut waiting) = crowd(&room, "crowd", 2);
         assert_eq!((places.len(), waiting.len()), (1, 1));
         // One more than the namespace may have here.
         assert_eq!(enter(&room, "crowd").now_or_never().unwrap().err(), Some(Full(Duration::ZERO)));
         drop(waiting.pop());
-        let (_, mut waiting) = crowd(&room, "crowd", 1).await;
+        let (_, mut waiting) = crowd(&room, "crowd", 1);
         let began = Instant::now();
         assert!(waiting.pop().unwrap().await.is_err());
         assert_eq!(began.elapsed(), Duration::from_secs(10));
@@ -223,7 +223,7 @@ mod tests {
             let _place = enter(&room, "crowd").await.unwrap();
             tokio::time::advance(Duration::from_secs(4)).await;
         }
-        let (_places, _waiting) = crowd(&room, "crowd", 3).await;
+        let (_places, _waiting) = crowd(&room, "crowd", 3);
         // Two wait, each for one of two places.
         let Some(Full(expected)) = enter(&room, "crowd").now_or_never().unwrap().err() else { panic!() };
         assert_eq!((expected + Duration::from_millis(500)).as_secs(), 8);

@@ -57,9 +57,9 @@ fn answer(query: &[u8], kdcs: &[SocketAddr]) -> Vec<u8> {
     let mut answer = Packet::new_reply(asked.id());
     let record = |data| ResourceRecord::new(Name::new_unchecked("x"), CLASS::IN, 1, data);
     if name == "_kerberos._tcp.dc._msdcs.contoso.com" && kind == QTYPE::TYPE(TYPE::SRV) {
-        let named = kdcs.iter().enumerate().map(|(number, kdc)| {
+        let named = kdcs.iter().enumerate().zip(0..).map(|((number, kdc), priority)| {
             let target = Name::new(&host(number)).unwrap().into_owned();
-            record(RData::SRV(SRV { priority: 0, weight: 100 - number as u16, port: kdc.port(), target }))
+            record(RData::SRV(SRV { priority, weight: 100, port: kdc.port(), target }))
         });
         answer.answers.extend(named);
     } else if let Some(number) = (0..kdcs.len()).find(|number| host(*number) == name) {

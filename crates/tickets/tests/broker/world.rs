@@ -141,8 +141,8 @@ impl World {
     pub fn restarted(mut self, times: Times) -> Self {
         self.served.abort();
         let file = self.path("tickets.yaml");
-        let name_servers = self.name_servers.clone();
-        (self.address, self.broker, self.registry, self.served) = serve(&self.api, &file, times, name_servers);
+        let served = serve(&self.api, &file, times, self.name_servers.as_ref());
+        (self.address, self.broker, self.registry, self.served) = served;
         self
     }
 
@@ -212,7 +212,7 @@ fn serve(
     api: &SimulatedApi,
     config: &Path,
     times: Times,
-    name_servers: Option<NameServers>,
+    name_servers: Option<&NameServers>,
 ) -> (SocketAddr, Arc<Broker>, Arc<Registry>, JoinHandle<()>) {
     let client = Arc::new(ApiServer::new(api.config()).unwrap());
     let authorizer = Arc::new(AuthorizationCache::new(Arc::clone(&client) as _, Duration::ZERO));
@@ -221,7 +221,7 @@ fn serve(
     // No test depends on the DNS of its machine.
     let none = NameServers::at("127.0.0.1:9").unwrap();
     for domain in &mut domains {
-        domain.name_servers = Some(name_servers.clone().unwrap_or(none.clone()));
+        domain.name_servers = Some(name_servers.unwrap_or(&none).clone());
     }
     let broker = Arc::new(Broker::new(client, authorizer, domains, BrokerLimits::of_memory(128 << 20), times, metrics));
     let serving = Serving { metrics: Some(edge), ..Serving::new(100, 1000, Duration::from_secs(60)) };
