@@ -147,3 +147,19 @@ async fn create(client: &Client, namespace: &str) -> Result<Value, String> {
     let pod = json!({"metadata": metadata, "spec": application(&[("app", 1000)], &json!({}))});
     client.create(&format!("/api/v1/namespaces/{namespace}/pods"), &pod).await.map_err(|refusal| refusal.message)
 }
+
+/// The image of the sidecar cannot be pulled: `why` names the container and its image, and asks for no other image.
+pub async fn without_an_image_say_so(world: &mut World) {
+    let metadata = json!({"name": "pulls", "annotations": {"gmsa-webhook/tickets": "webapp1"}});
+    let pod = json!({"metadata": metadata, "spec": application(&[("app", 1000)], &json!({}))});
+    let pods = "/api/v1/namespaces/shop/pods";
+    let mut spec = world.client().create(&format!("{pods}?dryRun=All"), &pod).await.unwrap()["spec"].take();
+    spec["initContainers"][0]["image"] = json!("registry.example.com/gmsa-tickets:none");
+    world.client().create(pods, &json!({"metadata": {"name": "pulls"}, "spec": spec})).await.unwrap();
+    let reason = "kubectl -n shop get pod pulls -o 'jsonpath={.status.initContainerStatuses[0].state.waiting.reason}'";
+    world.shows(reason, "ImagePullBackOff").await;
+    let why = String::from_utf8(world.tries("kubectl gmsa why pod/pulls -n shop").stdout).unwrap();
+    let cause = "init container \"gmsa-tickets\" waits: ImagePullBackOff: Back-off pulling image \"registry.example.com/gmsa-tickets:none\"";
+    assert!(why.contains(cause) && !why.contains("Windows"), "{why}");
+    world.run("kubectl -n shop delete pod pulls");
+}
