@@ -33,7 +33,6 @@ fn an_install_is_green_and_what_is_not_is_said() {
 
     cluster.create_namespace(NAMESPACE);
     cluster.apply(SPEC);
-    cluster.apply(include_str!("objects/coredns.yaml"));
     desk.gmsa("grant --credspec webapp1 --serviceaccount apps:default --apply");
     let pod = pod("web", "pod", Options::Name, "webapp1");
     cluster.until("the grant is in force", || creation(&cluster, &pod).is_none());

@@ -17,7 +17,6 @@ fn in_order(cluster: &Cluster) -> Release<'_> {
     let release = Release::install(cluster, "");
     put_in_service(&release);
     cluster.create_namespace(NAMESPACE);
-    cluster.apply(include_str!("objects/coredns.yaml"));
     join(cluster, "windows-1", "windows");
     release
 }

@@ -10,7 +10,6 @@ pub mod can;
 pub mod check;
 pub mod complete;
 pub mod credspec;
-pub mod dns;
 pub mod doctor;
 pub mod explain;
 pub mod grant;

@@ -15,7 +15,7 @@ mod commands;
 mod shared;
 
 use commands::{
-    account, can, check, complete, credspec, dns, doctor, explain, grant, outdated, probe, reference, verify, version,
+    account, can, check, complete, credspec, doctor, explain, grant, outdated, probe, reference, verify, version,
     who_can, why,
 };
 use gmsa_core::{causes, quote::one_line};
@@ -99,10 +99,6 @@ enum Command {
     ///
     /// Each line is pass, note, warn, fail or skip, with what to do
     Doctor(doctor::Options),
-    /// Print how a cluster forwards a domain to its DNS servers
-    ///
-    /// For each platform the object that it is written in. The cluster is not asked
-    Dns(dns::Options),
     /// Verify in a running container that it has its identity
     ///
     /// If it has no identity in the domain, the first cause is named
@@ -176,7 +172,7 @@ fn finish(result: anyhow::Result<Outcome>, as_json: bool) -> ExitCode {
 
 /// The commands in the groups that the help shows.
 const GROUPS: [(&str, &[&str]); 5] = [
-    ("Write", &["check", "credspec new", "credspec lint", "grant", "dns"]),
+    ("Write", &["check", "credspec new", "credspec lint", "grant"]),
     ("Find out why", &["why", "explain", "doctor", "verify", "probe"]),
     ("See", &["who-can", "can", "outdated"]),
     ("Directory", &["account lint", "account test"]),
@@ -257,7 +253,6 @@ fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
         Command::Outdated(options) => outdated::run(&options, &connection),
         Command::Why(options) => why::run(&options, &connection),
         Command::Doctor(options) => doctor::run(&options, &connection),
-        Command::Dns(options) => dns::run(&options),
         Command::Verify(options) => verify::run(&options, &connection),
         Command::Probe(options) => probe::run(&options, &connection),
         Command::Explain(options) => explain::run(&options),

@@ -27,7 +27,6 @@ mod checks;
 mod configuration;
 mod crd;
 mod directory;
-mod dns;
 mod nodes;
 mod parts;
 mod pre;

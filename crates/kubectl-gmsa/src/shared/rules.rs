@@ -34,7 +34,6 @@ pub use gmsa_core::diagnostic::rules::*;
 mod accounts;
 mod api;
 mod clients;
-mod dns;
 mod identity;
 mod installation;
 mod meaning;
@@ -45,6 +44,7 @@ mod number;
 mod of_core;
 mod pods;
 mod reading;
+mod removed;
 mod start;
 mod status;
 mod symbols;
@@ -58,7 +58,6 @@ pub use self::{
     accounts::{LOGON_RESTRICTED, PASSWORD_EXPIRED},
     api::{MANIFEST_INVALID, TIMED_OUT},
     clients::{KDC_UNREACHABLE, KERBEROS_CONFIGURATION, NO_TICKET, TICKET_EXPIRED},
-    dns::*,
     identity::*,
     installation::*,
     meaning::{Explanation, Meaning, Phase},
@@ -66,6 +65,7 @@ pub use self::{
     of_core::instead_of,
     pods::*,
     reading::Reading,
+    removed::removed,
     start::*,
     status::WindowsStatus,
     target::FixTarget,
@@ -161,12 +161,11 @@ macro_rules! family {
 use family;
 
 /// The table. Its order decides between general words in one text, and between rules with words at the same place.
-static FAMILIES: [&Family; 10] = [
+static FAMILIES: [&Family; 9] = [
     &of_core::FAMILY,
     &start::FAMILY,
     &pods::FAMILY,
     &installation::FAMILY,
-    &dns::FAMILY,
     &identity::FAMILY,
     &accounts::FAMILY,
     &tickets::FAMILY,

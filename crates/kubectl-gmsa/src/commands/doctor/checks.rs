@@ -13,7 +13,7 @@
 //! without a part, it prints that, and the `skip` line of the unread part instead of `pass`.
 
 use super::{
-    api_server, call, configuration, crd, directory, dns, nodes,
+    api_server, call, configuration, crd, directory, nodes,
     parts::{Judged, Parts},
     replica, service, specs_and_pods, tickets, workloads,
 };
@@ -122,12 +122,6 @@ pub(super) static CHECKS: [Checker; 16] = [
             "list deployments, statefulsets, daemonsets, replicasets, replicationcontrollers, jobs, cronjobs and events; get nodes",
         ],
         run: workloads::check,
-    },
-    Checker {
-        about: dns::DNS,
-        what: "whether the DNS of the cluster forwards the domains of the credential specs",
-        needs: &[SPECS, "get configmaps in namespace kube-system"],
-        run: dns::check,
     },
     Checker {
         about: nodes::NODES,

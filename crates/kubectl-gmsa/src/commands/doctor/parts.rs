@@ -2,7 +2,7 @@
 //!
 //! Invariants: a part is a value or a failed read; dependent parts are read in order, all others in parallel. There are no checks here.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use futures::future::{OptionFuture, join_all};
 use k8s_openapi::{
@@ -20,7 +20,6 @@ use serde_json::{Value, json, value::RawValue};
 
 use super::{directory, replica::Replica};
 use crate::shared::{
-    cluster_dns::{self, Objects},
     directory::Source,
     installer::Installer,
     kinds::Kind,
@@ -37,7 +36,7 @@ use crate::shared::{
 use gmsa_cluster::{kubernetes_version::is_at_least, probe, resolver::live::collection};
 use gmsa_core::{
     admission::Webhook,
-    credspec::{domain_join::DomainJoinConfig, is_dns_label, is_dns_subdomain},
+    credspec::{is_dns_label, is_dns_subdomain},
     diagnostic::{Check, Diagnostic},
 };
 
@@ -149,7 +148,6 @@ pub(super) struct Parts {
     /// The Windows nodes, and the other nodes that pods are on.
     pub nodes: Nodes,
     pub events: Events,
-    pub dns: Read<Objects>,
     /// The findings of the directories on the credential specs.
     pub directory: Option<Read<Vec<Diagnostic>>>,
 }
@@ -176,13 +174,11 @@ impl Parts {
         let tickets = Box::pin(TicketsInstall::read(snapshot, webhook_pod(&services).ok().flatten())).await;
         let mut nodes = Nodes::of(windows.as_ref().ok().cloned());
         // Without the right to list nodes, reading a single node rarely works.
-        let (dns, ()) = tokio::join!(dns(snapshot, &specs), async {
-            if nodes.windows.is_some() {
-                let own = services.iter().chain(&tickets.broker);
-                let own = own.filter_map(|service| service.own.as_ref()?.workload.as_ref().ok()?.as_ref());
-                nodes.add(snapshot, workloads.known.iter().chain(own).flat_map(WorkloadTree::pods)).await;
-            }
-        });
+        if nodes.windows.is_some() {
+            let own = services.iter().chain(&tickets.broker);
+            let own = own.filter_map(|service| service.own.as_ref()?.workload.as_ref().ok()?.as_ref());
+            nodes.add(snapshot, workloads.known.iter().chain(own).flat_map(WorkloadTree::pods)).await;
+        }
         let is_broken = |workload: &WorkloadTree| worst::cause(workload, &nodes, &Events::default()).is_some();
         let is_broken = workloads.known.iter().any(is_broken);
         let events = if is_broken { Events::read(snapshot, scope).await } else { Events::default() };
@@ -205,7 +201,6 @@ impl Parts {
             windows,
             nodes,
             events,
-            dns,
             directory,
         }
     }
@@ -356,24 +351,4 @@ async fn with_directory(
         _ => Some(directory::ask(sources, specs.as_deref().unwrap_or_default()).await),
     };
     (specs, directory)
-}
-
-/// The DNS of the cluster, if a credential spec names a domain.
-async fn dns(snapshot: &Snapshot, specs: &Read<Vec<Value>>) -> Read<Objects> {
-    let specs = specs.as_deref().unwrap_or_default();
-    // A bundle has no contents, so no domains.
-    if specs.iter().any(|spec| spec.pointer(&format!("/credspec/{OMITTED_CONTENTS}")).is_some()) {
-        return Err(Unread::left_out("get", "the contents of the credential specs"));
-    }
-    if domains(specs).is_empty() {
-        return Ok(BTreeMap::new());
-    }
-    cluster_dns::objects(snapshot).await
-}
-
-/// The domains of the credential specs, in lower case. The linter reports invalid names.
-pub(super) fn domains(specs: &[Value]) -> BTreeSet<String> {
-    let names = specs.iter().filter_map(|spec| DomainJoinConfig::of_spec(spec).dns_name);
-    let names = names.map(|name| name.strip_suffix('.').unwrap_or(name).to_lowercase());
-    names.filter(|name| is_dns_subdomain(name)).collect()
 }

@@ -4,7 +4,7 @@ use clap::{
     Args,
     builder::{PossibleValuesParser, TypedValueParser},
 };
-use gmsa_core::diagnostic::{Diagnostic, Rule, Severity};
+use gmsa_core::diagnostic::{Diagnostic, Severity};
 
 use crate::shared::args;
 
@@ -12,7 +12,7 @@ use crate::shared::args;
 pub struct Filter {
     /// Leave out rules, separated by commas
     #[arg(long, value_name = "RULE", value_delimiter = ',', value_parser = args::rule)]
-    ignore: Vec<&'static Rule>,
+    ignore: Vec<String>,
     /// Fail on error, warning or note
     ///
     /// The lowest severity that ends in exit code 1
@@ -35,7 +35,7 @@ impl Filter {
 
     /// Whether its rule is not ignored.
     pub fn keeps(&self, found: &Diagnostic) -> bool {
-        self.ignore.iter().all(|rule| rule.id != found.rule.id)
+        self.ignore.iter().all(|id| id != found.rule.id)
     }
 
     /// Whether it ends in exit code 1.

@@ -46,7 +46,7 @@ family! { "Identity in a container" {
             "sec_e_unknown_credentials" => "The process has no credentials that the package takes: run it as NETWORK SERVICE, and check `kubectl gmsa verify`. In TLS the code means that the process cannot read the private key of its certificate.",
         };
     DOMAIN_DNS: "domain-dns", Error, "The container finds no domain controller in DNS.",
-        "Forward the domain to its DNS servers in the DNS of the cluster (CoreDNS: a stub domain): `kubectl gmsa dns --domain DOMAIN --server IP` prints it. Let UDP 53 through.",
+        "Forward the domain to its DNS servers in the DNS of the cluster: docs/windows-pods.md, DNS, has the text for each platform. Let UDP 53 through.",
         words: [
             Message("can't find _ldap._tcp"),
             Message("can't find _kerberos._tcp"),
@@ -76,17 +76,32 @@ family! { "Identity in a container" {
             ]),
             Message("in _ldap._tcp*nxdomain"), Message("in _kerberos._tcp*nxdomain"), Message("_msdcs*nxdomain"),
             Message("in _ldap._tcp*servfail"), Message("in _kerberos._tcp*servfail"), Message("_msdcs*servfail"), Message("in _ldap._tcp*refused qr"), Message("_msdcs*refused qr"),
+            // CoreDNS logs a query without an answer this way.
+            Message("_ldap._tcp* udp *\" - - 0 "), Message("_msdcs* udp *\" - - 0 "), Message("plugin/errors: 2 _ldap._tcp"), Message("plugin/errors: 2 _kerberos._tcp"),
         ],
         remedies: {
-            "non-existent domain" => "Forward the domain to its DNS servers in the DNS of the cluster (CoreDNS: a stub domain): `kubectl gmsa dns --domain DOMAIN --server IP` prints it. Let UDP 53 through.",
+            "\" - - 0 " | "plugin/errors" => "Let CoreDNS reach the DNS servers of the domain over UDP and TCP 53: a NetworkPolicy, firewall or security group drops its packets, or the zone names other servers.",
+            "non-existent domain" => "Forward the domain to its DNS servers in the DNS of the cluster: docs/windows-pods.md, DNS, has the text for each platform. Let UDP 53 through.",
             "timeout period expired" | "timed out" | "timed-out" => "No DNS server answers: let UDP and TCP 53 through to the DNS of the cluster, and from it to the DNS servers of the domain. `nslookup NAME SERVER` asks each of them.",
+        };
+    DNS_REGISTRATION: "dns-registration", Warning, "A machine could not write its own records into DNS.",
+        "If it is a domain controller, correct its DNS servers and the rights on the zone, then restart Netlogon there: clients find it by these records. If it is a container, ignore it: its address needs no record.",
+        words: [
+            Message("dynamic registration of the dns record"),
+            Message("dynamic deletion of the dns record"),
+            Message("dynamic registration or deregistration of one or more dns records failed"),
+            Message("failed to register host (a or aaaa) resource records"),
+            Message("failed to register pointer (ptr) resource records"),
+            Event("netlogon", &[5774, 5775, 5781]),
+        ],
+        remedies: {
+            "resource records" => "In a container ignore it: its address needs no record. On a node, correct its DNS servers and its right to update the zone.",
         };
     DOMAIN_DNS_TCP: "domain-dns-tcp", Error, "The container finds the domain controllers over UDP, but not over TCP.",
         "Let TCP 53 through: Windows repeats long answers over TCP.",
         words: [
             Message("-tcponly*timeout period expired"),
             Message("-vc*timed out"),
-            // CoreDNS logs a query without an answer this way.
             Message("_ldap._tcp* tcp *\" - - 0 "),
             Message("_kerberos._tcp* tcp *\" - - 0 "),
             Message("_msdcs* tcp *\" - - 0 "),

@@ -35,6 +35,7 @@ use super::{
     normal::normal,
     number,
     reading::{Reading, Says, Span},
+    removed::removed,
     status::{self, WindowsStatus},
     symbols, words,
 };
@@ -112,7 +113,9 @@ static TOPICS: &[&str] = &[
 /// selects remedies.
 pub fn explain(text: &str) -> (Vec<Explanation>, Reading) {
     let (others, reading) = of_others(text);
-    (different(printed(text).into_iter().chain(others)), reading)
+    let removed = removed(text.trim())
+        .map(|instead| Explanation { found: text.trim().to_owned(), meaning: Meaning::NoFault(instead.to_owned()) });
+    (different(removed.into_iter().chain(printed(text)).chain(others)), reading)
 }
 
 /// The rule of the first error in a message from `phase`.
