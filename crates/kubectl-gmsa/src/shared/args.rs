@@ -9,7 +9,6 @@ use crate::shared::rules;
 use gmsa_core::{
     admission::ServiceAccount,
     credspec::{SpecName, is_dns_subdomain, lint::suggest_name},
-    diagnostic::Rule,
 };
 
 /// Unlimited in practice, and short enough to add to an `Instant`.

@@ -32,7 +32,7 @@ use super::{
 
 mod bundle;
 
-pub use bundle::{Bundle, CA_VOLUME, OMITTED_CONTENTS};
+pub use bundle::{Bundle, CA_VOLUME};
 
 /// An answer with the metadata of the object only. <https://kubernetes.io/docs/reference/using-api/api-concepts/#metadata-only-fetches>
 const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";

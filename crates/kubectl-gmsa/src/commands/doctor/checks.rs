@@ -35,7 +35,7 @@ const SERVICES: &str = "in the namespace of the webhook: list endpointslices, ge
 const SPECS: &str = "list gmsacredentialspecs";
 const PODS: &str = "list pods";
 
-pub(super) static CHECKS: [Checker; 16] = [
+pub(super) static CHECKS: [Checker; 15] = [
     Checker {
         about: api_server::API_SERVER,
         what: "whether it answers, and its version",

@@ -23,6 +23,7 @@ pub(super) fn check(parts: &Parts) -> Judged<'_> {
     let known: Option<Vec<Build>> = builds.keys().map(|build| Build::of_label(build)).collect();
     let image = known.and_then(|builds| Build::image_for_all(builds.into_iter()));
     Ok(vec![match (builds.len(), image) {
+        (0, _) if parts.has_linux_pods_alone() => Check::pass(NODES, "there are none, and no pod template needs one"),
         (0, _) => Check::breach(NODES, &rules::WINDOWS_NODES, "there are none"),
         (1, _) => Check::pass(NODES, listed),
         (_, Some(image)) => Check::pass(NODES, format!("{listed}; all of them run images of {image}")),

@@ -23,7 +23,7 @@ use crate::shared::{
     directory::Source,
     installer::Installer,
     kinds::Kind,
-    snapshot::{CA_VOLUME, DryRunAnswer, OMITTED_CONTENTS, Snapshot},
+    snapshot::{CA_VOLUME, DryRunAnswer, Snapshot},
     unread::{Read, Remedy, Unread, because},
     walk::{
         events::Events,
@@ -214,6 +214,12 @@ impl Parts {
     pub(super) fn webhook_pod(&self) -> Result<Option<(&str, &Pod)>, &Unread> {
         self.webhooks.as_ref()?;
         webhook_pod(&self.services)
+    }
+
+    /// Whether the webhook gives tickets to Linux pods, and no pod template uses GMSA on Windows.
+    pub(super) fn has_linux_pods_alone(&self) -> bool {
+        let uses_gmsa = |workload: &WorkloadTree| workload.template.pod().is_none_or(|pod| pod.uses_gmsa());
+        self.tickets.broker.is_some() && self.workloads.unread.is_empty() && !self.workloads.known.iter().any(uses_gmsa)
     }
 
     /// Why nodes could not be read: a pod that is said to run may be on a node that is gone.

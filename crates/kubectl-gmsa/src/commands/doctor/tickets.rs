@@ -2,7 +2,10 @@
 //!
 //! Invariant: no Secret is read. The broker's metrics say which authorities signed its certificate.
 
-use gmsa_core::diagnostic::{Check, Diagnostic, Severity};
+use gmsa_core::{
+    credspec::{is_dns_label, is_dns_subdomain},
+    diagnostic::{Check, Diagnostic, Severity},
+};
 use k8s_openapi::{
     api::{
         admissionregistration::v1::ServiceReference,
@@ -140,7 +143,7 @@ fn of_broker(parts: &Parts, webhook: &Pod, broker: &Service) -> Vec<Check> {
     if let Some(Ok(authorities)) = &parts.tickets.authorities {
         checks.extend(trust(authorities.as_ref(), metrics, parts.taken));
     }
-    checks.extend(metrics.into_iter().flat_map(|metrics| of_domain(metrics)));
+    checks.extend(metrics.into_iter().flat_map(|metrics| of_domain(&broker.named, metrics)));
     checks
 }
 
@@ -170,11 +173,19 @@ fn asking(parts: &Parts) -> Option<String> {
 }
 
 /// The refusals of the broker for which its domain is to blame, by its metrics.
-fn of_domain(metrics: &str) -> impl Iterator<Item = Check> {
+fn of_domain(broker: &ServiceReference, metrics: &str) -> impl Iterator<Item = Check> {
     let counts = metrics.lines().filter_map(|line| line.strip_prefix(REFUSED)?.split_once("\"} "));
     counts.filter(|(id, count)| OF_DOMAIN.contains(id) && *count != "0").filter_map(|(id, count)| {
         let rule = rules::all().find(|rule| rule.id == id)?;
+        // The cause may be gone: the metric counts since the start.
         let text = format!("the broker refused {count} requests since its start, because of the domain");
-        Some(Check::found(TICKETS, Diagnostic::new(rule, text).with_severity(Severity::Warning)))
+        let ServiceReference { namespace, name, .. } = broker;
+        let names = is_dns_label(namespace) && is_dns_subdomain(name);
+        let log = names.then(|| format!("`kubectl logs deployment/{name} -n {namespace}`"));
+        let fix = format!(
+            "It may be over: {} shows when each was, and why.",
+            log.as_deref().unwrap_or("the log of the broker")
+        );
+        Some(Check::found(TICKETS, Diagnostic::new(rule, text).with_severity(Severity::Note).with_fix(fix)))
     })
 }

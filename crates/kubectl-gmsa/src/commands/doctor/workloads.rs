@@ -49,7 +49,11 @@ pub(super) fn check(parts: &Parts) -> Judged<'_> {
         workload.kind.below().is_none_or(|below| unread.iter().all(|(kind, _)| *kind != below))
     };
     for workload in workloads.iter().filter(is_known).filter(|workload| workload.template.pod().is_some()) {
-        let found = worst::cause(workload, &parts.nodes, &parts.events);
+        let found = worst::cause(workload, &parts.nodes, &parts.events).map(|found| match &parts.specs {
+            // The webhook denies the permission before it looks for the credential spec.
+            Ok(specs) if *found.rule == rules::NOT_AUTHORIZED => without_spec(workload, specs).unwrap_or(found),
+            _ => found,
+        });
         broken.extend(found.map(|found| Diagnostic { object: workload.title(), ..found }));
     }
     // Running pods keep their contents, so they do not show this.

@@ -156,7 +156,7 @@ fn page() -> String {
 }
 
 /// What people see most, in the order in which it can happen to a pod.
-const COMMON: [&str; 30] = [
+const COMMON: [&str; 29] = [
     "is not authorized to `use` GMSA cred spec",
     "cred spec webapp1 does not exist",
     "is not a lower-case DNS subdomain",
@@ -167,7 +167,6 @@ const COMMON: [&str; 30] = [
     "no matches for kind \"GMSACredentialSpec\"",
     "error looking up service account",
     "windows options cannot be set for a linux pod",
-    "had untolerated taint",
     "no matching manifest for windows/amd64",
     "winapi error #3489792023",
     "Container Credential Guard failed to parse the credential spec",

@@ -79,12 +79,6 @@ family! { "API server and Helm" {
     NAMESPACE_MISSING: "namespace-missing", Error, "A namespace does not exist.",
         "Create it: `kubectl create namespace NAMESPACE`, or `helm install --create-namespace`. Or correct the name.",
         words: [Message("namespaces \"*\" not found"), Message("namespace \"*\" not found")];
-    OBJECT_MISSING: "object-missing", Error, "The object that a command names does not exist in this namespace or cluster.",
-        "Compare name, namespace (`-n`) and context: `kubectl config get-contexts`, `kubectl get KIND -A`.",
-        words: [General("error from server (notfound)"), General("release: not found"), General("the server could not find the requested resource"), General("the server doesn't have a resource type")];
-    ALREADY_EXISTS: "already-exists", Error, "An object of that name exists already.",
-        "Use `kubectl apply` in place of `create`, or another name. For a release of Helm: `helm upgrade --install`.",
-        words: [Message("error from server (alreadyexists)"), Message("cannot re-use a name that is still in use")];
     FIELD_CONFLICT: "field-conflict", Error, "Another manager owns a field of the change, so server-side apply stops.",
         "Repeat it with `--force-conflicts` to use your value, or leave the field to the owner that the message names.",
         words: [
@@ -100,9 +94,6 @@ family! { "API server and Helm" {
     FOREIGN_OBJECT: "foreign-object", Error, "An object that the chart makes exists already, and does not belong to this release.",
         "Add `--take-ownership` to `helm upgrade --install`, with `--force-conflicts` where kubectl made the object. Or delete the object, but never the custom resource: that deletes all credential specs.",
         words: [Message("invalid ownership metadata"), Message("cannot be imported into the current release")];
-    RELEASE_STUCK: "release-stuck", Error, "A release of Helm is not in a state that can be upgraded.",
-        "`helm history RELEASE -n NAMESPACE` shows its revisions. `helm rollback RELEASE` restores the last deployed one. If there is none, `helm uninstall` it and install again.",
-        words: [Message("another operation (install/upgrade/rollback) is in progress"), Message("has no deployed releases")];
     RELEASE_TIMEOUT: "release-timeout", Error, "What was installed or rolled out did not become ready in time.",
         "`kubectl gmsa doctor` says why. By hand: `kubectl get pods,events -n gmsa-webhook`. Images, quotas and Secrets are the usual causes.",
         words: [
@@ -125,18 +116,6 @@ family! { "API server and Helm" {
             Message("template: gmsa-webhook/"),
             Message("template: gmsa-accounts/"),
             Message("failed parsing --set data"),
-        ];
-    CHART_MISSING: "chart-missing", Error, "Helm does not find the chart, or may not fetch it.",
-        "Give the path or the address of the chart and a version that exists: `helm show chart CHART`. A registry may need `helm registry login`.",
-        words: [
-            Message("matching * not found in * index"),
-            Message("failed to download \""),
-            Message("error: repo * not found"),
-            Message("chart \"*\" version \"*\" not found in"),
-            Message("no cached repo found"),
-            Message("path \"*gmsa-webhook\" not found"),
-            Message("failed to fetch oauth token"),
-            Message("chart.yaml file is missing"),
         ];
     PLUGIN_NOT_FOUND: "plugin-not-found", Error, "kubectl does not find this plugin.",
         "Put the program on the PATH under the name `kubectl-gmsa`, executable: `kubectl plugin list` shows what kubectl finds.",
@@ -165,9 +144,6 @@ family! { "API server and Helm" {
     OBJECT_TOO_LARGE: "object-too-large", Error, "An object is larger than the API server, or an annotation of kubectl, can hold.",
         "Apply custom resource definitions with `kubectl apply --server-side`, which writes no annotation.",
         words: [Message("metadata.annotations: too long"), Message("etcdserver: request is too large"), Message("request entity too large: limit is")];
-    OBJECT_CHANGED: "object-changed", Error, "Another client changed the object at the same time.",
-        "Read the object and try again.",
-        words: [General("the object has been modified; please apply your changes to the latest version")];
     CERTIFICATE_REQUEST: "certificate-request", Error, "A `CertificateSigningRequest` is not signed, so there is no serving certificate.",
         "Use the chart with `certificates.mode=self-managed` or `cert-manager`: EKS and others sign no serving certificates for webhooks. See docs/certificates.md.",
         words: [

@@ -200,21 +200,10 @@ fn unreachable(names: &Names<'_>) -> Option<Fix> {
     let is_gone = said.contains("service \"") && said.contains("not found");
     let called = said.split_once("calling webhook \"").and_then(|(_, rest)| rest.split('"').next());
     if called.is_some_and(|name| !name.contains("gmsa") && !name.contains("cert-manager")) {
-        let called = service_in(said);
-        if is_gone {
-            return Some(Fix::run(
-                "The message names another webhook than that for GMSA, whose Service is gone: ask its owner. Its configuration remains: \
-                 `kubectl get mutatingwebhookconfigurations,validatingwebhookconfigurations -o 'custom-columns=CONFIGURATION:.metadata.name,WEBHOOKS:.webhooks[*].name'` \
-                 shows which one; `kubectl delete mutatingwebhookconfiguration,validatingwebhookconfiguration --ignore-not-found NAME` ends its checks.",
-            ));
-        }
-        let place = called.map_or_else(
-            || "at its Pods and its Service".to_owned(),
-            |(namespace, name)| format!("at the Service {name} in {namespace} and its Pods (`kubectl get endpointslices,pods -n {namespace}`)"),
-        );
-        return Some(Fix::run(format!(
-            "The message names another webhook than that for GMSA, which does not answer: look {place}, and ask its owner."
-        )));
+        return Some(Fix::run(
+            "The message names another webhook than that for GMSA: ask its owner. \
+             `kubectl get mutatingwebhookconfigurations,validatingwebhookconfigurations` shows whose configuration calls it.",
+        ));
     }
     // The namespace of the workload differs from the webhook's.
     let remedy = of_words(&WEBHOOK_UNREACHABLE, names).filter(|remedy| remedy.contains("NAME.NAMESPACE.svc"));

@@ -2,19 +2,8 @@
 
 use super::Words::{self, Event, Message};
 
-/// Parts of a message whose words are ignored: that a Windows pod stays off control-plane nodes is not a cause.
+/// Parts of a message whose words are ignored.
 pub(super) static SURROUNDINGS: &[&str] = &[
-    "untolerated taint {node-role.kubernetes.io/control-plane: }",
-    "untolerated taint {node-role.kubernetes.io/master: }",
-    // These taints are on Linux nodes only, so they never keep a Windows pod away from a node.
-    "untolerated taint {node-role.kubernetes.io/controlplane: ",
-    "untolerated taint {node-role.kubernetes.io/etcd: ",
-    "untolerated taint {eks.amazonaws.com/compute-type: fargate}",
-    "untolerated taint {criticaladdonsonly: ",
-    "untolerated taint {virtual-kubelet.io/provider: ",
-    "untolerated taint {cattle.io/os: linux}",
-    "untolerated taint {os: linux}",
-    "untolerated taint {kubernetes.io/os: linux}",
     // The search list of a pod appends the domain of the cluster to each name.
     "srv in _ldap._tcp*.cluster.local. * nxdomain",
     "srv in _kerberos._tcp*.cluster.local. * nxdomain",

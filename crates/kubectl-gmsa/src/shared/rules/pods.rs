@@ -59,7 +59,7 @@ family! { "Pods" {
     CONTENTS_OUTDATED: "contents-outdated", Warning, "A Pod carries contents that are not the current ones of a credential spec.",
         "Restart its workload: `kubectl rollout restart -n NAMESPACE $(kubectl gmsa outdated -n NAMESPACE -o name)`. Or delete the Pod: its controller creates a new one.";
     POD_REFUSED: "pod-refused", Error, "The API server refuses the Pods of a workload, for another reason than GMSA.",
-        "Do what the message says: it is from a quota, the Pod Security level of the namespace, a policy, or another webhook.",
+        "Not known to be about GMSA: the message names the quota, the limit, the policy or the webhook that refuses the Pod, whose owner can help.",
         words: [
             Refusal("violates podsecurity"),
             Refusal("exceeded quota"),
@@ -76,17 +76,10 @@ family! { "Pods" {
             General("error creating: pods"),
         ],
         remedies: {
-            "exceeded quota" => "Raise the ResourceQuota that the message names (`kubectl describe resourcequota -n NAMESPACE`), or request less.",
-            "no priorityclass with name" => "Create it: `kubectl create priorityclass OBJECT --value=1000`. Or correct the name in the Pod.",
-            "failed quota" => "Set requests and limits on every container: the ResourceQuota that the message names demands them. A LimitRange sets defaults.",
-            "violates podsecurity" => "Change the fields that the message names, or the label `pod-security.kubernetes.io/enforce` of the namespace. For the level `restricted`, write `os: {name: windows}` into the Pod: it then asks a Windows Pod for `runAsNonRoot: true` alone. `hostProcess` needs `privileged`.",
-            "usage per" => "Stay within the LimitRange of the namespace: `kubectl describe limitrange -n NAMESPACE`.",
+            "violates podsecurity" => "Change the fields that the message names. For the level `restricted`, write `os: {name: windows}` into the Pod: it then asks a Windows Pod for `runAsNonRoot: true` alone. `hostProcess` needs `privileged`.",
             "takes pods out of the gmsa webhook" => "Have a user do it who may update the webhook configurations: the label exempts Pods from all checks.",
             "static policies of the" => "Let a user or group do it that `staticPolicies.admins` names: docs/static-policies.md.",
             "autogke" | "autopilot" => "GKE Autopilot runs no Windows Pods, and has no Windows nodes: use a Standard cluster with a Windows node pool.",
-            "validatingadmissionpolicy '" => "Do what the message of the ValidatingAdmissionPolicy says, or ask its owner: `kubectl get validatingadmissionpolicy`. It is unrelated to GMSA.",
-            "security context constraint" => "Give the service account a SecurityContextConstraint for Windows Pods: `oc adm policy add-scc-to-user`.",
-            "admission webhook \"*\" denied the request" => "Do what the message says: the admission webhook in quotes refuses the Pod, and its owner knows the policy. It is unrelated to GMSA.",
         };
     PODS_MISSING: "pods-missing", Error, "A workload has fewer Pods than it wants.",
         "`kubectl describe` of the workload, and of its ReplicaSet, shows events and conditions.",
@@ -98,39 +91,9 @@ family! { "Pods" {
     NOT_VERIFIED: "not-verified", Note, "No container was asked yet whether it has its identity in the domain.",
         "Run `kubectl gmsa verify NAMESPACE/POD`.";
     NODE_TAINT: "node-taint", Error, "The Windows nodes that a Pod selects have a taint that it does not tolerate.",
-        "Add the toleration to the Pod template, or remove the taint: `kubectl taint nodes NODE KEY-`.",
-        words: [Message("untolerated taint {"), Message("had taint {"), Message("had taints that the pod didn't tolerate")],
-        remedies: {
-            "taint {node.cloudprovider.kubernetes.io/uninitialized" => "Wait: the cloud controller removes the taint when it has set up the node. If it stays, look at the cloud-controller-manager in `kube-system`.",
-            "taint {node.cloudprovider.kubernetes.io/shutdown" => "Start the node: the cloud has stopped its machine, and its controller removes the taint when it runs.",
-            "taint {tobedeletedbyclusterautoscaler" | "taint {deletioncandidateofclusterautoscaler" | "taint {karpenter.sh/disrupted" | "taint {karpenter.sh/disruption" => "Wait for another node: the autoscaler removes this one. A toleration would put the Pod on a node that goes.",
-            "taint {karpenter.sh/unregistered" | "taint {startup-taint.cluster-autoscaler" | "agent-not-ready" => "Wait: a controller removes the taint when the node is ready. If it stays, look at that controller's Pods on the node.",
-        };
-    NODE_RESOURCES: "node-resources", Error, "The nodes that a Pod may run on have not enough of a resource left.",
-        "Add a Windows node, or lower the requests of the Pod. `kubectl describe nodes -l kubernetes.io/os=windows` shows what is allocated.",
-        words: [
-            General("insufficient cpu"),
-            General("insufficient memory"),
-            General("insufficient ephemeral-storage"),
-            General("insufficient pods"),
-            General("too many pods"),
-            General("didn't have free ports"),
-            General("node didn't have enough resource"),
-            General("outofcpu"),
-            General("reason: outofmemory"),
-            General("/1 outofmemory"),
-            General("/2 outofmemory"),
-            General("/3 outofmemory"),
-            General("outofpods"),
-            General("nodes are available*insufficient"),
-            General("cannot allocate all claims"),
-        ],
-        remedies: {
-            "cannot allocate all claims" => "No Windows node has the devices that a ResourceClaim of the Pod asks for: `kubectl get resourceclaims --namespace NAMESPACE` and `kubectl get resourceslices` show both.",
-            "didn't have free ports" => "Each Windows node has a Pod with this `hostPort`: remove `hostPort` from the Pod and use a Service, add a node, or run at most one of these Pods on a node.",
-        };
-    POD_VOLUME: "pod-volume", Error, "A volume, ConfigMap or Secret that a Pod needs is not there, or cannot be mounted.",
-        "Create what the message names in the namespace of the Pod, or correct its name. `kubectl describe pod POD --namespace NAMESPACE` shows each volume.",
+        "If the taint is meant to stay, add a toleration to the Pod template: docs/windows-pods.md. A controller that sets a taint for a time removes it itself.";
+    POD_VOLUME: "pod-volume", Error, "A volume of a Pod cannot be mounted, or what it refers to is not there.",
+        "Not known to be about GMSA: `kubectl describe pod POD --namespace NAMESPACE` shows each volume.",
         words: [
             Message("mountvolume.setup failed"),
             Message("mountvolume.mountdevice failed"),
@@ -187,57 +150,21 @@ family! { "Pods" {
             General("bound to non-existent pv"),
         ],
         remedies: {
-            "smbglobalmapping*parameter is incorrect" | "smbglobalmapping*system error 87" | "remote path (*) is invalid" | "getrootmappingpath" | "invalid source path" => "Write `source` of the volume as `//SERVER/SHARE`, without a slash at its end: Windows does not map such a name. An SMB volume is mounted by the node, and never uses the account of the Pod.",
-            "smbglobalmapping*logon session does not exist" | "smbglobalmapping*system error 1312" => "The node has no user for the share: name a Secret with `username` and `password` in the volume (`nodeStageSecretRef`). The CSI driver mounts on the node with that user; the account of the Pod has no part in it. To use the share as the gMSA, open it from the process: `\\\\SERVER\\SHARE`.",
-            "invalid parameter(username" | "empty mountoptions" | "username and password from secret" => "The Secret of the volume (`nodeStageSecretRef`) is missing, or lacks `username` or `password`: `kubectl create secret generic NAME --from-literal username='CONTOSO\\USER' --from-literal password=...`. An SMB volume never uses the account of the Pod.",
-            "source field is missing" => "Add `source: //SERVER/SHARE` to `volumeAttributes` of the volume, or to the parameters of its StorageClass.",
-            "csi-proxy" | "smb.csi.k8s.io not found" => "The CSI driver for SMB does not run on the node: install it with its Windows DaemonSet (and csi-proxy, unless it is a hostProcess Pod).",
-            "mount error(126)" => "The Linux node has no Kerberos ticket for the share: give the volume `sec=krb5` and a ticket cache, or a Secret with a user.",
-            "mount error(2)" => "The server has no share, or no folder, of this name: correct `source` of the volume.",
-            "mount error(112)" | "system error 53" => "The node does not reach the server of the share: look at its name, at TCP 445 and at network policies.",
-            "smbglobalmapping*multiple connections" => "The node is connected to this server as another user already, and Windows allows one user for each name of a server: use the same user in all volumes of the server, or another name of it.",
-            "smbglobalmapping*network path was not found" | "smbglobalmapping*network name cannot be found" => "The node finds no such server or share: correct `source` of the volume, and look at DNS and TCP 445 from the node.",
-            "smb mapping failed" | "failed to mount smb server" | "newsmbglobalmapping*failed" | "prepare stage path failed" | "mount error(13)" => "Correct `source` of the volume, and the user and the password in its Secret (`nodeStageSecretRef`), or their rights on the share: the node mounts it with them, never with the account of the Pod.",
-            "new-smbglobalmapping" => "Correct the user and the password in the Secret of the volume (`nodeStageSecretRef`), or their rights on the share: the node mounts it with them, not with the gMSA.",
-            "newsmbglobalmapping" => "Correct the user and the password in the Secret of the volume (`nodeStageSecretRef`): the node mounts the share with them, not with the gMSA.",
-            "volume label syntax" => "Correct the paths of the volumes: `hostPath` and `mountPath` are paths of Windows on such a node.",
-            "configmap \"*\" not found" => "Create the ConfigMap in the namespace of the Pod (`kubectl create configmap OBJECT --namespace NAMESPACE --from-file=FILE`), or correct its name in the Pod.",
-            "secret \"*\" not found" => "Create the Secret in the namespace of the Pod (`kubectl create secret generic OBJECT --namespace NAMESPACE --from-file=FILE`), or correct its name in the Pod.",
-            "couldn't find key ? in configmap" => "Add the key: `kubectl patch configmap OBJECT --namespace NAMESPACE --patch '{\"data\":{\"KEY\":\"VALUE\"}}'`. Or correct its name in the Pod.",
-            "couldn't find key ? in secret" => "Add the key: `kubectl patch secret OBJECT --namespace NAMESPACE --patch '{\"stringData\":{\"KEY\":\"VALUE\"}}'`. Or correct its name in the Pod.",
-            "persistentvolumeclaim \"*\" not found" => "Create the claim: `echo '{\"apiVersion\":\"v1\",\"kind\":\"PersistentVolumeClaim\",\"metadata\":{\"name\":\"OBJECT\",\"namespace\":\"NAMESPACE\"},\"spec\":{\"accessModes\":[\"ReadWriteOnce\"],\"resources\":{\"requests\":{\"storage\":\"1Gi\"}}}}' | kubectl apply -f -`, with the size that it needs. Or correct its name in the Pod.",
-            "persistentvolumeclaim" => "Look at the claim: `kubectl describe pvc OBJECT --namespace NAMESPACE`. It waits for a StorageClass that exists, and works on Windows.",
-            "failed to fetch token" => "The API server gives the kubelet no token for the service account of the Pod: `kubectl get serviceaccount --namespace NAMESPACE` shows whether it exists. If it was created again, delete the Pod, so that it gets a new token.",
-            "attachvolume.attach failed" => "The volume cannot be attached to the node: the message says what the storage answers. Look at its PersistentVolume (`kubectl get pv`), at the disk in its zone, and at the log of the CSI driver's controller.",
-            "available persistent volumes to bind" => "No PersistentVolume fits the claim on a Windows node: `kubectl get pv,pvc --namespace NAMESPACE`. A local volume must be on such a node.",
-            "bound to non-existent pv" => "The claim is bound to a volume that is gone: delete the claim (`kubectl get pvc --namespace NAMESPACE`), and create it again.",
-            "exceed max volume count" => "The Windows nodes hold as many volumes as they can attach: add a node, use a larger size of machine, or mount fewer volumes of disks.",
-            "volume node affinity conflict" | "persistentvolume's node affinity" => "The volume is bound to a zone or a node in which no Windows node takes the Pod: `kubectl get pv -o wide` and its `nodeAffinity` say where. Add a Windows node there, or create the claim again with a StorageClass that has `volumeBindingMode: WaitForFirstConsumer`.",
-            "multi-attach error" => "The volume is still attached to the node of another Pod, and `ReadWriteOnce` allows one: delete that Pod (`kubectl get pods --namespace NAMESPACE -o wide`), or set `strategy.type: Recreate`.",
+            "smbglobalmapping" | "new-smbglobalmapping" | "smb" | "mount error(" | "nfs" | "username and password from secret" | "invalid parameter(username" | "empty mountoptions" | "source field is missing" | "getrootmappingpath" | "remote path (*) is invalid" | "invalid source path" | "prepare stage path failed" => "The node mounts the volume, with the user of its Secret (`nodeStageSecretRef`): the account of the Pod has no part in it. Compare `source`, this user and its rights on the share. A process uses the gMSA where it opens `\\\\SERVER\\SHARE` itself.",
         };
-    NODE_SELECTOR: "node-selector", Error, "No node that takes the Pod has the labels that it selects, or matches its affinity.",
-        "Compare its node selector with `kubectl get nodes -L kubernetes.io/os,node.kubernetes.io/windows-build`. Windows nodes have `kubernetes.io/os: windows`, in lower case.",
+    NODE_SELECTOR: "node-selector", Error, "No Windows node has the labels that a Pod selects, or matches its affinity.",
+        "Compare its node selector, to which its runtime class may add, with `kubectl get nodes -L kubernetes.io/os,node.kubernetes.io/windows-build`. Windows nodes have `kubernetes.io/os: windows`, in lower case.",
         words: [
-            General("didn't satisfy existing pods anti-affinity"),
-            General("didn't match pod affinity rules"),
-            General("didn't match pod anti-affinity rules"),
-            General("didn't match pod topology spread constraints"),
             General("didn't match pod's node affinity/selector"),
             General("didn't match node selector"),
             General("predicate matchnodeselector failed"),
             General("predicate nodeaffinity failed"),
-        ],
-        remedies: {
-            "missing required label" => "The Windows nodes lack the label that `topologyKey` in `topologySpreadConstraints` names: label them (`kubectl label node NODE topology.kubernetes.io/zone=ZONE`), or name a label that they have.",
-            "topology spread constraints" => "Add a Windows node where its Pods are fewest, or set `whenUnsatisfiable: ScheduleAnyway` in `topologySpreadConstraints` of the Pod template.",
-            "anti-affinity" => "Add a Windows node: each that is there has a Pod that it stays away from. Or make the rule of `podAntiAffinity` a preferred one.",
-            "pod affinity rules" => "Start the Pods that it wants to be with, or make the rule of `podAffinity` a preferred one.",
-        };
+        ];
     NOT_SCHEDULED: "not-scheduled", Error, "A Pod is not on a node.",
-        "`kubectl describe pod POD --namespace NAMESPACE` shows what the scheduler says, `kubectl get nodes -L kubernetes.io/os,node.kubernetes.io/windows-build` which nodes there are.",
+        "Not known to be about GMSA: `kubectl describe pod POD --namespace NAMESPACE` shows what the scheduler says of each node.",
         words: [General("nodes are available"), General("no nodes available to schedule pods"), General("failedscheduling")];
     POD_FAILED: "pod-failed", Error, "A Pod has failed: it was evicted, or a container of it ended with an error.",
-        "`kubectl describe pod POD --namespace NAMESPACE` and `kubectl logs` say why. Its controller creates a new Pod; a Pod without a controller must be created again.",
+        "Not known to be about GMSA: `kubectl describe pod POD --namespace NAMESPACE` shows more.",
         words: [
             Message("the node was low on resource"),
             Message("the node had condition: [diskpressure]"),
@@ -252,7 +179,7 @@ family! { "Pods" {
             General("pod was active on the node longer than the specified deadline"),
         ];
     NODE_NOT_READY: "node-not-ready", Error, "The node of a Pod is not ready.",
-        "`kubectl describe node NODE` says why: start its kubelet and its container runtime. Pods with a controller are created on other nodes after five minutes.",
+        "`kubectl describe node NODE` shows why. It is not about GMSA.",
         words: [
             Message("kubelet stopped posting node status"),
             Message("container runtime network not ready"),
@@ -268,15 +195,7 @@ family! { "Pods" {
             Message("container runtime is down"),
             Message("pleg is not healthy"),
             Message("were unschedulable"),
-        ],
-        remedies: {
-            "node.kubernetes.io/unschedulable" | "were unschedulable" => "The node is cordoned: `kubectl uncordon NODE` when its maintenance is over.",
-            "disk-pressure" => "Free disk space on the node, such as by `crictl rmi --prune` there: it takes no Pods until its condition DiskPressure ends (`kubectl describe node NODE`).",
-            "memory-pressure" => "Stop what fills the memory of the node, or add a node: it takes no Pods until its condition MemoryPressure ends (`kubectl describe node NODE`).",
-            "pid-pressure" => "Look for a program on the node that starts processes without end: the node takes no Pods until its condition PIDPressure ends (`kubectl describe node NODE`).",
-            "out-of-service" => "Remove the taint when the node runs again: `kubectl taint nodes NODE node.kubernetes.io/out-of-service-`.",
-            "network-unavailable" => "The CNI plugin of the node has not set up its network yet: look at the Pods of the plugin in `kube-system`, and at `kubectl describe node NODE`.",
-        };
+        ];
     POD_NETWORK: "pod-network", Error, "The node cannot give the Pod a network.",
         "Look at the CNI plugin of the node: its Pods in `kube-system`, its log, and free addresses of the subnet. On Windows, restart the service `hns`, or the node.",
         words: [
@@ -309,15 +228,12 @@ family! { "Pods" {
             "label vpc.amazonaws.com/privateipv4address" => "Enable Windows on EKS: `enable-windows-ipam: \"true\"` in the ConfigMap `amazon-vpc-cni` of `kube-system`, and `kubernetes.io/os: windows` in the node selector of the Pod.",
         };
     POD_NOT_READY: "pod-not-ready", Error, "A Pod runs and is not ready, so its Services send it nothing.",
-        "`kubectl describe pod POD --namespace NAMESPACE` shows its conditions, and the events of its probes.";
+        "Not known to be about GMSA: `kubectl describe pod POD --namespace NAMESPACE` shows its conditions, and the events of its probes.";
     PROBE_UNAUTHORIZED: "probe-unauthorized", Error, "The application answers the probe of the kubelet, which has no identity, with 401.",
         "Let one path answer without authentication (IIS: anonymous authentication for it), or probe with `tcpSocket`. If it worked before, the application has lost its identity: `kubectl gmsa verify NAMESPACE/POD`.",
         words: [Message("probe failed: http probe failed with statuscode: 401")];
-    PROBE_FAILED: "probe-failed", Error, "The probe of the kubelet fails, so the Pod is not ready, or is restarted.",
-        "`kubectl logs POD --namespace NAMESPACE` shows whether the application answers at that port and path. Windows applications start slowly: use a `startupProbe`.",
-        words: [General("readiness probe failed"), General("liveness probe failed"), General("startup probe failed"), General("failed liveness probe"), General("readiness probe errored"), General("liveness probe errored"), General("startup probe errored")];
-    NOT_STARTED: "not-started", Error, "A container of a Pod does not start.",
-        "`kubectl describe pod POD --namespace NAMESPACE` shows its events; `kubectl gmsa explain` explains the text of one.",
+    NOT_STARTED: "not-started", Error, "A container of a Pod does not start, or has ended.",
+        "Not known to be about GMSA: `kubectl describe pod POD --namespace NAMESPACE` shows its events; `kubectl gmsa explain` explains the text of one.",
         words: [
             General("failed to pull image"),
             General("errimagepull"),
@@ -357,24 +273,7 @@ family! { "Pods" {
         remedies: {
             "e_fail" | "e_unexpected" | "status_unsuccessful" => "The code says no cause (unspecified): what returned it does. For a CCG plugin that is the log of the plugin, else the logs Microsoft-Windows-Containers-CCG/Admin and Microsoft-Windows-Hyper-V-Compute-Admin of the node: `kubectl gmsa probe --logs` fetches them.",
             "createcomputesystem" => "Windows on the node failed: the log Microsoft-Windows-Hyper-V-Compute-Admin there says more. A restart of the service `vmcompute`, or of the node after a drain, clears what an earlier container left.",
-            "image pull secrets" => "Create the imagePullSecret that the Pod or its service account names: `kubectl create secret docker-registry OBJECT --namespace NAMESPACE --docker-server=REGISTRY --docker-username=USER --docker-password=PASSWORD`.",
             "runasnonroot" | "non-root policy" => "Set `runAsUserName: ContainerUser` or `NT AUTHORITY\\NETWORK SERVICE`: with `runAsNonRoot`, the kubelet refuses ContainerAdministrator.",
-            "is waiting to start" => "`kubectl describe pod POD --namespace NAMESPACE` shows what it waits for: its events name the image, the volume or the sandbox that fails.",
-            "toomanyrequests" => "The registry limits pulls: log on to it with an imagePullSecret, or use a mirror.",
-            "unauthorized" => "Let the node log on to the registry: an imagePullSecret in the namespace and on the service account, or the identity of the node.",
-            "pull access denied" => "Correct the name of the image, or let the node log on to the registry: an imagePullSecret in the namespace and on the service account.",
-            "403 forbidden" => "Give the node, or the imagePullSecret, the right to read that repository of the registry.",
-            "x509" => "Let the node trust the authority of the registry: its certificate belongs into the certificate store of the node, or into `hosts.toml` of containerd.",
-            "server gave http response to https client" => "The registry has no TLS: give it a certificate, or name it in `hosts.toml` of containerd as one without.",
-            "no such host" => "The node does not resolve the name of the registry: correct the name, or the DNS of the node.",
-            "manifest unknown" => "The registry has no such tag of the image: correct the tag.",
-            "not found" => "The registry has no such image or tag: correct the name and the tag.",
-            "errimageneverpull" => "Load the image onto the node, or change `imagePullPolicy`.",
-            "pull" => "Correct the name and the tag of the image, or the access of the node to its registry: an imagePullSecret, its network. `kubectl describe pod POD --namespace NAMESPACE` shows what the registry said.",
-            "imageinspecterror" => "Correct the name of the image: the container runtime cannot read it as one. `kubectl describe pod POD --namespace NAMESPACE` shows it.",
-            "default image tag" => "Correct the name of the image: it is empty, or no name that a registry can have.",
-            "oomkilled" => "Raise the memory limit of the container.",
-            "crashloopbackoff" | "back-off restarting" => "`kubectl logs POD --namespace NAMESPACE --previous` says why the container ended; its exit code is in `kubectl describe pod POD --namespace NAMESPACE`.",
         };
     START_HOOK: "start-hook", Error, "The command of `lifecycle.postStart` failed, so the kubelet ends the container and starts it again.",
         "Run the command by hand in a Pod without the hook, as `kubectl logs` does not show what it prints. Where it is the netlogon hook of docs/troubleshooting.md, the container got no secure channel: `nltest /sc_verify:DOMAIN` says why.",

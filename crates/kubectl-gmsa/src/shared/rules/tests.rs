@@ -410,7 +410,7 @@ fn names_become_part_of_a_command_only_as_words_of_it() {
         filled(&ACCOUNT_EXPIRED, names).as_deref(),
         Some("Remove the date: `Clear-ADAccountExpiration -Identity 'App''1$'`.")
     );
-    assert!(filled(&NODE_NOT_READY, names).unwrap().starts_with("`kubectl describe node win1` says why"));
+    assert!(filled(&NODE_NOT_READY, names).unwrap().starts_with("`kubectl describe node win1` shows why"));
     let hostile = Names {
         spec: Some("web; reboot"),
         namespace: Some("shop --as=admin"),

@@ -27,7 +27,7 @@ use gmsa_core::credspec::{Contents, CredentialSpec};
 mod fields;
 mod scrub;
 
-pub use fields::{CA_VOLUME, OMITTED_CONTENTS};
+pub use fields::CA_VOLUME;
 
 /// The version of the format. It changes when a field is removed or changes its meaning.
 const VERSION: u32 = 2;

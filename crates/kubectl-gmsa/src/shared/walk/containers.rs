@@ -1,10 +1,11 @@
 //! The state of a pod on its kubelet: sandbox, init containers, containers.
+//!
+//! Invariant: a state that GMSA does not explain is shown as the kubelet reports it, with the command that shows the rest.
 
 use k8s_openapi::{
     api::core::v1::{ContainerState, ContainerStateWaiting, ContainerStatus, PodStatus},
     jiff::SignedDuration,
 };
-use serde_json::{Value, json};
 
 use super::events::{Event, Events, Stage};
 use crate::shared::{
@@ -24,16 +25,6 @@ pub const CONTAINERS: &str = "containers";
 /// The kubelet's reasons for a container that waits for the sandbox or the init containers.
 const NOT_TRIED: [&str; 2] = ["ContainerCreating", "PodInitializing"];
 
-/// The kubelet's reasons for an image that cannot be pulled (`pkg/kubelet/images/types.go`).
-const PULL: [&str; 6] = [
-    "ErrImagePull",
-    "ImagePullBackOff",
-    "InvalidImageName",
-    "ErrImageNeverPull",
-    "ImageInspectError",
-    "RegistryUnavailable",
-];
-
 /// The age up to which a pod without progress is normal.
 const AT_FIRST: SignedDuration = SignedDuration::from_secs(15);
 
@@ -43,10 +34,6 @@ const PULL_TIME: SignedDuration = SignedDuration::from_mins(30);
 /// The number of restarts that counts as often, and how long the last restart matters.
 const OFTEN: i32 = 3;
 const RECENT: SignedDuration = SignedDuration::from_hours(24);
-
-/// The remedy for a failed hook.
-const HOOK: &str = "The command of `lifecycle.postStart` failed, so the kubelet ended the container, and `kubectl logs` does not show what it printed: run the \
-    command in the container, without the hook. One that may fail at first belongs into the start script of the container, which can repeat it.";
 
 /// A pod and its events.
 pub struct Seen<'p> {
@@ -93,11 +80,11 @@ impl<'p> Seen<'p> {
         let place = self.place();
         let Some(event) = self.of_sandbox() else {
             // Without container statuses the kubelet has not seen the pod yet.
-            let found = self.explained(format!("{place}: its kubelet has created no sandbox yet"), "", || None);
+            let found = self.explained(format!("{place}: its kubelet has created no sandbox yet"), "");
             return Check::found(SANDBOX, self.if_late(found));
         };
         let said = format!("{}: {}", event.reason, event.message);
-        Check::found(SANDBOX, self.explained(format!("{place}: {said}"), &said, || None))
+        Check::found(SANDBOX, self.explained(format!("{place}: {said}"), &said))
     }
 
     /// Reduces a finding without a failure to a note while the pod is new.
@@ -186,16 +173,20 @@ impl<'p> Seen<'p> {
             );
         }
         let holds = |container: &&ContainerStatus| {
-            is_running(container) && (!self.is_sidecar(container) || container.started == Some(false))
+            let runs = is_running(container) && (!self.is_sidecar(container) || container.started == Some(false));
+            runs || waiting(container).is_some()
         };
         let Some(container) = init.iter().find(holds) else {
             let run = if init.iter().any(is_running) { ", or run as sidecars" } else { "" };
             return Check::pass(INIT, format!("have ended well{run}"));
         };
+        if waiting(container).is_some() {
+            return Check::found(INIT, self.not_started(&format!("init container {:?} waits", container.name)));
+        }
         let is_sidecar = self.is_sidecar(container);
         let state = if is_sidecar { "runs, and has not passed its startup probe" } else { "has not ended" };
-        let found =
-            self.explained(format!("init container {:?} {state} yet", container.name), "", || self.see_logs(container));
+        let text = format!("init container {:?} {state} yet", container.name);
+        let found = self.of_rule(&rules::NOT_STARTED, text, "", self.logs(container));
         Check::found(INIT, if is_sidecar { self.if_late(found) } else { found })
     }
 
@@ -212,13 +203,17 @@ impl<'p> Seen<'p> {
         found.map_or_else(|| Check::pass(CONTAINERS, place), |found| Check::found(CONTAINERS, found))
     }
 
-    /// The finding for a pod whose containers have neither started nor failed: a Windows image takes minutes.
+    /// The finding for a pod whose containers have neither started nor failed: to pull an image takes minutes.
     fn not_started(&self, place: &str) -> Diagnostic {
         let pulled = self.newest(|event| event.reason == "Pulling");
         if let Some((event, age)) = pulled.and_then(|event| Some((event, self.events.since(event.at?)?))) {
             let text = format!("{place}: {}, since {} s", event.message, age.as_secs());
-            let fix = "Wait: an image of Windows Server Core has some gigabytes. If it takes much longer than on other nodes, look at the path to the registry.";
-            return Diagnostic::new(&rules::POD_STARTING, text).with_fix(fix);
+            let size = if self.pod.admission.uses_gmsa() {
+                ": an image of Windows Server Core has some gigabytes"
+            } else {
+                ""
+            };
+            return Diagnostic::new(&rules::POD_STARTING, text).with_fix(format!("Wait{size}."));
         }
         let created = self.pod.object.metadata.creation_timestamp.as_ref();
         let age = created.and_then(|created| self.events.since(created.0));
@@ -227,7 +222,7 @@ impl<'p> Seen<'p> {
             let text = format!("{place}: its kubelet pulls an image, or creates the container");
             return rules::found(&rules::POD_STARTING, text, &self.names());
         }
-        self.if_late(self.explained(format!("{place}: its kubelet has started no container yet"), "", || None))
+        self.if_late(self.explained(format!("{place}: its kubelet has started no container yet"), ""))
     }
 
     /// The finding for a running container that restarts repeatedly.
@@ -250,8 +245,7 @@ impl<'p> Seen<'p> {
             "{place}, and container {:?} was restarted {} times, last after exit code {}: {said}",
             container.name, container.restart_count, ended.exit_code
         );
-        let found = self
-            .explained(text, &said, || self.more_memory("container", container).or_else(|| self.see_logs(container)));
+        let found = self.of_rule(&rules::NOT_STARTED, text, &said, self.logs(container));
         Some(found.with_severity(Severity::Warning))
     }
 
@@ -273,7 +267,7 @@ impl<'p> Seen<'p> {
             let why = words([&ready.reason, &ready.message]);
             (format!("the pod is not ready: {why}"), why)
         };
-        Some(self.of_rule(&rules::POD_NOT_READY, format!("{place}, and {text}"), &said, || None))
+        Some(self.of_rule(&rules::POD_NOT_READY, format!("{place}, and {text}"), &said, None))
     }
 
     /// The finding for a failed pod: an evicted pod has its own reason, otherwise the containers name the cause.
@@ -283,131 +277,56 @@ impl<'p> Seen<'p> {
             troubles.iter().map(|(container, trouble)| format!("container {:?} {trouble}", container.name));
         let why = own.into_iter().chain(of_containers).collect::<Vec<_>>().join("; ");
         let colon = if why.is_empty() { "" } else { ": " };
-        self.of_rule(&rules::POD_FAILED, format!("{place}{colon}{why}"), &why, || {
-            let of_container = troubles.first().and_then(|(container, _)| self.see_logs(container));
-            let fix = of_container.or_else(|| {
-                let delete = self.target.command("delete pod", self.name(), "")?;
-                matches!(self.target, FixTarget::Workload { .. }).then(|| format!(
-                    "Remove what the message names; set requests that fit the container, so that its node has room for it. Its controller has created, or \
-                     creates, a new Pod; this one is only a record: {delete}."
-                ))
-            })?;
-            // The template of a Job is immutable, and a failed Job starts no more pods.
-            let again = match self.target {
-                FixTarget::Workload { kind, name, .. } if kind.runs_once() => {
-                    self.target.command(&format!("delete {}", kind.as_str().to_ascii_lowercase()), name, "")
-                }
-                _ => None,
-            };
-            let again = again.map(|delete| format!(" Then start the Job again: {delete}, and apply its manifest."));
-            Some(fix + &again.unwrap_or_default())
-        })
+        let logs = troubles.first().and_then(|(container, _)| self.logs(container));
+        self.of_rule(&rules::POD_FAILED, format!("{place}{colon}{why}"), &why, logs)
     }
 
     /// The finding for a container that does not start or has ended.
     fn broken(&self, kind: &str, container: &ContainerStatus, trouble: &str) -> Diagnostic {
-        let reason = waiting(container).and_then(|waiting| waiting.reason.as_deref()).unwrap_or_default();
-        let is_pull = PULL.contains(&reason);
-        let is_liveness = |event: &Event| {
-            event.reason == "Unhealthy" && !event.message.starts_with("Readiness") && reason == "CrashLoopBackOff"
-        };
-        let event = self.newest(|event| {
-            event.is_of_container(&container.name)
-                && (event.reason == "Failed" || is_liveness(event))
-                && (is_pull == event.message.starts_with("Failed to pull image"))
+        let crashes = waiting(container).is_some_and(|waiting| waiting.reason.as_deref() == Some("CrashLoopBackOff"));
+        let event = self.newest(|event| match event.reason.as_str() {
+            // Only this event contains the output of the hook.
+            "FailedPostStartHook" => event.may_be_of_container(&container.name),
+            "Failed" | "FailedToRetrieveImagePullSecret" => event.is_of_container(&container.name),
+            // An exit before the probe of the startup has succeeded is no failure of the probe.
+            "Unhealthy" => crashes && event.message.starts_with("Liveness") && event.is_of_container(&container.name),
+            _ => false,
         });
-        let no_secret = self.newest(|event| is_pull && event.reason == "FailedToRetrieveImagePullSecret");
-        // Only this event contains the output of the hook.
-        let is_hook =
-            |event: &Event| event.reason == "FailedPostStartHook" && event.may_be_of_container(&container.name);
-        let hook = self.newest(|event| !is_pull && is_hook(event));
-        let event = no_secret.or(hook).or(event);
         let more = event.filter(|event| !trouble.contains(event.message.trim_start_matches("Error: ")));
         let more = more.map(|event| format!("; {}", event.message)).unwrap_or_default();
         let said = format!("{trouble}{more}");
         let text = format!("{}, {kind} {:?} {said}", self.place(), container.name);
-        self.explained(text, &said, || match reason {
-            _ if no_secret.is_some() => None,
-            _ if hook.is_some() => Some(HOOK.to_owned()),
-            "ErrImageNeverPull" => {
-                let change = self.change(kind, container, "imagePullPolicy", &json!("IfNotPresent"));
-                Some(format!("Load the image onto the node, or let the node pull it: {change}"))
-            }
-            _ if is_pull => self.other_image(container, &said),
-            _ => self.more_memory(kind, container).or_else(|| self.see_logs(container)),
-        })
+        self.of_rule(&rules::NOT_STARTED, text, &said, self.logs(container))
     }
 
-    /// The remedy for a container over its memory limit.
-    fn more_memory(&self, kind: &str, container: &ContainerStatus) -> Option<String> {
-        let states = [&container.state, &container.last_state].into_iter().flatten();
-        let mut ended = states.filter_map(|state| state.terminated.as_ref());
-        ended.find(|ended| ended.reason.as_deref() == Some("OOMKilled"))?;
-        let more = format!(" --containers={} --limits=memory=SIZE", container.name);
-        let change = || self.change(kind, container, "resources", &json!({"limits": {"memory": "SIZE"}}));
-        let set = self.set("resources", container, &more);
-        let raise = set.map_or_else(|| format!(". {}", change()), |set| format!(": {set}."));
-        Some(format!("It uses more memory than its limit: raise that{raise}"))
-    }
-
-    /// The remedy for the registry's message, and the command that sets another image.
-    fn other_image(&self, container: &ContainerStatus, text: &str) -> Option<String> {
-        let set = self.set("image", container, &format!(" {}=IMAGE", container.name))?;
-        let found = rules::found(&rules::NOT_STARTED, text, &self.names());
-        Some(format!("{} {set} sets another image.", found.remedy()))
-    }
-
-    /// The remedy that sets a field of a container.
-    fn change(&self, kind: &str, container: &ContainerStatus, field: &str, value: &Value) -> String {
-        let list = if kind == "container" { "containers" } else { "initContainers" };
-        self.target.change(&json!({(list): [{"name": container.name, (field): value}]}))
-    }
-
-    /// The command that changes a container of a template, if pods follow it.
-    fn set(&self, what: &str, container: &ContainerStatus, more: &str) -> Option<String> {
-        let FixTarget::Workload { kind, name, .. } = self.target else { return None };
-        let can_change = kind.follows_template() && is_dns_label(&container.name);
-        let verb = format!("set {what} {}", kind.as_str().to_ascii_lowercase());
-        if can_change { self.target.command(&verb, name, more) } else { None }
-    }
-
-    fn see_logs(&self, container: &ContainerStatus) -> Option<String> {
-        // A container without a start has no log.
+    /// The command that prints the log of a container which has started; `None` if it has no log.
+    fn logs(&self, container: &ContainerStatus) -> Option<String> {
         let has_log = |state: &ContainerState| {
             let ended = state.terminated.as_ref();
             state.running.is_some() || ended.is_some_and(|ended| ended.reason.as_deref() != Some("StartError"))
         };
-        let (now, before) =
-            (container.state.as_ref().is_some_and(has_log), container.last_state.as_ref().is_some_and(has_log));
+        let [now, before] = [&container.state, &container.last_state].map(|state| state.as_ref().is_some_and(has_log));
         if !(now || before) || !is_dns_label(&container.name) {
             return None;
         }
         let previous = if now { "" } else { " --previous" };
-        let logs = self.target.command("logs", self.name(), &format!(" --container {}{previous}", container.name))?;
-        Some(format!("{logs} says why: correct the container, or what it needs."))
+        self.target.command("logs", self.name(), &format!(" --container {}{previous}", container.name))
     }
 
-    /// A finding about a sandbox or a container, of the rule for the message `said`, if there is one.
-    fn explained(&self, text: String, said: &str, otherwise: impl FnOnce() -> Option<String>) -> Diagnostic {
-        self.of_rule(&rules::NOT_STARTED, text, said, otherwise)
+    /// A finding about the sandbox, of the rule for the message `said`, if there is one.
+    fn explained(&self, text: String, said: &str) -> Diagnostic {
+        self.of_rule(&rules::NOT_STARTED, text, said, None)
     }
 
-    /// The same, with `general` as the rule for unknown messages.
-    fn of_rule(
-        &self,
-        general: &'static Rule,
-        text: String,
-        said: &str,
-        otherwise: impl FnOnce() -> Option<String>,
-    ) -> Diagnostic {
+    /// A finding of the rule for the message `said`, otherwise of `general`, with the command that shows the log if there is one.
+    fn of_rule(&self, general: &'static Rule, text: String, said: &str, logs: Option<String>) -> Diagnostic {
         let rule = rules::recognize(said, Phase::Start).filter(|rule| ![general, &rules::NOT_STARTED].contains(rule));
-        let (rule, otherwise) = (rule.unwrap_or(general), if rule.is_none() { otherwise() } else { None });
-        if let Some(fix) = otherwise {
-            return Diagnostic::new(rule, text).with_fix(fix);
+        if let Some(logs) = logs.filter(|_| rule.is_none()) {
+            return Diagnostic::new(general, text).with_fix(format!("Not known to be about GMSA: {logs} shows more."));
         }
         let contents = self.pod.admission.slots().find_map(|slot| serde_json::from_str(slot.contents?).ok());
         let contents = contents.unwrap_or_default();
-        rules::found(rule, text, &Names { said, ..self.names().of_contents(&contents) })
+        rules::found(rule.unwrap_or(general), text, &Names { said, ..self.names().of_contents(&contents) })
     }
 
     fn names(&self) -> Names<'_> {

@@ -24,13 +24,18 @@ pub fn created(workload: &WorkloadTree, worst: Option<&Walked<'_>>, events: &Eve
     let (wanted, idle) = workload.wanted();
     let is_broken = worst.is_some_and(|(_, checks)| checks.iter().any(is_cause));
     if wanted == 0 && workload.given_up().is_none() {
-        return without_pods(workload, idle);
+        // What a CronJob is refused, its own event says.
+        let refused = events.newest(workload.object.uid(), |event| event.reason == "FailedCreate");
+        return match refused.filter(|_| idle == Idle::NoJobYet) {
+            Some(event) => Check::found(ADMISSION, refusal(workload, idle.as_str(), &event.message)),
+            None => without_pods(workload, idle),
+        };
     }
     let (count, is_paused) = (format!("{} of {wanted} pods", workload.has()), workload.object.is_paused());
     let all_created = format!("{count} were created");
     let result = if let Some(why) = workload.given_up() {
         let text = format!("it has failed: {why}");
-        if is_broken { Ok(text) } else { Err(over(workload, text)) }
+        if is_broken { Ok(text) } else { Err(missing(workload, text)) }
     } else if !workload.lacks() {
         match workload.object.stuck() {
             Some(why) if !is_broken => {
@@ -76,41 +81,30 @@ fn ending(workload: &WorkloadTree, pod: &ClusterPod, count: &str, events: &Event
     missing(workload, format!("{count}, and pod {} {text}", pod.place().1)).fixed(fix)
 }
 
-/// The finding for a failed Job whose pods no longer show the cause.
-fn over(workload: &WorkloadTree, text: String) -> Diagnostic {
-    let found = missing(workload, text);
-    let again = workload.target().command("delete job", &workload.name, "");
-    let again = again.filter(|_| workload.kind.runs_once() && workload.object.is_over_deadline());
-    found.fixed(again.map(|delete| format!(
-        "Raise activeDeadlineSeconds in its manifest, or leave it out. Then start the Job again: {delete}, and apply the manifest."
-    )))
-}
-
 /// The line for a workload that wants no pods, with the remedy.
 pub(super) fn without_pods(workload: &WorkloadTree, idle: Idle) -> Check {
     let WorkloadTree { kind, name, .. } = workload;
     let text = format!("no pod is wanted: {}", idle.as_str());
-    let (target, word) = (workload.target(), kind.as_str().to_ascii_lowercase());
-    let (rule, severity, fix) = match idle {
-        Idle::Scaled => {
-            (&rules::PODS_MISSING, Severity::Note, target.command(&format!("scale {word}"), name, " --replicas=1"))
-        }
-        Idle::Suspended => {
-            let patch = " --patch '{\"spec\":{\"suspend\":false}}'";
-            (&rules::PODS_MISSING, Severity::Note, target.command(&format!("patch {word}"), name, patch))
-        }
-        Idle::NoNode => (&rules::NODE_SELECTOR, Severity::Warning, None),
+    let severity = match idle {
+        Idle::Scaled | Idle::Suspended => Severity::Note,
+        Idle::NoNode => Severity::Warning,
         Idle::NoJobYet | Idle::Complete | Idle::NothingLeft => return Check::pass(ADMISSION, text),
     };
-    let found = Diagnostic::new(rule, text).with_severity(severity);
-    Check::found(ADMISSION, found.fixed(fix.map(|command| format!("{command}."))))
+    let found = missing(workload, text).with_severity(severity);
+    let verb = format!("scale {}", kind.as_str().to_ascii_lowercase());
+    let again = workload.target().command(&verb, name, " --replicas=1").filter(|_| idle == Idle::Scaled);
+    Check::found(
+        ADMISSION,
+        match again {
+            Some(command) => found.with_fix(format!("{command}.")),
+            None => found,
+        },
+    )
 }
 
 /// The finding for a paused Deployment, whose controller does not roll out changes.
 fn paused(workload: &WorkloadTree, count: &str) -> Diagnostic {
-    let found = missing(workload, format!("{count}, and it is paused: its controller rolls out no change"));
-    let resume = workload.target().command("rollout resume deployment", &workload.name, "");
-    found.fixed(resume.map(|resume| format!("{resume}.")))
+    missing(workload, format!("{count}, and it is paused: its controller rolls out no change"))
 }
 
 fn missing(workload: &WorkloadTree, text: String) -> Diagnostic {

@@ -2,10 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::core::v1::{Node, PodSpec};
 use serde_json::json;
 
-use super::{containers::Seen, events::Events, placement::labels};
+use super::{
+    containers::Seen,
+    events::Events,
+    placement::{labels, selected},
+};
 use crate::shared::{
     pods::ClusterPod,
     rules::{self, FixTarget, Names},
@@ -182,12 +186,22 @@ fn other_build(pod: &ClusterPod, target: FixTarget<'_>, name: &str, build: Build
     let (container, image) = images.iter().find(|(_, image)| !build.runs(*image))?;
     let text = format!("the pod is on {name} of {build}, which does not run the image of {container}, of {image}");
     let fits = |node: &Build| images.iter().all(|(_, image)| node.runs(*image));
-    let builds: BTreeSet<Build> = nodes.windows.iter().flatten().filter_map(build_of).filter(fits).collect();
+    // Only of nodes that its other labels select: the remedy changes no other label.
+    let spec = PodSpec { node_selector: without_build(pod), ..pod.object.spec.clone().unwrap_or_default() };
+    let selected = selected(&spec, nodes.windows.as_deref().unwrap_or_default());
+    let builds: BTreeSet<Build> = selected.into_iter().filter_map(build_of).filter(fits).collect();
     let fix = match builds.last() {
         Some(fit) => target.change(&json!({"nodeSelector": {(OS): "windows", (LABEL): fit.to_string()}})),
-        None => format!("Use an image of {build}, or add a node that runs one of {image}."),
+        None => format!("Use an image of {build}, or let the Pod select nodes that run one of {image}."),
     };
     Some(error(&rules::WINDOWS_BUILD, text).with_fix(fix))
+}
+
+/// The node selector of the pod without its build.
+fn without_build(pod: &ClusterPod) -> Option<BTreeMap<String, String>> {
+    let mut selector = pod.object.spec.as_ref()?.node_selector.clone()?;
+    selector.remove(LABEL);
+    Some(selector)
 }
 
 fn build_of(node: &Node) -> Option<Build> {

@@ -9,7 +9,10 @@ use gmsa_core::{
     diagnostic::{Check, Diagnostic, Severity},
     quote::remark,
 };
-use k8s_openapi::api::{admissionregistration::v1::ServiceReference, core::v1::Namespace};
+use k8s_openapi::api::{
+    admissionregistration::v1::ServiceReference,
+    core::v1::{ContainerState, ContainerStatus, Namespace},
+};
 use serde_json::{Value, value::RawValue};
 
 use super::{
@@ -23,7 +26,7 @@ use super::{
 use crate::shared::{
     kinds::Kind,
     pods::ClusterPod,
-    rules::{self, AgentFailure, FixTarget, Names},
+    rules::{self, AgentFailure, FixTarget, Names, Phase},
     snapshot::Snapshot,
     unread::{Read, Remedy, because},
     webhook::{broker, endpoints, is_ready, lacks_tickets, no_namespace, replica},
@@ -94,7 +97,10 @@ fn answer(line: &str) -> Option<LoggedAnswer> {
 /// Replaces the step of a waiting pod by the reason in the log of its sidecar. In a running pod, adds the line about its tickets.
 pub async fn add(snapshot: &Snapshot, pod: &ClusterPod, target: FixTarget<'_>, steps: &mut Vec<Check>) {
     let status = pod.object.status.as_ref().and_then(|status| status.init_container_statuses.as_ref());
-    let sidecar = status.into_iter().flatten().find(|container| container.name == SIDECAR && is_running(container));
+    let sidecar = status.into_iter().flatten().find(|container| container.name == SIDECAR);
+    if let Some(ended) = sidecar.filter(|sidecar| !is_running(sidecar)) {
+        return add_end(snapshot, pod, target, ended, steps).await;
+    }
     let is_unstarted = sidecar.is_some_and(|sidecar| sidecar.started == Some(false));
     let waits = is_unstarted && steps.last().is_some_and(|last| last.about == INIT && last.result.is_err());
     let runs = pod.phase() == "Running" && !steps.iter().any(is_cause);
@@ -125,6 +131,34 @@ pub async fn add(snapshot: &Snapshot, pod: &ClusterPod, target: FixTarget<'_>, s
         steps.pop();
     }
     steps.push(found);
+}
+
+/// Adds the last line of its log to the finding about a sidecar that has ended, with the rule for that line.
+async fn add_end(
+    snapshot: &Snapshot,
+    pod: &ClusterPod,
+    target: FixTarget<'_>,
+    sidecar: &ContainerStatus,
+    steps: &mut [Check],
+) {
+    let has_ended = |state: &Option<ContainerState>| state.as_ref().is_some_and(|state| state.terminated.is_some());
+    let (namespace, name) = pod.place();
+    let Some(Check { about: INIT, result: Err(found) }) = steps.last_mut() else { return };
+    if !(has_ended(&sidecar.state) || has_ended(&sidecar.last_state))
+        || !is_dns_label(namespace)
+        || !is_dns_subdomain(name)
+    {
+        return;
+    }
+    let previous = if has_ended(&sidecar.state) { "" } else { "&previous=true" };
+    // Without the log, the exit code is what is known.
+    let Ok(log) = snapshot.text(&format!("{}{previous}", log(namespace, name))).await else { return };
+    let Some(line) = log.lines().map(str::trim).rfind(|line| !line.is_empty()) else { return };
+    let message = format!("{}; its log ends with: {}", found.message, remark(line));
+    *found = match rules::recognize(line, Phase::Running) {
+        Some(rule) => rules::found(rule, message, &Names { said: line, target: Some(target), ..pod.ticket_names() }),
+        None => Diagnostic { message, ..found.clone() },
+    };
 }
 
 /// A pod that waits has no tickets; one that runs keeps those that it has.

@@ -23,7 +23,7 @@ use x509_parser::pem::Pem;
 use crate::shared::{acts::ACTS, kinds::Kind, rules};
 
 /// The placeholder for contents of a credential spec.
-pub const OMITTED_CONTENTS: &str = "leftOut";
+const OMITTED_CONTENTS: &str = "leftOut";
 
 /// The chart's name for the volume of the webhook with the CAs that sidecars trust.
 pub const CA_VOLUME: &str = "tickets-ca";

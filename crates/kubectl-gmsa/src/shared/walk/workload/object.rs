@@ -98,7 +98,7 @@ impl Idle {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Scaled => "replicas is 0",
-            Self::NoNode => "no node matches its node selector",
+            Self::NoNode => "no node fits its node selector, its affinity and its tolerations",
             Self::Suspended => "it is suspended",
             Self::NoJobYet => "it has started no Job yet",
             Self::Complete => "it is complete",
@@ -139,12 +139,6 @@ impl ClusterWorkload {
     /// The message of a condition that is true.
     pub fn says(&self, condition: &str) -> Option<&str> {
         self.condition(condition).map(|found| found.message.as_deref().unwrap_or_default())
-    }
-
-    /// Whether it has failed beyond its `activeDeadlineSeconds`.
-    pub fn is_over_deadline(&self) -> bool {
-        let failed = ["Failed", "FailureTarget"].into_iter().filter_map(|name| self.condition(name));
-        failed.into_iter().any(|found| found.reason.as_deref() == Some("DeadlineExceeded"))
     }
 
     /// The message of a rollout beyond its `progressDeadlineSeconds`.
