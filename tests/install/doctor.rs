@@ -28,7 +28,7 @@ fn an_install_is_green_and_what_is_not_is_said() {
     put_in_service(&release);
     let mut replica = release.start_replica();
     // The install is ready, so waiting is over; a cluster without Windows nodes is worth a warning.
-    desk.assert_outcomes("doctor --wait 60", "installed");
+    desk.assert_outcomes("doctor --wait 60s", "installed");
     desk.assert_outcomes("doctor", "installed-without-windows");
 
     cluster.create_namespace(NAMESPACE);

@@ -33,7 +33,7 @@ fn from_the_domain_to_the_new_contents_of_running_pods() {
     join(&cluster, "windows-1", "windows");
     cluster.create_namespace("shop");
     cluster.prints("create serviceaccount web -n shop");
-    assert_eq!(desk.gmsa("doctor --wait 60").1, 0);
+    assert_eq!(desk.gmsa("doctor --wait 60s").1, 0);
 
     // Where the pod does not say that it is for Windows, the API server takes what only Linux has, and the webhook warns of it.
     let for_any = include_str!("objects/web.yaml").replace("      os: {name: windows}\n", "");
@@ -45,7 +45,11 @@ fn from_the_domain_to_the_new_contents_of_running_pods() {
 
     let dry_run = desk.gmsa(&format!("{grant} --dry-run=server"));
     assert_eq!(dry_run.1, 0);
-    assert_eq!(desk.gmsa("can shop:web").0, "shop:web may use no credential spec\n", "a dry run grants nothing");
+    assert_eq!(
+        desk.gmsa("who-can --serviceaccount shop:web").0,
+        "shop:web may use no credential spec\n",
+        "a dry run grants nothing"
+    );
     desk.run("kubectl apply -f webapp1.yaml -f grant.yaml");
     cluster.until("the cluster grants it", || desk.gmsa("check --live -f web.yaml").1 == 0);
     desk.run("kubectl apply -f web.yaml");
@@ -75,7 +79,7 @@ fn from_the_domain_to_the_new_contents_of_running_pods() {
     assert_eq!(desk.finds("outdated -A"), (Vec::new(), 0));
 
     assert_eq!(desk.gmsa(&format!("{grant} --revoke --apply")).1, 0);
-    assert_eq!(desk.gmsa("can shop:web").0, "shop:web may use no credential spec\n");
+    assert_eq!(desk.gmsa("who-can --serviceaccount shop:web").0, "shop:web may use no credential spec\n");
 }
 
 #[test]

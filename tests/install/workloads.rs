@@ -139,7 +139,7 @@ impl<'c> Scene<'c> {
         let (lines, code) = self.desk.lines(&format!("why deploy/{name} -n apps"));
         let last = lines.last().unwrap();
         assert_eq!((last.outcome().as_str(), code), ("note in the pod not-verified", 0), "{}", last.text);
-        assert_eq!(last.remedy, format!("run: kubectl gmsa verify {NAMESPACE}/{pod}"));
+        assert_eq!(last.remedy, format!("run: kubectl gmsa verify pod/{pod} -n {NAMESPACE}"));
     }
 
     /// A pod is there, comes to a node and runs: the new one of a template that was changed, or one that was refused before.

@@ -6,7 +6,6 @@
 //! - its section of `docs/cli.md` (`UPDATE_SNAPSHOTS=1 cargo test -p kubectl-gmsa`).
 
 pub mod account;
-pub mod can;
 pub mod check;
 pub mod complete;
 pub mod credspec;
@@ -15,7 +14,6 @@ pub mod explain;
 pub mod grant;
 pub mod outdated;
 pub mod probe;
-pub mod reference;
 pub mod verify;
 pub mod version;
 pub mod who_can;

@@ -9,25 +9,24 @@ use std::{
     process::ExitCode,
 };
 
-use clap::{ArgMatches, Args as _, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 mod commands;
 mod shared;
 
 use commands::{
-    account, can, check, complete, credspec, doctor, explain, grant, outdated, probe, reference, verify, version,
-    who_can, why,
+    account, check, complete, credspec, doctor, explain, grant, outdated, probe, verify, version, who_can, why,
 };
 use gmsa_core::{causes, quote::one_line};
 use shared::{
     Outcome,
     connection::{Connection, HEADING},
     output::json,
-    print, print_clean, rules, unread,
+    print, print_clean, unread,
 };
 
 /// The last lines of every help.
-const FOOTER: &str = "Use \"kubectl gmsa options\" for a list of the options that all commands on a cluster take.
+const FOOTER: &str = "Use \"kubectl gmsa --help\" for a list of the options that all commands on a cluster take.
 Exit codes: 0 no problems, 1 problems, 2 something could not be read or done";
 
 const EXAMPLES: &str = "Examples:
@@ -46,13 +45,6 @@ const COMPLETION_EXAMPLES: &str = "Examples:
 
   # For PowerShell
   kubectl gmsa completion powershell | Out-String | Invoke-Expression";
-
-const OPTIONS_EXAMPLES: &str = "Examples:
-  # List them
-  kubectl gmsa options
-
-  # Give a slow cluster of another context more time
-  kubectl gmsa doctor --context production --request-timeout 1m";
 
 /// YAML is parsed on several threads, which wait for each other in musl's own allocator: that takes twice as long.
 #[cfg(target_env = "musl")]
@@ -85,8 +77,6 @@ enum Command {
     Grant(grant::Options),
     /// List who may use a credential spec, and why
     WhoCan(who_can::Options),
-    /// List what credential specs a service account may use, and why
-    Can(can::Options),
     /// List workloads whose pods carry old contents
     ///
     /// Contents are old once their credential spec has changed
@@ -120,18 +110,9 @@ enum Command {
         #[arg(value_enum)]
         shell: clap_complete::Shell,
     },
-    /// List the options that all commands on a cluster take
-    #[command(after_long_help = OPTIONS_EXAMPLES)]
-    Options,
     /// Print the manual page
     #[command(hide = true)]
     Man,
-    /// Print this reference as Markdown
-    #[command(hide = true)]
-    Reference,
-    /// Print the page of all rules as Markdown
-    #[command(hide = true)]
-    Rules,
 }
 
 /// The word that `kubectl_complete-gmsa` passes to ask for completions. It is not a command of clap, which would parse the words after it.
@@ -174,12 +155,12 @@ fn finish(result: anyhow::Result<Outcome>, as_json: bool) -> ExitCode {
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Write", &["check", "credspec new", "credspec lint", "grant"]),
     ("Find out why", &["why", "explain", "doctor", "verify", "probe"]),
-    ("See", &["who-can", "can", "outdated"]),
+    ("See", &["who-can", "outdated"]),
     ("Directory", &["account lint", "account test"]),
-    ("Other", &["version", "completion", "options"]),
+    ("Other", &["version", "completion"]),
 ];
 
-/// The command line with its help: commands in groups, the cluster's options left to `kubectl gmsa options`, the same last lines everywhere.
+/// The command line with its help: commands in groups, the cluster's options in the long help alone, the same last lines everywhere.
 fn helpful(command: clap::Command) -> clap::Command {
     let line = |name: &&str| {
         let below = name.split(' ').try_fold(&command, |above, word| above.find_subcommand(word));
@@ -193,7 +174,9 @@ fn helpful(command: clap::Command) -> clap::Command {
     with_footer(command)
         .override_usage("kubectl gmsa [OPTIONS] <COMMAND>")
         .help_template(template)
-        .mut_args(|option| if option.get_help_heading() == Some(HEADING) { option.hide(true) } else { option })
+        .mut_args(
+            |option| if option.get_help_heading() == Some(HEADING) { option.hide_short_help(true) } else { option },
+        )
         .mut_subcommands(|below| below.hide(true))
 }
 
@@ -201,10 +184,6 @@ fn helpful(command: clap::Command) -> clap::Command {
 fn with_footer(command: clap::Command) -> clap::Command {
     let examples = command.get_after_long_help().map(|examples| format!("{examples}\n\n")).unwrap_or_default();
     command.after_help(FOOTER).after_long_help(format!("{examples}{FOOTER}")).mut_subcommands(with_footer)
-}
-
-fn options() -> String {
-    reference::options(Connection::augment_args(clap::Command::new("options")))
 }
 
 /// Whether the command is asked for JSON.
@@ -249,7 +228,6 @@ fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
         Command::Credspec(command) => credspec::run(&command, &connection),
         Command::Grant(options) => grant::run(&options, &connection),
         Command::WhoCan(options) => who_can::run(&options, &connection),
-        Command::Can(options) => can::run(&options, &connection),
         Command::Outdated(options) => outdated::run(&options, &connection),
         Command::Why(options) => why::run(&options, &connection),
         Command::Doctor(options) => doctor::run(&options, &connection),
@@ -268,9 +246,6 @@ fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
             clap_mangen::Man::new(Cli::command()).render(&mut page)?;
             print_clean(page)
         }
-        Command::Rules => print_clean(rules::page()),
-        Command::Options => print_clean(options()),
-        Command::Reference => print_clean(reference::reference(&helpful(Cli::command()), &options(), FOOTER)),
     }
 }
 
@@ -278,12 +253,14 @@ fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
 mod tests {
     use super::*;
 
+    mod pages;
+
     #[test]
     fn a_command_is_handed_on_without_credentials() {
         let handed_on = |line: &str| super::typed(line.split(' ').map(str::to_owned));
-        let asked = handed_on("can shop:web --token secret --context=a -n shop --as jane");
-        assert_eq!(asked.as_deref(), Some("kubectl gmsa can shop:web -n shop"));
-        assert_eq!(handed_on("can $(reboot)"), None);
+        let asked = handed_on("who-can --serviceaccount shop:web --token secret --context=a -n shop --as jane");
+        assert_eq!(asked.as_deref(), Some("kubectl gmsa who-can --serviceaccount shop:web -n shop"));
+        assert_eq!(handed_on("who-can $(reboot)"), None);
     }
 
     #[test]
@@ -293,7 +270,7 @@ mod tests {
 
     /// A command and all below it that are shown, each by its words.
     fn commands(command: &clap::Command, words: &str, found: &mut Vec<(String, clap::Command)>) {
-        for below in command.get_subcommands().filter(|below| !reference::HIDDEN.contains(&below.get_name())) {
+        for below in command.get_subcommands().filter(|below| !pages::HIDDEN.contains(&below.get_name())) {
             let words = format!("{words} {}", below.get_name());
             found.push((words.trim_start().to_owned(), below.clone()));
             commands(below, &words, found);
@@ -384,7 +361,7 @@ mod tests {
                 lines += 1;
             }
             assert!((2..=4).contains(&lines), "{words}: {lines} examples");
-            assert!(own + usize::from(words == "options") == lines, "{words}: an example of another command");
+            assert!(own == lines, "{words}: an example of another command");
             count += lines;
         }
         assert!(count >= 40, "{count}");

@@ -65,14 +65,13 @@ const EXAMPLES: &str = "Examples:
 
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub struct Options {
     /// A file, folder or pattern, or - for stdin; repeatable
     #[arg(long = "filename", short, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Accepted as in kubectl, without effect: folders are always read recursively
-    #[arg(long, short = 'R', hide_short_help = true)]
-    recursive: bool,
+    /// A file without -f
+    #[arg(value_name = "FILE", hide = true)]
+    stray: Option<PathBuf>,
     /// Check the workloads of all namespaces of the cluster
     ///
     /// For one namespace, use --namespace without -f
@@ -111,6 +110,10 @@ pub struct Options {
 
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
     let namespace = connection.asked_namespace().filter(|_| !options.all_namespaces);
+    if let Some(file) = &options.stray {
+        let file = file.display();
+        bail!("{file} is given without -f: is `kubectl gmsa check -f {file}` meant?");
+    }
     let is_of_cluster = options.files.is_empty();
     if is_of_cluster && !options.all_namespaces && namespace.is_none() {
         bail!(

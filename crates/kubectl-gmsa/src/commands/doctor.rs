@@ -12,6 +12,7 @@ use tokio::time::Instant;
 
 use crate::shared::{
     Outcome,
+    args::timeout,
     connection::{Connection, block_on},
     directory::DirectoryOptions,
     output::{Filter, Shape},
@@ -65,9 +66,9 @@ pub struct Options {
     pre: bool,
     /// Wait until nothing fails
     ///
-    /// At most this many seconds [default: 120]. Warnings and missing rights are not waited for
-    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "120", conflicts_with_all = ["directory", "from"])]
-    wait: Option<u64>,
+    /// At most this long [default: 2m]. Warnings and missing rights are not waited for
+    #[arg(long, value_name = "DURATION", num_args = 0..=1, default_missing_value = "2m", value_parser = timeout, conflicts_with_all = ["directory", "from"])]
+    wait: Option<Duration>,
     /// Write a new file for a support case
     ///
     /// What the checks read, with metrics and logs of the webhook and of tickets. No contents of credential specs, no Secrets and no tokens
@@ -92,7 +93,7 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     // Prompts for the password once, before anything else.
     let mut sources = options.directory.sources()?;
     block_on(async {
-        let until = options.wait.map(|seconds| Instant::now() + Duration::from_secs(seconds));
+        let until = options.wait.map(|limit| Instant::now() + limit);
         let snapshot = options.from.open(connection).await?;
         let round = async |snapshot: &Snapshot| {
             if options.pre {

@@ -3,25 +3,22 @@
 //!
 //! Invariants: every pod is deleted at the end, also after an error and Ctrl-C. If that fails, the command that deletes it is printed,
 //! and a pod on a node ends by itself (`activeDeadlineSeconds`). Users of the service account's namespace gain nothing by its pod: they
-//! may already create pods with this service account, run commands in them (`pods/exec`) and delete them. `logs` has rules of its own.
+//! may already create pods with this service account, run commands in them (`pods/exec`) and delete them.
 
 use std::{
     cell::RefCell,
     collections::{BTreeMap, hash_map::RandomState},
     hash::{BuildHasher as _, Hasher as _},
     io::{self, Write as _},
-    path::PathBuf,
     time::Duration,
 };
 
-use anyhow::bail;
 use clap::Args;
 use futures::{StreamExt as _, stream};
 
 use crate::shared::{
     Outcome,
     args::{service_account, spec_name, timeout},
-    confirm::confirmed,
     connection::{Cluster, Connection, block_on},
     output::{Filter, Shape, print_checks},
     rules,
@@ -31,12 +28,11 @@ use crate::shared::{
 use gmsa_core::{
     admission::ServiceAccount,
     causes,
-    credspec::{SpecName, dns_name, is_dns_label},
+    credspec::{SpecName, dns_name},
     diagnostic::{Check, Diagnostic},
     quote::one_line,
 };
 
-mod logs;
 mod node;
 mod pod;
 mod start;
@@ -55,8 +51,8 @@ const EXAMPLES: &str = "Examples:
   # Try the first Windows node that is ready
   kubectl gmsa probe --credspec webapp1 --serviceaccount shop:web
 
-  # Try every Windows node, and keep their logs
-  kubectl gmsa probe --credspec webapp1 --serviceaccount shop:web --all-nodes --logs logs/";
+  # Try every Windows node
+  kubectl gmsa probe --credspec webapp1 --serviceaccount shop:web --all-nodes";
 
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
@@ -88,29 +84,11 @@ pub struct Options {
     /// Until its container runs, the download of the image included; at most 24h
     #[arg(long, value_name = "DURATION", default_value = "15m", value_parser = pod_timeout)]
     timeout: Duration,
-    /// Write the logs of each node here
-    ///
-    /// CCG, Hyper-V-Compute and kubelet. A hostProcess pod reads them and has an administrator's rights on the node. So the command asks first, and
-    /// creates that pod in another namespace than the service account's
-    #[arg(long, value_name = "DIR", conflicts_with = "runtime_class")]
-    logs: Option<PathBuf>,
-    /// Namespace of the pods that read logs
-    ///
-    /// Its users can gain an administrator's rights on the nodes [default: the webhook's namespace]
-    #[arg(long, value_name = "NAMESPACE", value_parser = namespace_name, requires = "logs")]
-    logs_namespace: Option<String>,
-    /// Do not ask before the logs are read
-    #[arg(long, requires = "logs")]
-    yes: bool,
     /// Print table or json
     #[arg(long, short, value_enum, default_value = "table", hide_possible_values = true)]
     output: Shape,
     #[command(flatten)]
     filter: Filter,
-}
-
-fn namespace_name(text: &str) -> Result<String, String> {
-    if is_dns_label(text) { Ok(text.to_owned()) } else { Err("expected the name of a namespace".to_owned()) }
 }
 
 /// A finite time-out, because the pods need one.
@@ -124,25 +102,11 @@ fn pod_timeout(text: &str) -> Result<Duration, String> {
 
 /// Probes the nodes, and reports for each whether it gives the identity, or the first cause.
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
-    let logs_namespace = match &options.logs {
-        Some(folder) => {
-            logs::prepare(folder)?;
-            Some(block_on(async { logs::namespace(&connection.cluster().await?, options).await })?)
-        }
-        None => None,
-    };
-    if let Some(namespace) = &logs_namespace
-        && !options.yes
-        && !confirmed(&logs::question(namespace))?
-    {
-        bail!("nothing was done");
-    }
     let (checks, left) = block_on(async {
         let cluster = connection.cluster().await?;
         let probe = Probe {
             options,
             namespace: options.serviceaccount.namespace.to_string(),
-            logs_namespace,
             client: connection.http1_client().await?,
             cluster,
             pods: RefCell::default(),
@@ -199,8 +163,6 @@ struct Probe<'o> {
     client: kube::Client,
     /// The namespace of the service account.
     namespace: String,
-    /// The namespace of the pods that read logs, with `--logs`.
-    logs_namespace: Option<String>,
     /// The pods that may exist, and whether the API server has confirmed each.
     pods: RefCell<BTreeMap<PodName, bool>>,
     /// Failed reads that would have helped to explain a failure.
@@ -211,34 +173,24 @@ impl Probe<'_> {
     async fn all(&self) -> anyhow::Result<Vec<Check>> {
         let places = node::chosen(&self.cluster, self.options).await?;
         let each = stream::iter(&places).map(|place| self.at(place)).buffered(AT_ONCE);
-        let mut checks = each.collect::<Vec<_>>().await.concat();
+        let mut checks = each.collect::<Vec<_>>().await;
         if checks.iter().any(is_cause) {
             checks.extend(self.unread.borrow().iter().map(|(about, unread)| unread.check(about)));
         }
         Ok(checks)
     }
 
-    /// Probes one node: the first cause, and with `--logs` a check of its logs.
-    async fn at(&self, place: &ProbeNode) -> Vec<Check> {
-        let mut checks = vec![match &place.fault {
+    /// Probes one node: the first cause, if it does not give the identity.
+    async fn at(&self, place: &ProbeNode) -> Check {
+        let mut check = match &place.fault {
             Some(fault) => Check::found(node::NODE, fault.clone()),
             None => self.identity(place).await.unwrap_or_else(|error| not_checked(POD, &error)),
-        }];
-        if let (Some(folder), Some(namespace), Some(node)) = (&self.options.logs, &self.logs_namespace, &place.node) {
-            checks.push(if place.fault.is_some() {
-                logs::unread("no pod can run there".to_owned(), "Fix the error above first.")
-            } else {
-                let written = logs::write(self, place, node, namespace, folder).await;
-                written.unwrap_or_else(|error| not_checked(logs::LOGS, &error))
-            });
+        };
+        match &mut check.result {
+            Ok(text) => *text = format!("{}: {text}", place.name()),
+            Err(found) => place.name().clone_into(&mut found.object),
         }
-        for Check { result, .. } in &mut checks {
-            match result {
-                Ok(text) => *text = format!("{}: {text}", place.name()),
-                Err(found) => place.name().clone_into(&mut found.object),
-            }
-        }
-        checks
+        check
     }
 
     /// Deletes a pod that may exist.

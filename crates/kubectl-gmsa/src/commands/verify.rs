@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, bail};
 use clap::Args;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, OwnerReference};
 use kube::core::{Request, Selector, params::ListParams};
@@ -12,18 +12,18 @@ use serde_json::{Value, value::RawValue};
 
 use crate::shared::{
     Outcome,
+    args::timeout,
     connection::{Connection, block_on},
-    kinds::{Kind, is_pod},
+    kinds::Kind,
     output::{Filter, Shape, print_checks},
     owners::{NamedOwner, NotOwned},
     pods::ClusterPod,
     snapshot::Snapshot,
-    verification::{Executor, MAX_OUTPUT, of_container, word},
-    walk::tickets::not_injected,
+    verification::{Executor, of_container, word},
+    walk::{ObjectRef, RefKind, tickets::not_injected},
 };
 use gmsa_core::{
     admission::pod::{Slot, SlotKind, tickets::SidecarFields},
-    credspec::is_dns_subdomain,
     diagnostic::Check,
 };
 
@@ -32,19 +32,22 @@ const EXAMPLES: &str = "Examples:
   kubectl gmsa verify deploy/web -n shop
 
   # Verify every container of a pod
-  kubectl gmsa verify shop/web-0 --all-containers
+  kubectl gmsa verify pod/web-0 -n shop --all-containers
 
   # Verify that it gets a ticket for SQL Server
-  kubectl gmsa verify shop/web-0 --service MSSQLSvc/db.contoso.com:1433";
+  kubectl gmsa verify pod/web-0 -n shop --service MSSQLSvc/db.contoso.com:1433";
 
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Options {
-    /// The pod, or a workload with pods
+    /// A pod, or a workload with pods, such as deploy/web
     ///
-    /// NAMESPACE/POD; or POD, pod/NAME, deploy/NAME and other workloads in the namespace of --namespace or the context
-    #[arg(value_name = "NAMESPACE/POD|KIND/NAME")]
-    target: String,
+    /// In the namespace of --namespace or the context
+    #[arg(value_name = "TYPE/NAME", value_parser = ObjectRef::parse)]
+    target: ObjectRef,
+    /// The name in `deploy web`, which is written with a slash
+    #[arg(hide = true, conflicts_with = "target")]
+    _name: Option<String>,
     /// The container [default: the first with GMSA]
     ///
     /// Init and ephemeral ones come last
@@ -59,8 +62,8 @@ pub struct Options {
     #[arg(long, value_name = "CLASS/HOST", value_parser = word)]
     service: Option<String>,
     /// How long each command may take
-    #[arg(long, value_name = "SECONDS", default_value = "15", value_parser = clap::value_parser!(u64).range(1..=300))]
-    timeout: u64,
+    #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = timeout)]
+    timeout: Duration,
     /// Print table or json
     #[arg(long, short, value_enum, default_value = "table", hide_possible_values = true)]
     output: Shape,
@@ -79,7 +82,6 @@ async fn verify(options: &Options, connection: &Connection) -> anyhow::Result<Ve
     let pod = find(&snapshot, &options.target).await?;
     let (namespace, name) = pod.place();
     let client = connection.http1_client().await?;
-    let limit = Duration::from_secs(options.timeout);
     let mut checks = Vec::from_iter(not_injected(&snapshot, &pod).await.map(|found| Check::found("pod", found)));
     if !checks.is_empty() {
         return Ok(checks);
@@ -90,8 +92,7 @@ async fn verify(options: &Options, connection: &Connection) -> anyhow::Result<Ve
             namespace: namespace.to_owned(),
             pod: name.to_owned(),
             container: container.owner.to_owned(),
-            limit,
-            max_output: MAX_OUTPUT,
+            limit: options.timeout,
         };
         checks.extend(of_container(&pod, &container, &executor, options.service.as_deref()).await);
     }
@@ -121,18 +122,22 @@ fn containers<'p>(pod: &'p ClusterPod, options: &Options) -> anyhow::Result<Vec<
     Ok(vec![first.or_else(|| main().next()).copied().context("the pod has no container")?])
 }
 
-/// Finds the pod: `NAMESPACE/POD`, `POD`, `pod/NAME`, or `KIND/NAME` for a pod of a workload, a running one where there is one.
-async fn find(snapshot: &Snapshot, named: &str) -> anyhow::Result<ClusterPod> {
-    let Some((word, name)) = named.split_once('/') else { return ClusterPod::find(snapshot, named).await };
-    match Kind::of_word(word) {
-        Some(kind) if kind.starts_runs() => bail!("{named} starts Jobs: name one of them, such as job/NAME"),
-        Some(kind) => of_workload(snapshot, named, kind, name).await,
-        None => ClusterPod::find(snapshot, if is_pod(word) { name } else { named }).await,
+/// Finds the pod: the named one, or one of a workload, a running one where there is one.
+async fn find(snapshot: &Snapshot, target: &ObjectRef) -> anyhow::Result<ClusterPod> {
+    let ObjectRef { kind, name } = target;
+    match kind {
+        RefKind::Pod => ClusterPod::find(snapshot, name).await,
+        RefKind::Workload(kind) if kind.starts_runs() => {
+            bail!("{target} starts Jobs: name one of them, such as job/NAME")
+        }
+        RefKind::Workload(kind) => of_workload(snapshot, &target.to_string(), *kind, name).await,
+        RefKind::Other(_) => {
+            bail!("{target} is not a pod or a workload of Kubernetes: name one of its pods, such as pod/NAME")
+        }
     }
 }
 
 async fn of_workload(snapshot: &Snapshot, named: &str, kind: Kind, name: &str) -> anyhow::Result<ClusterPod> {
-    ensure!(is_dns_subdomain(name), "{named:?} is not KIND/NAME");
     let namespace = &snapshot.namespace;
     let workload: Option<Value> = snapshot.find(&format!("{}/{name}", kind.collection(Some(namespace)))).await?;
     let workload = workload.with_context(|| format!("there is no {named} in namespace {namespace}"))?;

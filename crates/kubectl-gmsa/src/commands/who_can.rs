@@ -1,5 +1,5 @@
 //! `who-can`: lists the service accounts, and the users and groups that include service accounts, that may use a credential spec, with
-//! the binding of each, and who may act as their pods.
+//! the binding of each, and who may act as their pods. Of a service account it lists the credential specs that it may use.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::shared::{
     Outcome,
     acts::acts,
-    args::spec_name,
+    args::{service_account, spec_name},
     connection::{Connection, block_on},
     credspecs::is_credential_spec,
     input, names,
@@ -30,6 +30,7 @@ use gmsa_cluster::{
     resolver::live::collection,
 };
 use gmsa_core::{
+    admission::ServiceAccount,
     credspec::SpecName,
     diagnostic::{Diagnostic, rules::SPEC_MISSING},
 };
@@ -45,6 +46,9 @@ const EXAMPLES: &str = "Examples:
   # List the workloads that name it, before it is retired
   kubectl gmsa who-can webapp1 --workloads
 
+  # List what a service account may use
+  kubectl gmsa who-can --serviceaccount shop:web
+
   # Read manifests instead
   kubectl gmsa who-can webapp1 --state manifests/";
 
@@ -52,12 +56,12 @@ const EXAMPLES: &str = "Examples:
 #[command(after_long_help = EXAMPLES)]
 pub struct Options {
     /// The credential spec
-    #[arg(value_name = "NAME", value_parser = spec_name, required_unless_present = "named")]
+    #[arg(value_name = "NAME", value_parser = spec_name, required_unless_present = "serviceaccount")]
     name: Option<SpecName>,
-    /// The same, as `grant` takes it
-    #[arg(long = "credspec", value_parser = spec_name, conflicts_with = "name", hide = true)]
-    named: Option<SpecName>,
-    /// Read roles and bindings from here
+    /// List instead what this service account may use
+    #[arg(long, alias = "service-account", value_name = "NAMESPACE:NAME", value_parser = service_account, conflicts_with_all = ["name", "workloads"])]
+    serviceaccount: Option<ServiceAccount>,
+    /// Read credential specs and RBAC from here
     ///
     /// A file, a folder, or - for standard input, instead of the cluster
     #[arg(long, value_name = "DIR", conflicts_with = "from")]
@@ -76,7 +80,10 @@ pub struct Options {
 
 /// Lists who may use a credential spec: in the namespace of `--namespace`, otherwise in all.
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
-    let name = options.name.as_ref().or(options.named.as_ref()).context("no credential spec")?;
+    if let Some(account) = &options.serviceaccount {
+        return block_on(used_by(account, options, connection));
+    }
+    let name = options.name.as_ref().context("no credential spec")?;
     let namespace = connection.asked_namespace();
     block_on(async {
         let mut snapshot = None;
@@ -107,6 +114,35 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
         let act_as_pods = actors(&rbac, &found);
         Grants { found, act_as_pods, problems, none: format!("no subject may use {name}") }.print(options.output)
     })
+}
+
+/// Lists the credential specs that a service account may use.
+async fn used_by(account: &ServiceAccount, options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
+    let mut snapshot = None;
+    let (specs, read): (Vec<Value>, _) = if let Some(path) = &options.state {
+        let read = input::manifests(std::slice::from_ref(path));
+        (read.documents.iter().filter(|found| is_credential_spec(found)).map(Document::value).collect(), read)
+    } else {
+        let snapshot = snapshot.insert(options.from.open(connection).await?);
+        (snapshot.list(&collection()).await?, roles_and_bindings(snapshot).await?)
+    };
+    let Manifests { documents, mut problems, .. } = read;
+    let (rbac, refused) = Rbac::from_documents(&documents);
+    problems.extend(refused);
+    let grant = |spec: &Value| {
+        let name = SpecName::parse(spec.pointer("/metadata/name")?.as_str()?)?;
+        let grant = rbac.grant(account, &name)?;
+        Some(Grant { credential_spec: Some(name.to_string()), ..Grant::by(grant.binding) })
+    };
+    let found: BTreeSet<Grant> = specs.iter().filter_map(grant).collect();
+    let ServiceAccount { namespace, name } = account;
+    if let Some(snapshot) = snapshot.filter(|_| found.is_empty()) {
+        names::expect(&snapshot, &format!("namespace {namespace}"), "/api/v1/namespaces", namespace).await?;
+        let accounts = format!("/api/v1/namespaces/{namespace}/serviceaccounts");
+        names::expect(&snapshot, &format!("service account {namespace}:{name}"), &accounts, name).await?;
+    }
+    let none = format!("{namespace}:{name} may use no credential spec");
+    Grants { found, act_as_pods: BTreeSet::new(), problems, none }.print(options.output)
 }
 
 /// Who may act as the pods of these subjects, in the namespaces of the pods. Bindings whose name and role begin with `system:`, by which

@@ -37,6 +37,9 @@ pub struct Options {
     /// In the namespace of --namespace or the context. For other kinds, such as Rollout, its newest ReplicaSet, Job or pod
     #[arg(value_name = "TYPE/NAME", value_parser = ObjectRef::parse)]
     target: ObjectRef,
+    /// The name in `deploy web`, which is written with a slash
+    #[arg(hide = true, conflicts_with = "target")]
+    _name: Option<String>,
     /// Repeat until it runs, or until --timeout
     ///
     /// Warnings are ignored

@@ -14,7 +14,7 @@ pub fn has_terminal() -> bool {
 /// # Errors
 /// Where there is no terminal.
 pub fn confirmed(question: &str) -> anyhow::Result<bool> {
-    ensure!(has_terminal(), "there is no terminal to ask for confirmation: use --yes");
+    ensure!(has_terminal(), "there is no terminal to ask for confirmation");
     write!(io::stderr(), "{} [y/N] ", one_line(question))?;
     io::stderr().flush()?;
     let mut answer = String::new();

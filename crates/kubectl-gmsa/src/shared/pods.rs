@@ -10,7 +10,7 @@ use super::{kinds::controller_of, names, snapshot::Snapshot};
 use crate::shared::rules::{self, FixTarget, Names};
 use gmsa_core::{
     admission::pod::{Pod, Slot},
-    credspec::{Contents, compare::compare, is_dns_subdomain},
+    credspec::{Contents, compare::compare, is_dns_label},
     diagnostic::Diagnostic,
 };
 
@@ -38,10 +38,10 @@ impl ClusterPod {
         Some(format!("Delete the pod: {delete}. Its controller creates a new one."))
     }
 
-    /// Reads the pod that the user named as `NAMESPACE/NAME`, or `NAME` in the namespace of the context.
-    pub async fn find(snapshot: &Snapshot, named: &str) -> anyhow::Result<Self> {
-        let (namespace, name) = named.split_once('/').unwrap_or((&snapshot.namespace, named));
-        ensure!(is_dns_subdomain(namespace) && is_dns_subdomain(name), "{named:?} is not a pod's NAMESPACE/NAME");
+    /// Reads the pod with this name in the namespace of the command.
+    pub async fn find(snapshot: &Snapshot, name: &str) -> anyhow::Result<Self> {
+        let namespace = snapshot.namespace.as_str();
+        ensure!(is_dns_label(namespace), "{namespace:?} is not the name of a namespace");
         let (what, list) = (format!("pod {namespace}/{name}"), format!("/api/v1/namespaces/{namespace}/pods"));
         let read = snapshot.find(&format!("{list}/{name}")).await;
         let json: Box<RawValue> = names::found(snapshot, read, &what, (namespace, &list, name)).await?;

@@ -26,8 +26,6 @@
 //! [`fix`], and [`recognize`] or [`refusal`], so all of them judge alike. Errors of this process are matched by type and code; words of
 //! ours are here for other processes (webhook, broker, agent) and for what is pasted into `explain`.
 
-use std::fmt::Write as _;
-
 use gmsa_core::diagnostic::Diagnostic;
 pub use gmsa_core::diagnostic::rules::*;
 
@@ -252,20 +250,4 @@ pub fn groups() -> Vec<(&'static str, Vec<&'static Rule>)> {
 
 pub fn all() -> impl Iterator<Item = &'static Rule> {
     groups().into_iter().flat_map(|(_, rules)| rules)
-}
-
-/// The page of all rules, as Markdown.
-pub fn page() -> String {
-    let mut page = "# Rules\n\nMade by `kubectl-gmsa rules`: do not edit.\n\nWhat `kubectl gmsa` (`check`, `credspec lint`, `account lint`, `account test`, \
-         `doctor`, `why`, `verify`, `probe`, `explain`, `outdated`), the webhook's warnings and `gmsa-webhook certs inspect` look for. Their output contains \
-         the name of the rule, which never changes; a warning of the webhook ends with it, in brackets.\n"
-        .to_owned();
-    for (heading, rules) in groups() {
-        // Writing into a String cannot fail.
-        let _ = write!(page, "\n## {heading}\n");
-        for Rule { id, severity, title, remedy } in rules {
-            let _ = write!(page, "\n### {id}\n\n{} ({})\n\n{remedy}\n", title, severity.as_str());
-        }
-    }
-    page
 }

@@ -24,7 +24,7 @@ mod steps;
 mod user;
 
 use answer::CommandOutput;
-pub use exec::{Execution, Executor, MAX_OUTPUT};
+pub use exec::{Execution, Executor};
 use steps::Asked;
 use user::User;
 

@@ -3,7 +3,7 @@
 //!
 //! Invariant: after a step that fails, each later step has a line too, which says that it was not reached.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, fmt};
 
 use anyhow::{Context as _, ensure};
 use gmsa_core::{
@@ -54,23 +54,41 @@ const STEPS: [&str; 8] = [TEMPLATE, PERMISSION, ADMISSION, SCHEDULING, SANDBOX, 
 /// The object to check, by kind and name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectRef {
-    kind: RefKind,
-    name: String,
+    pub kind: RefKind,
+    pub name: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum RefKind {
+pub enum RefKind {
     Pod,
     Workload(Kind),
     /// A controller of another kind, as typed; it may have pods or ReplicaSets.
     Other(String),
 }
 
+impl fmt::Display for ObjectRef {
+    /// `deployment/web`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = match &self.kind {
+            RefKind::Pod => "pod",
+            RefKind::Workload(kind) => &kind.as_str().to_ascii_lowercase(),
+            RefKind::Other(word) => word,
+        };
+        write!(f, "{kind}/{}", self.name)
+    }
+}
+
 impl ObjectRef {
     /// Parses `TYPE/NAME` as `kubectl` does.
     pub fn parse(text: &str) -> Result<Self, String> {
         const EXPECTED: &str = "expected TYPE/NAME with a lower-case name, such as deploy/web or pod/web-0";
-        let (word, name) = text.split_once('/').ok_or(EXPECTED)?;
+        let (word, name) = text.split_once('/').ok_or_else(|| match text {
+            kind if is_pod(kind) || Kind::of_word(kind).is_some() => {
+                format!("expected TYPE/NAME: is {kind}/NAME meant?")
+            }
+            name if is_dns_subdomain(name) => format!("expected TYPE/NAME: is deploy/{name} or pod/{name} meant?"),
+            _ => EXPECTED.to_owned(),
+        })?;
         if !is_dns_subdomain(name) || !is_dns_subdomain(&word.to_ascii_lowercase()) {
             return Err(EXPECTED.to_owned());
         }
@@ -172,7 +190,7 @@ async fn workload(snapshot: &Snapshot, namespace: &str, kind: Kind, name: &str) 
 }
 
 async fn pod(snapshot: &Snapshot, namespace: &str, name: &str) -> anyhow::Result<Vec<Check>> {
-    let pod = ClusterPod::find(snapshot, &format!("{namespace}/{name}")).await?;
+    let pod = ClusterPod::find(snapshot, name).await?;
     let target = FixTarget::Pod { namespace };
     let (mut checks, mut finder) = (Vec::new(), FactFinder::of(snapshot).await);
     if pod.admission.uses_gmsa() && pod.is_static() {
@@ -233,7 +251,7 @@ fn next(pod: &ClusterPod) -> Check {
         "nothing has asked a container yet whether it has its identity"
     };
     let found = Diagnostic::new(&rules::NOT_VERIFIED, text);
-    Check::found(IN_THE_POD, found.with_fix(format!("run: kubectl gmsa verify {namespace}/{name}")))
+    Check::found(IN_THE_POD, found.with_fix(format!("run: kubectl gmsa verify pod/{name} -n {namespace}")))
 }
 
 /// The nodes of these pods, and all Windows nodes if a pod does not run.
@@ -356,7 +374,10 @@ mod tests {
             ObjectRef::parse("Rollout.argoproj.io/web"),
             named(RefKind::Other("rollout.argoproj.io".to_owned()))
         );
-        for text in ["web", "deploy/Web", "shop/deploy/web", "/web", "a b/web"] {
+        for (text, meant) in [("web", "deploy/web or pod/web"), ("deploy", "deploy/NAME"), ("po", "po/NAME")] {
+            assert_eq!(ObjectRef::parse(text), Err(format!("expected TYPE/NAME: is {meant} meant?")));
+        }
+        for text in ["Web", "deploy/Web", "shop/deploy/web", "/web", "a b/web"] {
             let expected = "expected TYPE/NAME with a lower-case name, such as deploy/web or pod/web-0";
             assert_eq!(ObjectRef::parse(text), Err(expected.to_owned()), "{text}");
         }

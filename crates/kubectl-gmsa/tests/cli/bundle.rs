@@ -97,7 +97,7 @@ async fn answers_as_the_cluster(of: &str, question: &str) {
         "check -A",
         "who-can webapp1",
         "who-can webapp1 --workloads",
-        "can shop:web",
+        "who-can --serviceaccount shop:web",
     ] {
         let words: Vec<&str> = command.split(' ').collect();
         let live = run_in(folder.path(), &api, &words).await;

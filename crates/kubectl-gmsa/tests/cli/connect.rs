@@ -330,13 +330,13 @@ async fn a_certificate_is_verified_unless_it_must_not_be() {
 #[tokio::test(flavor = "multi_thread")]
 async fn commands_run_through_a_proxy() {
     let api = simulated::cluster(&simulated::folder("verify")).await;
-    let direct = run(&api, &["verify", "shop/web"]).await;
+    let direct = run(&api, &["verify", "pod/web", "-n", "shop"]).await;
     let address = api.url().strip_prefix("http://").unwrap().parse().unwrap();
     let (at, log) = proxy(Proxy::Socks, address).await;
     let cluster = json!({"server": "http://k8s.example.test:6443", "proxy-url": format!("socks5://{at}")});
     let folder = folder_with(&kubeconfig(&cluster));
     let mut command = program(folder.path());
-    command.args(["--kubeconfig", "config", "verify", "shop/web"]);
+    command.args(["--kubeconfig", "config", "verify", "pod/web", "-n", "shop"]);
     let output = tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap();
     assert_eq!((text(&output.stdout), output.status.code()), (text(&direct.stdout), Some(0)));
     assert_eq!(heard(&log), ["k8s.example.test:6443"]);

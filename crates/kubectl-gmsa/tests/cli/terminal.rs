@@ -89,7 +89,7 @@ async fn what_takes_long_is_said_at_a_terminal() {
     let mut child = program(Path::new("."))
         .arg("--kubeconfig")
         .arg(kubeconfig.path())
-        .args(["can", "shop:web"])
+        .args(["who-can", "--serviceaccount", "shop:web"])
         .stdout(Stdio::null())
         .stderr(Stdio::from(theirs))
         .spawn()

@@ -36,7 +36,7 @@ async fn each_cause_is_found_in_its_transcript() {
         let transcript = parse(&fs::read_to_string(case.join("transcript")).unwrap(), encode);
         answer_each(&api, move |_, command| transcript.get(command).cloned());
         // A command that never ends is not waited for long.
-        let mut arguments = vec!["verify", "shop/web"];
+        let mut arguments = vec!["verify", "pod/web", "-n", "shop"];
         if name.contains("hangs") {
             arguments.extend(["--timeout", "1"]);
         }

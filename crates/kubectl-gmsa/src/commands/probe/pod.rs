@@ -10,7 +10,7 @@ use super::{CONTAINER, POD, PodName, Probe, first_cause, node::ProbeNode, start}
 use crate::shared::{
     pods::ClusterPod,
     rules::{self, Names},
-    verification::{Executor, MAX_OUTPUT, of_container},
+    verification::{Executor, of_container},
 };
 use gmsa_core::{
     admission::pod::SlotKind,
@@ -18,9 +18,6 @@ use gmsa_core::{
 };
 
 const IDENTITY: &str = "identity";
-
-/// The remedy if a pod that reads logs is refused.
-const FIX_REFUSED: &str = "Choose a namespace for administrators alone that allows the Pod Security level `privileged`, with --logs-namespace.";
 
 /// The time limit for each command in it.
 const COMMAND: Duration = Duration::from_secs(15);
@@ -36,29 +33,17 @@ impl Probe<'_> {
     /// Whether a pod on this node gets its identity.
     pub(super) async fn identity(&self, place: &ProbeNode) -> anyhow::Result<Check> {
         let name = PodName::new(&self.namespace, "gmsa-probe");
-        let manifest = self.manifest(&name, place);
-        self.within(&name, &manifest, "admission", async |pod| Ok(self.verified(&name, pod).await)).await
-    }
-
-    /// Makes a pod, runs something in its container, and deletes it; `creation` is the check that a refusal fails.
-    pub(super) async fn within(
-        &self,
-        name: &PodName,
-        manifest: &Value,
-        creation: &'static str,
-        run: impl AsyncFnOnce(&ClusterPod) -> anyhow::Result<Check>,
-    ) -> anyhow::Result<Check> {
-        let pod = match self.create(name, manifest).await? {
+        let pod = match self.create(&name, &self.manifest(&name, place)).await? {
             Ok(pod) => pod,
-            Err(refused) => return Ok(Check::found(creation, refused)),
+            Err(refused) => return Ok(Check::found("admission", refused)),
         };
-        let check = match Box::pin(start::until_running(self, name, pod)).await {
-            Ok(Ok(pod)) => run(&pod).await,
-            Ok(Err(found)) => Ok(Self::without_pod(found, name)),
+        let check = match Box::pin(start::until_running(self, &name, pod)).await {
+            Ok(Ok(pod)) => Ok(self.verified(&name, &pod).await),
+            Ok(Err(found)) => Ok(Self::without_pod(found, &name)),
             Err(error) => Err(error),
         };
         // A failed deletion is repeated, and reported, at the end.
-        let _ = self.delete(name).await;
+        let _ = self.delete(&name).await;
         check
     }
 
@@ -76,7 +61,7 @@ impl Probe<'_> {
                     if rules::lacks_right(&status.message) {
                         return Err(error);
                     }
-                    return Ok(Err(self.refused(&name.namespace, &status.message)));
+                    return Ok(Err(self.refused(&status.message)));
                 }
                 _ => return Err(error),
             },
@@ -85,15 +70,12 @@ impl Probe<'_> {
         Ok(Ok(ClusterPod::read(&created)?))
     }
 
-    /// The finding for a refusal in this namespace.
-    fn refused(&self, namespace: &str, message: &str) -> Diagnostic {
+    /// The finding for a refusal.
+    fn refused(&self, message: &str) -> Diagnostic {
         let (rule, said) = (rules::refusal(message), rules::said(message));
-        if namespace != self.namespace {
-            return Diagnostic::new(rule, said).with_fix(FIX_REFUSED);
-        }
         let names = Names {
             spec: Some(self.options.credspec.as_str()),
-            namespace: Some(namespace),
+            namespace: Some(&self.namespace),
             service_account: Some(&self.options.serviceaccount.name),
             ..Names::of_refusal(said)
         };
@@ -122,19 +104,19 @@ impl Probe<'_> {
         let Some(container) = containers.find(|slot| slot.owner == CONTAINER) else {
             return Check::breach(POD, &rules::NOT_STARTED, "the pod has no container of the probe");
         };
-        let executor = self.executor(name, COMMAND, MAX_OUTPUT);
+        let executor = Executor {
+            client: self.client.clone(),
+            namespace: name.namespace.clone(),
+            pod: name.name.clone(),
+            container: CONTAINER.to_owned(),
+            limit: COMMAND,
+        };
         let checks = of_container(pod, &container, &executor, None).await;
         let account = &self.options.credspec;
         first_cause(checks, || Check::pass(IDENTITY, format!("a container gets the identity of {account}")))
     }
 
-    pub(super) fn executor(&self, pod: &PodName, limit: Duration, max_output: u64) -> Executor {
-        let (client, PodName { namespace, name }) = (self.client.clone(), pod.clone());
-        Executor { client, namespace, pod: name, container: CONTAINER.to_owned(), limit, max_output }
-    }
-
-    /// The manifest that all pods on a node share: its node and its end.
-    pub(super) fn on(&self, name: &PodName, place: &ProbeNode) -> Value {
+    fn manifest(&self, name: &PodName, place: &ProbeNode) -> Value {
         let tolerations: Vec<Value> = place
             .taints
             .iter()
@@ -173,11 +155,6 @@ impl Probe<'_> {
         if let Some(class) = &self.options.runtime_class {
             merge(&mut pod, &json!({"spec": {"runtimeClassName": class}}));
         }
-        pod
-    }
-
-    fn manifest(&self, name: &PodName, place: &ProbeNode) -> Value {
-        let mut pod = self.on(name, place);
         // For Windows pods, the Pod Security level `restricted` requires `runAsNonRoot`; NETWORK SERVICE acts as the account.
         let options = json!({
             "gmsaCredentialSpecName": self.options.credspec.as_str(),

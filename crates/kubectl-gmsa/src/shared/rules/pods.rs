@@ -89,7 +89,7 @@ family! { "Pods" {
     POD_ENDING: "pod-ending", Error, "A Pod is being deleted, and is still there.",
         "`kubectl describe pod POD --namespace NAMESPACE` shows its finalizers and its node.";
     NOT_VERIFIED: "not-verified", Note, "No container was asked yet whether it has its identity in the domain.",
-        "Run `kubectl gmsa verify NAMESPACE/POD`.";
+        "Run `kubectl gmsa verify pod/POD -n NAMESPACE`.";
     NODE_TAINT: "node-taint", Error, "The Windows nodes that a Pod selects have a taint that it does not tolerate.",
         "If the taint is meant to stay, add a toleration to the Pod template: docs/windows-pods.md. A controller that sets a taint for a time removes it itself.";
     POD_VOLUME: "pod-volume", Error, "A volume of a Pod cannot be mounted, or what it refers to is not there.",
@@ -230,7 +230,7 @@ family! { "Pods" {
     POD_NOT_READY: "pod-not-ready", Error, "A Pod runs and is not ready, so its Services send it nothing.",
         "Not known to be about GMSA: `kubectl describe pod POD --namespace NAMESPACE` shows its conditions, and the events of its probes.";
     PROBE_UNAUTHORIZED: "probe-unauthorized", Error, "The application answers the probe of the kubelet, which has no identity, with 401.",
-        "Let one path answer without authentication (IIS: anonymous authentication for it), or probe with `tcpSocket`. If it worked before, the application has lost its identity: `kubectl gmsa verify NAMESPACE/POD`.",
+        "Let one path answer without authentication (IIS: anonymous authentication for it), or probe with `tcpSocket`. If it worked before, the application has lost its identity: `kubectl gmsa verify pod/POD -n NAMESPACE`.",
         words: [Message("probe failed: http probe failed with statuscode: 401")];
     NOT_STARTED: "not-started", Error, "A container of a Pod does not start, or has ended.",
         "Not known to be about GMSA: `kubectl describe pod POD --namespace NAMESPACE` shows its events; `kubectl gmsa explain` explains the text of one.",
@@ -271,7 +271,7 @@ family! { "Pods" {
             Message("non-root policy"),
         ],
         remedies: {
-            "e_fail" | "e_unexpected" | "status_unsuccessful" => "The code says no cause (unspecified): what returned it does. For a CCG plugin that is the log of the plugin, else the logs Microsoft-Windows-Containers-CCG/Admin and Microsoft-Windows-Hyper-V-Compute-Admin of the node: `kubectl gmsa probe --logs` fetches them.",
+            "e_fail" | "e_unexpected" | "status_unsuccessful" => "The code says no cause (unspecified): what returned it does. For a CCG plugin that is the log of the plugin, else the logs Microsoft-Windows-Containers-CCG/Admin and Microsoft-Windows-Hyper-V-Compute-Admin of the node: docs/troubleshooting.md says how to read them.",
             "createcomputesystem" => "Windows on the node failed: the log Microsoft-Windows-Hyper-V-Compute-Admin there says more. A restart of the service `vmcompute`, or of the node after a drain, clears what an earlier container left.",
             "runasnonroot" | "non-root policy" => "Set `runAsUserName: ContainerUser` or `NT AUTHORITY\\NETWORK SERVICE`: with `runAsNonRoot`, the kubelet refuses ContainerAdministrator.",
         };

@@ -385,22 +385,6 @@ fn every_rule_has_a_name_of_its_own_and_two_sentences() {
 }
 
 #[test]
-fn the_page_has_one_anchor_for_each_rule() {
-    let page = page();
-    let headings = page.lines().filter(|line| line.starts_with('#'));
-    let mut anchors: Vec<_> =
-        headings.map(|line| line.trim_start_matches(['#', ' ']).to_lowercase().replace(' ', "-")).collect();
-    for rule in all() {
-        assert_eq!(anchors.iter().filter(|anchor| *anchor == rule.id).count(), 1, "{}", rule.id);
-        assert_eq!(rule.page(), format!("docs/rules.md#{}", rule.id));
-    }
-    anchors.sort();
-    let count = anchors.len();
-    anchors.dedup();
-    assert_eq!(anchors.len(), count, "two headings with the same anchor");
-}
-
-#[test]
 fn names_become_part_of_a_command_only_as_words_of_it() {
     let filled = |rule: &Rule, names: Names<'_>| fix(rule, &names).and_then(Fix::in_cluster);
     let names = Names { spec: Some("web"), node: Some("win1"), account: Some("App'1"), ..Names::default() };

@@ -20,7 +20,7 @@ use crate::shared::rules::{self, Names};
 use gmsa_core::{causes, diagnostic::Diagnostic, quote};
 
 /// The size limit of an output, in bytes. `nltest` and `klist` print far less.
-pub const MAX_OUTPUT: u64 = 64 * 1024;
+const MAX_OUTPUT: u64 = 64 * 1024;
 
 #[derive(Clone)]
 pub struct Executor {
@@ -30,8 +30,6 @@ pub struct Executor {
     pub pod: String,
     pub container: String,
     pub limit: Duration,
-    /// The size limit of an output, in bytes.
-    pub max_output: u64,
 }
 
 pub enum Execution {
@@ -69,7 +67,7 @@ impl Executor {
                 return Execution::Failed(format!("the API server did not start it within {limit} s"));
             }
         };
-        timeout(self.limit, ended(process, self.max_output)).await.unwrap_or(Execution::TimedOut)
+        timeout(self.limit, ended(process)).await.unwrap_or(Execution::TimedOut)
     }
 
     fn forbidden(&self, message: &str) -> Diagnostic {
@@ -81,10 +79,10 @@ impl Executor {
 }
 
 /// Waits for the end of a command.
-async fn ended(mut process: AttachedProcess, max_output: u64) -> Execution {
+async fn ended(mut process: AttachedProcess) -> Execution {
     let (stdout, stderr) = (process.stdout(), process.stderr());
     let status = OptionFuture::from(process.take_status());
-    let (stdout, stderr, status) = tokio::join!(text(stdout, max_output), text(stderr, max_output), status);
+    let (stdout, stderr, status) = tokio::join!(text(stdout), text(stderr), status);
     let printed = format!("{stdout}\n{stderr}");
     let Some(status) = status.flatten() else {
         return Execution::Failed("the connection to the container broke off".to_owned());
@@ -113,11 +111,11 @@ fn is_absent(message: &str) -> bool {
 }
 
 /// Reads a stream up to the limit. Bytes that are not UTF-8 are replaced: they occur only in translated text.
-async fn text(stream: Option<impl AsyncRead + Unpin>, max_output: u64) -> String {
+async fn text(stream: Option<impl AsyncRead + Unpin>) -> String {
     let mut bytes = Vec::new();
     if let Some(mut stream) = stream {
         // Output before an interruption counts, because the status tells how the command ended.
-        let _ = (&mut stream).take(max_output).read_to_end(&mut bytes).await;
+        let _ = (&mut stream).take(MAX_OUTPUT).read_to_end(&mut bytes).await;
         let _ = tokio::io::copy(&mut stream, &mut tokio::io::sink()).await;
     }
     String::from_utf8_lossy(&bytes).into_owned()

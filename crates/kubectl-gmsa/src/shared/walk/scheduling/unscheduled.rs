@@ -41,9 +41,11 @@ pub fn why(pod: &ClusterPod, target: FixTarget<'_>, nodes: &Nodes, events: &Even
         let taints = || selected.iter().map(|node| (*node, untolerated(spec, node)));
         if let Some((node, taints)) = taints().next().filter(|_| taints().all(|(_, taints)| !taints.is_empty())) {
             let name = node.metadata.name.as_deref().unwrap_or_default();
-            let taints = first_five(taints.iter().map(|taint| format!("{}:{}", taint.key, taint.effect)));
-            let text = format!("{text}; {name} has the taint {taints}, which the pod does not tolerate");
-            return Diagnostic::new(&rules::NODE_TAINT, text);
+            let shown = first_five(taints.iter().map(|taint| format!("{}:{}", taint.key, taint.effect)));
+            let text = format!("{text}; {name} has the taint {shown}, which the pod does not tolerate");
+            let is_condition = taints.iter().any(|taint| taint.key.starts_with("node.kubernetes.io/"));
+            let rule = if is_condition { &rules::NODE_NOT_READY } else { &rules::NODE_TAINT };
+            return rules::found(rule, text, &Names { node: Some(name), ..Names::default() });
         }
     }
     let (namespace, name) = pod.place();

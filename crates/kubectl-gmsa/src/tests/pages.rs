@@ -1,13 +1,21 @@
-//! `docs/cli.md`: the reference, generated from the command line.
+//! The pages that are written from the program: `docs/cli.md` from the command line, `docs/rules.md` from the rules.
 
-use std::{fmt::Write as _, iter};
+use std::{fmt::Write as _, fs, iter, path::Path};
 
-use clap::{Arg, Command};
+use clap::{Arg, Args as _, Command, CommandFactory as _};
+use gmsa_core::diagnostic::Rule;
 
-use crate::shared::directory::HEADING as DIRECTORY;
+use crate::{
+    Cli, FOOTER, HEADING, helpful,
+    shared::{
+        connection::Connection,
+        directory::HEADING as DIRECTORY,
+        rules::{all, groups},
+    },
+};
 
 /// Hidden commands.
-pub const HIDDEN: [&str; 4] = ["help", "man", "reference", "rules"];
+pub const HIDDEN: [&str; 2] = ["help", "man"];
 
 const JSON: &str = "
 ## JSON
@@ -25,7 +33,7 @@ the last says in `more` how many are left out |
 | `places` | `check` | each place that names a credential spec, with `file`, `line`, `object`, `slot`, `credentialSpec`, `admitted` and `result`. For the cluster (`-A`) \
 `file` is `NAMESPACE/KIND/NAME`, also in findings, without `line` |
 | `checks` | `doctor`, `why`, `verify`, `probe`, `account test` | each with `status` (`pass`, `note`, `warn`, `fail`, `skip`), `about`, `text` and, where it does not pass, `rule` and `remedy` |
-| `grants` | `who-can`, `can` | each with `binding` and `role` (`kind`, `name` and, in one namespace, `namespace`), and `subject` or `credentialSpec` |
+| `grants` | `who-can` | each with `binding` and `role` (`kind`, `name` and, in one namespace, `namespace`), and `subject` or `credentialSpec` |
 | `actAsPods` | `who-can` | who may act as their pods: as in `grants`, with `may`, words of `kubectl` |
 | `workloads`, `notRead` | `who-can --workloads` | each with `namespace`, `kind`, `name` and `pods`, null where not known; what could not be read |
 | `explanations` | `explain` | each with `found` and `causes`, which have `rule`, `text`, `remedy` and, where it matters, `phase` (`start`, `running`). \
@@ -35,24 +43,79 @@ the last says in `more` how many are left out |
 `credspec new`, `grant` and `check --patched` print manifests, as YAML.
 ";
 
-/// The output of `kubectl gmsa options`: the options of the connection.
-pub fn options(cluster: Command) -> String {
+/// Compares the page with what it must hold, or writes it.
+fn compare(page: &str, expected: &str) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(page);
+    if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
+        fs::write(&file, expected).unwrap();
+    }
+    assert_eq!(fs::read_to_string(&file).unwrap().replace("\r\n", "\n"), expected, "{page}");
+}
+
+#[test]
+fn the_reference_is_what_the_help_says() {
+    compare("cli.md", &reference(&helpful(Cli::command())));
+}
+
+#[test]
+fn the_page_of_the_rules_has_every_rule() {
+    compare("rules.md", &rules());
+}
+
+#[test]
+fn the_page_has_one_anchor_for_each_rule() {
+    let page = rules();
+    let headings = page.lines().filter(|line| line.starts_with('#'));
+    let mut anchors: Vec<_> =
+        headings.map(|line| line.trim_start_matches(['#', ' ']).to_lowercase().replace(' ', "-")).collect();
+    for rule in all() {
+        assert_eq!(anchors.iter().filter(|anchor| *anchor == rule.id).count(), 1, "{}", rule.id);
+        assert_eq!(rule.page(), format!("docs/rules.md#{}", rule.id));
+    }
+    anchors.sort();
+    let count = anchors.len();
+    anchors.dedup();
+    assert_eq!(anchors.len(), count, "two headings with the same anchor");
+}
+
+/// The page of all rules, as Markdown.
+fn rules() -> String {
+    let mut page = "# Rules\n\nWritten by `UPDATE_SNAPSHOTS=1 cargo test -p kubectl-gmsa`: do not edit.\n\nWhat `kubectl gmsa` (`check`, `credspec lint`, `account lint`, `account test`, \
+         `doctor`, `why`, `verify`, `probe`, `explain`, `outdated`), the webhook's warnings and `gmsa-webhook certs inspect` look for. Their output contains \
+         the name of the rule, which never changes; a warning of the webhook ends with it, in brackets.\n"
+        .to_owned();
+    for (heading, rules) in groups() {
+        let _ = write!(page, "\n## {heading}\n");
+        for Rule { id, severity, title, remedy } in rules {
+            let _ = write!(page, "\n### {id}\n\n{} ({})\n\n{remedy}\n", title, severity.as_str());
+        }
+    }
+    page
+}
+
+/// The options of the connection.
+fn options() -> String {
+    let cluster = Connection::augment_args(Command::new("options"));
     let mut only = bare(cluster).next_line_help(true).help_template("{all-args}");
     format!("Every command that asks a cluster takes these options:\n\n{}", only.render_help())
 }
 
 /// Every command with its options, as Markdown. Shared options are listed once.
-pub fn reference(root: &Command, cluster: &str, footer: &str) -> String {
+fn reference(root: &Command) -> String {
+    let root = &root
+        .clone()
+        .mut_args(|option| if option.get_help_heading() == Some(HEADING) { option.hide(true) } else { option });
     let mut below = root.clone().mut_subcommands(bare);
     below.build();
-    let mut out = "# kubectl gmsa\n\nMade by `kubectl-gmsa reference`: do not edit.\n".to_owned();
+    let mut out =
+        "# kubectl gmsa\n\nWritten by `UPDATE_SNAPSHOTS=1 cargo test -p kubectl-gmsa`: do not edit.\n".to_owned();
     block(&mut out, &root.clone().render_long_help().to_string());
     out.push_str("\n## Options of the cluster\n");
-    block(&mut out, cluster);
+    block(&mut out, &options());
     out.push_str("\n## Options of the directory\n");
     block(&mut out, &directory(&below));
     for below in shown(&below) {
-        command(&mut out, below, 1, footer);
+        command(&mut out, below, 1);
     }
     out.push_str(JSON);
     out
@@ -80,13 +143,12 @@ fn bare(command: Command) -> Command {
     hidden.disable_help_flag(true).disable_help_subcommand(true).disable_version_flag(true).mut_subcommands(bare)
 }
 
-fn command(out: &mut String, this: &Command, depth: usize, footer: &str) {
+fn command(out: &mut String, this: &Command, depth: usize) {
     let name = this.get_bin_name().unwrap_or_else(|| this.get_name());
-    // Writing into a String cannot fail.
     let _ = write!(out, "\n{} `{name}`\n", "#".repeat(depth + 1));
-    block(out, this.clone().render_long_help().to_string().trim_end().trim_end_matches(footer));
+    block(out, this.clone().render_long_help().to_string().trim_end().trim_end_matches(FOOTER));
     for below in shown(this) {
-        command(out, below, depth + 1, footer);
+        command(out, below, depth + 1);
     }
 }
 
