@@ -14,6 +14,8 @@ use crate::world::{ACCOUNT, WHO, World, application};
 
 /// How long there are nothing but pods before and after.
 const CALM: Duration = Duration::from_secs(3);
+/// Calls of a preStop hook.
+const CALLS: usize = 15;
 const BETWEEN_PODS: Duration = Duration::from_millis(100);
 /// How many pods may be refused where nothing is promised.
 const ANY: usize = usize::MAX;
@@ -183,6 +185,32 @@ pub async fn tokens_are_replaced(world: &mut World) {
     world.run("pgrep -f 'gmsa-tickets agent' | xargs kill -9");
     let ready = "kubectl -n shop exec deployment/web -c gmsa-tickets -- /gmsa-tickets agent ready";
     world.run(&format!("for _ in $(seq 60); do {ready} 2>&1 && exit; sleep 1; done; exit 1"));
+}
+
+/// A pod uses its tickets until its grace period has ended.
+pub async fn termination(world: &mut World) {
+    let calls = world.node.folder().join("calls");
+    fs::create_dir_all(&calls).unwrap();
+    let metadata = json!({"name": "ending", "annotations": {"gmsa-webhook/tickets": "webapp1"}});
+    let mut spec = application(&[("app", 0)], &json!({"terminationGracePeriodSeconds": 60}));
+    let call = format!("for call in $(seq {CALLS}); do {WHO} >>/calls/printed 2>&1; sleep 1; done");
+    spec["containers"][0]["lifecycle"] = json!({"preStop": {"exec": {"command": ["sh", "-c", call]}}});
+    spec["containers"][0]["volumeMounts"] = json!([{"name": "calls", "mountPath": "/calls"}]);
+    spec["volumes"] = json!([{"name": "calls", "hostPath": {"path": calls}}]);
+    let pods = "/api/v1/namespaces/shop/pods";
+    let pod = json!({"metadata": metadata, "spec": spec});
+    let injected = world.client().create(&format!("{pods}?dryRun=All"), &pod).await.unwrap();
+    // As injected, but for the interval.
+    let mut spec = injected["spec"].clone();
+    let args = spec["initContainers"][0]["args"].as_array_mut().unwrap();
+    args.retain(|argument| !argument.as_str().unwrap().starts_with("--check-interval"));
+    args.push(json!("--check-interval=2s"));
+    let pod = json!({"metadata": {"name": "ending"}, "spec": spec});
+    world.client().create(pods, &pod).await.unwrap();
+    world.run("kubectl -n shop wait --for=condition=Ready pod/ending --timeout=120s");
+    world.run("kubectl -n shop delete pod ending --timeout=120s");
+    let printed = fs::read_to_string(calls.join("printed")).unwrap();
+    assert_eq!(printed, ACCOUNT.repeat(CALLS));
 }
 
 pub async fn reboot(world: &mut World) {

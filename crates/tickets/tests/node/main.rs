@@ -60,6 +60,7 @@ const ROWS: &[Row] = rows![
     pods::log_on_without_the_name_of_an_address,
     pods::without_use_are_refused,
     pods::without_an_image_say_so,
+    disruptions::termination,
     disruptions::rollouts_and_evictions,
     disruptions::kills,
     disruptions::tokens_are_replaced,
