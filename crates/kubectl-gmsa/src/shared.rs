@@ -18,14 +18,13 @@ pub mod output;
 pub mod owners;
 pub mod pods;
 pub mod progress;
-pub mod rbac;
 pub mod rounds;
 pub mod rules;
-pub mod snapshot;
 pub mod unread;
 pub mod verification;
 pub mod walk;
 pub mod webhook;
 pub mod windows_build;
+pub mod world;
 
 pub use output::{Outcome, print, print_clean};

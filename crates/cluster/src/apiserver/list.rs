@@ -49,13 +49,27 @@ impl ApiServer {
         &self,
         path: &str,
         accept: &str,
-        mut deadline: impl FnMut(usize) -> Instant,
+        deadline: impl FnMut(usize) -> Instant,
     ) -> Result<Vec<T>, ListError> {
+        self.pages(path, accept, deadline, async |page| page).await
+    }
+
+    /// Reads a collection as [`Self::list`] does, and holds of each page only what `keep` returns.
+    ///
+    /// # Errors
+    /// Those of [`Self::list`].
+    pub async fn pages<T: DeserializeOwned, K>(
+        &self,
+        path: &str,
+        accept: &str,
+        mut deadline: impl FnMut(usize) -> Instant,
+        mut keep: impl AsyncFnMut(Vec<T>) -> Vec<K>,
+    ) -> Result<Vec<K>, ListError> {
         let separator = if path.contains('?') { '&' } else { '?' };
-        let (mut all, mut from, mut limit, mut restarts) = (Vec::new(), String::new(), PAGE, RESTARTS);
+        let (mut kept, mut read, mut from, mut limit, mut restarts) = (Vec::new(), 0, String::new(), PAGE, RESTARTS);
         loop {
             let page = Request::get(format!("{path}{separator}limit={limit}{from}")).header(ACCEPT, accept);
-            let ListPage { metadata, items } = match self.call(page.body(Vec::new())?, deadline(all.len())).await {
+            let ListPage { metadata, items } = match self.call(page.body(Vec::new())?, deadline(read)).await {
                 Ok(page) => serde_json::from_slice(&page)?,
                 Err(CallError::TooLarge(_)) if limit > 1 => {
                     limit = (limit / 4).max(1);
@@ -63,17 +77,20 @@ impl ApiServer {
                 }
                 Err(error) if error.code() == Some(410) && !from.is_empty() && restarts > 0 => {
                     restarts -= 1;
-                    all.clear();
+                    read = 0;
+                    kept.clear();
                     from.clear();
                     continue;
                 }
                 Err(error) => return Err(error.into()),
             };
-            all.extend(items.into_iter().flatten());
+            let items = items.unwrap_or_default();
+            read += items.len();
+            kept.extend(keep(items).await);
             // The token is made of letters, digits, `-` and `_`.
             match metadata.continue_.filter(|token| !token.is_empty()) {
                 Some(token) => from = format!("&continue={token}"),
-                None => return Ok(all),
+                None => return Ok(kept),
             }
         }
     }

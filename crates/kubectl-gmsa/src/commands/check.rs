@@ -22,7 +22,7 @@ use crate::shared::{
     credspecs, input,
     output::{Filter, Format, Report, Style},
     print, rules,
-    snapshot::ClusterSource,
+    world::ClusterSource,
 };
 use gmsa_cluster::manifests::Document;
 use serde_json::Value;
@@ -30,15 +30,13 @@ use serde_json::Value;
 mod annotations;
 mod argo;
 mod builds;
-mod cluster_context;
+mod context;
 mod denied;
 mod elsewhere;
 mod gmsa_fields;
 mod hostnames;
 mod images;
 mod invalid_pod;
-mod live_cluster;
-mod manifest_objects;
 mod other_fields;
 mod placeholders;
 mod pods;
@@ -50,7 +48,7 @@ mod template;
 mod tickets;
 mod workloads;
 
-use cluster_context::ClusterContext;
+use context::CheckContext;
 use search::Search;
 
 const EXAMPLES: &str = "Examples:
@@ -133,16 +131,16 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     }
     let stored = block_on(async {
         let is_live = is_of_cluster || options.live || options.from.is_named();
-        let snapshot = if is_live { Some(options.from.open(connection).await?) } else { None };
-        if let Some(snapshot) = snapshot.as_ref().filter(|_| is_of_cluster) {
-            documents = workloads::read(snapshot, namespace, &mut report).await?;
+        let world = if is_live { Some(options.from.open(connection).await?) } else { None };
+        if let Some(world) = world.as_ref().filter(|_| is_of_cluster) {
+            documents = workloads::read(world, namespace, &mut report).await?;
         }
         report.documents = documents.len();
-        let mut context = ClusterContext::read(options, connection, snapshot, &documents, &mut report).await;
+        let context = CheckContext::of(options, connection, world, &documents, &mut report);
         // The pods that the webhook would change, as JSON, by the index of their document.
         let mut stored = HashMap::new();
         for (place, document) in documents.iter().enumerate() {
-            let pod = check(document, &mut context, &mut report).await?;
+            let pod = check(document, &context, &mut report).await?;
             stored.extend(pod.filter(|_| options.patched).map(|pod| (place, pod.to_string())));
         }
         report.findings.extend(context.unchecked());
@@ -160,20 +158,16 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
 }
 
 /// Adds the findings on a document. Returns the pod that the webhook would change.
-async fn check(
-    document: &Document,
-    context: &mut ClusterContext,
-    report: &mut Report,
-) -> anyhow::Result<Option<Value>> {
+async fn check(document: &Document, context: &CheckContext, report: &mut Report) -> anyhow::Result<Option<Value>> {
     report.findings.extend(other_fields::kind(document));
     let value = document.value();
     if credspecs::is_credential_spec(document) {
         report.findings.extend(credspecs::findings(document, &value));
         return Ok(None);
     }
-    let namespace = context.namespace.clone();
-    let Search { pods, more, .. } = Search::of(document, &value, &namespace);
-    report.findings.extend(elsewhere::findings(document, &value, &pods, &namespace));
+    let namespace = context.world.namespace.as_str();
+    let Search { pods, more, .. } = Search::of(document, &value, namespace);
+    report.findings.extend(elsewhere::findings(document, &value, &pods, namespace));
     let mut changed = None;
     for pod in &pods {
         changed = pods::check(pod, context, report).await?.or(changed);

@@ -19,7 +19,7 @@ use crate::shared::{
     input, names,
     output::{Filter, Format, Report},
     print,
-    snapshot::Snapshot,
+    world::World,
 };
 use gmsa_cluster::{
     manifests::{Document, Manifests},
@@ -506,7 +506,7 @@ async fn of_cluster(names: &[SpecName], connection: &Connection) -> anyhow::Resu
     for name in names {
         let spec: Option<Value> = cluster.find(&format!("{}/{name}", collection())).await?;
         let Some(spec) = spec else {
-            let nearest = names::nearest_in(&Snapshot::of(cluster), &collection(), name.as_str()).await;
+            let nearest = names::nearest_in(&World::of(cluster), &collection(), name.as_str()).await;
             let nearest = nearest.map(|nearest| format!(": is {nearest} meant?")).unwrap_or_default();
             bail!("there is no credential spec {name} in the cluster{nearest}");
         };

@@ -4,10 +4,10 @@
 //! API server can call the webhook, and of a webhook configuration, which static policies refuse. A check that could not run is
 //! neither a pass nor a failure.
 
-use std::{path::PathBuf, time::Duration};
+use std::{cell::RefCell, path::PathBuf, time::Duration};
 
 use clap::Args;
-use k8s_openapi::api::authorization::v1::ResourceAttributes;
+use k8s_openapi::{api::authorization::v1::ResourceAttributes, apimachinery::pkg::version::Info};
 use tokio::time::Instant;
 
 use crate::shared::{
@@ -17,19 +17,19 @@ use crate::shared::{
     directory::DirectoryOptions,
     output::{Filter, Shape},
     print_clean, rounds,
-    snapshot::{ClusterSource, Snapshot},
+    world::{ClusterSource, World},
 };
 
 mod api_server;
 mod bundle;
 mod call;
 mod certificate;
-mod checks;
 mod configuration;
 mod crd;
 mod directory;
+mod install;
+mod lints;
 mod nodes;
-mod parts;
 mod pre;
 mod replica;
 mod service;
@@ -37,8 +37,7 @@ mod specs_and_pods;
 mod tickets;
 mod workloads;
 
-use checks::CHECKS;
-use parts::Parts;
+use lints::DoctorInput;
 
 const EXAMPLES: &str = "Examples:
   # Check the installation and the workloads that use it
@@ -87,33 +86,30 @@ pub struct Options {
 
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
     if options.list {
-        return print_clean(checks::list());
+        return print_clean(lints::list());
     }
     options.bundle.as_deref().map_or(Ok(()), bundle::check_path)?;
     // Prompts for the password once, before anything else.
-    let mut sources = options.directory.sources()?;
+    let directories = RefCell::new(options.directory.sources()?);
+    let asked = DoctorInput { namespace: connection.asked_namespace().map(str::to_owned), directories };
     block_on(async {
         let until = options.wait.map(|limit| Instant::now() + limit);
-        let snapshot = options.from.open(connection).await?;
-        let round = async |snapshot: &Snapshot| {
+        let world = options.from.open(connection).await?;
+        let round = async |world: &World| {
             if options.pre {
                 let namespace = connection.asked_namespace().unwrap_or(pre::NAMESPACE);
-                return Box::pin(pre::checks(snapshot, namespace)).await;
+                return Box::pin(pre::checks(world, namespace)).await;
             }
-            let parts =
-                Box::pin(Parts::read(snapshot, std::mem::take(&mut sources), connection.asked_namespace())).await;
+            let lines = Box::pin(lints::lines(world, &asked)).await;
             // If this fails, everything will.
-            if let Err(unread) = parts.version.as_ref()
-                && !unread.is_forbidden()
-                && !options.from.is_named()
-            {
-                return Err(unread.clone().into());
+            match world.get::<Info>("/version").await {
+                Err(unread) if !unread.is_forbidden() && !options.from.is_named() => Err(unread.into()),
+                _ => Ok(lines),
             }
-            Ok(CHECKS.iter().flat_map(|check| check.lines(&parts)).collect())
         };
-        let (snapshot, outcome) = rounds::run(snapshot, until, &options.filter, options.output, round).await?;
+        let (world, outcome) = rounds::run(world, until, &options.filter, options.output, round).await?;
         if let Some(file) = &options.bundle {
-            Box::pin(bundle::write(&snapshot, file)).await?;
+            Box::pin(bundle::write(&world, file)).await?;
         }
         Ok(outcome)
     })

@@ -10,13 +10,12 @@ use serde_json::Value;
 use crate::shared::{
     Outcome,
     args::{DryRun, service_account, spec_name},
-    connection::{Cluster, Connection, block_on},
+    connection::{Connection, block_on},
     grant::GrantObjects,
     names,
     output::grants::Grant,
     print, print_clean,
-    rbac::roles_and_bindings,
-    snapshot::Snapshot,
+    world::{LiveCluster, World},
 };
 use gmsa_cluster::{
     authorizer::rbac::Rbac,
@@ -77,7 +76,7 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
 }
 
 /// Applies both objects. An object that grants something else is an error, because applying would replace its lists.
-async fn apply_grant(cluster: &Cluster, grant: &GrantObjects<'_>, dry_run: &DryRun) -> anyhow::Result<Outcome> {
+async fn apply_grant(cluster: &LiveCluster, grant: &GrantObjects<'_>, dry_run: &DryRun) -> anyhow::Result<Outcome> {
     let role: Option<Value> = cluster.find(&grant.role_path()).await.context("cannot read the ClusterRole")?;
     if !role.is_none_or(|role| grant.is_own_role(&role)) {
         bail!("clusterrole/{} {GRANTS_MORE}", grant.role());
@@ -87,8 +86,8 @@ async fn apply_grant(cluster: &Cluster, grant: &GrantObjects<'_>, dry_run: &DryR
         bail!("rolebinding/{} in {} {GRANTS_MORE}", grant.binding(), grant.namespace);
     }
     // Checked first, because a failed binding would leave the role behind.
-    let snapshot = Snapshot::of(cluster.clone());
-    expect_namespace(&snapshot, grant).await?;
+    let world = World::of(cluster.clone());
+    expect_namespace(&world, grant).await?;
     apply(cluster, &grant.role_path(), grant.role_yaml(), dry_run).await.context("cannot apply the ClusterRole")?;
     apply(cluster, &grant.binding_path(), grant.binding_yaml(), dry_run)
         .await
@@ -96,30 +95,30 @@ async fn apply_grant(cluster: &Cluster, grant: &GrantObjects<'_>, dry_run: &DryR
     let (role, binding, namespace, suffix) = (grant.role(), grant.binding(), grant.namespace, dry_run.suffix());
     let mut text =
         format!("clusterrole/{role} applied{suffix}\nrolebinding/{binding} applied in {namespace}{suffix}\n");
-    for absent in absent(&snapshot, grant).await {
+    for absent in absent(&world, grant).await {
         let _ = writeln!(text, "{absent}{}", if absent.ends_with('?') { "" } else { " yet" });
     }
     print_clean(text)
 }
 
 /// Fails if the namespace of the grant does not exist.
-async fn expect_namespace(snapshot: &Snapshot, grant: &GrantObjects<'_>) -> anyhow::Result<()> {
+async fn expect_namespace(world: &World, grant: &GrantObjects<'_>) -> anyhow::Result<()> {
     let what = format!("namespace {}", grant.namespace);
-    names::expect(snapshot, &what, "/api/v1/namespaces", grant.namespace).await
+    names::expect(world, &what, "/api/v1/namespaces", grant.namespace).await
 }
 
 /// What to say if the service account or the credential spec of the grant does not exist.
-async fn absent(snapshot: &Snapshot, grant: &GrantObjects<'_>) -> Vec<String> {
+async fn absent(world: &World, grant: &GrantObjects<'_>) -> Vec<String> {
     let GrantObjects { spec, namespace, service_account } = grant;
     let accounts = format!("/api/v1/namespaces/{namespace}/serviceaccounts");
     let account = format!("service account {namespace}:{service_account}");
-    let account = names::absent(snapshot, &account, &accounts, service_account).await;
-    let spec = names::absent(snapshot, &format!("credential spec {spec}"), &collection(), spec.as_str()).await;
+    let account = names::absent(world, &account, &accounts, service_account).await;
+    let spec = names::absent(world, &format!("credential spec {spec}"), &collection(), spec.as_str()).await;
     account.into_iter().chain(spec).collect()
 }
 
 /// Server-side apply: creates the object, or leaves a correct one as it is.
-async fn apply(cluster: &Cluster, path: &str, yaml: String, dry_run: &DryRun) -> anyhow::Result<()> {
+async fn apply(cluster: &LiveCluster, path: &str, yaml: String, dry_run: &DryRun) -> anyhow::Result<()> {
     let request = Request::patch(format!("{path}?fieldManager=kubectl-gmsa&force=true{}", dry_run.parameter()))
         .header(CONTENT_TYPE, "application/apply-patch+yaml")
         .body(yaml.into_bytes())?;
@@ -129,11 +128,11 @@ async fn apply(cluster: &Cluster, path: &str, yaml: String, dry_run: &DryRun) ->
 
 /// Deletes the binding that was read, and reports another one that still gives the permission. A binding that grants something else stays,
 /// and so does one that was created since the read.
-async fn revoke(cluster: &Cluster, grant: &GrantObjects<'_>, dry_run: &DryRun) -> anyhow::Result<Outcome> {
+async fn revoke(cluster: &LiveCluster, grant: &GrantObjects<'_>, dry_run: &DryRun) -> anyhow::Result<Outcome> {
     let (binding, suffix) = (grant.binding(), dry_run.suffix());
     // Evaluates RBAC itself, because the API server's authorizer sees a deletion only a moment later.
-    let snapshot = Snapshot::of(cluster.clone());
-    let read = roles_and_bindings(&snapshot).await;
+    let world = World::of(cluster.clone());
+    let read = world.roles_and_bindings().await;
     let Manifests { documents, .. } = read.context("cannot tell what else gives the permission")?;
     let (own, others): (Vec<Document>, Vec<Document>) =
         documents.into_iter().partition(|document| grant.is_binding(document));
@@ -155,9 +154,9 @@ async fn revoke(cluster: &Cluster, grant: &GrantObjects<'_>, dry_run: &DryRun) -
         format!("rolebinding/{binding} deleted in {}{suffix}\n", grant.namespace)
     } else {
         // A misspelt name has no binding either, and must not look like a revoked one.
-        expect_namespace(&snapshot, grant).await?;
+        expect_namespace(&world, grant).await?;
         let none = format!("there is no rolebinding/{binding} in {}", grant.namespace);
-        let absent = absent(&snapshot, grant).await;
+        let absent = absent(&world, grant).await;
         is_misspelt = absent.iter().any(|line| line.ends_with('?'));
         [vec![none], absent].concat().join("\n") + "\n"
     };

@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 
 use anyhow::ensure;
 use clap::{Args, ValueEnum};
-use serde_json::value::RawValue;
 
 use crate::shared::{
     Outcome,
@@ -19,8 +18,8 @@ use crate::shared::{
     owners::NotOwned,
     pods::{ClusterPod, ContentsState, FIX_UNMATCHED, unparsable},
     print, rules,
-    snapshot::{ClusterSource, Snapshot},
-    walk::workload::{is_active, pods_of},
+    walk::workload::is_active,
+    world::{ClusterSource, World},
 };
 use gmsa_cluster::resolver::live::collection;
 use gmsa_core::{
@@ -73,12 +72,12 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     let is_by_name = options.output == OutputForm::Name;
     ensure!(!(is_by_name && options.all_namespaces), "-o name is for one namespace: use --namespace instead of -A");
     let (mut report, workloads) = block_on(async {
-        let snapshot = options.from.open(connection).await?;
-        let namespace = &snapshot.namespace;
+        let world = options.from.open(connection).await?;
+        let namespace = &world.namespace;
         ensure!(options.all_namespaces || is_dns_label(namespace), "{namespace:?} is not the name of a namespace");
-        let found = outdated(&snapshot, (!options.all_namespaces).then_some(namespace)).await?;
+        let found = outdated(&world, (!options.all_namespaces).then_some(namespace)).await?;
         if !options.all_namespaces && found.0.documents == 0 && connection.asked_namespace().is_some() {
-            names::expect(&snapshot, &format!("namespace {namespace}"), "/api/v1/namespaces", namespace).await?;
+            names::expect(&world, &format!("namespace {namespace}"), "/api/v1/namespaces", namespace).await?;
         }
         Ok(found)
     })?;
@@ -114,15 +113,12 @@ struct Pods {
 
 /// The number of GMSA pods that have not ended, findings about pods that no restart helps or that cannot be parsed, and the workloads of
 /// outdated pods.
-async fn outdated(
-    snapshot: &Snapshot,
-    namespace: Option<&String>,
-) -> anyhow::Result<(Report, BTreeMap<PodOwner, Pods>)> {
-    let specs: Vec<CredentialSpec> = snapshot.list(&collection()).await?;
+async fn outdated(world: &World, namespace: Option<&String>) -> anyhow::Result<(Report, BTreeMap<PodOwner, Pods>)> {
+    let specs: Vec<CredentialSpec> = world.list(&collection()).await?;
     let contents = contents_by_name(specs);
-    let pods: Vec<Box<RawValue>> = snapshot.list(&pods_of(namespace.map(String::as_str))).await?;
+    let pods = world.pods(namespace.map(String::as_str), false).await?;
     let (mut report, mut workloads) = (Report::default(), BTreeMap::new());
-    for json in &pods {
+    for json in pods.iter() {
         let pod = match ClusterPod::read(json) {
             Ok(pod) => pod,
             Err(error) => {
@@ -137,7 +133,7 @@ async fn outdated(
         let state = ContentsState::of(&pod.admission, &contents);
         report.documents += usize::from(state != ContentsState::NoGmsa);
         match state {
-            ContentsState::Outdated => match owner_of(snapshot, &pod).await {
+            ContentsState::Outdated => match owner_of(world, &pod).await {
                 Ok((owner, is_restarted)) => {
                     let none = || Pods { names: Vec::new(), are_restarted: true };
                     let pods = workloads.entry(owner).or_insert_with(none);

@@ -19,11 +19,12 @@ use futures::{StreamExt as _, stream};
 use crate::shared::{
     Outcome,
     args::{service_account, spec_name, timeout},
-    connection::{Cluster, Connection, block_on},
+    connection::{Connection, block_on},
     output::{Filter, Shape, print_checks},
     rules,
     unread::{Unread, not_checked},
     walk::pod::is_cause,
+    world::LiveCluster,
 };
 use gmsa_core::{
     admission::ServiceAccount,
@@ -158,7 +159,7 @@ impl PodName {
 /// The state of one run of the command.
 struct Probe<'o> {
     options: &'o Options,
-    cluster: Cluster,
+    cluster: LiveCluster,
     /// For `exec`.
     client: kube::Client,
     /// The namespace of the service account.

@@ -18,9 +18,9 @@ use crate::shared::{
     output::{Filter, Shape, print_checks},
     owners::{NamedOwner, NotOwned},
     pods::ClusterPod,
-    snapshot::Snapshot,
     verification::{Executor, of_container, word},
     walk::{ObjectRef, RefKind, tickets::not_injected},
+    world::World,
 };
 use gmsa_core::{
     admission::pod::{Slot, SlotKind, tickets::SidecarFields},
@@ -78,11 +78,11 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
 }
 
 async fn verify(options: &Options, connection: &Connection) -> anyhow::Result<Vec<Check>> {
-    let snapshot = Snapshot::of(connection.cluster().await?);
-    let pod = find(&snapshot, &options.target).await?;
+    let world = World::of(connection.cluster().await?);
+    let pod = find(&world, &options.target).await?;
     let (namespace, name) = pod.place();
     let client = connection.http1_client().await?;
-    let mut checks = Vec::from_iter(not_injected(&snapshot, &pod).await.map(|found| Check::found("pod", found)));
+    let mut checks = Vec::from_iter(not_injected(&world, &pod).await.map(|found| Check::found("pod", found)));
     if !checks.is_empty() {
         return Ok(checks);
     }
@@ -123,29 +123,29 @@ fn containers<'p>(pod: &'p ClusterPod, options: &Options) -> anyhow::Result<Vec<
 }
 
 /// Finds the pod: the named one, or one of a workload, a running one where there is one.
-async fn find(snapshot: &Snapshot, target: &ObjectRef) -> anyhow::Result<ClusterPod> {
+async fn find(world: &World, target: &ObjectRef) -> anyhow::Result<ClusterPod> {
     let ObjectRef { kind, name } = target;
     match kind {
-        RefKind::Pod => ClusterPod::find(snapshot, name).await,
+        RefKind::Pod => ClusterPod::find(world, name).await,
         RefKind::Workload(kind) if kind.starts_runs() => {
             bail!("{target} starts Jobs: name one of them, such as job/NAME")
         }
-        RefKind::Workload(kind) => of_workload(snapshot, &target.to_string(), *kind, name).await,
+        RefKind::Workload(kind) => of_workload(world, &target.to_string(), *kind, name).await,
         RefKind::Other(_) => {
             bail!("{target} is not a pod or a workload of Kubernetes: name one of its pods, such as pod/NAME")
         }
     }
 }
 
-async fn of_workload(snapshot: &Snapshot, named: &str, kind: Kind, name: &str) -> anyhow::Result<ClusterPod> {
-    let namespace = &snapshot.namespace;
-    let workload: Option<Value> = snapshot.find(&format!("{}/{name}", kind.collection(Some(namespace)))).await?;
+async fn of_workload(world: &World, named: &str, kind: Kind, name: &str) -> anyhow::Result<ClusterPod> {
+    let namespace = &world.namespace;
+    let workload: Option<Value> = world.find(&format!("{}/{name}", kind.collection(Some(namespace)))).await?;
     let workload = workload.with_context(|| format!("there is no {named} in namespace {namespace}"))?;
     let selector = workload.pointer("/spec/selector").cloned().context("the workload has no selector")?;
     let selector = Selector::try_from(serde_json::from_value::<LabelSelector>(selector)?)?;
     let pods = Request::new(format!("/api/v1/namespaces/{namespace}/pods"))
         .list(&ListParams::default().labels_from(&selector))?;
-    let pods: Vec<Box<RawValue>> = snapshot.list(&pods.uri().to_string()).await?;
+    let pods: Vec<Box<RawValue>> = world.list(&pods.uri().to_string()).await?;
     let mut pods = pods
         .iter()
         .map(|json| ClusterPod::read(json))
@@ -162,7 +162,7 @@ async fn of_workload(snapshot: &Snapshot, named: &str, kind: Kind, name: &str) -
     let mut stranger = None;
     for pod in pods {
         // The API server compared the labels only, and any pod may have them.
-        let why = match NamedOwner::all_of(snapshot, &pod).await {
+        let why = match NamedOwner::all_of(world, &pod).await {
             Ok(owners) if owners.iter().any(is_it) => return Ok(pod),
             Ok(_) => "is not controlled by it".to_owned(),
             Err(NotOwned { why, fix }) => format!("{why}{}", fix.map(|fix| format!(": {fix}")).unwrap_or_default()),

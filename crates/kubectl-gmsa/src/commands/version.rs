@@ -14,8 +14,8 @@ use crate::shared::{
     Outcome,
     connection::{Connection, block_on},
     output::{Shape, print_as},
-    snapshot::Snapshot,
-    webhook::{Configured, configured, endpoints, image, is_ready, metrics, pod_name},
+    webhook::{endpoints, image, is_ready, metrics, pod_name},
+    world::World,
 };
 use gmsa_core::{causes, quote::one_line};
 
@@ -67,14 +67,14 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
 
 async fn webhook(connection: &Connection) -> anyhow::Result<Vec<String>> {
     let asked = async {
-        let snapshot = Snapshot::of(connection.cluster().await?);
-        let webhooks = configured(&snapshot).await?;
-        let of_pods = webhooks.into_iter().find(Configured::is_of_pods).context("no GMSA webhook is installed")?;
-        let client = of_pods.webhook.client_config;
-        let Some(service) = client.service else {
-            return Err(AtUrl(client.url.unwrap_or_default()).into());
+        let world = World::of(connection.cluster().await?);
+        let mut webhooks = world.webhooks().await?.iter();
+        let of_pods = webhooks.find(|found| found.is_of_pods()).context("no GMSA webhook is installed")?;
+        let client = &of_pods.webhook.client_config;
+        let Some(service) = &client.service else {
+            return Err(AtUrl(client.url.clone().unwrap_or_default()).into());
         };
-        let found = versions(&snapshot, &service).await?;
+        let found = versions(&world, service).await?;
         ensure!(!found.is_empty(), "no replica of {}/{} is ready", service.namespace, service.name);
         Ok(found.into_iter().collect())
     };
@@ -86,15 +86,15 @@ async fn webhook(connection: &Connection) -> anyhow::Result<Vec<String>> {
 
 /// The distinct versions of the replicas, sorted: two during a rollout. If the metrics of a replica cannot be read, the tag of its
 /// image counts.
-async fn versions(snapshot: &Snapshot, service: &ServiceReference) -> anyhow::Result<BTreeSet<String>> {
-    let endpoints = endpoints(snapshot, service).await?;
+async fn versions(world: &World, service: &ServiceReference) -> anyhow::Result<BTreeSet<String>> {
+    let endpoints = endpoints(world, service).await?;
     let mut found = BTreeSet::new();
     for endpoint in endpoints.iter().filter(|endpoint| is_ready(endpoint)) {
         let Some(name) = pod_name(endpoint) else { continue };
         // The pod may be deleted by now.
         let path = format!("/api/v1/namespaces/{}/pods/{name}", service.namespace);
-        let Some(pod) = snapshot.find::<Pod>(&path).await? else { continue };
-        let metrics = metrics(snapshot, &service.namespace, name, &pod).await;
+        let Some(pod) = world.find::<Pod>(&path).await? else { continue };
+        let metrics = metrics(world, &service.namespace, name, &pod).await;
         found.extend(metrics.and_then(Result::ok).as_deref().and_then(built).or_else(|| tag(&pod)));
     }
     Ok(found)

@@ -21,8 +21,7 @@ use crate::shared::{
         Shape,
         grants::{Grant, Grants},
     },
-    rbac::roles_and_bindings,
-    snapshot::{ClusterSource, Snapshot},
+    world::{ClusterSource, World},
 };
 use gmsa_cluster::{
     authorizer::rbac::{BindingGrant, Rbac},
@@ -86,29 +85,29 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     let name = options.name.as_ref().context("no credential spec")?;
     let namespace = connection.asked_namespace();
     block_on(async {
-        let mut snapshot = None;
+        let mut world = None;
         let Manifests { documents, mut problems, .. } = if let Some(path) = &options.state {
             input::manifests(std::slice::from_ref(path))
         } else {
-            let snapshot = snapshot.insert(options.from.open(connection).await?);
+            let world = world.insert(options.from.open(connection).await?);
             if options.workloads {
-                let absent = absent(snapshot, name).await;
-                let users = Users::read(snapshot, name, namespace, absent).await;
+                let absent = absent(world, name).await;
+                let users = Users::read(world, name, namespace, absent).await;
                 ensure!(users.absent.is_none() || !users.workloads.is_empty(), users.absent.unwrap_or_default());
                 return users.print(name, options.output);
             }
-            roles_and_bindings(snapshot).await?
+            world.roles_and_bindings().await?
         };
         let (rbac, refused) = Rbac::from_documents(&documents);
         problems.extend(refused);
         let found = grants(&rbac, name, namespace);
-        let absent = match &snapshot {
-            Some(snapshot) => absent(snapshot, name).await,
+        let absent = match &world {
+            Some(world) => absent(world, name).await,
             None => absent_in(&documents, name),
         };
         if let Some(absent) = absent {
             // Manifests may be a part of what is applied.
-            ensure!(!found.is_empty() || snapshot.is_none(), absent);
+            ensure!(!found.is_empty() || world.is_none(), absent);
             problems.push(Diagnostic::new(&SPEC_MISSING, absent));
         }
         let act_as_pods = actors(&rbac, &found);
@@ -118,13 +117,13 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
 
 /// Lists the credential specs that a service account may use.
 async fn used_by(account: &ServiceAccount, options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
-    let mut snapshot = None;
+    let mut world = None;
     let (specs, read): (Vec<Value>, _) = if let Some(path) = &options.state {
         let read = input::manifests(std::slice::from_ref(path));
         (read.documents.iter().filter(|found| is_credential_spec(found)).map(Document::value).collect(), read)
     } else {
-        let snapshot = snapshot.insert(options.from.open(connection).await?);
-        (snapshot.list(&collection()).await?, roles_and_bindings(snapshot).await?)
+        let world = world.insert(options.from.open(connection).await?);
+        (world.list(&collection()).await?, world.roles_and_bindings().await?)
     };
     let Manifests { documents, mut problems, .. } = read;
     let (rbac, refused) = Rbac::from_documents(&documents);
@@ -136,10 +135,10 @@ async fn used_by(account: &ServiceAccount, options: &Options, connection: &Conne
     };
     let found: BTreeSet<Grant> = specs.iter().filter_map(grant).collect();
     let ServiceAccount { namespace, name } = account;
-    if let Some(snapshot) = snapshot.filter(|_| found.is_empty()) {
-        names::expect(&snapshot, &format!("namespace {namespace}"), "/api/v1/namespaces", namespace).await?;
+    if let Some(world) = world.filter(|_| found.is_empty()) {
+        names::expect(&world, &format!("namespace {namespace}"), "/api/v1/namespaces", namespace).await?;
         let accounts = format!("/api/v1/namespaces/{namespace}/serviceaccounts");
-        names::expect(&snapshot, &format!("service account {namespace}:{name}"), &accounts, name).await?;
+        names::expect(&world, &format!("service account {namespace}:{name}"), &accounts, name).await?;
     }
     let none = format!("{namespace}:{name} may use no credential spec");
     Grants { found, act_as_pods: BTreeSet::new(), problems, none }.print(options.output)
@@ -170,8 +169,8 @@ fn actors(rbac: &Rbac, found: &BTreeSet<Grant>) -> BTreeSet<Grant> {
 }
 
 /// What to say of a credential spec that does not exist.
-async fn absent(snapshot: &Snapshot, name: &SpecName) -> Option<String> {
-    names::absent(snapshot, &format!("credential spec {name}"), &collection(), name.as_str()).await
+async fn absent(world: &World, name: &SpecName) -> Option<String> {
+    names::absent(world, &format!("credential spec {name}"), &collection(), name.as_str()).await
 }
 
 /// The same for manifests. Without any credential spec, they are only the roles and bindings.

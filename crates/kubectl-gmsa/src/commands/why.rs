@@ -15,8 +15,8 @@ use crate::shared::{
     connection::{Connection, block_on},
     output::{Filter, Shape},
     rounds, rules,
-    snapshot::{ClusterSource, Snapshot},
     walk::ObjectRef,
+    world::{ClusterSource, World},
 };
 
 const EXAMPLES: &str = "Examples:
@@ -59,16 +59,16 @@ pub struct Options {
 
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
     block_on(async {
-        let snapshot = options.from.open(connection).await?;
+        let world = options.from.open(connection).await?;
         let until = options.watch.then(|| Instant::now() + options.timeout);
-        let walk = async |snapshot: &Snapshot| {
-            let mut checks = Box::pin(options.target.lines(snapshot)).await?;
+        let walk = async |world: &World| {
+            let mut checks = Box::pin(options.target.lines(world)).await?;
             if options.watch {
                 checks.iter_mut().for_each(waited_for);
             }
             Ok(checks)
         };
-        let (_, outcome) = Box::pin(rounds::run(snapshot, until, &options.filter, options.output, walk)).await?;
+        let (_, outcome) = Box::pin(rounds::run(world, until, &options.filter, options.output, walk)).await?;
         Ok(outcome)
     })
 }

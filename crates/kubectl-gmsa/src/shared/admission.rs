@@ -1,9 +1,7 @@
-//! The webhooks' decision about a pod, made by their own code from facts of a cluster or of manifests.
+//! A new pod, and the webhooks that review it.
 
-mod facts;
 mod new_pod;
 mod reviewed;
 
-pub use facts::{Admission, FactFinder, is_unchecked};
-pub use new_pod::{NewPod, WrongType};
+pub use new_pod::{NewPod, WrongType, review_of};
 pub use reviewed::{Labels, NotReviewed, Reviewed};

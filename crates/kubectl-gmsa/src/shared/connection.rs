@@ -5,14 +5,11 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use anyhow::Context as _;
 use clap::Args;
 
-use super::{args::timeout, progress};
+use super::{args::timeout, progress, world::LiveCluster};
 use gmsa_cluster::apiserver::ApiServer;
 
-mod cluster;
 mod credentials;
 mod reason;
-
-pub use cluster::Cluster;
 
 /// The default of `--request-timeout`.
 const CALL: Duration = Duration::from_secs(15);
@@ -75,7 +72,7 @@ impl Connection {
     }
 
     /// Makes a client. Must be called within a tokio runtime.
-    pub async fn cluster(&self) -> anyhow::Result<Cluster> {
+    pub async fn cluster(&self) -> anyhow::Result<LiveCluster> {
         let (config, context) = self.config().await?;
         let url = config.cluster_url.to_string();
         let url = url.trim_end_matches('/');
@@ -86,7 +83,7 @@ impl Connection {
         let namespace = self.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
         let user = config.auth_info.clone();
         let api = ApiServer::new(config).map_err(|error| reason::of_client(error, &user))?;
-        Ok(Cluster { api: Arc::new(api), address, namespace, timeout: self.timeout() })
+        Ok(LiveCluster { api: Arc::new(api), address, namespace, timeout: self.timeout() })
     }
 
     /// Makes an HTTP/1.1 client, because only HTTP/1.1 connections can become web sockets.

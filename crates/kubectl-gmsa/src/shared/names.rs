@@ -4,18 +4,18 @@ use anyhow::{anyhow, bail};
 use gmsa_core::credspec::is_dns_label;
 use serde_json::Value;
 
-use super::{snapshot::Snapshot, unread::Read};
+use super::{unread::Read, world::World};
 
 /// Fails if the API server says that the object does not exist, and names the nearest name in its list. `what` describes the object.
 /// Passes without the right to read it.
-pub async fn expect(snapshot: &Snapshot, what: &str, list: &str, name: &str) -> anyhow::Result<()> {
-    absent(snapshot, what, list, name).await.map_or(Ok(()), |absent| Err(anyhow!(absent)))
+pub async fn expect(world: &World, what: &str, list: &str, name: &str) -> anyhow::Result<()> {
+    absent(world, what, list, name).await.map_or(Ok(()), |absent| Err(anyhow!(absent)))
 }
 
 /// What [`expect`] says of an object that does not exist.
-pub async fn absent(snapshot: &Snapshot, what: &str, list: &str, name: &str) -> Option<String> {
-    let Ok(None) = snapshot.find::<Value>(&format!("{list}/{name}")).await else { return None };
-    Some(match nearest_in(snapshot, list, name).await {
+pub async fn absent(world: &World, what: &str, list: &str, name: &str) -> Option<String> {
+    let Ok(None) = world.find::<Value>(&format!("{list}/{name}")).await else { return None };
+    Some(match nearest_in(world, list, name).await {
         Some(nearest) => format!("there is no {what}: is {nearest} meant?"),
         None => format!("there is no {what}"),
     })
@@ -24,7 +24,7 @@ pub async fn absent(snapshot: &Snapshot, what: &str, list: &str, name: &str) -> 
 /// The object that was read from a list. Otherwise the error says what else may be meant: its namespace does not exist, another object
 /// has nearly its name, or another namespace has it. A bundle keeps only a part of some lists.
 pub async fn found<T>(
-    snapshot: &Snapshot,
+    world: &World,
     read: Read<Option<T>>,
     what: &str,
     (namespace, list, name): (&str, &str, &str),
@@ -32,11 +32,11 @@ pub async fn found<T>(
     let absent = match read {
         Ok(Some(object)) => return Ok(object),
         Ok(None) => anyhow!("there is no {what}"),
-        Err(unread) if snapshot.api().is_some() => return Err(unread.into()),
+        Err(unread) if world.is_live() => return Err(unread.into()),
         Err(unread) => unread.into(),
     };
-    expect(snapshot, &format!("namespace {namespace}"), "/api/v1/namespaces", namespace).await?;
-    let known: Vec<Value> = snapshot.list(list).await.unwrap_or_default();
+    expect(world, &format!("namespace {namespace}"), "/api/v1/namespaces", namespace).await?;
+    let known: Vec<Value> = world.list(list).await.unwrap_or_default();
     let known = || known.iter().filter_map(|object| object.pointer("/metadata/name")?.as_str());
     // The name of its controller stands in front in the name of a pod.
     let begins = |known: &&str| known.strip_prefix(name).is_some_and(|rest| rest.starts_with('-'));
@@ -44,7 +44,7 @@ pub async fn found<T>(
         bail!("{absent}: is {nearest} meant?");
     }
     let all = list.replacen(&format!("/namespaces/{namespace}"), "", 1);
-    let others = snapshot.list_unkept::<Value>(&all).await.unwrap_or_default();
+    let others = world.some_of(&all, Some::<Value>).await.unwrap_or_default();
     let is_same = |object: &&Value| object.pointer("/metadata/name").is_some_and(|other| other == name);
     let other = others.iter().find(is_same).and_then(|other| other.pointer("/metadata/namespace")?.as_str());
     match other.filter(|other| is_dns_label(other)) {
@@ -54,8 +54,8 @@ pub async fn found<T>(
 }
 
 /// The most similar name in a list.
-pub async fn nearest_in(snapshot: &Snapshot, list: &str, name: &str) -> Option<String> {
-    let known = snapshot.list::<Value>(list).await.unwrap_or_default();
+pub async fn nearest_in(world: &World, list: &str, name: &str) -> Option<String> {
+    let known = world.list::<Value>(list).await.unwrap_or_default();
     let known = known.iter().filter_map(|object| object.pointer("/metadata/name")?.as_str());
     nearest(name, known).map(str::to_owned)
 }

@@ -8,8 +8,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use super::{
     kinds::{Kind, controller_of},
     pods::ClusterPod,
-    snapshot::Snapshot,
     walk::workload::ClusterWorkload,
+    world::World,
 };
 use gmsa_core::credspec::{is_dns_label, is_dns_subdomain};
 
@@ -38,12 +38,12 @@ impl NamedOwner {
     ///
     /// # Errors
     /// If a named owner does not own the pod, or cannot be read.
-    pub async fn all_of(snapshot: &Snapshot, pod: &ClusterPod) -> Result<Vec<Self>, NotOwned> {
+    pub async fn all_of(world: &World, pod: &ClusterPod) -> Result<Vec<Self>, NotOwned> {
         let mut owners = Vec::new();
         let mut next = controller_of(&pod.object.metadata).cloned();
         while let Some(reference) = next.take() {
             let read = match kind(&reference) {
-                Some(kind) => Some(verified(snapshot, &reference, kind, pod).await?),
+                Some(kind) => Some(verified(world, &reference, kind, pod).await?),
                 None => None,
             };
             if let Some(below) = read.as_ref().filter(|read| owners.is_empty() && read.kind.is_below()) {
@@ -56,7 +56,7 @@ impl NamedOwner {
 }
 
 async fn verified(
-    snapshot: &Snapshot,
+    world: &World,
     owner: &OwnerReference,
     of: Kind,
     pod: &ClusterPod,
@@ -65,7 +65,7 @@ async fn verified(
     if !is_dns_label(namespace) || !is_dns_subdomain(name) {
         return Err(format!("names as its owner a {kind} with an invalid name").into());
     }
-    let found = match ClusterWorkload::find(snapshot, of, namespace, name).await {
+    let found = match ClusterWorkload::find(world, of, namespace, name).await {
         Ok(Some(found)) => found,
         Err(error) => {
             return Err(NotOwned {

@@ -6,7 +6,7 @@ use anyhow::{Context as _, ensure};
 use k8s_openapi::api::core::v1;
 use serde_json::{Value, value::RawValue};
 
-use super::{kinds::controller_of, names, snapshot::Snapshot};
+use super::{kinds::controller_of, names, world::World};
 use crate::shared::rules::{self, FixTarget, Names};
 use gmsa_core::{
     admission::pod::{Pod, Slot},
@@ -39,12 +39,12 @@ impl ClusterPod {
     }
 
     /// Reads the pod with this name in the namespace of the command.
-    pub async fn find(snapshot: &Snapshot, name: &str) -> anyhow::Result<Self> {
-        let namespace = snapshot.namespace.as_str();
+    pub async fn find(world: &World, name: &str) -> anyhow::Result<Self> {
+        let namespace = world.namespace.as_str();
         ensure!(is_dns_label(namespace), "{namespace:?} is not the name of a namespace");
         let (what, list) = (format!("pod {namespace}/{name}"), format!("/api/v1/namespaces/{namespace}/pods"));
-        let read = snapshot.find(&format!("{list}/{name}")).await;
-        let json: Box<RawValue> = names::found(snapshot, read, &what, (namespace, &list, name)).await?;
+        let read = world.find(&format!("{list}/{name}")).await;
+        let json: Box<RawValue> = names::found(world, read, &what, (namespace, &list, name)).await?;
         Self::read(&json).context("the pod cannot be parsed")
     }
 

@@ -10,32 +10,32 @@ use tokio::time::{Instant, sleep};
 use super::{
     Outcome,
     output::{Filter, Shape, print_checks, table},
-    snapshot::Snapshot,
+    world::World,
 };
 use gmsa_core::diagnostic::{Check, Diagnostic, Severity};
 
 /// How long it pauses between two rounds.
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// Runs the checks on `snapshot`, repeats them with new reads while one fails and `until` is not over, and prints the last round.
-/// Returns the last snapshot. Warnings cause no repetition.
+/// Runs the checks on `world`, repeats them with new reads while one fails and `until` is not over, and prints the last round.
+/// Returns the last world. Warnings cause no repetition.
 pub async fn run(
-    mut snapshot: Snapshot,
+    mut world: World,
     until: Option<Instant>,
     filter: &Filter,
     shape: Shape,
-    mut judge: impl AsyncFnMut(&Snapshot) -> anyhow::Result<Vec<Check>>,
-) -> anyhow::Result<(Snapshot, Outcome)> {
+    mut judge: impl AsyncFnMut(&World) -> anyhow::Result<Vec<Check>>,
+) -> anyhow::Result<(World, Outcome)> {
     let mut awaited = Vec::new();
     loop {
-        let checks = judge(&snapshot).await?;
+        let checks = judge(&world).await?;
         // Ignored rules cause no repetition.
         let awaits = |found: &Diagnostic| found.severity == Severity::Error && filter.keeps(found);
         let fails = checks.iter().any(|check| check.result.as_ref().is_err_and(awaits));
         if !fails || until.is_none_or(|until| Instant::now() >= until) {
             let of_errors = filter.of_errors();
             let outcome = print_checks(checks, shape, if until.is_some() { &of_errors } else { filter })?;
-            return Ok((snapshot, outcome));
+            return Ok((world, outcome));
         }
         let waiting: Vec<String> = table::failing(&checks).iter().map(|line| format!("waiting: {line}")).collect();
         // Prints the failed checks each time they change.
@@ -44,6 +44,6 @@ pub async fn run(
             awaited = waiting;
         }
         sleep(PAUSE).await;
-        snapshot = snapshot.again();
+        world = world.again();
     }
 }

@@ -100,7 +100,7 @@ impl fmt::Display for Unread {
 impl std::error::Error for Unread {}
 
 /// A right that a request needs: `list pods`, `get secrets in namespace gmsa`.
-struct Right<'t> {
+pub struct Right<'t> {
     verb: &'t str,
     /// Its plural, or the path of a request that is not about a resource.
     resource: &'t str,
@@ -109,7 +109,7 @@ struct Right<'t> {
 }
 
 impl<'t> Right<'t> {
-    fn of_request(verb: &'t str, path: &'t str) -> Self {
+    pub fn of_request(verb: &'t str, path: &'t str) -> Self {
         let path = path.split('?').next().unwrap_or_default();
         let mut steps = path.split('/').filter(|step| !step.is_empty());
         let is_of_resource = match steps.next() {
@@ -131,6 +131,11 @@ impl<'t> Right<'t> {
         Self { verb, resource, subresource, namespace }
     }
 
+    /// Its resource, as in `pods/log`.
+    pub fn resource(&self) -> String {
+        self.subresource.map_or_else(|| self.resource.to_owned(), |below| format!("{}/{below}", self.resource))
+    }
+
     /// The right that a refusal of the API server names: `… cannot get resource "pods" in API group "" in the namespace "shop"`.
     fn of_refusal(said: &'t str) -> Option<Self> {
         let (verb, rest) = said.split_once(" cannot ")?.1.split_once(" resource \"")?;
@@ -148,9 +153,8 @@ impl<'t> Right<'t> {
 
 impl fmt::Display for Right<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { verb, resource, subresource, namespace } = self;
-        write!(f, "{verb} {resource}")?;
-        subresource.map_or(Ok(()), |below| write!(f, "/{below}"))?;
+        let Self { verb, namespace, .. } = self;
+        write!(f, "{verb} {}", self.resource())?;
         namespace.map_or(Ok(()), |namespace| write!(f, " in namespace {namespace}"))
     }
 }

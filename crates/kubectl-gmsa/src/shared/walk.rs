@@ -14,14 +14,14 @@ use gmsa_core::{
 use k8s_openapi::api::core::v1::Namespace;
 
 use super::{
-    admission::{FactFinder, NewPod, NotReviewed, Reviewed},
+    admission::{NewPod, NotReviewed, Reviewed},
     kinds::{Kind, is_pod},
     names,
     pods::{ClusterPod, ContentsState, FIX_UNMATCHED},
     rules::{self, FixTarget},
-    snapshot::Snapshot,
     unread::{Read, because, not_reached},
-    webhook::{Configured, configured, installer, replica},
+    webhook::{Configured, installer, replica},
+    world::World,
 };
 
 pub mod containers;
@@ -101,25 +101,25 @@ impl ObjectRef {
     }
 
     /// The lines of the steps, in their order.
-    pub async fn lines(&self, snapshot: &Snapshot) -> anyhow::Result<Vec<Check>> {
-        let namespace = snapshot.namespace.as_str();
+    pub async fn lines(&self, world: &World) -> anyhow::Result<Vec<Check>> {
+        let namespace = world.namespace.as_str();
         ensure!(is_dns_label(namespace), "{namespace:?} is not the name of a namespace");
         // In a namespace that is being deleted, no other step matters.
-        if let Some(ending) = ending_namespace(snapshot, namespace).await {
+        if let Some(ending) = ending_namespace(world, namespace).await {
             return Ok(with_unreached(vec![Check::found(NAMESPACE, ending)]));
         }
         match &self.kind {
-            RefKind::Pod => Box::pin(pod(snapshot, namespace, &self.name)).await,
-            RefKind::Workload(kind) => Box::pin(workload(snapshot, namespace, *kind, &self.name)).await,
-            RefKind::Other(word) => Box::pin(controller::lines(snapshot, namespace, word, &self.name)).await,
+            RefKind::Pod => Box::pin(pod(world, namespace, &self.name)).await,
+            RefKind::Workload(kind) => Box::pin(workload(world, namespace, *kind, &self.name)).await,
+            RefKind::Other(word) => Box::pin(controller::lines(world, namespace, word, &self.name)).await,
         }
     }
 }
 
 /// The finding that the namespace is being deleted, so no pod can be created in it.
-pub async fn ending_namespace(snapshot: &Snapshot, namespace: &str) -> Option<Diagnostic> {
+pub async fn ending_namespace(world: &World, namespace: &str) -> Option<Diagnostic> {
     // Users of one namespace often may not read it. The event of a refused pod says the same.
-    let found: Option<Namespace> = snapshot.find(&format!("/api/v1/namespaces/{namespace}")).await.ok()?;
+    let found: Option<Namespace> = world.find(&format!("/api/v1/namespaces/{namespace}")).await.ok()?;
     found?.metadata.deletion_timestamp?;
     let text = format!("{namespace} is being deleted: nothing is created in it any more");
     let fix = format!(
@@ -137,28 +137,27 @@ fn with_unreached(mut checks: Vec<Check>) -> Vec<Check> {
     checks
 }
 
-async fn workload(snapshot: &Snapshot, namespace: &str, kind: Kind, name: &str) -> anyhow::Result<Vec<Check>> {
+async fn workload(world: &World, namespace: &str, kind: Kind, name: &str) -> anyhow::Result<Vec<Check>> {
     let (workload, events) =
-        tokio::join!(WorkloadTree::find(snapshot, namespace, kind, name), Events::read(snapshot, Some(namespace)));
+        tokio::join!(WorkloadTree::find(world, namespace, kind, name), Events::read(world, Some(namespace)));
     let (what, list) = (format!("{} {namespace}/{name}", kind.as_str()), kind.collection(Some(namespace)));
-    let workload = names::found(snapshot, workload, &what, (namespace, &list, name)).await?;
+    let workload = names::found(world, workload, &what, (namespace, &list, name)).await?;
     let parsed = workload.template.pod().context("its pod template cannot be parsed")?;
     if !parsed.uses_gmsa() && parsed.asks_tickets_of().next().is_none() {
         let text = "its pod template does not use GMSA: `kubectl gmsa check` finds a field that is misspelt or in the wrong place";
         return Ok(vec![Check::breach(TEMPLATE, &rules::NO_CREDENTIAL_SPEC, text)]);
     }
     let target = workload.target();
-    let mut finder = FactFinder::of(snapshot).await;
-    let mut checks = decision::checks(snapshot, &mut finder, &workload.template, target).await?;
+    let mut checks = decision::checks(world, &workload.template, target).await?;
     if checks.iter().any(is_cause) {
         return Ok(with_unreached(checks));
     }
-    if let Some(unreviewed) = unreviewed_template(snapshot, &workload).await {
+    if let Some(unreviewed) = unreviewed_template(world, &workload).await {
         checks.push(unreviewed);
         return Ok(with_unreached(checks));
     }
     let pods: Vec<&ClusterPod> = workload.pods().collect();
-    let nodes = nodes(snapshot, &pods).await;
+    let nodes = nodes(world, &pods).await;
     let worst = worst::worst(&workload, &nodes, &events);
     let created = created::created(&workload, worst.as_ref(), &events);
     // Without the right to read events the cause may be missing.
@@ -176,23 +175,23 @@ async fn workload(snapshot: &Snapshot, namespace: &str, kind: Kind, name: &str) 
         checks.push(created);
         return Ok(checks);
     };
-    tickets::add(snapshot, pod, target, &mut steps).await;
+    tickets::add(world, pod, target, &mut steps).await;
     let Check { about, result } = created;
     let (_, name) = pod.place();
     checks.push(Check { about, result: result.map(|text| format!("{text}; what follows is of {name}")) });
-    let admission = match finding_or_skip(unreviewed(snapshot, pod).await, WEBHOOKS, &mut checks) {
+    let admission = match finding_or_skip(unreviewed(world, pod).await, WEBHOOKS, &mut checks) {
         Some(unreviewed) => Check::found(ADMISSION, unreviewed),
-        None => contents(snapshot, &mut finder, pod).await,
+        None => contents(world, pod).await,
     };
     checks.extend(Some(admission).filter(|check| check.severity().is_some()));
     let more = if broken { None } else { worst::leftovers(&workload, &nodes, &events) };
     Ok(walked(pod, steps, checks, more))
 }
 
-async fn pod(snapshot: &Snapshot, namespace: &str, name: &str) -> anyhow::Result<Vec<Check>> {
-    let pod = ClusterPod::find(snapshot, name).await?;
+async fn pod(world: &World, namespace: &str, name: &str) -> anyhow::Result<Vec<Check>> {
+    let pod = ClusterPod::find(world, name).await?;
     let target = FixTarget::Pod { namespace };
-    let (mut checks, mut finder) = (Vec::new(), FactFinder::of(snapshot).await);
+    let mut checks = Vec::new();
     if pod.admission.uses_gmsa() && pod.is_static() {
         let text =
             "a static pod: its kubelet runs it from a file of the node, without the contents that a webhook fills in";
@@ -202,9 +201,9 @@ async fn pod(snapshot: &Snapshot, namespace: &str, name: &str) -> anyhow::Result
     }
     if pod.admission.uses_gmsa() || pod.admission.asks_tickets_of().next().is_some() {
         let template = NewPod::new(namespace, decision::without_contents(&pod)?);
-        checks = decision::checks(snapshot, &mut finder, &template, target).await?;
+        checks = decision::checks(world, &template, target).await?;
         // A pod that no webhook reviewed has an unchecked permission.
-        if let Some(unreviewed) = finding_or_skip(unreviewed(snapshot, &pod).await, WEBHOOKS, &mut checks) {
+        if let Some(unreviewed) = finding_or_skip(unreviewed(world, &pod).await, WEBHOOKS, &mut checks) {
             checks.retain(|check| !is_cause(check));
             checks.push(Check::found(ADMISSION, unreviewed));
         }
@@ -212,16 +211,16 @@ async fn pod(snapshot: &Snapshot, namespace: &str, name: &str) -> anyhow::Result
             return Ok(with_unreached(checks));
         }
     }
-    checks.push(contents(snapshot, &mut finder, &pod).await);
+    checks.push(contents(world, &pod).await);
     for advice in advise(&pod.admission) {
         checks.push(Check::breach(ADMISSION, advice.rule, advice.text));
     }
-    let events = Events::read(snapshot, Some(namespace));
+    let events = Events::read(world, Some(namespace));
     let pods = [&pod];
-    let (events, nodes) = tokio::join!(events, nodes(snapshot, &pods));
+    let (events, nodes) = tokio::join!(events, nodes(world, &pods));
     let mut steps = steps(&pod, target, &nodes, &events);
     checks.extend(events.lacking().filter(|_| steps.iter().any(is_cause)));
-    tickets::add(snapshot, &pod, target, &mut steps).await;
+    tickets::add(world, &pod, target, &mut steps).await;
     Ok(walked(&pod, steps, checks, None))
 }
 
@@ -255,33 +254,33 @@ fn next(pod: &ClusterPod) -> Check {
 }
 
 /// The nodes of these pods, and all Windows nodes if a pod does not run.
-async fn nodes(snapshot: &Snapshot, pods: &[&ClusterPod]) -> Nodes {
+async fn nodes(world: &World, pods: &[&ClusterPod]) -> Nodes {
     let mut nodes = Nodes::default();
     if pods.iter().any(|pod| pod.node_name().is_none() || pod.phase() != "Running") {
         // Without them, the message of the scheduler says why a pod has no node.
-        nodes.windows = snapshot.list(Nodes::WINDOWS).await.ok();
+        nodes.windows = world.windows_nodes().await.ok().map(<[_]>::to_vec);
     }
-    nodes.add(snapshot, pods.iter().copied()).await;
+    nodes.add(world, pods.iter().copied()).await;
     nodes
 }
 
 /// The step: whether the contents in an existing pod match its credential specs.
-async fn contents(snapshot: &Snapshot, finder: &mut FactFinder, of: &ClusterPod) -> Check {
+async fn contents(world: &World, of: &ClusterPod) -> Check {
     if of.admission.asks_tickets_of().next().is_some() {
         let text = "the pod has a token for the broker of tickets, by which its sidecar asks";
-        let result = tickets::not_injected(snapshot, of).await.map_or_else(|| Ok(text.to_owned()), Err);
+        let result = tickets::not_injected(world, of).await.map_or_else(|| Ok(text.to_owned()), Err);
         return Check { about: ADMISSION, result };
     }
     let (pod, mut contents, mut unread) = (&of.admission, HashMap::new(), None);
     for name in pod.slots().filter_map(|slot| slot.name.and_then(SpecName::parse)) {
-        match finder.spec(&name).await.fact {
+        match world.spec(&name).await.fact {
             SpecFact::Contents(known) => drop(contents.insert(name.to_string(), known)),
             SpecFact::Failed(failure) => unread = Some(Denial::SpecUnreadable { spec: name, failure }),
             SpecFact::Missing | SpecFact::Unusable => {}
         }
     }
     let outdated = |text: &str| Diagnostic::new(&rules::CONTENTS_OUTDATED, text).fixed(of.created_again());
-    let unread = unread.as_ref().and_then(|denial| finder.lacking(denial, ""));
+    let unread = unread.as_ref().and_then(|denial| world.lacking(denial, ""));
     let result = match (ContentsState::of(pod, &contents), unread) {
         (ContentsState::Unmatched, Some((cause, remedy))) => return because(ADMISSION, cause, remedy),
         (ContentsState::NoGmsa, _) => Err(Diagnostic::new(&rules::NO_CREDENTIAL_SPEC, "the pod does not use GMSA")),
@@ -289,7 +288,7 @@ async fn contents(snapshot: &Snapshot, finder: &mut FactFinder, of: &ClusterPod)
         (ContentsState::WithoutContents, _) => {
             let text = "the pod names a credential spec and carries no contents: the webhook did not review it";
             // Without the right to read configurations a missing webhook goes unnoticed.
-            let again = if configured(snapshot).await.is_err() {
+            let again = if world.webhooks().await.is_err() {
                 " If that one has no contents either, no webhook reviews it: ask a cluster administrator to run `kubectl gmsa doctor`."
             } else {
                 ""
@@ -309,14 +308,14 @@ async fn contents(snapshot: &Snapshot, finder: &mut FactFinder, of: &ClusterPod)
 }
 
 /// The finding that the API server would refuse the pods: only the validating webhook reviews them, not the mutating one.
-async fn unreviewed_template(snapshot: &Snapshot, workload: &WorkloadTree) -> Option<Check> {
+async fn unreviewed_template(world: &World, workload: &WorkloadTree) -> Option<Check> {
     // Pods that ask for tickets are created without them.
     workload.template.pod().filter(|pod| pod.uses_gmsa())?;
     // After a failed read, the event of a refused pod says that it has no contents.
-    let webhooks = configured(snapshot).await.ok()?;
-    let namespace: Namespace = snapshot.get(&format!("/api/v1/namespaces/{}", workload.namespace)).await.ok()?;
+    let webhooks = world.webhooks().await.ok()?;
+    let namespace: Namespace = world.get(&format!("/api/v1/namespaces/{}", workload.namespace)).await.ok()?;
     let labels = workload.labels();
-    let reviewed = Reviewed::of(&webhooks, &namespace.metadata.labels.unwrap_or_default(), &labels);
+    let reviewed = Reviewed::of(webhooks, &namespace.metadata.labels.unwrap_or_default(), &labels);
     if reviewed.mutates() || reviewed.webhooks().next().is_none() {
         return None;
     }
@@ -326,7 +325,7 @@ async fn unreviewed_template(snapshot: &Snapshot, workload: &WorkloadTree) -> Op
 }
 
 /// The finding that no webhook reviewed the pod, because there is none or its namespace is left out.
-async fn unreviewed(snapshot: &Snapshot, pod: &ClusterPod) -> Read<Option<Diagnostic>> {
+async fn unreviewed(world: &World, pod: &ClusterPod) -> Read<Option<Diagnostic>> {
     let (lacks, what) = if tickets::lacks_sidecar(&pod.admission) {
         ("the pod asks for tickets and has no sidecar that gets them", "the sidecar")
     } else if ContentsState::of::<Contents>(&pod.admission, &HashMap::new()) == ContentsState::WithoutContents {
@@ -334,19 +333,19 @@ async fn unreviewed(snapshot: &Snapshot, pod: &ClusterPod) -> Read<Option<Diagno
     } else {
         return Ok(None);
     };
-    let webhooks = configured(snapshot).await?;
+    let webhooks = world.webhooks().await?;
     let (namespace, _) = pod.place();
     let mutating: Vec<&Configured> = webhooks.iter().filter(|found| found.mutating && found.is_of_pods()).collect();
     if mutating.is_empty() {
         let text = format!("{lacks}: no MutatingWebhookConfiguration sends pods to a GMSA webhook");
         let found = Diagnostic::new(&rules::WEBHOOK_MISSING, text);
-        let installer = installer(snapshot, &webhooks).await;
+        let installer = installer(world, webhooks).await;
         let pod = pod.created_again().map(|fix| format!(" Pods get {what} only when they are created. {fix}"));
         let fix =
             installer.map(|installer| format!("{} creates it again.{}", installer.restore(), pod.unwrap_or_default()));
         return Ok(Some(Diagnostic { fix, ..found }));
     }
-    let Namespace { metadata, .. } = snapshot.get(&format!("/api/v1/namespaces/{namespace}")).await?;
+    let Namespace { metadata, .. } = world.get(&format!("/api/v1/namespaces/{namespace}")).await?;
     let excludes = |found: &Configured| found.selects(metadata.labels.as_ref()).is_ok_and(|selected| !selected);
     if let Some(Configured { name, .. }) = mutating.into_iter().find(|found| excludes(found)) {
         let text = format!("{lacks}: {name} does not review pods in {namespace}");
@@ -354,7 +353,7 @@ async fn unreviewed(snapshot: &Snapshot, pod: &ClusterPod) -> Read<Option<Diagno
     }
     if tickets::lacks_sidecar(&pod.admission) {
         // Without it, `tickets::not_injected` does not see that the webhook is installed without tickets.
-        replica(snapshot).await?;
+        replica(world).await?;
     }
     Ok(None)
 }

@@ -15,7 +15,10 @@ use k8s_openapi::{
 use kube::core::{ParseExpressionError, Selector, SelectorExt as _};
 use serde::Deserialize;
 
-use super::{installer::Installer, snapshot::Snapshot, unread::Read};
+use super::{installer::Installer, unread::Read, world::World};
+
+/// The path of the configurations of mutating webhooks.
+pub const MUTATING: &str = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
 
 /// The chart's name for the port of `/metrics`.
 const ADMIN: &str = "admin";
@@ -60,21 +63,21 @@ pub fn reviewing(webhooks: &[Configured]) -> Vec<&Configured> {
 }
 
 /// The installer, read from the configurations or from the Deployment with the chart's labels.
-pub async fn installer(snapshot: &Snapshot, webhooks: &[Configured]) -> Option<Installer> {
+pub async fn installer(world: &World, webhooks: &[Configured]) -> Option<Installer> {
     const DEPLOYMENTS: &str = "/apis/apps/v1/deployments?labelSelector=app.kubernetes.io%2Fname%3Dgmsa-webhook";
     if let Some(found) = reviewing(webhooks).first() {
         return Some(found.installer.clone());
     }
-    let deployments: Vec<Deployment> = snapshot.list(DEPLOYMENTS).await.ok()?;
+    let deployments: Vec<Deployment> = world.list(DEPLOYMENTS).await.ok()?;
     deployments.first().map(|deployment| Installer::of(&deployment.metadata))
 }
 
-/// Every webhook for GMSA.
-pub async fn configured(snapshot: &Snapshot) -> Read<Vec<Configured>> {
+/// Every webhook for GMSA: [`World::webhooks`] remembers them.
+pub async fn configured(world: &World) -> Read<Vec<Configured>> {
     let mut found = Vec::new();
     let (mutating, validating) = tokio::join!(
-        snapshot.list("/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"),
-        snapshot.list("/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"),
+        world.list(MUTATING),
+        world.list("/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"),
     );
     for (mutating, configurations) in [(true, mutating?), (false, validating?)] {
         for Configuration { metadata, webhooks } in configurations {
@@ -155,12 +158,12 @@ impl Configured {
 
 /// The first of these webhooks whose Service has no ready endpoint, as far as is known.
 pub async fn silent<'w>(
-    snapshot: &Snapshot,
+    world: &World,
     webhooks: impl Iterator<Item = &'w Configured>,
 ) -> Option<(&'w Configured, &'w ServiceReference)> {
     for found in webhooks {
         if let Some(service) = &found.webhook.client_config.service
-            && endpoints(snapshot, service).await.is_ok_and(|endpoints| !endpoints.iter().any(is_ready))
+            && endpoints(world, service).await.is_ok_and(|endpoints| !endpoints.iter().any(is_ready))
         {
             return Some((found, service));
         }
@@ -178,27 +181,27 @@ pub fn matches(
 }
 
 /// The Service that the API server calls for new pods; `None` without a configured Service.
-pub async fn service_of_webhook(snapshot: &Snapshot) -> Read<Option<ServiceReference>> {
-    let found = configured(snapshot).await?.into_iter().find(Configured::is_of_pods);
-    Ok(found.and_then(|found| found.webhook.client_config.service))
+pub async fn service_of_webhook(world: &World) -> Read<Option<ServiceReference>> {
+    let found = world.webhooks().await?.iter().find(|found| found.is_of_pods());
+    Ok(found.and_then(|found| found.webhook.client_config.service.clone()))
 }
 
 /// The endpoints of the webhook's Service.
-pub async fn endpoints(snapshot: &Snapshot, service: &ServiceReference) -> Read<Vec<Endpoint>> {
+pub async fn endpoints(world: &World, service: &ServiceReference) -> Read<Vec<Endpoint>> {
     let path = format!(
         "/apis/discovery.k8s.io/v1/namespaces/{}/endpointslices?labelSelector=kubernetes.io%2Fservice-name%3D{}",
         service.namespace, service.name
     );
-    let slices: Vec<EndpointSlice> = snapshot.list(&path).await?;
+    let slices: Vec<EndpointSlice> = world.list(&path).await?;
     Ok(slices.into_iter().flat_map(|slice| slice.endpoints).collect())
 }
 
 /// The pod of the first endpoint of the webhook, if there is one.
-pub async fn replica(snapshot: &Snapshot) -> Read<Option<Pod>> {
-    let Some(service) = service_of_webhook(snapshot).await? else { return Ok(None) };
-    let endpoints = endpoints(snapshot, &service).await?;
+pub async fn replica(world: &World) -> Read<Option<Pod>> {
+    let Some(service) = service_of_webhook(world).await? else { return Ok(None) };
+    let endpoints = endpoints(world, &service).await?;
     let Some(name) = endpoints.iter().find_map(pod_name) else { return Ok(None) };
-    snapshot.find(&format!("/api/v1/namespaces/{}/pods/{name}", service.namespace)).await
+    world.find(&format!("/api/v1/namespaces/{}/pods/{name}", service.namespace)).await
 }
 
 /// The value of an option in the charts' form, `--NAME=VALUE`.
@@ -255,7 +258,7 @@ pub fn port<'p>(pod: &'p Pod, name: &str) -> Option<&'p ContainerPort> {
 }
 
 /// The metrics of a replica. `None` where it has no port for them.
-pub async fn metrics(snapshot: &Snapshot, namespace: &str, name: &str, pod: &Pod) -> Option<Read<String>> {
+pub async fn metrics(world: &World, namespace: &str, name: &str, pod: &Pod) -> Option<Read<String>> {
     let port = port(pod, ADMIN)?.container_port;
-    Some(snapshot.text(&format!("/api/v1/namespaces/{namespace}/pods/{name}:{port}/proxy/metrics")).await)
+    Some(world.text(&format!("/api/v1/namespaces/{namespace}/pods/{name}:{port}/proxy/metrics")).await)
 }

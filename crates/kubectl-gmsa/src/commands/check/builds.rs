@@ -19,7 +19,7 @@ use crate::shared::{
 };
 
 use super::{
-    cluster_context::{ClusterContext, RuntimeClass},
+    context::{CheckContext, RuntimeClass},
     template::CheckedPod,
 };
 
@@ -36,7 +36,7 @@ pub(super) async fn findings(
     checked: &CheckedPod<'_>,
     pod: &Pod,
     class: &RuntimeClass,
-    context: &mut ClusterContext,
+    context: &CheckContext,
 ) -> Vec<Diagnostic> {
     // A Hyper-V isolated container does not depend on the build of the node.
     if pod.is_linux() || !pod.uses_gmsa() || class.hyper_v().is_some() {

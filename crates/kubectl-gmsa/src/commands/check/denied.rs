@@ -10,8 +10,8 @@ use gmsa_core::{
 
 use super::template::CheckedPod;
 use crate::shared::{
-    admission::{FactFinder, is_unchecked},
     rules::{self, Fix, Names},
+    world::{World, is_unchecked},
 };
 
 pub(super) fn rule(denial: &Denial) -> &'static Rule {
@@ -25,7 +25,7 @@ pub(super) fn denied(
     (slot, nearest): (Option<&Slot<'_>>, Option<&str>),
     at: &str,
     denial: &Denial,
-    facts: &FactFinder,
+    world: &World,
 ) -> Diagnostic {
     let (namespace, rule) = (&checked.namespace, denial.rule());
     let names = Names {
@@ -36,7 +36,7 @@ pub(super) fn denied(
         nearest,
         ..Names::of_denial(denial)
     };
-    let fix = match facts.lacking(denial, namespace) {
+    let fix = match world.lacking(denial, namespace) {
         Some((_, remedy)) => remedy.text,
         None => rules::fix(rule, &names).and_then(Fix::in_manifest).unwrap_or_else(|| rule.remedy.to_owned()),
     };

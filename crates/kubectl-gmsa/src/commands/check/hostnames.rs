@@ -1,6 +1,6 @@
 //! The host names of a workload's pods: names that look like one computer to Windows, and annotations without effect.
 
-use crate::shared::rules;
+use crate::shared::{rules, webhook::gives_hostnames};
 use gmsa_core::{
     admission::{
         advice::same_computer::advise_replicas,
@@ -10,21 +10,21 @@ use gmsa_core::{
     diagnostic::{Diagnostic, Severity},
 };
 
-use super::{cluster_context::ClusterContext, pointer::dotted, template::CheckedPod};
+use super::{context::CheckContext, pointer::dotted, template::CheckedPod};
 
 pub(super) async fn findings(
     checked: &CheckedPod<'_>,
     pod: &Pod,
-    context: &mut ClusterContext,
+    context: &CheckContext,
 ) -> impl Iterator<Item = Diagnostic> {
     ignored(checked).into_iter().chain(alike(checked, pod, context).await)
 }
 
 /// The findings on the host names of a workload's pods. The cluster is asked only if the answer matters.
-async fn alike(checked: &CheckedPod<'_>, pod: &Pod, context: &mut ClusterContext) -> Option<Diagnostic> {
+async fn alike(checked: &CheckedPod<'_>, pod: &Pod, context: &CheckContext) -> Option<Diagnostic> {
     let replicas = checked.replicas()?;
     advise_replicas(pod, replicas, false)?;
-    let advice = advise_replicas(pod, replicas, context.gives_hostnames().await)?;
+    let advice = advise_replicas(pod, replicas, context.replica_is(gives_hostnames).await)?;
     let place = format!("{}{}", checked.root, advice.pointer);
     Some(checked.advised_at(&place, advice))
 }

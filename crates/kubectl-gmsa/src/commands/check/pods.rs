@@ -6,19 +6,19 @@ use serde_json::Value;
 
 use super::{
     annotations, builds,
-    cluster_context::{ClusterContext, RuntimeClass},
+    context::{CheckContext, RuntimeClass},
     denied::{denied, rule},
     gmsa_fields, hostnames, images, invalid_pod,
-    manifest_objects::labels,
     other_fields::Misspelling,
     placeholders::Placeholders,
     template::CheckedPod,
     tickets,
 };
 use crate::shared::{
-    admission::{Admission, FactFinder, NotReviewed, Reviewed, WrongType, is_unchecked},
+    admission::{NotReviewed, Reviewed, WrongType},
     output::{Report, ReportRow},
     rules::{self, Fix, Names},
+    world::{Admission, World, is_unchecked, labels},
 };
 use gmsa_core::admission::{
     Denial, SlotDenial,
@@ -42,7 +42,7 @@ struct PodDecision<'p> {
 /// Checks a pod. If the pod is the whole document and asks for no tickets, returns it as the API server would store it.
 pub(super) async fn check(
     checked: &CheckedPod<'_>,
-    context: &mut ClusterContext,
+    context: &CheckContext,
     report: &mut Report,
 ) -> anyhow::Result<Option<Value>> {
     let review = match checked.pod.review() {
@@ -64,7 +64,7 @@ pub(super) async fn check(
     // A pod that exists was created while the webhook answered.
     reviewed.silent.take_if(|_| checked.exists());
     let ending = context.ending_namespace(&checked.namespace).await;
-    let Admission { stored, denials, .. } = context.facts.admit(&checked.pod, &reviewed).await?;
+    let Admission { stored, denials, .. } = context.world.admit(&checked.pod, &reviewed).await?;
     let placeholders = Placeholders::of(checked, pod, &denials);
     report.findings.extend(placeholders.finding(checked));
     let mut of_the_pod = denials.iter().filter(|found| found.slot.is_none()).map(|found| &found.denial);
@@ -90,8 +90,8 @@ pub(super) async fn check(
     if let Some(NotReviewed { rule, message, consequence, fix }) = reviewed.problem() {
         let found = checked.finding(rule, "/spec", message).fixed(fix);
         report.findings.push(Diagnostic { consequence: Some(consequence), ..found });
-        let later = context.facts.admit(&checked.pod, &Reviewed::ASSUMED).await?;
-        report.findings.extend(refused_later(checked, pod, &denials, &later, &context.facts));
+        let later = context.world.admit(&checked.pod, &Reviewed::ASSUMED).await?;
+        report.findings.extend(refused_later(checked, pod, &denials, &later, &context.world));
     }
     check_template(checked, pod, context, report).await;
     // A refused pod is not stored, so its document stays as it is. The sidecar that was injected is not that of a cluster.
@@ -112,7 +112,7 @@ async fn check_slot(
     checked: &CheckedPod<'_>,
     decision: &PodDecision<'_>,
     slot: &Slot<'_>,
-    context: &mut ClusterContext,
+    context: &CheckContext,
     report: &mut Report,
 ) {
     let PodDecision { pod, reviewed, is_ending, .. } = *decision;
@@ -156,7 +156,7 @@ async fn check_slot(
             Denial::SpecMissing(spec) => context.nearest_spec(spec.as_str()).await,
             _ => None,
         };
-        let found = denied(checked, pod, (Some(slot), nearest.as_deref()), &at, denial, &context.facts);
+        let found = denied(checked, pod, (Some(slot), nearest.as_deref()), &at, denial, &context.world);
         // A pod that the mutating webhook does not get stays without contents.
         let unfilled = reviewed.problem().filter(|_| matches!(denial, Denial::NameWithoutContents { .. }));
         let fix = unfilled.map(|problem| problem.fix.unwrap_or_else(|| problem.rule.remedy.to_owned()));
@@ -165,7 +165,7 @@ async fn check_slot(
 }
 
 /// Adds the findings that no decision is about: what the pod says, and what it refers to.
-async fn check_template(checked: &CheckedPod<'_>, pod: &Pod, context: &mut ClusterContext, report: &mut Report) {
+async fn check_template(checked: &CheckedPod<'_>, pod: &Pod, context: &CheckContext, report: &mut Report) {
     // Unreadable fields are skipped, because the API server refuses them.
     let unsupported = fields::read(&checked.pod.json).unwrap_or_default();
     for advice in advise(pod).into_iter().chain(advise_template(pod, &unsupported, checked.count())) {
@@ -194,7 +194,7 @@ fn refused_later(
     pod: &Pod,
     now: &[SlotDenial],
     later: &Admission,
-    facts: &FactFinder,
+    world: &World,
 ) -> impl Iterator<Item = Diagnostic> {
     let is_new = |found: &&SlotDenial| now.iter().all(|known| known.slot != found.slot);
     later.denials.iter().filter(is_new).map(|found| {
@@ -202,7 +202,7 @@ fn refused_later(
         let finding = match &slot {
             Some(slot) => {
                 let at = pointer(slot, Some(&found.denial));
-                denied(checked, pod, (Some(slot), None), &at, &found.denial, facts)
+                denied(checked, pod, (Some(slot), None), &at, &found.denial, world)
             }
             None => checked.finding(rule(&found.denial), "/spec", found.denial.to_string()),
         };
@@ -223,7 +223,7 @@ fn new_ephemeral_containers(checked: &CheckedPod<'_>, pod: &Pod) -> Option<Diagn
 }
 
 /// The findings on the objects that the pod refers to.
-async fn refers(checked: &CheckedPod<'_>, pod: &Pod, context: &mut ClusterContext, report: &mut Report) {
+async fn refers(checked: &CheckedPod<'_>, pod: &Pod, context: &CheckContext, report: &mut Report) {
     let (namespace, account) = (&checked.namespace, pod.service_account());
     if let Some((place, severity)) = context.lacks_service_account(namespace, account).await {
         let text = format!("there is no service account {account:?} in namespace {namespace:?} {place}");

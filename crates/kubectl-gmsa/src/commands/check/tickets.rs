@@ -22,17 +22,19 @@ use gmsa_core::{
 };
 
 use super::{
-    cluster_context::ClusterContext,
+    context::CheckContext,
     denied::denied,
     placeholders::{Placeholders, TICKETS},
     sidecar,
     template::CheckedPod,
 };
 use crate::shared::{
-    admission::{Reviewed, is_unchecked},
+    admission::Reviewed,
     output::{Report, ReportRow},
     rules::{self, Fix, Names, instead_of},
     walk::tickets::{NOT_ENABLED, NOT_INJECTED, lacks_sidecar},
+    webhook::lacks_tickets,
+    world::is_unchecked,
 };
 
 const VOLUMES: &str = "/spec/volumes";
@@ -99,13 +101,13 @@ pub(super) async fn check(
     pod: &Pod,
     (denials, reviewed): (&[SlotDenial], &Reviewed),
     placeholders: &Placeholders,
-    context: &mut ClusterContext,
+    context: &CheckContext,
     report: &mut Report,
 ) {
     let of_pod: Vec<&Denial> = denials.iter().filter(|found| found.slot.is_none()).map(|found| &found.denial).collect();
     let mut all = asked(pod);
     if lacks_sidecar(pod) {
-        let found = if context.lacks_tickets().await {
+        let found = if context.replica_is(lacks_tickets).await {
             Some((&rules::TICKETS_NOT_ENABLED, NOT_ENABLED))
         } else {
             checked.exists().then_some((&rules::TICKETS_NOT_INJECTED, NOT_INJECTED))
@@ -146,7 +148,7 @@ pub(super) async fn check(
             index == 0 || !matches!(denial, Denial::TicketsImpossible(_) | Denial::TicketsUnavailable(_))
         };
         for denial in own.into_iter().filter(is_new) {
-            let found = denied(checked, pod, (None, None), asked.at, denial, &context.facts);
+            let found = denied(checked, pod, (None, None), asked.at, denial, &context.world);
             let is_name = matches!(denial, Denial::InvalidSpecName { .. });
             report.findings.push(if is_name { found.with_fix(asked.right()) } else { found });
         }
@@ -160,7 +162,7 @@ async fn no_tickets(
     checked: &CheckedPod<'_>,
     asked: &TicketName<'_>,
     spec: &SpecName,
-    context: &mut ClusterContext,
+    context: &CheckContext,
 ) -> Option<Diagnostic> {
     match context.services(spec).await {
         Ok(annotation) => {

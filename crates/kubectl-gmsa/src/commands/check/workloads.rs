@@ -8,37 +8,30 @@ use std::collections::BTreeMap;
 use anyhow::bail;
 use gmsa_cluster::manifests::Document;
 use gmsa_core::{credspec::is_dns_subdomain, diagnostic::Diagnostic};
-use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use crate::shared::{
     kinds::{Kind, controller_in},
     output::{Report, first_five},
     rules,
-    snapshot::Snapshot,
-    walk::workload::pods_of,
+    world::{World, pods_of},
 };
 
 /// An object of a list; `None` if it is not checked.
-struct Listed(Option<Value>);
-
-impl<'de> Deserialize<'de> for Listed {
-    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-        let mut object = Value::deserialize(input)?;
-        if is_controlled(&object) || has_ended(&object) {
-            return Ok(Self(None));
-        }
-        if let Some(fields) = object.as_object_mut() {
-            fields.remove("status");
-        }
-        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-            // A large part of the object that no check reads.
-            metadata.remove("managedFields");
-            // Its controller is not checked, so the object itself is.
-            metadata.remove("ownerReferences");
-        }
-        Ok(Self(Some(object)))
+fn listed(mut object: Value) -> Option<Value> {
+    if is_controlled(&object) || has_ended(&object) {
+        return None;
     }
+    if let Some(fields) = object.as_object_mut() {
+        fields.remove("status");
+    }
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        // A large part of the object that no check reads.
+        metadata.remove("managedFields");
+        // Its controller is not checked, so the object itself is.
+        metadata.remove("ownerReferences");
+    }
+    Some(object)
 }
 
 /// Whether its controller is checked instead: a workload of these kinds, a Pod, or the kubelet for a static pod. An object with 0
@@ -66,11 +59,7 @@ fn has_ended(object: &Value) -> bool {
 }
 
 /// Reads the workloads of a namespace, or of all. Failed reads go to the report.
-pub(super) async fn read(
-    snapshot: &Snapshot,
-    namespace: Option<&str>,
-    report: &mut Report,
-) -> anyhow::Result<Vec<Document>> {
+pub(super) async fn read(world: &World, namespace: Option<&str>, report: &mut Report) -> anyhow::Result<Vec<Document>> {
     if let Some(name) = namespace.filter(|name| name.contains('.') || !is_dns_subdomain(name)) {
         bail!("{name:?} is not the name of a namespace");
     }
@@ -79,10 +68,9 @@ pub(super) async fn read(
         Kind::ALL.map(|kind| (kind.api_version(), kind.as_str(), kind.plural(), kind.collection(namespace)));
     let pods = ("v1".to_owned(), "Pod", "pods".to_owned(), pods_of(namespace));
     for (version, kind, plural, path) in workloads.into_iter().chain([pods]) {
-        match snapshot.list_unkept::<Listed>(&path).await {
-            Ok(listed) => {
-                documents
-                    .extend(listed.into_iter().filter_map(|Listed(object)| Some(document(&version, kind, &object?))));
+        match world.some_of(&path, listed).await {
+            Ok(objects) => {
+                documents.extend(objects.iter().map(|object| document(&version, kind, object)));
             }
             Err(error) => {
                 let cause = (error.cause.clone(), error.is_forbidden());
@@ -92,7 +80,7 @@ pub(super) async fn read(
     }
     // An empty list does not prove that the namespace is missing: listing works without the right to read it.
     if let Some(name) = namespace.filter(|_| documents.is_empty() && unread.is_empty())
-        && let Err(error) = snapshot.get::<Value>(&format!("/api/v1/namespaces/{name}")).await
+        && let Err(error) = world.get::<Value>(&format!("/api/v1/namespaces/{name}")).await
         && error.is_missing()
     {
         bail!("there is no namespace {name:?}");
@@ -146,8 +134,7 @@ mod tests {
             (job("Failed", "False"), true),
             (job("Suspended", "True"), true),
         ] {
-            let Listed(kept) = serde_json::from_value(object.clone()).unwrap();
-            assert_eq!(kept.is_some(), is_kept, "{object}");
+            assert_eq!(listed(object.clone()).is_some(), is_kept, "{object}");
         }
     }
 }

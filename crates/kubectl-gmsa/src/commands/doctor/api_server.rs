@@ -1,9 +1,10 @@
 //! The API server: whether it answers, and its version.
 
-use super::parts::{Judged, Parts};
-use crate::shared::rules;
-use gmsa_cluster::kubernetes_version::numbers;
+use super::install::installer_of;
+use crate::shared::{rules, unread::Read, world::World};
+use gmsa_cluster::kubernetes_version::{is_at_least, numbers};
 use gmsa_core::diagnostic::{Check, Diagnostic, Severity};
+use k8s_openapi::apimachinery::pkg::version::Info;
 
 pub(super) const API_SERVER: &str = "API server";
 
@@ -16,16 +17,17 @@ pub(super) const MATCH_CONDITIONS: u32 = 28;
 /// The first minor version with policies from files of the control plane.
 pub(super) const STATIC_POLICIES: u32 = 36;
 
-pub(super) fn check(parts: &Parts) -> Judged<'_> {
-    let version = parts.version.as_ref()?.git_version.as_str();
-    let version = if version.is_empty() { "of unknown version" } else { version };
-    if parts.has_kubernetes(MATCH_CONDITIONS) {
+pub(super) async fn check(world: &World) -> Read<Vec<Check>> {
+    let version = world.get::<Info>("/version").await?.git_version;
+    let is_new = is_at_least(&version, MATCH_CONDITIONS);
+    let version = if version.is_empty() { "of unknown version" } else { &version };
+    if is_new {
         return Ok(vec![Check::pass(API_SERVER, format!("answers, {version}"))]);
     }
     let text = format!(
         "{version} has no match conditions: pods of all namespaces but kube-system and the webhook's own wait for the webhook"
     );
-    let restore = parts.installer.as_ref().map(|installer| format!(", then run {}", installer.restore()));
+    let restore = installer_of(world).await.map(|installer| format!(", then run {}", installer.restore()));
     let fix = format!("Upgrade the cluster to 1.28 or later{}.", restore.unwrap_or_default());
     let older = Diagnostic::new(&rules::KUBERNETES_VERSION, text).with_severity(Severity::Note);
     Ok(vec![Check::found(API_SERVER, older.with_fix(fix))])

@@ -14,10 +14,9 @@ use k8s_openapi::api::{admissionregistration::v1::ServiceReference, core::v1::Po
 
 use crate::shared::{
     new_file,
-    rbac::roles_and_bindings,
-    snapshot::{Bundle, Snapshot},
     walk::{events::Events, tickets},
-    webhook::{broker, configured, endpoints, metrics, pod_name, replica},
+    webhook::{broker, endpoints, metrics, pod_name, replica},
+    world::{Bundle, World},
 };
 use gmsa_core::credspec::{is_dns_label, is_dns_subdomain};
 
@@ -35,42 +34,42 @@ pub(super) fn check_path(file: &Path) -> anyhow::Result<()> {
 }
 
 /// Reads the rest, and writes the file. It also records failed reads.
-pub(super) async fn write(snapshot: &Snapshot, file: &Path) -> anyhow::Result<()> {
+pub(super) async fn write(world: &World, file: &Path) -> anyhow::Result<()> {
     let (rbac, events, webhooks, _) = tokio::join!(
-        roles_and_bindings(snapshot),
-        Events::read(snapshot, None),
-        configured(snapshot),
-        join_all(MORE.map(|path| snapshot.list::<serde_json::Value>(path))),
+        world.roles_and_bindings(),
+        Events::read(world, None),
+        world.webhooks(),
+        join_all(MORE.map(|path| world.list::<serde_json::Value>(path))),
     );
     drop((rbac, events));
-    let services = webhooks.iter().flatten().filter_map(|found| found.webhook.client_config.service.clone());
-    let broker = replica(snapshot).await.ok().flatten().and_then(|pod| broker(&pod, "tickets-broker"));
+    let services = webhooks.into_iter().flatten().filter_map(|found| found.webhook.client_config.service.clone());
+    let broker = replica(world).await.ok().flatten().and_then(|pod| broker(&pod, "tickets-broker"));
     for service in services.chain(broker) {
-        replicas(snapshot, &service).await;
+        replicas(world, &service).await;
     }
-    tickets::read_logs(snapshot).await;
-    let text = serde_json::to_string_pretty(&Bundle::of(snapshot)?)? + "\n";
+    tickets::read_logs(world).await;
+    let text = serde_json::to_string_pretty(&Bundle::of(world)?)? + "\n";
     new_file::save(file, text.as_bytes()).with_context(|| format!("cannot write {}", file.display()))?;
     writeln!(io::stderr(), "{} written: read it before you share it", file.display())?;
     Ok(())
 }
 
 /// Reads the logs and metrics of the pods behind a Service.
-async fn replicas(snapshot: &Snapshot, service: &ServiceReference) {
+async fn replicas(world: &World, service: &ServiceReference) {
     let namespace = &service.namespace;
     // Checked because they become parts of paths.
     if !is_dns_label(namespace) || !is_dns_subdomain(&service.name) {
         return;
     }
-    let endpoints = endpoints(snapshot, service).await.unwrap_or_default();
+    let endpoints = endpoints(world, service).await.unwrap_or_default();
     for name in endpoints.iter().filter_map(pod_name) {
         let path = format!("/api/v1/namespaces/{namespace}/pods/{name}");
-        let Ok(Some(pod)) = snapshot.find::<Pod>(&path).await else { continue };
-        metrics(snapshot, namespace, name, &pod).await;
+        let Ok(Some(pod)) = world.find::<Pod>(&path).await else { continue };
+        metrics(world, namespace, name, &pod).await;
         let containers = pod.spec.iter().flat_map(|spec| &spec.containers).map(|container| container.name.as_str());
         for container in containers.filter(|name| is_dns_label(name)) {
-            // The snapshot records a failed read.
-            let _ = snapshot.text(&format!("{path}/log?container={container}&{LOG}")).await;
+            // The world records a failed read.
+            let _ = world.text(&format!("{path}/log?container={container}&{LOG}")).await;
         }
     }
 }

@@ -2,14 +2,15 @@
 //! `/validate` must refuse. A denial proves that the API server reached the webhook and trusts its certificate, and that the webhook
 //! could ask the API server.
 
-use super::parts::{Judged, Parts};
+use super::install::is_ours;
 use crate::shared::{
     rules::{self, Names},
-    snapshot::DryRunAnswer,
     unread::{Read, Remedy, Unread, because},
     webhook::{Configured, is_of_gmsa},
+    world::{DryRunAnswer, World},
 };
-use gmsa_cluster::probe::is_denial;
+use futures::future::join_all;
+use gmsa_cluster::probe::{self, is_denial};
 use gmsa_core::{admission::Webhook, diagnostic::Check};
 
 const MUTATE: &str = "call of /mutate";
@@ -21,15 +22,23 @@ pub(super) const CALLS: &str = "calls";
 /// <https://kubernetes.io/docs/reference/access-authn-authz/manifest-admission-control/>
 const STATIC: &str = ".static.k8s.io";
 
-/// The checks of the configured webhooks, or of both if the configurations cannot be read.
-#[expect(clippy::unnecessary_wraps, reason = "every check has this form")]
-pub(super) fn checks(parts: &Parts) -> Judged<'_> {
-    let webhooks = parts.webhooks.as_deref().ok();
-    Ok(parts
-        .dry_runs
-        .iter()
-        .map(|(webhook, made)| judged(*webhook, made.as_ref(), &parts.namespace, webhooks))
-        .collect())
+/// Makes the API server call the configured webhooks, or both if the configurations cannot be read: the right to create pods is enough.
+pub(super) async fn checks(world: &World) -> Read<Vec<Check>> {
+    let webhooks = world.webhooks().await.ok();
+    let known = || webhooks.into_iter().flatten();
+    let is_configured =
+        |mutating| webhooks.is_none() || known().any(|found| found.is_of_pods() && found.mutating == mutating);
+    let slot = if known().all(is_ours) { "/spec" } else { probe::INIT_CONTAINER };
+    let pods = [
+        (Webhook::Mutate, is_configured(true), probe::naming(slot)),
+        (Webhook::Validate, is_configured(false), probe::carrying(slot)),
+    ];
+    let made = pods.into_iter().filter(|(_, is_configured, _)| *is_configured);
+    let checks = made.map(async |(webhook, _, pod)| {
+        let answer = world.dry_run(webhook, &pod).await;
+        judged(webhook, answer.as_ref(), &world.namespace, webhooks)
+    });
+    Ok(join_all(checks).await)
 }
 
 fn judged(

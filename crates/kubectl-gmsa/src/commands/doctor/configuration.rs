@@ -4,20 +4,24 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use k8s_openapi::api::{admissionregistration::v1::ServiceReference, core::v1::Namespace};
+use k8s_openapi::{
+    api::{admissionregistration::v1::ServiceReference, core::v1::Namespace},
+    jiff::Timestamp,
+};
 use kube::core::ParseExpressionError;
 use serde_json::{Value, json};
 
 use super::{
     api_server, certificate,
-    parts::{Judged, Parts},
+    install::{has_kubernetes, installer_of, is_ours, ours},
 };
 use crate::shared::{
     installer::Installer,
     output::first_five,
     rules,
-    unread::{Unread, not_checked},
-    webhook::Configured,
+    unread::{Read, Unread, not_checked},
+    webhook::{Configured, reviewing},
+    world::World,
 };
 use gmsa_core::{
     credspec::is_dns_subdomain,
@@ -29,37 +33,46 @@ pub(super) const CONFIGURATION: &str = "configuration";
 pub(super) const PROTECTION: &str = "protection";
 pub(super) const NAMESPACES: &str = "namespaces";
 
-pub(super) fn checks(parts: &Parts) -> Judged<'_> {
-    let webhooks = parts.webhooks.as_ref()?;
-    Ok([true, false].into_iter().flat_map(|mutating| of_kind(mutating, webhooks, parts)).collect())
+pub(super) async fn checks(world: &World) -> Read<Vec<Check>> {
+    let webhooks = world.webhooks().await?;
+    let (installer, has_conditions) =
+        tokio::join!(installer_of(world), has_kubernetes(world, api_server::MATCH_CONDITIONS));
+    let of_kind = |mutating| {
+        let of_pods = webhooks.iter().filter(|found| found.mutating == mutating && found.is_of_pods());
+        let of_pods: Vec<&Configured> = of_pods.collect();
+        let missing = of_pods.is_empty().then(|| missing(mutating, installer.as_ref()));
+        let each: Vec<Check> =
+            of_pods.iter().flat_map(|found| of_webhook(found, has_conditions, world.taken())).collect();
+        missing.into_iter().chain(each).chain(duplicates(mutating, &of_pods))
+    };
+    Ok([true, false].into_iter().flat_map(of_kind).collect())
 }
 
-/// Checks the webhooks in the configurations of one of the two kinds.
-fn of_kind(mutating: bool, webhooks: &[Configured], parts: &Parts) -> Vec<Check> {
-    let kind = if mutating { "MutatingWebhookConfiguration" } else { "ValidatingWebhookConfiguration" };
-    let of_pods: Vec<_> = webhooks.iter().filter(|found| found.mutating == mutating && found.is_of_pods()).collect();
-    let mut checks = Vec::new();
-    if of_pods.is_empty() {
-        let missing = Diagnostic::new(&rules::WEBHOOK_MISSING, format!("no {kind} sends pods to a GMSA webhook"));
-        let fix = parts.installer.as_ref().map(|installer| format!("{} creates it again.", installer.restore()));
-        checks.push(Check::found(CONFIGURATION, Diagnostic { fix, ..missing }));
-    }
-    // Within one installation all webhooks have different names, so equal names mean two installations.
+/// The kind of the configurations of mutating, or of validating webhooks.
+fn kind(mutating: bool) -> &'static str {
+    if mutating { "MutatingWebhookConfiguration" } else { "ValidatingWebhookConfiguration" }
+}
+
+fn missing(mutating: bool, installer: Option<&Installer>) -> Check {
+    let kind = kind(mutating);
+    let missing = Diagnostic::new(&rules::WEBHOOK_MISSING, format!("no {kind} sends pods to a GMSA webhook"));
+    let fix = installer.map(|installer| format!("{} creates it again.", installer.restore()));
+    Check::found(CONFIGURATION, Diagnostic { fix, ..missing })
+}
+
+/// The findings on several installations: within one, all webhooks have different names.
+fn duplicates(mutating: bool, webhooks: &[&Configured]) -> Vec<Check> {
     let mut by_name: BTreeMap<&str, Vec<&Configured>> = BTreeMap::new();
-    for found in of_pods {
-        checks.extend(of_webhook(found, parts));
-        // The webhook of AKS is not a forgotten installation.
-        if found.installer != Installer::Aks {
-            by_name.entry(&found.webhook.name).or_default().push(found);
-        }
+    // The webhook of AKS is not a forgotten installation.
+    for found in webhooks.iter().filter(|found| is_ours(found)) {
+        by_name.entry(&found.webhook.name).or_default().push(found);
     }
-    for same in by_name.values().filter(|same| same.len() > 1) {
+    let twice = by_name.values().filter(|same| same.len() > 1).map(|same| {
         let names = first_five(same.iter().map(|found| &found.name));
-        let text = format!("{} {kind}s of several installations are for GMSA: {names}", same.len());
-        let twice = Diagnostic::new(&rules::WEBHOOK_DUPLICATE, text).with_fix(uninstalled(same));
-        checks.push(Check::found(CONFIGURATION, twice));
-    }
-    checks
+        let text = format!("{} {}s of several installations are for GMSA: {names}", same.len(), kind(mutating));
+        Check::found(CONFIGURATION, Diagnostic::new(&rules::WEBHOOK_DUPLICATE, text).with_fix(uninstalled(same)))
+    });
+    twice.collect()
 }
 
 /// The remedy for several installations.
@@ -75,7 +88,7 @@ fn uninstalled(same: &[&Configured]) -> String {
 }
 
 /// The checks of one webhook.
-fn of_webhook(of: &Configured, parts: &Parts) -> Vec<Check> {
+fn of_webhook(of: &Configured, has_conditions: bool, now: Timestamp) -> Vec<Check> {
     let Configured { mutating, webhook, changed_by, installer, .. } = of;
     let name = &format!("{} ({})", of.name, if *mutating { "mutating" } else { "validating" });
     let unconditional = webhook.match_conditions.iter().flatten().next().is_none();
@@ -108,7 +121,7 @@ fn of_webhook(of: &Configured, parts: &Parts) -> Vec<Check> {
         checks.push(Check::breach(CONFIGURATION, &rules::FAILURE_POLICY, text));
     }
     // Older API servers have no match conditions; the check of the version reports that.
-    if unconditional && parts.has_kubernetes(api_server::MATCH_CONDITIONS) {
+    if unconditional && has_conditions {
         let text = format!("{name} has no matchConditions: every pod waits for the webhook");
         let added = Diagnostic::new(&rules::MATCH_CONDITIONS, text);
         checks.push(Check::found(CONFIGURATION, added.with_fix(format!("{} adds them.", installer.restore()))));
@@ -122,7 +135,7 @@ fn of_webhook(of: &Configured, parts: &Parts) -> Vec<Check> {
         checks.push(Check::pass(CONFIGURATION, format!("{name} is complete")));
     }
     let bundle = webhook.client_config.ca_bundle.as_ref().map_or(&[][..], |bundle| &bundle.0);
-    checks.push(certificate::authority(name, bundle, parts.taken));
+    checks.push(certificate::authority(name, bundle, now));
     checks
 }
 
@@ -147,11 +160,20 @@ fn restored(of: &Configured) -> String {
     }
 }
 
-/// Whether static policies refuse the test object, which nothing else refuses.
-pub(super) fn protection(parts: &Parts) -> Judged<'_> {
-    parts.webhooks.as_ref()?;
-    let Some((release, answer)) = &parts.protection else { return Ok(Vec::new()) };
-    if !parts.has_kubernetes(api_server::STATIC_POLICIES) {
+/// Whether static policies refuse a test configuration with a name of the release, which they refuse to everybody. The configuration has no
+/// webhooks, so it would be harmless if it were stored by mistake.
+pub(super) async fn protection(world: &World) -> Read<Vec<Check>> {
+    const PATH: &str = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations?dryRun=All";
+    let release = ours(world.webhooks().await?).find(|found| !found.mutating).map(Configured::configuration);
+    let Some(release) = release else { return Ok(Vec::new()) };
+    let probe = json!({
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": format!("{release}-static-policies")},
+    });
+    let (answer, has_policies) =
+        tokio::join!(world.ask::<Value>(PATH, &probe), has_kubernetes(world, api_server::STATIC_POLICIES));
+    if !has_policies {
         return Ok(Vec::new());
     }
     let unprotected = |text: &str| {
@@ -159,7 +181,7 @@ pub(super) fn protection(parts: &Parts) -> Judged<'_> {
     };
     Ok(vec![match answer {
         Ok(_) => unprotected("no static policies protect"),
-        Err(unread) if refuses(unread) => {
+        Err(unread) if refuses(&unread) => {
             let text =
                 format!("static policies, from files of the control plane, protect the configurations of {release}");
             Check::pass(PROTECTION, text)
@@ -177,13 +199,13 @@ fn refuses(unread: &Unread) -> bool {
 }
 
 /// The line about namespaces whose pods are not reviewed.
-pub(super) fn namespaces(parts: &Parts) -> Judged<'_> {
-    let webhooks = parts.of_pods()?;
-    let namespaces = parts.namespaces.as_ref()?;
+pub(super) async fn namespaces(world: &World) -> Read<Vec<Check>> {
+    let (webhooks, namespaces) = tokio::join!(world.webhooks(), world.list::<Namespace>("/api/v1/namespaces"));
+    let (webhooks, namespaces) = (reviewing(webhooks?), namespaces?);
     if webhooks.is_empty() {
         return Ok(Vec::new());
     }
-    let excluded = match excluded(namespaces, &webhooks) {
+    let excluded = match excluded(&namespaces, &webhooks) {
         Ok(excluded) => excluded,
         Err(error) => return Ok(vec![not_checked(NAMESPACES, &error.into())]),
     };

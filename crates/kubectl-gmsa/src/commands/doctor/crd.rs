@@ -7,8 +7,8 @@ use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::ObjectMeta,
 };
 
-use super::parts::{Judged, Parts};
-use crate::shared::{installer::Installer, output::first_five, rules};
+use super::install::installer_of;
+use crate::shared::{installer::Installer, output::first_five, rules, unread::Read, world::World};
 use gmsa_cluster::crd;
 use gmsa_core::{
     credspec::{GROUP, PLURAL, VERSION},
@@ -23,9 +23,10 @@ const HELM: &str = "helm";
 /// Updates a custom resource in place, for any creator. Otherwise, Helm 4 does not replace it.
 const IN_PLACE: &str = "install with `--skip-crds --set crds.upgrade=true`, which brings it up to date in place";
 
-pub(super) fn check(parts: &Parts) -> Judged<'_> {
-    let installer = parts.installer.as_ref();
-    Ok(vec![if let Some(crd) = parts.crd.as_ref()? {
+pub(super) async fn check(world: &World) -> Read<Vec<Check>> {
+    let (crd, installer) = tokio::join!(world.find(crd::PATH), installer_of(world));
+    let installer = installer.as_ref();
+    Ok(vec![if let Some(crd) = &crd? {
         installed(crd, installer)
     } else {
         let missing = Diagnostic::new(&rules::CRD_MISSING, format!("{PLURAL}.{GROUP} is not installed"));

@@ -2,17 +2,23 @@
 
 use std::collections::BTreeMap;
 
-use super::parts::{Judged, Parts};
+use super::{
+    install::{broker_of, narrowed},
+    lints::DoctorInput,
+};
 use crate::shared::{
     rules,
+    unread::Read,
+    walk::workload::{WorkloadTree, Workloads},
     windows_build::{Build, LABEL},
+    world::World,
 };
 use gmsa_core::diagnostic::{Check, Diagnostic, Severity};
 
 pub(super) const NODES: &str = "Windows nodes";
 
-pub(super) fn check(parts: &Parts) -> Judged<'_> {
-    let nodes = parts.windows.as_ref()?;
+pub(super) async fn check(world: &World, asked: &DoctorInput) -> Read<Vec<Check>> {
+    let nodes = world.windows_nodes().await?;
     let mut builds: BTreeMap<&str, usize> = BTreeMap::new();
     for node in nodes {
         let build = node.metadata.labels.as_ref().and_then(|labels| labels.get(LABEL));
@@ -22,8 +28,9 @@ pub(super) fn check(parts: &Parts) -> Judged<'_> {
     let listed = listed.join(", ");
     let known: Option<Vec<Build>> = builds.keys().map(|build| Build::of_label(build)).collect();
     let image = known.and_then(|builds| Build::image_for_all(builds.into_iter()));
+    let needs_none = builds.is_empty() && has_linux_pods_alone(world, asked).await;
     Ok(vec![match (builds.len(), image) {
-        (0, _) if parts.has_linux_pods_alone() => Check::pass(NODES, "there are none, and no pod template needs one"),
+        (0, _) if needs_none => Check::pass(NODES, "there are none, and no pod template needs one"),
         (0, _) => Check::breach(NODES, &rules::WINDOWS_NODES, "there are none"),
         (1, _) => Check::pass(NODES, listed),
         (_, Some(image)) => Check::pass(NODES, format!("{listed}; all of them run images of {image}")),
@@ -32,4 +39,16 @@ pub(super) fn check(parts: &Parts) -> Judged<'_> {
             Check::found(NODES, several.with_severity(Severity::Warning))
         }
     }])
+}
+
+/// Whether the webhook gives tickets to Linux pods, and no pod template uses GMSA on Windows.
+async fn has_linux_pods_alone(world: &World, asked: &DoctorInput) -> bool {
+    if broker_of(world).await.is_none() {
+        return false;
+    }
+    let narrowed = narrowed(world, asked).await;
+    let scope = narrowed.as_ref().map(|(namespace, _)| namespace.as_str());
+    let Workloads { known, unread } = Workloads::read(world, scope).await;
+    let uses_gmsa = |workload: &WorkloadTree| workload.template.pod().is_none_or(|pod| pod.uses_gmsa());
+    unread.is_empty() && !known.iter().any(uses_gmsa)
 }

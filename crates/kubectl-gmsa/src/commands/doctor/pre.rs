@@ -9,7 +9,7 @@ use k8s_openapi::{
 };
 
 use super::{api_server, configuration, crd};
-use crate::shared::{rules, snapshot::Snapshot, webhook::configured};
+use crate::shared::{rules, world::World};
 use gmsa_core::{credspec::is_dns_subdomain, diagnostic::Check};
 
 mod rights;
@@ -23,14 +23,14 @@ const NAMESPACE_CHECK: &str = "namespace";
 const LEVEL: &str = "pod-security.kubernetes.io/enforce";
 
 /// The checks; `namespace` is the target of the installation.
-pub(super) async fn checks(snapshot: &Snapshot, namespace: &str) -> anyhow::Result<Vec<Check>> {
+pub(super) async fn checks(world: &World, namespace: &str) -> anyhow::Result<Vec<Check>> {
     ensure!(!namespace.contains('.') && is_dns_subdomain(namespace), "{namespace:?} is not the name of a namespace");
     let path = format!("/api/v1/namespaces/{namespace}");
     let (info, definition, webhooks, read) = tokio::join!(
-        snapshot.get::<Info>("/version"),
-        snapshot.find::<CustomResourceDefinition>(gmsa_cluster::crd::PATH),
-        configured(snapshot),
-        snapshot.find::<Namespace>(&path),
+        world.get::<Info>("/version"),
+        world.find::<CustomResourceDefinition>(gmsa_cluster::crd::PATH),
+        world.webhooks(),
+        world.find::<Namespace>(&path),
     );
     let version = match info {
         // If this fails, everything will.
@@ -40,10 +40,10 @@ pub(super) async fn checks(snapshot: &Snapshot, namespace: &str) -> anyhow::Resu
     let is_missing = matches!(read, Ok(None));
     let judged = [
         (api_server::API_SERVER, version.map(|info| vec![api_server::installable(&info.git_version)])),
-        (rights::RIGHTS, rights::check(snapshot, namespace, is_missing).await),
+        (rights::RIGHTS, rights::check(world, namespace, is_missing).await),
         (NAMESPACE_CHECK, read.map(|read| vec![self::namespace(namespace, read)])),
         (crd::CRD, definition.map(crd::before_installation)),
-        (configuration::CONFIGURATION, webhooks.map(|webhooks| configuration::before_installation(&webhooks))),
+        (configuration::CONFIGURATION, webhooks.map(|webhooks| configuration::before_installation(webhooks))),
     ];
     let lines = judged.into_iter().map(|(about, judged)| judged.unwrap_or_else(|unread| vec![unread.check(about)]));
     Ok(lines.flatten().collect())

@@ -5,12 +5,9 @@
 use std::collections::BTreeSet;
 
 use futures::future::join_all;
-use k8s_openapi::{
-    api::{
-        authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec},
-        core::v1::Pod,
-    },
-    jiff::Timestamp,
+use k8s_openapi::api::{
+    authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec},
+    core::v1::Pod,
 };
 
 use super::{certificate, permission};
@@ -18,9 +15,9 @@ use crate::shared::{
     installer::Installer,
     output::first_five,
     rules::{self, Names},
-    snapshot::{SecretFacts, Snapshot},
     unread::{Read, Unread},
     webhook::{image, metrics},
+    world::{SecretFacts, World},
 };
 use gmsa_core::{
     admission::ServiceAccount,
@@ -32,79 +29,63 @@ pub(super) const SERVICE: &str = "service";
 const PERMISSIONS: &str = "permissions";
 const SECRET: &str = "secret";
 
-/// A pod of the webhook, as it was read.
-pub(super) struct Replica {
-    namespace: String,
-    name: String,
-    pub pod: Pod,
-    pub metrics: Option<Read<String>>,
-    /// Whether its service account has the permissions that it needs.
-    permissions: Vec<(ResourceAttributes, Read<bool>)>,
-    /// Whether its Secrets exist.
-    secrets: Vec<(String, Read<Option<SecretFacts>>)>,
-}
-
-impl Replica {
-    pub(super) async fn read(snapshot: &Snapshot, namespace: &str, name: &str, pod: Pod) -> Self {
-        let arguments = Arguments::of(&pod);
-        let account = ServiceAccount { namespace: namespace.into(), name: account_name(&pod).into() };
-        let may = async |permission: ResourceAttributes| {
-            let answer = may(snapshot, &account, permission.clone()).await;
-            (permission, answer)
-        };
-        let exists = async |(namespace, name): (&str, &str)| {
-            (format!("{namespace}/{name}"), snapshot.secret_facts(namespace, name).await)
-        };
-        let (metrics, permissions, secrets) = tokio::join!(
-            metrics(snapshot, namespace, name, &pod),
-            join_all(arguments.permissions().into_iter().map(may)),
-            join_all(arguments.secrets(namespace, &pod).into_iter().map(exists)),
-        );
-        Self { namespace: namespace.to_owned(), name: name.to_owned(), pod, metrics, permissions, secrets }
-    }
-
-    pub(super) fn checks(&self, now: Timestamp, installer: Option<&Installer>) -> Vec<Check> {
-        let Self { namespace, name, pod, metrics, .. } = self;
-        let mut checks = Vec::new();
-        match metrics {
-            Some(Ok(metrics)) => {
-                // The dry run shows whether the certificate is trusted.
-                checks.extend(certificate::served(name, metrics, now));
-                checks.extend(certificate::refused(namespace, name, metrics));
-            }
-            // Many API servers can reach only the webhook's port of a pod, which is not a missing right.
-            Some(Err(unread)) if unread.is_forbidden() => checks.push(unread.check(certificate::CERTIFICATE)),
-            Some(Err(_)) | None => {}
+/// The checks of a pod with this namespace and name.
+pub(super) async fn checks(
+    world: &World,
+    (namespace, name): (&str, &str),
+    pod: &Pod,
+    installer: Option<&Installer>,
+) -> Vec<Check> {
+    let (arguments, mut checks) = (Arguments::of(pod), Vec::new());
+    let account = ServiceAccount { namespace: namespace.into(), name: account_name(pod).into() };
+    let may = async |permission: ResourceAttributes| {
+        let answer = may(world, &account, permission.clone()).await;
+        (permission, answer)
+    };
+    let exists =
+        async |(namespace, name): (&str, &str)| (format!("{namespace}/{name}"), world.secret(namespace, name).await);
+    // Whether its service account has the permissions that it needs, and whether its Secrets exist.
+    let (metrics, answers, secrets) = tokio::join!(
+        metrics(world, namespace, name, pod),
+        join_all(arguments.permissions().into_iter().map(may)),
+        join_all(arguments.secrets(namespace, pod).into_iter().map(exists)),
+    );
+    match metrics {
+        Some(Ok(metrics)) => {
+            // The dry run shows whether the certificate is trusted.
+            checks.extend(certificate::served(name, &metrics, world.taken()));
+            checks.extend(certificate::refused(namespace, name, &metrics));
         }
-        checks.push(Check::pass(SERVICE, format!("runs {}", image(pod).unwrap_or("no image"))));
-        let arguments = Arguments::of(pod);
-        let unenforced = arguments.unenforced();
-        if !unenforced.is_empty() {
-            let text = format!("denials are not enforced in {}", first_five(&unenforced));
-            checks.push(Check::breach(SERVICE, &rules::NOT_ENFORCED, text));
-        }
-        let who = format!("{namespace}:{}", account_name(pod));
-        let permissions = permissions(&who, &self.permissions, installer);
-        checks.push(permissions.unwrap_or_else(|unread| unread.check(PERMISSIONS)));
-        let own_secrets: Vec<String> = arguments.own_secrets().map(|(of, name)| format!("{of}/{name}")).collect();
-        checks.extend(self.secrets.iter().filter_map(|(secret, read)| {
-            let restore = installer.map(Installer::restore).filter(|_| own_secrets.contains(secret));
-            match read {
-                Ok(Some(SecretFacts { is_immutable: true })) if own_secrets.contains(secret) => {
-                    Some(immutable(secret, restore.as_deref()))
-                }
-                Ok(Some(_)) => None,
-                Ok(None) => {
-                    let missing = Diagnostic::new(&rules::SECRET_MISSING, format!("{secret} does not exist"));
-                    let again =
-                        restore.map(|restore| format!("{restore} creates it again, and the webhook fills it in."));
-                    Some(Check::found(SECRET, Diagnostic { fix: again, ..missing }))
-                }
-                Err(unread) => Some(unread.check(SECRET)),
-            }
-        }));
-        checks
+        // Many API servers can reach only the webhook's port of a pod, which is not a missing right.
+        Some(Err(unread)) if unread.is_forbidden() => checks.push(unread.check(certificate::CERTIFICATE)),
+        Some(Err(_)) | None => {}
     }
+    checks.push(Check::pass(SERVICE, format!("runs {}", image(pod).unwrap_or("no image"))));
+    let unenforced = arguments.unenforced();
+    if !unenforced.is_empty() {
+        let text = format!("denials are not enforced in {}", first_five(&unenforced));
+        checks.push(Check::breach(SERVICE, &rules::NOT_ENFORCED, text));
+    }
+    let who = format!("{namespace}:{}", account_name(pod));
+    let permissions = permissions(&who, &answers, installer);
+    checks.push(permissions.unwrap_or_else(|unread| unread.check(PERMISSIONS)));
+    let own_secrets: Vec<String> = arguments.own_secrets().map(|(of, name)| format!("{of}/{name}")).collect();
+    checks.extend(secrets.iter().filter_map(|(secret, read)| {
+        let restore = installer.map(Installer::restore).filter(|_| own_secrets.contains(secret));
+        match read {
+            Ok(Some(SecretFacts { is_immutable: true })) if own_secrets.contains(secret) => {
+                Some(immutable(secret, restore.as_deref()))
+            }
+            Ok(Some(_)) => None,
+            Ok(None) => {
+                let missing = Diagnostic::new(&rules::SECRET_MISSING, format!("{secret} does not exist"));
+                let again = restore.map(|restore| format!("{restore} creates it again, and the webhook fills it in."));
+                Some(Check::found(SECRET, Diagnostic { fix: again, ..missing }))
+            }
+            Err(unread) => Some(unread.check(SECRET)),
+        }
+    }));
+    checks
 }
 
 /// The service account of a pod.
@@ -229,7 +210,7 @@ fn permissions<'a>(
     ))
 }
 
-async fn may(snapshot: &Snapshot, account: &ServiceAccount, permission: ResourceAttributes) -> Read<bool> {
+async fn may(world: &World, account: &ServiceAccount, permission: ResourceAttributes) -> Read<bool> {
     let spec = SubjectAccessReviewSpec {
         user: Some(account.user()),
         groups: Some(account.groups().into()),
@@ -237,7 +218,6 @@ async fn may(snapshot: &Snapshot, account: &ServiceAccount, permission: Resource
         ..SubjectAccessReviewSpec::default()
     };
     let review = SubjectAccessReview { spec, ..SubjectAccessReview::default() };
-    let answer: SubjectAccessReview =
-        snapshot.ask("/apis/authorization.k8s.io/v1/subjectaccessreviews", &review).await?;
+    let answer: SubjectAccessReview = world.ask("/apis/authorization.k8s.io/v1/subjectaccessreviews", &review).await?;
     Ok(answer.status.is_some_and(|status| status.allowed))
 }

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use futures::future::join_all;
 use k8s_openapi::{
     api::{
+        admissionregistration::v1::ServiceReference,
         core::v1::{ContainerPort, Pod},
         discovery::v1::Endpoint,
         networking::v1::{NetworkPolicy, NetworkPolicyIngressRule, NetworkPolicyPeer, NetworkPolicyPort},
@@ -13,15 +15,16 @@ use k8s_openapi::{
 use kube::core::ParseExpressionError;
 
 use super::{
-    parts::{Judged, Parts, Service},
-    replica::SERVICE,
+    install::{OwnDeployment, broker_of, installer_of, pod_behind, services},
+    replica::{self, SERVICE},
 };
 use crate::shared::{
     installer::Installer,
     output::first_five,
     rules,
-    unread::{Unread, not_checked},
-    webhook::{self, is_ready},
+    unread::{Read, not_checked},
+    webhook::{self, endpoints, is_ready, reviewing},
+    world::World,
 };
 use gmsa_core::{
     credspec::is_dns_label,
@@ -34,21 +37,25 @@ pub(super) const NETWORK: &str = "network";
 const PORT: &str = "https";
 
 /// The checks of each Service of a webhook, and of the broker's.
-pub(super) fn checks(parts: &Parts) -> Judged<'_> {
-    let clients = parts.of_pods()?.into_iter().map(|found| &found.webhook.client_config);
+pub(super) async fn checks(world: &World) -> Read<Vec<Check>> {
+    let clients = reviewing(world.webhooks().await?).into_iter().map(|found| &found.webhook.client_config);
     let outside = clients.filter(|client| client.service.is_none());
     let urls: BTreeSet<&str> = outside.map(|client| client.url.as_deref().unwrap_or_default()).collect();
     let outside =
         urls.iter().map(|url| Check::breach(SERVICE, &rules::WEBHOOK_URL, format!("the webhook is called at {url:?}")));
-    let services = parts.services.iter().map(|service| (service, parts.installer.clone()));
-    let services = services.chain(parts.tickets.broker.iter().map(|broker| (broker, broker.installer())));
-    Ok(outside.chain(services.flat_map(|(service, by)| of_service(service, parts, by.as_ref()))).collect())
+    let (installer, services) = (installer_of(world).await, services(world).await?);
+    let of_webhook = join_all(services.into_iter().map(|service| of_service(world, service, installer.as_ref()))).await;
+    let mut checks: Vec<Check> = outside.chain(of_webhook.into_iter().flatten()).collect();
+    if let Some(broker) = broker_of(world).await {
+        let installer = OwnDeployment::installer(world, &broker).await;
+        checks.extend(of_service(world, &broker, installer.as_ref()).await);
+    }
+    Ok(checks)
 }
 
-fn of_service(service: &Service, parts: &Parts, installer: Option<&Installer>) -> Vec<Check> {
-    let Service { named, endpoints, replica, .. } = service;
-    let (namespace, name) = (&named.namespace, &named.name);
-    let endpoints = match endpoints {
+async fn of_service(world: &World, service: &ServiceReference, installer: Option<&Installer>) -> Vec<Check> {
+    let ServiceReference { namespace, name, .. } = service;
+    let endpoints = match endpoints(world, service).await {
         Ok(endpoints) => endpoints,
         Err(unread) => return vec![unread.check(SERVICE)],
     };
@@ -63,25 +70,29 @@ fn of_service(service: &Service, parts: &Parts, installer: Option<&Installer>) -
         1 => Check::found(SERVICE, Diagnostic::new(&rules::ENDPOINTS, count).with_severity(Severity::Warning)),
         _ => Check::pass(SERVICE, count),
     }];
-    match replica {
-        Some(Ok(replica)) => checks.extend(replica.checks(parts.taken, installer)),
-        Some(Err(unread)) => checks.push(unread.check(SERVICE)),
-        None => {}
+    match pod_behind(world, service).await {
+        Ok(Some((name, pod))) => checks.extend(replica::checks(world, (namespace, &name), &pod, installer).await),
+        Ok(None) => {}
+        Err(unread) => checks.push(unread.check(SERVICE)),
     }
     checks
 }
 
-pub(super) fn network(parts: &Parts) -> Judged<'_> {
-    parts.webhooks.as_ref()?;
-    let of = |service| network_of(service).unwrap_or_else(|unread| Some(unread.check(NETWORK)));
-    Ok(parts.services.iter().filter_map(of).collect())
+pub(super) async fn network(world: &World) -> Read<Vec<Check>> {
+    let services = services(world).await?;
+    let lines =
+        join_all(services.into_iter().map(async |service| {
+            network_of(world, service).await.unwrap_or_else(|unread| Some(unread.check(NETWORK)))
+        }));
+    Ok(lines.await.into_iter().flatten().collect())
 }
 
 /// `None` without a pod behind the Service.
-fn network_of(Service { named, endpoints, replica, policies, .. }: &Service) -> Result<Option<Check>, &Unread> {
-    endpoints.as_ref()?;
-    let Some(replica) = replica else { return Ok(None) };
-    let judged = judge(&named.namespace, &replica.as_ref()?.pod, policies.as_ref()?);
+async fn network_of(world: &World, service: &ServiceReference) -> Read<Option<Check>> {
+    let policies = format!("/apis/networking.k8s.io/v1/namespaces/{}/networkpolicies", service.namespace);
+    let (pod, policies) = tokio::join!(pod_behind(world, service), world.list(&policies));
+    let Some((_, pod)) = pod? else { return Ok(None) };
+    let judged = judge(&service.namespace, &pod, &policies?);
     Ok(Some(judged.unwrap_or_else(|error| not_checked(NETWORK, &error.into()))))
 }
 

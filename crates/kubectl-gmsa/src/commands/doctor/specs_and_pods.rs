@@ -2,19 +2,24 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use k8s_openapi::api::core::v1::Namespace;
 use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::{
     configuration::excluded,
-    directory::DIRECTORY,
-    parts::{Judged, Parts},
+    directory::{self, DIRECTORY},
+    install::{narrowed, other_namespaces, specs},
+    lints::DoctorInput,
 };
 use crate::shared::{
     credspecs::contents_by_name,
     output::{first_five, plural},
     pods::{ClusterPod, ContentsState, FIX_UNMATCHED},
     rules,
+    unread::Read,
+    webhook::reviewing,
+    world::World,
 };
 use gmsa_core::{
     admission::advice::same_computer::distinct,
@@ -26,13 +31,14 @@ pub(super) const SPECS: &str = "credential specs";
 pub(super) const PODS: &str = "pods";
 const HOST_NAMES: &str = "host names";
 
-pub(super) fn check_specs(parts: &Parts) -> Judged<'_> {
-    let (objects, mut checks) = (parts.specs.as_ref()?, Vec::new());
+pub(super) async fn check_specs(world: &World) -> Read<Vec<Check>> {
+    let (objects, crd) = tokio::join!(specs(world), world.find::<Value>(gmsa_cluster::crd::PATH));
+    let (objects, mut checks) = (objects?, Vec::new());
     // No credential specs without the custom resource, which another check reports.
-    if matches!(parts.crd, Ok(None)) {
+    if matches!(crd, Ok(None)) {
         return Ok(checks);
     }
-    for object in objects {
+    for object in &objects {
         let name = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or("");
         let findings = findings(object).into_iter();
         checks.extend(findings.map(|finding| Check::found(SPECS, Diagnostic { object: name.to_owned(), ..finding })));
@@ -65,23 +71,35 @@ fn findings(object: &Value) -> Vec<Diagnostic> {
 const FIX_WITHOUT_CONTENTS: &str = "Delete each of them: its controller creates a new one. A Pod without a controller must be created again from its manifest.";
 
 /// Whether the directories agree with the credential specs.
-pub(super) fn check_directory(parts: &Parts) -> Judged<'_> {
-    let Some(directory) = &parts.directory else { return Ok(Vec::new()) };
-    let (found, count) = (directory.as_ref()?.clone(), parts.specs.as_ref()?.len());
+pub(super) async fn check_directory(world: &World, asked: &DoctorInput) -> Read<Vec<Check>> {
+    let directories = asked.directories.take();
+    if directories.is_empty() {
+        return Ok(Vec::new());
+    }
+    let specs = specs(world).await;
+    let found = directory::ask(directories, specs.as_deref().unwrap_or_default()).await?;
+    let count = specs?.len();
     if found.is_empty() {
         return Ok(vec![Check::pass(DIRECTORY, format!("agrees with {}", plural(count, "credential spec")))]);
     }
     Ok(found.into_iter().map(|found| Check::found(DIRECTORY, found)).collect())
 }
 
-pub(super) fn check_pods(parts: &Parts) -> Judged<'_> {
-    let specs = parts.specs.as_ref()?;
+pub(super) async fn check_pods(world: &World, asked: &DoctorInput) -> Read<Vec<Check>> {
+    let narrowed = narrowed(world, asked).await;
+    let (specs, webhooks, namespaces, pods) = tokio::join!(
+        specs(world),
+        world.webhooks(),
+        world.list::<Namespace>("/api/v1/namespaces"),
+        world.pods(narrowed.as_ref().map(|(namespace, _)| namespace.as_str()), true),
+    );
+    let specs = specs?;
     let contents = contents_by_name(specs.iter().filter_map(|spec| CredentialSpec::deserialize(spec).ok()));
-    let reviewing = parts.of_pods().unwrap_or_default();
-    let excluded = excluded(parts.namespaces.as_deref().unwrap_or_default(), &reviewing).unwrap_or_default();
+    let (reviewing, namespaces) = (reviewing(webhooks.unwrap_or_default()), namespaces.unwrap_or_default());
+    let excluded = excluded(&namespaces, &reviewing).unwrap_or_default();
     let mut by_state: BTreeMap<ContentsState, Vec<String>> = BTreeMap::new();
     let (mut checks, mut unparsed, mut hostnames) = (Vec::new(), 0_usize, HostNames::default());
-    for json in parts.pods.as_ref()? {
+    for json in pods?.iter() {
         let Ok(pod) = ClusterPod::read(json) else {
             unparsed += 1;
             continue;
@@ -118,7 +136,7 @@ pub(super) fn check_pods(parts: &Parts) -> Judged<'_> {
         let unread = Diagnostic::new(&rules::NOT_CHECKED, format!("{unparsed} could not be parsed"));
         checks.push(Check::found(PODS, unread.with_fix("use a newer version of kubectl gmsa")));
     }
-    checks.extend(parts.other_namespaces(PODS));
+    checks.extend(other_namespaces(PODS, narrowed.as_ref()));
     if checks.is_empty() {
         let text = match by_state.get(&ContentsState::UpToDate).map_or(0, Vec::len) {
             0 => "none uses GMSA yet".to_owned(),

@@ -2,6 +2,7 @@
 //!
 //! Invariant: no Secret is read. The broker's metrics say which authorities signed its certificate.
 
+use futures::future::OptionFuture;
 use gmsa_core::{
     credspec::{is_dns_label, is_dns_subdomain},
     diagnostic::{Check, Diagnostic, Severity},
@@ -11,20 +12,25 @@ use k8s_openapi::{
         admissionregistration::v1::ServiceReference,
         core::v1::{ConfigMap, Pod},
     },
+    apimachinery::pkg::version::Info,
     jiff::Timestamp,
 };
+use serde_json::value::RawValue;
 
 use super::{
     certificate,
-    parts::{Judged, Parts, Service, TicketsInstall},
+    install::{OwnDeployment, has_kubernetes, narrowed, other_namespaces, pod_behind, unread_nodes, webhook_pod},
+    lints::DoctorInput,
 };
 use crate::shared::{
+    kinds::Kind,
     output::first_five,
     pods::ClusterPod,
     rules,
-    unread::Unread,
-    walk::{tickets::lacks_sidecar, worst},
-    webhook::{argument, image, is_ready, no_namespace},
+    unread::{Read, Unread},
+    walk::{tickets::lacks_sidecar, workload::ClusterWorkload, worst},
+    webhook::{argument, broker, endpoints, image, is_ready, metrics, no_namespace},
+    world::{CA_VOLUME, World},
 };
 
 pub(super) const TICKETS: &str = "tickets";
@@ -47,90 +53,106 @@ const OF_DOMAIN: [&str; 8] = [
     "ticket-answer",
 ];
 
-pub(super) fn check(parts: &Parts) -> Judged<'_> {
-    let Some((_, webhook)) = parts.webhook_pod()? else { return Ok(Vec::new()) };
-    let TicketsInstall { is_installed, broker, .. } = &parts.tickets;
-    let (mut checks, unread) = match broker {
-        Some(broker) => (of_broker(parts, webhook, broker), unread(parts, broker)),
-        None => (not_enabled(parts), vec![is_installed.as_ref().err()]),
+pub(super) async fn check(world: &World, asked: &DoctorInput) -> Read<Vec<Check>> {
+    let Some((namespace, webhook)) = webhook_pod(world).await? else { return Ok(Vec::new()) };
+    let narrowed = narrowed(world, asked).await;
+    let pods = world.pods(narrowed.as_ref().map(|(namespace, _)| namespace.as_str()), true).await;
+    let without = without_sidecar(pods.as_deref().map_or(&[], Vec::as_slice));
+    let broker = broker(&webhook, "tickets-broker");
+    let (mut checks, mut unread) = match &broker {
+        Some(broker) => Box::pin(of_broker(world, (namespace, &webhook), broker, without)).await,
+        None => not_enabled(world, without).await,
     };
-    let unread = unread.into_iter().chain([parts.pods.as_ref().err()]).flatten();
-    let skipped = parts.other_namespaces(TICKETS).into_iter().chain(unread.map(|unread| unread.check(TICKETS)));
-    for line in skipped {
+    unread.extend(pods.err());
+    let skipped = other_namespaces(TICKETS, narrowed.as_ref()).into_iter();
+    for line in skipped.chain(unread.iter().map(|unread| unread.check(TICKETS))) {
         if !checks.contains(&line) {
             checks.push(line);
         }
     }
-    let is_well = checks.iter().all(|check| check.result.is_ok());
-    checks.extend(broker.as_ref().filter(|_| is_well).map(|broker| {
-        if broker.endpoints.iter().flatten().any(is_ready) {
-            return Check::pass(TICKETS, "pods get a sidecar of the broker's release");
-        }
-        let ServiceReference { namespace, name, .. } = &broker.named;
-        let text = format!("the Service {namespace}/{name} of the broker has no ready endpoint");
-        Check::breach(TICKETS, &rules::BROKER_UNREACHABLE, text)
-    }));
+    if let Some(broker) = broker.filter(|_| checks.iter().all(|check| check.result.is_ok())) {
+        let ServiceReference { namespace, name, .. } = &broker;
+        checks.push(if endpoints(world, &broker).await.iter().flatten().any(is_ready) {
+            Check::pass(TICKETS, "pods get a sidecar of the broker's release")
+        } else {
+            let text = format!("the Service {namespace}/{name} of the broker has no ready endpoint");
+            Check::breach(TICKETS, &rules::BROKER_UNREACHABLE, text)
+        });
+    }
     Ok(checks)
 }
 
-/// The failed reads of the parts of a broker.
-fn unread<'p>(parts: &'p Parts, broker: &'p Service) -> Vec<Option<&'p Unread>> {
-    let replica = broker.replica.as_ref();
-    let metrics = replica.and_then(|replica| replica.as_ref().ok()?.metrics.as_ref());
-    let of_deployment = broker.own.as_ref().and_then(|own| match (&own.namespace, &own.workload) {
-        (_, Err(unread)) | (Err(unread), Ok(None)) => Some(unread),
-        _ => None,
-    });
-    vec![
-        parts.version.as_ref().err(),
-        broker.endpoints.as_ref().err(),
-        replica.and_then(|replica| replica.as_ref().err()),
-        metrics.and_then(|metrics| metrics.as_ref().err()),
-        of_deployment.or(parts.unread_nodes()),
-        parts.tickets.authorities.as_ref().and_then(|authorities| authorities.as_ref().err()),
-    ]
-}
-
-/// The finding if the webhook injects no sidecar.
-fn not_enabled(parts: &Parts) -> Vec<Check> {
-    let is_installed = parts.tickets.is_installed.as_ref().is_ok_and(|is_installed| *is_installed);
+/// The finding if the webhook injects no sidecar, and what could not be read.
+async fn not_enabled(world: &World, without: Option<String>) -> (Vec<Check>, Vec<Unread>) {
+    let deployments = ClusterWorkload::list(world, Kind::Deployment, None).await;
+    let is_of_broker = |found: &ClusterWorkload| {
+        let labels = found.metadata.labels.as_ref();
+        labels.and_then(|labels| labels.get("app.kubernetes.io/name")).is_some_and(|name| name == "gmsa-tickets")
+    };
+    let is_installed = deployments.iter().flatten().any(is_of_broker);
     let unused = is_installed.then(|| "the broker is installed, and the webhook injects no sidecar".to_owned());
-    let asking =
-        asking(parts).map(|pods| format!("the webhook is installed without tickets, which these pods ask for: {pods}"));
-    let text = asking.or(unused);
-    text.map(|text| Check::breach(TICKETS, &rules::TICKETS_NOT_ENABLED, text)).into_iter().collect()
+    let text = without
+        .map(|pods| format!("the webhook is installed without tickets, which these pods ask for: {pods}"))
+        .or(unused);
+    let found = text.map(|text| Check::breach(TICKETS, &rules::TICKETS_NOT_ENABLED, text));
+    (Vec::from_iter(found), Vec::from_iter(deployments.err()))
 }
 
-/// The findings on the broker, and on the pods that should ask it.
-fn of_broker(parts: &Parts, webhook: &Pod, broker: &Service) -> Vec<Check> {
-    let mut checks: Vec<Check> = asking(parts)
-        .map(|pods| {
-            let why = "they are older than their annotation, or the webhook leaves their namespace out";
-            let text = format!("these pods ask for tickets and have no sidecar, because {why}: {pods}");
-            Check::breach(TICKETS, &rules::TICKETS_NOT_INJECTED, text)
-        })
-        .into_iter()
-        .collect();
-    if !parts.has_kubernetes(SIDECARS) {
+/// The findings on the broker, and on the pods that should ask it, and what could not be read.
+async fn of_broker(
+    world: &World,
+    (namespace, webhook): (&str, &Pod),
+    broker: &ServiceReference,
+    without: Option<String>,
+) -> (Vec<Check>, Vec<Unread>) {
+    let authorities = authorities(namespace, webhook);
+    let (version, endpoints, replica, own, authorities) = tokio::join!(
+        world.get::<Info>("/version"),
+        endpoints(world, broker),
+        pod_behind(world, broker),
+        OwnDeployment::read(world, broker),
+        OptionFuture::from(authorities.as_deref().map(|path| world.find::<ConfigMap>(path))),
+    );
+    let (mut checks, mut unread) = (Vec::new(), Vec::new());
+    checks.extend(without.map(|pods| {
+        let why = "they are older than their annotation, or the webhook leaves their namespace out";
+        let text = format!("these pods ask for tickets and have no sidecar, because {why}: {pods}");
+        Check::breach(TICKETS, &rules::TICKETS_NOT_INJECTED, text)
+    }));
+    if !has_kubernetes(world, SIDECARS).await {
         let text = format!("pods that ask for tickets are refused: they need Kubernetes 1.{SIDECARS} or later");
         let fix = "Upgrade the cluster, or set `tickets.enabled=false` in the chart of the webhook.";
         checks.push(Check::found(TICKETS, Diagnostic::new(&rules::KUBERNETES_VERSION, text).with_fix(fix)));
     }
-    if let Some(own) = &broker.own {
+    if let Some(own) = &own {
         if let Ok(namespace) = &own.namespace
             && let Some(state) = no_namespace(namespace.as_ref())
         {
-            let text = format!("namespace {}, in which the broker was, {state}", broker.named.namespace);
+            let text = format!("namespace {}, in which the broker was, {state}", broker.namespace);
             checks.push(Check::breach(TICKETS, &rules::BROKER_UNREACHABLE, text));
         } else if let Ok(Some(workload)) = &own.workload
-            && let Some(found) = worst::absence(workload, &parts.nodes, &own.events)
+            && let Some(found) = worst::absence(workload, &own.nodes, &own.events)
         {
             checks.extend(own.events.lacking());
             checks.push(Check::found(TICKETS, Diagnostic { object: workload.title(), ..found }));
         }
     }
-    let replica = broker.replica.as_ref().and_then(|replica| replica.as_ref().ok());
-    let images = [image(webhook), argument(webhook, "tickets-image"), replica.and_then(|replica| image(&replica.pod))];
+    unread.extend([version.err(), endpoints.err(), replica.as_ref().err().cloned()].into_iter().flatten());
+    let replica = replica.ok().flatten();
+    let metrics = match &replica {
+        Some((name, pod)) => metrics(world, &broker.namespace, name, pod).await,
+        None => None,
+    };
+    unread.extend(metrics.as_ref().and_then(|metrics| metrics.as_ref().err()).cloned());
+    unread.extend(match own {
+        Some(
+            OwnDeployment { workload: Err(unread), .. }
+            | OwnDeployment { namespace: Err(unread), workload: Ok(None), .. },
+        ) => Some(unread),
+        Some(own) => unread_nodes(world, &own.nodes).await,
+        None => world.windows_nodes().await.err(),
+    });
+    let images = [image(webhook), argument(webhook, "tickets-image"), replica.as_ref().and_then(|(_, pod)| image(pod))];
     // A digest names no release.
     let tag = |image: &&str| Some(image.split('@').next()?.rsplit('/').next()?.split_once(':')?.1.to_owned());
     let tags: Vec<String> = images.iter().flatten().filter_map(tag).collect();
@@ -139,16 +161,26 @@ fn of_broker(parts: &Parts, webhook: &Pod, broker: &Service) -> Vec<Check> {
             format!("webhook, sidecar and broker are of different releases: {}", first_five(images.iter().flatten()));
         checks.push(Check::breach(TICKETS, &rules::BROKER_VERSION, text));
     }
-    let metrics = replica.and_then(|replica| replica.metrics.as_ref()?.as_ref().ok());
-    if let Some(Ok(authorities)) = &parts.tickets.authorities {
-        checks.extend(trust(authorities.as_ref(), metrics, parts.taken));
+    let metrics = metrics.and_then(Result::ok);
+    match authorities {
+        Some(Ok(authorities)) => checks.extend(trust(authorities.as_ref(), metrics.as_deref(), world.taken())),
+        Some(Err(error)) => unread.push(error),
+        None => {}
     }
-    checks.extend(metrics.into_iter().flat_map(|metrics| of_domain(&broker.named, metrics)));
-    checks
+    checks.extend(metrics.iter().flat_map(|metrics| of_domain(broker, metrics)));
+    (checks, unread)
+}
+
+/// The path of the CAs that new sidecars trust; `None` where the webhook mounts none.
+fn authorities(namespace: &str, webhook: &Pod) -> Option<String> {
+    let volumes = webhook.spec.as_ref()?.volumes.as_ref()?;
+    let mounted = volumes.iter().find(|volume| volume.name == CA_VOLUME)?;
+    let name = Some(&mounted.config_map.as_ref()?.name).filter(|name| is_dns_subdomain(name))?;
+    Some(format!("/api/v1/namespaces/{namespace}/configmaps/{name}"))
 }
 
 /// Whether new sidecars trust the broker, by the CAs that the webhook gives them: a pod keeps the CAs that it was created with.
-fn trust(authorities: Option<&ConfigMap>, metrics: Option<&String>, now: Timestamp) -> Vec<Check> {
+fn trust(authorities: Option<&ConfigMap>, metrics: Option<&str>, now: Timestamp) -> Vec<Check> {
     let untrusted = |text| Check::breach(TICKETS, &rules::BROKER_UNTRUSTED, text);
     let pem = authorities.and_then(|map| map.data.as_ref()?.get("ca.crt")).map_or(&[][..], |pem| pem.as_bytes());
     let Some(end) = certificate::end(pem) else {
@@ -163,8 +195,8 @@ fn trust(authorities: Option<&ConfigMap>, metrics: Option<&String>, now: Timesta
 }
 
 /// The pods that ask for tickets and have no sidecar.
-fn asking(parts: &Parts) -> Option<String> {
-    let pods = parts.pods.iter().flatten().filter_map(|json| ClusterPod::read(json).ok());
+fn without_sidecar(pods: &[Box<RawValue>]) -> Option<String> {
+    let pods = pods.iter().filter_map(|json| ClusterPod::read(json).ok());
     let pods = pods.filter(|pod| lacks_sidecar(&pod.admission) && !pod.has_ended()).map(|pod| {
         let (namespace, name) = pod.place();
         format!("{namespace}/{name}")

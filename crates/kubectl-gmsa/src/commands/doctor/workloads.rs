@@ -5,13 +5,21 @@ use std::collections::BTreeSet;
 use k8s_openapi::api::admissionregistration::v1::ServiceReference;
 use serde_json::Value;
 
-use super::parts::{Judged, Parts};
+use super::{
+    install::{OwnDeployment, narrowed, nodes, other_namespaces, services, specs, unread_nodes},
+    lints::DoctorInput,
+};
 use crate::shared::{
     output::first_five,
     rules::{self, Names},
-    unread::{Remedy, because},
-    walk::{workload::WorkloadTree, worst},
-    webhook::{Configured, no_namespace},
+    unread::{Read, Remedy, because},
+    walk::{
+        events::Events,
+        workload::{WorkloadTree, Workloads},
+        worst,
+    },
+    webhook::{Configured, no_namespace, reviewing},
+    world::World,
 };
 use gmsa_core::{
     admission::pod::Pod,
@@ -26,21 +34,29 @@ pub(super) const WORKLOADS: &str = "workloads";
 const MOST: usize = 100;
 
 /// A check for each workload that has a problem, or one for all.
-pub(super) fn check(parts: &Parts) -> Judged<'_> {
+pub(super) async fn check(world: &World, asked: &DoctorInput) -> Read<Vec<Check>> {
+    let narrowed = narrowed(world, asked).await;
+    let scope = narrowed.as_ref().map(|(namespace, _)| namespace.as_str());
+    let (pods, read, specs) = tokio::join!(world.pods(scope, true), Workloads::read(world, scope), specs(world));
     // Without pods their number is unknown.
-    parts.pods.as_ref()?;
+    pods?;
+    let Workloads { known: workloads, unread } = &read;
+    let nodes = nodes(world, workloads.iter()).await;
+    // Events are needed only if something fails.
+    let is_broken = workloads.iter().any(|workload| worst::cause(workload, &nodes, &Events::default()).is_some());
+    let events = if is_broken { Events::read(world, scope).await } else { Events::default() };
     let mut checks = Vec::new();
-    let (workloads, unread) = (&parts.workloads.known, &parts.workloads.unread);
     if let Some((_, first)) = unread.first() {
         let kinds = first_five(unread.iter().map(|(kind, _)| kind.as_str()));
         let Check { about, result } = first.check(WORKLOADS);
         let result = result.map_err(|found| Diagnostic { object: kinds, ..found });
         checks.push(Check { about, result });
     }
-    checks.extend(parts.events.lacking());
-    checks.extend(parts.other_namespaces(WORKLOADS));
+    checks.extend(events.lacking());
+    checks.extend(other_namespaces(WORKLOADS, narrowed.as_ref()));
     let have_pods = workloads.iter().any(|workload| workload.pods().next().is_some());
-    checks.extend(parts.unread_nodes().filter(|_| have_pods).map(|unread| unread.check(WORKLOADS)));
+    let unread_nodes = unread_nodes(world, &nodes).await;
+    checks.extend(unread_nodes.filter(|_| have_pods).map(|unread| unread.check(WORKLOADS)));
     let unparsed = workloads.iter().filter_map(WorkloadTree::unparsed);
     checks.extend(unparsed.map(|cause| because(WORKLOADS, &cause, Remedy::newer())));
     let mut broken: Vec<Diagnostic> = Vec::new();
@@ -49,7 +65,7 @@ pub(super) fn check(parts: &Parts) -> Judged<'_> {
         workload.kind.below().is_none_or(|below| unread.iter().all(|(kind, _)| *kind != below))
     };
     for workload in workloads.iter().filter(is_known).filter(|workload| workload.template.pod().is_some()) {
-        let found = worst::cause(workload, &parts.nodes, &parts.events).map(|found| match &parts.specs {
+        let found = worst::cause(workload, &nodes, &events).map(|found| match &specs {
             // The webhook denies the permission before it looks for the credential spec.
             Ok(specs) if *found.rule == rules::NOT_AUTHORIZED => without_spec(workload, specs).unwrap_or(found),
             _ => found,
@@ -57,7 +73,7 @@ pub(super) fn check(parts: &Parts) -> Judged<'_> {
         broken.extend(found.map(|found| Diagnostic { object: workload.title(), ..found }));
     }
     // Running pods keep their contents, so they do not show this.
-    if let Ok(specs) = &parts.specs {
+    if let Ok(specs) = &specs {
         let others = workloads.iter().filter(|workload| broken.iter().all(|found| found.object != workload.title()));
         let missing: Vec<Diagnostic> = others.filter_map(|workload| without_spec(workload, specs)).collect();
         broken.extend(missing);
@@ -98,16 +114,16 @@ fn without_spec(workload: &WorkloadTree, specs: &[Value]) -> Option<Diagnostic> 
 }
 
 /// A check of the Deployment behind each Service of a webhook.
-pub(super) fn of_webhook(parts: &Parts) -> Judged<'_> {
-    parts.webhooks.as_ref()?;
+pub(super) async fn of_webhook(world: &World) -> Read<Vec<Check>> {
+    let webhooks = world.webhooks().await?;
     let mut checks = Vec::new();
-    for service in &parts.services {
-        let Some(own) = &service.own else { continue };
+    for service in services(world).await? {
+        let Some(own) = OwnDeployment::read(world, service).await else { continue };
         if let Ok(namespace) = &own.namespace
             && let Some(state) = no_namespace(namespace.as_ref())
         {
             let wait = if namespace.is_some() { "Wait until it is gone. " } else { "" };
-            checks.push(gone(&service.named, state, wait, parts));
+            checks.push(gone(service, state, wait, webhooks));
             continue;
         }
         let workload = match &own.workload {
@@ -119,11 +135,11 @@ pub(super) fn of_webhook(parts: &Parts) -> Judged<'_> {
             }
         };
         if own.is_scaled_to_zero() {
-            checks.push(scaled_to_zero(workload, parts));
-        } else if let Some(found) = worst::cause(workload, &parts.nodes, &own.events) {
+            checks.push(scaled_to_zero(workload, webhooks));
+        } else if let Some(found) = worst::cause(workload, &own.nodes, &own.events) {
             checks.extend(own.events.lacking());
             checks.push(Check::found(WEBHOOK, Diagnostic { object: workload.title(), ..found }));
-        } else if let Some(unread) = parts.unread_nodes() {
+        } else if let Some(unread) = unread_nodes(world, &own.nodes).await {
             checks.push(unread.check(WEBHOOK));
         } else {
             let text =
@@ -135,27 +151,27 @@ pub(super) fn of_webhook(parts: &Parts) -> Judged<'_> {
 }
 
 /// The pods that the API server refuses while the webhook does not answer.
-fn refused(namespace: &str, parts: &Parts) -> String {
-    let of_pods = parts.of_pods().unwrap_or_default();
+fn refused(namespace: &str, webhooks: &[Configured]) -> String {
     let is_conditional = |found: &Configured| found.webhook.match_conditions.iter().flatten().next().is_some();
-    if of_pods.into_iter().all(is_conditional) {
+    if reviewing(webhooks).into_iter().all(is_conditional) {
         "every pod that uses GMSA is refused".to_owned()
     } else {
         format!("every pod outside of kube-system and {namespace} is refused")
     }
 }
 
-fn scaled_to_zero(workload: &WorkloadTree, parts: &Parts) -> Check {
-    let text = format!("scaled to 0: {}", refused(&workload.namespace, parts));
+fn scaled_to_zero(workload: &WorkloadTree, webhooks: &[Configured]) -> Check {
+    let text = format!("scaled to 0: {}", refused(&workload.namespace, webhooks));
     let scale = workload.target().command("scale deployment", &workload.name, " --replicas=2");
     let found = Diagnostic { object: workload.title(), ..Diagnostic::new(&rules::PODS_MISSING, text) };
     Check::found(WEBHOOK, found.fixed(scale.map(|scale| format!("{scale}."))))
 }
 
 /// The line for a deleted (or ending) namespace whose configurations remain, because they are cluster-scoped.
-fn gone(service: &ServiceReference, state: &str, wait: &str, parts: &Parts) -> Check {
-    let (namespace, installer) = (service.namespace.as_str(), parts.installer.as_ref());
-    let refused = refused(namespace, parts);
+fn gone(service: &ServiceReference, state: &str, wait: &str, webhooks: &[Configured]) -> Check {
+    let namespace = service.namespace.as_str();
+    let installer = reviewing(webhooks).first().map(|found| &found.installer);
+    let refused = refused(namespace, webhooks);
     let text = format!("namespace {namespace}, in which the webhook was, {state}: {refused}");
     let found =
         rules::found(&rules::WEBHOOK_GONE, text, &Names { namespace: Some(namespace), installer, ..Names::default() });
@@ -163,7 +179,7 @@ fn gone(service: &ServiceReference, state: &str, wait: &str, parts: &Parts) -> C
         let called = found.webhook.client_config.service.as_ref();
         called.is_some_and(|called| (&called.namespace, &called.name) == (&service.namespace, &service.name))
     };
-    let configured = parts.webhooks.iter().flatten().filter(of_service);
+    let configured = webhooks.iter().filter(of_service);
     let known: BTreeSet<&str> =
         configured.map(Configured::configuration).filter(|name| is_dns_subdomain(name)).collect();
     // The chart puts `zz-` before the name of the release, and `-guard` behind it.

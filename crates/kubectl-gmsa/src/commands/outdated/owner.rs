@@ -10,7 +10,7 @@ use crate::shared::{
     kinds::Kind,
     owners::{NamedOwner, NotOwned},
     pods::ClusterPod,
-    snapshot::Snapshot,
+    world::World,
 };
 
 /// The annotation that `kubectl rollout restart` sets in the pod template to make a new revision; pods inherit it.
@@ -33,8 +33,8 @@ pub(super) struct PodOwner {
 ///
 /// # Errors
 /// If the owner could not be verified.
-pub(super) async fn owner_of(snapshot: &Snapshot, pod: &ClusterPod) -> Result<(PodOwner, bool), NotOwned> {
-    let owners = NamedOwner::all_of(snapshot, pod).await?;
+pub(super) async fn owner_of(world: &World, pod: &ClusterPod) -> Result<(PodOwner, bool), NotOwned> {
+    let owners = NamedOwner::all_of(world, pod).await?;
     let other = owners.iter().find(|owner| owner.read.as_ref().is_some_and(|read| !read.uses_gmsa()));
     if let Some(owner) = other {
         let (kind, name) = (&owner.reference.kind, &owner.reference.name);

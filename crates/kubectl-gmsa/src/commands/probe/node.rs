@@ -8,10 +8,10 @@ use k8s_openapi::api::{
 
 use super::Options;
 use crate::shared::{
-    connection::Cluster,
     rules::{self, Names},
-    walk::scheduling::{Nodes, not_ready},
+    walk::scheduling::not_ready,
     windows_build::{Build, LABEL},
+    world::{LiveCluster, WINDOWS_NODES},
 };
 use gmsa_core::diagnostic::{Diagnostic, Severity};
 
@@ -37,7 +37,7 @@ impl ProbeNode {
 }
 
 /// The requested nodes.
-pub(super) async fn chosen(cluster: &Cluster, options: &Options) -> anyhow::Result<Vec<ProbeNode>> {
+pub(super) async fn chosen(cluster: &LiveCluster, options: &Options) -> anyhow::Result<Vec<ProbeNode>> {
     if let Some(class) = &options.runtime_class {
         return Ok(vec![of_class(cluster, class, options).await?]);
     }
@@ -49,7 +49,7 @@ pub(super) async fn chosen(cluster: &Cluster, options: &Options) -> anyhow::Resu
         ensure!(os.is_some_and(|os| os == "windows"), "{name} is not a Windows node (label kubernetes.io/os)");
         return Ok(vec![place(node, options)?]);
     }
-    let mut nodes: Vec<Node> = cluster.list(Nodes::WINDOWS).await?;
+    let mut nodes: Vec<Node> = cluster.list(WINDOWS_NODES, async |page| page).await?;
     nodes.sort_by(|one, other| one.metadata.name.cmp(&other.metadata.name));
     ensure!(!nodes.is_empty(), "the cluster has no Windows node");
     let places = nodes.into_iter().map(|node| place(node, options)).collect::<anyhow::Result<Vec<_>>>()?;
@@ -88,7 +88,7 @@ fn place(node: Node, options: &Options) -> anyhow::Result<ProbeNode> {
     Ok(ProbeNode { node: Some(name), taints, image: image.unwrap_or_default(), fault: found })
 }
 
-async fn of_class(cluster: &Cluster, class: &str, options: &Options) -> anyhow::Result<ProbeNode> {
+async fn of_class(cluster: &LiveCluster, class: &str, options: &Options) -> anyhow::Result<ProbeNode> {
     let found: Option<RuntimeClass> = cluster.find(&format!("/apis/node.k8s.io/v1/runtimeclasses/{class}")).await?;
     let found = found.with_context(|| format!("there is no runtime class {class}"))?;
     let selector = found.scheduling.and_then(|scheduling| scheduling.node_selector).unwrap_or_default();

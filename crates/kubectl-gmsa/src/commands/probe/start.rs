@@ -10,13 +10,13 @@ use crate::shared::{
     pods::ClusterPod,
     progress,
     rules::{self, FixTarget},
-    snapshot::Snapshot,
     walk::{
         containers::{Seen, is_running},
         events::Events,
         pod::{is_cause, steps},
         scheduling::{Nodes, is_untried},
     },
+    world::{WINDOWS_NODES, World},
 };
 use gmsa_core::diagnostic::{Check, Rule};
 
@@ -70,8 +70,8 @@ fn runs(pod: &ClusterPod) -> bool {
 /// The current cause, and whether it may pass by itself.
 async fn cause(probe: &Probe<'_>, namespace: &str, pod: &ClusterPod) -> Option<(Check, bool)> {
     // Without the right to read these, only the status of the pod is used.
-    let now = Snapshot::of(probe.cluster.clone());
-    let (events, windows) = tokio::join!(Events::read(&now, Some(namespace)), now.list(Nodes::WINDOWS));
+    let now = World::of(probe.cluster.clone());
+    let (events, windows) = tokio::join!(Events::read(&now, Some(namespace)), now.list(WINDOWS_NODES));
     let unread = [("events", events.unread.clone()), ("Windows nodes", windows.as_ref().err().cloned())];
     probe.unread.borrow_mut().extend(unread.into_iter().filter_map(|(about, unread)| Some((about, unread?))));
     let mut nodes = Nodes::of(windows.ok());

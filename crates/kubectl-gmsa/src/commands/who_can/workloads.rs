@@ -4,7 +4,6 @@
 use std::collections::BTreeSet;
 
 use serde::Serialize;
-use serde_json::value::RawValue;
 
 use crate::shared::{
     Outcome,
@@ -12,9 +11,9 @@ use crate::shared::{
     output::{Shape, plural, print_as, table::table},
     pods::{ClusterPod, unparsable},
     rules,
-    snapshot::Snapshot,
-    unread::{Read, Unread},
-    walk::workload::{WorkloadTree, Workloads, pods_of},
+    unread::Unread,
+    walk::workload::{WorkloadTree, Workloads},
+    world::World,
 };
 use gmsa_core::{credspec::SpecName, diagnostic::Diagnostic, quote::one_line};
 
@@ -40,14 +39,9 @@ pub(super) struct Users {
 }
 
 impl Users {
-    pub(super) async fn read(
-        snapshot: &Snapshot,
-        name: &SpecName,
-        namespace: Option<&str>,
-        absent: Option<String>,
-    ) -> Self {
-        let workloads = Workloads::read(snapshot, namespace).await;
-        let pods: Read<Vec<Box<RawValue>>> = snapshot.list(&pods_of(namespace)).await;
+    pub(super) async fn read(world: &World, name: &SpecName, namespace: Option<&str>, absent: Option<String>) -> Self {
+        let workloads = Workloads::read(world, namespace).await;
+        let pods = world.pods(namespace, true).await;
         let not_read = |what: &str, unread: &Unread| format!("{what}: {unread}");
         let mut unread: Vec<String> =
             workloads.unread.iter().map(|(kind, unread)| not_read(&kind.plural(), unread)).collect();
@@ -60,7 +54,7 @@ impl Users {
         let controlled: BTreeSet<&str> = workloads.known.iter().flat_map(WorkloadTree::pods).filter_map(uid).collect();
         unread.extend(workloads.known.iter().filter_map(WorkloadTree::unparsed));
         let mut read = Vec::new();
-        for json in pods.iter().flatten() {
+        for json in pods.iter().flat_map(|pods| pods.iter()) {
             match ClusterPod::read(json) {
                 Ok(pod) => read.push(pod),
                 Err(error) if json.get().contains("gmsaCredentialSpec") => {

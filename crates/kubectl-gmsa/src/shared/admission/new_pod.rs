@@ -39,7 +39,7 @@ impl NewPod {
 }
 
 /// The review of a pod that is created in `namespace`.
-pub(super) fn review_of(namespace: &str, pod: &Value) -> Result<Arc<Review>, WrongType> {
+pub fn review_of(namespace: &str, pod: &Value) -> Result<Arc<Review>, WrongType> {
     let mut track = Track::new();
     Review::of_pod(namespace, Deserializer::new(pod, &mut track)).map(Arc::new).map_err(|error| {
         let text = error.to_string();

@@ -8,21 +8,21 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference}
 
 use super::{
     ADMISSION,
-    workload::{ClusterWorkload, Owned, pods_of},
+    workload::{ClusterWorkload, Owned},
 };
 use crate::shared::{
     kinds::{Kind, PODS, controller_of},
     names,
-    snapshot::Snapshot,
     unread::{Read, Unread},
+    world::{World, pods_of},
 };
 
 /// The lines of the newest ReplicaSet or Job that it controls, or else of a pod.
-pub(super) async fn lines(snapshot: &Snapshot, namespace: &str, word: &str, name: &str) -> anyhow::Result<Vec<Check>> {
+pub(super) async fn lines(world: &World, namespace: &str, word: &str, name: &str) -> anyhow::Result<Vec<Check>> {
     let is_it = |metadata: &ObjectMeta| controller_of(metadata).is_some_and(|owner| is_named(owner, word, name));
     let mut unread = None;
     for kind in Kind::ALL.into_iter().filter(|kind| kind.is_below()) {
-        let read = known(ClusterWorkload::list(snapshot, kind, Some(namespace)).await, &mut unread);
+        let read = known(ClusterWorkload::list(world, kind, Some(namespace)).await, &mut unread);
         let own = read.into_iter().filter(|object| is_it(&object.metadata));
         let newest = own.max_by(|one, other| {
             let wants = |object: &ClusterWorkload| object.wanted().0 > 0;
@@ -30,14 +30,14 @@ pub(super) async fn lines(snapshot: &Snapshot, namespace: &str, word: &str, name
         });
         if let Some(found) = newest.and_then(|newest| newest.metadata.name) {
             let first = Check::pass(ADMISSION, format!("{word}/{name}: its newest {} is {found}", kind.as_str()));
-            let lines = Box::pin(super::workload(snapshot, namespace, kind, &found)).await?;
+            let lines = Box::pin(super::workload(world, namespace, kind, &found)).await?;
             return Ok([vec![first], lines].concat());
         }
     }
-    let pods: Vec<Owned> = known(snapshot.list(&pods_of(Some(namespace))).await, &mut unread);
+    let pods: Vec<Owned> = known(world.list(&pods_of(Some(namespace))).await, &mut unread);
     if let Some(found) = pods.into_iter().find(|pod| is_it(&pod.metadata)).and_then(|pod| pod.metadata.name) {
         let first = Check::pass(ADMISSION, format!("{word}/{name}: one of its pods is {found}"));
-        return Ok([vec![first], Box::pin(super::pod(snapshot, namespace, &found)).await?].concat());
+        return Ok([vec![first], Box::pin(super::pod(world, namespace, &found)).await?].concat());
     }
     let words: Vec<String> =
         PODS.map(str::to_owned).into_iter().chain(Kind::ALL.into_iter().flat_map(Kind::words)).collect();

@@ -6,13 +6,13 @@ use anyhow::Context as _;
 use serde_json::Value;
 
 use crate::shared::{
-    admission::{Admission, FactFinder, NewPod, Reviewed},
+    admission::{NewPod, Reviewed},
     names,
     pods::ClusterPod,
     rules::{self, FixTarget, Names},
-    snapshot::Snapshot,
     unread::{Read, because},
     walk::{pod::is_cause, workload::WorkloadTree},
+    world::{Admission, World},
 };
 use gmsa_cluster::resolver::live::collection;
 use gmsa_core::{
@@ -28,19 +28,14 @@ pub const TEMPLATE: &str = "template";
 pub const PERMISSION: &str = "permission";
 
 /// The steps: the credential specs of the template, and the permission of its service account.
-pub async fn checks(
-    snapshot: &Snapshot,
-    finder: &mut FactFinder,
-    pod: &NewPod,
-    target: FixTarget<'_>,
-) -> anyhow::Result<Vec<Check>> {
+pub async fn checks(world: &World, pod: &NewPod, target: FixTarget<'_>) -> anyhow::Result<Vec<Check>> {
     let namespace = &*pod.review().context("the pod template cannot be parsed")?.namespace;
     let parsed = pod.pod().context("there is no pod template")?;
-    let Admission { denials, others, .. } = finder.admit(pod, &Reviewed::ASSUMED).await?;
+    let Admission { denials, others, .. } = world.admit(pod, &Reviewed::ASSUMED).await?;
     let mut denials: Vec<Denial> = denials.into_iter().map(|found| found.denial).chain(others).collect();
-    denials.extend(of_tickets(parsed, finder).await);
-    let nearest = nearest_spec(snapshot, &denials).await;
-    let line = |denial: &Denial, about| match finder.lacking(denial, namespace) {
+    denials.extend(of_tickets(world, parsed).await);
+    let nearest = nearest_spec(world, &denials).await;
+    let line = |denial: &Denial, about| match world.lacking(denial, namespace) {
         Some((cause, remedy)) => because(about, cause, remedy),
         None => denied(denial, parsed, about, namespace, (target, nearest.as_deref())),
     };
@@ -49,8 +44,8 @@ pub async fn checks(
     let specs: BTreeSet<&str> = parsed.slots().filter_map(|slot| slot.name).chain(parsed.asks_tickets_of()).collect();
     let specs = Vec::from_iter(specs).join(", ");
     let mut checks = Vec::new();
-    let class = finding_or_skip(missing_class(snapshot, &pod.json).await, "runtime class", &mut checks);
-    let services = if of_template.is_none() { without_services(snapshot, parsed).await } else { Ok(None) };
+    let class = finding_or_skip(missing_class(world, &pod.json).await, "runtime class", &mut checks);
+    let services = if of_template.is_none() { without_services(world, parsed).await } else { Ok(None) };
     let services = finding_or_skip(services, "services", &mut checks);
     // A missing class precedes a denial that could not be checked.
     let template = of_template.clone().filter(is_cause);
@@ -60,7 +55,7 @@ pub async fn checks(
         return Ok(checks);
     }
     let account = parsed.service_account();
-    let no_account = missing_account(snapshot, namespace, account).await;
+    let no_account = missing_account(world, namespace, account).await;
     let no_account = finding_or_skip(no_account, "service account", &mut checks);
     let permission = no_account.map(|found| Check::found(PERMISSION, found)).or(of_permission);
     let allowed = || Check::pass(PERMISSION, format!("{namespace}:{account} may use {specs}"));
@@ -73,12 +68,12 @@ fn is_of_permission(denial: &Denial) -> bool {
 }
 
 /// The most similar name of an existing credential spec, if one is missing.
-async fn nearest_spec(snapshot: &Snapshot, denials: &[Denial]) -> Option<String> {
+async fn nearest_spec(world: &World, denials: &[Denial]) -> Option<String> {
     let missing = denials.iter().find_map(|denial| match denial {
         Denial::SpecMissing(spec) => Some(spec.as_str()),
         _ => None,
     });
-    names::nearest_in(snapshot, &collection(), missing?).await
+    names::nearest_in(world, &collection(), missing?).await
 }
 
 /// The finding; for a failed read, adds its `skip` line to `checks`.
@@ -94,9 +89,9 @@ pub(super) fn finding_or_skip(
 }
 
 /// Why the credential specs of tickets cannot be used: only the broker reads them.
-async fn of_tickets(pod: &Pod, finder: &mut FactFinder) -> Option<Denial> {
+async fn of_tickets(world: &World, pod: &Pod) -> Option<Denial> {
     for spec in pod.asks_tickets_of().filter_map(SpecName::parse) {
-        match finder.spec(&spec).await.fact {
+        match world.spec(&spec).await.fact {
             SpecFact::Contents(_) => {}
             SpecFact::Missing => return Some(Denial::SpecMissing(spec)),
             SpecFact::Unusable => return Some(Denial::SpecUnusable(spec)),
@@ -107,9 +102,9 @@ async fn of_tickets(pod: &Pod, finder: &mut FactFinder) -> Option<Denial> {
 }
 
 /// The finding that the owner of a credential spec has not opted in.
-async fn without_services(snapshot: &Snapshot, pod: &Pod) -> Read<Option<Diagnostic>> {
+async fn without_services(world: &World, pod: &Pod) -> Read<Option<Diagnostic>> {
     for spec in pod.asks_tickets_of().filter_map(SpecName::parse) {
-        let object: Option<Value> = snapshot.find(&format!("{}/{spec}", collection())).await?;
+        let object: Option<Value> = world.find(&format!("{}/{spec}", collection())).await?;
         if let Err(why) = Services::of(object.as_ref().and_then(services::listed)) {
             let names = Names { spec: Some(spec.as_str()), ..Names::default() };
             let text = format!("cred spec {spec} gives no tickets: {why}");
@@ -119,21 +114,21 @@ async fn without_services(snapshot: &Snapshot, pod: &Pod) -> Read<Option<Diagnos
     Ok(None)
 }
 
-async fn missing_class(snapshot: &Snapshot, pod: &Value) -> Read<Option<Diagnostic>> {
+async fn missing_class(world: &World, pod: &Value) -> Read<Option<Diagnostic>> {
     let name = pod.pointer("/spec/runtimeClassName").and_then(Value::as_str).filter(|name| is_dns_subdomain(name));
     let Some(name) = name else { return Ok(None) };
-    let found: Option<Value> = snapshot.find(&format!("/apis/node.k8s.io/v1/runtimeclasses/{name}")).await?;
+    let found: Option<Value> = world.find(&format!("/apis/node.k8s.io/v1/runtimeclasses/{name}")).await?;
     let text = || format!("there is no runtime class {name:?}: the API server refuses the pod");
     Ok(found.is_none().then(|| rules::found(&rules::RUNTIME_CLASS_MISSING, text(), &Names::default())))
 }
 
-async fn missing_account(snapshot: &Snapshot, namespace: &str, account: &str) -> Read<Option<Diagnostic>> {
+async fn missing_account(world: &World, namespace: &str, account: &str) -> Read<Option<Diagnostic>> {
     // Every namespace has `default`.
     if account == "default" || !is_dns_subdomain(account) {
         return Ok(None);
     }
     let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{account}");
-    if snapshot.find::<Value>(&path).await?.is_some() {
+    if world.find::<Value>(&path).await?.is_some() {
         return Ok(None);
     }
     let text =

@@ -10,7 +10,7 @@ use k8s_openapi::{
     jiff::{SignedDuration, Timestamp},
 };
 
-use crate::shared::{snapshot::Snapshot, unread::Unread};
+use crate::shared::{unread::Unread, world::World};
 use gmsa_core::diagnostic::Check;
 
 /// The selectors of events: warnings, and normal events that end a warning or explain a delay.
@@ -104,13 +104,13 @@ pub struct Events {
 
 impl Events {
     /// Reads the events of a namespace, or of all.
-    pub async fn read(snapshot: &Snapshot, namespace: Option<&str>) -> Self {
+    pub async fn read(world: &World, namespace: Option<&str>) -> Self {
         let namespace = namespace.map(|name| format!("namespaces/{name}/")).unwrap_or_default();
         let path = |selector| format!("/api/v1/{namespace}events?fieldSelector={selector}");
         let [warnings, created, pulling] =
-            SELECTORS.map(async |selector| snapshot.list::<v1::Event>(&path(selector)).await);
+            SELECTORS.map(async |selector| world.list::<v1::Event>(&path(selector)).await);
         let (warnings, created, pulling) = tokio::join!(warnings, created, pulling);
-        let mut kept = Self { taken: Some(snapshot.taken()), ..Self::default() };
+        let mut kept = Self { taken: Some(world.taken()), ..Self::default() };
         for read in [warnings, created, pulling] {
             match read {
                 Ok(events) => events.into_iter().for_each(|event| kept.add(event)),

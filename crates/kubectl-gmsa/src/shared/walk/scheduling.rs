@@ -13,9 +13,9 @@ use super::{
 use crate::shared::{
     pods::ClusterPod,
     rules::{self, FixTarget, Names},
-    snapshot::Snapshot,
     unread::{Read, Unread},
     windows_build::{Build, LABEL},
+    world::World,
 };
 use gmsa_core::{
     admission::pod::SlotKind,
@@ -46,20 +46,18 @@ pub struct Nodes {
 }
 
 impl Nodes {
-    pub const WINDOWS: &str = "/api/v1/nodes?labelSelector=kubernetes.io%2Fos%3Dwindows";
-
     /// Starts with the Windows nodes, if they were read.
     pub fn of(windows: Option<Vec<Node>>) -> Self {
         Self { windows, others: BTreeMap::new() }
     }
 
     /// Reads the nodes of these pods that are not among the Windows nodes.
-    pub async fn add(&mut self, snapshot: &Snapshot, pods: impl Iterator<Item = &ClusterPod>) {
+    pub async fn add(&mut self, world: &World, pods: impl Iterator<Item = &ClusterPod>) {
         let names: BTreeSet<&str> =
             pods.filter_map(ClusterPod::node_name).filter(|name| is_dns_subdomain(name)).collect();
         for name in names {
             if self.windows.iter().flatten().all(|node| node.metadata.name.as_deref() != Some(name)) {
-                let read = snapshot.find(&format!("/api/v1/nodes/{name}")).await;
+                let read = world.find(&format!("/api/v1/nodes/{name}")).await;
                 self.others.insert(name.to_owned(), read);
             }
         }

@@ -13,23 +13,23 @@ use k8s_openapi::api::{
     admissionregistration::v1::ServiceReference,
     core::v1::{ContainerState, ContainerStatus, Namespace},
 };
-use serde_json::{Value, value::RawValue};
+use serde_json::Value;
 
 use super::{
     IN_THE_POD,
     containers::{INIT, is_running},
     events::Events,
     pod::is_cause,
-    workload::{WorkloadTree, pods_of},
+    workload::WorkloadTree,
     worst,
 };
 use crate::shared::{
     kinds::Kind,
     pods::ClusterPod,
     rules::{self, AgentFailure, FixTarget, Names, Phase},
-    snapshot::Snapshot,
     unread::{Read, Remedy, because},
     webhook::{broker, endpoints, is_ready, lacks_tickets, no_namespace, replica},
+    world::World,
 };
 
 /// The lines of the log that are read: the agent writes at most two for a request, each of at most 4 KiB.
@@ -44,14 +44,14 @@ fn log(namespace: &str, name: &str) -> String {
 }
 
 /// Reads the logs of the sidecars, for a bundle: first of pods that wait.
-pub async fn read_logs(snapshot: &Snapshot) {
-    let pods: Vec<Box<RawValue>> = snapshot.list(&pods_of(None)).await.unwrap_or_default();
+pub async fn read_logs(world: &World) {
+    let pods = world.pods(None, true).await.unwrap_or_default();
     let mut pods: Vec<ClusterPod> = pods.iter().filter_map(|json| ClusterPod::read(json).ok()).collect();
     pods.retain(|pod| pod.admission.audiences().next().is_some());
     pods.sort_by_key(|pod| pod.phase() == "Running");
     let places = pods.iter().map(ClusterPod::place);
     let places = places.filter(|(namespace, name)| is_dns_label(namespace) && is_dns_subdomain(name)).take(LOGS);
-    join_all(places.map(async |(namespace, name)| snapshot.text(&log(namespace, name)).await)).await;
+    join_all(places.map(async |(namespace, name)| world.text(&log(namespace, name)).await)).await;
 }
 
 /// What [`rules::TICKETS_NOT_ENABLED`] and [`rules::TICKETS_NOT_INJECTED`] say of a pod.
@@ -64,12 +64,12 @@ pub fn lacks_sidecar(pod: &Pod) -> bool {
 }
 
 /// The finding that a pod asks for tickets and has no sidecar that gets them.
-pub async fn not_injected(snapshot: &Snapshot, pod: &ClusterPod) -> Option<Diagnostic> {
+pub async fn not_injected(world: &World, pod: &ClusterPod) -> Option<Diagnostic> {
     if !lacks_sidecar(&pod.admission) {
         return None;
     }
     // `why` has a line for a failed read (`unreviewed`).
-    let replica = replica(snapshot).await.ok().flatten();
+    let replica = replica(world).await.ok().flatten();
     let found = if replica.is_some_and(|pod| lacks_tickets(&pod)) {
         Diagnostic::new(&rules::TICKETS_NOT_ENABLED, NOT_ENABLED)
     } else {
@@ -95,11 +95,11 @@ fn answer(line: &str) -> Option<LoggedAnswer> {
 }
 
 /// Replaces the step of a waiting pod by the reason in the log of its sidecar. In a running pod, adds the line about its tickets.
-pub async fn add(snapshot: &Snapshot, pod: &ClusterPod, target: FixTarget<'_>, steps: &mut Vec<Check>) {
+pub async fn add(world: &World, pod: &ClusterPod, target: FixTarget<'_>, steps: &mut Vec<Check>) {
     let status = pod.object.status.as_ref().and_then(|status| status.init_container_statuses.as_ref());
     let sidecar = status.into_iter().flatten().find(|container| container.name == SIDECAR);
     if let Some(ended) = sidecar.filter(|sidecar| !is_running(sidecar)) {
-        return add_end(snapshot, pod, target, ended, steps).await;
+        return add_end(world, pod, target, ended, steps).await;
     }
     let is_unstarted = sidecar.is_some_and(|sidecar| sidecar.started == Some(false));
     let waits = is_unstarted && steps.last().is_some_and(|last| last.about == INIT && last.result.is_err());
@@ -109,15 +109,15 @@ pub async fn add(snapshot: &Snapshot, pod: &ClusterPod, target: FixTarget<'_>, s
     if pod.admission.audiences().next().is_none() || !are_names || !(runs || waits) {
         return;
     }
-    let log = if sidecar.is_some() { snapshot.text(&log(namespace, name)).await } else { Ok(String::new()) };
+    let log = if sidecar.is_some() { world.text(&log(namespace, name)).await } else { Ok(String::new()) };
     let last = log.as_ref().ok().and_then(|log| log.lines().rev().find_map(answer));
     if let Err(unread) = &log {
         steps.insert(steps.len() - usize::from(waits), unread.check("log"));
     }
     let found = match &last {
         Some(Ok(services)) if runs => Check::pass(IN_THE_POD, format!("the sidecar has tickets for {services}")),
-        Some(Err(reason)) => failed(snapshot, pod, target, waits, reason).await,
-        _ if waits => match away(snapshot, pod).await {
+        Some(Err(reason)) => failed(world, pod, target, waits, reason).await,
+        _ if waits => match away(world, pod).await {
             Some(why) => finding(waits, why),
             None => return,
         },
@@ -135,7 +135,7 @@ pub async fn add(snapshot: &Snapshot, pod: &ClusterPod, target: FixTarget<'_>, s
 
 /// Adds the last line of its log to the finding about a sidecar that has ended, with the rule for that line.
 async fn add_end(
-    snapshot: &Snapshot,
+    world: &World,
     pod: &ClusterPod,
     target: FixTarget<'_>,
     sidecar: &ContainerStatus,
@@ -152,7 +152,7 @@ async fn add_end(
     }
     let previous = if has_ended(&sidecar.state) { "" } else { "&previous=true" };
     // Without the log, the exit code is what is known.
-    let Ok(log) = snapshot.text(&format!("{}{previous}", log(namespace, name))).await else { return };
+    let Ok(log) = world.text(&format!("{}{previous}", log(namespace, name))).await else { return };
     let Some(line) = log.lines().map(str::trim).rfind(|line| !line.is_empty()) else { return };
     let message = format!("{}; its log ends with: {}", found.message, remark(line));
     *found = match rules::recognize(line, Phase::Running) {
@@ -173,10 +173,10 @@ fn finding(waits: bool, found: Diagnostic) -> Check {
 }
 
 /// The finding for a request that failed.
-async fn failed(snapshot: &Snapshot, pod: &ClusterPod, target: FixTarget<'_>, waits: bool, reason: &str) -> Check {
+async fn failed(world: &World, pod: &ClusterPod, target: FixTarget<'_>, waits: bool, reason: &str) -> Check {
     let failure = AgentFailure::of(reason);
     if failure.status.is_none()
-        && let Some(why) = away(snapshot, pod).await
+        && let Some(why) = away(world, pod).await
     {
         return finding(waits, why);
     }
@@ -190,10 +190,10 @@ async fn failed(snapshot: &Snapshot, pod: &ClusterPod, target: FixTarget<'_>, wa
 }
 
 /// Why the broker does not answer, if its namespace is gone or no pod of it is ready: the first cause of its Deployment.
-async fn away(snapshot: &Snapshot, pod: &ClusterPod) -> Option<Diagnostic> {
+async fn away(world: &World, pod: &ClusterPod) -> Option<Diagnostic> {
     let service = broker(&pod.object, "broker")?;
     let ServiceReference { name, namespace, .. } = &service;
-    let read: Read<Option<Namespace>> = snapshot.find(&format!("/api/v1/namespaces/{namespace}")).await;
+    let read: Read<Option<Namespace>> = world.find(&format!("/api/v1/namespaces/{namespace}")).await;
     if let Ok(found) = read
         && let Some(state) = no_namespace(found.as_ref())
     {
@@ -203,15 +203,15 @@ async fn away(snapshot: &Snapshot, pod: &ClusterPod) -> Option<Diagnostic> {
         return Some(Diagnostic::new(&rules::BROKER_UNREACHABLE, text).with_fix(fix));
     }
     // After a failed read, what the agent logged is the cause.
-    if endpoints(snapshot, &service).await.ok()?.iter().any(is_ready) {
+    if endpoints(world, &service).await.ok()?.iter().any(is_ready) {
         return None;
     }
     let text = format!("the Service {namespace}/{name} of the broker has no ready endpoint");
     // The chart gives the Deployment the name of the Service.
-    let workload = Box::pin(WorkloadTree::find(snapshot, namespace, Kind::Deployment, name));
-    let (workload, events) = tokio::join!(workload, Events::read(snapshot, Some(namespace)));
+    let workload = Box::pin(WorkloadTree::find(world, namespace, Kind::Deployment, name));
+    let (workload, events) = tokio::join!(workload, Events::read(world, Some(namespace)));
     if let Ok(Some(workload)) = workload {
-        let nodes = super::nodes(snapshot, &workload.pods().collect::<Vec<_>>()).await;
+        let nodes = super::nodes(world, &workload.pods().collect::<Vec<_>>()).await;
         if let Some(found) = worst::absence(&workload, &nodes, &events) {
             let message = format!("{text}: {}: {}", workload.title(), found.message);
             return Some(Diagnostic { message, ..found });

@@ -17,8 +17,8 @@ use crate::shared::{
     kinds::{Kind, controller_of},
     pods::ClusterPod,
     rules::FixTarget,
-    snapshot::Snapshot,
     unread::{Read, Unread},
+    world::World,
 };
 use gmsa_core::admission::pod::Pod;
 
@@ -91,14 +91,14 @@ impl WorkloadTree {
     }
 
     /// Reads a workload; `None` if it does not exist.
-    pub async fn find(snapshot: &Snapshot, namespace: &str, kind: Kind, name: &str) -> Read<Option<Self>> {
-        let Some(top) = ClusterWorkload::find(snapshot, kind, namespace, name).await? else { return Ok(None) };
+    pub async fn find(world: &World, namespace: &str, kind: Kind, name: &str) -> Read<Option<Self>> {
+        let Some(top) = ClusterWorkload::find(world, kind, namespace, name).await? else { return Ok(None) };
         let mut objects = vec![Rc::new(top)];
         if let Some(below) = kind.below() {
-            let read = ClusterWorkload::list(snapshot, below, Some(namespace)).await?;
+            let read = ClusterWorkload::list(world, below, Some(namespace)).await?;
             objects.extend(read.into_iter().map(Rc::new));
         }
-        let pods: Vec<Box<RawValue>> = snapshot.list(&pods_of(Some(namespace))).await?;
+        let pods = world.pods(Some(namespace), true).await?;
         let workloads = assemble(objects, &pods, |_| true);
         Ok(workloads.into_iter().find(|workload| workload.kind == kind && workload.name == name))
     }
@@ -155,11 +155,6 @@ impl WorkloadTree {
     }
 }
 
-/// The path of the pods of a namespace, or of all.
-pub fn pods_of(namespace: Option<&str>) -> String {
-    namespace.map_or_else(|| "/api/v1/pods".to_owned(), |namespace| format!("/api/v1/namespaces/{namespace}/pods"))
-}
-
 /// The workloads of a cluster that use GMSA, and the kinds that could not be read.
 pub struct Workloads {
     pub known: Vec<WorkloadTree>,
@@ -168,10 +163,9 @@ pub struct Workloads {
 
 impl Workloads {
     /// Reads the workloads of a namespace, or of all. Without the right to list pods, their number is not known.
-    pub async fn read(snapshot: &Snapshot, namespace: Option<&str>) -> Self {
-        let kinds = Kind::ALL.map(async |kind| (kind, ClusterWorkload::list(snapshot, kind, namespace).await));
-        let pods = pods_of(namespace);
-        let (kinds, pods) = tokio::join!(join_all(kinds), snapshot.list(&pods));
+    pub async fn read(world: &World, namespace: Option<&str>) -> Self {
+        let kinds = Kind::ALL.map(async |kind| (kind, ClusterWorkload::list(world, kind, namespace).await));
+        let (kinds, pods) = tokio::join!(join_all(kinds), world.pods(namespace, true));
         let (mut objects, mut unread) = (Vec::new(), Vec::new());
         for (kind, read) in kinds {
             match read {

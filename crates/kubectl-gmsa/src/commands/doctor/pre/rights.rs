@@ -6,7 +6,7 @@ use futures::future::join_all;
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec};
 
 use super::super::permission;
-use crate::shared::{rules, snapshot::Snapshot, unread::Read};
+use crate::shared::{rules, unread::Read, world::World};
 use gmsa_core::{
     credspec::{GROUP, PLURAL},
     diagnostic::Check,
@@ -55,14 +55,14 @@ const GIVEN: [Rights; 3] = [
 const ESCALATE: Rights = (&["escalate"], RBAC, &["clusterroles"]);
 
 /// Checks the rights, including creation of the namespace if it is missing.
-pub(super) async fn check(snapshot: &Snapshot, namespace: &str, no_namespace: bool) -> Read<Vec<Check>> {
+pub(super) async fn check(world: &World, namespace: &str, no_namespace: bool) -> Read<Vec<Check>> {
     let mut needed: Vec<(Rights, Option<&str>)> = IN_CLUSTER.map(|rights| (rights, None)).into();
     if no_namespace {
         needed.push((NAMESPACES, None));
     }
     needed.push((CRDS, None));
     needed.extend(IN_NAMESPACE.map(|rights| (rights, Some(namespace))));
-    let (missing, given) = (missing(snapshot, &needed).await?, missing_to_give(snapshot).await?);
+    let (missing, given) = (missing(world, &needed).await?, missing_to_give(world).await?);
     let parts = [("you may not", missing), ("you may not grant the webhook rights that you do not have:", given)];
     let parts = parts.iter().filter(|(_, rights)| !rights.is_empty());
     let text: Vec<String> = parts.map(|(what, rights)| format!("{what} {}", rights.join("; "))).collect();
@@ -75,22 +75,22 @@ pub(super) async fn check(snapshot: &Snapshot, namespace: &str, no_namespace: bo
 }
 
 /// The rights of the webhook that the user cannot grant.
-async fn missing_to_give(snapshot: &Snapshot) -> Read<Vec<String>> {
-    let missing_rights = missing(snapshot, &GIVEN.map(|rights| (rights, None))).await?;
-    if missing_rights.is_empty() || missing(snapshot, &[(ESCALATE, None)]).await?.is_empty() {
+async fn missing_to_give(world: &World) -> Read<Vec<String>> {
+    let missing_rights = missing(world, &GIVEN.map(|rights| (rights, None))).await?;
+    if missing_rights.is_empty() || missing(world, &[(ESCALATE, None)]).await?.is_empty() {
         return Ok(Vec::new());
     }
     Ok(missing_rights)
 }
 
 /// The missing rights, as `get, create deployments in NAMESPACE`: verbs on the same resource share one text.
-async fn missing(snapshot: &Snapshot, needed: &[(Rights, Option<&str>)]) -> Read<Vec<String>> {
+async fn missing(world: &World, needed: &[(Rights, Option<&str>)]) -> Read<Vec<String>> {
     let each = needed.iter().flat_map(|((verbs, group, resources), namespace)| {
         resources.iter().flat_map(move |resource| verbs.iter().map(move |verb| (*verb, *group, *resource, *namespace)))
     });
     let asked: Vec<_> = each.collect();
     let answers = join_all(
-        asked.iter().map(|(verb, group, resource, namespace)| may(snapshot, (verb, group, resource), *namespace)),
+        asked.iter().map(|(verb, group, resource, namespace)| may(world, (verb, group, resource), *namespace)),
     );
     let mut lacking: BTreeMap<(Option<&str>, &str), Vec<&str>> = BTreeMap::new();
     for ((verb, _, resource, namespace), answer) in asked.iter().zip(answers.await) {
@@ -110,12 +110,12 @@ async fn missing(snapshot: &Snapshot, needed: &[(Rights, Option<&str>)]) -> Read
     Ok(by_verbs.into_iter().map(line).collect())
 }
 
-async fn may(snapshot: &Snapshot, (verb, group, resource): (&str, &str, &str), namespace: Option<&str>) -> Read<bool> {
+async fn may(world: &World, (verb, group, resource): (&str, &str, &str), namespace: Option<&str>) -> Read<bool> {
     let right = ResourceAttributes { namespace: namespace.map(str::to_owned), ..permission(verb, group, resource) };
     let spec = SelfSubjectAccessReviewSpec { resource_attributes: Some(right), ..Default::default() };
     let review = SelfSubjectAccessReview { spec, ..Default::default() };
     let answer: SelfSubjectAccessReview =
-        snapshot.ask("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", &review).await?;
+        world.ask("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", &review).await?;
     Ok(answer.status.is_some_and(|status| status.allowed))
 }
 

@@ -10,7 +10,7 @@ use kube::core::{Selector, SelectorExt as _};
 use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::{Value, json, value::RawValue};
 
-use crate::shared::{kinds::Kind, snapshot::Snapshot, unread::Read};
+use crate::shared::{kinds::Kind, unread::Read, world::World};
 use gmsa_core::admission::{
     pod::{
         Pod,
@@ -109,14 +109,14 @@ impl Idle {
 
 impl ClusterWorkload {
     /// Reads a workload; `None` if it does not exist.
-    pub async fn find(snapshot: &Snapshot, kind: Kind, namespace: &str, name: &str) -> Read<Option<Self>> {
-        let found = snapshot.find(&format!("{}/{name}", kind.collection(Some(namespace)))).await?;
+    pub async fn find(world: &World, kind: Kind, namespace: &str, name: &str) -> Read<Option<Self>> {
+        let found = world.find(&format!("{}/{name}", kind.collection(Some(namespace)))).await?;
         Ok(found.map(|found| Self::of(kind, found)))
     }
 
     /// Reads the workloads of one kind, in a namespace or in all.
-    pub async fn list(snapshot: &Snapshot, kind: Kind, namespace: Option<&str>) -> Read<Vec<Self>> {
-        let found: Vec<WorkloadItem> = snapshot.list(&kind.collection(namespace)).await?;
+    pub async fn list(world: &World, kind: Kind, namespace: Option<&str>) -> Read<Vec<Self>> {
+        let found: Vec<WorkloadItem> = world.list(&kind.collection(namespace)).await?;
         Ok(found.into_iter().map(|found| Self::of(kind, found)).collect())
     }
 

@@ -1,12 +1,11 @@
-//! The fields of objects that a bundle keeps.
+//! The part of an object that a bundle keeps: the fields that [`reads`] names, without what is confidential in them.
 //!
-//! Invariant: only fields named here are kept. Annotations, arguments and environment variables are kept only if they are needed and
-//! contain no secret; contents of credential specs never.
+//! Invariant: arguments and environment variables are kept only if they are needed and contain no secret; contents of credential specs
+//! never.
 
 use std::collections::HashMap;
 
 use gmsa_core::{
-    admission::pod::tickets,
     credspec::{
         Contents, PLURAL,
         compare::{Difference, compare},
@@ -20,132 +19,15 @@ use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 use x509_parser::pem::Pem;
 
-use crate::shared::{acts::ACTS, kinds::Kind, rules};
-
-/// The placeholder for contents of a credential spec.
-const OMITTED_CONTENTS: &str = "leftOut";
-
-/// The chart's name for the volume of the webhook with the CAs that sidecars trust.
-pub const CA_VOLUME: &str = "tickets-ca";
-
-const METADATA: &str = "metadata/name metadata/namespace metadata/uid metadata/labels metadata/ownerReferences metadata/creationTimestamp \
-    metadata/deletionTimestamp metadata/finalizers metadata/annotations/deployment.kubernetes.io~1revision \
-    metadata/annotations/kubectl.kubernetes.io~1restartedAt metadata/generateName";
-
-/// Fields of a pod and of a pod template.
-const POD: &str = "metadata/labels metadata/annotations/kubectl.kubernetes.io~1restartedAt metadata/annotations/gmsa-webhook~1tickets spec/nodeName spec/nodeSelector spec/os \
-    spec/runtimeClassName spec/serviceAccountName spec/hostname spec/hostNetwork spec/tolerations \
-    spec/affinity/nodeAffinity spec/restartPolicy spec/securityContext/windowsOptions spec/securityContext/fsGroup spec/volumes/secret \
-    spec/volumes/name spec/volumes/emptyDir spec/volumes/configMap/name spec/volumes/projected/sources/serviceAccountToken spec/containers/volumeMounts \
-    spec/initContainers/args spec/initContainers/env spec/initContainers/startupProbe/failureThreshold spec/initContainers/volumeMounts \
-    spec/containers/name spec/containers/image spec/containers/ports spec/containers/args spec/containers/env \
-    spec/containers/securityContext/windowsOptions spec/containers/resources spec/initContainers/name \
-    spec/initContainers/image spec/initContainers/restartPolicy spec/initContainers/securityContext/windowsOptions \
-    spec/ephemeralContainers/name spec/ephemeralContainers/securityContext/windowsOptions status/phase status/reason \
-    status/message status/conditions status/initContainerStatuses status/containerStatuses";
-
-const WORKLOAD: &str = "metadata/annotations/meta.helm.sh~1release-name metadata/annotations/meta.helm.sh~1release-namespace \
-    metadata/managedFields/manager metadata/managedFields/operation spec/replicas spec/parallelism spec/completions spec/suspend spec/selector spec/updateStrategy spec/paused \
-    status/desiredNumberScheduled status/succeeded status/replicas";
-
-const CONFIGURATION: &str = "metadata/annotations/meta.helm.sh~1release-name metadata/annotations/meta.helm.sh~1release-namespace \
-    metadata/managedFields/manager metadata/managedFields/operation metadata/managedFields/fieldsV1 webhooks/name webhooks/failurePolicy \
-    webhooks/matchPolicy webhooks/sideEffects webhooks/timeoutSeconds webhooks/admissionReviewVersions webhooks/rules \
-    webhooks/namespaceSelector webhooks/objectSelector webhooks/matchConditions webhooks/clientConfig/service \
-    webhooks/clientConfig/caBundle";
-
-/// The fields of the other kinds, by resource.
-const OTHERS: [(&str, &str); 16] = [
-    ("version", "gitVersion"),
-    ("namespaces", ""),
-    ("serviceaccounts", ""),
-    ("secrets", "isImmutable"),
-    ("nodes", "spec/taints spec/unschedulable status/conditions status/nodeInfo/operatingSystem"),
-    (
-        "customresourcedefinitions",
-        "metadata/annotations/gmsa-webhook~1crd-revision spec/versions/name spec/versions/served spec/versions/storage status/conditions status/storedVersions",
-    ),
-    ("configmaps", "data/ca.crt"),
-    ("endpointslices", "endpoints/conditions endpoints/targetRef/name"),
-    ("networkpolicies", "spec/podSelector spec/policyTypes spec/ingress"),
-    ("clusterroles", "rules aggregationRule"),
-    ("roles", "rules"),
-    ("clusterrolebindings", "roleRef subjects"),
-    ("rolebindings", "roleRef subjects"),
-    ("runtimeclasses", "handler scheduling"),
-    (
-        "events",
-        "involvedObject/kind involvedObject/name involvedObject/namespace involvedObject/uid involvedObject/fieldPath reason message type count lastTimestamp eventTime series",
-    ),
-    ("subjectaccessreviews", "status/allowed"),
-];
-
-/// Arguments that checks read: two words, each a whole argument, and options of the webhook and of the agent. They hold names, and
-/// certificates, which are public. Other programs use the same options for secrets, so only containers with one of the words keep them.
-const WORDS: [&str; 2] = ["serve", "agent"];
-const OPTIONS: [&str; 15] = [
-    "--self-managed-secret",
-    "--self-managed-service",
-    "--webhook-configuration",
-    "--warn-namespaces",
-    "--random-hostname",
-    "--tickets-broker",
-    "--tickets-image",
-    "--config",
-    "--credential-spec",
-    "--broker",
-    "--broker-address",
-    "--broker-ca",
-    "--folder",
-    "--token-file",
-    "--mode",
-];
-
-/// Environment variables that checks read and that contain only names.
-const VARIABLES: [&str; 3] = ["RANDOM_HOSTNAME", "KRB5CCNAME", "KRB5_CONFIG"];
-
-/// Whether an argument is one of these, in the charts' form: `--NAME` or `--NAME=VALUE`.
-fn holds_names(argument: &str) -> bool {
-    let is_option =
-        |known| argument.strip_prefix(known).is_some_and(|rest: &str| rest.is_empty() || rest.starts_with('='));
-    WORDS.contains(&argument) || OPTIONS.into_iter().any(is_option)
-}
-
-/// Whether only objects about GMSA are kept of this resource.
-pub fn is_partial(resource: &str) -> bool {
-    resource == "pods" || resource.ends_with("webhookconfigurations") || workload(resource).is_some()
-}
-
-fn workload(resource: &str) -> Option<Kind> {
-    Kind::ALL.into_iter().find(|kind| kind.plural() == resource)
-}
-
-/// Whether a list keeps an object: pods, workloads and webhooks are kept only if they name GMSA, pods also if they ask for tickets.
-pub fn is_taken(resource: &str, object: &Value) -> bool {
-    let searched = if resource.ends_with("webhookconfigurations") { Some(object) } else { object.get("spec") };
-    let asks = || object.pointer("/metadata/annotations").is_some_and(|all| all.get(tickets::ANNOTATION).is_some());
-    !is_partial(resource)
-        || searched.is_some_and(|part| part.to_string().to_ascii_lowercase().contains("gmsa"))
-        || asks()
-}
+use super::reads::{self, CA_VOLUME, OMITTED_CONTENTS, VARIABLES, WORDS, holds_names};
+use crate::shared::{acts::ACTS, rules};
 
 /// The kept fields of an object. `contents` are the contents of the credential specs.
 pub fn taken(resource: &str, object: &Value, contents: &HashMap<String, Contents>) -> Value {
     if resource == PLURAL {
         return credential_spec(object);
     }
-    let listed = |paths: &str| paths.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-    let (mut paths, workload) = (listed(METADATA), workload(resource));
-    if resource == "pods" || workload.is_some() {
-        paths.extend([WORKLOAD, POD].into_iter().flat_map(listed));
-        let template = workload.and_then(|kind| kind.template().strip_prefix('/'));
-        paths.extend(
-            template.into_iter().flat_map(|at| listed(POD).into_iter().map(move |path| format!("{at}/{path}"))),
-        );
-    } else if resource.ends_with("webhookconfigurations") {
-        paths.extend(listed(CONFIGURATION));
-    }
-    paths.extend(OTHERS.iter().filter(|(known, _)| *known == resource).flat_map(|(_, paths)| listed(paths)));
+    let paths = reads::fields(resource);
     let mut kept = keep(object, &paths.iter().map(String::as_str).collect::<Vec<_>>());
     clean(&mut kept, contents);
     kept

@@ -1,22 +1,21 @@
-//! The objects among the manifests that pods refer to: service accounts, runtime classes, namespaces and credential specs.
+//! The objects of manifests that pods refer to: service accounts, runtime classes, namespaces and credential specs.
+//!
+//! Invariant: files hold a part of what is applied, so an object that is not in them may exist.
 
 use std::collections::{BTreeMap, HashMap};
 
 use gmsa_cluster::manifests::Document;
-use gmsa_core::{
-    credspec::{GROUP, KIND, is_dns_subdomain, services},
-    diagnostic::Diagnostics,
-};
+use gmsa_core::credspec::{GROUP, KIND, is_dns_subdomain, services};
 use serde_json::Value;
 
-use crate::shared::{admission::Labels, rules};
+use crate::shared::admission::Labels;
 
 /// The kinds, each with its group.
 const KINDS: [(&str, &str); 4] =
     [("", "ServiceAccount"), ("", "Namespace"), ("node.k8s.io", "RuntimeClass"), (GROUP, KIND)];
 
 #[derive(Default)]
-pub(super) struct ManifestObjects {
+pub struct ManifestObjects {
     /// The names of service accounts, by namespace.
     pub service_accounts: HashMap<String, Vec<String>>,
     pub runtime_classes: HashMap<String, Value>,
@@ -29,10 +28,8 @@ pub(super) struct ManifestObjects {
 }
 
 impl ManifestObjects {
-    /// Collects them; objects without a namespace are in `namespace`. `problems` has the files that could not be read.
-    pub(super) fn of(documents: &[Document], namespace: &str, problems: &Diagnostics) -> Self {
-        let mut problems = problems.as_slice().iter().filter(|found| *found.rule == rules::UNREADABLE);
-        let unread_file = problems.find_map(|found| Some(found.location.as_ref()?.file.to_string()));
+    /// Collects them; objects without a namespace are in `namespace`.
+    pub fn of(documents: &[Document], namespace: &str, unread_file: Option<String>) -> Self {
         let mut found = Self { unread_file, ..Self::default() };
         for document in documents.iter().filter(|document| KINDS.contains(&(document.group(), &*document.kind))) {
             found.add(document, namespace);
@@ -60,7 +57,7 @@ impl ManifestObjects {
 }
 
 /// The labels of an object.
-pub(super) fn labels(object: &Value) -> Labels {
+pub fn labels(object: &Value) -> Labels {
     let labels = object.pointer("/metadata/labels").and_then(Value::as_object);
     labels.into_iter().flatten().filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
 }

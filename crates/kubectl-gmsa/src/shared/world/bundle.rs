@@ -1,4 +1,4 @@
-//! A snapshot as a file: the answers of a cluster, by request path.
+//! What was read of a cluster as a file: the answers of a cluster, by request path.
 //!
 //! Invariants: the objects of a list are kept by namespace and name, so they also answer requests for one object or one namespace. Of
 //! pods, workloads and webhook configurations only those about GMSA are kept, and of events those about kept objects. A request that is
@@ -12,9 +12,9 @@ use std::{
 use anyhow::{Context as _, bail};
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, value::to_raw_value};
 
-use super::{Answered, CREATE, DRY_RUN, GET, LIST, Snapshot};
+use super::{Answered, CREATE, DRY_RUN, GET, LIST, World, clean, pods::related, reads, scrub};
 use crate::shared::{
     credspecs::contents_by_name,
     input,
@@ -23,11 +23,6 @@ use crate::shared::{
 };
 use gmsa_cluster::resolver::live::collection;
 use gmsa_core::credspec::{Contents, CredentialSpec};
-
-mod fields;
-mod scrub;
-
-pub use fields::CA_VOLUME;
 
 /// The version of the format. It changes when a field is removed or changes its meaning.
 const VERSION: u32 = 2;
@@ -63,13 +58,13 @@ pub struct Bundle {
 }
 
 impl Bundle {
-    /// Makes a bundle of a snapshot.
-    pub fn of(snapshot: &Snapshot) -> anyhow::Result<Self> {
+    /// Makes a bundle of what was read.
+    pub fn of(world: &World) -> anyhow::Result<Self> {
         let mut bundle = Self {
             version: VERSION,
             plugin: env!("CARGO_PKG_VERSION").to_owned(),
-            taken: Time(snapshot.taken()),
-            namespace: snapshot.namespace.clone(),
+            taken: Time(world.taken()),
+            namespace: world.namespace.clone(),
             lists: BTreeMap::new(),
             objects: BTreeMap::new(),
             answers: BTreeMap::new(),
@@ -77,11 +72,11 @@ impl Bundle {
             unread: BTreeMap::new(),
         };
         let of_specs = (LIST, collection());
-        let specs = snapshot.kept.borrow().get(&of_specs).and_then(|cell| cell.get()?.clone().ok());
+        let specs = world.seen.kept.borrow().get(&of_specs).and_then(|cell| cell.get()?.clone().ok());
         let specs = specs.iter().flat_map(|specs| specs.iter());
         let contents =
             contents_by_name(specs.filter_map(|spec| serde_json::from_str::<CredentialSpec>(spec.get()).ok()));
-        let kept = snapshot.kept.borrow();
+        let kept = world.seen.kept.borrow();
         let mut lists = Vec::new();
         for ((_, request), cell) in kept.iter().filter(|((verb, _), _)| *verb == LIST) {
             let Some(Ok(items)) = cell.get() else { continue };
@@ -89,11 +84,16 @@ impl Bundle {
             let items = items.iter().map(|item| Ok((resource, serde_json::from_str(item.get())?)));
             lists.push((request, items.collect::<anyhow::Result<Vec<(&str, Value)>>>()?));
         }
-        let related = related(lists.iter().flat_map(|(_, items)| items));
+        let partial = lists.iter().flat_map(|(_, items)| items).filter(|(of, _)| reads::is_partial(of));
+        let link = |(of, object): &(&str, Value)| {
+            let owner = controller_in(object).and_then(|owner| owner.get("uid")?.as_str());
+            (reads::is_taken(of, object), uid(object).to_owned(), owner.map(str::to_owned))
+        };
+        let related = related(&partial.map(link).collect::<Vec<_>>());
         for (request, items) in &lists {
             let taken =
-                items.iter().filter(|(resource, item)| fields::is_taken(resource, item) || related.contains(uid(item)));
-            let taken = taken.map(|(resource, item)| (key(item), fields::taken(resource, item, &contents)));
+                items.iter().filter(|(resource, item)| reads::is_taken(resource, item) || related.contains(uid(item)));
+            let taken = taken.map(|(resource, item)| (key(item), clean::taken(resource, item, &contents)));
             bundle.lists.insert((*request).clone(), taken.collect());
         }
         for ((verb, request), cell) in kept.iter() {
@@ -125,7 +125,7 @@ impl Bundle {
             Value::Null => drop(self.objects.insert(name, Value::Null)),
             object => {
                 let known = if verb == CREATE { &mut self.answers } else { &mut self.objects };
-                known.insert(name, fields::taken(of, &object, contents));
+                known.insert(name, clean::taken(of, &object, contents));
             }
         }
         Ok(())
@@ -163,18 +163,36 @@ impl Bundle {
         self.taken.0
     }
 
-    /// An object; `None` if it did not exist.
-    pub(super) fn object(&self, path: &str) -> Read<Option<Value>> {
+    /// The answer to a request.
+    pub(super) fn answered(&self, verb: &str, request: &str) -> Read<Answered> {
+        let found = match verb {
+            LIST => self.list(request)?,
+            GET => Vec::from_iter(self.object(request)?),
+            _ => {
+                self.fails(verb, request)?;
+                let known = self.answers.get(request).or_else(|| self.answers.get(path_of(request)));
+                vec![known.cloned().ok_or_else(|| Unread::left_out(verb, request))?]
+            }
+        };
+        let raw = found.iter().map(to_raw_value).collect::<Result<_, _>>();
+        raw.map_err(|error| Unread::of(verb, request, &error.into()))
+    }
+
+    /// An object or a text; `None` if it did not exist.
+    fn object(&self, path: &str) -> Read<Option<Value>> {
         if let Some(known) = self.objects.get(path) {
             return Ok(Some(known.clone()).filter(|known| !known.is_null()));
         }
         self.fails(GET, path)?;
+        if let Some(text) = self.texts.get(path) {
+            return Ok(Some(text.clone().into()));
+        }
         let (below, name) = path.rsplit_once('/').unwrap_or_default();
         let (all, namespace) = of_all(below);
         let key = namespace.map_or_else(|| name.to_owned(), |namespace| format!("{namespace}/{name}"));
         if let Some(objects) = self.lists.get(below).or_else(|| self.lists.get(&all)) {
             let found = objects.get(&key).cloned();
-            let is_unknown = found.is_none() && fields::is_partial(resource(&all, false));
+            let is_unknown = found.is_none() && reads::is_partial(resource(&all, false));
             return if is_unknown { Err(Unread::left_out(GET, path)) } else { Ok(found) };
         }
         self.fails(LIST, &all)?;
@@ -186,7 +204,7 @@ impl Bundle {
     }
 
     /// The objects of a list that match the selector in its path.
-    pub(super) fn list(&self, path: &str) -> Read<Vec<Value>> {
+    fn list(&self, path: &str) -> Read<Vec<Value>> {
         if let Some(known) = self.lists.get(path) {
             return Ok(known.values().cloned().collect());
         }
@@ -204,18 +222,6 @@ impl Bundle {
             return Ok(chosen.map(|(_, object)| object.clone()).collect());
         }
         Err(Unread::left_out(LIST, path))
-    }
-
-    /// The answer to an access review or a dry run.
-    pub(super) fn answer(&self, verb: &str, request: &str) -> Read<Value> {
-        self.fails(verb, request)?;
-        let known = self.answers.get(request).or_else(|| self.answers.get(path_of(request)));
-        known.cloned().ok_or_else(|| Unread::left_out(verb, request))
-    }
-
-    pub(super) fn text(&self, path: &str) -> Read<String> {
-        self.fails(GET, path)?;
-        self.texts.get(path).cloned().ok_or_else(|| Unread::left_out(GET, path))
     }
 
     fn fails(&self, verb: &str, path: &str) -> Read<()> {
@@ -240,30 +246,6 @@ fn key(object: &Value) -> String {
 
 fn uid(object: &Value) -> &str {
     object.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default()
-}
-
-/// The uids of workloads and pods that are kept with their controllers and dependents: pods from before a rollout may not name GMSA.
-fn related<'o>(objects: impl Iterator<Item = &'o (&'o str, Value)>) -> BTreeSet<&'o str> {
-    let objects: Vec<_> = objects.filter(|(of, _)| fields::is_partial(of)).collect();
-    let listed: BTreeSet<&str> = objects.iter().map(|(_, object)| uid(object)).collect();
-    let link = |(of, object): &&'o (&str, Value)| {
-        let owner = controller_in(object).and_then(|owner| owner.get("uid")?.as_str());
-        let owner = owner.filter(|owner| listed.contains(owner));
-        (fields::is_taken(of, object), [Some(uid(object)).filter(|uid| !uid.is_empty()), owner])
-    };
-    let links: Vec<_> = objects.iter().map(link).collect();
-    let mut related = BTreeSet::new();
-    loop {
-        let known = related.len();
-        for (is_taken, uids) in &links {
-            if *is_taken || uids.iter().flatten().any(|uid| related.contains(uid)) {
-                related.extend(uids.iter().flatten());
-            }
-        }
-        if related.len() == known {
-            return related;
-        }
-    }
 }
 
 /// The path of the collection in all namespaces, and the namespace in this path.

@@ -1,29 +1,29 @@
 //! The objects around a pod, besides credential specs: its service account, its runtime class, the webhooks that review it and the
-//! nodes that run it. Manifests take precedence over the cluster, except for the labels of a namespace that exists there.
+//! nodes that run it.
+//!
+//! Invariants: manifests take precedence over the cluster, except for the labels of a namespace that exists there. Failed reads are
+//! reported at the end, not as findings about pods.
 
 use std::{
-    collections::{BTreeSet, HashSet},
-    sync::Arc,
-    time::Duration,
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet, HashSet},
 };
 
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::{admissionregistration::v1::ServiceReference, core::v1::Pod};
 use serde_json::Value;
 
-use super::{
-    Options,
-    live_cluster::{LiveCluster, NotRead},
-    manifest_objects::{ManifestObjects, labels},
-};
+use super::Options;
 use crate::shared::{
-    admission::{FactFinder, Labels, Reviewed},
+    admission::{Labels, Reviewed},
     connection::Connection,
     credspecs, input, names,
-    output::Report,
-    snapshot::Snapshot,
+    output::{Report, first_five},
+    rules,
+    unread::Read,
     walk::{ending_namespace, placement::NodeRequirements},
-    webhook::{gives_hostnames, lacks_tickets},
+    webhook::{replica, silent},
     windows_build::{Build, LABEL},
+    world::{ManifestObjects, World, labels},
 };
 use gmsa_cluster::{
     authorizer::rbac::Rbac,
@@ -36,13 +36,12 @@ use gmsa_core::{
     diagnostic::{Diagnostic, Location, Severity},
 };
 
-/// The source for the facts of decisions and for the objects around a pod.
-pub(super) struct ClusterContext {
-    pub facts: FactFinder,
-    /// The default namespace.
-    pub namespace: String,
-    manifests: ManifestObjects,
-    live: Option<LiveCluster>,
+/// The world that pods are checked in, and what of it could not be read.
+pub(super) struct CheckContext {
+    pub world: World,
+    files: ManifestObjects,
+    /// Failed reads, by cause. They do not affect the decisions about credential specs.
+    unread: RefCell<BTreeMap<String, Vec<String>>>,
 }
 
 /// The runtime class of a pod.
@@ -70,12 +69,12 @@ impl RuntimeClass {
     }
 }
 
-impl ClusterContext {
+impl CheckContext {
     /// Reads the facts from `documents` or `--state`, or from a cluster or a bundle. Problems in these objects go to the report.
-    pub(super) async fn read(
+    pub(super) fn of(
         options: &Options,
         connection: &Connection,
-        live: Option<Snapshot>,
+        cluster: Option<World>,
         documents: &[Document],
         report: &mut Report,
     ) -> Self {
@@ -83,133 +82,158 @@ impl ClusterContext {
             options.state.as_ref().map(|path| input::manifests_of(std::slice::from_ref(path), options.max_size));
         report.findings.extend(state.iter().flat_map(|state| state.problems.clone()));
         let facts_of = state.as_ref().map_or(documents, |state| &state.documents);
-        let namespace = live.as_ref().map_or(connection.offline_namespace(), |live| &live.namespace).to_owned();
-        let facts = match &live {
-            Some(live) => FactFinder::of(live).await,
+        let world = cluster.unwrap_or_else(|| {
             // The linter reports more about a credential spec among the manifests.
-            None => facts(facts_of, if state.is_none() { documents } else { &[] }, connection.timeout(), report),
-        };
+            let (specs, rbac) = facts(facts_of, if state.is_none() { documents } else { &[] }, report);
+            World::of_files(specs, rbac, connection.offline_namespace().to_owned())
+        });
         let problems = state.as_ref().map_or(&report.findings, |state| &state.problems);
-        let manifests = ManifestObjects::of(facts_of, &namespace, problems);
-        Self { facts, namespace, manifests, live: live.map(LiveCluster::new) }
+        let mut problems = problems.as_slice().iter().filter(|found| *found.rule == rules::UNREADABLE);
+        let unread_file = problems.find_map(|found| Some(found.location.as_ref()?.file.to_string()));
+        let files = ManifestObjects::of(facts_of, &world.namespace, unread_file);
+        Self { world, files, unread: RefCell::default() }
     }
 
     /// An unreadable file that may contain the missing credential spec.
     pub(super) fn unread_file(&self, denial: Option<&Denial>) -> Option<&str> {
         let is_missing = denial.is_some_and(|denial| matches!(denial, Denial::SpecMissing(_)));
-        self.manifests.unread_file.as_deref().filter(|_| is_missing && self.live.is_none())
+        self.files.unread_file.as_deref().filter(|_| is_missing && !self.world.has_cluster())
     }
 
     /// The most similar name of an existing credential spec.
     pub(super) async fn nearest_spec(&self, name: &str) -> Option<String> {
-        match &self.live {
-            Some(live) => names::nearest_in(&live.snapshot, &collection(), name).await,
-            None => names::nearest(name, self.manifests.credential_specs.keys().map(String::as_str)).map(str::to_owned),
+        if self.world.has_cluster() {
+            return names::nearest_in(&self.world, &collection(), name).await;
         }
+        names::nearest(name, self.files.credential_specs.keys().map(String::as_str)).map(str::to_owned)
     }
 
     /// The services that a credential spec lists for tickets: `Ok(None)` without one, `Err(None)` where it could not be read.
-    pub(super) async fn services(&mut self, spec: &SpecName) -> Result<Option<String>, Option<Denial>> {
-        if let Some(services) = self.manifests.credential_specs.get(spec.as_str()) {
+    pub(super) async fn services(&self, spec: &SpecName) -> Result<Option<String>, Option<Denial>> {
+        if let Some(services) = self.files.credential_specs.get(spec.as_str()) {
             return Ok(services.clone());
         }
         let missing = || Err(Some(Denial::SpecMissing(spec.clone())));
-        let Some(live) = &mut self.live else { return missing() };
-        let found = live.find(&format!("{}/{spec}", collection()), &format!("credential spec {spec}")).await;
-        found
-            .map_err(|NotRead| None)?
-            .as_ref()
-            .map_or_else(missing, |spec| Ok(services::listed(spec).map(str::to_owned)))
+        if !self.world.has_cluster() {
+            return missing();
+        }
+        let found = self.find(&format!("{}/{spec}", collection()), &format!("credential spec {spec}")).await;
+        found.map_err(|_| None)?.as_ref().map_or_else(missing, |spec| Ok(services::listed(spec).map(str::to_owned)))
     }
 
     /// Where a service account is missing, and the severity; `None` if it exists or may exist. Every namespace has `default`.
-    pub(super) async fn lacks_service_account(
-        &mut self,
-        namespace: &str,
-        name: &str,
-    ) -> Option<(&'static str, Severity)> {
+    pub(super) async fn lacks_service_account(&self, namespace: &str, name: &str) -> Option<(&'static str, Severity)> {
         if name == "default" || !is_dns_subdomain(namespace) || !is_dns_subdomain(name) {
             return None;
         }
-        let of_files = self.manifests.service_accounts.get(namespace);
+        let of_files = self.files.service_accounts.get(namespace);
         if of_files.is_some_and(|known| known.iter().any(|known| known == name)) {
             return None;
         }
-        let Some(live) = &mut self.live else {
+        if !self.world.has_cluster() {
             // Only if the manifests contain other accounts of the namespace. Even then another file may create it, so it is a warning.
             return of_files.map(|_| ("among the manifests", Severity::Warning));
-        };
+        }
         let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{name}");
-        let found = live.find(&path, &format!("service account {namespace}/{name}")).await;
+        let found = self.find(&path, &format!("service account {namespace}/{name}")).await;
         matches!(found, Ok(None)).then_some(("in the cluster", Severity::Error))
     }
 
     /// The runtime class of a name; `Unknown` if it is not in the manifests and there is no cluster to ask.
-    pub(super) async fn runtime_class(&mut self, name: Option<&str>) -> RuntimeClass {
+    pub(super) async fn runtime_class(&self, name: Option<&str>) -> RuntimeClass {
         let Some(name) = name else { return RuntimeClass::Unknown };
-        if let Some(class) = self.manifests.runtime_classes.get(name) {
+        if let Some(class) = self.files.runtime_classes.get(name) {
             return RuntimeClass::Found(class.clone());
         }
-        let Some(live) = self.live.as_mut().filter(|_| is_dns_subdomain(name)) else { return RuntimeClass::Unknown };
+        if !is_dns_subdomain(name) {
+            return RuntimeClass::Unknown;
+        }
         let path = format!("/apis/node.k8s.io/v1/runtimeclasses/{name}");
-        match live.find(&path, &format!("runtime class {name}")).await {
-            Err(NotRead) => RuntimeClass::Unknown,
+        match self.find(&path, &format!("runtime class {name}")).await {
+            Err(_) => RuntimeClass::Unknown,
             Ok(None) => RuntimeClass::Missing,
             Ok(Some(class)) => RuntimeClass::Found(class),
         }
     }
 
-    /// The webhooks that review a pod with these labels.
-    pub(super) async fn reviewed(&mut self, namespace: &str, pod: &Labels) -> Reviewed {
-        let Some(live) = &mut self.live else { return Reviewed::ASSUMED };
+    /// The webhooks that review a pod with these labels, and whether they answer.
+    pub(super) async fn reviewed(&self, namespace: &str, pod: &Labels) -> Reviewed {
+        if !self.world.has_cluster() {
+            return Reviewed::ASSUMED;
+        }
         // Read first, because failed reads are reported in this order.
-        live.read_webhooks().await;
-        let mut labels = self.manifests.namespaces.get(namespace).cloned().unwrap_or_default();
+        let webhooks = self.read(self.world.webhooks().await, "the configurations of the webhooks");
+        let mut labels = self.files.namespaces.get(namespace).cloned().unwrap_or_default();
         if is_dns_subdomain(namespace) {
             let path = format!("/api/v1/namespaces/{namespace}");
-            match live.find(&path, &format!("namespace {namespace}")).await {
-                Err(NotRead) => return Reviewed::UNSURE,
+            match self.find(&path, &format!("namespace {namespace}")).await {
+                Err(_) => return Reviewed::UNSURE,
                 Ok(found) => labels = found.as_ref().map_or(labels, self::labels),
             }
         }
+        let Ok(webhooks) = webhooks else { return Reviewed::UNSURE };
         // The API server sets this label.
         labels.insert("kubernetes.io/metadata.name".to_owned(), namespace.to_owned());
-        live.reviewed(&labels, pod).await
+        let reviewing = webhooks.iter().filter(|found| found.is_of_pods() && found.reviews(&labels, pod));
+        let mut reviewed = Reviewed::of(webhooks, &labels, pod);
+        reviewed.silent = silent(&self.world, reviewing).await.map(|(found, service)| {
+            let ServiceReference { namespace, name, .. } = service;
+            (format!("{namespace}/{name}"), found.webhook.failure_policy.as_deref() != Some("Ignore"))
+        });
+        reviewed
     }
 
     /// The finding that the namespace is being deleted, so no pod can be created in it.
     pub(super) async fn ending_namespace(&self, namespace: &str) -> Option<Diagnostic> {
-        let live = self.live.as_ref().filter(|_| is_dns_subdomain(namespace))?;
-        ending_namespace(&live.snapshot, namespace).await
+        if !self.world.has_cluster() || !is_dns_subdomain(namespace) {
+            return None;
+        }
+        ending_namespace(&self.world, namespace).await
     }
 
     /// The builds of the Windows nodes of the cluster that a pod may land on, if known.
-    pub(super) async fn node_builds(&mut self, required: &NodeRequirements) -> Option<BTreeSet<Build>> {
-        self.live.as_mut()?.builds(required).await
+    pub(super) async fn node_builds(&self, required: &NodeRequirements) -> Option<BTreeSet<Build>> {
+        let nodes = self.read(self.world.windows_nodes().await, "the builds of the nodes").ok()?;
+        let nodes = nodes.iter().filter(|node| required.allow(node));
+        Some(nodes.filter_map(|node| Build::of_label(node.metadata.labels.as_ref()?.get(LABEL)?)).collect())
     }
 
-    /// Whether the webhook of the cluster is installed without tickets, as far as is known.
-    pub(super) async fn lacks_tickets(&mut self) -> bool {
-        self.replica().await.is_some_and(|pod| lacks_tickets(&pod))
+    /// Whether a replica of the cluster's webhook has this property, as far as is known.
+    pub(super) async fn replica_is(&self, property: fn(&Pod) -> bool) -> bool {
+        self.read(replica(&self.world).await, "the pods of the webhook")
+            .is_ok_and(|pod| pod.is_some_and(|pod| property(&pod)))
     }
 
-    /// Whether the webhook of the cluster gives random host names to all pods, as far as is known.
-    pub(super) async fn gives_hostnames(&mut self) -> bool {
-        self.replica().await.is_some_and(|pod| gives_hostnames(&pod))
+    /// The object at a path, if it exists. Without a cluster nothing is read.
+    async fn find(&self, path: &str, about: &str) -> Read<Option<Value>> {
+        self.read(self.world.find(path).await, about)
     }
 
-    async fn replica(&mut self) -> Option<Pod> {
-        self.live.as_mut()?.replica().await
+    /// Keeps a failed read of a cluster for the report.
+    fn read<T>(&self, read: Read<T>, about: &str) -> Read<T> {
+        if let Err(unread) = read.as_ref()
+            && self.world.has_cluster()
+        {
+            let mut all = self.unread.borrow_mut();
+            let known = all.entry(unread.cause.clone()).or_default();
+            if known.iter().all(|known| known != about) {
+                known.push(about.to_owned());
+            }
+        }
+        read
     }
 
     /// The findings about failed reads of the cluster.
     pub(super) fn unchecked(self) -> impl Iterator<Item = Diagnostic> {
-        self.live.into_iter().flat_map(LiveCluster::unchecked)
+        self.unread.into_inner().into_iter().map(|(cause, about)| {
+            let found = Diagnostic::new(&rules::NOT_CHECKED, format!("could not be checked: {cause}"));
+            Diagnostic { object: first_five(&about), ..found.with_severity(Severity::Note) }
+        })
     }
 }
 
 /// The facts of the manifests. Objects that the API server would refuse go to the report, unless `linted` has an error for them already.
-fn facts(documents: &[Document], linted: &[Document], timeout: Duration, report: &mut Report) -> FactFinder {
+fn facts(documents: &[Document], linted: &[Document], report: &mut Report) -> (CredentialSpecs, Rbac) {
     let (specs, refused_specs) = CredentialSpecs::from_documents(documents);
     let (rbac, refused_rbac) = Rbac::from_documents(documents);
     let linted = linted.iter().filter(|document| credspecs::is_credential_spec(document));
@@ -224,7 +248,7 @@ fn facts(documents: &[Document], linted: &[Document], timeout: Duration, report:
         let consequence = Some("the API server refuses the object, so it has no effect here");
         Diagnostic { object, consequence, ..found }
     }));
-    FactFinder::new(Arc::new(specs), Arc::new(rbac), timeout)
+    (specs, rbac)
 }
 
 /// The file of an object, and its index in the file.

@@ -2,7 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use http::{Request, header::CONTENT_TYPE};
+use http::{
+    Request,
+    header::{ACCEPT, CONTENT_TYPE},
+};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::PartialObjectMeta;
 use serde::{Serialize, de::DeserializeOwned};
@@ -15,12 +18,15 @@ use gmsa_cluster::apiserver::{
     list::{ListError, OBJECTS},
 };
 
+/// An answer with the metadata of the object only. <https://kubernetes.io/docs/reference/using-api/api-concepts/#metadata-only-fetches>
+const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+
 /// The time limit for the answer of a pod. The API server would wait longer.
 const POD_CALL: Duration = Duration::from_secs(2);
 
 /// A live cluster and the default namespace.
 #[derive(Clone)]
-pub struct Cluster {
+pub struct LiveCluster {
     pub api: Arc<ApiServer>,
     /// The API server's address and the context, for errors.
     pub address: String,
@@ -29,33 +35,35 @@ pub struct Cluster {
     pub timeout: Duration,
 }
 
-impl Cluster {
+impl LiveCluster {
     /// The deadline for a call that starts now.
     pub fn deadline(&self) -> Instant {
         Instant::now() + self.timeout
     }
 
-    pub async fn get<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<T> {
-        progress::doing(&format!("reading {path}"));
-        self.call(Request::get(path).body(Vec::new())?).await
-    }
-
     /// Reads an object that may not be there.
     pub async fn find<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<Option<T>> {
-        match self.get(path).await {
-            Ok(found) => Ok(Some(found)),
-            Err(error) if is_missing(&error) => Ok(None),
-            Err(error) => Err(error),
-        }
+        progress::doing(&format!("reading {path}"));
+        self.found(self.api.call(Request::get(path).body(Vec::new())?, self.deadline()).await)
     }
 
-    /// Reads a collection, in pages. Its items have no `kind`.
-    pub async fn list<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<Vec<T>> {
-        let read = self.api.list(path, OBJECTS, |so_far| {
+    /// Reads only the metadata of an object that may not be there.
+    pub async fn metadata<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<Option<T>> {
+        let request = Request::get(path).header(ACCEPT, METADATA).body(Vec::new())?;
+        self.found(self.api.call(request, self.deadline()).await)
+    }
+
+    /// Reads a collection, and holds of each page what `keep` returns. Its items have no `kind`.
+    pub async fn list<T: DeserializeOwned, K>(
+        &self,
+        path: &str,
+        keep: impl AsyncFnMut(Vec<T>) -> Vec<K>,
+    ) -> anyhow::Result<Vec<K>> {
+        let deadline = |so_far| {
             progress::doing(&format!("reading {path}, {so_far} so far"));
             self.deadline()
-        });
-        read.await.map_err(|error| match error {
+        };
+        self.api.pages(path, OBJECTS, deadline, keep).await.map_err(|error| match error {
             ListError::Call(error) => self.located(error),
             ListError::Unreadable(error) => error.into(),
             ListError::Path(error) => error.into(),
@@ -79,7 +87,8 @@ impl Cluster {
     /// Posts an object and returns the answer. A review object is not stored.
     pub async fn post<T: DeserializeOwned>(&self, path: &str, object: &impl Serialize) -> anyhow::Result<T> {
         let request = Request::post(path).header(CONTENT_TYPE, "application/json");
-        self.call(request.body(serde_json::to_vec(object)?)?).await
+        let answer = self.api.call(request.body(serde_json::to_vec(object)?)?, self.deadline()).await;
+        Ok(serde_json::from_slice(&answer.map_err(|error| self.located(error))?)?)
     }
 
     /// Deletes an object; false if it did not exist. With a `uid` that was read before, another object of the name stays. If the outcome is
@@ -112,9 +121,13 @@ impl Cluster {
         }
     }
 
-    async fn call<T: DeserializeOwned>(&self, request: Request<Vec<u8>>) -> anyhow::Result<T> {
-        let answer = self.api.call(request, self.deadline()).await.map_err(|error| self.located(error))?;
-        Ok(serde_json::from_slice(&answer)?)
+    /// The object in an answer, if it exists.
+    fn found<T: DeserializeOwned>(&self, answer: Result<impl AsRef<[u8]>, CallError>) -> anyhow::Result<Option<T>> {
+        match answer {
+            Ok(object) => Ok(Some(serde_json::from_slice(object.as_ref())?)),
+            Err(error) if error.code() == Some(404) => Ok(None),
+            Err(error) => Err(self.located(error)),
+        }
     }
 
     /// Adds the address of an API server that did not answer, because the kubeconfig may contain an unexpected one.
@@ -128,7 +141,7 @@ impl Cluster {
     }
 
     /// Reads plain text through the API server: a log, or the answer of a pod over HTTP.
-    pub async fn read_text(&self, path: &str) -> anyhow::Result<String> {
+    pub async fn text(&self, path: &str) -> anyhow::Result<String> {
         let limit = if path.contains("/proxy/") { POD_CALL.min(self.timeout) } else { self.timeout };
         let answer = self.api.call(Request::get(path).body(Vec::new())?, Instant::now() + limit).await;
         let answer = answer.map_err(|error| self.located(error))?;

@@ -1,17 +1,16 @@
 //! The webhooks' decision about a pod, made by their own code, from the facts of a cluster, a bundle or manifests. Each fact is looked
 //! up once in a run.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{cell::RefCell, collections::HashMap, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use futures::future::{BoxFuture, FutureExt as _, ready};
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::{NewPod, Reviewed, new_pod::review_of};
+use super::{Base, World};
 use crate::shared::{
-    rbac::roles_and_bindings,
-    snapshot::Snapshot,
+    admission::{NewPod, Reviewed, review_of},
     unread::{Remedy, Unread},
 };
 use gmsa_cluster::{
@@ -61,30 +60,40 @@ pub fn is_unchecked(denial: &Denial) -> bool {
     denial.code() >= 500
 }
 
-/// Looks up facts and remembers them.
-pub struct FactFinder {
+/// Where facts are looked up, and those that are known.
+pub(super) struct FactSource {
     resolver: Arc<dyn Resolver>,
     authorizer: Arc<dyn Authorizer>,
     /// The time limit of a call.
     timeout: Duration,
-    /// Whether the facts come from a bundle.
-    is_recorded: bool,
-    specs: HashMap<SpecName, Resolved>,
-    uses: HashMap<(ServiceAccount, SpecName), Authorization>,
+    specs: RefCell<HashMap<SpecName, Resolved>>,
+    uses: RefCell<HashMap<(ServiceAccount, SpecName), Authorization>>,
 }
 
-impl FactFinder {
-    pub fn new(resolver: Arc<dyn Resolver>, authorizer: Arc<dyn Authorizer>, timeout: Duration) -> Self {
-        Self { resolver, authorizer, timeout, is_recorded: false, specs: HashMap::new(), uses: HashMap::new() }
+impl FactSource {
+    fn new(resolver: Arc<dyn Resolver>, authorizer: Arc<dyn Authorizer>, timeout: Duration) -> Self {
+        Self { resolver, authorizer, timeout, specs: RefCell::default(), uses: RefCell::default() }
+    }
+}
+
+impl World {
+    /// The world of manifests, in which nothing but these facts is known.
+    pub fn of_files(specs: CredentialSpecs, rbac: Rbac, namespace: String) -> Self {
+        let facts = FactSource::new(Arc::new(specs), Arc::new(rbac), Duration::ZERO);
+        Self::new(Base::Files, facts.into(), namespace)
     }
 
-    /// Looks up facts in the source of the snapshot. For a bundle, permissions follow from its roles and bindings.
-    pub async fn of(snapshot: &Snapshot) -> Self {
-        if let Some(api) = snapshot.api() {
-            return Self::new(api.clone(), api.clone(), snapshot.timeout());
+    async fn facts(&self) -> &FactSource {
+        self.seen.facts.get_or_init(|| self.of_base()).await
+    }
+
+    /// The facts of its source. For a bundle, permissions follow from its roles and bindings.
+    async fn of_base(&self) -> FactSource {
+        if let Base::Live(live) = &self.seen.base {
+            return FactSource::new(live.api.clone(), live.api.clone(), live.timeout);
         }
         let version = format!("{GROUP}/{VERSION}");
-        let specs: Arc<dyn Resolver> = match snapshot.list(&collection()).await {
+        let specs: Arc<dyn Resolver> = match self.list(&collection()).await {
             Ok(specs) => {
                 let document = |spec: &Value| Document::of_api(KIND, &version, KIND, spec);
                 let documents: Vec<Document> = specs.iter().map(document).collect();
@@ -92,21 +101,21 @@ impl FactFinder {
             }
             Err(unread) => Arc::new(LeftOut(unread)),
         };
-        let rbac: Arc<dyn Authorizer> = match roles_and_bindings(snapshot).await {
+        let rbac: Arc<dyn Authorizer> = match self.roles_and_bindings().await {
             Ok(found) => Arc::new(Rbac::from_documents(&found.documents).0),
             Err(unread) => Arc::new(LeftOut(unread)),
         };
-        Self { is_recorded: true, ..Self::new(specs, rbac, snapshot.timeout()) }
+        FactSource::new(specs, rbac, Duration::ZERO)
     }
 
     /// The cause and the remedy if a fact for the decision could not be read. `None` for other denials.
     pub fn lacking<'d>(&self, denial: &'d Denial, namespace: &str) -> Option<(&'d str, Remedy)> {
         let (cause, remedy) = Remedy::of_denial(denial, namespace)?;
-        Some((cause, if self.is_recorded { Remedy::of_bundle() } else { remedy }))
+        Some((cause, if matches!(self.seen.base, Base::Bundle(_)) { Remedy::of_bundle() } else { remedy }))
     }
 
     /// Sends a pod through the webhooks that review it, as the API server does, but without a random host name.
-    pub async fn admit(&mut self, pod: &NewPod, reviewed: &Reviewed) -> anyhow::Result<Admission> {
+    pub async fn admit(&self, pod: &NewPod, reviewed: &Reviewed) -> anyhow::Result<Admission> {
         // Assumes that tickets are enabled. This sidecar has neither image nor broker, so a pod that has it must not be printed.
         let tickets = TicketSettings::On(Arc::new(Sidecar::default()));
         let settings = Settings { enforcement: Enforcement::Warn, tickets, ..Settings::default() };
@@ -132,22 +141,25 @@ impl FactFinder {
         Ok(admission)
     }
 
-    pub async fn spec(&mut self, name: &SpecName) -> Resolved {
-        if let Some(known) = self.specs.get(name) {
+    /// The contents of a credential spec, read once.
+    pub async fn spec(&self, name: &SpecName) -> Resolved {
+        let facts = self.facts().await;
+        if let Some(known) = facts.specs.borrow().get(name) {
             return known.clone();
         }
-        let found = self.resolver.resolve(name, Freshness::Any, Instant::now() + self.timeout).await;
-        self.specs.insert(name.clone(), found.clone());
+        let found = facts.resolver.resolve(name, Freshness::Any, Instant::now() + facts.timeout).await;
+        facts.specs.borrow_mut().insert(name.clone(), found.clone());
         found
     }
 
-    async fn may_use(&mut self, account: &ServiceAccount, name: &SpecName) -> Authorization {
-        let key = (account.clone(), name.clone());
-        if let Some(known) = self.uses.get(&key) {
+    /// Whether a service account may use a credential spec, asked once.
+    async fn may_use(&self, account: &ServiceAccount, name: &SpecName) -> Authorization {
+        let (facts, key) = (self.facts().await, (account.clone(), name.clone()));
+        if let Some(known) = facts.uses.borrow().get(&key) {
             return known.clone();
         }
-        let found = self.authorizer.may_use(account, name, Instant::now() + self.timeout).await;
-        self.uses.insert(key, found.clone());
+        let found = facts.authorizer.may_use(account, name, Instant::now() + facts.timeout).await;
+        facts.uses.borrow_mut().insert(key, found.clone());
         found
     }
 }

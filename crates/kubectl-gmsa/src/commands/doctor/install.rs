@@ -1,0 +1,179 @@
+//! The installation that the checks of `doctor` are about: the Services of the webhook and of the broker, their pods and Deployments.
+//!
+//! Invariant: there are no checks here; what is asked for twice is read once, by [`World`].
+
+use std::collections::BTreeSet;
+
+use k8s_openapi::{
+    api::{
+        admissionregistration::v1::ServiceReference,
+        core::v1::{Namespace, Node, Pod},
+        discovery::v1::Endpoint,
+    },
+    apimachinery::pkg::version::Info,
+};
+use serde_json::Value;
+
+use super::lints::DoctorInput;
+use crate::shared::{
+    installer::Installer,
+    kinds::Kind,
+    unread::{Read, Remedy, Unread, because},
+    walk::{
+        events::Events,
+        scheduling::Nodes,
+        workload::{ClusterWorkload, Idle, WorkloadTree},
+    },
+    webhook::{Configured, broker, endpoints, installer, is_ready, no_namespace, pod_name},
+    world::World,
+};
+use gmsa_cluster::{kubernetes_version::is_at_least, resolver::live::collection};
+use gmsa_core::{
+    credspec::{is_dns_label, is_dns_subdomain},
+    diagnostic::Check,
+};
+
+/// Whether the API server is at least minor version `minor` of Kubernetes 1, as far as is known.
+pub(super) async fn has_kubernetes(world: &World, minor: u32) -> bool {
+    let version = world.get::<Info>("/version").await;
+    version.map_or(true, |info| is_at_least(&info.git_version, minor))
+}
+
+/// The installer of the webhook; `None` also without the right to read configurations and Deployments.
+pub(super) async fn installer_of(world: &World) -> Option<Installer> {
+    installer(world, world.webhooks().await.ok()?).await
+}
+
+/// The credential specs: none without the custom resource, which another check reports.
+pub(super) async fn specs(world: &World) -> Read<Vec<Value>> {
+    match world.list(&collection()).await {
+        Err(unread) if unread.is_missing() => Ok(Vec::new()),
+        read => read,
+    }
+}
+
+pub(super) fn is_ours(found: &Configured) -> bool {
+    found.installer != Installer::Aks
+}
+
+/// The webhooks of pods that AKS does not manage.
+pub(super) fn ours(webhooks: &[Configured]) -> impl Iterator<Item = &Configured> {
+    webhooks.iter().filter(|found| found.is_of_pods() && is_ours(found))
+}
+
+/// The Services of the webhooks.
+pub(super) async fn services(world: &World) -> Read<Vec<&ServiceReference>> {
+    let mut seen = BTreeSet::new();
+    let named = ours(world.webhooks().await?).filter_map(|found| found.webhook.client_config.service.as_ref());
+    Ok(named.filter(|named| seen.insert((&named.namespace, &named.name))).collect())
+}
+
+/// The name of a pod behind a Service, and the pod; `None` without an endpoint. If none is ready, an unready one may show why.
+pub(super) async fn pod_behind(world: &World, service: &ServiceReference) -> Read<Option<(String, Pod)>> {
+    let endpoints = endpoints(world, service).await?;
+    let mut by_use: Vec<&Endpoint> = endpoints.iter().filter(|endpoint| pod_name(endpoint).is_some()).collect();
+    by_use.sort_by_key(|endpoint| !is_ready(endpoint));
+    let Some(name) = by_use.first().and_then(|first| pod_name(first)) else { return Ok(None) };
+    let pod = world.get(&format!("/api/v1/namespaces/{}/pods/{name}", service.namespace)).await?;
+    Ok(Some((name.to_owned(), pod)))
+}
+
+/// A pod of the webhook, with its namespace. `None` if the webhook has no pod.
+pub(super) async fn webhook_pod(world: &World) -> Read<Option<(&str, Pod)>> {
+    let mut first = None;
+    for service in services(world).await? {
+        match pod_behind(world, service).await {
+            Ok(Some((_, pod))) => return Ok(Some((&service.namespace, pod))),
+            // Another check reports unread endpoints.
+            Err(unread) if endpoints(world, service).await.is_ok() => drop(first.get_or_insert(unread)),
+            Ok(None) | Err(_) => {}
+        }
+    }
+    first.map_or(Ok(None), Err)
+}
+
+/// The Service of the broker that the webhook names; `None` where it injects no sidecar.
+pub(super) async fn broker_of(world: &World) -> Option<ServiceReference> {
+    let (_, pod) = webhook_pod(world).await.ok().flatten()?;
+    broker(&pod, "tickets-broker")
+}
+
+/// The Deployment of a Service: the chart gives both the same name.
+pub(super) struct OwnDeployment {
+    /// `None` if it was deleted.
+    pub namespace: Read<Option<Namespace>>,
+    pub workload: Read<Option<WorkloadTree>>,
+    pub events: Events,
+    pub nodes: Nodes,
+}
+
+impl OwnDeployment {
+    /// `None` if the names of the Service are not valid in a path.
+    pub(super) async fn read(world: &World, service: &ServiceReference) -> Option<Self> {
+        let ServiceReference { namespace, name, .. } = service;
+        if !is_dns_label(namespace) || !is_dns_subdomain(name) {
+            return None;
+        }
+        let path = format!("/api/v1/namespaces/{namespace}");
+        let (of, workload) =
+            tokio::join!(world.find(&path), WorkloadTree::find(world, namespace, Kind::Deployment, name));
+        let known = workload.iter().flatten();
+        let nodes = nodes(world, known.clone()).await;
+        // Events are needed only if something fails.
+        let events = if known.count() > 0 { Events::read(world, Some(namespace)).await } else { Events::default() };
+        Some(Self { namespace: of, workload, events, nodes })
+    }
+
+    /// The installer of the Deployment.
+    pub(super) async fn installer(world: &World, service: &ServiceReference) -> Option<Installer> {
+        let ServiceReference { namespace, name, .. } = service;
+        let workload = ClusterWorkload::find(world, Kind::Deployment, namespace, name).await.ok()??;
+        Some(Installer::of(&workload.metadata))
+    }
+
+    pub(super) fn is_scaled_to_zero(&self) -> bool {
+        let workload = self.workload.iter().flatten().next();
+        workload.is_some_and(|workload| workload.wanted() == (0, Idle::Scaled))
+    }
+}
+
+/// The Windows nodes, and the other nodes that pods of these workloads are on.
+pub(super) async fn nodes(world: &World, workloads: impl Iterator<Item = &WorkloadTree>) -> Nodes {
+    let mut nodes = Nodes::of(world.windows_nodes().await.ok().map(<[Node]>::to_vec));
+    // Without the right to list nodes, reading a single node rarely works.
+    if nodes.windows.is_some() {
+        nodes.add(world, workloads.flat_map(WorkloadTree::pods)).await;
+    }
+    nodes
+}
+
+/// The only namespace whose pods and workloads are read, and why: the user may not list those of all.
+pub(super) async fn narrowed(world: &World, asked: &DoctorInput) -> Option<(String, Unread)> {
+    let namespace = asked.namespace.as_ref()?;
+    let unread = world.pods(None, true).await.err().filter(Unread::is_forbidden)?;
+    is_dns_label(namespace).then(|| (namespace.clone(), unread))
+}
+
+/// The line of a check about pods of all namespaces, if those of one namespace alone were read.
+pub(super) fn other_namespaces(about: &'static str, narrowed: Option<&(String, Unread)>) -> Option<Check> {
+    let (namespace, unread) = narrowed?;
+    let cause = format!("other namespaces than {namespace}, {}", unread.cause);
+    Some(because(about, &cause, Remedy::new(unread.remedy())))
+}
+
+/// Why nodes could not be read: a pod that is said to run may be on a node that is gone.
+pub(super) async fn unread_nodes(world: &World, nodes: &Nodes) -> Option<Unread> {
+    world.windows_nodes().await.err().or_else(|| nodes.unread().cloned())
+}
+
+/// Whether the webhook is scaled to 0, or its namespace is deleted or being deleted: checks of its pods cannot find that cause.
+pub(super) async fn is_webhook_away(world: &World) -> bool {
+    for service in services(world).await.unwrap_or_default() {
+        if let Some(own) = OwnDeployment::read(world, service).await
+            && (own.is_scaled_to_zero() || own.namespace.is_ok_and(|found| no_namespace(found.as_ref()).is_some()))
+        {
+            return true;
+        }
+    }
+    false
+}

@@ -1,0 +1,392 @@
+//! What one run of a command reads: of a live cluster, or of a bundle; for `check`, of manifests too.
+//!
+//! Invariants: every list and object is read at most once, also by parallel readers, except by [`World::some_of`]. A failed read is
+//! an [`Unread`], with the request and the missing right. Dry runs and access reviews are sent once too. After a time-out before the first
+//! answer the API server is not asked again. A bundle gives the answers of its cluster; a request that it does not have is `Unread` too.
+
+use std::{
+    cell::{Cell, RefCell},
+    collections::BTreeMap,
+    path::PathBuf,
+    rc::Rc,
+    time::Duration,
+};
+
+use clap::Args;
+use gmsa_cluster::{
+    apiserver::CallError,
+    probe::{self, Answer},
+};
+use gmsa_core::admission::Webhook;
+use k8s_openapi::{api::core::v1::Node, jiff::Timestamp};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::{
+    Value,
+    value::{RawValue, to_raw_value},
+};
+use tokio::sync::OnceCell;
+
+use super::{
+    connection::Connection,
+    unread::{Read, Unread},
+    webhook::{self, Configured, configured},
+};
+
+mod bundle;
+mod clean;
+mod facts;
+mod files;
+mod live;
+mod pods;
+mod rbac;
+pub mod reads;
+mod scrub;
+
+pub use bundle::Bundle;
+pub use facts::{Admission, is_unchecked};
+pub use files::{ManifestObjects, labels};
+pub use live::LiveCluster;
+pub use pods::pods_of;
+pub use reads::{CA_VOLUME, LintReads};
+
+use facts::FactSource;
+
+/// The source for commands that check a cluster.
+#[derive(Clone, Debug, Args)]
+pub struct ClusterSource {
+    /// Judge the cluster of a bundle (doctor --bundle)
+    ///
+    /// Checks of missing parts are skipped
+    #[arg(long, value_name = "FILE")]
+    from: Option<PathBuf>,
+}
+
+impl ClusterSource {
+    pub fn is_named(&self) -> bool {
+        self.from.is_some()
+    }
+
+    /// The bundle, or the cluster of the connection.
+    pub async fn open(&self, connection: &Connection) -> anyhow::Result<World> {
+        match &self.from {
+            Some(file) => {
+                let bundle = Bundle::read(file)?;
+                let namespace = connection.asked_namespace().unwrap_or(&bundle.namespace).to_owned();
+                Ok(World::new(Base::Bundle(Rc::new(bundle)), OnceCell::new(), namespace))
+            }
+            None => Ok(World::of(connection.cluster().await?)),
+        }
+    }
+}
+
+#[derive(Clone)]
+enum Base {
+    Live(LiveCluster),
+    Bundle(Rc<Bundle>),
+    /// Manifests, in which only the facts of decisions are looked up.
+    Files,
+}
+
+/// The answer to one request, as JSON: the items of a list, or one value or none.
+type Answered = Vec<Box<RawValue>>;
+
+/// The answers by request: verb and path.
+type Answers = BTreeMap<(&'static str, String), Rc<OnceCell<Read<Rc<Answered>>>>>;
+
+/// What is read, and remembered. Its copies remember together.
+#[derive(Clone)]
+pub struct World {
+    seen: Rc<Remembered>,
+    /// The default namespace.
+    pub namespace: String,
+    /// What the lint that reads has declared; `None` for commands without lints.
+    declared: Option<&'static [&'static LintReads]>,
+}
+
+struct Remembered {
+    base: Base,
+    kept: RefCell<Answers>,
+    api_server: Cell<ApiServerState>,
+    facts: OnceCell<FactSource>,
+    webhooks: OnceCell<Read<Vec<Configured>>>,
+    windows_nodes: OnceCell<Read<Vec<Node>>>,
+}
+
+/// Whether the API server has answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum ApiServerState {
+    #[default]
+    Untried,
+    Answers,
+    /// The first request timed out after this time: no other request is sent.
+    Silent(Duration),
+}
+
+/// The API server's answer to a probe pod, in a form that a bundle can hold: see [`Answer`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum DryRunAnswer {
+    Admitted,
+    Warned,
+    Refused,
+    Guarded(String),
+    Failed(Unread),
+}
+
+/// The facts about a Secret.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SecretFacts {
+    /// Whether it has the field `immutable`. Its value is not read: `false` counts too.
+    #[serde(default)]
+    pub is_immutable: bool,
+}
+
+/// The path of the Windows nodes.
+pub const WINDOWS_NODES: &str = "/api/v1/nodes?labelSelector=kubernetes.io%2Fos%3Dwindows";
+
+const LIST: &str = "list";
+const GET: &str = "get";
+const CREATE: &str = "create";
+const DRY_RUN: &str = "dry run";
+
+impl World {
+    pub fn of(cluster: LiveCluster) -> Self {
+        let namespace = cluster.namespace.clone();
+        Self::new(Base::Live(cluster), OnceCell::new(), namespace)
+    }
+
+    /// The same source, of which nothing has been read yet.
+    pub fn again(&self) -> Self {
+        Self::new(self.seen.base.clone(), OnceCell::new(), self.namespace.clone())
+    }
+
+    fn new(base: Base, facts: OnceCell<FactSource>, namespace: String) -> Self {
+        let seen = Remembered {
+            base,
+            kept: RefCell::default(),
+            api_server: Cell::default(),
+            facts,
+            webhooks: OnceCell::new(),
+            windows_nodes: OnceCell::new(),
+        };
+        Self { seen: Rc::new(seen), namespace, declared: None }
+    }
+
+    /// The same world for a lint. A debug build, which the tests run, refuses what the lint does not declare.
+    pub fn scoped(&self, declared: &'static [&'static LintReads]) -> Self {
+        Self { declared: Some(declared), ..self.clone() }
+    }
+
+    fn expect_declared(&self, verb: &str, request: &str) -> Read<()> {
+        let is_declared = |declared: &[&LintReads]| declared.iter().any(|reads| reads.allow(verb, request));
+        if cfg!(debug_assertions) && !self.declared.is_none_or(is_declared) {
+            let error = anyhow::anyhow!("the check has not declared that it reads this: {verb} {request}");
+            return Err(Unread::of(verb, request, &error));
+        }
+        Ok(())
+    }
+
+    /// The time of its answers.
+    pub fn taken(&self) -> Timestamp {
+        match &self.seen.base {
+            Base::Live(_) | Base::Files => Timestamp::now(),
+            Base::Bundle(bundle) => bundle.taken(),
+        }
+    }
+
+    /// Whether there is a cluster to ask.
+    pub fn is_live(&self) -> bool {
+        matches!(self.seen.base, Base::Live(_))
+    }
+
+    /// Whether there is a cluster, or the bundle of one.
+    pub fn has_cluster(&self) -> bool {
+        !matches!(self.seen.base, Base::Files)
+    }
+
+    /// Every webhook for GMSA.
+    pub async fn webhooks(&self) -> Read<&[Configured]> {
+        self.expect_declared(LIST, webhook::MUTATING)?;
+        let read = self.seen.webhooks.get_or_init(|| configured(self)).await;
+        read.as_deref().map_err(Unread::clone)
+    }
+
+    /// The Windows nodes.
+    pub async fn windows_nodes(&self) -> Read<&[Node]> {
+        self.expect_declared(LIST, WINDOWS_NODES)?;
+        let read = self.seen.windows_nodes.get_or_init(|| self.list(WINDOWS_NODES)).await;
+        read.as_deref().map_err(Unread::clone)
+    }
+
+    /// Reads an object.
+    pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Read<T> {
+        self.find(path).await?.ok_or_else(|| Unread::missing(path))
+    }
+
+    /// Reads an object that may not be there.
+    pub async fn find<T: DeserializeOwned>(&self, path: &str) -> Read<Option<T>> {
+        let answered = self.once(GET, path, async |live| Ok(Vec::from_iter(live.find(path).await?)));
+        one(GET, path, &*answered.await?)
+    }
+
+    /// Reads a collection.
+    pub async fn list<T: DeserializeOwned>(&self, path: &str) -> Read<Vec<T>> {
+        self.items(path).await?.iter().map(|json| parsed(LIST, path, json)).collect()
+    }
+
+    /// The objects of a collection, as they are remembered.
+    pub async fn items(&self, path: &str) -> Read<Rc<Vec<Box<RawValue>>>> {
+        self.once(LIST, path, async |live| live.list(path, async |page| page).await).await
+    }
+
+    /// Reads a collection by page. Of each page only what `keep` returns is held, and the answer is not remembered.
+    pub async fn some_of<T: DeserializeOwned, K>(&self, path: &str, keep: impl Fn(T) -> Option<K>) -> Read<Vec<K>> {
+        self.expect_declared(LIST, path)?;
+        match &self.seen.base {
+            Base::Live(live) => {
+                self.silence().map_err(|error| Unread::of(LIST, path, &error))?;
+                let read = live.list(path, async |page: Vec<T>| page.into_iter().filter_map(&keep).collect()).await;
+                self.note(&read);
+                read.map_err(|error| Unread::of(LIST, path, &error))
+            }
+            Base::Bundle(_) | Base::Files => Ok(self.list(path).await?.into_iter().filter_map(&keep).collect()),
+        }
+    }
+
+    /// Asks the API server something by creating an object that is not stored.
+    pub async fn ask<T: DeserializeOwned>(&self, path: &str, object: &impl Serialize) -> Read<T> {
+        let body = serde_json::to_value(object).map_err(|error| Unread::of(CREATE, path, &error.into()))?;
+        let request = format!("{path} {body}");
+        let answered = self.once(CREATE, &request, async |live| {
+            Ok(vec![live.post(path, &body).await.map_err(|error| Unread::of(CREATE, path, &error))?])
+        });
+        let answer = one(CREATE, &request, &*answered.await?)?;
+        answer.ok_or_else(|| Unread::of(CREATE, &request, &anyhow::anyhow!("there is no answer")))
+    }
+
+    /// Sends a pod that the webhook should refuse, as a dry run; `None` if the namespace is not a valid name.
+    pub async fn dry_run(&self, webhook: Webhook, pod: &Value) -> Option<Read<DryRunAnswer>> {
+        let request = format!("{} in {}", webhook.path(), self.namespace);
+        let answered = self.once(DRY_RUN, &request, async |live| {
+            let answer = probe::ask(&live.api, &self.namespace, pod, webhook).await;
+            // A late failure can come from the API server or from a proxy before it.
+            if !matches!(answer, Some(Answer::Failed(_))) {
+                self.seen.api_server.set(ApiServerState::Answers);
+            }
+            Ok(vec![to_raw_value(&answer.map(of_answer))?])
+        });
+        let answer = answered.await.and_then(|answered| one(DRY_RUN, &request, &answered));
+        answer.map(Option::flatten).transpose()
+    }
+
+    /// The facts about a Secret; `None` if it does not exist. Only metadata is read: its managed fields show whether `immutable` is
+    /// set, without values.
+    pub async fn secret(&self, namespace: &str, name: &str) -> Read<Option<SecretFacts>> {
+        let path = format!("/api/v1/namespaces/{namespace}/secrets/{name}");
+        let answered = self.once(GET, &path, async |live| {
+            let Some(metadata) = live.metadata::<Value>(&path).await? else { return Ok(Vec::new()) };
+            let managed = metadata.pointer("/metadata/managedFields").and_then(Value::as_array);
+            let sets = |entry: &Value| entry.pointer("/fieldsV1/f:immutable").is_some();
+            let is_immutable = managed.into_iter().flatten().any(sets);
+            Ok(vec![to_raw_value(&SecretFacts { is_immutable })?])
+        });
+        one(GET, &path, &*answered.await?)
+    }
+
+    /// Plain text, such as a log or the metrics that a pod serves.
+    pub async fn text(&self, path: &str) -> Read<String> {
+        let answered = self.once(GET, path, async |live| Ok(vec![to_raw_value(&live.text(path).await?)?]));
+        Ok(one(GET, path, &*answered.await?)?.unwrap_or_default())
+    }
+
+    /// Sends a request once and keeps the answer.
+    async fn once(
+        &self,
+        verb: &'static str,
+        request: &str,
+        ask: impl AsyncFnOnce(&LiveCluster) -> anyhow::Result<Answered>,
+    ) -> Read<Rc<Answered>> {
+        self.expect_declared(verb, request)?;
+        let cell = Rc::clone(self.seen.kept.borrow_mut().entry((verb, request.to_owned())).or_default());
+        let answer = cell.get_or_init(async || match &self.seen.base {
+            Base::Bundle(bundle) => bundle.answered(verb, request).map(Rc::new),
+            Base::Files => Err(Unread::left_out(verb, request)),
+            Base::Live(live) => {
+                let answer = match self.silence() {
+                    Ok(()) => ask(live).await,
+                    Err(error) => Err(error),
+                };
+                // A dry run notes itself whether the API server has answered.
+                if verb != DRY_RUN {
+                    self.note(&answer);
+                }
+                answer.map(Rc::new).map_err(|error| Unread::of(verb, request, &error))
+            }
+        });
+        answer.await.clone()
+    }
+
+    /// Fails if an earlier call timed out before the first answer.
+    fn silence(&self) -> anyhow::Result<()> {
+        match self.seen.api_server.get() {
+            ApiServerState::Silent(time) => Err(CallError::TimedOut(time).into()),
+            ApiServerState::Untried | ApiServerState::Answers => Ok(()),
+        }
+    }
+
+    /// Notes whether the API server has answered.
+    fn note<T>(&self, answer: &anyhow::Result<T>) {
+        let call = answer.as_ref().err().map(|error| error.downcast_ref());
+        match (call, self.seen.api_server.get()) {
+            (None | Some(Some(CallError::Refused { .. })), _) => self.seen.api_server.set(ApiServerState::Answers),
+            (Some(Some(CallError::TimedOut(time))), ApiServerState::Untried) => {
+                self.seen.api_server.set(ApiServerState::Silent(*time));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The answer to a request for one object.
+fn one<T: DeserializeOwned>(verb: &str, request: &str, answered: &Answered) -> Read<Option<T>> {
+    answered.first().map(|json| parsed(verb, request, json)).transpose()
+}
+
+fn parsed<T: DeserializeOwned>(verb: &str, request: &str, json: &RawValue) -> Read<T> {
+    serde_json::from_str(json.get()).map_err(|error| Unread::of(verb, request, &error.into()))
+}
+
+fn of_answer(answer: Answer) -> DryRunAnswer {
+    match answer {
+        Answer::Admitted => DryRunAnswer::Admitted,
+        Answer::Warned => DryRunAnswer::Warned,
+        Answer::Refused => DryRunAnswer::Refused,
+        Answer::Guarded(policy) => DryRunAnswer::Guarded(policy),
+        Answer::Failed(error) => DryRunAnswer::Failed(Unread::of(CREATE, "/api/v1/pods", &error.into())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gmsa_cluster::{authorizer::rbac::Rbac, resolver::manifests::CredentialSpecs};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_lint_is_refused_what_it_does_not_declare() {
+        let (specs, rbac) = (CredentialSpecs::from_documents(&[]).0, Rbac::from_documents(&[]).0);
+        let world = World::of_files(specs, rbac, "shop".to_owned()).scoped(&[reads::PODS, reads::REPLICA]);
+        let lacks = async |path| world.find::<Value>(path).await.unwrap_err().cause;
+        let refused = |request| format!("the check has not declared that it reads this: {request}");
+        assert_eq!(lacks("/version").await, refused("get /version"));
+        assert_eq!(
+            lacks("/api/v1/namespaces/gmsa/secrets/tls").await,
+            refused("get /api/v1/namespaces/gmsa/secrets/tls")
+        );
+        // What is declared is asked for, and a world of manifests has no cluster to answer.
+        let pod = "/api/v1/namespaces/gmsa/pods/a";
+        assert_eq!(lacks(pod).await, format!("this bundle does not have {pod}"));
+        assert_eq!(world.list::<Value>("/api/v1/nodes").await.unwrap_err().cause, refused("list /api/v1/nodes"));
+    }
+}
