@@ -151,13 +151,13 @@ pub async fn kills(world: &mut World) {
     })
     .await;
     under_load(world, "`kill -9` of both replicas of the broker", 0, async |world| {
-        world.run("pgrep -f 'gmsa-tickets serve' | xargs kill -9");
+        world.run("pgrep -f 'gmsa-tickets [s]erve' | xargs kill -9");
         sleep(Duration::from_secs(2)).await;
         world.rolled_out("gmsa-tickets", "gmsa-tickets");
     })
     .await;
     under_load(world, "`kill -9` of the agent of a pod", 0, async |world| {
-        world.run("pgrep -f 'gmsa-tickets agent' | xargs kill -9");
+        world.run("pgrep -f 'gmsa-tickets [a]gent' | xargs kill -9");
         world.rolled_out("shop", "web");
     })
     .await;
@@ -182,7 +182,7 @@ pub async fn tokens_are_replaced(world: &mut World) {
     })
     .await;
     // The agent that starts now has no other.
-    world.run("pgrep -f 'gmsa-tickets agent' | xargs kill -9");
+    world.run("pgrep -f 'gmsa-tickets [a]gent' | xargs kill -9");
     let ready = "kubectl -n shop exec deployment/web -c gmsa-tickets -- /gmsa-tickets agent ready";
     world.run(&format!("for _ in $(seq 60); do {ready} 2>&1 && exit; sleep 1; done; exit 1"));
 }
