@@ -267,7 +267,7 @@ spec:
               memory: 128Mi
             requests:
               cpu: 50m
-              memory: 64Mi
+              memory: 32Mi
           securityContext:
             allowPrivilegeEscalation: false
             capabilities:
@@ -390,7 +390,7 @@ spec:
               memory: 128Mi
             requests:
               cpu: 50m
-              memory: 64Mi
+              memory: 32Mi
           securityContext:
             allowPrivilegeEscalation: false
             capabilities:

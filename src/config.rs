@@ -166,7 +166,8 @@ impl TicketArgs {
     fn resolve(self) -> Option<TicketsConfig> {
         let (broker, image) = (self.tickets_broker?, self.tickets_image?);
         let broker_address = self.tickets_broker_address?.to_string();
-        let sidecar = Sidecar { image, broker, broker_address, broker_ca: String::new() };
+        let options = self.tickets_sidecar.unwrap_or_default();
+        let sidecar = Sidecar { image, broker, broker_address, broker_ca: String::new(), options };
         Some(TicketsConfig { broker_ca: self.tickets_broker_ca?, sidecar })
     }
 }

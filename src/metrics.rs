@@ -151,7 +151,12 @@ mod tests {
             ours.filter_map(|line| line.strip_suffix(" 0")).map(str::to_owned).collect()
         };
         let before = zeros();
-        let failures = [&rules::SPEC_UNREADABLE, &rules::AUTHORIZATION_FAILED, &rules::TICKETS_UNAVAILABLE];
+        let failures = [
+            &rules::SPEC_UNREADABLE,
+            &rules::AUTHORIZATION_FAILED,
+            &rules::TICKETS_NOT_ENABLED,
+            &rules::TICKETS_UNAVAILABLE,
+        ];
         for webhook in [Webhook::Mutate, Webhook::Validate, Webhook::ValidateCredspec] {
             for rule in Denial::RULES {
                 let outcome = if failures.contains(&rule) { ReviewOutcome::Error } else { ReviewOutcome::Denied };

@@ -2,7 +2,11 @@
 //!
 //! Invariants: nothing in here calls the API server or reads a file; what does comes in as [`Sources`].
 
-use std::{io, net::SocketAddr, sync::Arc};
+use std::{
+    io,
+    net::SocketAddr,
+    sync::{Arc, atomic::AtomicBool},
+};
 
 use axum::Router;
 use gmsa_cluster::large_memory::LargeMemory;
@@ -25,7 +29,7 @@ pub use deadline::ReviewTime;
 pub use reviewer::{Reviewer, Sources};
 pub use routes::LOG_LIMITS;
 
-/// Binds the webhook's port, and gives what serves it. `clients` and `ending` go into [`Serving`]; `large_memory` comes
+/// Binds the webhook's port, and gives what serves it. `clients`, `ending` and `fault` go into [`Serving`]; `large_memory` comes
 /// from `limits`, and others may share it.
 ///
 /// # Errors
@@ -34,7 +38,7 @@ pub fn bind(
     address: SocketAddr,
     tls: Handshakes,
     clients: Option<Arc<ClientAuth>>,
-    ending: CancellationToken,
+    (ending, fault): (CancellationToken, Arc<AtomicBool>),
     limits: Limits,
     large_memory: Arc<LargeMemory>,
     reviewer: Reviewer,
@@ -45,6 +49,7 @@ pub fn bind(
         metrics: Some(reviewer.metrics.edge.clone()),
         keeps_decided: true,
         ending,
+        fault,
         ..Serving::new(limits.connections, limits.waiting, IDLE_TIMEOUT)
     };
     Ok((Listener::bind(address, serving)?, routes::router(reviewer, &limits, large_memory)))

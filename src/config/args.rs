@@ -12,10 +12,15 @@ use std::{ffi::OsString, net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::{ArgAction, Args as ClapArgs, CommandFactory, FromArgMatches as _, Parser, Subcommand, builder::Resettable};
 
-use gmsa_core::{admission::Enforcement, credspec::dns_name};
+use serde_json::Value;
+
+use gmsa_core::{
+    admission::{Enforcement, SidecarOptions},
+    credspec::dns_name,
+};
 use gmsa_edge::{
     authorization_cache,
-    duration::duration,
+    duration::{duration, go_duration},
     object::ObjectName,
     service_names::ServiceNames,
     telemetry::{Endpoint, Levels, LogFormat},
@@ -291,7 +296,7 @@ pub struct ServeArgs {
     pub(super) burst: Option<String>,
 }
 
-/// How Linux pods get tickets: all of these, or none.
+/// How Linux pods get tickets: all of these, or none; the last one has defaults.
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "Tickets for Linux pods")]
 #[expect(clippy::struct_field_names, reason = "the flags have these names")]
@@ -311,8 +316,14 @@ pub(super) struct TicketArgs {
     pub(super) tickets_broker_ca: Option<PathBuf>,
 
     /// Image of the sidecar.
-    #[arg(long, value_name = "IMAGE", requires = "tickets_broker", hide_short_help = true)]
+    #[arg(long, value_name = "IMAGE", requires = "tickets_broker", value_parser = image, hide_short_help = true)]
     pub(super) tickets_image: Option<String>,
+
+    /// How the sidecar runs, as JSON: its resources, startupProbe (timeoutSeconds, failureThreshold) and checkInterval.
+    ///
+    /// What is left out has a default.
+    #[arg(long, value_name = "JSON", requires = "tickets_broker", value_parser = sidecar_options, hide_short_help = true)]
+    pub(super) tickets_sidecar: Option<SidecarOptions>,
 }
 
 /// Where the serving certificate comes from, and which clients may connect.
@@ -408,6 +419,43 @@ fn go_bool(text: &str) -> Result<bool, String> {
         "0" | "f" | "F" | "FALSE" | "false" | "False" | "" => Ok(false),
         _ => Err("expected true or false".to_owned()),
     }
+}
+
+fn image(text: &str) -> Result<String, String> {
+    let is_of_image = |byte: u8| byte.is_ascii_alphanumeric() || b"._-/:@[]".contains(&byte);
+    if !text.is_empty() && text.bytes().all(is_of_image) {
+        return Ok(text.to_owned());
+    }
+    Err("expected an image, such as registry.example.com/gmsa-tickets:1".to_owned())
+}
+
+/// Settings that the API server would refuse are refused here, not with each pod.
+fn sidecar_options(text: &str) -> Result<SidecarOptions, String> {
+    let options: SidecarOptions = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let SidecarOptions { resources, startup_probe, check_interval } = &options;
+    for (name, quantity) in resources.requests.iter().chain(&resources.limits) {
+        if !is_quantity(quantity) {
+            return Err(format!("resources: {name} is {quantity}, expected a quantity, such as 50m or 32Mi"));
+        }
+    }
+    if !(3..=60).contains(&startup_probe.timeout_seconds) || !(1..=86_400).contains(&startup_probe.failure_threshold) {
+        return Err(
+            "startupProbe: expected timeoutSeconds from 3 to 60, and failureThreshold from 1 to 86400".to_owned()
+        );
+    }
+    if go_duration(check_interval).is_none_or(|interval| interval < Duration::from_secs(1)) {
+        return Err(format!("checkInterval: {check_interval:?} is not a duration from 1s, such as 5m"));
+    }
+    Ok(options)
+}
+
+/// Whether it is a number with a suffix of Kubernetes (`k8s.io/apimachinery/pkg/api/resource`).
+fn is_quantity(value: &Value) -> bool {
+    let Value::String(text) = value else { return value.is_number() };
+    let suffix = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let number = text.strip_suffix(suffix).unwrap_or(text);
+    let suffixes = ["", "n", "u", "m", "k", "M", "G", "T", "P", "E", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
+    number.parse::<f64>().is_ok() && suffixes.contains(&suffix)
 }
 
 /// An empty variable counts as one that is not set.

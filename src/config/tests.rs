@@ -1,6 +1,8 @@
 //! From what was typed to what holds.
 
-use std::net::SocketAddr;
+use std::{collections::BTreeMap, net::SocketAddr};
+
+use gmsa_core::admission::{Resources, SidecarOptions, StartupProbe};
 
 use super::*;
 
@@ -113,12 +115,45 @@ fn the_flags_of_tickets_go_together() {
         resolve(&[&["--standalone", "d"], &flags[..]].concat()).unwrap().tickets.unwrap();
     assert_eq!(broker_ca, PathBuf::from("ca"));
     let [image, broker, broker_address] = ["i", "b.n.svc", "[fd00::1]:443"].map(str::to_owned);
-    assert_eq!(sidecar, Sidecar { image, broker, broker_address, broker_ca: String::new() });
+    let options = SidecarOptions::default();
+    assert_eq!(sidecar, Sidecar { image, broker, broker_address, broker_ca: String::new(), options });
     for some in 1..(1 << flags.len()) - 1 {
         let some: Vec<_> =
             flags.iter().enumerate().filter(|(at, _)| some & (1 << at) != 0).map(|(_, flag)| *flag).collect();
         let error = Args::read([&["gmsa-webhook"], &some[..]].concat()).unwrap_err().to_string();
         assert!(error.contains("the following required arguments were not provided"), "{some:?}: {error}");
+    }
+}
+
+#[test]
+fn what_the_api_server_would_refuse_of_the_sidecar_is_refused_at_the_start() {
+    let tickets = |last: &str| {
+        let flags = ["--tickets-broker=b.n.svc", "--tickets-broker-address=10.0.0.1:443", "--tickets-broker-ca=ca"];
+        let line = ["--standalone", "d"].iter().chain(&flags).copied().chain(["--tickets-image=i", last]);
+        resolve(&line.collect::<Vec<_>>()).map(|config| config.tickets.unwrap().sidecar)
+    };
+    let given = r#"--tickets-sidecar={"resources":{"requests":{"cpu":1,"memory":"0.5Gi"}},"startupProbe":{"timeoutSeconds":30},"checkInterval":"1m"}"#;
+    let options = tickets(given).unwrap().options;
+    let requests = [("cpu".to_owned(), 1.into()), ("memory".to_owned(), "0.5Gi".into())].into();
+    let startup_probe = StartupProbe { timeout_seconds: 30, ..StartupProbe::default() };
+    let resources = Resources { requests, limits: BTreeMap::new() };
+    assert_eq!(options, SidecarOptions { resources, startup_probe, check_interval: "1m".to_owned() });
+    for (flag, value, said) in [
+        ("image", "", "expected an image, such as registry.example.com/gmsa-tickets:1"),
+        ("image", "a\"b", "expected an image, such as"),
+        ("image", "a b", "expected an image, such as"),
+        ("sidecar", "{", "EOF while parsing an object"),
+        ("sidecar", r#"{"resource":{}}"#, "unknown field `resource`"),
+        ("sidecar", r#"{"resources":{"limits":{"cpu":"50 m"}}}"#, "resources: cpu is \"50 m\", expected a quantity"),
+        ("sidecar", r#"{"resources":{"limits":{"cpu":"m"}}}"#, "resources: cpu is \"m\", expected a quantity"),
+        ("sidecar", r#"{"resources":{"limits":{"cpu":true}}}"#, "resources: cpu is true, expected a quantity"),
+        ("sidecar", r#"{"startupProbe":{"timeoutSeconds":2}}"#, "expected timeoutSeconds from 3 to 60"),
+        ("sidecar", r#"{"startupProbe":{"failureThreshold":0}}"#, "failureThreshold from 1 to 86400"),
+        ("sidecar", r#"{"checkInterval":"10"}"#, "checkInterval: \"10\" is not a duration from 1s, such as 5m"),
+    ] {
+        let line = ["gmsa-webhook".to_owned(), format!("--tickets-{flag}={value}")];
+        let error = Args::read(line).unwrap_err().to_string();
+        assert!(error.contains(said), "{value}: {error}");
     }
 }
 

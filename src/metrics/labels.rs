@@ -86,8 +86,13 @@ fn counts_a_refusal(of: &ReviewLabels) -> bool {
     let webhooks = if is_wrong_spec { &[Webhook::ValidateCredspec][..] } else { &[Webhook::Mutate, Webhook::Validate] };
     let is_change = [Operation::Create, Operation::Update].map(operation).contains(&of.operation);
     let is_denial = Denial::RULES.iter().any(|rule| rule.id == of.reason);
-    let is_failure =
-        [rules::SPEC_UNREADABLE.id, rules::AUTHORIZATION_FAILED.id, rules::TICKETS_UNAVAILABLE.id].contains(&of.reason);
+    let failures = [
+        &rules::SPEC_UNREADABLE,
+        &rules::AUTHORIZATION_FAILED,
+        &rules::TICKETS_NOT_ENABLED,
+        &rules::TICKETS_UNAVAILABLE,
+    ];
+    let is_failure = failures.iter().any(|rule| rule.id == of.reason);
     let outcomes = match (is_failure, is_wrong_spec) {
         (true, _) => &[ReviewOutcome::Error][..],
         (false, true) => &[ReviewOutcome::Denied],

@@ -32,11 +32,12 @@ const SILENT: [(&str, &str); 3] = [
     ("/defaultsOf", "Accepted for values of former releases, without effect."),
 ];
 /// Keys of Kubernetes below values that the chart passes on.
-const OPEN: [&str; 6] = [
+const OPEN: [&str; 7] = [
     "/credential/hostAccountConfig/",
     "/certificates/certManager/issuerRef/",
     "/probes/",
     "/resources/",
+    "/tickets/resources/",
     "/podSecurityContext/",
     "/securityContext/",
 ];

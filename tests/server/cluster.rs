@@ -21,6 +21,7 @@ mod memory;
 mod setup;
 mod silence;
 mod tickets;
+mod void_token;
 mod watch;
 
 /// The collection of credential specs, as URLs name it.

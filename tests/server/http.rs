@@ -45,7 +45,7 @@ fn create(spec: &Value) -> Value {
 }
 
 fn refused(status: u16, line: &str) -> Answer {
-    Answer { status: StatusCode::from_u16(status).unwrap(), body: format!("{line}\n").into_bytes() }
+    Answer { status: StatusCode::from_u16(status).unwrap(), body: format!("{line}\n").into_bytes(), retry_after: None }
 }
 
 /// A resolver whose every credential spec holds one text of 60 KiB.

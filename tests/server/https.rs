@@ -3,7 +3,7 @@
 use std::{
     net::SocketAddr,
     path::Path,
-    sync::Arc,
+    sync::{Arc, atomic::AtomicBool},
     time::{Duration, SystemTime},
 };
 
@@ -86,6 +86,8 @@ pub struct Setup {
     /// The clients: connections end when they are no longer trusted.
     pub clients: Option<Arc<ClientAuth>>,
     pub drain: Duration,
+    /// Set while the replica has a fault that others do not have.
+    pub fault: Arc<AtomicBool>,
 }
 
 impl Setup {
@@ -97,6 +99,7 @@ impl Setup {
             limits: Limits::default(),
             clients: None,
             drain: Duration::from_secs(10),
+            fault: Arc::default(),
         }
     }
 
@@ -114,7 +117,7 @@ impl Setup {
         let tls = Handshakes::new(tls, Handle::current());
         let (local, large) = ("127.0.0.1:0".parse().unwrap(), self.limits.large_memory());
         let (listener, router) =
-            server::bind(local, tls, self.clients, ending.clone(), self.limits, large, reviewer).unwrap();
+            server::bind(local, tls, self.clients, (ending.clone(), self.fault), self.limits, large, reviewer).unwrap();
         let address = listener.address();
         let task = tokio::spawn(listener.serve(router, closing.clone(), self.drain));
         Server { address, client, ending, closing, task, metrics: registry }

@@ -25,6 +25,7 @@ What the schema cannot say, and what would be an outage or a leak. Every message
   (list (hasKey $names $name) (printf "%s.name %q is that of %s too: remove one of them" $path $domain.name (get $names $name)))
   (list (not (regexMatch "^[^@\\\\\\s]+(@[^@\\\\\\s]+)$|^[^@\\\\\\s]+\\\\[^@\\\\\\s]+$" $domain.user)) (printf "%s.user %q is not NAME@DOMAIN or DOMAIN\\NAME" $path $domain.user))
   (list (eq (empty $secret) (empty $domain.passwordFile)) (printf "%s: set passwordSecret.name or passwordFile, and only one of them" $path))
+  (list (eq (empty $ca) (empty $domain.caConfigMap)) (printf "%s: set caConfigMap or ca, and only one of them: the broker trusts no other authority. Helm keeps no file of --set-file for the next upgrade: caConfigMap outlives it" $path))
   (list (and $ca (not (contains "-----BEGIN CERTIFICATE-----" $ca))) (printf "%s.ca holds no certificate: it must be CA certificates in PEM" $path))
   (list (contains "PRIVATE KEY" $ca) (printf "%s.ca holds a private key: give the certificates alone" $path))
 ) -}}

@@ -55,7 +55,7 @@ annotations:
 {{- $domain := dict "name" $given.name "user" $given.user "passwordFile" ($given.passwordFile | default (printf "/passwords/%d/password" $index)) -}}
 {{- with $given.controllers }}{{ $_ := set $domain "controllers" . }}{{ end -}}
 {{- with $given.accounts }}{{ $_ := set $domain "accounts" . }}{{ end -}}
-{{- if $given.ca }}{{ $_ := set $domain "caFile" (printf "/config/ca-%d.crt" $index) }}{{ end -}}
+{{- $_ := set $domain "caFile" (printf (ternary "/cas/%d/ca.crt" "/config/ca-%d.crt" (not (empty $given.caConfigMap))) $index) -}}
 {{- $domains = append $domains $domain -}}
 {{- end -}}
 {{ dict "domains" $domains | toYaml }}

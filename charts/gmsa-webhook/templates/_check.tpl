@@ -34,6 +34,7 @@ What the API server or an operator refuses at the same moment, without harm to r
   (list "webhooks.optOutLabel" $v.webhooks.optOutLabel "^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$" "a label's key, such as windows.k8s.io/disabled")
   (list "logLevel" $v.logLevel ("^(?i)(error|warn|warning|info|debug|trace|panic|fatal|([a-z0-9_:]+(=L)?,)*[a-z0-9_:]+=L(,[a-z0-9_:]+(=L)?)*)$" | replace "L" $level) "a level: error, warn, info, debug or trace")
   (list "authorizationCacheTtl" $v.authorizationCacheTtl "^([0-9]{1,9}(\\.[0-9]+)?(h|m|s|ms|us|µs|ns))+$" "a duration with units, such as 10s or 1m30s")
+  (list "tickets.checkInterval" $v.tickets.checkInterval "^([0-9]{1,9}(\\.[0-9]+)?(h|m|s))+$" "a duration from 1s, such as 5m")
 -}}
 {{- range $v.webhooks.warnNamespaces -}}
 {{- $forms = append $forms (list "webhooks.warnNamespaces" . $namespace "a namespace's name") -}}
@@ -70,7 +71,7 @@ What the API server or an operator refuses at the same moment, without harm to r
 {{/* Pods that are evicted, scaled and replaced one after the other. */}}
 {{- define "gmsa-webhook.checkReplicas" -}}
 {{- $scaling := .Values.autoscaling -}}
-{{- $resources := include "gmsa-webhook.resources" . | fromYaml -}}
+{{- $resources := include "gmsa-webhook.resources" .Values | fromYaml -}}
 {{- $replicas := int (ternary $scaling.minReplicas .Values.replicaCount $scaling.enabled) -}}
 {{- $key := ternary "autoscaling.minReplicas" "replicaCount" $scaling.enabled -}}
 {{- $update := .Values.updateStrategy.rollingUpdate | default dict -}}

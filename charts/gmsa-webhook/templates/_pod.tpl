@@ -36,6 +36,7 @@ The longer parts of the pod: arguments, environment, volumes, spread. The result
 - {{ printf "--tickets-broker-address=%s" .Values.tickets.broker.address | toYaml }}
 - --tickets-broker-ca=/tickets-ca/ca.crt
 - {{ printf "--tickets-image=%s" (include "gmsa-webhook.imageOf" (dict "root" . "image" .Values.tickets.image)) | toYaml }}
+- {{ printf "--tickets-sidecar=%s" (dict "resources" (include "gmsa-webhook.resources" .Values.tickets | fromYaml) "startupProbe" .Values.tickets.startupProbe "checkInterval" .Values.tickets.checkInterval | toJson) | toYaml }}
 {{- end }}
 {{- if .Values.clientCa.configMapName }}
 - {{ printf "--client-ca=/client-ca/%s" .Values.clientCa.key | toYaml }}
@@ -132,9 +133,9 @@ The longer parts of the pod: arguments, environment, volumes, spread. The result
 {{- end }}
 {{- end -}}
 
-{{/* The container's resources, without the entries whose quantity is 0. */}}
+{{/* The `resources` of a group of values, without the entries whose quantity is 0. */}}
 {{- define "gmsa-webhook.resources" -}}
-{{- $resources := deepCopy .Values.resources -}}
+{{- $resources := deepCopy .resources -}}
 {{- range $kind := list "requests" "limits" -}}
 {{- $quantities := get $resources $kind | default dict -}}
 {{- range $name, $quantity := deepCopy $quantities -}}
@@ -172,7 +173,7 @@ containers:
     image: {{ include "gmsa-webhook.image" .root | quote }}
     imagePullPolicy: {{ $values.image.pullPolicy | default $values.image.imagePullPolicy }}
     args: {{ toJson .args }}
-    {{- with include "gmsa-webhook.resources" .root }}
+    {{- with include "gmsa-webhook.resources" .root.Values }}
     resources:
       {{- . | nindent 6 }}
     {{- end }}

@@ -6,7 +6,14 @@
 //! carried out is not retried, its caller looks the object up; a large answer is held within a share of memory, where there
 //! is one; messages contain what the API server says in a `Status`, cut to a bound, and never another body.
 
-use std::time::Duration;
+use std::{
+    convert::Infallible,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use bytes::Bytes;
 use http::{
@@ -30,11 +37,15 @@ use limits::CallLimits;
 
 use crate::{
     body::{self, BodyError},
+    kubernetes_version,
     large_memory::Share,
 };
 
 /// The longest pause before the retry, unless the API server asks for another pause.
 const PAUSE: Duration = Duration::from_millis(100);
+
+/// How often a process whose token is refused asks whether it still is.
+const TOKEN_INTERVAL: Duration = Duration::from_secs(10);
 
 pub struct ApiServer {
     calls: kube::Client,
@@ -46,6 +57,7 @@ pub struct ApiServer {
     unknown_specs: CallLimits,
     background: CallLimits,
     memory: Option<Share>,
+    refuses_token: Arc<AtomicBool>,
 }
 
 impl ApiServer {
@@ -80,6 +92,7 @@ impl ApiServer {
             unknown_specs: CallLimits::new(CallKind::UnknownSpec),
             background: CallLimits::new(CallKind::Background),
             memory: None,
+            refuses_token: Arc::default(),
         })
     }
 
@@ -101,6 +114,22 @@ impl ApiServer {
     /// A client for watches, and for the lists that they begin with. It has its own connection, which no call can break.
     pub fn watch_client(&self) -> &kube::Client {
         &self.watches
+    }
+
+    /// Whether the last answer was 401: the token of this process is void, as it is after its pod was deleted by force.
+    pub fn refuses_token(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.refuses_token)
+    }
+
+    /// While the API server refuses the token, asks it from time to time whether it still does: a process that is out of service for that gets
+    /// no reviews that would.
+    pub async fn ask_while_token_is_refused(&self) -> Infallible {
+        loop {
+            sleep(TOKEN_INTERVAL).await;
+            if self.refuses_token.load(Ordering::Acquire) {
+                let _ = kubernetes_version::read(self, Instant::now() + TOKEN_INTERVAL).await;
+            }
+        }
     }
 
     /// Makes a call that no admission review waits for, and returns the body of the answer: [`Self::exchange`] without the head.
@@ -128,7 +157,8 @@ impl ApiServer {
         let asked = Instant::now();
         let attempt = |request| async {
             let permit = self.limits(kind).permit(account, deadline).await?;
-            let sent = send(self.calls.clone(), kind, self.memory.clone(), request);
+            let refuses_token = Arc::clone(&self.refuses_token);
+            let sent = send(self.calls.clone(), kind, self.memory.clone(), request, refuses_token);
             // A separate task: when a request is dropped, the API server still works on it for a while. Otherwise clients that disconnect could make
             // it work on more requests than the limit.
             let call = tokio::spawn(async move {
@@ -168,9 +198,11 @@ async fn send(
     kind: CallKind,
     memory: Option<Share>,
     request: Request<Vec<u8>>,
+    refuses_token: Arc<AtomicBool>,
 ) -> Result<Response<Bytes>, CallError> {
     let answer = client.send(request.map(Into::into)).await.map_err(CallError::Unreachable)?;
     let (head, body) = answer.into_parts();
+    refuses_token.store(head.status == StatusCode::UNAUTHORIZED, Ordering::Release);
     let body = read_answer(body, kind.largest_answer(), memory.as_ref()).await?;
     if head.status.is_success() {
         return Ok(Response::from_parts(head, body));

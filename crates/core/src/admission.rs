@@ -59,7 +59,7 @@ pub use patch::Patch;
 pub use review::Review;
 pub use service_account::ServiceAccount;
 pub use step::{Fact, Freshness, Question, Step, Undecided};
-pub use tickets::{Sidecar, TicketSettings};
+pub use tickets::{Resources, Sidecar, SidecarOptions, StartupProbe, TicketSettings};
 pub use webhook::{Enforcement, Settings, Webhook};
 
 /// The most distinct credential specs that one pod may name.

@@ -6,6 +6,7 @@
 //! | module | what it decides or holds |
 //! |---|---|
 //! | `json` | how JSON from outside is read, within bounds |
+//! | [`pointer`] | keys in JSON Pointers |
 //! | [`quote`] | how a string from outside is put into a message: the only place that cuts and escapes |
 //! | [`causes`] | an error and its causes, in one line |
 //! | [`diagnostic`] | one thing that is wrong, and the table of rules |

@@ -1,7 +1,7 @@
 //! `/livez`, `/readyz` and `/metrics`, on a port of their own and in plain HTTP: probes need no certificate.
 //!
 //! Invariants: a readiness condition that held once holds for good, because a later fault must not take every replica
-//! out of service together. Only the end of the process makes it unready.
+//! out of service together. Only the end of the process makes it unready, and a fault of this replica alone ([`Readiness::unless`]).
 
 use std::{
     sync::{
@@ -50,6 +50,7 @@ impl Condition {
 #[derive(Clone, Debug)]
 pub struct Readiness {
     conditions: Vec<Condition>,
+    faults: Vec<(&'static str, Arc<AtomicBool>)>,
     ending: CancellationToken,
 }
 
@@ -57,7 +58,7 @@ impl Readiness {
     /// Ready once every condition holds, until `ending` is cancelled.
     #[must_use]
     pub fn new(ending: CancellationToken) -> Self {
-        Self { conditions: Vec::new(), ending }
+        Self { conditions: Vec::new(), faults: Vec::new(), ending }
     }
 
     /// Adds something to wait for; `what` is the line that `/readyz` shows until it holds.
@@ -65,6 +66,11 @@ impl Readiness {
         let condition = Condition { what, holds: Arc::new(AtomicBool::new(false)) };
         self.conditions.push(condition.clone());
         condition
+    }
+
+    /// Adds a fault of this replica alone, which makes it unready while it lasts.
+    pub fn unless(&mut self, what: &'static str, fault: Arc<AtomicBool>) {
+        self.faults.push((what, fault));
     }
 
     /// Why the process is not ready: empty when it is.
@@ -75,7 +81,8 @@ impl Readiness {
             .iter()
             .filter(|condition| !condition.holds.load(Ordering::Acquire))
             .map(|condition| condition.what);
-        ending.into_iter().chain(waiting).collect()
+        let faults = self.faults.iter().filter(|(_, fault)| fault.load(Ordering::Acquire)).map(|(what, _)| *what);
+        ending.into_iter().chain(waiting).chain(faults).collect()
     }
 }
 
@@ -103,5 +110,22 @@ async fn ready(State(readiness): State<Readiness>) -> Response {
         "ok\n".into_response()
     } else {
         (StatusCode::SERVICE_UNAVAILABLE, format!("not ready: {}\n", missing.join("; "))).into_response()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_of_this_replica_makes_it_unready_while_it_lasts() {
+        let fault: Arc<AtomicBool> = Arc::default();
+        let mut readiness = Readiness::new(CancellationToken::new());
+        readiness.expect("nothing to serve yet").set();
+        readiness.unless("its token is void", Arc::clone(&fault));
+        for lasts in [false, true, false] {
+            fault.store(lasts, Ordering::Release);
+            assert_eq!(readiness.missing(), if lasts { vec!["its token is void"] } else { Vec::new() });
+        }
     }
 }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use gmsa_core::admission::{Enforcement, Sidecar};
+use gmsa_core::admission::{Enforcement, Sidecar, SidecarOptions};
 use serde_json::{Map, Value, json};
 
 use crate::oracle;
@@ -44,6 +44,7 @@ pub fn sidecar() -> Sidecar {
         broker: "gmsa-tickets.gmsa-tickets.svc".to_owned(),
         broker_address: "10.96.0.20:443".to_owned(),
         broker_ca: BROKER_CA.to_owned(),
+        options: SidecarOptions::default(),
     }
 }
 

@@ -1,9 +1,15 @@
 //! The sidecar's program: it gets tickets from the broker and keeps them in files that the pod's other containers read.
 //!
 //! Invariants: it holds a token of its pod and tickets, never a secret of the domain; a reader sees a whole file or none. Tickets are
-//! removed where the broker forbids them (403) or their credential spec is gone (404); no other failure removes them.
+//! removed after the refusals of [`END_OF_TICKETS`](gmsa_core::diagnostic::rules::END_OF_TICKETS); no other failure removes them.
 
-use std::{fmt::Display, path::PathBuf, process::ExitCode, time::Duration};
+use std::{
+    fmt::Display,
+    path::PathBuf,
+    process::ExitCode,
+    thread,
+    time::{Duration, Instant},
+};
 
 use gmsa_core::{
     admission::pod::tickets::{FOLDER, TOKEN_FILE},
@@ -12,7 +18,7 @@ use gmsa_core::{
     quote::remark,
 };
 use gmsa_edge::{
-    duration::go_duration,
+    duration::{duration, go_duration},
     report,
     shutdown::Signals,
     telemetry::{self, Levels, LogFormat, cut_message},
@@ -38,6 +44,9 @@ pub const EXAMPLES: &str = "Examples:
   # Whether the tickets are there: for a startup probe
   gmsa-tickets agent ready";
 
+/// How often `agent ready` looks while it waits.
+const READY_INTERVAL: Duration = Duration::from_millis(100);
+
 /// What `agent` takes.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
@@ -62,6 +71,10 @@ enum Command {
         /// Folder of the tickets.
         #[arg(long, value_name = "DIR", default_value = FOLDER)]
         folder: PathBuf,
+
+        /// How long to wait for them. A probe that waits is run less often, and passes at once when they are there.
+        #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = duration)]
+        wait: Duration,
 
         /// Also print the account, its services, the end of the tickets and the last failure, as JSON.
         #[arg(long)]
@@ -114,7 +127,7 @@ fn interval(text: &str) -> Result<Duration, &'static str> {
 
 pub fn run(args: Args) -> ExitCode {
     let ended = match (args.command, args.broker, args.keep) {
-        (Some(Command::Ready { folder, json }), ..) => ready(&Folder(folder), json),
+        (Some(Command::Ready { folder, wait, json }), ..) => ready(&Folder(folder), wait, json),
         (Some(Command::Test(broker)), ..) => on_runtime(test(broker)),
         (None, Some(broker), Some(keep)) => on_runtime(start(broker, keep, args.log)),
         // Without a command, both are required.
@@ -135,12 +148,18 @@ fn print(report: impl Display) -> Result<(), String> {
     report::print(&format!("{report}\n")).map_err(|error| format!("cannot write the report: {error}"))
 }
 
-fn ready(folder: &Folder, is_json: bool) -> Result<ExitCode, String> {
+fn ready(folder: &Folder, wait: Duration, is_json: bool) -> Result<ExitCode, String> {
+    let (started, is_ready) = (Instant::now(), || folder.is_ready(OffsetDateTime::now_utc()));
+    while !is_ready() && started.elapsed() < wait {
+        thread::sleep(READY_INTERVAL);
+    }
     if is_json {
         print(folder.state())?;
     }
-    let Some(reason) = folder.why_not_ready() else { return Ok(ExitCode::SUCCESS) };
-    eprintln!("no tickets in {}: {reason}", folder.0.display());
+    if is_ready() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    eprintln!("no tickets in {}: {}", folder.0.display(), folder.why_not_ready());
     Ok(ExitCode::FAILURE)
 }
 

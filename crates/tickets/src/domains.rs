@@ -10,7 +10,7 @@ use std::{
 
 use gmsa_core::causes::chain;
 use gmsa_core::{credspec::is_dns_subdomain, quote::Quoted};
-use gmsa_directory::{Address, Controller, NameServers, ldap};
+use gmsa_directory::{Address, Controller, Error, NameServers, ldap};
 use gmsa_kerberos::Realm;
 use serde::Deserialize;
 use zeroize::Zeroizing;
@@ -23,6 +23,9 @@ const MAX_PASSWORD: u64 = 4 << 10;
 
 /// The port of a KDC (RFC 4120, 7.2.3).
 const KDC_PORT: u16 = 88;
+
+/// What to do where neither the file nor the system names a CA.
+const NO_CA: &str = "is missing, and the system has no trusted authorities: name a file with the CA of the domain controllers, with the chart by domains[].caConfigMap";
 
 /// A domain whose accounts get tickets.
 #[derive(Clone, Debug)]
@@ -158,7 +161,7 @@ impl DomainConfig {
     fn check_files(&self) -> Result<(), Wrong> {
         self.password().map_err(|error| Wrong("passwordFile", error))?;
         let trusted = ldap::trust(self.ca_file.as_deref());
-        trusted.map(drop).map_err(|error| Wrong("caFile", chain(&error)))
+        trusted.map(drop).map_err(|error| wrong_ca(&error))
     }
 
     /// The password of the user, as its file holds it now: without the line break at its end.
@@ -185,6 +188,12 @@ impl DomainConfig {
     pub fn allows(&self, sam: &str) -> bool {
         self.accounts.as_ref().is_none_or(|accounts| accounts.iter().any(|account| account == sam))
     }
+}
+
+/// The fault of a missing or wrong CA, with the broker's own options.
+fn wrong_ca(error: &Error) -> Wrong {
+    let is_missing = matches!(error, Error::NoRoots);
+    Wrong("caFile", if is_missing { NO_CA.to_owned() } else { chain(error) })
 }
 
 /// A controller; without a scheme it is asked by LDAP over TLS.

@@ -94,6 +94,26 @@ async fn the_probe_waits_for_tickets_and_the_agent_ends_on_sigterm() {
     assert_eq!(state(), (1, none.to_owned(), said));
 }
 
+/// A probe that waits passes at once when the tickets are there, and otherwise says why not at the end of its wait.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_probe_that_waits_ends_with_the_tickets() {
+    let temporary = tempfile::tempdir().unwrap();
+    let folder = temporary.path();
+    let waiting = |wait: &str| {
+        let mut command = agent();
+        command.args(["ready", "--wait", wait, "--folder"]).arg(folder);
+        command
+    };
+    let said = format!("no tickets in {}: the broker has not answered yet\n", folder.display());
+    assert_eq!(run(&mut waiting("200ms")), (1, String::new(), said));
+    fs::write(folder.join("token"), "token").unwrap();
+    let mut probe = waiting("24h").spawn().unwrap();
+    let server = Scripted::start(BROKER, [tickets()]).await;
+    let child = start(&server, folder);
+    eventually("the probe has ended", || probe.try_wait().unwrap().is_some_and(|status| status.success())).await;
+    ended(child);
+}
+
 #[test]
 fn a_report_that_cannot_be_written_is_an_error_and_one_that_nobody_reads_is_none() {
     let folder = tempfile::tempdir().unwrap();
@@ -123,7 +143,7 @@ async fn the_arguments_of_the_page_start_an_agent() {
     eventually("it has looked for its token", || temporary.path().join("status").exists()).await;
     ended(child);
     let probe = container["startupProbe"]["exec"]["command"].as_array().unwrap();
-    assert_eq!(*probe, ["/gmsa-tickets", "agent", "ready"]);
+    assert_eq!(*probe, ["/gmsa-tickets", "agent", "ready", "--wait=10s"]);
     let (code, _, said) = ready(temporary.path());
     assert!(code == 1 && said.contains("cannot read the token"), "{said}");
 }

@@ -128,6 +128,9 @@ async fn serve(config: &Config, handshake_threads: &Handle) -> anyhow::Result<()
         let api = ApiServer::from_environment().await.context("no cluster to serve (--standalone DIR needs none)")?;
         // Shared with the bodies of clients: no address can take all of it.
         let api = Arc::new(api.with_memory(large_memory.share_of(MemoryUser::ApiServer)));
+        readiness.unless("the API server refuses the token of this replica (401)", api.refuses_token());
+        let asking = Arc::clone(&api);
+        tasks.spawn(async move { match asking.ask_while_token_is_refused().await {} });
         let sources = sources::cluster(Arc::clone(&api), config, &metrics, answers, &mut tasks);
         (Some(api), sources)
     };
@@ -150,7 +153,9 @@ async fn serve(config: &Config, handshake_threads: &Handle) -> anyhow::Result<()
     };
     warn_where_not_enforced(config);
     let (limits, for_probes) = within_files(config.limits);
-    let bound = server::bind(config.listen, tls, clients, ending.clone(), limits, large_memory, reviewer);
+    let fault = api.as_ref().map(|api| api.refuses_token()).unwrap_or_default();
+    let end = (ending.clone(), fault);
+    let bound = server::bind(config.listen, tls, clients, end, limits, large_memory, reviewer);
     let (webhook, router) = bound.with_context(|| format!("cannot listen on {}", config.listen))?;
     let probes = Listener::bind(config.admin_listen, admin::serving(for_probes))
         .with_context(|| format!("cannot listen on {} (--admin-listen)", config.admin_listen))?;

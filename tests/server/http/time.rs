@@ -1,6 +1,9 @@
 //! Time: clients that are slow to send or to read, the deadline of a review, and the end of the server.
 
-use std::time::Duration;
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use axum::{Router, routing};
 use base64::{Engine as _, prelude::BASE64_STANDARD};
@@ -125,6 +128,20 @@ async fn before_the_end_every_answer_closes_its_connection_and_new_ones_are_serv
         assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.contains("connection: close\r\n"), "{answer}");
     }
     assert!(!server.task.is_finished());
+}
+
+#[tokio::test]
+async fn while_a_replica_has_a_fault_of_its_own_every_answer_closes_its_connection() {
+    let setup = Setup::examples();
+    let fault = Arc::clone(&setup.fault);
+    let server = setup.start();
+    let mut kept = server.connect().await;
+    assert!(allows(&mut kept).await);
+    fault.store(true, Ordering::Release);
+    let answer = answers_to(&mut kept, plain_review()).await;
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.contains("connection: close\r\n"), "{answer}");
+    fault.store(false, Ordering::Release);
+    assert!(allows(&mut server.connect().await).await);
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@
 //! The order of the variants has no meaning. The answer is the first of these checks that denies; with `Warn`, the first that is enforced.
 //! Slots are in the order of `Pod::slots`:
 //! 1. `expect_pod` of `preconditions.rs`, about the request as a whole;
-//! 2. `/mutate`, a created pod that asks for tickets, where they are enabled: the name in its annotation, the cluster, what is in the way, the size of the patch;
+//! 2. `/mutate`, a created pod that asks for tickets: the name in its annotation, whether they are enabled, the cluster, what is in the way, the size of the patch;
 //!    `/mutate`, any other pod: for added ephemeral containers the old object, then the number of names, then every name that is invalid,
 //!    then the contents slot by slot, then the host name;
 //!    `/validate`: on an update the old object, then what may not change, then the number of names, then slot by slot its name, the
@@ -95,6 +95,8 @@ pub enum Denial {
     Modified { what: &'static str, slot: SlotRef },
     #[error("this pod cannot have tickets: {0}")]
     TicketsImpossible(String),
+    #[error("tickets are not enabled here, or are being rolled out: try again")]
+    TicketsNotEnabled,
     #[error("unable to give this pod tickets: {}", .0.cause)]
     TicketsUnavailable(Failure),
 }
@@ -181,6 +183,7 @@ impl Denial {
             404 => Some("NotFound"),
             422 => Some("Invalid"),
             500 => Some("InternalError"),
+            503 => Some("ServiceUnavailable"),
             _ => None,
         }
     }
@@ -225,5 +228,6 @@ denials! {
     Self::NameWithoutContents { .. } => NAME_WITHOUT_CONTENTS, 422;
     Self::Modified { .. } => MODIFIED, 403;
     Self::TicketsImpossible(_) => TICKETS_IMPOSSIBLE, 422;
+    Self::TicketsNotEnabled => TICKETS_NOT_ENABLED, 503;
     Self::TicketsUnavailable(failure) => TICKETS_UNAVAILABLE, failure.code();
 }

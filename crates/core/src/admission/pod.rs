@@ -138,8 +138,10 @@ impl Containers {
         if usize::from(position) >= MAX_SLOTS {
             return;
         }
-        self.names.push(&container.name.unwrap_or_default());
-        self.tickets.push(container.env.and(container.volume_mounts));
+        self.names.push(container.name.as_deref().unwrap_or_default());
+        let Container { env, env_from, volume_mounts, restart_policy, .. } = &container;
+        let is_restarted = restart_policy.as_deref() == Some("Always");
+        self.tickets.push(SidecarFields::of_container(*env, *env_from, *volume_mounts, is_restarted));
         let options = container.security_context.and_then(|Object(context)| context.windows_options);
         if let Some(Object(options)) = options.filter(|options| options.matter()) {
             self.options.push(WindowsOptions { position, ..options });
@@ -159,8 +161,11 @@ impl Containers {
 struct Container {
     name: Option<Text>,
     security_context: Option<Object<SecurityContext>>,
+    restart_policy: Option<Text>,
     #[serde(default, deserialize_with = "tickets::env")]
     env: SidecarFields,
+    #[serde(default, deserialize_with = "tickets::env_from")]
+    env_from: SidecarFields,
     #[serde(default, deserialize_with = "tickets::volume_mounts")]
     volume_mounts: SidecarFields,
 }

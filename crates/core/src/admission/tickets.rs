@@ -5,9 +5,9 @@
 //! again yields no patch. The token is mounted in the sidecar alone, the tickets are read-only elsewhere. Pod Security `restricted` admits
 //! the sidecar and quotas count it; its requests are its limits, so a Guaranteed pod stays one.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
@@ -16,7 +16,7 @@ use super::{
     patch::PatchWriter,
     pod::{
         Pod, Slot, SlotKind, SlotRef,
-        tickets::{ANNOTATION, AUDIENCE, FOLDER, SIDECAR, SidecarFields, TOKEN_VOLUME},
+        tickets::{ANNOTATION, AUDIENCE, FOLDER, SIDECAR, SidecarFields, TOKEN_PATH, TOKEN_VOLUME},
     },
     preconditions::spec_name,
     warning::Warnings,
@@ -26,7 +26,7 @@ use crate::{credspec::SpecName, diagnostic::rules};
 /// Whether Linux pods get tickets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum TicketSettings {
-    /// The operator has not enabled them: the annotation is a warning.
+    /// The operator has not enabled them, or enables them at the moment, in other replicas first.
     #[default]
     Off,
     On(Arc<Sidecar>),
@@ -46,12 +46,62 @@ pub struct Sidecar {
     pub broker_address: String,
     /// The CAs of the broker's certificate, in PEM. A running pod keeps them, so the next CA must be among them long before it signs.
     pub broker_ca: String,
+    pub options: SidecarOptions,
 }
 
-/// The ticket that the annotation of a pod asks for by this name, or the denials. Empty where tickets are not enabled.
+/// How the sidecar runs.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct SidecarOptions {
+    /// Its `resources`, where it has any.
+    pub resources: Resources,
+    pub startup_probe: StartupProbe,
+    /// The longest time between two of its requests: a duration of Go.
+    pub check_interval: String,
+}
+
+/// Quantities by resource.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Resources {
+    pub requests: BTreeMap<String, Value>,
+    pub limits: BTreeMap<String, Value>,
+}
+
+/// The fields of the sidecar's startup probe that an operator may set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct StartupProbe {
+    /// How long the kubelet waits for it. The probe itself waits for tickets for two thirds of that.
+    pub timeout_seconds: u32,
+    /// After this many failures, the kubelet starts the sidecar again.
+    pub failure_threshold: u32,
+}
+
+impl Default for SidecarOptions {
+    fn default() -> Self {
+        let quantities =
+            || [("cpu", "100m"), ("memory", "32Mi")].map(|(name, value)| (name.to_owned(), value.into())).into();
+        Self {
+            resources: Resources { requests: quantities(), limits: quantities() },
+            startup_probe: StartupProbe::default(),
+            check_interval: "5m".to_owned(),
+        }
+    }
+}
+
+impl Default for StartupProbe {
+    fn default() -> Self {
+        Self { timeout_seconds: 15, failure_threshold: 360 }
+    }
+}
+
+/// The ticket that the annotation of a pod asks for by this name, or the denials. Empty where tickets are not enabled and the pod has a
+/// sidecar of its own. Any other pod would never get one: nothing is injected after its creation.
 pub(super) fn claims(pod: &Pod, name: &str, settings: &TicketSettings) -> Vec<Claim> {
     let mut denials = match settings {
-        TicketSettings::Off => return Vec::new(),
+        TicketSettings::Off if pod.slots().any(|slot| is_sidecar(&slot)) => return Vec::new(),
+        TicketSettings::Off => vec![Denial::TicketsNotEnabled],
         TicketSettings::On(_) => Vec::new(),
         TicketSettings::TooOld(version) => vec![Denial::TicketsImpossible(format!(
             "they need native sidecars, which Kubernetes has from 1.29 on, and this cluster is {version}"
@@ -73,12 +123,16 @@ fn obstacles(pod: &Pod, spec: &str) -> impl Iterator<Item = String> {
     let tickets = pod.volumes().in_memory.filter(|is_in_memory| !is_in_memory);
     let tickets = tickets.map(|_| format!("volume {SIDECAR:?} is not an emptyDir in memory"));
     let token = pod.volumes().token.as_deref().filter(|token| *token != spec);
-    let token = token.map(|_| format!("volume {TOKEN_VOLUME:?} has no token with the audience {AUDIENCE}NAME"));
+    let token = token.map(|_| {
+        let right = format!("a token with the audience {AUDIENCE}NAME and the path {TOKEN_PATH:?}");
+        format!("volume {TOKEN_VOLUME:?} needs one source, {right}, and no other")
+    });
     let slots = pod.slots().filter(|slot| !is_sidecar(slot)).filter_map(|slot| {
         let fault = if slot.has_windows_options() {
             "has windowsOptions, and tickets are for Linux pods".to_owned()
         } else if slot.owner == SIDECAR && slot.kind != SlotKind::Pod {
-            format!("has the name of the sidecar, an init container that mounts volume {TOKEN_VOLUME:?}")
+            let what = "an init container with restartPolicy: Always that mounts volume";
+            format!("has the name of the sidecar, {what} {TOKEN_VOLUME:?}")
         } else if slot.tickets.has(SidecarFields::TOKEN) {
             format!("mounts volume {TOKEN_VOLUME:?}, which is for the sidecar alone")
         } else if slot.tickets.has(SidecarFields::OTHER) {
@@ -93,22 +147,20 @@ fn obstacles(pod: &Pod, spec: &str) -> impl Iterator<Item = String> {
 
 /// Whether a container is the sidecar, injected or written by hand.
 fn is_sidecar(slot: &Slot<'_>) -> bool {
-    slot.kind == SlotKind::InitContainer && slot.owner == SIDECAR && slot.tickets.has(SidecarFields::TOKEN)
+    slot.kind == SlotKind::InitContainer && slot.owner == SIDECAR && slot.tickets.is_for_sidecar()
 }
 
-/// Warns about a pod with the annotation: its webhook does not have tickets enabled, or a container does not use them.
+/// Warns about a pod with the annotation whose containers do not use the tickets, or lose a setting to them.
 pub(super) fn warn(pod: &Pod, settings: &TicketSettings, warnings: &mut Warnings) {
-    if matches!(settings, TicketSettings::Off) {
-        // A pod whose manifest has the sidecar needs no webhook.
-        if pod.audiences().next().is_none() {
-            let text = format!("annotation {ANNOTATION} has no effect: this webhook does not have tickets enabled");
-            warnings.push(&rules::TICKETS_NOT_ENABLED, &text);
-        }
-        return;
-    }
-    for slot in pod.slots().filter(|slot| slot.tickets.has(SidecarFields::OTHER_CACHE)) {
-        let sentence = format!("{} {{}} sets KRB5CCNAME itself, so it does not use the tickets of its pod", slot.kind);
-        warnings.add(&rules::TICKETS_OTHER_CACHE, &sentence, &[slot.owner]);
+    for slot in pod.slots().filter(|slot| slot.tickets.has(SidecarFields::OTHER_CACHE) && !is_sidecar(slot)) {
+        let effect = if slot.tickets.has(SidecarFields::CACHE) {
+            "sets KRB5CCNAME itself, so it does not use the tickets of its pod"
+        } else if matches!(settings, TicketSettings::On(_)) {
+            "gets the KRB5CCNAME of the tickets, which replaces one from its envFrom"
+        } else {
+            continue;
+        };
+        warnings.add(&rules::TICKETS_OTHER_CACHE, &format!("{} {{}} {effect}", slot.kind), &[slot.owner]);
     }
 }
 
@@ -129,14 +181,30 @@ struct Injected {
 
 impl Injected {
     fn new(pod: &Pod, spec: &SpecName, sidecar: &Sidecar) -> Result<Self, Denial> {
-        let Sidecar { image, broker, broker_address, broker_ca } = sidecar;
+        let Sidecar { image, broker, broker_address, broker_ca, options } = sidecar;
+        let StartupProbe { timeout_seconds, failure_threshold } = options.startup_probe;
         // With an `fsGroup`, that group alone reads the tickets.
         let mode = if pod.has_fs_group() { "0440" } else { "0444" };
-        let (words, mut text) = (["SPEC", "IMAGE", "BROKER", "ADDRESS", "MODE", "CA"], INJECTED.to_owned());
-        for (word, value) in words.into_iter().zip([spec.as_str(), image, broker, broker_address, mode, broker_ca]) {
-            text = text.replace(&format!("${word}"), &value.replace('\n', "\\n"));
-        }
-        serde_json::from_str(&text).map_err(|error| Denial::TicketsUnavailable(Failure::new(error.to_string())))
+        let wait = timeout_seconds * 2 / 3;
+        let text = |value: &str| {
+            let quoted = Value::from(value).to_string();
+            quoted.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or_default().to_owned()
+        };
+        let values = [
+            ("$SPEC", text(spec.as_str())),
+            ("$IMAGE", text(image)),
+            ("$BROKER", text(broker)),
+            ("$ADDRESS", text(broker_address)),
+            ("$MODE", text(mode)),
+            ("$CHECK", text(&options.check_interval)),
+            ("$WAIT", wait.to_string()),
+            ("\"$TIMEOUT\"", timeout_seconds.to_string()),
+            ("\"$FAILURES\"", failure_threshold.to_string()),
+            ("\"$RESOURCES\"", serde_json::to_string(&options.resources).unwrap_or_default()),
+            ("$CA", text(broker_ca)),
+        ];
+        let injected = values.iter().fold(INJECTED.to_owned(), |text, (word, value)| text.replace(word, value));
+        serde_json::from_str(&injected).map_err(|error| Denial::TicketsUnavailable(Failure::new(error.to_string())))
     }
 }
 

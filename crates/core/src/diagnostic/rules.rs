@@ -16,6 +16,10 @@ pub struct Rule {
     pub remedy: &'static str,
 }
 
+/// The broker's refusals after which the agent removes the tickets that it has: the pod's right to them has ended. A refusal about the pod's
+/// life is not among them, because a pod needs its tickets until it ends.
+pub static END_OF_TICKETS: [&Rule; 3] = [&NOT_AUTHORIZED, &TICKET_SERVICES, &SPEC_MISSING];
+
 /// The page that explains the rules, from the root of the repository.
 pub const PAGE: &str = "docs/rules.md";
 
@@ -196,6 +200,8 @@ rules! {
             "Delete the Pod and create it with the new settings.";
         TICKETS_IMPOSSIBLE: "tickets-impossible", Error, "A Pod cannot have the tickets that it asks for.",
             "Correct what the message names: a Pod for Windows, a name or path that tickets need, a cluster older than Kubernetes 1.29.";
+        TICKETS_NOT_ENABLED: "tickets-not-enabled", Error, "A Pod asks for tickets, and the webhook is installed without them, or is being rolled out with them.",
+            "Install the chart `gmsa-tickets`, and upgrade the chart of the webhook with `tickets.enabled=true`.";
         TICKETS_UNAVAILABLE: "tickets-unavailable", Error, "The webhook does not know the version of the cluster or the CA of the broker.",
             "Correct what the message names, then try again.";
     }
@@ -215,9 +221,7 @@ rules! {
         SHARED_HOSTNAME: "shared-hostname", Warning, "Several Pods with one account have the same host name, or the same first 15 characters of it.",
             "Remove `hostname`, and have the webhook give random host names: by `randomHostname` in the chart, or by the annotation `gmsa-webhook/random-hostname: \"true\"` of the \
              Pod template. A StatefulSet sets the host names of its Pods itself: give it a name of at most 12 characters.";
-        TICKETS_NOT_ENABLED: "tickets-not-enabled", Warning, "A Pod asks for tickets, and the webhook is installed without them.",
-            "Install the chart `gmsa-tickets`, and upgrade the chart of the webhook with `tickets.enabled=true`.";
-        TICKETS_OTHER_CACHE: "tickets-other-cache", Warning, "A container sets `KRB5CCNAME` itself, so it does not use the tickets of its Pod.",
+        TICKETS_OTHER_CACHE: "tickets-other-cache", Warning, "A container sets `KRB5CCNAME` itself, so it does not use the tickets of its Pod; or its `envFrom` may, without effect.",
             "Remove `KRB5CCNAME`, or set it to `FILE:/var/run/gmsa/krb5cc`.";
     }
     "Installation" {

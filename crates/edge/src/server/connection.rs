@@ -8,7 +8,17 @@
 //! HTTP/2 is not offered. API servers speak HTTP/1.1 to webhooks since Kubernetes 1.16, to spread requests over replicas.
 //! Without HTTP/2 there are no control frames to flood a connection with, and one connection is one request at a time.
 
-use std::{convert::Infallible, future::pending, io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    convert::Infallible,
+    future::pending,
+    io,
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use axum::{
     Router,
@@ -71,14 +81,16 @@ pub struct Serving {
     /// connection that stays open until the process ends may be closed while a review is on its way, and the API server
     /// does not send that review again.
     pub ending: CancellationToken,
+    /// While it is set, every answer closes its connection too: this replica has a fault that others do not have.
+    pub fault: Arc<AtomicBool>,
 }
 
 impl Serving {
     /// Without TLS and without metrics; each answer closes its connection.
     #[must_use]
     pub fn new(places: usize, waiting: usize, idle: Duration) -> Self {
-        let ending = CancellationToken::new();
-        Self { tls: None, clients: None, places, waiting, idle, keeps_decided: false, metrics: None, ending }
+        let (ending, fault) = (CancellationToken::new(), Arc::default());
+        Self { tls: None, clients: None, places, waiting, idle, keeps_decided: false, metrics: None, ending, fault }
     }
 }
 
@@ -136,7 +148,7 @@ impl HttpsService {
 
     /// Serves a connection that has a place: TLS, then HTTP.
     async fn serve_at(&self, place: &Arc<Place>, stream: TcpStream, peer: SocketAddr, graceful: Watcher) {
-        let Serving { tls, clients, metrics, idle, keeps_decided, ending, .. } = &self.serving;
+        let Serving { tls, clients, metrics, idle, keeps_decided, ending, fault, .. } = &self.serving;
         let _counted = metrics.as_ref().map(EdgeMetrics::connection);
         // The buffer was minimal while the connection waited. Where this fails, reading is slower.
         let _ = SockRef::from(&stream).set_recv_buffer_size(RECEIVE_BUFFER);
@@ -170,7 +182,7 @@ impl HttpsService {
             async move {
                 let mut response = response.await?;
                 let keeps = may_keep && response.status() == StatusCode::OK;
-                if !keeps || ending.is_cancelled() || place.is_wanted() {
+                if !keeps || ending.is_cancelled() || fault.load(Ordering::Acquire) || place.is_wanted() {
                     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
                 }
                 Ok::<_, Infallible>(response)

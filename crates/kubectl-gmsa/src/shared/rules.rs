@@ -229,9 +229,9 @@ impl AgentFailure {
         Self { rule: named.or_else(of_words).unwrap_or(&BROKER_UNREACHABLE), status }
     }
 
-    /// Whether the agent removes the tickets that it has: as `AskError::removes_tickets` of gmsa-tickets.
+    /// Whether the agent removes the tickets that it has.
     pub fn removes_tickets(&self) -> bool {
-        self.status == Some(403) || (self.status == Some(404) && *self.rule == SPEC_MISSING)
+        self.status.is_some() && END_OF_TICKETS.contains(&self.rule)
     }
 }
 

@@ -7,7 +7,11 @@ use std::{io, path::Path, path::PathBuf, pin::pin, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use gmsa_cluster::body::{self, BodyError};
-use gmsa_core::{credspec::dns_name, diagnostic::rules, quote::remark};
+use gmsa_core::{
+    credspec::dns_name,
+    diagnostic::rules::{self, END_OF_TICKETS},
+    quote::remark,
+};
 use gmsa_edge::tls::{CaBundle, CertificatesError, crypto_provider};
 use http::{
     HeaderMap, HeaderValue, Request, StatusCode,
@@ -20,6 +24,7 @@ use rustls::{ClientConfig, pki_types::ServerName};
 use tokio::{net::TcpStream, time::timeout};
 use tokio_rustls::TlsConnector;
 
+use super::schedule::RetryAfter;
 use crate::api::{MAX_RESPONSE, PATH, RefusalBody, TicketRequest, Tickets};
 
 /// How long a request may take: the time that the broker has for controllers that do not answer, and the way there and back.
@@ -106,19 +111,18 @@ fn words(refusal: Option<&RefusalBody>) -> String {
 }
 
 impl AskError {
-    /// Whether the pod may not have tickets any more. A 404 must be about the credential spec: a broker that lacks the path answers it too.
+    /// Whether the pod's right to tickets has ended. The broker's reason says so, never the status alone: a proxy answers 403 and 404 too.
     pub fn removes_tickets(&self) -> bool {
-        let Self::Refused { status, refusal, .. } = self else { return false };
-        let is_missing = refusal.as_ref().is_some_and(|body| body.reason == rules::SPEC_MISSING.id);
-        *status == StatusCode::FORBIDDEN || (*status == StatusCode::NOT_FOUND && is_missing)
+        let Self::Refused { refusal: Some(refusal), .. } = self else { return false };
+        END_OF_TICKETS.iter().any(|rule| rule.id == refusal.reason)
     }
 
     /// How long the broker asks to wait.
-    pub fn retry_after(&self) -> Option<Duration> {
-        match self {
-            Self::Refused { retry_after, .. } => *retry_after,
-            _ => None,
-        }
+    pub fn retry_after(&self) -> Option<RetryAfter> {
+        let Self::Refused { refusal, retry_after, .. } = self else { return None };
+        let reasons = [&rules::TICKET_BUSY, &rules::TICKET_RATE];
+        let is_for_room = refusal.as_ref().is_some_and(|body| reasons.iter().any(|rule| rule.id == body.reason));
+        retry_after.map(|wait| RetryAfter { wait, is_for_room })
     }
 }
 

@@ -15,6 +15,7 @@ use super::client::AskError;
 use crate::api::Tickets;
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use serde_json::{Value, json};
+use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 
 /// The credential cache, which `KRB5CCNAME` names.
 const CCACHE: &str = "krb5cc";
@@ -24,6 +25,8 @@ const KRB5_CONF: &str = "krb5.conf";
 const SUMMARY: &str = "tickets.json";
 /// Why the last request failed.
 const STATUS: &str = "status";
+/// Written by `agent ready` to find out whether the folder can be written, and removed at once.
+const PROBE: &str = ".ready";
 
 /// The readers of the files.
 #[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
@@ -64,23 +67,47 @@ impl Folder {
     }
 
     pub fn write_status(&self, reason: &str, mode: Mode) -> io::Result<()> {
-        self.replace(STATUS, format!("{reason}\n").as_bytes(), mode)
+        let status = format!("{reason}\n");
+        self.replace(STATUS, status.as_bytes(), mode).or_else(|_| {
+            // A full folder may have room for one of them.
+            self.remove(STATUS)?;
+            self.replace(STATUS, status.as_bytes(), mode)
+        })
     }
 
-    /// Why there are no tickets; `None` if they are there.
-    pub fn why_not_ready(&self) -> Option<String> {
-        if self.0.join(CCACHE).is_file() {
-            return None;
-        }
-        let status = fs::read_to_string(self.0.join(STATUS));
-        Some(status.map_or_else(|_| "the broker has not answered yet".to_owned(), |status| status.trim().to_owned()))
+    /// The end of the tickets that are there.
+    fn expires(&self) -> Option<String> {
+        let expires = self.summary()?.get("expires")?.as_str()?.to_owned();
+        self.0.join(CCACHE).is_file().then_some(expires)
+    }
+
+    /// Whether there are tickets that are valid at this time.
+    pub fn is_ready(&self, now: OffsetDateTime) -> bool {
+        self.expires().and_then(|text| OffsetDateTime::parse(&text, &Rfc3339).ok()).is_some_and(|end| end > now)
+    }
+
+    /// Why there are no valid tickets. Where the agent left no reason, it may be unable to write one.
+    pub fn why_not_ready(&self) -> String {
+        let expired = self.expires().map(|text| format!("the last ones have expired at {text}: ")).unwrap_or_default();
+        let reason = self.status().unwrap_or_else(|| match self.replace(PROBE, &[b' '; 4096], Mode::Everyone) {
+            Ok(()) => "the broker has not answered yet".to_owned(),
+            Err(error) => format!("cannot write into the folder: {error}"),
+        });
+        let _ = self.remove(PROBE);
+        format!("{expired}{reason}")
     }
 
     /// What [`Folder::write`] and [`Folder::write_status`] left, as JSON.
     pub fn state(&self) -> Value {
-        let read = |name: &str| fs::read_to_string(self.0.join(name)).ok();
-        let tickets: Option<Value> = read(SUMMARY).and_then(|summary| serde_json::from_str(&summary).ok());
-        json!({"tickets": tickets, "lastFailure": read(STATUS).map(|status| status.trim().to_owned())})
+        json!({"tickets": self.summary(), "lastFailure": self.status()})
+    }
+
+    fn summary(&self) -> Option<Value> {
+        serde_json::from_str(&fs::read_to_string(self.0.join(SUMMARY)).ok()?).ok()
+    }
+
+    fn status(&self) -> Option<String> {
+        fs::read_to_string(self.0.join(STATUS)).ok().map(|status| status.trim().to_owned())
     }
 
     fn remove(&self, name: &str) -> io::Result<bool> {
@@ -98,10 +125,14 @@ impl Folder {
         let new = format!(".{name}.new");
         // An agent that was killed may have left one.
         self.remove(&new)?;
-        let path = self.0.join(new);
+        let path = self.0.join(&new);
         let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
-        file.write_all(contents)?;
-        file.set_permissions(Permissions::from_mode(mode))?;
-        fs::rename(path, self.0.join(name))
+        let written = file.write_all(contents).and_then(|()| file.set_permissions(Permissions::from_mode(mode)));
+        let replaced = written.and_then(|()| fs::rename(path, self.0.join(name)));
+        if replaced.is_err() {
+            // In a full folder, it takes the room that the reason needs.
+            let _ = self.remove(&new);
+        }
+        replaced
     }
 }

@@ -10,6 +10,10 @@ use super::*;
 
 const BROKER: &str = "gmsa-tickets.gmsa-tickets.svc";
 
+fn now() -> OffsetDateTime {
+    OffsetDateTime::parse("2026-11-26T00:00:00Z", &Rfc3339).unwrap()
+}
+
 /// What the kubelet mounts, in a folder that the agent may write.
 struct Pod {
     temporary: tempfile::TempDir,
@@ -43,8 +47,8 @@ impl Pod {
             mode: Mode::Everyone,
             credential_spec: "webapp1".to_owned(),
             token_file: self.path("token"),
-            schedule: Schedule::new(Duration::from_secs(3600), || 1.0),
-            now: || OffsetDateTime::parse("2026-11-26T00:00:00Z", &Rfc3339).unwrap(),
+            schedule: Schedule::new(Duration::from_secs(3600), || 0.5),
+            now,
             services: None,
         }
     }
@@ -89,8 +93,12 @@ fn tickets(ccache: &str) -> String {
     answer(200, "", &body.to_string())
 }
 
+fn refused(status: u16, head: &str, reason: &str) -> String {
+    answer(status, head, &json!({"code": status, "reason": reason, "message": "some words"}).to_string())
+}
+
 fn refusal(status: u16, head: &str) -> String {
-    answer(status, head, &json!({"code": status, "reason": "why", "message": "some words"}).to_string())
+    refused(status, head, "why")
 }
 
 #[tokio::test]
@@ -100,10 +108,10 @@ async fn tickets_are_asked_for_with_the_token_and_replace_the_files() {
     let mut agent = pod.agent(&server);
     // What an agent that was killed has left.
     fs::write(pod.path("gmsa/.krb5cc.new"), "half").unwrap();
-    assert_eq!(agent.step().await, Duration::from_secs(1800));
+    assert_eq!(agent.step().await, Duration::from_secs(1620));
     assert_eq!(pod.files(), written("one", None));
     fs::write(pod.path("token"), "token-2").unwrap();
-    assert_eq!(agent.step().await, Duration::from_secs(1800));
+    assert_eq!(agent.step().await, Duration::from_secs(1620));
     assert_eq!(pod.files(), written("two", None));
     let request = |token: &str| {
         format!(
@@ -112,7 +120,7 @@ async fn tickets_are_asked_for_with_the_token_and_replace_the_files() {
         )
     };
     assert_eq!(server.requests(), ["token-1", "token-2"].map(request));
-    assert_eq!(agent.folder.why_not_ready(), None);
+    assert_eq!(agent.folder.is_ready(now()), true);
 }
 
 #[tokio::test]
@@ -128,16 +136,27 @@ async fn the_group_alone_reads_the_files_where_it_is_asked_for() {
 
 /// Each answer after tickets: what is said, whether the tickets stay, how long the agent waits.
 #[tokio::test]
-async fn a_refusal_removes_the_tickets_and_a_failure_keeps_them() {
+async fn the_end_of_the_right_removes_the_tickets_and_nothing_else_does() {
     for (sent, said, is_kept, wait) in [
-        (refusal(403, ""), "the broker refused: 403 Forbidden, why: some words", false, 1),
-        (answer(403, "", "RBAC"), "the broker refused: 403 Forbidden", false, 1),
+        (refused(403, "", "not-authorized"), "the broker refused: 403 Forbidden, not-authorized: some words", false, 1),
         (
-            answer(404, "", r#"{"code":404,"reason":"spec-missing","message":"some words"}"#),
-            "the broker refused: 404 Not Found, spec-missing: some words",
+            refused(403, "", "ticket-services"),
+            "the broker refused: 403 Forbidden, ticket-services: some words",
             false,
             1,
         ),
+        (refused(404, "", "spec-missing"), "the broker refused: 404 Not Found, spec-missing: some words", false, 1),
+        // A pod that ends needs its tickets until then.
+        (refused(403, "", "ticket-pod"), "the broker refused: 403 Forbidden, ticket-pod: some words", true, 1),
+        (refused(403, "", "ticket-account"), "the broker refused: 403 Forbidden, ticket-account: some words", true, 1),
+        (
+            refused(403, "", "account-differs"),
+            "the broker refused: 403 Forbidden, account-differs: some words",
+            true,
+            1,
+        ),
+        // A proxy's.
+        (answer(403, "", "RBAC"), "the broker refused: 403 Forbidden", true, 1),
         // The path is missing, and not the credential spec.
         (refusal(404, ""), "the broker refused: 404 Not Found, why: some words", true, 1),
         (answer(404, "", ""), "the broker refused: 404 Not Found", true, 1),
@@ -145,6 +164,12 @@ async fn a_refusal_removes_the_tickets_and_a_failure_keeps_them() {
         (refusal(401, ""), "the broker refused: 401 Unauthorized, why: some words", true, 1),
         (refusal(409, ""), "the broker refused: 409 Conflict, why: some words", true, 1),
         (refusal(429, "retry-after: 7\r\n"), "the broker refused: 429 Too Many Requests, why: some words", true, 8),
+        (
+            refused(503, "retry-after: 7\r\n", "ticket-busy"),
+            "the broker refused: 503 Service Unavailable, ticket-busy: some words",
+            true,
+            7,
+        ),
         (refusal(500, ""), "the broker refused: 500 Internal Server Error, why: some words", true, 1),
         (refusal(501, ""), "the broker refused: 501 Not Implemented, why: some words", true, 1),
         (refusal(502, ""), "the broker refused: 502 Bad Gateway, why: some words", true, 1),
@@ -180,10 +205,10 @@ async fn a_refusal_removes_the_tickets_and_a_failure_keeps_them() {
         let status = format!("{said}\n");
         if is_kept {
             assert_eq!(pod.files(), written("one", Some(&status)));
-            assert_eq!(agent.folder.why_not_ready(), None);
+            assert_eq!(agent.folder.is_ready(now()), true);
         } else {
             assert_eq!(pod.files(), [("status".to_owned(), 0o444, status)]);
-            assert_eq!(agent.folder.why_not_ready().as_deref(), Some(said));
+            assert_eq!((agent.folder.is_ready(now()), &*agent.folder.why_not_ready()), (false, said));
         }
         // It goes on, and the next tickets are taken.
         agent.step().await;
@@ -222,21 +247,43 @@ async fn what_fails_in_the_pod_is_said() {
     let pod = Pod::new();
     let server = Scripted::start(BROKER, [tickets("one")]).await;
     let mut agent = pod.agent(&server);
-    assert_eq!(agent.folder.why_not_ready().as_deref(), Some("the broker has not answered yet"));
+    assert_eq!(agent.folder.why_not_ready(), "the broker has not answered yet");
     fs::remove_file(pod.path("token")).unwrap();
     agent.step().await;
     let token = pod.path("token").display().to_string();
     let said = format!("cannot read the token {token}: No such file or directory (os error 2)");
-    assert_eq!(agent.folder.why_not_ready().as_deref(), Some(&*said));
+    assert_eq!(agent.folder.why_not_ready(), said);
     fs::write(pod.path("token"), "two\nlines").unwrap();
     agent.step().await;
-    assert_eq!(agent.folder.why_not_ready(), Some(format!("the file {token} does not hold a token")));
+    assert_eq!(agent.folder.why_not_ready(), format!("the file {token} does not hold a token"));
     assert_eq!(server.requests(), [""; 0]);
 
     fs::write(pod.path("token"), "token").unwrap();
     fs::remove_dir_all(pod.path("gmsa")).unwrap();
     assert_eq!(agent.step().await, Duration::from_secs(4));
     assert!(!pod.path("gmsa").exists());
+}
+
+/// `agent ready` says what is wrong where the agent itself cannot.
+#[tokio::test]
+async fn tickets_that_have_expired_and_a_folder_that_cannot_be_written_are_not_ready() {
+    let pod = Pod::new();
+    let server = Scripted::start(BROKER, [tickets("one"), refusal(503, "")]).await;
+    let mut agent = pod.agent(&server);
+    agent.step().await;
+    let end = now() + Duration::from_secs(3600);
+    assert_eq!([end - Duration::from_secs(1), end].map(|time| agent.folder.is_ready(time)), [true, false]);
+    let expired = |why: &str| format!("the last ones have expired at 2026-11-26T01:00:00Z: {why}");
+    assert_eq!(agent.folder.why_not_ready(), expired("the broker has not answered yet"));
+    agent.step().await;
+    assert_eq!(agent.folder.why_not_ready(), expired("the broker refused: 503 Service Unavailable, why: some words"));
+    fs::remove_file(pod.path("gmsa/krb5cc")).unwrap();
+    assert!(!agent.folder.is_ready(now()));
+
+    // A folder that is gone stands for one that is full or read-only: root may write into the latter.
+    let gone = Folder(pod.path("gone"));
+    assert_eq!(gone.why_not_ready(), "cannot write into the folder: No such file or directory (os error 2)");
+    assert_eq!(pod.files().iter().filter(|(name, ..)| name.starts_with('.')).count(), 0);
 }
 
 #[tokio::test]
@@ -248,7 +295,7 @@ async fn a_broker_that_is_not_there_is_asked_again() {
     drop(server);
     let waits = [agent.step().await, agent.step().await].map(|wait| wait.as_secs());
     assert_eq!(waits, [1, 2]);
-    let said = agent.folder.why_not_ready().unwrap();
+    let said = agent.folder.why_not_ready();
     assert!(said.starts_with(&format!("cannot connect to the broker at {address}: ")), "{said}");
 }
 
@@ -266,7 +313,7 @@ fn the_command_line_is_checked() {
     assert!(line.keep.is_some() && line.broker.is_some() && line.command.is_none());
     let ready = Line::try_parse_from(["agent", "ready"]).unwrap().args;
     assert!(
-        matches!(ready.command, Some(Command::Ready { folder, json: false }) if folder.to_str() == Some(FOLDER))
+        matches!(ready.command, Some(Command::Ready { folder, wait: Duration::ZERO, json: false }) if folder.to_str() == Some(FOLDER))
             && ready.keep.is_none()
     );
     for (more, said) in [

@@ -96,3 +96,10 @@ fn files_are_read_at_the_start() {
         format!("cannot read {}: --config names a YAML file with domains: {missing}", path("none"))
     );
 }
+
+#[test]
+fn a_missing_ca_names_the_option_of_the_chart() {
+    let Wrong(field, what) = wrong_ca(&Error::NoRoots);
+    let said = "is missing, and the system has no trusted authorities: name a file with the CA of the domain controllers, with the chart by domains[].caConfigMap";
+    assert_eq!((field, &*what), ("caFile", said));
+}

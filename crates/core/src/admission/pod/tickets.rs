@@ -3,7 +3,7 @@
 //!
 //! Invariants: of the audiences, at most one more than a pod may name is kept; a container costs one byte.
 
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, de::IgnoredAny};
 
 use crate::{
     admission::MAX_SPECS_PER_POD,
@@ -26,6 +26,9 @@ pub const AUDIENCE: &str = "gmsa-tickets/";
 /// Where the sidecar reads its token, unless its arguments say otherwise.
 pub const TOKEN_FILE: &str = "/var/run/secrets/gmsa-tickets/token";
 
+/// The path of the token in [`TOKEN_VOLUME`].
+pub const TOKEN_PATH: &str = "token";
+
 /// Where the sidecar writes the tickets, and the other containers find them.
 pub const FOLDER: &str = "/var/run/gmsa";
 
@@ -39,8 +42,8 @@ pub struct Volumes {
     pub are_some: bool,
     /// Whether the volume [`SIDECAR`] is in memory; `None` where there is no such volume.
     pub in_memory: Option<bool>,
-    /// Name of the credential spec in the first audience of [`TOKEN_VOLUME`], empty if none begins with [`AUDIENCE`]; `None` where there is no such
-    /// volume.
+    /// Name of the credential spec in the audience of [`TOKEN_VOLUME`]; `None` where there is no such volume, empty where it has anything but one
+    /// source, a token with the path [`TOKEN_PATH`] and an audience that begins with [`AUDIENCE`].
     pub token: Option<Box<str>>,
     /// The names after [`AUDIENCE`] in the audiences of all volumes, without repetitions. Not validated.
     pub(super) audiences: Texts,
@@ -60,12 +63,15 @@ impl Volumes {
 /// Where they are no list of volumes.
 pub fn volumes<'de, D: Deserializer<'de>>(input: D) -> Result<Volumes, D::Error> {
     let mut all = fold(input, Volumes::default(), |all: &mut Volumes, Object(volume): Object<Volume>| {
-        let sources = &volume.projected.sources;
+        let Sources { audiences, count, has_token_path } = &volume.projected.sources;
         all.are_some = true;
-        sources.iter().for_each(|name| push(&mut all.audiences, name));
+        audiences.iter().for_each(|name| push(&mut all.audiences, name));
         match volume.name.as_deref() {
             Some(SIDECAR) => all.in_memory = Some(volume.is_in_memory()),
-            Some(TOKEN_VOLUME) => all.token = Some(Box::from(sources.iter().next().unwrap_or_default())),
+            Some(TOKEN_VOLUME) => {
+                let only = audiences.iter().next().filter(|_| *count == 1 && *has_token_path);
+                all.token = Some(Box::from(only.unwrap_or_default()));
+            }
             _ => {}
         }
     })?;
@@ -103,8 +109,18 @@ struct EmptyDir {
 
 #[derive(Default, Deserialize)]
 struct Projected {
-    #[serde(default, deserialize_with = "audiences")]
-    sources: Texts,
+    #[serde(default, deserialize_with = "sources")]
+    sources: Sources,
+}
+
+/// The sources of a projected volume.
+#[derive(Default)]
+struct Sources {
+    /// The names after [`AUDIENCE`] in the audiences of its tokens.
+    audiences: Texts,
+    count: usize,
+    /// Whether a token is at [`TOKEN_PATH`].
+    has_token_path: bool,
 }
 
 #[derive(Deserialize)]
@@ -117,12 +133,16 @@ struct ProjectedSource {
 #[derive(Default, Deserialize)]
 struct Token {
     audience: Option<Text>,
+    path: Option<Text>,
 }
 
-fn audiences<'de, D: Deserializer<'de>>(input: D) -> Result<Texts, D::Error> {
-    fold(input, Texts::default(), |all, Object(source): Object<ProjectedSource>| {
-        let audience = source.service_account_token.audience.as_deref();
-        audience.and_then(|audience| audience.strip_prefix(AUDIENCE)).into_iter().for_each(|name| push(all, name));
+fn sources<'de, D: Deserializer<'de>>(input: D) -> Result<Sources, D::Error> {
+    fold(input, Sources::default(), |all: &mut Sources, Object(source): Object<ProjectedSource>| {
+        let Token { audience, path } = &*source.service_account_token;
+        let name = audience.as_deref().and_then(|audience| audience.strip_prefix(AUDIENCE));
+        name.into_iter().for_each(|name| push(&mut all.audiences, name));
+        all.count += 1;
+        all.has_token_path |= path.as_deref() == Some(TOKEN_PATH);
     })
 }
 
@@ -139,17 +159,30 @@ impl SidecarFields {
     pub const CACHE: Self = Self(1 << 2);
     /// It sets `KRB5_CONFIG`.
     pub const CONFIGURATION: Self = Self(1 << 3);
-    /// It mounts the tickets in [`FOLDER`], read-only.
+    /// It mounts the tickets in [`FOLDER`], read-only; of a container with [`Self::TOKEN`], it ends: see [`Self::is_for_sidecar`].
     pub const TICKETS: Self = Self(1 << 4);
     /// It mounts [`TOKEN_VOLUME`].
     pub const TOKEN: Self = Self(1 << 5);
     /// It mounts the tickets in another way, or something else in their folder.
     pub const OTHER: Self = Self(1 << 6);
-    /// It sets `KRB5CCNAME` to something else than [`CACHE`].
+    /// It sets `KRB5CCNAME` to something else than [`CACHE`]; without [`Self::CACHE`]: it may set it by `envFrom`.
     pub const OTHER_CACHE: Self = Self(1 << 7);
 
     pub fn has(self, field: Self) -> bool {
         self.0 & field.0 != 0
+    }
+
+    /// Whether a container with these mounts the token, and is one that never ends. No sidecar mounts the tickets read-only, so the bit for that says
+    /// whether it ends.
+    pub fn is_for_sidecar(self) -> bool {
+        self.has(Self::TOKEN) && !self.has(Self::TICKETS)
+    }
+
+    /// Of a container with these variables and mounts.
+    pub(super) fn of_container(env: Self, env_from: Self, mounts: Self, is_restarted: bool) -> Self {
+        let env = if env.has(Self::CACHE) { env } else { env.and(env_from) };
+        let ends = if mounts.has(Self::TOKEN) && !is_restarted { Self::TICKETS } else { Self::default() };
+        env.and(mounts).and(ends)
     }
 
     pub(super) fn and(self, fields: Self) -> Self {
@@ -161,6 +194,11 @@ impl SidecarFields {
 struct EnvVar {
     name: Option<Text>,
     value: Option<Text>,
+}
+
+/// Whether a container takes environment variables from other objects.
+pub(super) fn env_from<'de, D: Deserializer<'de>>(input: D) -> Result<SidecarFields, D::Error> {
+    fold(input, SidecarFields::default(), |all: &mut SidecarFields, IgnoredAny| *all = SidecarFields::OTHER_CACHE)
 }
 
 /// Reads the environment variables of a container.

@@ -94,7 +94,8 @@ async fn not_enabled(world: &World, without: Option<String>) -> (Vec<Check>, Vec
     let text = without
         .map(|pods| format!("the webhook is installed without tickets, which these pods ask for: {pods}"))
         .or(unused);
-    let found = text.map(|text| Check::breach(TICKETS, &rules::TICKETS_NOT_ENABLED, text));
+    let found = |text| Diagnostic::new(&rules::TICKETS_NOT_ENABLED, text).with_severity(Severity::Warning);
+    let found = text.map(|text| Check::found(TICKETS, found(text)));
     (Vec::from_iter(found), Vec::from_iter(deployments.err()))
 }
 

@@ -45,7 +45,7 @@ family! { of the core {
     MODIFIED: [Refusal("cannot update an existing pod's gmsa settings")];
     TICKETS_IMPOSSIBLE: [Refusal("this pod cannot have tickets")];
     TICKETS_UNAVAILABLE: [Refusal("unable to give this pod tickets")];
-    TICKETS_NOT_ENABLED: [Message("has no effect: this webhook does not have tickets enabled")];
+    TICKETS_NOT_ENABLED: [Refusal("tickets are not enabled here, or are being rolled out")];
     TICKET_REQUEST: [
         Message("the body must be {\"credentialspec\": \"name\"} and nothing else"),
         Message("there is no path * tickets are at /v1/tickets"),

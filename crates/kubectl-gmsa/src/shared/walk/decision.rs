@@ -214,7 +214,7 @@ mod tests {
             Denial::RULES.iter().filter(|rule| !CAUSE_GONE.contains(rule)).map(|rule| rule.id).collect();
         let known = "unexpected-kind credential-spec-wrong unexpected-operation no-object invalid-namespace too-many-slots \
             too-many-specs patch-too-large spec-unreadable contents-without-name authorization-failed contents-differ \
-            name-without-contents modified tickets-impossible tickets-unavailable";
+            name-without-contents modified tickets-impossible tickets-not-enabled tickets-unavailable";
         assert_eq!(others.join(" "), known);
     }
 }
