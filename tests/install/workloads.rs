@@ -218,9 +218,9 @@ fn missing_classes(scene: &Scene<'_>) {
 
     scene.deploy("no-priority", &json!({"priorityClassName": "gold"}));
     let refused = || scene.listed("no-priority").filter(|(_, line)| line.rule == "pod-refused");
-    let (text, line) = scene.cluster.found("the pod is refused", refused);
+    let (text, _) = scene.cluster.found("the pod is refused", refused);
     assert!(text.contains("no PriorityClass with name gold was found"), "{text}");
-    scene.desk.follow(&line.remedy, &[]);
+    scene.cluster.prints("create priorityclass gold --value=1000");
     scene.runs_at_last("no-priority", NODE);
 }
 
@@ -237,7 +237,12 @@ fn held_back(scene: &Scene<'_>) {
         scene.deploy(name, &field);
         let is_held = || scene.listed(name).is_some_and(|(text, _)| text.contains(": the pod "));
         scene.cluster.until("the pod is held back", is_held);
-        scene.desk.follow(&scene.first_cause(name, "scheduling", rule), &[]);
+        let remedy = scene.first_cause(name, "scheduling", rule);
+        if name == "no-node" {
+            scene.desk.follow(&remedy, &[])
+        } else {
+            scene.deploy(name, &json!({}))
+        }
         let (key, held) = field.as_object().unwrap().iter().next().unwrap();
         scene.until_pod(name, |pod| &pod["spec"][key] != held);
     }
@@ -280,8 +285,10 @@ fn taint(scene: &Scene<'_>) {
     let scheduler = "0/5 nodes are available: 1 node(s) had untolerated taint {os: windows}, 4 node(s) didn't match Pod's node \
         affinity/selector. preemption: 0/5 nodes are available: 5 Preemption is not helpful for scheduling.";
     event(scene.cluster, NAMESPACE, &pod, None, "FailedScheduling", scheduler);
-    let remedy = scene.until_listed("tainted", Some(&pod), "node-taint");
-    scene.desk.follow(&remedy, &[]);
+    scene.until_listed("tainted", Some(&pod), "node-taint");
+    let tolerated = json!([{"key": "os", "operator": "Exists"}]);
+    let selector = json!({"kubernetes.io/os": "windows", "pool": "tainted"});
+    scene.deploy("tainted", &json!({"nodeSelector": selector, "tolerations": tolerated}));
     // The old template's pod stays until the new one's runs.
     let new = scene.until_pod("tainted", |pod| pod["spec"]["tolerations"].to_string().contains("\"os\""));
     assert_ne!(new, pod);
@@ -298,8 +305,8 @@ fn eviction(scene: &Scene<'_>) {
     // Its controller has created another.
     let other = scene.taken("evicted", NODE);
     run(scene.cluster, NAMESPACE, &other);
-    let remedy = scene.until_listed("evicted", Some(&pod), "pod-failed");
-    scene.desk.follow(&remedy, &[]);
+    scene.until_listed("evicted", Some(&pod), "pod-failed");
+    scene.cluster.prints(&format!("delete pod {pod} -n {NAMESPACE}"));
     scene.until_mended("evicted", &other);
 }
 
@@ -307,7 +314,7 @@ fn paused(scene: &Scene<'_>) {
     let mut deployment = deployment("paused", &json!({}));
     deployment["spec"]["paused"] = json!(true);
     scene.cluster.apply(&deployment.to_string());
-    let remedy = scene.until_listed("paused", None, "pods-missing");
-    scene.desk.follow(&remedy, &[]);
+    scene.until_listed("paused", None, "pods-missing");
+    scene.cluster.prints(&format!("rollout resume deployment paused -n {NAMESPACE}"));
     scene.runs_at_last("paused", NODE);
 }
