@@ -75,11 +75,11 @@ rules:
   - apiGroups: [admissionregistration.k8s.io]
     resources: [mutatingwebhookconfigurations]
     resourceNames: ["${NAME}","zz-${NAME}"]
-    verbs: [get, patch]
+    verbs: [get, patch, watch]
   - apiGroups: [admissionregistration.k8s.io]
     resources: [validatingwebhookconfigurations]
     resourceNames: [${NAME}]
-    verbs: [get, patch]
+    verbs: [get, patch, watch]
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding

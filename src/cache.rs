@@ -5,8 +5,8 @@
 //! What a read returns enters memory only by the rules of `Store`. Contents that do not enter it take a part of the budget while a
 //! review holds them; where nothing of it is left, the read fails.
 //!
-//! In the worst case a list, the response of the next watch and that watch each hang to their limit (`LIST_LIMIT`, `HEAD_TIMEOUT`,
-//! `TERM` and `GRACE` of `cache/watch.rs`), and contents are as old as the sum; a read for each pod would lower that, at the price of a call for each. What the contents
+//! In the worst case a list, the response of the next watch and that watch each hang to their limit, and contents are as old as the sum (`OLDEST` in
+//! `cache/watch.rs`), also where the machine is suspended meanwhile; a read for each pod would lower that, at the price of a call for each. What the contents
 //! of one credential spec deny is confirmed live. Permission is asked separately: to take an account away, revoke `use`.
 
 use std::{convert::Infallible, sync::Arc};
@@ -20,7 +20,7 @@ use gmsa_core::{
     admission::{Failure, Source, SpecFact},
     credspec::{Contents, SpecName},
 };
-use gmsa_edge::coalesce::Coalescer;
+use gmsa_edge::{clock::Moment, coalesce::Coalescer};
 use parking_lot::RwLock;
 use tokio::{sync::Semaphore, time::Instant};
 
@@ -109,7 +109,11 @@ impl Cache {
 impl Resolver for Cache {
     fn resolve<'a>(&'a self, name: &'a SpecName, freshness: Freshness, deadline: Instant) -> BoxFuture<'a, Resolved> {
         let known = move |name: &SpecName| {
-            let fact = if freshness == Freshness::Any { self.memory.store.read().get(name)? } else { return None };
+            let fact = if freshness == Freshness::Any {
+                self.memory.store.read().get(name, Moment::now())?
+            } else {
+                return None;
+            };
             Some(Resolved { fact, source: Source::Cache })
         };
         if let Some(known) = known(name) {

@@ -2,12 +2,15 @@
 //!
 //! Invariants: what is kept, names included, stays within the budget; a list is the truth, and what it does not have goes; an event
 //! or a read never replaces a later resource version; what a read returns is ignored if anything was removed, or a list was read,
-//! since the read began, because the object may have been deleted meanwhile.
+//! since the read began, because the object may have been deleted meanwhile; nothing older than [`OLDEST`], by any clock, is answered.
 
 use std::collections::HashMap;
 
 use gmsa_cluster::resolver::live::SpecRead;
 use gmsa_core::{admission::SpecFact, credspec::SpecName};
+use gmsa_edge::clock::Moment;
+
+use super::watch::OLDEST;
 
 /// Bytes that an object takes beside its name and its contents: its place in the map, which may be half empty, and the heads of
 /// what it points to.
@@ -64,8 +67,8 @@ pub(super) struct Store {
     /// Rises with each removal and each list.
     removals: u64,
     list: u64,
-    /// Whether the watch is healthy: without it nothing is answered from here.
-    pub synced: bool,
+    /// While the watch is healthy, a moment up to which everything that happened is in here; without it nothing is answered from here.
+    pub synced: Option<Moment>,
     /// Whether there will be a watch: without it only names are kept.
     followed: bool,
 }
@@ -75,9 +78,11 @@ impl Store {
         Self { budget, ..Self::default() }
     }
 
-    /// The fact about a credential spec, if it is known and the watch is healthy.
-    pub fn get(&self, name: &SpecName) -> Option<SpecFact> {
-        if self.synced { self.specs.get(name)?.fact.clone() } else { None }
+    /// The fact about a credential spec, if it is known and the watch is healthy. What was brought before the machine was suspended, or before it
+    /// was restored from a snapshot, is too old.
+    pub fn get(&self, name: &SpecName, now: Moment) -> Option<SpecFact> {
+        self.synced.filter(|synced| now.longest_since(synced) <= OLDEST)?;
+        self.specs.get(name)?.fact.clone()
     }
 
     /// How many credential specs can be answered.
@@ -153,7 +158,7 @@ impl Store {
 
     /// Without a watch only names are kept, so that existing names keep their own read limit.
     pub fn give_up(&mut self) {
-        (self.synced, self.followed) = (false, false);
+        (self.synced, self.followed) = (None, false);
         let names: Vec<SpecName> = self.specs.keys().cloned().collect();
         for name in names {
             self.put(name, None, None, 0);

@@ -15,6 +15,7 @@ use gmsa_cluster::{
     resolver::live::{SpecObject, collection},
 };
 use gmsa_core::{admission::SpecFact, credspec::SpecName};
+use gmsa_edge::clock::Moment;
 use http_body_util::BodyExt as _;
 use kube::{
     client::Body,
@@ -49,6 +50,8 @@ pub(crate) const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// The seconds that a watch is asked to last at most, and how much later it must have ended.
 pub(crate) const TERM: Duration = Duration::from_secs(56);
 pub(crate) const GRACE: Duration = Duration::from_secs(5);
+/// The age of the oldest contents that are answered: a list, the head of the watch after it and that watch have hung as long as each may.
+pub(crate) const OLDEST: Duration = LIST_LIMIT.saturating_add(HEAD_TIMEOUT).saturating_add(TERM).saturating_add(GRACE);
 /// A watch that ends sooner has failed.
 const WORKED: Duration = Duration::from_secs(20);
 /// The first pause after a failure, and the longest.
@@ -134,7 +137,7 @@ impl Watch {
         self.memory.metrics.watch_state(self.state);
         loop {
             if let Err(error) = self.follow().await {
-                self.memory.change(|store| store.synced = false);
+                self.memory.change(|store| store.synced = None);
                 sleep(self.judge(error)).await;
             }
         }
@@ -142,6 +145,7 @@ impl Watch {
 
     /// Lists where that is due, then watches until the watch ends.
     async fn follow(&mut self) -> Result<(), WatchError> {
+        let follows_from = Moment::now();
         let known = self.version.take().filter(|_| Instant::now() < self.list_due);
         let version = match known {
             Some(version) => version,
@@ -155,13 +159,18 @@ impl Watch {
         let began = Instant::now();
         // There is a list, and the watch after it is connected: both are permitted.
         self.refusals = 0;
-        self.memory.change(|store| store.synced = true);
+        self.memory.change(|store| store.synced = Some(follows_from));
         if self.enter(WatchState::Synced) {
             tracing::info!(specs = self.memory.store.read().held(), "credential specs are answered from memory");
         }
         (self.ready)();
         let hangs = |_| WatchError::Lost("the watch did not end when it was asked to".to_owned());
         timeout_at(began + term + GRACE, self.take_all(body)).await.map_err(hangs)??;
+        let ended = Moment::now();
+        // Otherwise it ended while the machine was suspended.
+        if ended.longest_since(&follows_from) <= OLDEST {
+            self.memory.change(|store| store.synced = Some(ended));
+        }
         if began.elapsed() < WORKED {
             return Err(WatchError::Failed("the watch ended early".to_owned()));
         }
@@ -271,7 +280,7 @@ impl Watch {
             });
         }
         self.version = Some(object.metadata.resource_version);
-        self.memory.metrics.watch_event(std::time::SystemTime::now());
+        self.memory.metrics.watch_event();
         self.failures = 0;
         Ok(())
     }

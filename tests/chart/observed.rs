@@ -125,7 +125,7 @@ const DASHBOARD: &str = include_str!("metrics/dashboard.md");
 fn every_alert_asks_for_metrics_that_exist() {
     let rules = rendered_rules("");
     let queries = strings(&rules, "expr");
-    assert_eq!(queries.len(), 16, "{queries:?}");
+    assert_eq!(queries.len(), 18, "{queries:?}");
     assert_eq!(faults(&queries), []);
     let families = families_asked();
     let texts = [strings(&rules, "summary"), strings(&rules, "description"), strings(&rules, "action")].concat();

@@ -2,7 +2,8 @@
 //! same time are one call.
 //!
 //! Invariants: only "allowed" is remembered, for at most the time that was set, counted from when the question was
-//! asked: a revocation takes effect within that time. A denial or a failure is never remembered. The number of
+//! asked, by the clock that counts most: a revocation takes effect within that time, also where the machine is suspended meanwhile. A denial
+//! or a failure is never remembered. The number of
 //! remembered answers is bounded.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
@@ -16,7 +17,10 @@ use gmsa_core::{
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use crate::coalesce::Coalescer;
+use crate::{
+    clock::{Clock, Moment},
+    coalesce::Coalescer,
+};
 
 /// The default of the flag `--authorization-cache-ttl` of each program.
 pub const DEFAULT_TTL: &str = "10s";
@@ -38,7 +42,7 @@ impl AuthorizationCache {
     /// Asks `inner` and remembers what it allows for `ttl`; zero remembers nothing. Programs pass their flag
     /// `--authorization-cache-ttl`.
     pub fn new(inner: Arc<dyn Authorizer>, ttl: Duration) -> Self {
-        let allowed = Allowed { ttl, asked: Mutex::default() };
+        let allowed = Allowed { ttl, asked: Mutex::default(), clock: Arc::new(Moment::now) };
         Self { inner, allowed: Arc::new(allowed), asking: Coalescer::default() }
     }
 
@@ -64,7 +68,7 @@ impl Authorizer for AuthorizationCache {
         let call = |(account, spec), deadline| {
             let (inner, allowed) = (Arc::clone(&self.inner), Arc::clone(&self.allowed));
             async move {
-                let asked = Instant::now();
+                let asked = (allowed.clock)();
                 let answer = inner.may_use(&account, &spec, deadline).await;
                 // Before the call ends: a caller must find either the call or its answer.
                 if answer.fact == UseFact::Allowed {
@@ -81,7 +85,8 @@ impl Authorizer for AuthorizationCache {
 struct Allowed {
     ttl: Duration,
     /// When each was asked.
-    asked: Mutex<HashMap<Use, Instant>>,
+    asked: Mutex<HashMap<Use, Moment>>,
+    clock: Clock,
 }
 
 impl Allowed {
@@ -90,7 +95,7 @@ impl Allowed {
         self.is_valid(asked).then_some(Authorization { fact: UseFact::Allowed, source: Source::Remembered })
     }
 
-    fn remember(&self, question: Use, at: Instant) {
+    fn remember(&self, question: Use, at: Moment) {
         if !self.is_valid(at) {
             return;
         }
@@ -99,15 +104,15 @@ impl Allowed {
             asked.retain(|_, at| self.is_valid(*at));
         }
         if asked.len() >= MAX_REMEMBERED {
-            let oldest = asked.iter().min_by_key(|(_, at)| **at).map(|(question, _)| question.clone());
+            let oldest = asked.iter().min_by_key(|(_, at)| at.monotonic).map(|(question, _)| question.clone());
             oldest.and_then(|oldest| asked.remove(&oldest));
         }
         asked.insert(question, at);
     }
 
-    fn is_valid(&self, asked: Instant) -> bool {
+    fn is_valid(&self, asked: Moment) -> bool {
         // No sum: an instant does not hold every duration.
-        asked.elapsed() < self.ttl
+        (self.clock)().longest_since(&asked) < self.ttl
     }
 }
 

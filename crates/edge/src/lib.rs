@@ -25,15 +25,15 @@
 //! | [`object`] | which Secret and which webhook configurations are read and written, each by its name |
 //! | [`service_names`] | the DNS names in a serving certificate |
 //! | [`report`] | how the report of a command is printed |
-//! | [`duration`] | how a duration is written, in a flag or in `?timeout=` |
+//! | [`clock`] | how long something has lasted, where a clock may stop or jump |
 //!
 //! Invariants: nothing here knows what a program decides. What differs between programs is a value: [`Program`] has the names,
 //! [`server::Serving`] the numbers and which answers keep a connection. The API server is asked by `gmsa_cluster` alone.
 
 pub mod admin;
 pub mod authorization_cache;
+pub mod clock;
 pub mod coalesce;
-pub mod duration;
 pub mod limits;
 pub mod memory_limit;
 pub mod metrics;

@@ -14,6 +14,10 @@ use tokio::time::Instant;
 
 use crate::Program;
 
+mod watch;
+
+pub(crate) use watch::ObjectWatch;
+
 const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A Secret, as `NAMESPACE/NAME`, or a webhook configuration, as `mutating/NAME` or `validating/NAME`.

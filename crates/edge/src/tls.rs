@@ -27,10 +27,7 @@
 //! pair it always holds one; the crypto provider is named here and never taken from the process. Must not: print, store
 //! or quote key material.
 
-use std::{
-    sync::Arc,
-    time::{Duration, SystemTime},
-};
+use std::{sync::Arc, time::Duration};
 
 use rustls::{ServerConfig, crypto::CryptoProvider, server::NoServerSessionStorage};
 
@@ -52,9 +49,6 @@ pub use publication::{ConfiguredWebhook, Publication, Published, WebhookConfigur
 pub use reload::Reload;
 pub use served::Served;
 pub use summary::{Summary, Timestamp};
-
-/// The time of day. Certificates live for months, and tests let years pass in seconds.
-pub type Clock = Arc<dyn Fn() -> SystemTime + Send + Sync>;
 
 /// How far the clocks of two machines may differ.
 const CLOCK_SKEW: Duration = Duration::from_secs(300);

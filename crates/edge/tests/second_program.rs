@@ -2,17 +2,14 @@
 //! shows. Its certificate comes from a Secret that it manages itself, with no webhook configuration.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 
-use std::{
-    net::SocketAddr,
-    sync::Arc,
-    time::{Duration, SystemTime},
-};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::{Router, routing::post};
 use gmsa_cluster::apiserver::ApiServer;
 use gmsa_edge::{
     Program,
     admin::{self, Readiness},
+    clock::Moment,
     metrics,
     object::ObjectName,
     server::{Handshakes, Listener, Serving},
@@ -76,7 +73,7 @@ async fn serve(api: ApiServer, tell: oneshot::Sender<[SocketAddr; 2]>) -> Result
     own.show(false);
 
     let (served, ready) = (Served::new(edge.clone()), readiness.expect("no certificate to serve with yet"));
-    let clock = Arc::new(SystemTime::now);
+    let clock = Arc::new(Moment::now);
     let managed =
         SelfManaged::new(Arc::new(api), certificates(), served.clone(), clock, edge.clone(), move || ready.set());
     tasks.spawn(async move { match managed.run().await {} });
@@ -160,7 +157,7 @@ async fn the_next_authority_is_in_the_secret_before_it_signs() {
     let api = SimulatedApi::start().await;
     api.apply(json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"namespace": "tickets", "name": "tls"}}));
     let connected = Arc::new(ApiServer::new(api.config()).unwrap());
-    let begin = SystemTime::now();
+    let begin = Moment::now();
     let mut known = Vec::new();
     // Two thirds of a life are over after 20 days.
     for (day, authorities, signs) in [(0, 1, 0), (19, 1, 0), (21, 2, 0), (25, 2, 0), (27, 2, 1), (29, 2, 1)] {

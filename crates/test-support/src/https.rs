@@ -5,10 +5,13 @@ use std::{
     fmt, fs, io,
     net::{Ipv4Addr, SocketAddr},
     sync::Arc,
-    time::{SystemTime, UNIX_EPOCH},
+    time::UNIX_EPOCH,
 };
 
-use gmsa_edge::tls::{CaBundle, Clock, Summary, crypto_provider, issue::Issued};
+use gmsa_edge::{
+    clock::{Clock, Moment},
+    tls::{CaBundle, Summary, crypto_provider, issue::Issued},
+};
 use http::StatusCode;
 use rustls::{
     ClientConfig, HandshakeKind, RootCertStore,
@@ -39,7 +42,7 @@ impl fmt::Debug for Time {
 
 impl TimeProvider for Time {
     fn current_time(&self) -> Option<UnixTime> {
-        (self.0)().duration_since(UNIX_EPOCH).ok().map(UnixTime::since_unix_epoch)
+        (self.0)().wall.duration_since(UNIX_EPOCH).ok().map(UnixTime::since_unix_epoch)
     }
 }
 
@@ -56,7 +59,7 @@ pub struct Client {
 impl Client {
     /// Trusts the authorities in `bundle`, which is PEM.
     pub fn trusting(bundle: &str) -> Self {
-        Self::new(&CaBundle::salvage(bundle.as_bytes()), Arc::new(SystemTime::now), None)
+        Self::new(&CaBundle::salvage(bundle.as_bytes()), Arc::new(Moment::now), None)
     }
 
     /// Trusts a bundle at a time, and shows a certificate if it has one.

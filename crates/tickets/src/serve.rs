@@ -13,16 +13,16 @@ use std::{
 
 use anyhow::Context as _;
 use gmsa_cluster::apiserver::ApiServer;
-use gmsa_core::causes::chain;
+use gmsa_core::{causes::chain, duration::duration};
 use gmsa_edge::{
     admin::{self, Condition, Readiness},
     authorization_cache::{self, AuthorizationCache},
-    duration::duration,
+    clock::Moment,
     limits::{OWN_FILES, files_for_connections, log_few_files, raise_limit_of_open_files},
     memory_limit,
     metrics::{EdgeMetrics, register},
     object::ObjectName,
-    server::{Handshakes, Listener, Serving, for_handshakes, serving_threads},
+    server::{Handshakes, Listener, Serving, for_handshakes, serving_threads, socket_address},
     service_names::ServiceNames,
     shutdown::{Bound, Signals, Tasks},
     telemetry::{self, Levels, LogFormat, LogLimit},
@@ -74,13 +74,13 @@ pub struct Args {
     pub config: PathBuf,
 
     /// Address of the broker
-    #[arg(long, value_name = "ADDR:PORT", default_value = "[::]:8443")]
+    #[arg(long, value_name = "ADDR:PORT", default_value = "[::]:8443", value_parser = socket_address)]
     pub listen: SocketAddr,
 
     /// Address of /livez, /readyz and /metrics
     ///
     /// Plain HTTP.
-    #[arg(long, value_name = "ADDR:PORT", env = "ADMIN_LISTEN", default_value = "[::]:9090")]
+    #[arg(long, value_name = "ADDR:PORT", env = "ADMIN_LISTEN", default_value = "[::]:9090", value_parser = socket_address)]
     pub admin_listen: SocketAddr,
 
     /// Serving certificate: a PEM file, the leaf first
@@ -241,7 +241,7 @@ fn keep_certificate(
             foreign_grace: DAY,
             check_interval: CHECK_INTERVAL,
         };
-        let clock = Arc::new(SystemTime::now);
+        let clock = Arc::new(Moment::now);
         let ready = move || ready.set();
         let managed = SelfManaged::new(Arc::clone(api), settings, served.clone(), clock, metrics.clone(), ready);
         tasks.spawn(async move { match managed.run().await {} });

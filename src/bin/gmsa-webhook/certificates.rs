@@ -12,6 +12,7 @@ use anyhow::Context as _;
 use gmsa_cluster::apiserver::ApiServer;
 use gmsa_edge::{
     admin::Condition,
+    clock::Moment,
     metrics::EdgeMetrics,
     shutdown::Tasks,
     tls::{Publication, Served, client_auth::ClientAuth, issue::Ca, self_managed::SelfManaged},
@@ -53,9 +54,9 @@ pub fn serve(
             let reload = files.clone().keep_served(served.clone(), config.tls_reload_interval);
             tasks.spawn(async move { match reload.await {} });
             if let Some((file, configurations)) = publish {
-                let publication =
-                    Publication::new(cluster()?, PROGRAM, configurations.clone(), config.foreign_ca_grace);
-                let following = publication.follow(file.clone(), CHECK_INTERVAL, Arc::new(SystemTime::now));
+                let (configurations, grace) = (configurations.clone(), config.foreign_ca_grace);
+                let publication = Publication::new(cluster()?, PROGRAM, configurations, grace, metrics.clone());
+                let following = publication.follow(file.clone(), CHECK_INTERVAL, Arc::new(Moment::now));
                 tasks.spawn(async move { match following.await {} });
             }
             // curl accepts a leaf as its own CA.
@@ -64,8 +65,7 @@ pub fn serve(
         Certificate::SelfManaged(settings) => {
             let (settings, metrics) = ((**settings).clone(), metrics.clone());
             let ready = move || ready.set();
-            let managed =
-                SelfManaged::new(cluster()?, settings, served.clone(), Arc::new(SystemTime::now), metrics, ready);
+            let managed = SelfManaged::new(cluster()?, settings, served.clone(), Arc::new(Moment::now), metrics, ready);
             tasks.spawn(async move { match managed.run().await {} });
             Ok(None)
         }

@@ -1,6 +1,6 @@
 //! Which of two reports of one object is kept, and how much in all.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use gmsa_core::credspec::{Contents, MAX_CONTENTS_BYTES};
 use serde_json::json;
@@ -35,7 +35,7 @@ fn list(store: &mut Store, specs: &[(&str, u64)]) {
         store.listed(name(spec), Some(*version), fact(*version));
     }
     store.end_list();
-    store.synced = true;
+    store.synced = Some(Moment::now());
 }
 
 /// A store with a list in which `web` has version 5.
@@ -43,6 +43,20 @@ fn listed() -> Store {
     let mut store = Store::new(BUDGET);
     list(&mut store, &[("web", 5)]);
     store
+}
+
+/// Hibernation, and a virtual machine that is restored from a snapshot: the clock of the process stood still.
+#[test]
+fn what_was_brought_before_the_machine_stood_still_is_not_answered() {
+    let store = listed();
+    let synced = store.synced.unwrap();
+    let second = Duration::from_secs(1);
+    let suspended = |time| Moment { boot: synced.boot + time, ..synced };
+    let restored = |time| Moment { wall: synced.wall + time, ..synced };
+    let is_answered = |now| store.get(&name("web"), now).is_some();
+    assert_eq!([suspended(OLDEST), restored(OLDEST), synced + OLDEST].map(is_answered), [true; 3]);
+    assert_eq!([suspended(OLDEST + second), restored(OLDEST + second)].map(is_answered), [false; 2]);
+    assert_eq!(OLDEST, Duration::from_secs(131));
 }
 
 fn apply(store: &mut Store, spec: &str, version: u64) {
@@ -55,7 +69,7 @@ fn read(store: &mut Store, spec: &str, read: &SpecRead) {
 }
 
 fn version(store: &Store, spec: &str) -> Option<u64> {
-    store.get(&name(spec)).map(|fact| {
+    store.get(&name(spec), Moment::now()).map(|fact| {
         let SpecFact::Contents(contents) = fact else { panic!("{fact:?}") };
         contents.text().trim_matches(|c: char| !c.is_ascii_digit()).parse().unwrap()
     })
@@ -65,7 +79,7 @@ fn version(store: &Store, spec: &str) -> Option<u64> {
 fn memory_answers_only_while_the_watch_is_healthy() {
     let mut store = listed();
     assert_eq!(version(&store, "web"), Some(5));
-    store.synced = false;
+    store.synced = None;
     assert_eq!(version(&store, "web"), None);
     assert_eq!(store.held(), 1);
 }
@@ -148,7 +162,7 @@ fn only_names_stay_known_where_there_will_be_no_events() {
     let mut store = listed();
     store.give_up();
     read(&mut store, "found", &found(11));
-    store.synced = true;
+    store.synced = Some(Moment::now());
     let known = |store: &Store| ["web", "found", "other"].map(|spec| store.before_read(&name(spec)).is_known());
     assert_eq!(known(&store), [true, true, false]);
     assert_eq!((version(&store, "web"), version(&store, "found"), store.held()), (None, None, 0));
@@ -170,10 +184,10 @@ fn what_is_kept_stays_within_the_budget() {
     }
     // Each takes 64 KiB, 8 bytes of a name and the rest; one was there before.
     assert_eq!(store.held() - 1, (BUDGET / 8 * 7 - store_of_one) / (MAX_CONTENTS_BYTES + 8 + OVERHEAD));
-    assert!(store.before_read(&name("spec-999")).is_known() && store.get(&name("spec-999")).is_none());
+    assert!(store.before_read(&name("spec-999")).is_known() && store.get(&name("spec-999"), Moment::now()).is_none());
     // That one is too long takes no more than its name.
     store.apply(name("too-long"), Some(1), too_long());
-    assert!(store.get(&name("too-long")) == too_long());
+    assert!(store.get(&name("too-long"), Moment::now()) == too_long());
     // Not even names without end.
     for n in 0..BUDGET / OVERHEAD {
         store.apply(name(&format!("name-{n}")), Some(1), None);

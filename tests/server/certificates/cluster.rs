@@ -7,16 +7,17 @@ use std::{
         Arc,
         atomic::{AtomicU64, AtomicUsize, Ordering},
     },
-    time::{Duration, Instant, SystemTime},
+    time::{Duration, Instant},
 };
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gmsa_cluster::apiserver::ApiServer;
 use gmsa_edge::{
+    clock::{Clock, Moment},
     object::ObjectName,
     service_names::ServiceNames,
     tls::{
-        CaBundle, Clock, Served, Summary,
+        CaBundle, Served, Summary,
         self_managed::{IssuancePolicy, SelfManaged, SelfManagedSettings},
     },
 };
@@ -60,7 +61,7 @@ impl Cluster {
 
     pub fn clock(&self) -> Clock {
         let ahead = Arc::clone(&self.ahead);
-        Arc::new(move || SystemTime::now() + Duration::from_secs(ahead.load(Ordering::Relaxed)))
+        Arc::new(move || Moment::now() + Duration::from_secs(ahead.load(Ordering::Relaxed)))
     }
 
     /// Lets time pass.

@@ -179,6 +179,25 @@ async fn whatever_is_wrong_with_the_files_the_old_pair_serves_on() {
     assert_eq!(client.serial(address).await.unwrap(), serial(&next));
 }
 
+/// The clock of the machine that issued it is ahead by less than clocks may differ.
+#[tokio::test]
+async fn a_pair_that_is_not_valid_yet_waits_until_it_is() {
+    let ca = authority();
+    let good = leaf(&ca, NAME);
+    let mut mounted = Mounted::new(&good);
+    let kept = Kept::start(mounted.root.path(), NEVER);
+    kept.serves(&good).await;
+    // Certificates begin an hour before they are made, at a whole second.
+    let made = SystemTime::now() + Duration::from_secs(3606);
+    let early = ca.issue("gmsa-webhook", &[NAME.to_owned()], made, DAY).unwrap();
+    mounted.swap(&early);
+    eventually("it is refused", || kept.reloads() == (1, 1)).await;
+    assert_eq!(kept.served.current().unwrap().serial, serial(&good));
+    kept.serves(&early).await;
+    assert!(kept.served.current().unwrap().not_before <= SystemTime::now());
+    assert_eq!((kept.served.refusal(), kept.reloads()), (None, (2, 1)));
+}
+
 #[tokio::test]
 async fn a_folder_that_comes_later_or_is_replaced_is_found_by_the_timer_and_watched_again() {
     let ca = authority();

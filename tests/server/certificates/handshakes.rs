@@ -7,10 +7,13 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use gmsa_edge::tls::{
-    CaBundle,
-    client_auth::ClientAuth,
-    issue::{Ca, Issued},
+use gmsa_edge::{
+    clock::Moment,
+    tls::{
+        CaBundle,
+        client_auth::ClientAuth,
+        issue::{Ca, Issued},
+    },
 };
 use rustls::HandshakeKind;
 use tempfile::TempDir;
@@ -109,7 +112,7 @@ impl Guarded {
 
     fn client(&self, certificate: &Issued) -> Client {
         let bundle = CaBundle::salvage(self.serving.cert_pem().as_bytes());
-        Client::new(&bundle, Arc::new(SystemTime::now), Some(certificate))
+        Client::new(&bundle, Arc::new(Moment::now), Some(certificate))
     }
 
     /// A client of the trusted authority.

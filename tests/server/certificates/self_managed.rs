@@ -1,16 +1,27 @@
 //! Replicas that share a Secret, against the simulated API server; reviews are verified as an API server verifies them: by
 //! the bundle that a configuration has at that moment.
 
-use std::{collections::BTreeSet, fs, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeSet,
+    fs,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gmsa_cluster::apiserver::ApiServer;
-use gmsa_edge::tls::{
-    Publication,
-    issue::Ca,
-    self_managed::{IssuancePolicy, SelfManagedSettings},
+use gmsa_edge::{
+    clock::Moment,
+    tls::{
+        Publication,
+        issue::Ca,
+        self_managed::{IssuancePolicy, SelfManagedSettings},
+    },
 };
-use gmsa_webhook::PROGRAM;
+use gmsa_webhook::{PROGRAM, metrics::Metrics};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
@@ -82,6 +93,63 @@ async fn fifty_rotations_under_load_fail_no_verification() {
     // The old ones are gone, except those whose certificates may still be served.
     for plural in CONFIGURATIONS {
         assert!(cluster.bundle(plural).unwrap().len() <= 3, "{:?}", cluster.bundle(plural));
+    }
+}
+
+/// Of two releases with different Services, and of two machines whose clocks are weeks apart.
+#[tokio::test(flavor = "multi_thread")]
+async fn replicas_that_disagree_replace_what_the_other_wrote_once_a_minute() {
+    for (names, ahead) in [(vec!["other.gmsa.svc".to_owned()], Duration::ZERO), (settings().issuance.names, 20 * DAY)] {
+        let cluster = Cluster::installed().await;
+        let first = cluster.ready_replica().await;
+        let (clock, issuance) = (cluster.clock(), IssuancePolicy { names, ..settings().issuance });
+        let clock = Arc::new(move || Moment { wall: clock().wall + ahead, ..clock() });
+        let second = cluster.replica_at(clock, &SelfManagedSettings { issuance, ..settings() });
+        let both = [first, second];
+        for minute in 1..=3 {
+            // The second one begins, and the first one ends.
+            eventually("the second one waits", || both[1].count("held-back") == minute).await;
+            cluster.until_looked_at().await;
+            let renewed = both.each_ref().map(|replica| replica.count("renewed"));
+            assert_eq!((renewed, both[0].count("held-back")), ([minute; 2], 0), "{ahead:?}");
+            cluster.pass(Duration::from_secs(61)).await;
+        }
+        assert_eq!(count(&both, "failed"), 0);
+    }
+}
+
+/// The clock is ahead when the first replica starts, and is then corrected.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_certificate_from_the_future_is_not_served_beside_a_valid_one() {
+    let cluster = Cluster::installed().await;
+    let is_ahead = Arc::new(AtomicBool::new(true));
+    let (clock, is_wrong) = (cluster.clock(), Arc::clone(&is_ahead));
+    let clock = move || Moment { wall: clock().wall + DAY * u32::from(is_wrong.load(Ordering::Relaxed)), ..clock() };
+    // Nothing waits for this: what is served is worth nothing.
+    let issuance = IssuancePolicy { bundle_standing: DAY, ..settings().issuance };
+    let replica = cluster.replica_at(Arc::new(clock), &SelfManagedSettings { issuance, ..settings() });
+    replica.until_ready().await;
+    let early = replica.serial();
+    cluster.client(CONFIGURATIONS[0]).review(replica.webhook.address).await.unwrap_err();
+    is_ahead.store(false, Ordering::Relaxed);
+    replica.until_other_than(early.as_ref()).await;
+    cluster.until_looked_at().await;
+    cluster.client(CONFIGURATIONS[0]).review(replica.webhook.address).await.unwrap();
+    assert_eq!(["rebuilt", "renewed"].map(|step| replica.count(step)), [1, 0]);
+}
+
+/// A GitOps tool, or a left-over annotation of cert-manager.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_configuration_that_lost_its_authorities_gets_them_at_once_and_another_writer_is_counted() {
+    let cluster = Cluster::installed().await;
+    let replica = cluster.replica(&SelfManagedSettings { check_interval: 100 * DAY, ..settings() });
+    replica.until_ready().await;
+    let ours = certificates(&cluster.signing());
+    for lost in [1, 2] {
+        cluster.api.wait_for(Verb::Watch, CONFIGURATIONS[0], 1).await;
+        cluster.apply("MutatingWebhookConfiguration");
+        cluster.until_trusted(&ours).await;
+        eventually("it is counted", || replica.count("bundle-lost") == lost).await;
     }
 }
 
@@ -235,9 +303,15 @@ async fn every_request_is_one_that_the_role_allows() {
     assert_eq!(asked(Verb::Get), &configurations | &secret);
     assert_eq!(asked(Verb::Update), secret);
     assert_eq!(asked(Verb::Patch), configurations);
+    let own = |name: &str| format!("fieldSelector=metadata.name%3D{name}&");
+    let collections =
+        CONFIGURATIONS.map(|plural| (format!("/apis/admissionregistration.k8s.io/v1/{plural}?"), own("gmsa-webhook")));
+    let watched = [&collections[..], &[("/api/v1/namespaces/gmsa/secrets?".to_owned(), own("gmsa-webhook-tls"))]];
     for request in cluster.api.requests(Verb::Watch, "") {
-        assert!(request.path.starts_with("/api/v1/namespaces/gmsa/secrets?"), "{request:?}");
-        assert!(request.path.contains("fieldSelector=metadata.name%3Dgmsa-webhook-tls"), "{request:?}");
+        let is_own = |(collection, name): &&(String, String)| {
+            request.path.starts_with(collection) && format!("{}&", request.path).contains(name)
+        };
+        assert!(watched.concat().iter().any(|watched| is_own(&watched)), "{request:?}");
     }
     assert_eq!([Verb::List, Verb::Create, Verb::Delete].map(|verb| asked(verb).len()), [0; 3]);
 }
@@ -250,7 +324,8 @@ async fn a_mounted_authority_is_published_in_the_same_way() {
     let [first, second] = [authority(), authority()].map(|ca: Ca| ca.cert_pem().to_owned());
     fs::write(&file, &first).unwrap();
     let api = Arc::new(ApiServer::new(cluster.api.config()).unwrap());
-    let publication = Publication::new(api, PROGRAM, settings().configurations, 10 * DAY);
+    let (metrics, _) = Metrics::new();
+    let publication = Publication::new(api, PROGRAM, settings().configurations, 10 * DAY, metrics.edge);
     tokio::spawn(publication.follow(file.clone(), Duration::from_millis(50), cluster.clock()));
     cluster.until_trusted(&certificates(&first)).await;
     // What was published before stays.

@@ -67,6 +67,26 @@ async fn a_yes_is_remembered_from_the_question_on_and_not_longer() {
     assert_eq!(setup.calls(), 2);
 }
 
+/// Hibernation, and a virtual machine that is restored from a snapshot: the clock of the process stands still meanwhile.
+#[test]
+fn what_was_allowed_before_the_machine_stood_still_is_asked_again() {
+    let question =
+        || (ServiceAccount { namespace: "shop".into(), name: "till".into() }, SpecName::parse("web").unwrap());
+    let asked = Moment::now();
+    let second = Duration::from_secs(1);
+    for (now, is_remembered) in [
+        (Moment { boot: asked.boot + TTL - second, ..asked }, true),
+        (Moment { boot: asked.boot + TTL, ..asked }, false),
+        (Moment { wall: asked.wall + TTL - second, ..asked }, true),
+        (Moment { wall: asked.wall + TTL, ..asked }, false),
+        (Moment { wall: asked.wall - TTL, ..asked }, true),
+    ] {
+        let allowed = Allowed { ttl: TTL, asked: Mutex::default(), clock: Arc::new(move || now) };
+        allowed.asked.lock().insert(question(), asked);
+        assert_eq!(allowed.remembered(&question()).is_some(), is_remembered, "{now:?}, asked {asked:?}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_answer_belongs_to_one_namespace_account_and_spec() {
     let setup = Setup::new(UseFact::Allowed, TTL);
@@ -105,13 +125,13 @@ async fn without_time_nothing_is_remembered_but_equal_questions_are_still_one() 
 
 #[tokio::test(start_paused = true)]
 async fn the_number_of_remembered_answers_is_bounded_and_the_oldest_goes_first() {
-    let allowed = Allowed { ttl: TTL, asked: Mutex::default() };
+    let allowed = Allowed { ttl: TTL, asked: Mutex::default(), clock: Arc::new(Moment::now) };
     let question = |n: usize| {
         let account = ServiceAccount { namespace: "shop".into(), name: format!("account-{n}").into() };
         (account, SpecName::parse("web").unwrap())
     };
     for n in 0..MAX_REMEMBERED + 10 {
-        allowed.remember(question(n), Instant::now());
+        allowed.remember(question(n), Moment::now());
         advance(Duration::from_micros(1)).await;
     }
     let remembered = |n| allowed.remembered(&question(n)).is_some();
@@ -120,7 +140,7 @@ async fn the_number_of_remembered_answers_is_bounded_and_the_oldest_goes_first()
     assert_eq!(allowed.asked.lock().len(), MAX_REMEMBERED);
     // What has expired makes room first.
     advance(TTL).await;
-    allowed.remember(question(0), Instant::now());
+    allowed.remember(question(0), Moment::now());
     assert_eq!(allowed.asked.lock().len(), 1);
 }
 

@@ -34,6 +34,10 @@ word_enum! {
         Rotated = "rotated",
         /// Wrote a webhook configuration.
         BundleWritten = "bundle-written",
+        /// Found a webhook configuration without the authorities that it had before: another writer removed them.
+        BundleLost = "bundle-lost",
+        /// Left a certificate of another replica as it is for a while, though it would replace it: both replaced the other's before.
+        HeldBack = "held-back",
         Failed = "failed",
     }
 }

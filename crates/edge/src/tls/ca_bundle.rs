@@ -1,9 +1,10 @@
-//! The CAs that belong in a `caBundle`: its certificates, their policy, and since when each is there.
+//! The CAs that belong in a `caBundle`: its certificates, their policy, and for how long each has been there.
 //! `publication.rs` reads and writes the `caBundle`s.
 //!
 //! Pure: the time is a value. Invariants: a CA that this process does not know stays for the whole grace period, so that pods
 //! that still serve with it stay trusted, unless it has expired or the bundle is too large; text that is not a certificate is no
-//! part of a bundle. All times are observed by this process: after a restart they start again, which only makes them longer.
+//! part of a bundle. How long a CA has been somewhere is the time that this process has run since it saw the CA first: setting the clock
+//! changes nothing, and a restart or a suspended machine only makes it longer.
 
 use std::{
     collections::HashMap,
@@ -21,6 +22,7 @@ use thiserror::Error;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
 use super::CLOCK_SKEW;
+use crate::clock::Moment;
 
 /// Why a text is not a list of certificates.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
@@ -148,9 +150,9 @@ pub struct CaPolicy {
 pub(super) struct BundleHistory {
     foreign_grace: Duration,
     /// When each foreign CA was seen first.
-    foreign: HashMap<CertificateDer<'static>, SystemTime>,
+    foreign: HashMap<CertificateDer<'static>, Moment>,
     /// Since when each desired CA has been in every bundle.
-    published: HashMap<CertificateDer<'static>, SystemTime>,
+    published: HashMap<CertificateDer<'static>, Moment>,
 }
 
 impl BundleHistory {
@@ -159,21 +161,21 @@ impl BundleHistory {
     }
 
     /// The bundle that follows the policy; `None` where it already does.
-    pub(super) fn revise(&mut self, bundle: &CaBundle, policy: &CaPolicy, now: SystemTime) -> Option<CaBundle> {
+    pub(super) fn revise(&mut self, bundle: &CaBundle, policy: &CaPolicy, now: Moment) -> Option<CaBundle> {
         bundle.revised(&policy.desired, |ca| {
             if policy.tolerated.contains(ca) {
                 return false;
             }
-            if policy.revoked.contains(ca) || has_expired(ca, now) {
+            if policy.revoked.contains(ca) || has_expired(ca, now.wall) {
                 return true;
             }
             let seen = *self.foreign.entry(ca.clone()).or_insert(now);
-            elapsed(seen, now) >= self.foreign_grace
+            now.running_since(&seen) >= self.foreign_grace
         })
     }
 
     /// Records what is in all bundles now.
-    pub(super) fn observe(&mut self, bundles: &[CaBundle], policy: &CaPolicy, now: SystemTime) {
+    pub(super) fn observe(&mut self, bundles: &[CaBundle], policy: &CaPolicy, now: Moment) {
         self.foreign.retain(|ca, _| bundles.iter().any(|bundle| bundle.contains(ca)));
         let in_all = |ca: &CertificateDer<'static>| bundles.iter().all(|bundle| bundle.contains(ca));
         self.published.retain(|ca, _| in_all(ca));
@@ -183,14 +185,9 @@ impl BundleHistory {
     }
 
     /// For how long a CA has been in every `caBundle`; `None` where it is not.
-    pub(super) fn published_for(&self, ca: &CertificateDer<'static>, now: SystemTime) -> Option<Duration> {
-        self.published.get(ca).map(|since| elapsed(*since, now))
+    pub(super) fn published_for(&self, ca: &CertificateDer<'static>, now: Moment) -> Option<Duration> {
+        self.published.get(ca).map(|since| now.running_since(since))
     }
-}
-
-/// Zero where the clock was set back: then a CA stays longer, and a new one waits longer.
-fn elapsed(since: SystemTime, now: SystemTime) -> Duration {
-    now.duration_since(since).unwrap_or_default()
 }
 
 /// A certificate that cannot be read has not expired: it is foreign.

@@ -1,7 +1,7 @@
 //! Certificates, keys and CAs in PEM files.
 //!
 //! Invariants: a new pair is validated completely before it is served, and until one is valid the current pair
-//! stays in use; an error names the file and the step. Must not: combine files of two versions.
+//! stays in use, also while the new one is not valid yet; an error names the file and the step. Must not: combine files of two versions.
 
 use std::{
     convert::Infallible,
@@ -12,6 +12,7 @@ use std::{
 };
 
 use thiserror::Error;
+use tokio::time::timeout;
 
 use super::{CaBundle, CertificatesError, KeyPair, KeyPairError, Served, reload::Reload};
 
@@ -72,8 +73,17 @@ impl Files {
         let files = self.clone();
         let load = move || files.load(SystemTime::now());
         let mut pairs = Reload::new(&[&self.cert, &self.key], interval, load);
+        let mut until_valid = Duration::MAX;
         loop {
-            served.offer(pairs.next().await);
+            // Cancelled, it loads at once the next time.
+            let loaded = timeout(until_valid, pairs.next()).await;
+            until_valid = Duration::MAX;
+            let Ok(offered) = loaded else { continue };
+            let now = SystemTime::now();
+            if let Ok(pair) = &offered {
+                until_valid = pair.summary().not_before.duration_since(now).unwrap_or(Duration::MAX);
+            }
+            served.offer(offered, now);
         }
     }
 }

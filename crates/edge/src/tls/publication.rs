@@ -2,44 +2,63 @@
 //!
 //! Invariants: only the `caBundle`s of a configuration are written, and only where it is still the version that was read; a CA
 //! counts as published from the time on at which it was seen in every `caBundle`; one configuration that cannot be written does
-//! not keep the others from being written. Needs `get` and `patch` on the configurations, by name.
+//! not keep the others from being written. A configuration from which another writer removes the CAs again and again is written on
+//! the timer alone: two writers that answer each other at once would not end. Needs `get`, `patch` and `watch` on the configurations, by name.
 
-use std::{
-    convert::Infallible,
-    path::PathBuf,
-    sync::Arc,
-    time::{Duration, SystemTime},
-};
+use std::{convert::Infallible, future::pending, path::PathBuf, sync::Arc, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use futures::{FutureExt as _, future::select_all};
 use gmsa_cluster::apiserver::ApiServer;
-use k8s_openapi::{api::admissionregistration::v1::WebhookClientConfig, apimachinery::pkg::apis::meta::v1::ObjectMeta};
+use k8s_openapi::{
+    api::admissionregistration::v1::WebhookClientConfig,
+    apimachinery::pkg::apis::meta::v1::{ManagedFieldsEntry, ObjectMeta},
+};
 use rustls::pki_types::CertificateDer;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use thiserror::Error;
 
 use super::{
-    CaBundle, Clock,
+    CaBundle,
     ca_bundle::{BundleHistory, CaPolicy},
     files::{load_cas, log_invalid_cas},
     reload::Reload,
 };
 use crate::{
     Program,
-    object::{self, ObjectError, ObjectName},
+    clock::{Clock, Moment},
+    metrics::{CertificateStep, EdgeMetrics},
+    object::{self, ObjectError, ObjectName, ObjectWatch},
     telemetry::LogOnce,
 };
 
 /// How often to try again in one run when others write the same configuration.
 const ATTEMPTS: usize = 5;
 
+/// Where the CAs are removed twice within this time, another writer does it, and no accident.
+const CONTEST: Duration = Duration::from_secs(600);
+
 /// The webhook configurations of a program, and since when CAs are in them.
 pub struct Publication {
     api: Arc<ApiServer>,
     program: Program,
-    targets: Vec<(ObjectName, LogOnce)>,
+    targets: Vec<Target>,
     history: BundleHistory,
+    metrics: EdgeMetrics,
+}
+
+/// One webhook configuration.
+struct Target {
+    configuration: ObjectName,
+    problem: LogOnce,
+    watch: ObjectWatch,
+    /// The CAs that every `caBundle` of it had when it was read or written last.
+    had: CaBundle,
+    /// When CAs were missing that had been there, for the last time.
+    lost: Option<Moment>,
+    /// Who removes them, while somebody does so again and again.
+    contest: LogOnce,
 }
 
 /// The result of one run over all configurations.
@@ -47,10 +66,6 @@ pub struct Publication {
 pub struct Published {
     /// Every configuration exists and has all desired CAs.
     pub complete: bool,
-    /// How many configurations were written.
-    pub written: u64,
-    /// How many configurations could not be read or written. A missing one is not counted.
-    pub failed: u64,
     /// Every CA that is in any `caBundle` of the configurations that exist; `None` where one of them could not be read or written.
     pub present: Option<CaBundle>,
 }
@@ -63,14 +78,14 @@ impl Publication {
         program: Program,
         configurations: Vec<ObjectName>,
         foreign_grace: Duration,
+        metrics: EdgeMetrics,
     ) -> Self {
-        let targets = configurations.into_iter().map(|configuration| (configuration, LogOnce::default())).collect();
-        Self { api, program, targets, history: BundleHistory::new(foreign_grace) }
+        let targets = configurations.into_iter().map(Target::new).collect();
+        Self { api, program, targets, history: BundleHistory::new(foreign_grace), metrics }
     }
 
     /// Publishes the CAs in a file, for a serving certificate from a Secret that another tool fills: after each change of
-    /// the file, and every `interval` in any case, because others may write the configurations too. While the file is
-    /// invalid, the CAs that it held before are published.
+    /// the file or of a configuration, and every `interval` in any case. While the file is invalid, the CAs that it held before are published.
     ///
     /// A tool that replaces a CA must add the new one beside the old one first: `caBundle` and serving certificate do not
     /// change at the same time.
@@ -79,7 +94,11 @@ impl Publication {
         let mut bundles = Reload::new(&[&file], interval, move || load_cas(&path));
         let (mut policy, mut problem) = (None, LogOnce::default());
         loop {
-            if let Some(desired) = problem.check(bundles.next().await, log_invalid_cas) {
+            let loaded = tokio::select! {
+                loaded = bundles.next() => Some(loaded),
+                () = self.changed() => None,
+            };
+            if let Some(desired) = loaded.and_then(|loaded| problem.check(loaded, log_invalid_cas)) {
                 policy = Some(CaPolicy { desired, ..CaPolicy::default() });
             }
             if let Some(policy) = &policy {
@@ -88,39 +107,53 @@ impl Publication {
         }
     }
 
+    /// Returns when a configuration is not the version that was read last; never where none can be watched, or another writer contests it.
+    pub(super) async fn changed(&mut self) {
+        let api = &self.api;
+        let watched = self.targets.iter_mut().filter(|target| target.contest.reason().is_none());
+        let changes: Vec<_> = watched.map(|target| target.watch.changed(api).boxed()).collect();
+        if changes.is_empty() {
+            return pending().await;
+        }
+        select_all(changes).await;
+    }
+
     /// For how long a CA has been in every `caBundle`; `None` where it is not.
-    pub(super) fn published_for(&self, ca: &CertificateDer<'static>, now: SystemTime) -> Option<Duration> {
+    pub(super) fn published_for(&self, ca: &CertificateDer<'static>, now: Moment) -> Option<Duration> {
         self.history.published_for(ca, now)
     }
 
     /// Reads every configuration, and writes each that differs from the policy.
     pub async fn publish(&mut self, policy: &CaPolicy, clock: &Clock) -> Published {
         let now = clock();
-        let mut published = Published::default();
-        let mut all_found = Vec::new();
-        for (configuration, problem) in &mut self.targets {
-            match reconcile(&self.api, &self.program, configuration, &mut self.history, policy, now).await {
-                Ok((found, written)) => {
-                    problem.resolve();
-                    published.written += u64::from(written);
-                    all_found.push(found);
+        let (mut found, mut failed) = (Vec::new(), 0);
+        for target in &mut self.targets {
+            let reconciled = target.reconcile(&self.api, &self.program, &mut self.history, policy, now);
+            match reconciled.await {
+                Ok(reconciled) => {
+                    target.problem.resolve();
+                    self.metrics.certificate_step(CertificateStep::BundleWritten, u64::from(reconciled.written));
+                    self.metrics.certificate_step(CertificateStep::BundleLost, u64::from(reconciled.lost));
+                    found.push(reconciled.configuration);
                 }
                 Err(error) => {
-                    published.failed += u64::from(!matches!(error, ReconcileError::Missing));
-                    problem.fail(&error, |reason| {
+                    failed += u64::from(!matches!(error, ReconcileError::Missing));
+                    let configuration = &target.configuration;
+                    target.problem.fail(&error, |reason| {
                         tracing::warn!(%configuration, reason, "the webhook configuration does not have this webhook's certificate authority yet");
                     });
                 }
             }
         }
-        if published.failed == 0 {
-            published.complete = all_found.len() == self.targets.len();
-            let bundles: Vec<_> = all_found.iter().flat_map(WebhookConfiguration::bundles).collect();
-            // They were written later than this began, by minutes where the API server is slow.
-            self.history.observe(&bundles, policy, clock());
-            published.present = Some(bundles.iter().flat_map(|bundle| bundle.iter()).cloned().collect());
+        self.metrics.certificate_step(CertificateStep::Failed, failed);
+        if failed > 0 {
+            return Published::default();
         }
-        published
+        let bundles: Vec<_> = found.iter().flat_map(WebhookConfiguration::bundles).collect();
+        // They were written later than this began, by minutes where the API server is slow.
+        self.history.observe(&bundles, policy, clock());
+        let present = bundles.iter().flat_map(|bundle| bundle.iter()).cloned().collect();
+        Published { complete: found.len() == self.targets.len(), present: Some(present) }
     }
 }
 
@@ -132,39 +165,95 @@ enum ReconcileError {
     Object(#[from] ObjectError),
 }
 
-/// Reads one configuration and writes it where it differs. Returns it, and whether it was written.
-async fn reconcile(
-    api: &ApiServer,
-    program: &Program,
-    configuration: &ObjectName,
-    history: &mut BundleHistory,
-    policy: &CaPolicy,
-    now: SystemTime,
-) -> Result<(WebhookConfiguration, bool), ReconcileError> {
-    let mut attempt = 1;
-    loop {
-        let found: WebhookConfiguration = object::get(api, configuration).await?.ok_or(ReconcileError::Missing)?;
-        let version = &found.metadata.resource_version;
-        let mut patch = vec![json!({"op": "test", "path": "/metadata/resourceVersion", "value": version})];
-        for (index, webhook) in found.webhooks().enumerate() {
-            let Some(bundle) = history.revise(&webhook.bundle(), policy, now) else { continue };
-            patch.push(json!({"op": "test", "path": format!("/webhooks/{index}/name"), "value": webhook.name}));
-            let field = format!("/webhooks/{index}/clientConfig/caBundle");
-            patch.push(json!({"op": "add", "path": field, "value": STANDARD.encode(bundle.to_pem())}));
-        }
-        if patch.len() == 1 {
-            return Ok((found, false));
-        }
-        match object::patch(api, program, configuration, &json!(patch)).await {
-            Ok(found) => {
-                tracing::info!(%configuration, "wrote the certificate authorities into the webhook configuration");
-                return Ok((found, true));
+/// A configuration that follows the policy.
+struct Reconciled {
+    configuration: WebhookConfiguration,
+    written: bool,
+    /// Another writer had removed CAs from it.
+    lost: bool,
+}
+
+impl Target {
+    fn new(configuration: ObjectName) -> Self {
+        let watch = ObjectWatch::new(configuration.clone());
+        let (problem, contest) = (LogOnce::default(), LogOnce::default());
+        Self { configuration, problem, watch, had: CaBundle::default(), lost: None, contest }
+    }
+
+    /// Reads the configuration, and writes it where it differs from the policy.
+    async fn reconcile(
+        &mut self,
+        api: &ApiServer,
+        program: &Program,
+        history: &mut BundleHistory,
+        policy: &CaPolicy,
+        now: Moment,
+    ) -> Result<Reconciled, ReconcileError> {
+        let (mut attempt, mut lost) = (1, false);
+        loop {
+            let found: Option<WebhookConfiguration> = object::get(api, &self.configuration).await?;
+            self.watch.seen = found.as_ref().and_then(|found| found.metadata.resource_version.clone());
+            let found = found.ok_or(ReconcileError::Missing)?;
+            lost |= self.has_lost(&found, policy);
+            let version = &found.metadata.resource_version;
+            let mut patch = vec![json!({"op": "test", "path": "/metadata/resourceVersion", "value": version})];
+            for (index, webhook) in found.webhooks().enumerate() {
+                let Some(bundle) = history.revise(&webhook.bundle(), policy, now) else { continue };
+                patch.push(json!({"op": "test", "path": format!("/webhooks/{index}/name"), "value": webhook.name}));
+                let field = format!("/webhooks/{index}/clientConfig/caBundle");
+                patch.push(json!({"op": "add", "path": field, "value": STANDARD.encode(bundle.to_pem())}));
             }
-            Err(error) if error.is_conflict() && attempt < ATTEMPTS => attempt += 1,
-            Err(error) => return Err(error.into()),
+            if patch.len() == 1 {
+                self.had.clone_from(&policy.desired);
+                self.judge(lost.then(|| found.writer(program)), now);
+                return Ok(Reconciled { configuration: found, written: false, lost });
+            }
+            match object::patch::<WebhookConfiguration>(api, program, &self.configuration, &json!(patch)).await {
+                Ok(written) => {
+                    tracing::info!(configuration = %self.configuration, "wrote the certificate authorities into the webhook configuration");
+                    self.watch.seen.clone_from(&written.metadata.resource_version);
+                    self.had.clone_from(&policy.desired);
+                    self.judge(lost.then(|| found.writer(program)), now);
+                    return Ok(Reconciled { configuration: written, written: true, lost });
+                }
+                Err(error) if error.is_conflict() && attempt < ATTEMPTS => attempt += 1,
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Whether a CA is missing that was there when the configuration was read or written last, and belongs there still.
+    fn has_lost(&self, found: &WebhookConfiguration, policy: &CaPolicy) -> bool {
+        let had: Vec<_> = self.had.iter().filter(|ca| policy.desired.contains(ca)).collect();
+        found.bundles().any(|bundle| had.iter().any(|ca| !bundle.contains(ca)))
+    }
+
+    /// Decides whether another writer contests the configuration. `remover` removed CAs from it since it was read last.
+    fn judge(&mut self, remover: Option<String>, now: Moment) {
+        let is_recent = self.lost.is_some_and(|lost| now.running_since(&lost) < CONTEST);
+        let Some(manager) = remover else {
+            if !is_recent && self.contest.resolve() {
+                tracing::info!(configuration = %self.configuration, "nobody removes the certificate authorities from the webhook configuration any more");
+            }
+            return;
+        };
+        self.lost = Some(now);
+        if is_recent {
+            let configuration = &self.configuration;
+            self.contest.fail(&Contested(manager), |manager| {
+                tracing::warn!(
+                    %configuration, manager,
+                    "another writer removes the certificate authorities from the webhook configuration again and again, and pods are refused meanwhile: have it leave caBundle alone"
+                );
+            });
         }
     }
 }
+
+/// The field manager that removes the CAs.
+#[derive(Debug, Error)]
+#[error("{0}")]
+struct Contested(String);
 
 /// The part of a webhook configuration that is about certificates.
 #[derive(Clone, Debug, Deserialize)]
@@ -192,6 +281,29 @@ impl WebhookConfiguration {
     pub fn bundles(&self) -> impl Iterator<Item = CaBundle> {
         self.webhooks().map(ConfiguredWebhook::bundle)
     }
+
+    /// The field manager other than `program` that wrote a `caBundle` last, or else the webhooks.
+    fn writer(&self, program: &Program) -> String {
+        let entries = self.metadata.managed_fields.iter().flatten();
+        let others = entries.filter(|entry| entry.manager.as_deref() != Some(program.name));
+        let last = others.filter_map(|entry| Some((written(entry)?, &entry.time, entry.manager.as_deref()?))).max();
+        last.map_or("unknown", |(_, _, manager)| manager).to_owned()
+    }
+}
+
+/// The part of the webhooks that a field manager wrote.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Written {
+    Webhooks,
+    CaBundle,
+}
+
+/// `None` where it wrote none of them. The form is that of `metadata.managedFields`: `{"f:webhooks": {"k:{…}": {"f:clientConfig": {"f:caBundle": {}}}}}`.
+fn written(entry: &ManagedFieldsEntry) -> Option<Written> {
+    let webhooks = entry.fields_v1.as_ref()?.0.get("f:webhooks")?;
+    let mut each = webhooks.as_object().into_iter().flat_map(serde_json::Map::values);
+    let has_bundle = |webhook: &Value| webhook.pointer("/f:clientConfig/f:caBundle").is_some();
+    Some(if each.any(has_bundle) { Written::CaBundle } else { Written::Webhooks })
 }
 
 impl ConfiguredWebhook {
@@ -216,6 +328,45 @@ impl ConfiguredWebhook {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::program::TESTED;
+
+    #[test]
+    fn the_writer_of_a_bundle_is_named_by_what_it_owns_last() {
+        let entry = |manager: &str, hour: u8, fields: &Value| json!({"manager": manager, "operation": "Update", "time": format!("2024-10-04T{hour:02}:00:00Z"), "fieldsV1": fields});
+        let bundle = json!({"f:webhooks": {"k:{\"name\":\"a\"}": {".": {}, "f:clientConfig": {"f:caBundle": {}}}}});
+        let webhooks = json!({"f:webhooks": {".": {}, "k:{\"name\":\"a\"}": {"f:rules": {}}}});
+        let labels = json!({"f:metadata": {"f:labels": {"f:a": {}}}});
+        let writer = |entries: &[Value]| {
+            let metadata = json!({"managedFields": entries});
+            let found: WebhookConfiguration = serde_json::from_value(json!({ "metadata": metadata })).unwrap();
+            found.writer(&TESTED)
+        };
+        let helm = entry("helm", 1, &webhooks);
+        let injector = entry("cert-manager-cainjector", 2, &bundle);
+        let own = entry(TESTED.name, 3, &bundle);
+        assert_eq!(
+            writer(&[helm.clone(), injector, own.clone(), entry("kubectl-label", 4, &labels)]),
+            "cert-manager-cainjector"
+        );
+        assert_eq!(writer(&[helm, entry("argocd-controller", 2, &webhooks), own.clone()]), "argocd-controller");
+        assert_eq!(writer(&[own]), "unknown");
+    }
+
+    #[test]
+    fn a_second_loss_within_minutes_is_another_writer_until_it_stops() {
+        let mut target = Target::new(ObjectName::configuration("mutating/gmsa-webhook").unwrap());
+        let start = Moment::now();
+        let mut judge = |minute: u32, lost: Option<&str>| {
+            target.judge(lost.map(str::to_owned), start + Duration::from_secs(60) * minute);
+            target.contest.reason().map(str::to_owned)
+        };
+        let another = Some("argocd-controller".to_owned());
+        assert_eq!(judge(0, Some("helm")), None);
+        assert_eq!(judge(11, Some("argocd-controller")), None);
+        assert_eq!(judge(12, Some("argocd-controller")), another);
+        assert_eq!(judge(13, None), another);
+        assert_eq!(judge(22, None), None);
+    }
 
     #[test]
     fn an_object_without_webhooks_or_bundles_is_read() {

@@ -5,43 +5,42 @@
 //! server refuses one because of its `resourceVersion`; that one reads the Secret again. The Secret is never created, because RBAC cannot
 //! limit `create` to a name. Needs `get`, `update` and `watch` on it, by name.
 //!
+//! Replicas that disagree about what is right (their Service names, or their clocks by months) would replace each other's certificate without
+//! end. So a replica that has just replaced what another one wrote waits for [`REPLACE_PAUSE`] before it does so again ([`Dispute`]).
+//!
 //! Invariants: while the API server does not answer or the Secret is missing, the current certificate stays in use; a certificate of
 //! another CA is served only when that CA has been in every `caBundle` for `bundle_standing`, unless there is nothing else to serve. Without
 //! configurations, the next CA signs only when it has been in the Secret for that time.
 
 pub mod contents;
+mod dispute;
 mod plan;
 
-use std::{
-    convert::Infallible,
-    future::pending,
-    sync::Arc,
-    time::{Duration, SystemTime},
-};
+use std::{convert::Infallible, sync::Arc, time::Duration};
 
-use futures::{StreamExt as _, TryStreamExt as _, stream::BoxStream};
 use gmsa_cluster::apiserver::{ApiServer, jittered};
 use gmsa_core::causes::chain;
 use k8s_openapi::api::core::v1::Secret;
-use kube::core::{PartialObjectMeta, Request, WatchEvent, params::WatchParams};
 use rustls::pki_types::CertificateDer;
 use serde_json::json;
 use thiserror::Error;
-use tokio::time::{Instant, sleep, sleep_until, timeout_at};
+use tokio::time::{sleep, timeout};
 
 use super::{
-    Clock, Publication, Served,
+    Publication, Served, Timestamp,
     issue::{BACKDATED, Ca, IssueError},
 };
 use crate::{
     Program,
+    clock::{Clock, Moment},
     metrics::{CertificateStep, EdgeMetrics},
-    object::{self, ObjectError, ObjectName},
+    object::{self, ObjectError, ObjectName, ObjectWatch},
     telemetry::LogOnce,
 };
 
 pub use contents::{CA_CERT, TLS_CERT, TLS_KEY};
 use contents::{Certificates, SecretContents, read};
+use dispute::{Dispute, REPLACE_PAUSE};
 pub use plan::IssuancePolicy;
 use plan::{Change, Observed, apply, next_change};
 
@@ -82,10 +81,9 @@ pub struct SelfManaged {
     metrics: EdgeMetrics,
     ready: Box<dyn Fn() + Send + Sync>,
     problem: LogOnce,
-    /// The version of the Secret that was read last.
-    version: Option<String>,
-    /// The events of the Secret, with its metadata only.
-    watch: Option<BoxStream<'static, kube::Result<WatchEvent<PartialObjectMeta<Secret>>>>>,
+    /// The Secret.
+    watch: ObjectWatch,
+    dispute: Dispute,
 }
 
 #[derive(Debug, Error)]
@@ -116,53 +114,26 @@ impl SelfManaged {
             settings.issuance.program,
             settings.configurations.clone(),
             settings.foreign_grace,
+            metrics.clone(),
         );
-        let (ready, problem) = (Box::new(ready), LogOnce::default());
-        let (issuer, version, watch) = (None, None, None);
-        Self { api, settings, publication, served, issuer, clock, metrics, ready, problem, version, watch }
+        let (ready, problem, issuer) = (Box::new(ready), LogOnce::default(), None);
+        let (watch, dispute) = (ObjectWatch::new(settings.secret.clone()), Dispute::default());
+        Self { api, settings, publication, served, issuer, clock, metrics, ready, problem, watch, dispute }
     }
 
     /// Manages the certificates until the process ends.
     pub async fn run(mut self) -> Infallible {
-        let mut watch_problem = LogOnce::default();
         loop {
             self.reconcile().await;
-            let due = Instant::now() + jittered(self.settings.check_interval);
-            let Ok(changed) = timeout_at(due, self.changed()).await else { continue };
-            let secret = &self.settings.secret;
-            let watched = watch_problem.check(changed, |reason| {
-                tracing::warn!(%secret, reason, "cannot watch the Secret: it is read on a timer only");
-            });
-            if watched.is_none() {
-                self.watch = None;
-                sleep_until(due).await;
-            }
+            let changed = async {
+                tokio::select! {
+                    () = self.watch.changed(&self.api) => {}
+                    () = self.publication.changed() => {}
+                }
+            };
+            // In time or not: the next look is due.
+            let _ = timeout(jittered(self.settings.check_interval), changed).await;
         }
-    }
-
-    /// Returns when the Secret is not the one that was read last.
-    async fn changed(&mut self) -> kube::Result<()> {
-        let watch = if let Some(watch) = &mut self.watch {
-            watch
-        } else {
-            let secret = &self.settings.secret;
-            let only = WatchParams::default().fields(&format!("metadata.name={}", secret.name));
-            // "0" begins with the Secret as it is: no list is needed, and no version can be too old.
-            let request = Request::new(&secret.collection).watch_metadata(&only.disable_bookmarks(), "0");
-            let request = request.map_err(kube::Error::BuildRequest)?;
-            self.watch.insert(self.api.watch_client().request_events(request).await?.boxed())
-        };
-        while let Some(event) = watch.try_next().await? {
-            match event {
-                WatchEvent::Error(status) => return Err(kube::Error::Api(status)),
-                WatchEvent::Added(found) | WatchEvent::Modified(found)
-                    if found.metadata.resource_version == self.version => {}
-                _ => return Ok(()),
-            }
-        }
-        // The API server ends each watch after some minutes. The next one begins after the next round.
-        self.watch = None;
-        pending().await
     }
 
     async fn reconcile(&mut self) {
@@ -189,25 +160,25 @@ impl SelfManaged {
 
     /// Reads the Secret and all configurations, publishes the CAs, serves the certificate, and makes at most one change.
     /// Returns whether it made one: another may follow.
-    async fn round(&mut self, now: SystemTime) -> Result<bool, RoundError> {
+    async fn round(&mut self, now: Moment) -> Result<bool, RoundError> {
         let (name, program) = (self.settings.secret.clone(), self.settings.issuance.program);
         let found: Option<Secret> = object::get(&self.api, &name).await?;
+        self.watch.seen = None;
         let mut secret = found.ok_or_else(|| RoundError::NoSecret(name.clone(), program.noun))?;
-        self.version.clone_from(&secret.metadata.resource_version);
+        let version = secret.metadata.resource_version.clone().unwrap_or_default();
+        self.watch.seen = Some(version.clone());
         let contents = read(secret.data.get_or_insert_default(), &program);
         let annotations = secret.metadata.annotations.as_ref();
         let rotation = annotations.and_then(|all| all.get(&rotate_annotation(&program))).cloned().unwrap_or_default();
-        let mut observed = Observed { now, next_published_for: None, present: None, rotation: &rotation };
+        let mut observed = Observed { now: now.wall, next_published_for: None, present: None, rotation: &rotation };
         let published;
         if let SecretContents::Complete(certificates) = &contents {
-            let mut policy = certificates.cas.policy(now);
+            let mut policy = certificates.cas.policy(now.wall);
             // What this replica serves stays trusted, also where a Secret that was lost and filled again does not know its CA.
             if let Some(issuer) = self.issuer.as_ref().filter(|issuer| !policy.revoked.contains(issuer)) {
                 policy.desired.push(issuer.clone());
             }
             published = self.publication.publish(&policy, &self.clock).await;
-            self.metrics.certificate_step(CertificateStep::BundleWritten, published.written);
-            self.metrics.certificate_step(CertificateStep::Failed, published.failed);
             self.serve(certificates, now);
             if published.complete && self.served.serves(&certificates.leaf.pair) {
                 (self.ready)();
@@ -217,7 +188,14 @@ impl SelfManaged {
             let next = certificates.cas.next.as_ref().filter(|_| published.present.is_some());
             observed.next_published_for = next.and_then(|next| self.known_for(&next.ca, now));
         }
-        let Some(change) = next_change(&contents, &observed, &self.settings.issuance) else { return Ok(false) };
+        let change = next_change(&contents, &observed, &self.settings.issuance);
+        let is_held_back = self.dispute.holds_back(&version, change, now);
+        let Some(change) = change.filter(|_| !is_held_back) else {
+            if is_held_back && self.dispute.is_new() {
+                self.report_dispute(&contents, now);
+            }
+            return Ok(false);
+        };
         let damage = if let SecretContents::Damaged { damage, .. } = &contents { Some(chain(damage)) } else { None };
         let certificates = apply(change, contents, &observed, &self.settings.issuance)?;
         certificates.write(secret.data.get_or_insert_default())?;
@@ -225,7 +203,8 @@ impl SelfManaged {
         if secret.metadata.resource_version.as_ref().is_none_or(String::is_empty) {
             return Err(ObjectError::Unexpected(name.title()).into());
         }
-        let _: Secret = object::update(&self.api, &program, &name, &json!(secret)).await?;
+        let updated: Secret = object::update(&self.api, &program, &name, &json!(secret)).await?;
+        self.dispute.wrote(&version, updated.metadata.resource_version.unwrap_or_default(), now);
         if let Some(counter) = counter(change) {
             self.metrics.certificate_step(counter, 1);
         }
@@ -239,32 +218,46 @@ impl SelfManaged {
     }
 
     /// How long clients could have trusted this CA. Without configurations they take it from the Secret, where it is since it was made.
-    fn known_for(&self, ca: &Ca, now: SystemTime) -> Option<Duration> {
+    fn known_for(&self, ca: &Ca, now: Moment) -> Option<Duration> {
         if self.settings.configurations.is_empty() {
-            return now.duration_since(ca.summary.not_before + BACKDATED).ok();
+            return now.wall.duration_since(ca.summary.not_before + BACKDATED).ok();
         }
         self.publication.published_for(ca.cert_der(), now)
     }
 
     /// Serves the certificate in the Secret, as soon as that is safe.
-    fn serve(&mut self, certificates: &Certificates, now: SystemTime) {
+    fn serve(&mut self, certificates: &Certificates, now: Moment) {
         let pair = &certificates.leaf.pair;
         let is_served = self.served.serves(pair);
-        if !is_served && let Err(error) = pair.check_time(now) {
-            self.served.offer(Err(error));
-            return;
-        }
         let issuer = certificates.cas.signing.ca.cert_der();
         let published_for = self.publication.published_for(issuer, now);
         // Without configurations nothing here says who trusts it: the plan alone waits.
         let is_trusted = self.settings.configurations.is_empty()
             || published_for.is_some_and(|time| time >= self.settings.issuance.bundle_standing);
         let is_as_trusted_as_before = self.issuer.as_ref() == Some(issuer);
-        let is_better_than_none = self.served.current().is_none_or(|current| current.not_after <= now);
-        if is_served || is_trusted || is_as_trusted_as_before || is_better_than_none {
-            self.served.offer(Ok::<_, Infallible>(pair.clone()));
+        let is_better_than_none = self.served.current().is_none_or(|current| !current.is_valid_at(now.wall));
+        let may_be_served = is_served || is_trusted || is_as_trusted_as_before || is_better_than_none;
+        // What is served is not refused when it expires: there is nothing better.
+        let checked = if is_served { Ok(()) } else { pair.check_time(now.wall) };
+        if (may_be_served || checked.is_err()) && self.served.offer(checked.map(|()| pair.clone()), now.wall) {
             self.issuer = Some(issuer.clone());
         }
+    }
+
+    /// Logs and counts that another replica has what this one would replace.
+    fn report_dispute(&self, contents: &SecretContents, now: Moment) {
+        let other = match contents {
+            SecretContents::Empty => return,
+            SecretContents::Damaged { damage, .. } => chain(damage),
+            SecretContents::Complete(Certificates { leaf, .. }) => leaf.pair.summary().to_string(),
+        };
+        let (secret, names, time) =
+            (&self.settings.secret, self.settings.issuance.names.join(", "), Timestamp(now.wall));
+        tracing::warn!(
+            %secret, other, names, %time, pause = ?REPLACE_PAUSE,
+            "another replica replaces what this one writes into the Secret, and this one waits before it does so again: give all replicas the same version, Service and time"
+        );
+        self.metrics.certificate_step(CertificateStep::HeldBack, 1);
     }
 }
 

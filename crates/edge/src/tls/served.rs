@@ -1,9 +1,9 @@
 //! The certificate that handshakes get.
 //!
 //! Invariants: only a validated [`KeyPair`] is served; once there is one, there always is one, also when
-//! its source fails; a pair that is refused is counted and logged once while it lasts.
+//! its source fails; a pair that is not valid yet replaces none that is; a pair that is refused is counted and logged once while it lasts.
 
-use std::{error::Error, sync::Arc};
+use std::{error::Error, sync::Arc, time::SystemTime};
 
 use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
@@ -12,7 +12,7 @@ use rustls::{
     sign::CertifiedKey,
 };
 
-use super::{KeyPair, Summary};
+use super::{KeyPair, KeyPairError, Summary, Timestamp};
 use crate::{metrics::EdgeMetrics, telemetry::LogOnce};
 
 /// The certificate that handshakes get. Clones are handles to the same certificate.
@@ -48,23 +48,34 @@ impl Served {
         self.accept();
     }
 
-    /// Publishes a pair if it is new, or refuses it: then the current one stays.
-    pub fn offer(&self, offered: Result<KeyPair, impl Error>) {
+    /// Publishes a pair if it is new, or refuses it: then the current one stays. Returns whether the pair is served.
+    pub fn offer(&self, offered: Result<KeyPair, impl Error>, now: SystemTime) -> bool {
         match offered {
             Ok(pair) if self.serves(&pair) => self.accept(),
             Ok(pair) => {
+                let not_before = pair.summary().not_before;
+                if not_before > now && self.current().is_some_and(|current| current.is_valid_at(now)) {
+                    self.refuse(&KeyPairError::NotYetValid(Timestamp(not_before)));
+                    return false;
+                }
                 tracing::info!(certificate = %pair.summary(), "serving a new certificate");
                 self.publish(pair);
             }
             Err(error) => {
-                let is_new = self.0.refusal.lock().fail(&error, |reason| {
-                    let current = self.current().map_or_else(|| "none".to_owned(), |current| current.to_string());
-                    tracing::error!(reason, current, "cannot serve the new certificate; the current one stays in use");
-                });
-                if is_new {
-                    self.0.metrics.certificate_refused();
-                }
+                self.refuse(&error);
+                return false;
             }
+        }
+        true
+    }
+
+    fn refuse(&self, error: &impl Error) {
+        let is_new = self.0.refusal.lock().fail(error, |reason| {
+            let current = self.current().map_or_else(|| "none".to_owned(), |current| current.to_string());
+            tracing::error!(reason, current, "cannot serve the new certificate; the current one stays in use");
+        });
+        if is_new {
+            self.0.metrics.certificate_refused();
         }
     }
 

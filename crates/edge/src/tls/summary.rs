@@ -29,6 +29,12 @@ impl Summary {
             not_after: cert.validity().not_after.to_datetime().into(),
         }
     }
+
+    /// Whether clients whose clock says `now` accept its dates. What is not valid yet is as bad as what has expired.
+    #[must_use]
+    pub fn is_valid_at(&self, now: SystemTime) -> bool {
+        self.not_before <= now && now < self.not_after
+    }
 }
 
 /// One line for logs and people.

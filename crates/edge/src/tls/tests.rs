@@ -153,20 +153,42 @@ fn the_same_refusal_counts_once_until_something_is_published() {
         })
     };
     let refuse = |error: KeyPairError| {
-        served.offer(Err(error));
+        served.offer(Err(error), now());
         counted()
     };
     let counts = [KeyPairError::NoKey, KeyPairError::NoKey, KeyPairError::Mismatch].map(refuse);
     assert_eq!(counts, [[0, 1, 1], [0, 1, 1], [0, 2, 1]]);
     assert_eq!(served.refusal(), Some(KeyPairError::Mismatch.to_string()));
     let good = pair(&cert, &key, now()).unwrap();
-    served.offer(Ok::<_, KeyPairError>(good.clone()));
+    served.offer(Ok::<_, KeyPairError>(good.clone()), now());
     assert_eq!((counted(), served.refusal()), ([1, 2, 0], None));
     assert_eq!(refuse(KeyPairError::Mismatch), [1, 3, 1]);
     assert_eq!(served.current(), Some(good.summary().clone()));
     // The source holds again what is served.
-    served.offer(Ok::<_, KeyPairError>(good));
+    served.offer(Ok::<_, KeyPairError>(good), now());
     assert_eq!((counted(), served.refusal()), ([1, 3, 0], None));
+}
+
+/// A pair may be a little early where nothing else is served: clocks differ.
+#[test]
+fn a_pair_that_is_not_valid_yet_replaces_none_that_is() {
+    let (served, _) = nothing_served();
+    let hour = Duration::from_secs(3600);
+    let ca = authority();
+    let issued = |at| {
+        let Issued { cert, key } = ca.issue(TESTED.name, &names(), at, DAY).unwrap();
+        KeyPair::at_any_time(cert.as_bytes(), key.as_bytes()).unwrap()
+    };
+    // Certificates begin an hour before they are made.
+    let (good, early) = (issued(now()), issued(now() + hour + Duration::from_secs(60)));
+    let offer = |pair: &KeyPair, now| (served.offer(Ok::<_, KeyPairError>(pair.clone()), now), served.refusal());
+    assert_eq!(offer(&good, now()), (true, None));
+    let refused = Some("the certificate is not valid before 2024-10-04T00:01:00Z".to_owned());
+    assert_eq!(offer(&early, now()), (false, refused));
+    assert_eq!(served.current().as_ref(), Some(good.summary()));
+    assert_eq!(offer(&early, now() + Duration::from_secs(60)), (true, None));
+    // The clock is corrected: what is served is not valid yet, and as bad as what has expired.
+    assert_eq!(offer(&issued(now() + hour + Duration::from_secs(30)), now()), (true, None));
 }
 
 #[test]

@@ -22,6 +22,9 @@ const EXPIRY: &str = "_certificate_expiry_timestamp_seconds";
 /// Their metric, up to the key identifier of an authority of the served certificate.
 const AUTHORITY: &str = "_certificate_authority{key_id=\"";
 
+/// Their metric: what a replica did to the certificates since its start.
+const STEPS: &str = "_certificate_steps_total{step=\"";
+
 /// Their metric: 1 while a new certificate is refused.
 const REFUSED: &str = "_certificate_refused";
 
@@ -67,6 +70,27 @@ pub(super) fn refused(namespace: &str, pod: &str, metrics: &str) -> Option<Check
         "Do not restart the pods: a new one has no certificate to serve. {log} says what is wrong with the new pair; put a good one into the Secret."
     );
     is_refused.then(|| Check::found(CERTIFICATE, Diagnostic::new(&rules::CERTIFICATE_UNUSABLE, text).with_fix(fix)))
+}
+
+/// What others do to the certificates that a replica manages, from its metrics.
+pub(super) fn disputes(pod: &str, metrics: &str) -> Vec<Check> {
+    let count = |step: &str| {
+        let counts =
+            values(metrics, STEPS).filter_map(|rest| rest.split_once("\"} ")).filter(|(name, _)| *name == step);
+        counts.filter_map(|(_, count)| count.trim().parse::<u64>().ok()).sum::<u64>()
+    };
+    let (lost, held_back) = (count("bundle-lost"), count("held-back"));
+    let mut checks = Vec::new();
+    // Once is an accident.
+    if lost > 1 {
+        let text = format!("{pod} found its CA removed from a webhook configuration {lost} times since it started");
+        checks.push(Check::breach(CERTIFICATE, &rules::CA_BUNDLE_CONTESTED, text));
+    }
+    if held_back > 0 {
+        let text = format!("another replica replaces the certificate of {pod}, {held_back} times since it started");
+        checks.push(Check::breach(CERTIFICATE, &rules::REPLICAS_DISAGREE, text));
+    }
+    checks
 }
 
 /// Whether one of these CAs signed the certificate that a replica serves, from its metrics. `None` where either has no key identifier.

@@ -55,6 +55,7 @@ pub(super) async fn checks(
             // The dry run shows whether the certificate is trusted.
             checks.extend(certificate::served(name, &metrics, world.taken()));
             checks.extend(certificate::refused(namespace, name, &metrics));
+            checks.extend(certificate::disputes(name, &metrics));
         }
         // Many API servers can reach only the webhook's port of a pod, which is not a missing right.
         Some(Err(unread)) if unread.is_forbidden() => checks.push(unread.check(certificate::CERTIFICATE)),

@@ -105,6 +105,15 @@ family! { "Installation" {
             "could not find the requested resource" => "What answers has no such path: the `path` in the configuration, or the Service behind it, is another webhook's.",
         },
         fix: unreachable;
+    CA_BUNDLE_CONTESTED: "ca-bundle-contested", Warning, "Another writer removes the CA from a webhook configuration, and Pods are refused until it is written again.",
+        "The log of the webhook names the field manager. Have it leave `caBundle` alone: remove the annotation `cert-manager.io/inject-ca-from` where the webhook manages its own certificate, or have the GitOps tool ignore the field.",
+        words: [
+            Message("another writer removes the certificate authorities from the webhook configuration"),
+            Message("GmsaWebhookCaBundleContested"),
+        ];
+    REPLICAS_DISAGREE: "replicas-disagree", Warning, "Replicas replace each other's certificate in the Secret that they share.",
+        "Give all replicas the same version, `--self-managed-service` and time. The log of the webhook says what the other replica has. Two releases must not share a Secret.",
+        words: [Message("another replica replaces what this one writes into the secret"), Message("GmsaWebhookReplicasDisagree")];
     BROKER_VERSION: "broker-version", Warning, "The webhook, the sidecar that it injects and the broker of tickets are of different releases.",
         "Upgrade both charts to one release: `helm upgrade`. `tickets.image` in the chart of the webhook names the image of the sidecar.";
     WEBHOOK_GONE: "webhook-gone", Error, "The namespace of the webhook was deleted, and its configurations remain, so Pods with GMSA are refused. Before Kubernetes 1.28, all Pods outside of `kube-system` and that namespace are.",

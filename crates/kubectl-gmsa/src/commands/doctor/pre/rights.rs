@@ -49,7 +49,7 @@ const IN_NAMESPACE: [Rights; 5] = [
 const GIVEN: [Rights; 3] = [
     (&["get", "list", "watch"], GROUP, &[PLURAL]),
     (&["create"], "authorization.k8s.io", &["localsubjectaccessreviews"]),
-    (&["get", "patch"], ADMISSION, &["mutatingwebhookconfigurations", "validatingwebhookconfigurations"]),
+    (&["get", "patch", "watch"], ADMISSION, &["mutatingwebhookconfigurations", "validatingwebhookconfigurations"]),
 ];
 
 const ESCALATE: Rights = (&["escalate"], RBAC, &["clusterroles"]);
