@@ -10,7 +10,7 @@
 //! - its labels in `metrics/labels.rs`, if it has any;
 //! - `docs/metrics.md`, which `tests/chart/reference.rs` makes: `just generate`.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use gmsa_core::admission::{Known, SpecFact, UseFact, Webhook, operation::Operation};
 use gmsa_edge::metrics::{Age, Counted, EdgeMetrics, register};
@@ -127,8 +127,8 @@ impl Metrics {
     }
 
     /// The watch brought an event or a bookmark.
-    pub fn watch_event(&self, at: SystemTime) {
-        self.own.watch_event.set(at);
+    pub fn watch_event(&self) {
+        self.own.watch_event.reset();
     }
 }
 
@@ -164,7 +164,7 @@ mod tests {
                 metrics.review(webhook, Operation::Update, outcome, rule.id, Duration::ZERO);
             }
         }
-        for code in [400, 404, 405, 408, 413, 415, 503] {
+        for code in [400, 404, 405, 408, 413, 415, 503, 504] {
             metrics.request_refused(code);
         }
         for reason in Unserved::ALL {
@@ -178,7 +178,7 @@ mod tests {
         let counted =
             before.iter().filter(|series| !zeros().contains(series)).filter(|series| series.contains("_total{"));
         // `strict` counts credential specs, the rest pods.
-        let expected = 2 + 4 * (Denial::RULES.len() - 1) + 7 + Unserved::ALL.len() + CertificateStep::ALL.len() + 2;
+        let expected = 2 + 4 * (Denial::RULES.len() - 1) + 8 + Unserved::ALL.len() + CertificateStep::ALL.len() + 2;
         assert_eq!(counted.count(), expected);
         // Bounded: what a scrape shows before anything has happened.
         assert!(scrape(&registry).unwrap().lines().count() < 400);

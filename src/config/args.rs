@@ -17,11 +17,12 @@ use serde_json::Value;
 use gmsa_core::{
     admission::{Enforcement, SidecarOptions},
     credspec::dns_name,
+    duration::{duration, go_duration},
 };
 use gmsa_edge::{
     authorization_cache,
-    duration::{duration, go_duration},
     object::ObjectName,
+    server::socket_address,
     service_names::ServiceNames,
     telemetry::{Endpoint, Levels, LogFormat},
 };
@@ -207,7 +208,7 @@ pub struct ServeArgs {
     /// Address of the webhook.
     ///
     /// [default: port 443 on all addresses; with --standalone 127.0.0.1:8443]
-    #[arg(long, value_name = "ADDR:PORT")]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = socket_address)]
     pub(super) listen: Option<SocketAddr>,
 
     /// Port of the webhook on the default address; --listen takes precedence.
@@ -217,7 +218,7 @@ pub struct ServeArgs {
     /// Address of /livez, /readyz and /metrics.
     ///
     /// Plain HTTP. [default: port 9090 on all addresses; with --standalone 127.0.0.1:9090]
-    #[arg(long, value_name = "ADDR:PORT", env = "ADMIN_LISTEN")]
+    #[arg(long, value_name = "ADDR:PORT", env = "ADMIN_LISTEN", value_parser = socket_address)]
     pub(super) admin_listen: Option<SocketAddr>,
 
     #[command(flatten)]
@@ -279,7 +280,7 @@ pub struct ServeArgs {
     #[arg(long, value_name = "N", value_parser = at_least_one, help_heading = "Limits and shutdown", hide_short_help = true)]
     pub(super) max_reviews: Option<usize>,
 
-    /// How long to go on serving after SIGTERM, until no endpoint names this replica. [default: 5s; with --standalone 0s]
+    /// How long to go on serving after SIGTERM, until no endpoint names this replica; a second SIGTERM ends it. [default: 5s; with --standalone 0s]
     #[arg(long, value_name = "DURATION", value_parser = duration, help_heading = "Limits and shutdown", hide_short_help = true)]
     pub(super) shutdown_delay: Option<Duration>,
 
@@ -306,7 +307,7 @@ pub(super) struct TicketArgs {
     pub(super) tickets_broker: Option<String>,
 
     /// IP address and port of the broker.
-    #[arg(long, value_name = "ADDR:PORT", requires = "tickets_broker_ca", hide_short_help = true)]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = socket_address, requires = "tickets_broker_ca", hide_short_help = true)]
     pub(super) tickets_broker_address: Option<SocketAddr>,
 
     /// PEM file with the CAs of the broker's certificate.

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use gmsa_edge::duration::go_duration;
+use gmsa_core::duration::go_duration;
 use tokio::time::{Instant, timeout_at};
 
 use super::refusal::HttpRefusal;

@@ -24,6 +24,11 @@ impl HttpRefusal {
         StatusCode::SERVICE_UNAVAILABLE,
         "this replica is reviewing as many requests as it may at once: try again",
     );
+    /// Where a review was begun and its time ended before there was an answer.
+    pub const LATE: Self = Self::new(
+        StatusCode::GATEWAY_TIMEOUT,
+        "the review did not end within its time: try again, and see whether its timeout is long enough for its size",
+    );
     pub const INVALID_TIMEOUT: Self = Self::new(
         StatusCode::BAD_REQUEST,
         "the query parameter timeout must be a duration above 0 with units, such as 10s, 1m30s or 500ms",
@@ -83,6 +88,7 @@ mod tests {
             HttpRefusal::SLOW_BODY,
             ParseError::Uid.into(),
             HttpRefusal::BUSY,
+            HttpRefusal::LATE,
         ];
         let shown = scrape(&Metrics::new().1).unwrap();
         for refusal in refusals {

@@ -120,7 +120,7 @@ impl Shared {
             let parsed = thread.run(deadline, move || Review::parse(&bytes, webhook)).await;
             let review = Arc::new(parsed.ok_or(HttpRefusal::BUSY)??);
             let time = ReviewTime { started, deadline };
-            let answer = self.reviewer.decide(webhook, &review, &thread, time).await.ok_or(HttpRefusal::BUSY)?;
+            let answer = self.reviewer.decide(webhook, &review, &thread, time).await.ok_or(HttpRefusal::LATE)?;
             drop((review, thread));
             Ok(Bytes::from_owner(Held::new(answer, &memory)?))
         };
@@ -149,5 +149,69 @@ impl Shared {
             otlp::fail(&span, "refused");
         }
         (status, format!("{message}\n")).into_response()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::Request;
+    use futures::future::{BoxFuture, FutureExt as _, ready};
+    use gmsa_cluster::{
+        authorizer::{Authorization, Authorizer},
+        resolver::{Freshness, Resolved, Resolver},
+    };
+    use gmsa_core::{
+        admission::{Enforcement, ServiceAccount, Source, SpecFact, TicketSettings, UseFact},
+        credspec::SpecName,
+    };
+    use tokio::sync::watch;
+
+    use super::*;
+    use crate::{metrics::Metrics, server::Sources};
+
+    /// Answers, and leaves no turn for the rest of a large review.
+    struct Greedy(Arc<Semaphore>);
+
+    impl Resolver for Greedy {
+        fn resolve<'a>(&'a self, _: &'a SpecName, _: Freshness, _: Instant) -> BoxFuture<'a, Resolved> {
+            self.0.forget_permits(1);
+            ready(Resolved { fact: SpecFact::Missing, source: Source::Api }).boxed()
+        }
+    }
+
+    impl Authorizer for Greedy {
+        fn may_use<'a>(&'a self, _: &'a ServiceAccount, _: &'a SpecName, _: Instant) -> BoxFuture<'a, Authorization> {
+            ready(Authorization { fact: UseFact::Allowed, source: Source::Api }).boxed()
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_large_review_that_was_begun_and_not_ended_in_time_is_504_and_one_that_was_not_begun_503() {
+        let blocking = Arc::new(Semaphore::new(1));
+        let greedy = Arc::new(Greedy(Arc::clone(&blocking)));
+        let sources = Sources { resolver: Arc::clone(&greedy) as _, authorizer: greedy };
+        let reviewer = Reviewer {
+            for_decisions: sources.clone(),
+            for_advice: sources,
+            random_hostname: false,
+            strict_credential_specs: false,
+            enforcement: Enforcement::Enforce,
+            warn_namespaces: Arc::default(),
+            tickets: watch::channel(TicketSettings::Off).1,
+            metrics: Metrics::new().0,
+        };
+        let shared = Arc::new(Shared {
+            reviewer,
+            large_memory: LargeMemory::new(4 << 20),
+            reviews: Semaphore::new(1),
+            blocking,
+        });
+        for code in [504, 503] {
+            let mut review = include_bytes!("../../examples/review-mutate.json").to_vec();
+            review.resize(1 << 20, b' ');
+            let request = Request::post("/mutate?timeout=2s").header("content-type", "application/json");
+            let request = request.body(Body::from(review)).unwrap();
+            assert_eq!(Arc::clone(&shared).review(Webhook::Mutate, request).await.status(), code);
+        }
     }
 }

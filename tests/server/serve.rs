@@ -191,6 +191,26 @@ fn after_a_signal_it_is_unready_and_still_serves_until_a_second_one() {
     serving.last_words();
 }
 
+/// A preStop hook that ends, or an impatient person: the delay is over, and no request in flight is lost.
+#[test]
+fn a_second_sigterm_ends_the_delay_and_requests_in_flight_are_answered() {
+    let mut serving = Serving::start(&["--standalone", "examples", "--shutdown-delay", "1h"]);
+    let mut request = curl::connect(serving.logged("ca"), "localhost", serving.address("address"));
+    let body = fs::read("examples/review-mutate.json").unwrap();
+    let head = format!("POST /mutate HTTP/1.1\r\nhost: l\r\n{JSON}content-length: {}\r\n\r\n", body.len());
+    request.write_all(&[head.as_bytes(), &body[..100]].concat()).unwrap();
+    serving.signal(Signal::TERM);
+    serving.until("ending");
+    serving.signal(Signal::TERM);
+    serving.until("ending without further delay");
+    request.write_all(&body[100..]).unwrap();
+    let (head, answer) = curl::message(&mut BufReader::new(request));
+    assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+    assert_eq!(serde_json::from_slice::<Value>(&answer).unwrap()["response"]["allowed"], true);
+    assert_eq!(serving.until("ended")["dropped_connections"], 0);
+    serving.last_words();
+}
+
 #[test]
 fn silent_connections_to_the_admin_port_keep_no_probe_out() {
     let serving = Serving::start(&["--standalone", "examples"]);

@@ -88,7 +88,7 @@ where
             Ok(answer) => answer,
             Err(_) => {
                 let failure = Failure::from(CallError::TimedOut(deadline - asked));
-                Known { fact: failure.into(), source: Source::Api }
+                Known { fact: failure.into(), source: if joined { Source::Joined } else { Source::Api } }
             }
         }
     }

@@ -21,8 +21,8 @@ mod threads;
 pub use connection::Serving;
 use connection::{DROPPED, FAILED_HANDSHAKES};
 pub use handshake::Handshakes;
-pub use listener::Listener;
 use listener::SHORTAGES;
+pub use listener::{Listener, socket_address};
 pub use places::{Busy, Place};
 pub use threads::{MAX_THREADS, for_handshakes, serving_threads};
 

@@ -1,5 +1,6 @@
 //! The end of a program: after a signal it is unready, and each connection is closed after its next answer; after a delay, in which the
-//! endpoints forget this replica, it stops accepting, and lets the requests in flight finish. A second signal ends it at once.
+//! endpoints forget this replica, it stops accepting, and lets the requests in flight finish. A second SIGTERM ends the delay, and the requests
+//! in flight still finish; SIGINT while it is ending ends it at once.
 //! `LAST_CALL` in `listener.rs` is the time of idle connections.
 //!
 //! Invariant: every task has an owner, and one that ends unexpectedly before the first signal ends the process.
@@ -24,6 +25,9 @@ use crate::{
 /// The tasks of a process. None of them ends on its own.
 pub type Tasks = JoinSet<()>;
 
+const TERMINATE: &str = "SIGTERM";
+const INTERRUPT: &str = "SIGINT";
+
 /// SIGTERM (Kubernetes) and SIGINT (a person).
 pub struct Signals {
     terminate: Signal,
@@ -42,10 +46,14 @@ impl Signals {
     /// Waits for the next one and names it.
     pub async fn next(&mut self) -> &'static str {
         tokio::select! {
-            _ = self.terminate.recv() => "SIGTERM",
-            _ = self.interrupt.recv() => "SIGINT",
+            _ = self.terminate.recv() => TERMINATE,
+            _ = self.interrupt.recv() => INTERRUPT,
         }
     }
+}
+
+fn end_at_once() {
+    tracing::warn!(target: CRATE, signal = INTERRUPT, "ended at once by a second signal");
 }
 
 /// Why a program ended other than by its signals.
@@ -98,18 +106,19 @@ impl Bound {
             _ = tasks.join_next() => return Err(EndError::Task),
             _ = &mut served => return Err(EndError::Listener(program.noun)),
         }
-        let shutdown = async {
-            ending.cancel();
-            sleep(delay).await;
-            closing.cancel();
-            served.await
-        };
+        ending.cancel();
         tokio::select! {
-            dropped = shutdown => {
+            () = sleep(delay) => {}
+            _ = signals.terminate.recv() => tracing::info!(target: CRATE, signal = TERMINATE, "ending without further delay"),
+            _ = signals.interrupt.recv() => return Ok(end_at_once()),
+        }
+        closing.cancel();
+        tokio::select! {
+            dropped = served => {
                 let dropped = dropped.map_err(|error| EndError::Drain(program.noun, error))?;
                 tracing::info!(target: CRATE, dropped_connections = dropped, "ended");
             }
-            signal = signals.next() => tracing::warn!(target: CRATE, signal, "ended at once by a second signal"),
+            _ = signals.interrupt.recv() => end_at_once(),
         }
         Ok(())
     }

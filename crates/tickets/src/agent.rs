@@ -15,10 +15,10 @@ use gmsa_core::{
     admission::pod::tickets::{FOLDER, TOKEN_FILE},
     causes::chain,
     credspec::dns_name,
+    duration::{duration, go_duration},
     quote::remark,
 };
 use gmsa_edge::{
-    duration::{duration, go_duration},
     report,
     shutdown::Signals,
     telemetry::{self, Levels, LogFormat, cut_message},

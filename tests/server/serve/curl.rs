@@ -44,14 +44,19 @@ pub fn run(line: &str) -> String {
 
 /// Posts to a server that has this name; gives back the body of the answer.
 pub fn post(ca: &str, host: &str, address: impl ToSocketAddrs, path: &str, headers: &str, body: &[u8]) -> String {
+    let mut stream = connect(ca, host, address);
+    let head = format!("POST {path} HTTP/1.1\r\nhost: localhost\r\n{headers}content-length: {}\r\n\r\n", body.len());
+    stream.write_all(&[head.as_bytes(), body].concat()).unwrap();
+    String::from_utf8(message(&mut BufReader::new(stream)).1).unwrap()
+}
+
+/// A TLS connection to a server that has this name.
+pub fn connect(ca: &str, host: &str, address: impl ToSocketAddrs) -> StreamOwned<ClientConnection, TcpStream> {
     let stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(READ_TIMEOUT)).unwrap();
     let client = Client::trusting(&fs::read_to_string(ca).unwrap());
     let connection = ClientConnection::new(client.config, ServerName::try_from(host.to_owned()).unwrap()).unwrap();
-    let mut stream = StreamOwned::new(connection, stream);
-    let head = format!("POST {path} HTTP/1.1\r\nhost: localhost\r\n{headers}content-length: {}\r\n\r\n", body.len());
-    stream.write_all(&[head.as_bytes(), body].concat()).unwrap();
-    String::from_utf8(message(&mut BufReader::new(stream)).1).unwrap()
+    StreamOwned::new(connection, stream)
 }
 
 /// The head and the body of the next request or answer.

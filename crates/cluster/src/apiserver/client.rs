@@ -188,7 +188,7 @@ where
 #[derive(Clone)]
 struct TokenFile {
     path: PathBuf,
-    /// The last token. It stays in use if the file disappears.
+    /// The last token. It stays in use while the file is missing or empty.
     last: Arc<Mutex<HeaderValue>>,
 }
 
@@ -211,7 +211,12 @@ impl TokenFile {
 
 /// The header for the token that this file holds now.
 fn bearer(path: &Path) -> Result<HeaderValue, BoxError> {
-    let mut header = HeaderValue::try_from(format!("Bearer {}", fs::read_to_string(path)?.trim()))?;
+    let text = fs::read_to_string(path)?;
+    let token = text.trim();
+    if token.is_empty() {
+        return Err("it is empty".into());
+    }
+    let mut header = HeaderValue::try_from(format!("Bearer {token}"))?;
     header.set_sensitive(true);
     Ok(header)
 }
@@ -237,7 +242,11 @@ mod tests {
         assert_eq!(asked(), "Bearer two");
         fs::remove_file(&path).unwrap();
         assert_eq!(asked(), "Bearer two");
-        fs::write(&path, "not\na header").unwrap();
-        assert_eq!(asked(), "Bearer two");
+        for replaced in ["not\na header", "", " \n"] {
+            fs::write(&path, replaced).unwrap();
+            assert_eq!(asked(), "Bearer two", "{replaced:?}");
+        }
+        let error = TokenFile::open(&path).err().unwrap().to_string();
+        assert_eq!(error, format!("the token file {}: it is empty", path.display()));
     }
 }

@@ -121,8 +121,11 @@ async fn everybody_waits_until_their_own_deadline() {
     let first = tokio::spawn(setup.ask(Duration::from_millis(100)));
     settle().await;
     let second = tokio::spawn(setup.ask(Duration::from_millis(900)));
+    let third = tokio::spawn(setup.ask(Duration::from_millis(200)));
     settle().await;
     assert_eq!(first.await.unwrap(), too_late("no answer from the API server within 0.1 s"));
+    let of_another = Known { source: Source::Joined, ..too_late("no answer from the API server within 0.2 s") };
+    assert_eq!(third.await.unwrap(), of_another);
     setup.permits.add_permits(1);
     assert_eq!(second.await.unwrap(), joined(1));
 }

@@ -5,9 +5,11 @@
 
 use std::{
     hash::Hash,
+    sync::Arc,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
+use parking_lot::Mutex;
 use prometheus_client::{
     encoding::{EncodeMetric, MetricEncoder},
     metrics::{
@@ -17,6 +19,7 @@ use prometheus_client::{
         gauge::{ConstGauge, Gauge},
     },
 };
+use tokio::time::Instant;
 
 /// A type of metrics: `field: Type = "name", "help";`, with a value where the type's default will not do. It gets `register`, which
 /// registers them into a registry, `{noun}` in a help text being the program's, and `show`, which creates their series.
@@ -109,22 +112,21 @@ impl<L: FamilyLabels + Clone + Eq + Hash, M, C: MetricConstructor<M>> Show for F
     }
 }
 
-/// When something happened last, which a scrape shows as its age in seconds.
+/// When something happened last, which a scrape shows as its age in seconds. Setting the time of day changes nothing.
 #[derive(Clone, Debug, Default)]
-pub struct Age(Gauge);
+pub struct Age(Arc<Mutex<Option<Instant>>>);
 
 impl Age {
-    /// It happened at this time.
-    pub fn set(&self, at: SystemTime) {
-        self.0.set(unix(at));
+    /// It happens now.
+    pub fn reset(&self) {
+        *self.0.lock() = Some(Instant::now());
     }
 }
 
 impl EncodeMetric for Age {
     fn encode(&self, encoder: MetricEncoder<'_>) -> Result<(), std::fmt::Error> {
-        let at = self.0.get();
-        let age = if at == 0 { 0 } else { (unix(SystemTime::now()) - at).max(0) };
-        ConstGauge::new(age).encode(encoder)
+        let age = self.0.lock().map_or(0, |at| at.elapsed().as_secs());
+        ConstGauge::new(i64::try_from(age).unwrap_or(i64::MAX)).encode(encoder)
     }
 
     fn metric_type(&self) -> MetricType {
@@ -153,5 +155,28 @@ impl Counted {
 impl Drop for Counted {
     fn drop(&mut self) {
         self.0.dec();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use prometheus_client::registry::Registry;
+
+    use super::*;
+    use crate::metrics::scrape;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_age_counts_by_a_clock_that_nobody_sets() {
+        let age = Age::default();
+        let mut registry = Registry::default();
+        registry.register("age_seconds", "Age", age.clone());
+        let shown =
+            || scrape(&registry).unwrap().lines().find_map(|line| line.strip_prefix("age_seconds ")?.parse().ok());
+        assert_eq!(shown(), Some(0));
+        age.reset();
+        tokio::time::advance(Duration::from_secs(70)).await;
+        assert_eq!(shown(), Some(70));
+        age.reset();
+        assert_eq!(shown(), Some(0));
     }
 }

@@ -55,6 +55,15 @@ const LAST_CALL: Duration = Duration::from_millis(500);
 /// all, two hold two fifths each, and so on: there is a place for one more while there are fewer addresses than places.
 pub(super) const SHARE: usize = 2;
 
+/// An IP address with a port, in a flag.
+///
+/// # Errors
+/// What was expected.
+pub fn socket_address(text: &str) -> Result<SocketAddr, String> {
+    let expected = |_| "expected an IP address and a port, such as 127.0.0.1:8443 or [::1]:8443".to_owned();
+    text.parse().map_err(expected)
+}
+
 /// A bound socket, and how its connections are served.
 pub struct Listener {
     tcp: TcpListener,
