@@ -78,20 +78,20 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
 /// Applies both objects. An object that grants something else is an error, because applying would replace its lists.
 async fn apply_grant(cluster: &LiveCluster, grant: &GrantObjects<'_>, dry_run: &DryRun) -> anyhow::Result<Outcome> {
     let role: Option<Value> = cluster.find(&grant.role_path()).await.context("cannot read the ClusterRole")?;
-    if !role.is_none_or(|role| grant.is_own_role(&role)) {
+    if !role.as_ref().is_none_or(|role| grant.is_own_role(role)) {
         bail!("clusterrole/{} {GRANTS_MORE}", grant.role());
     }
     let binding: Option<Value> = cluster.find(&grant.binding_path()).await.context("cannot read the RoleBinding")?;
-    if !binding.is_none_or(|binding| grant.is_own_binding(&binding)) {
+    if !binding.as_ref().is_none_or(|binding| grant.is_own_binding(binding)) {
         bail!("rolebinding/{} in {} {GRANTS_MORE}", grant.binding(), grant.namespace);
     }
     // Checked first, because a failed binding would leave the role behind.
     let world = World::of(cluster.clone());
     expect_namespace(&world, grant).await?;
-    apply(cluster, &grant.role_path(), grant.role_yaml(), dry_run).await.context("cannot apply the ClusterRole")?;
-    apply(cluster, &grant.binding_path(), grant.binding_yaml(), dry_run)
-        .await
-        .context("cannot apply the RoleBinding")?;
+    let applied = apply(cluster, &grant.role_path(), &grant.role_yaml(), role.as_ref(), dry_run).await;
+    applied.context("cannot apply the ClusterRole")?;
+    let applied = apply(cluster, &grant.binding_path(), &grant.binding_yaml(), binding.as_ref(), dry_run).await;
+    applied.context("cannot apply the RoleBinding")?;
     let (role, binding, namespace, suffix) = (grant.role(), grant.binding(), grant.namespace, dry_run.suffix());
     let mut text =
         format!("clusterrole/{role} applied{suffix}\nrolebinding/{binding} applied in {namespace}{suffix}\n");
@@ -117,12 +117,25 @@ async fn absent(world: &World, grant: &GrantObjects<'_>) -> Vec<String> {
     account.into_iter().chain(spec).collect()
 }
 
-/// Server-side apply: creates the object, or leaves a correct one as it is.
-async fn apply(cluster: &LiveCluster, path: &str, yaml: String, dry_run: &DryRun) -> anyhow::Result<()> {
-    let request = Request::patch(format!("{path}?fieldManager=kubectl-gmsa&force=true{}", dry_run.parameter()))
-        .header(CONTENT_TYPE, "application/apply-patch+yaml")
-        .body(yaml.into_bytes())?;
-    cluster.api.call(request, cluster.deadline()).await?;
+/// Creates the object, or applies it to the one that was read, by server-side apply. One that was created or changed since then is refused by the
+/// API server: it may grant something else.
+async fn apply(
+    cluster: &LiveCluster,
+    path: &str,
+    yaml: &str,
+    read: Option<&Value>,
+    dry_run: &DryRun,
+) -> anyhow::Result<()> {
+    let mut object: Value = serde_saphyr::from_str(yaml)?;
+    let parameters = format!("fieldManager=kubectl-gmsa{}", dry_run.parameter());
+    let request = if let Some(read) = read {
+        object["metadata"]["resourceVersion"] = read["metadata"]["resourceVersion"].clone();
+        Request::patch(format!("{path}?{parameters}&force=true")).header(CONTENT_TYPE, "application/apply-patch+yaml")
+    } else {
+        let (collection, _) = path.rsplit_once('/').unwrap_or_default();
+        Request::post(format!("{collection}?{parameters}")).header(CONTENT_TYPE, "application/json")
+    };
+    cluster.api.call(request.body(serde_json::to_vec(&object)?)?, cluster.deadline()).await?;
     Ok(())
 }
 

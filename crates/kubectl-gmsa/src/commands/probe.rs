@@ -1,7 +1,7 @@
 //! `probe`: tests whether Windows nodes give a container its identity, without an application: a short-lived pod on each node runs
 //! the steps of `verify`.
 //!
-//! Invariants: every pod is deleted at the end, also after an error and Ctrl-C. If that fails, the command that deletes it is printed,
+//! Invariants: every pod is deleted at the end, also after an error, Ctrl-C and SIGTERM. If that fails, the command that deletes it is printed,
 //! and a pod on a node ends by itself (`activeDeadlineSeconds`). Users of the service account's namespace gain nothing by its pod: they
 //! may already create pods with this service account, run commands in them (`pods/exec`) and delete them.
 
@@ -115,14 +115,14 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
         };
         let checks = tokio::select! {
             checks = probe.all() => checks,
-            interrupted = tokio::signal::ctrl_c() => match interrupted {
+            interrupted = interrupted() => match interrupted {
                 Ok(()) => Err(anyhow::anyhow!("interrupted")),
                 Err(error) => Err(error.into()),
             },
         };
         let left = tokio::select! {
             left = probe.delete_all() => left,
-            _ = tokio::signal::ctrl_c() => probe.pods.take().into_keys().collect(),
+            _ = interrupted() => probe.pods.take().into_keys().collect(),
         };
         for PodName { namespace, name } in &left {
             writeln!(io::stderr(), "left behind: kubectl delete pod {name} --namespace {namespace}")?;
@@ -131,6 +131,20 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     })?;
     let outcome = print_checks(checks, options.output, &options.filter)?;
     Ok(if left.is_empty() { outcome } else { outcome.max(Outcome::Incomplete) })
+}
+
+/// Waits for Ctrl-C, or for SIGTERM: a job that is cancelled gets that.
+async fn interrupted() -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        let mut terminated = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+        tokio::select! {
+            interrupted = tokio::signal::ctrl_c() => interrupted,
+            _ = terminated.recv() => Ok(()),
+        }
+    }
+    #[cfg(not(unix))]
+    tokio::signal::ctrl_c().await
 }
 
 /// A pod of the probe.

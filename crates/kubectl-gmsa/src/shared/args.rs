@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use k8s_openapi::jiff::SignedDuration;
 
 use crate::shared::rules;
 use gmsa_core::{
     admission::ServiceAccount,
     credspec::{SpecName, is_dns_subdomain, lint::suggest_name},
+    duration::go_duration,
 };
 
 /// Unlimited in practice, and short enough to add to an `Instant`.
@@ -16,14 +16,10 @@ const UNLIMITED: Duration = Duration::from_secs(u32::MAX as u64);
 
 /// A time-out as client-go reads it (`clientcmd.ParseTimeout`): a number of seconds, or a number with its unit.
 pub fn timeout(text: &str) -> Result<Duration, String> {
-    let read = match text.parse() {
-        Ok(seconds) => Ok(Duration::from_secs(seconds)),
-        Err(_) => text.parse::<SignedDuration>().map_err(drop).and_then(|read| Duration::try_from(read).map_err(drop)),
-    };
-    match read {
-        Ok(Duration::ZERO) => Ok(UNLIMITED),
-        Ok(read) => Ok(read.min(UNLIMITED)),
-        Err(()) => Err("expected a duration such as 1s, 2m or 3h, or 0 for no limit".to_owned()),
+    match text.parse().map(Duration::from_secs).ok().or_else(|| go_duration(text)) {
+        Some(Duration::ZERO) => Ok(UNLIMITED),
+        Some(read) => Ok(read.min(UNLIMITED)),
+        None => Err("expected a duration such as 1s, 2m or 3h, or 0 for no limit".to_owned()),
     }
 }
 
@@ -151,6 +147,8 @@ mod tests {
             ("500ms", Duration::from_millis(500)),
             ("1.5h", Duration::from_secs(5400)),
             ("2000000h", UNLIMITED),
+            ("18446744073709551615", UNLIMITED),
+            ("5124095576030431h", UNLIMITED),
         ] {
             assert_eq!(timeout(text), Ok(read), "{text}");
         }

@@ -261,7 +261,7 @@ fn read_standard_input(limit: u64) -> io::Result<Option<Vec<u8>>> {
 /// Reads to the end; `None` if there are more than `limit` bytes.
 fn read(input: &mut impl Read, limit: u64) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
-    input.take(limit + 1).read_to_end(&mut bytes)?;
+    input.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
     Ok((bytes.len() as u64 <= limit).then_some(bytes))
 }
 
@@ -273,5 +273,6 @@ mod tests {
     fn more_than_the_limit_is_not_read() {
         assert_eq!(read(&mut &b"1234"[..], 4).unwrap().as_deref(), Some(&b"1234"[..]));
         assert_eq!(read(&mut io::repeat(0), 4).unwrap(), None);
+        assert_eq!(read(&mut &b"1234"[..], u64::MAX).unwrap().as_deref(), Some(&b"1234"[..]));
     }
 }

@@ -46,20 +46,25 @@ async fn what_passes_by_itself_is_waited_for() {
     .await;
 }
 
+/// Ctrl-C, and what a cancelled job of a pipeline gets.
 #[cfg(unix)]
 #[tokio::test(flavor = "multi_thread")]
 async fn an_interrupt_removes_the_pods() {
-    let api = healthy().await;
-    let kubeconfig = super::cluster::kubeconfig(&api);
-    let mut command = super::program(std::path::Path::new("."));
-    command.arg("--kubeconfig").arg(kubeconfig.path()).args(PROBE);
-    let child = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
-    looked_at(&api, 1).await;
-    rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::INT).unwrap();
-    let output = tokio::task::spawn_blocking(move || child.wait_with_output()).await.unwrap().unwrap();
-    let expected = ("", "error: interrupted\n", Some(2));
-    assert_eq!((text(&output.stdout), text(&output.stderr), output.status.code()), expected);
-    assert_eq!(api.count(Verb::Delete, POD), 1);
+    use rustix::process::{Pid, Signal, kill_process};
+
+    for signal in [Signal::INT, Signal::TERM] {
+        let api = healthy().await;
+        let kubeconfig = super::cluster::kubeconfig(&api);
+        let mut command = super::program(std::path::Path::new("."));
+        command.arg("--kubeconfig").arg(kubeconfig.path()).args(PROBE);
+        let child = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+        looked_at(&api, 1).await;
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        let output = tokio::task::spawn_blocking(move || child.wait_with_output()).await.unwrap().unwrap();
+        let expected = ("", "error: interrupted\n", Some(2));
+        assert_eq!((text(&output.stdout), text(&output.stderr), output.status.code()), expected);
+        assert_eq!(api.count(Verb::Delete, POD), 1);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
