@@ -9,6 +9,17 @@ use crate::{files::objects, helm::Helm, rendered::assert_difference, snapshot::a
 pub const ACCOUNTS: &str = "charts/gmsa-accounts";
 pub const VALUES: &str = "tests/chart/values-of-accounts.yaml";
 
+/// Sets of values besides, by their names.
+const SETS: [(&str, &str); 2] = [
+    ("accounts-kept", "keepGrants=true"),
+    ("accounts-labelled", "commonLabels.team=identity,commonLabels.app\\.kubernetes\\.io/name=x,commonAnnotations.a=b"),
+];
+
+/// What the chart renders with each set of values.
+pub fn every_rendering() -> Vec<String> {
+    std::iter::once(render(&[])).chain(SETS.map(|(_, set)| render(&["--set", set]))).collect()
+}
+
 fn render(more: &[&str]) -> String {
     let template = ["template", "accounts", ACCOUNTS, "--namespace", "gmsa", "--values", VALUES];
     Helm::new().prints(template.iter().chain(more).copied())
@@ -19,13 +30,7 @@ fn the_list_renders_as_recorded() {
     let listed = render(&[]);
     assert_file("tests/chart/rendered/accounts.yaml", &listed);
     // What is removed from the list is revoked, unless it is asked for otherwise; and no label replaces the chart's own.
-    for (name, set) in [
-        ("accounts-kept", "keepGrants=true"),
-        (
-            "accounts-labelled",
-            "commonLabels.team=identity,commonLabels.app\\.kubernetes\\.io/name=x,commonAnnotations.a=b",
-        ),
-    ] {
+    for (name, set) in SETS {
         assert_difference(name, "accounts", &listed, &render(&["--set", set]));
     }
     let report = Helm::new().prints(["lint", "--strict", ACCOUNTS, "--values", VALUES]);

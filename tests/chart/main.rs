@@ -14,6 +14,7 @@
 use gmsa_test_support::helm;
 
 mod accounts;
+mod arguments;
 mod community;
 mod crd_schema;
 mod dependency;

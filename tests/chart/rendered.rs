@@ -27,6 +27,11 @@ fn cases() -> Vec<(String, &'static str, &'static str)> {
     cases
 }
 
+/// What the chart renders with each set of values.
+pub fn every_rendering() -> Vec<String> {
+    cases().into_iter().map(|(name, namespace, kubernetes)| render(&name, namespace, kubernetes)).collect()
+}
+
 fn values(name: &str) -> String {
     format!("tests/chart/values/{name}.yaml")
 }

@@ -14,6 +14,24 @@ use crate::{
 pub const TICKETS: &str = "charts/gmsa-tickets";
 pub const VALUES: &str = "tests/chart/values-of-tickets.yaml";
 
+/// Sets of values besides, by their names.
+const SETS: [(&str, &str); 3] = [
+    (
+        "tickets-of-parent",
+        "global.imageRegistry=mirror.example.com/proxy/,global.imagePullSecrets={pull},global.unrelated=a,prometheusRule.thresholds.denials=50,prometheusRule.alerts.GmsaTicketsAbsent.severity=page",
+    ),
+    ("tickets-own-certificate", "certificates.secretName=tickets-cert,replicaCount=1"),
+    (
+        "tickets-labelled",
+        "commonLabels.team=identity,podLabels.app\\.kubernetes\\.io/name=x,podLabels.app=x,commonAnnotations.a=b,fullnameOverride=broker",
+    ),
+];
+
+/// What the chart renders with each set of values.
+pub fn every_rendering() -> Vec<String> {
+    std::iter::once(render(&[])).chain(SETS.map(|(_, set)| render(&["--set", set]))).collect()
+}
+
 fn render(more: &[&str]) -> String {
     let template = ["template", "tickets", TICKETS, "--namespace", "tickets", "--values", VALUES];
     Helm::new().prints(template.iter().chain(more).copied())
@@ -29,17 +47,7 @@ pub fn rules(values: &str) -> Value {
 fn the_broker_renders_as_recorded() {
     let rendered = render(&[]);
     assert_file("tests/chart/rendered/tickets.yaml", &rendered);
-    for (name, set) in [
-        (
-            "tickets-of-parent",
-            "global.imageRegistry=mirror.example.com/proxy/,global.imagePullSecrets={pull},global.unrelated=a,prometheusRule.thresholds.denials=50,prometheusRule.alerts.GmsaTicketsAbsent.severity=page",
-        ),
-        ("tickets-own-certificate", "certificates.secretName=tickets-cert,replicaCount=1"),
-        (
-            "tickets-labelled",
-            "commonLabels.team=identity,podLabels.app\\.kubernetes\\.io/name=x,podLabels.app=x,commonAnnotations.a=b,fullnameOverride=broker",
-        ),
-    ] {
+    for (name, set) in SETS {
         assert_difference(name, "tickets", &rendered, &render(&["--set", set]));
     }
     let report = Helm::new().prints(["lint", "--strict", TICKETS, "--values", VALUES]);

@@ -127,32 +127,6 @@ fn comments_name_files_that_exist() {
     assert_eq!(missing, [""; 0]);
 }
 
-/// A comment that says `NAME` in `FILE` names a file that has it.
-#[test]
-fn comments_name_items_where_they_are() {
-    let mut files = Vec::new();
-    all_files(root(), &mut files);
-    files.retain(|file| file.extension().is_some_and(|extension| extension == "rs"));
-    let sources: Vec<_> =
-        files.iter().map(|file| (format!("/{}", name(file)), fs::read_to_string(file).unwrap())).collect();
-    let mut missing = Vec::new();
-    for (file, source) in &sources {
-        let comments = source.lines().filter_map(|line| line.trim_start().strip_prefix("//"));
-        let comments = comments.map(|line| line.trim_start_matches(['/', '!', ' '])).collect::<Vec<_>>().join(" ");
-        let quoted: Vec<&str> = comments.split('`').collect();
-        for at in quoted.windows(3) {
-            let [item, " in ", path] = at else { continue };
-            let path_end = format!("/{path}");
-            let mut named = sources.iter().filter(|(file, _)| file.ends_with(&path_end)).peekable();
-            let item = item.rsplit("::").next().unwrap();
-            if named.peek().is_some() && !named.any(|(_, source)| source.contains(item)) {
-                missing.push(format!("{file}: {path} has no {item}"));
-            }
-        }
-    }
-    assert_eq!(missing, [""; 0]);
-}
-
 #[test]
 fn the_head_of_each_library_is_a_map_of_its_modules() {
     let mut missing = Vec::new();

@@ -7,6 +7,8 @@ use std::{
     path::Path,
 };
 
+use serde_json::Value;
+
 use super::layout::rust_files;
 use crate::support::page;
 
@@ -25,30 +27,73 @@ fn record() -> Record {
     serde_saphyr::from_str(include_str!("record.yaml")).unwrap()
 }
 
+/// What can find a fault again.
+struct Finders {
+    /// Functions that the test harness runs.
+    tests: BTreeSet<String>,
+    /// Names of attacks, by words of which `just attacks` picks them.
+    attacks: Vec<String>,
+    recipes: String,
+}
+
+impl Finders {
+    fn read() -> Self {
+        let mut files = Vec::new();
+        for folder in ["src", "crates", "tests"] {
+            rust_files(Path::new(folder), &mut files);
+        }
+        let tests = files.iter().flat_map(|file| tests(&fs::read_to_string(file).unwrap())).collect();
+        let attacks: Vec<BTreeMap<String, Value>> =
+            serde_saphyr::from_str(&fs::read_to_string("benches/attacks/attacks.yaml").unwrap()).unwrap();
+        let attacks = attacks.iter().map(|attack| attack["name"].as_str().unwrap().to_owned()).collect();
+        Self { tests, attacks, recipes: fs::read_to_string("justfile").unwrap() }
+    }
+
+    fn have(&self, name: &str) -> bool {
+        match name.strip_prefix("just ") {
+            Some(command) => {
+                let (recipe, word) = command.split_once(' ').unwrap_or((command, ""));
+                self.recipes.contains(&format!("\n{recipe} "))
+                    && self.attacks.iter().any(|attack| attack.contains(word))
+            }
+            None => self.tests.contains(name) || CASES.iter().any(|folder| Path::new(folder).join(name).is_dir()),
+        }
+    }
+}
+
+/// The functions of a source that the test harness runs: those with an attribute that says so.
+fn tests(source: &str) -> BTreeSet<String> {
+    let (mut tests, mut is_test) = (BTreeSet::new(), false);
+    for line in source.lines().map(str::trim_start) {
+        is_test |= line.starts_with("#[test]") || line.starts_with("#[tokio::test");
+        if let Some(rest) = line.trim_start_matches("async ").strip_prefix("fn ") {
+            tests.extend(rest.split(['(', '<']).next().filter(|_| is_test).map(str::to_owned));
+            is_test = false;
+        }
+    }
+    tests
+}
+
 #[test]
 fn every_test_of_the_track_record_is_there() {
-    let mut files = Vec::new();
-    for folder in ["src", "crates", "tests"] {
-        rust_files(Path::new(folder), &mut files);
-    }
-    let mut functions = BTreeSet::new();
-    for file in files {
-        let source = fs::read_to_string(file).unwrap();
-        let names = source.split("fn ").skip(1).filter_map(|rest| rest.split(['(', '<']).next());
-        functions.extend(names.map(str::to_owned));
-    }
-    let attacks = fs::read_to_string("benches/attacks/attacks.yaml").unwrap();
-    let recipes = fs::read_to_string("justfile").unwrap();
-    let is_lost = |name: &String| match name.strip_prefix("just ") {
-        Some(command) => {
-            let (recipe, word) = command.split_once(' ').unwrap_or((command, ""));
-            !recipes.contains(&format!("\n{recipe} ")) || !attacks.contains(word)
-        }
-        None => !functions.contains(name) && !CASES.iter().any(|folder| Path::new(folder).join(name).is_dir()),
-    };
+    let finders = Finders::read();
     let faults = record().into_iter().flatten().flat_map(|(_, faults)| faults).flatten();
-    let lost: Vec<_> = faults.flat_map(|(_, tests)| tests).filter(is_lost).collect();
+    let lost: Vec<_> = faults.flat_map(|(_, tests)| tests).filter(|name| !finders.have(name)).collect();
     assert_eq!(lost, [""; 0]);
+}
+
+#[test]
+fn only_what_runs_finds_a_fault_again() {
+    let source = "#[test]\nfn one() {\n    fn below() {}\n}\n\n#[tokio::test(start_paused = true)]\nasync fn two() {}\n\n/// fn three()\nfn helper<T>() {}\n";
+    assert_eq!(tests(source), BTreeSet::from(["one".to_owned(), "two".to_owned()]));
+    let finders = Finders::read();
+    // A helper of tests, a word of a comment, a recipe that is none.
+    for name in ["rust_files", "just attacks bystander", "just attack halves", "none_of_the_tests"] {
+        assert!(!finders.have(name), "{name}");
+    }
+    for name in ["only_what_runs_finds_a_fault_again", "just attacks halves", "just storm", "spec-missing"] {
+        assert!(finders.have(name), "{name}");
+    }
 }
 
 #[test]
