@@ -110,7 +110,10 @@ impl Bound {
         tokio::select! {
             () = sleep(delay) => {}
             _ = signals.terminate.recv() => tracing::info!(target: CRATE, signal = TERMINATE, "ending without further delay"),
-            _ = signals.interrupt.recv() => return Ok(end_at_once()),
+            _ = signals.interrupt.recv() => {
+                end_at_once();
+                return Ok(());
+            }
         }
         closing.cancel();
         tokio::select! {

@@ -34,7 +34,7 @@ impl ObjectWatch {
         });
         if watched.is_none() {
             self.events = None;
-            pending().await
+            pending::<()>().await;
         }
     }
 

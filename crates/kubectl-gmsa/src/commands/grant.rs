@@ -129,7 +129,10 @@ async fn apply(
     let mut object: Value = serde_saphyr::from_str(yaml)?;
     let parameters = format!("fieldManager=kubectl-gmsa{}", dry_run.parameter());
     let request = if let Some(read) = read {
-        object["metadata"]["resourceVersion"] = read["metadata"]["resourceVersion"].clone();
+        if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
+            let version = read.pointer("/metadata/resourceVersion").cloned().unwrap_or_default();
+            metadata.insert("resourceVersion".to_owned(), version);
+        }
         Request::patch(format!("{path}?{parameters}&force=true")).header(CONTENT_TYPE, "application/apply-patch+yaml")
     } else {
         let (collection, _) = path.rsplit_once('/').unwrap_or_default();
