@@ -59,6 +59,18 @@ pub const KDC_TIMEOUT: Duration = Duration::from_secs(3);
 /// After a failed logon, how long its refusal is the answer; the usual `Retry-After`.
 pub const PAUSE: Duration = Duration::from_secs(10);
 
+/// How long a wrong key is remembered: longer than the window in which domains count wrong passwords, by default 30 minutes.
+pub const WRONG_FOR: Duration = Duration::from_secs(35 * 60);
+
+/// The pauses after which a key that has yielded a ticket, and was then called wrong, is tried again.
+pub const RETRIES: [Duration; 2] = [Duration::from_secs(30), Duration::from_secs(600)];
+
+/// The most keys that one logon tries.
+pub const TRIES: usize = 2;
+
+/// How long a refused password of the user is not tried again: the time in which domains count wrong passwords, by default.
+pub const REFUSED_FOR: Duration = Duration::from_secs(30 * 60);
+
 /// The longest `Retry-After`.
 pub const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(60);
 

@@ -230,9 +230,14 @@ fn of_tickets() -> Vec<LimitRow> {
     let times = [tickets::TIME_ALLOWED, tickets::LOGON_TIMEOUT, tickets::KDC_TIMEOUT].map(time);
     vec![
         (
-            "`gmsa-tickets`: requests that wait for tickets",
+            "`gmsa-tickets`: requests that are given tickets",
             part("a fifth", &waiting),
-            "503; domains share them equally, at least 2 each",
+            "they wait until their deadline, then 503; domains share them equally, at least 2 each",
+        ),
+        (
+            "`gmsa-tickets`: of those, one namespace's",
+            "fewer than are left free; with those that wait, half of the connections".to_owned(),
+            "they wait until their deadline, then 503; above the half 503 at once",
         ),
         (
             "`gmsa-tickets`: requests of one pod",
@@ -265,6 +270,21 @@ fn of_tickets() -> Vec<LimitRow> {
         ("`gmsa-tickets`: answer", bytes(MAX_RESPONSE), "502"),
         ("`gmsa-tickets`: time for a request, a logon, an answer of a KDC", times.join(", "), "503"),
         ("`gmsa-tickets`: wait after a failed logon", time(tickets::PAUSE), "the same refusal meanwhile"),
+        (
+            "`gmsa-tickets`: tries of a key that the KDC calls wrong",
+            format!(
+                "1 in {}; {} where it has yielded a ticket; {} keys in a logon",
+                time(tickets::WRONG_FOR),
+                tickets::RETRIES.len() + 1,
+                tickets::TRIES
+            ),
+            "409",
+        ),
+        (
+            "`gmsa-tickets`: tries of the user's password that the domain refused",
+            format!("1 in {}, or when its file changes", time(tickets::REFUSED_FOR)),
+            "502",
+        ),
     ]
 }
 

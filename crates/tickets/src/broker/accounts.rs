@@ -33,7 +33,7 @@ use super::{
 };
 use crate::{
     api::{Refusal, reasons},
-    limits::{MAX_ACCOUNTS, MAX_KEPT_TICKET},
+    limits::{MAX_ACCOUNTS, MAX_KEPT_TICKET, RETRIES, TRIES, WRONG_FOR},
     metrics::{BrokerMetrics, Exchange},
 };
 
@@ -41,12 +41,6 @@ use crate::{
 pub const LIFE: Duration = Duration::from_secs(3600);
 /// How long the broker uses a ticket-granting ticket: a disabled account is noticed after that at the latest.
 const USED_FOR: Duration = Duration::from_secs(600);
-/// How long a wrong key is remembered: longer than the window in which domains count wrong passwords, by default 30 minutes.
-const WRONG_FOR: Duration = Duration::from_secs(35 * 60);
-/// The pauses after which a key that has yielded a ticket, and was then called wrong, is tried again.
-const RETRIES: [Duration; 2] = [Duration::from_secs(30), Duration::from_secs(600)];
-/// The most keys that one logon tries.
-const TRIES: usize = 2;
 
 /// A ticket-granting ticket of an account.
 pub struct Logon {

@@ -23,11 +23,8 @@ use super::{controller_failures, room::Room, spec::SpecAccount};
 use crate::{
     api::{Refusal, reasons},
     domains::DomainConfig,
-    limits::Times,
+    limits::{REFUSED_FOR, Times},
 };
-
-/// How long a refused password of the user is not tried again: the time in which domains count wrong passwords, by default.
-const REFUSED_FOR: Duration = Duration::from_secs(30 * 60);
 
 /// A domain, and what its controllers said last.
 pub struct TicketDomain {
