@@ -96,7 +96,7 @@ async fn fifty_rotations_under_load_fail_no_verification() {
     }
 }
 
-/// Of two releases with different Services, and of two machines whose clocks are weeks apart.
+/// Two releases with different Services, and two machines whose clocks are weeks apart.
 #[tokio::test(flavor = "multi_thread")]
 async fn replicas_that_disagree_replace_what_the_other_wrote_once_a_minute() {
     for (names, ahead) in [(vec!["other.gmsa.svc".to_owned()], Duration::ZERO), (settings().issuance.names, 20 * DAY)] {

@@ -117,8 +117,8 @@ async fn absent(world: &World, grant: &GrantObjects<'_>) -> Vec<String> {
     account.into_iter().chain(spec).collect()
 }
 
-/// Creates the object, or applies it to the one that was read, by server-side apply. One that was created or changed since then is refused by the
-/// API server: it may grant something else.
+/// Creates the object, or applies it to the one that was read, by server-side apply. The API server refuses it if the object was
+/// created or changed since then: it may grant something else.
 async fn apply(
     cluster: &LiveCluster,
     path: &str,

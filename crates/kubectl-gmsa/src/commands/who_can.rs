@@ -1,5 +1,5 @@
 //! `who-can`: lists the service accounts, and the users and groups that include service accounts, that may use a credential spec, with
-//! the binding of each, and who may act as their pods. Of a service account it lists the credential specs that it may use.
+//! the binding of each, and who may act as their pods. For a service account it lists the credential specs that it may use.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -84,7 +84,7 @@ pub fn service_account(text: &str) -> Result<ServiceAccount, String> {
     Ok(ServiceAccount { namespace: namespace.into(), name: name.into() })
 }
 
-/// The name of a rule that may be ignored. One that was removed stays valid.
+/// The name of a rule that may be ignored. A removed rule stays valid.
 pub fn rule(text: &str) -> Result<String, String> {
     match rules::all().find(|rule| rule.id == text) {
         None if rules::removed(text).is_none() => {

@@ -240,7 +240,7 @@ impl World {
         self.once(LIST, path, async |live| live.list(path, async |page| page).await).await
     }
 
-    /// Reads a collection by page. Of each page only what `keep` returns is held, and the answer is not remembered.
+    /// Reads a collection by page. Holds only what `keep` returns, and does not remember the answer.
     pub async fn some_of<T: DeserializeOwned, K>(&self, path: &str, keep: impl Fn(T) -> Option<K>) -> Read<Vec<K>> {
         self.expect_declared(LIST, path)?;
         match &self.seen.base {

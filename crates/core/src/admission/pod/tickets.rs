@@ -140,7 +140,9 @@ fn sources<'de, D: Deserializer<'de>>(input: D) -> Result<Sources, D::Error> {
     fold(input, Sources::default(), |all: &mut Sources, Object(source): Object<ProjectedSource>| {
         let Token { audience, path } = &*source.service_account_token;
         let name = audience.as_deref().and_then(|audience| audience.strip_prefix(AUDIENCE));
-        name.into_iter().for_each(|name| push(&mut all.audiences, name));
+        if let Some(name) = name {
+            push(&mut all.audiences, name);
+        }
         all.count += 1;
         all.has_token_path |= path.as_deref() == Some(TOKEN_PATH);
     })
@@ -178,7 +180,7 @@ impl SidecarFields {
         self.has(Self::TOKEN) && !self.has(Self::TICKETS)
     }
 
-    /// Of a container with these variables and mounts.
+    /// The parts of a container with these variables and mounts.
     pub(super) fn of_container(env: Self, env_from: Self, mounts: Self, is_restarted: bool) -> Self {
         let env = if env.has(Self::CACHE) { env } else { env.and(env_from) };
         let ends = if mounts.has(Self::TOKEN) && !is_restarted { Self::TICKETS } else { Self::default() };
