@@ -3,8 +3,8 @@
 //! Invariants: the decisions are made by the server's own code from the same facts. Only the source of the facts differs: the
 //! manifests, another folder, or the cluster. Nothing is created in a cluster: besides reads there are only access reviews.
 //!
-//! A new finding on a pod is a module here, called in `check_template` of `pods.rs`; on an object that the pod refers to, in `refers`. A
-//! field that the API server refuses is in `invalid_pod.rs`, a misspelt one in `gmsa_fields.rs` or `other_fields.rs`.
+//! A new finding on a pod is a module here, called in `check_template` of `pods.rs`; on an object that the pod refers to, in `refers`.
+//! `misplaced.rs` finds misspelt and misplaced fields.
 
 use std::{
     collections::HashMap,
@@ -28,22 +28,16 @@ use gmsa_cluster::manifests::Document;
 use serde_json::Value;
 
 mod annotations;
-mod argo;
 mod builds;
 mod context;
 mod denied;
-mod elsewhere;
-mod gmsa_fields;
 mod hostnames;
-mod images;
-mod invalid_pod;
-mod other_fields;
+mod misplaced;
 mod placeholders;
 mod pods;
 mod pointer;
 mod search;
 mod sidecar;
-mod strings;
 mod template;
 mod tickets;
 mod workloads;
@@ -159,7 +153,6 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
 
 /// Adds the findings on a document. Returns the pod that the webhook would change.
 async fn check(document: &Document, context: &CheckContext, report: &mut Report) -> anyhow::Result<Option<Value>> {
-    report.findings.extend(other_fields::kind(document));
     let value = document.value();
     if credspecs::is_credential_spec(document) {
         report.findings.extend(credspecs::findings(document, &value));
@@ -167,7 +160,7 @@ async fn check(document: &Document, context: &CheckContext, report: &mut Report)
     }
     let namespace = context.world.namespace.as_str();
     let Search { pods, more, .. } = Search::of(document, &value, namespace);
-    report.findings.extend(elsewhere::findings(document, &value, &pods, namespace));
+    report.findings.extend(misplaced::findings(document, &value, &pods, namespace));
     let mut changed = None;
     for pod in &pods {
         changed = pods::check(pod, context, report).await?.or(changed);

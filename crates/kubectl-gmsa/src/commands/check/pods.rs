@@ -8,8 +8,7 @@ use super::{
     annotations, builds,
     context::{CheckContext, RuntimeClass},
     denied::{denied, rule},
-    gmsa_fields, hostnames, images, invalid_pod,
-    other_fields::Misspelling,
+    hostnames, misplaced,
     placeholders::Placeholders,
     template::CheckedPod,
     tickets,
@@ -53,13 +52,12 @@ pub(super) async fn check(
         }
     };
     let Some(pod) = &review.object else { return Ok(None) };
-    report.findings.extend(gmsa_fields::findings(checked, pod));
     let wants_tickets = pod.tickets().is_some() || pod.audiences().next().is_some();
     if !pod.uses_gmsa() && !pod.has_too_many_slots() && !wants_tickets {
         return Ok(None);
     }
     report.findings.extend(misspelt(checked));
-    report.findings.extend(invalid_pod::findings(checked));
+    report.findings.extend(misplaced::linux_with_options(checked));
     let mut reviewed = context.reviewed(&checked.namespace, &labels(&checked.pod.json)).await;
     // A pod that exists was created while the webhook answered.
     reviewed.silent.take_if(|_| checked.exists());
@@ -95,7 +93,7 @@ pub(super) async fn check(
     }
     check_template(checked, pod, context, report).await;
     // A refused pod is not stored, so its document stays as it is. The sidecar that was injected is not that of a cluster.
-    let is_stored = denials.is_empty() && checked.misspellings.is_empty() && !wants_tickets;
+    let is_stored = denials.is_empty() && checked.misspelling.is_none() && !wants_tickets;
     Ok((checked.is_document() && is_stored).then_some(stored))
 }
 
@@ -172,7 +170,6 @@ async fn check_template(checked: &CheckedPod<'_>, pod: &Pod, context: &CheckCont
         report.findings.push(checked.advised_at(&checked.place(&advice.pointer), advice));
     }
     report.findings.extend(annotations::findings(checked));
-    report.findings.extend(images::findings(checked, pod));
     report.findings.extend(hostnames::findings(checked, pod, context).await);
     report.findings.extend(new_ephemeral_containers(checked, pod));
     refers(checked, pod, context, report).await;
@@ -246,18 +243,14 @@ async fn refers(checked: &CheckedPod<'_>, pod: &Pod, context: &CheckContext, rep
     report.findings.extend(builds::findings(checked, pod, &class, context).await);
 }
 
-/// The findings on other misspelt fields, with the intended names.
-fn misspelt(checked: &CheckedPod<'_>) -> Vec<Diagnostic> {
-    let finding = |Misspelling { at, field }: &Misspelling| {
-        let message = format!(
-            "Kubernetes does not know this field: {field} is meant, and the rest is checked as if it were written"
-        );
-        let value = at.rsplit_once('/').map(|(around, _)| format!("{around}/{field}")).unwrap_or_default();
-        // A line break would begin a field of its own.
-        let value = checked.pod.json.pointer(&value).and_then(Value::as_str);
-        let value = value.filter(|value| !value.contains(char::is_control));
-        let fix = value.map_or_else(|| format!("name it {field}"), |value| format!("{field}: {value}"));
-        checked.finding(&rules::IGNORED_FIELD, at, message).with_fix(fix)
-    };
-    checked.misspellings.iter().map(finding).collect()
+/// The finding on a misspelt service account, with the intended field.
+fn misspelt(checked: &CheckedPod<'_>) -> Option<Diagnostic> {
+    let misspelling = checked.misspelling.as_ref()?;
+    let field = misspelling.field;
+    let message =
+        format!("Kubernetes does not know this field: {field} is meant, and the rest is checked as if it were written");
+    // A line break would begin a field of its own.
+    let value = checked.text(&format!("/spec/{field}")).filter(|value| !value.contains(char::is_control));
+    let fix = value.map_or_else(|| format!("name it {field}"), |value| format!("{field}: {value}"));
+    Some(checked.finding(&rules::IGNORED_FIELD, &misspelling.pointer(), message).with_fix(fix))
 }

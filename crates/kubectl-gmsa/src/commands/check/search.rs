@@ -10,7 +10,6 @@ use serde_json::Value;
 use crate::shared::admission::NewPod;
 
 use super::{
-    argo,
     pointer::{Segment, dotted, pointer},
     template::{CheckedPod, Owner, complete},
 };
@@ -31,12 +30,11 @@ fn is_policy(group: &str) -> bool {
 /// A walk over a document.
 pub(super) struct Search<'d> {
     document: &'d Document,
-    value: &'d Value,
     /// The default namespace.
     namespace: &'d str,
     /// The path from the document to the current value.
     path: Vec<Segment<'d>>,
-    /// Pods, pod templates, and steps of Argo workflows.
+    /// Pods and pod templates.
     pub pods: Vec<CheckedPod<'d>>,
     /// The number of templates beyond the limit.
     pub more: usize,
@@ -45,7 +43,7 @@ pub(super) struct Search<'d> {
 impl<'d> Search<'d> {
     /// Finds the pods. If there are several templates, each is named by its place.
     pub(super) fn of(document: &'d Document, value: &'d Value, namespace: &'d str) -> Self {
-        let mut search = Self { document, value, namespace, path: Vec::new(), pods: Vec::new(), more: 0 };
+        let mut search = Self { document, namespace, path: Vec::new(), pods: Vec::new(), more: 0 };
         let creates_pods = |owner: &Owner<'_>| !RECORDS.contains(&owner.group) && !is_policy(owner.group);
         if let Some(owner) = Owner::of(value, 0).filter(creates_pods) {
             search.object(value, owner);
@@ -88,25 +86,18 @@ impl<'d> Search<'d> {
     fn object(&mut self, value: &'d Value, owner: Owner<'d>) {
         let is_owner = owner.depth == self.path.len();
         if is_owner && owner.is_pod() {
-            return self.add(value, owner, ["", ""], None);
+            return self.add(value, owner, ["", ""]);
         }
         if is_owner && owner.is_controlled() {
             return;
         }
         if is_owner && let Some(at) = owner.template() {
             // All fields of Kubernetes kinds are known, so an unknown field is always a mistake.
-            return value.pointer(at).into_iter().for_each(|pod| self.add(pod, owner, [at, ""], None));
+            return value.pointer(at).into_iter().for_each(|pod| self.add(pod, owner, [at, ""]));
         }
         let containers = value.pointer("/spec/containers").and_then(Value::as_array);
         if containers.is_some_and(|list| list.iter().all(Value::is_object)) {
-            return self.add(value, owner, ["", ""], None);
-        }
-        if owner.group == argo::GROUP && value.get("templates").is_some_and(Value::is_array) {
-            for (index, step) in argo::steps(value) {
-                let at = format!("/templates/{index}");
-                self.add(step, owner, [&at, &at], Some(value));
-            }
-            return;
+            return self.add(value, owner, ["", ""]);
         }
         for (key, value) in value.as_object().into_iter().flatten() {
             // Metadata and status of the owner record the past.
@@ -117,7 +108,7 @@ impl<'d> Search<'d> {
     }
 
     /// Adds the pod at `at` below the current value; everything about it is below `root`.
-    fn add(&mut self, value: &'d Value, owner: Owner<'d>, [at, root]: [&str; 2], workflow: Option<&'d Value>) {
+    fn add(&mut self, value: &'d Value, owner: Owner<'d>, [at, root]: [&str; 2]) {
         if self.pods.len() == MAX_TEMPLATES {
             self.more += 1;
             return;
@@ -125,31 +116,23 @@ impl<'d> Search<'d> {
         let here = pointer(&self.path);
         let (at, root) = (format!("{here}{at}"), format!("{here}{root}"));
         let template = (!owner.is_pod()).then(|| format!("pod template {}", dotted(&at)));
-        let (mut pod, places, around) = match workflow {
-            Some(workflow) => {
-                let (pod, places) = argo::pod(value, &at, workflow, &here);
-                (pod, places, here)
-            }
-            None => (value.clone(), vec![(String::new(), at)], root.clone()),
-        };
+        let mut pod = value.clone();
         let text = |pointer: &str| owner.value.pointer(pointer).and_then(Value::as_str).filter(|text| !text.is_empty());
         let name = text("/metadata/name").or_else(|| text("/metadata/generateName")).unwrap_or_default();
         let namespace = text("/metadata/namespace").unwrap_or(self.namespace).to_owned();
         let object = format!("{} {namespace}/{name}", owner.kind);
-        let misspellings = complete(&mut pod, template.is_some().then_some(name));
-        let Self { document, value, .. } = *self;
+        let misspelling = complete(&mut pod, template.is_some().then_some(name));
+        let document = self.document;
         self.pods.push(CheckedPod {
             document,
-            value,
             owner,
             root,
-            around,
+            at,
             pod: NewPod::new(&namespace, pod),
             namespace,
             object,
             template,
-            places,
-            misspellings,
+            misspelling,
         });
     }
 }

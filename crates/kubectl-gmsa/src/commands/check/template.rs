@@ -12,10 +12,7 @@ use serde_json::{Value, json};
 
 use crate::shared::{admission::NewPod, kinds::controller_in};
 
-use super::{
-    other_fields::{self, Misspelling},
-    pointer::dotted,
-};
+use super::pointer::{Segment, dotted, pointer};
 
 /// An object with a kind.
 #[derive(Clone, Copy)]
@@ -57,28 +54,32 @@ impl<'d> Owner<'d> {
 /// A pod to check, and its place in the manifests.
 pub(super) struct CheckedPod<'d> {
     pub document: &'d Document,
-    /// The value of the document.
-    pub value: &'d Value,
     /// The innermost enclosing object with a kind.
     pub owner: Owner<'d>,
     /// The place in the document that contains everything about the pod.
     pub root: String,
-    /// The place that contains everything about all pods of its workflow.
-    pub around: String,
+    /// The place of the pod itself.
+    pub at: String,
     pub pod: NewPod,
     pub namespace: String,
     /// Its name in reports: `Rollout shop/web`.
     pub object: String,
     /// The name of its template in reports; `None` for a pod.
     pub template: Option<String>,
-    /// Parts of the pod and the place of each in the document, as JSON Pointers: the innermost first, the pod itself last.
-    pub places: Vec<(String, String)>,
-    /// The fields of the pod that are misspelt in the document.
-    pub misspellings: Vec<Misspelling>,
+    /// Its misspelt service account.
+    pub misspelling: Option<Misspelling>,
 }
 
-/// Completes a pod as its controller (with this name) and the API server do. Returns the misspelt fields.
-pub(super) fn complete(pod: &mut Value, controller: Option<&str>) -> Vec<Misspelling> {
+/// A misspelt field for the service account. It is corrected before the decision: otherwise `serviceaccountName` would be reported as
+/// a missing grant, and the fix would grant the credential spec to `default`.
+pub(super) struct Misspelling {
+    /// The key as it is written.
+    pub key: String,
+    pub field: &'static str,
+}
+
+/// Completes a pod as its controller (with this name) and the API server do. Returns the misspelt service account.
+pub(super) fn complete(pod: &mut Value, controller: Option<&str>) -> Option<Misspelling> {
     if let (Some(name), Some(pod)) = (controller, pod.as_object_mut()) {
         let metadata = pod.entry("metadata").or_insert_with(|| json!({}));
         if !metadata.is_object() {
@@ -89,9 +90,30 @@ pub(super) fn complete(pod: &mut Value, controller: Option<&str>) -> Vec<Misspel
             metadata.insert("generateName".to_owned(), Value::from(format!("{name}-")));
         }
     }
-    let misspellings = other_fields::correct(pod);
+    let misspelling = correct_service_account(pod);
     default_service_account_name(pod);
-    misspellings
+    misspelling
+}
+
+/// Renames a misspelt field for the service account.
+fn correct_service_account(pod: &mut Value) -> Option<Misspelling> {
+    const FIELDS: [&str; 2] = ["serviceAccountName", "serviceAccount"];
+    let spec = pod.get_mut("spec")?.as_object_mut()?;
+    let mut keys = spec.keys().filter(|key| !FIELDS.contains(&&***key));
+    let (key, field) = keys.find_map(|key| {
+        let field = FIELDS.into_iter().find(|field| is_misspelling(key, field))?;
+        Some((key.clone(), field))
+    })?;
+    let value = spec.remove(&key)?;
+    spec.entry(field).or_insert(value);
+    Some(Misspelling { key, field })
+}
+
+/// Whether a key is this field in another case, or with at most one wrong letter in six.
+fn is_misspelling(key: &str, field: &str) -> bool {
+    let bare = |text: &str| text.replace(['-', '_'], "").to_ascii_lowercase();
+    // A much longer key is another word.
+    key.len() < 2 * field.len() && strsim::osa_distance(&bare(key), &bare(field)) <= field.len() / 6
 }
 
 /// Copies the deprecated `serviceAccount` to `serviceAccountName` where that is empty, as kube-apiserver does before it calls
@@ -103,6 +125,13 @@ fn default_service_account_name(pod: &mut Value) {
         && let Some(name) = spec.get("serviceAccount").filter(|name| !is_empty(name)).cloned()
     {
         spec.insert("serviceAccountName".to_owned(), name);
+    }
+}
+
+impl Misspelling {
+    /// The place in the pod.
+    pub(super) fn pointer(&self) -> String {
+        format!("/spec{}", pointer(&[Segment::Field(&self.key)]))
     }
 }
 
@@ -149,11 +178,25 @@ impl CheckedPod<'_> {
 
     /// The place in the document of a part of the pod.
     pub(super) fn place(&self, pointer: &str) -> String {
-        let written = |at: String, misspelling: &Misspelling| misspelling.written(&at).unwrap_or(at);
-        let pointer = &self.misspellings.iter().rev().fold(pointer.to_owned(), written);
-        let below = |part: &str| pointer.strip_prefix(part).filter(|rest| rest.is_empty() || rest.starts_with('/'));
-        let found = self.places.iter().find_map(|(part, place)| Some(format!("{place}{}", below(part)?)));
-        found.unwrap_or_else(|| pointer.clone())
+        let written = self
+            .misspelling
+            .as_ref()
+            .filter(|misspelling| pointer.strip_prefix("/spec/").is_some_and(|field| field == misspelling.field));
+        match written {
+            Some(misspelling) => self.place(&misspelling.pointer()),
+            None => format!("{}{pointer}", self.at),
+        }
+    }
+
+    /// Whether a place in the document is this field of the pod's or a container's `windowsOptions`.
+    pub(super) fn is_slot_field(&self, at: &str, field: &str) -> bool {
+        let steps: Vec<&str> = at.strip_prefix(&*self.at).unwrap_or_default().split('/').collect();
+        let ["", "spec", steps @ ..] = steps.as_slice() else { return false };
+        let steps = match steps {
+            ["containers" | "initContainers" | "ephemeralContainers", _, steps @ ..] => steps,
+            steps => steps,
+        };
+        steps == ["securityContext", "windowsOptions", field]
     }
 
     /// A finding about a part of the pod.

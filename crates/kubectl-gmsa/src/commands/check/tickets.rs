@@ -1,6 +1,6 @@
 //! Tickets for Linux pods in a manifest: the annotation, and the credential specs that a pod asks for tickets of.
 //!
-//! Invariant: a pod whose author asks for no tickets gets no finding from here. `gmsa_fields` finds a misspelt annotation.
+//! Invariant: a pod whose author asks for no tickets gets no finding from here. `misplaced` finds a misspelt annotation.
 
 use std::sync::Arc;
 

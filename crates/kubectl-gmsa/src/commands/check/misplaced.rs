@@ -1,0 +1,316 @@
+//! GMSA's fields and annotations that nothing reads, because they are misspelt or in the wrong place: one search in objects of any kind.
+//!
+//! Within a pod, or the workload that creates it, each field has one right place. In other objects an operator or another tool may read
+//! it: a valid name there is a note, because the pods are not in the manifests.
+
+use gmsa_cluster::manifests::Document;
+use gmsa_core::{
+    admission::pod::{Pod, RANDOM_HOSTNAME, Slot, SlotKind, tickets},
+    credspec::{
+        PLURAL, is_dns_subdomain,
+        lint::suggest_name,
+        placeholder::is_token,
+        services::{self, Services},
+    },
+    diagnostic::{Diagnostic, Rule, Severity},
+    quote::{NAME as QUOTED, quoted},
+};
+use serde_json::Value;
+
+use super::{
+    pointer::{Segment, dotted, pointer, walk},
+    search::Search,
+    template::CheckedPod,
+};
+use crate::shared::{
+    annotations,
+    rules::{self, instead_of},
+};
+
+const NAME: &str = "gmsaCredentialSpecName";
+const CONTENTS: &str = "gmsaCredentialSpec";
+const OPTIONS: &str = "/securityContext/windowsOptions";
+
+const NO_VALUE: &str =
+    "the field has no value, so no credential spec is used: a template renders this where its value is missing";
+
+/// Parts of policies that set fields: of Kyverno, of Gatekeeper, and of the API server. Other parts are patterns.
+const MUTATIONS: [&str; 3] = ["/mutate/", "/parameters/assign/", "/mutations/"];
+
+/// The most findings on one object.
+const MAX_FOUND: usize = 100;
+
+/// The annotations of the first version of GMSA, after `pod.` or `CONTAINER.container.`: fields replaced them (KEP-689).
+const OLD_ANNOTATIONS: [(&str, &str); 2] = [
+    ("alpha.windows.kubernetes.io/gmsa-credential-spec-name", NAME),
+    ("alpha.windows.kubernetes.io/gmsa-credential-spec", CONTENTS),
+];
+
+/// The intended field or annotation of a key.
+#[derive(Clone, Copy)]
+enum Meant<'k> {
+    Field(&'static str),
+    /// An annotation that a field has replaced, and its container.
+    OldAnnotation(&'static str, Option<&'k str>),
+    /// An annotation of this project.
+    Annotation(&'static str),
+}
+
+/// Finds them in an object with these pods.
+pub(super) fn findings(
+    document: &Document,
+    object: &Value,
+    pods: &[CheckedPod<'_>],
+    namespace: &str,
+) -> Vec<Diagnostic> {
+    let others = (!Search::is_of_none(object)).then(|| OtherObject::of(document, object, namespace));
+    let is_pod = pods.iter().any(|pod| pod.root.is_empty());
+    let mut found = Vec::new();
+    walk(object, &mut Vec::new(), &mut |path, key, value| {
+        // In other kinds, metadata and status record the past.
+        let is_record = path.len() == 1 && matches!(key, "metadata" | "status") && !is_pod;
+        if is_record || found.len() == MAX_FOUND {
+            return false;
+        }
+        let Some(meant) = Meant::of(path, key) else {
+            // Keys that users choose, and annotations, whose values are texts.
+            let is_chosen = matches!(key, "matchLabels" | "nodeSelector");
+            return !is_chosen && !matches!(path, [.., Segment::Field("annotations" | "labels"), _]);
+        };
+        let at = pointer(path);
+        let pod = pods.iter().find(|pod| at.strip_prefix(&*pod.root).is_some_and(|rest| rest.starts_with('/')));
+        if let Some(checked) = pod {
+            found.extend(checked.pod.pod().and_then(|pod| in_pod(checked, pod, (&at, key), value, meant)));
+            return false;
+        }
+        found.extend(others.as_ref().and_then(|object| object.finding((path, &at, key), value, meant)));
+        // A schema has an object in the place of the field.
+        value.is_object()
+    });
+    found
+}
+
+impl<'k> Meant<'k> {
+    fn of(path: &[Segment<'_>], key: &'k str) -> Option<Self> {
+        let parent = match path {
+            [.., Segment::Field(parent), _] => parent,
+            _ => "",
+        };
+        match parent {
+            "annotations" => {
+                let of_version_1 = OLD_ANNOTATIONS.iter().find_map(|(end, field)| {
+                    let start = key.strip_suffix(end)?;
+                    Some(Self::OldAnnotation(field, start.strip_suffix(".container.")))
+                });
+                let field = || field(key).map(|field| Self::OldAnnotation(field, None));
+                of_version_1.or_else(|| annotations::meant(key).map(Self::Annotation)).or_else(field)
+            }
+            "labels" => annotations::meant(key).map(Self::Annotation),
+            "metadata" => field(key).map(Self::Field).or_else(|| annotations::meant(key).map(Self::Annotation)),
+            // `windowsOptions` has few fields, so any key about credentials is the intended field.
+            "windowsOptions" => {
+                let lower = key.to_ascii_lowercase();
+                let is_misspelling = lower.contains("gmsa") || lower.contains("cred");
+                field(key).or(is_misspelling.then_some(NAME)).map(Self::Field)
+            }
+            _ => field(key).map(Self::Field),
+        }
+    }
+}
+
+/// The intended field of a key, which may be misspelt: `gmsaCredentialSpecname`, `gmsa_cred_spec_name`.
+fn field(key: &str) -> Option<&'static str> {
+    // A much longer key is another word.
+    if key.len() > 2 * NAME.len() || !key.starts_with(['g', 'G', '-', '_']) {
+        return None;
+    }
+    let bare: String = key.chars().filter(|c| !matches!(c, '-' | '_')).map(|c| c.to_ascii_lowercase()).collect();
+    let (kind, name) = bare.strip_prefix("gmsa")?.split_once("spec")?;
+    match (kind, name) {
+        ("credential" | "credentials" | "cred" | "creds", "" | "s") => Some(CONTENTS),
+        ("credential" | "credentials" | "cred" | "creds", "name" | "names" | "sname") => Some(NAME),
+        _ => None,
+    }
+}
+
+/// The finding within a pod, or the workload that creates it.
+fn in_pod(
+    checked: &CheckedPod<'_>,
+    pod: &Pod,
+    (at, key): (&str, &str),
+    value: &Value,
+    meant: Meant<'_>,
+) -> Option<Diagnostic> {
+    let (field, replaced) = match meant {
+        Meant::Annotation(own) => return annotation(checked, pod, (at, key), value, own),
+        Meant::Field(field) => (field, None),
+        Meant::OldAnnotation(field, container) => (field, Some(container)),
+    };
+    let finding = |message: &str| checked.finding_at(&rules::IGNORED_FIELD, at, message);
+    if field == NAME && value.is_null() {
+        return Some(finding(NO_VALUE).with_severity(Severity::Warning).with_fix(format!("{field}: NAME")));
+    }
+    if checked.is_slot_field(at, field) {
+        return None;
+    }
+    let is_around = |slot: &Slot<'_>| {
+        let around = || checked.place(slot.pointer().strip_suffix(OPTIONS).unwrap_or_default());
+        let is_below = || at.strip_prefix(&*around()).is_some_and(|rest| rest.starts_with('/'));
+        slot.kind != SlotKind::Pod && replaced.flatten().map_or_else(is_below, |name| slot.owner == name)
+    };
+    let slot = pod.slots().find(is_around).or_else(|| pod.slots().next())?;
+    let right = dotted(&checked.place(&format!("{}/{field}", slot.pointer())));
+    let message = match replaced {
+        Some(_) => format!("Kubernetes ignores this annotation: the field {right} has replaced it"),
+        None => format!("Kubernetes ignores this field: its place is {right}"),
+    };
+    // An old annotation is harmless if the field is set.
+    if replaced.is_some() && slot.uses_gmsa() {
+        return Some(finding(&message).with_severity(Severity::Note).with_fix("remove the annotation"));
+    }
+    let name = value.as_str().filter(|name| field == NAME && is_dns_subdomain(name)).unwrap_or("NAME");
+    Some(finding(&message).with_fix(format!("securityContext:\n  windowsOptions:\n    {NAME}: {name}")))
+}
+
+/// The finding on an annotation or a label that is misspelt, or that nothing reads where it is: on a Deployment, not on its pod template.
+fn annotation(
+    checked: &CheckedPod<'_>,
+    pod: &Pod,
+    (at, key): (&str, &str),
+    value: &Value,
+    own: &'static str,
+) -> Option<Diagnostic> {
+    let text = value.as_str().unwrap_or("NAME");
+    if own == services::ANNOTATION {
+        let message = format!("nothing reads this: a credential spec has the annotation {own}, a pod does not");
+        // Services have no character that a shell reads between these quotes.
+        let services = Services::parse(text).map_or_else(|_| "SERVICES".to_owned(), |services| services.to_string());
+        let fix = format!("kubectl annotate {PLURAL} NAME {own}='{services}'");
+        return Some(checked.finding_at(&rules::IGNORED_FIELD, at, message).with_fix(fix));
+    }
+    let is_set = if own == tickets::ANNOTATION { pod.tickets().is_some() } else { pod.asks_for_random_hostname() };
+    let right = checked.place(&format!("/metadata/annotations/{}", own.replace('/', "~1")));
+    // `hostnames` reports the annotation for a random host name where it is spelt right.
+    if key == RANDOM_HOSTNAME || is_set || at == right || value.is_object() || value.is_array() {
+        return None;
+    }
+    let message = format!("nothing reads this: {} is meant", dotted(&right));
+    let fix = format!("metadata:\n  annotations:\n    {own}: {text:?}");
+    Some(checked.finding_at(&rules::IGNORED_FIELD, at, message).with_fix(fix))
+}
+
+/// An object, outside of the pods in it.
+struct OtherObject<'d> {
+    document: &'d Document,
+    /// Its name in reports.
+    title: String,
+    is_policy: bool,
+    /// The place of the field, in a kind of Kubernetes.
+    right: Option<String>,
+}
+
+impl<'d> OtherObject<'d> {
+    fn of(document: &'d Document, object: &Value, namespace: &str) -> Self {
+        let text = |at: &str| object.pointer(at).and_then(Value::as_str).unwrap_or_default();
+        let namespace = Some(text("/metadata/namespace")).filter(|name| !name.is_empty()).unwrap_or(namespace);
+        let pod = Search::place_of_pod(object);
+        Self {
+            document,
+            title: format!("{} {namespace}/{}", document.kind, text("/metadata/name")),
+            is_policy: Search::is_policy(object),
+            right: pod.map(|pod| dotted(&format!("{pod}/spec{OPTIONS}/{NAME}"))),
+        }
+    }
+
+    /// The finding on a name for pods that another program creates. Elsewhere, a misspelt field may be a field of that program.
+    fn finding(
+        &self,
+        (path, at, key): (&[Segment<'_>], &str, &str),
+        value: &Value,
+        meant: Meant<'_>,
+    ) -> Option<Diagnostic> {
+        // An anchor of Kyverno, `+(KEY)`, is around a key.
+        let key = key.strip_suffix(')').and_then(|key| key.split_once('(')).map_or(key, |(_, key)| key);
+        let own = match meant {
+            Meant::Field(_) if key == NAME || matches!(path, [.., Segment::Field("windowsOptions"), _]) => NAME,
+            Meant::Annotation(own) if own == tickets::ANNOTATION => own,
+            _ => return None,
+        };
+        let name = value.as_str().unwrap_or_default();
+        let is_set = !self.is_policy || MUTATIONS.iter().any(|part| at.contains(part)) && !name.contains("{{");
+        if value.is_object() || !is_set {
+            return None;
+        }
+        let (rule, message, fix) = self.judge((own, key), value);
+        let found = Diagnostic { object: self.title.clone(), field: dotted(at), fix, ..Diagnostic::new(rule, message) };
+        let severity = if value.is_null() { Severity::Warning } else { rule.severity };
+        Some(found.with_severity(severity).at(self.document.location_of(at)))
+    }
+
+    /// The finding's rule, message and fix. `own` is what `key` means.
+    fn judge(&self, (own, key): (&str, &str), value: &Value) -> (&'static Rule, String, Option<String>) {
+        let named = |name: &str| Some(format!("{own}: {name}"));
+        let Some(name) = value.as_str() else {
+            return if value.is_null() {
+                (&rules::IGNORED_FIELD, NO_VALUE.to_owned(), named("NAME"))
+            } else {
+                (&rules::INVALID_SPEC_NAME, "the API server would refuse the pod: expected a string".to_owned(), None)
+            };
+        };
+        if let Some(right) = self.right.as_ref().filter(|_| own == NAME) {
+            return (&rules::IGNORED_FIELD, format!("Kubernetes ignores this field: its place is {right}"), None);
+        }
+        if key != own {
+            return (&rules::IGNORED_FIELD, format!("this field is ignored: {own} is meant"), named(name));
+        }
+        let fix = || match own {
+            NAME => instead_of(name).in_manifest(),
+            _ => named(&suggest_name(name)),
+        };
+        if is_token(name) {
+            (&rules::PLACEHOLDER, format!("{name:?} is still a placeholder"), fix())
+        } else if is_dns_subdomain(name) {
+            let message = format!("credential spec {name}, for pods that an operator makes: they are not in this file");
+            (&rules::OPERATOR_PODS, message, None)
+        } else {
+            let message = format!("{} is not a lower-case DNS subdomain", quoted(name, QUOTED));
+            (&rules::INVALID_SPEC_NAME, message, fix())
+        }
+    }
+}
+
+/// The finding on `os: linux` beside `windowsOptions`, which the API server refuses (`ValidatePodSpec` of kube-apiserver).
+pub(super) fn linux_with_options(checked: &CheckedPod<'_>) -> Option<Diagnostic> {
+    let at = "/spec/os/name";
+    let spec = checked.pod.json.get("spec").filter(|_| checked.text(at) == Some("linux"))?;
+    let lists = ["containers", "initContainers", "ephemeralContainers"].into_iter();
+    let containers = lists.filter_map(|list| spec.get(list)?.as_array()).flatten();
+    let has_options = |owner: &Value| owner.pointer(OPTIONS).is_some_and(|options| !options.is_null());
+    let text = "the API server would refuse the pod: a pod of Linux may have no windowsOptions";
+    let is_wrong = std::iter::once(spec).chain(containers).any(has_options);
+    is_wrong.then(|| checked.finding(&rules::NOT_A_POD, at, text).with_fix("name: windows"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_misspelt_field_is_told_from_another_word() {
+        for (key, expected) in [
+            ("gmsaCredentialSpecName", Some(NAME)),
+            ("gmsaCredentialSpecname", Some(NAME)),
+            ("GMSACredentialSpecName", Some(NAME)),
+            ("gmsaCredSpecName", Some(NAME)),
+            ("gmsa-credential-spec-name", Some(NAME)),
+            ("gmsaCredentialSpec", Some(CONTENTS)),
+            ("gmsa_credspec", Some(CONTENTS)),
+            ("gmsa", None),
+            ("gmsaCredentialSpecNamespace", None),
+            ("credentialSpecName", None),
+            ("f:gmsaCredentialSpecName", None),
+        ] {
+            assert_eq!(field(key), expected, "{key}");
+        }
+    }
+}
