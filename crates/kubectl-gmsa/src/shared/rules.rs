@@ -54,7 +54,7 @@ mod tickets;
 
 pub use self::{
     accounts::{LOGON_RESTRICTED, PASSWORD_EXPIRED},
-    api::{MANIFEST_INVALID, TIMED_OUT},
+    api::TIMED_OUT,
     clients::{KDC_UNREACHABLE, KERBEROS_CONFIGURATION, NO_TICKET, TICKET_EXPIRED},
     identity::*,
     installation::*,
@@ -88,8 +88,6 @@ enum Words {
     Message(&'static str),
     /// Words that count only in a text without other known words: they surround the cause, or have several causes.
     General(&'static str),
-    /// General words that any software writes: they count only in a text that names Windows, Kerberos or Kubernetes.
-    Common(&'static str),
     /// Events of Windows: a part of the name of their source, and their numbers.
     Event(&'static str, &'static [u32]),
     /// Small exit codes of programs.

@@ -4,7 +4,7 @@ use gmsa_core::diagnostic::Severity;
 
 use super::{
     Family, Rule, RuleEntry,
-    Words::{Codes, Common, General, Message},
+    Words::{Codes, General, Message},
     family,
 };
 
@@ -126,7 +126,7 @@ family! { "Work on accounts" {
         words: [
             Message("cannot log on: its password has expired"),
             Message("kdc_err_key_exp"),
-            Common("password has expired"),
+            Message("password has expired while getting initial credentials"),
             Message("account's password has expired"),
             Codes(&["ERROR_PASSWORD_EXPIRED", "ERROR_PASSWORD_MUST_CHANGE", "STATUS_PASSWORD_EXPIRED", "STATUS_PASSWORD_MUST_CHANGE"]),
         ];

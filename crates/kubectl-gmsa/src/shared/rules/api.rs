@@ -4,7 +4,7 @@ use gmsa_core::diagnostic::Severity;
 
 use super::{
     Family, Rule, RuleEntry,
-    Words::{Codes, Common, General, Message},
+    Words::{Codes, General, Message},
     family,
     text::MAY_NOT_CREATE_PODS,
 };
@@ -48,7 +48,6 @@ family! { "API server and Helm" {
             Message("the credentials for the cluster cannot be used"),
             Message("the api server answered 401"),
             Message("no configuration has been provided, try setting kubernetes_master"),
-            Common("invalid configuration: "),
             Message("error loading config file"),
             Message("no context exists with the name"),
             Message("context \"*\" does not exist"),
@@ -125,12 +124,8 @@ family! { "API server and Helm" {
         words: [
             Message("error validating data"),
             Message("strict decoding error"),
-            Common("unknown field \""),
             Message("error converting yaml to json"),
             Message("error parsing * error converting"),
-            Common("yaml: line ? mapping values are not allowed"),
-            Common("found character that cannot start any token"),
-            Common("cannot unmarshal"),
             General("a lowercase rfc 1123"),
         ],
         remedies: {
@@ -167,30 +162,16 @@ family! { "API server and Helm" {
     TIMED_OUT: "timed-out", Error, "Something did not answer in time; the words do not say what.",
         "Give the whole message. The words before `context deadline exceeded` name it: a webhook (`failed calling webhook`), an image (`failed to pull image`), the API server, or the container runtime.",
         words: [
-            Common("context deadline exceeded"),
-            Common("client.timeout exceeded while awaiting headers"),
-            Common("i/o timeout"),
-            Common("operation timed out"),
             Codes(&["ERROR_WINHTTP_TIMEOUT"]),
         ];
     NAME_UNKNOWN: "name-unknown", Error, "A name is not known in DNS.",
         "Query it where it failed: `nslookup NAME` in the Pod or on the node. For names of the domain, the DNS of the cluster must forward the domain: docs/windows-pods.md.",
         words: [
-            Common("no such host"),
-            Common("name or service not known"),
-            Common("could not resolve host"),
-            Common("remote name could not be resolved"),
-            Common("nodename nor servname provided"),
-            Common("temporary failure in name resolution"),
-            Common("getaddrinfo enotfound"),
-            Common("could not find host"),
-            Common("host could not be resolved to an ip address"),
-            Common("unknownhostexception"),
             Codes(&["WSAHOST_NOT_FOUND", "ERROR_WINHTTP_NAME_NOT_RESOLVED"]),
         ];
     CONNECTION_FAILED: "connection-failed", Error, "A connection was refused or ended; the words do not say by whom.",
         "Give the whole message. `connection refused` means that nothing listens at the port. `connection reset` and `EOF` mean that the peer or a device in between closed it.",
-        words: [Common("connection refused"), Common("connection reset by peer"), Common("forcibly closed by the remote host"), Common("actively refused it"), General("tcp connect to *failed"), Common("cannot connect to "), General("tcptestsucceeded : false"),
+        words: [General("tcp connect to *failed"), General("tcptestsucceeded : false"),
             Message("get-wmiobject : the rpc server is unavailable"), Message("get-ciminstance : the rpc server is unavailable"), Message("wmic*the rpc server is unavailable"),
             Codes(&[
                 "ERROR_NETNAME_DELETED", "ERROR_CONNECTION_REFUSED", "ERROR_NETWORK_UNREACHABLE", "ERROR_HOST_UNREACHABLE",

@@ -4,7 +4,7 @@ use gmsa_core::diagnostic::Severity;
 
 use super::{
     Family, Rule, RuleEntry,
-    Words::{Codes, Common, Event, General, Message, RunningCodes},
+    Words::{Codes, Event, General, Message, RunningCodes},
     family,
 };
 
@@ -113,7 +113,7 @@ family! { "Clients of services" {
             Message("client has neither a keytab nor a password"),
             Message("failed to create a new smb session with kerberos: -126"),
             Message("error in sesssetup = -126"),
-            Common("credential cache is empty"),
+            Message("credential cache is empty"),
         ],
         remedies: {
             "matching credential*run/gmsa" => "The agent has no ticket for this service: list it in `gmsa-webhook/services` of the credential spec, by the name that the client asks for. `klist /var/run/gmsa/krb5cc` shows what is there; `KRB5_TRACE=/dev/stderr` the name.",
@@ -135,7 +135,6 @@ family! { "Clients of services" {
             Message("krb_ap_err_tkt_expired"),
             Message("ticket expired"),
             Message("the referenced credential has expired"),
-            Common("ticket has expired"),
             Codes(&["SEC_E_CONTEXT_EXPIRED"]),
         ],
         remedies: {
@@ -323,16 +322,9 @@ family! { "Clients of services" {
     SERVER_CERTIFICATE: "server-certificate", Error, "A client does not trust the certificate of a server that it calls.",
         "Put the authority that made it into the image of the client, and compare the name and the date of the certificate.",
         words: [
-            Common("certificate verify failed"),
-            Common("the ssl connection could not be established"),
-            Common("could not establish trust relationship for the ssl/tls"),
-            Common("remote certificate is invalid"),
-            Common("unable to get local issuer certificate"),
-            Common("pkix path building failed"),
-            Common("self-signed certificate"),
-            Common("could not create ssl/tls secure channel"),
-            Common("pre-login handshake"),
-            Common("x509: certificate"),
+            General("could not establish trust relationship for the ssl/tls secure channel"),
+            General("could not create ssl/tls secure channel"),
+            General("x509: certificate is valid for"),
             Message("is not trusted; --directory-ca"),
             Codes(&["SEC_E_UNTRUSTED_ROOT", "SEC_E_CERT_EXPIRED", "CERT_E_UNTRUSTEDROOT", "ERROR_WINHTTP_SECURE_FAILURE", "CRYPT_E_NO_REVOCATION_CHECK", "CRYPT_E_REVOCATION_OFFLINE"]),
         ],
@@ -359,8 +351,6 @@ family! { "Clients of services" {
             General("401.1"),
             General("401.2"),
             General("401.3"),
-            Common("401 unauthorized"),
-            Common("401 - unauthorized"),
         ],
         remedies: {
             "www-authenticate: bearer" => "The server asks for a token (Bearer), and not for Windows authentication: the identity of the Pod has no part in it.",
@@ -372,11 +362,10 @@ family! { "Clients of services" {
         };
     HTTP_TOKEN_SIZE: "http-token-size", Error, "The Kerberos ticket makes the headers of the request too long for the server.",
         "Raise `MaxFieldLength` and `MaxRequestBytes` of HTTP.sys (registry, in the image) or the limit of the proxy, or take the user out of groups.",
-        words: [Message("size of the request headers is too long"), Common("request header or cookie too large"),
-            Message("generated an output token of size"), Common("request header fields too large")];
+        words: [Message("size of the request headers is too long"), General("request header or cookie too large"), Message("generated an output token of size"), General("request header fields too large")];
     GSS_FAILURE: "gss-failure", Error, "A Kerberos library failed; the words do not say why.",
         "Give the whole message: the reason follows `Minor code`. If it is missing, look at `klist`, the service principal name (`setspn -Q`) and the clocks. `KRB5_TRACE=/dev/stderr` has MIT Kerberos say more.",
-        words: [General("unspecified gss failure"), General("gssapi operation failed"), General("gss authentication failed"), General("error from accept_sec_context"), General("generic error (see e-text)"), General("gssapi: accepting"), General("accepting gss security context"), General("accepting gssapi security context"), General("accept gssapi security context"), General("initiate gssapi security context"), General("gss_accept_sec_context() failed"), General("miscellaneous failure (see text)"), General("identifier doesn't match expected value"), General("gss_init_sec_context() failed"), General("did not return gss_s_complete"), General("failure unspecified at gss-api level"), Codes(&["SEC_E_INVALID_TOKEN", "SEC_E_INVALID_PARAMETER", "SEC_E_MESSAGE_ALTERED", "SEC_E_UNSUPPORTED_FUNCTION"])],
+        words: [General("unspecified gss failure"), General("gssapi operation failed"), General("gss authentication failed"), General("error from accept_sec_context"), General("generic error (see e-text)"), General("saslgssapi: accepting"), General("accepting gss security context"), General("accepting gssapi security context"), General("accept gssapi security context"), General("initiate gssapi security context"), General("gss_accept_sec_context() failed"), General("miscellaneous failure (see text)"), General("identifier doesn't match expected value"), General("gss_init_sec_context() failed"), General("did not return gss_s_complete"), General("failure unspecified at gss-api level"), Codes(&["SEC_E_INVALID_TOKEN", "SEC_E_INVALID_PARAMETER", "SEC_E_MESSAGE_ALTERED", "SEC_E_UNSUPPORTED_FUNCTION"])],
         remedies: {
             "accepting" | "accept gssapi" | "gss_accept" => "The server cannot read the ticket of a client: the reason follows `Minor code`. If it is missing, compare the keytab of the server (`klist -kte`) with the service principal name that clients ask for (`setspn -Q`), and the clocks.",
             "sec_e_unsupported_function" => "The package does not offer what the program asks for: look whether a policy switches NTLM off (`Restrict NTLM`), and use names with a service principal name, so that Kerberos is used.",

@@ -74,7 +74,7 @@ family! { "Installation" {
             Refusal("failed calling webhook"),
             Refusal("failed to call webhook"),
             Message("unknown authority*gmsa-webhook-ca"),
-            Message("webhook\" failed to complete mutation in"),
+            Message("\"mutatingadmissionwebhook\" failed to complete mutation in"),
             Message("webhook\" failed to complete validation in"),
             Message("GmsaWebhookCallsFail"),
         ],

@@ -1,6 +1,6 @@
 //! Statuses as numbers in a text: `0xc0020017`, `#3489792023`, `-1073610729`, `error 1355`.
 
-use super::{status::WindowsStatus, symbols::KERBEROS_WORDS};
+use super::{status::WindowsStatus, symbols};
 
 /// The text as one number.
 pub(super) fn alone(text: &str) -> Option<WindowsStatus> {
@@ -21,43 +21,32 @@ pub(super) fn is_small(text: &str) -> bool {
     text.trim().parse::<u8>().is_ok_and(|number| number > 0)
 }
 
-/// The status numbers in a text: hexadecimal, negative, with the highest bit (as in every failed HRESULT and NTSTATUS), and small
-/// numbers after a word as in `System error 53`. In a text about Kerberos or LDAP, `error code 49` counts too. A small hexadecimal
-/// number needs such a word or the same number before it: others are addresses and flags. The text is in its normal form.
+/// The status numbers in a text in its normal form. Each has a speaker: the form of a failed HRESULT or NTSTATUS or of MIT Kerberos, with all
+/// digits or as a signed number; `0x`, where it is not small or is behind a word for a code; `#` of hcsshim; `System error` of Windows; a
+/// code of LDAP or Kerberos that says so. Other digits in a text mean nothing: they are times, errors of the system's calls, or numbers of
+/// other programs.
 pub(super) fn find(text: &str) -> impl Iterator<Item = WindowsStatus> {
-    let has_codes = KERBEROS_WORDS.iter().chain(&["ldap"]).any(|protocol| text.contains(protocol));
+    const CODE: [&str; 9] = ["error", "substatus", "failure", "code", "status", "failed", "with", "hresult", "result"];
+    let has_codes = symbols::has_codes(text);
     let (mut before, mut first) = ("", "");
-    text.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '#' | '-' | '_' | '/'))
-        .map(|word| if is_date(word) { "date" } else { word })
-        .flat_map(|word| word.split('/'))
+    text.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '#' | '-' | '_'))
         .filter(|word| !word.is_empty())
         .filter_map(move |word| {
             let second = std::mem::replace(&mut before, word);
             let first = std::mem::replace(&mut first, second);
-            let is_behind = |words: &[&str]| words.iter().any(|word| second.eq_ignore_ascii_case(word));
-            // A small exit code is the program's own, not a Windows status.
-            let is_exit = is_behind(&["code", "status", "exitcode"]) && first.to_ascii_lowercase().starts_with("exit");
-            let is_named = is_behind(&["error", "substatus", "failure", "systemfehler", "fehlercode"])
-                || (has_codes && is_behind(&["code"]));
-            let is_status = |WindowsStatus(value): &WindowsStatus| {
-                *value > i32::MAX as u32 || is_named || (is_exit && *value > 0xffff)
+            let is_code =
+                |status: &WindowsStatus| status.0 > 0xff || CODE.contains(&second) || decimal(second) == Some(*status);
+            let is_spoken = |status: &WindowsStatus| {
+                let is_code =
+                    (first, second) == ("system", "error") || second == "systemfehler" || has_codes && second == "code";
+                // A small exit code is the program's own, not a status.
+                let is_exit = matches!(second, "code" | "status" | "exitcode") && first.starts_with("exit");
+                status.has_form() || word.starts_with('#') || is_code || (is_exit && status.0 > 0xffff)
             };
-            let is_told = |status: &WindowsStatus| {
-                status.0 > 0xff
-                    || is_named
-                    || is_behind(&["code", "status", "failed", "with", "hresult", "result", "returned"])
-                    || decimal(second) == Some(*status)
-            };
-            if matches!(word, "-1" | "4294967295") {
-                return None;
-            }
-            hexadecimal(word).filter(is_told).or_else(|| bare(word)).or_else(|| decimal(word).filter(is_status))
+            // Many programs exit with -1.
+            let word = Some(word).filter(|word| !matches!(*word, "-1" | "4294967295"))?;
+            hexadecimal(word).filter(is_code).or_else(|| bare(word)).or_else(|| decimal(word).filter(is_spoken))
         })
-}
-
-/// Whether it is a date such as `3/14/2023` in a list of events, or a count such as `3/14`.
-fn is_date(word: &str) -> bool {
-    word.contains('/') && word.bytes().all(|b| b.is_ascii_digit() || b == b'/')
 }
 
 /// The small exit code of a program in the text. Large ones are Windows statuses.

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{
     Family, Fix, Names, RuleEntry,
-    Words::{Codes, Common, Event, General, Message, Refusal, RunningCodes, Start, StartCodes},
+    Words::{Codes, Event, General, Message, Refusal, RunningCodes, Start, StartCodes},
     family,
 };
 use crate::shared::{grant::GrantObjects, installer::Installer};
@@ -140,7 +140,7 @@ family! { of the core {
         Message("client '*' not found in kerberos database"),
         Message("krb5_get_init_creds: client (*) unknown"),
         Message("cannot log on: the kdc does not know it"),
-        Common("there is no account \"*\" in"),
+        Message("there is no account \"*\" in"),
         Message("cannot find an object with identity"),
         Message("finddomainforaccount*unable to locate account"),
         Message("group managed service account \"*\" could not be found in the"),

@@ -4,7 +4,7 @@ use gmsa_core::diagnostic::Severity;
 
 use super::{
     Family, Fix, FixTarget, Names, Rule, RuleEntry,
-    Words::{Codes, Common, Exit, General, Message, Refusal, Start, StartCodes},
+    Words::{Codes, Exit, General, Message, Refusal, Start, StartCodes},
     family,
     text::DENIED,
 };
@@ -47,8 +47,6 @@ family! { "Pods" {
     WINDOWS_BUILD: "windows-build", Note, "A container may be started on a node whose build of Windows does not run its image.",
         "Select the builds that run the image (`node.kubernetes.io/windows-build`), or use a runtime class that does. A node runs images of its own release and, \
              since Windows Server 2022, of the long-term release before it; never a newer one.";
-    LINUX_IMAGE: "linux-image", Warning, "A container of a Pod for Windows has an image for Linux.",
-        "Use a tag of the image for Windows, such as `8.0-nanoserver-ltsc2022` of the images of .NET, or another image.";
     RUNTIME_ANNOTATION: "runtime-annotation", Warning, "An annotation has containerd run the containers of a Pod without the account, or with another one.",
         "Remove the annotation.";
     NO_CREDENTIAL_SPEC: "no-credential-spec", Warning, "A Pod does not use GMSA.",
@@ -241,7 +239,6 @@ family! { "Pods" {
             General("back-off pulling image"),
             General("errimageneverpull"),
             General("invalidimagename"),
-            Common("pull access denied"),
             General("manifest unknown"),
             General("toomanyrequests"),
             General("crashloopbackoff"),

@@ -10,7 +10,7 @@ use aho_corasick::{Anchored, automaton::Automaton as _, nfa::contiguous::NFA};
 
 use super::{
     FAMILIES, Rule,
-    Words::{self, Common, General, Message, Refusal, Start},
+    Words::{self, General, Message, Refusal, Start},
     no_faults::{NO_FAULTS, SURROUNDINGS},
     normal::{ENDS, OPENS, normal},
     status::MESSAGES,
@@ -96,6 +96,25 @@ impl Reading {
         reading
     }
 
+    /// The text that was read, without the parts in which nothing counts: numbers in them are none.
+    pub(super) fn without_nothing(&self, normal: &str) -> String {
+        let found = self.found().filter(|(pattern, _)| matches!(pattern.says, Says::Nothing));
+        let mut spans: Vec<Span> = found.flat_map(|(_, spans)| spans.iter().copied()).collect();
+        spans.sort_by_key(|span| span.start);
+        let (mut spans, mut read, mut end) = (spans.into_iter().peekable(), 0, 0);
+        let kept = normal.chars().filter(|c| {
+            read += match *c {
+                ' ' => 0,
+                c => c.len_utf8(),
+            };
+            while let Some(span) = spans.next_if(|span| span.start < read) {
+                end = end.max(span.end);
+            }
+            read > end
+        });
+        kept.collect()
+    }
+
     /// Appends the words of another text.
     pub(super) fn and(mut self, other: Self) -> Self {
         for (pattern, spans) in other.spans {
@@ -171,6 +190,7 @@ impl Reader<'_> {
         let part = TABLE.parts.get(index)?;
         let (start, depth) = (self.read.checked_sub(part.length)?, self.depth);
         let begun = match part.gap {
+            None if part.starts_word && self.is_within_word(part.length, after) => return None,
             None => Reached { start, end: self.read, after, depth },
             Some(gap) => {
                 let before = (*self.reached.get(index + 1)?)?;
@@ -189,7 +209,20 @@ impl Reader<'_> {
         };
         let Reached { start, end, depth, .. } = begun;
         *self.reached.get_mut(index)? = Some(begun);
+        if part.is_last && part.is_nothing {
+            // The next end belongs to another sentence.
+            self.reached.iter_mut().skip(index).take(part.count).for_each(|reached| *reached = None);
+        }
         part.is_last.then_some((part.pattern, Span { start, end, depth }))
+    }
+
+    /// Whether the part of this length that ends here begins within a word: `deadlineexceeded` within `contextDeadlineExceeded`.
+    fn is_within_word(&self, length: usize, after: usize) -> bool {
+        let read = self.normal.as_bytes().get(..after).unwrap_or_default();
+        let mut letters = read.iter().enumerate().rev().filter(|(_, byte)| **byte != b' ').skip(length - 1);
+        let before = letters.next().and_then(|(start, _)| read.get(start.checked_sub(1)?)).copied();
+        // MIT Kerberos writes `KRB5KDC_ERR_...`.
+        before.is_some_and(|byte| (byte.is_ascii_alphanumeric() && byte != b'5') || byte == b'_')
     }
 }
 
@@ -205,6 +238,11 @@ struct PatternPart {
     gap: Option<Gap>,
     is_last: bool,
     is_refusal: bool,
+    is_nothing: bool,
+    /// The number of parts of its pattern.
+    count: usize,
+    /// Whether it begins with a letter or a digit.
+    starts_word: bool,
     /// In bytes, without spaces.
     length: usize,
 }
@@ -226,7 +264,12 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
         let count = of_pattern.len();
         for (index, (gap, text)) in of_pattern.into_iter().enumerate().rev() {
             let is_last = index + 1 == count;
-            parts.push(PatternPart { pattern, gap, is_last, is_refusal, length: text.len() });
+            // The words of a remedy are within those of its rule, and may be a part of a name.
+            let is_remedy = matches!(says, Says::OfRemedy(..));
+            let starts_word = !is_remedy && text.starts_with(|c: char| c.is_ascii_alphanumeric());
+            let is_nothing = matches!(says, Says::Nothing);
+            let length = text.len();
+            parts.push(PatternPart { pattern, gap, is_last, is_refusal, is_nothing, count, starts_word, length });
             texts.push(text);
         }
     }
@@ -258,7 +301,7 @@ pub(super) fn patterns() -> impl Iterator<Item = Pattern> {
 /// The text of words; `None` for events, exit codes and statuses.
 fn of_text(words: Words) -> Option<&'static str> {
     match words {
-        Refusal(text) | Start(text) | Message(text) | General(text) | Common(text) => Some(text),
+        Refusal(text) | Start(text) | Message(text) | General(text) => Some(text),
         _ => None,
     }
 }

@@ -1,7 +1,11 @@
 //! Rules of earlier versions: their ids stay valid for `--ignore`, and `explain` says what takes their place.
 
 /// Each id, and what a user has instead.
-static REMOVED: [(&str, &str); 11] = [
+static REMOVED: [(&str, &str); 12] = [
+    (
+        "linux-image",
+        "This rule was removed: `kubectl gmsa check --live` compares the builds of images and nodes, and a node reports an image for Linux.",
+    ),
     ("dns-zone", DNS),
     ("dns-servers", DNS),
     ("dns-resolvers", DNS),

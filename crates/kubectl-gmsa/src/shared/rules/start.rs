@@ -4,7 +4,7 @@ use gmsa_core::diagnostic::Severity;
 
 use super::{
     Family, Rule, RuleEntry,
-    Words::{Codes, Common, Event, Exit, General, Message, Start, StartCodes},
+    Words::{Codes, Event, Exit, General, Message, Start, StartCodes},
     family,
     identity::UNREACHABLE_CONTROLLER,
 };
@@ -152,7 +152,7 @@ family! { "Containers that do not start" {
             Message("not allowed on a disabled secret"),
             Message("akv10000"),
             Message("akv10032"),
-            Common("parameternotfound"),
+            Message("parameternotfound: gmsa"),
         ],
         remedies: {
             "akv10032" => "The managed identity is of another tenant than the Key Vault, which takes no token of it: use a vault and an identity of one tenant.",
@@ -318,7 +318,6 @@ family! { "Containers that do not start" {
             Start("hcsshim::processbaselayer"),
             Start("failed to register layer"),
             Start("failed to extract layer"),
-            Common("no space left on device"),
             Start("failed to copy: *no space left on device"),
             Start("there is not enough space on the disk"),
             StartCodes(&["ERROR_DISK_FULL"]),

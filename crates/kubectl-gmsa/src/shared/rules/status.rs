@@ -104,6 +104,11 @@ impl WindowsStatus {
         self.0 > i32::MAX as u32
     }
 
+    /// Whether its upper digits name its speaker: a failed HRESULT or NTSTATUS, or MIT Kerberos. Small negative numbers are errors of others.
+    pub(super) fn has_form(self) -> bool {
+        matches!(self.0 >> 28, 8 | 0xc | 0xd) || symbols::of_mit(self.0).is_some()
+    }
+
     /// Its name, or the part of Windows that issues such statuses.
     pub fn name(self) -> &'static str {
         let value = self.normal();

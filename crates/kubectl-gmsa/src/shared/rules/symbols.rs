@@ -136,23 +136,29 @@ pub(super) fn explain(name: &str) -> Explanation {
     Explanation { found: name.to_owned(), meaning: Meaning::Unknown(how.to_owned()) }
 }
 
-/// Words of a text about Kerberos; the last are from the Windows events 4768, 4769 and 4771.
-pub(super) const KERBEROS_WORDS: [&str; 8] = [
-    "kerberos",
-    "krb",
-    "kdc",
+/// Words before a code of Kerberos; the first are of the Windows events 4768, 4769 and 4771.
+const KERBEROS_CODES: [&str; 7] = [
     "failure code: 0x",
+    "failure code 0x",
     "result code: 0x",
-    // The events of domain controllers about tickets.
-    "4768 ",
-    "4769 ",
-    "4771 ",
+    "result code 0x",
+    "kerberos error code",
+    "kdc_err_",
+    "krb_ap_err_",
 ];
 
-/// The name of a number in a text that is only about Kerberos or LDAP.
-pub(super) fn of_protocol(lower_text: &str) -> impl Fn(u32) -> Option<&'static str> + use<> {
-    let is_about = |words: &[&str]| words.iter().any(|word| lower_text.contains(word));
-    let table = match (is_about(&KERBEROS_WORDS), is_about(&["ldap"])) {
+/// Words before a result of LDAP.
+const LDAP_CODES: [&str; 3] = ["ldap: error code", "ldap error code", "ldap result code"];
+
+/// Whether a text in its normal form has decimal codes of a protocol, behind the word `code`.
+pub(super) fn has_codes(text: &str) -> bool {
+    text.contains("kerberos error code") || LDAP_CODES.iter().any(|words| text.contains(words))
+}
+
+/// The name of a small number in a text with codes of Kerberos or LDAP.
+pub(super) fn of_protocol(text: &str) -> impl Fn(u32) -> Option<&'static str> + use<> {
+    let is_kerberos = KERBEROS_CODES.iter().any(|words| text.contains(words));
+    let table = match (is_kerberos, LDAP_CODES.iter().any(|words| text.contains(words))) {
         (true, false) => KERBEROS,
         (false, true) => LDAP,
         _ => &[],

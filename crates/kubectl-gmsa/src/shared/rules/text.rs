@@ -20,14 +20,13 @@
 //! before it, marks it as a status. Only the first words of a refusal count, never a quotation in it.
 
 use std::{
-    borrow::Cow,
     cmp::Reverse,
     collections::{BTreeMap, HashMap, HashSet},
 };
 
 use super::{
     PLUGIN_USER, POD_REFUSED, Rule, START_LOGON,
-    Words::{self, Common, Event, General, Message, Refusal, Start},
+    Words::{self, Event, General, Message, Refusal, Start},
     all,
     clients::GSS_FAILURE,
     meaning::{Explanation, Meaning, Phase},
@@ -42,72 +41,6 @@ use super::{
 
 /// The most explanations for one text.
 pub const MAX_FOUND: usize = 16;
-
-/// Words about Windows, Kerberos or Kubernetes.
-static TOPICS: &[&str] = &[
-    "rpc error",
-    "kube",
-    "k8s",
-    "pod",
-    "node(s)",
-    "container",
-    "command terminated with",
-    "state: terminated",
-    "image",
-    "namespace",
-    "webhook",
-    "helm",
-    "gmsa",
-    ".svc",
-    "service account",
-    "serviceaccount",
-    "replicaset",
-    "deployment",
-    "coredns",
-    "windows",
-    "win32",
-    "microsoft",
-    "powershell",
-    "system.net",
-    "system.data",
-    "system.io",
-    "system.security",
-    "system.directoryservices",
-    "system.componentmodel",
-    "c:\\",
-    "iis",
-    "nt authority",
-    "active directory",
-    "domain",
-    "netlogon",
-    "nltest",
-    "nslookup",
-    "\\\\",
-    "sqlclient",
-    "sql server",
-    "sqlexception",
-    "odbc",
-    "system error",
-    "hresult",
-    "webrequest",
-    "test-netconnection",
-    "tcptestsucceeded",
-    "ldap",
-    "kerberos",
-    "krb",
-    "kdc",
-    "sspi",
-    "gss",
-    "spn",
-    "klist",
-    "kinit",
-    "keytab",
-    "negotiate",
-    "ntlm",
-    "_tcp",
-    "0x8",
-    "0xc0",
-];
 
 /// Explains the errors in a text: statuses alone, or messages with statuses in them. The most specific comes first. The reading
 /// selects remedies.
@@ -227,33 +160,14 @@ fn of_others(text: &str) -> (Vec<Explanation>, Reading) {
 
 /// The normal form of a text, the names of the numbers in it that are codes of a protocol, and the words of both.
 fn read(text: &str) -> (String, Vec<&'static str>, Reading) {
-    let text = normal(&without_settings(text));
+    let text = normal(text);
+    let reading = Reading::of_normal(&text);
+    let text = reading.without_nothing(&text);
     let of_protocol = symbols::of_protocol(&text);
     let symbol = |WindowsStatus(value)| of_protocol(value).or_else(|| symbols::of_mit(value));
-    // `Error 1: ...` is of a program: no message of Kerberos has this code.
-    // The broker of tickets says in words what the code in brackets means.
-    let is_of_broker = text.contains("(kerberos code ");
-    let counts_code = |status: &WindowsStatus| status.0 > 1 && !is_of_broker;
-    let names: Vec<_> = number::find(&text).filter(counts_code).filter_map(symbol).take(MAX_FOUND).collect();
-    let reading = Reading::of_normal(&text).and(Reading::of(&names.join(" ")));
+    let names: Vec<_> = number::find(&text).filter_map(symbol).take(MAX_FOUND).collect();
+    let reading = reading.and(Reading::of(&names.join(" ")));
     (text, names, reading)
-}
-
-/// The text without the results of a Kerberos library that looks for settings in its cache, by `KRB5_TRACE`: few caches have them.
-fn without_settings(text: &str) -> Cow<'_, str> {
-    const SETTING: &str = "krb5_ccache_conf_data";
-    if !text.contains(SETTING) {
-        return text.into();
-    }
-    let line = |line: &str| {
-        let mut parts = line.split(SETTING);
-        let first = parts.next().unwrap_or_default().to_owned();
-        // The next entry of a trace begins with the number of its process: `[12] 1764187200.1: `.
-        parts.fold(first, |line, part| {
-            line + SETTING + part.find(" [").and_then(|at| part.get(at..)).unwrap_or_default()
-        })
-    };
-    text.lines().map(line).collect::<Vec<_>>().join("\n").into()
 }
 
 fn explanations(text: &str, names: &[&'static str], reading: &Reading) -> Vec<Explanation> {
@@ -326,30 +240,9 @@ fn without_fault(text: &str, general: Option<Explanation>, is_alone: bool) -> Ve
 /// The numbers that are statuses anywhere, by their form, their name or the word before them.
 fn unknown<'s>(text: &str, statuses: &'s [WindowsStatus]) -> impl Iterator<Item = &'s WindowsStatus> {
     let by_name: HashSet<u32> = status::named(text).map(|WindowsStatus(value)| value).collect();
-    let called = called_errors(text);
-    let is_of_windows = text.contains("system error") || text.contains("win32");
-    statuses.iter().filter(move |status| {
-        // A number in this range is an HTTP status.
-        let is_called = (is_of_windows || !(0..100).contains(&status.0) && !(400..600).contains(&status.0))
-            && called.contains(&status.0);
-        status.is_failure() || by_name.contains(&status.0) || is_called
-    })
-}
-
-/// The numbers behind `error`, `error code` and the like, as Windows writes them. Databases and libraries of Linux number their errors too:
-/// `ERROR 1045 (28000)`, `Error 111 connecting to`.
-fn called_errors(text: &str) -> HashSet<u32> {
-    let number = |(at, word): (usize, &str)| {
-        let rest = text.get(at + word.len()..)?;
-        let rest = rest.strip_prefix(" code").unwrap_or(rest);
-        let rest = rest.strip_prefix(':').unwrap_or(rest).strip_prefix(' ')?;
-        let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
-        let (number, after) = rest.split_at_checked(end)?;
-        let is_of_windows =
-            !after.starts_with(' ') || [" has occurred", " (0x"].iter().any(|words| after.starts_with(words));
-        number.parse().ok().filter(|_| is_of_windows)
-    };
-    text.match_indices("error").filter_map(number).collect()
+    // `System error 71 has occurred.`
+    let is_of_windows = text.contains("system error");
+    statuses.iter().filter(move |status| status.is_failure() || is_of_windows || by_name.contains(&status.0))
 }
 
 /// Whether a text is about the start of a container or a failed logon, so an otherwise vague status counts.
@@ -370,9 +263,11 @@ fn is_of_logon(text: &str, phase: Option<Phase>) -> bool {
 
 /// The meaning of a small exit code: by convention, some come from a shell or a signal.
 fn exited(text: &str) -> Option<Explanation> {
-    // Any program prints the code of another: only words of a container, or the code alone, are explained.
+    // Any program prints the code of another: only words of kubectl and the kubelet, or the code alone, are explained.
     let is_alone = || text.trim_start_matches(|c: char| !c.is_ascii_alphanumeric()).starts_with("exit");
-    let code = number::exit(text).filter(|_| is_ours(text) || is_alone())?;
+    let is_of_container =
+        || ["container", "command terminated with", "terminated"].iter().any(|word| text.contains(word));
+    let code = number::exit(text).filter(|_| is_alone() || is_of_container())?;
     let is_of = |words: &Words| matches!(words, Words::Exit(codes) if codes.contains(&code));
     let meaning = match words().find(|(_, words)| is_of(words)) {
         Some((rule, _)) => Meaning::Fault(vec![(None, rule)]),
@@ -469,18 +364,11 @@ fn no_faults(reading: &Reading, events: &EventNumbers<'_>) -> Vec<Explanation> {
     of_words.chain(of_events).map(no_fault).collect()
 }
 
-/// Whether a text names Windows, Kerberos or Kubernetes.
-fn is_ours(text: &str) -> bool {
-    TOPICS.iter().any(|topic| text.contains(topic))
-}
-
 /// The first general words of the table, or the first event.
 fn general(reading: &Reading, events: &EventNumbers<'_>) -> Option<Explanation> {
-    let is_ours = is_ours(events.text);
     words().find_map(|(rule, words)| {
         let found = match words {
             General(of) => reading.has(of).then(|| quoted(of)),
-            Common(of) => (is_ours && reading.has(of)).then(|| quoted(of)),
             words => events.find(words),
         };
         found.map(|found| fault(found, None, rule))
