@@ -41,6 +41,7 @@ pub mod node;
 pub mod oracle;
 pub mod page;
 pub mod reviews;
+pub mod rules;
 #[cfg(feature = "control-plane")]
 pub mod scripted;
 mod slow_json;

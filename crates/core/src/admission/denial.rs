@@ -17,7 +17,7 @@
 //! A new denial is:
 //! - a variant of [`Denial`] with its message;
 //! - a rule under "Denials" in `diagnostic/rules.rs`, whose name is the reason in logs and metrics, and the words of the message in
-//!   `shared/rules/of_core.rs` of `kubectl gmsa`;
+//!   `crates/rules/data/10-core.yaml`;
 //! - its line in `denials!`, with the rule and the code, which also decides by `concerns_the_pod` whether `Warn` admits the pod, and by
 //!   `status_reason` what clients read;
 //! - the code that returns it: `preconditions.rs`, `mutate.rs`, `tickets.rs`, `validate.rs` or `validate_credspec.rs`; for what they ask of others,
@@ -25,7 +25,7 @@
 //!   read again; not for `PatchTooLarge`, which is about all contents together;
 //! - for a look-up that failed, its rule in `counts_a_refusal` of `src/metrics/labels.rs`; otherwise in `CAUSE_GONE` of `shared/walk/decision.rs` of
 //!   `kubectl gmsa`, or in the list of the test there;
-//! - a folder in `tests/golden`, its message in `tests/messages/own.yaml` of `kubectl gmsa`, and its line in `docs/rules.md` and
+//! - a folder in `tests/golden`, its message in `crates/rules/data/10-core.yaml`, and its line in `docs/rules.md` and
 //!   `docs/metrics.md` (`UPDATE_SNAPSHOTS=1 cargo test -p kubectl-gmsa`, `just generate`).
 
 use super::{

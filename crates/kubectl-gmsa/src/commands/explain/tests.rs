@@ -1,5 +1,5 @@
-//! What people find, in `tests/messages`: each text is answered with its rule first, and with the word that helps. `docs/messages.md`
-//! lists those of one line, and `docs/troubleshooting.md` the most common parts of them.
+//! What people find, in the data of `crates/rules` and in `tests/messages`: each text is answered with its rule first, and with the word
+//! that helps. `docs/messages.md` lists those of one line in the data, and `docs/troubleshooting.md` the most common parts of them.
 
 use std::{collections::BTreeSet, fmt::Write as _, fs, path::Path};
 
@@ -7,36 +7,14 @@ use serde::Deserialize;
 
 use super::*;
 use crate::shared::rules;
+use gmsa_test_support::rules::{FamilyData, Seen, WordData, families};
 
-/// The files, in the order of the page.
-const FILES: [&str; 22] = [
-    "api",
-    "own",
-    "tickets",
-    "pods",
-    "volumes",
-    "nodes",
-    "plugins",
-    "windows",
-    "kerberos",
-    "linux",
-    "dns",
-    "clients",
-    "texts",
-    "accounts",
-    "directory",
-    "threads",
-    "statuses",
-    "codes",
-    "pastes",
-    "field",
-    "good",
-    "noise",
-];
+/// The files of texts that prove silence, order or several rules.
+const FILES: [&str; 4] = ["codes", "good", "noise", "pastes"];
 
 const HEAD: &str = "# Messages
 
-Made of `crates/kubectl-gmsa/tests/messages` by `UPDATE_SNAPSHOTS=1 cargo test -p kubectl-gmsa`: do not edit.
+Made of `crates/rules/data` by `UPDATE_SNAPSHOTS=1 cargo test -p kubectl-gmsa`: do not edit.
 
 What `kubectl gmsa explain` knows, as it appears in events, logs and answers. Names, addresses and numbers in them are examples. A rule says what its message means and
 what to do; `explain` says more, by the words of the message. [Troubleshooting](troubleshooting.md) begins with what you see.
@@ -54,12 +32,33 @@ struct Message {
     source: String,
 }
 
-/// The heading and the messages of a file.
-fn messages(file: &str) -> (String, Vec<Message>) {
+/// The messages of a file.
+fn messages(file: &str) -> Vec<Message> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/messages").join(file).with_extension("yaml");
-    let text = fs::read_to_string(path).unwrap().replace("\r\n", "\n");
-    let heading = text.lines().next().unwrap().trim_start_matches("# ").to_owned();
-    (heading, serde_saphyr::from_str(&text).unwrap())
+    serde_saphyr::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+}
+
+/// The source of words that no real message needs alone.
+const MADE: &str = "made";
+
+/// The messages of the data, by the headings of their families.
+fn of_data() -> Vec<(String, Vec<Message>)> {
+    let message = |rule: &str, Seen { text, first, says, from }: Seen| {
+        let rule = first.unwrap_or_else(|| rule.to_owned());
+        Message { text, rule, word: says, source: from }
+    };
+    let of_words = |rule: &str, words: Vec<WordData>| -> Vec<Message> {
+        words.into_iter().flat_map(|word| word.seen).map(|seen| message(rule, seen)).collect()
+    };
+    let family = |FamilyData { heading, rules, good, nothing, windows, .. }: FamilyData| {
+        let of_rules = rules.into_iter().flat_map(|rule| of_words(&rule.id, rule.words));
+        let good = good.into_iter().flat_map(|good| of_words("", good.words));
+        let nothing = nothing.into_iter().flat_map(|nothing| nothing.seen);
+        let windows = windows.into_iter().flat_map(|windows| windows.seen);
+        let others = nothing.chain(windows).map(|seen| message("", seen));
+        (heading, of_rules.chain(good).chain(others).collect())
+    };
+    families().into_iter().map(family).collect()
 }
 
 /// The rule that is said first of a text, and the answer, from its explanations.
@@ -81,12 +80,9 @@ impl Message {
     }
 }
 
-/// All messages, and words of the table that are in none of them alone.
+/// All messages.
 fn all() -> Vec<Message> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/messages/rows.yaml");
-    let rows: Vec<(String, String, String)> = serde_saphyr::from_str(&fs::read_to_string(path).unwrap()).unwrap();
-    let row = |(text, rule, word)| Message { text, rule, word, source: "this project".to_owned() };
-    FILES.into_iter().flat_map(|file| messages(file).1).chain(rows.into_iter().map(row)).collect()
+    of_data().into_iter().flat_map(|(_, messages)| messages).chain(FILES.into_iter().flat_map(messages)).collect()
 }
 
 /// Whether an explanation is of this rule, and begins with this status, event or exit code.
@@ -124,7 +120,7 @@ fn every_message_is_known_with_the_word_that_helps() {
         let Message { text, rule, word, source } = &message;
         count += 1;
         assert!(texts.insert(text.clone()), "twice: {text}");
-        assert!(source.starts_with("https://") || source == "this project", "{source}");
+        assert!(source.starts_with("https://") || ["this project", MADE].contains(&&**source), "{text}: {source}");
         let answer = answer(text, &explain(text));
         if !message.is_answered_by(&answer) {
             let _ = writeln!(wrong, "{text}\n  expected {rule} and {word:?}:\n{}", answer.1);
@@ -134,13 +130,16 @@ fn every_message_is_known_with_the_word_that_helps() {
     assert!(count >= 150, "{count}");
 }
 
-/// The page: the messages of one line, by their source.
+/// The page: the messages of one line, by families.
 fn page() -> String {
     let mut page = HEAD.to_owned();
-    for (heading, messages) in FILES.map(messages) {
+    for (heading, messages) in of_data() {
         // A cell of a table is short.
         let is_short = |text: &str| !text.contains('\n') && text.split_whitespace().count() <= 40;
-        let rows = messages.iter().filter(|message| !matches!(&*message.rule, "" | "none") && is_short(&message.text));
+        let is_listed = |message: &&Message| {
+            !matches!(&*message.rule, "" | "none") && message.source != MADE && is_short(&message.text)
+        };
+        let rows = messages.iter().filter(is_listed);
         let rows: Vec<_> = rows
             .map(|Message { text, rule, .. }| {
                 let text = text.replace('|', "\\|");
@@ -190,7 +189,7 @@ const COMMON: [&str; 29] = [
 
 /// The table of the page on which one begins: each common part, by the first message that has it.
 fn common() -> String {
-    let all: Vec<Message> = FILES.into_iter().flat_map(|file| messages(file).1).collect();
+    let all = all();
     let row = |part: &&str| {
         let Message { text, rule, .. } = all.iter().find(|message| message.text.contains(part)).unwrap();
         let Meaning::Fault(found) = &explain(text).0[0].meaning else { panic!("{text} has no rule") };
@@ -226,7 +225,7 @@ fn every_alert_of_the_charts_is_explained() {
         }
     }
     // So that a file that is not read as expected does not pass.
-    assert_eq!(count, 24, "a new alert is counted here");
+    assert_eq!(count, 26, "a new alert is counted here");
 }
 
 #[test]
@@ -241,4 +240,37 @@ fn the_pages_list_the_messages() {
         let (_, after) = rest.split_once(end).unwrap();
         format!("{before}{begin}\n{}\n{end}{after}", common())
     });
+}
+
+#[test]
+fn the_code_has_the_remedies_that_the_data_says_it_computes() {
+    let of_data = families().into_iter().flat_map(|family| family.rules).filter(|rule| rule.computed);
+    let of_data: BTreeSet<String> = of_data.map(|rule| rule.id).collect();
+    let of_code: BTreeSet<String> = rules::computed().map(|rule| rule.id.to_owned()).collect();
+    assert_eq!(of_data, of_code);
+}
+
+/// A rule without words is reported by code.
+#[test]
+fn every_rule_can_be_said() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let code: String = ["src", "crates"].iter().map(|folder| code_below(&root.join(folder))).collect();
+    let unused = rules::entries().filter(|entry| entry.words.is_empty()).map(|entry| entry.rule.id);
+    let unused: Vec<&str> = unused.filter(|id| !code.contains(&id.replace('-', "_").to_uppercase())).collect();
+    assert!(unused.is_empty(), "neither words nor code report {unused:?}");
+}
+
+/// The product's source files below a folder.
+fn code_below(folder: &Path) -> String {
+    let mut code = String::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let is_other = ["tests", "rules", "test-support"].iter().any(|name| path.file_name().unwrap() == *name);
+        if path.is_dir() && (!is_other || path.ends_with("shared/rules")) {
+            code += &code_below(&path);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            code += &fs::read_to_string(path).unwrap();
+        }
+    }
+    code
 }

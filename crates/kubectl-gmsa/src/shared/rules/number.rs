@@ -40,7 +40,8 @@ pub(super) fn find(text: &str) -> impl Iterator<Item = WindowsStatus> {
                 let is_code =
                     (first, second) == ("system", "error") || second == "systemfehler" || has_codes && second == "code";
                 // A small exit code is the program's own, not a status.
-                let is_exit = matches!(second, "code" | "status" | "exitcode") && first.starts_with("exit");
+                let is_exit =
+                    matches!(second, "code" | "status" | "exitcode") && (first.starts_with("exit") || first == "with");
                 status.has_form() || word.starts_with('#') || is_code || (is_exit && status.0 > 0xffff)
             };
             // Many programs exit with -1.

@@ -9,11 +9,10 @@ use std::{collections::BTreeMap, sync::LazyLock};
 use aho_corasick::{Anchored, automaton::Automaton as _, nfa::contiguous::NFA};
 
 use super::{
-    FAMILIES, Rule,
+    GOOD, NOTHING, Rule, WINDOWS,
     Words::{self, General, Message, Refusal, Start},
-    no_faults::{NO_FAULTS, SURROUNDINGS},
+    entries,
     normal::{ENDS, OPENS, normal},
-    status::MESSAGES,
 };
 
 /// Longer than the names and addresses in one message, shorter than several messages.
@@ -278,7 +277,6 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
 
 /// All words of the table, in its order.
 pub(super) fn patterns() -> impl Iterator<Item = Pattern> {
-    let entries = || FAMILIES.iter().flat_map(|family| family.entries);
     let of_rules = entries().flat_map(|entry| entry.words.iter().map(|words| (entry.rule, *words)));
     let of_rules = of_rules.filter_map(|(rule, words)| {
         let text = of_text(words)?;
@@ -290,11 +288,11 @@ pub(super) fn patterns() -> impl Iterator<Item = Pattern> {
             words.iter().map(move |words| Pattern { says: Says::OfRemedy(entry.rule, index), words })
         })
     });
-    let of_windows = MESSAGES.iter().map(|(name, words)| Pattern { says: Says::OfWindows(name), words });
-    let no_faults = NO_FAULTS.iter().flat_map(|(words, what)| words.iter().map(move |words| (*words, *what)));
+    let of_windows = WINDOWS.iter().map(|(name, words)| Pattern { says: Says::OfWindows(name), words });
+    let no_faults = GOOD.iter().flat_map(|(words, what)| words.iter().map(move |words| (*words, *what)));
     let no_faults =
         no_faults.filter_map(|(words, what)| Some(Pattern { says: Says::NoFault(what), words: of_text(words)? }));
-    let surroundings = SURROUNDINGS.iter().map(|words| Pattern { says: Says::Nothing, words });
+    let surroundings = NOTHING.iter().map(|words| Pattern { says: Says::Nothing, words });
     of_rules.chain(of_remedies).chain(of_windows).chain(no_faults).chain(surroundings)
 }
 

@@ -13,7 +13,7 @@ use gmsa_core::{
     quote::Quoted,
 };
 
-use super::{no_faults::NO_FAULTS, reading::Says, text::MAX_FOUND, *};
+use super::{reading::Says, text::MAX_FOUND, *};
 use crate::shared::output::{Filter, Format, Report, Style, checks_json, table};
 
 /// The words of the table by their index, without those of remedies, which stand for each other.
@@ -25,7 +25,7 @@ pub fn patterns() -> BTreeMap<usize, &'static str> {
 
 /// The statuses, events and exit codes of the table as an explanation begins, each with its rule; no rule where it is no fault.
 pub fn numbers() -> BTreeSet<(&'static str, String)> {
-    let no_faults = NO_FAULTS.iter().flat_map(|(words, _)| words.iter().map(|words| ("", *words)));
+    let no_faults = GOOD.iter().flat_map(|(words, _)| words.iter().map(|words| ("", *words)));
     let all = words().map(|(rule, words)| (rule.id, words)).chain(no_faults);
     let numbers = all.flat_map(|(rule, words)| {
         let shown: Vec<String> = match words {

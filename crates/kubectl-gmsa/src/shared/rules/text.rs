@@ -25,16 +25,14 @@ use std::{
 };
 
 use super::{
-    PLUGIN_USER, POD_REFUSED, Rule, START_LOGON,
+    GOOD, GSS_FAILURE, PLUGIN_USER, POD_REFUSED, Rule, START_LOGON,
     Words::{self, Event, General, Message, Refusal, Start},
     all,
-    clients::GSS_FAILURE,
     meaning::{Explanation, Meaning, Phase},
-    no_faults::NO_FAULTS,
     normal::normal,
     number,
     reading::{Reading, Says, Span},
-    removed::removed,
+    removed,
     status::{self, WindowsStatus},
     symbols, words,
 };
@@ -74,10 +72,10 @@ pub fn is_refusal(message: &str) -> bool {
 }
 
 /// The API server's words for a webhook that denies a request.
-pub(super) const DENIED: &str = "denied the request";
+const DENIED: &str = "denied the request";
 
 /// The message for a missing right to create pods (RBAC authorizer of kube-apiserver).
-pub(super) const MAY_NOT_CREATE_PODS: &str = "cannot create resource \"pods\"";
+const MAY_NOT_CREATE_PODS: &str = "cannot create resource \"pods\"";
 
 /// Whether a message reports a missing right.
 pub fn lacks_right(message: &str) -> bool {
@@ -358,7 +356,7 @@ fn no_faults(reading: &Reading, events: &EventNumbers<'_>) -> Vec<Explanation> {
         Says::NoFault(what) => Some((quoted(pattern.words), what)),
         _ => None,
     });
-    let of_events = NO_FAULTS.iter().flat_map(|(words, what)| words.iter().map(move |words| (*words, *what)));
+    let of_events = GOOD.iter().flat_map(|(words, what)| words.iter().map(move |words| (*words, *what)));
     let of_events = of_events.filter_map(|(words, what)| Some((events.find(words)?, what)));
     let no_fault = |(found, what): (String, &str)| Explanation { found, meaning: Meaning::NoFault(what.to_owned()) };
     of_words.chain(of_events).map(no_fault).collect()
@@ -384,7 +382,7 @@ struct EventNumbers<'t> {
 impl<'t> EventNumbers<'t> {
     fn of(text: &'t str) -> Self {
         let of_rules = words().map(|(_, words)| words);
-        let of_table = of_rules.chain(NO_FAULTS.iter().flat_map(|(words, _)| words.iter().copied()));
+        let of_table = of_rules.chain(GOOD.iter().flat_map(|(words, _)| words.iter().copied()));
         let known: HashSet<u32> = of_table
             .filter_map(|words| if let Event(_, numbers) = words { Some(numbers) } else { None })
             .flatten()

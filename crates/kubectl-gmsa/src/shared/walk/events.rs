@@ -164,7 +164,9 @@ mod tests {
     #[test]
     fn the_reason_of_every_recorded_event_is_known() {
         let mut count = 0;
-        for file in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/messages")).unwrap() {
+        let folders =
+            ["tests/messages", "../rules/data"].map(|folder| Path::new(env!("CARGO_MANIFEST_DIR")).join(folder));
+        for file in folders.iter().flat_map(|folder| fs::read_dir(folder).unwrap()) {
             let text = fs::read_to_string(file.unwrap().path()).unwrap();
             for (_, rest) in text.lines().filter_map(|line| line.split_once("Warning  ")) {
                 let reason = rest.split_whitespace().next().unwrap();

@@ -1,0 +1,99 @@
+//! Every rule as data: what it means, what to do, and the words in which other programs report it.
+//!
+//! The source is `data/`, a file for each family; the numbers of the files give the order of the table, which decides between words at the
+//! same place of a text.
+//! `generated.rs` is made of it by `UPDATE_SNAPSHOTS=1 cargo test -p gmsa-rules` and checked in, so that nothing is parsed when a program
+//! starts. `CONTRIBUTING.md` says how to add a message or a rule.
+//!
+//! Rules that the core finds itself are in its `diagnostic/rules.rs`; the data adds their words. The real messages (`seen`) stay in the data:
+//! tests of `kubectl-gmsa` explain each of them.
+
+use gmsa_core::diagnostic::{
+    Rule, Severity,
+    rules::{self as core, RULES},
+};
+
+use Words::{Codes, Event, Exit, General, Message, Refusal, RunningCodes, Start, StartCodes};
+
+include!("../generated.rs");
+
+/// Messages of other programs that mean the breach of a rule. `*` is for anything, `?` for one word. Upper and lower case are equal; names
+/// of alerts are printed as they are in the data.
+#[derive(Clone, Copy, Debug)]
+pub enum Words {
+    /// A refusal by the API server or by a webhook that it calls.
+    Refusal(&'static str),
+    /// A message from a node that starts a container.
+    Start(&'static str),
+    /// Any other message, at any time.
+    Message(&'static str),
+    /// Words that count only in a text without other known words: they surround the cause, or have several causes.
+    General(&'static str),
+    /// Events of Windows: a part of the name of their source, and their numbers.
+    Event(&'static str, &'static [u32]),
+    /// Small exit codes of programs.
+    Exit(&'static [u32]),
+    /// Statuses of Windows, by name, while a node starts a container.
+    StartCodes(&'static [&'static str]),
+    /// Statuses in a running container.
+    RunningCodes(&'static [&'static str]),
+    /// Statuses that mean the same in both.
+    Codes(&'static [&'static str]),
+}
+
+/// Words, and what to do where a text has one of them.
+pub type ByWords = (&'static [&'static str], &'static str);
+
+/// A rule with its words.
+pub struct RuleEntry {
+    pub rule: &'static Rule,
+    pub words: &'static [Words],
+    /// Remedies by words; the first words that are in the text win.
+    pub remedies: &'static [ByWords],
+}
+
+/// The entries of one file of the data.
+pub struct Family {
+    pub heading: &'static str,
+    pub entries: &'static [RuleEntry],
+}
+
+/// Each entry, in the order of the table.
+pub fn entries() -> impl Iterator<Item = &'static RuleEntry> {
+    FAMILIES.iter().flat_map(|family| family.entries)
+}
+
+/// The entry of a rule; `None` for a rule of the core without words.
+pub fn entry(rule: &Rule) -> Option<&'static RuleEntry> {
+    entries().find(|entry| entry.rule == rule)
+}
+
+/// Each rule with its words, in the order of the table.
+pub fn words() -> impl Iterator<Item = (&'static Rule, Words)> {
+    entries().flat_map(|entry| entry.words.iter().map(|words| (entry.rule, *words)))
+}
+
+/// Why a rule of an earlier release is gone.
+pub fn removed(id: &str) -> Option<&'static str> {
+    REMOVED.iter().find(|(known, _)| *known == id).map(|(_, reason)| *reason)
+}
+
+/// All rules, in groups with a heading, as the page shows them.
+pub fn groups() -> Vec<(&'static str, Vec<&'static Rule>)> {
+    let mut groups: Vec<(&str, Vec<&Rule>)> = RULES.iter().map(|(heading, rules)| (*heading, rules.to_vec())).collect();
+    let is_of_core = |rule: &&Rule| RULES.iter().any(|(_, rules)| rules.contains(rule));
+    for Family { heading, entries } in FAMILIES {
+        let rules: Vec<&Rule> = entries.iter().map(|entry| entry.rule).filter(|rule| !is_of_core(rule)).collect();
+        match groups.iter_mut().find(|(known, _)| known == heading) {
+            Some((_, known)) => known.extend(rules),
+            None if rules.is_empty() => {}
+            None => groups.push((heading, rules)),
+        }
+    }
+    groups
+}
+
+/// All rules, also those of the core.
+pub fn all() -> impl Iterator<Item = &'static Rule> {
+    groups().into_iter().flat_map(|(_, rules)| rules)
+}
