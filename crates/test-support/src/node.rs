@@ -157,7 +157,7 @@ impl Node {
         let (kubelet, proxy, scheduler, containerd, folder) = (None, None, None, None, folder.to_owned());
         let mut node = Self { kubelet, proxy, scheduler, containerd, _dns: dns, plane, programs, folder, cgroup };
         node.start_containerd().await;
-        images.load(&mut node).await;
+        images.load(&mut node);
         node.start_pods().await;
         node
     }
@@ -232,19 +232,19 @@ impl Node {
             let services = [&self.kubelet, &self.containerd].into_iter().flatten().map(Process::cpu).sum::<Duration>();
             // Nanoseconds with version 1 of cgroups, a list with microseconds with version 2.
             let pods = fs::read_to_string(Path::new("/sys/fs/cgroup/cpuacct").join(&self.cgroup).join("cpuacct.usage"));
-            let pods = pods
-                .map(|nanoseconds| Duration::from_nanos(nanoseconds.trim().parse().unwrap()))
-                .unwrap_or_else(|_| {
-                    let stat =
-                        fs::read_to_string(Path::new("/sys/fs/cgroup").join(&self.cgroup).join("cpu.stat")).unwrap();
-                    let microseconds = stat.lines().find_map(|line| line.strip_prefix("usage_usec ")).unwrap();
-                    Duration::from_micros(microseconds.parse().unwrap())
-                });
+            let pods = if let Ok(nanoseconds) = pods {
+                Duration::from_nanos(nanoseconds.trim().parse().unwrap())
+            } else {
+                let stat = Path::new("/sys/fs/cgroup").join(&self.cgroup).join("cpu.stat");
+                let stat = fs::read_to_string(stat).unwrap();
+                let microseconds = stat.lines().find_map(|line| line.strip_prefix("usage_usec ")).unwrap();
+                Duration::from_micros(microseconds.parse().unwrap())
+            };
             services + pods
         };
         let (before, begun) = (spent(), std::time::Instant::now());
         tokio::time::sleep(length).await;
-        (spent() - before).as_secs_f64() / begun.elapsed().as_secs_f64()
+        spent().checked_sub(before).unwrap().as_secs_f64() / begun.elapsed().as_secs_f64()
     }
 
     /// The folder of a volume of a pod.
@@ -341,8 +341,9 @@ async fn know_services(client: Client, file: PathBuf, signal: impl Fn(Signal)) {
                 Some(address) if is_there && address != "None" => known.insert(name, address.to_owned()),
                 _ => known.remove(&name),
             };
-            let lines: String =
-                known.iter().map(|(name, address)| format!("{address} {name}.cluster.local\n")).collect();
+            let lines = known
+                .iter()
+                .fold(String::new(), |lines, (name, address)| lines + address + " " + name + ".cluster.local\n");
             fs::write(&file, lines).unwrap();
             signal(Signal::HUP);
         }

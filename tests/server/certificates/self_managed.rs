@@ -138,7 +138,7 @@ async fn a_certificate_from_the_future_is_not_served_beside_a_valid_one() {
     assert_eq!(["rebuilt", "renewed"].map(|step| replica.count(step)), [1, 0]);
 }
 
-/// A GitOps tool, or a left-over annotation of cert-manager.
+/// A tool of `GitOps`, or a left-over annotation of cert-manager.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_configuration_that_lost_its_authorities_gets_them_at_once_and_another_writer_is_counted() {
     let cluster = Cluster::installed().await;

@@ -75,9 +75,9 @@ fn what_was_allowed_before_the_machine_stood_still_is_asked_again() {
     let asked = Moment::now();
     let second = Duration::from_secs(1);
     for (now, is_remembered) in [
-        (Moment { boot: asked.boot + TTL - second, ..asked }, true),
+        (Moment { boot: asked.boot + TTL.checked_sub(second).unwrap(), ..asked }, true),
         (Moment { boot: asked.boot + TTL, ..asked }, false),
-        (Moment { wall: asked.wall + TTL - second, ..asked }, true),
+        (Moment { wall: asked.wall + TTL.checked_sub(second).unwrap(), ..asked }, true),
         (Moment { wall: asked.wall + TTL, ..asked }, false),
         (Moment { wall: asked.wall - TTL, ..asked }, true),
     ] {

@@ -111,7 +111,7 @@ impl ObjectRef {
         match &self.kind {
             RefKind::Pod => Box::pin(pod(world, namespace, &self.name)).await,
             RefKind::Workload(kind) => Box::pin(workload(world, namespace, *kind, &self.name)).await,
-            RefKind::Other(word) => Box::pin(controller::lines(world, namespace, word, &self.name)).await,
+            RefKind::Other(typed) => Box::pin(controller::lines(world, namespace, typed, &self.name)).await,
         }
     }
 }

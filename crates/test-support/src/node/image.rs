@@ -44,7 +44,7 @@ impl Images {
         &self.0[0].names[1]
     }
 
-    pub(super) async fn load(&self, node: &mut Node) {
+    pub(super) fn load(&self, node: &mut Node) {
         for Image { archive, names: [stored, known] } in &self.0 {
             succeeds(node.ctr(&["images", "import"]).arg(archive));
             if stored != known {

@@ -87,8 +87,8 @@ mod tests {
         Schedule::new(minutes(5), || 0.5)
     }
 
-    fn told(seconds: u64, is_for_room: bool) -> Option<RetryAfter> {
-        Some(RetryAfter { wait: Duration::from_secs(seconds), is_for_room })
+    fn told(seconds: u64, is_for_room: bool) -> RetryAfter {
+        RetryAfter { wait: Duration::from_secs(seconds), is_for_room }
     }
 
     #[test]
@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn the_broker_is_left_alone_as_long_as_it_asks_within_a_bound() {
         let mut schedule = failing();
-        let mut waits = |told| schedule.after_failure(told).as_secs();
+        let mut waits = |told| schedule.after_failure(Some(told)).as_secs();
         assert_eq!([told(20, false), told(20, false)].map(&mut waits), [20 + 1, 20 + 2]);
         assert_eq!(waits(told(u64::MAX, false)), 300 + 4);
         // Where it expects to have room, that is the whole wait.
@@ -139,7 +139,7 @@ mod tests {
             let random = if random < 0.5 { || 0.0 } else { || 1.0 };
             let mut schedule = Schedule::new(minutes(1000), random);
             assert_eq!(schedule.after_tickets(minutes(60), minutes(60)), Duration::from_secs(tickets));
-            assert_eq!(schedule.after_failure(told(20, true)), Duration::from_secs(failure));
+            assert_eq!(schedule.after_failure(Some(told(20, true))), Duration::from_secs(failure));
         }
     }
 
@@ -163,13 +163,13 @@ mod tests {
         let mut free = Duration::ZERO;
         while let Some(Reverse((now, agent))) = asking.pop() {
             free = free.max(now);
-            if free - now < Duration::from_secs(1) * most / rate {
+            let queue = free.saturating_sub(now);
+            if queue < Duration::from_secs(1) * most / rate {
                 free += Duration::from_secs(1) / rate;
                 continue;
             }
-            let wait = Duration::from_secs((free - now).as_secs() + 1);
-            let told = Some(RetryAfter { wait, is_for_room: true });
-            asking.push(Reverse((now + schedules[agent as usize].after_failure(told), agent)));
+            let told = told(queue.as_secs() + 1, true);
+            asking.push(Reverse((now + schedules[agent as usize].after_failure(Some(told)), agent)));
         }
         free
     }

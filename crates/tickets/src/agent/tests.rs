@@ -120,7 +120,7 @@ async fn tickets_are_asked_for_with_the_token_and_replace_the_files() {
         )
     };
     assert_eq!(server.requests(), ["token-1", "token-2"].map(request));
-    assert_eq!(agent.folder.is_ready(now()), true);
+    assert!(agent.folder.is_ready(now()));
 }
 
 #[tokio::test]
@@ -205,7 +205,7 @@ async fn the_end_of_the_right_removes_the_tickets_and_nothing_else_does() {
         let status = format!("{said}\n");
         if is_kept {
             assert_eq!(pod.files(), written("one", Some(&status)));
-            assert_eq!(agent.folder.is_ready(now()), true);
+            assert!(agent.folder.is_ready(now()));
         } else {
             assert_eq!(pod.files(), [("status".to_owned(), 0o444, status)]);
             assert_eq!((agent.folder.is_ready(now()), &*agent.folder.why_not_ready()), (false, said));

@@ -192,11 +192,11 @@ impl CheckedPod<'_> {
     pub(super) fn is_slot_field(&self, at: &str, field: &str) -> bool {
         let steps: Vec<&str> = at.strip_prefix(&*self.at).unwrap_or_default().split('/').collect();
         let ["", "spec", steps @ ..] = steps.as_slice() else { return false };
-        let steps = match steps {
-            ["containers" | "initContainers" | "ephemeralContainers", _, steps @ ..] => steps,
-            steps => steps,
+        let of_container = match steps {
+            ["containers" | "initContainers" | "ephemeralContainers", _, steps @ ..] => Some(steps),
+            _ => None,
         };
-        steps == ["securityContext", "windowsOptions", field]
+        of_container.unwrap_or(steps) == ["securityContext", "windowsOptions", field]
     }
 
     /// A finding about a part of the pod.

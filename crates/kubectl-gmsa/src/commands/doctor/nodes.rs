@@ -13,7 +13,10 @@ use crate::shared::{
     windows_build::{Build, LABEL},
     world::World,
 };
-use gmsa_core::diagnostic::{Check, Diagnostic, Severity};
+use gmsa_core::{
+    admission::pod::Pod,
+    diagnostic::{Check, Diagnostic, Severity},
+};
 
 pub(super) const NODES: &str = "Windows nodes";
 
@@ -49,6 +52,6 @@ async fn has_linux_pods_alone(world: &World, asked: &DoctorInput) -> bool {
     let narrowed = narrowed(world, asked).await;
     let scope = narrowed.as_ref().map(|(namespace, _)| namespace.as_str());
     let Workloads { known, unread } = Workloads::read(world, scope).await;
-    let uses_gmsa = |workload: &WorkloadTree| workload.template.pod().is_none_or(|pod| pod.uses_gmsa());
+    let uses_gmsa = |workload: &WorkloadTree| workload.template.pod().is_none_or(Pod::uses_gmsa);
     unread.is_empty() && !known.iter().any(uses_gmsa)
 }

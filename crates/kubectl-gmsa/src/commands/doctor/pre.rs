@@ -43,7 +43,7 @@ pub(super) async fn checks(world: &World, namespace: &str) -> anyhow::Result<Vec
         (rights::RIGHTS, rights::check(world, namespace, is_missing).await),
         (NAMESPACE_CHECK, read.map(|read| vec![self::namespace(namespace, read)])),
         (crd::CRD, definition.map(crd::before_installation)),
-        (configuration::CONFIGURATION, webhooks.map(|webhooks| configuration::before_installation(webhooks))),
+        (configuration::CONFIGURATION, webhooks.map(configuration::before_installation)),
     ];
     let lines = judged.into_iter().map(|(about, judged)| judged.unwrap_or_else(|unread| vec![unread.check(about)]));
     Ok(lines.flatten().collect())

@@ -208,11 +208,11 @@ impl Reader<'_> {
         };
         let Reached { start, end, depth, .. } = begun;
         *self.reached.get_mut(index)? = Some(begun);
-        if part.is_last && part.is_nothing {
+        if part.left == 0 && part.is_nothing {
             // The next end belongs to another sentence.
             self.reached.iter_mut().skip(index).take(part.count).for_each(|reached| *reached = None);
         }
-        part.is_last.then_some((part.pattern, Span { start, end, depth }))
+        (part.left == 0).then_some((part.pattern, Span { start, end, depth }))
     }
 
     /// Whether the part of this length that ends here begins within a word: `deadlineexceeded` within `contextDeadlineExceeded`.
@@ -235,7 +235,8 @@ struct PatternPart {
     pattern: usize,
     /// The gap before it; `None` for the first part of a pattern.
     gap: Option<Gap>,
-    is_last: bool,
+    /// The number of parts behind it.
+    left: usize,
     is_refusal: bool,
     is_nothing: bool,
     /// The number of parts of its pattern.
@@ -262,13 +263,13 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
         let of_pattern = split(words);
         let count = of_pattern.len();
         for (index, (gap, text)) in of_pattern.into_iter().enumerate().rev() {
-            let is_last = index + 1 == count;
+            let left = count - index - 1;
             // The words of a remedy are within those of its rule, and may be a part of a name.
             let is_remedy = matches!(says, Says::OfRemedy(..));
             let starts_word = !is_remedy && text.starts_with(|c: char| c.is_ascii_alphanumeric());
             let is_nothing = matches!(says, Says::Nothing);
             let length = text.len();
-            parts.push(PatternPart { pattern, gap, is_last, is_refusal, is_nothing, count, starts_word, length });
+            parts.push(PatternPart { pattern, gap, left, is_refusal, is_nothing, count, starts_word, length });
             texts.push(text);
         }
     }

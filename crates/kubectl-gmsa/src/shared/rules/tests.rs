@@ -292,6 +292,7 @@ fn denials() -> Vec<Denial> {
         Denial::NameWithoutContents { slot: slot(), spec: spec() },
         Denial::Modified { what: "name", slot: slot() },
         Denial::TicketsImpossible(format!("{} mounts volume \"gmsa-tickets-token\"", slot())),
+        Denial::TicketsNotEnabled,
         Denial::TicketsUnavailable(failure()),
     ]
 }

@@ -18,8 +18,8 @@ use crate::shared::{
 };
 
 /// The lines of the newest ReplicaSet or Job that it controls, or else of a pod.
-pub(super) async fn lines(world: &World, namespace: &str, word: &str, name: &str) -> anyhow::Result<Vec<Check>> {
-    let is_it = |metadata: &ObjectMeta| controller_of(metadata).is_some_and(|owner| is_named(owner, word, name));
+pub(super) async fn lines(world: &World, namespace: &str, typed: &str, name: &str) -> anyhow::Result<Vec<Check>> {
+    let is_it = |metadata: &ObjectMeta| controller_of(metadata).is_some_and(|owner| is_named(owner, typed, name));
     let mut unread = None;
     for kind in Kind::ALL.into_iter().filter(|kind| kind.is_below()) {
         let read = known(ClusterWorkload::list(world, kind, Some(namespace)).await, &mut unread);
@@ -29,23 +29,23 @@ pub(super) async fn lines(world: &World, namespace: &str, word: &str, name: &str
             (wants(one), one.age()).cmp(&(wants(other), other.age()))
         });
         if let Some(found) = newest.and_then(|newest| newest.metadata.name) {
-            let first = Check::pass(ADMISSION, format!("{word}/{name}: its newest {} is {found}", kind.as_str()));
+            let first = Check::pass(ADMISSION, format!("{typed}/{name}: its newest {} is {found}", kind.as_str()));
             let lines = Box::pin(super::workload(world, namespace, kind, &found)).await?;
             return Ok([vec![first], lines].concat());
         }
     }
     let pods: Vec<Owned> = known(world.list(&pods_of(Some(namespace))).await, &mut unread);
     if let Some(found) = pods.into_iter().find(|pod| is_it(&pod.metadata)).and_then(|pod| pod.metadata.name) {
-        let first = Check::pass(ADMISSION, format!("{word}/{name}: one of its pods is {found}"));
+        let first = Check::pass(ADMISSION, format!("{typed}/{name}: one of its pods is {found}"));
         return Ok([vec![first], Box::pin(super::pod(world, namespace, &found)).await?].concat());
     }
     let words: Vec<String> =
         PODS.map(str::to_owned).into_iter().chain(Kind::ALL.into_iter().flat_map(Kind::words)).collect();
-    match (names::nearest(word, words.iter().map(String::as_str)), unread) {
-        (Some(nearest), _) => bail!("{word:?} is not a kind with pods: is {nearest}/{name} meant?"),
+    match (names::nearest(typed, words.iter().map(String::as_str)), unread) {
+        (Some(nearest), _) => bail!("{typed:?} is not a kind with pods: is {nearest}/{name} meant?"),
         (None, Some(unread)) => Err(unread.into()),
         (None, None) => bail!(
-            "nothing in namespace {namespace} has {word}/{name} as its controller: no ReplicaSet, no Job and no pod"
+            "nothing in namespace {namespace} has {typed}/{name} as its controller: no ReplicaSet, no Job and no pod"
         ),
     }
 }

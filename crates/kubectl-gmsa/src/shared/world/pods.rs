@@ -45,12 +45,14 @@ impl World {
         let unscoped = Self { declared: None, ..self.clone() };
         let lists = Kind::ALL.map(|kind| kind.collection(None));
         let lists = join_all(lists.iter().map(|path| unscoped.items(path))).await;
-        let link = |object: &Box<RawValue>| {
+        let link = |object: &RawValue| {
             let Owned { metadata } = serde_json::from_str(object.get()).ok()?;
             let owner = controller_of(&metadata).map(|owner| owner.uid.clone());
             Some((names_gmsa(object), metadata.uid.unwrap_or_default(), owner))
         };
-        related(&lists.iter().flatten().flat_map(|list| list.iter()).filter_map(link).collect::<Vec<_>>())
+        related(
+            &lists.iter().flatten().flat_map(|list| list.iter()).filter_map(|object| link(object)).collect::<Vec<_>>(),
+        )
     }
 }
 

@@ -35,7 +35,7 @@ pub fn why(pod: &ClusterPod, target: FixTarget<'_>, nodes: &Nodes, events: &Even
         }
         let selected = selected(spec, windows);
         if selected.is_empty() {
-            return unselected(spec, windows, text, target);
+            return unselected(spec, windows, &text, target);
         }
         // The scheduler does not always name the taint.
         let taints = || selected.iter().map(|node| (*node, untolerated(spec, node)));
@@ -64,7 +64,7 @@ fn scheduler_says<'e>(pod: &'e ClusterPod, events: &'e Events) -> Option<&'e str
 }
 
 /// The finding that the pod selects no Windows node.
-fn unselected(spec: &PodSpec, windows: &[Node], text: String, target: FixTarget<'_>) -> Diagnostic {
+fn unselected(spec: &PodSpec, windows: &[Node], text: &str, target: FixTarget<'_>) -> Diagnostic {
     let label = |key: &str| spec.node_selector.as_ref().and_then(|labels| labels.get(key));
     if label(OS).is_some_and(|os| os != "windows") {
         return linux_node(format!("{text}; it selects nodes that are not for Windows"), target, None);
