@@ -148,11 +148,10 @@ mod tests {
             ("1.5h", Duration::from_secs(5400)),
             ("2000000h", UNLIMITED),
             ("18446744073709551615", UNLIMITED),
-            ("5124095576030431h", UNLIMITED),
         ] {
             assert_eq!(timeout(text), Ok(read), "{text}");
         }
-        for text in ["", "-1s", "soon", "1 fortnight"] {
+        for text in ["", "-1s", "soon", "1 fortnight", "5124095576030431h"] {
             assert!(timeout(text).is_err(), "{text}");
         }
     }
