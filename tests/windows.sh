@@ -35,7 +35,8 @@ on_console() {
 
 colours() {
   local program=$folder/$TARGET/debug/kubectl-gmsa.exe red=$'\e[31m' shown
-  local check="'$wine' '$program' check -f crates/kubectl-gmsa/tests/cli/check-broken"
+  sed '1,/^-- manifests.yaml --$/d' crates/kubectl-gmsa/tests/cli/cases/check-broken.txt >"$folder/broken.yaml"
+  local check="'$wine' '$program' check -f '$folder/broken.yaml'"
   shown=$(on_console "$check") && failed "check finds nothing: $shown"
   [[ $shown == *"${red}error["* ]] || failed "no colours on a console: $shown"
   shown=$(NO_COLOR=1 on_console "$check") && failed "check finds nothing: $shown"

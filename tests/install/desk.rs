@@ -57,7 +57,7 @@ pub struct Line {
 }
 
 impl Line {
-    /// What it says without its sentence: those are asserted by the folders in `crates/kubectl-gmsa/tests/cli`.
+    /// What it says without its sentence: those are asserted by the cases in `crates/kubectl-gmsa/tests/cli`.
     pub fn outcome(&self) -> String {
         format!("{} {} {}", self.status, self.about, self.rule).trim_end().to_owned()
     }

@@ -1,5 +1,5 @@
 //! `kubectl gmsa doctor` after an install: green where all is well, and what it finds in a cluster in which it is not. The sentences are asserted by the
-//! folders in `crates/kubectl-gmsa/tests/cli/recorded`; here it is which checks pass on a real control plane, and which rule they find.
+//! cases in `crates/kubectl-gmsa/tests/cli/recorded`; here it is which checks pass on a real control plane, and which rule they find.
 
 use crate::{
     cluster::Cluster,

@@ -1,5 +1,5 @@
 //! Workloads that do not run, on a real control plane: `doctor` names the rule of the first cause of each, and what it says to do, followed to the letter, repairs
-//! it; the sentences are in the folders of `crates/kubectl-gmsa/tests/cli/recorded`. Refusals are those of kube-apiserver and kube-controller-manager; what comes
+//! it; the sentences are in the cases of `crates/kubectl-gmsa/tests/cli/recorded`. Refusals are those of kube-apiserver and kube-controller-manager; what comes
 //! from the scheduler or from a node is worded as they word it (see `nodes`).
 
 use std::collections::BTreeMap;

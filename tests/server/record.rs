@@ -4,7 +4,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use serde_json::Value;
@@ -12,10 +12,10 @@ use serde_json::Value;
 use super::layout::rust_files;
 use crate::support::page;
 
-/// The folders in which a folder of files is a case, named as its test.
+/// The folders in which a folder or a file is a case, named as its test.
 const CASES: [&str; 4] = [
     "tests/golden",
-    "crates/kubectl-gmsa/tests/cli",
+    "crates/kubectl-gmsa/tests/cli/cases",
     "crates/kubectl-gmsa/tests/cli/recorded",
     "crates/kubectl-gmsa/tests/cli/simulated",
 ];
@@ -56,7 +56,10 @@ impl Finders {
                 self.recipes.contains(&format!("\n{recipe} "))
                     && self.attacks.iter().any(|attack| attack.contains(word))
             }
-            None => self.tests.contains(name) || CASES.iter().any(|folder| Path::new(folder).join(name).is_dir()),
+            None => {
+                let is_case = |path: PathBuf| path.is_dir() || path.with_extension("txt").is_file();
+                self.tests.contains(name) || CASES.iter().any(|folder| is_case(Path::new(folder).join(name)))
+            }
         }
     }
 }

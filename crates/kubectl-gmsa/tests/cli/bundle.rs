@@ -40,7 +40,7 @@ async fn holds_these_fields(of: &str) {
     for secret in ["PLANTED", "244818ae", "CmsPlugins"] {
         assert!(!written.contains(secret), "{secret}: {written}");
     }
-    let wrong = compare(&folder(of), "gmsa.json", &written);
+    let wrong = compare(&folder(of).join("gmsa.json"), &written);
     assert!(wrong.is_none(), "{}", wrong.unwrap_or_default());
     #[cfg(unix)]
     {

@@ -1,4 +1,4 @@
-//! `kubectl gmsa <TAB>`: what kubectl reads from `kubectl_complete-gmsa`. What is completed is in `tests/cli/complete`.
+//! `kubectl gmsa <TAB>`: what kubectl reads from `kubectl_complete-gmsa`. What is completed is in `tests/cli/cases/complete.txt`.
 
 use std::{path::Path, process::Command};
 

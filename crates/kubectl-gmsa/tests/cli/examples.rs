@@ -5,7 +5,10 @@ use std::{collections::BTreeSet, fmt::Write as _, fs, path::Path};
 
 use serde_json::Value;
 
-use super::{portable, recorded, repository, run, text, words};
+use super::{
+    cases::{Case, tests},
+    portable, recorded, repository, run, text, words,
+};
 
 /// A script for a shell is longer.
 const LINES: usize = 40;
@@ -13,15 +16,19 @@ const LINES: usize = 40;
 /// The files that the examples name.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let own = tests();
     for (from, to) in [
         ("readme/domain.txt", "domain.json"),
-        ("cli/account-lint/account.json", "account.json"),
-        ("cli/new-from-docker/spec.json", "docker.json"),
         ("fixtures/forest.ldif", "contoso.ldif"),
         ("examples/describe.txt", "describe.txt"),
     ] {
         fs::copy(own.join(from), folder.path().join(to)).unwrap();
+    }
+    for (case, from, to) in
+        [("account-lint", "account.json", "account.json"), ("new-from-docker", "spec.json", "docker.json")]
+    {
+        let case = Case::read(&own.join(format!("cli/cases/{case}.txt")));
+        fs::copy(case.folder.path().join(from), folder.path().join(to)).unwrap();
     }
     fs::create_dir(folder.path().join("manifests")).unwrap();
     for entry in fs::read_dir(repository().join("examples")).unwrap() {
@@ -73,7 +80,7 @@ fn every_example_prints_what_is_written() {
         }
         let _ = writeln!(transcript, "exit code {}\n", output.status.code().unwrap());
     }
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/examples/transcript");
+    let file = tests().join("examples/transcript");
     if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
         fs::write(&file, &transcript).unwrap();
     }

@@ -1,8 +1,7 @@
 //! `kubectl gmsa` as people run it: the built program, its exact output, its exit code.
 //!
-//! A case is a folder of `tests/cli`: `command` is what is typed, one command a line, after the variables that are set; `stdin` is what is piped in, the
-//! rest are its files and what must come out. With a `bundle.yaml` it is run with `--from` a bundle of the cluster ([`recorded`]), and with a file `unix`
-//! only there. Sessions with a cluster that changes are in [`simulated`]. `UPDATE_SNAPSHOTS=1 cargo test -p kubectl-gmsa` writes what comes out now, for a reviewer to read.
+//! Commands and their output are in [`cases`], sessions with a cluster that changes in [`simulated`].
+//! `UPDATE_SNAPSHOTS=1 cargo test -p kubectl-gmsa` writes what comes out now, for a reviewer to read.
 
 #![allow(
     clippy::unwrap_used,
@@ -23,6 +22,7 @@ use gmsa_test_support as support;
 mod agreement;
 mod bundle;
 mod calls;
+mod cases;
 mod cluster;
 #[cfg(unix)]
 mod complete;
@@ -70,15 +70,6 @@ fn words(command: &str) -> Vec<&str> {
     parts.flat_map(|(i, part)| if i % 2 == 1 { vec![part] } else { part.split_whitespace().collect() }).collect()
 }
 
-/// The program as it is typed in a folder: variables, which have a `=`, come before the command.
-fn typed(folder: &Path, command: &str) -> Command {
-    let words = words(command);
-    let (variables, arguments) = words.split_at(words.iter().take_while(|word| word.contains('=')).count());
-    let mut program = program(folder);
-    program.envs(variables.iter().filter_map(|word| word.split_once('='))).args(arguments);
-    program
-}
-
 fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap()
 }
@@ -98,57 +89,22 @@ fn portable(output: &str) -> String {
     })
 }
 
-fn cases() -> Vec<PathBuf> {
-    let folders = ["tests/cli", "tests/cli/recorded"].map(|folder| Path::new(env!("CARGO_MANIFEST_DIR")).join(folder));
-    let entries = folders.iter().flat_map(|folder| fs::read_dir(folder).unwrap()).map(|entry| entry.unwrap().path());
-    let is_case = |path: &PathBuf| path.join("command").exists() && (cfg!(unix) || !path.join("unix").exists());
-    let mut cases: Vec<_> = entries.filter(is_case).collect();
-    cases.sort();
-    cases
+/// Compares output with a file; an empty output has none.
+fn compare(file: &Path, output: &str) -> Option<String> {
+    compare_exactly(file, &portable(output))
 }
 
-/// Compares with a file of the case; an empty output has none.
-fn compare(case: &Path, name: &str, found: &str) -> Option<String> {
-    let file = case.join(name);
-    let found = portable(found);
+fn compare_exactly(file: &Path, found: &str) -> Option<String> {
     if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
-        if found.is_empty() { drop(fs::remove_file(&file)) } else { fs::write(&file, &found).unwrap() }
+        if found.is_empty() { drop(fs::remove_file(file)) } else { fs::write(file, found).unwrap() }
     }
-    let expected = fs::read_to_string(&file).unwrap_or_default();
+    let expected = fs::read_to_string(file).unwrap_or_default();
     (expected != found).then(|| format!("{}:\n--- expected\n{expected}--- found\n{found}", file.display()))
 }
 
 /// What a run printed, on both streams, and its exit code.
 fn shown(output: &Output) -> String {
     format!("{}{}exit {}\n", text(&output.stdout), text(&output.stderr), output.status.code().unwrap())
-}
-
-#[test]
-fn every_case_comes_out_as_written() {
-    let cases = cases();
-    assert!(cases.len() > 20, "the cases are gone: {cases:?}");
-    let mut wrong = Vec::new();
-    for case in &cases {
-        let commands = fs::read_to_string(case.join("command")).unwrap();
-        let bundle = recorded::bundle(case);
-        let from = bundle.as_ref().map(|bundle| ["--from", bundle.path().to_str().unwrap()]);
-        let (mut stdout, mut stderr, mut code) = (String::new(), String::new(), String::new());
-        for command in commands.lines() {
-            let mut program = typed(case, command);
-            program.args(from.iter().flatten());
-            let output = finished(program, &fs::read(case.join("stdin")).unwrap_or_default());
-            if commands.lines().count() > 1 {
-                stdout.extend(["$ kubectl gmsa ", command, "\n"]);
-            }
-            stdout += text(&output.stdout);
-            stderr += text(&output.stderr);
-            code.extend([&output.status.code().unwrap().to_string(), "\n"]);
-        }
-        wrong.extend(compare(case, "stdout", &stdout));
-        wrong.extend(compare(case, "stderr", &stderr));
-        wrong.extend(compare(case, "code", &code));
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 /// The parts that a report calls unreadable, each with the reason.

@@ -1,8 +1,6 @@
-//! The bundles of cases: what a folder's `bundle.yaml` changes in the healthy cluster, as a JSON Merge Patch (RFC 7386) of its bundle.
-//!
-//! A case with such a file is run with `--from` a bundle: what the cluster holds, what is typed, what is printed.
+//! Bundles of cases: what the `bundle.yaml` of a case changes in the healthy cluster, as a JSON Merge Patch (RFC 7386) of its bundle.
 
-use std::{fs, path::Path};
+use std::fs;
 
 use gmsa_core::admission::workload::Kind as Workload;
 use serde_json::{Value, json};
@@ -10,14 +8,13 @@ use tempfile::NamedTempFile;
 
 use super::cluster;
 
-/// The bundle of a case that has one.
-pub fn bundle(case: &Path) -> Option<NamedTempFile> {
-    let change = fs::read_to_string(case.join("bundle.yaml")).ok()?;
+/// The bundle with this change.
+pub fn bundle(change: &str) -> NamedTempFile {
     let mut bundle = healthy();
-    json_patch::merge(&mut bundle, &serde_saphyr::from_str(&change).unwrap());
+    json_patch::merge(&mut bundle, &serde_saphyr::from_str(change).unwrap());
     let file = NamedTempFile::new().unwrap();
     fs::write(file.path(), bundle.to_string()).unwrap();
-    Some(file)
+    file
 }
 
 /// The bundle of the healthy cluster.

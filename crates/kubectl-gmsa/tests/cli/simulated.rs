@@ -226,6 +226,6 @@ async fn every_session_prints_what_is_written() {
     // Most of them wait for a second to pass.
     let printed = futures::stream::iter(&cases).map(|case| played(case)).buffered(16).collect::<Vec<_>>().await;
     let wrong: Vec<String> =
-        cases.iter().zip(printed).filter_map(|(case, printed)| compare(case, "printed", &printed)).collect();
+        cases.iter().zip(printed).filter_map(|(case, printed)| compare(&case.join("printed"), &printed)).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

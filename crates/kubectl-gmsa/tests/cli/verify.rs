@@ -42,9 +42,9 @@ async fn each_cause_is_found_in_its_transcript() {
         }
         let output = run(&api, &arguments).await;
         let code = format!("{}\n", output.status.code().unwrap());
-        wrong.extend(compare(&case, "stdout", text(&output.stdout)));
-        wrong.extend(compare(&case, "stderr", text(&output.stderr)));
-        wrong.extend(compare(&case, "code", &code));
+        wrong.extend(compare(&case.join("stdout"), text(&output.stdout)));
+        wrong.extend(compare(&case.join("stderr"), text(&output.stderr)));
+        wrong.extend(compare(&case.join("code"), &code));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

@@ -6,7 +6,7 @@
 //! - the rules of its findings: the head of `shared/rules.rs`;
 //! - for new data, what it reads and the fields that a bundle keeps of it, in `shared/world/reads.rs`;
 //! - for a new list, also `KINDS` in `tests/cli/cluster.rs` and `tests/fixtures/bundle.yaml`;
-//! - a folder in `tests/cli/recorded`, and its lines in `tests/cli/doctor-list` (`UPDATE_SNAPSHOTS=1 cargo test -p kubectl-gmsa`).
+//! - a case in `tests/cli/recorded`, and its lines in `tests/cli/cases/doctor-list.txt` (`UPDATE_SNAPSHOTS=1 cargo test -p kubectl-gmsa`).
 //!
 //! A lint gets what it cannot do without by `?`, so it is skipped where that was not read. If it can say something without a part, it
 //! prints that, and the `skip` line of the unread part instead of `pass`. All lints run at the same time.

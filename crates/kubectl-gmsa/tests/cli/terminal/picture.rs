@@ -1,21 +1,23 @@
-//! The picture of the README: what `kubectl gmsa why` prints at a terminal of a case of [`recorded`], with its colours.
+//! The picture of the README: what `kubectl gmsa why` prints at a terminal of one of the [`cases`], with its colours.
 
 use std::{
     fmt::Write as _,
     fs::{self, File},
     io::Read as _,
-    path::Path,
     process::Stdio,
 };
 
 use super::{
-    super::{program, recorded, repository},
+    super::{
+        cases::{Case, tests},
+        repository,
+    },
     terminal,
 };
 
 const PICTURE: &str = "docs/assets/why.svg";
 /// A Deployment of which no pod may use the account.
-const CASE: &str = "tests/cli/recorded/no-use-2";
+const CASE: &str = "cli/recorded/no-use-2.txt";
 
 /// All that comes out of a terminal until its program has ended.
 fn read(mut terminal: File) -> String {
@@ -66,21 +68,13 @@ fn picture(session: &str) -> String {
 
 #[test]
 fn the_picture_of_the_readme_shows_what_is_printed() {
-    let case = Path::new(env!("CARGO_MANIFEST_DIR")).join(CASE);
-    let command = fs::read_to_string(case.join("command")).unwrap();
-    let bundle = recorded::bundle(&case).unwrap();
+    let case = Case::read(&tests().join(CASE));
+    let command = &case.commands[0];
     let (ours, theirs) = terminal();
-    let mut child = program(&case)
-        .args(command.split_whitespace())
-        .arg("--from")
-        .arg(bundle.path())
-        .env("TERM", "xterm")
-        .stdout(Stdio::from(theirs))
-        .spawn()
-        .unwrap();
+    let mut child = case.typed(command).env("TERM", "xterm").stdout(Stdio::from(theirs)).spawn().unwrap();
     child.wait().unwrap();
     // The bundle stands for the cluster, so the picture shows the command without it.
-    let session = format!("$ kubectl gmsa {command}{}", read(ours));
+    let session = format!("$ {command}\n{}", read(ours));
     let found = picture(&session);
     let path = repository().join(PICTURE);
     if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {

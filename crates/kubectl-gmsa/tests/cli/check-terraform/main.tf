@@ -1,1 +1,0 @@
-resource "kubernetes_manifest" "web" {}
