@@ -64,7 +64,9 @@ fn the_programs_take_what_the_charts_give_them() {
     for manifest in rendered::every_rendering().into_iter().chain(tickets::every_rendering()) {
         let (objects, before) = (objects(&manifest), lines.len());
         let mut found = Vec::new();
-        objects.iter().for_each(|object| containers(object, &mut found));
+        for object in &objects {
+            containers(object, &mut found);
+        }
         for container in found {
             let image = container["image"].as_str().unwrap();
             let (line, refused) = if image.contains("gmsa-tickets") {
@@ -88,7 +90,9 @@ fn the_programs_take_what_the_charts_give_them() {
     // The other chart runs no program.
     for manifest in accounts::every_rendering() {
         let (objects, mut found) = (objects(&manifest), Vec::new());
-        objects.iter().for_each(|object| containers(object, &mut found));
+        for object in &objects {
+            containers(object, &mut found);
+        }
         assert!(found.is_empty(), "{found:?}");
     }
 }

@@ -239,9 +239,9 @@ fn held_back(scene: &Scene<'_>) {
         scene.cluster.until("the pod is held back", is_held);
         let remedy = scene.first_cause(name, "scheduling", rule);
         if name == "no-node" {
-            scene.desk.follow(&remedy, &[])
+            scene.desk.follow(&remedy, &[]);
         } else {
-            scene.deploy(name, &json!({}))
+            scene.deploy(name, &json!({}));
         }
         let (key, held) = field.as_object().unwrap().iter().next().unwrap();
         scene.until_pod(name, |pod| &pod["spec"][key] != held);

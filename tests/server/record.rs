@@ -50,17 +50,13 @@ impl Finders {
     }
 
     fn have(&self, name: &str) -> bool {
-        match name.strip_prefix("just ") {
-            Some(command) => {
-                let (recipe, word) = command.split_once(' ').unwrap_or((command, ""));
-                self.recipes.contains(&format!("\n{recipe} "))
-                    && self.attacks.iter().any(|attack| attack.contains(word))
-            }
-            None => {
-                let is_case = |path: PathBuf| path.is_dir() || path.with_extension("txt").is_file();
-                self.tests.contains(name) || CASES.iter().any(|folder| is_case(Path::new(folder).join(name)))
-            }
+        if let Some(command) = name.strip_prefix("just ") {
+            let (recipe, word) = command.split_once(' ').unwrap_or((command, ""));
+            return self.recipes.contains(&format!("\n{recipe} "))
+                && self.attacks.iter().any(|attack| attack.contains(word));
         }
+        let is_case = |path: PathBuf| path.is_dir() || path.with_extension("txt").is_file();
+        self.tests.contains(name) || CASES.iter().any(|folder| is_case(Path::new(folder).join(name)))
     }
 }
 

@@ -22,9 +22,12 @@ const ANY: usize = usize::MAX;
 /// How many may be under way: what hangs does not pile up.
 const UNDER_WAY: usize = 20;
 
+/// When a pod was asked for, and why it was not created.
+type Answer = (Instant, Result<(), String>);
+
 /// Pods that are created at a steady rate, and not kept. It stops when it is dropped.
 struct Load {
-    answers: Arc<Mutex<Vec<(Instant, Result<(), String>)>>>,
+    answers: Arc<Mutex<Vec<Answer>>>,
     _task: JoinSet<()>,
 }
 
@@ -95,11 +98,10 @@ pub fn publish(world: &World, write: bool) {
     let head = ["disruption", "lasted, s", "pods created", "refused", "no API server", "last failure after, s"];
     let mut report = page::table(&head, world.disruptions.iter().cloned());
     if let Some(waiting) = world.waiting {
-        report += &format!(
-            "\n- 30 pods that wait for tickets cost the node {waiting:.2} cores, with its kubelet and containerd."
-        );
+        let cost = format!("{waiting:.2} cores, with its kubelet and containerd.");
+        report = [report, cost].join("\n- 30 pods that wait for tickets cost the node ");
     }
-    report += &format!("\n{}", page::machine(Some(&world.node.plane.version)));
+    report = [report, page::machine(Some(&world.node.plane.version))].join("\n");
     page::publish("node", "e2e-node", report.trim(), write);
 }
 

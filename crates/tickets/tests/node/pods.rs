@@ -74,7 +74,7 @@ pub async fn of_a_job_end(world: &mut World) {
     world.run("kubectl -n shop delete job once");
 }
 
-/// Nothing resolves the address of the controller to its name, which OpenLDAP asks for without `-N`.
+/// Nothing resolves the address of the controller to its name, which `OpenLDAP` asks for without `-N`.
 pub async fn log_on_without_the_name_of_an_address(world: &mut World) {
     let tries = |command: &str| world.tries(&format!("kubectl -n shop exec deployment/web -c app -- {command}"));
     let resolved = tries("getent hosts 10.0.0.1");

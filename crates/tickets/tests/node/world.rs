@@ -20,7 +20,7 @@ use tokio::time::sleep;
 /// That of the broker's user.
 const PASSWORD: &str = "Passw0rd!Broker";
 /// What an application does with its tickets, and what the directory answers. Nothing resolves the controller's address to its name: without
-/// `SASL_NOCANON` (`-N`) OpenLDAP asks for that.
+/// `SASL_NOCANON` (`-N`) `OpenLDAP` asks for that.
 pub const WHO: &str = "ldapwhoami -N -Q -Y GSSAPI -H ldap://dc1.contoso.com";
 pub const ACCOUNT: &str = "u:CONTOSO\\WebApp1$\n";
 /// A whole rollout takes longer on a busy machine than most that is waited for.
