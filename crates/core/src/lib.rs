@@ -6,10 +6,9 @@
 //! | module | what it decides or holds |
 //! |---|---|
 //! | `json` | how JSON from outside is read, within bounds |
-//! | [`mod@pointer`] | keys in JSON Pointers |
 //! | [`quote`] | how a string from outside is put into a message: the only place that cuts and escapes |
 //! | [`duration`] | how a duration is written, in a flag or in `?timeout=` |
-//! | [`mod@pointer`] | how a key is escaped in a JSON Pointer |
+//! | `pointer` | how a key is escaped in a JSON Pointer |
 //! | [`causes`] | an error and its causes, in one line |
 //! | [`diagnostic`] | one thing that is wrong, and the table of rules |
 //! | [`credspec`] | a credential spec: its name, its contents text, the comparison, the linter, the generator |

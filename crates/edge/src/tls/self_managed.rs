@@ -6,7 +6,7 @@
 //! limit `create` to a name. Needs `get`, `update` and `watch` on it, by name.
 //!
 //! Replicas that disagree about what is right (their Service names, or their clocks by months) would replace each other's certificate without
-//! end. So a replica that has just replaced what another one wrote waits for [`REPLACE_PAUSE`] before it does so again ([`Dispute`]).
+//! end. So a replica that has just replaced what another one wrote waits for `REPLACE_PAUSE` before it does so again (`Dispute`).
 //!
 //! Invariants: while the API server does not answer or the Secret is missing, the current certificate stays in use; a certificate of
 //! another CA is served only when that CA has been in every `caBundle` for `bundle_standing`, unless there is nothing else to serve. Without
