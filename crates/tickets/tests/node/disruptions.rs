@@ -194,7 +194,7 @@ pub async fn termination(world: &mut World) {
     let calls = world.node.folder().join("calls");
     fs::create_dir_all(&calls).unwrap();
     let metadata = json!({"name": "ending", "annotations": {"gmsa-webhook/tickets": "webapp1"}});
-    let mut spec = application(&[("app", 0)], &json!({"terminationGracePeriodSeconds": 60}));
+    let mut spec = application(&[("app", 0)], &json!({"terminationGracePeriodSeconds": 45}));
     let call = format!("for call in $(seq {CALLS}); do {WHO} >>/calls/printed 2>&1; sleep 1; done");
     spec["containers"][0]["lifecycle"] = json!({"preStop": {"exec": {"command": ["sh", "-c", call]}}});
     spec["containers"][0]["volumeMounts"] = json!([{"name": "calls", "mountPath": "/calls"}]);

@@ -95,6 +95,12 @@ pub async fn wait_for_a_broker_that_is_away(world: &mut World) {
     world.run("kubectl -n gmsa-tickets scale deployment/gmsa-tickets --replicas=0");
     world.run("kubectl -n gmsa-tickets wait --for=delete pod --all --timeout=120s");
 
+    // With what a sidecar requests otherwise, a node with two cores has no room for so many.
+    world.run(
+        "helm upgrade gmsa-webhook charts/gmsa-webhook -n gmsa-webhook --reuse-values \
+         --set tickets.resources.requests.cpu=10m",
+    );
+    world.rolled_out("gmsa-webhook", "gmsa-webhook");
     world.deploy("shop", "many", MANY, &application(&[("app", 1000)], &json!({}))).await;
     let client = world.client().clone();
     let waits = async || {
@@ -119,7 +125,9 @@ pub async fn wait_for_a_broker_that_is_away(world: &mut World) {
     world.run("kubectl -n gmsa-tickets scale deployment/gmsa-tickets --replicas=2");
     world.rolled_out("shop", "many");
     world.shows("kubectl -n shop logs -l app=many -c app --tail=-1 --max-log-requests=50", &ACCOUNT.repeat(MANY)).await;
-    world.run("kubectl -n shop delete deployment many --cascade=foreground");
+    world
+        .run("kubectl -n shop delete deployment many --cascade=foreground; helm rollback gmsa-webhook -n gmsa-webhook");
+    world.rolled_out("gmsa-webhook", "gmsa-webhook");
 }
 
 async fn patiently(look: impl AsyncFnMut() -> Option<()>) {
