@@ -151,7 +151,9 @@ impl Node {
             format!("--server={DOMAIN}"),
             format!("--listen-address={ADDRESS}"),
         ]);
-        let dns = Process::start("dns", folder, &mut dns);
+        let mut dns = Process::start("dns", folder, &mut dns);
+        // A signal that comes before ends it.
+        dns.until_it_listens((address, 53).into()).await;
         tokio::spawn(know_services(plane.client.clone(), names, dns.signaller()));
 
         let (kubelet, proxy, scheduler, containerd, folder) = (None, None, None, None, folder.to_owned());
