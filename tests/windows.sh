@@ -50,7 +50,7 @@ colours() {
 # two that came with Windows 8; so do the names that it writes beside others, as far as the headers have them.
 status_codes() {
   local table=crates/kubectl-gmsa/src/shared/rules count
-  awk 'NR == FNR { named[$1]; next } $2 in named' <(grep -ohE '"[A-Z][A-Za-z_]+"' "$table"/*.rs | tr -d '"') "$table/windows.txt" | grep -Ev ' (HCS_E|HCN_E|CLR|EXCEPTION_COMPLUS|EXCEPTION_MSC|COR_E|XACT_E|ERROR_INCORRECT_ACCOUNT_TYPE|ERROR_DS_SPN_VALUE_NOT_UNIQUE_IN_FOREST)' >"$folder/status-codes"
+  awk 'NR == FNR { named[$1]; next } $2 in named' <(grep -ohE '\b[A-Z][A-Za-z_]+\b' crates/rules/data/*.yaml "$table"/*.rs) "$table/windows.txt" | grep -Ev ' (HCS_E|HCN_E|CLR|EXCEPTION_COMPLUS|EXCEPTION_MSC|COR_E|XACT_E|ERROR_INCORRECT_ACCOUNT_TYPE|ERROR_DS_SPN_VALUE_NOT_UNIQUE_IN_FOREST)' >"$folder/status-codes"
   count=$(wc -l <"$folder/status-codes")
   ((count > 100)) || failed "only $count status codes in $table"
   {
