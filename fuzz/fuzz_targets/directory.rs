@@ -9,11 +9,10 @@ use std::{
     time::SystemTime,
 };
 
+use gmsa_accounts::{ldif, lint, principal::Principals};
 use gmsa_directory::{
-    Directory, Retrieval, Sid, dns,
+    Retrieval, Sid, dns,
     ldap::message::{self, LdapAnswer},
-    lint,
-    principal::Principals,
 };
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {
@@ -37,7 +36,7 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
         2 => drop(dns::controllers(bytes, "contoso.com")),
         _ => {
             let Ok(text) = str::from_utf8(bytes) else { return };
-            let Ok(mut directory) = Directory::printed(text) else { return };
+            let Ok(mut directory) = ldif::directory(text) else { return };
             let accounts = ready(directory.accounts(None)).unwrap();
             let principals = ready(Principals::of(&mut directory, &accounts)).unwrap();
             let (services, now) = (["http/web".to_owned()], SystemTime::now().into());

@@ -1,7 +1,7 @@
 //! Accounts, as the directory shows them or PowerShell prints them.
 //!
 //! Invariants: an account is complete when it is made; principals, services and encryption types that were not printed are [`None`], which is
-//! different from none. [`crate::principal`] resolves the SIDs of the principals that may retrieve the password.
+//! different from none.
 
 use time::UtcDateTime;
 
@@ -10,8 +10,6 @@ use crate::{
     entry::{domain_of, first_value, parts, time_of_file},
 };
 
-pub mod powershell;
-
 /// The class of a group Managed Service Account.
 pub const CLASS: &str = "msDS-GroupManagedServiceAccount";
 /// The security descriptor for retrieving its password.
@@ -19,7 +17,7 @@ const MEMBERSHIP: &str = "msDS-GroupMSAMembership";
 /// The password. The controller computes it for each request, and returns it only to principals that may retrieve it.
 pub const PASSWORD: &str = "msDS-ManagedPassword";
 
-pub(crate) const ATTRIBUTES: [&str; 19] = [
+const ATTRIBUTES: [&str; 19] = [
     "accountExpires",
     "dNSHostName",
     "isDeleted",
@@ -41,8 +39,9 @@ pub(crate) const ATTRIBUTES: [&str; 19] = [
     "whenCreated",
 ];
 
-/// Result codes `noSuchObject` and `invalidDNSyntax` (RFC 4511, appendix A).
-pub(crate) const NO_SUCH_OBJECT: u32 = 32;
+/// Result code `noSuchObject` (RFC 4511, appendix A).
+pub const NO_SUCH_OBJECT: u32 = 32;
+/// Result code `invalidDNSyntax`.
 const INVALID_NAME: u32 = 34;
 
 /// The name of an account as it is typed: `WebApp1`, `CONTOSO\WebApp1`, `WebApp1@contoso.com`, or a distinguished name.
@@ -70,7 +69,7 @@ impl AccountName {
 
 /// The bits of `msDS-SupportedEncryptionTypes` that name an encryption type of tickets ([MS-KILE] 2.2.7); the others are flags.
 /// `ADKerberosEncryptionType` of PowerShell has the same values.
-const ENCRYPTION_TYPES: [(&str, u64); 5] =
+pub const ENCRYPTION_TYPES: [(&str, u64); 5] =
     [("DES-CBC-CRC", 0x1), ("DES-CBC-MD5", 0x2), ("RC4", 0x4), ("AES128", 0x8), ("AES256", 0x10)];
 
 /// The names of the encryption types of tickets, of the bits of `msDS-SupportedEncryptionTypes`.
@@ -78,12 +77,13 @@ pub fn encryption_names(types: u64) -> Vec<&'static str> {
     ENCRYPTION_TYPES.iter().filter(|(_, bit)| types & bit != 0).map(|(name, _)| *name).collect()
 }
 
-/// Bits of `userAccountControl` ([MS-ADTS] 2.2.16): `ACCOUNTDISABLE`, `SMARTCARD_REQUIRED`.
-pub(crate) const DISABLED: u64 = 0x2;
-pub(crate) const SMARTCARD_REQUIRED: u64 = 0x4_0000;
+/// `ACCOUNTDISABLE` of `userAccountControl` ([MS-ADTS] 2.2.16).
+pub const DISABLED: u64 = 0x2;
+/// `SMARTCARD_REQUIRED` of `userAccountControl`.
+pub const SMARTCARD_REQUIRED: u64 = 0x4_0000;
 
 /// Whether `logonHours` allows no hour: 21 bytes, a bit for each hour of a week ([MS-ADA1] 2.388).
-pub(crate) fn has_no_hours(entry: &Entry) -> bool {
+pub fn has_no_hours(entry: &Entry) -> bool {
     entry.value("logonHours").is_some_and(|hours| !hours.is_empty() && hours.iter().all(|byte| *byte == 0))
 }
 
@@ -95,7 +95,7 @@ fn is_left_over(entry: &Entry) -> bool {
 }
 
 /// When an account expires, of `accountExpires` (Microsoft: Account-Expires attribute): 0 and the largest number are never.
-pub(crate) fn expiry(time: i64) -> Option<UtcDateTime> {
+pub fn expiry(time: i64) -> Option<UtcDateTime> {
     Some(time).filter(|time| !matches!(*time, 0 | i64::MAX)).and_then(time_of_file)
 }
 
@@ -273,17 +273,8 @@ impl Directory {
         unread.map_or(Ok(None), Err)
     }
 
-    /// The account with this name, as it is typed.
-    ///
-    /// # Errors
-    /// If it does not exist, or a domain that may have it cannot be asked.
-    pub async fn typed(&mut self, name: &str) -> Result<Account, Error> {
-        let found = self.account(&AccountName::parse(name)).await?;
-        found.ok_or_else(|| Error::NoAccount(name.to_owned(), self.places()))
-    }
-
     /// The domains that are looked at, for messages.
-    pub(crate) fn places(&self) -> String {
+    pub fn places(&self) -> String {
         match &self.forest {
             Some(forest) if self.is_live() => {
                 let names: Vec<&str> = forest.domains.iter().map(|domain| domain.facts.dns.as_str()).collect();
@@ -324,7 +315,10 @@ impl Directory {
 
     /// The distinguished names of the domains to search: the named one, otherwise all of the forest, the own one first. Printed entries are searched
     /// as a whole.
-    pub(crate) fn bases(&self, domain: Option<&str>) -> Result<Vec<String>, Error> {
+    ///
+    /// # Errors
+    /// If the forest has no such domain.
+    pub fn bases(&self, domain: Option<&str>) -> Result<Vec<String>, Error> {
         let Some(forest) = &self.forest else { return Ok(vec![String::new()]) };
         if let Some(domain) = domain {
             return Ok(vec![forest.named(domain)?.name.clone()]);

@@ -163,13 +163,50 @@ mod tests {
     use base64::{Engine as _, prelude::BASE64_STANDARD};
     use proptest::prelude::*;
 
-    use super::{
-        made::{allowing, length},
-        *,
-    };
+    use super::*;
 
     fn sid(text: &str) -> Sid {
         Sid::parse(text).unwrap()
+    }
+
+    /// What `New-ADServiceAccount` grants: every right of the directory.
+    const ALL: u32 = 0x000F_01FF;
+
+    /// The security descriptor that lets these retrieve the password, as `New-ADServiceAccount` makes it.
+    fn allowing(principals: &[Sid]) -> Vec<u8> {
+        const ADMINISTRATORS: [u8; 16] = [1, 2, 0, 0, 0, 0, 0, 5, 32, 0, 0, 0, 32, 2, 0, 0];
+        // Where the owner and the list are.
+        const OWNER: u32 = 20;
+        const LIST: u32 = OWNER + 16;
+        let entries: Vec<Vec<u8>> = principals.iter().map(allowed).collect();
+        let size = 8 + entries.iter().map(Vec::len).sum::<usize>();
+        let mut bytes = Vec::new();
+        // Revision, and the control: self-relative, with a list.
+        bytes.extend([1, 0, 0x04, 0x80]);
+        bytes.extend(OWNER.to_le_bytes());
+        bytes.extend([0; 8]);
+        bytes.extend(LIST.to_le_bytes());
+        bytes.extend(ADMINISTRATORS);
+        bytes.extend([4, 0]);
+        bytes.extend(length(size));
+        bytes.extend(length(entries.len()));
+        bytes.extend([0; 2]);
+        bytes.extend(entries.concat());
+        bytes
+    }
+
+    fn allowed(to: &Sid) -> Vec<u8> {
+        let sid = to.to_bytes();
+        let mut entry = vec![0, 0];
+        entry.extend(length(8 + sid.len()));
+        entry.extend(ALL.to_le_bytes());
+        entry.extend(sid);
+        entry
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "a short list of typed principals")]
+    fn length(length: usize) -> [u8; 2] {
+        (length as u16).to_le_bytes()
     }
 
     #[test]
@@ -271,51 +308,5 @@ mod tests {
             let whole = allowing(&[sid("S-1-5-21-1-2-3-1103")]);
             prop_assert_eq!(Retrieval::read(whole.get(..whole.len().saturating_sub(cut)).unwrap()), Retrieval::Unreadable);
         }
-    }
-}
-
-/// Security descriptors for tests.
-#[cfg(test)]
-pub(crate) mod made {
-    use super::Sid;
-
-    /// What `New-ADServiceAccount` grants: every right of the directory.
-    const ALL: u32 = 0x000F_01FF;
-
-    /// The security descriptor that lets these retrieve the password, as `New-ADServiceAccount` makes it.
-    pub fn allowing(principals: &[Sid]) -> Vec<u8> {
-        const ADMINISTRATORS: [u8; 16] = [1, 2, 0, 0, 0, 0, 0, 5, 32, 0, 0, 0, 32, 2, 0, 0];
-        // Where the owner and the list are.
-        const OWNER: u32 = 20;
-        const LIST: u32 = OWNER + 16;
-        let entries: Vec<Vec<u8>> = principals.iter().map(allowed).collect();
-        let size = 8 + entries.iter().map(Vec::len).sum::<usize>();
-        let mut bytes = Vec::new();
-        // Revision, and the control: self-relative, with a list.
-        bytes.extend([1, 0, 0x04, 0x80]);
-        bytes.extend(OWNER.to_le_bytes());
-        bytes.extend([0; 8]);
-        bytes.extend(LIST.to_le_bytes());
-        bytes.extend(ADMINISTRATORS);
-        bytes.extend([4, 0]);
-        bytes.extend(length(size));
-        bytes.extend(length(entries.len()));
-        bytes.extend([0; 2]);
-        bytes.extend(entries.concat());
-        bytes
-    }
-
-    fn allowed(to: &Sid) -> Vec<u8> {
-        let sid = to.to_bytes();
-        let mut entry = vec![0, 0];
-        entry.extend(length(8 + sid.len()));
-        entry.extend(ALL.to_le_bytes());
-        entry.extend(sid);
-        entry
-    }
-
-    #[expect(clippy::cast_possible_truncation, reason = "a short list of typed principals")]
-    pub fn length(length: usize) -> [u8; 2] {
-        (length as u16).to_le_bytes()
     }
 }

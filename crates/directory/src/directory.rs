@@ -1,4 +1,4 @@
-//! The directory: a domain controller, and those of other domains of the forest where their objects are needed; or printed entries, as LDIF.
+//! The directory: a domain controller, and those of other domains of the forest where their objects are needed; or printed entries.
 //!
 //! The controller of a domain is the named one, or the first in the DNS whose certificate is the domain's, or else the first reachable one, if the user confirms it
 //! (`to_domain`). Referrals are not followed:
@@ -15,7 +15,6 @@ use crate::{
     entry::parts,
     forest::{ControllerFacts, Forest, ROOT},
     ldap::trust,
-    ldif::{self, LdifError},
 };
 
 /// How many filters one search holds.
@@ -87,19 +86,15 @@ impl Directory {
         Ok(Self { backend: Backend::Live(Box::new(live)), budget, forest })
     }
 
-    /// Printed entries of a directory, as LDIF. They show the forest if they hold references to its domains.
-    ///
-    /// # Errors
-    /// Where it is not LDIF.
-    pub fn printed(text: &str) -> Result<Self, LdifError> {
-        let entries = ldif::read(text)?;
+    /// Printed entries of a directory, and why they are incomplete, if they show it. They show the forest if they hold references to its
+    /// domains.
+    pub fn printed(entries: Vec<Entry>, incomplete: Option<String>) -> Self {
         let is_of_domain = |entry: &&Entry| entry.is_a("crossRef") && entry.text("nETBIOSName").is_some();
         let references: Vec<Entry> = entries.iter().filter(is_of_domain).cloned().collect();
         // CN=CONTOSO,CN=Partitions,CN=Configuration,DC=contoso,DC=com
         let configuration = references.first().map(|entry| parts(&entry.name).skip(2).collect::<Vec<_>>().join(","));
         let forest = configuration.and_then(|name| Forest::of("the file", name, &references, &entries, None).ok());
-        let incomplete = ldif::incomplete(text, &entries);
-        Ok(Self { backend: Backend::Printed { entries, incomplete }, budget: Arc::default(), forest })
+        Self { backend: Backend::Printed { entries, incomplete }, budget: Arc::default(), forest }
     }
 
     /// Why the printed entries are incomplete, if they show it.
@@ -141,7 +136,7 @@ impl Directory {
     ///
     /// # Errors
     /// Where the budget of the command is exceeded.
-    pub(crate) async fn search_any(
+    pub async fn search_any(
         &mut self,
         base: &str,
         filters: &[LdapFilter],

@@ -58,12 +58,13 @@ impl Entry {
         PrimitiveDateTime::parse(text, &format).ok().map(PrimitiveDateTime::as_utc)
     }
 
-    pub(crate) fn file_time(&self, attribute: &str) -> Option<UtcDateTime> {
+    /// A time, such as `134398986131659491`.
+    pub fn file_time(&self, attribute: &str) -> Option<UtcDateTime> {
         self.number(attribute).and_then(time_of_file)
     }
 
     /// Whether it is of a class, or of one below it.
-    pub(crate) fn is_a(&self, class: &str) -> bool {
+    pub fn is_a(&self, class: &str) -> bool {
         self.texts("objectClass").any(|name| name.eq_ignore_ascii_case(class))
     }
 }
@@ -101,7 +102,7 @@ pub fn domain_of(name: &str) -> Option<String> {
 }
 
 /// The distinguished name of the domain that an object is in; empty where it is in none.
-pub(crate) fn base_of(name: &str) -> String {
+pub fn base_of(name: &str) -> String {
     let is_label = |part: &&str| part.get(..3).is_some_and(|start| start.eq_ignore_ascii_case("DC="));
     parts(name).filter(is_label).collect::<Vec<_>>().join(",")
 }
@@ -115,7 +116,7 @@ pub fn is_within(name: &str, base: &str) -> bool {
 }
 
 /// The value of the first part, without its escapes: `Web, the first` of `CN=Web\, the first,DC=…`.
-pub(crate) fn first_value(name: &str) -> String {
+pub fn first_value(name: &str) -> String {
     let value = parts(name).next().and_then(|part| part.split_once('=')).map_or("", |(_, value)| value);
     unescaped(value)
 }

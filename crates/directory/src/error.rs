@@ -65,8 +65,6 @@ pub enum Error {
     Ambiguous(String, String),
     #[error("{0} is not a domain of the forest, which has {1}")]
     NoDomain(String, String),
-    #[error("there is no account {0} in {1}")]
-    NoAccount(String, String),
     #[error(
         "the file does not show its domains: add the entries below CN=Partitions,CN=Configuration, and those of the domains themselves \
          (objectClass=domainDNS)"

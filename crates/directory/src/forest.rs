@@ -9,7 +9,7 @@ use crate::{Entry, Error, Guid, LdapFilter, LdapSearch, SearchScope, Sid, entry:
 const MAX_DOMAINS: usize = 100;
 
 /// The root of a directory (`rootDSE`, [MS-ADTS] 3.1.1.3.2).
-pub(crate) const ROOT: LdapSearch<'static> = LdapSearch {
+pub const ROOT: LdapSearch<'static> = LdapSearch {
     base: "",
     scope: SearchScope::Base,
     filter: LdapFilter::Present("objectClass"),
@@ -148,7 +148,7 @@ impl Forest {
     }
 
     /// The domain that a SID is of.
-    pub(crate) fn of_sid(&self, sid: &Sid) -> Option<&ForestDomain> {
+    pub fn of_sid(&self, sid: &Sid) -> Option<&ForestDomain> {
         let (issuer, _) = sid.split()?;
         let issuer = issuer.to_string();
         self.domains.iter().find(|domain| domain.facts.sid == issuer)

@@ -77,12 +77,12 @@ impl Sid {
     }
 
     /// Whether it is a group of `BUILTIN`, whose members each domain has in its directory.
-    pub(crate) fn is_builtin(&self) -> bool {
+    pub fn is_builtin(&self) -> bool {
         self.authority == 5 && self.parts.first() == Some(&32)
     }
 
     /// The wide group that has this number in every domain.
-    pub(crate) fn wide_group(&self) -> Option<&'static WellKnown> {
+    pub fn wide_group(&self) -> Option<&'static WellKnown> {
         let (_, number) = self.split().filter(|_| self.is_of_domain())?;
         WIDE_GROUPS.iter().find(|known| known.parts == [number])
     }
@@ -211,7 +211,7 @@ static WIDE_GROUPS: [WellKnown; 3] = [
 ];
 
 /// The wide group that PowerShell prints by this name and place.
-pub(crate) fn wide_by_name(name: &str, place: &str) -> Option<&'static WellKnown> {
+pub fn wide_by_name(name: &str, place: &str) -> Option<&'static WellKnown> {
     let named = |known: &&WellKnown| known.name.eq_ignore_ascii_case(name) && known.wide.is_some();
     match place.to_ascii_lowercase().as_str() {
         "cn=users" => WIDE_GROUPS.iter().find(named),

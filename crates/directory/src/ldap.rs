@@ -4,5 +4,4 @@ pub(crate) mod ber;
 pub(crate) mod connection;
 pub mod message;
 
-pub use connection::trust;
-pub use connection::{Credentials, LdapConnection};
+pub use connection::{LdapConnection, trust};

@@ -1,4 +1,4 @@
-//! Active Directory, as a client of LDAP sees it: the domains of a forest, accounts, and who may retrieve a managed password.
+//! Active Directory, as a client of LDAP sees it: the domains of a forest, accounts, and their passwords.
 //!
 //! Invariants: nothing goes over the network without TLS and a verified certificate; the password goes only to domain controllers that the
 //! user names, or that the DNS names and whose certificate has the name of the domain or the user confirms; each search and each command read a bounded
@@ -7,17 +7,16 @@
 //! | module | what it decides or holds |
 //! |---|---|
 //! | [`directory`](Directory), [`budget`](Budget), [`error`](Error) | a session: its domains and searches; what it may cost; why it fails |
-//! | [`ldap`], [`filter`](LdapFilter), [`ldif`] | the protocol; what is searched for; entries as text |
+//! | [`ldap`], [`filter`](LdapFilter) | the protocol; what is searched for |
 //! | [`address`](Address), [`dns`] | controllers, and how the DNS finds them |
-//! | [`entry`], [`identifier`](Sid), [`descriptor`](Retrieval) | an entry, its SID and GUID, and its access rights |
-//! | [`account`], [`principal`], [`forest`] | an account; who may retrieve its password, by nested groups; the forest's domains, and what a controller says of itself |
-//! | [`lint`] | findings about accounts, their forest, and credential specs |
-//! | [`managed_password`](ManagedPassword) | the password of an account |
-//! | [`powershell`] | output of the ActiveDirectory module, read as JSON |
+//! | [`entry`], [`identifier`], [`descriptor`](Retrieval) | an entry, its SID and GUID, and its access rights |
+//! | [`account`], [`forest`] | an account; the forest's domains, and what a controller says of itself |
+//! | [`credentials`], [`managed_password`](ManagedPassword) | the user who logs on, and the password; the password of an account |
 
 pub mod account;
 mod address;
 mod budget;
+pub mod credentials;
 mod descriptor;
 mod directory;
 pub mod dns;
@@ -25,13 +24,9 @@ pub mod entry;
 mod error;
 mod filter;
 pub mod forest;
-mod identifier;
+pub mod identifier;
 pub mod ldap;
-pub mod ldif;
-pub mod lint;
 mod managed_password;
-pub mod powershell;
-pub mod principal;
 
 /// Limits on input. See `docs/security.md`.
 pub mod limits {
@@ -43,6 +38,7 @@ pub mod limits {
 
 pub use address::{Address, Controller, Transport};
 pub use budget::Budget;
+pub use credentials::Credentials;
 pub use descriptor::{AccessRule, Retrieval, Unknown};
 pub use directory::{Access, Confirm, Directory};
 pub use dns::NameServers;
@@ -50,5 +46,5 @@ pub use entry::Entry;
 pub use error::Error;
 pub use filter::{LdapFilter, LdapSearch, SearchScope};
 pub use identifier::{Guid, Sid};
-pub use ldap::{Credentials, LdapConnection};
+pub use ldap::LdapConnection;
 pub use managed_password::ManagedPassword;

@@ -24,7 +24,7 @@ use super::{
     message::{self, Control, Ending, FoundEntry, LdapAnswer},
 };
 use crate::{
-    Budget, Entry, Error, NameServers,
+    Budget, Credentials, Entry, Error, NameServers,
     address::{Controller, Transport},
     error::{bind_refused, refused},
     filter::{LdapSearch, SearchScope},
@@ -40,12 +40,6 @@ pub const MAX_ENTRIES: usize = 100_000;
 const PAGE: u32 = 1000;
 
 const SUCCESS: u32 = 0;
-
-/// A user of the domain, and the password.
-pub struct Credentials {
-    pub user: String,
-    pub password: Zeroizing<String>,
-}
 
 /// TLS that trusts the authorities in a file, or those of the system.
 ///

@@ -5,9 +5,7 @@ use clap::Subcommand;
 use crate::shared::{Outcome, connection::Connection};
 
 mod lint;
-mod summary;
 mod test;
-mod ticket;
 
 const EXAMPLES: &str = "Examples:
   # Lint what PowerShell printed of an account

@@ -21,6 +21,7 @@ use crate::shared::{
     print,
     world::World,
 };
+use gmsa_accounts::{lint::credential_spec, powershell, spec};
 use gmsa_cluster::{
     manifests::{Document, Manifests},
     resolver::live::collection,
@@ -32,12 +33,6 @@ use gmsa_core::credspec::{
     lint,
 };
 use gmsa_core::{diagnostic::Severity, quote::one_line};
-use gmsa_directory::{
-    Directory, Error,
-    account::{Account, AccountName},
-    lint::credential_spec,
-    powershell,
-};
 use serde_json::Value;
 use time::UtcDateTime;
 
@@ -338,22 +333,7 @@ fn expect_one_domain(drafts: &[Draft]) -> anyhow::Result<()> {
 
 /// The domain, in any output format of PowerShell.
 fn domain(path: &Path) -> anyhow::Result<Domain> {
-    let text = input::text(path)?;
-    // A text in no known format gets the error of the JSON parser.
-    let printed = powershell::object_with(&text, "DNSRoot");
-    if let Some(printed) = &printed {
-        let is_missing = |name: &&str| printed.get(*name).is_none_or(Value::is_null);
-        let missing: Vec<&str> =
-            ["DNSRoot", "NetBIOSName", "DomainSID", "ObjectGUID", "Forest"].into_iter().filter(is_missing).collect();
-        ensure!(
-            missing.is_empty(),
-            "{} has no {}: it was not printed, or the console cut it off; make the file by: Get-ADDomain | ConvertTo-Json",
-            path.display(),
-            missing.join(", ")
-        );
-    }
-    let json = printed.map_or(text, |printed| printed.to_string());
-    Domain::from_directory(&json).with_context(|| format!("cannot read the domain from {}", path.display()))
+    powershell::domain(&input::text(path)?).with_context(|| format!("cannot read the domain from {}", path.display()))
 }
 
 /// The drafts: from flags, from a file about the domain, or from the directory.
@@ -416,44 +396,17 @@ async fn from_directory(options: &NewOptions, source: Source, plugin: Option<Plu
     let mut directory = source.open().await?;
     let mut found = Vec::new();
     if options.all {
-        found = directory.accounts(options.domain.as_deref()).await?;
-        found.retain(Account::is_group_managed);
-        found.sort_by_key(|account| account.sam.to_lowercase());
-        if found.is_empty() {
-            let of = options.domain.as_deref().unwrap_or("the directory");
-            bail!("there is not a group Managed Service Account in {of}");
-        }
+        found = spec::accounts(&mut directory, options.domain.as_deref()).await?;
     }
     for name in &options.account {
         found.push(typed_account(&mut directory, name).await?);
     }
     let mut drafts = Vec::new();
     for account in found {
-        drafts.push(of_account(&mut directory, &account, options, plugin.clone()).await?);
+        let name = options.name.clone();
+        drafts.push(spec::draft(&mut directory, &account, name, &options.additional, plugin.clone()).await?);
     }
     Ok(drafts)
-}
-
-async fn of_account(
-    directory: &mut Directory,
-    found: &Account,
-    options: &NewOptions,
-    plugin: Option<Plugin>,
-) -> anyhow::Result<Draft> {
-    ensure!(found.is_group_managed(), "{} is not a group Managed Service Account", found.name);
-    let left_over = "is a deleted object, or a conflict of replication: restore it, or name the account that is there";
-    ensure!(!found.is_left_over, "{} {left_over}", one_line(&found.name));
-    let forest = directory.forest.as_ref().ok_or(Error::NoDomains)?;
-    let of_account = forest.of_object(&found.name).map(|domain| domain.facts.clone());
-    let domain = of_account.with_context(|| format!("{} is in no domain of the forest", found.name))?;
-    for additional in &options.additional {
-        let name = AccountName::Sam(additional.clone(), Some(domain.dns.clone()));
-        let found = directory.account(&name).await?;
-        let found = found.with_context(|| format!("there is no account {additional} in {}", domain.dns))?;
-        ensure!(found.is_group_managed(), "{} is not a group Managed Service Account", found.name);
-    }
-    let name = options.name.clone().unwrap_or_else(|| lint::suggest_name(&found.sam));
-    Ok(Draft::new(name, found.sam.clone(), domain, &options.additional, plugin))
 }
 
 fn write(path: &Path, yaml: &str, force: bool) -> anyhow::Result<()> {

@@ -26,7 +26,6 @@ mod call;
 mod certificate;
 mod configuration;
 mod crd;
-mod directory;
 mod install;
 mod lints;
 mod nodes;

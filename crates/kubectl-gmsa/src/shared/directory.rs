@@ -6,16 +6,17 @@
 use std::{
     env,
     fs::File,
-    io::{self, Read as _, Write as _},
+    io::{self, Write as _},
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, bail};
 use clap::Args;
+use gmsa_accounts::ldif;
 use gmsa_directory::{
-    Access, Address, Budget, Confirm, Controller, Credentials, Directory, Error, NameServers,
+    Access, Address, Budget, Confirm, Controller, Credentials, Directory, NameServers,
     account::{Account, AccountName},
-    entry, ldif,
+    credentials::{is_user, password_in},
 };
 use zeroize::Zeroizing;
 
@@ -26,11 +27,6 @@ use super::{
 
 /// The environment variable that holds the password.
 const VARIABLE: &str = "GMSA_DIRECTORY_PASSWORD";
-/// The longest password that Active Directory takes, in characters, is 256.
-const MAX_PASSWORD: usize = 1024;
-/// The prefix of `ConvertFrom-SecureString` output on Windows: the GUID of its encryption provider (DPAPI).
-const SECURE_STRING: &str = "01000000d08c9ddf0115d1118c7a00c04fc297eb";
-
 /// The heading of these options in the help.
 pub const HEADING: &str = "Directory";
 
@@ -181,24 +177,8 @@ impl DirectoryIndex {
 
 /// A directory from a file of LDIF, such as `ldapsearch` prints.
 fn printed(named: &str) -> anyhow::Result<Source> {
-    let text = input::text(Path::new(named))?;
-    let entries = ldif::read(&text).with_context(|| format!("cannot read {named}"))?;
-    ensure!(!entries.is_empty(), "no entry in {named}");
-    Ok(Source::Printed(Box::new(Directory::printed(&text)?)))
-}
-
-/// Whether the text is a user name that a domain controller accepts. Any other would only fail to log on.
-fn is_user(text: &str) -> bool {
-    let is_name = |name: &str| !name.is_empty() && !name.contains(['"', '/', '\\', '@']) && name.trim() == name;
-    let is_domain = |domain: &str| is_name(domain) && !domain.contains(|c: char| c.is_whitespace() || c == '=');
-    if let Some((domain, name)) = text.split_once('\\').filter(|(domain, _)| !domain.contains('=')) {
-        return is_domain(domain) && is_name(name);
-    }
-    if let Some((name, domain)) = text.rsplit_once('@').filter(|(_, domain)| !domain.contains('=')) {
-        return is_name(name) && !name.contains(char::is_whitespace) && is_domain(domain);
-    }
-    let is_part = |part: &str| part.split_once('=').is_some_and(|(key, value)| !key.is_empty() && !value.is_empty());
-    entry::domain_of(text).is_some() && entry::parts(text).all(is_part)
+    let read = ldif::directory(&input::text(Path::new(named))?);
+    Ok(Source::Printed(Box::new(read.with_context(|| format!("cannot read {named}"))?)))
 }
 
 /// Asks before the password goes to a host that only DNS names as a controller. `None` if the password comes from a file, or without
@@ -223,19 +203,19 @@ fn confirm(user: &str, has_file: bool) -> Option<Confirm> {
 /// # Errors
 /// If it does not exist: names the one that may be meant. If a domain that may have it cannot be asked.
 pub async fn typed_account(directory: &mut Directory, name: &str) -> anyhow::Result<Account> {
-    let error = match directory.typed(name).await {
-        Err(error @ Error::NoAccount(..)) => error,
-        found => return Ok(found?),
-    };
-    let AccountName::Sam(sam, domain) = AccountName::parse(name) else { return Err(error.into()) };
+    let typed = AccountName::parse(name);
+    if let Some(found) = directory.account(&typed).await? {
+        return Ok(found);
+    }
+    let absent = format!("there is no account {name} in {}", directory.places());
+    let AccountName::Sam(sam, domain) = typed else { bail!(absent) };
     let known = directory.accounts(domain.as_deref()).await.unwrap_or_default();
     // Active Directory compares without case.
     let known: Vec<(String, &str)> = known.iter().map(|of| (of.sam.to_lowercase(), of.sam.as_str())).collect();
     let nearest = names::nearest(&sam.to_lowercase(), known.iter().map(|(lower, _)| lower.as_str()));
-    let meant = nearest.and_then(|near| known.iter().find(|(lower, _)| lower == near));
-    match meant {
-        Some((_, sam)) => bail!("{error}: is {sam} meant?"),
-        None => Err(error.into()),
+    match nearest.and_then(|near| known.iter().find(|(lower, _)| lower == near)) {
+        Some((_, sam)) => bail!("{absent}: is {sam} meant?"),
+        None => bail!(absent),
     }
 }
 
@@ -243,15 +223,15 @@ fn password(user: &str, file: Option<&Path>) -> anyhow::Result<Zeroizing<String>
     if let Some(file) = file {
         let name = file.display();
         return if file == Path::new(input::STDIN) {
-            password_of(io::stdin().lock())
+            password_in(io::stdin().lock())
         } else {
-            File::open(file).map_err(Into::into).and_then(password_of)
+            File::open(file).and_then(password_in)
         }
         .with_context(|| format!("cannot read the password in {name}"));
     }
     if let Some(password) = env::var_os(VARIABLE) {
         let password = Zeroizing::new(password.into_encoded_bytes());
-        return password_of(password.as_slice()).with_context(|| format!("cannot read the password in ${VARIABLE}"));
+        return password_in(password.as_slice()).with_context(|| format!("cannot read the password in ${VARIABLE}"));
     }
     if !has_terminal() {
         bail!("there is no terminal to ask for the password: use --directory-password-file FILE, or ${VARIABLE}");
@@ -266,40 +246,6 @@ fn is_file(named: &str) -> bool {
     let path = Path::new(named);
     let is_ldif = path.extension().is_some_and(|of| of.eq_ignore_ascii_case("ldif") || of.eq_ignore_ascii_case("ldf"));
     path.is_file() || is_ldif || (!named.contains("://") && named.contains(['/', '\\']))
-}
-
-/// The password in a file, without the line break at its end: UTF-8 or UTF-16 with a byte order mark, as PowerShell writes it.
-/// A text that cannot be a password is refused, because each wrong password counts towards a lockout.
-fn password_of(input: impl io::Read) -> anyhow::Result<Zeroizing<String>> {
-    // Large enough from the start: a buffer that grows would leave a copy behind.
-    let mut bytes = Zeroizing::new(Vec::with_capacity(MAX_PASSWORD + 1));
-    input.take(MAX_PASSWORD as u64 + 1).read_to_end(&mut bytes)?;
-    ensure!(bytes.len() <= MAX_PASSWORD, "it is longer than {MAX_PASSWORD} bytes");
-    let mut text = Zeroizing::new(String::with_capacity(2 * MAX_PASSWORD));
-    let mut units = |bytes: &[u8], unit: fn([u8; 2]) -> u16| {
-        let units =
-            bytes.chunks(2).map(|pair| unit([pair.first().copied().unwrap_or(0), pair.get(1).copied().unwrap_or(0)]));
-        char::decode_utf16(units).try_for_each(|c| c.map(|c| text.push(c)))
-    };
-    match bytes.as_slice() {
-        [0xff, 0xfe, rest @ ..] => units(rest, u16::from_le_bytes)?,
-        [0xfe, 0xff, rest @ ..] => units(rest, u16::from_be_bytes)?,
-        [0xef, 0xbb, 0xbf, rest @ ..] | rest => {
-            text.push_str(std::str::from_utf8(rest).context("it is neither UTF-8 nor UTF-16 with its mark")?);
-        }
-    }
-    let length = text.trim_end_matches(['\r', '\n']).len();
-    text.truncate(length);
-    if text.contains('\n') {
-        bail!("it has several lines: expected the password alone");
-    } else if text.contains(char::is_control) {
-        bail!(
-            "it has control characters, as UTF-16 without its mark has: expected the password alone, in UTF-8, or in UTF-16 with the mark"
-        );
-    } else if text.starts_with(SECURE_STRING) || text.starts_with("<Objs ") {
-        bail!("it is encrypted by PowerShell (SecureString): expected the password itself");
-    }
-    Ok(text)
 }
 
 /// Switches core dumps off, because they would contain the password.

@@ -7,7 +7,6 @@ use clap::{Args, builder::NonEmptyStringValueParser};
 use serde_json::Value;
 use time::UtcDateTime;
 
-use super::summary;
 use crate::shared::{
     Outcome,
     args::{service, spec_name},
@@ -15,9 +14,10 @@ use crate::shared::{
     credspecs::is_credential_spec,
     directory::{DirectoryOptions, opened, typed_account},
     input,
-    output::{Filter, Report, Shape},
+    output::{Filter, Report, Shape, table::table},
     rules,
 };
+use gmsa_accounts::{ldif, lint, powershell, principal::Principals, summary};
 use gmsa_cluster::{
     manifests::{Document, Manifests},
     resolver::live::collection,
@@ -26,12 +26,7 @@ use gmsa_core::{
     causes,
     diagnostic::{Diagnostic, Diagnostics, Location},
 };
-use gmsa_directory::{
-    Directory,
-    account::{Account, powershell},
-    ldif, lint,
-    principal::Principals,
-};
+use gmsa_directory::{Directory, account::Account};
 
 const EXAMPLES: &str = "Examples:
   # Compare an account with its credential spec
@@ -146,7 +141,7 @@ impl Linted {
         let summary = match accounts.as_slice() {
             [one] if !options.names.is_empty() => summary::properties(one, &principals) + "\n",
             [] => String::new(),
-            all => summary::list(all, &principals) + "\n",
+            all => table(summary::COLUMNS, &summary::rows(all, &principals)) + "\n",
         };
         let now = UtcDateTime::now();
         let found = lint::accounts(&mut directory, &accounts, &principals, &options.services, now).await?;
@@ -157,10 +152,10 @@ impl Linted {
     fn file(&mut self, path: &Path, name: &str, options: &Options) -> anyhow::Result<()> {
         let text = input::text(path)?;
         if ldif::is_ldif(&text) {
-            let directory = Directory::printed(&text)?;
+            let directory = ldif::directory(&text)?;
             return block_on(self.directory(directory, Some(name), options)).map(drop);
         }
-        let (accounts, now) = (powershell::read(&text)?, UtcDateTime::now());
+        let (accounts, now) = (powershell::accounts(&text)?, UtcDateTime::now());
         let of_account = |account| lint::account(account, &Principals::default(), &options.services, now);
         let found: Vec<Diagnostic> = accounts.iter().flat_map(of_account).collect();
         self.add(accounts, found, Some(name));

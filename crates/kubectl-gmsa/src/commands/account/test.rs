@@ -6,14 +6,14 @@ use clap::{Args, builder::NonEmptyStringValueParser};
 use gmsa_core::diagnostic::Check;
 use time::UtcDateTime;
 
-use super::ticket::ticket;
 use crate::shared::{
     Outcome,
     connection::block_on,
     directory::{DirectoryOptions, Source, typed_account},
     output::{Filter, Shape, print_checks},
 };
-use gmsa_directory::{Directory, lint};
+use gmsa_accounts::{lint, ticket::ticket};
+use gmsa_directory::Directory;
 
 const ABOUT: &str = "password";
 

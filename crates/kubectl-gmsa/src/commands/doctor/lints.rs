@@ -16,8 +16,8 @@ use std::cell::RefCell;
 use futures::future::{LocalBoxFuture, join_all};
 
 use super::{
-    api_server, call, configuration, crd, directory, install::is_webhook_away, nodes, replica, service, specs_and_pods,
-    tickets, workloads,
+    api_server, call, configuration, crd, install::is_webhook_away, nodes, replica, service, specs_and_pods, tickets,
+    workloads,
 };
 use crate::shared::{
     directory::Source,
@@ -138,7 +138,7 @@ pub(super) static LINTS: [Lint; 15] = [
         run: |world, asked| Box::pin(specs_and_pods::check_pods(world, asked)),
     },
     Lint {
-        about: directory::DIRECTORY,
+        about: specs_and_pods::DIRECTORY,
         what: "whether the directory agrees with the credential specs (--directory, as a user of the domain)",
         reads: &[reads::SPECS],
         run: |world, asked| Box::pin(specs_and_pods::check_directory(world, asked)),

@@ -5,22 +5,24 @@ use std::collections::{BTreeMap, BTreeSet};
 use k8s_openapi::api::core::v1::Namespace;
 use serde::Deserialize as _;
 use serde_json::Value;
+use time::UtcDateTime;
 
 use super::{
     configuration::excluded,
-    directory::{self, DIRECTORY},
     install::{narrowed, other_namespaces, specs},
     lints::DoctorInput,
 };
 use crate::shared::{
     credspecs::contents_by_name,
+    directory::Source,
     output::{first_five, plural},
     pods::{ClusterPod, ContentsState, FIX_UNMATCHED},
     rules,
-    unread::Read,
+    unread::{Read, Unread},
     webhook::reviewing,
     world::World,
 };
+use gmsa_accounts::lint::credential_specs;
 use gmsa_core::{
     admission::advice::same_computer::distinct,
     credspec::{CredentialSpec, lint},
@@ -28,6 +30,7 @@ use gmsa_core::{
 };
 
 pub(super) const SPECS: &str = "credential specs";
+pub(super) const DIRECTORY: &str = "directory";
 pub(super) const PODS: &str = "pods";
 const HOST_NAMES: &str = "host names";
 
@@ -77,12 +80,34 @@ pub(super) async fn check_directory(world: &World, asked: &DoctorInput) -> Read<
         return Ok(Vec::new());
     }
     let specs = specs(world).await;
-    let found = directory::ask(directories, specs.as_deref().unwrap_or_default()).await?;
+    let found = compared(directories, specs.as_deref().unwrap_or_default()).await?;
     let count = specs?.len();
     if found.is_empty() {
         return Ok(vec![Check::pass(DIRECTORY, format!("agrees with {}", plural(count, "credential spec")))]);
     }
     Ok(found.into_iter().map(|found| Check::found(DIRECTORY, found)).collect())
+}
+
+/// Checks in the directories that the account of each credential spec exists, is enabled, and has a principal that may retrieve its
+/// password, and that all fields are right. Reports directories that cannot be opened, and asks the others.
+async fn compared(sources: Vec<Source>, specs: &[Value]) -> Read<Vec<Diagnostic>> {
+    let unread = |error| Unread::of("read", "the directory", &error);
+    let (mut directories, mut closed) = (Vec::new(), Vec::new());
+    for source in sources {
+        match source.open().await {
+            Ok(directory) => directories.push(directory),
+            Err(error) => closed.push(unread(error)),
+        }
+    }
+    if directories.is_empty()
+        && let Some(first) = closed.first()
+    {
+        return Err(first.clone());
+    }
+    let found = credential_specs(&mut directories, specs, UtcDateTime::now()).await;
+    let mut list = found.map_err(|error| unread(error.into()))?;
+    list.extend(closed.iter().filter_map(|unread| unread.check(DIRECTORY).result.err()));
+    Ok(list)
 }
 
 pub(super) async fn check_pods(world: &World, asked: &DoctorInput) -> Read<Vec<Check>> {

@@ -4,7 +4,7 @@ use gmsa_core::diagnostic::{Diagnostic, Severity, rules};
 use time::{Duration, UtcDateTime};
 
 use super::{about, finding, minute};
-use crate::{
+use gmsa_directory::{
     Directory, Entry, Error, Guid, LdapFilter, LdapSearch, SearchScope,
     account::{Account, NO_SUCH_OBJECT},
     entry::first_value,

@@ -7,7 +7,11 @@ use serde_json::{Value, json};
 use time::UtcDateTime;
 
 use super::*;
-use crate::{Retrieval, Sid, account::CLASS, descriptor::made::allowing};
+use crate::ldif;
+use gmsa_directory::{
+    Retrieval, Sid,
+    account::{AccountName, CLASS},
+};
 
 /// An account whose principals are not known.
 fn alone(of: &Account, services: &[String]) -> Vec<Diagnostic> {
@@ -238,7 +242,7 @@ fn directory(more: &str) -> Directory {
          dn: CN=WebApp1,CN=Managed Service Accounts,DC=contoso,DC=com\nobjectClass: {CLASS}\nsAMAccountName: WebApp1$\n\
          servicePrincipalName: http/web\nuserAccountControl: 4096\nmsDS-SupportedEncryptionTypes: 24\n\n{more}"
     );
-    Directory::printed(&text).unwrap()
+    ldif::directory(&text).unwrap()
 }
 
 fn said(found: &[Diagnostic]) -> Vec<String> {
@@ -304,16 +308,15 @@ fn a_name_is_no_code_of_the_command_that_removes_it() {
 #[test]
 fn an_entry_that_is_not_understood_is_a_finding() {
     // D:(XA;;RP;;;S-1-5-21-1-2-3-1103;(…)): an entry of kind 9.
-    let (mut descriptor, read) = (allowing(&[Sid::parse("S-1-5-21-1-2-3-1103").unwrap()]), 44);
-    descriptor[read] = 9;
-    let encoded = base64::Engine::encode(&base64::prelude::BASE64_STANDARD, descriptor);
+    let encoded =
+        "AQAEgBQAAAAAAAAAAAAAACQAAAABAgAAAAAABSAAAAAgAgAABAAsAAEAAAAJACQA/wEPAAEFAAAAAAAFFQAAAAEAAAACAAAAAwAAAE8EAAA=";
     let name = "dn: CN=w\\,eb,DC=contoso,DC=com\nobjectClass: group\nobjectSid:: AQUAAAAAAAUVAAAAAQAAAAIAAAADAAAATwQAAA==\nsAMAccountName: we\"b\n";
     let account = format!(
         "dn: CN=kept,DC=contoso,DC=com\nobjectClass: {CLASS}\nsAMAccountName: kept$\nservicePrincipalName: http/kept\n\
          userAccountControl: 4096\nmsDS-SupportedEncryptionTypes: 24\nmsDS-GroupMSAMembership:: {encoded}\n\n{name}"
     );
     let mut directory = directory(&account);
-    let all = vec![block_on(directory.account(&crate::account::AccountName::parse("kept"))).unwrap().unwrap()];
+    let all = vec![block_on(directory.account(&AccountName::parse("kept"))).unwrap().unwrap()];
     let found = checked(&mut directory, &all);
     assert_eq!(
         said(found.as_slice()),

@@ -13,12 +13,12 @@ use time::UtcDateTime;
 use super::{
     LATER, LDAPSEARCH, OF_NODES, RETRIEVERS, WITHOUT_DENIALS, finding, found, quoted, set_retrievers, to_security,
 };
-use crate::{
+use crate::principal::{DirectoryPrincipal, Group, Member, Principals, foreign};
+use gmsa_directory::{
     AccessRule, Retrieval, Sid, Unknown,
     account::Account,
     entry::{first_value, parts},
     identifier::{EVERYBODY, wide_by_name},
-    principal::{DirectoryPrincipal, Group, Member, Principals, foreign},
 };
 
 const NO_PASSWORD: &str = "no container starts with the account there";

@@ -19,14 +19,15 @@ use serde_json::Value;
 use time::UtcDateTime;
 
 use super::{class, enabled, expired, finding, forest::quota, left_over, quoted, services::of_tickets};
-use crate::{
+use crate::principal::Principals;
+use gmsa_directory::{
     Directory, Error,
     account::{Account, AccountName},
     forest::Forest,
 };
 
 /// Faults of an account that are reported for the credential spec that names it.
-pub const SAID_OF_SPECS: [&Rule; 3] = [&rules::ACCOUNT_CLASS, &rules::ACCOUNT_DISABLED, &rules::ACCOUNT_EXPIRED];
+const SAID_OF_SPECS: [&Rule; 3] = [&rules::ACCOUNT_CLASS, &rules::ACCOUNT_DISABLED, &rules::ACCOUNT_EXPIRED];
 
 /// Compares accounts with the credential spec that pods get; `spec` is the whole object.
 pub fn against(accounts: &[Account], spec: &Value) -> Vec<Diagnostic> {
@@ -127,6 +128,43 @@ pub async fn credential_spec(
         }
     }
     Ok(SpecFindings { found: vec![elsewhere(spec)], account: None })
+}
+
+/// Compares credential specs with the directories of their forests, then lints their accounts: that each exists, is enabled and has a
+/// principal that may retrieve its password.
+///
+/// # Errors
+/// Where a directory cannot be asked.
+pub async fn credential_specs(
+    directories: &mut [Directory],
+    specs: &[Value],
+    now: UtcDateTime,
+) -> Result<Vec<Diagnostic>, Error> {
+    let mut list = Vec::new();
+    let mut accounts: Vec<Vec<Account>> = directories.iter().map(|_| Vec::new()).collect();
+    for spec in specs {
+        let found = credential_spec(directories, spec, now).await?;
+        let name = text(spec, "/metadata/name");
+        list.extend(found.found.into_iter().map(|found| Diagnostic { object: name.to_owned(), ..found }));
+        if let Some((place, account)) = found.account
+            && let Some(of_directory) = accounts.get_mut(place)
+            // Several credential specs may be for one account.
+            && of_directory.iter().all(|other| other.name != account.name)
+        {
+            of_directory.push(account);
+        }
+    }
+    for (directory, mut accounts) in directories.iter_mut().zip(accounts) {
+        accounts.sort_by(|one, other| one.name.cmp(&other.name));
+        let principals = Principals::of(directory, &accounts).await?;
+        let of_accounts = super::accounts(directory, &accounts, &principals, &[], now).await?;
+        let of_accounts = of_accounts.into_iter().filter(|found| !SAID_OF_SPECS.contains(&found.rule));
+        list.extend(of_accounts.map(|found| match found.more {
+            0 => found,
+            more => Diagnostic { message: format!("{} (and {more} more like this)", found.message), ..found },
+        }));
+    }
+    Ok(list)
 }
 
 async fn of_forest(

@@ -1,11 +1,17 @@
-//! PowerShell output of objects, in each form that people copy, as JSON: `ConvertTo-Json`, a list, a table, CSV.
+//! PowerShell output of objects, in each form that people copy, as JSON: `ConvertTo-Json`, a list, a table, CSV. Accounts and domains in it.
 //!
 //! Invariants: a value that the console has cut off (`…`) is left out, so it counts as not printed; the text is walked over once for each form.
 
+use anyhow::ensure;
+use gmsa_core::credspec::generate::Domain;
 use serde_json::{Map, Value};
 
+mod accounts;
+
+pub use accounts::{MAX_ACCOUNTS, PowerShellError, accounts};
+
 /// The objects of a text, as JSON: one, or a list of them. `None` if the text is in another format.
-pub(crate) fn to_json(text: &str) -> Option<Value> {
+fn to_json(text: &str) -> Option<Value> {
     // Web pages and word processors keep columns together by other spaces.
     let text = text.trim_start_matches('\u{feff}').replace('\u{a0}', " ");
     let text = text.trim();
@@ -42,11 +48,29 @@ fn json(text: &str) -> Option<Vec<Value>> {
 }
 
 /// The first object of a text that has this property, where one has it: a domain printed beside an account.
-pub fn object_with(text: &str, property: &str) -> Option<Value> {
+fn object_with(text: &str, property: &str) -> Option<Value> {
     match to_json(text)? {
         Value::Array(objects) => objects.into_iter().find(|object| object.get(property).is_some()),
         object => Some(object),
     }
+}
+
+/// The domain that `Get-ADDomain` printed.
+///
+/// # Errors
+/// If a property is missing, or the text is in another format.
+pub fn domain(text: &str) -> anyhow::Result<Domain> {
+    // A text in no known format gets the error of the JSON parser.
+    let Some(printed) = object_with(text, "DNSRoot") else { return Ok(Domain::from_directory(text)?) };
+    let is_missing = |name: &&str| printed.get(*name).is_none_or(Value::is_null);
+    let missing: Vec<&str> =
+        ["DNSRoot", "NetBIOSName", "DomainSID", "ObjectGUID", "Forest"].into_iter().filter(is_missing).collect();
+    ensure!(
+        missing.is_empty(),
+        "it has no {}: it was not printed, or the console cut it off; make the file by: Get-ADDomain | ConvertTo-Json",
+        missing.join(", ")
+    );
+    Ok(Domain::from_directory(&printed.to_string())?)
 }
 
 /// The output of `ConvertTo-Csv` and `Export-Csv`: a head of quoted names, then a line for each object. Many countries write `;` between.

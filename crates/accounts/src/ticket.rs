@@ -1,4 +1,4 @@
-//! `account test --ticket`: tests whether an account can log on with the password from the directory.
+//! Tests whether an account can log on with the password from the directory.
 //!
 //! Invariants: password and keys are wiped, and the ticket dropped, before anything is printed; a password is tried once, at the controller
 //! that gave it; each refusal maps to a rule.
@@ -8,13 +8,14 @@ use std::{net::SocketAddr, time::Duration};
 use anyhow::Context as _;
 use gmsa_core::{
     causes,
-    diagnostic::{Check, Diagnostic, Severity},
+    diagnostic::{Check, Diagnostic, Rule, Severity, rules as core},
 };
 use gmsa_directory::{Directory, account::Account};
 use gmsa_kerberos::{Error, KdcError, KdcRefusal, Kdcs, Password, Principal, PrincipalName, Realm, Ticket};
+use gmsa_rules as rules;
 use time::UtcDateTime;
 
-use crate::shared::rules::{self, Names, Rule};
+use crate::lint::remedy;
 
 const ABOUT: &str = "ticket";
 const PORT: u16 = 88;
@@ -77,10 +78,9 @@ fn refused(account: &Account, domain: &str, kdc: SocketAddr, error: Error) -> Re
         _ => return Err(error),
     };
     let message = format!("account {} cannot log on: {why}", account.sam);
-    let names = Names { account: Some(&account.sam), domain: Some(domain), ..Names::default() };
-    let found = rules::found(rule, message, &names).fixed(fix.map(str::to_owned));
+    let fix = fix.map_or_else(|| remedy(rule, &account.sam, Some(domain)), str::to_owned);
     // An error here, because it caused the refusal, even if the rule is a warning elsewhere.
-    Ok(found.with_severity(Severity::Error))
+    Ok(Diagnostic::new(rule, message).with_fix(fix).with_severity(Severity::Error))
 }
 
 fn logon_refusal(error: &KdcError) -> LogonRefusal {
@@ -90,9 +90,9 @@ fn logon_refusal(error: &KdcError) -> LogonRefusal {
     const POLICY: &str = "Look at authentication policies and silos, and at the group policy `KDC support for claims, compound authentication and Kerberos armoring`: with `Fail unarmored authentication requests`, members of the domain alone can log on.";
     const CHANGE: &str = "Domain controllers change the password of a gMSA themselves. `Get-ADServiceAccount`, with `-Properties PasswordLastSet,PasswordExpired`, says when they did.";
     let (rule, why, fix) = match error.refusal() {
-        KdcRefusal::Clock => return (&rules::DIRECTORY_CLOCK, clock(error.clock_difference), None),
-        KdcRefusal::Disabled => (&rules::ACCOUNT_DISABLED, "it is disabled", None),
-        KdcRefusal::Expired => (&rules::ACCOUNT_EXPIRED, "it has expired", None),
+        KdcRefusal::Clock => return (&core::DIRECTORY_CLOCK, clock(error.clock_difference), None),
+        KdcRefusal::Disabled => (&core::ACCOUNT_DISABLED, "it is disabled", None),
+        KdcRefusal::Expired => (&core::ACCOUNT_EXPIRED, "it has expired", None),
         KdcRefusal::Locked => (&rules::ACCOUNT_LOCKED, "it is locked out", None),
         KdcRefusal::Revoked => (&rules::ACCOUNT_REVOKED, "it is disabled, locked out or has expired", None),
         KdcRefusal::MustChangePassword => {
@@ -101,7 +101,7 @@ fn logon_refusal(error: &KdcError) -> LogonRefusal {
         KdcRefusal::WrongPassword => {
             (&rules::LOGON_DENIED, "the password that the directory gave is wrong", Some(REPLICATION))
         }
-        KdcRefusal::UnknownAccount => (&rules::ACCOUNT_UNKNOWN, "the domain controller does not know it", None),
+        KdcRefusal::UnknownAccount => (&core::ACCOUNT_UNKNOWN, "the domain controller does not know it", None),
         KdcRefusal::WrongRealm => {
             (&rules::KERBEROS_CONFIGURATION, "the domain controller is of another realm", Some(REALM))
         }

@@ -1,18 +1,20 @@
-//! The summary at the top of `account lint`: the properties of accounts in the directory.
+//! The properties of accounts in the directory, for people.
 
 use std::{collections::BTreeSet, fmt::Write as _};
 
-use gmsa_core::quote::{MESSAGE, one_line, shorten};
+use gmsa_core::quote::{MESSAGE, first_five, one_line, shorten};
 use gmsa_directory::{
     Retrieval, Sid,
     account::{Account, encryption_names},
-    principal::{DirectoryPrincipal, Group, Principals},
 };
 
-use crate::shared::output::{first_five, table::table};
+use crate::principal::{DirectoryPrincipal, Group, Principals};
 
-/// A line for each account.
-pub fn list(accounts: &[Account], principals: &Principals) -> String {
+/// The columns of [`rows`].
+pub const COLUMNS: [&str; 5] = ["ACCOUNT", "DOMAIN", "ENABLED", "ENCRYPTION", "PASSWORD FOR"];
+
+/// A row for each account.
+pub fn rows(accounts: &[Account], principals: &Principals) -> BTreeSet<[String; 5]> {
     let row = |one: &Account| {
         let enabled = one.enabled.map_or("-", yes_or_no);
         [
@@ -23,10 +25,7 @@ pub fn list(accounts: &[Account], principals: &Principals) -> String {
             first_five(retrievers(one, principals)),
         ]
     };
-    table(
-        ["ACCOUNT", "DOMAIN", "ENABLED", "ENCRYPTION", "PASSWORD FOR"],
-        &accounts.iter().map(row).collect::<BTreeSet<_>>(),
-    )
+    accounts.iter().map(row).collect()
 }
 
 /// One account, a line for each property.

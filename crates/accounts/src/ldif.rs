@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use gmsa_core::quote::{Quoted, cut};
 
-use crate::{
-    Entry, Sid,
+use gmsa_directory::{
+    Directory, Entry, Sid,
     entry::{MAX_TEXT, base_of},
 };
 
@@ -19,6 +19,8 @@ pub enum LdifError {
     Line(usize, &'static str),
     #[error("more than {MAX_ENTRIES} entries")]
     TooMany,
+    #[error("no entry")]
+    Empty,
 }
 
 /// Whether a text looks like LDIF, not like JSON.
@@ -27,11 +29,24 @@ pub fn is_ldif(text: &str) -> bool {
     lines.take(2).any(|line| line.len() >= 3 && line.get(..3).is_some_and(|start| start.eq_ignore_ascii_case("dn:")))
 }
 
+/// The directory that a text shows.
+///
+/// # Errors
+/// Where there is no entry, or a line is not LDIF, with its number.
+pub fn directory(text: &str) -> Result<Directory, LdifError> {
+    let entries = read(text)?;
+    if entries.is_empty() {
+        return Err(LdifError::Empty);
+    }
+    let incomplete = incomplete(text, &entries);
+    Ok(Directory::printed(entries, incomplete))
+}
+
 /// The entries of a text. Other lines of `ldapsearch`, such as `search: 2` and references, are skipped.
 ///
 /// # Errors
 /// Where a line is not LDIF, with its number.
-pub fn read(text: &str) -> Result<Vec<Entry>, LdifError> {
+fn read(text: &str) -> Result<Vec<Entry>, LdifError> {
     const NO_NAME: &str = "is not LDIF: an entry begins with dn:";
     let mut entries = Vec::new();
     let mut entry: Option<Entry> = None;
@@ -83,7 +98,7 @@ pub fn read(text: &str) -> Result<Vec<Entry>, LdifError> {
 
 /// Why a text is incomplete. Signs are an error in the result line of `ldapsearch`, a number of entries at which domain
 /// controllers stop, and partial lists of values.
-pub fn incomplete(text: &str, entries: &[Entry]) -> Option<String> {
+fn incomplete(text: &str, entries: &[Entry]) -> Option<String> {
     // `MaxPageSize` of domain controllers ([MS-ADTS] 3.1.1.3.4.6).
     const PAGE: usize = 1000;
     let mut results = text.lines().filter_map(|line| line.strip_prefix("result: ").map(str::trim));

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use time::UtcDateTime;
 
-use crate::{
+use gmsa_directory::{
     Directory, Entry, Error, LdapFilter, Sid,
     account::{Account, DISABLED, SMARTCARD_REQUIRED, expiry, has_no_hours},
     entry::{base_of, first_value, parts},
@@ -239,7 +239,7 @@ impl Principals {
         Ok(DirectoryPrincipal::Group(group))
     }
 
-    /// Reads the users and computers in a group, those of the groups in it included. The command's [`Budget`](crate::Budget) bounds it, and a
+    /// Reads the users and computers in a group, those of the groups in it included. The command's [`Budget`](gmsa_directory::Budget) bounds it, and a
     /// group that is found again is not read again.
     async fn expand_group(&mut self, directory: &mut Directory, group: &mut Group, entry: &Entry) -> Result<(), Error> {
         let (mut seen, mut to_read) = (HashSet::from([entry.name.to_ascii_lowercase()]), vec![entry.clone()]);

@@ -12,7 +12,8 @@ use gmsa_core::{
 
 use time::UtcDateTime;
 
-use crate::{Directory, Error, account::Account, principal::Principals};
+use crate::principal::Principals;
+use gmsa_directory::{Directory, Error, account::Account};
 
 mod account;
 mod forest;
@@ -27,7 +28,7 @@ use account::{class, enabled, expired, left_over};
 use forest::{forest, root_key};
 use namesakes::namesakes;
 pub use password::password;
-pub use spec::{SAID_OF_SPECS, SpecFindings, against, credential_spec};
+pub use spec::{SpecFindings, against, credential_spec, credential_specs};
 
 /// The property that holds who may retrieve the password.
 const RETRIEVERS: &str = "PrincipalsAllowedToRetrieveManagedPassword";
@@ -48,11 +49,14 @@ fn found(rule: &'static Rule, account: &Account, field: &str, problem: impl Into
 }
 
 /// The rule's remedy, with the names of the account and its domain in its commands.
-fn remedy(rule: &Rule, sam: &str, domain: Option<&str>) -> String {
+pub(crate) fn remedy(rule: &Rule, sam: &str, domain: Option<&str>) -> String {
     let domain = domain.filter(|domain| is_dns_subdomain(&domain.to_ascii_lowercase())).unwrap_or("DOMAIN");
-    let name = powershell(sam).unwrap_or_else(|| "NAME".to_owned());
+    // The logon name ends with `$`, which PowerShell would expand without quotes.
+    let [name, logon] = [sam, &format!("{sam}$")].map(|name| powershell(name));
     let named = rule.remedy.replace("-Server DOMAIN", &format!("-Server {domain}"));
-    named.replace("ADServiceAccount NAME", &format!("ADServiceAccount {name}"))
+    let named =
+        named.replace("ADServiceAccount NAME", &format!("ADServiceAccount {}", name.as_deref().unwrap_or("NAME")));
+    named.replace("'NAME$'", logon.as_deref().unwrap_or("'NAME$'"))
 }
 
 fn about(object: String, rule: &'static Rule, problem: impl Into<String>) -> Diagnostic {

@@ -12,10 +12,10 @@ use gmsa_core::{
 use time::UtcDateTime;
 
 use super::{RETRIEVERS, finding, minute, retrieval::retrieval, services::covers, set};
-use crate::{
+use crate::principal::Principals;
+use gmsa_directory::{
     account::{Account, CLASS, SMARTCARD_REQUIRED, encryption_names},
     entry::first_value,
-    principal::Principals,
 };
 
 /// The most characters of a name without its `$`: the host refers to the account as to a computer, by a NetBIOS name.

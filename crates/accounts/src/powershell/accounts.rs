@@ -6,8 +6,11 @@
 use serde_json::{Map, Value};
 use time::{OffsetDateTime, UtcDateTime, format_description::well_known::Rfc3339};
 
-use super::{Account, DISABLED, ENCRYPTION_TYPES, expiry};
-use crate::{Retrieval, Sid, powershell::to_json};
+use super::to_json;
+use gmsa_directory::{
+    Retrieval, Sid,
+    account::{Account, DISABLED, ENCRYPTION_TYPES, expiry},
+};
 
 /// The most accounts that are read from one text.
 pub const MAX_ACCOUNTS: usize = 10_000;
@@ -43,7 +46,7 @@ pub enum PowerShellError {
 ///
 /// # Errors
 /// If the text is in another format, or an entry is not an account.
-pub fn read(text: &str) -> Result<Vec<Account>, PowerShellError> {
+pub fn accounts(text: &str) -> Result<Vec<Account>, PowerShellError> {
     let entries = match to_json(text).ok_or_else(|| PowerShellError::NotPrinted(not_json(text)))? {
         Value::Array(entries) => entries,
         one => vec![one],
@@ -188,9 +191,9 @@ mod tests {
         };
         assert_eq!(account.domain().as_deref(), Some("corp.contoso.com"));
         assert_eq!(account.domain_sid(), Sid::parse("S-1-5-21-1-2-3"));
-        assert_eq!(read(one).unwrap(), [account]);
+        assert_eq!(accounts(one).unwrap(), [account]);
         let bare = |name: &str| Account { sam: name.to_owned(), ..Account::default() };
-        assert_eq!(read(r#"[{"SamAccountName": "a$"}, {"samaccountname": "b"}]"#).unwrap(), [bare("a"), bare("b")]);
+        assert_eq!(accounts(r#"[{"SamAccountName": "a$"}, {"samaccountname": "b"}]"#).unwrap(), [bare("a"), bare("b")]);
     }
 
     #[test]
@@ -199,7 +202,7 @@ mod tests {
             let json = format!(
                 r#"{{"SamAccountName": "a", "ServicePrincipalNames": {value}, "PrincipalsAllowedToRetrieveManagedPassword": {value}}}"#
             );
-            let account = read(&json).unwrap().remove(0);
+            let account = accounts(&json).unwrap().remove(0);
             (account.service_principals, account.retrieval)
         };
         for cut in [
@@ -226,7 +229,7 @@ mod tests {
     fn a_list_for_people_is_read_and_what_the_console_cut_off_was_not_printed() {
         let text = "\r\nEnabled        : True\r\nObjectClass    : msDS-GroupManagedServiceAccount\r\nSamAccountName : WebApp1$\r\n\
                     ServicePrincipalNames : {http/w, host/w}\r\nPrincipalsAllowedToRetrieveManagedPassword : {CN=Hosts,CN=Us...}\r\n";
-        let account = read(text).unwrap().remove(0);
+        let account = accounts(text).unwrap().remove(0);
         assert_eq!((account.sam.as_str(), account.enabled, account.retrieval), ("WebApp1", Some(true), None));
         assert_eq!(account.service_principals, Some(vec!["http/w".to_owned(), "host/w".to_owned()]));
     }
@@ -234,7 +237,7 @@ mod tests {
     #[test]
     fn a_list_of_classes_ends_with_the_accounts_own() {
         let json = r#"{"SamAccountName": "a", "ObjectClass": ["top", "computer", "msDS-GroupManagedServiceAccount"]}"#;
-        assert_eq!(read(json).unwrap()[0].class.as_deref(), Some("msDS-GroupManagedServiceAccount"));
+        assert_eq!(accounts(json).unwrap()[0].class.as_deref(), Some("msDS-GroupManagedServiceAccount"));
     }
 
     #[test]
@@ -244,14 +247,16 @@ mod tests {
             ("\u{1b}[32;1mName\u{1b}[0m", "coloured for a terminal"),
             ("**********************\r\nWindows PowerShell transcript start", "a transcript of PowerShell"),
         ] {
-            assert_eq!(read(text).unwrap_err().to_string(), format!("{what}, not JSON: run {run}"));
+            assert_eq!(accounts(text).unwrap_err().to_string(), format!("{what}, not JSON: run {run}"));
         }
     }
 
     #[test]
     fn each_way_to_print_a_date_is_read() {
         let of = |text: &str| {
-            read(&format!(r#"{{"SamAccountName": "a", {text}}}"#)).unwrap()[0].expires.map(UtcDateTime::unix_timestamp)
+            accounts(&format!(r#"{{"SamAccountName": "a", {text}}}"#)).unwrap()[0]
+                .expires
+                .map(UtcDateTime::unix_timestamp)
         };
         for never in
             [r#""accountExpires": 0"#, r#""accountExpires": 9223372036854775807"#, r#""AccountExpirationDate": null"#]
@@ -273,12 +278,12 @@ mod tests {
         let empty =
             r#"{"SamAccountName": "a", "ObjectClass": "", "ServicePrincipalNames": "", "SID": {"Value": null}}"#;
         let account = Account { sam: "a".to_owned(), service_principals: Some(Vec::new()), ..Account::default() };
-        assert_eq!(read(empty).unwrap(), [account]);
+        assert_eq!(accounts(empty).unwrap(), [account]);
     }
 
     #[test]
     fn encryption_types_are_read_as_number_list_and_names() {
-        let of = |text: &str| read(&format!(r#"{{"SamAccountName": "a", {text}}}"#)).unwrap()[0].encryption;
+        let of = |text: &str| accounts(&format!(r#"{{"SamAccountName": "a", {text}}}"#)).unwrap()[0].encryption;
         assert_eq!(of(r#""msDS-SupportedEncryptionTypes": 24"#), Some(24));
         assert_eq!(of(r#""KerberosEncryptionType": [4]"#), Some(4));
         assert_eq!(of(r#""KerberosEncryptionType": ["RC4, AES128, AES256"]"#), Some(28));
@@ -305,11 +310,11 @@ mod tests {
             ("7", not_json("")),
             ("| Command | What it does |\n|---|---|\n| `cargo test` | all tests |\n", not_json("")),
         ] {
-            assert_eq!(read(json).unwrap_err().to_string(), error, "{json}");
+            assert_eq!(accounts(json).unwrap_err().to_string(), error, "{json}");
         }
         let many = format!("[{}0]", "0,".repeat(MAX_ACCOUNTS));
-        assert!(matches!(read(&many).unwrap_err(), PowerShellError::TooMany));
+        assert!(matches!(accounts(&many).unwrap_err(), PowerShellError::TooMany));
         let most = format!("[{}0]", "0,".repeat(MAX_ACCOUNTS - 1));
-        assert!(matches!(read(&most).unwrap_err(), PowerShellError::NotPrinted(_)));
+        assert!(matches!(accounts(&most).unwrap_err(), PowerShellError::NotPrinted(_)));
     }
 }

@@ -8,7 +8,7 @@ use gmsa_core::{
 };
 
 use super::{found, not_checked};
-use crate::{Directory, Error, LdapFilter, account::Account, entry::base_of};
+use gmsa_directory::{Directory, Error, LdapFilter, account::Account, entry::base_of};
 
 /// Other objects with these names, in the domain of each account.
 pub(super) async fn namesakes(directory: &mut Directory, accounts: &[&Account]) -> Result<Diagnostics, Error> {

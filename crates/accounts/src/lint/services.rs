@@ -11,7 +11,7 @@ use gmsa_core::{
 };
 
 use super::{finding, not_checked, quoted};
-use crate::{Directory, Error, LdapFilter, account::Account};
+use gmsa_directory::{Directory, Error, LdapFilter, account::Account};
 
 /// The list for tickets, in a credential spec.
 const FIELD: &str = "metadata.annotations[gmsa-webhook/services]";

@@ -9,10 +9,11 @@ use gmsa_core::{
 use time::UtcDateTime;
 
 use super::{LATER, RETRIEVERS, SHOWN, WITHOUT_DENIALS, class, found, root_key, set_retrievers, to_security};
-use crate::{
+use crate::principal::{DirectoryPrincipal, Group, Principals};
+use gmsa_directory::{
     AccessRule, Directory, Error, LdapSearch, Retrieval, Sid,
     account::{Account, PASSWORD},
-    principal::{DirectoryPrincipal, Group, Principals},
+    forest::ROOT,
 };
 
 const LOOK: &str =
@@ -127,7 +128,7 @@ fn member(user: &str) -> &str {
 
 /// The SIDs of the user that is logged on: its own, and those of its groups ([MS-ADTS] 3.1.1.3.2.27).
 async fn token(directory: &mut Directory) -> Result<HashSet<Sid>, Error> {
-    let root = directory.search(&LdapSearch { attributes: &["tokenGroups"], ..crate::forest::ROOT }).await?;
+    let root = directory.search(&LdapSearch { attributes: &["tokenGroups"], ..ROOT }).await?;
     Ok(root.iter().flat_map(|root| root.values("tokenGroups")).filter_map(|sid| Sid::from_bytes(sid)).collect())
 }
 
