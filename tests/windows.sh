@@ -49,7 +49,7 @@ colours() {
 # status_codes: the status codes that the plugin explains have the values of mingw's headers, which lack those of the Host Compute System and
 # two that came with Windows 8; so do the names that it writes beside others, as far as the headers have them.
 status_codes() {
-  local table=crates/kubectl-gmsa/src/shared/rules count
+  local table=crates/rules/src count
   awk 'NR == FNR { named[$1]; next } $2 in named' <(grep -ohE '\b[A-Z][A-Za-z_]+\b' crates/rules/data/*.yaml "$table"/*.rs) "$table/windows.txt" | grep -Ev ' (HCS_E|HCN_E|CLR|EXCEPTION_COMPLUS|EXCEPTION_MSC|COR_E|XACT_E|ERROR_INCORRECT_ACCOUNT_TYPE|ERROR_DS_SPN_VALUE_NOT_UNIQUE_IN_FOREST)' >"$folder/status-codes"
   count=$(wc -l <"$folder/status-codes")
   ((count > 100)) || failed "only $count status codes in $table"

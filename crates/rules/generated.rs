@@ -1,4 +1,4 @@
-// Made of `data/` by `UPDATE_SNAPSHOTS=1 cargo test -p gmsa-rules`: do not edit.
+// Made of `data/` by `UPDATE_SNAPSHOTS=1 cargo test -p gmsa-rules --test generated`: do not edit.
 
 #[doc = "The node cannot parse the contents of the credential spec."]
 pub static CONTENTS_REJECTED: Rule = Rule {

@@ -2,7 +2,7 @@
 //! `promtool`, when each alert fires.
 //!
 //! A new alert is an entry in the chart's `files/alerts.yaml`, its cases in `alerts.yaml` here, its threshold in `values.yaml` if it has one, and its name
-//! among the words of the rule in `shared/rules/` of the plugin that it shows, for `explain`. `just generate` writes the reference.
+//! among the words of the rule in `crates/rules/data` that it shows, for `explain`. `just generate` writes the reference.
 
 use std::{
     fmt::Write as _,

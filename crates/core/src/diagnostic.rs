@@ -1,6 +1,6 @@
 //! A diagnostic: one type for the linter, advice on pods, manifests and every check of an installation.
 //!
-//! Invariants: a diagnostic belongs to a [`Rule`] of [`rules`], or of `shared/rules/` in kubectl-gmsa, so each is in `docs/rules.md`; a
+//! Invariants: a diagnostic belongs to a [`Rule`] of [`rules`], or of `crates/rules`, so each is in `docs/rules.md`; a
 //! [`Diagnostics`] holds at most [`MAX_OF_A_RULE`] of one rule for one file, and counts the others.
 
 use std::{collections::HashMap, fmt, sync::Arc};

@@ -4,7 +4,7 @@
 //! - a variant and its code here, and a row in `tests/kerberos/exchange.rs`;
 //! - in gmsa-tickets an arm in `broker/controller_failures.rs` and a row in `tests/broker/statuses.rs`; a new reason in `reasons` of `api.rs`, or in its
 //!   `RULES` where it is a rule of the core;
-//! - in the plugin an arm in `accounts/src/ticket.rs`, and its words in `shared/rules/`.
+//! - in the plugin an arm in `accounts/src/ticket.rs`, and its words in `crates/rules/data`.
 //!
 //! It is not authenticated, so anyone on the path can forge it. No refusal makes a client try a password again, or set its clock.
 

@@ -1,12 +1,23 @@
-//! Every rule as data: what it means, what to do, and the words in which other programs report it.
+//! Every rule as data: what it means, what to do, and the words in which other programs report it; and the code that finds these words in
+//! a text.
 //!
 //! The source is `data/`, a file for each family; the numbers of the files give the order of the table, which decides between words at the
 //! same place of a text.
-//! `generated.rs` is made of it by `UPDATE_SNAPSHOTS=1 cargo test -p gmsa-rules` and checked in, so that nothing is parsed when a program
+//! `generated.rs` is made of it by `UPDATE_SNAPSHOTS=1 cargo test -p gmsa-rules --test generated` and checked in, so that nothing is parsed when a program
 //! starts. `CONTRIBUTING.md` says how to add a message or a rule.
 //!
 //! Rules that the core finds itself are in its `diagnostic/rules.rs`; the data adds their words. The real messages (`seen`) stay in the data:
-//! tests of `kubectl-gmsa` explain each of them.
+//! a test explains each of them.
+//!
+//! A text passes through these modules:
+//! - `normal`: one form for what is pasted from terminals, logs, YAML and JSON;
+//! - `reading`: the words of the table in it, in one pass;
+//! - `number`, `status`, `symbols`: codes, and their names in Windows, Kerberos and LDAP;
+//! - `meaning`: what an explanation is, and the phase that a text shows;
+//! - `text`: which words win in a text with several;
+//! - `agent`: failures of the ticket agent.
+//!
+//! It depends on the core alone: remedies with names in them, and everything that asks a cluster, are the plugin's (its `shared/rules.rs`).
 
 use gmsa_core::diagnostic::{
     Rule, Severity,
@@ -14,6 +25,25 @@ use gmsa_core::diagnostic::{
 };
 
 use Words::{Codes, Event, Exit, General, Message, Refusal, RunningCodes, Start, StartCodes};
+
+mod agent;
+mod meaning;
+mod normal;
+mod number;
+mod reading;
+mod status;
+mod symbols;
+#[cfg(test)]
+mod tests;
+mod text;
+
+pub use self::{
+    agent::AgentFailure,
+    meaning::{Explanation, Meaning, Phase},
+    reading::Reading,
+    status::WindowsStatus,
+    text::{explain, is_refusal, lacks_right, recognize, refusal, said},
+};
 
 include!("../generated.rs");
 

@@ -9,7 +9,9 @@ use gmsa_test_support::rules::{FamilyData, RuleData, WordData, families};
 /// The table as the library includes it: a line for each word.
 fn table() -> String {
     let families = families();
-    let mut table = "// Made of `data/` by `UPDATE_SNAPSHOTS=1 cargo test -p gmsa-rules`: do not edit.\n\n".to_owned();
+    let mut table =
+        "// Made of `data/` by `UPDATE_SNAPSHOTS=1 cargo test -p gmsa-rules --test generated`: do not edit.\n\n"
+            .to_owned();
     for RuleData { id, severity, title, remedy, .. } in families.iter().flat_map(|family| &family.rules) {
         if let (Some(severity), Some(title), Some(remedy)) = (severity, title, remedy) {
             let _ = write!(
@@ -81,5 +83,5 @@ fn the_table_is_what_the_data_says() {
         fs::write(&path, &table).unwrap();
     }
     let found = fs::read_to_string(&path).unwrap().replace("\r\n", "\n");
-    assert!(found == table, "write it: UPDATE_SNAPSHOTS=1 cargo test -p gmsa-rules");
+    assert!(found == table, "write it: UPDATE_SNAPSHOTS=1 cargo test -p gmsa-rules --test generated");
 }

@@ -1,5 +1,5 @@
 //! `explain`: explains an error of a Windows node, of a command in a container, a refused pod, or a finding of another command. It
-//! never connects to a cluster. The messages are in `shared/rules/`; the head of `shared/rules.rs` says where a new one goes.
+//! never connects to a cluster. The messages are in `crates/rules`; its head says where a new one goes.
 
 use std::{collections::HashMap, path::Path};
 
@@ -120,6 +120,3 @@ impl<'e> Explained<'e> {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,17 +1,12 @@
-//! The pages that are written from the program: `docs/cli.md` from the command line, `docs/rules.md` from the rules.
+//! The page that is written from the program: `docs/cli.md` from the command line.
 
 use std::{fmt::Write as _, fs, iter, path::Path};
 
 use clap::{Arg, Args as _, Command, CommandFactory as _};
-use gmsa_core::diagnostic::Rule;
 
 use crate::{
     Cli, FOOTER, HEADING, helpful,
-    shared::{
-        connection::Connection,
-        directory::HEADING as DIRECTORY,
-        rules::{all, groups},
-    },
+    shared::{connection::Connection, directory::HEADING as DIRECTORY},
 };
 
 /// Hidden commands.
@@ -55,42 +50,6 @@ fn compare(page: &str, expected: &str) {
 #[test]
 fn the_reference_is_what_the_help_says() {
     compare("cli.md", &reference(&helpful(Cli::command())));
-}
-
-#[test]
-fn the_page_of_the_rules_has_every_rule() {
-    compare("rules.md", &rules());
-}
-
-#[test]
-fn the_page_has_one_anchor_for_each_rule() {
-    let page = rules();
-    let headings = page.lines().filter(|line| line.starts_with('#'));
-    let mut anchors: Vec<_> =
-        headings.map(|line| line.trim_start_matches(['#', ' ']).to_lowercase().replace(' ', "-")).collect();
-    for rule in all() {
-        assert_eq!(anchors.iter().filter(|anchor| *anchor == rule.id).count(), 1, "{}", rule.id);
-        assert_eq!(rule.page(), format!("docs/rules.md#{}", rule.id));
-    }
-    anchors.sort();
-    let count = anchors.len();
-    anchors.dedup();
-    assert_eq!(anchors.len(), count, "two headings with the same anchor");
-}
-
-/// The page of all rules, as Markdown.
-fn rules() -> String {
-    let mut page = "# Rules\n\nWritten by `UPDATE_SNAPSHOTS=1 cargo test -p kubectl-gmsa`: do not edit.\n\nWhat `kubectl gmsa` (`check`, `credspec lint`, `account lint`, `account test`, \
-         `doctor`, `why`, `verify`, `probe`, `explain`, `outdated`), the webhook's warnings and `gmsa-webhook certs inspect` look for. Their output contains \
-         the name of the rule, which never changes; a warning of the webhook ends with it, in brackets.\n"
-        .to_owned();
-    for (heading, rules) in groups() {
-        let _ = write!(page, "\n## {heading}\n");
-        for Rule { id, severity, title, remedy } in rules {
-            let _ = write!(page, "\n### {id}\n\n{} ({})\n\n{remedy}\n", title, severity.as_str());
-        }
-    }
-    page
 }
 
 /// The options of the connection.

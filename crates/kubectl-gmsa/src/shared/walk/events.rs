@@ -164,8 +164,8 @@ mod tests {
     #[test]
     fn the_reason_of_every_recorded_event_is_known() {
         let mut count = 0;
-        let folders =
-            ["tests/messages", "../rules/data"].map(|folder| Path::new(env!("CARGO_MANIFEST_DIR")).join(folder));
+        let folders = ["../rules/tests/messages", "../rules/data"]
+            .map(|folder| Path::new(env!("CARGO_MANIFEST_DIR")).join(folder));
         for file in folders.iter().flat_map(|folder| fs::read_dir(folder).unwrap()) {
             let text = fs::read_to_string(file.unwrap().path()).unwrap();
             for (_, rest) in text.lines().filter_map(|line| line.split_once("Warning  ")) {

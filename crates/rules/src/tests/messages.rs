@@ -1,20 +1,21 @@
 //! What people find, in the data of `crates/rules` and in `tests/messages`: each text is answered with its rule first, and with the word
 //! that helps. `docs/messages.md` lists those of one line in the data, and `docs/troubleshooting.md` the most common parts of them.
+//! `docs/rules.md` has all rules.
 
 use std::{collections::BTreeSet, fmt::Write as _, fs, path::Path};
 
 use serde::Deserialize;
 
-use super::*;
-use crate::shared::rules;
 use gmsa_test_support::rules::{FamilyData, Seen, WordData, families};
+
+use super::{super::text::explain_without, *};
 
 /// The files of texts that prove silence, order or several rules.
 const FILES: [&str; 4] = ["codes", "good", "noise", "pastes"];
 
 const HEAD: &str = "# Messages
 
-Made of `crates/rules/data` by `UPDATE_SNAPSHOTS=1 cargo test -p kubectl-gmsa`: do not edit.
+Made of `crates/rules/data` by `UPDATE_SNAPSHOTS=1 cargo test -p gmsa-rules`: do not edit.
 
 What `kubectl gmsa explain` knows, as it appears in events, logs and answers. Names, addresses and numbers in them are examples. A rule says what its message means and
 what to do; `explain` says more, by the words of the message. [Troubleshooting](troubleshooting.md) begins with what you see.
@@ -62,14 +63,26 @@ fn of_data() -> Vec<(String, Vec<Message>)> {
 }
 
 /// The rule that is said first of a text, and the answer, from its explanations.
-fn answer(text: &str, (found, reading): &(Vec<Explanation>, Reading)) -> (&'static str, String) {
+fn answer((found, reading): &(Vec<Explanation>, Reading)) -> (&'static str, String) {
     let first = match found.first().map(|found| &found.meaning) {
         Some(Meaning::Fault(rules)) => rules.first().map_or("", |(_, rule)| rule.id),
         Some(Meaning::Unknown(_)) => "none",
         Some(Meaning::NoFault(_)) | None => "",
     };
-    let names = Names::of_refusal(rules::said(text));
-    (first, for_people(&found.iter().map(|found| Explained::of(found, &names, reading)).collect::<Vec<_>>()))
+    let explained = found.iter().map(|Explanation { found, meaning }| match meaning {
+        Meaning::Fault(rules) => {
+            rules.iter().map(|(_, rule)| format!("{found} {}\n", for_people(found, rule, reading))).collect()
+        }
+        Meaning::NoFault(what) | Meaning::Unknown(what) => format!("{found} {what}\n"),
+    });
+    (first, explained.collect())
+}
+
+/// A cause as `explain` prints it, but for names in its remedy: the words of the found part can select the remedy too.
+fn for_people(found: &str, rule: &Rule, reading: &Reading) -> String {
+    let remedy = [&Reading::of(found), reading].iter().filter_map(|reading| reading.remedy(rule)).min();
+    let remedy = remedy.and_then(|index| Some(entry(rule)?.remedies.get(index)?.1)).unwrap_or(rule.remedy);
+    format!("[{}] {} fix: {remedy}", rule.id, rule.title)
 }
 
 impl Message {
@@ -81,7 +94,7 @@ impl Message {
 }
 
 /// All messages.
-fn all() -> Vec<Message> {
+fn all_messages() -> Vec<Message> {
     of_data().into_iter().flat_map(|(_, messages)| messages).chain(FILES.into_iter().flat_map(messages)).collect()
 }
 
@@ -98,13 +111,13 @@ fn is_of(Explanation { found, meaning }: &Explanation, rule: &str, number: &str)
 
 #[test]
 fn every_row_of_the_table_is_needed() {
-    let (mut patterns, mut numbers) = (rules::patterns(), rules::numbers());
-    for message in all() {
+    let (mut patterns, mut numbers) = (patterns(), numbers());
+    for message in all_messages() {
         let text = &message.text;
         let (found, reading) = explain(text);
         numbers.retain(|(rule, number)| !found.iter().any(|found| is_of(found, rule, number)));
         for pattern in reading.indices() {
-            let is_needed = || !message.is_answered_by(&answer(text, &rules::explain_without(text, pattern)));
+            let is_needed = || !message.is_answered_by(&answer(&explain_without(text, pattern)));
             if patterns.contains_key(&pattern) && is_needed() {
                 patterns.remove(&pattern);
             }
@@ -116,12 +129,12 @@ fn every_row_of_the_table_is_needed() {
 #[test]
 fn every_message_is_known_with_the_word_that_helps() {
     let (mut count, mut texts, mut wrong) = (0, BTreeSet::new(), String::new());
-    for message in all() {
+    for message in all_messages() {
         let Message { text, rule, word, source } = &message;
         count += 1;
         assert!(texts.insert(text.clone()), "twice: {text}");
         assert!(source.starts_with("https://") || ["this project", MADE].contains(&&**source), "{text}: {source}");
-        let answer = answer(text, &explain(text));
+        let answer = answer(&explain(text));
         if !message.is_answered_by(&answer) {
             let _ = writeln!(wrong, "{text}\n  expected {rule} and {word:?}:\n{}", answer.1);
         }
@@ -189,7 +202,7 @@ const COMMON: [&str; 29] = [
 
 /// The table of the page on which one begins: each common part, by the first message that has it.
 fn common() -> String {
-    let all = all();
+    let all = all_messages();
     let row = |part: &&str| {
         let Message { text, rule, .. } = all.iter().find(|message| message.text.contains(part)).unwrap();
         let Meaning::Fault(found) = &explain(text).0[0].meaning else { panic!("{text} has no rule") };
@@ -229,25 +242,51 @@ fn every_alert_of_the_charts_is_explained() {
 }
 
 #[test]
+fn the_page_of_the_rules_has_every_rule() {
+    compare("rules.md", |_| rules());
+}
+
+#[test]
+fn the_page_has_one_anchor_for_each_rule() {
+    let page = rules();
+    let headings = page.lines().filter(|line| line.starts_with('#'));
+    let mut anchors: Vec<_> =
+        headings.map(|line| line.trim_start_matches(['#', ' ']).to_lowercase().replace(' ', "-")).collect();
+    for rule in all() {
+        assert_eq!(anchors.iter().filter(|anchor| *anchor == rule.id).count(), 1, "{}", rule.id);
+        assert_eq!(rule.page(), format!("docs/rules.md#{}", rule.id));
+    }
+    anchors.sort();
+    let count = anchors.len();
+    anchors.dedup();
+    assert_eq!(anchors.len(), count, "two headings with the same anchor");
+}
+
+/// The page of all rules, as Markdown.
+fn rules() -> String {
+    let mut page = "# Rules\n\nWritten by `UPDATE_SNAPSHOTS=1 cargo test -p gmsa-rules`: do not edit.\n\nWhat `kubectl gmsa` (`check`, `credspec lint`, `account lint`, `account test`, \
+         `doctor`, `why`, `verify`, `probe`, `explain`, `outdated`), the webhook's warnings and `gmsa-webhook certs inspect` look for. Their output contains \
+         the name of the rule, which never changes; a warning of the webhook ends with it, in brackets.\n"
+        .to_owned();
+    for (heading, rules) in groups() {
+        let _ = write!(page, "\n## {heading}\n");
+        for Rule { id, severity, title, remedy } in rules {
+            let _ = write!(page, "\n### {id}\n\n{} ({})\n\n{remedy}\n", title, severity.as_str());
+        }
+    }
+    page
+}
+
+#[test]
 fn the_pages_list_the_messages() {
     compare("messages.md", |_| page());
     compare("troubleshooting.md", |text| {
-        let (begin, end) = (
-            "<!-- messages: written by `UPDATE_SNAPSHOTS=1 cargo test -p kubectl-gmsa` -->\n",
-            "<!-- messages: end -->",
-        );
+        let (begin, end) =
+            ("<!-- messages: written by `UPDATE_SNAPSHOTS=1 cargo test -p gmsa-rules` -->\n", "<!-- messages: end -->");
         let (before, rest) = text.split_once(begin).unwrap();
         let (_, after) = rest.split_once(end).unwrap();
         format!("{before}{begin}\n{}\n{end}{after}", common())
     });
-}
-
-#[test]
-fn the_code_has_the_remedies_that_the_data_says_it_computes() {
-    let of_data = families().into_iter().flat_map(|family| family.rules).filter(|rule| rule.computed);
-    let of_data: BTreeSet<String> = of_data.map(|rule| rule.id).collect();
-    let of_code: BTreeSet<String> = rules::computed().map(|rule| rule.id.to_owned()).collect();
-    assert_eq!(of_data, of_code);
 }
 
 /// A rule without words is reported by code.
@@ -255,7 +294,7 @@ fn the_code_has_the_remedies_that_the_data_says_it_computes() {
 fn every_rule_can_be_said() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let code: String = ["src", "crates"].iter().map(|folder| code_below(&root.join(folder))).collect();
-    let unused = rules::entries().filter(|entry| entry.words.is_empty()).map(|entry| entry.rule.id);
+    let unused = entries().filter(|entry| entry.words.is_empty()).map(|entry| entry.rule.id);
     let unused: Vec<&str> = unused.filter(|id| !code.contains(&id.replace('-', "_").to_uppercase())).collect();
     assert!(unused.is_empty(), "neither words nor code report {unused:?}");
 }

@@ -153,7 +153,7 @@ impl Reading {
     }
 
     /// The index of the first remedy of a rule whose words are in the text.
-    pub(super) fn remedy(&self, rule: &Rule) -> Option<usize> {
+    pub fn remedy(&self, rule: &Rule) -> Option<usize> {
         self.found()
             .filter_map(|(pattern, _)| match pattern.says {
                 Says::OfRemedy(of, index) if of == rule => Some(index),
