@@ -35,6 +35,9 @@ crate::metrics! {
         certificate_authorities: Family<AuthorityLabel, Gauge> =
             "certificate_authority",
             "1 for each authority of the chain that is served, by its key identifier in hexadecimal digits";
+        certificate_next_authority: Family<AuthorityLabel, Gauge> =
+            "certificate_next_authority",
+            "1 for the authority that will sign next, by its key identifier in hexadecimal digits: clients must trust it by then";
         certificate_refused: Gauge =
             "certificate_refused",
             "1 while the certificate that was offered last is refused and the one before stays in use, 0 otherwise";
@@ -91,6 +94,14 @@ impl EdgeMetrics {
             self.certificate_authorities.get_or_create(&AuthorityLabel { key_id }).set(1);
         }
         self.certificate_reloads.get_or_create(&ReloadLabel { outcome: "served" }).inc();
+    }
+
+    /// The authority that will sign next, if there is one.
+    pub(crate) fn certificate_next_authority(&self, key_id: Option<String>) {
+        self.certificate_next_authority.clear();
+        if let Some(key_id) = key_id {
+            self.certificate_next_authority.get_or_create(&AuthorityLabel { key_id }).set(1);
+        }
     }
 
     /// The certificate that was offered last is refused.

@@ -32,7 +32,7 @@ use rustix::process::{Signal, getpid, kill_process};
 use serde_json::json;
 use tokio::{io::AsyncWriteExt as _, net::TcpStream, runtime::Handle, sync::oneshot};
 use tokio_util::sync::CancellationToken;
-use x509_parser::prelude::{FromDer as _, X509Certificate};
+use x509_parser::prelude::{FromDer as _, ParsedExtension, X509Certificate};
 
 const PROGRAM: Program =
     Program { name: "gmsa-tickets", version: "1.2.3", noun: "broker", spans: "gmsa_tickets::trace" };
@@ -143,6 +143,31 @@ async fn another_program_serves_under_its_own_name() {
         assert!(scrape.lines().any(|shown| shown == line), "{line}\n{scrape}");
     }
     assert!(!scrape.contains("webhook"), "{scrape}");
+
+    assert!(!scrape.contains("certificate_next_authority{"), "{scrape}");
+    let first = CaBundle::salvage(ca.as_bytes())[0].clone();
+
+    // Clients have to trust the next authority before it signs.
+    let mut secret = api.object("secrets", "tickets", "tls").unwrap();
+    secret["metadata"]["annotations"] = json!({"gmsa-tickets/rotate-ca": "now"});
+    api.apply(secret);
+    let next = until("there is a next authority", async || {
+        let secret = api.object("secrets", "tickets", "tls").unwrap();
+        let secret: Secret = serde_json::from_value(secret).unwrap();
+        CaBundle::salvage(&secret.data.unwrap()[CA_CERT].0).into_iter().find(|authority| **authority != first).cloned()
+    })
+    .await;
+    let (_, next) = X509Certificate::from_der(&next).unwrap();
+    let key_id = next.iter_extensions().find_map(|extension| match extension.parsed_extension() {
+        ParsedExtension::SubjectKeyIdentifier(key) => Some(format!("{key:x}")),
+        _ => None,
+    });
+    let key_id = key_id.unwrap();
+    let expected = format!("gmsa_tickets_certificate_next_authority{{key_id=\"{key_id}\"}} 1");
+    until("its key is shown", async || {
+        admin(probes, "/metrics").await.lines().any(|line| line == expected).then_some(())
+    })
+    .await;
 
     // Whatever does not keep a connection ends it.
     assert_eq!(exchange(&mut kept, &request("/v1", b"{}")).await.unwrap().status, 404);

@@ -48,7 +48,7 @@ labels! {
     StepLabel { step: &'static str = CertificateStep::ALL.map(CertificateStep::as_str) }
 }
 
-/// An authority of the chain that is served.
+/// An authority, by its key identifier.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct AuthorityLabel {
     pub key_id: String,

@@ -15,7 +15,7 @@ use rcgen::{
 use rustls::pki_types::{CertificateDer, pem::PemObject};
 use thiserror::Error;
 use time::OffsetDateTime;
-use x509_parser::prelude::{FromDer, X509Certificate};
+use x509_parser::prelude::{FromDer, ParsedExtension, X509Certificate};
 
 use super::{
     Summary,
@@ -139,6 +139,15 @@ impl Ca {
         let pem = self.issue(subject, names, now, lifetime)?;
         let pair = KeyPair::from_pem(pem.cert.as_bytes(), pem.key.as_bytes(), now).map_err(IssueError::Unusable)?;
         Ok((pem, pair))
+    }
+
+    /// The subject key identifier, in hexadecimal digits.
+    pub(super) fn key_id(&self) -> Option<String> {
+        let (_, cert) = X509Certificate::from_der(&self.der).ok()?;
+        cert.extensions().iter().find_map(|extension| match extension.parsed_extension() {
+            ParsedExtension::SubjectKeyIdentifier(key) => Some(format!("{key:x}")),
+            _ => None,
+        })
     }
 
     #[must_use]

@@ -180,6 +180,7 @@ impl SelfManaged {
             }
             published = self.publication.publish(&policy, &self.clock).await;
             self.serve(certificates, now);
+            self.metrics.certificate_next_authority(certificates.cas.next.as_ref().and_then(|next| next.ca.key_id()));
             if published.complete && self.served.serves(&certificates.leaf.pair) {
                 (self.ready)();
             }

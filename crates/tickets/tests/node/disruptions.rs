@@ -195,6 +195,8 @@ pub async fn termination(world: &mut World) {
     fs::create_dir_all(&calls).unwrap();
     let metadata = json!({"name": "ending", "annotations": {"gmsa-webhook/tickets": "webapp1"}});
     let mut spec = application(&[("app", 0)], &json!({"terminationGracePeriodSeconds": 45}));
+    // It ends when it is asked to: only the hook delays its end.
+    spec["containers"][0]["command"] = json!(["sh", "-c", format!("{WHO} && trap exit TERM; sleep infinity & wait")]);
     let call = format!("for call in $(seq {CALLS}); do {WHO} >>/calls/printed 2>&1; sleep 1; done");
     spec["containers"][0]["lifecycle"] = json!({"preStop": {"exec": {"command": ["sh", "-c", call]}}});
     spec["containers"][0]["volumeMounts"] = json!([{"name": "calls", "mountPath": "/calls"}]);

@@ -60,6 +60,7 @@ const ROWS: &[Row] = rows![
     pods::log_on_without_the_name_of_an_address,
     pods::without_use_are_refused,
     pods::without_an_image_say_so,
+    pods::in_a_namespace_with_a_limit_range,
     disruptions::termination,
     disruptions::rollouts_and_evictions,
     disruptions::kills,

@@ -95,12 +95,6 @@ pub async fn wait_for_a_broker_that_is_away(world: &mut World) {
     world.run("kubectl -n gmsa-tickets scale deployment/gmsa-tickets --replicas=0");
     world.run("kubectl -n gmsa-tickets wait --for=delete pod --all --timeout=120s");
 
-    // With what a sidecar requests otherwise, a node with two cores has no room for so many.
-    world.run(
-        "helm upgrade gmsa-webhook charts/gmsa-webhook -n gmsa-webhook --reuse-values \
-         --set tickets.resources.requests.cpu=10m",
-    );
-    world.rolled_out("gmsa-webhook", "gmsa-webhook");
     world.deploy("shop", "many", MANY, &application(&[("app", 1000)], &json!({}))).await;
     let client = world.client().clone();
     let waits = async || {
@@ -125,9 +119,7 @@ pub async fn wait_for_a_broker_that_is_away(world: &mut World) {
     world.run("kubectl -n gmsa-tickets scale deployment/gmsa-tickets --replicas=2");
     world.rolled_out("shop", "many");
     world.shows("kubectl -n shop logs -l app=many -c app --tail=-1 --max-log-requests=50", &ACCOUNT.repeat(MANY)).await;
-    world
-        .run("kubectl -n shop delete deployment many --cascade=foreground; helm rollback gmsa-webhook -n gmsa-webhook");
-    world.rolled_out("gmsa-webhook", "gmsa-webhook");
+    world.run("kubectl -n shop delete deployment many --cascade=foreground");
 }
 
 async fn patiently(look: impl AsyncFnMut() -> Option<()>) {
@@ -154,6 +146,30 @@ async fn create(client: &Client, namespace: &str) -> Result<Value, String> {
     let metadata = json!({"name": "refused", "annotations": {"gmsa-webhook/tickets": "webapp1"}});
     let pod = json!({"metadata": metadata, "spec": application(&[("app", 1000)], &json!({}))});
     client.create(&format!("/api/v1/namespaces/{namespace}/pods"), &pod).await.map_err(|refusal| refusal.message)
+}
+
+/// The default resources of the sidecar are below what a namespace allows: `why` names the value that changes them.
+pub async fn in_a_namespace_with_a_limit_range(world: &mut World) {
+    world.namespace("limited", json!({})).await;
+    let least =
+        json!({"metadata": {"name": "least"}, "spec": {"limits": [{"type": "Container", "min": {"memory": "48Mi"}}]}});
+    world.client().create("/api/v1/namespaces/limited/limitranges", &least).await.unwrap();
+    world.deploy("limited", "web", 1, &application(&[("app", 1000)], &json!({}))).await;
+    world.shows("kubectl -n limited get deployment web -o 'jsonpath={.status.conditions[?(@.type==\"ReplicaFailure\")].reason}'", "FailedCreate").await;
+    let why = String::from_utf8(world.tries("kubectl gmsa why deployment/web -n limited").stdout).unwrap();
+    let refused = "minimum memory usage per Container is 48Mi, but request is 32Mi";
+    assert!(why.contains(refused) && why.contains("`tickets.resources`"), "{why}");
+    world.run(
+        "helm upgrade gmsa-webhook charts/gmsa-webhook -n gmsa-webhook --reuse-values \
+         --set tickets.resources.requests.memory=48Mi,tickets.resources.limits.memory=48Mi",
+    );
+    world.rolled_out("gmsa-webhook", "gmsa-webhook");
+    // The controller waits longer after each refusal.
+    world.run("kubectl -n limited rollout restart deployment/web");
+    world.rolled_out("limited", "web");
+    assert_eq!(world.run("kubectl -n limited logs deployment/web -c app"), ACCOUNT);
+    world.run("helm rollback gmsa-webhook -n gmsa-webhook; kubectl delete namespace limited --wait=false");
+    world.rolled_out("gmsa-webhook", "gmsa-webhook");
 }
 
 /// The image of the sidecar cannot be pulled: `why` names the container and its image, and asks for no other image.

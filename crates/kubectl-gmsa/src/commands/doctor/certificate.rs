@@ -21,6 +21,7 @@ const EXPIRY: &str = "_certificate_expiry_timestamp_seconds";
 
 /// Their metric, up to the key identifier of an authority of the served certificate.
 const AUTHORITY: &str = "_certificate_authority{key_id=\"";
+const NEXT_AUTHORITY: &str = "_certificate_next_authority{key_id=\"";
 
 /// Their metric: what a replica did to the certificates since its start.
 const STEPS: &str = "_certificate_steps_total{step=\"";
@@ -95,6 +96,15 @@ pub(super) fn disputes(pod: &str, metrics: &str) -> Vec<Check> {
 
 /// Whether one of these CAs signed the certificate that a replica serves, from its metrics. `None` where either has no key identifier.
 pub(super) fn is_trusted(bundle: &[u8], metrics: &str) -> Option<bool> {
+    has_key_of(bundle, metrics, AUTHORITY)
+}
+
+/// Whether the authority that will sign next is among these CAs. `None` where there is none, or a CA has no key identifier.
+pub(super) fn has_next(bundle: &[u8], metrics: &str) -> Option<bool> {
+    has_key_of(bundle, metrics, NEXT_AUTHORITY)
+}
+
+fn has_key_of(bundle: &[u8], metrics: &str, family: &str) -> Option<bool> {
     let key_id = |pem: Pem| {
         let cert = pem.parse_x509().ok()?;
         cert.extensions().iter().find_map(|extension| match extension.parsed_extension() {
@@ -103,7 +113,7 @@ pub(super) fn is_trusted(bundle: &[u8], metrics: &str) -> Option<bool> {
         })
     };
     let trusted: Option<Vec<String>> = Pem::iter_from_buffer(bundle).map(|pem| key_id(pem.ok()?)).collect();
-    let mut signers = values(metrics, AUTHORITY).filter_map(|rest| rest.split('"').next()).peekable();
+    let mut signers = values(metrics, family).filter_map(|rest| rest.split('"').next()).peekable();
     signers.peek()?;
     trusted.map(|trusted| signers.any(|signer| trusted.iter().any(|known| known == signer)))
 }

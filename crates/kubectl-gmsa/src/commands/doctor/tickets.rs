@@ -191,6 +191,12 @@ fn trust(authorities: Option<&ConfigMap>, metrics: Option<&str>, now: Timestamp)
     if metrics.and_then(|metrics| certificate::is_trusted(pem, metrics)) == Some(false) {
         let text = "new sidecars do not trust the broker: its certificate is signed by none of the CAs that the webhook gives them";
         checks.push(untrusted(text));
+    } else if metrics.and_then(|metrics| certificate::has_next(pem, metrics)) == Some(false) {
+        let text = "new sidecars do not trust the CA that the broker will sign with next: the webhook does not give it to them";
+        checks.push(Check::found(
+            TICKETS,
+            Diagnostic::new(&rules::BROKER_UNTRUSTED, text).with_severity(Severity::Warning),
+        ));
     }
     checks
 }
