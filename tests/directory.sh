@@ -11,8 +11,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # CONTOSO.COM, whose only controller is dc1.contoso.com.
 readonly ADDRESS=10.0.0.1
-# The controller; clients of LDAP and Kerberos; what the tests of gmsa-tickets use beside them: a web server, its client, other clocks, the DNS of a cluster.
-readonly PACKAGES=samba-ad-dc,samba-ad-provision,samba-dsdb-modules,python3-samba,python3-cryptography,ldap-utils,ldb-tools,krb5-user,libsasl2-modules-gssapi-mit,python3-gssapi,curl,libfaketime,dnsmasq-base
+# The controller; clients of LDAP and Kerberos; what the tests of gmsa-tickets use beside them: a web server, other clocks, the DNS of a cluster; the clients of
+# docs/linux-clients.md, and a database for them.
+readonly PACKAGES=samba-ad-dc,samba-ad-provision,samba-dsdb-modules,python3-samba,python3-cryptography,ldap-utils,ldb-tools,krb5-user,libsasl2-modules-gssapi-mit,python3-gssapi,libfaketime,dnsmasq-base,curl,postgresql,python3-psycopg,openjdk-21-jdk-headless
 folder=$(cargo metadata --format-version 1 --no-deps --offline | python3 -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')/directory
 root=$folder/root
 tls=$folder/tls
@@ -68,7 +69,7 @@ make_certificates() {
 
 provision() {
   rm -rf "$root/dc"
-  printf '127.0.0.1 localhost\n%s dc1.contoso.com dc1\n' "$ADDRESS" >"$root/etc/hosts"
+  printf '127.0.0.1 localhost\n%s dc1.contoso.com dc1 recipes.contoso.com\n' "$ADDRESS" >"$root/etc/hosts"
   printf 'nameserver %s\n' "$ADDRESS" >"$root/etc/resolv.conf"
   within samba-tool domain provision --realm=CONTOSO.COM --domain=CONTOSO --adminpass='Passw0rd!Admin' --server-role=dc \
     --dns-backend=SAMBA_INTERNAL --targetdir=/dc --host-name=dc1 --host-ip="$ADDRESS" --function-level=2016 --base-schema=2019 \

@@ -2,6 +2,7 @@
 
 use std::{
     fs::{self, File},
+    net::{TcpListener, TcpStream},
     process::{Command, Stdio},
 };
 
@@ -12,7 +13,7 @@ use gmsa_test_support::{
     until,
 };
 
-use crate::world::World;
+use crate::world::{World, name_ldap};
 
 /// A web server with the keys of a service, where MIT's library is installed.
 struct WebServer {
@@ -23,15 +24,10 @@ struct WebServer {
 
 impl WebServer {
     async fn start(world: &World, service: &str) -> Self {
-        let principal = format!("--principal={service}");
-        let keytab = ["samba-tool", "domain", "exportkeytab", "/tmp/clients.keytab", &principal];
-        prints(&[&keytab[..], &["--configfile=/dc/etc/smb.conf"]].concat(), "");
+        let keytab = keytab(service);
         fs::write(root().join("tmp/negotiate.py"), include_str!("negotiate.py")).unwrap();
         let mut command = Command::new("chroot");
-        command
-            .arg(root())
-            .args(["python3", "/tmp/negotiate.py", "10.0.0.1"])
-            .env("KRB5_KTNAME", "/tmp/clients.keytab");
+        command.arg(root()).args(["python3", "/tmp/negotiate.py", "10.0.0.1"]).env("KRB5_KTNAME", keytab);
         let folder = world.temporary.path().to_owned();
         let process = Process::start("web", &folder, &mut command);
         let mut server = Self { _process: process, port: 0, world: folder };
@@ -55,6 +51,15 @@ impl WebServer {
         let port = self.port;
         format!("curl --silent --fail{rest} --negotiate -u : --resolve {host}:{port}:10.0.0.1 http://{host}:{port}/")
     }
+}
+
+/// The file with the keys of a service, where MIT's library is installed.
+fn keytab(service: &str) -> String {
+    let file = format!("/tmp/{}.keytab", service.replace('/', "-"));
+    fs::remove_file(root().join(&file[1..])).ok();
+    let principal = format!("--principal={service}");
+    prints(&["samba-tool", "domain", "exportkeytab", &file, &principal, "--configfile=/dc/etc/smb.conf"], "");
+    file
 }
 
 /// The end of the only ticket of a cache: its ciphertext, behind which is the length of a second ticket, which is none.
@@ -100,4 +105,94 @@ async fn a_client_logs_on_to_a_web_server_before_and_after_its_tickets_are_renew
     assert_ne!(ticket(&caches[0]), ticket(&caches[1]));
     let said = fs::read_to_string(world.temporary.path().join("curl.out")).unwrap();
     assert!(said.lines().all(|line| line == "ClientsApp$@CONTOSO.COM"), "{said}");
+}
+
+/// `PostgreSQL` with the keys of a service, which lets an account in by Kerberos alone.
+async fn database(world: &World, service: &str, account: &str) -> (Process, u16) {
+    const FOLDER: &str = "/tmp/database";
+    const PROGRAMS: &str = "/usr/lib/postgresql/17/bin";
+    let keytab = keytab(service);
+    let as_postgres = |command: String, stdin: &str| {
+        prints(&["su", "postgres", "-s", "/bin/sh", "-c", &command], stdin);
+    };
+    prints(&["chown", "postgres", &keytab], "");
+    prints(&["rm", "-rf", FOLDER], "");
+    as_postgres(format!("{PROGRAMS}/initdb --no-sync -D {FOLDER}"), "");
+    as_postgres(
+        format!("{PROGRAMS}/postgres --single -D {FOLDER} postgres"),
+        &format!("create role \"{account}\" login\n"),
+    );
+    fs::write(root().join(&FOLDER[1..]).join("pg_hba.conf"), "host all all all gss include_realm=0\n").unwrap();
+    let port = TcpListener::bind("10.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let serve = format!(
+        "exec {PROGRAMS}/postgres -D {FOLDER} -k '' -h 10.0.0.1 -p {port} -c krb_server_keyfile={keytab} -c fsync=off"
+    );
+    let mut command = Command::new("chroot");
+    command.arg(root()).args(["su", "postgres", "-s", "/bin/sh", "-c", &serve]);
+    let process = Process::start("database", world.temporary.path(), &mut command);
+    until("the database listens", async || TcpStream::connect(("10.0.0.1", port)).ok()).await;
+    (process, port)
+}
+
+/// Those of `docs/linux-clients.md` that Debian has, with the settings of the page.
+#[tokio::test]
+async fn the_recipes_of_the_page_log_on() {
+    const HOST: &str = "recipes.contoso.com";
+    const NAME: &str = "RecipesApp$";
+    user("Recipesservice", "Passw0rd!Service", None);
+    for class in ["HTTP", "postgres"] {
+        administer(&format!("spn add {class}/{HOST} Recipesservice"));
+    }
+    name_ldap();
+    let world = World::start("Recipes").await;
+    let server = WebServer::start(&world, &format!("HTTP/{HOST}")).await;
+    let (_database, port) = database(&world, &format!("postgres/{HOST}"), NAME).await;
+    let services = format!("HTTP/{HOST}, postgres/{HOST}, ldap/dc1.contoso.com");
+    world.spec("services", "RecipesApp", Some(&services)).await;
+    world.spec("everything", "RecipesApp", Some("*")).await;
+    world.user_of("web", &["services", "everything"]).await;
+    let url = format!("http://{HOST}:{}/", server.port);
+    let connect = format!("host={HOST} port={port} dbname=postgres user={NAME} sslmode=disable");
+    fs::write(root().join("tmp/Get.java"), include_str!("Get.java")).unwrap();
+    let principal = format!("{NAME}@CONTOSO.COM\n");
+    let java = "java -Djavax.security.auth.useSubjectCredsOnly=false";
+    let recipes = [
+        ("services", format!("curl --silent --fail --negotiate -u : {url}"), principal.clone()),
+        ("services", "ldapwhoami -Q -Y GSSAPI -N -H ldap://dc1.contoso.com".to_owned(), format!("u:CONTOSO\\{NAME}\n")),
+        (
+            "services",
+            format!(
+                "python3 - <<'E'\nimport base64, gssapi, urllib.request\n\
+                 name = gssapi.Name('HTTP@{HOST}', gssapi.NameType.hostbased_service)\n\
+                 token = base64.b64encode(gssapi.SecurityContext(name=name, usage='initiate').step()).decode()\n\
+                 request = urllib.request.Request('{url}', headers={{'Authorization': 'Negotiate ' + token}})\n\
+                 print(urllib.request.urlopen(request).read().decode(), end='')\nE"
+            ),
+            principal.clone(),
+        ),
+        ("services", format!("psql '{connect}' -Atc 'select current_user'"), format!("{NAME}\n")),
+        (
+            "services",
+            format!(
+                "python3 - <<'E'\nimport psycopg\nprint(psycopg.connect('{connect}').execute('select current_user').fetchone()[0])\nE"
+            ),
+            format!("{NAME}\n"),
+        ),
+        ("services", format!("{java} -Dsun.security.jgss.native=true /tmp/Get.java {url}"), principal.clone()),
+        (
+            "everything",
+            format!("{java} -Djava.security.krb5.conf=${{KRB5_CONFIG}} /tmp/Get.java {url}"),
+            principal.clone(),
+        ),
+    ];
+    for spec in ["services", "everything"] {
+        let pod = world.pod(spec, "web", spec).await;
+        let agent = world.agent(&pod, spec).await;
+        agent.ready().await;
+        for (_, command, expected) in recipes.iter().filter(|(needs, ..)| *needs == spec) {
+            let output = agent.run("sh", command);
+            let errors = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(String::from_utf8_lossy(&output.stdout), *expected, "{command}: {errors}");
+        }
+    }
 }
