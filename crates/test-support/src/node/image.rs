@@ -21,8 +21,22 @@ done
 "#;
 
 /// What a folder of a domain's programs has that clients do not need.
-const NOT_IN_LAYERS: [&str; 10] =
-    ["dc", "dev", "proc", "sys", "tls", "tmp", "var", "usr/share", "usr/lib/python3*", "usr/lib/*/samba"];
+const NOT_IN_LAYERS: [&str; 14] = [
+    "dc/*",
+    "dev/*",
+    "proc/*",
+    "sys/*",
+    "tls/*",
+    "tmp/*",
+    "var/*",
+    "usr/share/*",
+    "usr/lib/python3*/*",
+    "usr/lib/*/samba/*",
+    "usr/lib/jvm/*",
+    "usr/lib/postgresql/*",
+    "usr/lib/*/libLLVM*",
+    "usr/lib/*/libz3*",
+];
 
 /// An image in an archive.
 pub struct Image {
@@ -76,7 +90,7 @@ impl Image {
     pub fn of_root(root: &Path, folder: &Path, known: [&str; 2]) -> [Self; 2] {
         let layer = folder.join("root.layer");
         let mut command = Command::new("tar");
-        command.arg("-C").arg(root).args(NOT_IN_LAYERS.map(|path| format!("--exclude=./{path}/*")));
+        command.arg("-C").arg(root).args(NOT_IN_LAYERS.map(|path| format!("--exclude=./{path}")));
         succeeds(command.arg("-cf").arg(&layer).arg("."));
         let path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
         [
