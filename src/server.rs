@@ -1,6 +1,6 @@
 //! The server: settings become a [`Listener`] and its routes, which the program runs as a task.
 //!
-//! Invariants: nothing in here calls the API server or reads a file; what does comes in as [`Sources`].
+//! Invariants: nothing in here calls the API server or reads a file; what does comes in as [`LookUpSources`].
 
 use std::{
     io,
@@ -26,7 +26,7 @@ pub mod routes;
 pub mod thread;
 
 pub use deadline::ReviewTime;
-pub use reviewer::{Reviewer, Sources};
+pub use reviewer::{LookUpSources, Reviewer};
 pub use routes::LOG_LIMITS;
 
 /// Binds the webhook's port, and gives what serves it. `clients`, `ending` and `fault` go into [`Serving`]; `large_memory` comes

@@ -24,7 +24,7 @@ use crate::{
 
 /// What finds credential specs, and answers who may use them.
 #[derive(Clone)]
-pub struct Sources {
+pub struct LookUpSources {
     pub resolver: Arc<dyn Resolver>,
     pub authorizer: Arc<dyn Authorizer>,
 }
@@ -32,9 +32,9 @@ pub struct Sources {
 /// Decides reviews.
 #[derive(Clone)]
 pub struct Reviewer {
-    pub for_decisions: Sources,
+    pub for_decisions: LookUpSources,
     /// For warnings alone: its limits are not those of decisions.
-    pub for_advice: Sources,
+    pub for_advice: LookUpSources,
     /// Whether pods that use GMSA and have no host name are given one, also where they do not ask for it.
     pub random_hostname: bool,
     /// Whether credential specs that cannot work are refused rather than warned of.
@@ -110,7 +110,7 @@ impl Reviewer {
 /// The look-ups of a review, one after the other: so a review never has more than one call in flight, and the reviews in flight bound all
 /// calls. Nearly every pod names one credential spec, which is in memory.
 struct LookUps<'r> {
-    sources: &'r Sources,
+    sources: &'r LookUpSources,
     metrics: &'r Metrics,
     deadline: Instant,
     /// The deadline of look-ups for warnings; `None` where a decision needs them.
@@ -133,7 +133,7 @@ impl LookUps<'_> {
                 Question::Use(..) => Fact::Use(Known { fact: failure.into(), source }),
             };
         }
-        let Sources { resolver, authorizer } = self.sources;
+        let LookUpSources { resolver, authorizer } = self.sources;
         let (fact, failure) = match question {
             Question::Contents(spec, freshness) => {
                 let span = tracing::info_span!(target: PROGRAM.spans, "look-up", %spec);

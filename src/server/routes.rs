@@ -167,7 +167,7 @@ mod tests {
     use tokio::sync::watch;
 
     use super::*;
-    use crate::{metrics::Metrics, server::Sources};
+    use crate::{metrics::Metrics, server::LookUpSources};
 
     /// Answers, and leaves no turn for the rest of a large review.
     struct Greedy(Arc<Semaphore>);
@@ -189,7 +189,7 @@ mod tests {
     async fn a_large_review_that_was_begun_and_not_ended_in_time_is_504_and_one_that_was_not_begun_503() {
         let blocking = Arc::new(Semaphore::new(1));
         let greedy = Arc::new(Greedy(Arc::clone(&blocking)));
-        let sources = Sources { resolver: Arc::clone(&greedy) as _, authorizer: greedy };
+        let sources = LookUpSources { resolver: Arc::clone(&greedy) as _, authorizer: greedy };
         let reviewer = Reviewer {
             for_decisions: sources.clone(),
             for_advice: sources,

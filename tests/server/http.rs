@@ -8,7 +8,7 @@ use gmsa_core::{
     admission::{Failure, FailureKind, Source, SpecFact},
     credspec::{Contents, SpecName},
 };
-use gmsa_webhook::{limits::Limits, server::Sources};
+use gmsa_webhook::{limits::Limits, server::LookUpSources};
 use http::StatusCode;
 use serde_json::{Value, json};
 use tokio::{
@@ -36,7 +36,7 @@ fn limited(limits: Limits) -> Server {
 /// The examples, with credential specs from elsewhere.
 fn with(resolver: Arc<dyn Resolver>) -> Setup {
     let examples = Setup::examples();
-    Setup { sources: Sources { resolver, ..examples.sources }, ..examples }
+    Setup { sources: LookUpSources { resolver, ..examples.sources }, ..examples }
 }
 
 /// A pod's CREATE review with this spec.

@@ -22,7 +22,7 @@ use gmsa_webhook::{
     PROGRAM,
     limits::Limits,
     metrics::Metrics,
-    server::{self, Reviewer, Sources},
+    server::{self, LookUpSources, Reviewer},
 };
 use prometheus_client::registry::Registry;
 use tokio::{net::TcpStream, runtime::Handle, sync::watch, task::JoinHandle};
@@ -53,7 +53,7 @@ pub fn served(ca: &Ca, name: &str) -> Served {
 }
 
 /// A reviewer that enforces denials.
-pub fn reviewer(for_decisions: Sources, for_advice: Sources, metrics: Metrics) -> Reviewer {
+pub fn reviewer(for_decisions: LookUpSources, for_advice: LookUpSources, metrics: Metrics) -> Reviewer {
     Reviewer {
         for_decisions,
         for_advice,
@@ -81,7 +81,7 @@ pub struct Server {
 
 /// How a server is to be made.
 pub struct Setup {
-    pub sources: Sources,
+    pub sources: LookUpSources,
     pub limits: Limits,
     /// The clients: connections end when they are no longer trusted.
     pub clients: Option<Arc<ClientAuth>>,
@@ -95,7 +95,7 @@ impl Setup {
     pub fn examples() -> Self {
         let Standalone { specs, rbac } = Standalone::load(Path::new("examples")).unwrap();
         Self {
-            sources: Sources { resolver: Arc::new(specs), authorizer: Arc::new(rbac) },
+            sources: LookUpSources { resolver: Arc::new(specs), authorizer: Arc::new(rbac) },
             limits: Limits::default(),
             clients: None,
             drain: Duration::from_secs(10),

@@ -5,15 +5,15 @@ use std::{path::Path, sync::Arc};
 use gmsa_cluster::{apiserver::ApiServer, authorizer::access_review::Advisor, standalone::Standalone};
 use gmsa_core::admission::{Failure, TicketSettings};
 use gmsa_edge::{admin::Condition, authorization_cache::AuthorizationCache, shutdown::Tasks};
-use gmsa_webhook::{cache::Cache, config::Config, metrics::Metrics, server::Sources};
+use gmsa_webhook::{cache::Cache, config::Config, metrics::Metrics, server::LookUpSources};
 use tokio::sync::watch;
 
 /// Answers from the manifests under a folder, for decisions and for advice.
-pub fn offline(folder: &Path) -> anyhow::Result<[Sources; 2]> {
+pub fn offline(folder: &Path) -> anyhow::Result<[LookUpSources; 2]> {
     let Standalone { specs, rbac } = Standalone::load(folder)?;
     let (roles, bindings) = (rbac.role_count(), rbac.binding_count());
     tracing::info!(folder = %folder.display(), specs = specs.names().len(), roles, bindings, "read manifests");
-    let sources = Sources { resolver: Arc::new(specs), authorizer: Arc::new(rbac) };
+    let sources = LookUpSources { resolver: Arc::new(specs), authorizer: Arc::new(rbac) };
     Ok([sources.clone(), sources])
 }
 
@@ -24,15 +24,15 @@ pub fn cluster(
     metrics: &Metrics,
     answers: Condition,
     tasks: &mut Tasks,
-) -> [Sources; 2] {
+) -> [LookUpSources; 2] {
     let (cache, watch) =
         Cache::new(Arc::clone(&api), metrics.clone(), config.limits.credential_specs, move || answers.set());
     tasks.spawn(async move { match watch.await {} });
     let advisor = Arc::new(Advisor(Arc::clone(&api)));
     let authorizer = AuthorizationCache::new(api, config.authorization_cache_ttl);
     let for_advice =
-        Sources { resolver: Arc::new(cache.for_advice()), authorizer: Arc::new(authorizer.asking(advisor)) };
-    [Sources { resolver: Arc::new(cache), authorizer: Arc::new(authorizer) }, for_advice]
+        LookUpSources { resolver: Arc::new(cache.for_advice()), authorizer: Arc::new(authorizer.asking(advisor)) };
+    [LookUpSources { resolver: Arc::new(cache), authorizer: Arc::new(authorizer) }, for_advice]
 }
 
 /// How Linux pods get tickets, from now on.

@@ -57,7 +57,7 @@ impl Authorizer for Everybody {
 /// The decision about a pod with two containers that carry these contents of two credential specs, and what was asked.
 async fn validated(carried: &str, live: SpecFact, enforcement: Enforcement) -> (String, Vec<(String, Freshness)>) {
     let behind = Arc::new(Behind { live, asked: Mutex::default() });
-    let sources = Sources { resolver: Arc::clone(&behind) as _, authorizer: Arc::new(Everybody) };
+    let sources = LookUpSources { resolver: Arc::clone(&behind) as _, authorizer: Arc::new(Everybody) };
     let reviewer = Reviewer {
         for_decisions: sources.clone(),
         for_advice: sources,

@@ -11,7 +11,7 @@ use gmsa_edge::{authorization_cache::AuthorizationCache, metrics};
 use gmsa_webhook::{
     cache::Cache,
     metrics::Metrics,
-    server::{ReviewTime, Reviewer, Sources, thread::Thread},
+    server::{LookUpSources, ReviewTime, Reviewer, thread::Thread},
 };
 use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
@@ -64,8 +64,8 @@ impl Setup {
         let advisor = Arc::new(Advisor(Arc::clone(&server)));
         let authorizer = AuthorizationCache::new(server, SOON);
         let for_advice =
-            Sources { resolver: Arc::new(cache.for_advice()), authorizer: Arc::new(authorizer.asking(advisor)) };
-        let for_decisions = Sources { resolver: Arc::clone(&cache) as _, authorizer: Arc::new(authorizer) };
+            LookUpSources { resolver: Arc::new(cache.for_advice()), authorizer: Arc::new(authorizer.asking(advisor)) };
+        let for_decisions = LookUpSources { resolver: Arc::clone(&cache) as _, authorizer: Arc::new(authorizer) };
         let reviewer = reviewer(for_decisions, for_advice, metrics);
         Self { api, cache, reviewer, ready, registry, _watch: owner }
     }

@@ -293,17 +293,17 @@ impl WebhookConfiguration {
 
 /// The part of the webhooks that a field manager wrote.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum Written {
+enum WrittenPart {
     Webhooks,
     CaBundle,
 }
 
 /// `None` where it wrote none of them. The form is that of `metadata.managedFields`: `{"f:webhooks": {"k:{…}": {"f:clientConfig": {"f:caBundle": {}}}}}`.
-fn written(entry: &ManagedFieldsEntry) -> Option<Written> {
+fn written(entry: &ManagedFieldsEntry) -> Option<WrittenPart> {
     let webhooks = entry.fields_v1.as_ref()?.0.get("f:webhooks")?;
     let mut each = webhooks.as_object().into_iter().flat_map(serde_json::Map::values);
     let has_bundle = |webhook: &Value| webhook.pointer("/f:clientConfig/f:caBundle").is_some();
-    Some(if each.any(has_bundle) { Written::CaBundle } else { Written::Webhooks })
+    Some(if each.any(has_bundle) { WrittenPart::CaBundle } else { WrittenPart::Webhooks })
 }
 
 impl ConfiguredWebhook {

@@ -72,7 +72,7 @@ struct WrongKey {
 
 /// The account of a credential spec.
 #[derive(Default)]
-struct Account {
+struct KeptAccount {
     state: Mutex<AccountState>,
     /// The right to read the password and to try new keys.
     turn: Arc<AsyncMutex<()>>,
@@ -101,7 +101,7 @@ enum NoTicket {
 
 /// The accounts, by what credential specs say of them.
 pub struct Accounts {
-    by_spec: Mutex<HashMap<SpecAccount, Arc<Account>>>,
+    by_spec: Mutex<HashMap<SpecAccount, Arc<KeptAccount>>>,
     metrics: BrokerMetrics,
 }
 
@@ -194,7 +194,7 @@ impl Accounts {
         }
     }
 
-    fn account(&self, wanted: &SpecAccount) -> Result<Arc<Account>, Refusal> {
+    fn account(&self, wanted: &SpecAccount) -> Result<Arc<KeptAccount>, Refusal> {
         let mut accounts = self.by_spec.lock();
         if let Some(account) = accounts.get(wanted) {
             return Ok(Arc::clone(account));
@@ -211,7 +211,7 @@ impl Accounts {
     }
 }
 
-impl Account {
+impl KeptAccount {
     /// The answer without asking a controller.
     fn known(&self, own: bool, pause: Duration) -> Option<Result<Arc<Logon>, Refusal>> {
         let state = self.state.lock();

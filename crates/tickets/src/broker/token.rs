@@ -36,7 +36,7 @@ const UNBOUND: &str =
 
 /// The claims of a token of a service account (Kubernetes: "Managing Service Accounts"). Anyone can write them.
 #[derive(Deserialize)]
-struct Claims {
+struct TokenClaims {
     aud: Vec<String>,
     exp: i64,
     #[serde(default, rename = "kubernetes.io")]
@@ -117,7 +117,8 @@ pub async fn review(
 /// Whether the API server may accept a token that says this of itself.
 fn may_be_accepted(token: &str, audience: &str, now: UtcDateTime) -> Result<(), Refusal> {
     let [_, claims, _] = token.split('.').collect::<Vec<_>>()[..] else { return Err(not_one_of_ours()) };
-    let claims = URL_SAFE_NO_PAD.decode(claims).ok().and_then(|claims| serde_json::from_slice::<Claims>(&claims).ok());
+    let claims =
+        URL_SAFE_NO_PAD.decode(claims).ok().and_then(|claims| serde_json::from_slice::<TokenClaims>(&claims).ok());
     let claims = claims.ok_or_else(not_one_of_ours)?;
     if now.unix_timestamp().saturating_sub(CLOCKS) >= claims.exp {
         return Err(Refusal::unauthenticated(format!(
