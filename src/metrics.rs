@@ -164,7 +164,7 @@ mod tests {
                 metrics.review(webhook, Operation::Update, outcome, rule.id, Duration::ZERO);
             }
         }
-        for code in [400, 404, 405, 408, 413, 415, 503, 504] {
+        for code in [400, 404, 405, 408, 413, 415, 500, 503, 504] {
             metrics.request_refused(code);
         }
         for reason in Unserved::ALL {
@@ -178,7 +178,7 @@ mod tests {
         let counted =
             before.iter().filter(|series| !zeros().contains(series)).filter(|series| series.contains("_total{"));
         // `strict` counts credential specs, the rest pods.
-        let expected = 2 + 4 * (Denial::RULES.len() - 1) + 8 + Unserved::ALL.len() + CertificateStep::ALL.len() + 2;
+        let expected = 2 + 4 * (Denial::RULES.len() - 1) + 9 + Unserved::ALL.len() + CertificateStep::ALL.len() + 2;
         assert_eq!(counted.count(), expected);
         // Bounded: what a scrape shows before anything has happened.
         assert!(scrape(&registry).unwrap().lines().count() < 400);

@@ -69,7 +69,7 @@ labels! {
     } => counts_a_refusal
     PathLabel { path: &'static str = Webhook::ALL.map(Webhook::as_str) }
     // Codes of the server's `HttpRefusal`.
-    CodeLabel { code: u16 = [400, 404, 405, 408, 413, 415, 503, 504] }
+    CodeLabel { code: u16 = [400, 404, 405, 408, 413, 415, 500, 503, 504] }
     LookupLabels { source: &'static str = Source::ALL.map(Source::as_str), outcome: &'static str = SpecFact::OUTCOMES }
     AccessLabels { source: &'static str = Source::ALL.map(Source::as_str), outcome: &'static str = UseFact::OUTCOMES }
     StateLabel { state: &'static str = WatchState::ALL.map(WatchState::as_str) }

@@ -29,6 +29,9 @@ impl HttpRefusal {
         StatusCode::GATEWAY_TIMEOUT,
         "the review did not end within its time: try again, and see whether its timeout is long enough for its size",
     );
+    /// Where a review panics. The panic is on standard error.
+    pub const FAULT: Self =
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "this replica has a fault, which its log shows: please report it");
     pub const INVALID_TIMEOUT: Self = Self::new(
         StatusCode::BAD_REQUEST,
         "the query parameter timeout must be a duration above 0 with units, such as 10s, 1m30s or 500ms",
@@ -89,6 +92,7 @@ mod tests {
             ParseError::Uid.into(),
             HttpRefusal::BUSY,
             HttpRefusal::LATE,
+            HttpRefusal::FAULT,
         ];
         let shown = scrape(&Metrics::new().1).unwrap();
         for refusal in refusals {

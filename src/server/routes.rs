@@ -6,6 +6,7 @@
 
 use std::{
     net::{IpAddr, Ipv4Addr},
+    panic::AssertUnwindSafe,
     sync::Arc,
 };
 
@@ -17,6 +18,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::{get, post},
 };
+use futures::FutureExt as _;
 use gmsa_cluster::{
     body::{self, Held},
     large_memory::{LargeMemory, MemoryUser},
@@ -124,7 +126,8 @@ impl Shared {
             drop((review, thread));
             Ok(Bytes::from_owner(Held::new(answer, &memory)?))
         };
-        let refusal = match answered.instrument(span.clone()).await {
+        let answered = AssertUnwindSafe(answered.instrument(span.clone())).catch_unwind().await;
+        let refusal = match answered.unwrap_or(Err(HttpRefusal::FAULT)) {
             Ok(answer) => {
                 let json = HeaderValue::from_static("application/json");
                 return ([(header::CONTENT_TYPE, json)], Body::from(answer)).into_response();
@@ -154,8 +157,8 @@ impl Shared {
 
 #[cfg(test)]
 mod tests {
-    use axum::http::Request;
-    use futures::future::{BoxFuture, FutureExt as _, ready};
+    use axum::{body::to_bytes, http::Request};
+    use futures::future::{BoxFuture, ready};
     use gmsa_cluster::{
         authorizer::{Authorization, Authorizer},
         resolver::{Freshness, Resolved, Resolver},
@@ -185,11 +188,7 @@ mod tests {
         }
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn a_large_review_that_was_begun_and_not_ended_in_time_is_504_and_one_that_was_not_begun_503() {
-        let blocking = Arc::new(Semaphore::new(1));
-        let greedy = Arc::new(Greedy(Arc::clone(&blocking)));
-        let sources = LookUpSources { resolver: Arc::clone(&greedy) as _, authorizer: greedy };
+    fn shared(sources: LookUpSources, blocking: Arc<Semaphore>) -> Arc<Shared> {
         let reviewer = Reviewer {
             for_decisions: sources.clone(),
             for_advice: sources,
@@ -200,18 +199,49 @@ mod tests {
             tickets: watch::channel(TicketSettings::Off).1,
             metrics: Metrics::new().0,
         };
-        let shared = Arc::new(Shared {
-            reviewer,
-            large_memory: LargeMemory::new(4 << 20),
-            reviews: Semaphore::new(1),
-            blocking,
-        });
+        let (large_memory, reviews) = (LargeMemory::new(4 << 20), Semaphore::new(1));
+        Arc::new(Shared { reviewer, large_memory, reviews, blocking })
+    }
+
+    /// A review of a pod that uses GMSA, of at least so many bytes.
+    fn request(size: usize) -> Request<Body> {
+        let mut review = include_bytes!("../../examples/review-mutate.json").to_vec();
+        review.resize(size.max(review.len()), b' ');
+        let request = Request::post("/mutate?timeout=2s").header("content-type", "application/json");
+        request.body(Body::from(review)).unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_large_review_that_was_begun_and_not_ended_in_time_is_504_and_one_that_was_not_begun_503() {
+        let blocking = Arc::new(Semaphore::new(1));
+        let greedy = Arc::new(Greedy(Arc::clone(&blocking)));
+        let sources = LookUpSources { resolver: Arc::clone(&greedy) as _, authorizer: greedy };
+        let shared = shared(sources, blocking);
         for code in [504, 503] {
-            let mut review = include_bytes!("../../examples/review-mutate.json").to_vec();
-            review.resize(1 << 20, b' ');
-            let request = Request::post("/mutate?timeout=2s").header("content-type", "application/json");
-            let request = request.body(Body::from(review)).unwrap();
-            assert_eq!(Arc::clone(&shared).review(Webhook::Mutate, request).await.status(), code);
+            assert_eq!(Arc::clone(&shared).review(Webhook::Mutate, request(1 << 20)).await.status(), code);
         }
+    }
+
+    /// Has a fault.
+    struct Faulty;
+
+    impl Resolver for Faulty {
+        fn resolve<'a>(&'a self, _: &'a SpecName, _: Freshness, _: Instant) -> BoxFuture<'a, Resolved> {
+            panic!("a fault")
+        }
+    }
+
+    #[tokio::test]
+    async fn a_panic_of_a_review_of_any_size_is_answered_and_counted() {
+        let greedy = Arc::new(Greedy(Arc::new(Semaphore::new(1))));
+        let shared =
+            shared(LookUpSources { resolver: Arc::new(Faulty), authorizer: greedy }, Arc::new(Semaphore::new(1)));
+        for size in [0, 1 << 20] {
+            let answer = Arc::clone(&shared).review(Webhook::Mutate, request(size)).await;
+            assert_eq!(answer.status(), 500);
+            let line = to_bytes(answer.into_body(), 1000).await.unwrap();
+            assert_eq!(line, "this replica has a fault, which its log shows: please report it\n");
+        }
+        assert_eq!((shared.reviews.available_permits(), shared.large_memory.free()), (1, 4 << 20));
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Invariant: a large review does not delay a small one.
 
-use std::sync::Arc;
+use std::{panic::resume_unwind, sync::Arc};
 
 use gmsa_cluster::large_memory::Taken;
 use tokio::{sync::Semaphore, task::spawn_blocking, time::Instant};
@@ -23,8 +23,8 @@ pub enum Thread {
 }
 
 impl Thread {
-    /// Runs `work`. `None` where no thread is free before `deadline`, or where `work` panics, which the panic
-    /// hook logs. Work that waits for a thread is cancelled when the future is dropped.
+    /// Runs `work`. `None` where no thread is free before `deadline`. Work that waits for a thread is cancelled when the future is
+    /// dropped. Where `work` panics, this panics too, on every thread.
     pub async fn run<T: Send + 'static>(
         &self,
         deadline: Instant,
@@ -38,14 +38,16 @@ impl Thread {
             let _held = held;
             work()
         });
-        done.await.ok()
+        // A task for blocking work that has begun is never cancelled.
+        Some(done.await.unwrap_or_else(|error| resume_unwind(error.into_panic())))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc;
+    use std::{panic::AssertUnwindSafe, sync::mpsc};
 
+    use futures::FutureExt as _;
     use gmsa_cluster::large_memory::{LargeMemory, MemoryUser};
     use tokio::task::yield_now;
 
@@ -62,6 +64,17 @@ mod tests {
         assert!(thread(&blocking).await.is_some_and(|there| there != here));
         let _taken = permits.acquire().await.unwrap();
         assert_eq!(thread(&blocking).await, None);
+    }
+
+    #[tokio::test]
+    async fn a_panic_on_any_thread_is_one_of_the_review() {
+        let memory = Arc::new(LargeMemory::new(2).share_of(MemoryUser::ApiServer).take(1).unwrap());
+        let blocking = Thread::Blocking { permits: Arc::new(Semaphore::new(1)), memory };
+        for thread in [Thread::Serving, blocking] {
+            let work = AssertUnwindSafe(thread.run(Instant::now(), || panic!("a fault")));
+            let panic = work.catch_unwind().await.unwrap_err();
+            assert_eq!(panic.downcast_ref(), Some(&"a fault"), "{thread:?}");
+        }
     }
 
     #[tokio::test]
