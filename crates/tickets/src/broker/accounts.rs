@@ -2,7 +2,8 @@
 //!
 //! Invariants: keys are kept, passwords are not. A logon is a task that its caller cannot end. One logon at a time reads the password of an account
 //! and tries new keys, and requests for listed services share it; logons with a key that has yielded a ticket run side by side. A key that the KDC
-//! called wrong is not tried again for [`WRONG_FOR`], and at most two are tried in a logon, so no number of requests locks an account out.
+//! called wrong is not tried again for [`WRONG_FOR`], unless another one yields a ticket, and at most two are tried in a logon, so no number of
+//! requests locks an account out.
 //!
 //! A refusal is not authenticated, and may come from a controller that lags. So a key that has yielded a ticket is tried again, after [`RETRIES`]:
 //! domains do not count a try with one of the last two passwords (Microsoft: "Password history check (N-2)"). A ticket-granting ticket is used
@@ -254,7 +255,8 @@ impl KeptAccount {
                 key.is_proven.store(true, Ordering::Relaxed);
                 let mut state = self.state.lock();
                 state.is_unanswered = false;
-                state.wrong.retain(|wrong| !wrong.key.is_same(&key.key));
+                // The domain counts from 0 again, too. What a KDC refuses that makes a change later than the directory is right soon.
+                state.wrong.clear();
                 let (client, kdcs) = (client.clone(), Arc::clone(kdcs));
                 return Ok(Arc::new(Logon { client, tgt, kdcs, at: Instant::now() }));
             }

@@ -14,6 +14,7 @@ mod dns;
 mod faults;
 mod logon;
 mod namespaces;
+mod password_roll;
 mod program;
 mod started;
 mod statuses;
