@@ -24,8 +24,8 @@ const MAX_PASSWORD: u64 = 4 << 10;
 /// The port of a KDC (RFC 4120, 7.2.3).
 const KDC_PORT: u16 = 88;
 
-/// What to do where neither the file nor the system names a CA.
-const NO_CA: &str = "is missing, and the system has no trusted authorities: name a file with the CA of the domain controllers, with the chart by domains[].caConfigMap";
+/// The setting for controllers whose certificates are not trusted.
+pub const CA_SETTING: &str = "`caFile` (with the chart `domains[].caConfigMap`) names the CA of the domain controllers";
 
 /// A domain whose accounts get tickets.
 #[derive(Clone, Debug)]
@@ -193,7 +193,8 @@ impl DomainConfig {
 /// The fault of a missing or wrong CA, with the broker's own options.
 fn wrong_ca(error: &Error) -> Wrong {
     let is_missing = matches!(error, Error::NoRoots);
-    Wrong("caFile", if is_missing { NO_CA.to_owned() } else { chain(error) })
+    let missing = || format!("is missing, and the system has no trusted authorities: {CA_SETTING}");
+    Wrong("caFile", if is_missing { missing() } else { chain(error) })
 }
 
 /// A controller; without a scheme it is asked by LDAP over TLS.

@@ -10,12 +10,19 @@ use http::StatusCode;
 
 use crate::{
     api::{Refusal, reasons},
-    domains::DomainConfig,
+    domains::{CA_SETTING, DomainConfig},
 };
 
 /// The directory was not read.
 pub fn of_directory(error: &DirectoryError, domain: &DomainConfig) -> Refusal {
     let said = error.without_hint();
+    let said = match error {
+        DirectoryError::Certificate(..) | DirectoryError::NoRoots => format!("{said}; {CA_SETTING}"),
+        DirectoryError::OtherDomain { .. } | DirectoryError::Unproven { .. } => {
+            format!("{said}; `controllers` (with the chart `domains[].controllers`) names it if it is one")
+        }
+        _ => said,
+    };
     match error {
         error if error.is_unanswered() => Refusal::unavailable(
             reasons::LDAP_UNREACHABLE,

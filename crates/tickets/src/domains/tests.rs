@@ -100,6 +100,6 @@ fn files_are_read_at_the_start() {
 #[test]
 fn a_missing_ca_names_the_option_of_the_chart() {
     let Wrong(field, what) = wrong_ca(&Error::NoRoots);
-    let said = "is missing, and the system has no trusted authorities: name a file with the CA of the domain controllers, with the chart by domains[].caConfigMap";
+    let said = "is missing, and the system has no trusted authorities: `caFile` (with the chart `domains[].caConfigMap`) names the CA of the domain controllers";
     assert_eq!((field, &*what), ("caFile", said));
 }

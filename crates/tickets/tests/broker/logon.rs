@@ -185,7 +185,8 @@ async fn a_changed_ca_is_read_again() {
     let (status, reason, message) = answer.refusal();
     assert_eq!((status, reason), (502, "server-certificate"));
     let start = format!("the certificate of ldaps://{} is not trusted: ", world.directory.address);
-    assert!(message.starts_with(&start) && !message.contains("--directory"), "{message}");
+    let end = "; `caFile` (with the chart `domains[].caConfigMap`) names the CA of the domain controllers";
+    assert!(message.starts_with(&start) && message.ends_with(end) && !message.contains("--directory"), "{message}");
     assert_eq!(world.directory.asked(), Vec::<String>::new());
     std::fs::write(world.path("ca.crt"), ca).unwrap();
     assert_eq!(world.ask().await.status, 200);
