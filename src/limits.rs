@@ -9,7 +9,7 @@
 use std::{sync::Arc, time::Duration};
 
 use gmsa_cluster::large_memory::LargeMemory;
-use gmsa_edge::limits::{PER_CONNECTION, PER_WAITING, fit};
+use gmsa_edge::limits::{PER_CONNECTION, PER_WAITING};
 
 const MIB: usize = 1024 * 1024;
 
@@ -69,13 +69,6 @@ impl Limits {
             large_bytes: bytes / 15 * 2,
             credential_specs: bytes / 13,
         }
-    }
-
-    /// The same for a process that may have this many more files open: each connection is one.
-    #[must_use]
-    pub fn within_files(self, files: usize) -> Self {
-        let (connections, waiting) = fit(self.connections, self.waiting, files);
-        Self { connections, waiting, ..self }
     }
 
     /// The memory for large bodies and answers.

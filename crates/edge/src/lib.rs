@@ -22,6 +22,7 @@
 //! | [`shutdown`] | the order in which a program ends |
 //! | [`coalesce`] | which equal questions become one call to the API server |
 //! | [`authorization_cache`] | how long an allowed access review is remembered, and when one is made |
+//! | [`own_token`] | when a replica is out of service because the API server refuses its token |
 //! | [`object`] | which Secret and which webhook configurations are read and written, each by its name |
 //! | [`service_names`] | the DNS names in a serving certificate |
 //! | [`report`] | how the report of a command is printed |
@@ -38,6 +39,7 @@ pub mod limits;
 pub mod memory_limit;
 pub mod metrics;
 pub mod object;
+pub mod own_token;
 mod program;
 pub mod report;
 pub mod server;

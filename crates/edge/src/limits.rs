@@ -18,10 +18,25 @@ pub fn fit(served: usize, waiting: usize, files: usize) -> (usize, usize) {
     (served, waiting.min(files.saturating_sub(served)).max(1))
 }
 
+/// How many of these connections, served and waiting, the open files of the process allow besides `own` files, and how many files are for the
+/// admin port. The limit of open files is raised as far as the process may.
+#[must_use]
+pub fn within_files(own: usize, in_memory: (usize, usize)) -> ((usize, usize), usize) {
+    let files = raise_limit_of_open_files();
+    let [main, admin] = files_for_connections(files, own);
+    let (served, waiting) = in_memory;
+    let (connections, waiting) = fit(served, waiting, main);
+    if (connections, waiting) != in_memory {
+        tracing::warn!(
+            target: CRATE, files, connections, waiting, "fewer connections than memory has room for: few files may be open"
+        );
+    }
+    ((connections, waiting), admin)
+}
+
 /// The files that the process may have open for connections, besides `own` ones: to the program's port, and an eighth of them to the
 /// admin port.
-#[must_use]
-pub fn files_for_connections(limit: usize, own: usize) -> [usize; 2] {
+fn files_for_connections(limit: usize, own: usize) -> [usize; 2] {
     let admin = limit.saturating_sub(own) / 8;
     [7 * admin, admin]
 }
@@ -29,20 +44,9 @@ pub fn files_for_connections(limit: usize, own: usize) -> [usize; 2] {
 /// The files that a process has open besides connections of clients: those to the API server, of the runtime, of what it watches.
 pub const OWN_FILES: usize = 64;
 
-/// Logs where few files may be open, and therefore fewer connections served and waiting than memory has room for.
-pub fn log_few_files(files: usize, fitting: (usize, usize), in_memory: (usize, usize)) {
-    let (connections, waiting) = fitting;
-    if fitting != in_memory {
-        tracing::warn!(
-            target: CRATE, files, connections, waiting, "fewer connections than memory has room for: few files may be open"
-        );
-    }
-}
-
 /// Raises the limit of open files as far as the process may, and returns it. Many container runtimes start processes with a soft
 /// limit of 1024. Go's programs do the same.
-#[must_use]
-pub fn raise_limit_of_open_files() -> usize {
+fn raise_limit_of_open_files() -> usize {
     let files = getrlimit(Resource::Nofile);
     if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: files.maximum, ..files }) {
         tracing::warn!(target: CRATE, %error, "cannot raise the limit of open files");

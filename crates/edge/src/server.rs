@@ -24,7 +24,7 @@ pub use handshake::Handshakes;
 use listener::SHORTAGES;
 pub use listener::{Listener, socket_address};
 pub use places::{Busy, Place};
-pub use threads::{MAX_THREADS, for_handshakes, serving_threads};
+pub use threads::{MAX_THREADS, for_handshakes, runtime, serving_threads};
 
 /// Reads and drops what a client is still sending, for a while.
 pub async fn linger(mut body: Body) {

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 pub use gmsa_core::credspec::services::MAX_SERVICES;
-use gmsa_edge::limits::{PER_CONNECTION, PER_WAITING, fit};
+use gmsa_edge::limits::{PER_CONNECTION, PER_WAITING};
 
 const MIB: usize = 1 << 20;
 
@@ -107,13 +107,6 @@ impl BrokerLimits {
             waiting: bytes / 7 / PER_WAITING,
             tickets: bytes / 5 / PER_TICKETS,
         }
-    }
-
-    /// The same for a process that may have this many more files open: each connection is one.
-    #[must_use]
-    pub fn within_files(self, files: usize) -> Self {
-        let (connections, waiting) = fit(self.connections, self.waiting, files);
-        Self { connections, waiting, ..self }
     }
 
     /// The files that requests may have open for this many domains: each has one connection, to a controller or a KDC, or it looks up an address.

@@ -18,14 +18,15 @@ use gmsa_edge::{
     admin::{self, Condition, Readiness},
     authorization_cache::{self, AuthorizationCache},
     clock::Moment,
-    limits::{OWN_FILES, files_for_connections, log_few_files, raise_limit_of_open_files},
+    limits::{OWN_FILES, within_files},
     memory_limit,
     metrics::{EdgeMetrics, register},
     object::ObjectName,
-    server::{Handshakes, Listener, Serving, for_handshakes, serving_threads, socket_address},
+    own_token,
+    server::{Handshakes, Listener, Serving, socket_address},
     service_names::ServiceNames,
     shutdown::{Bound, Signals, Tasks},
-    telemetry::{self, Levels, LogFormat, LogLimit},
+    telemetry::{Levels, LogFormat, LogLimit},
     tls::{
         Served,
         files::Files,
@@ -144,40 +145,40 @@ fn start(args: Args) -> anyhow::Result<ExitCode> {
     // A core dump would hold keys and passwords.
     let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
     let domains = domains::load(&args.config)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(serving_threads()).enable_all().build();
-    let runtime = runtime.context("cannot start the runtime")?;
-    let _log = telemetry::init(&PROGRAM, args.log_level.clone(), args.log_format, None);
-    let handshakes = for_handshakes().context("cannot start the threads of handshakes")?;
-    Ok(match runtime.block_on(serve(args, domains, handshakes.handle())) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            tracing::error!("{}", chain(error.as_ref()));
-            ExitCode::from(2)
-        }
-    })
+    let (levels, format) = (args.log_level.clone(), args.log_format);
+    PROGRAM.run(levels, format, None, |handshakes| serve(args, domains, handshakes)).context("cannot start the runtime")
 }
 
-async fn serve(args: Args, domains: Vec<DomainConfig>, handshakes: &Handle) -> anyhow::Result<()> {
+async fn serve(args: Args, domains: Vec<DomainConfig>, handshakes: Handle) -> anyhow::Result<()> {
     let signals = Signals::install().context("cannot handle signals")?;
     let ending = CancellationToken::new();
     let (mut readiness, mut tasks) = (Readiness::new(ending.clone()), Tasks::new());
     let (edge, metrics, registry) = register(&PROGRAM, BrokerMetrics::register);
     let api = Arc::new(ApiServer::from_environment().await.context("no cluster to ask about pods")?);
+    let fault = own_token::follow(&api, &mut readiness, &mut tasks);
     let served = Served::new(edge.clone());
     let ready = readiness.expect("no certificate to serve with yet");
     keep_certificate(&args, &api, &served, &edge, ready, &mut tasks)?;
 
     let in_memory = BrokerLimits::of_memory(memory_limit::read().unwrap_or(DEFAULT_MEMORY));
-    let files = raise_limit_of_open_files();
-    let [for_tickets, for_probes] = files_for_connections(files, OWN_FILES + in_memory.files(domains.len()));
-    let limits = in_memory.within_files(for_tickets);
-    log_few_files(files, (limits.connections, limits.waiting), (in_memory.connections, in_memory.waiting));
+    let own = OWN_FILES + in_memory.files(domains.len());
+    let ((connections, waiting), for_probes) = within_files(own, (in_memory.connections, in_memory.waiting));
+    let limits = BrokerLimits { connections, waiting, ..in_memory };
     let authorizer = AuthorizationCache::new(Arc::clone(&api) as _, args.authorization_cache_ttl);
     let names = domains.iter().map(|domain| &*domain.name).collect::<Vec<_>>().join(", ");
     let broker = Broker::new(api, Arc::new(authorizer), domains, limits, Times::default(), metrics);
 
     let tls = server_config(&served, None).context("cannot set up TLS")?;
-    let main = bind(args.listen, Handshakes::new(tls, handshakes.clone()), limits, edge, ending.clone())?;
+    let serving = Serving {
+        tls: Some(Handshakes::new(tls, handshakes)),
+        metrics: Some(edge),
+        keeps_decided: true,
+        ending: ending.clone(),
+        fault,
+        ..Serving::new(limits.connections, limits.waiting, IDLE_TIMEOUT)
+    };
+    let main =
+        Listener::bind(args.listen, serving).with_context(|| format!("cannot listen on {} (--listen)", args.listen))?;
     let admin = Listener::bind(args.admin_listen, admin::serving(for_probes))
         .with_context(|| format!("cannot listen on {} (--admin-listen)", args.admin_listen))?;
     tracing::info!(address = %main.address(), admin = %admin.address(), domains = names, version = PROGRAM.version, "serving");
@@ -186,27 +187,6 @@ async fn serve(args: Args, domains: Vec<DomainConfig>, handshakes: &Handle) -> a
     let (delay, drain) = (args.shutdown_delay, args.drain_timeout);
     let bound = Bound { program: PROGRAM, main, admin, tasks, signals, ending, delay, drain, log_limits: LOG_LIMITS };
     Ok(bound.serve().await?)
-}
-
-/// Binds the broker's port.
-///
-/// # Errors
-/// Where the address cannot be bound.
-pub fn bind(
-    address: SocketAddr,
-    tls: Handshakes,
-    limits: BrokerLimits,
-    metrics: EdgeMetrics,
-    ending: CancellationToken,
-) -> anyhow::Result<Listener> {
-    let serving = Serving {
-        tls: Some(tls),
-        metrics: Some(metrics),
-        keeps_decided: true,
-        ending,
-        ..Serving::new(limits.connections, limits.waiting, IDLE_TIMEOUT)
-    };
-    Listener::bind(address, serving).with_context(|| format!("cannot listen on {address} (--listen)"))
 }
 
 /// Serves a certificate from now on, or as soon as there is one.

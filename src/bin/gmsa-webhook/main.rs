@@ -14,11 +14,10 @@ use gmsa_cluster::{apiserver::ApiServer, large_memory::MemoryUser};
 use gmsa_core::{admission::Enforcement, causes::chain};
 use gmsa_edge::{
     admin::{self, Readiness},
-    limits::{OWN_FILES, files_for_connections, log_few_files, raise_limit_of_open_files},
-    report,
-    server::{Handshakes, Listener, for_handshakes, serving_threads},
+    limits::{OWN_FILES, within_files},
+    own_token, report,
+    server::{Handshakes, Listener, runtime},
     shutdown::{Bound, Signals, Tasks},
-    telemetry::{self, Traces},
     tls::{self, Served},
 };
 use gmsa_webhook::{
@@ -29,13 +28,15 @@ use gmsa_webhook::{
     metrics::Metrics,
     server::{self, LOG_LIMITS, Reviewer},
 };
-use tokio::runtime::{Handle, Runtime};
+use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 /// Returns memory to the system soon after a peak: the system's own allocator keeps most of what thousands of connections or
 /// large reviews needed, and the next peak would exceed the memory limit.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+const NO_RUNTIME: &str = "cannot start the runtime";
 
 fn main() -> ExitCode {
     let now = SystemTime::now();
@@ -57,44 +58,16 @@ fn printed((report, code): (String, ExitCode)) -> anyhow::Result<ExitCode> {
     Ok(code)
 }
 
-fn runtime() -> anyhow::Result<Runtime> {
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(serving_threads())
-        .enable_all()
-        .build()
-        .context("cannot start the runtime")
-}
-
 fn on_runtime<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
-    runtime()?.block_on(work)
+    runtime().context(NO_RUNTIME)?.block_on(work)
 }
 
 /// Serves with logs, and traces where a collector is named. An error before there is a log is returned.
 fn observed(args: ServeArgs) -> anyhow::Result<ExitCode> {
     let config = args.resolve()?;
-    let runtime = runtime()?;
-    let start = |endpoint| Traces::start(PROGRAM, endpoint, runtime.handle().clone());
-    // The webhook works without traces: a collector that cannot be used is logged, once there is a log.
-    let (traces, trace_error) = match config.otlp_endpoint.as_ref().map(start).transpose() {
-        Ok(traces) => (traces, None),
-        Err(error) => (None, Some(error)),
-    };
-    let _log = telemetry::init(&PROGRAM, config.log_levels.clone(), config.log_format, traces.as_ref());
-    if let Some(error) = trace_error {
-        tracing::error!("no traces are exported: {}", chain(&error));
-    }
-    let handshakes = for_handshakes().context("cannot start the threads of handshakes")?;
-    let code = match runtime.block_on(serve(&config, handshakes.handle())) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            tracing::error!("{}", chain(error.as_ref()));
-            ExitCode::from(2)
-        }
-    };
-    if let Some(traces) = traces {
-        traces.shutdown();
-    }
-    Ok(code)
+    let (levels, format, collector) = (config.log_levels.clone(), config.log_format, config.otlp_endpoint.clone());
+    let serve = |handshakes| async move { serve(&config, handshakes).await };
+    PROGRAM.run(levels, format, collector.as_ref(), serve).context(NO_RUNTIME)
 }
 
 async fn test(args: TestArgs) -> anyhow::Result<(String, ExitCode)> {
@@ -107,7 +80,7 @@ async fn upgrade_crd() -> anyhow::Result<(String, ExitCode)> {
     crd::upgrade(&api).await
 }
 
-async fn serve(config: &Config, handshake_threads: &Handle) -> anyhow::Result<()> {
+async fn serve(config: &Config, handshake_threads: Handle) -> anyhow::Result<()> {
     for name in &config.without_effect {
         tracing::info!("{name} is accepted for compatibility and is no longer needed");
     }
@@ -121,25 +94,23 @@ async fn serve(config: &Config, handshake_threads: &Handle) -> anyhow::Result<()
     let large_memory = config.limits.large_memory();
     let answers = readiness.expect("credential specs cannot be looked up yet");
     let trusted = readiness.expect("no certificate to serve with yet, or none that the webhook configurations trust");
-    let (api, [for_decisions, for_advice]) = if let Some(folder) = &config.standalone {
+    let (api, [for_decisions, for_advice], fault) = if let Some(folder) = &config.standalone {
         answers.set();
-        (None, sources::offline(folder)?)
+        (None, sources::offline(folder)?, Arc::default())
     } else {
         let api = ApiServer::from_environment().await.context("no cluster to serve (--standalone DIR needs none)")?;
         // Shared with the bodies of clients: no address can take all of it.
         let api = Arc::new(api.with_memory(large_memory.share_of(MemoryUser::ApiServer)));
-        readiness.unless("the API server refuses the token of this replica (401)", api.refuses_token());
-        let asking = Arc::clone(&api);
-        tasks.spawn(async move { match asking.ask_while_token_is_refused().await {} });
+        let fault = own_token::follow(&api, &mut readiness, &mut tasks);
         let sources = sources::cluster(Arc::clone(&api), config, &metrics, answers, &mut tasks);
-        (Some(api), sources)
+        (Some(api), sources, fault)
     };
     let tickets = sources::tickets(config, api.clone(), &mut tasks);
     let served = Served::new(metrics.edge.clone());
     let anchor = certificates::serve(config, api.as_ref(), &served, &metrics.edge, trusted, &mut tasks)?;
     let clients = certificates::clients(config, &mut tasks)?;
     let tls = tls::server_config(&served, clients.clone()).context("cannot set up TLS")?;
-    let tls = Handshakes::new(tls, handshake_threads.clone());
+    let tls = Handshakes::new(tls, handshake_threads);
 
     let reviewer = Reviewer {
         for_decisions,
@@ -152,10 +123,10 @@ async fn serve(config: &Config, handshake_threads: &Handle) -> anyhow::Result<()
         metrics,
     };
     warn_where_not_enforced(config);
-    let (limits, for_probes) = within_files(config.limits);
-    let fault = api.as_ref().map(|api| api.refuses_token()).unwrap_or_default();
-    let end = (ending.clone(), fault);
-    let bound = server::bind(config.listen, tls, clients, end, limits, large_memory, reviewer);
+    let ((connections, waiting), for_probes) =
+        within_files(OWN_FILES, (config.limits.connections, config.limits.waiting));
+    let limits = Limits { connections, waiting, ..config.limits };
+    let bound = server::bind(config.listen, tls, clients, (ending.clone(), fault), limits, large_memory, reviewer);
     let (webhook, router) = bound.with_context(|| format!("cannot listen on {}", config.listen))?;
     let probes = Listener::bind(config.admin_listen, admin::serving(for_probes))
         .with_context(|| format!("cannot listen on {} (--admin-listen)", config.admin_listen))?;
@@ -168,15 +139,6 @@ async fn serve(config: &Config, handshake_threads: &Handle) -> anyhow::Result<()
     let (delay, drain) = (config.shutdown_delay, config.drain_timeout);
     let bound = Bound { program: PROGRAM, main, admin, tasks, signals, ending, delay, drain, log_limits: LOG_LIMITS };
     Ok(bound.serve().await?)
-}
-
-/// Lowers the limits to what the open files of this process allow. Also returns how many files are for the admin port.
-fn within_files(limits: Limits) -> (Limits, usize) {
-    let files = raise_limit_of_open_files();
-    let [for_reviews, for_probes] = files_for_connections(files, OWN_FILES);
-    let fitting = limits.within_files(for_reviews);
-    log_few_files(files, (fitting.connections, fitting.waiting), (limits.connections, limits.waiting));
-    (fitting, for_probes)
 }
 
 /// Logs where denials are not enforced.

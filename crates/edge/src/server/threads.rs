@@ -17,6 +17,14 @@ pub fn serving_threads() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS)
 }
 
+/// The runtime of a server, or of a command that asks a cluster.
+///
+/// # Errors
+/// Where the system gives no threads.
+pub fn runtime() -> io::Result<Runtime> {
+    Builder::new_multi_thread().worker_threads(serving_threads()).enable_all().build()
+}
+
 /// Nice value of the handshake threads: where cores are short, they come after the others. At 5 a thread gets a third of the time of one
 /// at 0: new connections go on slowly, rather than not at all.
 const HANDSHAKE_NICE: i32 = 5;

@@ -7,7 +7,7 @@ use std::{
 };
 
 use gmsa_kerberos::{EncryptionType, Password};
-use gmsa_test_support::{directory::DirectoryAccount, run};
+use gmsa_test_support::{Fault, Verb, directory::DirectoryAccount, run};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
@@ -73,6 +73,20 @@ async fn the_program_serves_and_leaves_a_line_for_each_answer() {
     // Five, and five more where ten seconds ended meanwhile.
     assert!((5..=8).contains(&rest.matches("tickets refused\"").count()), "{rest}");
     assert!(!rest.contains("forged"), "{rest}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_broker_whose_own_token_is_void_is_unready_until_the_api_server_takes_one_again() {
+    let world = World::start().await;
+    let started = Started::new(&world);
+    world.api.fault(Verb::Create, "tokenreviews", 1, Fault::Text(401, "Unauthorized"));
+    assert_eq!(started.ask("token-1").await.status, 503);
+    let unready = "HTTP/1.1 503 Service Unavailable\r\n";
+    let why = "not ready: the API server refuses the token of this replica (401)\n";
+    let shown = probe(&started.admin, "/readyz");
+    assert!(shown.starts_with(unready) && shown.ends_with(why), "{shown}");
+    assert_eq!(started.ask("token-1").await.status, 200);
+    assert!(probe(&started.admin, "/readyz").ends_with("\r\n\r\nok\n"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
