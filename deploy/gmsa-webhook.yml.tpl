@@ -220,7 +220,6 @@ spec:
           imagePullPolicy: IfNotPresent
           args:
             - serve
-            - --authorization-cache-ttl=10s
             - --self-managed-secret=${NAMESPACE}/${NAME}-tls
             - --self-managed-service=${NAME}.${NAMESPACE}
             - --webhook-configuration=mutating/${NAME}
@@ -231,12 +230,8 @@ spec:
               value: "10250"
             - name: ADMIN_LISTEN
               value: "[::]:9090"
-            - name: LOG_LEVEL
-              value: info
             - name: LOG_FORMAT
               value: json
-            - name: RANDOM_HOSTNAME
-              value: "false"
           ports:
             - name: https
               containerPort: 10250
@@ -340,7 +335,6 @@ spec:
           imagePullPolicy: IfNotPresent
           args:
             - serve
-            - --authorization-cache-ttl=10s
             - --publish-ca=/tls/ca.crt
             - --webhook-configuration=mutating/${NAME}
             - --webhook-configuration=validating/${NAME}
@@ -350,12 +344,8 @@ spec:
               value: "10250"
             - name: ADMIN_LISTEN
               value: "[::]:9090"
-            - name: LOG_LEVEL
-              value: info
             - name: LOG_FORMAT
               value: json
-            - name: RANDOM_HOSTNAME
-              value: "false"
             - name: TLS_CRT
               value: /tls/tls.crt
             - name: TLS_KEY

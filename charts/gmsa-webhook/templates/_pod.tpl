@@ -4,7 +4,9 @@ The longer parts of the pod: arguments, environment, volumes, spread. The result
 
 {{- define "gmsa-webhook.args" -}}
 - serve
+{{- if ne .Values.authorizationCacheTtl "10s" }}
 - --authorization-cache-ttl={{ .Values.authorizationCacheTtl }}
+{{- end }}
 {{- $mode := include "gmsa-webhook.mode" . }}
 {{- if eq $mode "self-managed" }}
 - --self-managed-secret={{ include "gmsa-webhook.namespace" . }}/{{ include "gmsa-webhook.ownSecret" . }}
@@ -54,12 +56,16 @@ The longer parts of the pod: arguments, environment, volumes, spread. The result
   value: {{ int .Values.containerPort | quote }}
 - name: ADMIN_LISTEN
   value: "[::]:{{ int .Values.adminPort }}"
+{{- if ne .Values.logLevel "info" }}
 - name: LOG_LEVEL
   value: {{ .Values.logLevel | toYaml }}
+{{- end }}
 - name: LOG_FORMAT
   value: {{ .Values.logFormat | toYaml }}
+{{- if .Values.randomHostname }}
 - name: RANDOM_HOSTNAME
-  value: {{ .Values.randomHostname | quote }}
+  value: "true"
+{{- end }}
 {{- if ne (include "gmsa-webhook.mode" .) "self-managed" }}
 - name: TLS_CRT
   value: /tls/tls.crt

@@ -81,9 +81,10 @@ pub struct StartupProbe {
 impl Default for SidecarOptions {
     fn default() -> Self {
         let quantities =
-            || [("cpu", "100m"), ("memory", "32Mi")].map(|(name, value)| (name.to_owned(), value.into())).into();
+            |cpu: &str| [("cpu", cpu), ("memory", "32Mi")].map(|(name, value)| (name.to_owned(), value.into())).into();
         Self {
-            resources: Resources { requests: quantities(), limits: quantities() },
+            // A sidecar that waits, and one that has tickets, takes a hundredth of a processor; its start takes more.
+            resources: Resources { requests: quantities("10m"), limits: quantities("100m") },
             startup_probe: StartupProbe::default(),
             check_interval: "5m".to_owned(),
         }
