@@ -700,6 +700,13 @@ pub static TRUST_FAILED: Rule = Rule {
     title: "The domain controller does not trust the container.",
     remedy: "Compare `Sid`, `Guid` and `MachineAccountName` of the credential spec with the domain: `kubectl gmsa account lint --credspec`. Where several Pods with one account fail by turns, set `randomHostname` in the chart.",
 };
+#[doc = "A Windows server cannot have a domain controller validate the ticket of a client (PAC, Network Ticket Logon), or the domain controller denies it."]
+pub static PAC_VALIDATION: Rule = Rule {
+    id: "pac-validation",
+    severity: Severity::Error,
+    title: "A Windows server cannot have a domain controller validate the ticket of a client (PAC, Network Ticket Logon), or the domain controller denies it.",
+    remedy: "Install the updates of 2024 (KB5037754 and later) on all domain controllers and servers, in each domain of the trust: both sides of this check must have them. The reason in the event says more, such as `SID filtering` of a trust. The account of the client is not at fault.",
+};
 #[doc = "The clocks of the node and of the domain controller differ too much for Kerberos."]
 pub static CLOCK_SKEW: Rule = Rule {
     id: "clock-skew",
@@ -720,6 +727,13 @@ pub static TICKET_ENCRYPTION: Rule = Rule {
     severity: Severity::Error,
     title: "The account and the domain controller have no encryption type in common.",
     remedy: "`Set-ADServiceAccount NAME -KerberosEncryptionType AES128,AES256`, and compare with the policy of the domain controllers.",
+};
+#[doc = "The client's own settings forbid, or do not know, an encryption type of Kerberos."]
+pub static CLIENT_ENCRYPTION: Rule = Rule {
+    id: "client-encryption",
+    severity: Severity::Error,
+    title: "The client's own settings forbid, or do not know, an encryption type of Kerberos.",
+    remedy: "Change the client: nothing in Active Directory is wrong. Leave `permitted_enctypes`, `default_tkt_enctypes` and `default_tgs_enctypes` out of krb5.conf, or name `aes256-cts-hmac-sha1-96` there. The crypto policy of the image (`update-crypto-policies --show`) and FIPS forbid RC4.",
 };
 #[doc = "The container is in another domain than its credential spec says."]
 pub static OTHER_DOMAIN: Rule = Rule {
@@ -755,6 +769,13 @@ pub static CMDLET_MISSING: Rule = Rule {
     severity: Severity::Error,
     title: "The PowerShell module of a cmdlet is not installed.",
     remedy: "`Install-WindowsFeature RSAT-AD-PowerShell` brings the cmdlets for accounts, `Install-Module CredentialSpec` those for credential specs of Docker, `Install-Module AksGMSA` those of AKS.",
+};
+#[doc = "A cmdlet has no such parameter, or takes a word for a value that belongs to none."]
+pub static POWERSHELL_PARAMETER: Rule = Rule {
+    id: "powershell-parameter",
+    severity: Severity::Error,
+    title: "A cmdlet has no such parameter, or takes a word for a value that belongs to none.",
+    remedy: "Compare the spelling with `Get-Help CMDLET -Parameter *`: a `-` with a blank behind it, or a long dash that a page or a word processor made of it, is no parameter. Attributes of an account follow `-Properties` or `-Replace`. An older module has fewer parameters.",
 };
 #[doc = "A group or computer that a cmdlet names for an account does not exist."]
 pub static PRINCIPAL_UNRESOLVED: Rule = Rule {
@@ -797,6 +818,13 @@ pub static LDAP_SIGNING: Rule = Rule {
     severity: Severity::Error,
     title: "The domain controller takes binds only with signing or TLS.",
     remedy: "Use `ldaps://` (TCP 636) or StartTLS. Policies on LDAP signing and channel binding of the domain controllers demand it.",
+};
+#[doc = "The server demands channel binding, and the client sent none, or that of another TLS connection. The password is right."]
+pub static CHANNEL_BINDING: Rule = Rule {
+    id: "channel-binding",
+    severity: Severity::Error,
+    title: "The server demands channel binding, and the client sent none, or that of another TLS connection. The password is right.",
+    remedy: "Use a client that sends it: OpenLDAP with `SASL_CBINDING=tls-endpoint`, Java with `com.sun.jndi.ldap.tls.cbtype=tls-server-end-point`, a current SQL driver. No proxy between may end TLS. LDAP with signing and sealing on TCP 389 needs none.",
 };
 #[doc = "An LDAP client reaches no domain controller."]
 pub static LDAP_UNREACHABLE: Rule = Rule {
@@ -875,12 +903,19 @@ pub static KERBEROS_CONFIGURATION: Rule = Rule {
     title: "The configuration of a Kerberos client does not lead to the domain.",
     remedy: "Write the realm in upper case in krb5.conf: `default_realm = CONTOSO.COM`, and `.contoso.com = CONTOSO.COM` in `[domain_realm]`.",
 };
+#[doc = "A client takes the host for one of another realm, and asks its domain for a ticket to that realm."]
+pub static OTHER_REALM: Rule = Rule {
+    id: "other-realm",
+    severity: Severity::Error,
+    title: "A client takes the host for one of another realm, and asks its domain for a ticket to that realm.",
+    remedy: "Connect by the full DNS name that is in the service principal name. Reverse DNS or an alias leads to another name: set `rdns = false` and `dns_canonicalize_hostname = false` in `[libdefaults]` of krb5.conf, and `.contoso.com = CONTOSO.COM` in `[domain_realm]`.",
+};
 #[doc = "A client has no Kerberos ticket of a user."]
 pub static NO_TICKET: Rule = Rule {
     id: "no-ticket",
     severity: Severity::Error,
     title: "A client has no Kerberos ticket of a user.",
-    remedy: "In a container on Windows run the process as NETWORK SERVICE, and see `klist`. On Linux run `kinit`, and let the process read that cache (KRB5CCNAME).",
+    remedy: "In a container on Windows run the process as NETWORK SERVICE, and see `klist`. In a Linux Pod with tickets, KRB5CCNAME must be `FILE:/var/run/gmsa/krb5cc` for the process that asks. Elsewhere run `kinit`, and let the process read that cache.",
 };
 #[doc = "A Kerberos ticket has expired."]
 pub static TICKET_EXPIRED: Rule = Rule {
@@ -888,6 +923,13 @@ pub static TICKET_EXPIRED: Rule = Rule {
     severity: Severity::Error,
     title: "A Kerberos ticket has expired.",
     remedy: "Get a new one: `klist purge` on Windows, `kinit` elsewhere. A process that runs long renews it itself, or `kinit -R` does. Compare the clocks too.",
+};
+#[doc = "The ticket cannot be renewed: it is not renewable, or the time for it is over."]
+pub static NOT_RENEWABLE: Rule = Rule {
+    id: "not-renewable",
+    severity: Severity::Error,
+    title: "The ticket cannot be renewed: it is not renewable, or the time for it is over.",
+    remedy: "Log on again: `kinit -r 7d`, or `renew_lifetime = 7d` in krb5.conf. `klist -f` shows the flag R and `renew until`; the policy of the domain limits it. In a Linux Pod with tickets the agent renews them: run no `kinit -R` there.",
 };
 #[doc = "The keytab of a service lacks the key with which the ticket is encrypted."]
 pub static KEYTAB: Rule = Rule {
@@ -903,12 +945,12 @@ pub static DELEGATION: Rule = Rule {
     title: "The account may not act for its users at another service.",
     remedy: "Allow constrained delegation: `Set-ADServiceAccount NAME -PrincipalsAllowedToDelegateToAccount` on the account of the service behind, or `msDS-AllowedToDelegateTo` on this one. Unconstrained delegation (`-TrustedForDelegation $true`) gives every pod the tickets of all users, domain administrators included. Users who are sensitive or in Protected Users cannot be delegated.",
 };
-#[doc = "The client sent NTLM where the server takes Kerberos alone."]
+#[doc = "The client sent NTLM where the server takes Kerberos alone: it had no ticket for the name."]
 pub static NTLM_TOKEN: Rule = Rule {
     id: "ntlm-token",
     severity: Severity::Error,
-    title: "The client sent NTLM where the server takes Kerberos alone.",
-    remedy: "Use the full DNS name for which a service principal name is registered (`setspn -Q HTTP/NAME`), no address and no alias without one: without a ticket, Windows falls back to NTLM.",
+    title: "The client sent NTLM where the server takes Kerberos alone: it had no ticket for the name.",
+    remedy: "Use the full DNS name for which a service principal name is registered (`setspn -Q HTTP/NAME`), no address and no alias without one. A browser sends Kerberos only to sites in its list (`AuthServerAllowlist`, intranet zone); a client in a container needs its identity: `klist`.",
 };
 #[doc = "The server saw an anonymous client: its process has no identity on the network, or the identity was lost on a second hop."]
 pub static ANONYMOUS_LOGON: Rule = Rule {
@@ -1426,9 +1468,11 @@ RuleEntry { rule: &core::ACCOUNT_PASSWORD, words: &[
     Event("activedirectory_domainservice", &[2947]),
     Message("das dienstkonto kann nicht installiert werden"),
     Message("impossible d'installer le compte de service"),
+    Message("error: password not found*kerberos lease"),
+    Message("credentials-fetcher*password not found"),
 ], remedies: &[
     (&["did not match the target"], "Install the account on a machine of its own domain, whose supported encryption types (`msDS-SupportedEncryptionTypes`) are those of the account."),
-    (&["service account"], "Make the machine a member of a group in `PrincipalsAllowedToRetrieveManagedPassword`, then restart it, or run `klist -li 0x3e7 purge`: it learns of its groups by a new ticket. Compare the encryption types too."),
+    (&["service account", "password not found"], "Make the machine a member of a group in `PrincipalsAllowedToRetrieveManagedPassword`, then restart it, or run `klist -li 0x3e7 purge`: it learns of its groups by a new ticket. Compare the encryption types too."),
 ] },
 RuleEntry { rule: &core::ACCOUNT_NAME, words: &[
     Message("not a properly formed account name"),
@@ -1550,7 +1594,9 @@ RuleEntry { rule: &CREDENTIAL_SPEC_FILE, words: &[
     Message("invalid credential spec: "),
     Start("open *credentialspecs\\*cannot find the file specified"),
     Start("open *credentialspecs\\*cannot find the path specified"),
+    Message("'credential_spec' key, which will be ignored"),
 ], remedies: &[
+    (&["which will be ignored"], "This version of Compose does not pass `credential_spec` on: write `security_opt: [\"credentialspec=file://NAME.json\"]` into the service, or use Docker Compose 2."),
     (&["credential spec directory does not exist"], "Docker is not on this machine: give `New-CredentialSpec` a file, `-Path webapp1.json`. For Kubernetes make the credential spec without Docker: `kubectl gmsa credspec new`."),
     (&["already exists with the name"], "Leave `-NoClobber` out to replace the file, or choose another name: `-FileName NAME`."),
     (&["invalid additional account"], "Give each further account as a name, or with its domain: `-AdditionalAccounts LogAccount, @{AccountName='App2'; Domain='emea.contoso.com'}`."),
@@ -1956,10 +2002,6 @@ RuleEntry { rule: &POD_VOLUME, words: &[
     Message("csi-proxy-smb*cannot find the file specified"),
     Message("csi-proxy-filesystem*cannot find the file specified"),
     Message("driver name smb.csi.k8s.io not found in the list of registered csi drivers"),
-    Message("mount error(13): permission denied"),
-    Message("mount error(2): no such file or directory"),
-    Message("mount error(112): host is down"),
-    Message("mount error(126): required key not available"),
     Message("mountvolume*new-smbglobalmapping*access is denied"),
     Message("mountvolume*new-smbglobalmapping*user name or password is incorrect"),
     Message("mountvolume*new-smbglobalmapping*password is not correct"),
@@ -1973,8 +2015,20 @@ RuleEntry { rule: &POD_VOLUME, words: &[
     General("exceed max volume count"),
     General("didn't find available persistent volumes to bind"),
     General("bound to non-existent pv"),
+    Message("mount error("),
+    Message("cifs_mount failed w/return code"),
+    Message("failed to create a new smb session with kerberos"),
+    Message("error in sesssetup = -"),
+    General("cifs.upcall: "),
+    Message("rpc.gssd"),
+    Message("gssd_refresh_krb5_machine_credential"),
+    Message("mount.nfs: "),
+    General("/?: required key not available"),
+    General("[errno 126] required key not available"),
 ], remedies: &[
-    (&["smbglobalmapping", "new-smbglobalmapping", "smb", "mount error(", "nfs", "username and password from secret", "invalid parameter(username", "empty mountoptions", "source field is missing", "getrootmappingpath", "remote path (*) is invalid", "invalid source path", "prepare stage path failed"], "The node mounts the volume, with the user of its Secret (`nodeStageSecretRef`): the account of the Pod has no part in it. Compare `source`, this user and its rights on the share. A process uses the gMSA where it opens `\\\\SERVER\\SHARE` itself."),
+    (&["mount error(", "cifs_mount", "cifs: vfs: ", "sesssetup", "session with kerberos", "cifs.upcall", "required key not available"], "The kernel of the node mounts the share, with a ticket of the node (`cifs.upcall`) or with the user of the volume's Secret: the account of the Pod has no part in it, nor have its tickets, and the number is an error of the kernel. Let the process open the share itself (`smbclient --use-krb5-ccache`), or give the volume credentials of its own."),
+    (&["mount.nfs: ", "rpc.gssd", "gssd_refresh"], "The node mounts the share. With `sec=krb5` it uses tickets of the node (`rpc.gssd`, keytab and caches there): the tickets of the Pod have no part in it. Look at the export on the server, and at `rpc.gssd` on the node; a Pod needs a file system that it opens itself, or `sec=sys`."),
+    (&["smbglobalmapping", "new-smbglobalmapping", "smb", "nfs", "username and password from secret", "invalid parameter(username", "empty mountoptions", "source field is missing", "getrootmappingpath", "remote path (*) is invalid", "invalid source path", "prepare stage path failed"], "The node mounts the volume, with the user of its Secret (`nodeStageSecretRef`): the account of the Pod has no part in it. Compare `source`, this user and its rights on the share. A process uses the gMSA where it opens `\\\\SERVER\\SHARE` itself."),
 ] },
 RuleEntry { rule: &NODE_SELECTOR, words: &[
     General("didn't match pod's node affinity/selector"),
@@ -2465,7 +2519,7 @@ RuleEntry { rule: &NO_SECURE_CHANNEL, words: &[
     RunningCodes(&["RPC_S_CALL_FAILED_DNE", "STATUS_INTERNAL_ERROR", "SEC_E_INTERNAL_ERROR"]),
     Event("netlogon", &[5783]),
 ], remedies: &[
-    (&["user or group", "group/user", "nt-benutzer"], "SQL Server asks the domain for the SID of the name by the secure channel of its machine or container: `nltest /sc_verify:DOMAIN` there must answer 0. If it does, look for the flag WORKSTATION_TRUST_ACCOUNT (`account-trust`, `kubectl gmsa account lint`), and whether the name is right: `CONTOSO\\NAME$` for a gMSA."),
+    (&["user or group", "group/user", "nt-benutzer"], "SQL Server asks the domain for the SID of the name by the secure channel of its machine or container: `nltest /sc_verify:DOMAIN` there must answer 0. If it does, look for the flag WORKSTATION_TRUST_ACCOUNT (`account-trust`, `kubectl gmsa account lint`), and whether the name is right: `CONTOSO\\NAME$` for a gMSA. On Linux it asks by LDAP, as `network.privilegedadaccount` of `mssql-conf`, with its keytab."),
     (&["translate\"*trust relationship", "trust relationship between*translate"], "Windows translates names by the secure channel: `nltest /sc_verify:DOMAIN` in the container must answer 0. If it does, look for the flag WORKSTATION_TRUST_ACCOUNT of the account (`kubectl gmsa account lint`), and for the policy `EnableAuthEpResolution` of RPC in the image: with IIS it breaks the translation."),
     (&["identity references could not be translated", "identitynotmapped"], "Windows translates names by the secure channel: `nltest /sc_verify:DOMAIN` in the container must answer 0. If it does, look for the flag WORKSTATION_TRUST_ACCOUNT of the account: `kubectl gmsa account lint`."),
     (&["local security authority cannot be contacted", "sec_e_internal_error"], "Windows could not ask for a ticket: `nltest /sc_verify:DOMAIN` and `klist get krbtgt` in the container say why. On SQL Server for Linux, look at its keytab and at the realm in krb5.conf."),
@@ -2490,11 +2544,13 @@ RuleEntry { rule: &LOGON_DENIED, words: &[
     General("unknown user name or bad password"),
     RunningCodes(&["ERROR_ACCESS_DENIED", "ERROR_INVALID_PASSWORD", "ERROR_LOGON_FAILURE", "SEC_E_LOGON_DENIED", "STATUS_ACCESS_DENIED", "STATUS_WRONG_PASSWORD", "STATUS_LOGON_FAILURE"]),
     Event("kerberos", &[4771]),
+    General("client password/keytab incorrect"),
+    Message("generic preauthentication failure"),
 ], remedies: &[
     (&["GmsaTicketsAccountRefused"], "The log of the broker names the account. `kubectl gmsa account test NAME --ticket` says what the domain says."),
     (&["samlogon: *logon of"], "The line is about the user that it names, who logs on to this machine, mostly by NTLM: correct the name, the password or the domain that the client sends. The account of the container has no part in it."),
     (&["getticket substatus", "getting ticket"], "The domain controller, or the container, refuses this process a ticket. Run it as `NT AUTHORITY\\NETWORK SERVICE` or SYSTEM (`runAsUserName`), as ContainerUser has no identity; then `Test-ADServiceAccount NAME` on the node must say True."),
-    (&["status_wrong_password", "password is bad"], "The password is not the current one. A gMSA's password changes every 30 days, and nodes fetch it again: run `Test-ADServiceAccount NAME` on the node. Renew each copy of the password, such as a keytab."),
+    (&["status_wrong_password", "password is bad", "password/keytab incorrect"], "The password is not the current one. A gMSA's password changes every 30 days, and nodes fetch it again: run `Test-ADServiceAccount NAME` on the node. Renew each copy of the password, such as a keytab."),
     (&["pre"], "The password, or the keytab, is not the current one. A gMSA's password changes every 30 days: hosts fetch it again, but you must renew keytabs. On a node, run `Test-ADServiceAccount NAME`."),
 ] },
 RuleEntry { rule: &ACCOUNT_REVOKED, words: &[
@@ -2530,6 +2586,11 @@ RuleEntry { rule: &TRUST_FAILED, words: &[
     (&["i_netserver"], "The domain controller refuses the machine password of the container. Where several Pods with one account take turns, set `randomHostname` in the chart, or a host name for each Pod. If it is always the same one, run `Test-ADServiceAccount NAME` on the node."),
     (&["session setup from"], "Several containers with one account and one host name displace each other: set `randomHostname` in the chart. If it is always the same one, its password differs from the domain's: `Test-ADServiceAccount NAME` on the node."),
 ] },
+RuleEntry { rule: &PAC_VALIDATION, words: &[
+    Message("kerberos network ticket logon"),
+    Message("pac verification failure"),
+], remedies: &[
+] },
 RuleEntry { rule: &CLOCK_SKEW, words: &[
     Message("krb_ap_err_skew"),
     Message("krb5_kdcrep_skew"),
@@ -2541,13 +2602,15 @@ RuleEntry { rule: &CLOCK_SKEW, words: &[
     Message("did not resync because no time data was available"),
     Message("source: local cmos clock"),
     Codes(&["ERROR_TIME_SKEW", "SEC_E_TIME_SKEW", "STATUS_TIME_DIFFERENCE_AT_DC", "NERR_TimeDiffAtDC"]),
+    Message("clock skew with kdc too large"),
+    Message("requested effective lifetime is negative or too short"),
+    Message("requested start time is later than end time"),
 ], remedies: &[
 ] },
 RuleEntry { rule: &PRINCIPAL_UNKNOWN, words: &[
     Message("kdc_err_s_principal_unknown"),
     Message("kdc_err_principal_not_unique"),
     Message("server * not found in kerberos database"),
-    Message(": server (*@*) unknown"),
     Message("multiple entries in kerberos database"),
     Message("krb_ap_err_modified"),
     Message("message stream modified"),
@@ -2557,8 +2620,6 @@ RuleEntry { rule: &PRINCIPAL_UNKNOWN, words: &[
     Message("krb_ap_err_not_us"),
     Message("krb_ap_err_badmatch"),
     Message("kdc_err_must_use_user2user"),
-    Message("wrong principal in request"),
-    Message("the ticket isn't for us"),
     Message("failed to decrypt the ticket"),
     Message("it does not know the service * or knows it twice"),
     Message("could not register the service principal name"),
@@ -2567,26 +2628,28 @@ RuleEntry { rule: &PRINCIPAL_UNKNOWN, words: &[
     General("create sspi context"),
     General("create windows sspi auth"),
     General("could not register the spn"),
-    General("no service creds"),
     Event("kdc", &[11]),
     Codes(&["ERROR_WRONG_TARGET_NAME", "SEC_E_TARGET_UNKNOWN", "SEC_E_WRONG_PRINCIPAL", "ERROR_MUTUAL_AUTH_FAILED", "SEC_E_MUTUAL_AUTH_FAILED"]),
+    Message("server (*@*) unknown"),
+    Message("valid for user2user only"),
 ], remedies: &[
+    (&["server postgres/"], "libpq asks for `postgres/HOST` (its `krbsrvname`), with the full name of the host in the connection string: `setspn -Q postgres/HOST` must find it once, for the account whose keys are in the keytab of the server."),
+    (&["credentials * -> *@ using ccache"], "The client did not know the realm of the host, so it asked the domain by the name that stands before `@` in the trace. If that is not the name in the service principal name, reverse DNS or an alias made it: `rdns = false` and `dns_canonicalize_hostname = false` in krb5.conf. Otherwise `setspn -Q` finds the name, and `[domain_realm]` its realm."),
+    (&["mssqlsvc/tcp:"], "The name was made of a connection string with its prefix: leave `tcp:` out, or register and ask for `MSSQLSvc/HOST.DOMAIN:1433` (`setspn -Q MSSQLSvc/HOST.DOMAIN:1433`)."),
     (&["could not register the service principal name"], "SQL Server may not write its own SPN: register it by hand, `setspn -S MSSQLSvc/HOST.DOMAIN:1433 ACCOUNT`. Until then clients use NTLM."),
     (&["sspi context"], "Look for the SPN of SQL Server: `setspn -Q MSSQLSvc/HOST.DOMAIN:1433`. It must be registered once, for the account that SQL Server runs as: `setspn -S`. Use the full DNS name in the connection string."),
     (&["target principal name is incorrect"], "The SPN is registered for another account than the service runs as: `setspn -Q SPN` shows it, `setspn -D` and `setspn -S` move it."),
     (&["krb_ap_err_modified", "failed to decrypt the ticket"], "The service cannot decrypt the ticket: the SPN is registered for another account than it runs as (`setspn -Q SPN`, `setspn -X`), or the name leads to another host."),
-    (&["message stream modified"], "The SPN is registered for another account than the service runs as (`setspn -Q SPN`). In Java it also means a realm that is not in upper case in krb5.conf."),
+    (&["message stream modified"], "The SPN is registered for another account than the service runs as: `setspn -Q SPN` shows it."),
     (&["integrity check"], "The service cannot decrypt the ticket: its keytab or password is old, or the SPN is registered for another account (`setspn -Q SPN`)."),
-    (&["kdc_err_must_use_user2user"], "The SPN belongs to a user, or to no account that runs a service: `setspn -Q SPN`."),
+    (&["kdc_err_must_use_user2user", "user2user only"], "The SPN belongs to a user, or to no account that runs a service: `setspn -Q SPN`."),
 ] },
 RuleEntry { rule: &TICKET_ENCRYPTION, words: &[
     Message("kdc_err_etype_no"),
     Message("cannot log on: the kdc * has no aes key of it"),
     Message("no support for encryption type"),
-    Message("lacks support for encryption type"),
     Message("etype * not supported"),
     Message("encryption type * is not supported"),
-    Message("encryption type * not permitted"),
     Message("did not have a suitable key for generating a kerberos ticket"),
     Message("key distribution center lacks strong keys for account"),
     Message("not all the supported encryption types"),
@@ -2598,10 +2661,31 @@ RuleEntry { rule: &TICKET_ENCRYPTION, words: &[
     Message("kdc_err_null_key"),
     Event("kdc", &[14, 16, 26, 27, 42]),
     Codes(&["SEC_E_KDC_UNKNOWN_ETYPE", "STATUS_KDC_UNKNOWN_ETYPE", "SEC_E_NO_KERB_KEY"]),
+    Message("client or server has a null key"),
 ], remedies: &[
     (&["event 205 of", "defaultdomainsupportedenctypes"], "The registry value `DefaultDomainSupportedEncTypes` of a domain controller allows RC4 for every account that names no types: set `-KerberosEncryptionType AES128,AES256` for the accounts, then remove the value."),
     (&["event 202 of", "event 204 of", "event 207 of", "event 209 of"], "The service account has no AES keys: for a user set its password again; a gMSA has them. Then `Set-ADServiceAccount NAME -KerberosEncryptionType AES128,AES256`."),
     (&["event 201 of", "event 203 of", "event 206 of", "event 208 of"], "The client offers no AES: update it, or its policy of encryption types. The service account names its types: `Set-ADServiceAccount NAME -KerberosEncryptionType AES128,AES256`."),
+] },
+RuleEntry { rule: &CLIENT_ENCRYPTION, words: &[
+    Message("lacks support for encryption type"),
+    Message("lacks support for key type"),
+    Message("encryption type * not permitted"),
+    Message("no supported encryption types"),
+    General("unrecognized enctype name in"),
+    Message("bad encryption type"),
+    Message("no supported default etypes for"),
+    Message("client has no support for crypto type"),
+    Message("unknown or unsupported etype"),
+    Message("encryption type * is disabled"),
+    Message("encryption type * is not supported/enabled"),
+    Message("no credentials found with supported encryption types"),
+    Message("no valid enctype set"),
+    Message("mechanism level: illegal key size"),
+    Message("found unsupported keytype"),
+], remedies: &[
+    (&["illegal key size"], "This Java has no AES of 256 bits: use Java 8u161 or later, where it is on, or set `crypto.policy=unlimited` in java.security."),
+    (&["not supported/enabled"], "Java refuses RC4 and DES by itself, from version 17 on: let the ticket be of AES (the service account needs AES keys, `Set-ADServiceAccount NAME -KerberosEncryptionType AES128,AES256`, and its keytab them too). `allow_weak_crypto = true` in krb5.conf only helps for a test."),
 ] },
 RuleEntry { rule: &OTHER_DOMAIN, words: &[
 ], remedies: &[
@@ -2636,16 +2720,25 @@ RuleEntry { rule: &CMDLET_MISSING, words: &[
     Message("module 'credentialspec' was not loaded"),
     Message("in the module 'activedirectory', but the module could not be loaded"),
     Message("assembly 'microsoft.activedirectory.management"),
-    Message("that matches parameter name 'akv"),
     Message("active directory powershell module is required"),
     Message("no match was found for * module name 'credentialspec'"),
     Message("no match was found for * module name 'aksgmsa'"),
     Message("credentialspec.psm1 cannot be loaded"),
     Message("aksgmsa.psm1 cannot be loaded"),
+    Message("parameter cannot be found that matches parameter name 'akv"),
 ], remedies: &[
     (&["parameter name 'akv"], "The module is too old for `-AKV`: `Update-Module CredentialSpec`. Without it: `kubectl gmsa credspec new --plugin azure`."),
     (&["no match was found"], "The machine does not reach the PowerShell Gallery, or asks it without TLS 1.2 (`[Net.ServicePointManager]::SecurityProtocol = 'Tls12'`). Without the module: `kubectl gmsa credspec new --account NAME --directory DC`."),
     (&["cannot be loaded"], "PowerShell runs no scripts here: `Set-ExecutionPolicy -Scope Process RemoteSigned`. Without the module: `kubectl gmsa credspec new --account NAME --directory DC`."),
+] },
+RuleEntry { rule: &POWERSHELL_PARAMETER, words: &[
+    Message("positional parameter cannot be found that accepts argument"),
+    Message("positionalparameternotfound"),
+    Message("parameter cannot be found that matches parameter name"),
+    Message("namedparameternotfound"),
+    Message("missing an argument for parameter"),
+    Message("parameter set cannot be resolved using the specified named parameters"),
+], remedies: &[
 ] },
 RuleEntry { rule: &PRINCIPAL_UNRESOLVED, words: &[
     Message("could not be resolved. reason: 'cannot find an object with identity"),
@@ -2688,6 +2781,7 @@ RuleEntry { rule: &LDAP_CREDENTIALS, words: &[
     Message("invalid credentials (49)"),
     Message("successful bind must be completed"),
     Message("does not let * in: "),
+    Message("operation unavailable without authentication"),
 ], remedies: &[
     (&["data 525"], "Correct the name of the user: the domain does not know it. A domain controller takes `USER@DOMAIN`, `DOMAIN\\USER` and a distinguished name."),
     (&["data 52e"], "Correct the password, or the domain before the user: `DOMAIN\\USER`, `USER@DOMAIN`. Each try counts towards a lockout."),
@@ -2698,7 +2792,7 @@ RuleEntry { rule: &LDAP_CREDENTIALS, words: &[
     (&["data 701"], "The user has expired: `Clear-ADAccountExpiration`."),
     (&["data 773"], "The password of the user must be changed before the first logon: set one, without that option."),
     (&["data 775"], "The user is locked out: `Unlock-ADAccount`, and find the client that tries an old password."),
-    (&["successful bind must be completed"], "Bind with a user: Active Directory answers anonymous clients with its root entry alone."),
+    (&["successful bind must be completed", "unavailable without authentication"], "Bind with a user: Active Directory answers anonymous clients with its root entry alone."),
 ] },
 RuleEntry { rule: &LDAP_SIGNING, words: &[
     Message("strong(er) authentication required"),
@@ -2707,6 +2801,17 @@ RuleEntry { rule: &LDAP_SIGNING, words: &[
     Message("ldap_strong_auth_required"),
     Message("ldap_confidentiality_required"),
     Codes(&["ERROR_DS_STRONG_AUTH_REQUIRED"]),
+    Message("sign or seal are required"),
+    Message("strongerauthrequired"),
+], remedies: &[
+] },
+RuleEntry { rule: &CHANNEL_BINDING, words: &[
+    Message("acceptsecuritycontext error, data 80090346"),
+    Message("channel binding mismatch"),
+    Message("incorrect channel bindings were supplied"),
+    Message("channel bindings were incorrect"),
+    Message("channel bindings from this client are missing"),
+    Codes(&["SEC_E_BAD_BINDINGS"]),
 ], remedies: &[
 ] },
 RuleEntry { rule: &LDAP_UNREACHABLE, words: &[
@@ -2725,6 +2830,7 @@ RuleEntry { rule: &PASSWORD_EXPIRED, words: &[
     Message("password has expired while getting initial credentials"),
     Message("account's password has expired"),
     Codes(&["ERROR_PASSWORD_EXPIRED", "ERROR_PASSWORD_MUST_CHANGE", "STATUS_PASSWORD_EXPIRED", "STATUS_PASSWORD_MUST_CHANGE"]),
+    Message("password has expired - change password to reset"),
 ], remedies: &[
 ] },
 RuleEntry { rule: &LOGON_RESTRICTED, words: &[
@@ -2781,7 +2887,6 @@ RuleEntry { rule: &KERBEROS_LIBRARY, words: &[
     Message("error loading shared library libgssapi"),
     Message("type initializer for 'netsecuritynative' threw an exception"),
     Message("no j2gss in java.library.path"),
-    Message("no worthy mechs found"),
     Message("option --negotiate: the installed libcurl version"),
     Message("gssapi authentication not supported"),
     Message("authentication method \"gss\": not supported by this build"),
@@ -2794,9 +2899,18 @@ RuleEntry { rule: &KERBEROS_LIBRARY, words: &[
     Message("no module named 'gssapi'"),
     Message("package gssapi * missing"),
     Message("python kerberos library is not installed"),
+    Message("unknown authentication type: 7"),
+    Message("unknown authenticationok message type 7"),
+    Message("no mechanism available: "),
+    Message("ntlm authentication requires the gssapi plugin"),
+    Message("provider krb5 not found"),
+    Message("no worthy mechs found"),
 ], remedies: &[
-    (&["no worthy mechs"], "Install the GSSAPI plugin of SASL into the image: `libsasl2-modules-gssapi-mit` on Debian and Ubuntu, `cyrus-sasl-gssapi` on Red Hat, `cyrus-sasl-gssapiv2` on Alpine."),
-    (&["not supported"], "Use a build of the driver or server with GSSAPI, such as that of the distribution: binary packages of `psycopg2` and `postgres` on Alpine have none."),
+    (&["provider krb5"], "The program has go-mssqldb without Kerberos: import `github.com/microsoft/go-mssqldb/integratedauth/krb5`. It is built on gokrb5, which needs a ticket-granting ticket: in a Linux Pod with tickets, read docs/linux-pods.md, Clients."),
+    (&["gssapi plugin"], ".NET was made to use NTLM: the server offers nothing else, or the client found no Kerberos ticket for its name. Let the server offer Negotiate, use the DNS name with a service principal name, and check `klist`. NTLM itself needs `gss-ntlmssp` in the image and a password."),
+    (&["unknown authentication type: 7", "message type 7"], "The server asks for GSSAPI (Kerberos), which this driver does not have or has not been given: use one with it (psycopg of the distribution, Npgsql, JDBC, pgx with `RegisterGSSProvider`), or another method in pg_hba.conf."),
+    (&["no worthy mechs", "no mechanism available"], "Install the GSSAPI plugin of SASL into the image: `libsasl2-modules-gssapi-mit` on Debian and Ubuntu, `cyrus-sasl-gssapi` on Red Hat, `cyrus-sasl-gssapiv2` on Alpine."),
+    (&["gssapi authentication not supported", "not supported by this build"], "Use a build of the driver or server with GSSAPI, such as that of the distribution: binary packages of `psycopg2` and `postgres` on Alpine have none."),
     (&["provider registered"], "Import it, as the message says. It is built on gokrb5, which needs a ticket-granting ticket: in a Linux Pod with tickets, read docs/linux-pods.md, Clients."),
     (&["sasl mechanism"], "Use a librdkafka with SASL: `librdkafka1` of the distribution, or the package of the language that is built with it, and `libsasl2-modules-gssapi-mit`."),
     (&["krb5-config", "main gssapi"], "The package is compiled, and lacks the headers: install `libkrb5-dev` (Debian, Ubuntu), `krb5-dev` (Alpine) or `krb5-devel` (Red Hat) into the stage that builds it."),
@@ -2836,13 +2950,33 @@ RuleEntry { rule: &KDC_UNREACHABLE, words: &[
     Message("krb5_realm_unknown"),
     Message("krb5_realm_cant_resolve"),
     Message("krb5_kdc_unreach"),
-    Message("kinit*unable to reach any kdc in realm"),
     Message("kinit: resource temporarily unavailable"),
     Message("loginexception: receive timed out"),
     Message("no kdc of * answers"),
     Message("the kdc of * refuses: it is not available"),
     Message("GmsaTicketsDomainFails"),
+    Message("unable to reach any kdc in realm"),
+    Message("loginexception: connection refused"),
+    Message("loginexception: connect timed out"),
+    Message("loginexception: connection timed out"),
+    Message("loginexception: no route to host"),
+    Message("loginexception: network is unreachable"),
+    Message("mechanism level: connection refused"),
+    Message("mechanism level: connect timed out"),
+    Message("mechanism level: connection timed out"),
+    Message("mechanism level: no route to host"),
+    Message("does not have any defined kdcs"),
+    Message("no kdcs defined in configuration for realm"),
+    Message("no kdc srv records found for realm"),
+    Message("error sending to kdc ("),
+    Message("communication error with kdc via tcp"),
+    Message("no kdc found for realm"),
+    General("tcp error connecting to *:88: "),
+    General("srv query for _kerberos._tcp.? [?] ?: no srv records found"),
+    Message("mechanism level: connection reset"),
+    Message("a service is not available that is required to process the request"),
 ], remedies: &[
+    (&["defined kdcs", "no kdcs defined"], "gokrb5 takes its KDCs from krb5.conf: write `dns_lookup_kdc = true` into `[libdefaults]`, or `kdc = DC` for the realm into `[realms]`. Ask DNS for `_kerberos._tcp.DOMAIN` (SRV), and let TCP and UDP 88 through."),
     (&["GmsaTicketsDomainFails"], "The log of the broker names the domain, the controller and the step. Check the password of its user, the CA of the controllers, their ports 88 and 636, and the clocks."),
 ] },
 RuleEntry { rule: &KERBEROS_CONFIGURATION, words: &[
@@ -2860,18 +2994,50 @@ RuleEntry { rule: &KERBEROS_CONFIGURATION, words: &[
     Message("can't get kerberos realm"),
     Message("no loginmodules configured for"),
     Message("entry in the jaas configuration"),
-    Message("included profile * could not be read"),
     Message("cannot determine realm for numeric host address"),
     Message("the kdc of * refuses: it is of another realm"),
+    Message("minor code may provide more information*invalid boolean value"),
+    General("while initializing kerberos 5 library"),
+    Message("client/server realm mismatch in initial ticket request"),
+    Message("message stream modified (41)"),
+    Message("error processing libdefaults section"),
+    Message("error processing realms section"),
+    Message("invalid format of kerberos lifetime or clock skew string"),
+    Message("extra closing brace in profile"),
+    Message("syntax error in profile"),
+    Message("profile section header not at top level"),
+    Message("krb5_init_context failed"),
+    Message("loginexception: null (68)"),
+    Message("crealm in response does not match"),
+    Message("respond appropriately to fast negotiation"),
+    Message("included profile * could not be read"),
+    General("while initializing krb5"),
+    Message("missing open brace in profile"),
 ], remedies: &[
+    (&["fast negotiation"], "gokrb5 asks for FAST in a way that Active Directory does not answer: create its client with `DisablePAFXFAST(true)`; sarama and programs with it (KEDA, kafka_exporter) have a setting of that name."),
+    (&["stream modified"], "The reply of the domain controller differs from what Java asked for. Remove `renew_lifetime` from krb5.conf: a domain controller gives another lifetime than that, and Java refuses it. The realm must be in upper case."),
     (&["no loginmodules", "entry in the jaas"], "Java finds no login configuration of this name: give `-Djava.security.auth.login.config=FILE` with `com.sun.security.auth.module.Krb5LoginModule required useTicketCache=true;`. With `-Dsun.security.jgss.native=true` it needs none."),
     (&["included profile"], "krb5.conf includes a folder that the image does not have, or that this user cannot read: create it (`/etc/krb5.conf.d`), or remove the line `includedir`."),
     (&["numeric host address"], "Connect by the DNS name for which the service principal name is registered: an address has none."),
     (&["krbexception: cannot locate default realm", "can't get kerberos realm", "krbexception: could not load"], "Java does not read KRB5_CONFIG: name krb5.conf by `-Djava.security.krb5.conf=FILE`, in a Linux Pod with tickets `/var/run/gmsa/krb5.conf`. In it, `default_realm` is in upper case."),
+    (&["invalid boolean value", "while initializing k", "error processing ", "lifetime or clock skew", "in profile", "profile section", "krb5_init_context"], "A value in krb5.conf is none that the library reads: a boolean is `true` or `false`, a time `10h` or `7d`. `KRB5_CONFIG` names another file."),
+] },
+RuleEntry { rule: &OTHER_REALM, words: &[
+    Message("server krbtgt/*@* not found in kerberos database"),
+    Message("server (krbtgt/*@*) unknown"),
+    Message("requesting for krbtgt/*not found in kerberos database"),
+    General("falling back to canonicalized server hostname"),
+    Message("cannot find ticket for requested realm"),
+    Message("illegal cross-realm ticket"),
+    Message("no service creds"),
+    Message("for krbtgt/?, server not found in kerberos database"),
+    Message("policy rejects transited path"),
+    Message("invalid cross-realm ticket"),
+], remedies: &[
+    (&["illegal cross-realm", "transited path", "invalid cross-realm"], "The domains trust each other by another way than the client takes: write the realms on the way into `[capaths]` of krb5.conf, or leave that section out."),
 ] },
 RuleEntry { rule: &NO_TICKET, words: &[
     Message("no credentials cache found"),
-    Message("credentials cache file * not found"),
     Message("no credentials cache file found"),
     Message("no kerberos credentials available"),
     Message("failed to find any kerberos "),
@@ -2897,7 +3063,6 @@ RuleEntry { rule: &NO_TICKET, words: &[
     Message("failure (see text): open(*: no such file"),
     Message("null credentials from ticket cache"),
     Message("failed to store credentials: "),
-    General("no valid credentials provided"),
     General("cached tickets: (0)"),
     RunningCodes(&["ERROR_DS_OPERATIONS_ERROR", "ERROR_DS_LOCAL_ERROR"]),
     Message("klist: no ticket file"),
@@ -2909,21 +3074,51 @@ RuleEntry { rule: &NO_TICKET, words: &[
     Message("principal in credential cache does not match desired name"),
     Message("tgt not found in ccache"),
     Message("client has neither a keytab nor a password"),
-    Message("failed to create a new smb session with kerberos: -126"),
-    Message("error in sesssetup = -126"),
-    Message("code may provide more information*credential cache is empty"),
+    Message("no kcm server found"),
+    Message("credentials cache keyring * not found"),
+    Message("credentials cache 'kcm:*' not found"),
+    Message("credential cache directory * does not exist"),
+    Message("credential cache directory * exists but is not a directory"),
+    Message("can't find username for uid"),
+    Message("integrated authentication failed*cannot get any of properties: [user"),
+    Message("no callbackhandler available to garner authentication information"),
+    Message("no credential found for: * usage: initiate"),
+    Message("a kerberos ticket was not found"),
+    Message("no user credentials available and "),
+    Message("credential has neither keytab or password"),
+    Message("invalid credential cache data"),
+    Message("refuses to open * file"),
+    Message("empty credential cache file"),
+    Message("gssapi encryption required but no credential cache"),
+    Message("gssapi encryption required but was impossible"),
+    Message("minor *credential cache is empty"),
+    Message("-> krbtgt/? from ? with result: -1765328243/matching credential not found"),
+    Message("credential cache has no tgt"),
+    Message("invalid uid in persistent keyring name"),
+    Message("credential cache name malformed"),
+    Message("unknown ccache type"),
+    Message("credential cache type * is unknown"),
+    Message("credentials cache file permissions incorrect"),
+    Message("error writing to credentials cache"),
+    Message("no credentials supplied to library routine"),
+    Message("no ticket granting ticket"),
+    Message("no api credential found"),
+    Message("failure to login using ticket cache file"),
+    Message("missing or invalid credentials. consider"),
+    General("no valid credentials provided"),
+    Message("credentials cache file ? not found"),
 ], remedies: &[
+    (&["refuses to open"], "Heimdal opens a cache only where it is a plain file of the same user that nobody else may read: set `fcache_strict_checking = false` in `[libdefaults]` of krb5.conf, or use a program with MIT Kerberos. In a Linux Pod the tickets belong to the agent."),
     (&["matching credential*run/gmsa"], "The agent has no ticket for this service: list it in `gmsa-webhook/services` of the credential spec, by the name that the client asks for. `klist /var/run/gmsa/krb5cc` shows what is there; `KRB5_TRACE=/dev/stderr` the name."),
     (&["permissions incorrect*run/gmsa", "run/gmsa*permission denied"], "The user of this process may not read the tickets: leave `--mode=0440` of the agent out, or give the Pod an `fsGroup`."),
-    (&["failed to store"], "This user cannot write the cache. In a Linux Pod the agent alone writes `/var/run/gmsa`: run no `kinit` there, or give it a cache of its own (`-c FILE:/tmp/krb5cc`)."),
+    (&["failed to store", "error writing to credentials cache"], "This user cannot write the cache. In a Linux Pod the agent alone writes `/var/run/gmsa`: run no `kinit` there, or give it a cache of its own (`-c FILE:/tmp/krb5cc`)."),
     (&["run/gmsa"], "The agent has got no tickets, or removed them after a refusal. `kubectl exec POD --namespace NAMESPACE -- cat /var/run/gmsa/status` and the log of the container `gmsa-tickets` say why: explain that text. A container without the folder lacks the mount: `kubectl gmsa check`."),
-    (&["null credentials"], "Java finds no ticket-granting ticket in the cache that it names: compare that with KRB5CCNAME. In a Linux Pod with tickets for services, run it with `-Dsun.security.jgss.native=true`."),
+    (&["null credentials", "cannot get any of properties", "no callbackhandler", "new initiate", "usage: initiate", "using ticket cache file", "consider"], "Java finds no ticket-granting ticket in the cache that it names: compare that with KRB5CCNAME. In a Linux Pod with tickets for services, run it with `-Dsun.security.jgss.native=true`."),
     (&["tgt not found in ccache"], "gokrb5 takes a ticket-granting ticket alone, which `gmsa-webhook/services: \"*\"` gives in a Linux Pod: read docs/linux-pods.md first. Elsewhere log on with `kinit`."),
-    (&["neither a keytab nor a password"], "The program gave gokrb5 neither a keytab, nor a password, nor a cache with a ticket-granting ticket: load the cache that KRB5CCNAME names."),
-    (&["(126)", "-126"], "The kernel of the node mounts the share and asks the node for a ticket (`cifs.upcall`), not the Pod: tickets of a Pod do not help. Let the process open the share itself (`smbclient --use-krb5-ccache`), or give the volume credentials of its own."),
-    (&["bad format", "credentials cache format"], "The file that KRB5CCNAME names is no credential cache, or one of a version that this library does not read. `klist -c FILE` says which; a keytab is no cache."),
+    (&["neither a keytab nor a password", "no user credentials available", "neither keytab or password"], "The program gave gokrb5 neither a keytab, nor a password, nor a cache with a ticket-granting ticket: load the cache that KRB5CCNAME names."),
+    (&["bad format", "credentials cache format", "invalid credential cache data"], "The file that KRB5CCNAME names is no credential cache, or one of a version that this library does not read. `klist -c FILE` says which; a keytab is no cache."),
     (&["operations_error", "operations error", "ds_local_error"], "The process asks the directory without an identity: run it as NETWORK SERVICE (`runAsUserName`) and check `kubectl gmsa verify`. Where it acts for its users, it has no right to delegate: rule `delegation`."),
-    (&["krb5_cc_unknown_type", "unknown credential cache type"], "Write `default_ccache_name = FILE:/tmp/krb5cc_%{uid}` into krb5.conf: the container has no such cache."),
+    (&["krb5_cc_unknown_type", "unknown credential cache type", "no kcm server", "cache keyring", "'kcm:", "cache directory", "username for uid", "invalid uid in", "cache name malformed", "unknown ccache type", "cache type"], "Write `default_ccache_name = FILE:/tmp/krb5cc_%{uid}` into krb5.conf, or set `KRB5CCNAME=FILE:/tmp/krb5cc`: the container has no such cache."),
     (&["default cache: keyring"], "Write `default_ccache_name = FILE:/tmp/krb5cc_%{uid}` into krb5.conf, as containers have no keyring, then log on with `kinit`."),
 ] },
 RuleEntry { rule: &TICKET_EXPIRED, words: &[
@@ -2931,12 +3126,26 @@ RuleEntry { rule: &TICKET_EXPIRED, words: &[
     Message("ticket expired"),
     Message("the referenced credential has expired"),
     Codes(&["SEC_E_CONTEXT_EXPIRED"]),
+    Message("kdc_err_tgt_revoked"),
+    Message(">>>expired<<<"),
+    Message("kerberos credential has expired"),
+    Message("tgt has been revoked"),
 ], remedies: &[
+    (&["tgt has been revoked", "kdc_err_tgt_revoked"], "The domain controller takes this ticket-granting ticket no more, as after a change of the account or of the password of krbtgt. Log on again: `klist purge` on Windows, `kinit` elsewhere."),
     (&["run/gmsa"], "The agent renews the tickets of a Pod long before their end, and could not: `kubectl exec POD --namespace NAMESPACE -- cat /var/run/gmsa/status` says why. A program that reads them once, such as one with gokrb5, must read the file again."),
+] },
+RuleEntry { rule: &NOT_RENEWABLE, words: &[
+    Message("kdc can't fulfill requested option while renewing"),
+    Message("couldn't renew kerberos ticket"),
+    Message("this ticket is not renewable"),
+    Message("past its last renewal time"),
+    Message("exception encountered while running the renewal command"),
+    Message("aborting renew thread for"),
+    General("error renewing tgt for"),
+], remedies: &[
 ] },
 RuleEntry { rule: &KEYTAB, words: &[
     Message("no key table entry found"),
-    Message("key table file * not found"),
     Message("found in keytab but cannot decrypt ticket"),
     Message("mechanism level: checksum failed"),
     Message("krbexception: checksum failed"),
@@ -2955,8 +3164,45 @@ RuleEntry { rule: &KEYTAB, words: &[
     Message("the client is being asked for a password"),
     Message("keytab file * does not exist"),
     Message("keytab * is nonexistent or empty"),
+    Message("wrong principal in request"),
+    Message("the ticket isn't for us"),
+    Message("gss_accept_sec_context*no credentials were supplied*cannot find mechanisms to negotiate"),
+    Message("gss_accept_sec_context*no credentials were supplied"),
+    Message("failed to get server creds"),
+    Message("no credential found for: * usage: accept"),
+    Message("attempt to obtain new accept credentials failed"),
+    Message("failed to find any kerberos credentails"),
+    Message("cannot find key for * in keytab"),
+    Message("found in keytab but not with enctype"),
+    Message("key version number for principal in key table is incorrect"),
+    Message("service key not available"),
+    Message("krbcryptoexception: checksum failed"),
+    Message("failed to find * in keytab"),
+    Message("sspi handshake failed*operating system error code"),
+    Message("in autoccache's constructor"),
+    Message("gss_accept_sec_context*minor code may provide more information*permission denied"),
+    Message("kerberos keytab file. a kerberos ticket was not found"),
+    Message("no principal in keytab matches desired name"),
+    Message("no keys in keytab"),
+    Message("does not match any keys in keytab"),
+    Message("does not match request ticket server"),
+    Message("found in keytab but does not match server principal"),
+    Message("cannot decrypt ticket for * using keytab key"),
+    Message("unsupported key table format version number"),
+    Message("bad format in keytab"),
+    Message("unknown key table type"),
+    Message("invalid keytab data"),
+    Message("no entry in keytab: "),
+    Message("loginexception: no password provided"),
+    Message("gss_acquire_cred() failed: permission denied"),
+    Message("error from accept_sec_context*no credentials were supplied*cannot find mechanisms to negotiate"),
+    Message("error from accept_sec_context*no credentials were supplied"),
+    Message("key table file ? not found"),
 ], remedies: &[
-    (&["unable to obtain password from user", "being asked for a password"], "Java found neither a ticket-granting ticket in the cache nor a key in the keytab: compare `ticketCache`, `keyTab` and `principal` in its login configuration. In a Linux Pod with tickets for services, run it with `-Dsun.security.jgss.native=true`."),
+    (&["key table format", "format in keytab", "key table type", "invalid keytab data"], "The file that is named is no keytab, or one that this library does not read: `klist -kte FILE`. Mount the Secret with the file itself (`subPath`, or its key), and decode base64 first."),
+    (&["operating system error code", "autoccache's", "error from accept_sec_context"], "SQL Server on Linux reads tickets with its keytab: `klist -kte /var/opt/mssql/secrets/mssql.keytab` must have `MSSQLSvc/HOST.DOMAIN:1433`, in the version (kvno) and the types that the domain has now, and the user mssql must be able to read it. `mssql-conf set network.kerberoskeytabfile FILE` names another."),
+    (&["permission denied"], "The user that the server runs as may not read its keytab: `ls -l` shows its mode. In a Pod, give the Secret `defaultMode: 0440` and the Pod an `fsGroup`."),
+    (&["unable to obtain password from user", "being asked for a password", "no password provided"], "Java found neither a ticket-granting ticket in the cache nor a key in the keytab: compare `ticketCache`, `keyTab` and `principal` in its login configuration. In a Linux Pod with tickets for services, run it with `-Dsun.security.jgss.native=true`."),
 ] },
 RuleEntry { rule: &DELEGATION, words: &[
     Message("kdc_err_badoption"),
@@ -2970,8 +3216,11 @@ RuleEntry { rule: &NTLM_TOKEN, words: &[
     Message("defective token detected"),
     Message("gssheader did not find the right tag"),
     Message("unsupported mechanism was requested"),
-    Message("warning: received type 1 ntlm authentication token"),
+    Message("received type ? ntlm"),
+    Message("tlrmtvntuaa"),
+    Message("mechanism needs continuation but neither gssapiconnectionbound"),
 ], remedies: &[
+    (&["needs continuation"], "The client sent NTLM, which takes several steps: use the full DNS name for which a service principal name is registered (`setspn -Q HTTP/NAME`), so that it sends Kerberos. For NTLM set `GssapiConnectionBound On`."),
 ] },
 RuleEntry { rule: &ANONYMOUS_LOGON, words: &[
     Message("nt authority\\anonymous"),
@@ -3009,6 +3258,7 @@ RuleEntry { rule: &SQL_LOGIN, words: &[
     Message("cannot open database * requested by the login"),
     Message("cannot open user default database"),
 ], remedies: &[
+    (&["mssql: login error: login failed for user ''"], "go-mssqldb logs on by Kerberos where the connection string has `authenticator=krb5`, with `krb5-configfile`, `krb5-credcachefile` and the realm, and where the program imports `github.com/microsoft/go-mssqldb/integratedauth/krb5`. It needs a ticket-granting ticket: docs/linux-clients.md."),
     (&["due to trigger execution"], "A logon trigger of SQL Server refuses the login: its owner has to let `CONTOSO\\NAME$` in. A login of the computer account of the node means that the process does not run as the gMSA: `kubectl gmsa verify`."),
     (&["login failed for user ''"], "The connection string asks for no Windows authentication and has no user: write `Integrated Security=true`."),
     (&["login failed for user *\\guest"], "The server took the client for a guest, because it came without a ticket: check its identity (`kubectl gmsa verify`) and the SPN of the server (`setspn -Q MSSQLSvc/HOST.DOMAIN:1433`)."),
@@ -3158,6 +3408,12 @@ RuleEntry { rule: &GSS_FAILURE, words: &[
     General("did not return gss_s_complete"),
     General("failure unspecified at gss-api level"),
     Codes(&["SEC_E_INVALID_TOKEN", "SEC_E_INVALID_PARAMETER", "SEC_E_MESSAGE_ALTERED", "SEC_E_UNSUPPORTED_FUNCTION"]),
+    General("gss initiate failed"),
+    General("failed to initialize sasl authentication"),
+    General("gssapi continuation error"),
+    General("gss_acquire_cred() failed"),
+    General("gensec client mech"),
+    General("gensec_gssapi: "),
 ], remedies: &[
     (&["accepting", "accept gssapi", "gss_accept"], "The server cannot read the ticket of a client: the reason follows `Minor code`. If it is missing, compare the keytab of the server (`klist -kte`) with the service principal name that clients ask for (`setspn -Q`), and the clocks."),
     (&["sec_e_unsupported_function"], "The package does not offer what the program asks for: look whether a policy switches NTLM off (`Restrict NTLM`), and use names with a service principal name, so that Kerberos is used."),
@@ -3365,6 +3621,8 @@ RuleEntry { rule: &TIMED_OUT, words: &[
 ] },
 RuleEntry { rule: &NAME_UNKNOWN, words: &[
     Codes(&["WSAHOST_NOT_FOUND", "ERROR_WINHTTP_NAME_NOT_RESOLVED"]),
+    Message("hostname cannot be canonicalized"),
+    Message("could not resolve kerberos principal name"),
 ], remedies: &[
 ] },
 RuleEntry { rule: &CONNECTION_FAILED, words: &[
@@ -3452,10 +3710,12 @@ pub static GOOD: &[(&[Words], &str)] = &[
 ], "The port is reached over TCP. UDP, and what answers there, are not tested by it."),
 (&[
     Message("> client: *server: "),
-    Message("default principal: *krbtgt/"),
+    Message("principal: *issued *expires *principal"),
+    Message("default principal: *valid starting"),
 ], "The process has a Kerberos ticket, so the domain took its logon. The client is its identity: the account of the credential spec with `$` in a Pod; the name of the node says that the command ran on the node, or in a hostProcess container."),
 (&[
     Message("kerbticket encryption type: rsadsi rc4-hmac"),
+    Message("ticket : rc4 sessionkey : "),
     Message("ticket encryption type: 0x17"),
 ], "A ticket is encrypted by RC4, which updated domain controllers refuse: `Set-ADServiceAccount NAME -KerberosEncryptionType AES128,AES256`."),
 (&[
@@ -3524,6 +3784,25 @@ pub static GOOD: &[(&[Words], &str)] = &[
 (&[
     Message("krb_err_response_too_big"),
 ], "The client repeats its request over TCP: let TCP 88 through."),
+(&[
+    Message(": kvno = "),
+], "The domain gave a ticket for this service. Compare its kvno with the keytab of the service: `klist -kte`."),
+(&[
+    Message("received creds for desired service"),
+], "The client has got a ticket for the service that it asked for."),
+(&[
+    Message("sasl username: *sasl ssf: "),
+], "The directory has taken the ticket: the SASL user is the identity of this process."),
+(&[
+    Message("keytab name: *kvno"),
+], "The keytab has these keys. The service principal names must be those that clients ask for, and the kvno that of the domain (`msDS-KeyVersionNumber`)."),
+(&[
+    Message("with result: -1765328243/matching credential not found"),
+    Message("with result: 2/key table file * not found"),
+], "The library looks in its cache, and for a keytab of the client, before it asks the domain: most have none. The lines after these say how it went on."),
+(&[
+    Message("authenticated to kerberos v5"),
+], "The domain took the logon: the cache has a ticket-granting ticket."),
 ];
 
 /// Parts of a message in which other words and numbers do not count.
@@ -3531,7 +3810,9 @@ pub static NOTHING: &[&str] = &[
     "srv in _ldap._tcp*.cluster.local. * nxdomain",
     "srv in _kerberos._tcp*.cluster.local. * nxdomain",
     "any in _ldap._tcp*.cluster.local. * nxdomain",
-    "krb5_ccache_conf_data*not found",
+    "with result: -1765328243/*not found",
+    "with result: 2/key table file * not found",
+    "gssapi does not support required the ntlm interfaces: *unsupported mechanism was requested",
 ];
 
 /// Parts of messages of Windows in lower case, each with its status.

@@ -30,7 +30,7 @@ impl Phase {
             "external credentials",
             "credential guard",
         ];
-        const RUNNING: [&str; 22] = [
+        const RUNNING: [&str; 24] = [
             "lsacallauthenticationpackage",
             "setspn",
             "dsbind",
@@ -53,6 +53,8 @@ impl Phase {
             "status = ",
             "account failed to log on",
             "samlogon: ",
+            "session setup failed",
+            "failed to join",
         ];
         let contains = |words: &[&str]| words.iter().any(|word| text.contains(word));
         match (contains(&START), contains(&RUNNING)) {

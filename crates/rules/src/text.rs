@@ -9,7 +9,8 @@
 //!
 //! A text often has several words of the table. In order, the explanations are:
 //! 1. a refusal (`refused`), unless other words are in fewer quotations: the first one in the fewest quotations; at one place the longest;
-//! 2. sentences of rules that are in no longer sentence (`outermost`): the last one first; at one place the order of `FAMILIES`;
+//! 2. sentences of rules that are in no longer sentence (`outermost`): the last one first; at one place the longest words, then the order of
+//!    `FAMILIES`;
 //! 3. without 1 and 2, messages of Windows in the same order, then statuses, the last one first;
 //! 4. without a fault so far, a small exit code, then general words in the order of `FAMILIES`, then unknown statuses;
 //! 5. without any of these, names of protocols.
@@ -17,7 +18,7 @@
 //! Words of a success count only in a text without a fault.
 //!
 //! Invariants: a text of any length and content gives at most [`MAX_FOUND`] explanations. A number counts only if its form, or the word
-//! before it, marks it as a status. Only the first words of a refusal count, never a quotation in it.
+//! before it, marks it as a status. A code of Kerberos or LDAP counts as its name only in a text without a sentence: most repeat theirs. Only the first words of a refusal count, never a quotation in it.
 
 use std::{
     cmp::Reverse,
@@ -164,8 +165,13 @@ fn read(text: &str) -> (String, Vec<&'static str>, Reading) {
     let of_protocol = symbols::of_protocol(&text);
     let symbol = |WindowsStatus(value)| of_protocol(value).or_else(|| symbols::of_mit(value));
     let names: Vec<_> = number::find(&text).filter_map(symbol).take(MAX_FOUND).collect();
-    let reading = reading.and(Reading::of(&names.join(" ")));
+    let reading = if has_sentence(&reading) { reading } else { reading.and(Reading::of(&names.join(" "))) };
     (text, names, reading)
+}
+
+/// Whether a text has a sentence of a rule, besides words that surround a cause.
+fn has_sentence(reading: &Reading) -> bool {
+    reading.found().any(|(pattern, _)| matches!(pattern.says, Says::OfRule(_, Refusal(_) | Start(_) | Message(_))))
 }
 
 fn explanations(text: &str, names: &[&'static str], reading: &Reading) -> Vec<Explanation> {
@@ -321,7 +327,7 @@ fn sentences(reading: &Reading, explained: impl Fn(WindowsStatus) -> Option<Expl
             Says::Nothing => {}
             Says::OfRule(..) | Says::OfRemedy(..) | Says::NoFault(_) => continue,
         }
-        spans.extend(places.iter().map(|span| (*span, index)));
+        spans.extend(places.iter().map(|span| (*span, pattern.words.len(), index)));
     }
     let mut outer = outermost(spans);
     let refusal = refused(reading).filter(|(depth, ..)| outer.iter().all(|(span, _)| *depth <= span.depth));
@@ -336,18 +342,20 @@ fn sentences(reading: &Reading, explained: impl Fn(WindowsStatus) -> Option<Expl
     Sentences { of_rules: refusal.into_iter().chain(ordered(of_rules)).collect(), of_windows: ordered(of_windows) }
 }
 
-/// The spans outside longer ones, in the order of their starts.
-fn outermost(mut spans: Vec<(Span, usize)>) -> Vec<(Span, usize)> {
-    spans.sort_by_key(|(span, index)| (span.start, Reverse(span.end), *index));
-    let mut furthest = (0, 0);
-    spans.retain(|(span, _)| {
-        let is_part = span.end < furthest.1 || span.end == furthest.1 && furthest.0 < span.start;
+/// The spans outside longer ones, in the order of their starts, each with its index. Each span comes with the length of its words: at one
+/// place, those with a gap for any name are shorter than those that say more of it.
+fn outermost(mut spans: Vec<(Span, usize, usize)>) -> Vec<(Span, usize)> {
+    spans.sort_by_key(|(span, length, index)| (span.start, Reverse(span.end), Reverse(*length), *index));
+    let mut furthest = (0, 0, 0);
+    spans.retain(|(span, length, _)| {
+        let is_part =
+            span.end < furthest.1 || span.end == furthest.1 && (furthest.0 < span.start || *length < furthest.2);
         if span.end > furthest.1 {
-            furthest = (span.start, span.end);
+            furthest = (span.start, span.end, *length);
         }
         !is_part
     });
-    spans
+    spans.into_iter().map(|(span, _, index)| (span, index)).collect()
 }
 
 /// The explanations of successful steps.
