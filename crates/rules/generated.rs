@@ -208,7 +208,7 @@ pub static CONTENTS_OUTDATED: Rule = Rule {
     id: "contents-outdated",
     severity: Severity::Warning,
     title: "A Pod carries contents that are not the current ones of a credential spec.",
-    remedy: "Restart its workload: `kubectl rollout restart -n NAMESPACE $(kubectl gmsa outdated -n NAMESPACE -o name)`. Or delete the Pod: its controller creates a new one.",
+    remedy: "Restart its workload: `kubectl gmsa outdated -n NAMESPACE -o name | xargs -r kubectl rollout restart -n NAMESPACE`. Or delete the Pod: its controller creates a new one.",
 };
 #[doc = "The API server refuses the Pods of a workload, for another reason than GMSA."]
 pub static POD_REFUSED: Rule = Rule {

@@ -10,8 +10,9 @@ pub mod same_computer;
 
 use super::{
     pod::{
-        Pod,
+        Pod, Slot,
         fields::{Occurrence, Unsupported},
+        tickets::SidecarFields,
     },
     warning::{Warnings, text},
 };
@@ -86,6 +87,24 @@ pub fn advise(pod: &Pod) -> Vec<Advice> {
         }
     }
     advice
+}
+
+/// The warnings about containers that do not use the tickets their pod asks for, or, where `are_injected`, lose a setting to them.
+pub fn advise_tickets(pod: &Pod, are_injected: bool) -> Vec<Advice> {
+    let advice = |slot: Slot<'_>| {
+        let sets_it = slot.tickets.has(SidecarFields::CACHE);
+        let effect = if sets_it {
+            "sets KRB5CCNAME itself, so it does not use the tickets of its pod"
+        } else {
+            "gets the KRB5CCNAME of the tickets, which replaces one from its envFrom"
+        };
+        let pointer = format!("/spec/{}/{}/env", slot.kind.field()?, slot.index);
+        let sentence = format!("{} {{}} {effect}", slot.kind);
+        let advice = Advice::new(&rules::TICKETS_OTHER_CACHE, pointer, &sentence, &[slot.owner]);
+        (sets_it || are_injected).then(|| advice.with_fix("remove KRB5CCNAME"))
+    };
+    let has_other = |slot: &Slot<'_>| slot.tickets.has(SidecarFields::OTHER_CACHE) && !slot.is_sidecar();
+    pod.tickets().into_iter().flat_map(|_| pod.slots()).filter(has_other).filter_map(advice).collect()
 }
 
 /// More warnings, for a workload that is applied or a file that is checked, but not for each creation of a pod.

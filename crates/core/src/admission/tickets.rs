@@ -12,16 +12,17 @@ use serde_json::Value;
 
 use super::{
     Denial, Failure,
+    advice::advise_tickets,
     claims::Claim,
     patch::PatchWriter,
     pod::{
-        Pod, Slot, SlotKind, SlotRef,
+        Pod, SlotKind, SlotRef,
         tickets::{ANNOTATION, AUDIENCE, FOLDER, SIDECAR, SidecarFields, TOKEN_PATH, TOKEN_VOLUME},
     },
     preconditions::spec_name,
     warning::Warnings,
 };
-use crate::{credspec::SpecName, diagnostic::rules};
+use crate::credspec::SpecName;
 
 /// Whether Linux pods get tickets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -101,7 +102,7 @@ impl Default for StartupProbe {
 /// sidecar of its own. Any other pod would never get one: nothing is injected after its creation.
 pub(super) fn claims(pod: &Pod, name: &str, settings: &TicketSettings) -> Vec<Claim> {
     let mut denials = match settings {
-        TicketSettings::Off if pod.slots().any(|slot| is_sidecar(&slot)) => return Vec::new(),
+        TicketSettings::Off if pod.slots().any(|slot| slot.is_sidecar()) => return Vec::new(),
         TicketSettings::Off => vec![Denial::TicketsNotEnabled],
         TicketSettings::On(_) => Vec::new(),
         TicketSettings::TooOld(version) => vec![Denial::TicketsImpossible(format!(
@@ -128,7 +129,7 @@ fn obstacles(pod: &Pod, spec: &str) -> impl Iterator<Item = String> {
         let right = format!("a token with the audience {AUDIENCE}NAME and the path {TOKEN_PATH:?}");
         format!("volume {TOKEN_VOLUME:?} needs one source, {right}, and no other")
     });
-    let slots = pod.slots().filter(|slot| !is_sidecar(slot)).filter_map(|slot| {
+    let slots = pod.slots().filter(|slot| !slot.is_sidecar()).filter_map(|slot| {
         let fault = if slot.has_windows_options() {
             "has windowsOptions, and tickets are for Linux pods".to_owned()
         } else if slot.owner == SIDECAR && slot.kind != SlotKind::Pod {
@@ -146,22 +147,10 @@ fn obstacles(pod: &Pod, spec: &str) -> impl Iterator<Item = String> {
     windows.into_iter().chain(tickets).chain(token).chain(slots)
 }
 
-/// Whether a container is the sidecar, injected or written by hand.
-fn is_sidecar(slot: &Slot<'_>) -> bool {
-    slot.kind == SlotKind::InitContainer && slot.owner == SIDECAR && slot.tickets.is_for_sidecar()
-}
-
 /// Warns about a pod with the annotation whose containers do not use the tickets, or lose a setting to them.
 pub(super) fn warn(pod: &Pod, settings: &TicketSettings, warnings: &mut Warnings) {
-    for slot in pod.slots().filter(|slot| slot.tickets.has(SidecarFields::OTHER_CACHE) && !is_sidecar(slot)) {
-        let effect = if slot.tickets.has(SidecarFields::CACHE) {
-            "sets KRB5CCNAME itself, so it does not use the tickets of its pod"
-        } else if matches!(settings, TicketSettings::On(_)) {
-            "gets the KRB5CCNAME of the tickets, which replaces one from its envFrom"
-        } else {
-            continue;
-        };
-        warnings.add(&rules::TICKETS_OTHER_CACHE, &format!("{} {{}} {effect}", slot.kind), &[slot.owner]);
+    for advice in advise_tickets(pod, matches!(settings, TicketSettings::On(_))) {
+        warnings.push(advice.rule, &advice.text);
     }
 }
 
@@ -214,9 +203,9 @@ pub(super) fn inject(pod: &Pod, spec: &SpecName, sidecar: &Sidecar, patch: &mut 
     let Injected { env, volume_mounts, volumes, sidecar } = Injected::new(pod, spec, sidecar)?;
     let (mut has_sidecar, mut has_others) = (false, false);
     for slot in pod.slots() {
-        has_sidecar |= is_sidecar(&slot);
+        has_sidecar |= slot.is_sidecar();
         has_others |= slot.kind == SlotKind::InitContainer;
-        let Some(list) = slot.kind.field().filter(|_| !is_sidecar(&slot)) else { continue };
+        let Some(list) = slot.kind.field().filter(|_| !slot.is_sidecar()) else { continue };
         let (container, has) = (format!("/spec/{list}/{}", slot.index), |field| slot.tickets.has(field));
         let position = |field| has(field).then_some("-");
         let is_there = [has(SidecarFields::CACHE), has(SidecarFields::CONFIGURATION)];

@@ -30,6 +30,8 @@ mod domain;
 mod plugin;
 mod services;
 
+pub use services::corrected as corrected_services;
+
 /// The most findings on one credential spec: more than any mistake causes; a bound for hostile objects.
 const MAX_FINDINGS: usize = 64;
 

@@ -250,7 +250,7 @@ rules! {
         TICKET_POD: "ticket-pod", Error, "The Pod of the token is gone, has ended, is another one, or has no token of this audience in its volumes.",
             "Create the Pod with a projected token whose audience is `gmsa-tickets/SPEC`: volumes of a Pod cannot change.";
         TICKET_SERVICES: "ticket-services", Error, "The credential spec lists no services, or not in the right form, so there are no tickets of its account.",
-            "List them: `kubectl annotate gmsacredentialspec SPEC gmsa-webhook/services=HTTP/app.contoso.com`.";
+            "List them: `kubectl annotate gmsacredentialspec SPEC --overwrite gmsa-webhook/services=HTTP/app.contoso.com`.";
         TICKET_SERVICE: "ticket-service", Warning, "The credential spec lists a service by a name that clients do not ask for, or that no account has.",
             "List it as the client asks for it: class `HTTP` in capitals, the full DNS name of the host, and a port for SQL Server alone.";
         TICKET_CONTROLLER: "ticket-controller", Warning, "The credential spec lists a service of a domain controller.",

@@ -29,14 +29,14 @@ use gmsa_core::{
 
 mod owner;
 
-use owner::{PodOwner, owner_of, target};
+use owner::{PodOwner, Restart, owner_of, target};
 
 const EXAMPLES: &str = "Examples:
   # List the workloads of all namespaces
   kubectl gmsa outdated -A
 
   # Restart those of one namespace
-  kubectl rollout restart -n shop $(kubectl gmsa outdated -n shop -o name)";
+  kubectl gmsa outdated -n shop -o name | xargs -r kubectl rollout restart -n shop";
 
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
@@ -100,7 +100,7 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
 
 /// Whether a restart would replace the pods, and no restart is under way.
 fn is_restarted_by_name(workload: &PodOwner, pods: &Pods) -> bool {
-    workload.restartable.is_some() && !workload.on_delete && !pods.are_restarted && is_dns_subdomain(&workload.name)
+    fix(workload, pods).starts_with("kubectl rollout restart")
 }
 
 /// The outdated pods of a workload.
@@ -201,14 +201,28 @@ fn fix(workload: &PodOwner, pods: &Pods) -> String {
     }
     let delete = format!("kubectl delete pod --namespace {namespace} {}", names.join(" "));
     let target = target(workload);
-    if workload.restartable.is_some() {
-        return match (workload.on_delete, pods.are_restarted) {
-            (true, _) => format!("it replaces a pod only when it is deleted (updateStrategy OnDelete): {delete}"),
-            (false, true) => format!(
+    let ordinal = |pod: &String| pod.rsplit('-').next().and_then(|number| number.parse::<u64>().ok());
+    match workload.restart {
+        Restart::OnDelete => {
+            return format!("it replaces a pod only when it is deleted (updateStrategy OnDelete): {delete}");
+        }
+        Restart::Paused => {
+            return format!(
+                "it is paused, so a restart is refused: kubectl rollout resume {target} --namespace {namespace}, then kubectl rollout restart {target} --namespace {namespace}"
+            );
+        }
+        Restart::Partition(first) if names.iter().any(|pod| ordinal(pod) < Some(first)) => {
+            return format!("a restart leaves pods below its partition {first} alone: {delete}");
+        }
+        Restart::ReplacesPods | Restart::Partition(_) if pods.are_restarted => {
+            return format!(
                 "it was restarted, and its pods are being replaced: kubectl rollout status {target} --namespace {namespace}"
-            ),
-            (false, false) => format!("kubectl rollout restart {target} --namespace {namespace}"),
-        };
+            );
+        }
+        Restart::ReplacesPods | Restart::Partition(_) => {
+            return format!("kubectl rollout restart {target} --namespace {namespace}");
+        }
+        Restart::Impossible => {}
     }
     let known = Kind::ALL.into_iter().find(|known| known.as_str() == kind && !known.follows_template());
     match kind.as_str() {

@@ -19,7 +19,7 @@ use crate::shared::{
     owners::{NamedOwner, NotOwned},
     pods::ClusterPod,
     verification::{Executor, of_container, word},
-    walk::{ObjectRef, RefKind, tickets::not_injected},
+    walk::{ObjectRef, RefKind, tickets::not_injected, unreviewed},
     world::World,
 };
 use gmsa_core::{
@@ -82,7 +82,10 @@ async fn verify(options: &Options, connection: &Connection) -> anyhow::Result<Ve
     let pod = find(&world, &options.target).await?;
     let (namespace, name) = pod.place();
     let client = connection.http1_client().await?;
-    let mut checks = Vec::from_iter(not_injected(&world, &pod).await.map(|found| Check::found("pod", found)));
+    // A user who may run commands often may not read the configurations.
+    let unreviewed = unreviewed(&world, &pod).await.ok().flatten();
+    let found = if unreviewed.is_some() { unreviewed } else { not_injected(&world, &pod).await };
+    let mut checks = Vec::from_iter(found.map(|found| Check::found("pod", found)));
     if !checks.is_empty() {
         return Ok(checks);
     }

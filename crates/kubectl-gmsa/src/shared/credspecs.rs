@@ -4,9 +4,12 @@ use std::collections::HashMap;
 
 use gmsa_cluster::manifests::Document;
 use gmsa_core::{
-    credspec::{Contents, CredentialSpec, GROUP, KIND, PLURAL, lint, services::ANNOTATION},
+    credspec::{
+        Contents, CredentialSpec, GROUP, KIND, PLURAL, SpecName, lint,
+        services::{ANNOTATION, Services},
+    },
     diagnostic::Diagnostic,
-    quote::{VALUE, bare},
+    quote::{VALUE, bare, shell::posix},
 };
 use serde_json::Value;
 
@@ -15,6 +18,15 @@ use super::{annotations::meant, rules};
 /// The contents of credential specs, by name.
 pub fn contents_by_name(specs: impl IntoIterator<Item = CredentialSpec>) -> HashMap<String, Contents> {
     specs.into_iter().filter_map(|spec| Some((spec.metadata.name.clone(), spec.contents()?))).collect()
+}
+
+/// Why a credential spec with this annotation for services gives no tickets, and the command that corrects the annotation.
+pub fn without_tickets(spec: &SpecName, annotation: Option<&str>) -> Option<(String, String)> {
+    let why = Services::of(annotation).err()?;
+    let services = annotation.and_then(lint::corrected_services).and_then(|services| posix(&services));
+    let services = services.as_deref().unwrap_or("HTTP/app.contoso.com");
+    let command = format!("kubectl annotate {PLURAL} {spec} --overwrite {ANNOTATION}={services}");
+    Some((format!("cred spec {spec} gives no tickets: {why}"), command))
 }
 
 /// Whether a manifest is a credential spec, of any version, or is meant as one: the linter reports a wrong group or kind.

@@ -245,10 +245,11 @@ fn not_running(pod: &ClusterPod, container: &Slot<'_>) -> Option<Check> {
         }
         // A container that has ended cannot be asked any more.
         Some(v1::ContainerState { terminated: Some(ended), .. })
-            if ended.exit_code == 0 && container.kind != SlotKind::Container =>
+            if ended.exit_code == 0 && (container.kind != SlotKind::Container || pod.has_ended()) =>
         {
+            let other = if pod.has_ended() { "a Pod that runs" } else { "another container of the Pod" };
             let text = format!("container {name} has ended, with exit code 0");
-            return Some(Check::found(CONTAINER, not_checked(&text, "Verify another container of the Pod.")));
+            return Some(Check::found(CONTAINER, not_checked(&text, &format!("Verify {other}."))));
         }
         Some(v1::ContainerState { terminated: Some(ended), .. }) => {
             format!("container {name} ended with exit code {}", ended.exit_code)

@@ -7,7 +7,7 @@ use std::{collections::HashMap, fmt};
 
 use anyhow::{Context as _, ensure};
 use gmsa_core::{
-    admission::{Denial, SpecFact, advice::advise},
+    admission::{Denial, SpecFact, advice::advise, workload::PodCount},
     credspec::{Contents, SpecName, is_dns_label, is_dns_subdomain},
     diagnostic::{Check, Diagnostic, Severity},
 };
@@ -157,9 +157,9 @@ async fn workload(world: &World, namespace: &str, kind: Kind, name: &str) -> any
         return Ok(with_unreached(checks));
     }
     let pods: Vec<&ClusterPod> = workload.pods().collect();
-    let nodes = nodes(world, &pods).await;
+    let nodes = nodes(world, &pods, workload.kind.pod_count() == PodCount::Nodes).await;
     let worst = worst::worst(&workload, &nodes, &events);
-    let created = created::created(&workload, worst.as_ref(), &events);
+    let created = created::created(&workload, worst.as_ref(), &nodes, &events);
     // Without the right to read events the cause may be missing.
     let broken = is_cause(&created) || worst.as_ref().is_some_and(|(_, checks)| checks.iter().any(is_cause));
     checks.extend(events.lacking().filter(|_| broken));
@@ -217,7 +217,7 @@ async fn pod(world: &World, namespace: &str, name: &str) -> anyhow::Result<Vec<C
     }
     let events = Events::read(world, Some(namespace));
     let pods = [&pod];
-    let (events, nodes) = tokio::join!(events, nodes(world, &pods));
+    let (events, nodes) = tokio::join!(events, nodes(world, &pods, false));
     let mut steps = steps(&pod, target, &nodes, &events);
     checks.extend(events.lacking().filter(|_| steps.iter().any(is_cause)));
     tickets::add(world, &pod, target, &mut steps).await;
@@ -253,10 +253,10 @@ fn next(pod: &ClusterPod) -> Check {
     Check::found(IN_THE_POD, found.with_fix(format!("run: kubectl gmsa verify pod/{name} -n {namespace}")))
 }
 
-/// The nodes of these pods, and all Windows nodes if a pod does not run.
-async fn nodes(world: &World, pods: &[&ClusterPod]) -> Nodes {
+/// The nodes of these pods, and all Windows nodes if a pod does not run, or there may be none because of the nodes.
+async fn nodes(world: &World, pods: &[&ClusterPod], is_by_node: bool) -> Nodes {
     let mut nodes = Nodes::default();
-    if pods.iter().any(|pod| pod.node_name().is_none() || pod.phase() != "Running") {
+    if is_by_node && pods.is_empty() || pods.iter().any(|pod| pod.node_name().is_none() || pod.phase() != "Running") {
         // Without them, the message of the scheduler says why a pod has no node.
         nodes.windows = world.windows_nodes().await.ok().map(<[_]>::to_vec);
     }
@@ -325,7 +325,7 @@ async fn unreviewed_template(world: &World, workload: &WorkloadTree) -> Option<C
 }
 
 /// The finding that no webhook reviewed the pod, because there is none or its namespace is left out.
-async fn unreviewed(world: &World, pod: &ClusterPod) -> Read<Option<Diagnostic>> {
+pub async fn unreviewed(world: &World, pod: &ClusterPod) -> Read<Option<Diagnostic>> {
     let (lacks, what) = if tickets::lacks_sidecar(&pod.admission) {
         ("the pod asks for tickets and has no sidecar that gets them", "the sidecar")
     } else if ContentsState::of::<Contents>(&pod.admission, &HashMap::new()) == ContentsState::WithoutContents {

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use super::tickets::SidecarFields;
+use super::tickets::{SIDECAR, SidecarFields};
 use crate::quote::Quoted;
 
 /// The kind of a slot.
@@ -77,6 +77,11 @@ impl Slot<'_> {
     /// Whether it has options that Windows alone reads.
     pub fn has_windows_options(&self) -> bool {
         self.uses_gmsa() || self.run_as_user.is_some() || self.host_process.is_some()
+    }
+
+    /// Whether it is the sidecar for tickets, injected or written by hand.
+    pub fn is_sidecar(&self) -> bool {
+        self.kind == SlotKind::InitContainer && self.owner == SIDECAR && self.tickets.is_for_sidecar()
     }
 
     /// Whether it names a credential spec or carries contents.

@@ -25,14 +25,19 @@ const READS_ALL: &str =
 const ANY: &str = "with it a pod gets tickets for every service, and, for services of the same account, as any user";
 
 /// Classes as clients spell them, and what is written for them by mistake.
-const CLASSES: [(&str, &[&str]); 6] = [
+const CLASSES: [(&str, &[&str]); 8] = [
     ("HTTP", &["https"]),
     ("MSSQLSvc", &["mssql", "sqlserver", "mssqlserver"]),
     ("cifs", &["smb"]),
     ("host", &["ssh"]),
+    ("kafka", &[]),
     ("ldap", &["ldaps"]),
     ("nfs", &[]),
+    ("postgres", &["postgresql"]),
 ];
+
+/// The protocols before a host in connection strings of SQL Server.
+const PROTOCOLS: [&str; 4] = ["admin", "lpc", "np", "tcp"];
 
 /// Classes that domain controllers alone have: the directory, the global catalog, replication.
 const OF_CONTROLLERS: [&str; 3] = ["ldap", "gc", "e3514235-4b06-11d1-ab04-00c04fc2dcd2"];
@@ -50,7 +55,8 @@ pub(super) fn check(findings: &mut Findings, metadata: Option<&Value>, join: &Do
             return findings.add(&rules::TICKET_SERVICES, FIELD, "is not a string", why, format!("\"{LIST}\""));
         }
     };
-    match Services::parse(text) {
+    let parsed = Services::parse(text);
+    match &parsed {
         Ok(Services::Any) => {
             let problem = "is *: pods get a ticket-granting ticket";
             findings.add_as(Severity::Note, &rules::TICKET_ANY, FIELD, problem, ANY, format!("\"{LIST}\""));
@@ -71,12 +77,27 @@ pub(super) fn check(findings: &mut Findings, metadata: Option<&Value>, join: &Do
                 findings.add(&rules::TICKET_SERVICES, FIELD, error.to_string(), NO_TICKETS, remedy);
             }
             Ok(service) => {
+                // Older clients of SQL Server ask without the port first, so both forms may be listed.
+                let with_port = format!("{service}:");
+                let lists_both = |services: &Services| match services {
+                    Services::Listed(all) => all.iter().any(|other| other.starts_with(&with_port)),
+                    Services::Any => false,
+                };
+                if parsed.as_ref().is_ok_and(lists_both) {
+                    continue;
+                }
                 if let Some((rule, problem, why, remedy)) = fault(&service, join) {
                     findings.add(rule, FIELD, format!("lists {}{problem}", quote(word)), why, remedy);
                 }
             }
         }
     }
+}
+
+/// The annotation in its right form, if each of its words shows which service is meant.
+pub fn corrected(text: &str) -> Option<String> {
+    let services: Option<Vec<String>> = words(text).map(|word| service(word).ok().or_else(|| meant(word))).collect();
+    services.map(|services| services.join(",")).filter(|services| !services.is_empty())
 }
 
 /// The service meant by a word that is not one: a URL, a principal with its realm, a name of GSSAPI, another separator.
@@ -92,7 +113,11 @@ fn meant(word: &str) -> Option<String> {
     let (class, target) = match (word.contains('/'), rest.split_once('@')) {
         (true, Some((target, _))) => (class, target),
         (false, Some((class, host))) => (class, host),
-        (_, None) => (class, rest),
+        (true, None) => (class, rest),
+        (false, None) => rest
+            .split_once(':')
+            .filter(|(class, host)| !class.contains('.') && host.contains('.'))
+            .unwrap_or((class, rest)),
     };
     let is_url = word.contains("://");
     let target = if is_url { target.split(['/', ':', '?']).next().unwrap_or_default() } else { target };
@@ -123,6 +148,10 @@ fn fault(service: &str, join: &DomainJoinConfig<'_>) -> Option<(&'static Rule, &
     }
     if is_of_controller(class, host, rest, join) {
         return Some((&rules::TICKET_CONTROLLER, ", a service of a domain controller", READS_ALL, REMOVE.to_owned()));
+    }
+    if let Some(named) = rest.strip_prefix(':').filter(|named| PROTOCOLS.contains(&host) && named.contains('.')) {
+        let problem = ": clients ask without the protocol of the connection string";
+        return own(problem, NOT_FOUND, format!("{}/{named}", spelled(class).unwrap_or(class)));
     }
     if let Some(right) = spelled(class).filter(|right| *right != class) {
         return own(": clients spell the class in another way", NOT_FOUND, format!("{right}/{target}"));

@@ -73,6 +73,9 @@ pub(super) fn findings(
             return false;
         }
         let Some(meant) = Meant::of(path, key) else {
+            if let (Some(object), true) = (&others, are_annotations(key)) {
+                found.extend(object.annotations_in_text(path, value));
+            }
             // Keys that users choose, and annotations, whose values are texts.
             let is_chosen = matches!(key, "matchLabels" | "nodeSelector");
             return !is_chosen && !matches!(path, [.., Segment::Field("annotations" | "labels"), _]);
@@ -97,7 +100,7 @@ impl<'k> Meant<'k> {
             _ => "",
         };
         match parent {
-            "annotations" => {
+            _ if are_annotations(parent) => {
                 let of_version_1 = OLD_ANNOTATIONS.iter().find_map(|(end, field)| {
                     let start = key.strip_suffix(end)?;
                     Some(Self::OldAnnotation(field, start.strip_suffix(".container.")))
@@ -116,6 +119,11 @@ impl<'k> Meant<'k> {
             _ => field(key).map(Self::Field),
         }
     }
+}
+
+/// Whether a field holds annotations: `annotations`, `podAnnotations`, `task_annotations`.
+fn are_annotations(field: &str) -> bool {
+    field.to_ascii_lowercase().ends_with("annotations")
 }
 
 /// The intended field of a key, which may be misspelt: `gmsaCredentialSpecname`, `gmsa_cred_spec_name`.
@@ -153,6 +161,8 @@ fn in_pod(
     if checked.is_slot_field(at, field) {
         return None;
     }
+    // A name in a misplaced field for contents is that of a credential spec.
+    let field = if value.as_str().is_some_and(is_dns_subdomain) { NAME } else { field };
     let is_around = |slot: &Slot<'_>| {
         let around = || checked.place(slot.pointer().strip_suffix(OPTIONS).unwrap_or_default());
         let is_below = || at.strip_prefix(&*around()).is_some_and(|rest| rest.starts_with('/'));
@@ -245,6 +255,16 @@ impl<'d> OtherObject<'d> {
         let found = Diagnostic { object: self.title.clone(), field: dotted(at), fix, ..Diagnostic::new(rule, message) };
         let severity = if value.is_null() { Severity::Warning } else { rule.severity };
         Some(found.with_severity(severity).at(self.document.location_of(at)))
+    }
+
+    /// The findings on annotations that are a text of YAML, as operators made with Ansible take them.
+    fn annotations_in_text(&self, path: &[Segment<'_>], text: &Value) -> Vec<Diagnostic> {
+        let text = text.as_str().filter(|text| text.contains("gmsa"));
+        let all: Value = text.and_then(|text| serde_saphyr::from_str(text).ok()).unwrap_or_default();
+        let finding = |(key, value): (&String, &Value)| {
+            self.finding((path, &pointer(path), key), value, Meant::Annotation(annotations::meant(key)?))
+        };
+        all.as_object().into_iter().flatten().filter_map(finding).collect()
     }
 
     /// The finding's rule, message and fix. `own` is what `key` means.

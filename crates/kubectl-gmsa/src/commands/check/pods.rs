@@ -21,7 +21,7 @@ use crate::shared::{
 };
 use gmsa_core::admission::{
     Denial, SlotDenial,
-    advice::{advise, advise_template},
+    advice::{advise, advise_template, advise_tickets},
     pod::{Pod, Slot, SlotKind, SlotRef, fields},
 };
 use gmsa_core::diagnostic::{Diagnostic, Severity};
@@ -166,7 +166,8 @@ async fn check_slot(
 async fn check_template(checked: &CheckedPod<'_>, pod: &Pod, context: &CheckContext, report: &mut Report) {
     // Unreadable fields are skipped, because the API server refuses them.
     let unsupported = fields::read(&checked.pod.json).unwrap_or_default();
-    for advice in advise(pod).into_iter().chain(advise_template(pod, &unsupported, checked.count())) {
+    let advice = advise(pod).into_iter().chain(advise_template(pod, &unsupported, checked.count()));
+    for advice in advice.chain(advise_tickets(pod, false)) {
         report.findings.push(checked.advised_at(&checked.place(&advice.pointer), advice));
     }
     report.findings.extend(annotations::findings(checked));

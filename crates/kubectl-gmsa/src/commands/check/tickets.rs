@@ -12,12 +12,7 @@ use gmsa_core::{
             tickets::{ANNOTATION, AUDIENCE},
         },
     },
-    credspec::{
-        PLURAL, SpecName,
-        lint::suggest_name,
-        placeholder::is_placeholder,
-        services::{self, Services},
-    },
+    credspec::{SpecName, lint::suggest_name, placeholder::is_placeholder},
     diagnostic::Diagnostic,
 };
 
@@ -30,6 +25,7 @@ use super::{
 };
 use crate::shared::{
     admission::Reviewed,
+    credspecs::without_tickets,
     output::{Report, ReportRow},
     rules::{self, Fix, Names, instead_of},
     walk::tickets::{NOT_ENABLED, NOT_INJECTED, lacks_sidecar},
@@ -166,10 +162,7 @@ async fn no_tickets(
 ) -> Option<Diagnostic> {
     match context.services(spec).await {
         Ok(annotation) => {
-            let why = Services::of(annotation.as_deref()).err()?;
-            let message = format!("cred spec {spec} gives no tickets: {why}");
-            let fix =
-                format!("kubectl annotate {PLURAL} {spec} --overwrite {}=HTTP/app.contoso.com", services::ANNOTATION);
+            let (message, fix) = without_tickets(spec, annotation.as_deref())?;
             Some(checked.finding(&rules::TICKET_SERVICES, asked.at, message).with_fix(fix))
         }
         Err(Some(denial)) => {

@@ -22,10 +22,21 @@ pub(super) struct PodOwner {
     pub namespace: String,
     pub kind: String,
     pub name: String,
-    /// `None` if a restart is not possible.
-    pub restartable: Option<Kind>,
-    /// Whether it replaces a pod only after the pod is deleted.
-    pub on_delete: bool,
+    pub restart: Restart,
+}
+
+/// What a restart of the owner does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Restart {
+    /// It has none.
+    Impossible,
+    ReplacesPods,
+    /// It replaces a pod only after the pod is deleted.
+    OnDelete,
+    /// It is refused while the Deployment is paused.
+    Paused,
+    /// It leaves pods with a lower number alone.
+    Partition(u64),
 }
 
 /// The owner of a pod (the Deployment, not its `ReplicaSet`), and whether the pod is older than the last restart, so it is being
@@ -45,10 +56,15 @@ pub(super) async fn owner_of(world: &World, pod: &ClusterPod) -> Result<(PodOwne
         Some(owner) => (kind_of(&owner.reference), owner.reference.name, owner.read),
         None => ("Pod".to_owned(), name.to_owned(), None),
     };
-    let mut owner = PodOwner { namespace: namespace.to_owned(), kind, name, restartable: None, on_delete: false };
+    let mut owner = PodOwner { namespace: namespace.to_owned(), kind, name, restart: Restart::Impossible };
     let Some(read) = read else { return Ok((owner, false)) };
-    owner.restartable = Some(read.kind).filter(|kind| kind.rolls_out());
-    owner.on_delete = read.replaces_on_delete();
+    owner.restart = match read.partition() {
+        _ if !read.kind.rolls_out() => Restart::Impossible,
+        _ if read.replaces_on_delete() => Restart::OnDelete,
+        _ if read.is_paused() => Restart::Paused,
+        0 => Restart::ReplacesPods,
+        partition => Restart::Partition(partition),
+    };
     let template = read.of_template().unwrap_or_default();
     Ok((owner, restarted_at(&template) != restarted_at(&pod.object.metadata)))
 }

@@ -14,6 +14,7 @@ use crate::shared::{
     rules::{self, FixTarget, Names, Phase},
 };
 use gmsa_core::{
+    admission::pod::tickets::SIDECAR,
     credspec::is_dns_label,
     diagnostic::{Check, Diagnostic, Rule, Severity},
 };
@@ -296,7 +297,18 @@ impl<'p> Seen<'p> {
         let more = more.map(|event| format!("; {}", event.message)).unwrap_or_default();
         let said = format!("{trouble}{more}");
         let text = format!("{}, {kind} {:?} {said}", self.place(), container.name);
-        self.of_rule(&rules::NOT_STARTED, text, &said, self.logs(container))
+        let found = self.of_rule(&rules::NOT_STARTED, text, &said, self.logs(container));
+        // The manifest of the workload does not have it.
+        let is_injected = container.name == SIDECAR && self.pod.admission.tickets().is_some();
+        let of_memory = said.contains("OOMKilled").then_some("tickets.resources.limits.memory");
+        let of_image =
+            || waiting(container)?.reason.as_deref().filter(|why| why.contains("Image")).map(|_| "tickets.image");
+        match of_memory.or_else(of_image).filter(|_| is_injected) {
+            Some(value) => found.with_fix(format!(
+                "The webhook injects this container: set `{value}` in the values of its chart, then delete the Pod."
+            )),
+            None => found,
+        }
     }
 
     /// The command that prints the log of a container which has started; `None` if it has no log.

@@ -5,22 +5,24 @@ use gmsa_core::{
     diagnostic::{Check, Diagnostic, Severity},
 };
 
+use serde_json::value::to_raw_value;
+
 use super::{
     containers::Seen,
     events::Events,
-    pod::Walked,
-    pod::is_cause,
+    pod::{Walked, is_cause},
+    scheduling::{Nodes, misfit},
     workload::{Idle, Maker, WorkloadTree},
 };
 use crate::shared::{
-    pods::ClusterPod,
+    pods::{ClusterPod, SIDECAR_RESOURCES},
     rules::{self, Names},
 };
 
 pub const ADMISSION: &str = "admission";
 
 /// The step: whether its pods were created, and if not, what the API server said.
-pub fn created(workload: &WorkloadTree, worst: Option<&Walked<'_>>, events: &Events) -> Check {
+pub fn created(workload: &WorkloadTree, worst: Option<&Walked<'_>>, nodes: &Nodes, events: &Events) -> Check {
     let (wanted, idle) = workload.wanted();
     let is_broken = worst.is_some_and(|(_, checks)| checks.iter().any(is_cause));
     if wanted == 0 && workload.given_up().is_none() {
@@ -28,7 +30,10 @@ pub fn created(workload: &WorkloadTree, worst: Option<&Walked<'_>>, events: &Eve
         let refused = events.newest(workload.object.uid(), |event| event.reason == "FailedCreate");
         return match refused.filter(|_| idle == Idle::NoJobYet) {
             Some(event) => Check::found(ADMISSION, refusal(workload, idle.as_str(), &event.message)),
-            None => without_pods(workload, idle),
+            None => match without_nodes(workload, nodes).filter(|_| matches!(idle, Idle::NoNode | Idle::NotSeen)) {
+                Some(found) => Check::found(ADMISSION, found),
+                None => without_pods(workload, idle),
+            },
         };
     }
     let (count, is_paused) = (format!("{} of {wanted} pods", workload.has()), workload.object.is_paused());
@@ -71,7 +76,14 @@ fn refusal(workload: &WorkloadTree, count: &str, message: &str) -> Diagnostic {
         target: Some(workload.target()),
         ..Names::of_refusal(said)
     };
-    rules::found(rules::refusal(said), format!("{count}: {said}"), &names)
+    let found = rules::found(rules::refusal(said), format!("{count}: {said}"), &names);
+    let Some(_) = pod.and_then(Pod::tickets).filter(|_| *found.rule == rules::POD_REFUSED) else { return found };
+    let fix = if said.contains("violates PodSecurity") {
+        "Change the fields that the message names. The sidecar for tickets meets the level `restricted`.".to_owned()
+    } else {
+        format!("{} {SIDECAR_RESOURCES}", found.remedy())
+    };
+    found.with_fix(fix)
 }
 
 /// The finding for a pod whose deletion does not finish.
@@ -81,13 +93,21 @@ fn ending(workload: &WorkloadTree, pod: &ClusterPod, count: &str, events: &Event
     missing(workload, format!("{count}, and pod {} {text}", pod.place().1)).fixed(fix)
 }
 
+/// The finding for a DaemonSet that wants no pods: what its template misses on the Windows nodes.
+fn without_nodes(workload: &WorkloadTree, nodes: &Nodes) -> Option<Diagnostic> {
+    let text = format!("no pod is wanted: {}", Idle::NoNode.as_str());
+    let json = to_raw_value(&workload.template.json).ok()?;
+    let found = misfit(&ClusterPod::read(&json).ok()?, workload.target(), nodes, &text);
+    found.map(|found| found.with_severity(Severity::Warning))
+}
+
 /// The line for a workload that wants no pods, with the remedy.
 pub(super) fn without_pods(workload: &WorkloadTree, idle: Idle) -> Check {
     let WorkloadTree { kind, name, .. } = workload;
     let text = format!("no pod is wanted: {}", idle.as_str());
     let severity = match idle {
         Idle::Scaled | Idle::Suspended => Severity::Note,
-        Idle::NoNode => Severity::Warning,
+        Idle::NoNode | Idle::NotSeen => Severity::Warning,
         Idle::NoJobYet | Idle::Complete | Idle::NothingLeft => return Check::pass(ADMISSION, text),
     };
     let found = missing(workload, text).with_severity(severity);

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::shared::{
     admission::{NewPod, Reviewed},
+    credspecs::without_tickets,
     names,
     pods::ClusterPod,
     rules::{self, FixTarget, Names},
@@ -17,10 +18,7 @@ use crate::shared::{
 use gmsa_cluster::resolver::live::collection;
 use gmsa_core::{
     admission::{Denial, SpecFact, pod::Pod},
-    credspec::{
-        SpecName, is_dns_subdomain,
-        services::{self, Services},
-    },
+    credspec::{SpecName, is_dns_subdomain, services},
     diagnostic::{Check, Diagnostic, Rule},
 };
 
@@ -105,10 +103,9 @@ async fn of_tickets(world: &World, pod: &Pod) -> Option<Denial> {
 async fn without_services(world: &World, pod: &Pod) -> Read<Option<Diagnostic>> {
     for spec in pod.asks_tickets_of().filter_map(SpecName::parse) {
         let object: Option<Value> = world.find(&format!("{}/{spec}", collection())).await?;
-        if let Err(why) = Services::of(object.as_ref().and_then(services::listed)) {
-            let names = Names { spec: Some(spec.as_str()), ..Names::default() };
-            let text = format!("cred spec {spec} gives no tickets: {why}");
-            return Ok(Some(rules::found(&rules::TICKET_SERVICES, text, &names)));
+        if let Some((text, command)) = without_tickets(&spec, object.as_ref().and_then(services::listed)) {
+            let found = Diagnostic::new(&rules::TICKET_SERVICES, text);
+            return Ok(Some(found.with_fix(format!("List them: `{command}`."))));
         }
     }
     Ok(None)

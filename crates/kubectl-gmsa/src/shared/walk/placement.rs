@@ -49,9 +49,17 @@ impl NodeRequirements {
         Self { selector, affinity: read(pod.pointer("/spec/affinity/nodeAffinity")) }
     }
 
+    /// The keys of the selector that keep the pod from a node; `None` if its affinity does.
+    pub fn missing<'n>(&'n self, node: &'n Node) -> Option<impl Iterator<Item = &'n str>> {
+        let lacks = |(key, value): &(&String, &String)| {
+            node.metadata.labels.as_ref().and_then(|labels| labels.get(*key)) != Some(*value)
+        };
+        let missing = self.selector.iter().filter(lacks).map(|(key, _)| key.as_str());
+        self.affinity.allows(&Labelled(node)).then_some(missing)
+    }
+
     pub fn allow(&self, node: &Node) -> bool {
-        let has = |(key, value)| node.metadata.labels.as_ref().is_some_and(|labels| labels.get(key) == Some(value));
-        self.selector.iter().all(has) && self.affinity.allows(&Labelled(node))
+        self.missing(node).is_some_and(|mut missing| missing.next().is_none())
     }
 }
 

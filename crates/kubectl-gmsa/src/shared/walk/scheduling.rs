@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use k8s_openapi::api::core::v1::{Node, PodSpec};
-use serde_json::json;
+use gmsa_cluster::kubernetes_version::is_at_least;
+use k8s_openapi::api::core::v1::Node;
+use serde_json::{Value, json};
 
 use super::{
     containers::Seen,
     events::Events,
-    placement::{labels, selected},
+    placement::{NodeRequirements, labels, untolerated},
 };
 use crate::shared::{
     pods::ClusterPod,
@@ -25,7 +26,7 @@ use gmsa_core::{
 
 mod unscheduled;
 
-pub use unscheduled::is_untried;
+pub use unscheduled::{is_untried, misfit};
 
 pub const SCHEDULING: &str = "scheduling";
 
@@ -143,6 +144,9 @@ fn on_node(pod: &ClusterPod, target: FixTarget<'_>, name: &str, node: &Node, nod
             format!("the pod is on {name}, a node with the operating system {os}, on which no Windows container runs");
         return Some(linux_node(text, target, Some(name)));
     }
+    if let Some(found) = no_tickets_on(pod, target, name, node) {
+        return Some(found);
+    }
     if let Some(why) = not_ready(node) {
         let names = Names { node: Some(name), ..Names::default() };
         return Some(rules::found(&rules::NODE_NOT_READY, format!("{name} is not ready: {why}"), &names));
@@ -150,6 +154,25 @@ fn on_node(pod: &ClusterPod, target: FixTarget<'_>, name: &str, node: &Node, nod
     let build = Build::of_label(labels.get(LABEL)?)?;
     // A running pod proves that the node runs its images.
     (pod.phase() != "Running").then(|| other_build(pod, target, name, build, nodes)).flatten()
+}
+
+/// The finding for a pod that asks for tickets and never starts on its node: a node of Windows, or one without native sidecars.
+fn no_tickets_on(pod: &ClusterPod, target: FixTarget<'_>, name: &str, node: &Node) -> Option<Diagnostic> {
+    let is_waiting = pod.phase() == "Pending" && !pod.admission.uses_gmsa();
+    pod.admission.asks_tickets_of().next().filter(|_| is_waiting)?;
+    let info = node.status.as_ref()?.node_info.as_ref();
+    if labels(node).get(OS).or(info.map(|info| &info.operating_system)).is_some_and(|os| os == "windows") {
+        let text = format!("the pod is on {name}, a Windows node, and tickets are for Linux pods");
+        let fix = target.change(&json!({"nodeSelector": {(OS): "linux"}}));
+        return Some(Diagnostic::new(&rules::TICKETS_IMPOSSIBLE, text).with_fix(fix));
+    }
+    let version = info.map(|info| info.kubelet_version.as_str()).filter(|version| !version.is_empty())?;
+    let text = format!(
+        "the kubelet of {name} is {version}: before 1.29 it waits for the end of a sidecar, which does not end"
+    );
+    let fix = format!("Upgrade the kubelet of {name} to 1.29 or later, or have the Pod select other nodes.");
+    let found = Diagnostic::new(&rules::TICKETS_IMPOSSIBLE, text).with_fix(fix);
+    Some(found).filter(|_| !is_at_least(version, 29) && pod.admission.audiences().next().is_some())
 }
 
 /// Why a node is not ready.
@@ -180,26 +203,34 @@ fn images(pod: &ClusterPod) -> Vec<(String, Build)> {
 
 /// The finding for an image that the node cannot run.
 fn other_build(pod: &ClusterPod, target: FixTarget<'_>, name: &str, build: Build, nodes: &Nodes) -> Option<Diagnostic> {
-    let images = images(pod);
-    let (container, image) = images.iter().find(|(_, image)| !build.runs(*image))?;
+    let (container, image) = images(pod).into_iter().find(|(_, image)| !build.runs(*image))?;
     let text = format!("the pod is on {name} of {build}, which does not run the image of {container}, of {image}");
-    let fits = |node: &Build| images.iter().all(|(_, image)| node.runs(*image));
-    // Only of nodes that its other labels select: the remedy changes no other label.
-    let spec = PodSpec { node_selector: without_build(pod), ..pod.object.spec.clone().unwrap_or_default() };
-    let selected = selected(&spec, nodes.windows.as_deref().unwrap_or_default());
-    let builds: BTreeSet<Build> = selected.into_iter().filter_map(build_of).filter(fits).collect();
-    let fix = match builds.last() {
-        Some(fit) => target.change(&json!({"nodeSelector": {(OS): "windows", (LABEL): fit.to_string()}})),
-        None => format!("Use an image of {build}, or let the Pod select nodes that run one of {image}."),
-    };
+    let fix = on_build(pod, target, nodes)
+        .unwrap_or_else(|| format!("Use an image of {build}, or let the Pod select nodes that run one of {image}."));
     Some(error(&rules::WINDOWS_BUILD, text).with_fix(fix))
 }
 
-/// The node selector of the pod without its build.
-fn without_build(pod: &ClusterPod) -> Option<BTreeMap<String, String>> {
-    let mut selector = pod.object.spec.as_ref()?.node_selector.clone()?;
-    selector.remove(LABEL);
-    Some(selector)
+/// Whether a node of this build runs all images of the pod.
+fn runs_images(pod: &ClusterPod, build: Build) -> bool {
+    images(pod).iter().all(|(_, image)| build.runs(*image))
+}
+
+/// The change that brings the pod to nodes that run its images: those that it selects but for their build, or else without the labels
+/// that keep it from them. Of several builds, the oldest: it is the closest to the images.
+fn on_build(pod: &ClusterPod, target: FixTarget<'_>, nodes: &Nodes) -> Option<String> {
+    let spec = pod.object.spec.as_ref()?;
+    let required = NodeRequirements::of_spec(spec);
+    let fitting = nodes.windows.iter().flatten().filter_map(|node| {
+        let build = build_of(node).filter(|build| runs_images(pod, *build))?;
+        let labels = required.missing(node)?.filter(|key| ![OS, LABEL].contains(key)).collect::<Vec<_>>();
+        // A runtime class may have added them.
+        let can_go = labels.is_empty() || spec.runtime_class_name.is_none();
+        (can_go && untolerated(spec, node).is_empty()).then_some((labels, build))
+    });
+    let (labels, build) = fitting.min_by_key(|(labels, build)| (labels.len(), *build))?;
+    let mut selector = BTreeMap::from([(OS, json!("windows")), (LABEL, json!(build.to_string()))]);
+    selector.extend(labels.into_iter().map(|label| (label, Value::Null)));
+    Some(target.change(&json!({"nodeSelector": selector})))
 }
 
 fn build_of(node: &Node) -> Option<Build> {

@@ -4,7 +4,10 @@
 
 use futures::future::join_all;
 use gmsa_core::{
-    admission::pod::{Pod, tickets::SIDECAR},
+    admission::{
+        advice::advise_tickets,
+        pod::{Pod, tickets::SIDECAR},
+    },
     credspec::{is_dns_label, is_dns_subdomain},
     diagnostic::{Check, Diagnostic, Severity},
     quote::remark,
@@ -131,6 +134,8 @@ pub async fn add(world: &World, pod: &ClusterPod, target: FixTarget<'_>, steps: 
         steps.pop();
     }
     steps.push(found);
+    let advice = advise_tickets(&pod.admission, false).into_iter().filter(|_| runs);
+    steps.extend(advice.map(|advice| Check::breach(IN_THE_POD, advice.rule, advice.text)));
 }
 
 /// Adds the last line of its log to the finding about a sidecar that has ended, with the rule for that line.
@@ -211,7 +216,7 @@ async fn away(world: &World, pod: &ClusterPod) -> Option<Diagnostic> {
     let workload = Box::pin(WorkloadTree::find(world, namespace, Kind::Deployment, name));
     let (workload, events) = tokio::join!(workload, Events::read(world, Some(namespace)));
     if let Ok(Some(workload)) = workload {
-        let nodes = super::nodes(world, &workload.pods().collect::<Vec<_>>()).await;
+        let nodes = super::nodes(world, &workload.pods().collect::<Vec<_>>(), false).await;
         if let Some(found) = worst::absence(&workload, &nodes, &events) {
             let message = format!("{text}: {}: {}", workload.title(), found.message);
             return Some(Diagnostic { message, ..found });

@@ -9,7 +9,8 @@ use std::{
 };
 
 use futures::future::join_all;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::{api::core::v1::PodSpec, apimachinery::pkg::apis::meta::v1::ObjectMeta};
+use serde::Deserialize as _;
 use serde_json::value::RawValue;
 
 use crate::shared::{
@@ -130,6 +131,25 @@ impl WorkloadTree {
         let object = self.running();
         let failed = || object.says("Failed").or_else(|| object.says("FailureTarget"));
         if object.kind.runs_to_completion() { failed() } else { None }
+    }
+
+    /// Whether the pod is of an older template, and is replaced only after it is deleted: a StatefulSet waits for a pod that does not run.
+    pub fn keeps_old(&self, pod: &ClusterPod) -> bool {
+        if self.kind != Kind::StatefulSet && !self.object.replaces_on_delete() {
+            return false;
+        }
+        let template: Option<PodSpec> = self.template.json.get("spec").and_then(|spec| PodSpec::deserialize(spec).ok());
+        let Some((template, spec)) = template.zip(pod.object.spec.as_ref()) else { return false };
+        let images = |of: &PodSpec| {
+            let named = of.containers.iter().filter_map(|one| Some((one.name.clone(), one.image.clone()?)));
+            named.collect::<BTreeMap<_, _>>()
+        };
+        let (old, new) = (images(spec), images(&template));
+        let has_other = new.iter().any(|(name, image)| old.get(name).is_some_and(|old| old != image));
+        let lacks = |(key, value): (&String, &String)| {
+            spec.node_selector.as_ref().and_then(|labels| labels.get(key)) != Some(value)
+        };
+        has_other || template.node_selector.iter().flatten().any(lacks)
     }
 
     /// The object that says how many pods it wants: itself, or the newest Job of a `CronJob`.

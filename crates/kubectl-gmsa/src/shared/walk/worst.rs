@@ -37,12 +37,22 @@ fn worst_of<'w>(
     let newest_first = makers.iter().rev().enumerate();
     let pods = newest_first.flat_map(|(age, maker)| maker.pods.iter().map(move |pod| (age, pod)));
     let ranked = pods.filter(|(_, pod)| counts(pod)).map(|(age, pod)| {
-        let checks = steps(pod, workload.target(), nodes, events);
+        let mut checks = steps(pod, workload.target(), nodes, events);
+        if workload.keeps_old(pod) {
+            checks.iter_mut().filter(|check| is_cause(check)).for_each(|check| replaced_by_hand(check, pod));
+        }
         let severity = checks.iter().filter_map(Check::severity).max();
         let (_, name) = pod.place();
         ((Reverse(severity), age, checks.len(), name), (pod, checks))
     });
     ranked.min_by(|(rank, _), (other, _)| rank.cmp(other)).map(|(_, walked)| walked)
+}
+
+/// Has the remedy replace a pod whose workload has another template by now, and waits for the deletion of the pod.
+fn replaced_by_hand(check: &mut Check, pod: &ClusterPod) {
+    if let (Err(found), Some(again)) = (&mut check.result, pod.created_again()) {
+        found.fix = Some(format!("The template is another one by now, and the pod is older. {again}"));
+    }
 }
 
 /// The line about failed pods of a workload that has all its pods.
@@ -74,7 +84,7 @@ pub fn absence(workload: &WorkloadTree, nodes: &Nodes, events: &Events) -> Optio
 /// The problem of a workload; `None` if it has its pods and they run.
 pub fn cause(workload: &WorkloadTree, nodes: &Nodes, events: &Events) -> Option<Diagnostic> {
     let worst = worst(workload, nodes, events);
-    let created = created(workload, worst.as_ref(), events);
+    let created = created(workload, worst.as_ref(), nodes, events);
     if is_cause(&created) {
         return created.result.err();
     }

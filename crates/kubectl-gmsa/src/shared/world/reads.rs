@@ -98,7 +98,7 @@ const POD: &str = "metadata/labels metadata/annotations/kubectl.kubernetes.io~1r
 
 const WORKLOAD: &str = "metadata/annotations/meta.helm.sh~1release-name metadata/annotations/meta.helm.sh~1release-namespace \
     metadata/managedFields/manager metadata/managedFields/operation spec/replicas spec/parallelism spec/completions spec/suspend spec/selector spec/updateStrategy spec/paused \
-    status/desiredNumberScheduled status/succeeded status/replicas";
+    status/desiredNumberScheduled status/observedGeneration status/succeeded status/replicas";
 
 const CONFIGURATION: &str = "metadata/annotations/meta.helm.sh~1release-name metadata/annotations/meta.helm.sh~1release-namespace \
     metadata/managedFields/manager metadata/managedFields/operation metadata/managedFields/fieldsV1 webhooks/name webhooks/failurePolicy \
@@ -112,7 +112,10 @@ const OTHERS: [(&str, &str); 16] = [
     ("namespaces", ""),
     ("serviceaccounts", ""),
     ("secrets", "isImmutable"),
-    ("nodes", "spec/taints spec/unschedulable status/conditions status/nodeInfo/operatingSystem"),
+    (
+        "nodes",
+        "spec/taints spec/unschedulable status/conditions status/nodeInfo/operatingSystem status/nodeInfo/kubeletVersion",
+    ),
     (
         "customresourcedefinitions",
         "metadata/annotations/gmsa-webhook~1crd-revision spec/versions/name spec/versions/served spec/versions/storage status/conditions status/storedVersions",

@@ -9,11 +9,11 @@ use super::{
         events::Events,
         placement::{selected, untolerated},
     },
-    Nodes, OS, build_of, error, linux_node,
+    Nodes, OS, build_of, error, linux_node, on_build, runs_images,
 };
 use crate::shared::{
     output::first_five,
-    pods::ClusterPod,
+    pods::{ClusterPod, SIDECAR_RESOURCES},
     rules::{self, FixTarget, Names},
     windows_build::{Build, LABEL},
 };
@@ -28,29 +28,42 @@ pub fn is_untried(pod: &ClusterPod, events: &Events) -> bool {
 pub fn why(pod: &ClusterPod, target: FixTarget<'_>, nodes: &Nodes, events: &Events) -> Diagnostic {
     let said = scheduler_says(pod, events).unwrap_or("the scheduler has not tried it");
     let text = format!("the pod is not on a node: {said}");
-    let windows = nodes.windows.as_ref().filter(|_| pod.admission.uses_gmsa());
-    if let Some((spec, windows)) = pod.object.spec.as_ref().zip(windows) {
-        if windows.is_empty() {
-            return error(&rules::WINDOWS_NODES, format!("{text}; the cluster has no Windows node"));
-        }
-        let selected = selected(spec, windows);
-        if selected.is_empty() {
-            return unselected(spec, windows, &text, target);
-        }
-        // The scheduler does not always name the taint.
-        let taints = || selected.iter().map(|node| (*node, untolerated(spec, node)));
-        if let Some((node, taints)) = taints().next().filter(|_| taints().all(|(_, taints)| !taints.is_empty())) {
-            let name = node.metadata.name.as_deref().unwrap_or_default();
-            let shown = first_five(taints.iter().map(|taint| format!("{}:{}", taint.key, taint.effect)));
-            let text = format!("{text}; {name} has the taint {shown}, which the pod does not tolerate");
-            let is_condition = taints.iter().any(|taint| taint.key.starts_with("node.kubernetes.io/"));
-            let rule = if is_condition { &rules::NODE_NOT_READY } else { &rules::NODE_TAINT };
-            return rules::found(rule, text, &Names { node: Some(name), ..Names::default() });
-        }
+    misfit(pod, target, nodes, &text).unwrap_or_else(|| {
+        let (namespace, name) = pod.place();
+        let names = Names { namespace: Some(namespace), pod_name: Some(name), ..Names::default() };
+        let found = rules::found(&rules::NOT_SCHEDULED, &text, &names);
+        let has_sidecar = pod.admission.tickets().is_some() && said.contains("Insufficient");
+        if has_sidecar { found.clone().with_fix(format!("{} {SIDECAR_RESOURCES}", found.remedy())) } else { found }
+    })
+}
+
+/// Why none of the Windows nodes is for the pod, as far as they are known. `text` is what else is known.
+pub fn misfit(pod: &ClusterPod, target: FixTarget<'_>, nodes: &Nodes, text: &str) -> Option<Diagnostic> {
+    let windows = nodes.windows.as_ref().filter(|_| pod.admission.uses_gmsa())?;
+    let spec = pod.object.spec.as_ref()?;
+    if windows.is_empty() {
+        return Some(error(&rules::WINDOWS_NODES, format!("{text}; the cluster has no Windows node")));
     }
-    let (namespace, name) = pod.place();
-    let names = Names { namespace: Some(namespace), pod_name: Some(name), ..Names::default() };
-    rules::found(&rules::NOT_SCHEDULED, text, &names)
+    let selected = selected(spec, windows);
+    if selected.is_empty() {
+        return Some(unselected(spec, windows, text, target));
+    }
+    // The scheduler does not always name the taint.
+    let tainted: Vec<_> = selected.iter().map(|node| (*node, untolerated(spec, node))).collect();
+    if tainted.iter().any(|(_, taints)| taints.is_empty()) {
+        return None;
+    }
+    let runs = |node: &Node| build_of(node).is_none_or(|build| runs_images(pod, build));
+    let Some((node, taints)) = tainted.iter().find(|(node, _)| runs(node)) else {
+        let text = format!("{text}; the nodes that it selects do not run its images");
+        return Some(error(&rules::WINDOWS_BUILD, text).fixed(on_build(pod, target, nodes)));
+    };
+    let name = node.metadata.name.as_deref().unwrap_or_default();
+    let shown = first_five(taints.iter().map(|taint| format!("{}:{}", taint.key, taint.effect)));
+    let text = format!("{text}; {name} has the taint {shown}, which the pod does not tolerate");
+    let is_condition = taints.iter().any(|taint| taint.key.starts_with("node.kubernetes.io/"));
+    let rule = if is_condition { &rules::NODE_NOT_READY } else { &rules::NODE_TAINT };
+    Some(rules::found(rule, text, &Names { node: Some(name), ..Names::default() }))
 }
 
 fn scheduler_says<'e>(pod: &'e ClusterPod, events: &'e Events) -> Option<&'e str> {

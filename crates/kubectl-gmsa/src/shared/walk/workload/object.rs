@@ -74,6 +74,7 @@ struct Reported {
     #[serde(default)]
     conditions: Vec<DeploymentCondition>,
     desired_number_scheduled: Option<usize>,
+    observed_generation: Option<i64>,
     succeeded: Option<usize>,
 }
 
@@ -88,6 +89,8 @@ pub struct Owned {
 pub enum Idle {
     Scaled,
     NoNode,
+    /// Its controller has reported nothing yet.
+    NotSeen,
     Suspended,
     NoJobYet,
     Complete,
@@ -99,6 +102,7 @@ impl Idle {
         match self {
             Self::Scaled => "replicas is 0",
             Self::NoNode => "no node fits its node selector, its affinity and its tolerations",
+            Self::NotSeen => "its controller has not looked at it yet",
             Self::Suspended => "it is suspended",
             Self::NoJobYet => "it has started no Job yet",
             Self::Complete => "it is complete",
@@ -159,6 +163,11 @@ impl ClusterWorkload {
         self.spec.update_strategy.get("type").is_some_and(|strategy| strategy == "OnDelete")
     }
 
+    /// The number below which a restart leaves the pods of a StatefulSet alone.
+    pub fn partition(&self) -> u64 {
+        self.spec.update_strategy.pointer("/rollingUpdate/partition").and_then(Value::as_u64).unwrap_or(0)
+    }
+
     /// Whether its selector matches these labels. An empty selector, which `apps/v1` does not allow, does not count.
     pub fn selects(&self, labels: &BTreeMap<String, String>) -> bool {
         let selector = self.spec.selector.clone().and_then(|selector| Selector::try_from(selector).ok());
@@ -177,7 +186,10 @@ impl ClusterWorkload {
         let Self { kind, spec, status, .. } = self;
         match kind.pod_count() {
             PodCount::Replicas => (spec.replicas.unwrap_or(1), Idle::Scaled),
-            PodCount::Nodes => (status.desired_number_scheduled.unwrap_or(0), Idle::NoNode),
+            PodCount::Nodes => {
+                let idle = if status.observed_generation.is_none() { Idle::NotSeen } else { Idle::NoNode };
+                (status.desired_number_scheduled.unwrap_or(0), idle)
+            }
             PodCount::Runs if spec.suspend => (0, Idle::Suspended),
             PodCount::Runs => (0, Idle::NoJobYet),
             PodCount::Completions if self.condition("Complete").is_some() => (0, Idle::Complete),
