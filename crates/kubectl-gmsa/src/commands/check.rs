@@ -27,11 +27,10 @@ use crate::shared::{
 use gmsa_cluster::manifests::Document;
 use serde_json::Value;
 
-mod annotations;
+mod advice;
 mod builds;
 mod context;
 mod denied;
-mod hostnames;
 mod misplaced;
 mod placeholders;
 mod pods;

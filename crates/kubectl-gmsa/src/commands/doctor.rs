@@ -36,7 +36,7 @@ mod specs_and_pods;
 mod tickets;
 mod workloads;
 
-use lints::DoctorInput;
+use install::DoctorInput;
 
 const EXAMPLES: &str = "Examples:
   # Check the installation and the workloads that use it

@@ -12,10 +12,11 @@ use crate::shared::{
     args::{DryRun, service_account, spec_name},
     connection::{Connection, block_on},
     grant::GrantObjects,
+    live::LiveCluster,
     names,
     output::grants::Grant,
     print, print_clean,
-    world::{LiveCluster, World},
+    world::World,
 };
 use gmsa_cluster::{
     authorizer::rbac::Rbac,

@@ -20,11 +20,11 @@ use crate::shared::{
     Outcome,
     args::{service_account, spec_name, timeout},
     connection::{Connection, block_on},
+    live::LiveCluster,
     output::{Filter, Shape, print_checks},
     rules,
+    unread::is_cause,
     unread::{Unread, not_checked},
-    walk::pod::is_cause,
-    world::LiveCluster,
 };
 use gmsa_core::{
     admission::ServiceAccount,

@@ -1,7 +1,203 @@
-//! A new pod, and the webhooks that review it.
+//! A new pod, parsed once by the webhooks' parser, and the webhooks that review it: both without a cluster, otherwise those of the cluster.
 
-mod new_pod;
-mod reviewed;
+use std::{collections::BTreeMap, sync::Arc};
 
-pub use new_pod::{NewPod, WrongType, review_of};
-pub use reviewed::{Labels, NotReviewed, Reviewed};
+use gmsa_core::{
+    admission::{Review, Webhook, pod::Pod},
+    diagnostic::Rule,
+    pointer::escape,
+};
+use serde_json::Value;
+use serde_path_to_error::{Deserializer, Segment, Track};
+
+use super::{configured::Configured, rules};
+
+/// A field of a pod has the wrong type.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("the API server would refuse the pod: {expected}")]
+pub struct WrongType {
+    /// The field, as a JSON Pointer in the pod.
+    pub pointer: String,
+    /// Such as `expected a string`.
+    expected: String,
+}
+
+/// A new pod: its JSON, and its review or the parse error.
+pub struct NewPod {
+    pub json: Value,
+    review: Result<Arc<Review>, WrongType>,
+}
+
+impl NewPod {
+    pub fn new(namespace: &str, json: Value) -> Self {
+        Self { review: review_of(namespace, &json), json }
+    }
+
+    /// The review of its creation.
+    pub fn review(&self) -> Result<&Arc<Review>, WrongType> {
+        self.review.as_ref().map_err(WrongType::clone)
+    }
+
+    /// The pod as the webhooks parse it; `None` if it cannot be parsed.
+    pub fn pod(&self) -> Option<&Pod> {
+        self.review.as_ref().ok()?.object.as_ref()
+    }
+}
+
+/// The review of a pod that is created in `namespace`.
+pub fn review_of(namespace: &str, pod: &Value) -> Result<Arc<Review>, WrongType> {
+    let mut track = Track::new();
+    Review::of_pod(namespace, Deserializer::new(pod, &mut track)).map(Arc::new).map_err(|error| {
+        let text = error.to_string();
+        // serde's message quotes the value, which may be a password.
+        let expected = text.rfind("expected ").and_then(|at| text.get(at..)).unwrap_or("expected another type");
+        let expected = expected.replace("a sequence", "a list");
+        let mut pointer = String::new();
+        for segment in &track.path() {
+            match segment {
+                Segment::Map { key } => pointer.extend(["/", &escape(key)]),
+                Segment::Seq { index } => pointer.extend(["/", &index.to_string()]),
+                Segment::Enum { .. } | Segment::Unknown => {}
+            }
+        }
+        WrongType { pointer, expected }
+    })
+}
+
+/// Labels of an object.
+pub type Labels = BTreeMap<String, String>;
+
+/// Whether the webhooks of one kind review a pod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Coverage {
+    Reviews,
+    /// Their selectors exclude it.
+    LeavesOut,
+    /// There are no such webhooks.
+    Missing,
+}
+
+/// The finding that one of the two webhooks does not review a pod.
+pub struct NotReviewed {
+    pub rule: &'static Rule,
+    pub message: String,
+    /// The consequence.
+    pub consequence: &'static str,
+    /// A remedy other than the rule's.
+    pub fix: Option<String>,
+}
+
+/// Which webhooks review a pod.
+#[derive(Debug)]
+pub struct Reviewed {
+    mutating: Coverage,
+    validating: Coverage,
+    /// Whether only the webhook for system namespaces reviews it, which validates but never blocks.
+    is_of_system: bool,
+    /// The command that creates a missing configuration again, where another one of the installation is there.
+    restore: Option<String>,
+    /// The Service of a webhook that reviews it and has no ready endpoint, and whether the API server then refuses the pod.
+    pub silent: Option<(String, bool)>,
+    /// Whether the webhooks of the cluster could not be read.
+    pub is_unsure: bool,
+}
+
+impl Reviewed {
+    /// Both webhooks review it.
+    pub const ASSUMED: Self = Self::assumed(false);
+
+    /// Both webhooks review it, as far as is known.
+    pub const UNSURE: Self = Self::assumed(true);
+
+    const fn assumed(is_unsure: bool) -> Self {
+        let (mutating, validating) = (Coverage::Reviews, Coverage::Reviews);
+        Self { mutating, validating, is_of_system: false, restore: None, silent: None, is_unsure }
+    }
+
+    /// The webhooks of a cluster that review a pod, by its labels and those of its namespace.
+    pub fn of(webhooks: &[Configured], namespace: &Labels, pod: &Labels) -> Self {
+        let reviews = |found: &Configured| found.reviews(namespace, pod);
+        let coverage = |mutating: bool| {
+            let mut of_pods =
+                webhooks.iter().filter(|found| found.mutating == mutating && found.is_of_pods()).peekable();
+            if of_pods.peek().is_none() {
+                return Coverage::Missing;
+            }
+            if of_pods.any(reviews) { Coverage::Reviews } else { Coverage::LeavesOut }
+        };
+        let (mutating, mut validating) = (coverage(true), coverage(false));
+        let is_of_system = validating != Coverage::Reviews
+            && webhooks.iter().any(|found| found.is_of_system_namespaces() && reviews(found));
+        if is_of_system {
+            validating = Coverage::Reviews;
+        }
+        let restore = webhooks.first().map(|found| found.installer.restore());
+        Self { mutating, validating, is_of_system, restore, silent: None, is_unsure: false }
+    }
+
+    pub fn mutates(&self) -> bool {
+        self.mutating == Coverage::Reviews
+    }
+
+    fn validates(&self) -> bool {
+        self.validating == Coverage::Reviews
+    }
+
+    /// The webhooks that review it, in order.
+    pub fn webhooks(&self) -> impl Iterator<Item = Webhook> {
+        let both = [(Webhook::Mutate, self.mutates()), (Webhook::Validate, self.validates())];
+        both.into_iter().filter_map(|(webhook, reviews)| reviews.then_some(webhook))
+    }
+
+    /// The fate of a pod whose webhook does not answer.
+    pub fn silence(&self) -> Option<&'static str> {
+        let (_, is_refused) = self.silent.as_ref()?;
+        Some(if *is_refused {
+            "is refused: the webhook does not answer"
+        } else {
+            "gets nothing: the webhook does not answer"
+        })
+    }
+
+    /// Whether the API server refuses a pod whose webhook does not answer.
+    pub fn is_refused(&self) -> bool {
+        matches!(self.silent, Some((_, true)))
+    }
+
+    /// The problem if one of the two does not review the pod, or does not answer.
+    pub fn problem(&self) -> Option<NotReviewed> {
+        if let Some((service, is_refused)) = &self.silent {
+            let message = format!("the webhook for GMSA does not answer: its Service {service} has no ready endpoint");
+            let consequence = if *is_refused {
+                "the API server refuses the pod"
+            } else {
+                "the container starts without its identity"
+            };
+            let fix = Some("See why its Pods do not run: `kubectl gmsa doctor`.".to_owned());
+            return Some(NotReviewed { rule: &rules::WEBHOOK_UNREACHABLE, message, consequence, fix });
+        }
+        let (which, consequence) = match (self.mutates(), self.validates()) {
+            (true, true) => return None,
+            (false, true) => ("mutating ", "the name gets no contents, so the validating webhook refuses the pod"),
+            (true, false) => ("validating ", "nothing checks whether the pod may use the credential spec"),
+            (false, false) => ("", "the container starts without its identity"),
+        };
+        let lacking = [self.mutating, self.validating];
+        let (rule, why, fix) = if lacking.contains(&Coverage::Missing) {
+            let fix = self.restore.as_ref().map(|command| format!("{command} creates it again."));
+            (&rules::WEBHOOK_MISSING, "the cluster has none", fix)
+        } else if self.is_of_system {
+            let why = "before Kubernetes 1.28 it leaves out kube-system and its own namespace";
+            let fix = "Use another namespace. Or upgrade the cluster to 1.28 or later, then run `helm upgrade` for the webhook.";
+            (&rules::NAMESPACES_EXCLUDED, why, Some(fix.to_owned()))
+        } else {
+            (
+                &rules::NAMESPACES_EXCLUDED,
+                "the selectors in its configuration leave out the namespace, or the pod",
+                None,
+            )
+        };
+        let message = format!("no {which}webhook for GMSA reviews this pod: {why}");
+        Some(NotReviewed { rule, message, consequence, fix })
+    }
+}

@@ -5,7 +5,7 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use anyhow::Context as _;
 use clap::Args;
 
-use super::{args::timeout, progress, world::LiveCluster};
+use super::{args::timeout, live::LiveCluster, progress};
 use gmsa_cluster::apiserver::ApiServer;
 
 mod credentials;

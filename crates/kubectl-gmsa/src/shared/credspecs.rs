@@ -9,6 +9,7 @@ use gmsa_core::{
         services::{ANNOTATION, Services},
     },
     diagnostic::Diagnostic,
+    pointer::escape,
     quote::{VALUE, bare, shell::posix},
 };
 use serde_json::Value;
@@ -74,7 +75,7 @@ pub fn located(
 /// A field's path as a JSON Pointer (RFC 6901): `a.b[0].c` is `/a/b/0/c`.
 fn pointer(field: &str) -> String {
     let steps = field.split(['.', '[', ']']).filter(|step| !step.is_empty());
-    steps.flat_map(|step| ["/".to_owned(), step.replace('~', "~0").replace('/', "~1")]).collect()
+    steps.flat_map(|step| ["/".to_owned(), escape(step)]).collect()
 }
 
 #[cfg(test)]

@@ -182,6 +182,11 @@ pub fn not_checked(about: &'static str, error: &anyhow::Error) -> Check {
     Unread::of("read", "", error).check(about)
 }
 
+/// Whether a check names a cause. A check that could not run does not.
+pub fn is_cause(check: &Check) -> bool {
+    check.result.as_ref().is_err_and(|found| found.severity == Severity::Error && *found.rule != rules::NOT_CHECKED)
+}
+
 /// The line of a step after a failed one.
 pub fn not_reached(about: &'static str) -> Check {
     Check::found(about, Diagnostic::new(&rules::NOT_CHECKED, "not reached").with_fix(""))

@@ -15,12 +15,13 @@ use k8s_openapi::api::core::v1::Namespace;
 
 use super::{
     admission::{NewPod, NotReviewed, Reviewed},
+    configured::Configured,
     kinds::{Kind, is_pod},
     names,
     pods::{ClusterPod, ContentsState, FIX_UNMATCHED},
     rules::{self, FixTarget},
-    unread::{Read, because, not_reached},
-    webhook::{Configured, installer, replica},
+    unread::{Read, because, is_cause, not_reached},
+    webhook::{installer, replica},
     world::World,
 };
 
@@ -40,7 +41,7 @@ use containers::{CONTAINERS, INIT, SANDBOX};
 use created::ADMISSION;
 use decision::{PERMISSION, TEMPLATE, finding_or_skip};
 use events::Events;
-use pod::{is_cause, steps};
+use pod::steps;
 use scheduling::{Nodes, SCHEDULING};
 use workload::WorkloadTree;
 
@@ -159,9 +160,10 @@ async fn workload(world: &World, namespace: &str, kind: Kind, name: &str) -> any
     let pods: Vec<&ClusterPod> = workload.pods().collect();
     let nodes = nodes(world, &pods, workload.kind.pod_count() == PodCount::Nodes).await;
     let worst = worst::worst(&workload, &nodes, &events);
-    let created = created::created(&workload, worst.as_ref(), &nodes, &events);
+    let is_broken = worst::is_broken(worst.as_ref());
+    let created = created::created(&workload, is_broken, &nodes, &events);
     // Without the right to read events the cause may be missing.
-    let broken = is_cause(&created) || worst.as_ref().is_some_and(|(_, checks)| checks.iter().any(is_cause));
+    let broken = is_cause(&created) || is_broken;
     checks.extend(events.lacking().filter(|_| broken));
     if is_cause(&created) {
         // Only if both steps were checked.

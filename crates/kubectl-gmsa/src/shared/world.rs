@@ -27,26 +27,24 @@ use serde_json::{
 use tokio::sync::OnceCell;
 
 use super::{
+    configured::{Configured, configured},
     connection::Connection,
+    live::LiveCluster,
     unread::{Read, Unread},
-    webhook::{self, Configured, configured},
 };
 
 mod bundle;
 mod clean;
 mod facts;
 mod files;
-mod live;
 mod pods;
-mod rbac;
 pub mod reads;
 mod scrub;
 
 pub use bundle::Bundle;
 pub use facts::{Admission, is_unchecked};
 pub use files::{ManifestObjects, labels};
-pub use live::LiveCluster;
-pub use pods::pods_of;
+pub use pods::{Owned, pods_of};
 pub use reads::{CA_VOLUME, LintReads};
 
 use facts::FactSource;
@@ -142,6 +140,10 @@ pub struct SecretFacts {
     pub is_immutable: bool,
 }
 
+/// The paths of the configurations of webhooks.
+const MUTATING: &str = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
+const VALIDATING: &str = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
+
 /// The path of the Windows nodes.
 pub const WINDOWS_NODES: &str = "/api/v1/nodes?labelSelector=kubernetes.io%2Fos%3Dwindows";
 
@@ -207,8 +209,12 @@ impl World {
 
     /// Every webhook for GMSA.
     pub async fn webhooks(&self) -> Read<&[Configured]> {
-        self.expect_declared(LIST, webhook::MUTATING)?;
-        let read = self.seen.webhooks.get_or_init(|| configured(self)).await;
+        self.expect_declared(LIST, MUTATING)?;
+        let read = self.seen.webhooks.get_or_init(async || {
+            let (mutating, validating) = tokio::join!(self.list(MUTATING), self.list(VALIDATING));
+            Ok([configured(true, mutating?), configured(false, validating?)].into_iter().flatten().collect())
+        });
+        let read = read.await;
         read.as_deref().map_err(Unread::clone)
     }
 

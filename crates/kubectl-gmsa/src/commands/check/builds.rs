@@ -8,6 +8,7 @@ use gmsa_core::{
     credspec::placeholder::is_placeholder,
     diagnostic::{Diagnostic, Severity},
     node_affinity::{LabelValue, Node, NodeAffinity},
+    pointer::escape,
     quote::{VALUE, quoted},
 };
 use serde_json::Value;
@@ -79,7 +80,7 @@ pub(super) async fn findings(
 
 /// The build that the pod selects, where no node can have it: `20348`, `ltsc2022`.
 fn no_build(checked: &CheckedPod<'_>, images: &[Image]) -> Option<Diagnostic> {
-    let at = format!("/spec/nodeSelector/{}", LABEL.replace('/', "~1"));
+    let at = format!("/spec/nodeSelector/{}", escape(LABEL));
     let value = checked.text(&at).filter(|value| !is_placeholder(value))?;
     let read = Build::of_text(value);
     if read.is_some_and(|build| build.to_string() == value) {

@@ -34,6 +34,7 @@ use gmsa_core::{
     admission::Denial,
     credspec::{SpecName, is_dns_subdomain, services},
     diagnostic::{Diagnostic, Location, Severity},
+    pointer::escape,
 };
 
 /// The world that pods are checked in, and what of it could not be read.
@@ -65,7 +66,7 @@ impl RuntimeClass {
 
     /// The build of the nodes that it selects.
     pub(super) fn selected_build(&self) -> Option<&str> {
-        self.text(&format!("/scheduling/nodeSelector/{}", LABEL.replace('/', "~1")))
+        self.text(&format!("/scheduling/nodeSelector/{}", escape(LABEL)))
     }
 }
 

@@ -13,6 +13,7 @@ use gmsa_core::{
         services::{self, Services},
     },
     diagnostic::{Diagnostic, Rule, Severity},
+    pointer::escape,
     quote::{NAME as QUOTED, quoted},
 };
 use serde_json::Value;
@@ -199,7 +200,7 @@ fn annotation(
         return Some(checked.finding_at(&rules::IGNORED_FIELD, at, message).with_fix(fix));
     }
     let is_set = if own == tickets::ANNOTATION { pod.tickets().is_some() } else { pod.asks_for_random_hostname() };
-    let right = checked.place(&format!("/metadata/annotations/{}", own.replace('/', "~1")));
+    let right = checked.place(&format!("/metadata/annotations/{}", escape(own)));
     // `hostnames` reports the annotation for a random host name where it is spelt right.
     if key == RANDOM_HOSTNAME || is_set || at == right || value.is_object() || value.is_array() {
         return None;

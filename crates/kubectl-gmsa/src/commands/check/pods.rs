@@ -5,10 +5,10 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{
-    annotations, builds,
+    advice, builds,
     context::{CheckContext, RuntimeClass},
     denied::{denied, rule},
-    hostnames, misplaced,
+    misplaced,
     placeholders::Placeholders,
     template::CheckedPod,
     tickets,
@@ -21,8 +21,7 @@ use crate::shared::{
 };
 use gmsa_core::admission::{
     Denial, SlotDenial,
-    advice::{advise, advise_template, advise_tickets},
-    pod::{Pod, Slot, SlotKind, SlotRef, fields},
+    pod::{Pod, Slot, SlotKind, SlotRef},
 };
 use gmsa_core::diagnostic::{Diagnostic, Severity};
 
@@ -56,7 +55,7 @@ pub(super) async fn check(
     if !pod.uses_gmsa() && !pod.has_too_many_slots() && !wants_tickets {
         return Ok(None);
     }
-    report.findings.extend(misspelt(checked));
+    report.findings.extend(advice::misspelt(checked));
     report.findings.extend(misplaced::linux_with_options(checked));
     let mut reviewed = context.reviewed(&checked.namespace, &labels(&checked.pod.json)).await;
     // A pod that exists was created while the webhook answered.
@@ -91,7 +90,8 @@ pub(super) async fn check(
         let later = context.world.admit(&checked.pod, &Reviewed::ASSUMED).await?;
         report.findings.extend(refused_later(checked, pod, &denials, &later, &context.world));
     }
-    check_template(checked, pod, context, report).await;
+    report.findings.extend(advice::findings(checked, pod, context).await);
+    refers(checked, pod, context, report).await;
     // A refused pod is not stored, so its document stays as it is. The sidecar that was injected is not that of a cluster.
     let is_stored = denials.is_empty() && checked.misspelling.is_none() && !wants_tickets;
     Ok((checked.is_document() && is_stored).then_some(stored))
@@ -162,20 +162,6 @@ async fn check_slot(
     }
 }
 
-/// Adds the findings that no decision is about: what the pod says, and what it refers to.
-async fn check_template(checked: &CheckedPod<'_>, pod: &Pod, context: &CheckContext, report: &mut Report) {
-    // Unreadable fields are skipped, because the API server refuses them.
-    let unsupported = fields::read(&checked.pod.json).unwrap_or_default();
-    let advice = advise(pod).into_iter().chain(advise_template(pod, &unsupported, checked.count()));
-    for advice in advice.chain(advise_tickets(pod, false)) {
-        report.findings.push(checked.advised_at(&checked.place(&advice.pointer), advice));
-    }
-    report.findings.extend(annotations::findings(checked));
-    report.findings.extend(hostnames::findings(checked, pod, context).await);
-    report.findings.extend(new_ephemeral_containers(checked, pod));
-    refers(checked, pod, context, report).await;
-}
-
 /// The field of a slot that a denial is about.
 fn pointer(slot: &Slot<'_>, denial: Option<&Denial>) -> String {
     let field = if slot.name.is_some() && !matches!(denial, Some(Denial::ContentsDiffer { .. })) {
@@ -209,17 +195,6 @@ fn refused_later(
     })
 }
 
-/// The finding on a new pod with ephemeral containers, which `ValidatePodCreate` and `ValidatePodTemplateSpec` of kube-apiserver
-/// refuse. Without other containers it is a patch, not a pod.
-fn new_ephemeral_containers(checked: &CheckedPod<'_>, pod: &Pod) -> Option<Diagnostic> {
-    let of_kind = |kind| pod.slots().find(|slot| slot.kind == kind);
-    let is_new = of_kind(SlotKind::Container).is_some() && !checked.exists();
-    let found = of_kind(SlotKind::EphemeralContainer).filter(|_| is_new)?;
-    let list = found.kind.field().unwrap_or_default();
-    let text = "a new pod may not have ephemeral containers: the API server refuses it";
-    Some(checked.finding(&rules::EPHEMERAL_CONTAINERS, &format!("/spec/{list}"), text).with_fix("remove the field"))
-}
-
 /// The findings on the objects that the pod refers to.
 async fn refers(checked: &CheckedPod<'_>, pod: &Pod, context: &CheckContext, report: &mut Report) {
     let (namespace, account) = (&checked.namespace, pod.service_account());
@@ -242,16 +217,4 @@ async fn refers(checked: &CheckedPod<'_>, pod: &Pod, context: &CheckContext, rep
         report.findings.push(checked.finding(&rules::HYPER_V, "/spec/runtimeClassName", text));
     }
     report.findings.extend(builds::findings(checked, pod, &class, context).await);
-}
-
-/// The finding on a misspelt service account, with the intended field.
-fn misspelt(checked: &CheckedPod<'_>) -> Option<Diagnostic> {
-    let misspelling = checked.misspelling.as_ref()?;
-    let field = misspelling.field;
-    let message =
-        format!("Kubernetes does not know this field: {field} is meant, and the rest is checked as if it were written");
-    // A line break would begin a field of its own.
-    let value = checked.text(&format!("/spec/{field}")).filter(|value| !value.contains(char::is_control));
-    let fix = value.map_or_else(|| format!("name it {field}"), |value| format!("{field}: {value}"));
-    Some(checked.finding(&rules::IGNORED_FIELD, &misspelling.pointer(), message).with_fix(fix))
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use gmsa_core::pointer::{escape, unescape};
 use serde_json::Value;
 
 /// A step from a value to a part of it.
@@ -17,7 +18,7 @@ pub(super) fn pointer(path: &[Segment<'_>]) -> String {
     for step in path {
         // Writing into a String cannot fail.
         let _ = match step {
-            Segment::Field(key) => write!(pointer, "/{}", key.replace('~', "~0").replace('/', "~1")),
+            Segment::Field(key) => write!(pointer, "/{}", escape(key)),
             Segment::Item(index) => write!(pointer, "/{index}"),
         };
     }
@@ -56,7 +57,7 @@ pub(super) fn walk<'v>(
 pub(super) fn dotted(pointer: &str) -> String {
     let mut field = String::with_capacity(pointer.len());
     for step in pointer.split('/').skip(1) {
-        let step = step.replace("~1", "/").replace("~0", "~");
+        let step = unescape(step);
         if (!step.is_empty() && step.bytes().all(|b| b.is_ascii_digit())) || step.contains(['.', '/']) {
             field.extend(["[", &step, "]"]);
         } else {

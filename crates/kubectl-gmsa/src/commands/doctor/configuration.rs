@@ -16,11 +16,12 @@ use super::{
     install::{has_kubernetes, installer_of, is_ours, ours},
 };
 use crate::shared::{
+    configured::Configured,
     installer::Installer,
     output::first_five,
     rules,
     unread::{Read, Unread, not_checked},
-    webhook::{Configured, reviewing},
+    webhook::reviewing,
     world::World,
 };
 use gmsa_core::{

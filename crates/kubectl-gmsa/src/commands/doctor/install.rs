@@ -2,7 +2,7 @@
 //!
 //! Invariant: there are no checks here; what is asked for twice is read once, by [`World`].
 
-use std::collections::BTreeSet;
+use std::{cell::RefCell, collections::BTreeSet};
 
 use k8s_openapi::{
     api::{
@@ -14,8 +14,9 @@ use k8s_openapi::{
 };
 use serde_json::Value;
 
-use super::lints::DoctorInput;
 use crate::shared::{
+    configured::Configured,
+    directory::Source,
     installer::Installer,
     kinds::Kind,
     unread::{Read, Remedy, Unread, because},
@@ -24,7 +25,7 @@ use crate::shared::{
         scheduling::Nodes,
         workload::{ClusterWorkload, Idle, WorkloadTree},
     },
-    webhook::{Configured, broker, endpoints, installer, is_ready, no_namespace, pod_name},
+    webhook::{broker, endpoints, installer, is_ready, no_namespace, pod_name},
     world::World,
 };
 use gmsa_cluster::{kubernetes_version::is_at_least, resolver::live::collection};
@@ -32,6 +33,14 @@ use gmsa_core::{
     credspec::{is_dns_label, is_dns_subdomain},
     diagnostic::Check,
 };
+
+/// What the command line asks for.
+pub(super) struct DoctorInput {
+    /// The namespace to fall back to without the right to list pods of the whole cluster.
+    pub namespace: Option<String>,
+    /// The directories to ask, until they are asked.
+    pub directories: RefCell<Vec<Source>>,
+}
 
 /// Whether the API server is at least minor version `minor` of Kubernetes 1, as far as is known.
 pub(super) async fn has_kubernetes(world: &World, minor: u32) -> bool {

@@ -11,28 +11,18 @@
 //! A lint gets what it cannot do without by `?`, so it is skipped where that was not read. If it can say something without a part, it
 //! prints that, and the `skip` line of the unread part instead of `pass`. All lints run at the same time.
 
-use std::cell::RefCell;
-
 use futures::future::{LocalBoxFuture, join_all};
 
 use super::{
-    api_server, call, configuration, crd, install::is_webhook_away, nodes, replica, service, specs_and_pods, tickets,
-    workloads,
+    api_server, call, configuration, crd,
+    install::{DoctorInput, is_webhook_away},
+    nodes, replica, service, specs_and_pods, tickets, workloads,
 };
 use crate::shared::{
-    directory::Source,
     unread::{Read, not_reached},
     world::{LintReads, World, reads},
 };
 use gmsa_core::diagnostic::Check;
-
-/// What the command line asks for.
-pub(super) struct DoctorInput {
-    /// The namespace to fall back to without the right to list pods of the whole cluster.
-    pub namespace: Option<String>,
-    /// The directories to ask, until they are asked.
-    pub directories: RefCell<Vec<Source>>,
-}
 
 pub(super) struct Lint {
     pub about: &'static str,

@@ -2,10 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{
-    install::{broker_of, narrowed},
-    lints::DoctorInput,
-};
+use super::install::{DoctorInput, broker_of, narrowed};
 use crate::shared::{
     rules,
     unread::Read,

@@ -19,6 +19,7 @@ use super::{
     replica::{self, SERVICE},
 };
 use crate::shared::{
+    configured::matches,
     installer::Installer,
     output::first_five,
     rules,
@@ -107,7 +108,7 @@ fn judge(namespace: &str, pod: &Pod, policies: &[NetworkPolicy]) -> Result<Check
     let mut names = Vec::new();
     for policy in policies.iter().filter(|policy| is_of_ingress(policy)) {
         let selector = policy.spec.as_ref().and_then(|spec| spec.pod_selector.as_ref());
-        if webhook::matches(selector, pod.metadata.labels.as_ref())? {
+        if matches(selector, pod.metadata.labels.as_ref())? {
             let name = format!("{namespace}/{}", policy.metadata.name.as_deref().unwrap_or_default());
             let mut rules = policy.spec.iter().flat_map(|spec| spec.ingress.iter().flatten());
             if rules.any(|rule| is_for_everybody(rule) && is_of_port(rule, webhook::port(pod, PORT))) {

@@ -9,8 +9,7 @@ use time::UtcDateTime;
 
 use super::{
     configuration::excluded,
-    install::{narrowed, other_namespaces, specs},
-    lints::DoctorInput,
+    install::{DoctorInput, narrowed, other_namespaces, specs},
 };
 use crate::shared::{
     credspecs::contents_by_name,

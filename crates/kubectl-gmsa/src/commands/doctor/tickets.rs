@@ -19,8 +19,9 @@ use serde_json::value::RawValue;
 
 use super::{
     certificate,
-    install::{OwnDeployment, has_kubernetes, narrowed, other_namespaces, pod_behind, unread_nodes, webhook_pod},
-    lints::DoctorInput,
+    install::{
+        DoctorInput, OwnDeployment, has_kubernetes, narrowed, other_namespaces, pod_behind, unread_nodes, webhook_pod,
+    },
 };
 use crate::shared::{
     kinds::Kind,

@@ -5,11 +5,9 @@ use std::collections::BTreeSet;
 use k8s_openapi::api::admissionregistration::v1::ServiceReference;
 use serde_json::Value;
 
-use super::{
-    install::{OwnDeployment, narrowed, nodes, other_namespaces, services, specs, unread_nodes},
-    lints::DoctorInput,
-};
+use super::install::{DoctorInput, OwnDeployment, narrowed, nodes, other_namespaces, services, specs, unread_nodes};
 use crate::shared::{
+    configured::Configured,
     output::first_five,
     rules::{self, Names},
     unread::{Read, Remedy, because},
@@ -18,7 +16,7 @@ use crate::shared::{
         workload::{WorkloadTree, Workloads},
         worst,
     },
-    webhook::{Configured, no_namespace, reviewing},
+    webhook::{no_namespace, reviewing},
     world::World,
 };
 use gmsa_core::{

@@ -8,10 +8,11 @@ use k8s_openapi::api::{
 
 use super::Options;
 use crate::shared::{
+    live::LiveCluster,
     rules::{self, Names},
     walk::scheduling::not_ready,
     windows_build::{Build, LABEL},
-    world::{LiveCluster, WINDOWS_NODES},
+    world::WINDOWS_NODES,
 };
 use gmsa_core::diagnostic::{Diagnostic, Severity};
 

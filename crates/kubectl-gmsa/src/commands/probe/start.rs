@@ -10,10 +10,11 @@ use crate::shared::{
     pods::ClusterPod,
     progress,
     rules::{self, FixTarget},
+    unread::is_cause,
     walk::{
         containers::{Seen, is_running},
         events::Events,
-        pod::{is_cause, steps},
+        pod::steps,
         scheduling::{Nodes, is_untried},
     },
     world::{WINDOWS_NODES, World},

@@ -6,15 +6,12 @@ use anyhow::bail;
 use gmsa_core::diagnostic::Check;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
-use super::{
-    ADMISSION,
-    workload::{ClusterWorkload, Owned},
-};
+use super::{ADMISSION, workload::ClusterWorkload};
 use crate::shared::{
     kinds::{Kind, PODS, controller_of},
     names,
     unread::{Read, Unread},
-    world::{World, pods_of},
+    world::{Owned, World, pods_of},
 };
 
 /// The lines of the newest ReplicaSet or Job that it controls, or else of a pod.

@@ -10,7 +10,6 @@ use serde_json::value::to_raw_value;
 use super::{
     containers::Seen,
     events::Events,
-    pod::{Walked, is_cause},
     scheduling::{Nodes, misfit},
     workload::{Idle, Maker, WorkloadTree},
 };
@@ -22,9 +21,8 @@ use crate::shared::{
 pub const ADMISSION: &str = "admission";
 
 /// The step: whether its pods were created, and if not, what the API server said.
-pub fn created(workload: &WorkloadTree, worst: Option<&Walked<'_>>, nodes: &Nodes, events: &Events) -> Check {
+pub fn created(workload: &WorkloadTree, is_broken: bool, nodes: &Nodes, events: &Events) -> Check {
     let (wanted, idle) = workload.wanted();
-    let is_broken = worst.is_some_and(|(_, checks)| checks.iter().any(is_cause));
     if wanted == 0 && workload.given_up().is_none() {
         // What a CronJob is refused, its own event says.
         let refused = events.newest(workload.object.uid(), |event| event.reason == "FailedCreate");

@@ -11,8 +11,8 @@ use crate::shared::{
     names,
     pods::ClusterPod,
     rules::{self, FixTarget, Names},
-    unread::{Read, because},
-    walk::{pod::is_cause, workload::WorkloadTree},
+    unread::{Read, because, is_cause},
+    walk::workload::WorkloadTree,
     world::{Admission, World},
 };
 use gmsa_cluster::resolver::live::collection;

@@ -1,6 +1,6 @@
 //! The steps of a pod, from its node to its containers, up to the first failure.
 
-use gmsa_core::diagnostic::{Check, Severity};
+use gmsa_core::diagnostic::Check;
 
 use super::{
     containers::Seen,
@@ -10,15 +10,8 @@ use super::{
 use crate::shared::{
     pods::ClusterPod,
     rules::{self, FixTarget},
+    unread::is_cause,
 };
-
-/// A pod, and its steps.
-pub type Walked<'w> = (&'w ClusterPod, Vec<Check>);
-
-/// Whether a check names a cause. A check that could not run does not.
-pub fn is_cause(check: &Check) -> bool {
-    check.result.as_ref().is_err_and(|found| found.severity == Severity::Error && *found.rule != rules::NOT_CHECKED)
-}
 
 /// The steps of a pod.
 pub fn steps(pod: &ClusterPod, target: FixTarget<'_>, nodes: &Nodes, events: &Events) -> Vec<Check> {

@@ -22,7 +22,6 @@ use super::{
     IN_THE_POD,
     containers::{INIT, is_running},
     events::Events,
-    pod::is_cause,
     workload::WorkloadTree,
     worst,
 };
@@ -30,7 +29,7 @@ use crate::shared::{
     kinds::Kind,
     pods::ClusterPod,
     rules::{self, AgentFailure, FixTarget, Names, Phase},
-    unread::{Read, Remedy, because},
+    unread::{Read, Remedy, because, is_cause},
     webhook::{broker, endpoints, is_ready, lacks_tickets, no_namespace, replica},
     world::World,
 };

@@ -19,13 +19,13 @@ use crate::shared::{
     pods::ClusterPod,
     rules::FixTarget,
     unread::{Read, Unread},
-    world::World,
+    world::{Owned, World},
 };
 use gmsa_core::admission::pod::Pod;
 
 mod object;
 
-pub use object::{ClusterWorkload, Idle, Owned};
+pub use object::{ClusterWorkload, Idle};
 
 /// The object that creates pods: the workload itself, a ReplicaSet of a Deployment, or a Job of a `CronJob`.
 pub struct Maker {

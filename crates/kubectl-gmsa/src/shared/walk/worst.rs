@@ -8,11 +8,14 @@ use super::{
     containers::CONTAINERS,
     created::{created, without_pods},
     events::Events,
-    pod::{Walked, is_cause, steps},
+    pod::steps,
     scheduling::Nodes,
     workload::{Idle, WorkloadTree, is_active},
 };
-use crate::shared::{pods::ClusterPod, rules};
+use crate::shared::{pods::ClusterPod, rules, unread::is_cause};
+
+/// A pod, and its steps.
+pub type Walked<'w> = (&'w ClusterPod, Vec<Check>);
 
 /// The worst pod of a workload. Failed pods count only if the workload has given up, or wants pods and has no others.
 pub fn worst<'w>(workload: &'w WorkloadTree, nodes: &Nodes, events: &Events) -> Option<Walked<'w>> {
@@ -72,6 +75,11 @@ pub fn leftovers(workload: &WorkloadTree, nodes: &Nodes, events: &Events) -> Opt
     Some(Check::found(CONTAINERS, Diagnostic { message, ..found }.with_severity(Severity::Warning)))
 }
 
+/// Whether the worst pod has a cause.
+pub fn is_broken(worst: Option<&Walked<'_>>) -> bool {
+    worst.is_some_and(|(_, checks)| checks.iter().any(is_cause))
+}
+
 /// The problem of a workload that must have pods: also that it is scaled to 0.
 pub fn absence(workload: &WorkloadTree, nodes: &Nodes, events: &Events) -> Option<Diagnostic> {
     let scaled = || match workload.wanted() {
@@ -84,7 +92,7 @@ pub fn absence(workload: &WorkloadTree, nodes: &Nodes, events: &Events) -> Optio
 /// The problem of a workload; `None` if it has its pods and they run.
 pub fn cause(workload: &WorkloadTree, nodes: &Nodes, events: &Events) -> Option<Diagnostic> {
     let worst = worst(workload, nodes, events);
-    let created = created(workload, worst.as_ref(), nodes, events);
+    let created = created(workload, is_broken(worst.as_ref()), nodes, events);
     if is_cause(&created) {
         return created.result.err();
     }

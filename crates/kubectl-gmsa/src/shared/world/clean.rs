@@ -13,6 +13,7 @@ use gmsa_core::{
         services::{self, ANNOTATION},
     },
     diagnostic::Diagnostic,
+    pointer::escape,
 };
 use k8s_openapi::ByteString;
 use serde::Deserialize as _;
@@ -39,7 +40,7 @@ fn keep(value: &Value, paths: &[&str]) -> Value {
         Value::Object(fields) => {
             let mut kept = Map::new();
             for (key, below) in fields {
-                let escaped = key.replace('/', "~1");
+                let escaped = escape(key);
                 let rest: Vec<&str> = paths.iter().filter_map(|path| path.strip_prefix(escaped.as_str())).collect();
                 let under: Vec<&str> = rest.iter().filter_map(|rest| rest.strip_prefix('/')).collect();
                 if rest.contains(&"") {

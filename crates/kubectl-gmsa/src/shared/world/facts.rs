@@ -4,18 +4,18 @@
 use std::{cell::RefCell, collections::HashMap, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
-use futures::future::{BoxFuture, FutureExt as _, ready};
+use futures::future::{BoxFuture, FutureExt as _, join_all, ready};
 use serde_json::Value;
 use tokio::time::Instant;
 
 use super::{Base, World};
 use crate::shared::{
     admission::{NewPod, Reviewed, review_of},
-    unread::{Remedy, Unread},
+    unread::{Read, Remedy, Unread},
 };
 use gmsa_cluster::{
     authorizer::{Authorization, Authorizer, rbac::Rbac},
-    manifests::Document,
+    manifests::{Document, Manifests},
     resolver::{Freshness, Resolved, Resolver, live::collection, manifests::CredentialSpecs},
 };
 use gmsa_core::{
@@ -25,6 +25,16 @@ use gmsa_core::{
     },
     credspec::{GROUP, KIND, SpecName, VERSION},
 };
+
+const API_VERSION: &str = "rbac.authorization.k8s.io/v1";
+
+/// The kinds of RBAC objects.
+const KINDS: [(&str, &str); 4] = [
+    ("ClusterRole", "clusterroles"),
+    ("Role", "roles"),
+    ("ClusterRoleBinding", "clusterrolebindings"),
+    ("RoleBinding", "rolebindings"),
+];
 
 pub struct Admission {
     /// The pod after the mutating webhook.
@@ -161,6 +171,18 @@ impl World {
         let found = facts.authorizer.may_use(account, name, Instant::now() + facts.timeout).await;
         facts.uses.borrow_mut().insert(key, found.clone());
         found
+    }
+
+    /// Reads all roles and bindings.
+    pub async fn roles_and_bindings(&self) -> Read<Manifests> {
+        let reading =
+            KINDS.map(|(_, resources)| async move { self.list(&format!("/apis/{API_VERSION}/{resources}")).await });
+        let mut found = Manifests::default();
+        for ((kind, resources), items) in KINDS.into_iter().zip(join_all(reading).await) {
+            let document = |item: &Value| Document::of_api(resources, API_VERSION, kind, item);
+            found.documents.extend(items?.iter().map(document));
+        }
+        Ok(found)
     }
 }
 

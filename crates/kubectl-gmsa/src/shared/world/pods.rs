@@ -3,19 +3,26 @@
 use std::{collections::BTreeSet, rc::Rc};
 
 use futures::future::join_all;
+use gmsa_core::admission::pod::Pod;
+use k8s_openapi::{api::core::v1, apimachinery::pkg::apis::meta::v1::ObjectMeta};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{LIST, World};
 use crate::shared::{
     kinds::{Kind, controller_of},
-    pods::ClusterPod,
     unread::Read,
-    walk::workload::Owned,
 };
 
 /// The path of the pods of a namespace, or of all.
 pub fn pods_of(namespace: Option<&str>) -> String {
     namespace.map_or_else(|| "/api/v1/pods".to_owned(), |namespace| format!("/api/v1/namespaces/{namespace}/pods"))
+}
+
+/// An object of any kind, with its metadata only.
+#[derive(Deserialize)]
+pub struct Owned {
+    pub metadata: ObjectMeta,
 }
 
 /// Whether an object may be kept, its uid, and its controller's.
@@ -81,6 +88,10 @@ fn names_gmsa(object: &RawValue) -> bool {
 
 /// Whether one of these workloads controls the pod, or the pod cannot be parsed.
 fn is_made_by(makers: &BTreeSet<String>, pod: &RawValue) -> bool {
-    let owner = |pod: &ClusterPod| controller_of(&pod.object.metadata).is_some_and(|owner| makers.contains(&owner.uid));
-    ClusterPod::read(pod).map_or(true, |pod| owner(&pod))
+    match serde_json::from_str::<v1::Pod>(pod.get()) {
+        Ok(object) if Pod::from_json(pod.get()).is_ok() => {
+            controller_of(&object.metadata).is_some_and(|owner| makers.contains(&owner.uid))
+        }
+        _ => true,
+    }
 }

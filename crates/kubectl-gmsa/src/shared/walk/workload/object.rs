@@ -10,7 +10,11 @@ use kube::core::{Selector, SelectorExt as _};
 use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::{Value, json, value::RawValue};
 
-use crate::shared::{kinds::Kind, unread::Read, world::World};
+use crate::shared::{
+    kinds::Kind,
+    unread::Read,
+    world::{Owned, World},
+};
 use gmsa_core::admission::{
     pod::{
         Pod,
@@ -76,12 +80,6 @@ struct Reported {
     desired_number_scheduled: Option<usize>,
     observed_generation: Option<i64>,
     succeeded: Option<usize>,
-}
-
-/// An object of any kind, with its metadata only.
-#[derive(Deserialize)]
-pub struct Owned {
-    pub metadata: ObjectMeta,
 }
 
 /// Why a workload wants no pod.
