@@ -30,19 +30,16 @@ use serde_json::Value;
 mod advice;
 mod builds;
 mod context;
-mod denied;
 mod misplaced;
 mod placeholders;
 mod pods;
-mod pointer;
-mod search;
 mod sidecar;
 mod template;
 mod tickets;
 mod workloads;
 
 use context::CheckContext;
-use search::Search;
+use template::Search;
 
 const EXAMPLES: &str = "Examples:
   # Check the manifests of a folder

@@ -67,6 +67,12 @@ pub fn review_of(namespace: &str, pod: &Value) -> Result<Arc<Review>, WrongType>
 /// Labels of an object.
 pub type Labels = BTreeMap<String, String>;
 
+/// The labels of an object.
+pub fn labels(object: &Value) -> Labels {
+    let labels = object.pointer("/metadata/labels").and_then(Value::as_object);
+    labels.into_iter().flatten().filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
+}
+
 /// Whether the webhooks of one kind review a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Coverage {

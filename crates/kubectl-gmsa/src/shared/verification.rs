@@ -228,6 +228,10 @@ pub fn word(text: &str) -> Result<String, String> {
 
 /// Why no command can run in the container now.
 fn not_running(pod: &ClusterPod, container: &Slot<'_>) -> Option<Check> {
+    if pod.phase() == "Succeeded" {
+        let text = "the pod has ended, and succeeded: no command can run in it";
+        return Some(Check::found(CONTAINER, not_checked(text, "Verify a Pod that runs.")));
+    }
     let name = container.owner;
     let status = pod.object.status.as_ref();
     let statuses = status.and_then(|status| match container.kind {
@@ -245,11 +249,10 @@ fn not_running(pod: &ClusterPod, container: &Slot<'_>) -> Option<Check> {
         }
         // A container that has ended cannot be asked any more.
         Some(v1::ContainerState { terminated: Some(ended), .. })
-            if ended.exit_code == 0 && (container.kind != SlotKind::Container || pod.has_ended()) =>
+            if ended.exit_code == 0 && container.kind != SlotKind::Container =>
         {
-            let other = if pod.has_ended() { "a Pod that runs" } else { "another container of the Pod" };
             let text = format!("container {name} has ended, with exit code 0");
-            return Some(Check::found(CONTAINER, not_checked(&text, &format!("Verify {other}."))));
+            return Some(Check::found(CONTAINER, not_checked(&text, "Verify another container of the Pod.")));
         }
         Some(v1::ContainerState { terminated: Some(ended), .. }) => {
             format!("container {name} ended with exit code {}", ended.exit_code)

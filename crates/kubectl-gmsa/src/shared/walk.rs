@@ -31,7 +31,6 @@ pub mod created;
 mod decision;
 pub mod events;
 pub mod placement;
-pub mod pod;
 pub mod scheduling;
 pub mod tickets;
 pub mod workload;
@@ -41,9 +40,9 @@ use containers::{CONTAINERS, INIT, SANDBOX};
 use created::ADMISSION;
 use decision::{PERMISSION, TEMPLATE, finding_or_skip};
 use events::Events;
-use pod::steps;
 use scheduling::{Nodes, SCHEDULING};
 use workload::WorkloadTree;
+use worst::steps;
 
 const NAMESPACE: &str = "namespace";
 const WEBHOOKS: &str = "webhooks";

@@ -36,14 +36,12 @@ use super::{
 mod bundle;
 mod clean;
 mod facts;
-mod files;
 mod pods;
 pub mod reads;
 mod scrub;
 
 pub use bundle::Bundle;
 pub use facts::{Admission, is_unchecked};
-pub use files::{ManifestObjects, labels};
 pub use pods::{Owned, pods_of};
 pub use reads::{CA_VOLUME, LintReads};
 

@@ -205,9 +205,11 @@ pub(super) fn env_from<'de, D: Deserializer<'de>>(input: D) -> Result<SidecarFie
 
 /// Reads the environment variables of a container.
 pub(super) fn env<'de, D: Deserializer<'de>>(input: D) -> Result<SidecarFields, D::Error> {
+    // A cache without a type is a file.
+    let is_cache = |value: &str| CACHE.strip_prefix("FILE:") == Some(value.strip_prefix("FILE:").unwrap_or(value));
     fold(input, SidecarFields::default(), |all: &mut SidecarFields, Object(variable): Object<EnvVar>| {
         *all = all.and(SidecarFields::ENV).and(match variable.name.as_deref() {
-            Some("KRB5CCNAME") if variable.value.as_deref() == Some(CACHE) => SidecarFields::CACHE,
+            Some("KRB5CCNAME") if variable.value.as_deref().is_some_and(is_cache) => SidecarFields::CACHE,
             Some("KRB5CCNAME") => SidecarFields::CACHE.and(SidecarFields::OTHER_CACHE),
             Some("KRB5_CONFIG") => SidecarFields::CONFIGURATION,
             _ => SidecarFields::default(),

@@ -14,7 +14,10 @@ use gmsa_core::{
 };
 use serde_json::Value;
 
-use super::{context::CheckContext, pointer::dotted, template::CheckedPod};
+use super::{
+    context::CheckContext,
+    template::{CheckedPod, dotted},
+};
 use crate::shared::{rules, webhook::gives_hostnames};
 
 /// Annotations, each with its effect if it is `true`.

@@ -6,24 +6,24 @@
 
 use std::{
     cell::RefCell,
-    collections::{BTreeMap, BTreeSet, HashSet},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
 };
 
-use k8s_openapi::api::{admissionregistration::v1::ServiceReference, core::v1::Pod};
+use k8s_openapi::api::{admissionregistration::v1::ServiceReference, core::v1};
 use serde_json::Value;
 
-use super::Options;
+use super::{Options, template::CheckedPod};
 use crate::shared::{
-    admission::{Labels, Reviewed},
+    admission::{Labels, Reviewed, labels},
     connection::Connection,
     credspecs, input, names,
     output::{Report, first_five},
-    rules,
+    rules::{self, Fix, Names},
     unread::Read,
     walk::{ending_namespace, placement::NodeRequirements},
     webhook::{replica, silent},
     windows_build::{Build, LABEL},
-    world::{ManifestObjects, World, labels},
+    world::{World, is_unchecked},
 };
 use gmsa_cluster::{
     authorizer::rbac::Rbac,
@@ -31,11 +31,60 @@ use gmsa_cluster::{
     resolver::{live::collection, manifests::CredentialSpecs},
 };
 use gmsa_core::{
-    admission::Denial,
-    credspec::{SpecName, is_dns_subdomain, services},
-    diagnostic::{Diagnostic, Location, Severity},
+    admission::{
+        Denial,
+        pod::{Pod, Slot},
+    },
+    credspec::{GROUP, KIND, SpecName, is_dns_subdomain, services},
+    diagnostic::{Diagnostic, Location, Rule, Severity},
     pointer::escape,
 };
+
+/// The kinds, each with its group.
+const KINDS: [(&str, &str); 4] =
+    [("", "ServiceAccount"), ("", "Namespace"), ("node.k8s.io", "RuntimeClass"), (GROUP, KIND)];
+
+#[derive(Default)]
+struct ManifestObjects {
+    /// The names of service accounts, by namespace.
+    service_accounts: HashMap<String, Vec<String>>,
+    runtime_classes: HashMap<String, Value>,
+    /// Each with its annotation for tickets.
+    credential_specs: BTreeMap<String, Option<String>>,
+    /// The labels of the namespaces.
+    namespaces: HashMap<String, Labels>,
+    /// The first file that could not be read, which may hold more.
+    unread_file: Option<String>,
+}
+
+impl ManifestObjects {
+    /// Collects them; objects without a namespace are in `namespace`.
+    fn of(documents: &[Document], namespace: &str, unread_file: Option<String>) -> Self {
+        let mut found = Self { unread_file, ..Self::default() };
+        for document in documents.iter().filter(|document| KINDS.contains(&(document.group(), &*document.kind))) {
+            found.add(document, namespace);
+        }
+        found
+    }
+
+    fn add(&mut self, document: &Document, namespace: &str) {
+        let value = document.value();
+        let text = |pointer: &str| value.pointer(pointer).and_then(Value::as_str);
+        let Some(name) = text("/metadata/name").map(str::to_owned) else { return };
+        match document.kind.as_str() {
+            "ServiceAccount" => {
+                let namespace = text("/metadata/namespace").unwrap_or(namespace).to_owned();
+                self.service_accounts.entry(namespace).or_default().push(name);
+            }
+            "Namespace" => drop(self.namespaces.insert(name, labels(&value))),
+            "RuntimeClass" => drop(self.runtime_classes.insert(name, value)),
+            _ if is_dns_subdomain(&name) => {
+                drop(self.credential_specs.insert(name, services::listed(&value).map(str::to_owned)));
+            }
+            _ => {}
+        }
+    }
+}
 
 /// The world that pods are checked in, and what of it could not be read.
 pub(super) struct CheckContext {
@@ -200,7 +249,7 @@ impl CheckContext {
     }
 
     /// Whether a replica of the cluster's webhook has this property, as far as is known.
-    pub(super) async fn replica_is(&self, property: fn(&Pod) -> bool) -> bool {
+    pub(super) async fn replica_is(&self, property: fn(&v1::Pod) -> bool) -> bool {
         self.read(replica(&self.world).await, "the pods of the webhook")
             .is_ok_and(|pod| pod.is_some_and(|pod| property(&pod)))
     }
@@ -255,4 +304,34 @@ fn facts(documents: &[Document], linted: &[Document], report: &mut Report) -> (C
 /// The file of an object, and its index in the file.
 fn place(location: &Location) -> (&str, Option<usize>) {
     (&location.file, location.position.map(|position| position.document))
+}
+
+/// The rule of a denial: a failed look-up denies nothing.
+pub(super) fn rule(denial: &Denial) -> &'static Rule {
+    if is_unchecked(denial) { &rules::NOT_CHECKED } else { denial.rule() }
+}
+
+/// The finding about a denial of a slot, or of the pod. `nearest` is the name that may be intended.
+pub(super) fn denied(
+    checked: &CheckedPod<'_>,
+    pod: &Pod,
+    (slot, nearest): (Option<&Slot<'_>>, Option<&str>),
+    at: &str,
+    denial: &Denial,
+    world: &World,
+) -> Diagnostic {
+    let (namespace, rule) = (&checked.namespace, denial.rule());
+    let names = Names {
+        namespace: Some(namespace),
+        service_account: Some(pod.service_account()),
+        pod: Some(pod),
+        slot,
+        nearest,
+        ..Names::of_denial(denial)
+    };
+    let fix = match world.lacking(denial, namespace) {
+        Some((_, remedy)) => remedy.text,
+        None => rules::fix(rule, &names).and_then(Fix::in_manifest).unwrap_or_else(|| rule.remedy.to_owned()),
+    };
+    checked.finding(self::rule(denial), at, denial.to_string()).with_fix(fix)
 }

@@ -18,11 +18,7 @@ use gmsa_core::{
 };
 use serde_json::Value;
 
-use super::{
-    pointer::{Segment, dotted, pointer, walk},
-    search::Search,
-    template::CheckedPod,
-};
+use super::template::{CheckedPod, Owner, Segment, dotted, pointer, walk};
 use crate::shared::{
     annotations,
     rules::{self, instead_of},
@@ -64,7 +60,8 @@ pub(super) fn findings(
     pods: &[CheckedPod<'_>],
     namespace: &str,
 ) -> Vec<Diagnostic> {
-    let others = (!Search::is_of_none(object)).then(|| OtherObject::of(document, object, namespace));
+    let owner = Owner::of(object, 0).filter(|owner| !owner.is_record() && !owner.is_controlled());
+    let others = owner.map(|owner| OtherObject::of(document, owner, namespace));
     let is_pod = pods.iter().any(|pod| pod.root.is_empty());
     let mut found = Vec::new();
     walk(object, &mut Vec::new(), &mut |path, key, value| {
@@ -221,14 +218,14 @@ struct OtherObject<'d> {
 }
 
 impl<'d> OtherObject<'d> {
-    fn of(document: &'d Document, object: &Value, namespace: &str) -> Self {
-        let text = |at: &str| object.pointer(at).and_then(Value::as_str).unwrap_or_default();
+    fn of(document: &'d Document, owner: Owner<'_>, namespace: &str) -> Self {
+        let text = |at: &str| owner.value.pointer(at).and_then(Value::as_str).unwrap_or_default();
         let namespace = Some(text("/metadata/namespace")).filter(|name| !name.is_empty()).unwrap_or(namespace);
-        let pod = Search::place_of_pod(object);
+        let pod = if owner.is_pod() { Some("") } else { owner.template() };
         Self {
             document,
             title: format!("{} {namespace}/{}", document.kind, text("/metadata/name")),
-            is_policy: Search::is_policy(object),
+            is_policy: owner.is_policy(),
             right: pod.map(|pod| dotted(&format!("{pod}/spec{OPTIONS}/{NAME}"))),
         }
     }

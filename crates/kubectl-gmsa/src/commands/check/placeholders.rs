@@ -10,7 +10,7 @@ use gmsa_core::{
 };
 use serde_json::Value;
 
-use super::{pointer::dotted, template::CheckedPod};
+use super::template::{CheckedPod, dotted};
 use crate::shared::{
     output::first_five,
     rules::{self, instead_of},

@@ -6,18 +6,17 @@ use serde_json::Value;
 
 use super::{
     advice, builds,
-    context::{CheckContext, RuntimeClass},
-    denied::{denied, rule},
+    context::{CheckContext, RuntimeClass, denied, rule},
     misplaced,
     placeholders::Placeholders,
     template::CheckedPod,
     tickets,
 };
 use crate::shared::{
-    admission::{NotReviewed, Reviewed, WrongType},
+    admission::{NotReviewed, Reviewed, WrongType, labels},
     output::{Report, ReportRow},
     rules::{self, Fix, Names},
-    world::{Admission, World, is_unchecked, labels},
+    world::{Admission, World, is_unchecked},
 };
 use gmsa_core::admission::{
     Denial, SlotDenial,

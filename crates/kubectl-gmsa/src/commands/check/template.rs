@@ -1,4 +1,10 @@
-//! A pod or pod template of a manifest, completed as its controller and the API server do, with its owner and the places of its parts.
+//! The pods and pod templates of a manifest of any kind, completed as their controller and the API server do, with the places of their parts.
+//!
+//! A kind of Kubernetes has its template in a known place. In any other object, each value that has a `spec` with a list of `containers` is
+//! a pod template: the `Rollout` of Argo, the `Service` of Knative, the `ScaledJob` of KEDA, and objects that contain whole manifests.
+//! Invariants: at most [`MAX_TEMPLATES`] of an object are checked; the reader of manifests bounds its depth and its values.
+
+use std::fmt::Write as _;
 
 use gmsa_cluster::manifests::Document;
 use gmsa_core::{
@@ -7,12 +13,17 @@ use gmsa_core::{
         workload::Kind,
     },
     diagnostic::{Diagnostic, Rule},
+    pointer::{escape, unescape},
 };
 use serde_json::{Value, json};
 
 use crate::shared::{admission::NewPod, kinds::controller_in};
 
-use super::pointer::{Segment, dotted, pointer};
+/// The groups of objects that record requests and create nothing.
+const RECORDS: [&str; 2] = ["admission.k8s.io", "audit.k8s.io"];
+
+/// The groups (or their suffixes) of policies, which contain patterns of fields, and changes of pods.
+const POLICIES: [&str; 3] = ["kyverno.io", "gatekeeper.sh", "admissionregistration.k8s.io"];
 
 /// An object with a kind.
 #[derive(Clone, Copy)]
@@ -33,6 +44,15 @@ impl<'d> Owner<'d> {
 
     pub(super) fn is_pod(&self) -> bool {
         self.kind == "Pod" && self.group.is_empty()
+    }
+
+    /// Whether it records a request, and creates nothing.
+    pub(super) fn is_record(&self) -> bool {
+        RECORDS.contains(&self.group)
+    }
+
+    pub(super) fn is_policy(&self) -> bool {
+        POLICIES.iter().any(|of| self.group.ends_with(of))
     }
 
     /// Its kind, if it is a workload of Kubernetes.
@@ -214,5 +234,179 @@ impl CheckedPod<'_> {
     pub(super) fn finding_at(&self, rule: &'static Rule, place: &str, message: impl Into<String>) -> Diagnostic {
         Diagnostic { object: self.object.clone(), field: dotted(place), ..Diagnostic::new(rule, message) }
             .at(self.document.location_of(place))
+    }
+}
+
+/// The most pod templates that are checked in one object.
+const MAX_TEMPLATES: usize = 100;
+
+/// A walk over a document.
+pub(super) struct Search<'d> {
+    document: &'d Document,
+    /// The default namespace.
+    namespace: &'d str,
+    /// The path from the document to the current value.
+    path: Vec<Segment<'d>>,
+    /// Pods and pod templates.
+    pub pods: Vec<CheckedPod<'d>>,
+    /// The number of templates beyond the limit.
+    pub more: usize,
+}
+
+impl<'d> Search<'d> {
+    /// Finds the pods. If there are several templates, each is named by its place.
+    pub(super) fn of(document: &'d Document, value: &'d Value, namespace: &'d str) -> Self {
+        let mut search = Self { document, namespace, path: Vec::new(), pods: Vec::new(), more: 0 };
+        if let Some(owner) = Owner::of(value, 0).filter(|owner| !owner.is_record() && !owner.is_policy()) {
+            search.object(value, owner);
+        }
+        if let [CheckedPod { template: Some(template), .. }] = search.pods.as_mut_slice() {
+            "pod template".clone_into(template);
+        }
+        search
+    }
+
+    fn below(&mut self, step: Segment<'d>, value: &'d Value, owner: Owner<'d>) {
+        self.path.push(step);
+        match value {
+            Value::Object(_) => self.object(value, Owner::of(value, self.path.len()).unwrap_or(owner)),
+            Value::Array(items) => {
+                items.iter().enumerate().for_each(|(index, item)| self.below(Segment::Item(index), item, owner));
+            }
+            _ => {}
+        }
+        self.path.pop();
+    }
+
+    fn object(&mut self, value: &'d Value, owner: Owner<'d>) {
+        let is_owner = owner.depth == self.path.len();
+        if is_owner && owner.is_pod() {
+            return self.add(value, owner, ["", ""]);
+        }
+        if is_owner && owner.is_controlled() {
+            return;
+        }
+        if is_owner && let Some(at) = owner.template() {
+            // All fields of Kubernetes kinds are known, so an unknown field is always a mistake.
+            return value.pointer(at).into_iter().for_each(|pod| self.add(pod, owner, [at, ""]));
+        }
+        let containers = value.pointer("/spec/containers").and_then(Value::as_array);
+        if containers.is_some_and(|list| list.iter().all(Value::is_object)) {
+            return self.add(value, owner, ["", ""]);
+        }
+        for (key, value) in value.as_object().into_iter().flatten() {
+            // Metadata and status of the owner record the past.
+            if !(is_owner && (key == "metadata" || key == "status")) {
+                self.below(Segment::Field(key), value, owner);
+            }
+        }
+    }
+
+    /// Adds the pod at `at` below the current value; everything about it is below `root`.
+    fn add(&mut self, value: &'d Value, owner: Owner<'d>, [at, root]: [&str; 2]) {
+        if self.pods.len() == MAX_TEMPLATES {
+            self.more += 1;
+            return;
+        }
+        let here = pointer(&self.path);
+        let (at, root) = (format!("{here}{at}"), format!("{here}{root}"));
+        let template = (!owner.is_pod()).then(|| format!("pod template {}", dotted(&at)));
+        let mut pod = value.clone();
+        let text = |pointer: &str| owner.value.pointer(pointer).and_then(Value::as_str).filter(|text| !text.is_empty());
+        let name = text("/metadata/name").or_else(|| text("/metadata/generateName")).unwrap_or_default();
+        let namespace = text("/metadata/namespace").unwrap_or(self.namespace).to_owned();
+        let object = format!("{} {namespace}/{name}", owner.kind);
+        let misspelling = complete(&mut pod, template.is_some().then_some(name));
+        let document = self.document;
+        self.pods.push(CheckedPod {
+            document,
+            owner,
+            root,
+            at,
+            pod: NewPod::new(&namespace, pod),
+            namespace,
+            object,
+            template,
+            misspelling,
+        });
+    }
+}
+
+/// A step from a value to a part of it.
+#[derive(Clone, Copy)]
+pub(super) enum Segment<'v> {
+    Field(&'v str),
+    Item(usize),
+}
+
+/// The pointer of a value.
+pub(super) fn pointer(path: &[Segment<'_>]) -> String {
+    let mut pointer = String::new();
+    for step in path {
+        // Writing into a String cannot fail.
+        let _ = match step {
+            Segment::Field(key) => write!(pointer, "/{}", escape(key)),
+            Segment::Item(index) => write!(pointer, "/{index}"),
+        };
+    }
+    pointer
+}
+
+/// Visits each field below a value, with its path. Descends into a field if `visit` returns true.
+pub(super) fn walk<'v>(
+    value: &'v Value,
+    path: &mut Vec<Segment<'v>>,
+    visit: &mut impl FnMut(&[Segment<'v>], &'v str, &'v Value) -> bool,
+) {
+    match value {
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                path.push(Segment::Field(key));
+                if visit(path, key, value) {
+                    walk(value, path, visit);
+                }
+                path.pop();
+            }
+        }
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                path.push(Segment::Item(index));
+                walk(item, path, visit);
+                path.pop();
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A JSON Pointer in dotted notation: `/spec/containers/0/name` is `spec.containers[0].name`, and a key with a dot or a slash
+/// is in brackets.
+pub(super) fn dotted(pointer: &str) -> String {
+    let mut field = String::with_capacity(pointer.len());
+    for step in pointer.split('/').skip(1) {
+        let step = unescape(step);
+        if (!step.is_empty() && step.bytes().all(|b| b.is_ascii_digit())) || step.contains(['.', '/']) {
+            field.extend(["[", &step, "]"]);
+        } else {
+            if !field.is_empty() {
+                field.push('.');
+            }
+            field.push_str(&step);
+        }
+    }
+    field
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pointers_are_written_as_fields() {
+        assert_eq!(dotted("/spec/containers/0/name"), "spec.containers[0].name");
+        let path = [Segment::Field("items"), Segment::Item(1), Segment::Field("pod.alpha.windows.kubernetes.io/gmsa~")];
+        assert_eq!(pointer(&path), "/items/1/pod.alpha.windows.kubernetes.io~1gmsa~0");
+        assert_eq!(dotted(&pointer(&path)), "items[1][pod.alpha.windows.kubernetes.io/gmsa~]");
+        assert_eq!(dotted(""), "");
     }
 }

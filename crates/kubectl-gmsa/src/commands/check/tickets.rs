@@ -17,8 +17,7 @@ use gmsa_core::{
 };
 
 use super::{
-    context::CheckContext,
-    denied::denied,
+    context::{CheckContext, denied},
     placeholders::{Placeholders, TICKETS},
     sidecar,
     template::CheckedPod,

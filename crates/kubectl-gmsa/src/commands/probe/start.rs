@@ -14,8 +14,8 @@ use crate::shared::{
     walk::{
         containers::{Seen, is_running},
         events::Events,
-        pod::steps,
         scheduling::{Nodes, is_untried},
+        worst::steps,
     },
     world::{WINDOWS_NODES, World},
 };

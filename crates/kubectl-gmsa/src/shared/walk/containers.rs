@@ -3,7 +3,7 @@
 //! Invariant: a state that GMSA does not explain is shown as the kubelet reports it, with the command that shows the rest.
 
 use k8s_openapi::{
-    api::core::v1::{ContainerState, ContainerStateWaiting, ContainerStatus, PodStatus},
+    api::core::v1::{ContainerState, ContainerStateWaiting, ContainerStatus},
     jiff::SignedDuration,
 };
 
@@ -44,20 +44,25 @@ pub struct Seen<'p> {
 }
 
 impl<'p> Seen<'p> {
-    fn status(&self) -> Option<&'p PodStatus> {
-        self.pod.object.status.as_ref()
-    }
-
     fn newest(&self, is_meant: impl Fn(&Event) -> bool) -> Option<&'p Event> {
         self.events.newest(self.pod.object.metadata.uid.as_deref()?, is_meant)
     }
 
     fn init(&self) -> &'p [ContainerStatus] {
-        self.status().and_then(|status| status.init_container_statuses.as_deref()).unwrap_or_default()
+        self.pod.object.status.as_ref().and_then(|status| status.init_container_statuses.as_deref()).unwrap_or_default()
     }
 
     fn containers(&self) -> &'p [ContainerStatus] {
-        self.status().and_then(|status| status.container_statuses.as_deref()).unwrap_or_default()
+        self.pod.object.status.as_ref().and_then(|status| status.container_statuses.as_deref()).unwrap_or_default()
+    }
+
+    fn age(&self) -> Option<SignedDuration> {
+        self.events.since(self.pod.object.metadata.creation_timestamp.as_ref()?.0)
+    }
+
+    /// Whether the kubelet reports a sandbox.
+    fn may_start_containers(&self) -> bool {
+        self.pod.condition("PodReadyToStartContainers").is_some_and(|condition| condition.status == "True")
     }
 
     /// The phase, and the node if there is one.
@@ -68,7 +73,7 @@ impl<'p> Seen<'p> {
 
     /// Whether a container was tried, so there is a sandbox.
     fn has_sandbox(&self) -> bool {
-        self.pod.condition("PodReadyToStartContainers").is_some_and(|condition| condition.status == "True")
+        self.may_start_containers()
             || self.init().iter().chain(self.containers()).any(was_tried)
             || matches!(self.pod.phase(), "Running" | "Succeeded" | "Failed")
     }
@@ -81,18 +86,17 @@ impl<'p> Seen<'p> {
         let place = self.place();
         let Some(event) = self.of_sandbox() else {
             // Without container statuses the kubelet has not seen the pod yet.
-            let found = self.explained(format!("{place}: its kubelet has created no sandbox yet"), "");
+            let text = format!("{place}: its kubelet has created no sandbox yet");
+            let found = self.explained(&rules::NOT_STARTED, text, "", None);
             return Check::found(SANDBOX, self.if_late(found));
         };
         let said = format!("{}: {}", event.reason, event.message);
-        Check::found(SANDBOX, self.explained(format!("{place}: {said}"), &said))
+        Check::found(SANDBOX, self.explained(&rules::NOT_STARTED, format!("{place}: {said}"), &said, None))
     }
 
     /// Reduces a finding without a failure to a note while the pod is new.
     pub fn if_late(&self, found: Diagnostic) -> Diagnostic {
-        let created = self.pod.object.metadata.creation_timestamp.as_ref();
-        let age = created.and_then(|created| self.events.since(created.0));
-        if age.is_none_or(|age| age >= AT_FIRST) {
+        if self.age().is_none_or(|age| age >= AT_FIRST) {
             return found;
         }
         rules::found(&rules::POD_STARTING, found.message, &self.names())
@@ -100,12 +104,16 @@ impl<'p> Seen<'p> {
 
     /// The line for a pod that is being deleted; `None` for others.
     pub fn ending(&self) -> Option<Check> {
-        let deleted = self.pod.object.metadata.deletion_timestamp.as_ref()?;
+        self.pod.object.metadata.deletion_timestamp.as_ref()?;
         let (text, fix) = self.why_ending();
         let found = Diagnostic::new(&rules::POD_ENDING, format!("{}: the pod {text}", self.place())).fixed(fix);
-        // The time includes the grace period of its containers.
-        let has_time = self.events.since(deleted.0).is_some_and(|late| late.is_negative());
-        Some(Check::found(CONTAINERS, if has_time { found.with_severity(Severity::Warning) } else { found }))
+        Some(Check::found(CONTAINERS, if self.has_time() { found.with_severity(Severity::Warning) } else { found }))
+    }
+
+    /// Whether its containers have time to end: the time of the deletion includes their grace period.
+    fn has_time(&self) -> bool {
+        let deleted = self.pod.object.metadata.deletion_timestamp.as_ref();
+        deleted.and_then(|deleted| self.events.since(deleted.0)).is_some_and(|late| late.is_negative())
     }
 
     /// Why a pod that is being deleted still exists, and the remedy.
@@ -115,19 +123,17 @@ impl<'p> Seen<'p> {
         let finalizers: Vec<&str> = metadata.finalizers.iter().flatten().map(String::as_str).collect();
         let disrupted = pod.condition("DisruptionTarget").and_then(|condition| condition.message.as_deref());
         let by = disrupted.map(|message| format!(" ({message})")).unwrap_or_default();
-        let deleted = metadata.deletion_timestamp.as_ref();
-        let has_time = deleted.and_then(|deleted| self.events.since(deleted.0)).is_some_and(|late| late.is_negative());
         if !finalizers.is_empty() {
             let patch = " --type=merge --patch '{\"metadata\":{\"finalizers\":null}}'";
-            let freed = target.command("patch pod", self.name(), patch);
+            let freed = target.command("patch pod", self.pod.place().1, patch);
             let text = format!("is being deleted{by}, but it has finalizers: {}", first_five(&finalizers));
             return (text, freed.map(|freed| format!("If nothing removes them any more: {freed}.")));
         }
-        if has_time {
+        if self.has_time() {
             let fix = "Wait: its containers have the grace period of the Pod to end. Then its controller creates another one.";
             return (format!("is being deleted{by}"), Some(fix.to_owned()));
         }
-        let forced = target.command("delete pod", self.name(), " --force");
+        let forced = target.command("delete pod", self.pod.place().1, " --force");
         let said = self.newest(|event| event.stage == Stage::Deletion);
         let said = said.map(|event| format!(": {}", event.message)).unwrap_or_default();
         let text = format!("is being deleted{by}, but its kubelet has not ended it{said}");
@@ -153,10 +159,6 @@ impl<'p> Seen<'p> {
         let of_spec = self.pod.object.spec.iter().flat_map(|spec| spec.init_containers.iter().flatten());
         let mut of_name = of_spec.filter(|init| init.name == container.name);
         of_name.any(|init| init.restart_policy.as_deref() == Some("Always"))
-    }
-
-    fn name(&self) -> &'p str {
-        self.pod.place().1
     }
 
     /// The step: the first init container that has not succeeded.
@@ -187,7 +189,7 @@ impl<'p> Seen<'p> {
         let is_sidecar = self.is_sidecar(container);
         let state = if is_sidecar { "runs, and has not passed its startup probe" } else { "has not ended" };
         let text = format!("init container {:?} {state} yet", container.name);
-        let found = self.of_rule(&rules::NOT_STARTED, text, "", self.logs(container));
+        let found = self.explained(&rules::NOT_STARTED, text, "", self.logs(container));
         Check::found(INIT, if is_sidecar { self.if_late(found) } else { found })
     }
 
@@ -199,7 +201,8 @@ impl<'p> Seen<'p> {
             _ if self.pod.phase() == "Failed" => Some(self.failed(&place, &troubles)),
             Some((container, trouble)) => Some(self.broken("container", container, trouble)),
             None if self.pod.phase() == "Pending" => Some(self.not_started(&place)),
-            None => self.not_ready(&place).or_else(|| self.restarted(&place)),
+            None if self.pod.phase() == "Running" => self.not_ready(&place).or_else(|| self.restarted(&place)),
+            None => None,
         };
         found.map_or_else(|| Check::pass(CONTAINERS, place), |found| Check::found(CONTAINERS, found))
     }
@@ -209,28 +212,20 @@ impl<'p> Seen<'p> {
         let pulled = self.newest(|event| event.reason == "Pulling");
         if let Some((event, age)) = pulled.and_then(|event| Some((event, self.events.since(event.at?)?))) {
             let text = format!("{place}: {}, since {} s", event.message, age.as_secs());
-            let size = if self.pod.admission.uses_gmsa() {
-                ": an image of Windows Server Core has some gigabytes"
-            } else {
-                ""
-            };
-            return Diagnostic::new(&rules::POD_STARTING, text).with_fix(format!("Wait{size}."));
+            let is_of_windows = self.pod.admission.uses_gmsa();
+            let fix = if is_of_windows { "Wait: an image of Windows Server Core has some gigabytes." } else { "Wait." };
+            return Diagnostic::new(&rules::POD_STARTING, text).with_fix(fix);
         }
-        let created = self.pod.object.metadata.creation_timestamp.as_ref();
-        let age = created.and_then(|created| self.events.since(created.0));
-        let has_sandbox = self.pod.condition("PodReadyToStartContainers").is_some_and(|known| known.status == "True");
-        if has_sandbox && age.is_some_and(|age| age < PULL_TIME) {
+        if self.may_start_containers() && self.age().is_some_and(|age| age < PULL_TIME) {
             let text = format!("{place}: its kubelet pulls an image, or creates the container");
             return rules::found(&rules::POD_STARTING, text, &self.names());
         }
-        self.if_late(self.explained(format!("{place}: its kubelet has started no container yet"), ""))
+        let text = format!("{place}: its kubelet has started no container yet");
+        self.if_late(self.explained(&rules::NOT_STARTED, text, "", None))
     }
 
     /// The finding for a running container that restarts repeatedly.
     fn restarted(&self, place: &str) -> Option<Diagnostic> {
-        if self.pod.phase() != "Running" {
-            return None;
-        }
         let (container, ended) = self.containers().iter().find_map(|container| {
             let ended = container.last_state.as_ref()?.terminated.as_ref()?;
             let age = ended.finished_at.as_ref().and_then(|at| self.events.since(at.0));
@@ -246,15 +241,12 @@ impl<'p> Seen<'p> {
             "{place}, and container {:?} was restarted {} times, last after exit code {}: {said}",
             container.name, container.restart_count, ended.exit_code
         );
-        let found = self.of_rule(&rules::NOT_STARTED, text, &said, self.logs(container));
+        let found = self.explained(&rules::NOT_STARTED, text, &said, self.logs(container));
         Some(found.with_severity(Severity::Warning))
     }
 
     /// The finding for a running pod that is not ready, so it gets no traffic of its Services.
     fn not_ready(&self, place: &str) -> Option<Diagnostic> {
-        if self.pod.phase() != "Running" {
-            return None;
-        }
         let sidecars = self.init().iter().filter(|init| self.is_sidecar(init));
         let unready = sidecars.chain(self.containers()).find(|container| is_running(container) && !container.ready);
         let (text, said) = if let Some(container) = unready {
@@ -268,18 +260,24 @@ impl<'p> Seen<'p> {
             let why = words([&ready.reason, &ready.message]);
             (format!("the pod is not ready: {why}"), why)
         };
-        Some(self.of_rule(&rules::POD_NOT_READY, format!("{place}, and {text}"), &said, None))
+        Some(self.explained(&rules::POD_NOT_READY, format!("{place}, and {text}"), &said, None))
     }
 
     /// The finding for a failed pod: an evicted pod has its own reason, otherwise the containers name the cause.
     fn failed(&self, place: &str, troubles: &[(&ContainerStatus, String)]) -> Diagnostic {
-        let own = self.status().map(|status| words([&status.reason, &status.message])).filter(|own| !own.is_empty());
+        let own = self
+            .pod
+            .object
+            .status
+            .as_ref()
+            .map(|status| words([&status.reason, &status.message]))
+            .filter(|own| !own.is_empty());
         let of_containers =
             troubles.iter().map(|(container, trouble)| format!("container {:?} {trouble}", container.name));
         let why = own.into_iter().chain(of_containers).collect::<Vec<_>>().join("; ");
         let colon = if why.is_empty() { "" } else { ": " };
         let logs = troubles.first().and_then(|(container, _)| self.logs(container));
-        self.of_rule(&rules::POD_FAILED, format!("{place}{colon}{why}"), &why, logs)
+        self.explained(&rules::POD_FAILED, format!("{place}{colon}{why}"), &why, logs)
     }
 
     /// The finding for a container that does not start or has ended.
@@ -297,7 +295,7 @@ impl<'p> Seen<'p> {
         let more = more.map(|event| format!("; {}", event.message)).unwrap_or_default();
         let said = format!("{trouble}{more}");
         let text = format!("{}, {kind} {:?} {said}", self.place(), container.name);
-        let found = self.of_rule(&rules::NOT_STARTED, text, &said, self.logs(container));
+        let found = self.explained(&rules::NOT_STARTED, text, &said, self.logs(container));
         // The manifest of the workload does not have it.
         let is_injected = container.name == SIDECAR && self.pod.admission.tickets().is_some();
         let of_memory = said.contains("OOMKilled").then_some("tickets.resources.limits.memory");
@@ -322,16 +320,11 @@ impl<'p> Seen<'p> {
             return None;
         }
         let previous = if now { "" } else { " --previous" };
-        self.target.command("logs", self.name(), &format!(" --container {}{previous}", container.name))
-    }
-
-    /// A finding about the sandbox, of the rule for the message `said`, if there is one.
-    fn explained(&self, text: String, said: &str) -> Diagnostic {
-        self.of_rule(&rules::NOT_STARTED, text, said, None)
+        self.target.command("logs", self.pod.place().1, &format!(" --container {}{previous}", container.name))
     }
 
     /// A finding of the rule for the message `said`, otherwise of `general`, with the command that shows the log if there is one.
-    fn of_rule(&self, general: &'static Rule, text: String, said: &str, logs: Option<String>) -> Diagnostic {
+    fn explained(&self, general: &'static Rule, text: String, said: &str, logs: Option<String>) -> Diagnostic {
         let rule = rules::recognize(said, Phase::Start).filter(|rule| ![general, &rules::NOT_STARTED].contains(rule));
         if let Some(logs) = logs.filter(|_| rule.is_none()) {
             return Diagnostic::new(general, text).with_fix(format!("Not known to be about GMSA: {logs} shows more."));

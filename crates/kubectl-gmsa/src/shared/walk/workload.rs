@@ -138,18 +138,17 @@ impl WorkloadTree {
         if self.kind != Kind::StatefulSet && !self.object.replaces_on_delete() {
             return false;
         }
-        let template: Option<PodSpec> = self.template.json.get("spec").and_then(|spec| PodSpec::deserialize(spec).ok());
+        if let Some(is_old) = self.object.is_older(&pod.object.metadata) {
+            return is_old;
+        }
+        let template = self.template.json.get("spec").and_then(|spec| PodSpec::deserialize(spec).ok());
         let Some((template, spec)) = template.zip(pod.object.spec.as_ref()) else { return false };
         let images = |of: &PodSpec| {
             let named = of.containers.iter().filter_map(|one| Some((one.name.clone(), one.image.clone()?)));
             named.collect::<BTreeMap<_, _>>()
         };
         let (old, new) = (images(spec), images(&template));
-        let has_other = new.iter().any(|(name, image)| old.get(name).is_some_and(|old| old != image));
-        let lacks = |(key, value): (&String, &String)| {
-            spec.node_selector.as_ref().and_then(|labels| labels.get(key)) != Some(value)
-        };
-        has_other || template.node_selector.iter().flatten().any(lacks)
+        new.iter().any(|(name, image)| old.get(name).is_some_and(|old| old != image))
     }
 
     /// The object that says how many pods it wants: itself, or the newest Job of a `CronJob`.

@@ -1,21 +1,48 @@
-//! The worst pod of a workload (`worst_of` says by what), and the cause that it names for the workload.
+//! The steps of a pod, the worst pod of a workload (`worst_of` says by what), and the cause that it names for the workload.
 
 use std::cmp::Reverse;
 
 use gmsa_core::diagnostic::{Check, Diagnostic, Severity};
 
 use super::{
-    containers::CONTAINERS,
+    containers::{CONTAINERS, Seen},
     created::{created, without_pods},
     events::Events,
-    pod::steps,
-    scheduling::Nodes,
+    scheduling::{self, Nodes},
     workload::{Idle, WorkloadTree, is_active},
 };
-use crate::shared::{pods::ClusterPod, rules, unread::is_cause};
+use crate::shared::{
+    pods::ClusterPod,
+    rules::{self, FixTarget},
+    unread::is_cause,
+};
 
 /// A pod, and its steps.
 pub type Walked<'w> = (&'w ClusterPod, Vec<Check>);
+
+/// The steps of a pod.
+pub fn steps(pod: &ClusterPod, target: FixTarget<'_>, nodes: &Nodes, events: &Events) -> Vec<Check> {
+    let seen = Seen { pod, target, events };
+    let mut checks = vec![scheduling::check(pod, target, nodes, events)];
+    let is_waiting = pod.node_name().is_none() && checks.iter().any(|check| check.result.is_err());
+    if is_waiting || checks.iter().any(is_cause) {
+        return checks;
+    }
+    if let Some(ending) = seen.ending() {
+        checks.push(ending);
+        return checks;
+    }
+    for step in [Seen::sandbox, Seen::init_containers, Seen::containers_run] {
+        // A pod that has not started has no later steps.
+        let has_not_begun =
+            |check: &Check| check.result.as_ref().is_err_and(|found| *found.rule == rules::POD_STARTING);
+        if checks.iter().any(|check| is_cause(check) || has_not_begun(check)) {
+            break;
+        }
+        checks.push(step(&seen));
+    }
+    checks
+}
 
 /// The worst pod of a workload. Failed pods count only if the workload has given up, or wants pods and has no others.
 pub fn worst<'w>(workload: &'w WorkloadTree, nodes: &Nodes, events: &Events) -> Option<Walked<'w>> {

@@ -97,8 +97,8 @@ const POD: &str = "metadata/labels metadata/annotations/kubectl.kubernetes.io~1r
     status/message status/conditions status/initContainerStatuses status/containerStatuses";
 
 const WORKLOAD: &str = "metadata/annotations/meta.helm.sh~1release-name metadata/annotations/meta.helm.sh~1release-namespace \
-    metadata/managedFields/manager metadata/managedFields/operation spec/replicas spec/parallelism spec/completions spec/suspend spec/selector spec/updateStrategy spec/paused \
-    status/desiredNumberScheduled status/observedGeneration status/succeeded status/replicas";
+    metadata/annotations/deprecated.daemonset.template.generation metadata/managedFields/manager metadata/managedFields/operation spec/replicas spec/parallelism spec/completions spec/suspend spec/selector spec/updateStrategy spec/paused \
+    status/desiredNumberScheduled status/observedGeneration status/updateRevision status/succeeded status/replicas";
 
 const CONFIGURATION: &str = "metadata/annotations/meta.helm.sh~1release-name metadata/annotations/meta.helm.sh~1release-namespace \
     metadata/managedFields/manager metadata/managedFields/operation metadata/managedFields/fieldsV1 webhooks/name webhooks/failurePolicy \

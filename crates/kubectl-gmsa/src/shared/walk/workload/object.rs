@@ -23,6 +23,9 @@ use gmsa_core::admission::{
     workload::PodCount,
 };
 
+/// The annotation of a DaemonSet with the generation of its template.
+const GENERATION: &str = "deprecated.daemonset.template.generation";
+
 /// A workload of a cluster, with the needed fields.
 pub struct ClusterWorkload {
     pub kind: Kind,
@@ -79,6 +82,7 @@ struct Reported {
     conditions: Vec<DeploymentCondition>,
     desired_number_scheduled: Option<usize>,
     observed_generation: Option<i64>,
+    update_revision: Option<String>,
     succeeded: Option<usize>,
 }
 
@@ -159,6 +163,15 @@ impl ClusterWorkload {
     /// Whether it replaces a pod only after the pod is deleted.
     pub fn replaces_on_delete(&self) -> bool {
         self.spec.update_strategy.get("type").is_some_and(|strategy| strategy == "OnDelete")
+    }
+
+    /// Whether a pod is of an older template, by the revision (StatefulSet) or the generation (DaemonSet) in its labels, if they are known.
+    pub fn is_older(&self, pod: &ObjectMeta) -> Option<bool> {
+        let (label, now) = match &self.status.update_revision {
+            Some(revision) => ("controller-revision-hash", revision),
+            None => ("pod-template-generation", self.metadata.annotations.as_ref()?.get(GENERATION)?),
+        };
+        Some(pod.labels.as_ref()?.get(label)? != now)
     }
 
     /// The number below which a restart leaves the pods of a StatefulSet alone.
