@@ -2015,19 +2015,22 @@ RuleEntry { rule: &POD_VOLUME, words: &[
     General("exceed max volume count"),
     General("didn't find available persistent volumes to bind"),
     General("bound to non-existent pv"),
-    Message("mount error("),
     Message("cifs_mount failed w/return code"),
     Message("failed to create a new smb session with kerberos"),
     Message("error in sesssetup = -"),
     General("cifs.upcall: "),
-    Message("rpc.gssd"),
     Message("gssd_refresh_krb5_machine_credential"),
-    Message("mount.nfs: "),
     General("/?: required key not available"),
     General("[errno 126] required key not available"),
+    Message("mount error ? = "),
+    Message("rpc.gssd*error: "),
+    Message("mount error(?): "),
+    Message("mount.nfs*: access denied by server while mounting"),
+    Message("mount.nfs*: operation not permitted"),
+    Message("mount.nfs*: an incorrect mount option was specified"),
 ], remedies: &[
-    (&["mount error(", "cifs_mount", "cifs: vfs: ", "sesssetup", "session with kerberos", "cifs.upcall", "required key not available"], "The kernel of the node mounts the share, with a ticket of the node (`cifs.upcall`) or with the user of the volume's Secret: the account of the Pod has no part in it, nor have its tickets, and the number is an error of the kernel. Let the process open the share itself (`smbclient --use-krb5-ccache`), or give the volume credentials of its own."),
-    (&["mount.nfs: ", "rpc.gssd", "gssd_refresh"], "The node mounts the share. With `sec=krb5` it uses tickets of the node (`rpc.gssd`, keytab and caches there): the tickets of the Pod have no part in it. Look at the export on the server, and at `rpc.gssd` on the node; a Pod needs a file system that it opens itself, or `sec=sys`."),
+    (&["mount error(?): ", "cifs_mount", "cifs: vfs: ", "sesssetup", "session with kerberos", "cifs.upcall", "required key not available", "mount error ? = "], "The kernel of the node mounts the share, with a ticket of the node (`cifs.upcall`) or with the user of the volume's Secret: the account of the Pod has no part in it, nor have its tickets, and the number is an error of the kernel. Let the process open the share itself (`smbclient --use-krb5-ccache`), or give the volume credentials of its own."),
+    (&["mount.nfs", "rpc.gssd", "gssd_refresh"], "The node mounts the share. With `sec=krb5` it uses tickets of the node (`rpc.gssd`, keytab and caches there): the tickets of the Pod have no part in it. Look at the export on the server, and at `rpc.gssd` on the node; a Pod needs a file system that it opens itself, or `sec=sys`."),
     (&["smbglobalmapping", "new-smbglobalmapping", "smb", "nfs", "username and password from secret", "invalid parameter(username", "empty mountoptions", "source field is missing", "getrootmappingpath", "remote path (*) is invalid", "invalid source path", "prepare stage path failed"], "The node mounts the volume, with the user of its Secret (`nodeStageSecretRef`): the account of the Pod has no part in it. Compare `source`, this user and its rights on the share. A process uses the gMSA where it opens `\\\\SERVER\\SHARE` itself."),
 ] },
 RuleEntry { rule: &NODE_SELECTOR, words: &[
@@ -2589,6 +2592,7 @@ RuleEntry { rule: &TRUST_FAILED, words: &[
 RuleEntry { rule: &PAC_VALIDATION, words: &[
     Message("kerberos network ticket logon"),
     Message("pac verification failure"),
+    Event("security-kerberos", &[21, 22, 23]),
 ], remedies: &[
 ] },
 RuleEntry { rule: &CLOCK_SKEW, words: &[
@@ -2604,7 +2608,7 @@ RuleEntry { rule: &CLOCK_SKEW, words: &[
     Codes(&["ERROR_TIME_SKEW", "SEC_E_TIME_SKEW", "STATUS_TIME_DIFFERENCE_AT_DC", "NERR_TimeDiffAtDC"]),
     Message("clock skew with kdc too large"),
     Message("requested effective lifetime is negative or too short"),
-    Message("requested start time is later than end time"),
+    Message("krbexception: requested start time is later than end time"),
 ], remedies: &[
 ] },
 RuleEntry { rule: &PRINCIPAL_UNKNOWN, words: &[
@@ -2671,18 +2675,18 @@ RuleEntry { rule: &CLIENT_ENCRYPTION, words: &[
     Message("lacks support for encryption type"),
     Message("lacks support for key type"),
     Message("encryption type * not permitted"),
-    Message("no supported encryption types"),
     General("unrecognized enctype name in"),
     Message("bad encryption type"),
     Message("no supported default etypes for"),
     Message("client has no support for crypto type"),
     Message("unknown or unsupported etype"),
-    Message("encryption type * is disabled"),
     Message("encryption type * is not supported/enabled"),
     Message("no credentials found with supported encryption types"),
     Message("no valid enctype set"),
     Message("mechanism level: illegal key size"),
     Message("found unsupported keytype"),
+    Message("encryption type ? is disabled"),
+    Message("no supported encryption types (config"),
 ], remedies: &[
     (&["illegal key size"], "This Java has no AES of 256 bits: use Java 8u161 or later, where it is on, or set `crypto.policy=unlimited` in java.security."),
     (&["not supported/enabled"], "Java refuses RC4 and DES by itself, from version 17 on: let the ticket be of AES (the service account needs AES keys, `Set-ADServiceAccount NAME -KerberosEncryptionType AES128,AES256`, and its keytab them too). `allow_weak_crypto = true` in krb5.conf only helps for a test."),
@@ -2905,10 +2909,12 @@ RuleEntry { rule: &KERBEROS_LIBRARY, words: &[
     Message("ntlm authentication requires the gssapi plugin"),
     Message("provider krb5 not found"),
     Message("no worthy mechs found"),
+    Message("the authentication type 7 is not supported"),
+    Message("unknown authentication response: 7"),
 ], remedies: &[
     (&["provider krb5"], "The program has go-mssqldb without Kerberos: import `github.com/microsoft/go-mssqldb/integratedauth/krb5`. It is built on gokrb5, which needs a ticket-granting ticket: in a Linux Pod with tickets, read docs/linux-pods.md, Clients."),
     (&["gssapi plugin"], ".NET was made to use NTLM: the server offers nothing else, or the client found no Kerberos ticket for its name. Let the server offer Negotiate, use the DNS name with a service principal name, and check `klist`. NTLM itself needs `gss-ntlmssp` in the image and a password."),
-    (&["unknown authentication type: 7", "message type 7"], "The server asks for GSSAPI (Kerberos), which this driver does not have or has not been given: use one with it (psycopg of the distribution, Npgsql, JDBC, pgx with `RegisterGSSProvider`), or another method in pg_hba.conf."),
+    (&["unknown authentication type: 7", "message type 7", "authentication type 7", "authentication response: 7"], "The server asks for GSSAPI (Kerberos), which this driver does not have or has not been given: use one with it (psycopg of the distribution, Npgsql, JDBC, pgx with `RegisterGSSProvider`), or another method in pg_hba.conf."),
     (&["no worthy mechs", "no mechanism available"], "Install the GSSAPI plugin of SASL into the image: `libsasl2-modules-gssapi-mit` on Debian and Ubuntu, `cyrus-sasl-gssapi` on Red Hat, `cyrus-sasl-gssapiv2` on Alpine."),
     (&["gssapi authentication not supported", "not supported by this build"], "Use a build of the driver or server with GSSAPI, such as that of the distribution: binary packages of `psycopg2` and `postgres` on Alpine have none."),
     (&["provider registered"], "Import it, as the message says. It is built on gokrb5, which needs a ticket-granting ticket: in a Linux Pod with tickets, read docs/linux-pods.md, Clients."),
@@ -2924,8 +2930,10 @@ RuleEntry { rule: &POSTGRES_LOGIN, words: &[
     Message("fatal: role \"*$\" does not exist"),
     Message("no username could be found, please specify one explicitly"),
     Message("no postgresql user name specified"),
+    Message("could not look up local user id"),
+    Message("local user with id * does not exist"),
 ], remedies: &[
-    (&["no username", "no postgresql user"], "Name the user of the database in the connection string: `Username=webapp1` for Npgsql, otherwise `user=webapp1` or PGUSER. A user of the container without a line in /etc/passwd has no name to take."),
+    (&["no username", "no postgresql user", "local user"], "Name the user of the database in the connection string: `Username=webapp1` for Npgsql, otherwise `user=webapp1` or PGUSER. A user of the container without a line in /etc/passwd has no name to take."),
 ] },
 ] },
 Family { heading: "Clients of services", entries: &[
@@ -2975,6 +2983,10 @@ RuleEntry { rule: &KDC_UNREACHABLE, words: &[
     General("srv query for _kerberos._tcp.? [?] ?: no srv records found"),
     Message("mechanism level: connection reset"),
     Message("a service is not available that is required to process the request"),
+    General("tcp error receiving from *:88: "),
+    General("tcp error sending to *:88: "),
+    General("udp error receiving from *:88: "),
+    General("udp error sending to *:88: "),
 ], remedies: &[
     (&["defined kdcs", "no kdcs defined"], "gokrb5 takes its KDCs from krb5.conf: write `dns_lookup_kdc = true` into `[libdefaults]`, or `kdc = DC` for the realm into `[realms]`. Ask DNS for `_kerberos._tcp.DOMAIN` (SRV), and let TCP and UDP 88 through."),
     (&["GmsaTicketsDomainFails"], "The log of the broker names the domain, the controller and the step. Check the password of its user, the CA of the controllers, their ports 88 and 636, and the clocks."),
@@ -3004,7 +3016,6 @@ RuleEntry { rule: &KERBEROS_CONFIGURATION, words: &[
     Message("error processing realms section"),
     Message("invalid format of kerberos lifetime or clock skew string"),
     Message("extra closing brace in profile"),
-    Message("syntax error in profile"),
     Message("profile section header not at top level"),
     Message("krb5_init_context failed"),
     Message("loginexception: null (68)"),
@@ -3013,6 +3024,9 @@ RuleEntry { rule: &KERBEROS_CONFIGURATION, words: &[
     Message("included profile * could not be read"),
     General("while initializing krb5"),
     Message("missing open brace in profile"),
+    Message("configuration file could not be opened*krb5.conf"),
+    Message("syntax error in profile relation"),
+    Message("syntax error in profile section header"),
 ], remedies: &[
     (&["fast negotiation"], "gokrb5 asks for FAST in a way that Active Directory does not answer: create its client with `DisablePAFXFAST(true)`; sarama and programs with it (KEDA, kafka_exporter) have a setting of that name."),
     (&["stream modified"], "The reply of the domain controller differs from what Java asked for. Remove `renew_lifetime` from krb5.conf: a domain controller gives another lifetime than that, and Java refuses it. The realm must be in upper case."),
@@ -3060,7 +3074,6 @@ RuleEntry { rule: &NO_TICKET, words: &[
     General("failed (-2)[local error]"),
     Message("credential for asked mech-type mech not found"),
     Message("spnego failed to negotiate a mechanism"),
-    Message("failure (see text): open(*: no such file"),
     Message("null credentials from ticket cache"),
     Message("failed to store credentials: "),
     General("cached tickets: (0)"),
@@ -3080,7 +3093,6 @@ RuleEntry { rule: &NO_TICKET, words: &[
     Message("credential cache directory * does not exist"),
     Message("credential cache directory * exists but is not a directory"),
     Message("can't find username for uid"),
-    Message("integrated authentication failed*cannot get any of properties: [user"),
     Message("no callbackhandler available to garner authentication information"),
     Message("no credential found for: * usage: initiate"),
     Message("a kerberos ticket was not found"),
@@ -3107,10 +3119,16 @@ RuleEntry { rule: &NO_TICKET, words: &[
     Message("missing or invalid credentials. consider"),
     General("no valid credentials provided"),
     Message("credentials cache file ? not found"),
+    General("while getting default ccache"),
+    General("while resolving ccache"),
+    Message("open /var/run/gmsa/krb5cc: "),
+    Message("open ?krb5cc?: no such file or directory"),
+    Message("open ?krb5cc?: permission denied"),
+    Message("cannot get any of properties: [user"),
 ], remedies: &[
     (&["refuses to open"], "Heimdal opens a cache only where it is a plain file of the same user that nobody else may read: set `fcache_strict_checking = false` in `[libdefaults]` of krb5.conf, or use a program with MIT Kerberos. In a Linux Pod the tickets belong to the agent."),
     (&["matching credential*run/gmsa"], "The agent has no ticket for this service: list it in `gmsa-webhook/services` of the credential spec, by the name that the client asks for. `klist /var/run/gmsa/krb5cc` shows what is there; `KRB5_TRACE=/dev/stderr` the name."),
-    (&["permissions incorrect*run/gmsa", "run/gmsa*permission denied"], "The user of this process may not read the tickets: leave `--mode=0440` of the agent out, or give the Pod an `fsGroup`."),
+    (&["permissions incorrect*run/gmsa", "run/gmsa*permission denied", "krb5cc?: permission denied"], "The user of this process may not read the tickets: leave `--mode=0440` of the agent out, or give the Pod an `fsGroup`."),
     (&["failed to store", "error writing to credentials cache"], "This user cannot write the cache. In a Linux Pod the agent alone writes `/var/run/gmsa`: run no `kinit` there, or give it a cache of its own (`-c FILE:/tmp/krb5cc`)."),
     (&["run/gmsa"], "The agent has got no tickets, or removed them after a refusal. `kubectl exec POD --namespace NAMESPACE -- cat /var/run/gmsa/status` and the log of the container `gmsa-tickets` say why: explain that text. A container without the folder lacks the mount: `kubectl gmsa check`."),
     (&["null credentials", "cannot get any of properties", "no callbackhandler", "new initiate", "usage: initiate", "using ticket cache file", "consider"], "Java finds no ticket-granting ticket in the cache that it names: compare that with KRB5CCNAME. In a Linux Pod with tickets for services, run it with `-Dsun.security.jgss.native=true`."),
@@ -3118,7 +3136,7 @@ RuleEntry { rule: &NO_TICKET, words: &[
     (&["neither a keytab nor a password", "no user credentials available", "neither keytab or password"], "The program gave gokrb5 neither a keytab, nor a password, nor a cache with a ticket-granting ticket: load the cache that KRB5CCNAME names."),
     (&["bad format", "credentials cache format", "invalid credential cache data"], "The file that KRB5CCNAME names is no credential cache, or one of a version that this library does not read. `klist -c FILE` says which; a keytab is no cache."),
     (&["operations_error", "operations error", "ds_local_error"], "The process asks the directory without an identity: run it as NETWORK SERVICE (`runAsUserName`) and check `kubectl gmsa verify`. Where it acts for its users, it has no right to delegate: rule `delegation`."),
-    (&["krb5_cc_unknown_type", "unknown credential cache type", "no kcm server", "cache keyring", "'kcm:", "cache directory", "username for uid", "invalid uid in", "cache name malformed", "unknown ccache type", "cache type"], "Write `default_ccache_name = FILE:/tmp/krb5cc_%{uid}` into krb5.conf, or set `KRB5CCNAME=FILE:/tmp/krb5cc`: the container has no such cache."),
+    (&["krb5_cc_unknown_type", "unknown credential cache type", "no kcm server", "cache keyring", "'kcm:", "cache directory", "username for uid", "invalid uid in", "cache name malformed", "unknown ccache type", "cache type", "while getting default ccache", "while resolving ccache"], "Write `default_ccache_name = FILE:/tmp/krb5cc_%{uid}` into krb5.conf, or set `KRB5CCNAME=FILE:/tmp/krb5cc`: the container has no such cache."),
     (&["default cache: keyring"], "Write `default_ccache_name = FILE:/tmp/krb5cc_%{uid}` into krb5.conf, as containers have no keyring, then log on with `kinit`."),
 ] },
 RuleEntry { rule: &TICKET_EXPIRED, words: &[
@@ -3130,6 +3148,7 @@ RuleEntry { rule: &TICKET_EXPIRED, words: &[
     Message(">>>expired<<<"),
     Message("kerberos credential has expired"),
     Message("tgt has been revoked"),
+    Message("client kerberos credentials (tgt) have expired"),
 ], remedies: &[
     (&["tgt has been revoked", "kdc_err_tgt_revoked"], "The domain controller takes this ticket-granting ticket no more, as after a change of the account or of the password of krbtgt. Log on again: `klist purge` on Windows, `kinit` elsewhere."),
     (&["run/gmsa"], "The agent renews the tickets of a Pod long before their end, and could not: `kubectl exec POD --namespace NAMESPACE -- cat /var/run/gmsa/status` says why. A program that reads them once, such as one with gokrb5, must read the file again."),
@@ -3142,6 +3161,8 @@ RuleEntry { rule: &NOT_RENEWABLE, words: &[
     Message("exception encountered while running the renewal command"),
     Message("aborting renew thread for"),
     General("error renewing tgt for"),
+    Message("renewing credentials: kdc can't fulfill requested option"),
+    Message("kinit -r*kdc can't fulfill requested option"),
 ], remedies: &[
 ] },
 RuleEntry { rule: &KEYTAB, words: &[
@@ -3198,6 +3219,7 @@ RuleEntry { rule: &KEYTAB, words: &[
     Message("error from accept_sec_context*no credentials were supplied*cannot find mechanisms to negotiate"),
     Message("error from accept_sec_context*no credentials were supplied"),
     Message("key table file ? not found"),
+    Message("loginexception: checksum failed"),
 ], remedies: &[
     (&["key table format", "format in keytab", "key table type", "invalid keytab data"], "The file that is named is no keytab, or one that this library does not read: `klist -kte FILE`. Mount the Secret with the file itself (`subPath`, or its key), and decode base64 first."),
     (&["operating system error code", "autoccache's", "error from accept_sec_context"], "SQL Server on Linux reads tickets with its keytab: `klist -kte /var/opt/mssql/secrets/mssql.keytab` must have `MSSQLSvc/HOST.DOMAIN:1433`, in the version (kvno) and the types that the domain has now, and the user mssql must be able to read it. `mssql-conf set network.kerberoskeytabfile FILE` names another."),
@@ -3244,6 +3266,7 @@ RuleEntry { rule: &UNTRUSTED_LOGIN, words: &[
     General("msg 18452"),
     General("error: 17806"),
 ], remedies: &[
+    (&["mssql: login error: login failed. the login is from an untrusted"], "go-mssqldb on Linux sends NTLM where the connection string names no other way: set `authenticator=krb5`, and import `github.com/microsoft/go-mssqldb/integratedauth/krb5` into the program. docs/linux-clients.md has the settings."),
     (&["authentication firewall", "authentication_firewall"], "The trust between the domains uses selective authentication: give the account `Allowed to Authenticate` on the computer account of the server."),
 ] },
 RuleEntry { rule: &SQL_LOGIN, words: &[
@@ -3716,8 +3739,9 @@ pub static GOOD: &[(&[Words], &str)] = &[
 (&[
     Message("kerbticket encryption type: rsadsi rc4-hmac"),
     Message("ticket : rc4 sessionkey : "),
+    Message("sessionkey : rc4"),
     Message("ticket encryption type: 0x17"),
-], "A ticket is encrypted by RC4, which updated domain controllers refuse: `Set-ADServiceAccount NAME -KerberosEncryptionType AES128,AES256`."),
+], "A ticket, or its session key, is of RC4, which updated domain controllers refuse: `Set-ADServiceAccount NAME -KerberosEncryptionType AES128,AES256`."),
 (&[
     Message("test-adserviceaccount *true"),
 ], "This machine can retrieve the password of the account. It says nothing about other nodes."),
