@@ -213,7 +213,7 @@ fn runs_images(pod: &ClusterPod, build: Build) -> bool {
 }
 
 /// The change that brings the pod to nodes that run its images: those that it selects but for their build, or else without the labels
-/// that keep it from them. Of several builds, the oldest: it is the closest to the images.
+/// that keep it from them. The oldest of several builds: it is the closest to the images.
 fn on_build(pod: &ClusterPod, target: FixTarget<'_>, nodes: &Nodes) -> Option<String> {
     let spec = pod.object.spec.as_ref()?;
     let required = NodeRequirements::of_spec(spec);
