@@ -89,9 +89,9 @@ windows *WORD:
 e2e-directory *WORD:
     tests/directory.sh {{ WORD }}
 
-# The broker and the agent between a real control plane and the same domain: both tests' needs.
-e2e-tickets *WORD:
-    tests/directory.sh --tickets {{ WORD }}
+# The broker and the agent between a real control plane and the same domain: both tests' needs; `just e2e-tickets costs:: --write` updates docs/measurements.md.
+e2e-tickets *ARGS:
+    tests/directory.sh --tickets {{ ARGS }}
 
 # The broker, the webhook and pods on a node with a real kubelet, from nothing, beside the same domain: `just e2e-node [ROW] [--images] [--write]`.
 e2e-node *ARGS:

@@ -5,7 +5,8 @@
 # gmsa-tickets need kube-apiserver, kube-controller-manager and etcd too, in the folder that KUBEBUILDER_ASSETS names. Those with a node need
 # kube-scheduler, kubelet and kube-proxy there, version 2 of containerd, its shim and ctr in the folder that CONTAINERD_ASSETS names, and helm, kubectl,
 # runc, the plugins of CNI, iptables and conntrack.
-# usage: tests/directory.sh [--tickets|--node] [WORD...]   words pick tests; --node has options too: crates/tickets/tests/node/main.rs
+# usage: tests/directory.sh [--tickets|--node] [WORD...] [--write]   words pick tests; --write updates docs/measurements.md; --node has more options:
+# crates/tickets/tests/node/main.rs
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -24,6 +25,12 @@ case ${1-} in
   --node) shift && export DIRECTORY_TEST=node ;;
 esac
 test=${DIRECTORY_TEST-directory}
+if [[ $test == domain && ${*: -1} == --write ]]; then
+  export DIRECTORY_WRITE=1
+  set -- "${@:1:$#-1}"
+fi
+# What is measured is built as it is released.
+profile=${DIRECTORY_WRITE:+--profile=dist}
 
 failed() {
   printf 'directory: %s\n' "$*" >&2
@@ -114,7 +121,7 @@ serve_and_test() {
     domain) resolve_domain ;;
     node) options=() ;;
   esac
-  DOMAIN_ROOT=$root cargo test --locked --offline --test "$test" -- "${options[@]}" "$@"
+  DOMAIN_ROOT=$root cargo test --locked --offline ${profile:+"$profile"} --test "$test" -- "${options[@]}" "$@"
 }
 
 # What does not end with the namespaces of a node: the cgroups of its pods, and its files.
@@ -133,7 +140,7 @@ for tool in mmdebstrap ip openssl script unshare; do
   command -v $tool >/dev/null || failed "needs $tool"
 done
 install_samba
-cargo test --locked --test "$test" --no-run
+cargo test --locked ${profile:+"$profile"} --test "$test" --no-run
 if [[ $test == node ]]; then
   for tool in conntrack helm iptables kubectl runc; do
     command -v $tool >/dev/null || failed "needs $tool"

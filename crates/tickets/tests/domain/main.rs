@@ -8,12 +8,14 @@
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,
+    clippy::cast_precision_loss,
     reason = "a test ends where its surroundings fail"
 )]
 
 mod attacks;
 mod clients;
 mod controllers;
+mod costs;
 mod flood;
 mod granting;
 mod killed;
