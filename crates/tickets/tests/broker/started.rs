@@ -3,7 +3,7 @@
 use std::{
     collections::HashMap,
     fs,
-    io::{BufRead as _, BufReader, Read as _, Write as _},
+    io::{self, BufRead as _, BufReader, Read as _, Write as _},
     net::{SocketAddr, TcpStream},
     process::{Child, ChildStderr, Command, Stdio},
     sync::{Arc, Mutex},
@@ -87,11 +87,15 @@ impl Started {
     }
 
     pub async fn ask_for(&self, token: &str, name: &str) -> https::Answer {
+        self.asked(token, name).await.unwrap()
+    }
+
+    /// The same; an error where the connection ends without an answer.
+    pub async fn asked(&self, token: &str, name: &str) -> io::Result<https::Answer> {
         let body = format!(r#"{{"credentialSpec": "{name}"}}"#);
         let token = self.tokens.lock().unwrap().get(token).cloned().unwrap_or(token.to_owned());
         let head = "POST /v1/tickets HTTP/1.1\r\nhost: l\r\ncontent-type: application/json\r\n";
         let request = format!("{head}authorization: Bearer {token}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
-        let mut stream = self.client.connect(self.broker).await.unwrap();
-        exchange(&mut stream, request.as_bytes()).await.unwrap()
+        exchange(&mut self.client.connect(self.broker).await?, request.as_bytes()).await
     }
 }
