@@ -22,6 +22,7 @@ use super::{
     rules::{self, FixTarget},
     unread::{Read, because, is_cause, not_reached},
     webhook::{installer, replica},
+    windows_build::is_hyper_v,
     world::World,
 };
 
@@ -260,6 +261,13 @@ async fn nodes(world: &World, pods: &[&ClusterPod], is_by_node: bool) -> Nodes {
     if is_by_node && pods.is_empty() || pods.iter().any(|pod| pod.node_name().is_none() || pod.phase() != "Running") {
         // Without them, the message of the scheduler says why a pod has no node.
         nodes.windows = world.windows_nodes().await.ok().map(<[_]>::to_vec);
+    }
+    for class in pods.iter().filter_map(|pod| pod.object.spec.as_ref()?.runtime_class_name.as_deref()) {
+        let path = format!("/apis/node.k8s.io/v1/runtimeclasses/{class}");
+        if is_dns_subdomain(class) && world.find(&path).await.is_ok_and(|found| found.as_ref().is_some_and(is_hyper_v))
+        {
+            nodes.hyper_v.insert(class.to_owned());
+        }
     }
     nodes.add(world, pods.iter().copied()).await;
     nodes

@@ -69,7 +69,8 @@ pub async fn endpoints(world: &World, service: &ServiceReference) -> Read<Vec<En
     Ok(slices.into_iter().flat_map(|slice| slice.endpoints).collect())
 }
 
-/// The pod of the first endpoint of the webhook, if there is one.
+/// The pod of the first endpoint of the webhook, if there is one. The lints of `doctor` prefer a ready one, and have one for endpoints that
+/// cannot be read.
 pub async fn replica(world: &World) -> Read<Option<Pod>> {
     let Some(service) = service_of_webhook(world).await? else { return Ok(None) };
     let endpoints = endpoints(world, &service).await?;

@@ -6,7 +6,8 @@
 
 use std::fmt;
 
-use gmsa_core::admission::pod::VERSION_LABELS;
+use gmsa_core::admission::pod::{Pod, Slot, VERSION_LABELS};
+use serde_json::Value;
 
 /// A build of Windows 10.0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -126,6 +127,19 @@ impl Build {
     pub fn nodes(self) -> impl Iterator<Item = Self> {
         LONG_TERM.into_iter().filter(move |node| node.runs(self))
     }
+}
+
+/// Whether a runtime class isolates containers by Hyper-V, so they do not depend on the build of the node: containerd's handler is
+/// `runhcs-wcow-hypervisor` (containerd: cri, Windows).
+pub fn is_hyper_v(class: &Value) -> bool {
+    class.get("handler").and_then(Value::as_str).is_some_and(|handler| handler.contains("hypervisor"))
+}
+
+/// The containers of a pod that depend on the build of their node: all but hostProcess containers.
+pub fn built_containers(pod: &Pod) -> impl Iterator<Item = Slot<'_>> {
+    let mut slots = pod.slots();
+    let of_pod = slots.next().and_then(|slot| slot.host_process);
+    slots.filter(move |slot| slot.host_process.or(of_pod) != Some(true))
 }
 
 /// The format of the label.

@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::shared::{
     rules,
     walk::placement::NodeRequirements,
-    windows_build::{Build, LABEL},
+    windows_build::{Build, LABEL, built_containers},
 };
 
 use super::{
@@ -93,12 +93,10 @@ fn no_build(checked: &CheckedPod<'_>, images: &[Image]) -> Option<Diagnostic> {
     Some(Diagnostic { fix: selector(fit.get(..1).unwrap_or_default()), ..found })
 }
 
-/// The images with a known build, and whether there are others. A hostProcess container does not depend on the build of its node.
+/// The images with a known build, and whether there are others.
 fn images(checked: &CheckedPod<'_>, pod: &Pod) -> (Vec<Image>, bool) {
-    let mut slots = pod.slots();
-    let of_pod = slots.next().and_then(|slot| slot.host_process);
-    let slots = slots.filter(|slot| slot.host_process.or(of_pod) != Some(true));
-    let (known, unknown): (Vec<_>, Vec<_>) = slots.map(|slot| image(checked, &slot)).partition(Option::is_some);
+    let (known, unknown): (Vec<_>, Vec<_>) =
+        built_containers(pod).map(|slot| image(checked, &slot)).partition(Option::is_some);
     (known.into_iter().flatten().collect(), !unknown.is_empty())
 }
 

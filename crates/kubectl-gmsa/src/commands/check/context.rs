@@ -22,7 +22,7 @@ use crate::shared::{
     unread::Read,
     walk::{ending_namespace, placement::NodeRequirements},
     webhook::{replica, silent},
-    windows_build::{Build, LABEL},
+    windows_build::{Build, LABEL, is_hyper_v},
     world::{World, is_unchecked},
 };
 use gmsa_cluster::{
@@ -108,9 +108,10 @@ impl RuntimeClass {
         class.pointer(pointer).and_then(Value::as_str)
     }
 
-    /// Its handler, if it isolates containers by Hyper-V: containerd's is `runhcs-wcow-hypervisor` (containerd: cri, Windows).
+    /// Its handler, if it isolates containers by Hyper-V.
     pub(super) fn hyper_v(&self) -> Option<&str> {
-        self.text("/handler").filter(|handler| handler.contains("hypervisor"))
+        let Self::Found(class) = self else { return None };
+        self.text("/handler").filter(|_| is_hyper_v(class))
     }
 
     /// The build of the nodes that it selects.

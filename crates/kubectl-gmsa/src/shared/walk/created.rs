@@ -75,13 +75,17 @@ fn refusal(workload: &WorkloadTree, count: &str, message: &str) -> Diagnostic {
         ..Names::of_refusal(said)
     };
     let found = rules::found(rules::refusal(said), format!("{count}: {said}"), &names);
-    let Some(_) = pod.and_then(Pod::tickets).filter(|_| *found.rule == rules::POD_REFUSED) else { return found };
-    let fix = if said.contains("violates PodSecurity") {
-        "Change the fields that the message names. The sidecar for tickets meets the level `restricted`.".to_owned()
+    let gets_sidecar = pod.is_some_and(|pod| pod.tickets().is_some()) && *found.rule == rules::POD_REFUSED;
+    let is_about = |words: &[&str]| gets_sidecar && words.iter().any(|word| said.contains(word));
+    if is_about(&["violates PodSecurity"]) {
+        let fix = "Change the fields that the message names. The sidecar for tickets meets the level `restricted`.";
+        found.with_fix(fix)
+    } else if is_about(&["exceeded quota", " usage per ", " limit to request ratio per "]) {
+        let fix = format!("{} {SIDECAR_RESOURCES}", found.remedy());
+        found.with_fix(fix)
     } else {
-        format!("{} {SIDECAR_RESOURCES}", found.remedy())
-    };
-    found.with_fix(fix)
+        found
+    }
 }
 
 /// The finding for a pod whose deletion does not finish.

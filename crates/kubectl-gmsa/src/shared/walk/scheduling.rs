@@ -16,11 +16,11 @@ use crate::shared::{
     pods::{ClusterPod, SIDECAR_RESOURCES},
     rules::{self, FixTarget, Names},
     unread::{Read, Unread},
-    windows_build::{Build, LABEL},
+    windows_build::{Build, LABEL, built_containers},
     world::World,
 };
 use gmsa_core::{
-    admission::pod::SlotKind,
+    admission::pod::{Slot, SlotKind},
     credspec::is_dns_subdomain,
     diagnostic::{Check, Diagnostic, Rule, Severity},
 };
@@ -41,12 +41,14 @@ pub struct Nodes {
     pub windows: Option<Vec<Node>>,
     /// The other nodes with pods: `None` for a node that does not exist.
     others: BTreeMap<String, Read<Option<Node>>>,
+    /// The runtime classes that isolate containers by Hyper-V, as far as they were read.
+    pub hyper_v: BTreeSet<String>,
 }
 
 impl Nodes {
     /// Starts with the Windows nodes, if they were read.
     pub fn of(windows: Option<Vec<Node>>) -> Self {
-        Self { windows, others: BTreeMap::new() }
+        Self { windows, ..Self::default() }
     }
 
     /// Reads the nodes of these pods that are not among the Windows nodes.
@@ -179,28 +181,27 @@ pub fn not_ready(node: &Node) -> Option<&str> {
     Some(ready.message.as_deref().or(ready.reason.as_deref()).unwrap_or("its kubelet does not say why"))
 }
 
-/// The images with a known build, each with its container.
-fn images(pod: &ClusterPod) -> Vec<(String, Build)> {
+/// The images with a known build that need a node of certain builds, each with its container.
+fn images(pod: &ClusterPod, nodes: &Nodes) -> Vec<(String, Build)> {
     let Some(spec) = &pod.object.spec else { return Vec::new() };
-    let mut slots = pod.admission.slots();
-    let of_pod = slots.next().and_then(|slot| slot.host_process);
-    slots
-        .filter(|slot| slot.host_process.or(of_pod) != Some(true))
-        .filter_map(|slot| {
-            let containers = match slot.kind {
-                SlotKind::InitContainer => spec.init_containers.as_deref()?,
-                SlotKind::Container => &spec.containers,
-                SlotKind::Pod | SlotKind::EphemeralContainer => return None,
-            };
-            let image = containers.get(slot.index)?.image.as_deref()?;
-            Some((format!("{} {:?}", slot.kind, slot.owner), Build::of_image(image)?))
-        })
-        .collect()
+    if spec.runtime_class_name.as_ref().is_some_and(|class| nodes.hyper_v.contains(class)) {
+        return Vec::new();
+    }
+    let image = |slot: Slot<'_>| {
+        let containers = match slot.kind {
+            SlotKind::InitContainer => spec.init_containers.as_deref()?,
+            SlotKind::Container => &spec.containers,
+            SlotKind::Pod | SlotKind::EphemeralContainer => return None,
+        };
+        let image = containers.get(slot.index)?.image.as_deref()?;
+        Some((format!("{} {:?}", slot.kind, slot.owner), Build::of_image(image)?))
+    };
+    built_containers(&pod.admission).filter_map(image).collect()
 }
 
 /// The finding for an image that the node cannot run.
 fn other_build(pod: &ClusterPod, target: FixTarget<'_>, name: &str, build: Build, nodes: &Nodes) -> Option<Diagnostic> {
-    let (container, image) = images(pod).into_iter().find(|(_, image)| !build.runs(*image))?;
+    let (container, image) = images(pod, nodes).into_iter().find(|(_, image)| !build.runs(*image))?;
     let text = format!("the pod is on {name} of {build}, which does not run the image of {container}, of {image}");
     let fix = on_build(pod, target, nodes)
         .unwrap_or_else(|| format!("Use an image of {build}, or let the Pod select nodes that run one of {image}."));
@@ -208,17 +209,17 @@ fn other_build(pod: &ClusterPod, target: FixTarget<'_>, name: &str, build: Build
 }
 
 /// Whether a node of this build runs all images of the pod.
-fn runs_images(pod: &ClusterPod, build: Build) -> bool {
-    images(pod).iter().all(|(_, image)| build.runs(*image))
+fn runs_images(pod: &ClusterPod, nodes: &Nodes, build: Build) -> bool {
+    images(pod, nodes).iter().all(|(_, image)| build.runs(*image))
 }
 
 /// The change that brings the pod to nodes that run its images: those that it selects but for their build, or else without the labels
-/// that keep it from them. The oldest of several builds: it is the closest to the images.
+/// that keep it from them. The oldest of several builds is the closest to the images.
 fn on_build(pod: &ClusterPod, target: FixTarget<'_>, nodes: &Nodes) -> Option<String> {
     let spec = pod.object.spec.as_ref()?;
     let required = NodeRequirements::of_spec(spec);
     let fitting = nodes.windows.iter().flatten().filter_map(|node| {
-        let build = build_of(node).filter(|build| runs_images(pod, *build))?;
+        let build = build_of(node).filter(|build| runs_images(pod, nodes, *build))?;
         let labels = required.missing(node)?.filter(|key| ![OS, LABEL].contains(key)).collect::<Vec<_>>();
         // A runtime class may have added them.
         let can_go = labels.is_empty() || spec.runtime_class_name.is_none();
@@ -268,7 +269,7 @@ pub fn misfit(pod: &ClusterPod, target: FixTarget<'_>, nodes: &Nodes, text: &str
     if tainted.iter().any(|(_, taints)| taints.is_empty()) {
         return None;
     }
-    let runs = |node: &Node| build_of(node).is_none_or(|build| runs_images(pod, build));
+    let runs = |node: &Node| build_of(node).is_none_or(|build| runs_images(pod, nodes, build));
     let Some((node, taints)) = tainted.iter().find(|(node, _)| runs(node)) else {
         let text = format!("{text}; the nodes that it selects do not run its images");
         return Some(error(&rules::WINDOWS_BUILD, text).fixed(on_build(pod, target, nodes)));

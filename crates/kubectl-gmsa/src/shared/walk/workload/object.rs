@@ -104,7 +104,7 @@ impl Idle {
         match self {
             Self::Scaled => "replicas is 0",
             Self::NoNode => "no node fits its node selector, its affinity and its tolerations",
-            Self::NotSeen => "its controller has not looked at it yet",
+            Self::NotSeen => "its controller, in kube-controller-manager, has not looked at it yet",
             Self::Suspended => "it is suspended",
             Self::NoJobYet => "it has started no Job yet",
             Self::Complete => "it is complete",
